@@ -1,0 +1,4 @@
+//! The measuring of corewise: probes, and the survey that runs them all. No terminal, no database.
+#![forbid(unsafe_code)]
+
+pub mod survey;

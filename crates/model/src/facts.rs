@@ -1,0 +1,129 @@
+//! What a reader found out about a machine, before anything is concluded from it.
+//!
+//! Each source (sysfs, a cpuid dump, an hwloc export) fills the same plain facts; [`crate::assemble::assemble`] makes a
+//! [`crate::Machine`] of them, so that rules such as "a Bulldozer module is a cluster of two cores" stand in one place.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::machine::{Processor, System};
+use crate::{CpuSet, Gap};
+
+/// Everything a reader found about one machine.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct MachineFacts {
+    /// The processor's names and numbers.
+    pub processor: Processor,
+    /// Kernel, architecture, hypervisor.
+    pub system: System,
+    /// Online cpus, in any order.
+    pub cpus: Vec<CpuFacts>,
+    /// Cpus the kernel could ever have.
+    pub possible: Option<CpuSet>,
+    /// Cpus that are plugged in.
+    pub present: Option<CpuSet>,
+    /// Cpus that are switched on; absent means: those in `cpus`.
+    pub online: Option<CpuSet>,
+    /// Cpus taken out of the scheduler's balancing (`isolcpus=`, isolated partitions).
+    pub isolated: Option<CpuSet>,
+    /// Cpus without a scheduler tick when they run one task (`nohz_full=`).
+    pub nohz_full: Option<CpuSet>,
+    /// Cpus this process may use (cpuset and affinity); absent means: all that are online.
+    pub allowed: Option<CpuSet>,
+    /// NUMA nodes, by number.
+    pub nodes: Vec<NodeFacts>,
+    /// Classes of core that the kernel names itself (`/sys/devices/cpu_core/cpus` and the like).
+    pub named_kinds: Vec<(CoreType, CpuSet)>,
+    /// What could not be read.
+    pub gaps: Vec<Gap>,
+}
+
+/// What a reader found about one online cpu.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CpuFacts {
+    /// The operating system's number.
+    pub number: u32,
+    /// Package (socket) number as the kernel or cpuid gives it; unique in the machine.
+    pub package: Option<i64>,
+    /// Die number, unique in its package only.
+    pub die: Option<i64>,
+    /// The cpus of the same die, where the kernel lists them.
+    pub die_cpus: Option<CpuSet>,
+    /// The cpus of the same kernel cluster, where the kernel lists them.
+    pub cluster_cpus: Option<CpuSet>,
+    /// Core number, unique in its die or package only.
+    pub core: Option<i64>,
+    /// SMT siblings as the source lists them, this cpu among them.
+    pub thread_siblings: Option<CpuSet>,
+    /// The caches this cpu uses.
+    pub caches: Vec<CacheFacts>,
+    /// `cpu_capacity`: the kernel's relative capacity, 1024 for the fastest cpu (arm64, riscv, newer x86).
+    pub capacity: Option<u32>,
+    /// ACPI CPPC `highest_perf`, in abstract units.
+    pub highest_performance: Option<u32>,
+    /// The highest frequency cpufreq may choose, in kilohertz.
+    pub maximum_frequency_khz: Option<u64>,
+    /// The frequency without turbo, in kilohertz.
+    pub base_frequency_khz: Option<u64>,
+}
+
+/// One cache as one cpu sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CacheFacts {
+    /// 1, 2, 3 or 4.
+    pub level: u8,
+    /// What it holds.
+    pub kind: CacheKind,
+    /// Size in bytes, where known.
+    pub size_bytes: Option<u64>,
+    /// The online cpus that share it, this cpu among them.
+    pub shared_with: CpuSet,
+}
+
+/// What a cache holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CacheKind {
+    /// Data only.
+    Data,
+    /// Instructions only.
+    Instruction,
+    /// Both.
+    Unified,
+}
+
+/// One NUMA node as a reader found it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NodeFacts {
+    /// The operating system's number; numbers may be sparse.
+    pub number: u32,
+    /// Its online cpus; may be empty.
+    pub cpus: CpuSet,
+    /// Its memory in bytes: zero where the kernel says zero, absent where it does not say.
+    pub memory_bytes: Option<u64>,
+    /// The distances to the online nodes in rising order of their numbers, 10 to itself.
+    pub distances: Vec<u32>,
+}
+
+/// A class of core as the kernel names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CoreType {
+    /// The larger, faster cores (`cpu_core`).
+    Performance,
+    /// The smaller cores (`cpu_atom`).
+    Efficiency,
+    /// The smallest cores, outside the last-level cache (`cpu_lowpower`).
+    LowPower,
+}
+
+impl CoreType {
+    /// The word of the placement language.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Performance => "performance",
+            Self::Efficiency => "efficiency",
+            Self::LowPower => "low-power",
+        }
+    }
+}

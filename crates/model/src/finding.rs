@@ -1,0 +1,79 @@
+//! What a survey shows, in plain words: each finding with its number, its uncertainty, and what to do next.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::links::LinkClass;
+use crate::{CpuSet, Survey};
+
+/// What was concluded from one survey.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Conclusions {
+    /// What differs, weightiest first.
+    pub findings: Vec<Finding>,
+    /// What was tested and found not to differ, one sentence each.
+    pub no_difference: Vec<String>,
+    /// The link cost classes, nearest first.
+    pub link_classes: Vec<LinkClass>,
+    /// The allowed cpus that no finding speaks against for latency-sensitive work.
+    pub quiet: CpuSet,
+}
+
+/// One thing that a test showed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Finding {
+    /// What it is about.
+    pub topic: Topic,
+    /// The cpus it is about.
+    pub cpus: CpuSet,
+    /// One or two sentences with the number and its interval: "cpu 0 is interrupted 2.9x [2.6, 3.1] as often as …".
+    pub statement: String,
+    /// What to do next, one sentence; a command follows where there is one.
+    pub advice: String,
+    /// A command that does it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// The numbers behind the statement, the first being the one that decided.
+    pub effects: Vec<Effect>,
+}
+
+/// What a finding is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Topic {
+    /// A cpu is interrupted more often than its peers.
+    Interrupts,
+    /// A cpu's tail is longer than its peers'.
+    Tail,
+    /// A cpu, or a group of them, is faster or slower at the fixed work.
+    Speed,
+    /// The hypervisor takes time away.
+    Stolen,
+    /// Talking between cpus costs differ by where they are.
+    Links,
+}
+
+/// A measured ratio with its interval.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Effect {
+    /// What was compared: "interrupt rate", "p99.9", "frequency".
+    pub quantity: String,
+    /// Against what: "median of cpus 1-7,16-23".
+    pub against: String,
+    /// How many times the others' value.
+    pub ratio: f64,
+    /// The lower end of the 95 % interval.
+    pub low: f64,
+    /// The upper end of the 95 % interval.
+    pub high: f64,
+    /// The probability of a difference this clear among equal cpus, over all cpus tested at once; absent where the
+    /// interval itself decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p_value: Option<f64>,
+}
+
+/// Concludes from what a survey observed.
+pub fn conclude(survey: &Survey) -> Conclusions {
+    let _ = survey;
+    Conclusions { findings: Vec::new(), no_difference: Vec::new(), link_classes: Vec::new(), quiet: CpuSet::new() }
+}

@@ -1,0 +1,48 @@
+//! The levels of a machine, from the package down to the cpu.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A level of the machine; each has objects that are sets of cpus.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Level {
+    /// A socket.
+    Package,
+    /// A NUMA node; it may have no cpus, or no memory.
+    Node,
+    /// A die inside a package.
+    Die,
+    /// The cpus that share a last-level cache.
+    Llc,
+    /// Cores that share an L2, or that the kernel calls a cluster (a Bulldozer module, an Intel E-core module, an Arm cluster).
+    Cluster,
+    /// A physical core; its cpus are SMT siblings.
+    Core,
+    /// A logical processor, by the operating system's number.
+    Cpu,
+}
+
+impl Level {
+    /// All levels, outermost first.
+    pub const ALL: [Self; 7] = [Self::Package, Self::Node, Self::Die, Self::Llc, Self::Cluster, Self::Core, Self::Cpu];
+
+    /// The word of the placement language: "package", "node", "die", "llc", "cluster", "core", "cpu".
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Package => "package",
+            Self::Node => "node",
+            Self::Die => "die",
+            Self::Llc => "llc",
+            Self::Cluster => "cluster",
+            Self::Core => "core",
+            Self::Cpu => "cpu",
+        }
+    }
+}
+
+impl std::fmt::Display for Level {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(self.word())
+    }
+}

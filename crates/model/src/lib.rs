@@ -1,0 +1,23 @@
+//! Values and pure functions of corewise: no input or output, no clock, no thread, no operating system.
+//!
+//! Readers (`corewise-sys`) fill [`facts::MachineFacts`]; [`machine::Machine`] is what they mean; probes (`corewise-lab`)
+//! fill a [`survey::Survey`]; [`finding::conclude`] says what it shows. The same input always gives the same output.
+#![forbid(unsafe_code)]
+
+pub mod assemble;
+pub mod cpu_set;
+pub mod facts;
+pub mod finding;
+pub mod gap;
+pub mod histogram;
+pub mod level;
+pub mod links;
+pub mod machine;
+pub mod stats;
+pub mod survey;
+
+pub use cpu_set::CpuSet;
+pub use gap::Gap;
+pub use level::Level;
+pub use machine::Machine;
+pub use survey::Survey;

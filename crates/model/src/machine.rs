@@ -1,0 +1,223 @@
+//! A machine: its cpus, the objects of each level, caches, nodes and kinds of core.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::facts::{CacheKind, CoreType};
+use crate::{CpuSet, Gap, Level};
+
+/// A machine as corewise understands it; made by [`crate::assemble::assemble`].
+///
+/// Every online cpu is in exactly one object of each of: packages, dies, llcs, clusters, cores. Where a source does not
+/// know a level, its objects are those of the next level that it does know, so every level exists on every machine.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Machine {
+    /// The processor's names and numbers.
+    pub processor: Processor,
+    /// Kernel, architecture, hypervisor.
+    pub system: System,
+    /// Cpus the kernel could ever have.
+    pub possible: CpuSet,
+    /// Cpus that are plugged in; those of them that are not online are "offline".
+    pub present: CpuSet,
+    /// Cpus that are switched on.
+    pub online: CpuSet,
+    /// Online cpus this process may use (its cpuset and affinity mask).
+    pub allowed: CpuSet,
+    /// Cpus taken out of the scheduler's balancing.
+    pub isolated: CpuSet,
+    /// Cpus without a scheduler tick when they run one task.
+    pub nohz_full: CpuSet,
+    /// Sockets, in order of their lowest cpu.
+    pub packages: Vec<Object>,
+    /// NUMA nodes, in order of their numbers.
+    pub nodes: Vec<Node>,
+    /// Dies, in order of their lowest cpu.
+    pub dies: Vec<Object>,
+    /// Last-level cache domains, in order of their lowest cpu.
+    pub llcs: Vec<Llc>,
+    /// Clusters (cores that share an L2), in order of their lowest cpu.
+    pub clusters: Vec<Object>,
+    /// Physical cores, in order of their lowest cpu.
+    pub cores: Vec<Object>,
+    /// Every cache once, by level, then kind, then lowest cpu.
+    pub caches: Vec<Cache>,
+    /// Kinds of core, best first; empty where all cores are alike.
+    pub kinds: Vec<Kind>,
+    /// What could not be had about this machine.
+    pub gaps: Vec<Gap>,
+}
+
+/// A package, die, cluster or core.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Object {
+    /// The operating system's own number for it, where it has one (not always unique, not always dense).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub os_number: Option<i64>,
+    /// Its online cpus; never empty.
+    pub cpus: CpuSet,
+}
+
+/// A NUMA node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Node {
+    /// The operating system's number; numbers may be sparse.
+    pub number: u32,
+    /// Its online cpus; empty for a node of memory only.
+    pub cpus: CpuSet,
+    /// Its memory in bytes; zero for a node of cpus only, absent where unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<u64>,
+    /// The distances to all nodes in order of their numbers (10 to itself); empty where the kernel gives none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub distances: Vec<u32>,
+}
+
+/// The cpus that share a last-level cache.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Llc {
+    /// Which cache level it is: 3 on most machines; 2 where there is no L3; absent where no cache is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub level: Option<u8>,
+    /// Its size in bytes, where known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size_bytes: Option<u64>,
+    /// Whether it is larger than its siblings because of stacked cache.
+    pub vcache: bool,
+    /// Its online cpus; never empty.
+    pub cpus: CpuSet,
+}
+
+/// One cache.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Cache {
+    /// 1, 2, 3 or 4.
+    pub level: u8,
+    /// What it holds.
+    pub kind: CacheKind,
+    /// Its size in bytes, where known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size_bytes: Option<u64>,
+    /// The online cpus that share it.
+    pub cpus: CpuSet,
+}
+
+/// A class of cores that differ from the others of the machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Kind {
+    /// Which class.
+    pub core_type: CoreType,
+    /// Its online cpus.
+    pub cpus: CpuSet,
+    /// Where the class comes from: "cpu_core", "cpu_capacity 1024", "acpi_cppc 64".
+    pub reason: String,
+}
+
+/// The processor's names and numbers.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Processor {
+    /// The name it gives itself, white space tidied: "AMD Ryzen 9 9950X3D 16-Core Processor".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model_name: Option<String>,
+    /// "AuthenticAMD", "GenuineIntel", "ARM" and so on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vendor: Option<String>,
+    /// The x86 family, extended family added; 0x15 for Bulldozer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub family: Option<u32>,
+    /// The x86 model, extended model added.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<u32>,
+    /// The x86 stepping.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stepping: Option<u32>,
+    /// The microcode revision as the kernel prints it: "0xa101148".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub microcode: Option<String>,
+}
+
+/// Kernel, architecture, hypervisor.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct System {
+    /// "x86_64", "aarch64" and so on, where known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub architecture: Option<String>,
+    /// The kernel's release: "6.18.2-arch1".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<String>,
+    /// The hypervisor this machine is a guest of ("KVM"), absent on bare metal or where unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hypervisor: Option<String>,
+    /// The cpufreq governors in use, most common first; empty where there is no cpufreq.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub governors: Vec<String>,
+}
+
+impl Machine {
+    /// The cpu sets of a level's objects in machine order; memory-only nodes give empty sets.
+    pub fn objects(&self, level: Level) -> Vec<CpuSet> {
+        let of = |objects: &[Object]| objects.iter().map(|object| object.cpus.clone()).collect();
+        match level {
+            Level::Package => of(&self.packages),
+            Level::Node => self.nodes.iter().map(|node| node.cpus.clone()).collect(),
+            Level::Die => of(&self.dies),
+            Level::Llc => self.llcs.iter().map(|llc| llc.cpus.clone()).collect(),
+            Level::Cluster => of(&self.clusters),
+            Level::Core => of(&self.cores),
+            Level::Cpu => self.online.iter().map(CpuSet::of).collect(),
+        }
+    }
+
+    /// The index of the object of a level that holds a cpu.
+    pub fn index_of(&self, level: Level, cpu: u32) -> Option<usize> {
+        match level {
+            Level::Package => self.packages.iter().position(|object| object.cpus.contains(cpu)),
+            Level::Node => self.nodes.iter().position(|node| node.cpus.contains(cpu)),
+            Level::Die => self.dies.iter().position(|object| object.cpus.contains(cpu)),
+            Level::Llc => self.llcs.iter().position(|llc| llc.cpus.contains(cpu)),
+            Level::Cluster => self.clusters.iter().position(|object| object.cpus.contains(cpu)),
+            Level::Core => self.cores.iter().position(|object| object.cpus.contains(cpu)),
+            Level::Cpu => self.online.iter().position(|online| online == cpu),
+        }
+    }
+
+    /// Cpus that are plugged in and switched off.
+    pub fn offline(&self) -> CpuSet {
+        self.present.difference(&self.online)
+    }
+
+    /// How many caches of a level hold data (unified or data caches).
+    pub fn data_caches(&self, level: u8) -> impl Iterator<Item = &Cache> {
+        self.caches.iter().filter(move |cache| cache.level == level && cache.kind != CacheKind::Instruction)
+    }
+
+    /// The kind of a cpu, where the machine has kinds.
+    pub fn kind_of(&self, cpu: u32) -> Option<&Kind> {
+        self.kinds.iter().find(|kind| kind.cpus.contains(cpu))
+    }
+
+    /// A short name for "the same machine": equal for equal processors with equal topology, kernel and numbers left out.
+    ///
+    /// It is the 64-bit FNV-1a hash, in hexadecimal, of the processor's identity and the cpu sets of all levels. Online
+    /// and allowed cpus are part of it; microcode, kernel and governor are not, so that history can compare across them.
+    pub fn fingerprint(&self) -> String {
+        let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+        let mut feed = |text: &str| {
+            for byte in text.bytes().chain([0]) {
+                hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+            }
+        };
+        feed(self.processor.model_name.as_deref().unwrap_or(""));
+        feed(&format!("{:?} {:?} {:?}", self.processor.family, self.processor.model, self.processor.stepping));
+        feed(&self.present.to_string());
+        for level in Level::ALL {
+            for cpus in self.objects(level) {
+                feed(&format!("{level}:{cpus}"));
+            }
+        }
+        for llc in &self.llcs {
+            feed(&format!("{:?}", llc.size_bytes));
+        }
+        format!("{hash:016x}")
+    }
+}

@@ -1,0 +1,5 @@
+//! Statistics of experiments: order statistics, our own random numbers, and tests on randomised blocks.
+
+pub mod blocks;
+pub mod order;
+pub mod random;

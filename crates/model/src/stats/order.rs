@@ -1,0 +1,71 @@
+//! Medians, quantiles, and intervals that hold for any distribution.
+
+/// The median; the mean of the middle two for an even count; not a number for none. Values that are not a number are
+/// left out.
+pub fn median(values: &[f64]) -> f64 {
+    quantile(values, 0.5)
+}
+
+/// The quantile by linear interpolation between order statistics (type 7 of Hyndman and Fan 1996); not a number for no
+/// values. Values that are not a number are left out.
+pub fn quantile(values: &[f64], at: f64) -> f64 {
+    let sorted = sorted(values);
+    let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
+    let place = at.clamp(0.0, 1.0) * last as f64;
+    let (low, share) = (place.floor() as usize, place.fract());
+    let high = (low + 1).min(last);
+    sorted[low] + (sorted[high] - sorted[low]) * share
+}
+
+/// A confidence interval for the median from order statistics, valid for any distribution of independent values.
+///
+/// Counts the pairs of order statistics (the sign test inverted): the interval between the `k`-th smallest and the `k`-th
+/// largest misses the median with probability `2 P(Binomial(n, 1/2) < k)`. Absent where even the whole range covers less
+/// than `confidence` (fewer than 6 values at 95 %, fewer than 8 at 99 %).
+pub fn median_interval(values: &[f64], confidence: f64) -> Option<(f64, f64)> {
+    let sorted = sorted(values);
+    let count = sorted.len();
+    let mut term = 0.5_f64.powi(i32::try_from(count).ok()?);
+    let mut below = 0.0;
+    let mut depth = None;
+    for k in 0..count.div_ceil(2) {
+        below += term;
+        if 2.0 * below > 1.0 - confidence {
+            break;
+        }
+        depth = Some(k);
+        term *= (count - k) as f64 / (k + 1) as f64;
+    }
+    depth.map(|k| (sorted[k], sorted[count - 1 - k]))
+}
+
+fn sorted(values: &[f64]) -> Vec<f64> {
+    let mut sorted: Vec<f64> = values.iter().copied().filter(|value| !value.is_nan()).collect();
+    sorted.sort_by(f64::total_cmp);
+    sorted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_interpolate_as_everywhere_else() {
+        assert_eq!(median(&[3.0, 1.0, 2.0]), 2.0);
+        assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), 2.5);
+        assert_eq!(quantile(&[10.0, 20.0, 30.0, 40.0, 50.0], 0.9), 46.0);
+        assert!(median(&[]).is_nan());
+        assert_eq!(median(&[f64::NAN, 7.0]), 7.0);
+    }
+
+    /// The depths are those of the sign test's table: n = 6 gives the range at 95 %, n = 20 the 6th and 15th value.
+    #[test]
+    fn intervals_have_the_depth_of_the_sign_test() {
+        let values = |count: u32| (1..=count).map(f64::from).collect::<Vec<_>>();
+        assert_eq!(median_interval(&values(5), 0.95), None);
+        assert_eq!(median_interval(&values(6), 0.95), Some((1.0, 6.0)));
+        assert_eq!(median_interval(&values(20), 0.95), Some((6.0, 15.0)));
+        assert_eq!(median_interval(&values(7), 0.99), None);
+        assert_eq!(median_interval(&values(8), 0.99), Some((1.0, 8.0)));
+    }
+}
