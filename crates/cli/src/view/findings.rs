@@ -1,0 +1,67 @@
+//! What a survey means, in plain words, and what could not be measured.
+
+use corewise_model::Gap;
+use corewise_model::finding::{Conclusions, Finding};
+
+use super::text::{Line, Tone, unbroken, wrap};
+
+/// Numbered findings, each with what to do next; then what was tested and does not differ.
+pub fn findings(conclusions: &Conclusions, width: usize) -> Vec<Line> {
+    let mut lines = vec![Line::new().strong("What this means")];
+    if conclusions.findings.is_empty() {
+        lines.extend(wrap(&Line::new().plain(" No cpu stands out: nothing here differs beyond its uncertainty."), width, 1));
+    }
+    for (index, finding) in conclusions.findings.iter().enumerate() {
+        lines.extend(numbered(index + 1, finding, width));
+    }
+    if !conclusions.findings.is_empty() && !conclusions.quiet.is_empty() {
+        let line = Line::new().plain("    for latency-sensitive work: ").strong(conclusions.quiet.to_string());
+        lines.extend(wrap(&line, width, 4));
+    }
+    for sentence in &conclusions.no_difference {
+        lines.extend(wrap(&Line::new().faint(" =  ").faint(sentence), width, 4));
+    }
+    lines
+}
+
+fn numbered(number: usize, finding: &Finding, width: usize) -> Vec<Line> {
+    let head = format!("{number:>2}{gap}", gap = unbroken("  "));
+    let mut lines = wrap(&Line::new().strong(head).plain(&finding.statement), width, 4);
+    let advice = Line::new().plain("    ").plain(&finding.advice);
+    let Some(command) = finding.command.as_deref().filter(|command| !command.is_empty()) else {
+        lines.extend(wrap(&advice, width, 4));
+        return lines;
+    };
+    let together = advice.clone().plain("  ").strong(command);
+    if together.width() <= width {
+        lines.push(together);
+    } else {
+        lines.extend(wrap(&advice, width, 4));
+        lines.extend(wrap(&Line::new().plain("        ").strong(command), width, 8));
+    }
+    lines
+}
+
+/// The gaps in one sentence, with where to learn more.
+pub fn gaps(gaps: &[Gap], width: usize) -> Vec<Line> {
+    let mut shown: Vec<String> = Vec::new();
+    for gap in gaps {
+        let text = format!("{} ({})", gap.what, gap.why);
+        if !shown.contains(&text) {
+            shown.push(text);
+        }
+    }
+    if shown.is_empty() {
+        return Vec::new();
+    }
+    let more = shown.len().saturating_sub(MOST_GAPS);
+    shown.truncate(MOST_GAPS);
+    if more > 0 {
+        shown.push(format!("{more} more"));
+    }
+    let line = Line::new().with(Tone::Plain, "Not measured: ").plain(shown.join("; ")).plain(".");
+    wrap(&line.faint(" Details and cures:  ").strong(unbroken("corewise doctor")), width, 2)
+}
+
+/// More gaps than this are counted only.
+const MOST_GAPS: usize = 5;

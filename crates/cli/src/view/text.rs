@@ -1,0 +1,314 @@
+//! Styled lines and word wrap: what every view is made of.
+
+use std::fmt::Write as _;
+
+use anstyle::{Ansi256Color, AnsiColor, Color, Style};
+
+/// A space at which no line is broken; it prints as a space.
+pub const NO_BREAK: char = '\u{a0}';
+
+/// What a piece of text is to the reader. Colour never carries what the text does not also say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Tone {
+    /// Ordinary text.
+    #[default]
+    Plain,
+    /// A heading, or the thing that a line is about.
+    Strong,
+    /// What is common, or a remark.
+    Faint,
+    /// What matters and is worse than its peers.
+    Warn,
+    /// What matters and is better than its peers.
+    Good,
+    /// A step of the heat scale, 0 for the cheapest, up to [`HEAT_STEPS`] - 1.
+    Heat(u8),
+}
+
+/// How many steps the heat scale has.
+pub const HEAT_STEPS: u8 = 5;
+
+/// Background and foreground of each heat step in the 256-colour palette: dark violet to yellow, in rising lightness, so
+/// that the order is also seen without seeing hues.
+const HEAT: [(u8, u8); HEAT_STEPS as usize] = [(54, 255), (61, 255), (31, 255), (72, 16), (221, 16)];
+
+impl Tone {
+    fn style(self) -> Style {
+        let colour = |colour: AnsiColor| Style::new().fg_color(Some(colour.into()));
+        match self {
+            Self::Plain => Style::new(),
+            Self::Strong => Style::new().bold(),
+            Self::Faint => Style::new().dimmed(),
+            Self::Warn => colour(AnsiColor::Yellow).bold(),
+            Self::Good => colour(AnsiColor::Green).bold(),
+            Self::Heat(step) => {
+                let (background, foreground) = HEAT[usize::from(step.min(HEAT_STEPS - 1))];
+                let palette = |index| Some(Color::Ansi256(Ansi256Color(index)));
+                Style::new().bg_color(palette(background)).fg_color(palette(foreground))
+            }
+        }
+    }
+}
+
+/// A line of text with tones.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Line {
+    spans: Vec<(Tone, String)>,
+}
+
+impl Line {
+    /// The empty line.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The line with more text at its end. Control characters, which a recorded machine may hold, become "?": a file
+    /// must not be able to steer the terminal.
+    #[must_use]
+    pub fn with(mut self, tone: Tone, text: impl AsRef<str>) -> Self {
+        let text: String = text.as_ref().chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+        if !text.is_empty() {
+            self.spans.push((tone, text));
+        }
+        self
+    }
+
+    /// The line with plain text at its end.
+    #[must_use]
+    pub fn plain(self, text: impl AsRef<str>) -> Self {
+        self.with(Tone::Plain, text)
+    }
+
+    /// The line with faint text at its end.
+    #[must_use]
+    pub fn faint(self, text: impl AsRef<str>) -> Self {
+        self.with(Tone::Faint, text)
+    }
+
+    /// The line with strong text at its end.
+    #[must_use]
+    pub fn strong(self, text: impl AsRef<str>) -> Self {
+        self.with(Tone::Strong, text)
+    }
+
+    /// The line with all of another at its end.
+    #[must_use]
+    pub fn then(mut self, other: Self) -> Self {
+        self.spans.extend(other.spans);
+        self
+    }
+
+    /// The line after so many spaces.
+    #[must_use]
+    pub fn indented(self, columns: usize) -> Self {
+        Self::new().plain(" ".repeat(columns)).then(self)
+    }
+
+    /// The line with its text changed, tones kept.
+    #[must_use]
+    pub fn map_text(mut self, change: impl Fn(&str) -> String) -> Self {
+        for (_, text) in &mut self.spans {
+            *text = change(text);
+        }
+        self
+    }
+
+    /// Its width in terminal columns. Every character that corewise writes takes one.
+    pub fn width(&self) -> usize {
+        self.spans.iter().map(|(_, text)| text.chars().count()).sum()
+    }
+
+    /// Whether there is no text in it.
+    pub fn is_empty(&self) -> bool {
+        self.spans.is_empty()
+    }
+
+    /// The line cut to a width; "…" says that it was cut.
+    #[must_use]
+    pub fn cut(self, width: usize) -> Self {
+        if self.width() <= width {
+            return self;
+        }
+        let mut left = width.saturating_sub(1);
+        let mut line = Self::new();
+        for (tone, text) in self.spans {
+            let part: String = text.chars().take(left).collect();
+            left -= part.chars().count();
+            line = line.with(tone, part);
+        }
+        if width > 0 { line.faint("…") } else { line }
+    }
+
+    /// The words of the line with their tones; spaces between them are lost, those marked [`NO_BREAK`] are not.
+    fn words(&self) -> Vec<Self> {
+        let mut words = vec![Self::new()];
+        for (tone, text) in &self.spans {
+            for (index, piece) in text.split(' ').enumerate() {
+                if index > 0 {
+                    words.push(Self::new());
+                }
+                if let Some(last) = words.last_mut() {
+                    *last = std::mem::take(last).with(*tone, piece);
+                }
+            }
+        }
+        words.retain(|word| !word.is_empty());
+        words
+    }
+
+    /// Splits a word that is wider than a line.
+    fn split_at(self, width: usize) -> (Self, Self) {
+        let (mut head, mut rest, mut left) = (Self::new(), Self::new(), width);
+        for (tone, text) in self.spans {
+            let part: String = text.chars().take(left).collect();
+            left -= part.chars().count();
+            let remainder = &text[part.len()..];
+            head = head.with(tone, &part);
+            rest = rest.with(tone, remainder);
+        }
+        (head, rest)
+    }
+
+    /// The text alone.
+    pub fn to_plain(&self) -> String {
+        let text: String = self.spans.iter().map(|(_, text)| text.as_str()).collect();
+        text.replace(NO_BREAK, " ").trim_end().to_owned()
+    }
+
+    fn write_styled(&self, out: &mut String) {
+        let last = self.spans.len().saturating_sub(1);
+        for (index, (tone, text)) in self.spans.iter().enumerate() {
+            let text = text.replace(NO_BREAK, " ");
+            let text = if index == last && !matches!(tone, Tone::Heat(_)) { text.trim_end() } else { &text };
+            let style = tone.style();
+            let _ = write!(out, "{style}{text}{style:#}");
+        }
+    }
+}
+
+/// Breaks a line at spaces so that it fits; lines after the first begin with `hanging` spaces. A word wider than the
+/// terminal is broken where it must be. A line that fits is left as it is.
+pub fn wrap(line: &Line, width: usize, hanging: usize) -> Vec<Line> {
+    if line.is_empty() || line.width() <= width {
+        return if line.is_empty() { Vec::new() } else { vec![line.clone()] };
+    }
+    let hanging = hanging.min(width / 2);
+    let mut lines = vec![Line::new()];
+    let lead = line.to_plain().chars().take_while(|c| *c == ' ').count().min(width / 2);
+    let mut current = Line::new().plain(" ".repeat(lead));
+    let mut bare = true;
+    for mut word in line.words() {
+        let gap = usize::from(!bare);
+        if !bare && current.width() + gap + word.width() > width {
+            lines.push(std::mem::replace(&mut current, Line::new().plain(" ".repeat(hanging))));
+            bare = true;
+        }
+        while current.width() + usize::from(!bare) + word.width() > width && bare {
+            let (head, rest) = word.split_at(width.saturating_sub(current.width()).max(1));
+            lines.push(std::mem::replace(&mut current, Line::new().plain(" ".repeat(hanging))).then(head));
+            word = rest;
+        }
+        if !word.is_empty() {
+            current = if bare { current } else { current.plain(" ") }.then(word);
+            bare = false;
+        }
+    }
+    if !bare {
+        lines.push(current);
+    }
+    lines.remove(0);
+    lines
+}
+
+/// Text whose words stay on one line together.
+pub fn unbroken(text: &str) -> String {
+    text.replace(' ', &NO_BREAK.to_string())
+}
+
+/// A whole screen.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Screen {
+    lines: Vec<Line>,
+}
+
+impl Screen {
+    /// The empty screen.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a line.
+    pub fn push(&mut self, line: Line) {
+        self.lines.push(line);
+    }
+
+    /// Adds lines.
+    pub fn extend(&mut self, lines: impl IntoIterator<Item = Line>) {
+        self.lines.extend(lines);
+    }
+
+    /// Adds a block of lines after an empty one; adds nothing for an empty block.
+    pub fn block(&mut self, lines: Vec<Line>) {
+        if !lines.is_empty() {
+            if !self.lines.is_empty() {
+                self.push(Line::new());
+            }
+            self.extend(lines);
+        }
+    }
+
+    /// The screen with escape sequences for tones; the stream that prints it takes them out where there is no colour.
+    pub fn styled(&self) -> String {
+        let mut out = String::new();
+        for line in &self.lines {
+            line.write_styled(&mut out);
+            out.push('\n');
+        }
+        out
+    }
+
+    /// The text alone.
+    #[cfg(test)]
+    pub fn plain(&self) -> String {
+        self.lines.iter().map(|line| line.to_plain() + "\n").collect()
+    }
+
+    /// The width of the widest line.
+    #[cfg(test)]
+    pub fn width(&self) -> usize {
+        self.lines.iter().map(|line| line.to_plain().chars().count()).max().unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wrapped(text: &str, width: usize, hanging: usize) -> Vec<String> {
+        wrap(&Line::new().plain(text), width, hanging).iter().map(Line::to_plain).collect()
+    }
+
+    #[test]
+    fn lines_break_at_spaces_and_hang() {
+        assert_eq!(wrapped(" 1  cpu 0 is interrupted often", 16, 4), [" 1 cpu 0 is", "    interrupted", "    often"]);
+        assert_eq!(wrapped("", 10, 2), Vec::<String>::new());
+        assert_eq!(wrapped("16\u{a0}cores, 32\u{a0}cpus", 10, 0), ["16 cores,", "32 cpus"]);
+    }
+
+    #[test]
+    fn a_word_wider_than_the_terminal_is_broken() {
+        assert_eq!(wrapped("see /a/very/long/path/indeed now", 12, 2), ["see", "  /a/very/lo", "  ng/path/in", "  deed now"]);
+    }
+
+    #[test]
+    fn control_characters_cannot_steer_the_terminal() {
+        assert_eq!(Line::new().plain("AMD\u{1b}[2JRyzen\n").to_plain(), "AMD?[2JRyzen?");
+    }
+
+    #[test]
+    fn a_cut_line_says_so() {
+        let line = Line::new().plain("virtio").strong("1-req.0");
+        assert_eq!(line.clone().cut(9).to_plain(), "virtio1-…");
+        assert_eq!(line.cut(13).to_plain(), "virtio1-req.0");
+    }
+}
