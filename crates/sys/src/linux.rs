@@ -1,0 +1,8 @@
+//! Linux: parsers take text and can be tested anywhere; calls are thin safe wrappers.
+
+pub mod affinity;
+pub mod counters;
+pub mod interrupts;
+pub mod memory;
+pub mod stat;
+pub mod thread;
