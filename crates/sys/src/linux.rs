@@ -2,6 +2,7 @@
 
 pub mod affinity;
 pub mod counters;
+pub mod counts;
 pub mod interrupts;
 pub mod memory;
 pub mod stat;
