@@ -2,7 +2,7 @@
 
 use corewise_model::finding::Topic;
 
-use super::grid::{Column, Grid, dropped_remark};
+use super::grid::{Column, Grid};
 use super::number::{ABSENT, brief, decimal};
 use super::rows::Row;
 use super::tail::{cpu_label, tone};
@@ -16,11 +16,11 @@ pub fn activity(rows: &[Row], width: usize) -> Vec<Line> {
     let mut grid = Grid::new(vec![
         Column::text("cpu", 0).shrinking_to(9),
         Column::number("clock", "GHz", 1),
-        Column::number("±", "GHz", 9),
+        Column::number("±", "GHz", 9).named("± of clock"),
         Column::number("irq", "/s", 2),
         Column::number("softirq", "/s", 4),
-        Column::number("vol.", "switches/s", 7),
-        Column::number("invol.", "/s", 5),
+        Column::number("yields", "/s", 7),
+        Column::number("preempted", "/s", 5),
         Column::number("user", "%", 6),
         Column::number("system", "%", 5),
         Column::number("off-cpu", "%", 3),
@@ -29,10 +29,8 @@ pub fn activity(rows: &[Row], width: usize) -> Vec<Line> {
     for row in rows {
         grid.row(cells(row));
     }
-    let fitted = grid.fit(width);
     let mut lines = caption(rows, width);
-    lines.extend(fitted.lines);
-    lines.extend(dropped_remark(&fitted.dropped, 0).map(|line| line.cut(width)));
+    lines.extend(grid.fit(width).with_remark(width, 0));
     lines
 }
 

@@ -3,7 +3,7 @@
 use corewise_model::Gap;
 use corewise_model::finding::{Conclusions, Finding};
 
-use super::text::{Line, Tone, unbroken, wrap};
+use super::text::{Line, unbroken, wrap};
 
 /// Numbered findings, each with what to do next; then what was tested and does not differ.
 pub fn findings(conclusions: &Conclusions, width: usize) -> Vec<Line> {
@@ -42,24 +42,28 @@ fn numbered(number: usize, finding: &Finding, width: usize) -> Vec<Line> {
     lines
 }
 
-/// The gaps in one sentence, with where to learn more.
+/// The gaps in one sentence, with where to learn more. Gaps of one reason are told together.
 pub fn gaps(gaps: &[Gap], width: usize) -> Vec<Line> {
-    let mut shown: Vec<String> = Vec::new();
+    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
     for gap in gaps {
-        let text = format!("{} ({})", gap.what, gap.why);
-        if !shown.contains(&text) {
-            shown.push(text);
+        match reasons.iter_mut().find(|(why, _)| *why == gap.why) {
+            Some((_, whats)) if whats.contains(&gap.what.as_str()) => {}
+            Some((_, whats)) => whats.push(&gap.what),
+            None => reasons.push((&gap.why, vec![&gap.what])),
         }
     }
-    if shown.is_empty() {
+    if reasons.is_empty() {
         return Vec::new();
     }
-    let more = shown.len().saturating_sub(MOST_GAPS);
-    shown.truncate(MOST_GAPS);
-    if more > 0 {
-        shown.push(format!("{more} more"));
+    let told = reasons.iter().take(MOST_GAPS).map(|(why, whats)| match whats.as_slice() {
+        [first, _, _, ..] => format!("{first} and {} more ({why})", whats.len() - 1),
+        _ => format!("{} ({why})", whats.join(", ")),
+    });
+    let mut told: Vec<String> = told.collect();
+    if reasons.len() > MOST_GAPS {
+        told.push(format!("{} more", reasons.len() - MOST_GAPS));
     }
-    let line = Line::new().with(Tone::Plain, "Not measured: ").plain(shown.join("; ")).plain(".");
+    let line = Line::new().plain(format!("Not measured: {}.", told.join("; ")));
     wrap(&line.faint(" Details and cures:  ").strong(unbroken("corewise doctor")), width, 2)
 }
 

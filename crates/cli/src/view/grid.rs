@@ -1,6 +1,6 @@
 //! Aligned columns with tones; a terminal that is too narrow loses the least important columns first.
 
-use super::text::{Line, Tone};
+use super::text::{Line, wrap};
 
 /// On which side a column's cells stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +15,7 @@ pub enum Align {
 #[derive(Clone, Debug)]
 pub struct Column {
     title: String,
+    name: String,
     unit: String,
     align: Align,
     rank: u8,
@@ -24,12 +25,20 @@ pub struct Column {
 impl Column {
     /// A column of text. Rank 0 is never dropped; of the others the highest goes first, and of equals the rightmost.
     pub fn text(title: impl Into<String>, rank: u8) -> Self {
-        Self { title: title.into(), unit: String::new(), align: Align::Left, rank, shrinks_to: None }
+        let title = title.into();
+        Self { name: title.clone(), title, unit: String::new(), align: Align::Left, rank, shrinks_to: None }
     }
 
     /// A column of numbers.
     pub fn number(title: impl Into<String>, unit: impl Into<String>, rank: u8) -> Self {
         Self { unit: unit.into(), align: Align::Right, ..Self::text(title, rank) }
+    }
+
+    /// The column, with the name that a remark on dropped columns uses.
+    #[must_use]
+    pub fn named(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self
     }
 
     /// The column, whose cells may be cut to a width before another column is dropped for it.
@@ -54,7 +63,7 @@ pub struct Grid {
 pub struct Fitted {
     /// Titles, units where there are any, rows.
     pub lines: Vec<Line>,
-    /// The titles of the columns that were dropped, from left to right.
+    /// The names of the columns that were dropped, from left to right.
     pub dropped: Vec<String>,
 }
 
@@ -92,7 +101,7 @@ impl Grid {
         dropped.sort_unstable();
         Fitted {
             lines: self.draw(&kept, width),
-            dropped: dropped.into_iter().map(|index| self.columns[index].title.clone()).collect(),
+            dropped: dropped.into_iter().map(|index| self.columns[index].name.clone()).collect(),
         }
     }
 
@@ -179,12 +188,16 @@ impl Line {
     }
 }
 
-/// A remark on the columns that a narrow terminal dropped; none when all fit.
-pub fn dropped_remark(dropped: &[String], indent: usize) -> Option<Line> {
-    (!dropped.is_empty()).then(|| {
-        let text = format!("too narrow for: {}", dropped.join(", "));
-        Line::new().with(Tone::Faint, text).indented(indent)
-    })
+impl Fitted {
+    /// The grid's lines, and a remark on the columns that a narrow terminal dropped.
+    pub fn with_remark(self, width: usize, indent: usize) -> Vec<Line> {
+        let mut lines = self.lines;
+        if !self.dropped.is_empty() {
+            let text = format!("too narrow for: {}", self.dropped.join(", "));
+            lines.extend(wrap(&Line::new().faint(text).indented(indent), width, indent + 2));
+        }
+        lines
+    }
 }
 
 #[cfg(test)]

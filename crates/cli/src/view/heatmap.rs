@@ -12,7 +12,7 @@ const SHADES: [char; HEAT_STEPS as usize] = ['·', '░', '▒', '▓', '█'];
 /// Costs that differ by less than this ratio get one shade: noise is not a pattern.
 const FLAT: f64 = 1.3;
 /// A map with more rows than this is shown in blocks.
-const MOST_ROWS: usize = 64;
+const MOST_ROWS: usize = 32;
 
 /// The map, its classes, and its gaps; nothing where no pair was measured.
 pub fn links(survey: &Survey, classes: &[LinkClass], width: usize) -> Vec<Line> {
@@ -66,7 +66,8 @@ fn choose(machine: &Machine, links: &Links, width: usize) -> Option<Map> {
     let levels = [Level::Cpu, Level::Core, Level::Cluster, Level::Llc, Level::Die, Level::Node, Level::Package];
     for level in levels {
         let blocks = blocks(machine, level, &measured);
-        if blocks.len() > MOST_ROWS || (level > Level::Core && blocks.len() < 2 && level != Level::Cpu) {
+        let same_outside = levels.iter().skip_while(|other| **other != level).skip(1);
+        if blocks.len() > MOST_ROWS || same_outside.clone().any(|&outer| same_cpus(machine, level, outer)) {
             continue;
         }
         let mut map = Map::of(machine, links, level, &blocks);
@@ -79,6 +80,11 @@ fn choose(machine: &Machine, links: &Links, width: usize) -> Option<Map> {
     let mut map = Map::of(machine, links, Level::Package, &all);
     map.figures = true;
     Some(map)
+}
+
+/// Whether two levels cut the machine alike; then the outer one names the blocks.
+fn same_cpus(machine: &Machine, inner: Level, outer: Level) -> bool {
+    inner < Level::Core && machine.objects(inner) == machine.objects(outer)
 }
 
 /// The objects of a level that hold a measured cpu, as index and cpus.

@@ -283,12 +283,22 @@ fn wrapped_cpus(cpus: &Line, width: usize, indent: usize) -> Vec<Line> {
         return Vec::new();
     }
     let line = cpus.clone().indented(indent);
-    wrapped_cpus_after(&line, width, indent)
+    wrap_lists(&line, width, indent)
 }
 
 /// Lets a long list of ranges break after its commas.
 fn break_lists(line: &Line) -> Line {
-    line.clone().map_text(|text| text.replace(',', ", "))
+    line.clone().map_text(|text| {
+        let mut broken = String::new();
+        let mut rest = text.chars().peekable();
+        while let Some(c) = rest.next() {
+            broken.push(c);
+            if c == ',' && rest.peek().is_some_and(char::is_ascii_digit) {
+                broken.push(' ');
+            }
+        }
+        broken
+    })
 }
 
 /// The caches below the last level, in one line: "L1d 48 KB · L1i 32 KB · L2 1 MB per core".
@@ -355,11 +365,11 @@ fn notes(machine: &Machine, width: usize) -> Vec<Line> {
     let mut lines = Vec::new();
     for (word, cpus, remark) in sets.into_iter().filter(|(_, cpus, _)| !cpus.is_empty()) {
         let line = Line::new().faint(format!("{word}  ")).plain(cpus.to_string()).faint(remark);
-        lines.extend(wrapped_cpus_after(&line, width, word.len() + 2));
+        lines.extend(wrap_lists(&line, width, word.len() + 2));
     }
     lines
 }
 
-fn wrapped_cpus_after(line: &Line, width: usize, hanging: usize) -> Vec<Line> {
+fn wrap_lists(line: &Line, width: usize, hanging: usize) -> Vec<Line> {
     if line.width() <= width { vec![line.clone()] } else { wrap(&break_lists(line), width, hanging) }
 }

@@ -3,7 +3,7 @@
 use corewise_model::finding::Topic;
 use corewise_model::{CpuSet, Survey};
 
-use super::grid::{Column, Grid, dropped_remark};
+use super::grid::{Column, Grid};
 use super::number::{ABSENT, brief, decimal, duration, whole};
 use super::rows::Row;
 use super::text::{Line, Tone, wrap};
@@ -22,11 +22,11 @@ pub fn latency(survey: &Survey, rows: &[Row], width: usize) -> Vec<Line> {
         Column::text("cpu", 0).shrinking_to(9),
         Column::number("mean", "ns", 5),
         Column::number("p50", "ns", 1),
-        Column::number("±", "ns", 7),
+        Column::number("±", "ns", 7).named("± of p50"),
         Column::number("p90", "ns", 6),
         Column::number("p99", "ns", 3),
         Column::number("p99.9", "ns", 1),
-        Column::number("±", "ns", 8),
+        Column::number("±", "ns", 8).named("± of p99.9"),
         Column::number("p99.99", "ns", 5),
         Column::number("max", "µs", 2),
         Column::text("tail", 4),
@@ -34,10 +34,8 @@ pub fn latency(survey: &Survey, rows: &[Row], width: usize) -> Vec<Line> {
     for row in rows {
         grid.row(cells(row, &scale));
     }
-    let fitted = grid.fit(width);
     let mut lines = caption(survey, rows, &scale, width);
-    lines.extend(fitted.lines);
-    lines.extend(dropped_remark(&fitted.dropped, 0).map(|line| line.cut(width)));
+    lines.extend(grid.fit(width).with_remark(width, 0));
     lines
 }
 
@@ -87,22 +85,15 @@ fn brief_ns(value: f64) -> String {
 }
 
 fn caption(survey: &Survey, rows: &[Row], scale: &Scale, width: usize) -> Vec<Line> {
-    let pieces: Vec<u64> = survey.cpus.iter().map(|cpu| cpu.tail.count()).collect();
-    let fewest = pieces.iter().copied().min().unwrap_or(0);
-    let work = &survey.work;
-    let several = rows.iter().any(|row| row.cpus.len() > 1);
-    let text = format!(
-        "a fixed piece of work ({} dependent additions), timed at least {} times on each cpu; {} ns of each are the timing itself",
-        whole(work.additions.into()),
-        whole(fewest),
-        brief(work.overhead_ns)
-    );
+    let fewest = survey.cpus.iter().map(|cpu| cpu.tail.count()).min().unwrap_or(0);
+    let timing = brief(survey.work.overhead_ns);
+    let text = format!("of a fixed piece of work, timed {} times a cpu; {timing} ns of each is timing", whole(fewest));
     let mut line = Line::new().strong("Latency").plain("  ").faint(text);
-    if several {
-        line = line.faint("; a row of several cpus is their middle, p99.99 and max their worst");
+    if rows.iter().any(|row| row.cpus.len() > 1) {
+        line = line.faint("; several cpus: median, p99.99 and max of the worst");
     }
     if scale.is_usable() {
-        let ends = format!("; tail: {} to {}, logarithmic both ways", duration(scale.low_ns), duration(scale.high_ns));
+        let ends = format!("; tail from {} to {}", duration(scale.low_ns), duration(scale.high_ns));
         line = line.faint(ends);
     }
     wrap(&line, width, 2)
@@ -156,7 +147,7 @@ mod tests {
     fn a_single_long_piece_among_a_million_shows() {
         let scale = Scale { low_ns: 250.0, high_ns: 25_000.0, nanoseconds_per_tick: 0.5 };
         assert_eq!(scale.spark(&[(500, 1_000_000), (50_000, 1)]), "█        ▁");
-        assert_eq!(scale.spark(&[(500, 1_000_000), (5000, 1000)]), "█    ▅");
+        assert_eq!(scale.spark(&[(500, 1_000_000), (5000, 1000)]), "█    ▄");
         assert_eq!(scale.spark(&[]), "");
     }
 

@@ -139,20 +139,22 @@ impl Line {
         if width > 0 { line.faint("…") } else { line }
     }
 
-    /// The words of the line with their tones; spaces between them are lost, those marked [`NO_BREAK`] are not.
-    fn words(&self) -> Vec<Self> {
-        let mut words = vec![Self::new()];
+    /// The words of the line with their tones, each with the number of spaces before it.
+    fn words(&self) -> Vec<(usize, Self)> {
+        let mut words = vec![(0, Self::new())];
         for (tone, text) in &self.spans {
             for (index, piece) in text.split(' ').enumerate() {
-                if index > 0 {
-                    words.push(Self::new());
+                match words.last_mut() {
+                    Some((gap, last)) if index > 0 && last.is_empty() => *gap += 1,
+                    _ if index > 0 => words.push((1, Self::new())),
+                    _ => {}
                 }
-                if let Some(last) = words.last_mut() {
+                if let Some((_, last)) = words.last_mut() {
                     *last = std::mem::take(last).with(*tone, piece);
                 }
             }
         }
-        words.retain(|word| !word.is_empty());
+        words.retain(|(_, word)| !word.is_empty());
         words
     }
 
@@ -193,30 +195,26 @@ pub fn wrap(line: &Line, width: usize, hanging: usize) -> Vec<Line> {
         return if line.is_empty() { Vec::new() } else { vec![line.clone()] };
     }
     let hanging = hanging.min(width / 2);
-    let mut lines = vec![Line::new()];
-    let lead = line.to_plain().chars().take_while(|c| *c == ' ').count().min(width / 2);
-    let mut current = Line::new().plain(" ".repeat(lead));
-    let mut bare = true;
-    for mut word in line.words() {
-        let gap = usize::from(!bare);
-        if !bare && current.width() + gap + word.width() > width {
-            lines.push(std::mem::replace(&mut current, Line::new().plain(" ".repeat(hanging))));
-            bare = true;
+    let indented = || Line::new().plain(" ".repeat(hanging));
+    let mut lines = Vec::new();
+    let (mut current, mut is_bare) = (Line::new(), true);
+    for (gap, mut word) in line.words() {
+        if !is_bare && current.width() + gap + word.width() > width {
+            lines.push(std::mem::replace(&mut current, indented()));
+            is_bare = true;
         }
-        while current.width() + usize::from(!bare) + word.width() > width && bare {
+        if !is_bare || lines.is_empty() {
+            current = current.plain(" ".repeat(gap.min(width / 2)));
+        }
+        while current.width() + word.width() > width {
             let (head, rest) = word.split_at(width.saturating_sub(current.width()).max(1));
-            lines.push(std::mem::replace(&mut current, Line::new().plain(" ".repeat(hanging))).then(head));
+            lines.push(std::mem::replace(&mut current, indented()).then(head));
             word = rest;
         }
-        if !word.is_empty() {
-            current = if bare { current } else { current.plain(" ") }.then(word);
-            bare = false;
-        }
+        is_bare = false;
+        current = current.then(word);
     }
-    if !bare {
-        lines.push(current);
-    }
-    lines.remove(0);
+    lines.push(current);
     lines
 }
 
@@ -290,7 +288,7 @@ mod tests {
 
     #[test]
     fn lines_break_at_spaces_and_hang() {
-        assert_eq!(wrapped(" 1  cpu 0 is interrupted often", 16, 4), [" 1 cpu 0 is", "    interrupted", "    often"]);
+        assert_eq!(wrapped(" 1  cpu 0 is interrupted often", 16, 4), [" 1  cpu 0 is", "    interrupted", "    often"]);
         assert_eq!(wrapped("", 10, 2), Vec::<String>::new());
         assert_eq!(wrapped("16\u{a0}cores, 32\u{a0}cpus", 10, 0), ["16 cores,", "32 cpus"]);
     }
