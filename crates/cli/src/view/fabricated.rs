@@ -1,10 +1,10 @@
 //! Machines and surveys made by hand for the tests of the views, from published facts where a real machine is meant.
 
-use corewise_model::facts::CacheKind;
+use corewise_model::facts::{CacheKind, CoreType};
 use corewise_model::finding::{Conclusions, Effect, Finding, Topic};
 use corewise_model::histogram::Histogram;
 use corewise_model::links::{Links, Pair, Relation, classes};
-use corewise_model::machine::{Cache, Llc, Node, Object, Processor, System};
+use corewise_model::machine::{Cache, Kind, Llc, Node, Object, Processor, System};
 use corewise_model::survey::{
     Clock, Count, CpuObservation, CpuRound, Frequency, FrequencySource, Provenance, Tail, ThreadUse, Work,
 };
@@ -154,12 +154,16 @@ pub struct Habit {
     pub p50_ns: f64,
     pub gigahertz: f64,
     pub interrupts: u64,
-    /// Long pieces among each 100,000.
+    /// Long pieces among the [`PIECES`] of a visit: one of `stall_ns`, the next of twice that, and so on.
     pub stalls: u64,
     pub stall_ns: f64,
 }
 
+/// Timed pieces of a visit.
+const PIECES: u64 = 5000;
 const ROUNDS: u32 = 8;
+/// How long a visit takes; a million pieces of 261 ns take as long, the article's counts are for that.
+const VISIT_S: f64 = 0.27;
 const TICK_NS: f64 = 0.25;
 
 fn observation(cpu: u32, habit: Habit, source: FrequencySource) -> CpuObservation {
@@ -170,7 +174,7 @@ fn observation(cpu: u32, habit: Habit, source: FrequencySource) -> CpuObservatio
         // A round is a little faster or slower than the next, so that spreads are not zero.
         let drift = 1.0 + 0.001 * f64::from(round % 3);
         let mut visit = Histogram::new(TICK_NS);
-        for piece in 0..2000_u64 {
+        for piece in 0..PIECES - habit.stalls {
             visit.record(ticks(habit.p50_ns * drift) + if piece % 50 == 0 { 40 } else { 0 });
         }
         for stall in 0..habit.stalls {
@@ -178,11 +182,11 @@ fn observation(cpu: u32, habit: Habit, source: FrequencySource) -> CpuObservatio
         }
         tail.merge(&visit);
         let count = |source: &str, count| Count { source: source.into(), count };
-        let device = habit.interrupts.saturating_sub(25);
+        let device = habit.interrupts.saturating_sub(27);
         rounds.push(CpuRound {
             round,
             place: cpu % 7,
-            elapsed_s: 0.1,
+            elapsed_s: VISIT_S,
             tail: Tail::of(&visit),
             frequency: Some(Frequency { gigahertz: habit.gigahertz * drift, source }),
             interrupts: [count("LOC", habit.interrupts - device), count("77 nvme0q1", device)]
@@ -191,9 +195,9 @@ fn observation(cpu: u32, habit: Habit, source: FrequencySource) -> CpuObservatio
                 .collect(),
             softirqs: vec![count("TIMER", 12), count("SCHED", 3)],
             thread: ThreadUse {
-                user_s: 0.0985,
-                system_s: 0.001,
-                off_cpu_s: 0.0005,
+                user_s: VISIT_S * 0.985,
+                system_s: VISIT_S * 0.01,
+                off_cpu_s: VISIT_S * 0.005,
                 voluntary_switches: 0,
                 involuntary_switches: u64::from(round == 0),
             },
@@ -261,15 +265,11 @@ pub fn small_guest_survey() -> Survey {
     let habit = Habit { p50_ns: 271.0, gigahertz: 2.6, interrupts: 25, stalls: 4, stall_ns: 6400.0 };
     let mut cpus: Vec<_> = (0..2).map(|cpu| observation(cpu, habit, FrequencySource::Estimate)).collect();
     for round in cpus.iter_mut().flat_map(|cpu| &mut cpu.rounds) {
-        round.stolen_s = Some(0.002);
+        round.stolen_s = Some(0.02 * VISIT_S);
     }
     let links = links(&machine, &[0, 1], cost);
     let mut survey = survey(machine, cpus, links);
-    survey.gaps = vec![
-        Gap::new("hardware counters", "this machine shows no PMU"),
-        Gap::new("link between cpus 0 and 1, idle", "no"),
-    ];
-    survey.gaps.truncate(1);
+    survey.gaps = vec![Gap::new("hardware counters", "this machine shows no PMU")];
     survey
 }
 
@@ -277,7 +277,7 @@ pub fn small_guest_survey() -> Survey {
 pub fn ryzen_survey() -> Survey {
     let machine = ryzen_9950x3d();
     let habit = |cpu: u32| match cpu {
-        0 => Habit { p50_ns: 261.0, gigahertz: 5.33, interrupts: 111, stalls: 20, stall_ns: 1100.0 },
+        0 => Habit { p50_ns: 261.0, gigahertz: 5.33, interrupts: 111, stalls: 4, stall_ns: 5600.0 },
         1..=7 | 16..=23 => {
             Habit { p50_ns: 261.0, gigahertz: 5.54, interrupts: 40 + u64::from(cpu % 5), stalls: 1, stall_ns: 900.0 }
         }
@@ -360,4 +360,89 @@ pub fn nothing(survey: &Survey) -> Conclusions {
         link_classes: classes(&survey.machine, &survey.links),
         quiet: survey.machine.allowed.clone(),
     }
+}
+
+/// The same guest, ended by Ctrl-C after two rounds, in the middle of the third.
+pub fn partial_survey() -> Survey {
+    let mut survey = small_guest_survey();
+    survey.provenance.partial = true;
+    survey.provenance.rounds = 2;
+    survey.provenance.elapsed_s = 7.4;
+    for cpu in &mut survey.cpus {
+        cpu.rounds.truncate(2);
+    }
+    survey.links.pairs.clear();
+    survey
+}
+
+/// The 9950X3D, when this process may use cpu 3 only: no link can be measured.
+pub fn single_cpu_survey() -> Survey {
+    let mut survey = ryzen_survey();
+    survey.machine.allowed = list("3");
+    survey.cpus.retain(|cpu| cpu.cpu == 3);
+    let gap = Gap::new("links between cpus", "links need two cpus; 1 may be used here");
+    survey.links = Links { pairs: Vec::new(), possible_pairs: 0, gaps: vec![gap] };
+    survey.provenance.others_busy = Some(0.31);
+    survey
+}
+
+/// A 3960X as its firmware shows it with four nodes in a socket when only two have memory, with some cpus set apart.
+pub fn memoryless_nodes() -> Machine {
+    let shape = Shape {
+        name: "AMD Ryzen Threadripper 3960X 24-Core Processor",
+        packages: 1,
+        llcs_each: 8,
+        cores_each: 3,
+        threads: 2,
+        llc_bytes: 16 << 20,
+    };
+    let mut machine = shape.machine();
+    let half = |index: usize| machine.llcs[2 * index].cpus.union(&machine.llcs[2 * index + 1].cpus);
+    let memory = [0, 64 << 30, 64 << 30, 0];
+    let nodes = (0..4).map(|number| Node {
+        number: number as u32,
+        cpus: half(number),
+        memory_bytes: Some(memory[number]),
+        distances: (0..4).map(|other| if other == number { 10 } else { 12 }).collect(),
+    });
+    let expander = Node { number: 8, cpus: CpuSet::new(), memory_bytes: Some(128 << 30), distances: vec![20; 5] };
+    machine.nodes = nodes.chain([expander]).collect();
+    machine.present = CpuSet::first(50);
+    machine.possible = CpuSet::first(64);
+    machine.isolated = list("2,26");
+    machine.nohz_full = list("2,26");
+    machine.allowed = list("0-23");
+    machine
+}
+
+/// An i7-1370P: six performance cores of two cpus each, eight efficiency cores in two clusters.
+pub fn hybrid() -> Machine {
+    let shape = Shape {
+        name: "13th Gen Intel(R) Core(TM) i7-1370P",
+        packages: 1,
+        llcs_each: 1,
+        cores_each: 20,
+        threads: 1,
+        llc_bytes: 24 << 20,
+    };
+    let mut machine = shape.machine();
+    let object = |cpus: &str| Object { os_number: None, cpus: list(cpus) };
+    let performance = ["0-1", "2-3", "4-5", "6-7", "8-9", "10-11"].map(object);
+    let efficiency: Vec<Object> = (12..20_u32).map(|cpu| object(&cpu.to_string())).collect();
+    machine.cores = performance.iter().cloned().chain(efficiency).collect();
+    let clusters = [object("12-15"), object("16-19")];
+    machine.clusters = performance.iter().cloned().chain(clusters.clone()).collect();
+    let cache = |level, kind, size: u64, cpus: &CpuSet| Cache { level, kind, size_bytes: Some(size), cpus: cpus.clone() };
+    machine.caches = Vec::new();
+    for core in &machine.cores {
+        let size = if core.cpus.len() > 1 { 48 << 10 } else { 32 << 10 };
+        machine.caches.push(cache(1, CacheKind::Data, size, &core.cpus));
+    }
+    machine.caches.extend(performance.iter().map(|core| cache(2, CacheKind::Unified, 1280 << 10, &core.cpus)));
+    machine.caches.extend(clusters.iter().map(|cluster| cache(2, CacheKind::Unified, 2 << 20, &cluster.cpus)));
+    machine.caches.push(cache(3, CacheKind::Unified, 24 << 20, &CpuSet::first(20)));
+    let kind = |core_type, cpus: &str, reason: &str| Kind { core_type, cpus: list(cpus), reason: reason.into() };
+    machine.kinds =
+        vec![kind(CoreType::Performance, "0-11", "cpu_core"), kind(CoreType::Efficiency, "12-19", "cpu_atom")];
+    machine
 }

@@ -11,6 +11,8 @@ use super::text::{HEAT_STEPS, Line, Tone, unbroken, wrap};
 const SHADES: [char; HEAT_STEPS as usize] = ['·', '░', '▒', '▓', '█'];
 /// Costs that differ by less than this ratio get one shade: noise is not a pattern.
 const FLAT: f64 = 1.3;
+/// With more cpus than this, SMT siblings share a row.
+const FEW_CPUS: usize = 16;
 /// A map with more rows than this is shown in blocks.
 const MOST_ROWS: usize = 32;
 
@@ -67,11 +69,12 @@ fn choose(machine: &Machine, links: &Links, width: usize) -> Option<Map> {
     for level in levels {
         let blocks = blocks(machine, level, &measured);
         let same_outside = levels.iter().skip_while(|other| **other != level).skip(1);
-        if blocks.len() > MOST_ROWS || same_outside.clone().any(|&outer| same_cpus(machine, level, outer)) {
+        let most = if level == Level::Cpu && machine.cores.len() < machine.online.len() { FEW_CPUS } else { MOST_ROWS };
+        if blocks.len() > most || same_outside.clone().any(|&outer| same_cpus(machine, level, outer)) {
             continue;
         }
         let mut map = Map::of(machine, links, level, &blocks);
-        map.figures = map.width_with_figures() <= width && blocks.len() <= 16;
+        map.figures = map.width_with_figures() <= width && blocks.len() <= FEW_CPUS;
         if map.figures || map.width_with_shades() <= width {
             return Some(map);
         }

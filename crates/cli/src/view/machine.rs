@@ -259,8 +259,9 @@ fn draw(rows: &[Row], width: usize) -> Vec<Line> {
         let head = Line::new().plain(" ".repeat(indent(row))).strong(&row.label);
         let separate = row.cpus.is_empty() || !fits;
         if separate {
-            let joint = if row.detail.is_empty() { "" } else { " · " };
-            lines.extend(wrap(&head.plain(joint).plain(&row.detail), width, indent(row) + 2));
+            let parts = row.detail.split(" · ").filter(|part| !part.is_empty());
+            let head = parts.fold(head, |head, part| head.plain(" · ").plain(unbroken(part)));
+            lines.extend(wrap(&head, width, indent(row) + 2));
             lines.extend(wrapped_cpus(&row.cpus, width, indent(row) + 2));
             continue;
         }

@@ -1,20 +1,56 @@
 //! Whole screens as snapshots: what a user sees of fabricated surveys and machines.
 
+mod hard;
+mod large;
+mod machines;
+mod small;
+
+use corewise_model::Survey;
+use corewise_model::finding::Conclusions;
+
 use super::fabricated::*;
 use super::survey::{Kept, screen};
 
-#[test]
-fn a_small_guest_at_80_columns() {
-    let survey = small_guest_survey();
-    println!("{}", screen(&survey, &nothing(&survey), &Kept::Stored(12), 80).plain());
-    println!("{}", screen(&survey, &nothing(&survey), &Kept::Stored(12), 40).plain());
+fn shown(survey: &Survey, conclusions: &Conclusions, width: usize) -> String {
+    screen(survey, conclusions, &Kept::Stored(12), width).plain()
+}
+
+/// Every fabricated survey with its conclusions.
+fn all() -> Vec<(Survey, Conclusions)> {
+    let quiet = [small_guest_survey(), partial_survey(), single_cpu_survey(), large_survey()];
+    let mut all: Vec<(Survey, Conclusions)> = Vec::new();
+    for survey in quiet {
+        let conclusions = nothing(&survey);
+        all.push((survey, conclusions));
+    }
     let survey = ryzen_survey();
-    for width in [140, 80, 40] {
-    println!("{}", screen(&survey, &ryzen_conclusions(&survey), &Kept::Stored(12), width).plain());
+    let conclusions = ryzen_conclusions(&survey);
+    all.push((survey, conclusions));
+    all
+}
+
+#[test]
+fn no_line_is_wider_than_the_terminal() {
+    for (survey, conclusions) in all() {
+        for width in [20, 30, 40, 41, 57, 79, 80, 100, 140] {
+            let screen = screen(&survey, &conclusions, &Kept::Stored(12), width);
+            assert!(screen.width() <= width, "{} columns at {width}:\n{}", screen.width(), screen.plain());
+        }
     }
-    let survey = large_survey();
-    for width in [140, 80, 40] {
-    println!("{}", screen(&survey, &nothing(&survey), &Kept::No, width).plain());
+    for machine in [memoryless_nodes(), hybrid(), large()] {
+        for width in [20, 40, 80] {
+            let screen = super::topology::screen(&machine, width);
+            assert!(screen.width() <= width, "{} columns at {width}:\n{}", screen.width(), screen.plain());
+        }
     }
-    println!("{}", super::topology::screen(&survey.machine, 80).plain());
+}
+
+#[test]
+fn colour_adds_nothing_to_the_text() {
+    for (survey, conclusions) in all() {
+        let screen = screen(&survey, &conclusions, &Kept::Stored(12), 80);
+        let stripped = anstream::adapter::strip_str(&screen.styled()).to_string();
+        let tidy = |text: &str| text.lines().map(|line| line.trim_end().to_owned() + "\n").collect::<String>();
+        assert_eq!(tidy(&stripped), screen.plain());
+    }
 }
