@@ -10,6 +10,7 @@ pub mod facts;
 pub mod finding;
 pub mod gap;
 pub mod histogram;
+pub mod interrupt;
 pub mod level;
 pub mod links;
 pub mod machine;
