@@ -50,7 +50,7 @@ pub struct Clock {
     pub name: &'static str,
     /// The length of a tick in nanoseconds.
     pub nanoseconds_per_tick: f64,
-    /// What one reading costs in nanoseconds: the median distance of two readings with nothing between them.
+    /// What one reading costs in nanoseconds: the mean distance of readings with nothing between them.
     pub reading_ns: f64,
     /// The smallest step between two different readings, in nanoseconds.
     pub step_ns: f64,
@@ -88,19 +88,14 @@ impl Clock {
     }
 
     fn measured(source: Source, ticks: impl Ticks, name: &'static str, nanoseconds_per_tick: f64) -> Self {
-        let mut steps: Vec<u64> = (0..4096)
-            .map(|_| {
-                let before = ticks.now();
-                ticks.now().saturating_sub(before)
-            })
-            .collect();
-        steps.sort_unstable();
+        let steps = quietest_steps(ticks);
+        let reading = steps.iter().sum::<u64>() as f64 / steps.len() as f64;
         let smallest = steps.iter().copied().find(|&step| step > 0).unwrap_or(1);
         Self {
             source,
             name,
             nanoseconds_per_tick,
-            reading_ns: steps[steps.len() / 2] as f64 * nanoseconds_per_tick,
+            reading_ns: reading * nanoseconds_per_tick,
             step_ns: smallest.min(greatest_common_divisor(&steps)) as f64 * nanoseconds_per_tick,
         }
     }
@@ -109,6 +104,20 @@ impl Clock {
     pub fn ticks_of(&self, duration: Duration) -> u64 {
         (duration.as_nanos() as f64 / self.nanoseconds_per_tick) as u64
     }
+}
+
+/// The distances of readings with nothing between them: of several runs, the one that took least time in all, so that
+/// no interruption is in it.
+fn quietest_steps(ticks: impl Ticks) -> Vec<u64> {
+    let run = || {
+        let mut last = ticks.now();
+        let mut step = || {
+            let before = std::mem::replace(&mut last, ticks.now());
+            last.saturating_sub(before)
+        };
+        (0..1024).map(|_| step()).collect::<Vec<u64>>()
+    };
+    (0..8).map(|_| run()).min_by_key(|steps| steps.iter().sum::<u64>()).unwrap_or_default()
 }
 
 /// The counter and the operating system's clock at one moment: of several tries, the one with the least time between

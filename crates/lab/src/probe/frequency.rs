@@ -8,11 +8,11 @@ use corewise_model::survey::{Frequency, FrequencySource};
 use corewise_sys::clock::{Clock, Source, Ticks};
 use corewise_sys::work::dependent_additions;
 
-const SHORT: u32 = 4_000;
-const LONG: u32 = 20_000;
+const SHORT: u32 = 20_000;
+const LONG: u32 = 100_000;
 const REPEATS: usize = 25;
 
-/// Estimates the clock rate of the core that the calling thread is pinned to; takes about 0.2 ms. Absent when stopped.
+/// Estimates the clock rate of the core that the calling thread is pinned to; takes about 1 ms. Absent when stopped.
 ///
 /// The rate is the slope between two lengths of work, so that what a reading costs cancels; each length is the median of
 /// 25, so that interrupted ones do not count.

@@ -28,7 +28,7 @@ fn piece_ns(clock: &Clock, additions: u32) -> f64 {
             Source::System(ticks) => once(ticks, additions, &mut pieces),
         }
     }
-    pieces.quantile_ns(0.5)
+    pieces.median_ns(clock.step_ns)
 }
 
 fn once<T: Ticks>(ticks: T, additions: u32, pieces: &mut Histogram) {

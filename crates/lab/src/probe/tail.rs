@@ -95,7 +95,7 @@ fn on_cpu(clock: &Clock, visit: Visit, stop: &AtomicBool, pieces: &mut Histogram
         round: visit.round,
         place: visit.place,
         elapsed_s,
-        tail: Tail::of(pieces),
+        tail: Tail::of(pieces, clock.step_ns),
         frequency,
         interrupts: after.interrupts.since(&counts.interrupts, visit.cpu),
         softirqs: after.softirqs.since(&counts.softirqs, visit.cpu),

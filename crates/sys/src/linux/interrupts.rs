@@ -115,7 +115,7 @@ fn device_of(description: &[&str]) -> String {
         let word = word.rsplit('-').next().unwrap_or(word).to_ascii_lowercase();
         matches!(word.as_str(), "edge" | "level" | "fasteoi" | "none")
     };
-    let devices = match description.iter().position(|word| is_trigger(word)) {
+    let devices = match description.iter().position(is_trigger) {
         Some(trigger) => &description[trigger + 1..],
         None => description.get(1..).unwrap_or_default(),
     };
