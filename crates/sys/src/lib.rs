@@ -1,1 +1,8 @@
-//! stub
+//! What the operating system tells and does: the machine's topology, recordings of it, and access to both.
+
+pub mod error;
+pub mod root;
+pub mod topology;
+
+pub use error::SysError;
+pub use root::Root;
