@@ -1,6 +1,7 @@
 //! Activity: what else happened on each cpu while it was measured.
 
 use corewise_model::finding::Topic;
+use corewise_model::interrupt::plain_name;
 
 use super::grid::{Column, Grid};
 use super::number::{ABSENT, brief, decimal};
@@ -14,7 +15,7 @@ pub fn activity(rows: &[Row], width: usize) -> Vec<Line> {
         return Vec::new();
     }
     let mut grid = Grid::new(vec![
-        Column::text("cpu", 0).shrinking_to(9),
+        Column::text("cpu", 0),
         Column::number("clock", "GHz", 1),
         Column::number("±", "GHz", 9).named("± of clock"),
         Column::number("irq", "/s", 2),
@@ -106,7 +107,7 @@ fn listed(sources: &[(String, f64)], tone: Tone) -> Line {
     let mut line = Line::new();
     for (place, (source, rate)) in shown.enumerate() {
         let comma = if place > 0 { ", " } else { "" };
-        line = line.with(tone, comma).with(tone, unbroken(&format!("{} {}", source_name(source), brief(*rate))));
+        line = line.with(tone, comma).with(tone, unbroken(&format!("{} {}", plain_name(source), brief(*rate))));
     }
     line
 }
@@ -120,39 +121,4 @@ fn beside(label: Line, text: &Line, width: usize) -> Vec<Line> {
     let mut lines = wrap(text, width - start, 0).into_iter();
     let first = label.then(lines.next().unwrap_or_default());
     std::iter::once(first).chain(lines.map(|line| line.indented(start))).collect()
-}
-
-/// A source in words: the kernel's abbreviations spelled out, a device's name without the interrupt's number.
-pub fn source_name(source: &str) -> String {
-    let word = match source.trim() {
-        "LOC" => "timer",
-        "RES" => "reschedule",
-        "CAL" => "function call",
-        "TLB" => "tlb shootdown",
-        "IWI" => "irq work",
-        "NMI" => "nmi",
-        "PMI" => "performance monitoring",
-        "MCP" => "machine check poll",
-        "TRM" => "thermal",
-        "HYP" => "hypervisor callback",
-        "SPU" => "spurious",
-        other => {
-            let device = other.split_once(' ').filter(|(number, _)| number.bytes().all(|byte| byte.is_ascii_digit()));
-            return device.map_or(other, |(_, device)| device.trim()).to_owned();
-        }
-    };
-    word.to_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sources_are_named_as_people_know_them() {
-        assert_eq!(
-            ["LOC", "36 virtio1-req.0", "TIMER", "9 acpi"].map(source_name),
-            ["timer", "virtio1-req.0", "TIMER", "acpi"]
-        );
-    }
 }

@@ -154,12 +154,14 @@ pub struct Habit {
     pub p50_ns: f64,
     pub gigahertz: f64,
     pub interrupts: u64,
-    /// Long pieces among the [`PIECES`] of a visit: one of `stall_ns`, the next of twice that, and so on.
+    /// Long pieces of a visit: one of `stall_ns`, the next of twice that, and so on.
     pub stalls: u64,
     pub stall_ns: f64,
+    /// Timed pieces of a visit.
+    pub pieces: u64,
 }
 
-/// Timed pieces of a visit.
+/// Timed pieces of a visit of most fabricated cpus.
 const PIECES: u64 = 5000;
 const ROUNDS: u32 = 8;
 /// How long a visit takes; a million pieces of 261 ns take as long, the article's counts are for that.
@@ -174,7 +176,7 @@ fn observation(cpu: u32, habit: Habit, source: FrequencySource) -> CpuObservatio
         // A round is a little faster or slower than the next, so that spreads are not zero.
         let drift = 1.0 + 0.001 * f64::from(round % 3);
         let mut visit = Histogram::new(TICK_NS);
-        for piece in 0..PIECES - habit.stalls {
+        for piece in 0..habit.pieces - habit.stalls {
             visit.record(ticks(habit.p50_ns * drift) + if piece % 50 == 0 { 40 } else { 0 });
         }
         for stall in 0..habit.stalls {
@@ -187,7 +189,7 @@ fn observation(cpu: u32, habit: Habit, source: FrequencySource) -> CpuObservatio
             round,
             place: cpu % 7,
             elapsed_s: VISIT_S,
-            tail: Tail::of(&visit),
+            tail: Tail::of(&visit, TICK_NS),
             frequency: Some(Frequency { gigahertz: habit.gigahertz * drift, source }),
             interrupts: [count("LOC", habit.interrupts - device), count("77 nvme0q1", device)]
                 .into_iter()
@@ -228,7 +230,7 @@ fn survey(machine: Machine, cpus: Vec<CpuObservation>, links: Links) -> Survey {
             source: "invariant TSC".into(),
             nanoseconds_per_tick: TICK_NS,
             reading_ns: 9.0,
-            step_ns: 0.25,
+            step_ns: TICK_NS,
         },
         work: Work { additions: 1400, overhead_ns: 21.0 },
         cpus,
@@ -262,7 +264,7 @@ fn cost(relation: Relation) -> f64 {
 /// The survey of the 2-cpu guest: nothing differs, and the hypervisor takes some time.
 pub fn small_guest_survey() -> Survey {
     let machine = small_guest();
-    let habit = Habit { p50_ns: 271.0, gigahertz: 2.6, interrupts: 25, stalls: 4, stall_ns: 6400.0 };
+    let habit = Habit { p50_ns: 271.0, gigahertz: 2.6, interrupts: 25, stalls: 4, stall_ns: 6400.0, pieces: PIECES };
     let mut cpus: Vec<_> = (0..2).map(|cpu| observation(cpu, habit, FrequencySource::Estimate)).collect();
     for round in cpus.iter_mut().flat_map(|cpu| &mut cpu.rounds) {
         round.stolen_s = Some(0.02 * VISIT_S);
@@ -277,11 +279,11 @@ pub fn small_guest_survey() -> Survey {
 pub fn ryzen_survey() -> Survey {
     let machine = ryzen_9950x3d();
     let habit = |cpu: u32| match cpu {
-        0 => Habit { p50_ns: 261.0, gigahertz: 5.33, interrupts: 111, stalls: 4, stall_ns: 5600.0 },
+        0 => Habit { p50_ns: 261.0, gigahertz: 5.33, interrupts: 111, stalls: 4, stall_ns: 5600.0, pieces: PIECES },
         1..=7 | 16..=23 => {
-            Habit { p50_ns: 261.0, gigahertz: 5.54, interrupts: 40 + u64::from(cpu % 5), stalls: 1, stall_ns: 900.0 }
+            Habit { p50_ns: 261.0, gigahertz: 5.54, interrupts: 40 + u64::from(cpu % 5), stalls: 1, stall_ns: 900.0, pieces: PIECES }
         }
-        _ => Habit { p50_ns: 251.0, gigahertz: 5.69, interrupts: 33 + u64::from(cpu % 4), stalls: 1, stall_ns: 850.0 },
+        _ => Habit { p50_ns: 251.0, gigahertz: 5.69, interrupts: 33 + u64::from(cpu % 4), stalls: 1, stall_ns: 850.0, pieces: PIECES },
     };
     let cpus = machine.online.iter().map(|cpu| observation(cpu, habit(cpu), FrequencySource::Cycles)).collect();
     let all: Vec<u32> = machine.online.iter().collect();
@@ -341,12 +343,18 @@ pub fn large_survey() -> Survey {
         interrupts: if cpu == 17 { 400 } else { 26 },
         stalls: 1,
         stall_ns: 900.0,
+        pieces: 500,
     };
     let cpus = machine.online.iter().map(|cpu| observation(cpu, habit(cpu), FrequencySource::Cycles)).collect();
     let firsts: Vec<u32> = machine.llcs.iter().flat_map(|llc| llc.cpus.iter().take(2)).collect();
     let mut links = links(&machine, &firsts, cost);
     links.possible_pairs = 512 * 511 / 2;
     survey(machine, cpus, links)
+}
+
+/// Conclusions of a survey that was too short, or of too few cpus, for any test.
+pub fn untested(survey: &Survey) -> Conclusions {
+    Conclusions { no_difference: Vec::new(), ..nothing(survey) }
 }
 
 /// Conclusions of which nothing stands out.

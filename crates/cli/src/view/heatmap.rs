@@ -221,7 +221,7 @@ impl Map {
         match self.unit {
             Level::Cpu => {}
             Level::Core => line = line.faint("a row is a core, named by its first cpu; a cell is the median of its pairs"),
-            level => line = line.faint(format!("a row is a {level}; a cell is the median of its pairs of cores")),
+            level => line = line.faint(format!("a row is one {level}; a cell is the median of its pairs of cores")),
         }
         wrap(&line, width, 0)
     }

@@ -64,7 +64,7 @@ pub struct Shares {
 
 /// The rows of a survey, by their lowest cpu.
 pub fn rows(survey: &Survey, conclusions: &Conclusions) -> Vec<Row> {
-    let single: Vec<Row> = survey.cpus.iter().map(|cpu| row_of(cpu, conclusions)).collect();
+    let single: Vec<Row> = survey.cpus.iter().map(|cpu| row_of(cpu, survey.clock.step_ns, conclusions)).collect();
     if single.len() <= FEW_CPUS {
         return single;
     }
@@ -139,7 +139,7 @@ fn gather(single: &[Row], classes: &[String], tolerance: Tolerance) -> Vec<Vec<u
     groups
 }
 
-fn row_of(observation: &CpuObservation, conclusions: &Conclusions) -> Row {
+fn row_of(observation: &CpuObservation, step_ns: f64, conclusions: &Conclusions) -> Row {
     let rounds = &observation.rounds;
     let elapsed: f64 = rounds.iter().map(|round| round.elapsed_s).sum();
     let per_round = |of: fn(&Tail) -> f64| rounds.iter().map(|round| of(&round.tail)).collect::<Vec<f64>>();
@@ -154,7 +154,7 @@ fn row_of(observation: &CpuObservation, conclusions: &Conclusions) -> Row {
     let softirq_sources = rates(rounds.iter().flat_map(|round| &round.softirqs), elapsed);
     Row {
         cpus: CpuSet::of(observation.cpu),
-        tail: middle_tail(observation),
+        tail: middle_tail(observation, step_ns),
         p50_spread_ns: spread(&per_round(|tail| tail.p50_ns)),
         p99_9_spread_ns: spread(&per_round(|tail| tail.p99_9_ns)),
         frequency: (!gigahertz.is_empty()).then(|| (median(&gigahertz), estimate)),
@@ -179,10 +179,10 @@ fn row_of(observation: &CpuObservation, conclusions: &Conclusions) -> Row {
 }
 
 /// Median over rounds of what a round can tell; p99.99 and maximum over all pieces, for a round has too few.
-fn middle_tail(observation: &CpuObservation) -> Tail {
+fn middle_tail(observation: &CpuObservation, step_ns: f64) -> Tail {
     let rounds = &observation.rounds;
     let middle = |of: fn(&Tail) -> f64| median(&rounds.iter().map(|round| of(&round.tail)).collect::<Vec<f64>>());
-    let all = Tail::of(&observation.tail);
+    let all = Tail::of(&observation.tail, step_ns);
     let known = |value: f64| if all.count > 0 { value } else { f64::NAN };
     Tail {
         count: all.count,

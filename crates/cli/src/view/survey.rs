@@ -42,7 +42,7 @@ pub fn screen(survey: &Survey, conclusions: &Conclusions, kept: &Kept, width: us
     screen.block(sources(&rows, width));
     let classes = links::classes(&survey.machine, &survey.links);
     screen.block(heatmap::links(survey, &classes, width));
-    screen.block(findings(conclusions, width));
+    screen.block(findings(survey, conclusions, width));
     screen.block(footer(survey, kept, width));
     screen
 }
@@ -65,7 +65,7 @@ fn footer(survey: &Survey, kept: &Kept, width: usize) -> Vec<Line> {
     let mut items = Vec::new();
     match survey.provenance.others_busy {
         Some(share) if share >= 0.05 => {
-            let text = format!("Other programs used {} % of the machine meanwhile.", decimal(share * 100.0, 0));
+            let text = format!("other programs used {} % of the machine", decimal(share * 100.0, 0));
             items.push(Line::new().with(Tone::Warn, text));
         }
         _ => {}

@@ -19,7 +19,7 @@ pub fn latency(survey: &Survey, rows: &[Row], width: usize) -> Vec<Line> {
     }
     let scale = Scale::of(survey, rows);
     let mut grid = Grid::new(vec![
-        Column::text("cpu", 0).shrinking_to(9),
+        Column::text("cpu", 0),
         Column::number("mean", "ns", 5),
         Column::number("p50", "ns", 1),
         Column::number("±", "ns", 7).named("± of p50"),

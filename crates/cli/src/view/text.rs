@@ -67,8 +67,10 @@ impl Line {
     #[must_use]
     pub fn with(mut self, tone: Tone, text: impl AsRef<str>) -> Self {
         let text: String = text.as_ref().chars().map(|c| if c.is_control() { '?' } else { c }).collect();
-        if !text.is_empty() {
-            self.spans.push((tone, text));
+        match self.spans.last_mut() {
+            _ if text.is_empty() => {}
+            Some((last, own)) if *last == tone => own.push_str(&text),
+            _ => self.spans.push((tone, text)),
         }
         self
     }
@@ -93,9 +95,8 @@ impl Line {
 
     /// The line with all of another at its end.
     #[must_use]
-    pub fn then(mut self, other: Self) -> Self {
-        self.spans.extend(other.spans);
-        self
+    pub fn then(self, other: Self) -> Self {
+        other.spans.into_iter().fold(self, |line, (tone, text)| line.with(tone, text))
     }
 
     /// The line after so many spaces.
@@ -158,6 +159,14 @@ impl Line {
         words
     }
 
+    fn first_tone(&self) -> Option<Tone> {
+        self.spans.first().map(|(tone, _)| *tone)
+    }
+
+    fn last_tone(&self) -> Option<Tone> {
+        self.spans.last().map(|(tone, _)| *tone)
+    }
+
     /// Splits a word that is wider than a line.
     fn split_at(self, width: usize) -> (Self, Self) {
         let (mut head, mut rest, mut left) = (Self::new(), Self::new(), width);
@@ -204,7 +213,8 @@ pub fn wrap(line: &Line, width: usize, hanging: usize) -> Vec<Line> {
             is_bare = true;
         }
         if !is_bare || lines.is_empty() {
-            current = current.plain(" ".repeat(gap.min(width / 2)));
+            let tone = current.last_tone().filter(|tone| Some(*tone) == word.first_tone()).unwrap_or_default();
+            current = current.with(tone, " ".repeat(gap.min(width / 2)));
         }
         while current.width() + word.width() > width {
             let (head, rest) = word.split_at(width.saturating_sub(current.width()).max(1));
@@ -217,6 +227,27 @@ pub fn wrap(line: &Line, width: usize, hanging: usize) -> Vec<Line> {
     lines.push(current);
     lines
 }
+
+/// A sentence whose numbers stay on one line with their unit and their interval: "77 %", "2.9x [2.6, 3.1]".
+pub fn glued(sentence: &str) -> String {
+    let words: Vec<&str> = sentence.split(' ').collect();
+    let mut text = String::new();
+    let mut in_interval = false;
+    for (index, word) in words.iter().enumerate() {
+        let before = index.checked_sub(1).map(|before| words[before]);
+        let after_number = before.is_some_and(|before| before.ends_with(|c: char| c.is_ascii_digit()));
+        let is_unit = UNITS.contains(&word.trim_end_matches(|c: char| ".,;:)]".contains(c)));
+        let glue = in_interval || (after_number && is_unit) || (word.starts_with('[') && before.is_some());
+        if index > 0 {
+            text.push(if glue { NO_BREAK } else { ' ' });
+        }
+        text.push_str(word);
+        in_interval = (in_interval || word.starts_with('[')) && !word.contains(']');
+    }
+    text
+}
+
+const UNITS: [&str; 8] = ["%", "ns", "µs", "ms", "s", "GHz", "MB", "GB"];
 
 /// Text whose words stay on one line together.
 pub fn unbroken(text: &str) -> String {
@@ -291,6 +322,14 @@ mod tests {
         assert_eq!(wrapped(" 1  cpu 0 is interrupted often", 16, 4), [" 1  cpu 0 is", "    interrupted", "    often"]);
         assert_eq!(wrapped("", 10, 2), Vec::<String>::new());
         assert_eq!(wrapped("16\u{a0}cores, 32\u{a0}cpus", 10, 0), ["16 cores,", "32 cpus"]);
+    }
+
+    #[test]
+    fn numbers_keep_their_units_and_intervals() {
+        let marked = |text: &str| glued(text).replace(NO_BREAK, "_");
+        assert_eq!(marked("2.9x [2.6, 3.1] as often (timer 33 %, x)"), "2.9x_[2.6,_3.1] as often (timer 33_%, x)");
+        assert_eq!(marked("it takes 12 ns more"), "it takes 12_ns more");
+        assert_eq!(marked("cpus [0"), "cpus_[0");
     }
 
     #[test]

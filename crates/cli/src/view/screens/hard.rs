@@ -8,7 +8,7 @@ use super::shown;
 #[test]
 fn a_partial_survey_says_so_first() {
     let survey = partial_survey();
-    assert_snapshot!(shown(&survey, &nothing(&survey), 80), @r"
+    assert_snapshot!(shown(&survey, &untested(&survey), 80), @r"
     PARTIAL: ended early, after 2 whole rounds; what follows is what was measured
       until then.
     Intel Xeon · 1 core, 2 cpus · Linux 6.18.2 · KVM guest · 7 s, 2 rounds
@@ -48,7 +48,7 @@ fn a_partial_survey_says_so_first() {
 #[test]
 fn one_allowed_cpu_has_no_links_and_says_why() {
     let survey = single_cpu_survey();
-    assert_snapshot!(shown(&survey, &nothing(&survey), 80), @r"
+    assert_snapshot!(shown(&survey, &untested(&survey), 80), @r"
     AMD Ryzen 9 9950X3D · 16 cores, 32 cpus · Linux 6.18.2 · 30 s, 8 rounds
 
     package:0 · node:0 · 64 GB
@@ -78,8 +78,8 @@ fn one_allowed_cpu_has_no_links_and_says_why() {
 
     Not measured: links between cpus (links need two cpus; 1 may be used here).
       Details and cures:  corewise doctor
-    Other programs used 31 % of the machine meanwhile. · seed 42, clock invariant
-      TSC · stored as survey 12
+    other programs used 31 % of the machine · seed 42, clock invariant TSC · stored
+      as survey 12
     ");
 }
 
@@ -89,7 +89,7 @@ fn a_survey_that_was_ended_before_its_first_visit_shows_the_machine() {
     survey.cpus.clear();
     survey.provenance.rounds = 0;
     survey.provenance.elapsed_s = 0.1;
-    assert_snapshot!(shown(&survey, &nothing(&survey), 80), @r"
+    assert_snapshot!(shown(&survey, &untested(&survey), 80), @r"
     PARTIAL: ended early, after 0 whole rounds; what follows is what was measured
       until then.
     Intel Xeon · 1 core, 2 cpus · Linux 6.18.2 · KVM guest · 0 s, 0 rounds

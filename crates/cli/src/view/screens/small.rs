@@ -165,8 +165,8 @@ fn the_article_s_9950x3d_at_80_columns() {
     core, named by its first cpu; a cell is the median of its pairs
 
     What this means
-     1  cpu 0 is interrupted 2.9x [2.6, 3.1] as often as the median cpu (nvme0q1 77
-        %, timer 23 %).
+     1  cpu 0 is interrupted 2.9x [2.6, 3.1] as often as the median cpu (nvme0q1
+        77 %, timer 23 %).
         Latency-sensitive work belongs elsewhere:  taskset -c 1-31 ./app
      2  llc:1 clocks 2.7 % [2.6, 2.8] higher than llc:0, which has three times the
         cache.
@@ -256,39 +256,38 @@ fn a_small_guest_in_colour() {
     ␛[1mpackage:0 · node:0 · llc:0␛[0m  64 GB · 32 MB L3  0-1
     ␛[2mcaches  ␛[0mL1d 48 KB · L1i 32 KB · L2 1 MB
 
-    ␛[1mLatency␛[0m  ␛[2mof␛[0m ␛[2ma␛[0m ␛[2mfixed␛[0m ␛[2mpiece␛[0m ␛[2mof␛[0m ␛[2mwork,␛[0m ␛[2mtimed␛[0m ␛[2m40,000␛[0m ␛[2mtimes␛[0m ␛[2ma␛[0m ␛[2mcpu;␛[0m ␛[2m21␛[0m ␛[2mns␛[0m ␛[2mof␛[0m ␛[2meach␛[0m ␛[2mis␛[0m
-      ␛[2mtiming␛[0m␛[2m;␛[0m ␛[2mtail␛[0m ␛[2mfrom␛[0m ␛[2m271␛[0m ␛[2mns␛[0m ␛[2mto␛[0m ␛[2m26␛[0m ␛[2mµs␛[0m
+    ␛[1mLatency␛[0m  ␛[2mof a fixed piece of work, timed 40,000 times a cpu; 21 ns of each is␛[0m
+      ␛[2mtiming; tail from 271 ns to 26 µs␛[0m
     ␛[2mcpu␛[0m  ␛[2mmean␛[0m  ␛[2mp50␛[0m    ␛[2m±␛[0m  ␛[2mp90␛[0m  ␛[2mp99␛[0m  ␛[2mp99.9␛[0m    ␛[2m±␛[0m  ␛[2mp99.99␛[0m   ␛[2mmax␛[0m  ␛[2mtail␛[0m
-           ␛[2mns␛[0m   ␛[2mns␛[0m   ␛[2mns␛[0m   ␛[2mns␛[0m   ␛[2mns␛[0m     ␛[2mns␛[0m   ␛[2mns␛[0m      ␛[2mns␛[0m    ␛[2mµs␛[0m  
+           ␛[2mns␛[0m   ␛[2mns␛[0m   ␛[2mns␛[0m   ␛[2mns␛[0m   ␛[2mns␛[0m     ␛[2mns␛[0m   ␛[2mns␛[0m      ␛[2mns␛[0m    ␛[2mµs␛[0m
     ␛[1m0␛[0m     284  271  ␛[2m0.2␛[0m  271  281    281  ␛[2m0.2␛[0m  25,616  25.6  ␛[2m█     ▂ ▂▃␛[0m
     ␛[1m1␛[0m     284  271  ␛[2m0.2␛[0m  271  281    281  ␛[2m0.2␛[0m  25,616  25.6  ␛[2m█     ▂ ▂▃␛[0m
 
-    ␛[1mActivity␛[0m  ␛[2mon␛[0m ␛[2meach␛[0m ␛[2mcpu␛[0m ␛[2mwhile␛[0m ␛[2mit␛[0m ␛[2mwas␛[0m ␛[2mmeasured;␛[0m ␛[2m~␛[0m ␛[2mis␛[0m ␛[2mestimated␛[0m ␛[2mfrom␛[0m ␛[2ma␛[0m ␛[2mchain␛[0m ␛[2mof␛[0m
-      ␛[2madditions,␛[0m ␛[2mnot␛[0m ␛[2mcounted␛[0m
+    ␛[1mActivity␛[0m  ␛[2mon each cpu while it was measured; ~ is estimated from a chain of␛[0m
+      ␛[2madditions, not counted␛[0m
     ␛[2mcpu␛[0m  ␛[2mclock␛[0m     ␛[2m±␛[0m  ␛[2mirq␛[0m  ␛[2msoftirq␛[0m  ␛[2myields␛[0m  ␛[2mpreempted␛[0m  ␛[2muser␛[0m  ␛[2msystem␛[0m  ␛[2moff-cpu␛[0m  ␛[2mstolen␛[0m
            ␛[2mGHz␛[0m   ␛[2mGHz␛[0m   ␛[2m/s␛[0m       ␛[2m/s␛[0m      ␛[2m/s␛[0m         ␛[2m/s␛[0m     ␛[2m%␛[0m       ␛[2m%␛[0m        ␛[2m%␛[0m       ␛[2m%␛[0m
     ␛[1m0␛[0m    ~2.60  ␛[2m0.00␛[0m   ␛[1m␛[33m93␛[0m       56       ␛[2m0␛[0m        0.5  98.5     1.0      0.5     2.0
     ␛[1m1␛[0m    ~2.60  ␛[2m0.00␛[0m   93       56       ␛[2m0␛[0m        0.5  98.5     1.0      0.5     2.0
 
     ␛[1mInterrupts␛[0m  ␛[2mby source, a second; soft interrupts after them␛[0m
-    ␛[1m0␛[0m  timer 93␛[2m · soft ␛[0m␛[2mTIMER 44␛[0m␛[2m, ␛[0m␛[2mSCHED 11␛[0m
-    ␛[1m1␛[0m  timer 93␛[2m · soft ␛[0m␛[2mTIMER 44␛[0m␛[2m, ␛[0m␛[2mSCHED 11␛[0m
+    ␛[1m0␛[0m  timer 93␛[2m · soft TIMER 44, SCHED 11␛[0m
+    ␛[1m1␛[0m  timer 93␛[2m · soft TIMER 44, SCHED 11␛[0m
 
-    ␛[1mLinks␛[0m  ␛[2mone way, ns:␛[0m␛[2m  ␛[0msame core ␛[1m8.2␛[0m  ␛[2m(1 pair)␛[0m
+    ␛[1mLinks␛[0m  ␛[2mone way, ns:  ␛[0msame core ␛[1m8.2␛[0m  ␛[2m(1 pair)␛[0m
     ␛[2m     0    1␛[0m
-    ␛[2m0 ␛[0m␛[2m   - ␛[0m␛[38;5;255m␛[48;5;54m 8.2 ␛[0m
+    ␛[2m0    - ␛[0m␛[38;5;255m␛[48;5;54m 8.2 ␛[0m
     ␛[2m1 ␛[0m␛[38;5;255m␛[48;5;54m 8.2 ␛[0m␛[2m   -␛[0m
 
     ␛[1mWhat this means␛[0m
-     ␛[1m1  ␛[0mcpu 0 is interrupted 2.9x [2.6, 3.1] as often as the median cpu (nvme0q1 77
-        %, timer 23 %).
+     ␛[1m1  ␛[0mcpu 0 is interrupted 2.9x [2.6, 3.1] as often as the median cpu (nvme0q1
+        77 %, timer 23 %).
         Latency-sensitive work belongs elsewhere:  ␛[1mtaskset -c 1-31 ./app␛[0m
-        for latency-sensitive work: ␛[1m0,1␛[0m
-    ␛[2m =  ␛[0m␛[2mNo cpu is interrupted more often than its peers.␛[0m
-    ␛[2m =  ␛[0m␛[2mNo cpu's p50 differs from its peers' by more than its uncertainty.␛[0m
+    ␛[2m =  No cpu is interrupted more often than its peers.␛[0m
+    ␛[2m =  No cpu's p50 differs from its peers' by more than its uncertainty.␛[0m
 
     Not measured: cpu frequency limits (the kernel has no cpufreq here); hardware
-      counters (this machine shows no PMU). ␛[2mDetails␛[0m ␛[2mand␛[0m ␛[2mcures:␛[0m  ␛[1mcorewise doctor␛[0m
+      counters (this machine shows no PMU). ␛[2mDetails and cures:␛[0m  ␛[1mcorewise doctor␛[0m
     ␛[2mseed 42, clock invariant TSC␛[0m
     ");
 }
