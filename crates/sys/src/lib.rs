@@ -1,4 +1,5 @@
-//! What the operating system tells and does for corewise. The only crate with `unsafe` and with the operating system's name.
+//! What the operating system tells and does: topology, recordings, clock, affinity, interrupts. The only crate with
+//! `unsafe` and with the operating system's name.
 
 pub mod clock;
 pub mod error;

@@ -176,3 +176,46 @@ fn exchange<T: Ticks>(ticks: T, line: &AtomicU64, expected: u64, meeting: &Meeti
     }
     true
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn visit_now(a: u32, b: u32, stop: bool) -> Result<Option<f64>, Gap> {
+        visit(&Clock::calibrated(), a, b, &mut Random::new(1), &AtomicBool::new(stop))
+    }
+
+    fn first_cpu() -> u32 {
+        affinity::current().unwrap().lowest().unwrap()
+    }
+
+    #[test]
+    fn a_partner_that_cannot_be_placed_is_a_gap() {
+        let gap = visit_now(first_cpu(), 8000, false).unwrap_err();
+        assert_eq!(gap.what, format!("link between cpus {} and 8000", first_cpu()));
+        let gap = visit_now(8000, first_cpu(), false).unwrap_err();
+        assert_eq!(gap.what, format!("link between cpus 8000 and {}", first_cpu()));
+    }
+
+    /// Two threads on one cpu get a round trip only when the scheduler changes between them.
+    #[test]
+    fn the_watchdog_ends_a_visit_whose_partner_does_not_run() {
+        let gap = visit_now(first_cpu(), first_cpu(), false).unwrap_err();
+        assert!(gap.why.contains("within 250 ms"), "{}", gap.why);
+    }
+
+    #[test]
+    fn a_stopped_visit_gives_nothing() {
+        assert_eq!(visit_now(first_cpu(), first_cpu(), true), Ok(None));
+    }
+
+    #[test]
+    fn lines_of_a_visit_are_distinct() {
+        let mut random = Random::new(5);
+        for _ in 0..100 {
+            let mut lines = distinct_lines(&mut random);
+            lines.sort_unstable();
+            assert!(lines.windows(2).all(|pair| pair[0] < pair[1]) && lines[LINES - 1] < Page::LINES);
+        }
+    }
+}

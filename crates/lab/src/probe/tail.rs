@@ -137,3 +137,50 @@ pub fn time_pieces<T: Ticks>(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicU64;
+
+    use super::*;
+
+    /// A clock whose readings are 300 ticks apart, but for one stall.
+    #[derive(Clone, Copy)]
+    struct Scripted<'a> {
+        readings: &'a AtomicU64,
+        stall_at: u64,
+        stall: u64,
+    }
+
+    impl Ticks for Scripted<'_> {
+        fn now(self) -> u64 {
+            let reading = self.readings.fetch_add(1, Ordering::Relaxed);
+            300 * reading + if reading >= self.stall_at { self.stall } else { 0 }
+        }
+    }
+
+    #[test]
+    fn no_stall_falls_between_two_pieces() {
+        // A stall at every place of the loop, the looks at deadline and stop flag among them.
+        for stall_at in 1..1100 {
+            let readings = AtomicU64::new(0);
+            let ticks = Scripted { readings: &readings, stall_at, stall: 50_000 };
+            let mut pieces = Histogram::new(1.0);
+            let elapsed = time_pieces(ticks, 20, 500_000, &AtomicBool::new(false), &mut pieces);
+            let recorded: u64 = pieces.counts().iter().map(|(ticks, count)| ticks * count).sum();
+            assert_eq!(pieces.count_from_ns(40_000.0), 1, "stall at reading {stall_at}");
+            assert!(recorded.abs_diff(elapsed) <= elapsed / 1000, "{recorded} of {elapsed}");
+        }
+    }
+
+    #[test]
+    fn a_cpu_that_cannot_be_had_is_a_gap() {
+        let clock = Clock::calibrated();
+        let mut pieces = Histogram::new(clock.nanoseconds_per_tick);
+        let second = Duration::from_secs(1);
+        let elsewhere = Visit { cpu: 8000, round: 0, place: 0, duration: second, warm_up: second };
+        let gap = visit(&clock, elsewhere, &AtomicBool::new(false), &mut pieces).unwrap_err();
+        assert_eq!(gap.what, "tail of cpu 8000");
+        assert_eq!(pieces.count(), 0);
+    }
+}
