@@ -135,8 +135,9 @@ fn opening_twice_keeps_locks() -> Result<(), Failed> {
     drop(Store::open_to_read(&path)?);
     assert_eq!(output(start(&path, 1)), (true, vec!["2".to_owned()]));
     assert_eq!(first.add(&sample::survey(4, 3))?, 3);
+    assert_eq!(output(start(&path, 1)), (true, vec!["4".to_owned()]));
     drop(first);
-    holds(&path, &(1..=3).collect());
+    holds(&path, &(1..=4).collect());
     Ok(())
 }
 
