@@ -131,12 +131,11 @@ fn opening_twice_keeps_locks() -> Result<(), Failed> {
     let path = folder.path().join("history.db");
     let mut first = Store::open(&path)?;
     first.add(&sample::survey(4, 1))?;
-    drop(Store::open(&path)?);
-    drop(Store::open_to_read(&path)?);
+    let second = (Store::open(&path)?, Store::open_to_read(&path)?);
     assert_eq!(output(start(&path, 1)), (true, vec!["2".to_owned()]));
     assert_eq!(first.add(&sample::survey(4, 3))?, 3);
     assert_eq!(output(start(&path, 1)), (true, vec!["4".to_owned()]));
-    drop(first);
+    drop((first, second));
     holds(&path, &(1..=4).collect());
     Ok(())
 }
