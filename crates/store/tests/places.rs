@@ -26,7 +26,6 @@ fn main() -> ExitCode {
         Trial::test("processes_that_create_and_add_at_once_lose_nothing", processes_lose_nothing),
         Trial::test("threads_that_create_and_add_at_once_lose_nothing", threads_lose_nothing),
         Trial::test("what_a_killed_process_added_is_there", killed_process_loses_nothing),
-        Trial::test("opening_twice_in_one_process_keeps_its_locks", opening_twice_keeps_locks),
         Trial::ignorable_test("a_place_where_nothing_can_be_made_is_an_error", nothing_can_be_made),
         Trial::ignorable_test("a_folder_that_may_not_be_written_is_an_error", folder_may_not_be_written),
     ];
@@ -121,22 +120,6 @@ fn killed_process_loses_nothing() -> Result<(), Failed> {
     let found: BTreeSet<i64> = store.list(None)?.iter().map(|entry| entry.id).collect();
     assert!(promised.is_subset(&found), "promised {promised:?}, found {found:?}");
     holds(&path, &found);
-    Ok(())
-}
-
-/// Closing any handle on a file gives up the locks that the process holds on it. Were that to happen, the other process
-/// would take itself for the last user and delete the log that this one still writes to.
-fn opening_twice_keeps_locks() -> Result<(), Failed> {
-    let folder = tempfile::tempdir()?;
-    let path = folder.path().join("history.db");
-    let mut first = Store::open(&path)?;
-    first.add(&sample::survey(4, 1))?;
-    let second = (Store::open(&path)?, Store::open_to_read(&path)?);
-    assert_eq!(output(start(&path, 1)), (true, vec!["2".to_owned()]));
-    assert_eq!(first.add(&sample::survey(4, 3))?, 3);
-    assert_eq!(output(start(&path, 1)), (true, vec!["4".to_owned()]));
-    drop((first, second));
-    holds(&path, &(1..=4).collect());
     Ok(())
 }
 
