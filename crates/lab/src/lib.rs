@@ -1,4 +1,6 @@
 //! The measuring of corewise: probes, and the survey that runs them all. No terminal, no database.
 #![forbid(unsafe_code)]
 
+pub mod probe;
+pub mod schedule;
 pub mod survey;

@@ -1,10 +1,56 @@
 //! Makes a machine of what a reader found: the rules by which cpus form cores, clusters, caches, dies and kinds.
 
-use crate::Machine;
+mod caches;
+mod clusters;
+mod cores;
+mod group;
+mod kinds;
+mod places;
+#[cfg(test)]
+mod sample;
+mod tidy;
+
 use crate::facts::MachineFacts;
+use crate::{CpuSet, Machine};
 
 /// Makes a machine of the facts.
+///
+/// Facts may be incomplete or contradict each other: sets that name offline cpus are cut to the online ones, "shares
+/// with" is taken as mutual, and a level that the source does not know takes the objects of the next level outwards. So
+/// every online cpu is in exactly one package, die, llc, cluster and core, whatever the facts are. Facts without any cpu
+/// give a machine without objects.
 pub fn assemble(facts: MachineFacts) -> Machine {
-    let _ = facts;
-    todo!("the topology reader's issue")
+    let mut facts = tidy::tidied(facts);
+    let online: CpuSet = facts.cpus.iter().map(|cpu| cpu.number).collect();
+    let cores = cores::cores(&facts);
+    let packages = places::packages(&facts);
+    let caches = caches::caches(&facts);
+    let llcs = caches::llcs(&facts, &packages);
+    let clusters = clusters::clusters(&facts, &cores, &llcs);
+    let dies = places::dies(&facts);
+    let nodes = places::nodes(&facts, &online);
+    let kinds = kinds::kinds(&facts, &cores);
+    let mut gaps = std::mem::take(&mut facts.gaps);
+    gaps.extend(places::node_gaps(&facts, &nodes, &online));
+    gaps.extend(caches::gap(&llcs));
+    let present = facts.present.unwrap_or_default().union(&online);
+    Machine {
+        possible: facts.possible.unwrap_or_default().union(&present),
+        allowed: tidy::allowed(facts.allowed, &online, &mut gaps),
+        isolated: facts.isolated.unwrap_or_default(),
+        nohz_full: facts.nohz_full.unwrap_or_default(),
+        processor: facts.processor,
+        system: facts.system,
+        present,
+        online,
+        packages,
+        nodes,
+        dies,
+        llcs,
+        clusters,
+        cores,
+        caches,
+        kinds,
+        gaps,
+    }
 }

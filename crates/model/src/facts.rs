@@ -32,8 +32,8 @@ pub struct MachineFacts {
     pub allowed: Option<CpuSet>,
     /// NUMA nodes, by number.
     pub nodes: Vec<NodeFacts>,
-    /// Classes of core that the kernel names itself (`/sys/devices/cpu_core/cpus` and the like).
-    pub named_kinds: Vec<(CoreType, CpuSet)>,
+    /// Classes of core that the source names itself (`/sys/devices/cpu_core/cpus`, cpuid leaf 0x1a).
+    pub named_kinds: Vec<NamedKind>,
     /// What could not be read.
     pub gaps: Vec<Gap>,
 }
@@ -105,7 +105,18 @@ pub struct NodeFacts {
     pub distances: Vec<u32>,
 }
 
-/// A class of core as the kernel names it.
+/// A class of core that the source names itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedKind {
+    /// Which class.
+    pub core_type: CoreType,
+    /// Its cpus; offline ones may be among them.
+    pub cpus: CpuSet,
+    /// Who says so, as a user would look it up: "cpu_core", "cpuid leaf 0x1a".
+    pub source: String,
+}
+
+/// A class of core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CoreType {

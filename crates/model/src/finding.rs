@@ -3,8 +3,17 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::links::LinkClass;
+use crate::links::{self, LinkClass};
 use crate::{CpuSet, Survey};
+
+mod cpus;
+mod groups;
+mod quantity;
+mod stolen;
+mod talk;
+#[cfg(test)]
+mod tests;
+mod words;
 
 /// What was concluded from one survey.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -72,8 +81,25 @@ pub struct Effect {
     pub p_value: Option<f64>,
 }
 
-/// Concludes from what a survey observed.
+/// The error rate of each test over all cpus at once: among equal cpus, a quantity is called different on any of them
+/// with this probability at most.
+pub const ERROR_RATE: f64 = 0.01;
+
+/// The confidence of every interval.
+pub const CONFIDENCE: f64 = 0.95;
+
+/// Concludes from what a survey observed: each finding has a test on rounds behind it, and what was tested and did not
+/// differ is said too.
 pub fn conclude(survey: &Survey) -> Conclusions {
-    let _ = survey;
-    Conclusions { findings: Vec::new(), no_difference: Vec::new(), link_classes: Vec::new(), quiet: CpuSet::new() }
+    let mut conclusions = Conclusions {
+        findings: Vec::new(),
+        no_difference: Vec::new(),
+        link_classes: links::classes(&survey.machine, &survey.links),
+        quiet: survey.cpus.iter().map(|seen| seen.cpu).collect(),
+    };
+    cpus::conclude(survey, &mut conclusions);
+    groups::conclude(survey, &mut conclusions);
+    talk::conclude(survey, &mut conclusions);
+    stolen::conclude(survey, &mut conclusions);
+    conclusions
 }

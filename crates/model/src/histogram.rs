@@ -61,6 +61,27 @@ impl Histogram {
         self.ticks.value_at_quantile(quantile) as f64 * self.nanoseconds_per_tick
     }
 
+    /// The median in nanoseconds, interpolated within the clock's step; zero when empty.
+    ///
+    /// A clock that advances in steps of 10 ns (the TSC of recent AMD processors) gives a true 287 ns as 280 or 290; a
+    /// plain median would jump from one to the other. This is the median of grouped data: the group of the plain median
+    /// is taken as spread evenly over one step around it.
+    pub fn median_ns(&self, step_ns: f64) -> f64 {
+        if self.count() == 0 {
+            return 0.0;
+        }
+        let middle = self.ticks.value_at_quantile(0.5);
+        let at = self.ticks.count_at(middle) as f64;
+        let below = match self.ticks.lowest_equivalent(middle) {
+            0 => 0.0,
+            lowest => self.ticks.count_between(0, lowest - 1) as f64,
+        };
+        let lowest = self.ticks.lowest_equivalent(middle) as f64;
+        let width = (middle as f64 + 1.0 - lowest).max(step_ns / self.nanoseconds_per_tick);
+        let centre = (middle as f64 + lowest) / 2.0;
+        (centre + width * ((self.count() as f64 / 2.0 - below) / at - 0.5)) * self.nanoseconds_per_tick
+    }
+
     /// The arithmetic mean in nanoseconds; zero when empty.
     pub fn mean_ns(&self) -> f64 {
         self.ticks.mean() * self.nanoseconds_per_tick
@@ -158,6 +179,30 @@ mod tests {
         for quantile in [0.0, 0.5, 0.9, 0.999, 1.0] {
             assert_eq!(back.quantile_ns(quantile), histogram.quantile_ns(quantile));
         }
+    }
+
+    /// Of readings with steps of 26 ticks, the plain median of 1,000 true durations of 740 ticks is 728 or 754.
+    #[test]
+    fn the_median_is_finer_than_the_clocks_step() {
+        for truth in [729_u64, 735, 740, 745, 753] {
+            let mut histogram = Histogram::new(0.5);
+            let mut now = 0;
+            for _ in 0..10_000 {
+                let before = now / 26 * 26;
+                now += truth;
+                histogram.record(now / 26 * 26 - before);
+            }
+            let median = histogram.median_ns(13.0);
+            assert!((median - truth as f64 * 0.5).abs() < 4.0, "{truth}: {median}");
+        }
+    }
+
+    #[test]
+    fn the_median_of_a_fine_clock_is_the_plain_one() {
+        let mut histogram = Histogram::new(1.0);
+        (1..=999).for_each(|ticks| histogram.record(ticks));
+        assert!((histogram.median_ns(1.0) - 500.0).abs() <= 0.5, "{}", histogram.median_ns(1.0));
+        assert_eq!(Histogram::new(1.0).median_ns(1.0), 0.0);
     }
 
     #[test]

@@ -11,9 +11,11 @@ pub mod facts;
 pub mod finding;
 pub mod gap;
 pub mod histogram;
+pub mod interrupt;
 pub mod level;
 pub mod links;
 pub mod machine;
+pub mod simulate;
 pub mod stats;
 pub mod survey;
 

@@ -55,7 +55,7 @@ pub struct Clock {
     pub source: String,
     /// The length of a tick in nanoseconds.
     pub nanoseconds_per_tick: f64,
-    /// What one reading costs, in nanoseconds (median).
+    /// What one reading costs, in nanoseconds (mean of many).
     pub reading_ns: f64,
     /// The smallest step between two different readings, in nanoseconds.
     pub step_ns: f64,
@@ -114,7 +114,7 @@ pub struct Tail {
     pub count: u64,
     /// Arithmetic mean.
     pub mean_ns: f64,
-    /// Median.
+    /// Median, interpolated within the clock's step.
     pub p50_ns: f64,
     /// 90th percentile.
     pub p90_ns: f64,
@@ -131,13 +131,13 @@ pub struct Tail {
 }
 
 impl Tail {
-    /// The summary of a histogram.
-    pub fn of(histogram: &Histogram) -> Self {
+    /// The summary of a histogram that was filled by a clock with the given step.
+    pub fn of(histogram: &Histogram, step_ns: f64) -> Self {
         let at = |quantile| histogram.quantile_ns(quantile);
         Self {
             count: histogram.count(),
             mean_ns: histogram.mean_ns(),
-            p50_ns: at(0.5),
+            p50_ns: histogram.median_ns(step_ns),
             p90_ns: at(0.9),
             p99_ns: at(0.99),
             p99_9_ns: at(0.999),

@@ -1,1 +1,12 @@
-//! stub
+//! What the operating system tells and does: topology, recordings, clock, affinity, interrupts. The only crate with
+//! `unsafe` and with the operating system's name.
+
+pub mod clock;
+pub mod error;
+pub mod linux;
+pub mod root;
+pub mod topology;
+pub mod work;
+
+pub use error::SysError;
+pub use root::Root;

@@ -1,0 +1,7 @@
+//! Each probe measures one aspect of a machine. Hot loops are free functions over primitive arguments and preallocated
+//! buffers, and run on threads that were checked to be on the cpu they claim.
+
+pub mod frequency;
+pub mod links;
+pub mod overhead;
+pub mod tail;

@@ -1,0 +1,169 @@
+//! Caches, the last-level cache domains, and which of them are larger because of stacked cache.
+
+use std::collections::BTreeMap;
+
+use super::group;
+use crate::facts::{CacheFacts, CacheKind, CpuFacts, MachineFacts};
+use crate::machine::{Cache, Llc, Object};
+use crate::{CpuSet, Gap};
+
+/// The least size of an L3 with stacked cache, in bytes: 64 MiB. A Zen die has 32 MiB of its own; 96 MiB with the stack.
+const STACKED_LEAST_BYTES: u64 = 64 << 20;
+
+/// By how much it exceeds its smallest sibling at least, in bytes: 32 MiB. Unequal caches of 16 and 8 MiB (Strix Point,
+/// GB10) are not stacked cache.
+const STACKED_EXCESS_BYTES: u64 = 32 << 20;
+
+/// Every cache once, by level, then kind, then lowest cpu.
+pub fn caches(facts: &MachineFacts) -> Vec<Cache> {
+    let mut sorts: Vec<(u8, CacheKind)> =
+        facts.cpus.iter().flat_map(|cpu| &cpu.caches).map(|cache| (cache.level, cache.kind)).collect();
+    sorts.sort_unstable();
+    sorts.dedup();
+    sorts.into_iter().flat_map(|(level, kind)| caches_of(facts, level, kind)).collect()
+}
+
+fn caches_of(facts: &MachineFacts, level: u8, kind: CacheKind) -> Vec<Cache> {
+    let of = |cpu: &'_ CpuFacts| cpu.caches.iter().position(|cache| cache.level == level && cache.kind == kind);
+    let sizes = sizes(facts, |cpu| of(cpu).map(|at| &cpu.caches[at]));
+    let sets = group::by_sharing(&facts.cpus, |cpu| of(cpu).map(|at| &cpu.caches[at].shared_with));
+    let first = |set: &CpuSet| set.iter().find_map(|cpu| sizes.get(&cpu).copied());
+    sets.into_iter().filter_map(|cpus| Some(Cache { level, kind, size_bytes: first(&cpus)?, cpus })).collect()
+}
+
+/// The size that each cpu that has such a cache gives for it.
+fn sizes<'a>(
+    facts: &'a MachineFacts,
+    cache: impl Fn(&'a CpuFacts) -> Option<&'a CacheFacts>,
+) -> BTreeMap<u32, Option<u64>> {
+    facts.cpus.iter().filter_map(|cpu| Some((cpu.number, cache(cpu)?.size_bytes))).collect()
+}
+
+/// The last-level cache domains, in order of their lowest cpu. A cpu's is its cache of the highest level from 2 on; cpus
+/// without one form a domain of no known size with the others of their package that have none.
+pub fn llcs(facts: &MachineFacts, packages: &[Object]) -> Vec<Llc> {
+    let bare = bare_sets(facts, packages);
+    let sizes = sizes(facts, last);
+    let sets = group::by_sharing(&facts.cpus, |cpu| match last(cpu) {
+        Some(cache) => Some(&cache.shared_with),
+        None => bare.iter().find(|set| set.contains(cpu.number)),
+    });
+    let levels: BTreeMap<u32, u8> = facts.cpus.iter().filter_map(|cpu| Some((cpu.number, last(cpu)?.level))).collect();
+    let of = |cpus: CpuSet| {
+        let level = cpus.iter().filter_map(|cpu| levels.get(&cpu).copied()).max();
+        let size_bytes = cpus.iter().filter_map(|cpu| sizes.get(&cpu).copied().flatten()).next();
+        Llc { level, size_bytes, vcache: false, cpus }
+    };
+    let mut llcs: Vec<Llc> = sets.into_iter().map(of).collect();
+    for package in packages {
+        mark_stacked(&mut llcs, &package.cpus);
+    }
+    llcs
+}
+
+/// What to say where cpus have no known last-level cache.
+pub fn gap(llcs: &[Llc]) -> Option<Gap> {
+    let unknown = llcs.iter().filter(|llc| llc.level.is_none()).fold(CpuSet::new(), |all, llc| all.union(&llc.cpus));
+    let why = format!("the source names no L2 or L3 for cpus {unknown}; their package stands in as llc");
+    (!unknown.is_empty()).then(|| Gap::new("shared caches", why))
+}
+
+fn last(cpu: &CpuFacts) -> Option<&CacheFacts> {
+    let shared = cpu.caches.iter().filter(|cache| cache.level >= 2 && cache.kind != CacheKind::Instruction);
+    shared.max_by_key(|cache| cache.level)
+}
+
+fn bare_sets(facts: &MachineFacts, packages: &[Object]) -> Vec<CpuSet> {
+    let bare: CpuSet = facts.cpus.iter().filter(|cpu| last(cpu).is_none()).map(|cpu| cpu.number).collect();
+    packages.iter().map(|package| package.cpus.intersection(&bare)).filter(|set| !set.is_empty()).collect()
+}
+
+/// V-Cache: an L3 of at least 64 MiB that exceeds the smallest L3 of the same package by at least 32 MiB. A machine of
+/// which every die has stacked cache (5800X3D, Milan-X) has none that is special, and so none is marked.
+fn mark_stacked(llcs: &mut [Llc], package: &CpuSet) {
+    let in_package = |llc: &Llc| llc.level == Some(3) && llc.cpus.is_subset(package);
+    let sizes = llcs.iter().filter(|llc| in_package(llc)).filter_map(|llc| llc.size_bytes);
+    let Some(smallest) = sizes.min() else { return };
+    for llc in llcs.iter_mut().filter(|llc| in_package(llc)) {
+        llc.vcache = llc
+            .size_bytes
+            .is_some_and(|size| size >= STACKED_LEAST_BYTES && size.saturating_sub(smallest) >= STACKED_EXCESS_BYTES);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::assemble::places;
+    use crate::assemble::sample::{cache, cpu, facts, lists, set};
+
+    fn found(facts: &MachineFacts) -> Vec<Llc> {
+        llcs(facts, &places::packages(facts))
+    }
+
+    #[test]
+    fn cpus_without_an_l3_have_their_l2_as_last_level() {
+        let machine = facts(6, |cpu| {
+            cpu.caches = match cpu.number {
+                0..4 => vec![cache(2, &cpu.number.to_string()), cache(3, "0-3")],
+                _ => vec![cache(2, "4-5")],
+            }
+        });
+        let llcs = found(&machine);
+        assert_eq!(lists(llcs.iter().map(|llc| &llc.cpus)), ["0-3", "4,5"]);
+        assert_eq!(llcs.iter().map(|llc| llc.level).collect::<Vec<_>>(), [Some(3), Some(2)]);
+        assert_eq!(llcs[1].size_bytes, Some(2 << 20));
+        assert_eq!(gap(&llcs), None);
+    }
+
+    #[test]
+    fn without_caches_the_package_stands_in_and_a_gap_says_so() {
+        let machine = facts(4, |cpu| {
+            cpu.package = Some(i64::from(cpu.number / 2));
+            cpu.caches = vec![cache(1, &cpu.number.to_string())];
+        });
+        let llcs = found(&machine);
+        assert_eq!(lists(llcs.iter().map(|llc| &llc.cpus)), ["0,1", "2,3"]);
+        assert_eq!((llcs[0].level, llcs[0].size_bytes), (None, None));
+        assert!(gap(&llcs).unwrap().why.contains("cpus 0-3"));
+    }
+
+    #[test]
+    fn stacked_cache_is_large_and_larger_than_its_sibling() {
+        let vcache = |sizes_mib: &[u64]| {
+            let machine = facts(sizes_mib.len() as u32, |cpu| {
+                let size_bytes = Some(sizes_mib[cpu.number as usize] << 20);
+                cpu.caches = vec![CacheFacts { size_bytes, ..cache(3, &cpu.number.to_string()) }];
+            });
+            found(&machine).iter().map(|llc| llc.vcache).collect::<Vec<_>>()
+        };
+        assert_eq!(vcache(&[96, 32]), [true, false], "9950X3D");
+        assert_eq!(vcache(&[16, 8]), [false, false], "Strix Point, GB10");
+        assert_eq!(vcache(&[96, 96]), [false, false], "Milan-X: all dies alike");
+        assert_eq!(vcache(&[96]), [false], "5800X3D: nothing to differ from");
+        assert_eq!(vcache(&[64, 32]), [true, false]);
+        assert_eq!(vcache(&[63, 16]), [false, false]);
+        assert_eq!(vcache(&[95, 64]), [false, false]);
+    }
+
+    #[test]
+    fn siblings_for_stacked_cache_are_those_of_the_package() {
+        let machine = facts(2, |cpu| {
+            cpu.package = Some(i64::from(cpu.number));
+            let size_bytes = Some([96, 32][cpu.number as usize] << 20);
+            cpu.caches = vec![CacheFacts { size_bytes, ..cache(3, &cpu.number.to_string()) }];
+        });
+        assert!(found(&machine).iter().all(|llc| !llc.vcache));
+    }
+
+    #[test]
+    fn each_cache_is_listed_once_and_only_for_cpus_that_have_it() {
+        let mut machine = facts(3, |_| ());
+        machine.cpus[0].caches = vec![cache(2, "0-1"), CacheFacts { kind: CacheKind::Data, ..cache(1, "0") }];
+        machine.cpus[1].caches = vec![cache(2, "0-1")];
+        machine.cpus.push(cpu(3));
+        let caches = caches(&machine);
+        let found: Vec<_> = caches.iter().map(|cache| (cache.level, cache.kind, cache.cpus.clone())).collect();
+        assert_eq!(found, [(1, CacheKind::Data, set("0")), (2, CacheKind::Unified, set("0-1"))]);
+    }
+}

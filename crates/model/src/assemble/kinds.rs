@@ -1,0 +1,181 @@
+//! Kinds of core: performance, efficiency, low-power. What the kernel names comes first, then what it measures.
+
+use crate::CpuSet;
+use crate::facts::{CacheKind, CoreType, CpuFacts, MachineFacts};
+use crate::machine::{Kind, Object};
+
+/// By how much a group of cores must exceed the next one to be another kind: 20 %.
+///
+/// Cores of one kind differ by favoured-core steps: at most 5 % in the machines we know (9950X3D 196 to 186, i7-1370P 67
+/// to 64, GB10 1024 to 997). Different kinds differ by 31 % and more (Core Ultra 5 225H 72 to 55, GB10 997 to 731,
+/// Lakefield 43 to 28).
+const LEAST_GAP: f64 = 0.20;
+
+/// The classes from the best down; there are no more kinds than these.
+const BEST_FIRST: [CoreType; 3] = [CoreType::Performance, CoreType::Efficiency, CoreType::LowPower];
+
+/// The kinds, best first; none where all cores are alike. The first source that tells cores apart is believed: the
+/// kernel's names, `cpu_capacity`, ACPI CPPC, and the highest frequency where the cores also differ in build.
+pub fn kinds(facts: &MachineFacts, cores: &[Object]) -> Vec<Kind> {
+    let capacity = |cpu: &CpuFacts| cpu.capacity.map(u64::from);
+    let performance = |cpu: &CpuFacts| cpu.highest_performance.map(u64::from);
+    named(facts)
+        .or_else(|| measured(facts, capacity, |range| format!("cpu_capacity {}", plain(range))))
+        .or_else(|| measured(facts, performance, |range| format!("acpi_cppc {}", plain(range))))
+        .or_else(|| {
+            measured(facts, |cpu| cpu.maximum_frequency_khz, frequency).filter(|_| differ_in_build(facts, cores))
+        })
+        .unwrap_or_default()
+}
+
+fn named(facts: &MachineFacts) -> Option<Vec<Kind>> {
+    let online: CpuSet = facts.cpus.iter().map(|cpu| cpu.number).collect();
+    let mut kinds = Vec::new();
+    let mut taken = CpuSet::new();
+    for core_type in BEST_FIRST {
+        for named in facts.named_kinds.iter().filter(|named| named.core_type == core_type) {
+            let cpus = named.cpus.intersection(&online).difference(&taken);
+            taken = taken.union(&cpus);
+            if !cpus.is_empty() {
+                kinds.push(Kind { core_type, cpus, reason: named.source.clone() });
+            }
+        }
+    }
+    (kinds.len() > 1).then_some(kinds)
+}
+
+/// Splits the cpus where a measure leaps; nothing where a cpu has no measure or none of them leaps.
+fn measured(
+    facts: &MachineFacts,
+    measure: impl Fn(&CpuFacts) -> Option<u64>,
+    reason: impl Fn((u64, u64)) -> String,
+) -> Option<Vec<Kind>> {
+    let values: Vec<(u32, u64)> = facts
+        .cpus
+        .iter()
+        .map(|cpu| Some((cpu.number, measure(cpu).filter(|value| *value > 0)?)))
+        .collect::<Option<_>>()?;
+    let ranges = ranges(values.iter().map(|(_, value)| *value).collect());
+    let kind = |(core_type, (low, high)): (CoreType, (u64, u64))| Kind {
+        core_type,
+        cpus: values.iter().filter(|(_, value)| (low..=high).contains(value)).map(|(cpu, _)| *cpu).collect(),
+        reason: reason((low, high)),
+    };
+    (ranges.len() > 1).then(|| BEST_FIRST.into_iter().zip(ranges).map(kind).collect())
+}
+
+/// The ranges of values between the leaps, highest first; at most three, by the largest leaps.
+fn ranges(mut values: Vec<u64>) -> Vec<(u64, u64)> {
+    values.sort_unstable();
+    values.dedup();
+    let leap = |at: usize| values[at] as f64 / values[at - 1] as f64 - 1.0;
+    let mut leaps: Vec<usize> = (1..values.len()).filter(|&at| leap(at) >= LEAST_GAP).collect();
+    leaps.sort_by(|&a, &b| leap(b).total_cmp(&leap(a)));
+    leaps.truncate(BEST_FIRST.len() - 1);
+    leaps.sort_unstable();
+    let begins = std::iter::once(0).chain(leaps.iter().copied());
+    let ends = leaps.iter().copied().chain([values.len()]);
+    let mut ranges: Vec<(u64, u64)> =
+        begins.zip(ends).filter(|(a, b)| a < b).map(|(a, b)| (values[a], values[b - 1])).collect();
+    ranges.reverse();
+    ranges
+}
+
+/// Whether cores differ in threads, in the size of a private cache or in how many share their L2. Frequency alone makes
+/// no kind: servers let some cores turn faster by configuration.
+fn differ_in_build(facts: &MachineFacts, cores: &[Object]) -> bool {
+    let threads = |cpu: u32| cores.iter().find(|core| core.cpus.contains(cpu)).map(|core| core.cpus.len());
+    let build = |cpu: &CpuFacts| {
+        let caches = cpu.caches.iter().filter(|cache| cache.level <= 2 && cache.kind != CacheKind::Instruction);
+        let sizes: Vec<_> = caches.map(|cache| (cache.level, cache.size_bytes, cache.shared_with.len())).collect();
+        (threads(cpu.number), sizes)
+    };
+    facts.cpus.windows(2).any(|pair| build(&pair[0]) != build(&pair[1]))
+}
+
+fn plain((low, high): (u64, u64)) -> String {
+    if low == high { low.to_string() } else { format!("{low}-{high}") }
+}
+
+fn frequency((low, high): (u64, u64)) -> String {
+    let gigahertz = |khz: u64| format!("{:.2}", khz as f64 / 1e6);
+    let (low, high) = (gigahertz(low), gigahertz(high));
+    if low == high { format!("cpufreq {low} GHz") } else { format!("cpufreq {low}-{high} GHz") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::assemble::cores;
+    use crate::assemble::sample::{cache, facts, set};
+    use crate::facts::NamedKind;
+
+    fn found(facts: &MachineFacts) -> Vec<String> {
+        let kind = |kind: &Kind| format!("{} {} ({})", kind.core_type.word(), kind.cpus, kind.reason);
+        kinds(facts, &cores::cores(facts)).iter().map(kind).collect()
+    }
+
+    fn capacities(values: &[u32]) -> Vec<String> {
+        found(&facts(values.len() as u32, |cpu| cpu.capacity = Some(values[cpu.number as usize])))
+    }
+
+    fn name(core_type: CoreType, list: &str, source: &str) -> NamedKind {
+        NamedKind { core_type, cpus: set(list), source: source.into() }
+    }
+
+    #[test]
+    fn a_measure_makes_kinds_only_where_it_leaps() {
+        assert_eq!(
+            capacities(&[718, 1024, 731, 997]),
+            ["performance 1,3 (cpu_capacity 997-1024)", "efficiency 0,2 (cpu_capacity 718-731)"]
+        );
+        assert_eq!(capacities(&[1024, 950, 880, 810]), [""; 0], "favoured cores are no kind");
+        assert_eq!(capacities(&[1024, 1024]), [""; 0]);
+        assert_eq!(capacities(&[0, 1024]), [""; 0], "a zero says that the kernel does not know");
+        assert_eq!(capacities(&[]), [""; 0]);
+    }
+
+    #[test]
+    fn there_are_at_most_three_kinds_by_the_largest_leaps() {
+        assert_eq!(
+            capacities(&[100, 300, 900, 1100]),
+            [
+                "performance 2,3 (cpu_capacity 900-1100)",
+                "efficiency 1 (cpu_capacity 300)",
+                "low-power 0 (cpu_capacity 100)"
+            ]
+        );
+    }
+
+    #[test]
+    fn names_come_before_measures() {
+        let mut machine = facts(4, |cpu| cpu.capacity = Some(if cpu.number == 0 { 1024 } else { 100 }));
+        machine.named_kinds =
+            vec![name(CoreType::Efficiency, "2-9", "cpu_atom"), name(CoreType::Performance, "0-1", "cpu_core")];
+        assert_eq!(found(&machine), ["performance 0,1 (cpu_core)", "efficiency 2,3 (cpu_atom)"]);
+        machine.named_kinds = vec![name(CoreType::Performance, "0-3", "cpu_core")];
+        assert_eq!(found(&machine).len(), 2, "one name for all tells nothing apart");
+    }
+
+    #[test]
+    fn cppc_is_asked_where_capacity_does_not_tell() {
+        let machine = facts(3, |cpu| {
+            cpu.capacity = Some(1024);
+            cpu.highest_performance = Some([67, 64, 39][cpu.number as usize]);
+        });
+        assert_eq!(found(&machine), ["performance 0,1 (acpi_cppc 64-67)", "efficiency 2 (acpi_cppc 39)"]);
+        let incomplete = facts(3, |cpu| cpu.highest_performance = (cpu.number > 0).then_some(cpu.number * 10));
+        assert_eq!(found(&incomplete), [""; 0]);
+    }
+
+    #[test]
+    fn frequency_makes_kinds_only_of_cores_that_differ_in_build() {
+        let mut machine =
+            facts(4, |cpu| cpu.maximum_frequency_khz = Some([5_000_000, 3_900_000][cpu.number as usize / 2]));
+        assert_eq!(found(&machine), [""; 0], "a server may let some cores turn faster");
+        for cpu in &mut machine.cpus {
+            cpu.caches = vec![cache(2, ["0", "1", "2-3", "2-3"][cpu.number as usize])];
+        }
+        assert_eq!(found(&machine), ["performance 0,1 (cpufreq 5.00 GHz)", "efficiency 2,3 (cpufreq 3.90 GHz)"]);
+    }
+}

@@ -1,0 +1,40 @@
+//! Short ways to write facts in the tests of the rules.
+
+use crate::CpuSet;
+use crate::facts::{CacheFacts, CacheKind, CpuFacts, MachineFacts};
+use crate::machine::Processor;
+
+/// A set from a cpu list.
+pub fn set(list: &str) -> CpuSet {
+    CpuSet::parse_list(list).expect("a cpu list")
+}
+
+/// A cpu of which nothing is known.
+pub fn cpu(number: u32) -> CpuFacts {
+    CpuFacts { number, ..CpuFacts::default() }
+}
+
+/// A unified cache of one MiB a level.
+pub fn cache(level: u8, list: &str) -> CacheFacts {
+    CacheFacts { level, kind: CacheKind::Unified, size_bytes: Some(u64::from(level) << 20), shared_with: set(list) }
+}
+
+/// Facts of cpus 0 to `count - 1`, each changed by `with`.
+pub fn facts(count: u32, with: impl Fn(&mut CpuFacts)) -> MachineFacts {
+    let of = |number| {
+        let mut cpu = cpu(number);
+        with(&mut cpu);
+        cpu
+    };
+    MachineFacts { cpus: (0..count).map(of).collect(), ..MachineFacts::default() }
+}
+
+/// An AMD processor of family 0x15 (Bulldozer and its successors).
+pub fn bulldozer() -> Processor {
+    Processor { vendor: Some("AuthenticAMD".into()), family: Some(0x15), ..Processor::default() }
+}
+
+/// The cpu lists of sets, for comparison with literals.
+pub fn lists<'a>(sets: impl IntoIterator<Item = &'a CpuSet>) -> Vec<String> {
+    sets.into_iter().map(CpuSet::to_string).collect()
+}

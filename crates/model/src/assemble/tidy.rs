@@ -1,0 +1,98 @@
+//! Makes facts fit for the rules: one entry a cpu, sets cut to the online cpus, known errors of kernels mended.
+
+use super::cores;
+use crate::facts::{CacheKind, CpuFacts, MachineFacts};
+use crate::{CpuSet, Gap};
+
+/// The same facts with `cpus` rising and unique, all of them online, and every set of a cpu made of online cpus with the
+/// cpu itself among them.
+pub fn tidied(mut facts: MachineFacts) -> MachineFacts {
+    facts.cpus.sort_by_key(|cpu| cpu.number);
+    facts.cpus.dedup_by_key(|cpu| cpu.number);
+    let known: CpuSet = facts.cpus.iter().map(|cpu| cpu.number).collect();
+    let online = match &facts.online {
+        Some(online) if !online.is_disjoint(&known) => online.intersection(&known),
+        _ => known,
+    };
+    facts.cpus.retain(|cpu| online.contains(cpu.number));
+    for cpu in &mut facts.cpus {
+        cut(cpu, &online);
+    }
+    if cores::has_modules(&facts.processor) {
+        facts.cpus.iter_mut().for_each(share_module_caches);
+    }
+    facts
+}
+
+/// The online cpus of the allowed ones; all that are online where the source does not tell or names none of them.
+pub fn allowed(allowed: Option<CpuSet>, online: &CpuSet, gaps: &mut Vec<Gap>) -> CpuSet {
+    let Some(allowed) = allowed else { return online.clone() };
+    if allowed.is_disjoint(online) && !online.is_empty() {
+        gaps.push(Gap::new("allowed cpus", format!("the source allows {allowed}, none of which is online")));
+        return online.clone();
+    }
+    allowed.intersection(online)
+}
+
+fn cut(cpu: &mut CpuFacts, online: &CpuSet) {
+    let number = cpu.number;
+    let to_online = |set: &mut CpuSet| {
+        if !set.is_subset(online) {
+            *set = set.intersection(online);
+        }
+        set.insert(number);
+    };
+    for set in [&mut cpu.die_cpus, &mut cpu.cluster_cpus, &mut cpu.thread_siblings].into_iter().flatten() {
+        to_online(set);
+    }
+    for cache in &mut cpu.caches {
+        to_online(&mut cache.shared_with);
+    }
+}
+
+/// The cores of a Bulldozer module share its L2 and its L1 instruction cache, but Linux before 3.2 says that each has
+/// its own (the cpuid leaf it went by tells of threads, which these cores are not).
+fn share_module_caches(cpu: &mut CpuFacts) {
+    let Some(module) = &cpu.thread_siblings else { return };
+    for cache in &mut cpu.caches {
+        let in_module = cache.level == 2 || (cache.level == 1 && cache.kind == CacheKind::Instruction);
+        if in_module && cache.shared_with.is_subset(module) {
+            cache.shared_with = module.clone();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::assemble::sample::{cache, cpu, set};
+
+    #[test]
+    fn offline_and_doubled_cpus_are_left_out() {
+        let mut first = cpu(0);
+        first.thread_siblings = Some(set("0,4"));
+        first.caches = vec![cache(3, "0-7")];
+        let facts =
+            MachineFacts { cpus: vec![cpu(1), first, cpu(1), cpu(5)], online: Some(set("0-1")), ..Default::default() };
+        let tidied = tidied(facts);
+        assert_eq!(tidied.cpus.iter().map(|cpu| cpu.number).collect::<Vec<_>>(), [0, 1]);
+        assert_eq!(tidied.cpus[0].thread_siblings, Some(set("0")));
+        assert_eq!(tidied.cpus[0].caches[0].shared_with, set("0-1"));
+    }
+
+    #[test]
+    fn an_online_list_that_names_no_known_cpu_is_not_believed() {
+        let facts = MachineFacts { cpus: vec![cpu(0)], online: Some(set("7")), ..Default::default() };
+        assert_eq!(tidied(facts).cpus.len(), 1);
+    }
+
+    #[test]
+    fn allowed_cpus_are_online_and_never_none() {
+        let mut gaps = Vec::new();
+        assert_eq!(allowed(None, &set("0-3"), &mut gaps), set("0-3"));
+        assert_eq!(allowed(Some(set("2-9")), &set("0-3"), &mut gaps), set("2-3"));
+        assert!(gaps.is_empty());
+        assert_eq!(allowed(Some(set("8-9")), &set("0-3"), &mut gaps), set("0-3"));
+        assert_eq!(gaps[0].why, "the source allows 8,9, none of which is online");
+    }
+}

@@ -1,0 +1,186 @@
+//! Findings about single cpus: interrupts, stalls and speed, each against the cpu's peers.
+
+use std::collections::BTreeMap;
+
+use super::quantity::{self, Quantity, ROUNDS_ENOUGH, Tested};
+use super::words;
+use super::{Conclusions, Effect, Finding, Topic};
+use crate::stats::order::median;
+use crate::{CpuSet, Survey};
+
+/// Adds what sets single cpus apart.
+pub fn conclude(survey: &Survey, conclusions: &mut Conclusions) {
+    let mut by_cpu = BTreeMap::<u32, Vec<(Quantity, Effect)>>::new();
+    for quantity in Quantity::ALL {
+        let mut tests = Vec::new();
+        for group in quantity::peer_groups(survey) {
+            let tested = test_group(survey, quantity, &group);
+            for (column, effect) in &tested.differing {
+                by_cpu.entry(group[*column]).or_default().push((quantity, effect.clone()));
+            }
+            tests.push(tested);
+        }
+        conclusions.no_difference.extend(nothing_found(quantity, &tests));
+    }
+    for (&cpu, effects) in &by_cpu {
+        if is_spoilt(effects) {
+            conclusions.quiet.remove(cpu);
+        }
+    }
+    let mut marked = Vec::new();
+    for (cpu, effects) in by_cpu {
+        let (speed, stalls): (Vec<_>, Vec<_>) =
+            effects.into_iter().partition(|(quantity, _)| *quantity == Quantity::Median);
+        if !stalls.is_empty() {
+            marked.push((is_spoilt(&stalls), stall_finding(survey, cpu, stalls, &conclusions.quiet)));
+        }
+        marked.extend(speed.into_iter().map(|(_, effect)| (effect.ratio > 1.0, speed_finding(survey, cpu, effect))));
+    }
+    conclusions.findings.extend(together(marked));
+}
+
+/// More findings of one topic and direction than this become one.
+const APART: usize = 2;
+
+/// Joins findings that say the same of many cpus; `true` marks those where the cpu is worse than its peers.
+fn together(mut marked: Vec<(bool, Finding)>) -> Vec<Finding> {
+    marked.sort_by_key(|(worse, finding)| (finding.topic, !worse, finding.cpus.lowest()));
+    marked
+        .chunk_by(|a, b| (a.0, a.1.topic) == (b.0, b.1.topic))
+        .flat_map(|alike| {
+            if alike.len() > APART { vec![joined(alike)] } else { alike.iter().map(|(_, f)| f.clone()).collect() }
+        })
+        .collect()
+}
+
+/// One finding for many cpus: it tells the range, and the farthest cpu's sentence in full.
+fn joined(alike: &[(bool, Finding)]) -> Finding {
+    let size = |finding: &Finding| finding.effects.first().map_or(1.0, |effect| effect.ratio.max(1.0 / effect.ratio));
+    let farthest = alike.iter().map(|(_, finding)| finding).max_by(|a, b| size(a).total_cmp(&size(b)));
+    let cpus = alike.iter().flat_map(|(_, finding)| finding.cpus.iter()).collect::<CpuSet>();
+    let quantity = farthest.and_then(|finding| finding.effects.first()).map_or("", |effect| &effect.quantity);
+    let direction = if alike[0].0 { "above" } else { "below" };
+    let (shortest, example) =
+        farthest.map_or(("", ""), |finding| (finding.advice.as_str(), finding.statement.as_str()));
+    let statement =
+        format!("{} have a {quantity} {direction} their peers'; the farthest: {example}", words::cpus(&cpus));
+    let command = match alike[0] {
+        (false, ref finding) if finding.topic != Topic::Speed => Some(format!("taskset -c {cpus} ./app")),
+        (_, ref finding) => finding.command.clone(),
+    };
+    let effects = alike.iter().flat_map(|(_, finding)| finding.effects.iter().take(1).cloned()).collect();
+    Finding { topic: alike[0].1.topic, cpus, statement, advice: shortest.to_owned(), command, effects }
+}
+
+fn test_group(survey: &Survey, quantity: Quantity, group: &[u32]) -> Tested {
+    let columns: Vec<Vec<u32>> = group.iter().map(|&cpu| vec![cpu]).collect();
+    let rows = quantity::table(survey, quantity, &columns);
+    let name = |columns: &[usize]| {
+        let others: CpuSet = columns.iter().map(|&column| group[column]).collect();
+        if others.len() == 1 { words::cpus(&others) } else { format!("the median of {}", words::cpus(&others)) }
+    };
+    quantity::test(quantity, &rows, survey.provenance.seed, &name)
+}
+
+/// Whether the cpu is worse than its peers for work that must not be interrupted.
+fn is_spoilt(effects: &[(Quantity, Effect)]) -> bool {
+    effects.iter().any(|(quantity, effect)| *quantity != Quantity::Median && effect.ratio > 1.0)
+}
+
+/// One sentence for a quantity in which no cpu of any group differs.
+fn nothing_found(quantity: Quantity, tests: &[Tested]) -> Option<String> {
+    if tests.iter().any(|tested| !tested.differing.is_empty()) || tests.is_empty() {
+        return None;
+    }
+    let rounds = tests.iter().map(|tested| tested.rounds).min().unwrap_or(0);
+    if rounds < ROUNDS_ENOUGH {
+        let words = quantity.words();
+        return Some(format!(
+            "{words}: {rounds} comparable rounds are too few to tell cpus apart ({ROUNDS_ENOUGH} needed)"
+        ));
+    }
+    let beyond = tests.iter().filter_map(|tested| tested.excluded_beyond).fold(f64::NAN, f64::max);
+    let excluded = match quantity {
+        _ if beyond.is_nan() => String::new(),
+        Quantity::Median => format!("; differences beyond {:.1} % are excluded", (beyond - 1.0) * 100.0),
+        _ => format!("; differences beyond {}x are excluded", words::figures(beyond)),
+    };
+    Some(format!("{}: no cpu differs from its peers{excluded}", quantity.words()))
+}
+
+fn stall_finding(survey: &Survey, cpu: u32, effects: Vec<(Quantity, Effect)>, quiet: &CpuSet) -> Finding {
+    let interrupts = effects.iter().find(|(quantity, _)| *quantity == Quantity::InterruptRate);
+    let stalls: Vec<String> = effects
+        .iter()
+        .filter(|(quantity, _)| *quantity != Quantity::InterruptRate)
+        .map(|(quantity, effect)| stall_words(survey, cpu, *quantity, effect))
+        .collect();
+    let against = effects.first().map(|(_, effect)| effect.against.clone()).unwrap_or_default();
+    let statement = match interrupts {
+        Some((_, effect)) => {
+            let rate = interrupts_per_second(survey, cpu);
+            let sources = words::main_sources(survey, cpu);
+            let lead = format!(
+                "cpu {cpu} is interrupted {} as often as {against}: {rate:.0}/s{sources}",
+                words::times(effect)
+            );
+            if stalls.is_empty() { lead } else { format!("{lead}; {}", stalls.join("; ")) }
+        }
+        None => format!(
+            "cpu {cpu} against {against}: {}; the number of interrupts does not set it apart",
+            stalls.join("; ")
+        ),
+    };
+    let spoilt = is_spoilt(&effects);
+    let topic = if interrupts.is_some() { Topic::Interrupts } else { Topic::Tail };
+    let (advice, command) = match (spoilt, quiet.is_empty()) {
+        (true, false) => ("Latency-sensitive work belongs elsewhere:", Some(format!("taskset -c {quiet} ./app"))),
+        (true, true) => ("No cpu is better: move interrupts or work away from here first.", None),
+        (false, _) => {
+            ("It is quieter than its peers; latency-sensitive work fits here:", Some(format!("taskset -c {cpu} ./app")))
+        }
+    };
+    let effects = effects.into_iter().map(|(_, effect)| effect).collect();
+    Finding {
+        topic,
+        cpus: CpuSet::of(cpu),
+        statement: format!("{statement}."),
+        advice: advice.into(),
+        command,
+        effects,
+    }
+}
+
+fn stall_words(survey: &Survey, cpu: u32, quantity: Quantity, effect: &Effect) -> String {
+    let mean_lost = || median(&rounds_of(survey, cpu, |round| round.tail.lost)) * 100.0;
+    match quantity {
+        Quantity::Lost => format!("it loses {:.2} % of its time to stalls, {}", mean_lost(), words::times(effect)),
+        _ => {
+            let nanoseconds = median(&rounds_of(survey, cpu, |round| round.tail.p99_9_ns));
+            format!("its p99.9 is {nanoseconds:.0} ns, {}", words::times(effect))
+        }
+    }
+}
+
+fn speed_finding(survey: &Survey, cpu: u32, effect: Effect) -> Finding {
+    let gigahertz = median(&rounds_of(survey, cpu, |round| round.frequency.as_ref().map_or(f64::NAN, |f| f.gigahertz)));
+    let clock = if gigahertz.is_nan() { String::new() } else { format!(" ({gigahertz:.2} GHz)") };
+    let statement = format!("cpu {cpu} is {} at the same work than {}{clock}.", words::slower(&effect), effect.against);
+    let advice = match survey.machine.system.hypervisor {
+        Some(_) => "In a virtual machine this can be a passing neighbour; see whether a second survey agrees:",
+        None => "See whether a second survey agrees before you build on it:",
+    };
+    let (advice, command) = (advice.into(), Some("corewise; corewise history compare".into()));
+    Finding { topic: Topic::Speed, cpus: CpuSet::of(cpu), statement, advice, command, effects: vec![effect] }
+}
+
+fn interrupts_per_second(survey: &Survey, cpu: u32) -> f64 {
+    median(&rounds_of(survey, cpu, |round| {
+        round.interrupts.iter().map(|source| source.count).sum::<u64>() as f64 / round.elapsed_s
+    }))
+}
+
+fn rounds_of(survey: &Survey, cpu: u32, value: impl Fn(&crate::survey::CpuRound) -> f64) -> Vec<f64> {
+    let seen = survey.cpus.iter().filter(|seen| seen.cpu == cpu);
+    seen.flat_map(|seen| &seen.rounds).map(value).collect()
+}

@@ -1,0 +1,91 @@
+//! Findings about groups of cpus: kinds of core and last-level caches that are faster or slower at the same work.
+
+use std::collections::BTreeMap;
+
+use super::quantity::{self, Quantity};
+use super::words;
+use super::{Conclusions, Effect, Finding, Topic};
+use crate::stats::order::median;
+use crate::{CpuSet, Level, Survey};
+
+/// A difference of groups smaller than this is not worth a word.
+const MARGIN: f64 = 1.01;
+
+/// Adds what sets groups of cpus apart.
+pub fn conclude(survey: &Survey, conclusions: &mut Conclusions) {
+    let groups = groups(survey);
+    if groups.len() < 2 {
+        return;
+    }
+    let columns: Vec<Vec<u32>> = groups.values().cloned().collect();
+    let names: Vec<&String> = groups.keys().collect();
+    let rows = quantity::table(survey, Quantity::Median, &columns);
+    let name = |others: &[usize]| match others {
+        [one] => names[*one].clone(),
+        _ => "the others".to_owned(),
+    };
+    let tested = quantity::test(Quantity::Median, &rows, survey.provenance.seed, &name);
+    let differing: Vec<(usize, Effect)> =
+        tested.differing.into_iter().filter(|(_, effect)| effect.ratio.max(1.0 / effect.ratio) >= MARGIN).collect();
+    if differing.is_empty() && tested.rounds >= quantity::ROUNDS_ENOUGH {
+        let beyond = tested.excluded_beyond.map_or(String::new(), |beyond| {
+            format!("; differences beyond {:.1} % are excluded", (beyond - 1.0) * 100.0)
+        });
+        conclusions.no_difference.push(format!("p50 of last-level caches and kinds: none differs{beyond}"));
+    }
+    for (column, effect) in differing {
+        let cpus: CpuSet = columns[column].iter().copied().collect();
+        conclusions.findings.push(finding(survey, names[column], cpus, effect));
+    }
+}
+
+/// The groups by name: "performance", "llc:1", or "llc:1 efficiency" where caches and kinds cut across each other.
+fn groups(survey: &Survey) -> BTreeMap<String, Vec<u32>> {
+    let machine = &survey.machine;
+    let mut groups = BTreeMap::<String, Vec<u32>>::new();
+    for seen in &survey.cpus {
+        let llc = machine.index_of(Level::Llc, seen.cpu).filter(|_| machine.llcs.len() > 1);
+        let kind = machine.kind_of(seen.cpu).map(|kind| kind.core_type.word());
+        let name = match (llc, kind) {
+            (Some(llc), Some(kind)) => format!("llc:{llc} {kind}"),
+            (Some(llc), None) => format!("llc:{llc}"),
+            (None, Some(kind)) => kind.to_owned(),
+            (None, None) => continue,
+        };
+        groups.entry(name).or_default().push(seen.cpu);
+    }
+    groups
+}
+
+/// " (5.69 GHz against 5.54)": the median clock of the group and of all other cpus, where both are known.
+fn clocks(survey: &Survey, cpus: &CpuSet) -> String {
+    let clock = |inside: bool| {
+        let seen = survey.cpus.iter().filter(|seen| cpus.contains(seen.cpu) == inside);
+        let clocks = seen.flat_map(|seen| &seen.rounds).filter_map(|round| Some(round.frequency.as_ref()?.gigahertz));
+        median(&clocks.collect::<Vec<_>>())
+    };
+    let (own, others) = (clock(true), clock(false));
+    if own.is_nan() || others.is_nan() { String::new() } else { format!(" ({own:.2} GHz against {others:.2})") }
+}
+
+fn finding(survey: &Survey, name: &str, cpus: CpuSet, effect: Effect) -> Finding {
+    let statement = format!(
+        "{name} ({}) is {} at the same work than {}{}.",
+        words::cpus(&cpus),
+        words::slower(&effect),
+        effect.against,
+        clocks(survey, &cpus)
+    );
+    let vcache = survey.machine.llcs.iter().any(|llc| llc.vcache);
+    let advice = if vcache {
+        "One die has the larger cache, the other the higher clock; which wins depends on the program. Try both:"
+    } else if effect.ratio < 1.0 {
+        "Work that one thread must finish soon belongs here:"
+    } else {
+        "Work that one thread must finish soon belongs elsewhere:"
+    };
+    let elsewhere = || survey.cpus.iter().map(|seen| seen.cpu).collect::<CpuSet>().difference(&cpus);
+    let target = if effect.ratio < 1.0 { cpus.clone() } else { elsewhere() };
+    let command = Some(format!("taskset -c {target} ./app"));
+    Finding { topic: Topic::Speed, cpus, statement, advice: advice.into(), command, effects: vec![effect] }
+}

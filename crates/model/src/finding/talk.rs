@@ -1,0 +1,109 @@
+//! Findings about links: what talking costs across the levels of the machine.
+
+use super::words;
+use super::{CONFIDENCE, Conclusions, Effect, Finding, Topic};
+use crate::links::{LinkClass, Relation};
+use crate::stats::order::{median, median_interval};
+use crate::{CpuSet, Survey};
+
+/// A class that is dearer by less than this is not worth a word.
+const MARGIN: f64 = 1.25;
+
+/// Adds what talking across costs, against talking within a last-level cache (or the nearest class that there is).
+pub fn conclude(survey: &Survey, conclusions: &mut Conclusions) {
+    let classes: Vec<LinkClass> =
+        conclusions.link_classes.iter().filter(|class| class.relation != Relation::SameCore).cloned().collect();
+    let Some((base, farther)) = classes.split_first() else { return };
+    if farther.is_empty() {
+        let (words, low, high) = (base.relation.words(), base.lowest_ns, base.highest_ns);
+        conclusions.no_difference.push(match base.pairs {
+            1 => format!("links: one pair of cores, {:.0} ns one way ({words})", base.median_ns),
+            pairs => format!("links: one class ({words}), {pairs} pairs between {low:.0} and {high:.0} ns one way"),
+        });
+    }
+    for class in farther {
+        match effect(survey, base, class) {
+            Some(effect) if effect.low >= MARGIN => conclusions.findings.push(finding(survey, base, class, effect)),
+            Some(effect) => conclusions.no_difference.push(format!(
+                "links: {} costs {} {}",
+                class.relation.words(),
+                words::times(&effect),
+                base.relation.words()
+            )),
+            None => {}
+        }
+    }
+}
+
+/// The ratio of two classes: over sweeps where there are enough of them, else from the intervals of both medians over
+/// pairs (each with half of the error, so that the ratio keeps its confidence).
+fn effect(survey: &Survey, base: &LinkClass, class: &LinkClass) -> Option<Effect> {
+    let ratio = class.median_ns / base.median_ns;
+    let (low, high) = sweeps_interval(survey, base.relation, class.relation).or_else(|| {
+        let half = 1.0 - (1.0 - CONFIDENCE) / 2.0;
+        let (base_low, base_high) = median_interval(&costs(survey, base.relation), half)?;
+        let (class_low, class_high) = median_interval(&costs(survey, class.relation), half)?;
+        Some((class_low / base_high, class_high / base_low))
+    })?;
+    let (quantity, against) = ("one-way cost".to_owned(), base.relation.words().to_owned());
+    Some(Effect { quantity, against, ratio, low, high, p_value: None })
+}
+
+fn sweeps_interval(survey: &Survey, base: Relation, class: Relation) -> Option<(f64, f64)> {
+    let sweeps = survey.links.pairs.iter().map(|pair| pair.visits_ns.len()).min()?;
+    let ratios: Vec<f64> = (0..sweeps)
+        .map(|sweep| {
+            let cost = |relation| {
+                let pairs = survey.links.pairs.iter();
+                let of_class = pairs.filter(|pair| Relation::of(&survey.machine, pair.a, pair.b) == Some(relation));
+                median(&of_class.map(|pair| pair.visits_ns[sweep]).collect::<Vec<_>>())
+            };
+            cost(class) / cost(base)
+        })
+        .collect();
+    median_interval(&ratios, CONFIDENCE)
+}
+
+fn costs(survey: &Survey, relation: Relation) -> Vec<f64> {
+    let pairs = survey.links.pairs.iter();
+    pairs
+        .filter(|pair| Relation::of(&survey.machine, pair.a, pair.b) == Some(relation))
+        .map(crate::links::Pair::one_way_ns)
+        .collect()
+}
+
+fn finding(survey: &Survey, base: &LinkClass, class: &LinkClass, effect: Effect) -> Finding {
+    let across = match class.relation {
+        Relation::OtherPackage => "packages",
+        Relation::OtherLlc => "last-level caches",
+        Relation::SameLlc => "clusters",
+        Relation::SameCluster | Relation::SameCore => "cores",
+    };
+    let within = match base.relation {
+        Relation::SameCluster => "one cluster",
+        Relation::SameLlc => "one last-level cache",
+        _ => "one package",
+    };
+    let statement = format!(
+        "Talking across {across} costs {} what it costs within {within}: {:.0} ns against {:.0} ns, one way.",
+        words::times(&effect),
+        class.median_ns,
+        base.median_ns
+    );
+    let surveyed: CpuSet = survey.cpus.iter().map(|seen| seen.cpu).collect();
+    let near = match base.relation {
+        Relation::SameCluster => survey.machine.clusters.iter().map(|cluster| &cluster.cpus).collect::<Vec<_>>(),
+        Relation::SameLlc => survey.machine.llcs.iter().map(|llc| &llc.cpus).collect(),
+        _ => survey.machine.packages.iter().map(|package| &package.cpus).collect(),
+    };
+    // Of places of one size the first is named.
+    let place = near.into_iter().rev().map(|cpus| cpus.intersection(&surveyed)).max_by_key(CpuSet::len);
+    Finding {
+        topic: Topic::Links,
+        cpus: surveyed,
+        statement,
+        advice: "Threads that talk much belong together:".into(),
+        command: place.map(|cpus| format!("taskset -c {cpus} ./app")),
+        effects: vec![effect],
+    }
+}

@@ -1,0 +1,61 @@
+//! Numbers and sets as the findings' sentences write them.
+
+use super::Effect;
+use crate::{CpuSet, Survey};
+
+/// "2.9x [2.6, 3.1]".
+pub fn times(effect: &Effect) -> String {
+    format!("{}x [{}, {}]", figures(effect.ratio), figures(effect.low), figures(effect.high))
+}
+
+/// "4.1 % [3.9, 4.4] slower" or "… faster", for ratios of durations near 1.
+pub fn slower(effect: &Effect) -> String {
+    let percent = |ratio: f64| format!("{:.1}", (ratio - 1.0).abs() * 100.0);
+    // Of durations: above 1 is slower. The interval of "faster" is turned, so that the smaller number stands first.
+    if effect.ratio >= 1.0 {
+        format!("{} % [{}, {}] slower", percent(effect.ratio), signed(effect.low), signed(effect.high))
+    } else {
+        let inverse = |ratio: f64| 1.0 / ratio;
+        let (ratio, low, high) = (inverse(effect.ratio), inverse(effect.high), inverse(effect.low));
+        format!("{} % [{}, {}] faster", percent(ratio), signed(low), signed(high))
+    }
+}
+
+fn signed(ratio: f64) -> String {
+    format!("{:.1}", (ratio - 1.0) * 100.0)
+}
+
+/// Two significant digits for ratios: 2.9, 12, 0.34.
+pub fn figures(value: f64) -> String {
+    let digits = if value >= 9.95 {
+        0
+    } else if value >= 0.995 {
+        1
+    } else {
+        2
+    };
+    format!("{value:.digits$}")
+}
+
+/// "cpu 3" or "cpus 0-3,8".
+pub fn cpus(set: &CpuSet) -> String {
+    if set.len() == 1 { format!("cpu {set}") } else { format!("cpus {set}") }
+}
+
+/// "(nvme0q1 41 %, timer 33 %)": the two sources that interrupted a cpu most while it was measured; empty for none.
+pub fn main_sources(survey: &Survey, cpu: u32) -> String {
+    let mut counts = std::collections::BTreeMap::<&str, u64>::new();
+    let rounds = survey.cpus.iter().filter(|seen| seen.cpu == cpu).flat_map(|seen| &seen.rounds);
+    for count in rounds.flat_map(|round| &round.interrupts) {
+        *counts.entry(crate::interrupt::plain_name(&count.source)).or_default() += count.count;
+    }
+    let all: u64 = counts.values().sum();
+    let mut sorted: Vec<(&str, u64)> = counts.into_iter().collect();
+    sorted.sort_by_key(|&(name, count)| (std::cmp::Reverse(count), name));
+    let shares: Vec<String> = sorted
+        .iter()
+        .take(2)
+        .map(|(name, count)| format!("{name} {:.0} %", *count as f64 * 100.0 / all as f64))
+        .collect();
+    if shares.is_empty() { String::new() } else { format!(" ({})", shares.join(", ")) }
+}

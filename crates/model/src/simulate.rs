@@ -1,0 +1,150 @@
+//! Surveys of machines whose truth is known, so that what is concluded from them can be checked.
+
+use crate::histogram::Histogram;
+use crate::links::{Links, Pair, Relation};
+use crate::stats::random::Random;
+use crate::survey::{
+    Clock, Count, CpuObservation, CpuRound, Frequency, FrequencySource, Provenance, Tail, ThreadUse, Work,
+};
+use crate::{Machine, Survey};
+
+/// What is true of a cpu.
+#[derive(Clone, Copy, Debug)]
+pub struct Truth {
+    /// The median of a piece in nanoseconds.
+    pub piece_ns: f64,
+    /// Interrupts a second; two in five from the timer, the rest from a disk.
+    pub interrupts_per_s: f64,
+    /// The share of time lost to stalls.
+    pub lost: f64,
+}
+
+/// How a simulated machine changes while it is surveyed. Noise runs on from visit to visit, in the order of the visits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Noise {
+    /// 0.2 % from visit to visit, a slow random walk.
+    Quiet,
+    /// A random walk of 0.6 % a visit.
+    Walk,
+    /// The clock jumps by 3 % and stays there for a while (turbo bins, a neighbour that comes and goes).
+    Sticky,
+    /// One visit in twenty is up to a third slower, with twenty times the stalls.
+    Outliers,
+    /// The first visits are 8 % faster, and it wears off.
+    Thermal,
+}
+
+impl Noise {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Quiet, Self::Walk, Self::Sticky, Self::Outliers, Self::Thermal];
+}
+
+/// The state of the noise between two visits.
+struct Weather {
+    noise: Noise,
+    random: Random,
+    visits: u32,
+    walk: f64,
+    mode: f64,
+}
+
+impl Weather {
+    /// The logarithm of how much slower the next visit is, and how much more it stalls.
+    fn next(&mut self) -> (f64, f64) {
+        let step = if self.noise == Noise::Walk { 0.006 } else { 0.001 };
+        self.walk += step * self.random.normal();
+        self.visits += 1;
+        if self.noise == Noise::Sticky && self.random.unit() < 0.06 {
+            self.mode = 0.03 - self.mode;
+        }
+        let struck = self.noise == Noise::Outliers && self.random.unit() < 0.05;
+        let outlier = if struck { 0.3 * self.random.unit() } else { 0.0 };
+        let cooling = if self.noise == Noise::Thermal { -0.08 * (-f64::from(self.visits) / 15.0).exp() } else { 0.0 };
+        let slower = self.walk + self.mode + outlier + cooling + 0.002 * self.random.normal();
+        (slower, if struck { 3.0 } else { 0.0 })
+    }
+}
+
+/// A survey of a machine whose cpus are truly as `truth` says: `rounds` rounds, each in fresh random order.
+pub fn survey(machine: Machine, rounds: u32, seed: u64, noise: Noise, truth: impl Fn(u32) -> Truth) -> Survey {
+    let mut weather = Weather { noise, random: Random::new(seed), visits: 0, walk: 0.0, mode: 0.0 };
+    let mut cpus: Vec<CpuObservation> = machine
+        .allowed
+        .iter()
+        .map(|cpu| CpuObservation { cpu, tail: Histogram::new(1.0), rounds: Vec::new() })
+        .collect();
+    for round in 0..rounds {
+        let mut order: Vec<usize> = (0..cpus.len()).collect();
+        weather.random.shuffle(&mut order);
+        for (place, &index) in order.iter().enumerate() {
+            let visit = visit(truth(cpus[index].cpu), &mut weather);
+            cpus[index].rounds.push(CpuRound { round, place: place as u32, ..visit });
+        }
+    }
+    Survey {
+        provenance: Provenance {
+            corewise: "simulated".into(),
+            started_unix_ms: 0,
+            elapsed_s: 30.0,
+            budget_s: 30.0,
+            seed,
+            rounds,
+            partial: false,
+            others_busy: None,
+        },
+        clock: Clock { source: "simulated".into(), nanoseconds_per_tick: 1.0, reading_ns: 10.0, step_ns: 1.0 },
+        work: Work { additions: 1000, overhead_ns: 12.0 },
+        machine,
+        cpus,
+        links: Links::default(),
+        gaps: Vec::new(),
+    }
+}
+
+fn visit(truth: Truth, weather: &mut Weather) -> CpuRound {
+    let (slower, stalls) = weather.next();
+    let random = &mut weather.random;
+    let p50_ns = truth.piece_ns * slower.exp();
+    let lost = truth.lost * (stalls + 0.2 * random.normal()).exp();
+    let p99_9_ns = p50_ns * (1.0 + truth.lost * 100.0) * (stalls + 0.2 * random.normal()).exp();
+    let expected = truth.interrupts_per_s * 0.4;
+    let disk = expected * 0.6 + (expected * 0.6).sqrt() * random.normal();
+    let count = |source: &str, count: f64| Count { source: source.into(), count: count.round().max(0.0) as u64 };
+    CpuRound {
+        round: 0,
+        place: 0,
+        elapsed_s: 0.4,
+        tail: Tail {
+            count: 1_400_000,
+            mean_ns: p50_ns * (1.0 + lost),
+            p50_ns,
+            p90_ns: p50_ns,
+            p99_ns: p50_ns * 1.01,
+            p99_9_ns,
+            p99_99_ns: p99_9_ns * 3.0,
+            max_ns: p99_9_ns * 20.0,
+            lost,
+        },
+        frequency: Some(Frequency { gigahertz: 1450.0 / p50_ns, source: FrequencySource::Estimate }),
+        interrupts: vec![count("77 nvme0q1", disk), count("LOC", expected * 0.4)],
+        softirqs: Vec::new(),
+        thread: ThreadUse::default(),
+        stolen_s: Some(0.0),
+    }
+}
+
+/// Links between all pairs of a machine's allowed cpus: eight visits each, with noise of 2 %.
+pub fn links(machine: &Machine, seed: u64, one_way_ns: impl Fn(Relation) -> f64) -> Links {
+    let mut random = Random::new(seed);
+    let cpus: Vec<u32> = machine.allowed.iter().collect();
+    let mut pairs = Vec::new();
+    for (place, &a) in cpus.iter().enumerate() {
+        for &b in &cpus[place + 1..] {
+            let Some(relation) = Relation::of(machine, a, b) else { continue };
+            let cost = one_way_ns(relation);
+            let visits_ns = (0..8).map(|_| cost * (0.02 * random.normal()).exp()).collect();
+            pairs.push(Pair { a, b, visits_ns });
+        }
+    }
+    Links { possible_pairs: pairs.len() as u64, pairs, gaps: Vec::new() }
+}

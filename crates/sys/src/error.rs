@@ -1,0 +1,53 @@
+//! What can go wrong with the operating system or with a recording of one.
+
+use std::io;
+use std::path::PathBuf;
+
+/// An error of this crate; it says what happened and where, the program adds what to do next.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SysError {
+    /// A file could not be opened or read.
+    #[error("cannot read {}: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A file could not be written.
+    #[error("cannot write the recording: {source}")]
+    Write {
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A file or folder is there, but it is no recording of a machine.
+    #[error("{} is not a recorded machine: {why}", path.display())]
+    NotARecording {
+        /// The file or folder.
+        path: PathBuf,
+        /// What it lacks.
+        why: String,
+    },
+    /// An archive or export is cut off or damaged.
+    #[error("{} is damaged: {why}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What does not fit.
+        why: String,
+    },
+    /// A recording is larger than any machine's would be.
+    #[error("{} is not read further: {what} exceeds {limit}", path.display())]
+    TooLarge {
+        /// The file or folder.
+        path: PathBuf,
+        /// What is too large: "its unpacked size in bytes".
+        what: &'static str,
+        /// The largest value that is accepted.
+        limit: u64,
+    },
+    /// Not a single online cpu could be found.
+    #[error("no cpu found: neither sys/devices/system/cpu nor proc/cpuinfo names one")]
+    NoCpu,
+}

@@ -1,0 +1,9 @@
+//! Linux: parsers take text and can be tested anywhere; calls are thin safe wrappers.
+
+pub mod affinity;
+pub mod counters;
+pub mod counts;
+pub mod interrupts;
+pub mod memory;
+pub mod stat;
+pub mod thread;

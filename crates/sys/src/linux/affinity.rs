@@ -1,0 +1,90 @@
+//! On which cpus a thread may run, and on which it does; masks of any width.
+
+use std::io;
+
+use corewise_model::CpuSet;
+
+/// Restricts the calling thread to a set of cpus: sched_setaffinity(2), called directly because the C library's
+/// `cpu_set_t` ends at 1,024 cpus.
+///
+/// # Errors
+/// `EINVAL` when none of the cpus is online and in this process's cpuset.
+pub fn set_current(cpus: &CpuSet) -> io::Result<()> {
+    let words = cpus.words();
+    // SAFETY: pid 0 is the calling thread; the kernel reads `size` bytes from the words, which outlive the call.
+    let result = unsafe { libc::syscall(libc::SYS_sched_setaffinity, 0, std::mem::size_of_val(words), words.as_ptr()) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// The cpus that the calling thread may run on: sched_getaffinity(2).
+///
+/// # Errors
+/// What the kernel says; none is known for the calling thread.
+pub fn current() -> io::Result<CpuSet> {
+    let mut words = vec![0_u64; 16];
+    loop {
+        let size = std::mem::size_of_val(words.as_slice());
+        // SAFETY: the kernel writes at most `size` bytes into the words.
+        let result = unsafe { libc::syscall(libc::SYS_sched_getaffinity, 0, size, words.as_mut_ptr()) };
+        if result >= 0 {
+            return Ok(CpuSet::from_words(words));
+        }
+        let error = io::Error::last_os_error();
+        // EINVAL: the kernel's masks are wider than the buffer.
+        if error.raw_os_error() != Some(libc::EINVAL) || words.len() > 1 << 16 {
+            return Err(error);
+        }
+        words.resize(words.len() * 2, 0);
+    }
+}
+
+/// The cpu that the calling thread runs on at this moment: getcpu(2).
+pub fn running_on() -> Option<u32> {
+    // SAFETY: takes no arguments and touches no memory of ours.
+    u32::try_from(unsafe { libc::sched_getcpu() }).ok()
+}
+
+/// Restricts the calling thread to one cpu and checks that it runs there.
+///
+/// # Errors
+/// The kernel's refusal, or an error that says where the thread runs instead.
+pub fn pin_current(cpu: u32) -> io::Result<()> {
+    set_current(&CpuSet::of(cpu))?;
+    check_pinned(cpu)
+}
+
+/// Checks that the calling thread is still restricted to one cpu and runs there.
+///
+/// # Errors
+/// An error that says where the thread may run, or runs, instead.
+pub fn check_pinned(cpu: u32) -> io::Result<()> {
+    let (allowed, running) = (current()?, running_on());
+    if allowed == CpuSet::of(cpu) && running == Some(cpu) {
+        return Ok(());
+    }
+    let running = running.map_or("an unknown cpu".to_owned(), |running| format!("cpu {running}"));
+    Err(io::Error::other(format!("pinned to cpu {cpu}, but allowed on {allowed} and running on {running}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pinned_thread_runs_where_it_was_put() {
+        std::thread::spawn(|| {
+            for cpu in current().unwrap().iter() {
+                pin_current(cpu).unwrap();
+                assert_eq!(running_on(), Some(cpu));
+                assert!(check_pinned(cpu + 1).is_err());
+            }
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
+    fn a_cpu_that_does_not_exist_is_refused() {
+        std::thread::spawn(|| assert!(pin_current(8000).is_err())).join().unwrap();
+    }
+}

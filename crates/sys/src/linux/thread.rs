@@ -1,0 +1,94 @@
+//! What the operating system has counted for the calling thread.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use corewise_model::survey::ThreadUse;
+
+/// A thread's counters at one moment.
+#[derive(Clone, Copy, Debug)]
+pub struct ThreadMoment {
+    at: Instant,
+    on_cpu: Duration,
+    user: Duration,
+    system: Duration,
+    voluntary_switches: i64,
+    involuntary_switches: i64,
+}
+
+impl ThreadMoment {
+    /// The calling thread now: getrusage(2) with RUSAGE_THREAD, and CLOCK_THREAD_CPUTIME_ID, which leaves out time that a
+    /// hypervisor stole where the kernel accounts for it (CONFIG_PARAVIRT_TIME_ACCOUNTING).
+    ///
+    /// # Errors
+    /// What the kernel says; none is known.
+    pub fn now() -> io::Result<Self> {
+        // SAFETY: an all-zero rusage is a valid one, and the kernel fills it.
+        let usage = unsafe {
+            let mut usage: libc::rusage = std::mem::zeroed();
+            if libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) != 0 {
+                return Err(io::Error::last_os_error());
+            }
+            usage
+        };
+        let duration = |time: libc::timeval| {
+            Duration::from_secs(time.tv_sec.max(0) as u64) + Duration::from_micros(time.tv_usec.max(0) as u64)
+        };
+        Ok(Self {
+            at: Instant::now(),
+            on_cpu: cpu_time(libc::CLOCK_THREAD_CPUTIME_ID)?,
+            user: duration(usage.ru_utime),
+            system: duration(usage.ru_stime),
+            voluntary_switches: usage.ru_nvcsw,
+            involuntary_switches: usage.ru_nivcsw,
+        })
+    }
+
+    /// What happened between an earlier moment of the same thread and this one.
+    pub fn since(&self, earlier: &Self) -> ThreadUse {
+        let elapsed = self.at.saturating_duration_since(earlier.at);
+        let on_cpu = self.on_cpu.saturating_sub(earlier.on_cpu);
+        ThreadUse {
+            user_s: self.user.saturating_sub(earlier.user).as_secs_f64(),
+            system_s: self.system.saturating_sub(earlier.system).as_secs_f64(),
+            off_cpu_s: elapsed.saturating_sub(on_cpu).as_secs_f64(),
+            voluntary_switches: (self.voluntary_switches - earlier.voluntary_switches).max(0) as u64,
+            involuntary_switches: (self.involuntary_switches - earlier.involuntary_switches).max(0) as u64,
+        }
+    }
+}
+
+/// The cpu time that all threads of this process have used so far: CLOCK_PROCESS_CPUTIME_ID.
+///
+/// # Errors
+/// What the kernel says; none is known.
+pub fn process_cpu_time() -> io::Result<Duration> {
+    cpu_time(libc::CLOCK_PROCESS_CPUTIME_ID)
+}
+
+fn cpu_time(clock: libc::clockid_t) -> io::Result<Duration> {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel fills the timespec, which outlives the call.
+    if unsafe { libc::clock_gettime(clock, &raw mut time) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(Duration::new(time.tv_sec.max(0) as u64, time.tv_nsec.max(0) as u32))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sleeping_thread_is_off_the_cpu_and_switched_voluntarily() {
+        std::thread::spawn(|| {
+            let before = ThreadMoment::now().unwrap();
+            std::thread::sleep(Duration::from_millis(20));
+            let used = ThreadMoment::now().unwrap().since(&before);
+            assert!(used.off_cpu_s >= 0.015, "{used:?}");
+            assert!(used.voluntary_switches >= 1, "{used:?}");
+        })
+        .join()
+        .unwrap();
+    }
+}

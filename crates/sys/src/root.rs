@@ -1,0 +1,148 @@
+//! Where reads go: this machine, a folder that holds a copy of its files, or an archive of one.
+
+mod archive;
+mod files;
+mod folder;
+mod inline;
+mod wanted;
+
+use std::borrow::Cow;
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+
+use crate::SysError;
+use files::Files;
+use folder::Folder;
+pub(crate) use wanted::{CPUID, HWLOC_XML};
+
+/// The largest file that is read from this machine, in bytes.
+const LARGEST_FILE_BYTES: u64 = 64 << 20;
+
+/// A machine's files: its own, or recorded ones. Paths are relative, without a leading slash: "proc/cpuinfo".
+#[derive(Debug)]
+pub struct Root {
+    place: Place,
+}
+
+#[derive(Debug)]
+enum Place {
+    Live,
+    Folder(Folder),
+    Files(Files),
+}
+
+/// What readers read from; a recorder stands between a reader and a root to learn what is read.
+pub(crate) trait Source {
+    /// The text of a file; nothing where it is absent, unreadable or not a file.
+    fn text(&self, path: &str) -> Option<Cow<'_, str>>;
+    /// The names in a folder, sorted; empty where it is absent.
+    fn names(&self, folder: &str) -> Vec<String>;
+}
+
+impl Root {
+    /// This machine.
+    pub fn live() -> Self {
+        Self { place: Place::Live }
+    }
+
+    /// This machine for "/", otherwise a recorded one.
+    ///
+    /// A recording is a folder or an archive (tar, plain or packed by gzip, bzip2 or xz) with the machine's files under
+    /// `sys` and `proc`, possibly inside other folders; pepc's inline file (`ro|path|value` lines), packed or in such an
+    /// archive; a dump of cpuid by hwloc-gather-cpuid; or an hwloc XML export of format 2 or 3.
+    ///
+    /// # Errors
+    /// [`SysError::Read`] where there is nothing to read, [`SysError::NotARecording`] where it holds no machine,
+    /// [`SysError::Damaged`] and [`SysError::TooLarge`] for archives.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, SysError> {
+        let path = path.as_ref();
+        let read_error = |source| SysError::Read { path: path.to_owned(), source };
+        let real = fs::canonicalize(path).map_err(read_error)?;
+        if real.parent().is_none() {
+            return Ok(Self::live());
+        }
+        let place = match fs::metadata(&real).map_err(read_error)?.is_dir() {
+            true => folder::open(path, real)?,
+            false => Place::Files(archive::read(path, fs::File::open(&real).map_err(read_error)?)?),
+        };
+        Ok(Self { place })
+    }
+
+    /// A recorded machine from the bytes of an archive or inline file, as [`Root::open`] reads it from a file.
+    ///
+    /// # Errors
+    /// As [`Root::open`].
+    pub fn from_archive_bytes(bytes: &[u8]) -> Result<Self, SysError> {
+        Ok(Self { place: Place::Files(archive::read(Path::new("the archive"), bytes)?) })
+    }
+
+    /// A machine of files that are given with their texts, for tests and for embedding.
+    pub fn from_files<P: Into<String>, T: Into<String>>(files: impl IntoIterator<Item = (P, T)>) -> Self {
+        let files = files.into_iter().map(|(path, text)| (path.into(), text.into())).collect();
+        Self { place: Place::Files(files) }
+    }
+
+    /// Whether this is the machine that the program runs on.
+    pub fn is_live(&self) -> bool {
+        matches!(self.place, Place::Live)
+    }
+
+    /// The text of a file; nothing where it is absent, may not be read or is no file. Bytes that are not UTF-8 become
+    /// replacement characters.
+    pub fn read(&self, path: &str) -> Option<Cow<'_, str>> {
+        match &self.place {
+            Place::Live => read_file(&Path::new("/").join(path)).map(Cow::Owned),
+            Place::Folder(folder) => folder.read(path).map(Cow::Owned),
+            Place::Files(files) => files.text(path).map(Cow::Borrowed),
+        }
+    }
+
+    /// The names in a folder, sorted; empty where there is no such folder.
+    pub fn list(&self, folder: &str) -> Vec<String> {
+        match &self.place {
+            Place::Live => list_folder(&Path::new("/").join(folder)),
+            Place::Folder(recorded) => recorded.list(folder),
+            Place::Files(files) => files.names(folder),
+        }
+    }
+
+    /// Whether there is such a file or folder.
+    pub fn exists(&self, path: &str) -> bool {
+        match &self.place {
+            Place::Live => Path::new("/").join(path).exists(),
+            Place::Folder(folder) => folder.exists(path),
+            Place::Files(files) => files.exists(path),
+        }
+    }
+}
+
+impl Source for Root {
+    fn text(&self, path: &str) -> Option<Cow<'_, str>> {
+        self.read(path)
+    }
+
+    fn names(&self, folder: &str) -> Vec<String> {
+        self.list(folder)
+    }
+}
+
+/// The text of a file of the machine, up to [`LARGEST_FILE_BYTES`].
+fn read_file(path: &Path) -> Option<String> {
+    let file = fs::File::open(path).ok()?;
+    let mut bytes = Vec::new();
+    file.take(LARGEST_FILE_BYTES).read_to_end(&mut bytes).ok()?;
+    Some(text_of(bytes))
+}
+
+/// The bytes as text, without a copy where they are UTF-8.
+fn text_of(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+}
+
+fn list_folder(path: &Path) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(path) else { return Vec::new() };
+    let mut names: Vec<String> = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
+    names.sort_unstable();
+    names
+}

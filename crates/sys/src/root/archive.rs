@@ -1,0 +1,255 @@
+//! Reads an archive, packed or plain, into memory: only the files that readers ask for, within limits.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::path::Path;
+use std::rc::Rc;
+
+use tar::EntryType;
+
+use super::{CPUID, Files, HWLOC_XML, inline, text_of, wanted};
+use crate::SysError;
+
+/// The most that an archive may unpack to, in bytes; a machine of 1,536 cpus takes 11 MB.
+const MOST_UNPACKED_BYTES: u64 = 512 << 20;
+
+/// The most entries of a tar; a machine of 112 cpus with everything below sys/devices/system takes 19,000.
+const MOST_ENTRIES: u64 = 2_000_000;
+
+/// The largest single file that is kept, in bytes; /proc/cpuinfo takes 2 kB a cpu.
+const LARGEST_FILE_BYTES: u64 = 32 << 20;
+
+/// The most that is kept in memory of one archive, in bytes.
+const MOST_KEPT_BYTES: usize = 128 << 20;
+
+/// The longest path that is kept, in bytes.
+const LONGEST_PATH_BYTES: usize = 1_024;
+
+/// What an xz stream may take to unpack, in KiB; its largest preset takes 64 MiB.
+const XZ_MEMORY_KIB: u32 = 80 << 10;
+
+/// The bytes by which a tar, an inline file and an XML export are told apart: one tar header.
+const HEAD_BYTES: usize = 512;
+
+/// Reads an archive; `path` is for messages.
+pub fn read(path: &Path, input: impl Read) -> Result<Files, SysError> {
+    let exceeded = Rc::new(Cell::new(false));
+    let found = unpacked(input).and_then(|unpacked| {
+        collect(Limited { inner: unpacked, left: MOST_UNPACKED_BYTES, exceeded: exceeded.clone() })
+    });
+    let path = path.to_owned();
+    match found {
+        Ok(Found::Machine(files)) => Ok(files),
+        Ok(Found::None(why)) => Err(SysError::NotARecording { path, why: why.into() }),
+        Ok(Found::TooMuch(what, limit)) => Err(SysError::TooLarge { path, what, limit }),
+        Err(_) if exceeded.get() => {
+            Err(SysError::TooLarge { path, what: "its unpacked size in bytes", limit: MOST_UNPACKED_BYTES })
+        }
+        Err(error) => Err(SysError::Damaged { path, why: error.to_string() }),
+    }
+}
+
+/// What came of reading an archive.
+enum Found {
+    Machine(Files),
+    None(&'static str),
+    TooMuch(&'static str, u64),
+}
+
+/// The input without gzip, bzip2 or xz, as its first bytes tell.
+fn unpacked<'a>(mut input: impl Read + 'a) -> io::Result<Box<dyn Read + 'a>> {
+    let mut magic = Vec::new();
+    input.by_ref().take(6).read_to_end(&mut magic)?;
+    let whole = BufReader::with_capacity(64 << 10, Cursor::new(magic.clone()).chain(input));
+    Ok(match magic.as_slice() {
+        [0x1f, 0x8b, ..] => Box::new(flate2::bufread::MultiGzDecoder::new(whole)),
+        [b'B', b'Z', b'h', ..] => Box::new(bzip2::bufread::MultiBzDecoder::new(whole)),
+        [0xfd, b'7', b'z', b'X', b'Z', 0] => Box::new(lzma_rust2::XzReader::new_mem_limit(whole, true, XZ_MEMORY_KIB)),
+        _ => Box::new(whole),
+    })
+}
+
+fn collect(mut input: impl Read) -> io::Result<Found> {
+    let mut head = Vec::new();
+    input.by_ref().take(HEAD_BYTES as u64).read_to_end(&mut head)?;
+    let mut kept = Kept::default();
+    let whole = BufReader::with_capacity(64 << 10, Cursor::new(head.clone()).chain(input));
+    let too_much = if is_tar(&head) {
+        keep_tar(whole, &mut kept)?
+    } else if inline::begins(&head) {
+        keep_inline(whole, "", &mut kept)?
+    } else if head.trim_ascii_start().starts_with(b"<") {
+        keep_file(whole, HWLOC_XML, &mut kept)?
+    } else if head.is_empty() {
+        return Ok(Found::None("the file is empty"));
+    } else {
+        return Ok(Found::None("neither a tar archive nor an inline file nor an hwloc XML export"));
+    };
+    Ok(match too_much {
+        Some((what, limit)) => Found::TooMuch(what, limit),
+        None => kept.machine().map_or(Found::None("no sys/devices/system/cpu in it"), Found::Machine),
+    })
+}
+
+/// What is too much, and the limit that it exceeds.
+type TooMuch = Option<(&'static str, u64)>;
+
+/// Whether 512 bytes are a tar header: the sum of its bytes is what it says, the sum's own field counted as spaces.
+fn is_tar(head: &[u8]) -> bool {
+    if head.len() < HEAD_BYTES {
+        return false;
+    }
+    let field = String::from_utf8_lossy(&head[148..156]);
+    let digits = field.trim_matches(|c: char| c == ' ' || c == '\0');
+    let sum: u32 = head.iter().map(|byte| u32::from(*byte)).sum();
+    let own: u32 = head[148..156].iter().map(|byte| u32::from(*byte)).sum();
+    u32::from_str_radix(digits, 8).is_ok_and(|given| given == sum - own + 8 * u32::from(b' '))
+}
+
+/// Keeps the wanted files of a tar. Nothing is ever written, so no name in it can lead anywhere.
+fn keep_tar(input: impl Read, kept: &mut Kept) -> io::Result<TooMuch> {
+    let mut archive = tar::Archive::new(input);
+    let mut long_name = None;
+    // Raw, because the tar crate reads a long name whole into memory, however long.
+    for (count, entry) in archive.entries()?.raw(true).enumerate() {
+        if count as u64 >= MOST_ENTRIES {
+            return Ok(Some(("its number of entries", MOST_ENTRIES)));
+        }
+        let mut entry = entry?;
+        match entry.header().entry_type() {
+            EntryType::GNULongName => long_name = long_name_of(&mut entry)?,
+            EntryType::XHeader => long_name = pax_path_of(&mut entry)?.or(long_name),
+            EntryType::Regular | EntryType::Continuous => {
+                let path = long_name.take().unwrap_or_else(|| entry.path_bytes().into_owned());
+                if let Some(too_much) = keep_entry(entry, &path, kept)? {
+                    return Ok(Some(too_much));
+                }
+            }
+            EntryType::GNULongLink | EntryType::XGlobalHeader => (),
+            _ => long_name = None,
+        }
+    }
+    Ok(None)
+}
+
+fn long_name_of(entry: &mut impl Read) -> io::Result<Option<Vec<u8>>> {
+    let mut name = Vec::new();
+    entry.take(LONGEST_PATH_BYTES as u64 + 2).read_to_end(&mut name)?;
+    name.truncate(name.iter().position(|byte| *byte == 0).unwrap_or(name.len()));
+    Ok(Some(name))
+}
+
+fn pax_path_of(entry: &mut impl Read) -> io::Result<Option<Vec<u8>>> {
+    let mut records = Vec::new();
+    entry.take(64 << 10).read_to_end(&mut records)?;
+    let mut extensions = tar::PaxExtensions::new(&records).flatten();
+    Ok(extensions.find(|extension| extension.key_bytes() == b"path").map(|path| path.value_bytes().to_owned()))
+}
+
+fn keep_entry(entry: impl Read, path: &[u8], kept: &mut Kept) -> io::Result<TooMuch> {
+    let Ok(path) = std::str::from_utf8(path) else { return Ok(None) };
+    let path = path.trim_start_matches("./").trim_start_matches('/');
+    if path.len() > LONGEST_PATH_BYTES || path.split('/').any(|name| name == "..") {
+        return Ok(None);
+    }
+    for name in ["sys/inlinefiles.txt", "inlinefiles.txt"] {
+        if let Some(folder) = path.strip_suffix(name).filter(|folder| folder.is_empty() || folder.ends_with('/')) {
+            return keep_inline(BufReader::with_capacity(64 << 10, entry), folder, kept);
+        }
+    }
+    if wanted::find(path).is_some() { keep_file(entry, path, kept) } else { Ok(None) }
+}
+
+fn keep_file(input: impl Read, path: &str, kept: &mut Kept) -> io::Result<TooMuch> {
+    let mut bytes = Vec::new();
+    input.take(LARGEST_FILE_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > LARGEST_FILE_BYTES {
+        return Ok(Some(("a file of it in bytes", LARGEST_FILE_BYTES)));
+    }
+    let begin = wanted::find(path).map_or(0, |range| range.start);
+    Ok(kept.insert(&path[..begin], path[begin..].to_owned(), text_of(bytes)))
+}
+
+/// Keeps the wanted lines of an inline file as files of the machine in `folder`.
+fn keep_inline(mut input: impl BufRead, folder: &str, kept: &mut Kept) -> io::Result<TooMuch> {
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        input.by_ref().take(LARGEST_FILE_BYTES).read_until(b'\n', &mut line)?;
+        if line.is_empty() {
+            return Ok(None);
+        }
+        if line.len() as u64 == LARGEST_FILE_BYTES {
+            return Ok(Some(("a line of it in bytes", LARGEST_FILE_BYTES)));
+        }
+        let text = String::from_utf8_lossy(&line);
+        let Some((path, text)) = inline::file_of(text.trim_end_matches(['\n', '\r'])) else { continue };
+        if let Some(too_much) = kept.insert(folder, path, text) {
+            return Ok(Some(too_much));
+        }
+    }
+}
+
+/// Kept files by the folder of the archive that their machine is in.
+#[derive(Default)]
+struct Kept {
+    machines: BTreeMap<String, Files>,
+    bytes: usize,
+}
+
+impl Kept {
+    fn insert(&mut self, folder: &str, path: String, text: String) -> TooMuch {
+        self.bytes += path.len() + text.len();
+        if self.bytes > MOST_KEPT_BYTES {
+            return Some(("what would be kept of it in bytes", MOST_KEPT_BYTES as u64));
+        }
+        let path = if wanted::is_dump(&path) && !path.starts_with(CPUID) { format!("{CPUID}/{path}") } else { path };
+        match self.machines.get_mut(folder) {
+            Some(files) => files.insert(path, text),
+            None => self.machines.entry(folder.to_owned()).or_default().insert(path, text),
+        }
+        None
+    }
+
+    /// The machine with the most to tell, the outermost of several; with the cpuid dump that is beside it, if any.
+    fn machine(mut self) -> Option<Files> {
+        let signs = ["sys/devices/system/cpu", "proc/cpuinfo", CPUID, HWLOC_XML];
+        let with = |sign: &str, machines: &BTreeMap<String, Files>| {
+            let having = machines.iter().filter(|(_, files)| files.exists(sign));
+            having.min_by_key(|(folder, _)| folder.len()).map(|(folder, _)| folder.clone())
+        };
+        let folder = signs.iter().find_map(|sign| with(sign, &self.machines))?;
+        let dump = with(CPUID, &self.machines).filter(|other| *other != folder);
+        let dump = dump.and_then(|other| self.machines.remove(&other));
+        let mut machine = self.machines.remove(&folder)?;
+        if let Some(dump) = dump {
+            machine.absorb(dump, CPUID);
+        }
+        Some(machine)
+    }
+}
+
+/// A reader that ends in an error, and says so, where more comes than may.
+struct Limited<R> {
+    inner: R,
+    left: u64,
+    exceeded: Rc<Cell<bool>>,
+}
+
+impl<R: Read> Read for Limited<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.inner.read(buffer)?;
+        match self.left.checked_sub(count as u64) {
+            Some(left) => self.left = left,
+            None => {
+                self.exceeded.set(true);
+                return Err(io::Error::other("too large"));
+            }
+        }
+        Ok(count)
+    }
+}
+
+#[cfg(test)]
+mod tests;

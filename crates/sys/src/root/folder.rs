@@ -1,0 +1,208 @@
+//! A recording as a folder. No symbolic link below it is followed, so that it cannot lead anywhere else.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use super::{CPUID, Files, Place, archive, list_folder, read_file};
+use crate::SysError;
+
+/// How deep below the given folder the machine may be: "name/fsroot".
+const DEEPEST: usize = 4;
+
+/// How many folders are looked at in search of the machine.
+const MOST_FOLDERS: usize = 1_000;
+
+/// Folders and inline files that show that a machine is here.
+const SIGNS: [&str; 4] = ["sys/devices/system/cpu", "proc/cpuinfo", "sys/inlinefiles.txt", "inlinefiles.txt"];
+
+/// The folder that holds the machine's `sys` and `proc`.
+#[derive(Debug)]
+pub struct Folder {
+    base: PathBuf,
+    dump: Option<PathBuf>,
+    /// Folders that were found to be real folders and no links.
+    real: Mutex<HashSet<PathBuf>>,
+}
+
+/// Finds the machine in a folder; `path` is what the user said, `real` where that is.
+pub fn open(path: &Path, real: PathBuf) -> Result<Place, SysError> {
+    let folders = folders_below(&real);
+    let dump = folders.iter().find(|folder| is_file(&folder.join("pu0"))).cloned();
+    let base = folders.iter().find(|folder| SIGNS.iter().any(|sign| is_real(&folder.join(sign)))).cloned();
+    let Some(base) = base.or_else(|| dump.clone()) else {
+        let why = "no sys/devices/system/cpu in it".to_owned();
+        return Err(SysError::NotARecording { path: path.to_owned(), why });
+    };
+    let inline = SIGNS[2..].iter().map(|name| base.join(name)).find(|file| is_file(file));
+    let folder = Folder { base, dump, real: Mutex::default() };
+    match inline {
+        Some(file) => with_inline(&folder, &file).map(Place::Files),
+        None => Ok(Place::Folder(folder)),
+    }
+}
+
+/// The files of an inline file, and the few that are beside it.
+fn with_inline(folder: &Folder, file: &Path) -> Result<Files, SysError> {
+    let opened = fs::File::open(file).map_err(|source| SysError::Read { path: file.to_owned(), source })?;
+    let mut files = archive::read(file, opened)?;
+    for path in ["proc/cpuinfo", "proc/version", "proc/self/status", "proc/meminfo"] {
+        if let Some(text) = folder.read(path) {
+            files.insert(path.to_owned(), text);
+        }
+    }
+    Ok(files)
+}
+
+/// The folder itself and those below it, nearest first, links left out.
+fn folders_below(top: &Path) -> Vec<PathBuf> {
+    let mut found = vec![top.to_owned()];
+    let mut level = 0..1;
+    for _ in 0..DEEPEST {
+        let begin = found.len();
+        for at in level {
+            let below = list_folder(&found[at]).into_iter().map(|name| found[at].join(name));
+            let below: Vec<PathBuf> =
+                below.filter(|path| is_folder(path)).take(MOST_FOLDERS - begin.min(MOST_FOLDERS)).collect();
+            found.extend(below);
+            if found.len() >= MOST_FOLDERS {
+                return found;
+            }
+        }
+        level = begin..found.len();
+    }
+    found
+}
+
+fn is_folder(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
+}
+
+fn is_file(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| found.is_file())
+}
+
+fn is_real(path: &Path) -> bool {
+    is_folder(path) || is_file(path)
+}
+
+impl Folder {
+    pub fn read(&self, path: &str) -> Option<String> {
+        let file = self.inside(path)?;
+        if is_file(&file) { read_file(&file) } else { None }
+    }
+
+    pub fn list(&self, path: &str) -> Vec<String> {
+        match self.inside(path) {
+            Some(folder) if is_folder(&folder) => list_folder(&folder),
+            _ => Vec::new(),
+        }
+    }
+
+    pub fn exists(&self, path: &str) -> bool {
+        self.inside(path).is_some_and(|path| is_real(&path))
+    }
+
+    /// The place of a path whose folders are all real ones below the base.
+    fn inside(&self, path: &str) -> Option<PathBuf> {
+        let (base, path) = match (&self.dump, path.strip_prefix(CPUID)) {
+            (Some(dump), Some(rest)) => (dump, rest.trim_start_matches('/')),
+            _ => (&self.base, path),
+        };
+        if path.split('/').any(|name| name == ".." || name == ".") {
+            return None;
+        }
+        let place = base.join(path.trim_start_matches('/'));
+        self.is_real_folder(place.parent()?).then_some(place)
+    }
+
+    /// Whether a folder below the base is one, and all between it and the base are.
+    fn is_real_folder(&self, folder: &Path) -> bool {
+        if folder == self.base || self.dump.as_deref() == Some(folder) {
+            return true;
+        }
+        if self.known().contains(folder) {
+            return true;
+        }
+        let real = folder.starts_with(&self.base) && folder.parent().is_some_and(|parent| self.is_real_folder(parent));
+        let real = real && is_folder(folder);
+        if real {
+            self.known().insert(folder.to_owned());
+        }
+        real
+    }
+
+    fn known(&self) -> std::sync::MutexGuard<'_, HashSet<PathBuf>> {
+        self.real.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(folder: &Path, path: &str, text: &str) {
+        let file = folder.join(path);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, text).unwrap();
+    }
+
+    fn machine() -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        write(folder.path(), "name/fsroot/sys/devices/system/cpu/online", "0-1\n");
+        write(folder.path(), "name/fsroot/sys/devices/system/cpu/cpu0/topology/core_id", "0\n");
+        folder
+    }
+
+    fn opened(folder: &Path) -> Folder {
+        match open(folder, folder.to_owned()).unwrap() {
+            Place::Folder(folder) => folder,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_machine_may_be_in_a_folder_below() {
+        let folder = machine();
+        let opened = opened(folder.path());
+        assert_eq!(opened.read("sys/devices/system/cpu/online").as_deref(), Some("0-1\n"));
+        assert_eq!(opened.list("sys/devices/system/cpu"), ["cpu0", "online"]);
+        assert!(opened.exists("sys/devices/system/cpu/cpu0") && !opened.exists("sys/devices/system/cpu/cpu1"));
+        assert_eq!(opened.read("sys/devices/system/cpu"), None, "a folder has no text");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_and_dots_do_not_lead_out() {
+        let folder = machine();
+        write(folder.path(), "secret", "text");
+        let base = folder.path().join("name/fsroot");
+        std::os::unix::fs::symlink(folder.path(), base.join("out")).unwrap();
+        std::os::unix::fs::symlink(folder.path().join("secret"), base.join("file")).unwrap();
+        let opened = opened(folder.path());
+        assert!(base.join("out/secret").exists(), "the link itself works");
+        assert_eq!(opened.read("out/secret"), None);
+        assert_eq!(opened.read("file"), None);
+        assert_eq!(opened.read("../../secret"), None);
+        assert_eq!(opened.read("/../../secret"), None);
+        assert_eq!(opened.list("out"), [""; 0]);
+    }
+
+    #[test]
+    fn a_folder_without_a_machine_is_refused_in_words() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = open(Path::new("there"), folder.path().to_owned()).unwrap_err();
+        assert_eq!(error.to_string(), "there is not a recorded machine: no sys/devices/system/cpu in it");
+    }
+
+    #[test]
+    fn an_inline_file_in_a_folder_is_read_with_its_cpuinfo() {
+        let folder = tempfile::tempdir().unwrap();
+        write(folder.path(), "m/sys/inlinefiles.txt", "ro|/sys/devices/system/cpu/online|0\n");
+        write(folder.path(), "m/proc/cpuinfo", "processor : 0\n");
+        let Place::Files(files) = open(folder.path(), folder.path().to_owned()).unwrap() else { panic!() };
+        assert_eq!(files.text("sys/devices/system/cpu/online"), Some("0"));
+        assert_eq!(files.text("proc/cpuinfo"), Some("processor : 0\n"));
+    }
+}

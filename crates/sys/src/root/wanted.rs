@@ -1,0 +1,163 @@
+//! Which files of a recording are kept in memory: those that a reader of this crate may ask for.
+
+use std::ops::Range;
+
+/// The folder under which the files of a cpuid dump are kept, one a cpu: "cpuid/pu0".
+pub const CPUID: &str = "cpuid";
+
+/// The name under which an hwloc XML export is kept.
+pub const HWLOC_XML: &str = "hwloc.xml";
+
+/// Files of which the whole path is known.
+const SINGLE: [&str; 25] = [
+    "proc/cpuinfo",
+    "proc/meminfo",
+    "proc/mounts",
+    "proc/self/cgroup",
+    "proc/self/cpuset",
+    "proc/self/status",
+    "proc/sys/kernel/arch",
+    "proc/sys/kernel/osrelease",
+    "proc/version",
+    "sys/devices/cpu_atom/cpus",
+    "sys/devices/cpu_core/cpus",
+    "sys/devices/cpu_lowpower/cpus",
+    "sys/devices/system/clocksource/clocksource0/available_clocksource",
+    "sys/devices/system/cpu/isolated",
+    "sys/devices/system/cpu/nohz_full",
+    "sys/devices/system/cpu/offline",
+    "sys/devices/system/cpu/online",
+    "sys/devices/system/cpu/possible",
+    "sys/devices/system/cpu/present",
+    "sys/devices/system/node/online",
+    "sys/devices/virtual/dmi/id/product_name",
+    "sys/devices/virtual/dmi/id/sys_vendor",
+    "sys/class/dmi/id/product_name",
+    "sys/class/dmi/id/sys_vendor",
+    "sys/hypervisor/type",
+];
+
+/// Files of a folder `sys/devices/system/cpu/cpuN`.
+const OF_CPU: [&str; 16] = [
+    "online",
+    "cpu_capacity",
+    "acpi_cppc/highest_perf",
+    "topology/physical_package_id",
+    "topology/die_id",
+    "topology/core_id",
+    "topology/die_cpus",
+    "topology/die_cpus_list",
+    "topology/cluster_cpus",
+    "topology/cluster_cpus_list",
+    "topology/core_cpus",
+    "topology/core_cpus_list",
+    "topology/thread_siblings",
+    "topology/thread_siblings_list",
+    "microcode/version",
+    "topology/core_siblings_list",
+];
+
+/// Files of a folder `cacheN` of a cpu.
+const OF_CACHE: [&str; 5] = ["level", "type", "size", "shared_cpu_list", "shared_cpu_map"];
+
+/// Files of a cpufreq policy, or of `cpufreq` in a cpu's folder.
+const OF_POLICY: [&str; 5] =
+    ["affected_cpus", "related_cpus", "cpuinfo_max_freq", "base_frequency", "scaling_governor"];
+
+/// Files of a folder `sys/devices/system/node/nodeN`.
+const OF_NODE: [&str; 4] = ["cpulist", "cpumap", "distance", "meminfo"];
+
+/// The names a cpuset's list of cpus has: version 2, version 1 effective and configured.
+const OF_CPUSET: [&str; 4] = ["cpuset.cpus.effective", "cpuset.effective_cpus", "cpuset.cpus", "cpus"];
+
+/// Where cpusets are found mounted.
+const CPUSET_MOUNTS: [&str; 4] = ["sys/fs/cgroup/", "cgroup/", "dev/cpuset/", "dev/cgroup/"];
+
+/// Where in an archive's path the path of a wanted file is, after at most four folders that hold the machine.
+pub fn find(path: &str) -> Option<Range<usize>> {
+    let begins = std::iter::once(0).chain(path.match_indices('/').map(|(at, _)| at + 1)).take(5);
+    begins.map(|begin| begin..path.len()).find(|range| is_wanted(&path[range.clone()]))
+}
+
+/// Whether a reader may ask for this path.
+pub fn is_wanted(path: &str) -> bool {
+    if let Some(rest) = path.strip_prefix("sys/devices/system/cpu/") {
+        return is_wanted_of_cpus(rest) || SINGLE.contains(&path);
+    }
+    if let Some(rest) = path.strip_prefix("sys/devices/system/node/node") {
+        return OF_NODE.contains(&after_number(rest).unwrap_or_default());
+    }
+    SINGLE.contains(&path) || is_cpuset(path) || is_dump(path) || path == HWLOC_XML
+}
+
+/// Whether the path is a cpu's file in a cpuid dump: "pu0".
+pub fn is_dump(path: &str) -> bool {
+    let name = path.strip_prefix("cpuid/").unwrap_or(path);
+    name.strip_prefix("pu").is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+fn is_wanted_of_cpus(path: &str) -> bool {
+    if let Some(rest) = path.strip_prefix("cpufreq/policy") {
+        return after_number(rest).is_some_and(|name| OF_POLICY.contains(&name));
+    }
+    let Some(of_cpu) = path.strip_prefix("cpu").and_then(after_number) else { return false };
+    match (of_cpu.strip_prefix("cache/index"), of_cpu.strip_prefix("cpufreq/")) {
+        (Some(rest), _) => after_number(rest).is_some_and(|name| OF_CACHE.contains(&name)),
+        (_, Some(name)) => OF_POLICY.contains(&name),
+        _ => OF_CPU.contains(&of_cpu),
+    }
+}
+
+fn is_cpuset(path: &str) -> bool {
+    CPUSET_MOUNTS.iter().any(|mount| path.starts_with(mount))
+        && path.rsplit('/').next().is_some_and(|name| OF_CPUSET.contains(&name))
+}
+
+/// What follows "123/" in "123/rest".
+fn after_number(path: &str) -> Option<&str> {
+    let (number, rest) = path.split_once('/')?;
+    (!number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())).then_some(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_may_be_inside_of_other_folders() {
+        let found = |path: &'static str| find(path).map(|range| &path[range]);
+        assert_eq!(found("proc/cpuinfo"), Some("proc/cpuinfo"));
+        assert_eq!(found("a/b/c/proc/cpuinfo"), Some("proc/cpuinfo"));
+        assert_eq!(found("a/b/c/d/e/proc/cpuinfo"), None);
+        assert_eq!(found("name/cgroup/x/cpuset.cpus"), Some("cgroup/x/cpuset.cpus"));
+        assert_eq!(found("name/fsroot/sys/devices/system/cpu/cpu12/cpufreq/related_cpus").is_some(), true);
+        assert_eq!(found("name/cpuid/pu3"), Some("cpuid/pu3"));
+    }
+
+    #[test]
+    fn only_what_readers_ask_for_is_kept() {
+        let wanted = [
+            "sys/devices/system/cpu/cpu0/topology/core_id",
+            "sys/devices/system/cpu/cpu0/cache/index3/size",
+            "sys/devices/system/cpu/cpufreq/policy10/cpuinfo_max_freq",
+            "sys/devices/system/cpu/online",
+            "sys/devices/system/node/node10/cpulist",
+            "sys/fs/cgroup/a/b/cpuset.cpus.effective",
+        ];
+        for path in wanted {
+            assert!(is_wanted(path), "{path}");
+        }
+        let unwanted = [
+            "sys/devices/system/cpu/cpu0/cpuidle/state0/usage",
+            "sys/devices/system/cpu/cpux/topology/core_id",
+            "sys/devices/system/cpu/cpu0/cache/index3/ways_of_associativity",
+            "sys/devices/system/node/node/cpulist",
+            "sys/devices/virtual/dmi/id/product_serial",
+            "puz",
+            "",
+        ];
+        for path in unwanted {
+            assert!(!is_wanted(path), "{path}");
+        }
+    }
+}

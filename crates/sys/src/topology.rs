@@ -1,0 +1,39 @@
+//! Reads what a machine is: from sysfs and procfs, from a dump of cpuid, or from an hwloc XML export.
+
+mod allowed;
+mod caches;
+mod cpuinfo;
+mod frequency;
+mod nodes;
+mod reader;
+mod sysfs;
+mod system;
+
+use corewise_model::facts::MachineFacts;
+use corewise_model::{Machine, assemble};
+
+use crate::root::Source;
+use crate::{Root, SysError};
+use reader::Reader;
+
+/// The machine of a root. What a source does not tell is a gap in the result, not an error.
+///
+/// Where a recording holds several sources, sysfs is believed first (it names what the kernel works with), then an hwloc
+/// export, then a dump of cpuid; a dump beside sysfs still tells the classes of core that the kernel did not name.
+///
+/// # Errors
+/// [`SysError::NoCpu`] where no source names an online cpu; [`SysError::Damaged`] where an hwloc export is not one.
+pub fn read(root: &Root) -> Result<Machine, SysError> {
+    read_from(root)
+}
+
+pub(crate) fn read_from(source: &dyn Source) -> Result<Machine, SysError> {
+    facts(source).map(assemble::assemble)
+}
+
+fn facts(source: &dyn Source) -> Result<MachineFacts, SysError> {
+    let reader = Reader::new(source);
+    let mut facts = sysfs::facts(&reader);
+    facts.gaps = reader.into_gaps();
+    if facts.cpus.is_empty() { Err(SysError::NoCpu) } else { Ok(facts) }
+}

@@ -1,0 +1,117 @@
+//! /proc/cpuinfo, in the forms of x86, Arm, POWER and Itanium.
+
+mod arm;
+
+use std::collections::BTreeMap;
+
+use corewise_model::CpuSet;
+use corewise_model::cpu_set::MAXIMUM_CPU;
+use corewise_model::facts::CpuFacts;
+use corewise_model::machine::Processor;
+
+use super::reader::Reader;
+use super::sysfs::CPUS;
+
+/// What /proc/cpuinfo says.
+#[derive(Debug, Default)]
+pub struct CpuInfo {
+    cpus: BTreeMap<u32, Entry>,
+    /// The fields of the first cpu, by their names.
+    first: BTreeMap<String, String>,
+}
+
+/// What it says of one cpu.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Entry {
+    pub package: Option<i64>,
+    pub core: Option<i64>,
+    /// Arm's implementer and part number.
+    pub part: Option<(u32, u32)>,
+}
+
+impl CpuInfo {
+    /// Reads the text. Every "processor" line with a number begins a cpu; lines that make no sense are passed over.
+    pub fn parse(text: &str) -> Self {
+        let mut info = Self::default();
+        let mut current = None;
+        for (name, value) in text.lines().filter_map(|line| line.split_once(':')) {
+            let (name, value) = (name.trim_end(), value.trim());
+            if name == "processor" {
+                current = value.parse().ok().filter(|cpu| *cpu <= MAXIMUM_CPU);
+            }
+            if let Some(cpu) = current {
+                info.cpus.entry(cpu).or_default().set(name, value);
+            }
+            if info.cpus.len() <= 1 && !info.first.contains_key(name) {
+                info.first.insert(name.to_owned(), value.to_owned());
+            }
+        }
+        info
+    }
+
+    pub fn of(&self, cpu: u32) -> Option<&Entry> {
+        self.cpus.get(&cpu)
+    }
+
+    /// The cpus that it lists, which are the online ones.
+    pub fn numbers(&self) -> CpuSet {
+        self.cpus.keys().copied().collect()
+    }
+
+    /// Whether the machine is a guest; nothing where the architecture has no flag for it.
+    pub fn is_guest(&self) -> Option<bool> {
+        self.first.get("flags").map(|flags| flags.split_whitespace().any(|flag| flag == "hypervisor"))
+    }
+
+    /// The architecture by the form of the text.
+    pub fn architecture(&self) -> Option<&'static str> {
+        let has = |name: &str| self.first.contains_key(name);
+        let value = |name: &str| self.first.get(name).map(String::as_str).unwrap_or_default();
+        if value("arch") == "IA-64" {
+            Some("ia64")
+        } else if has("vendor_id") && has("flags") {
+            Some(if value("flags").split_whitespace().any(|flag| flag == "lm") { "x86_64" } else { "i686" })
+        } else if has("CPU implementer") {
+            Some(if value("CPU architecture") == "8" { "aarch64" } else { "arm" })
+        } else if value("cpu").starts_with("POWER") {
+            Some("ppc64")
+        } else {
+            None
+        }
+    }
+
+    /// The processor's names and numbers. The microcode's revision may also stand in sysfs.
+    pub fn processor(&self, cpus: &[CpuFacts], reader: &Reader) -> Processor {
+        let value = |names: &[&str]| names.iter().find_map(|name| self.first.get(*name)).cloned();
+        let number = |name: &str| self.first.get(name)?.parse().ok();
+        let microcode = || reader.word(&format!("{CPUS}/cpu{}/microcode/version", cpus.first()?.number));
+        let name = value(&["model name", "cpu"]).map(|name| name.split_whitespace().collect::<Vec<_>>().join(" "));
+        Processor {
+            model_name: name.filter(|name| !name.is_empty()).or_else(|| arm::model_name(self, cpus)),
+            vendor: value(&["vendor_id", "vendor"]).or_else(|| arm::vendor(self, cpus)),
+            family: number("cpu family").or_else(|| number("family")),
+            model: number("model"),
+            stepping: number("stepping"),
+            microcode: value(&["microcode"]).or_else(microcode),
+        }
+    }
+}
+
+impl Entry {
+    fn set(&mut self, name: &str, value: &str) {
+        match name {
+            "physical id" => self.package = value.parse().ok(),
+            "core id" => self.core = value.parse().ok(),
+            "CPU implementer" => self.part = Some((hexadecimal(value), 0)),
+            "CPU part" => self.part = self.part.map(|(implementer, _)| (implementer, hexadecimal(value))),
+            _ => (),
+        }
+    }
+}
+
+fn hexadecimal(text: &str) -> u32 {
+    u32::from_str_radix(text.trim_start_matches("0x"), 16).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,105 @@
+//! Names of Arm cores by implementer and part number, as the MIDR register gives them.
+
+use std::collections::BTreeMap;
+
+use corewise_model::facts::CpuFacts;
+
+use super::CpuInfo;
+
+/// Implementers by the number in MIDR_EL1 (Arm architecture reference manual, MIDR_EL1.Implementer).
+const IMPLEMENTERS: [(u32, &str); 14] = [
+    (0x41, "ARM"),
+    (0x42, "Broadcom"),
+    (0x43, "Cavium"),
+    (0x46, "Fujitsu"),
+    (0x48, "HiSilicon"),
+    (0x4e, "NVIDIA"),
+    (0x50, "Applied Micro"),
+    (0x51, "Qualcomm"),
+    (0x53, "Samsung"),
+    (0x61, "Apple"),
+    (0x66, "Faraday"),
+    (0x69, "Intel"),
+    (0x6d, "Microsoft"),
+    (0xc0, "Ampere"),
+];
+
+/// Parts by implementer and number (Linux: arch/arm64/include/asm/cputype.h).
+const PARTS: [(u32, u32, &str); 40] = [
+    (0x41, 0xd03, "Cortex-A53"),
+    (0x41, 0xd04, "Cortex-A35"),
+    (0x41, 0xd05, "Cortex-A55"),
+    (0x41, 0xd07, "Cortex-A57"),
+    (0x41, 0xd08, "Cortex-A72"),
+    (0x41, 0xd09, "Cortex-A73"),
+    (0x41, 0xd0a, "Cortex-A75"),
+    (0x41, 0xd0b, "Cortex-A76"),
+    (0x41, 0xd0c, "Neoverse-N1"),
+    (0x41, 0xd0d, "Cortex-A77"),
+    (0x41, 0xd40, "Neoverse-V1"),
+    (0x41, 0xd41, "Cortex-A78"),
+    (0x41, 0xd44, "Cortex-X1"),
+    (0x41, 0xd46, "Cortex-A510"),
+    (0x41, 0xd47, "Cortex-A710"),
+    (0x41, 0xd48, "Cortex-X2"),
+    (0x41, 0xd49, "Neoverse-N2"),
+    (0x41, 0xd4b, "Cortex-A78C"),
+    (0x41, 0xd4d, "Cortex-A715"),
+    (0x41, 0xd4e, "Cortex-X3"),
+    (0x41, 0xd4f, "Neoverse-V2"),
+    (0x41, 0xd80, "Cortex-A520"),
+    (0x41, 0xd81, "Cortex-A720"),
+    (0x41, 0xd82, "Cortex-X4"),
+    (0x41, 0xd83, "Neoverse-V3AE"),
+    (0x41, 0xd84, "Neoverse-V3"),
+    (0x41, 0xd85, "Cortex-X925"),
+    (0x41, 0xd87, "Cortex-A725"),
+    (0x41, 0xd8e, "Neoverse-N3"),
+    (0x43, 0x0a1, "ThunderX"),
+    (0x43, 0x0af, "ThunderX2"),
+    (0x46, 0x001, "A64FX"),
+    (0x48, 0xd01, "TaiShan v110"),
+    (0x48, 0xd02, "TaiShan v120"),
+    (0x4e, 0x004, "Carmel"),
+    (0x51, 0x001, "Oryon"),
+    (0x61, 0x022, "M1 Icestorm"),
+    (0x61, 0x023, "M1 Firestorm"),
+    (0xc0, 0xac3, "Ampere-1"),
+    (0xc0, 0xac4, "Ampere-1a"),
+];
+
+/// The implementer of the first cpu.
+pub fn vendor(info: &CpuInfo, cpus: &[CpuFacts]) -> Option<String> {
+    let (implementer, _) = cpus.iter().find_map(|cpu| info.of(cpu.number)?.part)?;
+    Some(implementer_name(implementer))
+}
+
+/// A name made of the parts in the machine, the fastest first: "10x Cortex-X925 + 10x Cortex-A725".
+pub fn model_name(info: &CpuInfo, cpus: &[CpuFacts]) -> Option<String> {
+    let mut parts: BTreeMap<(u32, u32), (u32, usize)> = BTreeMap::new();
+    for cpu in cpus {
+        let (capacity, count) = parts.entry(info.of(cpu.number)?.part?).or_default();
+        *capacity = (*capacity).max(cpu.capacity.unwrap_or_default());
+        *count += 1;
+    }
+    let mut parts: Vec<_> = parts.into_iter().collect();
+    parts.sort_by_key(|(part, (capacity, _))| (std::cmp::Reverse(*capacity), *part));
+    let counted = parts.len() > 1;
+    let name = |((implementer, part), (_, count)): ((u32, u32), (u32, usize))| {
+        let name = part_name(implementer, part);
+        if counted { format!("{count}x {name}") } else { name }
+    };
+    let names: Vec<String> = parts.into_iter().map(name).collect();
+    (!names.is_empty()).then(|| names.join(" + "))
+}
+
+fn implementer_name(implementer: u32) -> String {
+    let known = IMPLEMENTERS.iter().find(|(number, _)| *number == implementer);
+    known.map_or_else(|| format!("implementer {implementer:#x}"), |(_, name)| (*name).to_owned())
+}
+
+fn part_name(implementer: u32, part: u32) -> String {
+    let known = PARTS.iter().find(|(of, number, _)| (*of, *number) == (implementer, part));
+    let unknown = || format!("{} part {part:#x}", implementer_name(implementer));
+    known.map_or_else(unknown, |(_, _, name)| (*name).to_owned())
+}

@@ -1,0 +1,123 @@
+//! Kernel, architecture and hypervisor.
+
+use corewise_model::machine::System;
+
+use super::cpuinfo::CpuInfo;
+use super::reader::Reader;
+
+/// What is read of the kernel and of what it runs on.
+pub fn system(reader: &Reader, info: &CpuInfo, governors: Vec<String>) -> System {
+    System {
+        architecture: reader.word("proc/sys/kernel/arch").or_else(|| info.architecture().map(str::to_owned)),
+        kernel: kernel(reader),
+        hypervisor: hypervisor(reader, info),
+        governors,
+    }
+}
+
+/// The kernel's release: "6.18.2-arch1".
+fn kernel(reader: &Reader) -> Option<String> {
+    let release = |text: &str| text.strip_prefix("Linux version ")?.split_whitespace().next().map(str::to_owned);
+    reader.word("proc/sys/kernel/osrelease").or_else(|| release(&reader.text("proc/version")?))
+}
+
+/// The hypervisor by what it tells its guests: Xen's own file, the firmware's vendor, the clock that it offers. An x86
+/// cpu without the `hypervisor` flag is no guest; elsewhere there is no such flag and only the names decide.
+fn hypervisor(reader: &Reader, info: &CpuInfo) -> Option<String> {
+    if info.is_guest() == Some(false) {
+        return None;
+    }
+    let named = xen(reader).or_else(|| firmware(reader)).or_else(|| clock(reader));
+    named.or_else(|| info.is_guest().map(|_| "a virtual machine")).map(str::to_owned)
+}
+
+fn xen(reader: &Reader) -> Option<&'static str> {
+    (reader.word("sys/hypervisor/type")? == "xen").then_some("Xen")
+}
+
+/// Names by words in the firmware's vendor and product.
+fn firmware(reader: &Reader) -> Option<&'static str> {
+    let field = |name: &str| {
+        let places = ["sys/devices/virtual/dmi/id", "sys/class/dmi/id"];
+        places.iter().find_map(|place| reader.word(&format!("{place}/{name}"))).unwrap_or_default()
+    };
+    let words = format!("{} {}", field("sys_vendor"), field("product_name"));
+    let names = [
+        ("KVM", "KVM"),
+        ("QEMU", "QEMU"),
+        ("VMware", "VMware"),
+        ("VirtualBox", "VirtualBox"),
+        ("innotek", "VirtualBox"),
+        ("Xen", "Xen"),
+        ("Amazon EC2", "Amazon EC2"),
+        ("Google Compute Engine", "Google Compute Engine"),
+        ("Microsoft Corporation Virtual Machine", "Hyper-V"),
+        ("Parallels", "Parallels"),
+        ("BHYVE", "bhyve"),
+        ("Apple Virtualization", "Apple Virtualization"),
+        ("OpenStack", "OpenStack"),
+        ("Alibaba Cloud ECS", "Alibaba Cloud"),
+    ];
+    let metal = words.trim_end().ends_with(".metal");
+    names.iter().find(|(word, _)| words.contains(word) && !metal).map(|(_, name)| *name)
+}
+
+/// Names by the clocks that only a guest of that hypervisor has.
+fn clock(reader: &Reader) -> Option<&'static str> {
+    let clocks = reader.word("sys/devices/system/clocksource/clocksource0/available_clocksource")?;
+    let names = [("kvm-clock", "KVM"), ("hyperv_clocksource", "Hyper-V"), ("xen", "Xen")];
+    names.iter().find(|(clock, _)| clocks.contains(clock)).map(|(_, name)| *name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Root;
+
+    const GUEST: &str = "processor : 0\nvendor_id : AuthenticAMD\nflags : fpu lm hypervisor\n";
+    const METAL: &str = "processor : 0\nvendor_id : AuthenticAMD\nflags : fpu lm\n";
+    const ARM: &str = "processor : 0\nCPU implementer : 0x41\nCPU architecture: 8\n";
+    const VENDOR: &str = "sys/devices/virtual/dmi/id/sys_vendor";
+    const PRODUCT: &str = "sys/class/dmi/id/product_name";
+
+    fn found(files: &[(&str, &str)]) -> System {
+        let root = Root::from_files(files.iter().copied());
+        let reader = Reader::new(&root);
+        system(&reader, &CpuInfo::parse(&reader.text("proc/cpuinfo").unwrap_or_default()), Vec::new())
+    }
+
+    fn hypervisor(files: &[(&str, &str)]) -> String {
+        found(files).hypervisor.unwrap_or_default()
+    }
+
+    #[test]
+    fn a_guest_is_named_as_well_as_can_be() {
+        assert_eq!(hypervisor(&[("proc/cpuinfo", GUEST)]), "a virtual machine");
+        assert_eq!(hypervisor(&[("proc/cpuinfo", GUEST), (VENDOR, "QEMU\n")]), "QEMU");
+        assert_eq!(hypervisor(&[("proc/cpuinfo", GUEST), ("sys/hypervisor/type", "xen\n")]), "Xen");
+        let clocks = "sys/devices/system/clocksource/clocksource0/available_clocksource";
+        assert_eq!(hypervisor(&[("proc/cpuinfo", GUEST), (clocks, "tsc kvm-clock \n")]), "KVM");
+        assert_eq!(
+            hypervisor(&[("proc/cpuinfo", ARM), (VENDOR, "Amazon EC2\n"), (PRODUCT, "c7g.large\n")]),
+            "Amazon EC2"
+        );
+    }
+
+    #[test]
+    fn bare_metal_has_none() {
+        assert_eq!(hypervisor(&[("proc/cpuinfo", METAL), (VENDOR, "QEMU\n")]), "", "the cpu says that it is no guest");
+        assert_eq!(hypervisor(&[("proc/cpuinfo", ARM), (VENDOR, "NVIDIA\n")]), "");
+        assert_eq!(hypervisor(&[("proc/cpuinfo", ARM), (VENDOR, "Amazon EC2\n"), (PRODUCT, "c7g.metal\n")]), "");
+        assert_eq!(hypervisor(&[]), "");
+    }
+
+    #[test]
+    fn kernel_and_architecture_have_two_sources() {
+        let version = ("proc/version", "Linux version 6.1.0-13-amd64 (someone@host) (gcc) #1 SMP\n");
+        assert_eq!(found(&[version]).kernel.as_deref(), Some("6.1.0-13-amd64"));
+        assert_eq!(found(&[version, ("proc/sys/kernel/osrelease", "6.18.2\n")]).kernel.as_deref(), Some("6.18.2"));
+        assert_eq!(found(&[("proc/cpuinfo", METAL)]).architecture.as_deref(), Some("x86_64"));
+        assert_eq!(found(&[("proc/cpuinfo", ARM)]).architecture.as_deref(), Some("aarch64"));
+        assert_eq!(found(&[("proc/sys/kernel/arch", "riscv64\n")]).architecture.as_deref(), Some("riscv64"));
+    }
+}
