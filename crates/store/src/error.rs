@@ -90,6 +90,14 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
+    /// Reading or writing failed below SQLite. A full disk shows in this way too where SQLite needs room beside the file.
+    #[error("{} cannot be read or written ({detail}): the disk may be full or failing; nothing was stored", path.display())]
+    Disk {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite said.
+        detail: String,
+    },
     /// Another process held the database for longer than the wait of ten seconds.
     #[error("{} has been held by another process for too long; nothing was stored: try again", path.display())]
     Busy {
@@ -141,6 +149,7 @@ impl StoreError {
             Some(ErrorCode::NotADatabase) => Self::NotADatabase { path },
             Some(ErrorCode::DatabaseCorrupt) => Self::Damaged { path, detail },
             Some(ErrorCode::DiskFull) => Self::Full { path },
+            Some(ErrorCode::SystemIoFailure) => Self::Disk { path, detail },
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy { path },
             Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
                 Self::NotWritable { path, detail }

@@ -203,3 +203,6 @@ fn is_interrupted(error: &rusqlite::Error) -> bool {
     let code = error.sqlite_error().map(|error| error.extended_code);
     matches!(code, Some(ffi::SQLITE_READONLY_ROLLBACK | ffi::SQLITE_READONLY_RECOVERY))
 }
+
+#[cfg(test)]
+mod tests;
