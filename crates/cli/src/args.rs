@@ -34,8 +34,9 @@ const EXAMPLES: &str = "Examples:
   corewise history compare 3 7   what changed between two surveys
   corewise doctor                what cannot be measured here, and why
 
-Exit status: 0 done, 1 nothing shown, 2 wrong usage, 3 not permitted or not available here, 4 internal error,
-130 interrupted.";
+Exit status:
+  0 done   2 wrong usage   3 not permitted, or not available here
+  4 internal error   130 interrupted, what there was is shown";
 
 /// A command.
 #[derive(Debug, Subcommand)]

@@ -30,6 +30,7 @@ pub fn run(task: Task, settings: &Settings) -> Result<Exit, Failure> {
 /// The machine that corewise runs on.
 fn this_machine() -> Result<Machine, Failure> {
     corewise_sys::topology::read(&Root::live()).map_err(|error| {
-        Failure::unavailable(error).next("corewise needs /sys or /proc: mount them, or allow this process to read them.")
+        Failure::unavailable(error)
+            .next("corewise needs /sys or /proc: mount them, or allow this process to read them.")
     })
 }

@@ -179,7 +179,9 @@ pub fn cpus(survey: &SurveyArguments, machine: &Machine) -> Result<CpuSet, Failu
     let unknown = wanted.difference(&machine.possible.union(&machine.online));
     if !unknown.is_empty() {
         let what = format!("--cpus names {unknown}, which this machine does not have");
-        return Err(Failure::usage(what).next(format!("Its cpus are {}; `corewise topology` shows them.", machine.online)));
+        return Err(
+            Failure::usage(what).next(format!("Its cpus are {}; `corewise topology` shows them.", machine.online))
+        );
     }
     if wanted.is_disjoint(&machine.allowed) {
         let what = format!("none of the cpus {wanted} may be used by this process");
@@ -246,6 +248,20 @@ mod tests {
         assert_eq!(Task::new(parsed("corewise --quick doctor")).unwrap_err().exit, crate::error::Exit::Usage);
         assert!(Task::new(parsed("corewise --quick survey --budget 9s")).is_err());
         assert_eq!(Task::new(parsed("corewise history --all")).unwrap(), Task::List { all: true });
+    }
+
+    #[test]
+    fn the_cpus_to_survey_are_those_of_the_machine_and_of_this_process() {
+        let mut machine = crate::view::fabricated::ryzen_9950x3d();
+        machine.allowed = CpuSet::first(4);
+        let wanted = |list: &str| SurveyArguments { cpus: CpuSet::parse_list(list).ok(), ..SurveyArguments::default() };
+        assert_eq!(cpus(&SurveyArguments::default(), &machine).unwrap(), machine.allowed);
+        assert_eq!(cpus(&wanted("3,8"), &machine).unwrap().to_string(), "3,8");
+        let unknown = cpus(&wanted("3,32"), &machine).unwrap_err();
+        assert_eq!(unknown.what, "--cpus names 32, which this machine does not have");
+        let denied = cpus(&wanted("8-11"), &machine).unwrap_err();
+        assert_eq!(denied.what, "none of the cpus 8-11 may be used by this process");
+        assert_eq!([unknown.exit, denied.exit], [crate::error::Exit::Usage, crate::error::Exit::Unavailable]);
     }
 
     #[test]

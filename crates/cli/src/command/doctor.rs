@@ -71,7 +71,8 @@ fn line(root: &Root, path: &str) -> Option<String> {
 
 fn counters(root: &Root, counters: &Result<bool, Gap>) -> Check {
     const WHAT: &str = "hardware counters";
-    let paranoid = line(root, "proc/sys/kernel/perf_event_paranoid").map(|level| format!(" (perf_event_paranoid is {level})"));
+    let paranoid =
+        line(root, "proc/sys/kernel/perf_event_paranoid").map(|level| format!(" (perf_event_paranoid is {level})"));
     let paranoid = paranoid.unwrap_or_default();
     match counters {
         Ok(true) => check(WHAT, State::Good, format!("cycles are counted, in the kernel too{paranoid}")),
@@ -85,12 +86,15 @@ fn counters(root: &Root, counters: &Result<bool, Gap>) -> Check {
 
 fn clock(root: &Root, name: &str) -> Check {
     let source = line(root, "sys/devices/system/clocksource/clocksource0/current_clocksource");
-    let kernel = source.as_ref().map(|source| format!("; the kernel's own clock source is {source}")).unwrap_or_default();
-    let stepped = source.is_some_and(|source| matches!(source.as_str(), "hpet" | "acpi_pm" | "jiffies" | "refined-jiffies"));
+    let kernel =
+        source.as_ref().map(|source| format!("; the kernel's own clock source is {source}")).unwrap_or_default();
+    let stepped =
+        source.is_some_and(|source| matches!(source.as_str(), "hpet" | "acpi_pm" | "jiffies" | "refined-jiffies"));
     let why = format!("pieces are timed with {name}{kernel}");
     if name.starts_with("CLOCK_") || stepped {
         let why = format!("{why}: short pieces cost more to time, and steps are coarser");
-        return check("clock", State::Note, why).cured_by("boot with tsc=reliable if the processor's TSC is known to be invariant");
+        return check("clock", State::Note, why)
+            .cured_by("boot with tsc=reliable if the processor's TSC is known to be invariant");
     }
     check("clock", State::Good, why)
 }
@@ -171,7 +175,8 @@ fn siblings(root: &Root, machine: &Machine) -> Check {
 
 fn hypervisor(machine: &Machine) -> Option<Check> {
     let name = machine.system.hypervisor.as_ref()?;
-    let why = format!("this is a guest of {name}: levels and caches are what it shows, and cpus may move between real cores");
+    let why =
+        format!("this is a guest of {name}: levels and caches are what it shows, and cpus may move between real cores");
     Some(check("virtual machine", State::Note, why).cured_by("survey the host, or pin the guest's cpus there"))
 }
 

@@ -68,12 +68,12 @@ pub fn compare(before: i64, after: i64, settings: &Settings) -> Result<Exit, Fai
 fn stored(number: i64, settings: &Settings) -> Result<Survey, Failure> {
     let Some(store) = opened(settings)? else {
         let what = format!("there is no history at {}", path(settings)?.display());
-        return Err(Failure::unavailable(what).next("Make a survey with `corewise`, or name another history with --store."));
+        return Err(
+            Failure::unavailable(what).next("Make a survey with `corewise`, or name another history with --store.")
+        );
     };
     store.survey(number).map_err(|error| match error {
-        StoreError::NoSurvey { .. } => {
-            Failure::unavailable(error).next("`corewise history --all` lists them.")
-        }
+        StoreError::NoSurvey { .. } => Failure::unavailable(error).next("`corewise history --all` lists them."),
         other => broken(other),
     })
 }

@@ -30,7 +30,9 @@ fn created(output: &Path) -> Result<File, Failure> {
     OpenOptions::new().write(true).create_new(true).open(output).map_err(|error| {
         let failure = Failure::unavailable(format!("cannot write {}: {error}", output.display()));
         match error.kind() {
-            ErrorKind::AlreadyExists => failure.next("Nothing is overwritten: choose another name, or remove the file."),
+            ErrorKind::AlreadyExists => {
+                failure.next("Nothing is overwritten: choose another name, or remove the file.")
+            }
             _ => failure.next("Choose a file in a folder that you may write to."),
         }
     })

@@ -52,14 +52,18 @@ fn keep(survey: &Survey, settings: &Settings) -> Kept {
         History::At(path) => path,
         History::Off => return Kept::No,
         History::Homeless => {
-            say(&"warning: the survey is not stored: neither XDG_DATA_HOME nor HOME says where\n  --store PATH stores it");
+            say(
+                &"warning: the survey is not stored: neither XDG_DATA_HOME nor HOME says where\n  --store PATH stores it",
+            );
             return Kept::Failed;
         }
     };
     match Store::open(path).and_then(|mut store| store.add(survey)) {
         Ok(number) => Kept::Stored(number),
         Err(error) => {
-            say(&format!("warning: the survey is not stored: {error}\n  --store PATH stores it elsewhere, --no-store nowhere"));
+            say(&format!(
+                "warning: the survey is not stored: {error}\n  --store PATH stores it elsewhere, --no-store nowhere"
+            ));
             Kept::Failed
         }
     }

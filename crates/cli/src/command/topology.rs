@@ -22,7 +22,8 @@ pub fn run(root: Option<&Path>, settings: &Settings) -> Result<Exit, Failure> {
 fn recorded(path: &Path) -> Result<Machine, Failure> {
     let machine = Root::open(path).and_then(|root| corewise_sys::topology::read(&root));
     machine.map_err(|error| {
-        let next = "--root takes a recording: a file of `corewise record`, or a folder or archive that holds sys and proc.";
+        let next =
+            "--root takes a recording: a file of `corewise record`, or a folder or archive that holds sys and proc.";
         Failure::unavailable(error).next(next)
     })
 }

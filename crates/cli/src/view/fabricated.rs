@@ -32,7 +32,8 @@ impl Shape {
         let llcs = self.packages * self.llcs_each;
         let cores = llcs * self.cores_each;
         let core = |index: u32| (0..self.threads).map(move |thread| index + thread * cores).collect::<CpuSet>();
-        let span = |from: u32, count: u32| (from..from + count).flat_map(|c| core(c).iter().collect::<Vec<_>>()).collect();
+        let span =
+            |from: u32, count: u32| (from..from + count).flat_map(|c| core(c).iter().collect::<Vec<_>>()).collect();
         let object = |cpus: CpuSet, number: u32| Object { os_number: Some(number.into()), cpus };
         let per_package = self.llcs_each * self.cores_each;
         let packages: Vec<Object> = (0..self.packages).map(|p| object(span(p * per_package, per_package), p)).collect();
@@ -280,10 +281,22 @@ pub fn ryzen_survey() -> Survey {
     let machine = ryzen_9950x3d();
     let habit = |cpu: u32| match cpu {
         0 => Habit { p50_ns: 261.0, gigahertz: 5.33, interrupts: 111, stalls: 4, stall_ns: 5600.0, pieces: PIECES },
-        1..=7 | 16..=23 => {
-            Habit { p50_ns: 261.0, gigahertz: 5.54, interrupts: 40 + u64::from(cpu % 5), stalls: 1, stall_ns: 900.0, pieces: PIECES }
-        }
-        _ => Habit { p50_ns: 251.0, gigahertz: 5.69, interrupts: 33 + u64::from(cpu % 4), stalls: 1, stall_ns: 850.0, pieces: PIECES },
+        1..=7 | 16..=23 => Habit {
+            p50_ns: 261.0,
+            gigahertz: 5.54,
+            interrupts: 40 + u64::from(cpu % 5),
+            stalls: 1,
+            stall_ns: 900.0,
+            pieces: PIECES,
+        },
+        _ => Habit {
+            p50_ns: 251.0,
+            gigahertz: 5.69,
+            interrupts: 33 + u64::from(cpu % 4),
+            stalls: 1,
+            stall_ns: 850.0,
+            pieces: PIECES,
+        },
     };
     let cpus = machine.online.iter().map(|cpu| observation(cpu, habit(cpu), FrequencySource::Cycles)).collect();
     let all: Vec<u32> = machine.online.iter().collect();
@@ -440,7 +453,8 @@ pub fn hybrid() -> Machine {
     machine.cores = performance.iter().cloned().chain(efficiency).collect();
     let clusters = [object("12-15"), object("16-19")];
     machine.clusters = performance.iter().cloned().chain(clusters.clone()).collect();
-    let cache = |level, kind, size: u64, cpus: &CpuSet| Cache { level, kind, size_bytes: Some(size), cpus: cpus.clone() };
+    let cache =
+        |level, kind, size: u64, cpus: &CpuSet| Cache { level, kind, size_bytes: Some(size), cpus: cpus.clone() };
     machine.caches = Vec::new();
     for core in &machine.cores {
         let size = if core.cpus.len() > 1 { 48 << 10 } else { 32 << 10 };

@@ -227,12 +227,7 @@ mod tests {
         let (lines, dropped) = shown(&grid(), 80);
         assert_eq!(
             lines,
-            [
-                "cpu    p50  p90  source",
-                "        ns   ns",
-                "0      261  270  nvme0q1",
-                "1-7  1,261  270  timer"
-            ]
+            ["cpu    p50  p90  source", "        ns   ns", "0      261  270  nvme0q1", "1-7  1,261  270  timer"]
         );
         assert!(dropped.is_empty());
     }

@@ -193,7 +193,11 @@ impl Map {
         let width = if self.figures { self.figure_width() } else { 2 };
         let Some(cost) = cost else {
             let mark = if diagonal { "-" } else { "" };
-            return Line::new().faint(if self.figures { format!("{mark:>w$} ", w = width - 1) } else { format!("{mark:<2}") });
+            return Line::new().faint(if self.figures {
+                format!("{mark:>w$} ", w = width - 1)
+            } else {
+                format!("{mark:<2}")
+            });
         };
         let step = self.step(cost);
         let text = if self.figures {
@@ -220,7 +224,9 @@ impl Map {
         }
         match self.unit {
             Level::Cpu => {}
-            Level::Core => line = line.faint("a row is a core, named by its first cpu; a cell is the median of its pairs"),
+            Level::Core => {
+                line = line.faint("a row is a core, named by its first cpu; a cell is the median of its pairs")
+            }
             level => line = line.faint(format!("a row is one {level}; a cell is the median of its pairs of cores")),
         }
         wrap(&line, width, 0)

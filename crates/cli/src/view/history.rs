@@ -24,7 +24,9 @@ pub enum Scope {
 pub fn screen(entries: &[Entry], scope: Scope, zone: &TimeZone, width: usize) -> Screen {
     let mut screen = Screen::new();
     if entries.is_empty() {
-        screen.extend(wrap(&Line::new().plain("No survey of this machine is stored yet. Make one:  ").strong("corewise"), width, 2));
+        let whose = if scope == Scope::All { "" } else { " of this machine" };
+        let text = format!("No survey{whose} is stored yet. Make one:  ");
+        screen.extend(wrap(&Line::new().plain(text).strong("corewise"), width, 2));
     } else {
         screen.extend(grid(entries, scope, zone).fit(width).with_remark(width, 0));
     }

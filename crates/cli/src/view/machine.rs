@@ -124,7 +124,12 @@ fn likeness(machine: &Machine, branch: &Branch) -> String {
     let levels: Vec<Level> = branch.objects.iter().map(|(level, _)| *level).collect();
     let kinds: Vec<_> = by_kind(machine, &[branch]).into_iter().map(|(word, cores)| (word, cores.len())).collect();
     let memory = branch.index(Level::Node).map(|index| machine.nodes[index].memory_bytes == Some(0));
-    format!("{levels:?} {kinds:?} {} {} {memory:?} {}", branch.cpus.len(), branch.children.len(), caches(machine, branch))
+    format!(
+        "{levels:?} {kinds:?} {} {} {memory:?} {}",
+        branch.cpus.len(),
+        branch.children.len(),
+        caches(machine, branch)
+    )
 }
 
 /// The cores that lie in the branches directly, by kind.

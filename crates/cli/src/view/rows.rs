@@ -103,8 +103,7 @@ impl Tolerance {
         ];
         // A few interrupts a second more or less are no difference: 5 is added to both rates.
         let restless = [(a.tail.p99_9_ns, b.tail.p99_9_ns), (a.interrupt_rate + 5.0, b.interrupt_rate + 5.0)];
-        steady.iter().all(|&(a, b)| near(a, b, self.steady))
-            && restless.iter().all(|&(a, b)| near(a, b, self.restless))
+        steady.iter().all(|&(a, b)| near(a, b, self.steady)) && restless.iter().all(|&(a, b)| near(a, b, self.restless))
     }
 }
 

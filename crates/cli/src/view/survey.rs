@@ -60,7 +60,8 @@ fn timing(survey: &Survey) -> String {
 
 /// What was not measured, what disturbed the survey, and where it is kept.
 fn footer(survey: &Survey, kept: &Kept, width: usize) -> Vec<Line> {
-    let all: Vec<Gap> = [&survey.machine.gaps, &survey.gaps, &survey.links.gaps].into_iter().flatten().cloned().collect();
+    let all: Vec<Gap> =
+        [&survey.machine.gaps, &survey.gaps, &survey.links.gaps].into_iter().flatten().cloned().collect();
     let mut lines = gaps(&all, width);
     let mut items = Vec::new();
     match survey.provenance.others_busy {

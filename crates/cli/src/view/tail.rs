@@ -125,7 +125,8 @@ impl Scale {
         }
         let mut cells = [0_u64; SPARK_CELLS];
         for &(ticks, count) in counts {
-            let place = (ticks as f64 * self.nanoseconds_per_tick / self.low_ns).ln() / (self.high_ns / self.low_ns).ln();
+            let place =
+                (ticks as f64 * self.nanoseconds_per_tick / self.low_ns).ln() / (self.high_ns / self.low_ns).ln();
             cells[((place * SPARK_CELLS as f64) as usize).min(SPARK_CELLS - 1)] += count;
         }
         let total: u64 = cells.iter().sum();
@@ -137,7 +138,6 @@ impl Scale {
         bars.collect::<String>().trim_end().to_owned()
     }
 }
-
 
 #[cfg(test)]
 mod tests {

@@ -334,7 +334,10 @@ mod tests {
 
     #[test]
     fn a_word_wider_than_the_terminal_is_broken() {
-        assert_eq!(wrapped("see /a/very/long/path/indeed now", 12, 2), ["see", "  /a/very/lo", "  ng/path/in", "  deed now"]);
+        assert_eq!(
+            wrapped("see /a/very/long/path/indeed now", 12, 2),
+            ["see", "  /a/very/lo", "  ng/path/in", "  deed now"]
+        );
     }
 
     #[test]

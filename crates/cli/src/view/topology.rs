@@ -58,8 +58,11 @@ fn levels(machine: &Machine, width: usize) -> Vec<Line> {
         let sizes = objects.iter().map(CpuSet::len);
         let (least, most) = (sizes.clone().min().unwrap_or(0), sizes.max().unwrap_or(0));
         let each = if least == most { most.to_string() } else { format!("{least} to {most}") };
-        let lists: Vec<String> =
-            if level == Level::Cpu { vec![machine.online.to_string()] } else { objects.iter().map(CpuSet::to_string).collect() };
+        let lists: Vec<String> = if level == Level::Cpu {
+            vec![machine.online.to_string()]
+        } else {
+            objects.iter().map(CpuSet::to_string).collect()
+        };
         let cells = [level.word().to_owned(), objects.len().to_string(), each];
         let mut row: Vec<Line> = cells.iter().map(|text| Line::new().plain(text)).collect();
         row.push(Line::new().plain(lists.join("  ")));
@@ -117,11 +120,8 @@ fn nodes(machine: &Machine, width: usize) -> Vec<Line> {
         return Vec::new();
     }
     let with_distances = machine.nodes.len() <= MOST_NODES;
-    let mut columns = vec![
-        Column::text("node", 0),
-        Column::number("memory", "", 1),
-        Column::text("cpus", 2).shrinking_to(8),
-    ];
+    let mut columns =
+        vec![Column::text("node", 0), Column::number("memory", "", 1), Column::text("cpus", 2).shrinking_to(8)];
     if with_distances {
         columns.extend(machine.nodes.iter().map(|node| Column::number(node.number.to_string(), "", 3)));
     }
@@ -136,7 +136,8 @@ fn nodes(machine: &Machine, width: usize) -> Vec<Line> {
         }
         grid.row(row.iter().map(|text| Line::new().plain(text)).collect());
     }
-    let title = format!("Nodes, by the system's numbers ({}); distances, 10 is near", count(machine.nodes.len(), "node"));
+    let title =
+        format!("Nodes, by the system's numbers ({}); distances, 10 is near", count(machine.nodes.len(), "node"));
     drawn(&grid, &title, width)
 }
 

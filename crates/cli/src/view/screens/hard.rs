@@ -35,9 +35,7 @@ fn a_partial_survey_says_so_first() {
     1  timer 93 · soft TIMER 44, SCHED 11
 
     What this means
-     No cpu stands out: nothing here differs beyond its uncertainty.
-     =  No cpu is interrupted more often than its peers.
-     =  No cpu's p50 differs from its peers' by more than its uncertainty.
+     Nothing could be tested: that takes two cpus and several whole rounds.
 
     Not measured: cpu frequency limits (the kernel has no cpufreq here); hardware
       counters (this machine shows no PMU). Details and cures:  corewise doctor
@@ -72,9 +70,7 @@ fn one_allowed_cpu_has_no_links_and_says_why() {
     3  timer 100, nvme0q1 59 · soft TIMER 44, SCHED 11
 
     What this means
-     No cpu stands out: nothing here differs beyond its uncertainty.
-     =  No cpu is interrupted more often than its peers.
-     =  No cpu's p50 differs from its peers' by more than its uncertainty.
+     Nothing could be tested: that takes two cpus and several whole rounds.
 
     Not measured: links between cpus (links need two cpus; 1 may be used here).
       Details and cures:  corewise doctor
@@ -98,9 +94,7 @@ fn a_survey_that_was_ended_before_its_first_visit_shows_the_machine() {
     caches  L1d 48 KB · L1i 32 KB · L2 1 MB
 
     What this means
-     No cpu stands out: nothing here differs beyond its uncertainty.
-     =  No cpu is interrupted more often than its peers.
-     =  No cpu's p50 differs from its peers' by more than its uncertainty.
+     Nothing could be tested: that takes two cpus and several whole rounds.
 
     Not measured: cpu frequency limits (the kernel has no cpufreq here); hardware
       counters (this machine shows no PMU). Details and cures:  corewise doctor

@@ -76,7 +76,7 @@ fn cpus_512_at_80_columns() {
     one llc; a cell is the median of its pairs of cores
 
     What this means
-     No cpu stands out: nothing here differs beyond its uncertainty.
+     Nothing stands out: what was tested does not differ beyond its uncertainty.
      =  No cpu is interrupted more often than its peers.
      =  No cpu's p50 differs from its peers' by more than its uncertainty.
 
@@ -142,8 +142,8 @@ fn cpus_512_at_40_columns() {
     median of its pairs of cores
 
     What this means
-     No cpu stands out: nothing here differs
-     beyond its uncertainty.
+     Nothing stands out: what was tested
+     does not differ beyond its uncertainty.
      =  No cpu is interrupted more often
         than its peers.
      =  No cpu's p50 differs from its peers'

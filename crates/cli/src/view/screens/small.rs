@@ -39,7 +39,7 @@ fn a_small_guest_at_80_columns() {
     1  8.2    -
 
     What this means
-     No cpu stands out: nothing here differs beyond its uncertainty.
+     Nothing stands out: what was tested does not differ beyond its uncertainty.
      =  No cpu is interrupted more often than its peers.
      =  No cpu's p50 differs from its peers' by more than its uncertainty.
 
@@ -94,8 +94,8 @@ fn a_small_guest_at_40_columns() {
     1  8.2    -
 
     What this means
-     No cpu stands out: nothing here differs
-     beyond its uncertainty.
+     Nothing stands out: what was tested
+     does not differ beyond its uncertainty.
      =  No cpu is interrupted more often
         than its peers.
      =  No cpu's p50 differs from its peers'
