@@ -1,6 +1,7 @@
 //! What the operating system tells and does: the machine's topology, recordings of it, and access to both.
 
 pub mod error;
+pub mod record;
 pub mod root;
 pub mod topology;
 

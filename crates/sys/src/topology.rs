@@ -33,6 +33,11 @@ pub(crate) fn read_from(source: &dyn Source) -> Result<Machine, SysError> {
     facts(source).map(assemble::assemble)
 }
 
+/// The cpus that this process may use as the source tells them, online or not.
+pub(crate) fn allowed_cpus(source: &dyn Source) -> Option<corewise_model::CpuSet> {
+    allowed::allowed(&Reader::new(source))
+}
+
 fn facts(source: &dyn Source) -> Result<MachineFacts, SysError> {
     let reader = Reader::new(source);
     let mut facts = sysfs::facts(&reader);
