@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod assemble;
+pub mod compare;
 pub mod cpu_set;
 pub mod facts;
 pub mod finding;

@@ -1,0 +1,215 @@
+//! What changed between two surveys: the machine, and those numbers that moved beyond their uncertainty.
+//!
+//! Two surveys differ by more than the spread over the rounds within one: pages lie elsewhere, the machine is warmer, other
+//! programs run. How much of that is usual stands in [`Quantity::least_ratio`]. A number counts as changed only where the
+//! 99 % intervals of its median over the rounds, one from each survey, still do not overlap after the lower one was raised
+//! by that ratio. In other words: it changed by at least so much, beyond what the rounds leave uncertain.
+//!
+//! The intervals are distribution-free ([`median_interval`]). Where nothing changed, or no more than the usual, and both
+//! surveys have as many rounds, a number is called changed once in 6,435 times for 8 rounds, and never more often than once
+//! in 3,700 for up to 200 rounds (by counting the orders in which the values of both can fall).
+//!
+//! Where a survey has too few rounds for an interval, nothing is claimed, and a gap says so.
+
+mod cpus;
+mod links;
+mod machine;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::links::Relation;
+use crate::stats::order::{median, median_interval};
+use crate::{CpuSet, Gap, Survey};
+
+/// The confidence of each interval.
+pub const CONFIDENCE: f64 = 0.99;
+
+/// What changed between two surveys; empty lists where nothing did.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Comparison {
+    /// Whether the fingerprints are equal: the same processor with the same topology.
+    pub same_machine: bool,
+    /// Cpus that are online in the later survey only.
+    pub appeared: CpuSet,
+    /// Cpus that were online in the earlier survey only.
+    pub gone: CpuSet,
+    /// Facts about machine, system and measurement that differ.
+    pub facts: Vec<FactChange>,
+    /// Numbers that moved beyond their uncertainty and beyond what is usual, by quantity, then by cpu or relation.
+    pub numbers: Vec<NumberChange>,
+    /// How many numbers could be compared, changed or not.
+    pub compared: u64,
+    /// What could not be compared, and why.
+    pub gaps: Vec<Gap>,
+}
+
+/// A fact that differs between two surveys.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FactChange {
+    /// Which fact: "kernel", "microcode", "governor", "llcs", "L3 caches" and so on.
+    pub what: String,
+    /// What the earlier survey says; absent where it says nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<String>,
+    /// What the later survey says; absent where it says nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
+}
+
+/// A number that moved beyond its uncertainty and beyond what is usual.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct NumberChange {
+    /// Which quantity; its unit is [`Quantity::unit`].
+    pub quantity: Quantity,
+    /// What it was measured on.
+    pub subject: Subject,
+    /// The earlier survey's value.
+    pub before: Estimate,
+    /// The later survey's value.
+    pub after: Estimate,
+    /// The later median over the earlier; absent where one of them is zero.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ratio: Option<f64>,
+}
+
+/// What a number was measured on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Subject {
+    /// One cpu, by the operating system's number.
+    Cpu(u32),
+    /// The pairs of cpus of one relation.
+    Links(Relation),
+}
+
+/// A quantity that is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub enum Quantity {
+    /// The median of the fixed piece of work, in nanoseconds.
+    #[serde(rename = "p50")]
+    P50,
+    /// Its 99.9th percentile, in nanoseconds.
+    #[serde(rename = "p99.9")]
+    P99_9,
+    /// Clock rate, in gigahertz.
+    #[serde(rename = "frequency")]
+    Frequency,
+    /// Interrupts of all sources, per second.
+    #[serde(rename = "interrupt-rate")]
+    InterruptRate,
+    /// What talking to another cpu costs, one way, in nanoseconds.
+    #[serde(rename = "link-cost")]
+    LinkCost,
+}
+
+impl Quantity {
+    /// What a person calls it.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::P50 => "p50",
+            Self::P99_9 => "p99.9",
+            Self::Frequency => "frequency",
+            Self::InterruptRate => "interrupt rate",
+            Self::LinkCost => "link cost",
+        }
+    }
+
+    /// Its unit.
+    pub const fn unit(self) -> &'static str {
+        match self {
+            Self::P50 | Self::P99_9 | Self::LinkCost => "ns",
+            Self::Frequency => "GHz",
+            Self::InterruptRate => "per s",
+        }
+    }
+
+    /// The ratio up to which two surveys usually differ although nothing changed; only more counts as a change.
+    ///
+    /// Clock rate and the work that follows it drift by a few percent with temperature and turbo budget: 5 %. A p99.9
+    /// rests on a few rare stalls: 25 %. Interrupts follow what other programs do: a factor of 2. The same link measured
+    /// by another process lies on other pages and comes out up to 15 % apart on a quiet machine: 15 %.
+    pub const fn least_ratio(self) -> f64 {
+        match self {
+            Self::P50 | Self::Frequency => 1.05,
+            Self::P99_9 => 1.25,
+            Self::InterruptRate => 2.0,
+            Self::LinkCost => 1.15,
+        }
+    }
+
+    /// The least difference of the medians that counts as a change, in the quantity's unit. Ten interrupts per second
+    /// cost about one part in 50,000 of a cpu; a ratio of smaller rates says nothing.
+    pub const fn least_difference(self) -> f64 {
+        match self {
+            Self::InterruptRate => 10.0,
+            Self::P50 | Self::P99_9 | Self::Frequency | Self::LinkCost => 0.0,
+        }
+    }
+}
+
+/// A median with its interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Estimate {
+    /// The median over the rounds (for links, over the visits).
+    pub median: f64,
+    /// The lower end of its 99 % interval.
+    pub low: f64,
+    /// The upper end of its 99 % interval.
+    pub high: f64,
+    /// How many rounds or visits it rests on.
+    pub count: u64,
+}
+
+impl Estimate {
+    /// The estimate from values, absent for too few of them.
+    fn of(values: &[f64]) -> Option<Self> {
+        let (low, high) = median_interval(values, CONFIDENCE)?;
+        Some(Self { median: median(values), low, high, count: values.len() as u64 })
+    }
+
+    /// Whether the whole interval lies above another's, even when that is raised by a ratio.
+    fn is_above(&self, other: &Self, ratio: f64) -> bool {
+        self.low > other.high * ratio
+    }
+
+    fn scaled(self, by: f64) -> Self {
+        Self { median: self.median * by, low: self.low * by, high: self.high * by, count: self.count }
+    }
+}
+
+/// Says what changed from the earlier survey to the later one. They may have different cpus, or be of different machines.
+pub fn compare(before: &Survey, after: &Survey) -> Comparison {
+    let (earlier, later) = (&before.machine.online, &after.machine.online);
+    let mut comparison = Comparison {
+        same_machine: before.machine.fingerprint() == after.machine.fingerprint(),
+        appeared: later.difference(earlier),
+        gone: earlier.difference(later),
+        facts: machine::changes(before, after),
+        ..Comparison::default()
+    };
+    cpus::compare(before, after, &mut comparison);
+    links::compare(before, after, &mut comparison);
+    comparison
+}
+
+impl Comparison {
+    /// Whether nothing changed; what could not be compared may have.
+    pub fn is_empty(&self) -> bool {
+        self.facts.is_empty() && self.numbers.is_empty() && self.appeared.is_empty() && self.gone.is_empty()
+    }
+
+    /// Judges two estimates of one number by the rule of this module.
+    fn judge(&mut self, quantity: Quantity, subject: Subject, before: Estimate, after: Estimate) {
+        self.compared += 1;
+        let least = quantity.least_ratio();
+        let apart = after.is_above(&before, least) || before.is_above(&after, least);
+        if apart && (after.median - before.median).abs() >= quantity.least_difference() {
+            let ratio = (before.median > 0.0 && after.median > 0.0).then(|| after.median / before.median);
+            self.numbers.push(NumberChange { quantity, subject, before, after, ratio });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

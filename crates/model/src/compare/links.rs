@@ -1,0 +1,61 @@
+//! The cost of talking between cpus, by relation, over the pairs that are in both surveys.
+//!
+//! Pairs of one relation differ from each other, often by more than surveys do. Each visit is therefore divided by its own
+//! pair's typical cost, the geometric mean of the pair's medians in both surveys; what is compared is how the visits of one
+//! survey lie around these typical costs against those of the other. Results are given for the median typical pair.
+
+use std::collections::BTreeMap;
+
+use super::{Comparison, Estimate, Quantity, Subject};
+use crate::links::{Pair, Relation};
+use crate::stats::order::median;
+use crate::{Gap, Survey};
+
+#[derive(Default)]
+struct Class {
+    typical_ns: Vec<f64>,
+    before: Vec<f64>,
+    after: Vec<f64>,
+}
+
+/// Adds the relations whose cost changed.
+pub(super) fn compare(before: &Survey, after: &Survey, comparison: &mut Comparison) {
+    for (relation, class) in classes(before, after) {
+        let typical_ns = median(&class.typical_ns);
+        let estimate = |visits: &[f64]| Estimate::of(visits).map(|estimate| estimate.scaled(typical_ns));
+        match (estimate(&class.before), estimate(&class.after)) {
+            (Some(a), Some(b)) => comparison.judge(Quantity::LinkCost, Subject::Links(relation), a, b),
+            _ => comparison.gaps.push(few_visits(relation)),
+        }
+    }
+}
+
+fn few_visits(relation: Relation) -> Gap {
+    let why = "one of the surveys has too few visits for a 99 % interval (8 are needed)";
+    Gap::new(format!("link cost, {}", relation.words()), why).cured_by("survey again with a larger --budget")
+}
+
+/// The visits of both surveys relative to their pair's typical cost, over the pairs with one relation in both.
+fn classes(before: &Survey, after: &Survey) -> BTreeMap<Relation, Class> {
+    let later: BTreeMap<(u32, u32), &Pair> = after.links.pairs.iter().map(|pair| ((pair.a, pair.b), pair)).collect();
+    let mut classes = BTreeMap::<Relation, Class>::new();
+    for earlier in &before.links.pairs {
+        let Some(later) = later.get(&(earlier.a, earlier.b)) else { continue };
+        let relation = Relation::of(&before.machine, earlier.a, earlier.b);
+        let Some(relation) = relation.filter(|_| relation == Relation::of(&after.machine, earlier.a, earlier.b)) else {
+            continue;
+        };
+        let typical_ns = (earlier.one_way_ns() * later.one_way_ns()).sqrt();
+        if typical_ns.is_finite() && typical_ns > 0.0 {
+            let class = classes.entry(relation).or_default();
+            class.typical_ns.push(typical_ns);
+            class.before.extend(relative(earlier, typical_ns));
+            class.after.extend(relative(later, typical_ns));
+        }
+    }
+    classes
+}
+
+fn relative(pair: &Pair, typical_ns: f64) -> impl Iterator<Item = f64> + '_ {
+    pair.visits_ns.iter().map(move |visit| visit / typical_ns).filter(|visit| visit.is_finite())
+}

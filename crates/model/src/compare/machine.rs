@@ -1,0 +1,109 @@
+//! Facts about the machine, its system and the measurement that differ between two surveys.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::FactChange;
+use crate::facts::{CacheKind, CoreType};
+use crate::{CpuSet, Level, Machine, Survey};
+
+/// Every fact that differs, in the order in which people ask for them.
+pub(super) fn changes(before: &Survey, after: &Survey) -> Vec<FactChange> {
+    let mut changes: Vec<FactChange> = facts(before)
+        .into_iter()
+        .zip(facts(after))
+        .map(|((what, before), (_, after))| FactChange { what, before, after })
+        .collect();
+    let (mut earlier, mut later) = (caches(&before.machine), caches(&after.machine));
+    let keys: BTreeSet<(u8, CacheKind)> = earlier.keys().chain(later.keys()).copied().collect();
+    changes.extend(keys.into_iter().map(|key| FactChange {
+        what: cache_words(key),
+        before: earlier.remove(&key).map(sizes_words),
+        after: later.remove(&key).map(sizes_words),
+    }));
+    changes.retain(|change| change.before != change.after);
+    changes
+}
+
+/// A fact's name, and what a survey says of it. Every survey has the same names in the same order.
+type Fact = (String, Option<String>);
+
+fn facts(survey: &Survey) -> Vec<Fact> {
+    let mut facts = system(survey);
+    facts.extend(topology(&survey.machine));
+    facts
+}
+
+fn system(survey: &Survey) -> Vec<Fact> {
+    let machine = &survey.machine;
+    let governors = machine.system.governors.join(", ");
+    let facts = [
+        ("processor", machine.processor.model_name.clone()),
+        ("architecture", machine.system.architecture.clone()),
+        ("kernel", machine.system.kernel.clone()),
+        ("microcode", machine.processor.microcode.clone()),
+        ("governor", (!governors.is_empty()).then_some(governors)),
+        ("hypervisor", machine.system.hypervisor.clone()),
+        ("corewise", Some(survey.provenance.corewise.clone())),
+        ("clock", Some(survey.clock.source.clone())),
+        ("work", Some(format!("{} additions", survey.work.additions))),
+    ];
+    facts.map(|(name, value)| (name.to_owned(), value)).into()
+}
+
+fn topology(machine: &Machine) -> Vec<Fact> {
+    let counts = Level::ALL.into_iter().filter(|&level| level != Level::Cpu).map(|level| {
+        let name = match level {
+            Level::Llc => "llcs".to_owned(),
+            level => format!("{level}s"),
+        };
+        (name, Some(machine.objects(level).len().to_string()))
+    });
+    let words = |cpus: &CpuSet| (!cpus.is_empty()).then(|| cpus.to_string());
+    let sets = [
+        ("online cpus", &machine.online),
+        ("allowed cpus", &machine.allowed),
+        ("isolated cpus", &machine.isolated),
+        ("nohz_full cpus", &machine.nohz_full),
+    ];
+    let sets = sets.map(|(name, cpus)| (name.to_owned(), words(cpus)));
+    let kinds = [CoreType::Performance, CoreType::Efficiency, CoreType::LowPower].map(|core_type| {
+        let cpus = machine.kinds.iter().filter(|kind| kind.core_type == core_type).flat_map(|kind| kind.cpus.iter());
+        (format!("{} cpus", core_type.word()), words(&cpus.collect()))
+    });
+    counts.chain(sets).chain(kinds).collect()
+}
+
+/// How many caches there are of each size.
+type Sizes = BTreeMap<Option<u64>, u64>;
+
+fn caches(machine: &Machine) -> BTreeMap<(u8, CacheKind), Sizes> {
+    let mut caches = BTreeMap::<_, Sizes>::new();
+    for cache in &machine.caches {
+        *caches.entry((cache.level, cache.kind)).or_default().entry(cache.size_bytes).or_default() += 1;
+    }
+    caches
+}
+
+fn cache_words((level, kind): (u8, CacheKind)) -> String {
+    match kind {
+        CacheKind::Data => format!("L{level} data caches"),
+        CacheKind::Instruction => format!("L{level} instruction caches"),
+        CacheKind::Unified => format!("L{level} caches"),
+    }
+}
+
+/// "1 x 96 MiB, 1 x 32 MiB": largest first.
+fn sizes_words(sizes: Sizes) -> String {
+    let words: Vec<String> =
+        sizes.iter().rev().map(|(&size, count)| format!("{count} x {}", size_words(size))).collect();
+    words.join(", ")
+}
+
+fn size_words(bytes: Option<u64>) -> String {
+    match bytes {
+        None => "unknown size".into(),
+        Some(bytes) if bytes > 0 && bytes.is_multiple_of(1 << 20) => format!("{} MiB", bytes >> 20),
+        Some(bytes) if bytes > 0 && bytes.is_multiple_of(1 << 10) => format!("{} KiB", bytes >> 10),
+        Some(bytes) => format!("{bytes} bytes"),
+    }
+}

@@ -1,0 +1,194 @@
+//! What can go wrong with a store, each with the file it happened to and what to do about it.
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::ErrorCode;
+
+/// Why a store could not be opened, read or written. Whatever the reason, nothing in the file was overwritten.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// The folder of the store could not be created.
+    #[error("the folder {} cannot be created: {source}; choose a store elsewhere", folder.display())]
+    Folder {
+        /// The folder.
+        folder: PathBuf,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
+    /// The file could not be looked at.
+    #[error("{} cannot be opened: {source}", path.display())]
+    Unreachable {
+        /// The store.
+        path: PathBuf,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
+    /// SQLite could not open or create the file.
+    #[error("{} cannot be opened for writing: {detail}; check who may write there, or choose a store elsewhere", path.display())]
+    NotWritable {
+        /// The store.
+        path: PathBuf,
+        /// What SQLite said.
+        detail: String,
+    },
+    /// The path names something that is not an SQLite database.
+    #[error("{} is not a database; it was left as it is: move it away, or choose a store elsewhere", path.display())]
+    NotADatabase {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The database belongs to another program.
+    #[error(
+        "{} is a database of another program (application id {application_id:#010x}); it was left as it is: choose a \
+         store elsewhere",
+        path.display()
+    )]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// What stands in the header of the file; zero where the other program sets none.
+        application_id: i32,
+    },
+    /// The database was written by a newer corewise.
+    #[error(
+        "{} has schema {found}, and this corewise knows schemas up to {known}; it was left as it is: use the newer \
+         corewise that wrote it, or choose a store elsewhere",
+        path.display()
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its schema.
+        found: i32,
+        /// The newest schema that this corewise knows.
+        known: i32,
+    },
+    /// The database would first have to be brought to the current schema, and was opened for reading only.
+    #[error("{} has the older schema {found}: the next stored survey brings it up to date", path.display())]
+    Older {
+        /// The file.
+        path: PathBuf,
+        /// Its schema.
+        found: i32,
+    },
+    /// The database is damaged.
+    #[error(
+        "{} is damaged ({detail}); it was left as it is: `sqlite3 FILE .recover` saves what can be saved, or choose a \
+         store elsewhere",
+        path.display()
+    )]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite found.
+        detail: String,
+    },
+    /// The disk, or the user's share of it, is full.
+    #[error("{} cannot grow: the disk is full; nothing was stored", path.display())]
+    Full {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Reading or writing failed below SQLite. A full disk shows in this way too where SQLite needs room beside the file.
+    #[error("{} cannot be read or written ({detail}): the disk may be full or failing; nothing was stored", path.display())]
+    Disk {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite said.
+        detail: String,
+    },
+    /// Another process held the database for longer than the wait of ten seconds.
+    #[error("{} has been held by another process for too long; nothing was stored: try again", path.display())]
+    Busy {
+        /// The file.
+        path: PathBuf,
+    },
+    /// There is no survey of this number.
+    #[error("there is no survey {id} in {}; {}", path.display(), existing_words(existing))]
+    NoSurvey {
+        /// The store.
+        path: PathBuf,
+        /// The number asked for.
+        id: i64,
+        /// The numbers that exist, rising.
+        existing: Vec<i64>,
+    },
+    /// A stored survey is not one that this corewise can read.
+    #[error("survey {id} in {} cannot be read by this corewise: {source}", path.display())]
+    Unreadable {
+        /// The store.
+        path: PathBuf,
+        /// Its number.
+        id: i64,
+        /// What is wrong with it.
+        source: serde_json::Error,
+    },
+    /// A survey could not be put into a form from which it can be read back, for instance because of an infinite number.
+    #[error("the survey cannot be written down: {source}; nothing was stored")]
+    Unwritable {
+        /// What is wrong with it.
+        source: serde_json::Error,
+    },
+    /// Anything else that SQLite reports.
+    #[error("{}: {source}", path.display())]
+    Sqlite {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite said.
+        source: rusqlite::Error,
+    },
+}
+
+impl StoreError {
+    /// The error for what SQLite said of a file.
+    pub(crate) fn of(path: &Path, source: rusqlite::Error) -> Self {
+        let path = path.to_owned();
+        let detail = source.to_string();
+        match source.sqlite_error_code() {
+            Some(ErrorCode::NotADatabase) => Self::NotADatabase { path },
+            Some(ErrorCode::DatabaseCorrupt) => Self::Damaged { path, detail },
+            Some(ErrorCode::DiskFull) => Self::Full { path },
+            Some(ErrorCode::SystemIoFailure) => Self::Disk { path, detail },
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy { path },
+            Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
+                Self::NotWritable { path, detail }
+            }
+            _ => Self::Sqlite { path, source },
+        }
+    }
+}
+
+/// "it holds 1-4, 7" in words that stay short however many there are.
+fn existing_words(existing: &[i64]) -> String {
+    let mut runs: Vec<(i64, i64)> = Vec::new();
+    for &id in existing {
+        match runs.last_mut() {
+            Some((_, last)) if last.checked_add(1) == Some(id) => *last = id,
+            _ => runs.push((id, id)),
+        }
+    }
+    let words: Vec<String> = runs
+        .iter()
+        .map(|&(first, last)| if first == last { first.to_string() } else { format!("{first}-{last}") })
+        .collect();
+    match words.len() {
+        0 => "it holds none yet".into(),
+        1..=12 => format!("it holds {}", words.join(", ")),
+        _ => format!("it holds {} and more, up to {}", words[..11].join(", "), words[words.len() - 1]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn existing_numbers_are_told_in_runs() {
+        assert_eq!(existing_words(&[]), "it holds none yet");
+        assert_eq!(existing_words(&[3]), "it holds 3");
+        assert_eq!(existing_words(&[1, 2, 3, 7, 9, 10]), "it holds 1-3, 7, 9-10");
+        let odd: Vec<i64> = (0..40).map(|n| 2 * n + 1).collect();
+        assert_eq!(existing_words(&odd), "it holds 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21 and more, up to 79");
+    }
+}

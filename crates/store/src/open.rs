@@ -1,0 +1,208 @@
+//! Opening a database: look first and change nothing, then create or migrate in one transaction.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{MAIN_SEPARATOR, Path};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior, ffi};
+
+use crate::schema::{APPLICATION_ID, newest};
+use crate::{Result, StoreError};
+
+/// How long to wait for another process that holds the database.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What a look at a path found.
+#[derive(Debug)]
+enum Found {
+    /// Nothing, an empty file, or a database without any table: ours to fill.
+    Nothing,
+    /// A sound database of ours.
+    Ours { reader: Connection, schema: i32 },
+    /// A database of ours whose last writer died before it was done; opening it for writing puts that right.
+    Interrupted,
+}
+
+/// Opens a database for writing; creates it, and its folders, where there is none.
+pub(crate) fn for_writing(path: &Path, migrations: &[&str]) -> Result<Connection> {
+    look(path, migrations)?;
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).map_err(|source| StoreError::Folder { folder: folder.to_owned(), source })?;
+    }
+    let told = |source| StoreError::of(path, source);
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut connection = Connection::open_with_flags(path, flags).map_err(told)?;
+    connection.busy_timeout(PATIENCE).map_err(told)?;
+    migrate(&mut connection, path, migrations)?;
+    write_ahead(&connection).map_err(told)?;
+    Ok(connection)
+}
+
+/// Opens a database for reading; absent where there is none or an empty one.
+pub(crate) fn for_reading(path: &Path, migrations: &[&str]) -> Result<Option<Connection>> {
+    match look(path, migrations)? {
+        Found::Nothing => Ok(None),
+        Found::Ours { schema, .. } if schema < newest(migrations) => {
+            Err(StoreError::Older { path: path.to_owned(), found: schema })
+        }
+        Found::Ours { reader, .. } => Ok(Some(reader)),
+        Found::Interrupted => for_writing(path, migrations).map(Some),
+    }
+}
+
+/// Looks at a path without changing what is there.
+fn look(path: &Path, migrations: &[&str]) -> Result<Found> {
+    match fs::metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Found::Nothing),
+        Err(source) => return Err(StoreError::Unreachable { path: path.to_owned(), source }),
+        // Before anyone opens it: opening a pipe would wait for its other end.
+        Ok(metadata) if !metadata.is_file() => return Err(StoreError::NotADatabase { path: path.to_owned() }),
+        Ok(metadata) if metadata.len() == 0 => return Ok(Found::Nothing),
+        Ok(_) => {}
+    }
+    let told = |source| StoreError::of(path, source);
+    let owner = owner(path).map_err(told)?;
+    if let Owner::Another { application_id } = owner {
+        return Err(StoreError::Foreign { path: path.to_owned(), application_id });
+    }
+    match open_to_look(path) {
+        Ok((reader, application_id, schema)) => judge(path, reader, application_id, schema, migrations),
+        Err(error) if is_interrupted(&error) && owner == Owner::We => Ok(Found::Interrupted),
+        Err(source) => Err(told(source)),
+    }
+}
+
+/// Whose the file alone says that it is.
+#[derive(Debug, PartialEq)]
+enum Owner {
+    We,
+    Nobody,
+    Another { application_id: i32 },
+}
+
+/// Reads whose a file is without locks, without the logs beside it, and without leaving a trace.
+///
+/// Ours bears its mark in the file itself from its first transaction on. SQLite reads it, not we: closing a file of our
+/// own would give up the locks that other connections of this process have on it.
+fn owner(path: &Path) -> rusqlite::Result<Owner> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
+    let file = Connection::open_with_flags(immutable_uri(path), flags)?;
+    let application_id = pragma(&file, "application_id")?;
+    if application_id == APPLICATION_ID {
+        return Ok(Owner::We);
+    }
+    let blank = is_blank(&file, application_id, pragma(&file, "user_version")?)?;
+    Ok(if blank { Owner::Nobody } else { Owner::Another { application_id } })
+}
+
+/// SQLite's URI for an absolute path to a file that is taken not to change.
+fn immutable_uri(path: &Path) -> String {
+    let path = path.as_os_str().as_encoded_bytes();
+    let rooted = path.first().is_some_and(|&byte| char::from(byte) == MAIN_SEPARATOR);
+    let mut uri = String::from(if rooted { "file://" } else { "file:///" });
+    for &byte in path {
+        match byte {
+            _ if char::from(byte) == MAIN_SEPARATOR => uri.push('/'),
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' => uri.push(char::from(byte)),
+            _ => uri.push_str(&format!("%{byte:02x}")),
+        }
+    }
+    uri + "?immutable=1"
+}
+
+fn open_to_look(path: &Path) -> rusqlite::Result<(Connection, i32, i32)> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let reader = Connection::open_with_flags(path, flags)?;
+    reader.busy_timeout(PATIENCE)?;
+    let application_id = pragma(&reader, "application_id")?;
+    let schema = pragma(&reader, "user_version")?;
+    Ok((reader, application_id, schema))
+}
+
+fn judge(path: &Path, reader: Connection, application_id: i32, schema: i32, migrations: &[&str]) -> Result<Found> {
+    let told = |source| StoreError::of(path, source);
+    if is_blank(&reader, application_id, schema).map_err(told)? {
+        return Ok(Found::Nothing);
+    }
+    check_owner_and_schema(path, application_id, schema, migrations)?;
+    let check: String = reader.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)).map_err(told)?;
+    if check != "ok" {
+        return Err(StoreError::Damaged { path: path.to_owned(), detail: check });
+    }
+    Ok(Found::Ours { reader, schema })
+}
+
+fn check_owner_and_schema(path: &Path, application_id: i32, schema: i32, migrations: &[&str]) -> Result<()> {
+    if application_id != APPLICATION_ID {
+        return Err(StoreError::Foreign { path: path.to_owned(), application_id });
+    }
+    if schema < 0 || schema > newest(migrations) {
+        return Err(StoreError::Newer { path: path.to_owned(), found: schema, known: newest(migrations) });
+    }
+    Ok(())
+}
+
+/// Brings the database to the newest schema. All steps are one transaction: a crash leaves the old schema whole, and a
+/// second process that does the same waits, then finds nothing left to do.
+fn migrate(connection: &mut Connection, path: &Path, migrations: &[&str]) -> Result<()> {
+    let told = |source| StoreError::of(path, source);
+    let current = |connection: &Connection| pragma(connection, "user_version").map_err(told);
+    if current(connection)? == newest(migrations) && application_id(connection, path)? == APPLICATION_ID {
+        return Ok(());
+    }
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(told)?;
+    let (owner, schema) = (application_id(&transaction, path)?, current(&transaction)?);
+    if is_blank(&transaction, owner, schema).map_err(told)? {
+        transaction.pragma_update(None, "application_id", APPLICATION_ID).map_err(told)?;
+    } else {
+        // Looked at before; looked at again because another process may have been here since.
+        check_owner_and_schema(path, owner, schema, migrations)?;
+    }
+    for migration in migrations.iter().skip(usize::try_from(schema).unwrap_or(0)) {
+        transaction.execute_batch(migration).map_err(told)?;
+    }
+    transaction.pragma_update(None, "user_version", newest(migrations)).map_err(told)?;
+    transaction.commit().map_err(told)
+}
+
+/// Lets readers read while one process writes. Where the file system cannot do that, SQLite keeps its rollback journal,
+/// which is as safe and makes readers wait.
+///
+/// SQLite answers "busy" at once here, without its usual wait, where waiting could be for ever; hence the loop.
+fn write_ahead(connection: &Connection) -> rusqlite::Result<()> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(())) {
+            Err(error) if is_busy(&error) && Instant::now() < deadline => thread::sleep(Duration::from_millis(20)),
+            other => return other,
+        }
+    }
+}
+
+fn application_id(connection: &Connection, path: &Path) -> Result<i32> {
+    pragma(connection, "application_id").map_err(|source| StoreError::of(path, source))
+}
+
+fn pragma(connection: &Connection, name: &str) -> rusqlite::Result<i32> {
+    connection.pragma_query_value(None, name, |row| row.get(0))
+}
+
+/// Whether a database holds nothing at all: what SQLite makes of a file before the first table.
+fn is_blank(connection: &Connection, application_id: i32, schema: i32) -> rusqlite::Result<bool> {
+    let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    Ok(tables == 0 && application_id == 0 && schema == 0)
+}
+
+fn is_busy(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
+}
+
+fn is_interrupted(error: &rusqlite::Error) -> bool {
+    let code = error.sqlite_error().map(|error| error.extended_code);
+    matches!(code, Some(ffi::SQLITE_READONLY_ROLLBACK | ffi::SQLITE_READONLY_RECOVERY))
+}
+
+#[cfg(test)]
+mod tests;

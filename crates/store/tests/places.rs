@@ -1,0 +1,165 @@
+//! The store as several processes meet it, and in places where it may not write.
+//!
+//! The program starts itself again as the other processes; what they do is in [`other_process`].
+
+#[path = "../src/sample.rs"]
+mod sample;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::thread;
+
+use corewise_store::Store;
+use libtest_mimic::{Arguments, Completion, Failed, Trial};
+
+/// Set for another process: what it is to do.
+const DEED: &str = "COREWISE_STORE_TEST_DEED";
+
+fn main() -> ExitCode {
+    if let Ok(deed) = std::env::var(DEED) {
+        return other_process(&deed);
+    }
+    let trials = vec![
+        Trial::test("processes_that_create_and_add_at_once_lose_nothing", processes_lose_nothing),
+        Trial::test("threads_that_create_and_add_at_once_lose_nothing", threads_lose_nothing),
+        Trial::test("what_a_killed_process_added_is_there", killed_process_loses_nothing),
+        Trial::ignorable_test("a_place_where_nothing_can_be_made_is_an_error", nothing_can_be_made),
+        Trial::ignorable_test("a_folder_that_may_not_be_written_is_an_error", folder_may_not_be_written),
+    ];
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+/// "add PATH COUNT": adds surveys and prints their numbers, each when it is stored. Prints the error where there is one.
+fn other_process(deed: &str) -> ExitCode {
+    let (path, count) = deed.rsplit_once(' ').expect("a path and a number");
+    let added = (0..count.parse().expect("a number")).try_for_each(|seed| {
+        let id = Store::open(path)?.add(&sample::survey(4, seed))?;
+        println!("{id}");
+        std::io::stdout().flush().expect("someone reads");
+        Ok::<(), corewise_store::StoreError>(())
+    });
+    match added {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            println!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn start(path: &Path, count: usize) -> Child {
+    begin(&mut Command::new(std::env::current_exe().unwrap()), path, count)
+}
+
+fn begin(command: &mut Command, path: &Path, count: usize) -> Child {
+    command.env(DEED, format!("{} {count}", path.display())).stdout(Stdio::piped()).spawn().unwrap()
+}
+
+fn output(child: Child) -> (bool, Vec<String>) {
+    let output = child.wait_with_output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    (output.status.success(), text.lines().map(str::to_owned).collect())
+}
+
+/// Checks that the store holds exactly these numbers, and that each survey can be read.
+fn holds(path: &Path, expected: &BTreeSet<i64>) {
+    let store = Store::open(path).unwrap();
+    let found: BTreeSet<i64> = store.list(None).unwrap().iter().map(|entry| entry.id).collect();
+    assert_eq!(&found, expected);
+    for &id in &found {
+        assert_eq!(store.survey(id).unwrap().cpus.len(), 4);
+    }
+}
+
+fn processes_lose_nothing() -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("new/history.db");
+    let children: Vec<Child> = (0..6).map(|_| start(&path, 8)).collect();
+    let mut numbers = Vec::new();
+    for child in children {
+        let (success, lines) = output(child);
+        assert!(success, "{lines:?}");
+        numbers.extend(lines.iter().map(|line| line.parse::<i64>().unwrap()));
+    }
+    assert_eq!(numbers.len(), 48);
+    let distinct: BTreeSet<i64> = numbers.into_iter().collect();
+    assert_eq!(distinct.len(), 48);
+    holds(&path, &distinct);
+    Ok(())
+}
+
+fn threads_lose_nothing() -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("new/history.db");
+    thread::scope(|scope| {
+        for _ in 0..6 {
+            scope.spawn(|| {
+                let mut store = Store::open(&path).unwrap();
+                for seed in 0..8 {
+                    store.add(&sample::survey(4, seed)).unwrap();
+                }
+            });
+        }
+    });
+    holds(&path, &(1..=48).collect());
+    Ok(())
+}
+
+fn killed_process_loses_nothing() -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("history.db");
+    let mut child = start(&path, 1_000_000);
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut promised: BTreeSet<i64> = lines.by_ref().take(5).map(|line| line.unwrap().parse().unwrap()).collect();
+    child.kill().and_then(|()| child.wait()).unwrap();
+    promised.extend(lines.map_while(Result::ok).filter_map(|line| line.parse::<i64>().ok()));
+    let store = Store::open(&path)?;
+    let found: BTreeSet<i64> = store.list(None)?.iter().map(|entry| entry.id).collect();
+    assert!(promised.is_subset(&found), "promised {promised:?}, found {found:?}");
+    holds(&path, &found);
+    Ok(())
+}
+
+fn nothing_can_be_made() -> Result<Completion, Failed> {
+    let place = Path::new("/proc/self");
+    if !place.is_dir() {
+        return Ok(Completion::ignored_with("there is no /proc, where no user may make a file"));
+    }
+    let error = |path: &str| Store::open(place.join(path)).unwrap_err().to_string();
+    let folder = error("corewise/history.db");
+    assert!(folder.starts_with("the folder /proc/self/corewise cannot be created: "), "{folder}");
+    let file = error("history.db");
+    assert!(file.starts_with("/proc/self/history.db cannot be opened for writing: "), "{file}");
+    Ok(Completion::Completed)
+}
+
+fn folder_may_not_be_written() -> Result<Completion, Failed> {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("history.db");
+    let chmod = |mode| Command::new("chmod").arg(mode).arg(folder.path()).status().is_ok_and(|status| status.success());
+    if !chmod("0555") {
+        return Ok(Completion::ignored_with("there is no chmod, which takes the right to write away"));
+    }
+    let child = if fs::write(folder.path().join("probe"), "").is_err() {
+        start(&path, 1)
+    } else {
+        fs::remove_file(folder.path().join("probe"))?;
+        let program = std::env::current_exe()?;
+        let mut unprivileged = Command::new("setpriv");
+        unprivileged.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&program);
+        let can_run = unprivileged.arg("--list").output().is_ok_and(|output| output.status.success());
+        if !can_run {
+            return Ok(Completion::ignored_with("this user may write everywhere and cannot give that up"));
+        }
+        begin(&mut unprivileged, &path, 1)
+    };
+    let (success, lines) = output(child);
+    chmod("0755");
+    let start = format!("{} cannot be opened for writing: ", path.display());
+    assert!(!success && lines.len() == 1 && lines[0].starts_with(&start), "{lines:?}");
+    assert!(!path.exists());
+    Ok(Completion::Completed)
+}
