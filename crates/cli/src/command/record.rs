@@ -5,7 +5,7 @@ use std::io::{BufWriter, ErrorKind, Write as _};
 use std::path::Path;
 
 use corewise_sys::Root;
-use corewise_sys::record::record;
+use corewise_sys::record::{Packing, record};
 
 use crate::document::RecordDocument;
 use crate::error::{Exit, Failure};
@@ -17,7 +17,7 @@ use crate::view::text::{Line, Screen, wrap};
 /// Records this machine in a new file.
 pub fn run(output: &Path, settings: &Settings) -> Result<Exit, Failure> {
     let file = created(output)?;
-    let size_bytes = written(file).inspect_err(|_| {
+    let size_bytes = written(file, Packing::of(output)).inspect_err(|_| {
         // Half a recording is of no use; it was created here a moment ago.
         let _ = fs::remove_file(output);
     })?;
@@ -38,9 +38,9 @@ fn created(output: &Path) -> Result<File, Failure> {
     })
 }
 
-fn written(file: File) -> Result<u64, Failure> {
+fn written(file: File, packing: Packing) -> Result<u64, Failure> {
     let mut writer = BufWriter::new(file);
-    record(&Root::live(), &mut writer).map_err(Failure::unavailable)?;
+    record(&Root::live(), &mut writer, packing).map_err(Failure::unavailable)?;
     let size = writer.flush().and_then(|()| writer.get_ref().metadata()).map(|metadata| metadata.len());
     size.map_err(|error| Failure::unavailable(format!("cannot write the recording: {error}")))
 }
