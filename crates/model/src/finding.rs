@@ -20,6 +20,8 @@ mod words;
 pub struct Conclusions {
     /// What differs, weightiest first.
     pub findings: Vec<Finding>,
+    /// What to keep in mind with all of it: a busy machine, a survey that was cut short; one sentence each.
+    pub cautions: Vec<String>,
     /// What was tested and found not to differ, one sentence each.
     pub no_difference: Vec<String>,
     /// The link cost classes, nearest first.
@@ -93,6 +95,7 @@ pub const CONFIDENCE: f64 = 0.95;
 pub fn conclude(survey: &Survey) -> Conclusions {
     let mut conclusions = Conclusions {
         findings: Vec::new(),
+        cautions: cautions(survey),
         no_difference: Vec::new(),
         link_classes: links::classes(&survey.machine, &survey.links),
         quiet: survey.cpus.iter().map(|seen| seen.cpu).collect(),
@@ -102,4 +105,21 @@ pub fn conclude(survey: &Survey) -> Conclusions {
     talk::conclude(survey, &mut conclusions);
     stolen::conclude(survey, &mut conclusions);
     conclusions
+}
+
+/// Above this share of the machine's time, others make a survey one of a busy machine.
+const BUSY: f64 = 0.1;
+
+fn cautions(survey: &Survey) -> Vec<String> {
+    let provenance = &survey.provenance;
+    let cut_short = provenance
+        .partial
+        .then(|| format!("The survey was ended after {} whole rounds; what needs more is missing.", provenance.rounds));
+    let busy = provenance.others_busy.filter(|&share| share > BUSY).map(|share| {
+        format!(
+            "Other programs used {:.0} % of the machine meanwhile: this is how it is under that load, not when quiet.",
+            share * 100.0
+        )
+    });
+    cut_short.into_iter().chain(busy).collect()
 }
