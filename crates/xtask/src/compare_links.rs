@@ -4,6 +4,7 @@
 //! and measures two lines by load and store. The method and statistic of `-w` are had from `core-to-core-latency`, which
 //! swaps on one line: one sample of 100 round trips a run, and the least of many runs.
 
+use std::hint::black_box;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -46,7 +47,13 @@ fn beside_two_busy_loops<T>(work: impl FnOnce() -> T) -> T {
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
         for _ in 0..2 {
-            scope.spawn(|| while !done.load(Ordering::Relaxed) {});
+            // Arithmetic rather than a spin hint, which would leave the core to its sibling.
+            scope.spawn(|| {
+                let mut sum = 0_u64;
+                while !done.load(Ordering::Relaxed) {
+                    sum = black_box(sum.wrapping_mul(3).wrapping_add(1));
+                }
+            });
         }
         let result = work();
         done.store(true, Ordering::Relaxed);
