@@ -20,7 +20,7 @@ mod words;
 pub struct Conclusions {
     /// What differs, weightiest first.
     pub findings: Vec<Finding>,
-    /// What to keep in mind with all of it: a busy machine, a survey that was cut short; one sentence each.
+    /// What to keep in mind with all of it: a busy machine; one sentence each.
     pub cautions: Vec<String>,
     /// What was tested and found not to differ, one sentence each.
     pub no_difference: Vec<String>,
@@ -111,15 +111,11 @@ pub fn conclude(survey: &Survey) -> Conclusions {
 const BUSY: f64 = 0.1;
 
 fn cautions(survey: &Survey) -> Vec<String> {
-    let provenance = &survey.provenance;
-    let cut_short = provenance
-        .partial
-        .then(|| format!("The survey was ended after {} whole rounds; what needs more is missing.", provenance.rounds));
-    let busy = provenance.others_busy.filter(|&share| share > BUSY).map(|share| {
+    let busy = survey.provenance.others_busy.filter(|&share| share > BUSY).map(|share| {
         format!(
             "Other programs used {:.0} % of the machine meanwhile: this is how it is under that load, not when quiet.",
             share * 100.0
         )
     });
-    cut_short.into_iter().chain(busy).collect()
+    busy.into_iter().collect()
 }

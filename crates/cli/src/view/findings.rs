@@ -3,7 +3,7 @@
 use corewise_model::finding::{Conclusions, Finding};
 use corewise_model::{Gap, Survey};
 
-use super::text::{Line, glued, unbroken, wrap};
+use super::text::{Line, Tone, glued, unbroken, wrap};
 
 /// Numbered findings, each with what to do next; then what was tested and does not differ.
 pub fn findings(survey: &Survey, conclusions: &Conclusions, width: usize) -> Vec<Line> {
@@ -15,6 +15,9 @@ pub fn findings(survey: &Survey, conclusions: &Conclusions, width: usize) -> Vec
             " Nothing stands out: what was tested does not differ beyond its uncertainty."
         };
         lines.extend(wrap(&Line::new().plain(text), width, 1));
+    }
+    for sentence in &conclusions.cautions {
+        lines.extend(wrap(&Line::new().with(Tone::Warn, " !  ").plain(glued(sentence)), width, 4));
     }
     for (index, finding) in conclusions.findings.iter().enumerate() {
         lines.extend(numbered(index + 1, finding, width));

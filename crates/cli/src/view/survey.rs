@@ -58,19 +58,12 @@ fn timing(survey: &Survey) -> String {
     format!("{} s, {}", decimal(provenance.elapsed_s, 0), count(provenance.rounds as usize, "round"))
 }
 
-/// What was not measured, what disturbed the survey, and where it is kept.
+/// What was not measured, and where the survey is kept.
 fn footer(survey: &Survey, kept: &Kept, width: usize) -> Vec<Line> {
     let all: Vec<Gap> =
         [&survey.machine.gaps, &survey.gaps, &survey.links.gaps].into_iter().flatten().cloned().collect();
     let mut lines = gaps(&all, width);
     let mut items = Vec::new();
-    match survey.provenance.others_busy {
-        Some(share) if share >= 0.05 => {
-            let text = format!("other programs used {} % of the machine", decimal(share * 100.0, 0));
-            items.push(Line::new().with(Tone::Warn, text));
-        }
-        _ => {}
-    }
     items.push(Line::new().faint(format!("seed {}, clock {}", survey.provenance.seed, survey.clock.source)));
     if let Kept::Stored(number) = kept {
         items.push(Line::new().plain(format!("stored as survey {number}")));
