@@ -12,7 +12,7 @@ pub fn findings(survey: &Survey, conclusions: &Conclusions, width: usize) -> Vec
         let text = if conclusions.no_difference.is_empty() {
             " Nothing could be tested: that takes two cpus and several whole rounds."
         } else {
-            " Nothing stands out: what was tested does not differ beyond its uncertainty."
+            " Nothing stands out. What was tested:"
         };
         lines.extend(wrap(&Line::new().plain(text), width, 1));
     }

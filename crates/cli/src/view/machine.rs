@@ -50,6 +50,7 @@ pub fn model_name(machine: &Machine) -> String {
     let name = name.replace("(R)", "").replace("(r)", "").replace("(TM)", "").replace("(tm)", "");
     let name = name.split(" @ ").next().unwrap_or_default();
     let name = name.split(" with Radeon").next().unwrap_or_default();
+    let name = name.split(" w/ ").next().unwrap_or_default();
     let words: Vec<&str> = name.split_whitespace().collect();
     let kept = words.iter().enumerate().filter(|(index, word)| {
         let counts_cores = word.ends_with("-Core") || word.ends_with("-Cores");
@@ -67,7 +68,11 @@ pub fn picture(machine: &Machine, width: usize, limit: usize) -> Vec<Line> {
     let mut rows = Vec::new();
     collect_rows(machine, roots.iter().collect(), together, 0, &mut rows);
     for (index, node) in machine.nodes.iter().enumerate().filter(|(_, node)| node.cpus.is_empty()) {
-        let memory = node.memory_bytes.map_or_else(|| "memory".to_owned(), bytes);
+        let memory = match node.memory_bytes {
+            None => "memory".to_owned(),
+            Some(0) => "no memory".to_owned(),
+            Some(size) => bytes(size),
+        };
         let label = node_label(machine, index);
         rows.push(Row { depth: 0, label, detail: memory, cpus: Line::new().faint("no cpus") });
     }
@@ -320,7 +325,8 @@ fn caches_line(machine: &Machine, width: usize) -> Vec<Line> {
         (3, CacheKind::Unified),
     ] {
         let text = cache_sizes(machine, level, kind);
-        if level < last && !text.is_empty() {
+        let is_known = machine.caches.iter().any(|cache| cache.level == level && cache.size_bytes.is_some());
+        if level < last && is_known && !text.is_empty() {
             items.push(unbroken(&format!("{} {text}", cache_name(level, kind))));
         }
     }
