@@ -6,7 +6,8 @@ use super::grid::{Column, Grid};
 use super::number::{ABSENT, brief, decimal};
 use super::rows::Row;
 use super::tail::{cpu_label, tone};
-use super::text::{Line, Tone, unbroken, wrap};
+use super::text::{Line, Tone};
+use super::wrap::{unbroken, wrap};
 
 /// The activity table: clock rate, interrupts, switches, and where the time went.
 pub fn activity(rows: &[Row], width: usize) -> Vec<Line> {

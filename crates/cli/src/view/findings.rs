@@ -3,7 +3,8 @@
 use corewise_model::finding::{Conclusions, Finding};
 use corewise_model::{Gap, Survey};
 
-use super::text::{Line, glued, unbroken, wrap};
+use super::text::Line;
+use super::wrap::{glued, unbroken, wrap};
 
 /// Numbered findings, each with what to do next; then what was tested and does not differ.
 pub fn findings(survey: &Survey, conclusions: &Conclusions, width: usize) -> Vec<Line> {

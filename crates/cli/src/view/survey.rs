@@ -10,7 +10,8 @@ use super::machine::{FEW_OBJECTS, headline, picture};
 use super::number::{count, decimal};
 use super::rows::rows;
 use super::tail::latency;
-use super::text::{Line, Screen, Tone, glued, wrap};
+use super::text::{Line, Screen, Tone};
+use super::wrap::{glued, wrap};
 
 /// A share of the machine's time that others may use without a word.
 const LITTLE: f64 = 0.05;

@@ -5,7 +5,8 @@ use corewise_model::{CpuSet, Survey};
 use super::grid::{Column, Grid};
 use super::number::{ABSENT, brief, decimal, duration, whole};
 use super::rows::Row;
-use super::text::{Line, Tone, wrap};
+use super::text::{Line, Tone};
+use super::wrap::wrap;
 
 /// Cells of a tail's picture.
 const SPARK_CELLS: usize = 9;
