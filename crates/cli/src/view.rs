@@ -9,12 +9,14 @@ pub mod heatmap;
 pub mod history;
 pub mod machine;
 pub mod number;
+pub mod picture;
 pub mod rows;
 pub mod survey;
 pub mod tail;
 pub mod text;
 pub mod topology;
 pub mod tree;
+pub mod wrap;
 
 #[cfg(test)]
 pub mod fabricated;

@@ -20,8 +20,6 @@ mod words;
 pub struct Conclusions {
     /// What differs, weightiest first.
     pub findings: Vec<Finding>,
-    /// What to keep in mind with all of it: a busy machine; one sentence each.
-    pub cautions: Vec<String>,
     /// What was tested and found not to differ, one sentence each.
     pub no_difference: Vec<String>,
     /// The link cost classes, nearest first.
@@ -95,7 +93,6 @@ pub const CONFIDENCE: f64 = 0.95;
 pub fn conclude(survey: &Survey) -> Conclusions {
     let mut conclusions = Conclusions {
         findings: Vec::new(),
-        cautions: cautions(survey),
         no_difference: Vec::new(),
         link_classes: links::classes(&survey.machine, &survey.links),
         quiet: survey.cpus.iter().map(|seen| seen.cpu).collect(),
@@ -105,17 +102,4 @@ pub fn conclude(survey: &Survey) -> Conclusions {
     talk::conclude(survey, &mut conclusions);
     stolen::conclude(survey, &mut conclusions);
     conclusions
-}
-
-/// Above this share of the machine's time, others make a survey one of a busy machine.
-const BUSY: f64 = 0.1;
-
-fn cautions(survey: &Survey) -> Vec<String> {
-    let busy = survey.provenance.others_busy.filter(|&share| share > BUSY).map(|share| {
-        format!(
-            "Other programs used {:.0} % of the machine meanwhile: this is how it is under that load, not when quiet.",
-            share * 100.0
-        )
-    });
-    busy.into_iter().collect()
 }

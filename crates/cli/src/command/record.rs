@@ -12,7 +12,8 @@ use crate::error::{Exit, Failure};
 use crate::output::show;
 use crate::settings::Settings;
 use crate::view::number::bytes;
-use crate::view::text::{Line, Screen, wrap};
+use crate::view::text::{Line, Screen};
+use crate::view::wrap::wrap;
 
 /// Records this machine in a new file.
 pub fn run(output: &Path, settings: &Settings) -> Result<Exit, Failure> {

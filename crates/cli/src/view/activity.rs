@@ -1,13 +1,13 @@
 //! Activity: what else happened on each cpu while it was measured.
 
-use corewise_model::finding::Topic;
 use corewise_model::interrupt::plain_name;
 
 use super::grid::{Column, Grid};
 use super::number::{ABSENT, brief, decimal};
 use super::rows::Row;
 use super::tail::{cpu_label, tone};
-use super::text::{Line, Tone, unbroken, wrap};
+use super::text::{Line, Tone};
+use super::wrap::{unbroken, wrap};
 
 /// The activity table: clock rate, interrupts, switches, and where the time went.
 pub fn activity(rows: &[Row], width: usize) -> Vec<Line> {
@@ -50,15 +50,15 @@ fn cells(row: &Row) -> Vec<Line> {
         let mark = if estimated { "~" } else { "" };
         format!("{mark}{}", decimal(gigahertz, 2))
     });
-    let stolen = row.shares.stolen.map_or_else(Line::new, |share| match tone(row, Topic::Stolen) {
+    let stolen = row.shares.stolen.map_or_else(Line::new, |share| match tone(row, "share of time stolen") {
         Tone::Plain => percent(share),
         marked => Line::new().with(marked, decimal(share * 100.0, 1)),
     });
     vec![
         cpu_label(&row.cpus),
-        Line::new().with(tone(row, Topic::Speed), clock),
+        Line::new().with(tone(row, "frequency"), clock),
         Line::new().faint(row.frequency_spread.map(|spread| decimal(spread, 2)).unwrap_or_default()),
-        Line::new().with(tone(row, Topic::Interrupts), brief(row.interrupt_rate)),
+        Line::new().with(tone(row, "interrupt rate"), brief(row.interrupt_rate)),
         plain(brief(row.softirq_rate)),
         rate(row.switch_rates.0),
         rate(row.switch_rates.1),

@@ -5,7 +5,8 @@ use corewise_model::compare::{Comparison, Estimate, FactChange, NumberChange, Qu
 
 use super::grid::{Column, Grid};
 use super::number::{ABSENT, brief, decimal, whole};
-use super::text::{Line, Screen, Tone, glued, wrap};
+use super::text::{Line, Screen, Tone};
+use super::wrap::{glued, wrap};
 
 /// The whole screen of a comparison.
 pub fn screen(comparison: &Comparison, (before, after): (i64, i64), width: usize) -> Screen {

@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::text::{Line, Screen, Tone, wrap};
+use super::text::{Line, Screen, Tone};
+use super::wrap::wrap;
 
 /// One thing that was looked at.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]

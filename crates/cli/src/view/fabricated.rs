@@ -341,7 +341,6 @@ pub fn ryzen_conclusions(survey: &Survey) -> Conclusions {
                 effect("frequency", 1.027, 1.026, 1.028),
             ),
         ],
-        cautions: Vec::new(),
         no_difference: vec!["No cpu is stolen from by a hypervisor.".into()],
         link_classes: classes(&survey.machine, &survey.links),
         quiet: list("1-31"),
@@ -375,7 +374,6 @@ pub fn untested(survey: &Survey) -> Conclusions {
 pub fn nothing(survey: &Survey) -> Conclusions {
     Conclusions {
         findings: Vec::new(),
-        cautions: Vec::new(),
         no_difference: vec![
             "No cpu is interrupted more often than its peers.".into(),
             "No cpu's p50 differs from its peers' by more than its uncertainty.".into(),

@@ -3,7 +3,8 @@
 use corewise_model::finding::{Conclusions, Finding};
 use corewise_model::{Gap, Survey};
 
-use super::text::{Line, Tone, glued, unbroken, wrap};
+use super::text::Line;
+use super::wrap::{glued, unbroken, wrap};
 
 /// Numbered findings, each with what to do next; then what was tested and does not differ.
 pub fn findings(survey: &Survey, conclusions: &Conclusions, width: usize) -> Vec<Line> {
@@ -12,12 +13,9 @@ pub fn findings(survey: &Survey, conclusions: &Conclusions, width: usize) -> Vec
         let text = if conclusions.no_difference.is_empty() {
             " Nothing could be tested: that takes two cpus and several whole rounds."
         } else {
-            " Nothing stands out: what was tested does not differ beyond its uncertainty."
+            " Nothing stands out. What was tested:"
         };
         lines.extend(wrap(&Line::new().plain(text), width, 1));
-    }
-    for sentence in &conclusions.cautions {
-        lines.extend(wrap(&Line::new().with(Tone::Warn, " !  ").plain(glued(sentence)), width, 4));
     }
     for (index, finding) in conclusions.findings.iter().enumerate() {
         lines.extend(numbered(index + 1, finding, width));

@@ -1,6 +1,7 @@
 //! Aligned columns with tones; a terminal that is too narrow loses the least important columns first.
 
-use super::text::{Line, wrap};
+use super::text::Line;
+use super::wrap::wrap;
 
 /// On which side a column's cells stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

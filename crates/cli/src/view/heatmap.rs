@@ -5,7 +5,8 @@ use corewise_model::stats::order::median;
 use corewise_model::{CpuSet, Level, Machine, Survey};
 
 use super::number::{brief, whole};
-use super::text::{HEAT_STEPS, Line, Tone, unbroken, wrap};
+use super::text::{HEAT_STEPS, Line, Tone};
+use super::wrap::{unbroken, wrap};
 
 /// Shades of the heat steps, cheapest first, for terminals without colour.
 const SHADES: [char; HEAT_STEPS as usize] = ['·', '░', '▒', '▓', '█'];

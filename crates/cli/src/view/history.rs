@@ -6,7 +6,8 @@ use jiff::tz::TimeZone;
 
 use super::grid::{Column, Grid};
 use super::number::decimal;
-use super::text::{Line, Screen, Tone, wrap};
+use super::text::{Line, Screen, Tone};
+use super::wrap::wrap;
 
 /// Which surveys a list shows, for its words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -56,8 +56,8 @@ pub fn bytes(size_bytes: u64) -> String {
         size /= 1024.0;
         unit += 1;
     }
-    let exact = size.fract() < 0.05 || size >= 9.95;
-    format!("{} {}", decimal(size, usize::from(!exact)), UNITS[unit])
+    let text = decimal(size, usize::from(size < 9.95));
+    format!("{} {}", text.strip_suffix(".0").unwrap_or(&text), UNITS[unit])
 }
 
 /// A count and its noun: "1 core", "16 cores".
@@ -83,8 +83,8 @@ mod tests {
         assert_eq!([decimal(f64::NAN, 1), decimal(-0.01, 1), decimal(-1234.56, 1)], ["–", "0.0", "-1,234.6"]);
         assert_eq!([duration(261.0), duration(23_100.0), duration(6.4e6)], ["261 ns", "23 µs", "6.4 ms"]);
         assert_eq!(
-            [bytes(0), bytes(48 << 10), bytes(1280 << 10), bytes(96 << 20), bytes(67_341_258_752)],
-            ["0 B", "48 KB", "1.2 MB", "96 MB", "63 GB"]
+            [bytes(0), bytes(48 << 10), bytes(1280 << 10), bytes(5118 << 10), bytes(96 << 20), bytes(67_341_258_752)],
+            ["0 B", "48 KB", "1.2 MB", "5 MB", "96 MB", "63 GB"]
         );
         assert_eq!([count(1, "core"), count(16, "core")], ["1 core", "16 cores"]);
     }

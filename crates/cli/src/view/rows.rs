@@ -43,8 +43,8 @@ pub struct Row {
     pub switch_rates: (f64, f64),
     /// Shares of the time, 0 to 1: user, system, off the cpu, and stolen where the kernel tells.
     pub shares: Shares,
-    /// What findings say of these cpus: the topic, and whether it is better than its peers.
-    pub marks: Vec<(Topic, bool)>,
+    /// What findings say of these cpus: the quantity, and whether they are better in it than their peers.
+    pub marks: Vec<(String, bool)>,
     /// Durations as clock ticks and counts, over all rounds and cpus of the row.
     pub counts: Vec<(u64, u64)>,
 }
@@ -192,7 +192,7 @@ fn middle_tail(observation: &CpuObservation, step_ns: f64) -> Tail {
         p99_9_ns: middle(|tail| tail.p99_9_ns),
         p99_99_ns: known(all.p99_99_ns),
         max_ns: known(all.max_ns),
-        lost: all.lost,
+        lost: middle(|tail| tail.lost),
     }
 }
 
@@ -217,15 +217,11 @@ fn rates<'a>(counts: impl Iterator<Item = &'a Count>, elapsed_s: f64) -> Vec<(St
     rates
 }
 
-fn marks(conclusions: &Conclusions, cpu: u32) -> Vec<(Topic, bool)> {
+fn marks(conclusions: &Conclusions, cpu: u32) -> Vec<(String, bool)> {
     let named = conclusions.findings.iter().filter(|finding| finding.cpus.contains(cpu));
-    named
-        .map(|finding| {
-            let clock = |quantity: &str| quantity.contains("frequency") || quantity.contains("GHz");
-            let better = finding.effects.first().is_some_and(|effect| (effect.ratio > 1.0) == clock(&effect.quantity));
-            (finding.topic, better)
-        })
-        .collect()
+    let effects = named.filter(|finding| finding.topic != Topic::Links).flat_map(|finding| &finding.effects);
+    // Of all that is compared, only a higher clock rate is better.
+    effects.map(|effect| (effect.quantity.clone(), (effect.ratio > 1.0) == (effect.quantity == "frequency"))).collect()
 }
 
 /// One row for several cpus: the median of each figure, and the worst maximum.

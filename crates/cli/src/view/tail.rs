@@ -1,15 +1,15 @@
 //! Latency: how long the fixed piece of work took on each cpu, and the shape of its tail.
 
-use corewise_model::finding::Topic;
 use corewise_model::{CpuSet, Survey};
 
 use super::grid::{Column, Grid};
 use super::number::{ABSENT, brief, decimal, duration, whole};
 use super::rows::Row;
-use super::text::{Line, Tone, wrap};
+use super::text::{Line, Tone};
+use super::wrap::wrap;
 
 /// Cells of a tail's picture.
-const SPARK_CELLS: usize = 10;
+const SPARK_CELLS: usize = 9;
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// The latency table with its caption.
@@ -29,6 +29,7 @@ pub fn latency(survey: &Survey, rows: &[Row], width: usize) -> Vec<Line> {
         Column::number("±", "ns", 8).named("± of p99.9"),
         Column::number("p99.99", "ns", 5),
         Column::number("max", "µs", 2),
+        Column::number("lost", "%", 5),
         Column::text("tail", 4),
     ]);
     for row in rows {
@@ -43,27 +44,28 @@ fn cells(row: &Row, scale: &Scale) -> Vec<Line> {
     let tail = &row.tail;
     let ns = |value: f64| Line::new().plain(brief_ns(value));
     let spread = |value: Option<f64>| Line::new().faint(value.map(brief_ns).unwrap_or_default());
-    let marked = |topic: Topic, value: f64| Line::new().with(tone(row, topic), brief_ns(value));
+    let marked = |quantity: &str, value: f64| Line::new().with(tone(row, quantity), brief_ns(value));
     let microseconds = tail.max_ns / 1e3;
     let max = if microseconds < 100.0 { decimal(microseconds, 1) } else { decimal(microseconds, 0) };
     vec![
         cpu_label(&row.cpus),
         ns(tail.mean_ns),
-        marked(Topic::Speed, tail.p50_ns),
+        marked("p50", tail.p50_ns),
         spread(row.p50_spread_ns),
         ns(tail.p90_ns),
         ns(tail.p99_ns),
-        marked(Topic::Tail, tail.p99_9_ns),
+        marked("p99.9", tail.p99_9_ns),
         spread(row.p99_9_spread_ns),
         ns(tail.p99_99_ns),
         Line::new().plain(max),
+        Line::new().with(tone(row, "time lost to stalls"), decimal(tail.lost * 100.0, 2)),
         Line::new().faint(scale.spark(&row.counts)),
     ]
 }
 
-/// The tone of a cell that a finding is about; plain for all others.
-pub fn tone(row: &Row, topic: Topic) -> Tone {
-    match row.marks.iter().find(|(own, _)| *own == topic) {
+/// The tone of a cell that a finding is about, by the finding's quantity; plain for all others.
+pub fn tone(row: &Row, quantity: &str) -> Tone {
+    match row.marks.iter().find(|(own, _)| own == quantity) {
         Some((_, true)) => Tone::Good,
         Some((_, false)) => Tone::Warn,
         None => Tone::Plain,
@@ -146,8 +148,8 @@ mod tests {
     #[test]
     fn a_single_long_piece_among_a_million_shows() {
         let scale = Scale { low_ns: 250.0, high_ns: 25_000.0, nanoseconds_per_tick: 0.5 };
-        assert_eq!(scale.spark(&[(500, 1_000_000), (50_000, 1)]), "█        ▁");
-        assert_eq!(scale.spark(&[(500, 1_000_000), (5000, 1000)]), "█    ▄");
+        assert_eq!(scale.spark(&[(500, 1_000_000), (50_000, 1)]), "█       ▁");
+        assert_eq!(scale.spark(&[(500, 1_000_000), (5000, 1000)]), "█   ▄");
         assert_eq!(scale.spark(&[]), "");
     }
 

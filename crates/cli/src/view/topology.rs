@@ -5,7 +5,8 @@ use corewise_model::{CpuSet, Level, Machine};
 use super::grid::{Column, Grid};
 use super::machine::{cache_name, headline, model_name, picture};
 use super::number::{bytes, count};
-use super::text::{Line, Screen, wrap};
+use super::text::{Line, Screen};
+use super::wrap::wrap;
 
 /// Up to so many objects are shown one by one.
 const MANY_OBJECTS: usize = 64;

@@ -183,14 +183,3 @@ fn a_pair_with_two_costs_is_a_finding_and_noise_is_not() {
     guest.links.pairs[0].visits_ns[3..12].fill(28.0);
     assert!(conclude(&guest).findings.is_empty(), "three visits are not a mode");
 }
-
-#[test]
-fn a_busy_machine_is_a_caution() {
-    let mut busy = survey(machine(&[("0-1", 32)], 2, false), 24, 1, |_| QUIET);
-    assert!(conclude(&busy).cautions.is_empty());
-    busy.provenance.others_busy = Some(0.57);
-    assert_eq!(
-        conclude(&busy).cautions,
-        ["Other programs used 57 % of the machine meanwhile: this is how it is under that load, not when quiet."]
-    );
-}

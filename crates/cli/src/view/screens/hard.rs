@@ -18,10 +18,10 @@ fn a_partial_survey_says_so_first() {
 
     Latency  of a fixed piece of work, timed 40,000 times a cpu; 21 ns of each is
       timing; tail from 271 ns to 26 µs
-    cpu  mean  p50    ±  p90  p99  p99.9    ±  p99.99   max  tail
-           ns   ns   ns   ns   ns     ns   ns      ns    µs
-    0     284  271  0.1  271  281    281  0.1  25,616  25.6  █     ▂ ▂▃
-    1     284  271  0.1  271  281    281  0.1  25,616  25.6  █     ▂ ▂▃
+    cpu  mean  p50    ±  p90  p99  p99.9    ±  p99.99   max  lost  tail
+           ns   ns   ns   ns   ns     ns   ns      ns    µs     %
+    0     284  271  0.1  271  281    281  0.1  25,616  25.6  4.36  █     ▂▂▃
+    1     284  271  0.1  271  281    281  0.1  25,616  25.6  4.36  █     ▂▂▃
 
     Activity  on each cpu while it was measured; ~ is estimated from a chain of
       additions, not counted
@@ -47,6 +47,8 @@ fn a_partial_survey_says_so_first() {
 fn one_allowed_cpu_has_no_links_and_says_why() {
     let survey = single_cpu_survey();
     assert_snapshot!(shown(&survey, &untested(&survey), 80), @r"
+    BUSY: other programs used 31 % of the machine meanwhile; what they did is in
+      every number below.
     AMD Ryzen 9 9950X3D · 16 cores, 32 cpus · Linux 6.18.2 · 30 s, 8 rounds
 
     package:0 · node:0 · 64 GB
@@ -57,9 +59,9 @@ fn one_allowed_cpu_has_no_links_and_says_why() {
 
     Latency  of a fixed piece of work, timed 40,000 times a cpu; 21 ns of each is
       timing; tail from 261 ns to 900 ns
-    cpu  mean  p50    ±  p90  p99  p99.9    ±  p99.99  max  tail
-           ns   ns   ns   ns   ns     ns   ns      ns   µs
-    3     262  261  0.2  261  271    271  0.2     900  0.9  █        ▂
+    cpu  mean  p50    ±  p90  p99  p99.9    ±  p99.99  max  lost  tail
+           ns   ns   ns   ns   ns     ns   ns      ns   µs     %
+    3     262  261  0.2  261  271    271  0.2     900  0.9  0.03  █       ▂
 
     Activity  on each cpu while it was measured
     cpu  clock     ±  irq  softirq  yields  preempted  user  system  off-cpu
@@ -74,8 +76,7 @@ fn one_allowed_cpu_has_no_links_and_says_why() {
 
     Not measured: links between cpus (links need two cpus; 1 may be used here).
       Details and cures:  corewise doctor
-    other programs used 31 % of the machine · seed 42, clock invariant TSC · stored
-      as survey 12
+    seed 42, clock invariant TSC · stored as survey 12
     ");
 }
 

@@ -21,10 +21,10 @@ fn cpus_512_at_80_columns() {
     Latency  of a fixed piece of work, timed 4,000 times a cpu; 21 ns of each is
       timing; several cpus: median, p99.99 and max of the worst; tail from 270 ns to
       900 ns
-    cpu          mean  p50    ±  p90  p99  p99.9   ±  p99.99  max  tail
-                   ns   ns   ns   ns   ns     ns  ns      ns   µs
-    0-16,18-511   272  270  0.2  270  280    900   0     900  0.9  █        ▅
-    17            272  270  0.2  270  280    900   0     900  0.9  █        ▃
+    cpu          mean  p50    ±  p90  p99  p99.9   ±  p99.99  max  lost  tail
+                   ns   ns   ns   ns   ns     ns  ns      ns   µs     %
+    0-16,18-511   272  270  0.2  270  280    900   0     900  0.9  0.26  █       ▅
+    17            272  270  0.2  270  280    900   0     900  0.9  0.26  █       ▃
 
     Activity  on each cpu while it was measured
     cpu          clock    irq  softirq  yields  preempted  user  system  off-cpu
@@ -76,7 +76,7 @@ fn cpus_512_at_80_columns() {
     one llc; a cell is the median of its pairs of cores
 
     What this means
-     Nothing stands out: what was tested does not differ beyond its uncertainty.
+     Nothing stands out. What was tested:
      =  No cpu is interrupted more often than its peers.
      =  No cpu's p50 differs from its peers' by more than its uncertainty.
 
@@ -112,7 +112,7 @@ fn cpus_512_at_40_columns() {
     0-16,18-511  270  280    900  0.9
     17           270  280    900  0.9
     too narrow for: mean, ± of p50, p90, ±
-      of p99.9, p99.99, tail
+      of p99.9, p99.99, lost, tail
 
     Activity  on each cpu while it was
       measured
@@ -142,8 +142,7 @@ fn cpus_512_at_40_columns() {
     median of its pairs of cores
 
     What this means
-     Nothing stands out: what was tested
-     does not differ beyond its uncertainty.
+     Nothing stands out. What was tested:
      =  No cpu is interrupted more often
         than its peers.
      =  No cpu's p50 differs from its peers'

@@ -17,10 +17,10 @@ fn a_small_guest_at_80_columns() {
 
     Latency  of a fixed piece of work, timed 40,000 times a cpu; 21 ns of each is
       timing; tail from 271 ns to 26 µs
-    cpu  mean  p50    ±  p90  p99  p99.9    ±  p99.99   max  tail
-           ns   ns   ns   ns   ns     ns   ns      ns    µs
-    0     284  271  0.2  271  281    281  0.2  25,616  25.6  █     ▂ ▂▃
-    1     284  271  0.2  271  281    281  0.2  25,616  25.6  █     ▂ ▂▃
+    cpu  mean  p50    ±  p90  p99  p99.9    ±  p99.99   max  lost  tail
+           ns   ns   ns   ns   ns     ns   ns      ns    µs     %
+    0     284  271  0.2  271  281    281  0.2  25,616  25.6  4.36  █     ▂▂▃
+    1     284  271  0.2  271  281    281  0.2  25,616  25.6  4.36  █     ▂▂▃
 
     Activity  on each cpu while it was measured; ~ is estimated from a chain of
       additions, not counted
@@ -39,7 +39,7 @@ fn a_small_guest_at_80_columns() {
     1  8.2    -
 
     What this means
-     Nothing stands out: what was tested does not differ beyond its uncertainty.
+     Nothing stands out. What was tested:
      =  No cpu is interrupted more often than its peers.
      =  No cpu's p50 differs from its peers' by more than its uncertainty.
 
@@ -67,10 +67,10 @@ fn a_small_guest_at_40_columns() {
       timing; tail from 271 ns to 26 µs
     cpu  p50  p99  p99.9   max  tail
           ns   ns     ns    µs
-    0    271  281    281  25.6  █     ▂ ▂▃
-    1    271  281    281  25.6  █     ▂ ▂▃
+    0    271  281    281  25.6  █     ▂▂▃
+    1    271  281    281  25.6  █     ▂▂▃
     too narrow for: mean, ± of p50, p90, ±
-      of p99.9, p99.99
+      of p99.9, p99.99, lost
 
     Activity  on each cpu while it was
       measured; ~ is estimated from a chain
@@ -94,8 +94,7 @@ fn a_small_guest_at_40_columns() {
     1  8.2    -
 
     What this means
-     Nothing stands out: what was tested
-     does not differ beyond its uncertainty.
+     Nothing stands out. What was tested:
      =  No cpu is interrupted more often
         than its peers.
      =  No cpu's p50 differs from its peers'
@@ -124,11 +123,11 @@ fn the_article_s_9950x3d_at_80_columns() {
     Latency  of a fixed piece of work, timed 40,000 times a cpu; 21 ns of each is
       timing; several cpus: median, p99.99 and max of the worst; tail from 251 ns to
       22 µs
-    cpu         mean  p50    ±  p90  p99  p99.9    ±  p99.99   max  tail
-                  ns   ns   ns   ns   ns     ns   ns      ns    µs
-    0            272  261  0.2  261  271    271  0.2  22,416  22.4  █     ▂ ▂▃
-    1-7,16-23    262  261  0.2  261  271    271  0.2     900   0.9  █ ▄
-    8-15,24-31   252  251  0.2  251  261    261  0.2     850   0.9  █ ▄
+    cpu         mean  p50    ±  p90  p99  p99.9    ±  p99.99   max  lost  tail
+                  ns   ns   ns   ns   ns     ns   ns      ns    µs     %
+    0            272  261  0.2  261  271    271  0.2  22,416  22.4  3.96  █     ▂▂▃
+    1-7,16-23    262  261  0.2  261  271    271  0.2     900   0.9  0.03  █ ▄
+    8-15,24-31   252  251  0.2  251  261    261  0.2     850   0.9  0.03  █ ▄
 
     Activity  on each cpu while it was measured
     cpu         clock     ±  irq  softirq  yields  preempted  user  system  off-cpu
@@ -191,11 +190,11 @@ fn the_article_s_9950x3d_at_140_columns() {
 
     Latency  of a fixed piece of work, timed 40,000 times a cpu; 21 ns of each is timing; several cpus: median, p99.99 and max of the worst;
       tail from 251 ns to 22 µs
-    cpu         mean  p50    ±  p90  p99  p99.9    ±  p99.99   max  tail
-                  ns   ns   ns   ns   ns     ns   ns      ns    µs
-    0            272  261  0.2  261  271    271  0.2  22,416  22.4  █     ▂ ▂▃
-    1-7,16-23    262  261  0.2  261  271    271  0.2     900   0.9  █ ▄
-    8-15,24-31   252  251  0.2  251  261    261  0.2     850   0.9  █ ▄
+    cpu         mean  p50    ±  p90  p99  p99.9    ±  p99.99   max  lost  tail
+                  ns   ns   ns   ns   ns     ns   ns      ns    µs     %
+    0            272  261  0.2  261  271    271  0.2  22,416  22.4  3.96  █     ▂▂▃
+    1-7,16-23    262  261  0.2  261  271    271  0.2     900   0.9  0.03  █ ▄
+    8-15,24-31   252  251  0.2  251  261    261  0.2     850   0.9  0.03  █ ▄
 
     Activity  on each cpu while it was measured
     cpu         clock     ±  irq  softirq  yields  preempted  user  system  off-cpu
@@ -258,10 +257,10 @@ fn a_small_guest_in_colour() {
 
     ␛[1mLatency␛[0m  ␛[2mof a fixed piece of work, timed 40,000 times a cpu; 21 ns of each is␛[0m
       ␛[2mtiming; tail from 271 ns to 26 µs␛[0m
-    ␛[2mcpu␛[0m  ␛[2mmean␛[0m  ␛[2mp50␛[0m    ␛[2m±␛[0m  ␛[2mp90␛[0m  ␛[2mp99␛[0m  ␛[2mp99.9␛[0m    ␛[2m±␛[0m  ␛[2mp99.99␛[0m   ␛[2mmax␛[0m  ␛[2mtail␛[0m
-           ␛[2mns␛[0m   ␛[2mns␛[0m   ␛[2mns␛[0m   ␛[2mns␛[0m   ␛[2mns␛[0m     ␛[2mns␛[0m   ␛[2mns␛[0m      ␛[2mns␛[0m    ␛[2mµs␛[0m
-    ␛[1m0␛[0m     284  271  ␛[2m0.2␛[0m  271  281    281  ␛[2m0.2␛[0m  25,616  25.6  ␛[2m█     ▂ ▂▃␛[0m
-    ␛[1m1␛[0m     284  271  ␛[2m0.2␛[0m  271  281    281  ␛[2m0.2␛[0m  25,616  25.6  ␛[2m█     ▂ ▂▃␛[0m
+    ␛[2mcpu␛[0m  ␛[2mmean␛[0m  ␛[2mp50␛[0m    ␛[2m±␛[0m  ␛[2mp90␛[0m  ␛[2mp99␛[0m  ␛[2mp99.9␛[0m    ␛[2m±␛[0m  ␛[2mp99.99␛[0m   ␛[2mmax␛[0m  ␛[2mlost␛[0m  ␛[2mtail␛[0m
+           ␛[2mns␛[0m   ␛[2mns␛[0m   ␛[2mns␛[0m   ␛[2mns␛[0m   ␛[2mns␛[0m     ␛[2mns␛[0m   ␛[2mns␛[0m      ␛[2mns␛[0m    ␛[2mµs␛[0m     ␛[2m%␛[0m
+    ␛[1m0␛[0m     284  271  ␛[2m0.2␛[0m  271  281    281  ␛[2m0.2␛[0m  25,616  25.6  4.36  ␛[2m█     ▂▂▃␛[0m
+    ␛[1m1␛[0m     284  271  ␛[2m0.2␛[0m  271  281    281  ␛[2m0.2␛[0m  25,616  25.6  4.36  ␛[2m█     ▂▂▃␛[0m
 
     ␛[1mActivity␛[0m  ␛[2mon each cpu while it was measured; ~ is estimated from a chain of␛[0m
       ␛[2madditions, not counted␛[0m
