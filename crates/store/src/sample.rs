@@ -78,7 +78,7 @@ fn observation(cpu: u32, seed: u64) -> CpuObservation {
         round,
         place: cpu,
         elapsed_s: 0.5,
-        tail: Tail::of(&tail),
+        tail: Tail::of(&tail, 0.7),
         frequency: Some(Frequency { gigahertz: 4.1, source: FrequencySource::Estimate }),
         interrupts: vec![Count { source: "LOC".into(), count: 51 }],
         softirqs: Vec::new(),

@@ -1,1 +1,80 @@
-fn main() {}
+//! Chores of the corewise project: `cargo xtask test`, `schema`, `fuzz`, `compare-links`.
+#![forbid(unsafe_code)]
+
+mod compare_links;
+mod fuzz;
+mod schema;
+mod summary;
+mod test;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context, Result, bail};
+
+const USAGE: &str = "\
+usage: cargo xtask CHORE
+  test [ARGUMENT…]        run the whole test suite (arguments go to `cargo test`); sums up, and lists what was skipped and why
+  schema [--check]        write docs/schema/*.json from the types, or say which of them are out of date
+  fuzz [SECONDS] [TARGET] run every fuzz target, or one, for so long each (600)
+  compare-links [ROUNDS]  measure a link with corewise and with other tools, quiet and busy, in turn (9 rounds)";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match run(&words) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Does a chore; false where it was done and found something wrong.
+fn run(words: &[&str]) -> Result<bool> {
+    match words {
+        ["test", arguments @ ..] => test::run(arguments),
+        ["schema"] => schema::write().map(|()| true),
+        ["schema", "--check"] => schema::check(),
+        ["fuzz"] => fuzz::run(600, None),
+        ["fuzz", seconds] => fuzz::run(number(seconds)?, None),
+        ["fuzz", seconds, target] => fuzz::run(number(seconds)?, Some(target)),
+        ["compare-links"] => compare_links::run(9).map(|()| true),
+        ["compare-links", rounds] => compare_links::run(number(rounds)?).map(|()| true),
+        _ => bail!("there is no such chore\n{USAGE}"),
+    }
+}
+
+fn number<T: std::str::FromStr>(word: &str) -> Result<T> {
+    word.parse().ok().with_context(|| format!("expected a number, found \"{word}\""))
+}
+
+/// The repository's root.
+fn root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.ancestors().nth(2).unwrap_or(here).to_owned()
+}
+
+/// The cargo that runs this program, started in the repository's root.
+fn cargo() -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(root());
+    command
+}
+
+/// Runs a command with its output on the terminal; an error where it fails.
+fn done(command: &mut Command) -> Result<()> {
+    let status = command.status().with_context(|| format!("{command:?} cannot be started"))?;
+    if status.success() { Ok(()) } else { bail!("{command:?} failed: {status}") }
+}
+
+/// What a command prints on standard output; an error where it fails.
+fn output(command: &mut Command) -> Result<String> {
+    let output = command.output().with_context(|| format!("{command:?} cannot be started"))?;
+    if !output.status.success() {
+        bail!("{command:?} failed: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr));
+    }
+    String::from_utf8(output.stdout).with_context(|| format!("{command:?} printed something other than text"))
+}

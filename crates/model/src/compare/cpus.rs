@@ -66,7 +66,8 @@ fn both(quantity: Quantity, before: &CpuObservation, after: &CpuObservation) -> 
     if before.is_empty() && after.is_empty() {
         return Ok(None);
     }
-    Ok(Some((Estimate::of(&before).ok_or(FEW_ROUNDS)?, Estimate::of(&after).ok_or(FEW_ROUNDS)?)))
+    let estimate = |values: &[f64]| Estimate::of(values, quantity.least_difference()).ok_or(FEW_ROUNDS);
+    Ok(Some((estimate(&before)?, estimate(&after)?)))
 }
 
 fn sources(cpu: &CpuObservation) -> Vec<FrequencySource> {

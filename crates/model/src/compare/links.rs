@@ -11,19 +11,20 @@ use crate::links::{Pair, Relation};
 use crate::stats::order::median;
 use crate::{Gap, Survey};
 
+/// The pairs of one relation, and their visits relative to the typical cost, each with its place among its pair's visits.
 #[derive(Default)]
 struct Class {
     typical_ns: Vec<f64>,
-    before: Vec<f64>,
-    after: Vec<f64>,
+    before: Vec<(usize, f64)>,
+    after: Vec<(usize, f64)>,
 }
 
 /// Adds the relations whose cost changed.
 pub(super) fn compare(before: &Survey, after: &Survey, comparison: &mut Comparison) {
     for (relation, class) in classes(before, after) {
         let typical_ns = median(&class.typical_ns);
-        let estimate = |visits: &[f64]| Estimate::of(visits).map(|estimate| estimate.scaled(typical_ns));
-        match (estimate(&class.before), estimate(&class.after)) {
+        let estimate = |visits| Estimate::of(&in_order(visits), 0.0).map(|estimate| estimate.scaled(typical_ns));
+        match (estimate(class.before), estimate(class.after)) {
             (Some(a), Some(b)) => comparison.judge(Quantity::LinkCost, Subject::Links(relation), a, b),
             _ => comparison.gaps.push(few_visits(relation)),
         }
@@ -56,6 +57,13 @@ fn classes(before: &Survey, after: &Survey) -> BTreeMap<Relation, Class> {
     classes
 }
 
-fn relative(pair: &Pair, typical_ns: f64) -> impl Iterator<Item = f64> + '_ {
-    pair.visits_ns.iter().map(move |visit| visit / typical_ns).filter(|visit| visit.is_finite())
+fn relative(pair: &Pair, typical_ns: f64) -> impl Iterator<Item = (usize, f64)> + '_ {
+    let visits = pair.visits_ns.iter().map(move |visit| visit / typical_ns);
+    visits.enumerate().filter(|(_, visit)| visit.is_finite())
+}
+
+/// The visits in order of time: every pair's first, every pair's second, and so on.
+fn in_order(mut visits: Vec<(usize, f64)>) -> Vec<f64> {
+    visits.sort_by_key(|&(place, _)| place);
+    visits.into_iter().map(|(_, visit)| visit).collect()
 }

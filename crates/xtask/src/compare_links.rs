@@ -1,0 +1,193 @@
+//! `cargo xtask compare-links`: what a link costs by corewise and by other tools, quiet and busy, measured in turn.
+//!
+//! The tools come from the registry. `c2clat` there is a port that has no write mode (`-w`, compare-and-swap on one line)
+//! and measures two lines by load and store. The method and statistic of `-w` are had from `core-to-core-latency`, which
+//! swaps on one line: one sample of 100 round trips a run, and the least of many runs.
+
+use std::hint::black_box;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use anyhow::{Context, Result, bail};
+
+use crate::{cargo, done, output, root};
+
+const RIVALS: [&str; 2] = ["c2clat", "core-to-core-latency"];
+/// corewise's probe alone, as arguments for cargo.
+const LINK_ONCE: [&str; 5] = ["--release", "--example", "link_once", "--package", "corewise-lab"];
+/// How many runs of one sample make one value of the least-of-many row.
+const SHORT_RUNS: usize = 100;
+
+/// A way to have the one-way cost between the first two allowed cpus, in nanoseconds.
+struct Tool {
+    name: &'static str,
+    measure: fn() -> Result<f64>,
+}
+
+const TOOLS: [Tool; 5] = [
+    Tool { name: "corewise, median", measure: corewise },
+    Tool { name: "core-to-core-latency 100 1, least of 100 runs", measure: least_of_short_runs },
+    Tool { name: "core-to-core-latency, mean", measure: || core_to_core_latency(&[]) },
+    Tool { name: "core-to-core-latency -b 2 (two lines), mean", measure: || core_to_core_latency(&["-b", "2"]) },
+    Tool { name: "c2clat (two lines), least", measure: c2clat },
+];
+
+/// Measures with every tool in turn, first quiet, then beside two busy loops, and prints the medians.
+pub fn run(rounds: usize) -> Result<()> {
+    install()?;
+    done(cargo().arg("build").args(LINK_ONCE))?;
+    let quiet = measure(rounds, "quiet")?;
+    let busy = beside_two_busy_loops(|| measure(rounds, "busy"))?;
+    print!("{}", table(&quiet, &busy));
+    Ok(())
+}
+
+fn beside_two_busy_loops<T>(work: impl FnOnce() -> T) -> T {
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            // Arithmetic rather than a spin hint, which would leave the core to its sibling.
+            scope.spawn(|| {
+                let mut sum = 0_u64;
+                while !done.load(Ordering::Relaxed) {
+                    sum = black_box(sum.wrapping_mul(3).wrapping_add(1));
+                }
+            });
+        }
+        let result = work();
+        done.store(true, Ordering::Relaxed);
+        result
+    })
+}
+
+/// Each tool's values, one a round; the tools take turns, so that a change of the machine meets all of them.
+fn measure(rounds: usize, when: &str) -> Result<Vec<Vec<f64>>> {
+    let mut values = vec![Vec::new(); TOOLS.len()];
+    for round in 1..=rounds {
+        eprintln!("{when}: round {round} of {rounds}");
+        for turn in 0..TOOLS.len() {
+            let tool = (round + turn) % TOOLS.len();
+            let value = (TOOLS[tool].measure)().with_context(|| TOOLS[tool].name)?;
+            values[tool].push(value);
+        }
+    }
+    Ok(values)
+}
+
+fn install() -> Result<()> {
+    let missing: Vec<&str> = RIVALS.into_iter().filter(|rival| !root().join(binary(rival)).exists()).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    done(cargo().args(["install", "--locked", "--root", "target/rivals"]).args(missing))
+}
+
+fn binary(rival: &str) -> String {
+    format!("target/rivals/bin/{rival}")
+}
+
+fn corewise() -> Result<f64> {
+    first_number(&output(cargo().args(["run", "--quiet"]).args(LINK_ONCE))?)
+}
+
+fn least_of_short_runs() -> Result<f64> {
+    let mut least = f64::INFINITY;
+    for _ in 0..SHORT_RUNS {
+        least = least.min(core_to_core_latency(&["100", "1"])?);
+    }
+    Ok(least)
+}
+
+fn core_to_core_latency(arguments: &[&str]) -> Result<f64> {
+    let mut command = Command::new(root().join(binary("core-to-core-latency")));
+    // Without a list it takes all cpus; two are enough, and the first two are what the others take first.
+    let cpus = first_two_cpus()?;
+    first_number(&output(command.args(["--csv", "--cores", &cpus]).args(arguments))?)
+}
+
+/// The table's first row holds the first cpu's costs: to itself, then to the second.
+fn c2clat() -> Result<f64> {
+    let text = output(&mut Command::new(root().join(binary("c2clat"))))?;
+    let row = text.lines().nth(1).context("c2clat printed no row")?;
+    first_number(row.split_whitespace().nth(2).context("c2clat measured fewer than two cpus")?)
+}
+
+/// "0,1": the first two cpus that this process may use, as the kernel tells.
+fn first_two_cpus() -> Result<String> {
+    let status = std::fs::read_to_string("/proc/self/status").context("the allowed cpus are read from /proc")?;
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).context("no list of cpus")?;
+    match two_of(list.trim())[..] {
+        [first, second] => Ok(format!("{first},{second}")),
+        _ => bail!("two allowed cpus are needed, and there is only {}", list.trim()),
+    }
+}
+
+fn two_of(list: &str) -> Vec<u32> {
+    let range = |piece: &str| -> Option<std::ops::RangeInclusive<u32>> {
+        let (first, last) = piece.split_once('-').unwrap_or((piece, piece));
+        Some(first.parse().ok()?..=last.parse().ok()?)
+    };
+    list.split(',').filter_map(range).flatten().take(2).collect()
+}
+
+/// The first number in a text such as ",\n57.3,".
+fn first_number(text: &str) -> Result<f64> {
+    let mut numbers = text.split(|c: char| c.is_whitespace() || c == ',').filter_map(|word| word.parse().ok());
+    numbers.next().with_context(|| format!("expected a number, found \"{text}\""))
+}
+
+fn table(quiet: &[Vec<f64>], busy: &[Vec<f64>]) -> String {
+    let reference = median(&quiet[1]);
+    let mut text = format!(
+        "{:46} {:>10} {:>16} {:>10} {:>16} {:>11} {:>12}\n",
+        "one way, ns", "quiet", "range", "busy", "range", "busy/quiet", "quiet/least"
+    );
+    for (tool, (quiet, busy)) in TOOLS.iter().zip(quiet.iter().zip(busy)) {
+        let (calm, loaded) = (median(quiet), median(busy));
+        text.push_str(&format!(
+            "{:46} {calm:>10.1} {:>16} {loaded:>10.1} {:>16} {:>10.2}x {:>11.2}x\n",
+            tool.name,
+            range(quiet),
+            range(busy),
+            loaded / calm,
+            calm / reference
+        ));
+    }
+    text
+}
+
+fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    match sorted.len() {
+        0 => f64::NAN,
+        count => (sorted[(count - 1) / 2] + sorted[count / 2]) / 2.0,
+    }
+}
+
+fn range(values: &[f64]) -> String {
+    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let greatest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    format!("{least:.1}-{greatest:.1}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_found_in_what_the_tools_print() {
+        assert_eq!(first_number(",\n57.3,").unwrap(), 57.3);
+        assert_eq!(first_number("41\n").unwrap(), 41.0);
+        assert!(first_number("none").is_err());
+        assert_eq!(two_of("0-3,8"), [0, 1]);
+        assert_eq!(two_of("5,7-9"), [5, 7]);
+        assert_eq!(two_of("4"), [4]);
+    }
+
+    #[test]
+    fn medians_are_of_the_middle_two() {
+        assert_eq!((median(&[3.0, 1.0, 2.0]), median(&[4.0, 1.0, 2.0, 3.0])), (2.0, 2.5));
+    }
+}

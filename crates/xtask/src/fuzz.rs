@@ -1,0 +1,52 @@
+//! `cargo xtask fuzz`: every fuzz target for a while, from its seeds and what earlier runs found.
+
+use std::fs;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+
+use crate::{done, output, root};
+
+/// Runs the fuzz targets, or one of them, for so many seconds each; false where one of them crashed.
+pub fn run(seconds: u32, only: Option<&str>) -> Result<bool> {
+    install()?;
+    let targets = output(cargo_fuzz().arg("list"))?;
+    let targets: Vec<&str> = targets.lines().filter(|target| only.is_none_or(|only| only == *target)).collect();
+    ensure!(!targets.is_empty(), "there is no such fuzz target");
+    let mut crashed = Vec::new();
+    for target in targets {
+        // What is found goes to the first folder, which git ignores; the seeds stay small.
+        let (found, seeds) = (format!("fuzz/corpus-found/{target}"), format!("fuzz/seeds/{target}"));
+        fs::create_dir_all(root().join(&found)).with_context(|| format!("{found} cannot be created"))?;
+        println!("{target}: {seconds} s");
+        let mut command = cargo_fuzz();
+        command.args(["run", target, &found, &seeds, "--", &format!("-max_total_time={seconds}"), "-timeout=10"]);
+        if !command.status().context("cargo fuzz cannot be started")?.success() {
+            crashed.push(target);
+        }
+    }
+    match crashed[..] {
+        [] => println!("no target crashed"),
+        _ => println!("crashed: {} (inputs in fuzz/artifacts)", crashed.join(", ")),
+    }
+    Ok(crashed.is_empty())
+}
+
+/// cargo-fuzz needs the nightly toolchain: the sanitizers are not in the stable one.
+fn cargo_fuzz() -> Command {
+    let mut command = Command::new("cargo");
+    // The variables by which the toolchain of this program would be passed on.
+    command.env_remove("RUSTUP_TOOLCHAIN").env_remove("CARGO").env_remove("RUSTC").env_remove("RUSTDOC");
+    command.args(["+nightly", "fuzz"]).current_dir(root());
+    command
+}
+
+fn install() -> Result<()> {
+    let there = cargo_fuzz().arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    if there.is_ok_and(|status| status.success()) {
+        return Ok(());
+    }
+    let mut command = Command::new("cargo");
+    command.env_remove("RUSTUP_TOOLCHAIN").args(["+nightly", "install", "cargo-fuzz", "--locked"]);
+    done(&mut command).context("fuzzing needs `rustup toolchain install nightly` and cargo-fuzz")
+}

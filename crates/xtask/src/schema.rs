@@ -1,0 +1,93 @@
+//! `cargo xtask schema`: the files of docs/schema, as the program prints them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::{cargo, output, root};
+
+/// Writes the schema files, and removes those that the program no longer has.
+pub fn write() -> Result<()> {
+    let schemas = schemas()?;
+    fs::create_dir_all(folder()).context("docs/schema cannot be created")?;
+    for name in files()?.keys().filter(|name| !schemas.contains_key(*name)) {
+        fs::remove_file(folder().join(name)).with_context(|| format!("docs/schema/{name} cannot be removed"))?;
+        println!("removed docs/schema/{name}");
+    }
+    for (name, text) in &schemas {
+        fs::write(folder().join(name), text).with_context(|| format!("docs/schema/{name} cannot be written"))?;
+        println!("wrote docs/schema/{name}");
+    }
+    Ok(())
+}
+
+/// Says which files differ from what the program prints; false where any does.
+pub fn check() -> Result<bool> {
+    let differing = differences(&files()?, &schemas()?);
+    for line in &differing {
+        println!("docs/schema/{line}");
+    }
+    if !differing.is_empty() {
+        println!("run `cargo xtask schema`");
+    }
+    Ok(differing.is_empty())
+}
+
+type Files = BTreeMap<String, String>;
+
+fn differences(files: &Files, schemas: &Files) -> Vec<String> {
+    let stale = schemas.iter().filter_map(|(name, text)| match files.get(name) {
+        None => Some(format!("{name} is missing")),
+        Some(file) if file != text => Some(format!("{name} is out of date")),
+        Some(_) => None,
+    });
+    let extra = files.keys().filter(|name| !schemas.contains_key(*name)).map(|name| format!("{name} is of no output"));
+    stale.chain(extra).collect()
+}
+
+fn folder() -> PathBuf {
+    root().join("docs/schema")
+}
+
+fn files() -> Result<Files> {
+    let Ok(folder) = fs::read_dir(folder()) else { return Ok(Files::new()) };
+    let mut files = Files::new();
+    for file in folder {
+        let file = file.context("docs/schema cannot be listed")?;
+        let name = file.file_name().to_string_lossy().into_owned();
+        if name.ends_with(".json") {
+            files.insert(name, fs::read_to_string(file.path()).context("a schema file cannot be read")?);
+        }
+    }
+    Ok(files)
+}
+
+/// What `corewise schema` prints for each name that it knows.
+fn schemas() -> Result<Files> {
+    let corewise = |name: Option<&str>| {
+        let mut command = cargo();
+        command.args(["run", "--quiet", "--package", "corewise", "--", "schema"]).args(name);
+        output(&mut command)
+    };
+    let names = corewise(None)?;
+    ensure!(!names.trim().is_empty(), "`corewise schema` names no output");
+    names.split_whitespace().map(|name| Ok((format!("{name}.json"), corewise(Some(name))?))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn missing_stale_and_superfluous_files_are_named() {
+        let files = |entries: &[(&str, &str)]| -> Files {
+            entries.iter().map(|&(name, text)| (name.to_owned(), text.to_owned())).collect()
+        };
+        let (there, wanted) =
+            (files(&[("a", "1"), ("b", "2"), ("d", "")]), files(&[("a", "1"), ("b", "3"), ("c", "")]));
+        assert_eq!(differences(&there, &wanted), ["b is out of date", "c is missing", "d is of no output"]);
+        assert!(differences(&wanted, &wanted).is_empty());
+    }
+}
