@@ -60,7 +60,7 @@ fn stored_surveys_stand_by_their_number() {
 }
 
 fn changed() -> Comparison {
-    let estimate = |median: f64| Estimate { median, low: median * 0.99, high: median * 1.01, count: 24 };
+    let estimate = |median: f64| Estimate { median, low: median * 0.99, high: median * 1.01, count: 24, drift: 1.0 };
     let number = |quantity, subject, before: f64, after: f64| NumberChange {
         quantity,
         subject,
@@ -97,8 +97,8 @@ fn what_changed_stands_with_both_intervals() {
     frequency  cpu 8      1.07x    5.33  [5.28, 5.38]   5.69  [5.63, 5.75]    GHz
     link cost  other llc  1.30x      80  [79, 81]        104  [103, 105]      ns
 
-    131 numbers compared; one counts as changed when its 99 % intervals do not
-    overlap and it moved by more than surveys of one machine differ anyway.
+    131 numbers compared; one counts as changed when its 99 % intervals lie further
+    apart than surveys of one machine usually do, and than it drifted meanwhile.
     ");
     assert_snapshot!(compare::screen(&changed(), (3, 7), 40).plain(), @r"
     From survey 3 to survey 7
@@ -116,9 +116,10 @@ fn what_changed_stands_with_both_intervals() {
       interval after, unit
 
     131 numbers compared; one counts as
-    changed when its 99 % intervals do not
-    overlap and it moved by more than
-    surveys of one machine differ anyway.
+    changed when its 99 % intervals lie
+    further apart than surveys of one
+    machine usually do, and than it drifted
+    meanwhile.
     ");
     let nothing = Comparison { compared: 131, ..Comparison::default() };
     assert_snapshot!(compare::screen(&nothing, (3, 7), 80).plain(), @r"
@@ -126,7 +127,7 @@ fn what_changed_stands_with_both_intervals() {
 
     Nothing changed beyond its uncertainty.
 
-    131 numbers compared; one counts as changed when its 99 % intervals do not
-    overlap and it moved by more than surveys of one machine differ anyway.
+    131 numbers compared; one counts as changed when its 99 % intervals lie further
+    apart than surveys of one machine usually do, and than it drifted meanwhile.
     ");
 }
