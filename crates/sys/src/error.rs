@@ -47,6 +47,12 @@ pub enum SysError {
         /// The largest value that is accepted.
         limit: u64,
     },
+    /// A recording cannot be made of this.
+    #[error("{what} cannot be recorded: it may name hosts and devices")]
+    NotRecordable {
+        /// What it is.
+        what: &'static str,
+    },
     /// Not a single online cpu could be found.
     #[error("no cpu found: neither sys/devices/system/cpu nor proc/cpuinfo names one")]
     NoCpu,

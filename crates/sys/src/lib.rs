@@ -4,6 +4,7 @@
 pub mod clock;
 pub mod error;
 pub mod linux;
+pub mod record;
 pub mod root;
 pub mod topology;
 pub mod work;

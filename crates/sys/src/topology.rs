@@ -2,8 +2,10 @@
 
 mod allowed;
 mod caches;
+mod cpuid;
 mod cpuinfo;
 mod frequency;
+mod hwloc_xml;
 mod nodes;
 mod reader;
 mod sysfs;
@@ -12,7 +14,7 @@ mod system;
 use corewise_model::facts::MachineFacts;
 use corewise_model::{Machine, assemble};
 
-use crate::root::Source;
+use crate::root::{HWLOC_XML, Source};
 use crate::{Root, SysError};
 use reader::Reader;
 
@@ -31,9 +33,22 @@ pub(crate) fn read_from(source: &dyn Source) -> Result<Machine, SysError> {
     facts(source).map(assemble::assemble)
 }
 
+/// The cpus that this process may use as the source tells them, online or not.
+pub(crate) fn allowed_cpus(source: &dyn Source) -> Option<corewise_model::CpuSet> {
+    allowed::allowed(&Reader::new(source))
+}
+
 fn facts(source: &dyn Source) -> Result<MachineFacts, SysError> {
     let reader = Reader::new(source);
     let mut facts = sysfs::facts(&reader);
+    if facts.cpus.is_empty() {
+        facts = match reader.text(HWLOC_XML) {
+            Some(text) => hwloc_xml::facts(&text)?,
+            None => cpuid::facts(&reader),
+        };
+    } else if facts.named_kinds.is_empty() {
+        facts.named_kinds = cpuid::named_kinds(&reader);
+    }
     facts.gaps = reader.into_gaps();
     if facts.cpus.is_empty() { Err(SysError::NoCpu) } else { Ok(facts) }
 }

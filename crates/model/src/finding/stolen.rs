@@ -24,10 +24,10 @@ pub fn conclude(survey: &Survey, conclusions: &mut Conclusions) {
     let Some((low, high)) = median_interval(&shares, CONFIDENCE) else { return };
     let share = median(&shares);
     if low < MARGIN {
-        let percent = high * 100.0;
-        conclusions
-            .no_difference
-            .push(format!("stolen time: the host took less than {percent:.1} % in a typical round"));
+        conclusions.no_difference.push(match high {
+            0.0 => "stolen time: none in a typical round (the kernel counts hundredths of a second)".to_owned(),
+            _ => format!("stolen time: the host took less than {:.1} % in a typical round", high * 100.0 + 0.05),
+        });
         return;
     }
     conclusions.findings.push(Finding {

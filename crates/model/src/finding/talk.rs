@@ -2,18 +2,26 @@
 
 use super::words;
 use super::{CONFIDENCE, Conclusions, Effect, Finding, Topic};
-use crate::links::{LinkClass, Relation};
+use crate::links::{LinkClass, Pair, Relation};
 use crate::stats::order::{median, median_interval};
 use crate::{CpuSet, Survey};
 
 /// A class that is dearer by less than this is not worth a word.
 const MARGIN: f64 = 1.25;
 
+/// Two costs of one pair are two modes, and not noise, when nothing lies between them over this ratio…
+const MODES_APART: f64 = 1.5;
+/// …and each has at least this share of the visits…
+const MODE_SHARE: f64 = 0.1;
+/// …and this many of them.
+const MODE_VISITS: usize = 5;
+
 /// Adds what talking across costs, against talking within a last-level cache (or the nearest class that there is).
 pub fn conclude(survey: &Survey, conclusions: &mut Conclusions) {
     let classes: Vec<LinkClass> =
         conclusions.link_classes.iter().filter(|class| class.relation != Relation::SameCore).cloned().collect();
     let Some((base, farther)) = classes.split_first() else { return };
+    conclusions.findings.extend(modes(survey));
     if farther.is_empty() {
         let (words, low, high) = (base.relation.words(), base.lowest_ns, base.highest_ns);
         conclusions.no_difference.push(match base.pairs {
@@ -32,6 +40,64 @@ pub fn conclude(survey: &Survey, conclusions: &mut Conclusions) {
             )),
             None => {}
         }
+    }
+}
+
+/// The finding that pairs had two costs while they were measured: a host that moves virtual cpus between its own cores
+/// does that, and so does a clock that changes.
+fn modes(survey: &Survey) -> Option<Finding> {
+    let split: Vec<(&Pair, Modes)> =
+        survey.links.pairs.iter().filter_map(|pair| Some((pair, Modes::of(&pair.visits_ns)?))).collect();
+    let (pair, modes) = split.iter().max_by(|a, b| a.1.ratio().total_cmp(&b.1.ratio()))?;
+    let cpus: CpuSet = split.iter().flat_map(|(pair, _)| [pair.a, pair.b]).collect();
+    let whose = match split.len() {
+        1 => format!("cpus {} and {}", pair.a, pair.b),
+        count => format!("{count} pairs of cpus; the widest, cpus {} and {},", pair.a, pair.b),
+    };
+    let share = modes.high_share * 100.0;
+    let advice = match survey.machine.system.hypervisor {
+        Some(_) => "The host moves these virtual cpus among its own cores; no placement in here can prevent that.",
+        None => "Something changed meanwhile (a clock, a power state); survey again on a quiet machine:",
+    };
+    Some(Finding {
+        topic: Topic::Links,
+        cpus,
+        statement: format!(
+            "Talking between {whose} costs {:.0} ns in some visits and {:.0} ns in others ({share:.0} % of {}).",
+            modes.low_ns,
+            modes.high_ns,
+            pair.visits_ns.len()
+        ),
+        advice: advice.into(),
+        command: survey.machine.system.hypervisor.is_none().then(|| "corewise".into()),
+        effects: Vec::new(),
+    })
+}
+
+/// Two costs with nothing between them.
+struct Modes {
+    low_ns: f64,
+    high_ns: f64,
+    high_share: f64,
+}
+
+impl Modes {
+    fn of(visits_ns: &[f64]) -> Option<Self> {
+        let mut sorted = visits_ns.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let least = MODE_VISITS.max((sorted.len() as f64 * MODE_SHARE).ceil() as usize);
+        let widest = (least..=sorted.len().checked_sub(least)?)
+            .max_by(|&a, &b| (sorted[a] / sorted[a - 1]).total_cmp(&(sorted[b] / sorted[b - 1])))?;
+        let (low, high) = sorted.split_at(widest);
+        (high[0] / low[low.len() - 1] >= MODES_APART).then(|| Self {
+            low_ns: median(low),
+            high_ns: median(high),
+            high_share: high.len() as f64 / sorted.len() as f64,
+        })
+    }
+
+    fn ratio(&self) -> f64 {
+        self.high_ns / self.low_ns
     }
 }
 
@@ -66,10 +132,7 @@ fn sweeps_interval(survey: &Survey, base: Relation, class: Relation) -> Option<(
 
 fn costs(survey: &Survey, relation: Relation) -> Vec<f64> {
     let pairs = survey.links.pairs.iter();
-    pairs
-        .filter(|pair| Relation::of(&survey.machine, pair.a, pair.b) == Some(relation))
-        .map(crate::links::Pair::one_way_ns)
-        .collect()
+    pairs.filter(|pair| Relation::of(&survey.machine, pair.a, pair.b) == Some(relation)).map(Pair::one_way_ns).collect()
 }
 
 fn finding(survey: &Survey, base: &LinkClass, class: &LinkClass, effect: Effect) -> Finding {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::facts::CacheKind;
-use crate::links::Relation;
+use crate::links::{Pair, Relation};
 use crate::machine::{Cache, Llc, Machine, Node, Object, Processor, System};
 use crate::simulate::{self, Noise, Truth};
 
@@ -166,4 +166,20 @@ fn links_of_one_class_are_no_finding() {
     let conclusions = conclude(&flat);
     assert!(conclusions.findings.is_empty());
     assert!(conclusions.no_difference.iter().any(|line| line.starts_with("links: one class (same llc), 6 pairs")));
+}
+
+#[test]
+fn a_pair_with_two_costs_is_a_finding_and_noise_is_not() {
+    let mut guest = survey(machine(&[("0-1", 32)], 2, false), 24, 1, |_| QUIET);
+    guest.machine.system.hypervisor = Some("KVM".into());
+    guest.links.pairs = vec![Pair { a: 0, b: 1, visits_ns: (0..60).map(|n| 28.0 + f64::from(n) * 0.4).collect() }];
+    assert!(conclude(&guest).findings.is_empty(), "a spread is not two modes");
+    guest.links.pairs[0].visits_ns[..12].fill(110.0);
+    let conclusions = conclude(&guest);
+    assert_eq!(
+        conclusions.findings[0].statement,
+        "Talking between cpus 0 and 1 costs 42 ns in some visits and 110 ns in others (20 % of 60)."
+    );
+    guest.links.pairs[0].visits_ns[3..12].fill(28.0);
+    assert!(conclude(&guest).findings.is_empty(), "three visits are not a mode");
 }

@@ -25,14 +25,12 @@ fn signed(ratio: f64) -> String {
     format!("{:.1}", (ratio - 1.0) * 100.0)
 }
 
-/// Two significant digits for ratios: 2.9, 12, 0.34.
+/// Two significant digits for ratios, and two decimals near 1: 2.9, 12, 0.34, 1.03.
 pub fn figures(value: f64) -> String {
-    let digits = if value >= 9.95 {
-        0
-    } else if value >= 0.995 {
-        1
-    } else {
-        2
+    let digits = match value {
+        _ if value >= 9.95 => 0,
+        _ if value >= 1.195 => 1,
+        _ => 2,
     };
     format!("{value:.digits$}")
 }

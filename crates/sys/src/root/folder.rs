@@ -113,7 +113,11 @@ impl Folder {
         if path.split('/').any(|name| name == ".." || name == ".") {
             return None;
         }
-        let place = base.join(path.trim_start_matches('/'));
+        let path = path.trim_matches('/');
+        if path.is_empty() {
+            return Some(base.clone());
+        }
+        let place = base.join(path);
         self.is_real_folder(place.parent()?).then_some(place)
     }
 
@@ -125,7 +129,7 @@ impl Folder {
         if self.known().contains(folder) {
             return true;
         }
-        let real = folder.starts_with(&self.base) && folder.parent().is_some_and(|parent| self.is_real_folder(parent));
+        let real = folder.parent().is_some_and(|parent| self.is_real_folder(parent));
         let real = real && is_folder(folder);
         if real {
             self.known().insert(folder.to_owned());
@@ -187,6 +191,15 @@ mod tests {
         assert_eq!(opened.read("../../secret"), None);
         assert_eq!(opened.read("/../../secret"), None);
         assert_eq!(opened.list("out"), [""; 0]);
+    }
+
+    #[test]
+    fn a_dump_of_cpuid_is_found_by_its_files() {
+        let folder = machine();
+        write(folder.path(), "name/cpuid/pu0", "1 0");
+        let opened = opened(folder.path());
+        assert_eq!((opened.list("cpuid"), opened.read("cpuid/pu0").as_deref()), (vec!["pu0".to_owned()], Some("1 0")));
+        assert_eq!(opened.read("cpuid/../../secret"), None);
     }
 
     #[test]

@@ -130,7 +130,7 @@ mod tests {
         assert_eq!(found("a/b/c/proc/cpuinfo"), Some("proc/cpuinfo"));
         assert_eq!(found("a/b/c/d/e/proc/cpuinfo"), None);
         assert_eq!(found("name/cgroup/x/cpuset.cpus"), Some("cgroup/x/cpuset.cpus"));
-        assert_eq!(found("name/fsroot/sys/devices/system/cpu/cpu12/cpufreq/related_cpus").is_some(), true);
+        assert!(found("name/fsroot/sys/devices/system/cpu/cpu12/cpufreq/related_cpus").is_some());
         assert_eq!(found("name/cpuid/pu3"), Some("cpuid/pu3"));
     }
 

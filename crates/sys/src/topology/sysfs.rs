@@ -74,7 +74,7 @@ fn cpu(reader: &Reader, number: u32, info: &CpuInfo, frequencies: &Frequencies) 
         number,
         package: topology("physical_package_id").or_else(|| entry?.package),
         die: topology("die_id"),
-        die_cpus: set("die_cpus_list", "die_cpus"),
+        die_cpus: set("die_cpus_list", "die_cpus").filter(|_| !has_no_die(reader, &folder)),
         cluster_cpus: set("cluster_cpus_list", "cluster_cpus"),
         core: topology("core_id").or_else(|| entry?.core),
         thread_siblings: set("core_cpus_list", "core_cpus").or_else(|| set("thread_siblings_list", "thread_siblings")),
@@ -84,6 +84,11 @@ fn cpu(reader: &Reader, number: u32, info: &CpuInfo, frequencies: &Frequencies) 
         maximum_frequency_khz: frequency.and_then(|policy| policy.maximum_khz),
         base_frequency_khz: frequency.and_then(|policy| policy.base_khz),
     }
+}
+
+/// Whether the kernel says that it knows no dies: it then lists each cpu as a die of its own.
+fn has_no_die(reader: &Reader, cpu_folder: &str) -> bool {
+    reader.number::<i64>(&format!("{cpu_folder}/topology/die_id")).is_some_and(|number| number < 0)
 }
 
 /// Classes of core by the performance counters that the kernel registers for them.

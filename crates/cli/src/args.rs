@@ -1,0 +1,197 @@
+//! What was typed: the command line, before it is known what it means here.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use corewise_model::CpuSet;
+use jiff::SignedDuration;
+
+/// The shortest and the longest budget of a survey that make sense, in seconds.
+const BUDGET_SECONDS: std::ops::RangeInclusive<i64> = 1..=86_400;
+
+/// On which CPUs should this program run, and does it matter at all?
+///
+/// Without a command, corewise surveys this machine: what its CPUs are, how they differ, and what that means.
+#[derive(Debug, Parser)]
+#[command(name = "corewise", version, after_help = EXAMPLES, max_term_width = 100)]
+pub struct Arguments {
+    /// The command; `survey` where there is none.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    /// The options of `survey`, which need no command.
+    #[command(flatten)]
+    pub survey: SurveyArguments,
+    /// The options that every command has.
+    #[command(flatten)]
+    pub common: CommonArguments,
+}
+
+const EXAMPLES: &str = "Examples:
+  corewise                       survey this machine (30 s up to 32 cpus)
+  corewise --quick               the same in 5 s, with wider uncertainty
+  corewise topology              packages, nodes, caches, cores and cpus
+  corewise history compare 3 7   what changed between two surveys
+  corewise doctor                what cannot be measured here, and why
+
+Exit status:
+  0 done   2 wrong usage   3 not permitted, or not available here
+  4 internal error   130 interrupted, what there was is shown";
+
+/// A command.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Measure every cpu and the links between them, and say how they differ [default]
+    Survey(SurveyArguments),
+    /// Show the machine's levels: packages, nodes, dies, caches, clusters, cores, cpus
+    Topology(TopologyArguments),
+    /// Write a recording of this machine's topology, to be shown elsewhere with `topology --root`
+    Record(RecordArguments),
+    /// List, show and compare the stored surveys
+    History(HistoryArguments),
+    /// List what cannot be measured here, why, and what would change that
+    Doctor,
+    /// Print the JSON schema of an output, or the names of all
+    #[command(hide = true)]
+    Schema(SchemaArguments),
+}
+
+/// Options of `survey`.
+#[derive(Clone, Debug, Default, PartialEq, Args)]
+pub struct SurveyArguments {
+    /// Take 5 s (more above 32 cpus); the uncertainty is wider
+    #[arg(long, conflicts_with = "budget")]
+    pub quick: bool,
+    /// How long the survey may take, such as 30s or 2m [default: 30s, more above 32 cpus]
+    #[arg(long, value_name = "DURATION", value_parser = parse_budget)]
+    pub budget: Option<Duration>,
+    /// The seed of the random orders, to repeat a survey's schedule [default: from the clock]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Survey these cpus only, such as 0-3,8
+    #[arg(long, value_name = "LIST", value_parser = parse_cpus)]
+    pub cpus: Option<CpuSet>,
+}
+
+/// Options of `topology`.
+#[derive(Clone, Debug, Args)]
+pub struct TopologyArguments {
+    /// Show a recorded machine: a folder, an archive, or one of the other forms that `record` and hwloc write
+    #[arg(long, value_name = "PATH")]
+    pub root: Option<PathBuf>,
+}
+
+/// Options of `record`.
+#[derive(Clone, Debug, Args)]
+pub struct RecordArguments {
+    /// The file to write; it must not exist yet
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+}
+
+/// Options of `history`.
+#[derive(Clone, Debug, Args)]
+pub struct HistoryArguments {
+    /// What to do; `list` where nothing is said.
+    #[command(subcommand)]
+    pub command: Option<HistoryCommand>,
+    /// List the surveys of all machines in the store
+    #[arg(long)]
+    pub all: bool,
+}
+
+/// A command of `history`.
+#[derive(Clone, Debug, Subcommand)]
+pub enum HistoryCommand {
+    /// List the stored surveys of this machine [default]
+    List {
+        /// List the surveys of all machines in the store
+        #[arg(long)]
+        all: bool,
+    },
+    /// Show a stored survey again
+    Show {
+        /// The survey's number, as `history list` shows it
+        #[arg(value_name = "N")]
+        number: i64,
+    },
+    /// Say what changed between two stored surveys
+    Compare {
+        /// The number of the earlier survey
+        #[arg(value_name = "N")]
+        before: i64,
+        /// The number of the later survey
+        #[arg(value_name = "M")]
+        after: i64,
+    },
+}
+
+/// Options of `schema`.
+#[derive(Clone, Debug, Args)]
+pub struct SchemaArguments {
+    /// The schema to print, such as `survey`; the names of all where none is given
+    pub name: Option<String>,
+}
+
+/// Options that every command has.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Output and history")]
+pub struct CommonArguments {
+    /// Print JSON instead of text
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// The history's file [default: corewise/history.db in the user's data folder]
+    #[arg(long, global = true, value_name = "PATH", conflicts_with = "no_store")]
+    pub store: Option<PathBuf>,
+    /// Store nothing
+    #[arg(long, global = true)]
+    pub no_store: bool,
+    /// When to use colour; NO_COLOR is respected
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value = "auto", hide_default_value = true)]
+    pub color: When,
+    /// Fit the output to so many columns [default: the terminal's width, or 80]
+    #[arg(long, global = true, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(20..=1000))]
+    pub width: Option<u16>,
+}
+
+/// When to use colour.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum When {
+    /// On a terminal.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+fn parse_budget(text: &str) -> Result<Duration, String> {
+    let duration: SignedDuration =
+        text.parse().map_err(|_| "expected a duration with its unit, such as 30s, 2m or 1m30s".to_owned())?;
+    let known = Duration::try_from(duration).ok().filter(|_| BUDGET_SECONDS.contains(&duration.as_secs()));
+    known.ok_or_else(|| "expected a duration between 1s and 24h".to_owned())
+}
+
+fn parse_cpus(text: &str) -> Result<CpuSet, String> {
+    let cpus = CpuSet::parse_list(text).map_err(|error| error.to_string())?;
+    if cpus.is_empty() { Err("expected at least one cpu, such as 0-3,8".to_owned()) } else { Ok(cpus) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_definition_holds_together() {
+        use clap::CommandFactory as _;
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn budgets_have_a_unit_and_sense() {
+        assert_eq!(parse_budget("1m30s"), Ok(Duration::from_secs(90)));
+        assert_eq!(parse_budget("0.5s"), Err("expected a duration between 1s and 24h".to_owned()));
+        assert!(parse_budget("30").is_err() && parse_budget("-5s").is_err() && parse_budget("soon").is_err());
+    }
+}

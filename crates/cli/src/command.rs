@@ -1,0 +1,36 @@
+//! The commands: each gets what it needs, lets a view make the screen, and prints it.
+
+mod doctor;
+mod history;
+mod record;
+mod schema;
+mod survey;
+mod topology;
+
+use corewise_model::Machine;
+use corewise_sys::Root;
+
+use crate::error::{Exit, Failure};
+use crate::settings::{Settings, Task};
+
+/// Does a task.
+pub fn run(task: Task, settings: &Settings) -> Result<Exit, Failure> {
+    match task {
+        Task::Survey(options) => survey::run(&options, settings),
+        Task::Topology(root) => topology::run(root.as_deref(), settings),
+        Task::Record(output) => record::run(&output, settings),
+        Task::List { all } => history::list(all, settings),
+        Task::Show(number) => history::show(number, settings),
+        Task::Compare(before, after) => history::compare(before, after, settings),
+        Task::Doctor => doctor::run(settings),
+        Task::Schema(name) => schema::run(name.as_deref()),
+    }
+}
+
+/// The machine that corewise runs on.
+fn this_machine() -> Result<Machine, Failure> {
+    corewise_sys::topology::read(&Root::live()).map_err(|error| {
+        Failure::unavailable(error)
+            .next("corewise needs /sys or /proc: mount them, or allow this process to read them.")
+    })
+}

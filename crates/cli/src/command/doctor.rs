@@ -1,0 +1,195 @@
+//! `corewise doctor`: looks for what this machine, kernel or user keeps a survey from seeing, and how to change that.
+
+use corewise_model::{Gap, Level, Machine};
+use corewise_sys::Root;
+use corewise_sys::clock::Clock;
+use corewise_sys::linux::counters::CycleCounter;
+
+use super::this_machine;
+use crate::document::DoctorDocument;
+use crate::error::{Exit, Failure};
+use crate::output::show;
+use crate::settings::Settings;
+use crate::view::doctor::{Check, State, screen};
+
+/// A load average above this share of the allowed cpus disturbs a survey.
+const RESTLESS_LOAD: f64 = 0.25;
+
+/// Lists the gaps of this machine.
+pub fn run(settings: &Settings) -> Result<Exit, Failure> {
+    let machine = this_machine()?;
+    let found = Found {
+        counters: CycleCounter::start().map(|counter| counter.counts_kernel),
+        clock: Clock::calibrated().name.to_owned(),
+    };
+    let checks = checks(&Root::live(), &machine, &found);
+    show(settings, || DoctorDocument::new(&checks), || screen(&checks, settings.width))?;
+    Ok(Exit::Done)
+}
+
+/// What can only be found by trying it.
+struct Found {
+    /// Whether cycles in the kernel are counted too, or why none are.
+    counters: Result<bool, Gap>,
+    /// The name of the clock that a survey would use.
+    clock: String,
+}
+
+fn checks(root: &Root, machine: &Machine, found: &Found) -> Vec<Check> {
+    let mut checks = vec![
+        counters(root, &found.counters),
+        clock(root, &found.clock),
+        interrupts(root),
+        stolen_time(root, machine),
+        allowed(machine),
+        governors(machine),
+        siblings(root, machine),
+        load(root, machine),
+    ];
+    checks.extend(hypervisor(machine));
+    checks.extend(machine.gaps.iter().map(of_gap));
+    checks
+}
+
+fn check(what: &str, state: State, why: impl Into<String>) -> Check {
+    Check { what: what.to_owned(), state, why: why.into(), cure: None }
+}
+
+impl Check {
+    fn cured_by(self, cure: impl Into<String>) -> Self {
+        Self { cure: Some(cure.into()), ..self }
+    }
+}
+
+fn of_gap(gap: &Gap) -> Check {
+    Check { cure: gap.cure.clone(), ..check(&gap.what, State::Gap, gap.why.clone()) }
+}
+
+fn line(root: &Root, path: &str) -> Option<String> {
+    root.read(path).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
+}
+
+fn counters(root: &Root, counters: &Result<bool, Gap>) -> Check {
+    const WHAT: &str = "hardware counters";
+    let paranoid =
+        line(root, "proc/sys/kernel/perf_event_paranoid").map(|level| format!(" (perf_event_paranoid is {level})"));
+    let paranoid = paranoid.unwrap_or_default();
+    match counters {
+        Ok(true) => check(WHAT, State::Good, format!("cycles are counted, in the kernel too{paranoid}")),
+        Ok(false) => {
+            let why = format!("cycles are counted in user mode only{paranoid}; clock rates leave interrupts out");
+            check(WHAT, State::Note, why).cured_by("sudo sysctl kernel.perf_event_paranoid=1")
+        }
+        Err(gap) => Check { cure: gap.cure.clone(), ..check(WHAT, State::Gap, format!("{}{paranoid}", gap.why)) },
+    }
+}
+
+fn clock(root: &Root, name: &str) -> Check {
+    let source = line(root, "sys/devices/system/clocksource/clocksource0/current_clocksource");
+    let kernel =
+        source.as_ref().map(|source| format!("; the kernel's own clock source is {source}")).unwrap_or_default();
+    let stepped =
+        source.is_some_and(|source| matches!(source.as_str(), "hpet" | "acpi_pm" | "jiffies" | "refined-jiffies"));
+    let why = format!("pieces are timed with {name}{kernel}");
+    if name.starts_with("CLOCK_") || stepped {
+        let why = format!("{why}: short pieces cost more to time, and steps are coarser");
+        return check("clock", State::Note, why)
+            .cured_by("boot with tsc=reliable if the processor's TSC is known to be invariant");
+    }
+    check("clock", State::Good, why)
+}
+
+fn interrupts(root: &Root) -> Check {
+    const WHAT: &str = "interrupt counts";
+    let missing: Vec<&str> =
+        ["proc/interrupts", "proc/softirqs"].into_iter().filter(|path| root.read(path).is_none()).collect();
+    if missing.is_empty() {
+        return check(WHAT, State::Good, "/proc/interrupts and /proc/softirqs can be read");
+    }
+    let files: Vec<String> = missing.iter().map(|path| format!("/{path}")).collect();
+    check(WHAT, State::Gap, format!("{} cannot be read", files.join(" and ")))
+        .cured_by("run where /proc is the kernel's own (many sandboxes hide it), or as a user who may read it")
+}
+
+fn stolen_time(root: &Root, machine: &Machine) -> Check {
+    const WHAT: &str = "stolen time";
+    let Some(stat) = root.read("proc/stat") else {
+        return check(WHAT, State::Gap, "/proc/stat cannot be read").cured_by("run where /proc is the kernel's own");
+    };
+    let fields = stat.lines().next().unwrap_or_default().split_whitespace().skip(1);
+    let stolen: Option<u64> = fields.clone().nth(7).and_then(|field| field.parse().ok());
+    match (&machine.system.hypervisor, stolen) {
+        (None, _) => check(WHAT, State::Good, "no hypervisor is seen that could take time"),
+        (Some(_), Some(0) | None) => {
+            let why = "the kernel has counted none since it started: the hypervisor takes none, or does not tell";
+            check(WHAT, State::Note, why).cured_by("compare off-cpu time in the survey, which shows it in any case")
+        }
+        (Some(_), Some(_)) => check(WHAT, State::Good, "the kernel tells what the hypervisor takes, in steps of 10 ms"),
+    }
+}
+
+fn allowed(machine: &Machine) -> Check {
+    const WHAT: &str = "allowed cpus";
+    let denied = machine.online.difference(&machine.allowed);
+    if machine.allowed.len() < 2 && machine.online.len() > 1 {
+        let why = format!("only cpu {} may be used here: no link between cpus can be measured", machine.allowed);
+        return check(WHAT, State::Gap, why).cured_by(widen(machine));
+    }
+    if denied.is_empty() {
+        return check(WHAT, State::Good, format!("all online cpus ({})", machine.online));
+    }
+    let why = format!("{denied} may not be used here (cpuset or affinity of this process); {} may", machine.allowed);
+    check(WHAT, State::Note, why).cured_by(widen(machine))
+}
+
+fn widen(machine: &Machine) -> String {
+    format!("taskset -c {} corewise    (or widen the container's cpuset)", machine.online)
+}
+
+fn governors(machine: &Machine) -> Check {
+    const WHAT: &str = "frequency governor";
+    let governors = &machine.system.governors;
+    if governors.is_empty() {
+        let why = "the kernel has no cpufreq here; what sets the clock rate is not known";
+        return check(WHAT, State::Note, why);
+    }
+    let names = governors.join(", ");
+    if governors.iter().all(|name| name == "performance") {
+        return check(WHAT, State::Good, names);
+    }
+    check(WHAT, State::Note, format!("{names}: clock rates follow the load, which widens the uncertainty"))
+        .cured_by("sudo cpupower frequency-set -g performance")
+}
+
+fn siblings(root: &Root, machine: &Machine) -> Check {
+    const WHAT: &str = "SMT siblings";
+    let threads = machine.objects(Level::Core).iter().map(|core| core.len()).max().unwrap_or(1);
+    let control = line(root, "sys/devices/system/cpu/smt/control").map(|state| format!(" (smt/control: {state})"));
+    let control = control.unwrap_or_default();
+    if threads < 2 {
+        return check(WHAT, State::Good, format!("a core has one cpu{control}"));
+    }
+    check(WHAT, State::Note, format!("a core has {threads} cpus{control}: what runs on one slows the other"))
+        .cured_by("corewise survey --cpus LIST, with one cpu of each core, leaves siblings idle")
+}
+
+fn hypervisor(machine: &Machine) -> Option<Check> {
+    let name = machine.system.hypervisor.as_ref()?;
+    let why =
+        format!("this is a guest of {name}: levels and caches are what it shows, and cpus may move between real cores");
+    Some(check("virtual machine", State::Note, why).cured_by("survey the host, or pin the guest's cpus there"))
+}
+
+fn load(root: &Root, machine: &Machine) -> Check {
+    const WHAT: &str = "other programs";
+    let load: Option<f64> =
+        line(root, "proc/loadavg").and_then(|text| text.split_whitespace().next().and_then(|field| field.parse().ok()));
+    match load {
+        None => check(WHAT, State::Note, "/proc/loadavg cannot be read; the survey itself tells how busy others are"),
+        Some(load) if load > RESTLESS_LOAD * machine.allowed.len() as f64 => {
+            let why = format!("the load of the last minute is {load}: what they do appears in every number");
+            check(WHAT, State::Note, why).cured_by("wait, or stop them, for a survey of the machine alone")
+        }
+        Some(load) => check(WHAT, State::Good, format!("the load of the last minute is {load}")),
+    }
+}

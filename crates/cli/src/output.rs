@@ -1,0 +1,52 @@
+//! Printing: the one place that writes to standard output and standard error.
+
+use std::fmt::Display;
+use std::io::{self, ErrorKind, Write};
+
+use anstream::AutoStream;
+use serde::Serialize;
+
+use crate::error::{Exit, Failure};
+use crate::settings::Settings;
+use crate::view::text::Screen;
+
+/// Prints a document as JSON or a screen as text, as the settings say; only the one that is wanted is made.
+pub fn show<D: Serialize>(
+    settings: &Settings,
+    document: impl FnOnce() -> D,
+    screen: impl FnOnce() -> Screen,
+) -> Result<(), Failure> {
+    if settings.json { print_json(&document()) } else { print_screen(&screen(), settings) }
+}
+
+fn print_screen(screen: &Screen, settings: &Settings) -> Result<(), Failure> {
+    let mut stream = AutoStream::new(io::stdout().lock(), settings.color);
+    written(stream.write_all(screen.styled().as_bytes()).and_then(|()| stream.flush()))
+}
+
+/// Prints a value as JSON, one line for each of its parts.
+pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(value).map_err(|error| Failure::new(Exit::Internal, error))?;
+    print_text(&text)
+}
+
+/// Prints a text and a line end.
+pub fn print_text(text: &str) -> Result<(), Failure> {
+    let mut stream = io::stdout().lock();
+    written(writeln!(stream, "{text}").and_then(|()| stream.flush()))
+}
+
+/// A reader that has read enough (`corewise | head -1`) is no failure.
+fn written(result: io::Result<()>) -> Result<(), Failure> {
+    match result {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(Failure::unavailable(format!("cannot write to standard output: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Says something on standard error. Where nobody listens there, nothing is lost that could be told otherwise.
+pub fn say(message: &impl Display) {
+    let _ = writeln!(io::stderr().lock(), "{message}");
+}

@@ -1,0 +1,277 @@
+//! What the command line means here: options, environment and terminal put together, before anything is done.
+
+use std::ffi::OsString;
+use std::io::IsTerminal as _;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anstream::ColorChoice;
+use corewise_model::{CpuSet, Machine};
+
+use crate::args::{Arguments, Command, CommonArguments, HistoryCommand, SurveyArguments, When};
+use crate::error::Failure;
+
+/// The width of a page where there is no terminal.
+const PAGE_WIDTH: usize = 80;
+/// Up to so many cpus the default budgets hold; above, they grow with the square root of the number of cpus.
+const CPUS_OF_DEFAULT: f64 = 32.0;
+const DEFAULT_BUDGET: Duration = Duration::from_secs(30);
+const QUICK_BUDGET: Duration = Duration::from_secs(5);
+
+/// What corewise takes from its environment; read once, so that the rest is a function of it.
+#[derive(Clone, Debug, Default)]
+pub struct Environment {
+    /// `XDG_DATA_HOME`.
+    pub data_home: Option<OsString>,
+    /// `HOME`.
+    pub home: Option<OsString>,
+    /// `COLUMNS`.
+    pub columns: Option<String>,
+    /// The width of the terminal that standard output is, if it is one.
+    pub terminal_width: Option<usize>,
+    /// Whether standard error is a terminal.
+    pub stderr_is_terminal: bool,
+}
+
+impl Environment {
+    /// The environment of this process.
+    pub fn of_this_process() -> Self {
+        let stdout = std::io::stdout();
+        let size = terminal_size::terminal_size_of(&stdout).filter(|_| stdout.is_terminal());
+        Self {
+            data_home: std::env::var_os("XDG_DATA_HOME"),
+            home: std::env::var_os("HOME"),
+            columns: std::env::var("COLUMNS").ok(),
+            terminal_width: size.map(|(width, _)| usize::from(width.0)).filter(|width| *width > 0),
+            stderr_is_terminal: std::io::stderr().is_terminal(),
+        }
+    }
+}
+
+/// Where surveys are kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum History {
+    /// In this file.
+    At(PathBuf),
+    /// Nowhere, as the user asked.
+    Off,
+    /// Nowhere: neither `XDG_DATA_HOME` nor `HOME` says where.
+    Homeless,
+}
+
+/// How to print, and where to keep.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// Whether to print JSON.
+    pub json: bool,
+    /// The columns that text is fitted to.
+    pub width: usize,
+    /// Whether to use colour.
+    pub color: ColorChoice,
+    /// Whether to show progress on standard error.
+    pub progress: bool,
+    /// Where surveys are kept.
+    pub history: History,
+}
+
+impl Settings {
+    /// Settings of the common options in an environment.
+    pub fn new(common: &CommonArguments, environment: &Environment) -> Self {
+        Self {
+            json: common.json,
+            width: width(common, environment),
+            color: match common.color {
+                When::Auto => ColorChoice::Auto,
+                When::Always => ColorChoice::Always,
+                When::Never => ColorChoice::Never,
+            },
+            progress: environment.stderr_is_terminal,
+            history: history(common, environment),
+        }
+    }
+}
+
+fn width(common: &CommonArguments, environment: &Environment) -> usize {
+    let columns = || environment.columns.as_ref()?.parse().ok().filter(|columns| (20..=1000).contains(columns));
+    common.width.map(usize::from).or(environment.terminal_width).or_else(columns).unwrap_or(PAGE_WIDTH)
+}
+
+/// The XDG base directory specification says that a relative XDG_DATA_HOME is to be ignored.
+fn history(common: &CommonArguments, environment: &Environment) -> History {
+    if common.no_store {
+        return History::Off;
+    }
+    if let Some(path) = &common.store {
+        return History::At(path.clone());
+    }
+    let folder = |name: &Option<OsString>| name.clone().map(PathBuf::from).filter(|path| path.is_absolute());
+    let data = folder(&environment.data_home).or_else(|| Some(folder(&environment.home)?.join(".local/share")));
+    data.map_or(History::Homeless, |data| History::At(data.join("corewise/history.db")))
+}
+
+/// What to do, once the command line is understood.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Task {
+    /// Survey this machine.
+    Survey(SurveyArguments),
+    /// Show a machine: this one, or a recorded one.
+    Topology(Option<PathBuf>),
+    /// Record this machine in a file.
+    Record(PathBuf),
+    /// List the stored surveys: of this machine, or all.
+    List {
+        /// Of all machines.
+        all: bool,
+    },
+    /// Show a stored survey.
+    Show(i64),
+    /// Compare two stored surveys.
+    Compare(i64, i64),
+    /// List the gaps of this machine.
+    Doctor,
+    /// Print a schema, or the names of all.
+    Schema(Option<String>),
+}
+
+impl Task {
+    /// The task that was typed. Options of the survey may stand before or after the word `survey`, and before no other.
+    pub fn new(arguments: Arguments) -> Result<Self, Failure> {
+        let before = arguments.survey;
+        let is_free = before == SurveyArguments::default();
+        Ok(match arguments.command {
+            None => Self::Survey(before),
+            Some(Command::Survey(after)) => Self::Survey(if is_free { after } else { both(before, after)? }),
+            Some(_) if !is_free => {
+                let what = "--quick, --budget, --seed and --cpus are options of the survey, not of this command";
+                return Err(Failure::usage(what).next("See `corewise --help`."));
+            }
+            Some(Command::Topology(topology)) => Self::Topology(topology.root),
+            Some(Command::Record(record)) => Self::Record(record.output),
+            Some(Command::Doctor) => Self::Doctor,
+            Some(Command::Schema(schema)) => Self::Schema(schema.name),
+            Some(Command::History(history)) => match history.command {
+                None => Self::List { all: history.all },
+                Some(HistoryCommand::List { all }) => Self::List { all: all || history.all },
+                Some(HistoryCommand::Show { number }) => Self::Show(number),
+                Some(HistoryCommand::Compare { before, after }) => Self::Compare(before, after),
+            },
+        })
+    }
+}
+
+fn both(before: SurveyArguments, after: SurveyArguments) -> Result<SurveyArguments, Failure> {
+    let joined = SurveyArguments {
+        quick: before.quick || after.quick,
+        budget: after.budget.or(before.budget),
+        seed: after.seed.or(before.seed),
+        cpus: after.cpus.or(before.cpus),
+    };
+    if joined.quick && joined.budget.is_some() {
+        return Err(Failure::usage("--quick and --budget cannot be used together").next("Leave one of them out."));
+    }
+    Ok(joined)
+}
+
+/// The cpus to survey: those asked for, or all that are online. Cpus that are not allowed become gaps of the survey;
+/// where none is left, there is nothing to survey.
+pub fn cpus(survey: &SurveyArguments, machine: &Machine) -> Result<CpuSet, Failure> {
+    let Some(wanted) = &survey.cpus else { return Ok(machine.allowed.clone()) };
+    let unknown = wanted.difference(&machine.possible.union(&machine.online));
+    if !unknown.is_empty() {
+        let what = format!("--cpus names {unknown}, which this machine does not have");
+        return Err(
+            Failure::usage(what).next(format!("Its cpus are {}; `corewise topology` shows them.", machine.online))
+        );
+    }
+    if wanted.is_disjoint(&machine.allowed) {
+        let what = format!("none of the cpus {wanted} may be used by this process");
+        let next = format!("It may use {}: see its cpuset and affinity (taskset -p $$).", machine.allowed);
+        return Err(Failure::unavailable(what).next(next));
+    }
+    Ok(wanted.clone())
+}
+
+/// How long a survey of so many cpus may take: what was asked for; otherwise 30 s (quick: 5 s) up to 32 cpus, and above
+/// as much more as the square root of their number: 60 s at 128 cpus, 120 s at 512.
+pub fn budget(survey: &SurveyArguments, cpus: usize) -> Duration {
+    let default = if survey.quick { QUICK_BUDGET } else { DEFAULT_BUDGET };
+    let growth = (cpus as f64 / CPUS_OF_DEFAULT).sqrt().max(1.0);
+    survey.budget.unwrap_or_else(|| Duration::from_secs((default.as_secs_f64() * growth).round() as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+
+    fn parsed(line: &str) -> Arguments {
+        Arguments::try_parse_from(line.split(' ')).unwrap()
+    }
+
+    fn settings(line: &str, environment: &Environment) -> Settings {
+        Settings::new(&parsed(line).common, environment)
+    }
+
+    #[test]
+    fn the_option_is_stronger_than_the_terminal_and_the_terminal_than_columns() {
+        let width = |line, terminal_width, columns: Option<&str>| {
+            let columns = columns.map(str::to_owned);
+            settings(line, &Environment { terminal_width, columns, ..Environment::default() }).width
+        };
+        assert_eq!(width("corewise --width 40", Some(120), Some("100")), 40);
+        assert_eq!(width("corewise", Some(120), Some("100")), 120);
+        assert_eq!(width("corewise", None, Some("100")), 100);
+        assert_eq!(width("corewise", None, Some("wide")), 80);
+    }
+
+    #[test]
+    fn the_history_lies_in_the_data_folder() {
+        let at = |line, data_home: Option<&str>, home: Option<&str>| {
+            let [data_home, home] = [data_home, home].map(|text| text.map(OsString::from));
+            settings(line, &Environment { data_home, home, ..Environment::default() }).history
+        };
+        let file = |path: &str| History::At(PathBuf::from(path));
+        assert_eq!(at("corewise", Some("/data"), Some("/home/me")), file("/data/corewise/history.db"));
+        assert_eq!(at("corewise", Some("data"), Some("/home/me")), file("/home/me/.local/share/corewise/history.db"));
+        assert_eq!(at("corewise", None, None), History::Homeless);
+        assert_eq!(at("corewise --no-store", Some("/data"), None), History::Off);
+        assert_eq!(at("corewise history --store x.db", Some("/data"), None), file("x.db"));
+    }
+
+    #[test]
+    fn survey_options_stand_on_either_side_of_the_word() {
+        let quick = Task::Survey(SurveyArguments { quick: true, ..SurveyArguments::default() });
+        for line in ["corewise --quick", "corewise survey --quick", "corewise --quick survey"] {
+            assert_eq!(Task::new(parsed(line)).unwrap(), quick);
+        }
+        assert_eq!(Task::new(parsed("corewise --quick doctor")).unwrap_err().exit, crate::error::Exit::Usage);
+        assert!(Task::new(parsed("corewise --quick survey --budget 9s")).is_err());
+        assert_eq!(Task::new(parsed("corewise history --all")).unwrap(), Task::List { all: true });
+    }
+
+    #[test]
+    fn the_cpus_to_survey_are_those_of_the_machine_and_of_this_process() {
+        let mut machine = crate::view::fabricated::ryzen_9950x3d();
+        machine.allowed = CpuSet::first(4);
+        let wanted = |list: &str| SurveyArguments { cpus: CpuSet::parse_list(list).ok(), ..SurveyArguments::default() };
+        assert_eq!(cpus(&SurveyArguments::default(), &machine).unwrap(), machine.allowed);
+        assert_eq!(cpus(&wanted("3,8"), &machine).unwrap().to_string(), "3,8");
+        let unknown = cpus(&wanted("3,32"), &machine).unwrap_err();
+        assert_eq!(unknown.what, "--cpus names 32, which this machine does not have");
+        let denied = cpus(&wanted("8-11"), &machine).unwrap_err();
+        assert_eq!(denied.what, "none of the cpus 8-11 may be used by this process");
+        assert_eq!([unknown.exit, denied.exit], [crate::error::Exit::Usage, crate::error::Exit::Unavailable]);
+    }
+
+    #[test]
+    fn budgets_grow_with_the_machine_but_slower() {
+        let default = SurveyArguments::default();
+        let seconds = [1, 32, 64, 128, 512].map(|cpus| budget(&default, cpus).as_secs());
+        assert_eq!(seconds, [30, 30, 42, 60, 120]);
+        let quick = SurveyArguments { quick: true, ..default.clone() };
+        assert_eq!(budget(&quick, 32), Duration::from_secs(5));
+        let given = SurveyArguments { budget: Some(Duration::from_secs(7)), ..default };
+        assert_eq!(budget(&given, 512), Duration::from_secs(7));
+    }
+}

@@ -1,0 +1,24 @@
+//! The views: pure functions from values to styled lines. Nothing in here prints, reads or asks the time.
+
+pub mod activity;
+pub mod compare;
+pub mod doctor;
+pub mod findings;
+pub mod grid;
+pub mod heatmap;
+pub mod history;
+pub mod machine;
+pub mod number;
+pub mod picture;
+pub mod rows;
+pub mod survey;
+pub mod tail;
+pub mod text;
+pub mod topology;
+pub mod tree;
+pub mod wrap;
+
+#[cfg(test)]
+pub mod fabricated;
+#[cfg(test)]
+mod screens;

@@ -1,0 +1,79 @@
+//! What a survey means, in plain words, and what could not be measured.
+
+use corewise_model::finding::{Conclusions, Finding};
+use corewise_model::{Gap, Survey};
+
+use super::text::Line;
+use super::wrap::{glued, unbroken, wrap};
+
+/// Numbered findings, each with what to do next; then what was tested and does not differ.
+pub fn findings(survey: &Survey, conclusions: &Conclusions, width: usize) -> Vec<Line> {
+    let mut lines = vec![Line::new().strong("What this means")];
+    if conclusions.findings.is_empty() {
+        let text = if conclusions.no_difference.is_empty() {
+            " Nothing could be tested: that takes two cpus and several whole rounds."
+        } else {
+            " Nothing stands out. What was tested:"
+        };
+        lines.extend(wrap(&Line::new().plain(text), width, 1));
+    }
+    for (index, finding) in conclusions.findings.iter().enumerate() {
+        lines.extend(numbered(index + 1, finding, width));
+    }
+    // Where every cpu is fit for it, the list says nothing.
+    let quiet = conclusions.quiet.len();
+    if quiet > 0 && quiet < survey.cpus.len() {
+        let line = Line::new().plain("    for latency-sensitive work: ").strong(conclusions.quiet.to_string());
+        lines.extend(wrap(&line, width, 4));
+    }
+    for sentence in &conclusions.no_difference {
+        lines.extend(wrap(&Line::new().faint(" =  ").faint(glued(sentence)), width, 4));
+    }
+    lines
+}
+
+fn numbered(number: usize, finding: &Finding, width: usize) -> Vec<Line> {
+    let head = format!("{number:>2}{gap}", gap = unbroken("  "));
+    let mut lines = wrap(&Line::new().strong(head).plain(glued(&finding.statement)), width, 4);
+    let advice = Line::new().plain("    ").plain(glued(&finding.advice));
+    let Some(command) = finding.command.as_deref().filter(|command| !command.is_empty()) else {
+        lines.extend(wrap(&advice, width, 4));
+        return lines;
+    };
+    let together = advice.clone().plain("  ").strong(command);
+    if together.width() <= width {
+        lines.push(together);
+    } else {
+        lines.extend(wrap(&advice, width, 4));
+        lines.extend(wrap(&Line::new().plain("        ").strong(command), width, 8));
+    }
+    lines
+}
+
+/// The gaps in one sentence, with where to learn more. Gaps of one reason are told together.
+pub fn gaps(gaps: &[Gap], width: usize) -> Vec<Line> {
+    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    for gap in gaps {
+        match reasons.iter_mut().find(|(why, _)| *why == gap.why) {
+            Some((_, whats)) if whats.contains(&gap.what.as_str()) => {}
+            Some((_, whats)) => whats.push(&gap.what),
+            None => reasons.push((&gap.why, vec![&gap.what])),
+        }
+    }
+    if reasons.is_empty() {
+        return Vec::new();
+    }
+    let told = reasons.iter().take(MOST_GAPS).map(|(why, whats)| match whats.as_slice() {
+        [first, _, _, ..] => format!("{first} and {} more ({why})", whats.len() - 1),
+        _ => format!("{} ({why})", whats.join(", ")),
+    });
+    let mut told: Vec<String> = told.collect();
+    if reasons.len() > MOST_GAPS {
+        told.push(format!("{} more", reasons.len() - MOST_GAPS));
+    }
+    let line = Line::new().plain(glued(&format!("Not measured: {}.", told.join("; "))));
+    wrap(&line.faint(" Details and cures:  ").strong(unbroken("corewise doctor")), width, 2)
+}
+
+/// More gaps than this are counted only.
+const MOST_GAPS: usize = 5;

@@ -1,0 +1,252 @@
+//! Aligned columns with tones; a terminal that is too narrow loses the least important columns first.
+
+use super::text::Line;
+use super::wrap::wrap;
+
+/// On which side a column's cells stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Align {
+    /// Text.
+    Left,
+    /// Numbers.
+    Right,
+}
+
+/// A column: its title, its unit said once, and how much it matters.
+#[derive(Clone, Debug)]
+pub struct Column {
+    title: String,
+    name: String,
+    unit: String,
+    align: Align,
+    rank: u8,
+    shrinks_to: Option<usize>,
+}
+
+impl Column {
+    /// A column of text. Rank 0 is never dropped; of the others the highest goes first, and of equals the rightmost.
+    pub fn text(title: impl Into<String>, rank: u8) -> Self {
+        let title = title.into();
+        Self { name: title.clone(), title, unit: String::new(), align: Align::Left, rank, shrinks_to: None }
+    }
+
+    /// A column of numbers.
+    pub fn number(title: impl Into<String>, unit: impl Into<String>, rank: u8) -> Self {
+        Self { unit: unit.into(), align: Align::Right, ..Self::text(title, rank) }
+    }
+
+    /// The column, with the name that a remark on dropped columns uses.
+    #[must_use]
+    pub fn named(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// The column, whose cells may be cut to a width before another column is dropped for it.
+    #[must_use]
+    pub fn shrinking_to(mut self, width: usize) -> Self {
+        self.shrinks_to = Some(width);
+        self
+    }
+}
+
+/// Rows of cells under columns.
+#[derive(Clone, Debug)]
+pub struct Grid {
+    columns: Vec<Column>,
+    rows: Vec<Vec<Line>>,
+    gap: usize,
+    indent: usize,
+}
+
+/// A grid as it fits: its lines, and the titles of the columns that did not.
+#[derive(Clone, Debug)]
+pub struct Fitted {
+    /// Titles, units where there are any, rows.
+    pub lines: Vec<Line>,
+    /// The names of the columns that were dropped, from left to right.
+    pub dropped: Vec<String>,
+}
+
+impl Grid {
+    /// A grid without rows.
+    pub fn new(columns: Vec<Column>) -> Self {
+        Self { columns, rows: Vec::new(), gap: 2, indent: 0 }
+    }
+
+    /// The grid, moved to the right.
+    #[must_use]
+    pub fn indented(mut self, indent: usize) -> Self {
+        self.indent = indent;
+        self
+    }
+
+    /// Adds a row: one cell for each column.
+    ///
+    /// # Panics
+    /// When the number of cells is not that of the columns.
+    pub fn row(&mut self, cells: Vec<Line>) {
+        assert_eq!(cells.len(), self.columns.len(), "a cell for every column");
+        self.rows.push(cells);
+    }
+
+    /// The grid at a width.
+    pub fn fit(&self, width: usize) -> Fitted {
+        let width = width.saturating_sub(self.indent);
+        let mut kept: Vec<usize> = (0..self.columns.len()).filter(|&index| self.says_something(index)).collect();
+        let mut dropped = Vec::new();
+        while self.least_width(&kept) > width {
+            let Some(place) = self.least_important(&kept) else { break };
+            dropped.push(kept.remove(place));
+        }
+        dropped.sort_unstable();
+        Fitted {
+            lines: self.draw(&kept, width),
+            dropped: dropped.into_iter().map(|index| self.columns[index].name.clone()).collect(),
+        }
+    }
+
+    /// A column in which every cell is empty says nothing.
+    fn says_something(&self, index: usize) -> bool {
+        self.rows.is_empty() || self.rows.iter().any(|row| !row[index].is_empty())
+    }
+
+    fn least_important(&self, kept: &[usize]) -> Option<usize> {
+        let place = (0..kept.len()).max_by_key(|&place| (self.columns[kept[place]].rank, place))?;
+        (self.columns[kept[place]].rank > 0).then_some(place)
+    }
+
+    fn natural_width(&self, index: usize) -> usize {
+        let column = &self.columns[index];
+        let head = column.title.chars().count().max(column.unit.chars().count());
+        self.rows.iter().map(|row| row[index].width()).fold(head, usize::max)
+    }
+
+    fn least_width(&self, kept: &[usize]) -> usize {
+        let columns: usize = kept.iter().map(|&index| self.floor(index)).sum();
+        columns + self.gap * kept.len().saturating_sub(1)
+    }
+
+    fn floor(&self, index: usize) -> usize {
+        let natural = self.natural_width(index);
+        self.columns[index].shrinks_to.map_or(natural, |least| natural.min(least))
+    }
+
+    /// The widths of the kept columns: shrinking ones give up what is too much, the rightmost first.
+    fn widths(&self, kept: &[usize], width: usize) -> Vec<usize> {
+        let mut widths: Vec<usize> = kept.iter().map(|&index| self.natural_width(index)).collect();
+        let total = widths.iter().sum::<usize>() + self.gap * kept.len().saturating_sub(1);
+        let mut excess = total.saturating_sub(width);
+        for place in (0..kept.len()).rev() {
+            let give = excess.min(widths[place] - self.floor(kept[place]));
+            widths[place] -= give;
+            excess -= give;
+        }
+        widths
+    }
+
+    fn draw(&self, kept: &[usize], width: usize) -> Vec<Line> {
+        let widths = self.widths(kept, width);
+        let head = |text: fn(&Column) -> &String| {
+            let cells = kept.iter().map(|&index| Line::new().faint(text(&self.columns[index])));
+            self.draw_row(cells.collect(), kept, &widths, width)
+        };
+        let mut lines = Vec::new();
+        if kept.iter().any(|&index| !self.columns[index].title.is_empty()) {
+            lines.push(head(|column| &column.title));
+        }
+        if kept.iter().any(|&index| !self.columns[index].unit.is_empty()) {
+            lines.push(head(|column| &column.unit));
+        }
+        for row in &self.rows {
+            let cells = kept.iter().map(|&index| row[index].clone()).collect();
+            lines.push(self.draw_row(cells, kept, &widths, width));
+        }
+        lines
+    }
+
+    fn draw_row(&self, cells: Vec<Line>, kept: &[usize], widths: &[usize], width: usize) -> Line {
+        let mut line = Line::new();
+        for (place, cell) in cells.into_iter().enumerate() {
+            let cell = cell.cut(widths[place]);
+            let padding = " ".repeat(widths[place] - cell.width());
+            if place > 0 {
+                line = line.plain(" ".repeat(self.gap));
+            }
+            line = match self.columns[kept[place]].align {
+                Align::Left => line.then(cell).plain(padding),
+                Align::Right => line.plain(padding).then(cell),
+            };
+        }
+        line.cut_end(width).indented(self.indent)
+    }
+}
+
+impl Line {
+    /// Spaces at the end do not count against the width; anything else is cut.
+    fn cut_end(self, width: usize) -> Self {
+        if self.to_plain().chars().count() <= width { self } else { self.cut(width) }
+    }
+}
+
+impl Fitted {
+    /// The grid's lines, and a remark on the columns that a narrow terminal dropped.
+    pub fn with_remark(self, width: usize, indent: usize) -> Vec<Line> {
+        let mut lines = self.lines;
+        if !self.dropped.is_empty() {
+            let text = format!("too narrow for: {}", self.dropped.join(", "));
+            lines.extend(wrap(&Line::new().faint(text).indented(indent), width, indent + 2));
+        }
+        lines
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn grid() -> Grid {
+        let mut grid = Grid::new(vec![
+            Column::text("cpu", 0),
+            Column::number("p50", "ns", 1),
+            Column::number("p90", "ns", 3),
+            Column::text("source", 2).shrinking_to(5),
+        ]);
+        for (cpu, p50, source) in [("0", "261", "nvme0q1"), ("1-7", "1,261", "timer")] {
+            grid.row([cpu, p50, "270", source].iter().map(|text| Line::new().plain(text)).collect());
+        }
+        grid
+    }
+
+    fn shown(grid: &Grid, width: usize) -> (Vec<String>, Vec<String>) {
+        let fitted = grid.fit(width);
+        (fitted.lines.iter().map(Line::to_plain).collect(), fitted.dropped)
+    }
+
+    #[test]
+    fn columns_stand_under_their_titles() {
+        let (lines, dropped) = shown(&grid(), 80);
+        assert_eq!(
+            lines,
+            ["cpu    p50  p90  source", "        ns   ns", "0      261  270  nvme0q1", "1-7  1,261  270  timer"]
+        );
+        assert!(dropped.is_empty());
+    }
+
+    #[test]
+    fn a_narrow_grid_shrinks_first_and_drops_the_least_important_next() {
+        assert_eq!(shown(&grid(), 22).0[2], "0      261  270  nvme…");
+        assert_eq!(shown(&grid(), 21), (shown(&grid(), 21).0, vec!["p90".to_owned()]));
+        assert_eq!(shown(&grid(), 12).1, ["p90", "source"]);
+        for width in 1..40 {
+            assert!(shown(&grid(), width).0.iter().all(|line| line.chars().count() <= width), "{width}");
+        }
+    }
+
+    #[test]
+    fn a_column_of_empty_cells_is_left_out() {
+        let mut grid = Grid::new(vec![Column::text("cpu", 0), Column::number("stolen", "%", 1)]);
+        grid.row(vec![Line::new().plain("0"), Line::new()]);
+        assert_eq!(shown(&grid, 80), (vec!["cpu".to_owned(), "0".to_owned()], vec![]));
+    }
+}

@@ -1,0 +1,81 @@
+//! The screen of `corewise history`: the stored surveys of a machine.
+
+use corewise_store::Entry;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+use super::grid::{Column, Grid};
+use super::number::decimal;
+use super::text::{Line, Screen, Tone};
+use super::wrap::wrap;
+
+/// Which surveys a list shows, for its words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Those of the machine corewise runs on; so many others are stored too.
+    ThisMachine {
+        /// How many surveys of other machines are stored.
+        others: usize,
+    },
+    /// All.
+    All,
+}
+
+/// The list of stored surveys, oldest first.
+pub fn screen(entries: &[Entry], scope: Scope, zone: &TimeZone, width: usize) -> Screen {
+    let mut screen = Screen::new();
+    if entries.is_empty() {
+        let whose = if scope == Scope::All { "" } else { " of this machine" };
+        let text = format!("No survey{whose} is stored yet. Make one:  ");
+        screen.extend(wrap(&Line::new().plain(text).strong("corewise"), width, 2));
+    } else {
+        screen.extend(grid(entries, scope, zone).fit(width).with_remark(width, 0));
+    }
+    if let Scope::ThisMachine { others: others @ 1.. } = scope {
+        let noun = if others == 1 { "survey" } else { "surveys" };
+        let text = format!("{others} {noun} of other machines, or of this one with other cpus:  ");
+        screen.block(wrap(&Line::new().faint(text).strong("corewise history --all"), width, 2));
+    }
+    screen
+}
+
+fn grid(entries: &[Entry], scope: Scope, zone: &TimeZone) -> Grid {
+    let mut grid = Grid::new(vec![
+        Column::number("survey", "", 0),
+        Column::text("made", 1),
+        Column::number("cpus", "", 4),
+        Column::number("seconds", "", 6),
+        Column::number("rounds", "", 5),
+        Column::text("", 2),
+        Column::text("kernel", 3).shrinking_to(8),
+        Column::text("microcode", 7),
+        Column::text("corewise", 8),
+        Column::text("processor", 4).shrinking_to(8),
+    ]);
+    for entry in entries {
+        let plain = |text: String| Line::new().plain(text);
+        let known = |text: &Option<String>| plain(text.clone().unwrap_or_default());
+        let processor = if scope == Scope::All { known(&entry.model_name) } else { Line::new() };
+        grid.row(vec![
+            Line::new().strong(entry.id.to_string()),
+            plain(when(entry.started_unix_ms, zone)),
+            plain(entry.cpus.to_string()),
+            plain(decimal(entry.elapsed_s, 0)),
+            plain(entry.rounds.to_string()),
+            if entry.partial { Line::new().with(Tone::Warn, "partial") } else { Line::new() },
+            known(&entry.kernel),
+            known(&entry.microcode),
+            plain(entry.corewise.clone()),
+            processor,
+        ]);
+    }
+    grid
+}
+
+/// A moment in the user's time zone: "2026-11-21 08:53".
+pub fn when(unix_ms: i64, zone: &TimeZone) -> String {
+    match Timestamp::from_millisecond(unix_ms) {
+        Ok(moment) => moment.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M").to_string(),
+        Err(_) => "at an unknown time".to_owned(),
+    }
+}

@@ -1,0 +1,264 @@
+//! The picture of a machine's levels: a row for each object, or for several like ones, with its cpus.
+
+use corewise_model::{CpuSet, Level, Machine};
+
+use super::number::{bytes, count};
+use super::text::{Line, Tone};
+use super::tree::{Branch, grow};
+use super::wrap::{unbroken, wrap};
+
+/// More cores than this in one object are shown as a list of ranges.
+const FEW_CORES: usize = 16;
+
+/// The levels, with at most about `limit` objects one by one.
+pub fn levels(machine: &Machine, width: usize, limit: usize) -> Vec<Line> {
+    let roots = grow(machine);
+    let together = roots.iter().map(Branch::size).sum::<usize>() > limit;
+    let mut rows = Vec::new();
+    collect_rows(machine, roots.iter().collect(), together, 0, &mut rows);
+    for (index, node) in machine.nodes.iter().enumerate().filter(|(_, node)| node.cpus.is_empty()) {
+        let memory = match node.memory_bytes {
+            None => "memory".to_owned(),
+            Some(0) => "no memory".to_owned(),
+            Some(size) => bytes(size),
+        };
+        let label = node_label(machine, index);
+        rows.push(Row { depth: 0, label, detail: memory, cpus: Line::new().faint("no cpus") });
+    }
+    draw(&rows, width)
+}
+
+struct Row {
+    depth: usize,
+    label: String,
+    detail: String,
+    cpus: Line,
+}
+
+/// Rows for branches that are siblings; alike ones share a row when there are too many objects.
+fn collect_rows(machine: &Machine, siblings: Vec<&Branch>, together: bool, depth: usize, rows: &mut Vec<Row>) {
+    for group in grouped(machine, siblings, together) {
+        let first = group[0];
+        let own = first.cores.len();
+        let kinds = by_kind(machine, &group);
+        let leaf = first.children.is_empty() && kinds.len() <= 1;
+        let cpus = if leaf || group.len() > 1 { group_cpus(machine, &group) } else { Line::new() };
+        rows.push(Row { depth, label: label(machine, &group), detail: detail(machine, &group, leaf), cpus });
+        if !leaf && own > 0 && group.len() == 1 {
+            for (word, cores) in kinds {
+                let cpus = cores_line(machine, &cores);
+                rows.push(Row { depth: depth + 1, label: word.to_owned(), detail: String::new(), cpus });
+            }
+        }
+        let children = group.iter().flat_map(|branch| &branch.children).collect();
+        collect_rows(machine, children, together, depth + 1, rows);
+    }
+}
+
+/// Consecutive siblings that are alike, in runs of at least three; alone otherwise.
+fn grouped<'a>(machine: &Machine, siblings: Vec<&'a Branch>, together: bool) -> Vec<Vec<&'a Branch>> {
+    let mut groups: Vec<Vec<&Branch>> = Vec::new();
+    for branch in siblings {
+        match groups.last_mut() {
+            Some(last) if together && likeness(machine, last[0]) == likeness(machine, branch) => last.push(branch),
+            _ => groups.push(vec![branch]),
+        }
+    }
+    groups
+        .into_iter()
+        .flat_map(|group| if group.len() >= 3 { vec![group] } else { group.into_iter().map(|one| vec![one]).collect() })
+        .collect()
+}
+
+/// What must be equal for two objects to be shown on one line.
+fn likeness(machine: &Machine, branch: &Branch) -> String {
+    let levels: Vec<Level> = branch.objects.iter().map(|(level, _)| *level).collect();
+    let kinds: Vec<_> = by_kind(machine, &[branch]).into_iter().map(|(word, cores)| (word, cores.len())).collect();
+    let memory = branch.index(Level::Node).map(|index| machine.nodes[index].memory_bytes == Some(0));
+    format!(
+        "{levels:?} {kinds:?} {} {} {memory:?} {}",
+        branch.cpus.len(),
+        branch.children.len(),
+        caches(machine, branch)
+    )
+}
+
+/// The cores that lie in the branches directly, by kind.
+fn by_kind(machine: &Machine, group: &[&Branch]) -> Vec<(&'static str, Vec<usize>)> {
+    let mut kinds: Vec<(&'static str, Vec<usize>)> = Vec::new();
+    for &core in group.iter().flat_map(|branch| &branch.cores) {
+        let cpu = machine.cores[core].cpus.lowest().unwrap_or_default();
+        let word = machine.kind_of(cpu).map_or("cores", |kind| kind.core_type.word());
+        match kinds.iter_mut().find(|(own, _)| *own == word) {
+            Some((_, cores)) => cores.push(core),
+            None => kinds.push((word, vec![core])),
+        }
+    }
+    kinds
+}
+
+/// "package:0 · node:0", "llc:0-15": the words that the placement language takes.
+fn label(machine: &Machine, group: &[&Branch]) -> String {
+    let mut parts = Vec::new();
+    for (place, (level, index)) in group[0].objects.iter().enumerate() {
+        let all: CpuSet = group.iter().filter_map(|branch| Some(branch.objects.get(place)?.1 as u32)).collect();
+        parts.push(match level {
+            Level::Node if group.len() == 1 => node_label(machine, *index),
+            _ => format!("{level}:{all}"),
+        });
+    }
+    parts.join(" · ")
+}
+
+/// A node by its index; where the system's numbers are sparse, its number too.
+fn node_label(machine: &Machine, index: usize) -> String {
+    let number = machine.nodes[index].number;
+    if number as usize == index { format!("node:{index}") } else { format!("node:{index} (number {number})") }
+}
+
+fn detail(machine: &Machine, group: &[&Branch], leaf: bool) -> String {
+    let mut parts = Vec::new();
+    parts.extend(memory(machine, group));
+    parts.push(caches(machine, group[0]));
+    if let [(word, _)] = by_kind(machine, group).as_slice()
+        && leaf
+        && !machine.kinds.is_empty()
+    {
+        parts.push((*word).to_owned());
+    }
+    parts.retain(|part| !part.is_empty());
+    let text = parts.join(" · ");
+    if group.len() > 1 && !text.is_empty() { format!("{text} each") } else { text }
+}
+
+fn memory(machine: &Machine, group: &[&Branch]) -> Option<String> {
+    let sizes = group.iter().map(|branch| machine.nodes[branch.index(Level::Node)?].memory_bytes);
+    let sizes: Vec<u64> = sizes.collect::<Option<_>>()?;
+    let total: u64 = sizes.iter().sum();
+    Some(if total == 0 { "no memory".to_owned() } else { bytes(total / sizes.len() as u64) })
+}
+
+/// The caches that are the branch's own: its last level, or its cluster's L2.
+fn caches(machine: &Machine, branch: &Branch) -> String {
+    if let Some(index) = branch.index(Level::Llc) {
+        let llc = &machine.llcs[index];
+        let size = llc.size_bytes.map(bytes).unwrap_or_default();
+        let level = llc.level.map(|level| format!("L{level}")).unwrap_or_default();
+        let stacked = if llc.vcache { "V-Cache" } else { "" };
+        let words = [size.as_str(), level.as_str(), stacked];
+        return words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
+    }
+    if branch.index(Level::Cluster).is_none() {
+        return String::new();
+    }
+    let shared = machine.data_caches(2).find(|cache| cache.cpus == branch.cpus);
+    shared.and_then(|cache| cache.size_bytes).map(|size| format!("{} L2", bytes(size))).unwrap_or_default()
+}
+
+/// The cpus of one branch, or what each of several like ones has.
+fn group_cpus(machine: &Machine, group: &[&Branch]) -> Line {
+    let [branch] = group else {
+        let cores = count_cores(machine, group[0]);
+        let cpus = group[0].cpus.len();
+        let each = if cores == cpus { count(cores, "core") } else { format!("{}, {cpus} cpus", count(cores, "core")) };
+        let lists: Vec<String> = group.iter().take(2).map(|branch| branch.cpus.to_string()).collect();
+        let more = if group.len() > 2 { " …" } else { "" };
+        return Line::new().plain(unbroken(&format!("{each} each"))).plain(format!("  {}{more}", lists.join(" ")));
+    };
+    cores_line(machine, &branch.cores)
+}
+
+fn count_cores(machine: &Machine, branch: &Branch) -> usize {
+    machine.cores.iter().filter(|core| core.cpus.is_subset(&branch.cpus)).count()
+}
+
+/// The cpus of cores: "0 1 2 with 16-18", "0-1 2-3" where siblings are neighbours, ranges where there are many.
+fn cores_line(machine: &Machine, cores: &[usize]) -> Line {
+    let sets: Vec<&CpuSet> = cores.iter().map(|&core| &machine.cores[core].cpus).collect();
+    let first: CpuSet = sets.iter().filter_map(|set| set.lowest()).collect();
+    let all = sets.iter().fold(CpuSet::new(), |all, set| all.union(set));
+    let rest = all.difference(&first);
+    let neighbours = sets.iter().any(|set| set.len() > 1) && sets.iter().all(|set| !set.to_string().contains(','))
+        || sets.iter().any(|set| set.len() == 2 && set.highest() == set.lowest().map(|cpu| cpu + 1));
+    let tone = |cpus: &CpuSet| if cpus.is_disjoint(&machine.allowed) { Tone::Faint } else { Tone::Plain };
+    if sets.len() > FEW_CORES || (neighbours && sets.len() > FEW_CORES / 2) {
+        let line = Line::new().plain(format!("{} cores: ", sets.len()));
+        return if neighbours || rest.is_empty() {
+            line.with(tone(&all), all.to_string())
+        } else {
+            line.with(tone(&first), first.to_string()).faint(format!("  with {rest}"))
+        };
+    }
+    let digits = machine.online.highest().unwrap_or_default().to_string().len();
+    let mut line = Line::new();
+    for (place, set) in sets.iter().enumerate() {
+        let text = match (neighbours, set.lowest(), set.highest()) {
+            (true, Some(low), Some(high)) if low < high => format!("{low}-{high}"),
+            (_, low, _) => format!("{:>digits$}", low.unwrap_or_default()),
+        };
+        line = line.plain(if place > 0 { " " } else { "" }).with(tone(set), text);
+    }
+    if neighbours || rest.is_empty() { line } else { line.faint(format!("  with {rest}")) }
+}
+
+/// Rows with labels, details and cpus under each other; the cpus go below where they do not fit beside.
+fn draw(rows: &[Row], width: usize) -> Vec<Line> {
+    let indent = |row: &Row| 2 * row.depth;
+    let beside = |row: &&Row| !row.cpus.is_empty();
+    let label_width = rows.iter().filter(beside).map(|row| indent(row) + row.label.chars().count()).max().unwrap_or(0);
+    let detail_width = rows.iter().filter(beside).map(|row| row.detail.chars().count()).max().unwrap_or(0);
+    let start = label_width + 2 + if detail_width > 0 { detail_width + 2 } else { 0 };
+    let widest = rows.iter().map(|row| row.cpus.width()).max().unwrap_or(0);
+    let fits = start + widest.min(24) <= width;
+    let mut lines = Vec::new();
+    for row in rows {
+        let head = Line::new().plain(" ".repeat(indent(row))).strong(&row.label);
+        let separate = row.cpus.is_empty() || !fits;
+        if separate {
+            let parts = row.detail.split(" · ").filter(|part| !part.is_empty());
+            let head = parts.fold(head, |head, part| head.plain(" · ").plain(unbroken(part)));
+            lines.extend(wrap(&head, width, indent(row) + 2));
+            lines.extend(wrapped_cpus(&row.cpus, width, indent(row) + 2));
+            continue;
+        }
+        let label_gap = " ".repeat(label_width - head.width());
+        let detail_gap = " ".repeat(detail_width - row.detail.chars().count());
+        let mut head = head.plain(label_gap);
+        if detail_width > 0 {
+            head = head.plain("  ").plain(&row.detail).plain(detail_gap);
+        }
+        let mut cpus = wrapped_cpus(&row.cpus, width - start, 0).into_iter();
+        lines.push(head.plain("  ").then(cpus.next().unwrap_or_default()));
+        lines.extend(cpus.map(|line| line.indented(start)));
+    }
+    lines
+}
+
+/// Keeps the alignment of a line that fits; wraps one that does not.
+fn wrapped_cpus(cpus: &Line, width: usize, indent: usize) -> Vec<Line> {
+    if cpus.is_empty() {
+        return Vec::new();
+    }
+    let line = cpus.clone().indented(indent);
+    wrap_lists(&line, width, indent)
+}
+
+/// Lets a long list of ranges break after its commas.
+fn break_lists(line: &Line) -> Line {
+    line.clone().map_text(|text| {
+        let mut broken = String::new();
+        let mut rest = text.chars().peekable();
+        while let Some(c) = rest.next() {
+            broken.push(c);
+            if c == ',' && rest.peek().is_some_and(char::is_ascii_digit) {
+                broken.push(' ');
+            }
+        }
+        broken
+    })
+}
+
+/// Keeps a line that fits; lets the lists of one that does not break after their commas.
+pub fn wrap_lists(line: &Line, width: usize, hanging: usize) -> Vec<Line> {
+    if line.width() <= width { vec![line.clone()] } else { wrap(&break_lists(line), width, hanging) }
+}

@@ -1,0 +1,56 @@
+//! Whole screens as snapshots: what a user sees of fabricated surveys and machines.
+
+mod hard;
+mod large;
+mod machines;
+mod small;
+
+use corewise_model::Survey;
+use corewise_model::finding::Conclusions;
+
+use super::fabricated::*;
+use super::survey::{Kept, screen};
+
+fn shown(survey: &Survey, conclusions: &Conclusions, width: usize) -> String {
+    screen(survey, conclusions, &Kept::Stored(12), width).plain()
+}
+
+/// Every fabricated survey with its conclusions.
+fn all() -> Vec<(Survey, Conclusions)> {
+    let quiet = [small_guest_survey(), partial_survey(), single_cpu_survey(), large_survey()];
+    let mut all: Vec<(Survey, Conclusions)> = Vec::new();
+    for survey in quiet {
+        let conclusions = nothing(&survey);
+        all.push((survey, conclusions));
+    }
+    let survey = ryzen_survey();
+    let conclusions = ryzen_conclusions(&survey);
+    all.push((survey, conclusions));
+    all
+}
+
+#[test]
+fn no_line_is_wider_than_the_terminal() {
+    for (survey, conclusions) in all() {
+        for width in [20, 30, 40, 41, 57, 79, 80, 100, 140] {
+            let screen = screen(&survey, &conclusions, &Kept::Stored(12), width);
+            assert!(screen.width() <= width, "{} columns at {width}:\n{}", screen.width(), screen.plain());
+        }
+    }
+    for machine in [memoryless_nodes(), hybrid(), large()] {
+        for width in [20, 40, 80] {
+            let screen = super::topology::screen(&machine, width);
+            assert!(screen.width() <= width, "{} columns at {width}:\n{}", screen.width(), screen.plain());
+        }
+    }
+}
+
+#[test]
+fn colour_adds_nothing_to_the_text() {
+    for (survey, conclusions) in all() {
+        let screen = screen(&survey, &conclusions, &Kept::Stored(12), 80);
+        let stripped = anstream::adapter::strip_str(&screen.styled()).to_string();
+        let tidy = |text: &str| text.lines().map(|line| line.trim_end().to_owned() + "\n").collect::<String>();
+        assert_eq!(tidy(&stripped), screen.plain());
+    }
+}

@@ -1,0 +1,162 @@
+//! Latency: how long the fixed piece of work took on each cpu, and the shape of its tail.
+
+use corewise_model::{CpuSet, Survey};
+
+use super::grid::{Column, Grid};
+use super::number::{ABSENT, brief, decimal, duration, whole};
+use super::rows::Row;
+use super::text::{Line, Tone};
+use super::wrap::wrap;
+
+/// Cells of a tail's picture.
+const SPARK_CELLS: usize = 9;
+const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// The latency table with its caption.
+pub fn latency(survey: &Survey, rows: &[Row], width: usize) -> Vec<Line> {
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    let scale = Scale::of(survey, rows);
+    let mut grid = Grid::new(vec![
+        Column::text("cpu", 0),
+        Column::number("mean", "ns", 5),
+        Column::number("p50", "ns", 1),
+        Column::number("±", "ns", 7).named("± of p50"),
+        Column::number("p90", "ns", 6),
+        Column::number("p99", "ns", 3),
+        Column::number("p99.9", "ns", 1),
+        Column::number("±", "ns", 8).named("± of p99.9"),
+        Column::number("p99.99", "ns", 5),
+        Column::number("max", "µs", 2),
+        Column::number("lost", "%", 5),
+        Column::text("tail", 4),
+    ]);
+    for row in rows {
+        grid.row(cells(row, &scale));
+    }
+    let mut lines = caption(survey, rows, &scale, width);
+    lines.extend(grid.fit(width).with_remark(width, 0));
+    lines
+}
+
+fn cells(row: &Row, scale: &Scale) -> Vec<Line> {
+    let tail = &row.tail;
+    let ns = |value: f64| Line::new().plain(brief_ns(value));
+    let spread = |value: Option<f64>| Line::new().faint(value.map(brief_ns).unwrap_or_default());
+    let marked = |quantity: &str, value: f64| Line::new().with(tone(row, quantity), brief_ns(value));
+    let microseconds = tail.max_ns / 1e3;
+    let max = if microseconds < 100.0 { decimal(microseconds, 1) } else { decimal(microseconds, 0) };
+    vec![
+        cpu_label(&row.cpus),
+        ns(tail.mean_ns),
+        marked("p50", tail.p50_ns),
+        spread(row.p50_spread_ns),
+        ns(tail.p90_ns),
+        ns(tail.p99_ns),
+        marked("p99.9", tail.p99_9_ns),
+        spread(row.p99_9_spread_ns),
+        ns(tail.p99_99_ns),
+        Line::new().plain(max),
+        Line::new().with(tone(row, "time lost to stalls"), decimal(tail.lost * 100.0, 2)),
+        Line::new().faint(scale.spark(&row.counts)),
+    ]
+}
+
+/// The tone of a cell that a finding is about, by the finding's quantity; plain for all others.
+pub fn tone(row: &Row, quantity: &str) -> Tone {
+    match row.marks.iter().find(|(own, _)| own == quantity) {
+        Some((_, true)) => Tone::Good,
+        Some((_, false)) => Tone::Warn,
+        None => Tone::Plain,
+    }
+}
+
+/// The name of a row: its cpus, and how many where the list is long.
+pub fn cpu_label(cpus: &CpuSet) -> Line {
+    let list = cpus.to_string();
+    if list.chars().count() <= 15 {
+        return Line::new().strong(list);
+    }
+    let ranges: Vec<&str> = list.split(',').collect();
+    Line::new().strong(ranges[0]).plain(format!(",… ({} cpus)", cpus.len()))
+}
+
+fn brief_ns(value: f64) -> String {
+    if value.is_finite() { brief(value) } else { ABSENT.into() }
+}
+
+fn caption(survey: &Survey, rows: &[Row], scale: &Scale, width: usize) -> Vec<Line> {
+    let fewest = survey.cpus.iter().map(|cpu| cpu.tail.count()).min().unwrap_or(0);
+    let timing = brief(survey.work.overhead_ns);
+    let text = format!("of a fixed piece of work, timed {} times a cpu; {timing} ns of each is timing", whole(fewest));
+    let mut line = Line::new().strong("Latency").plain("  ").faint(text);
+    if rows.iter().any(|row| row.cpus.len() > 1) {
+        line = line.faint("; several cpus: median, p99.99 and max of the worst");
+    }
+    if scale.is_usable() {
+        let ends = format!("; tail from {} to {}", duration(scale.low_ns), duration(scale.high_ns));
+        line = line.faint(ends);
+    }
+    wrap(&line, width, 2)
+}
+
+/// The common scale of all tails, so that they can be compared by eye.
+struct Scale {
+    low_ns: f64,
+    high_ns: f64,
+    nanoseconds_per_tick: f64,
+}
+
+impl Scale {
+    fn of(survey: &Survey, rows: &[Row]) -> Self {
+        let nanoseconds_per_tick = survey.clock.nanoseconds_per_tick;
+        let ticks = || rows.iter().flat_map(|row| row.counts.iter().map(|(ticks, _)| *ticks));
+        let at = |ticks: Option<u64>| ticks.unwrap_or(0) as f64 * nanoseconds_per_tick;
+        Self { low_ns: at(ticks().min()), high_ns: at(ticks().max()), nanoseconds_per_tick }
+    }
+
+    fn is_usable(&self) -> bool {
+        self.low_ns > 0.0 && self.high_ns > self.low_ns
+    }
+
+    /// The shape of a tail: durations along, how many of them up, each on a logarithmic scale; a single piece still shows.
+    fn spark(&self, counts: &[(u64, u64)]) -> String {
+        if !self.is_usable() {
+            return String::new();
+        }
+        let mut cells = [0_u64; SPARK_CELLS];
+        for &(ticks, count) in counts {
+            let place =
+                (ticks as f64 * self.nanoseconds_per_tick / self.low_ns).ln() / (self.high_ns / self.low_ns).ln();
+            cells[((place * SPARK_CELLS as f64) as usize).min(SPARK_CELLS - 1)] += count;
+        }
+        let total: u64 = cells.iter().sum();
+        let bars = cells.iter().map(|&count| match count {
+            0 => ' ',
+            _ if total <= 1 => BARS[7],
+            _ => BARS[((count as f64).ln() / (total as f64).ln() * 7.0).round() as usize],
+        });
+        bars.collect::<String>().trim_end().to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_single_long_piece_among_a_million_shows() {
+        let scale = Scale { low_ns: 250.0, high_ns: 25_000.0, nanoseconds_per_tick: 0.5 };
+        assert_eq!(scale.spark(&[(500, 1_000_000), (50_000, 1)]), "█       ▁");
+        assert_eq!(scale.spark(&[(500, 1_000_000), (5000, 1000)]), "█   ▄");
+        assert_eq!(scale.spark(&[]), "");
+    }
+
+    #[test]
+    fn long_rows_of_cpus_say_how_many() {
+        let label = |list: &str| cpu_label(&CpuSet::parse_list(list).unwrap()).to_plain();
+        assert_eq!(label("1-7,16-23"), "1-7,16-23");
+        assert_eq!(label("1-7,9-15,17-23,25-31"), "1-7,… (28 cpus)");
+    }
+}

@@ -1,0 +1,118 @@
+//! The containment tree of a machine: which object lies in which, by their cpus alone.
+
+use std::collections::HashMap;
+
+use corewise_model::{CpuSet, Level, Machine};
+
+/// Objects with the same cpus, and what lies in them.
+#[derive(Clone, Debug)]
+pub struct Branch {
+    /// The objects, outermost first, each as a level and its index in machine order.
+    pub objects: Vec<(Level, usize)>,
+    /// Their cpus.
+    pub cpus: CpuSet,
+    /// The cores (by index) that lie in no smaller object, in machine order.
+    pub cores: Vec<usize>,
+    /// What lies in them, in order of the lowest cpu.
+    pub children: Vec<Branch>,
+}
+
+impl Branch {
+    /// The index of a level's object in this branch.
+    pub fn index(&self, level: Level) -> Option<usize> {
+        self.objects.iter().find(|(own, _)| *own == level).map(|(_, index)| *index)
+    }
+
+    /// How many branches there are from here on.
+    pub fn size(&self) -> usize {
+        1 + self.children.iter().map(Self::size).sum::<usize>()
+    }
+}
+
+/// The tree of a machine. Objects that say nothing new are left out: dies that are the packages, and clusters that are
+/// one core or a whole last-level cache.
+pub fn grow(machine: &Machine) -> Vec<Branch> {
+    let mut flat = merged(machine);
+    flat.sort_by(|a, b| b.cpus.len().cmp(&a.cpus.len()).then(a.cpus.lowest().cmp(&b.cpus.lowest())));
+    let mut holder = HashMap::new();
+    let mut parents = Vec::with_capacity(flat.len());
+    for index in 0..flat.len() {
+        let parent = smallest_around(&flat, &parents, &holder, &flat[index].cpus);
+        parents.push(parent);
+        holder.extend(flat[index].cpus.iter().map(|cpu| (cpu, index)));
+    }
+    for (index, core) in machine.cores.iter().enumerate() {
+        if let Some(home) = smallest_around(&flat, &parents, &holder, &core.cpus) {
+            flat[home].cores.push(index);
+        }
+    }
+    nested(flat, &parents)
+}
+
+/// Objects with equal cpus as one branch each.
+fn merged(machine: &Machine) -> Vec<Branch> {
+    let mut places: HashMap<CpuSet, usize> = HashMap::new();
+    let mut flat: Vec<Branch> = Vec::new();
+    for level in [Level::Package, Level::Node, Level::Die, Level::Llc, Level::Cluster] {
+        for (index, cpus) in machine.objects(level).into_iter().enumerate() {
+            if cpus.is_empty() || says_nothing_new(machine, level, &cpus) {
+                continue;
+            }
+            if let Some(&place) = places.get(&cpus) {
+                flat[place].objects.push((level, index));
+            } else {
+                places.insert(cpus.clone(), flat.len());
+                flat.push(Branch { objects: vec![(level, index)], cpus, cores: Vec::new(), children: Vec::new() });
+            }
+        }
+    }
+    flat
+}
+
+fn says_nothing_new(machine: &Machine, level: Level, cpus: &CpuSet) -> bool {
+    let holds = |level: Level| {
+        let index = cpus.lowest().and_then(|cpu| machine.index_of(level, cpu));
+        index.is_some_and(|index| match level {
+            Level::Core => machine.cores[index].cpus == *cpus,
+            Level::Llc => machine.llcs[index].cpus == *cpus,
+            _ => machine.packages[index].cpus == *cpus,
+        })
+    };
+    match level {
+        Level::Die => holds(Level::Package),
+        Level::Cluster => holds(Level::Core) || holds(Level::Llc),
+        _ => false,
+    }
+}
+
+/// The smallest branch placed so far that holds all the cpus. Objects that overlap without one holding the other, which
+/// no sane machine has, meet in what holds both.
+fn smallest_around(
+    flat: &[Branch],
+    parents: &[Option<usize>],
+    holder: &HashMap<u32, usize>,
+    cpus: &CpuSet,
+) -> Option<usize> {
+    let mut candidate = cpus.lowest().and_then(|cpu| holder.get(&cpu).copied());
+    while let Some(index) = candidate {
+        if cpus.is_subset(&flat[index].cpus) {
+            return Some(index);
+        }
+        candidate = parents[index];
+    }
+    None
+}
+
+/// Parents come before their children in `flat`, so that taking from the end finds each branch complete.
+fn nested(mut flat: Vec<Branch>, parents: &[Option<usize>]) -> Vec<Branch> {
+    let mut roots = Vec::new();
+    while let Some(mut branch) = flat.pop() {
+        branch.children.sort_by_key(|child| child.cpus.lowest());
+        match parents[flat.len()] {
+            Some(parent) => flat[parent].children.push(branch),
+            None => roots.push(branch),
+        }
+    }
+    roots.sort_by_key(|root| root.cpus.lowest());
+    roots
+}

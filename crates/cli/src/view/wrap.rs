@@ -1,0 +1,92 @@
+//! Word wrap, and what must stay on one line.
+
+use super::text::{Line, NO_BREAK};
+
+/// Breaks a line at spaces so that it fits; lines after the first begin with `hanging` spaces. A word wider than the
+/// terminal is broken where it must be. A line that fits is left as it is.
+pub fn wrap(line: &Line, width: usize, hanging: usize) -> Vec<Line> {
+    if line.is_empty() || line.width() <= width {
+        return if line.is_empty() { Vec::new() } else { vec![line.clone()] };
+    }
+    let hanging = hanging.min(width / 2);
+    let indented = || Line::new().plain(" ".repeat(hanging));
+    let mut lines = Vec::new();
+    let (mut current, mut is_bare) = (Line::new(), true);
+    for (gap, mut word) in line.words() {
+        if !is_bare && current.width() + gap + word.width() > width {
+            lines.push(std::mem::replace(&mut current, indented()));
+            is_bare = true;
+        }
+        if !is_bare || lines.is_empty() {
+            let tone = current.last_tone().filter(|tone| Some(*tone) == word.first_tone()).unwrap_or_default();
+            current = current.with(tone, " ".repeat(gap.min(width / 2)));
+        }
+        while current.width() + word.width() > width {
+            let (head, rest) = word.split_at(width.saturating_sub(current.width()).max(1));
+            lines.push(std::mem::replace(&mut current, indented()).then(head));
+            word = rest;
+        }
+        is_bare = false;
+        current = current.then(word);
+    }
+    lines.push(current);
+    lines
+}
+
+/// A sentence whose numbers stay on one line with their unit and their interval: "77 %", "2.9x [2.6, 3.1]".
+pub fn glued(sentence: &str) -> String {
+    let words: Vec<&str> = sentence.split(' ').collect();
+    let mut text = String::new();
+    let mut in_interval = false;
+    for (index, word) in words.iter().enumerate() {
+        let before = index.checked_sub(1).map(|before| words[before]);
+        let after_number = before.is_some_and(|before| before.ends_with(|c: char| c.is_ascii_digit()));
+        let is_unit = UNITS.contains(&word.trim_end_matches(|c: char| ".,;:)]".contains(c)));
+        let glue = in_interval || (after_number && is_unit) || (word.starts_with('[') && before.is_some());
+        if index > 0 {
+            text.push(if glue { NO_BREAK } else { ' ' });
+        }
+        text.push_str(word);
+        in_interval = (in_interval || word.starts_with('[')) && !word.contains(']');
+    }
+    text
+}
+
+const UNITS: [&str; 8] = ["%", "ns", "µs", "ms", "s", "GHz", "MB", "GB"];
+
+/// Text whose words stay on one line together.
+pub fn unbroken(text: &str) -> String {
+    text.replace(' ', &NO_BREAK.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wrapped(text: &str, width: usize, hanging: usize) -> Vec<String> {
+        wrap(&Line::new().plain(text), width, hanging).iter().map(Line::to_plain).collect()
+    }
+
+    #[test]
+    fn lines_break_at_spaces_and_hang() {
+        assert_eq!(wrapped(" 1  cpu 0 is interrupted often", 16, 4), [" 1  cpu 0 is", "    interrupted", "    often"]);
+        assert_eq!(wrapped("", 10, 2), Vec::<String>::new());
+        assert_eq!(wrapped("16\u{a0}cores, 32\u{a0}cpus", 10, 0), ["16 cores,", "32 cpus"]);
+    }
+
+    #[test]
+    fn numbers_keep_their_units_and_intervals() {
+        let marked = |text: &str| glued(text).replace(NO_BREAK, "_");
+        assert_eq!(marked("2.9x [2.6, 3.1] as often (timer 33 %, x)"), "2.9x_[2.6,_3.1] as often (timer 33_%, x)");
+        assert_eq!(marked("it takes 12 ns more"), "it takes 12_ns more");
+        assert_eq!(marked("cpus [0"), "cpus_[0");
+    }
+
+    #[test]
+    fn a_word_wider_than_the_terminal_is_broken() {
+        assert_eq!(
+            wrapped("see /a/very/long/path/indeed now", 12, 2),
+            ["see", "  /a/very/lo", "  ng/path/in", "  deed now"]
+        );
+    }
+}

@@ -1,0 +1,148 @@
+//! JSON: the schemas in docs/schema are those of the program, and what it prints is what they say.
+
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use support::{Place, text};
+
+const NAMES: [&str; 6] = ["survey", "topology", "record", "history", "comparison", "doctor"];
+
+fn printed(place: &Place, arguments: &[&str]) -> Value {
+    let run = place.corewise(arguments).output().unwrap();
+    assert_eq!((run.status.code(), text(&run.stderr)), (Some(0), String::new()), "{arguments:?}");
+    serde_json::from_slice(&run.stdout).unwrap()
+}
+
+fn file(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema").join(format!("{name}.json"))
+}
+
+#[test]
+fn the_schema_files_are_those_of_the_program() {
+    let place = Place::new();
+    assert_eq!(text(&place.corewise(&["schema"]).output().unwrap().stdout), NAMES.join("\n") + "\n");
+    for name in NAMES {
+        let kept: Value = serde_json::from_str(&fs::read_to_string(file(name)).unwrap()).unwrap();
+        assert!(kept == printed(&place, &["schema", name]), "docs/schema/{name}.json is old: cargo xtask schema");
+    }
+}
+
+#[test]
+fn what_is_printed_is_what_the_schema_says() {
+    let place = Place::new();
+    let surveys = [(); 2].map(|()| printed(&place, &["--budget", "1s", "--json"]));
+    let cases: [(&str, &[&str]); 6] = [
+        ("topology", &["topology", "--json"]),
+        ("doctor", &["doctor", "--json"]),
+        ("record", &["record", "--json", "-o", "here.tar.xz"]),
+        ("history", &["history", "--json"]),
+        ("survey", &["history", "show", "1", "--json"]),
+        ("comparison", &["history", "compare", "1", "2", "--json"]),
+    ];
+    check("survey", &surveys[0]);
+    for (name, arguments) in cases {
+        check(name, &printed(&place, arguments));
+    }
+    assert_eq!(surveys[0]["stored"], 1);
+    assert_eq!(printed(&place, &["--budget", "1s", "--no-store", "--json"])["stored"], Value::Null);
+}
+
+fn check(name: &str, document: &Value) {
+    let schema: Value = serde_json::from_str(&fs::read_to_string(file(name)).unwrap()).unwrap();
+    let mut faults = Vec::new();
+    Walk { root: &schema, faults: &mut faults }.value(&schema, document, name);
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// The part of JSON Schema that our schemas use. Stricter in one thing: a key that the schema does not name is a fault.
+struct Walk<'a> {
+    root: &'a Value,
+    faults: &'a mut Vec<String>,
+}
+
+impl Walk<'_> {
+    fn value(&mut self, schema: &Value, value: &Value, at: &str) {
+        if let Some(reference) = schema["$ref"].as_str() {
+            let target = self.root.pointer(&reference[1..]).unwrap_or_else(|| panic!("{reference} leads nowhere"));
+            return self.value(target, value, at);
+        }
+        if let Some(choices) = schema["anyOf"].as_array().or(schema["oneOf"].as_array()) {
+            if !choices.iter().any(|choice| self.fits(choice, value)) {
+                self.faults.push(format!("{at}: {value} fits none of {schema}"));
+            }
+            return;
+        }
+        if !has_type(&schema["type"], value) {
+            return self.faults.push(format!("{at}: {value} is no {}", schema["type"]));
+        }
+        let allowed = schema["enum"].as_array();
+        if schema.get("const").is_some_and(|only| only != value) || allowed.is_some_and(|all| !all.contains(value)) {
+            self.faults.push(format!("{at}: {value} is not one of {schema}"));
+        }
+        match value {
+            Value::Object(_) => self.object(schema, value, at),
+            Value::Array(items) if schema["items"].is_object() => {
+                items
+                    .iter()
+                    .enumerate()
+                    .for_each(|(index, item)| self.value(&schema["items"], item, &format!("{at}[{index}]")));
+            }
+            _ => {}
+        }
+    }
+
+    fn object(&mut self, schema: &Value, value: &Value, at: &str) {
+        for key in schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+            if value.get(key).is_none() {
+                self.faults.push(format!("{at}.{key} is missing"));
+            }
+        }
+        for (key, inner) in value.as_object().into_iter().flatten() {
+            match schema["properties"].get(key) {
+                Some(own) => self.value(own, inner, &format!("{at}.{key}")),
+                None => self.faults.push(format!("{at}.{key} is not in the schema")),
+            }
+        }
+    }
+
+    fn fits(&self, schema: &Value, value: &Value) -> bool {
+        let mut faults = Vec::new();
+        Walk { root: self.root, faults: &mut faults }.value(schema, value, "");
+        faults.is_empty()
+    }
+}
+
+fn has_type(types: &Value, value: &Value) -> bool {
+    let is = |name: &str| match name {
+        "object" => value.is_object(),
+        "array" => value.is_array(),
+        "string" => value.is_string(),
+        "integer" => value.is_u64() || value.is_i64(),
+        "number" => value.is_number(),
+        "boolean" => value.is_boolean(),
+        "null" => value.is_null(),
+        _ => false,
+    };
+    match types {
+        Value::String(name) => is(name),
+        Value::Array(names) => names.iter().filter_map(Value::as_str).any(is),
+        _ => true,
+    }
+}
+
+#[test]
+fn the_walk_finds_what_does_not_fit() {
+    let place = Place::new();
+    let mut document = printed(&place, &["topology", "--json"]);
+    document["machine"]["cores"][0]["os_number"] = Value::from("zero");
+    document["machine"]["surprise"] = Value::from(1);
+    document["schema"] = Value::from("corewise/topology/2");
+    document["machine"].as_object_mut().unwrap().remove("online");
+    let schema: Value = serde_json::from_str(&fs::read_to_string(file("topology")).unwrap()).unwrap();
+    let mut faults = Vec::new();
+    Walk { root: &schema, faults: &mut faults }.value(&schema, &document, "topology");
+    assert_eq!(faults.len(), 4, "{faults:#?}");
+}

@@ -1,0 +1,181 @@
+//! Hard places: one allowed cpu, no place for the store, a narrow page, Ctrl-C, a closed pipe, an ordinary user.
+//!
+//! Each test runs the real program on the machine it is tested on, and asserts words, never numbers or times.
+
+mod support;
+
+use std::io::Read as _;
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use corewise_model::CpuSet;
+use corewise_sys::linux::affinity;
+use support::{Place, text};
+
+/// Longer than any test waits: a survey that ends before was ended.
+const ENDLESS: &str = "1h";
+
+#[test]
+fn a_process_with_one_cpu_is_told_that_links_need_two() {
+    let place = Place::new();
+    let allowed = affinity::current().unwrap();
+    let cpu = allowed.lowest().unwrap();
+    // The child inherits the affinity of the thread that starts it; this thread ends with the test.
+    affinity::set_current(&CpuSet::of(cpu)).unwrap();
+    let run = place.corewise(&["survey", "--budget", "1s", "--width", "400"]).output().unwrap();
+    let doctor = place.corewise(&["doctor", "--width", "400"]).output().unwrap();
+    affinity::set_current(&allowed).unwrap();
+    assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
+    let screen = text(&run.stdout);
+    assert!(screen.contains("links between cpus (links need two cpus; 1 may be used here)"), "{screen}");
+    assert!(screen.contains("Latency") && !screen.contains("Links "), "{screen}");
+    if allowed.len() > 1 {
+        let denied = allowed.difference(&CpuSet::of(cpu));
+        assert!(screen.contains("not allowed here"), "{denied}: {screen}");
+        let gap = format!("gap   allowed cpus: only cpu {cpu} may be used here: no link between cpus can be measured");
+        assert!(text(&doctor.stdout).contains(&gap), "{}", text(&doctor.stdout));
+    }
+}
+
+#[test]
+fn a_store_that_cannot_be_written_is_said_once_and_the_survey_still_prints() {
+    let place = Place::new();
+    // Not even root may create a file here.
+    let run = place.corewise(&["--budget", "1s", "--store", "/proc/corewise/history.db"]).output().unwrap();
+    assert_eq!(run.status.code(), Some(0));
+    assert!(text(&run.stdout).contains("What this means"), "{}", text(&run.stdout));
+    assert!(!text(&run.stdout).contains("stored as survey"));
+    let said = text(&run.stderr);
+    assert_eq!(said.matches("warning: the survey is not stored: ").count(), 1, "{said}");
+    assert!(
+        said.contains("/proc/corewise") && said.ends_with("--store PATH stores it elsewhere, --no-store nowhere\n")
+    );
+}
+
+#[test]
+fn a_read_only_folder_is_said_to_an_ordinary_user() {
+    let place = Place::new();
+    let folder = place.folder("read-only", 0o555);
+    let store = folder.join("history.db");
+    let arguments = ["--budget", "1s", "--store", store.to_str().unwrap()];
+    let run = place.ordinary_user(&arguments).output().unwrap();
+    assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
+    assert!(text(&run.stdout).contains("What this means"));
+    assert!(text(&run.stderr).starts_with("warning: the survey is not stored: "), "{}", text(&run.stderr));
+    assert!(!store.exists());
+}
+
+#[test]
+fn without_a_home_the_survey_says_where_it_could_be_stored() {
+    let place = Place::new();
+    let run = place.corewise(&["--budget", "1s"]).env_remove("HOME").env_remove("XDG_DATA_HOME").output().unwrap();
+    assert_eq!(run.status.code(), Some(0));
+    assert!(text(&run.stderr).contains("neither XDG_DATA_HOME nor HOME says where\n  --store PATH stores it"));
+    let list = place.corewise(&["history"]).env_remove("HOME").env_remove("XDG_DATA_HOME").output().unwrap();
+    assert_eq!(list.status.code(), Some(3));
+    assert!(text(&list.stderr).contains("there is no history: neither XDG_DATA_HOME nor HOME says where it would be"));
+}
+
+#[test]
+fn an_ordinary_user_gets_a_survey_and_a_doctor() {
+    let place = Place::new();
+    let run = place.ordinary_user(&["--budget", "1s", "--no-store"]).output().unwrap();
+    assert_eq!((run.status.code(), text(&run.stderr)), (Some(0), String::new()));
+    for part in ["Latency", "Activity", "What this means"] {
+        assert!(text(&run.stdout).contains(part), "{}", text(&run.stdout));
+    }
+    let doctor = place.ordinary_user(&["doctor"]).output().unwrap();
+    assert_eq!(doctor.status.code(), Some(0));
+    assert!(text(&doctor.stdout).contains("hardware counters:"), "{}", text(&doctor.stdout));
+}
+
+#[test]
+fn nothing_is_wider_than_forty_columns() {
+    let place = Place::new();
+    for arguments in [&["--budget", "1s"][..], &["topology"], &["doctor"], &["history"], &["history", "show", "1"]] {
+        let run = place.corewise(arguments).args(["--width", "40"]).output().unwrap();
+        let screen = text(&run.stdout);
+        let widest = screen.lines().max_by_key(|line| line.chars().count()).unwrap_or_default();
+        assert!(!screen.is_empty() && widest.chars().count() <= 40, "{arguments:?}: {widest}");
+    }
+}
+
+#[test]
+fn without_a_terminal_there_is_no_colour_and_no_progress() {
+    let place = Place::new();
+    let run = place.corewise(&["--budget", "1s"]).output().unwrap();
+    assert_eq!(text(&run.stderr), "");
+    assert!(!text(&run.stdout).contains('\u{1b}'));
+    let run = place.corewise(&["topology", "--color", "always"]).output().unwrap();
+    assert!(text(&run.stdout).contains("\u{1b}[1m"), "{}", text(&run.stdout));
+}
+
+#[test]
+fn a_reader_that_has_read_enough_is_no_fault() {
+    let place = Place::new();
+    let mut run = place.corewise(&["topology"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(run.stdout.take());
+    assert_eq!(said_at_the_end(run), (Some(0), String::new()));
+}
+
+#[test]
+fn a_full_disk_behind_standard_output_is_said() {
+    let place = Place::new();
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let run = place.corewise(&["topology"]).stdout(full).stderr(Stdio::piped()).spawn().unwrap();
+    let (code, said) = said_at_the_end(run);
+    assert_eq!(code, Some(3));
+    assert!(said.starts_with("error: cannot write to standard output: "), "{said}");
+}
+
+#[test]
+fn ctrl_c_at_any_moment_gives_what_was_measured() {
+    for after_ms in [0, 30, 100, 300, 700, 1500] {
+        let place = Place::new();
+        let mut run = survey_without_end(&place);
+        std::thread::sleep(Duration::from_millis(after_ms));
+        support::interrupt(&run);
+        let mut screen = String::new();
+        run.stdout.take().unwrap().read_to_string(&mut screen).unwrap();
+        assert_eq!(said_at_the_end(run), (Some(130), String::new()), "after {after_ms} ms");
+        assert!(screen.starts_with("PARTIAL: ended early, after "), "after {after_ms} ms: {screen}");
+        let list = place.corewise(&["history"]).output().unwrap();
+        assert!(text(&list.stdout).contains("partial"), "after {after_ms} ms: {}", text(&list.stdout));
+    }
+}
+
+#[test]
+fn a_second_ctrl_c_ends_at_once() {
+    let place = Place::new();
+    let run = survey_without_end(&place);
+    support::interrupt(&run);
+    support::interrupt(&run);
+    let (code, said) = said_at_the_end(run);
+    assert_eq!(code, Some(130), "{said}");
+}
+
+#[test]
+fn two_at_once_store_both() {
+    let place = Place::new();
+    let runs: Vec<Child> =
+        (0..2).map(|_| place.corewise(&["--budget", "1s"]).stdout(Stdio::null()).spawn().unwrap()).collect();
+    for run in runs {
+        assert_eq!(said_at_the_end(run).0, Some(0));
+    }
+    let list = place.corewise(&["history", "--json"]).output().unwrap();
+    let list: serde_json::Value = serde_json::from_slice(&list.stdout).unwrap();
+    assert_eq!(list["surveys"].as_array().map(Vec::len), Some(2), "{list}");
+}
+
+/// A survey that ends only when it is told to, once it listens.
+fn survey_without_end(place: &Place) -> Child {
+    let arguments = ["--budget", ENDLESS];
+    let run = place.corewise(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    support::wait_until_it_catches_interrupts(&run);
+    run
+}
+
+fn said_at_the_end(run: Child) -> (Option<i32>, String) {
+    let output = run.wait_with_output().unwrap();
+    (output.status.code(), text(&output.stderr))
+}

@@ -1,0 +1,97 @@
+//! What the tests of the program share: a place of its own for each, and signals.
+#![allow(dead_code, reason = "each test binary uses its part")]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+/// The user and group "nobody" of most systems.
+const NOBODY: u32 = 65_534;
+/// SIGINT in the kernel's masks of signals, which count from bit 0.
+const INTERRUPT_BIT: u64 = 1 << 1;
+
+/// A folder of a test's own, where it keeps its history; gone with the test.
+pub struct Place(TempDir);
+
+impl Place {
+    pub fn new() -> Self {
+        let place = tempfile::tempdir().unwrap();
+        fs::set_permissions(place.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        Self(place)
+    }
+
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// The program with its data in this place, and nothing of the tester's environment that it listens to.
+    pub fn corewise(&self, arguments: &[&str]) -> Command {
+        self.command(Path::new(env!("CARGO_BIN_EXE_corewise")), arguments)
+    }
+
+    /// The program as a user without privileges: nobody, where the tests run as root. Others may not enter root's
+    /// folders, so the program is copied to a place where they may.
+    pub fn ordinary_user(&self, arguments: &[&str]) -> Command {
+        let program = self.path().join("corewise");
+        if !program.exists() {
+            fs::copy(env!("CARGO_BIN_EXE_corewise"), &program).unwrap();
+        }
+        let mut command = self.command(&program, arguments);
+        if is_root() {
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        command
+    }
+
+    fn command(&self, program: &Path, arguments: &[&str]) -> Command {
+        let mut command = Command::new(program);
+        command.args(arguments).env("XDG_DATA_HOME", self.path()).current_dir(self.path());
+        for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS"] {
+            command.env_remove(name);
+        }
+        command
+    }
+
+    /// A folder in this place with permissions.
+    pub fn folder(&self, name: &str, mode: u32) -> PathBuf {
+        let folder = self.path().join(name);
+        fs::create_dir(&folder).unwrap();
+        fs::set_permissions(&folder, fs::Permissions::from_mode(mode)).unwrap();
+        folder
+    }
+}
+
+fn is_root() -> bool {
+    status_line(std::process::id(), "Uid:").split_whitespace().next() == Some("0")
+}
+
+pub fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// Sends SIGINT, as Ctrl-C does.
+pub fn interrupt(child: &Child) {
+    let status = Command::new("sh").arg("-c").arg(format!("kill -INT {}", child.id())).status().unwrap();
+    assert!(status.success());
+}
+
+/// Waits for the program to install its handler: a signal before that ends it as it ends every program.
+pub fn wait_until_it_catches_interrupts(child: &Child) {
+    loop {
+        let caught = u64::from_str_radix(status_line(child.id(), "SigCgt:").trim(), 16).unwrap();
+        if caught & INTERRUPT_BIT != 0 {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+fn status_line(process: u32, name: &str) -> String {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    status.lines().find_map(|line| line.strip_prefix(name)).unwrap().to_owned()
+}

@@ -1,0 +1,122 @@
+//! Writes a recording of a machine: the files that the topology reader reads of it, and nothing that tells whose it is.
+
+mod scrub;
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::path::Path;
+
+use corewise_model::Machine;
+
+use crate::root::{HWLOC_XML, Source};
+use crate::{Root, SysError, topology};
+
+/// The folder of the archive that holds the recorded files.
+const FOLDER: &str = "machine";
+
+/// xz's preset: the largest recording is a few megabytes, and all are alike line by line.
+const XZ_PRESET: u32 = 6;
+
+/// How a recording is packed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Packing {
+    /// A plain tar.
+    Tar,
+    /// A tar in gzip.
+    Gzip,
+    /// A tar in xz, the smallest.
+    #[default]
+    Xz,
+}
+
+impl Packing {
+    /// The packing that a file's name asks for: ".tar", ".tar.gz" or ".tgz", and xz for all others.
+    pub fn of(path: &Path) -> Self {
+        match path.extension().and_then(|extension| extension.to_str()) {
+            Some("tar") => Self::Tar,
+            Some("gz" | "tgz") => Self::Gzip,
+            _ => Self::Xz,
+        }
+    }
+}
+
+/// What a recording holds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recorded {
+    /// The machine that reading the recording gives.
+    pub machine: Machine,
+    /// How many files were recorded.
+    pub files: usize,
+    /// Their size before packing, in bytes.
+    pub text_bytes: u64,
+}
+
+/// Writes a recording of a machine's topology; [`Root::open`] reads it back, and gives an equal [`Machine`].
+///
+/// Left out are all files that [`topology::read`] does not read, and of those that it reads: serial numbers, control
+/// groups and mounts, the process's names and numbers, and who built the kernel on which host.
+///
+/// # Errors
+/// What [`topology::read`] returns; [`SysError::Write`] where the output refuses; [`SysError::NotRecordable`] for an
+/// hwloc XML export, which may name hosts and devices anywhere.
+pub fn record(root: &Root, output: impl Write, packing: Packing) -> Result<Recorded, SysError> {
+    let recorder = Recorder { root, read: RefCell::default() };
+    let machine = topology::read_from(&recorder)?;
+    let allowed = topology::allowed_cpus(root);
+    let files = scrub::scrubbed(recorder.read.into_inner(), &machine, allowed);
+    if files.contains_key(HWLOC_XML) {
+        return Err(SysError::NotRecordable { what: "an hwloc XML export" });
+    }
+    pack(&files, output, packing).map_err(|source| SysError::Write { source })?;
+    let text_bytes = files.values().map(|text| text.len() as u64).sum();
+    Ok(Recorded { machine, files: files.len(), text_bytes })
+}
+
+/// Stands between the reader and a root, and keeps what was read.
+struct Recorder<'a> {
+    root: &'a Root,
+    read: RefCell<BTreeMap<String, String>>,
+}
+
+impl Source for Recorder<'_> {
+    fn text(&self, path: &str) -> Option<Cow<'_, str>> {
+        let text = self.root.read(path)?;
+        self.read.borrow_mut().insert(path.to_owned(), text.clone().into_owned());
+        Some(text)
+    }
+
+    fn names(&self, folder: &str) -> Vec<String> {
+        self.root.list(folder)
+    }
+}
+
+fn pack(files: &BTreeMap<String, String>, output: impl Write, packing: Packing) -> io::Result<()> {
+    match packing {
+        Packing::Tar => write_tar(files, output)?.flush(),
+        Packing::Gzip => {
+            let packer = flate2::write::GzEncoder::new(output, flate2::Compression::best());
+            write_tar(files, packer)?.finish()?.flush()
+        }
+        Packing::Xz => {
+            let packer = lzma_rust2::XzWriter::new(output, lzma_rust2::XzOptions::with_preset(XZ_PRESET))?;
+            write_tar(files, packer)?.finish()?.flush()
+        }
+    }
+}
+
+/// Writes the tar: no owner, no time, rising names, so that equal machines give equal bytes.
+fn write_tar<W: Write>(files: &BTreeMap<String, String>, output: W) -> io::Result<W> {
+    let mut builder = tar::Builder::new(output);
+    for (path, text) in files {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(text.len() as u64);
+        header.set_mode(0o644);
+        builder.append_data(&mut header, format!("{FOLDER}/{path}"), text.as_bytes())?;
+    }
+    builder.into_inner()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,102 @@
+//! What is taken out of the files of a recording, so that it tells what the machine is and not whose.
+
+use std::collections::BTreeMap;
+
+use corewise_model::{CpuSet, Machine};
+
+/// The fields of /proc/cpuinfo that are kept; "Serial" of Arm boards is one of those that are not.
+const CPUINFO_FIELDS: [&str; 19] = [
+    "processor",
+    "vendor_id",
+    "vendor",
+    "arch",
+    "cpu",
+    "cpu family",
+    "family",
+    "model",
+    "model name",
+    "stepping",
+    "microcode",
+    "physical id",
+    "core id",
+    "flags",
+    "CPU implementer",
+    "CPU architecture",
+    "CPU variant",
+    "CPU part",
+    "CPU revision",
+];
+
+/// The leaves of a cpuid dump that are kept; leaf 3 is the serial number of a Pentium III.
+const CPUID_LEAVES: [u32; 16] = [
+    0,
+    1,
+    4,
+    0xb,
+    0x1a,
+    0x1f,
+    0x8000_0001,
+    0x8000_0002,
+    0x8000_0003,
+    0x8000_0004,
+    0x8000_0005,
+    0x8000_0006,
+    0x8000_0008,
+    0x8000_001d,
+    0x8000_001e,
+    0x8000_0026,
+];
+
+/// The file that tells the allowed cpus in every recording, whatever told them on the machine.
+const STATUS: &str = "proc/self/status";
+
+/// The list of cpus that are plugged in; recorded even for kernels that have none, because a cpu that is switched off
+/// may have no other file.
+const PRESENT: &str = "sys/devices/system/cpu/present";
+
+/// The files to record, by path.
+pub fn scrubbed(
+    read: BTreeMap<String, String>,
+    machine: &Machine,
+    allowed: Option<CpuSet>,
+) -> BTreeMap<String, String> {
+    let kept = |(path, text): (String, String)| kept(&path, &text).map(|text| (path, text));
+    let mut files: BTreeMap<String, String> = read.into_iter().filter_map(kept).collect();
+    if let Some(allowed) = allowed {
+        files.insert(STATUS.into(), format!("Cpus_allowed_list:\t{allowed}\n"));
+    }
+    if files.keys().any(|path| path.starts_with("sys/devices/system/cpu/")) && !files.contains_key(PRESENT) {
+        files.insert(PRESENT.into(), format!("{}\n", machine.present));
+    }
+    files
+}
+
+/// What is kept of a file; nothing of those that tell about the process or its user.
+fn kept(path: &str, text: &str) -> Option<String> {
+    let group = path.contains("cgroup") || path.starts_with("dev/") || path.contains("cpuset");
+    if group || path == "proc/mounts" || path == STATUS {
+        return None;
+    }
+    Some(match path {
+        "proc/cpuinfo" => lines(text, |line| line.trim().is_empty() || CPUINFO_FIELDS.contains(&field(line))),
+        "proc/version" => text.split_whitespace().take(3).collect::<Vec<_>>().join(" ") + "\n",
+        _ if path.ends_with("meminfo") => lines(text, |line| line.contains("MemTotal:")),
+        _ if path.starts_with("cpuid/") => {
+            lines(text, |line| leaf(line).is_some_and(|leaf| CPUID_LEAVES.contains(&leaf)))
+        }
+        _ => text.to_owned(),
+    })
+}
+
+fn lines(text: &str, keep: impl Fn(&str) -> bool) -> String {
+    text.lines().filter(|line| keep(line)).flat_map(|line| [line, "\n"]).collect()
+}
+
+fn field(line: &str) -> &str {
+    line.split(':').next().unwrap_or_default().trim_end()
+}
+
+/// The leaf of a line `mask eax …` of a cpuid dump.
+fn leaf(line: &str) -> Option<u32> {
+    u32::from_str_radix(line.split_whitespace().nth(1)?, 16).ok()
+}

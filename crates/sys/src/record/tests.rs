@@ -1,0 +1,109 @@
+//! Tests of recordings: what comes back is the same machine, and nothing else comes along.
+
+use super::*;
+
+fn recorded(root: &Root, packing: Packing) -> (Recorded, Vec<u8>) {
+    let mut bytes = Vec::new();
+    let recorded = record(root, &mut bytes, packing).unwrap();
+    (recorded, bytes)
+}
+
+/// A machine of which every file says something about its owner.
+fn told() -> Root {
+    let cpu = "sys/devices/system/cpu";
+    Root::from_files([
+        (
+            "proc/cpuinfo".into(),
+            "processor : 0\nCPU implementer : 0x41\nCPU part : 0xd0c\n\nSerial : 10000000SECRET\n".to_owned(),
+        ),
+        ("proc/version".into(), "Linux version 6.1.0 (SECRET@host) (gcc) #1\n".into()),
+        ("proc/mounts".into(), "x /sys/fs/cgroup cgroup2 rw 0 0\n/dev/SECRET / ext4 rw 0 0\n".into()),
+        ("proc/self/cgroup".into(), "0::/user-SECRET\n".into()),
+        ("sys/fs/cgroup/user-SECRET/cpuset.cpus.effective".into(), "0\n".into()),
+        ("proc/sys/kernel/hostname".into(), "SECRET\n".into()),
+        ("sys/devices/virtual/dmi/id/product_serial".into(), "SECRET\n".into()),
+        ("cpuid/pu0".into(), "1 3 0 0 0 => 5ec2e7 0 0 0\n".into()),
+        ("sys/devices/system/node/online".into(), "0\n".into()),
+        ("sys/devices/system/node/node0/cpulist".into(), "0\n".into()),
+        ("sys/devices/system/node/node0/meminfo".into(), "Node 0 MemTotal: 4 kB\nNode 0 SECRET: 1 kB\n".into()),
+        (format!("{cpu}/online"), "0-1\n".into()),
+        (format!("{cpu}/cpu0/topology/core_id"), "0\n".into()),
+        (format!("{cpu}/cpu1/topology/core_id"), "1\n".into()),
+        (format!("{cpu}/cpu7/other"), "offline\n".into()),
+    ])
+}
+
+#[test]
+fn a_recording_gives_an_equal_machine_in_every_packing() {
+    let root = told();
+    let machine = topology::read(&root).unwrap();
+    assert_eq!(machine.present.to_string(), "0,1,7");
+    assert_eq!(machine.allowed.to_string(), "0");
+    for packing in [Packing::Tar, Packing::Gzip, Packing::Xz] {
+        let (recorded, bytes) = recorded(&root, packing);
+        assert_eq!(topology::read(&Root::from_archive_bytes(&bytes).unwrap()).unwrap(), machine, "{packing:?}");
+        assert_eq!(recorded.machine, machine);
+    }
+}
+
+#[test]
+fn nothing_that_identifies_is_recorded() {
+    let (recorded, bytes) = recorded(&told(), Packing::Tar);
+    let text = String::from_utf8_lossy(&bytes).to_lowercase();
+    assert!(!text.contains("secret") && !text.contains("5ec2e7"), "{text}");
+    assert!(text.contains("cpu part : 0xd0c"), "the rest is there");
+    assert!(recorded.files > 5 && recorded.text_bytes > 100);
+}
+
+#[test]
+fn this_machine_is_recorded_and_read_back_equal() {
+    let (recorded, bytes) = recorded(&Root::live(), Packing::Xz);
+    let mut back = topology::read(&Root::from_archive_bytes(&bytes).unwrap()).unwrap();
+    // Governors may be changed by others meanwhile; everything else is fixed while the test runs.
+    back.system.governors.clone_from(&recorded.machine.system.governors);
+    assert_eq!(back, recorded.machine);
+    let plain = recorded_text(&bytes);
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let host = host.trim();
+    assert!(host.len() < 6 || !plain.contains(host), "the host's name {host} is in the recording");
+}
+
+fn recorded_text(xz: &[u8]) -> String {
+    let mut text = Vec::new();
+    io::Read::read_to_end(&mut lzma_rust2::XzReader::new(xz, true), &mut text).unwrap();
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+#[test]
+fn equal_machines_give_equal_bytes() {
+    assert_eq!(recorded(&told(), Packing::Xz).1, recorded(&told(), Packing::Xz).1);
+}
+
+#[test]
+fn an_export_is_not_recorded() {
+    let xml =
+        "<topology version=\"3.0\"><object type=\"Machine\"><object type=\"PU\" os_index=\"0\"/></object></topology>";
+    let error = record(&Root::from_files([(HWLOC_XML, xml)]), io::sink(), Packing::Tar).unwrap_err();
+    assert_eq!(error.to_string(), "an hwloc XML export cannot be recorded: it may name hosts and devices");
+}
+
+#[test]
+fn a_refused_write_is_an_error() {
+    struct Full;
+    impl Write for Full {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::StorageFull.into())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    assert!(matches!(record(&told(), Full, Packing::Gzip), Err(SysError::Write { .. })));
+}
+
+#[test]
+fn the_name_tells_the_packing() {
+    let packing = |name: &str| Packing::of(Path::new(name));
+    assert_eq!([packing("a.tar"), packing("a.tar.gz"), packing("a.tgz")], [Packing::Tar, Packing::Gzip, Packing::Gzip]);
+    assert_eq!([packing("a.tar.xz"), packing("a")], [Packing::Xz, Packing::Xz]);
+}

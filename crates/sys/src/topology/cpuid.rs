@@ -1,0 +1,126 @@
+//! The facts that a dump of cpuid tells, as hwloc-gather-cpuid writes it: one file a cpu, `cpuid/puN`.
+//!
+//! The rules are those of the manuals: Intel's Software Developer's Manual volume 2A, CPUID leaves 4, 0xb, 0x1a, 0x1f;
+//! AMD's Architecture Programmer's Manual volume 3, functions 0x80000005 to 0x80000008, 0x8000001d, 0x8000001e, 0x80000026.
+
+mod caches;
+mod dump;
+mod place;
+
+use std::collections::BTreeMap;
+
+use corewise_model::CpuSet;
+use corewise_model::cpu_set::MAXIMUM_CPU;
+use corewise_model::facts::{CacheFacts, CoreType, CpuFacts, MachineFacts, NamedKind};
+use corewise_model::machine::{Processor, System};
+
+use super::reader::Reader;
+use crate::root::CPUID;
+use caches::CacheKey;
+use dump::Dump;
+use place::Place;
+
+/// One cpu with what its registers mean.
+struct Decoded {
+    number: u32,
+    dump: Dump,
+    place: Place,
+    caches: Vec<CacheKey>,
+}
+
+/// Everything that a dump tells; no cpus where there is none.
+pub fn facts(reader: &Reader) -> MachineFacts {
+    let cpus = decoded(reader);
+    let Some(first) = cpus.first() else { return MachineFacts::default() };
+    MachineFacts {
+        processor: processor(&first.dump),
+        system: System { architecture: Some(first.dump.architecture().to_owned()), ..System::default() },
+        cpus: cpu_facts(&cpus),
+        named_kinds: kinds_of(&cpus),
+        ..MachineFacts::default()
+    }
+}
+
+/// The classes of core that a dump names; none where there is none.
+pub fn named_kinds(reader: &Reader) -> Vec<NamedKind> {
+    kinds_of(&decoded(reader))
+}
+
+fn decoded(reader: &Reader) -> Vec<Decoded> {
+    let numbers = reader.numbered(CPUID, "pu").into_iter().filter(|number| *number <= MAXIMUM_CPU);
+    let decode = |number| {
+        let dump = Dump::parse(&reader.text(&format!("{CPUID}/pu{number}"))?);
+        let place = place::place(&dump)?;
+        let caches = caches::caches(&dump, &place);
+        Some(Decoded { number, dump, place, caches })
+    };
+    numbers.filter_map(decode).collect()
+}
+
+fn processor(dump: &Dump) -> Processor {
+    let (family, model, stepping) = dump.signature().unwrap_or_default();
+    Processor {
+        model_name: dump.brand(),
+        vendor: dump.vendor(),
+        family: Some(family),
+        model: Some(model),
+        stepping: Some(stepping),
+        microcode: None,
+    }
+}
+
+fn cpu_facts(cpus: &[Decoded]) -> Vec<CpuFacts> {
+    let siblings = together(cpus, |cpu| vec![(cpu.place.package, cpu.place.siblings)]);
+    let modules =
+        together(cpus, |cpu| cpu.place.module.map(|module| (cpu.place.package, module)).into_iter().collect());
+    let sharing = together(cpus, |cpu| cpu.caches.iter().map(|cache| cache.sharing).collect());
+    let fact = |cpu: &Decoded| CpuFacts {
+        number: cpu.number,
+        package: Some(cpu.place.package),
+        die: cpu.place.die,
+        core: Some(cpu.place.core),
+        thread_siblings: siblings.get(&(cpu.place.package, cpu.place.siblings)).cloned(),
+        cluster_cpus: cpu.place.module.and_then(|module| modules.get(&(cpu.place.package, module)).cloned()),
+        caches: cpu.caches.iter().map(|cache| cache_facts(cache, &sharing)).collect(),
+        ..CpuFacts::default()
+    };
+    cpus.iter().map(fact).collect()
+}
+
+fn cache_facts(cache: &CacheKey, sharing: &BTreeMap<caches::Sharing, CpuSet>) -> CacheFacts {
+    let shared_with = sharing.get(&cache.sharing).cloned().unwrap_or_default();
+    CacheFacts { level: cache.sharing.level, kind: cache.sharing.kind, size_bytes: Some(cache.size_bytes), shared_with }
+}
+
+/// The cpus that have a key in common, by key.
+fn together<K: Ord>(cpus: &[Decoded], keys: impl Fn(&Decoded) -> Vec<K>) -> BTreeMap<K, CpuSet> {
+    let mut sets: BTreeMap<K, CpuSet> = BTreeMap::new();
+    for cpu in cpus {
+        for key in keys(cpu) {
+            sets.entry(key).or_default().insert(cpu.number);
+        }
+    }
+    sets
+}
+
+/// The classes of core: Intel's leaf 0x1a, AMD's leaf 0x80000026. An Atom core without an L3 is of the low-power class
+/// where other Atom cores have one (Meteor Lake, Arrow Lake); on Lunar Lake none has.
+fn kinds_of(cpus: &[Decoded]) -> Vec<NamedKind> {
+    let has_last_level = |cpu: &Decoded| cpu.caches.iter().any(|cache| cache.sharing.level >= 3);
+    let is_atom = |cpu: &Decoded| cpu.dump.core_type() == Some(CoreType::Efficiency);
+    let atoms_have_one = cpus.iter().any(|cpu| is_atom(cpu) && has_last_level(cpu));
+    let mut sets: BTreeMap<CoreType, CpuSet> = BTreeMap::new();
+    for cpu in cpus {
+        let Some(mut core_type) = cpu.dump.core_type() else { continue };
+        if is_atom(cpu) && atoms_have_one && !has_last_level(cpu) {
+            core_type = CoreType::LowPower;
+        }
+        sets.entry(core_type).or_default().insert(cpu.number);
+    }
+    let source = cpus.first().map_or("", |cpu| if cpu.dump.is_amd() { "0x80000026" } else { "0x1a" });
+    let named = |(core_type, cpus)| NamedKind { core_type, cpus, source: format!("cpuid leaf {source}") };
+    sets.into_iter().map(named).collect()
+}
+
+#[cfg(test)]
+mod tests;

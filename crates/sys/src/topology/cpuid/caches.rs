@@ -1,0 +1,84 @@
+//! The caches of a cpu, and which cpus share them, out of leaf 4 or AMD's leaves.
+
+use corewise_model::facts::CacheKind;
+
+use super::dump::{Dump, Registers, bits};
+use super::place::{Place, ceiling_log2};
+
+/// A cache that a cpu uses: cpus with an equal `sharing` share it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CacheKey {
+    pub sharing: Sharing,
+    pub size_bytes: u64,
+}
+
+/// What tells one cache from all others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Sharing {
+    pub level: u8,
+    pub kind: CacheKind,
+    pub package: i64,
+    /// The cache's number among those of its level and kind in the package.
+    pub number: u32,
+}
+
+/// The caches of the cpu at this place.
+pub fn caches(dump: &Dump, place: &Place) -> Vec<CacheKey> {
+    let leaf = if dump.is_amd() { 0x8000_001d } else { 4 };
+    let listed: Vec<CacheKey> = dump
+        .subleaves(leaf)
+        .take_while(|answer| bits(answer.eax, 0, 5) != 0)
+        .filter_map(|answer| listed(dump, place, answer))
+        .collect();
+    if listed.is_empty() && dump.is_amd() { amd_legacy(dump, place) } else { listed }
+}
+
+/// One subleaf: type, level, how many cpus share it at most, and its geometry.
+fn listed(dump: &Dump, place: &Place, answer: Registers) -> Option<CacheKey> {
+    let kind = match bits(answer.eax, 0, 5) {
+        1 => CacheKind::Data,
+        2 => CacheKind::Instruction,
+        3 => CacheKind::Unified,
+        _ => return None,
+    };
+    let level = bits(answer.eax, 5, 3) as u8;
+    let ways = u64::from(bits(answer.ebx, 22, 10)) + 1;
+    let partitions = u64::from(bits(answer.ebx, 12, 10)) + 1;
+    let line_bytes = u64::from(bits(answer.ebx, 0, 12)) + 1;
+    let size_bytes = (ways * partitions * line_bytes).saturating_mul(u64::from(answer.ecx) + 1);
+    let number = number(dump, place, bits(answer.eax, 14, 12) + 1);
+    let sharing = Sharing { level, kind, package: place.package, number };
+    (1..=4).contains(&level).then_some(CacheKey { sharing, size_bytes })
+}
+
+/// The number of a cache that `shared` cpus share. APIC ids leave room for powers of two, except on AMD before Zen,
+/// where six cores that share an L3 follow the six before them without a hole.
+fn number(dump: &Dump, place: &Place, shared: u32) -> u32 {
+    let inside = place.apic & !(u32::MAX << place.package_shift);
+    let dense = dump.is_amd() && dump.signature().is_some_and(|(family, ..)| family < 0x17);
+    if dense { inside / shared } else { inside >> ceiling_log2(shared) }
+}
+
+/// Functions 0x80000005 and 0x80000006 of K8 and K10: L1 and L2 are the core's own, the L3 is the package's, or the
+/// node's on Magny-Cours (family 0x10, model 9), whose packages hold two.
+fn amd_legacy(dump: &Dump, place: &Place) -> Vec<CacheKey> {
+    let inside = place.apic & !(u32::MAX << place.package_shift);
+    let cache = |level, kind, number, size_bytes: u64| {
+        let sharing = Sharing { level, kind, package: place.package, number };
+        (size_bytes > 0).then_some(CacheKey { sharing, size_bytes })
+    };
+    let first = dump.get(0x8000_0005, 0).unwrap_or_default();
+    let second = dump.get(0x8000_0006, 0).unwrap_or_default();
+    let two_nodes = dump.signature().is_some_and(|(family, model, _)| (family, model) == (0x10, 9));
+    let cores = bits(dump.get(0x8000_0008, 0).map_or(0, |leaf| leaf.ecx), 0, 8) + 1;
+    let node = if two_nodes { inside / cores.div_ceil(2) } else { 0 };
+    [
+        cache(1, CacheKind::Data, inside, u64::from(bits(first.ecx, 24, 8)) << 10),
+        cache(1, CacheKind::Instruction, inside, u64::from(bits(first.edx, 24, 8)) << 10),
+        cache(2, CacheKind::Unified, inside, u64::from(bits(second.ecx, 16, 16)) << 10),
+        cache(3, CacheKind::Unified, node, u64::from(bits(second.edx, 18, 14)) << 19),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}

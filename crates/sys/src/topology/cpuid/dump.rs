@@ -1,0 +1,112 @@
+//! One cpu's registers: lines of `mask eax ebx ecx edx => eax ebx ecx edx`, all hexadecimal.
+
+use std::collections::BTreeMap;
+
+use corewise_model::facts::CoreType;
+
+/// How many leaves are kept; a cpu has fewer than 200.
+const MOST_LEAVES: usize = 2_000;
+
+/// What cpuid answers, by leaf (eax) and subleaf (ecx).
+#[derive(Debug, Default)]
+pub struct Dump {
+    answers: BTreeMap<(u32, u32), Registers>,
+}
+
+/// The registers eax, ebx, ecx, edx of one answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Registers {
+    pub eax: u32,
+    pub ebx: u32,
+    pub ecx: u32,
+    pub edx: u32,
+}
+
+impl Dump {
+    /// Reads a dump; lines that are none are passed over.
+    pub fn parse(text: &str) -> Self {
+        let answers = text.lines().filter_map(answer).take(MOST_LEAVES).collect();
+        Self { answers }
+    }
+
+    /// The answer to a leaf and subleaf.
+    pub fn get(&self, leaf: u32, subleaf: u32) -> Option<Registers> {
+        self.answers.get(&(leaf, subleaf)).copied()
+    }
+
+    /// The subleaves of a leaf from 0 on, up to the first that is missing.
+    pub fn subleaves(&self, leaf: u32) -> impl Iterator<Item = Registers> + '_ {
+        (0..).map_while(move |subleaf| self.get(leaf, subleaf))
+    }
+
+    /// "GenuineIntel", "AuthenticAMD" and so on.
+    pub fn vendor(&self) -> Option<String> {
+        let Registers { ebx, ecx, edx, .. } = self.get(0, 0)?;
+        text([ebx, edx, ecx])
+    }
+
+    /// Whether it follows AMD's leaves: AMD and Hygon.
+    pub fn is_amd(&self) -> bool {
+        matches!(self.vendor().as_deref(), Some("AuthenticAMD" | "HygonGenuine"))
+    }
+
+    /// The name that the processor gives itself.
+    pub fn brand(&self) -> Option<String> {
+        let parts: Vec<u32> = (0x8000_0002..=0x8000_0004)
+            .filter_map(|leaf| self.get(leaf, 0))
+            .flat_map(|registers| [registers.eax, registers.ebx, registers.ecx, registers.edx])
+            .collect();
+        text(parts).map(|name| name.split_whitespace().collect::<Vec<_>>().join(" ")).filter(|name| !name.is_empty())
+    }
+
+    /// Family, model and stepping with the extended parts added.
+    pub fn signature(&self) -> Option<(u32, u32, u32)> {
+        let eax = self.get(1, 0)?.eax;
+        let (base, extended) = (bits(eax, 8, 4), bits(eax, 20, 8));
+        let family = if base == 0xf { base + extended } else { base };
+        let extends_model = base == 0xf || base == 6;
+        let model = bits(eax, 4, 4) + if extends_model { bits(eax, 16, 4) << 4 } else { 0 };
+        Some((family, model, bits(eax, 0, 4)))
+    }
+
+    /// The class of this core, where the processor has several.
+    pub fn core_type(&self) -> Option<CoreType> {
+        if self.is_amd() {
+            let core = self.get(0x8000_0026, 0).filter(|core| bits(core.eax, 30, 1) == 1)?;
+            return [CoreType::Performance, CoreType::Efficiency].get(bits(core.ebx, 28, 4) as usize).copied();
+        }
+        match bits(self.get(0x1a, 0)?.eax, 24, 8) {
+            0x40 => Some(CoreType::Performance),
+            0x20 => Some(CoreType::Efficiency),
+            _ => None,
+        }
+    }
+
+    /// "x86_64" where the processor has long mode.
+    pub fn architecture(&self) -> &'static str {
+        let long_mode = self.get(0x8000_0001, 0).is_some_and(|leaf| bits(leaf.edx, 29, 1) == 1);
+        if long_mode { "x86_64" } else { "i686" }
+    }
+}
+
+/// `count` bits of a register from bit `from` on.
+pub fn bits(register: u32, from: u32, count: u32) -> u32 {
+    (register >> from) & ((1 << count) - 1)
+}
+
+fn answer(line: &str) -> Option<((u32, u32), Registers)> {
+    let (asked, answered) = line.split_once("=>")?;
+    let numbers = |text: &str| -> Option<Vec<u32>> {
+        text.split_whitespace().map(|word| u32::from_str_radix(word, 16).ok()).collect()
+    };
+    let (&[mask, leaf, _, subleaf, _], &[eax, ebx, ecx, edx]) = (&numbers(asked)?[..], &numbers(answered)?[..]) else {
+        return None;
+    };
+    let counts = mask & 4 != 0; // the answer depends on ecx
+    Some(((leaf, if counts { subleaf } else { 0 }), Registers { eax, ebx, ecx, edx }))
+}
+
+fn text(registers: impl IntoIterator<Item = u32>) -> Option<String> {
+    let bytes: Vec<u8> = registers.into_iter().flat_map(u32::to_le_bytes).take_while(|byte| *byte != 0).collect();
+    String::from_utf8(bytes).ok().filter(|text| !text.is_empty())
+}

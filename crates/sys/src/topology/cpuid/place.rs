@@ -1,0 +1,121 @@
+//! Where a cpu is: package, die, module and core, out of its APIC id.
+
+use super::dump::{Dump, Registers, bits};
+
+/// A cpu's place. Die, module, core and siblings are unique in the package only.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Place {
+    /// The (x2)APIC id.
+    pub apic: u32,
+    pub package: i64,
+    pub die: Option<i64>,
+    /// Cores that Intel counts as one module.
+    pub module: Option<i64>,
+    pub core: i64,
+    /// What the kernel would list as thread siblings: the core; on AMD family 0x15 the module of two cores.
+    pub siblings: i64,
+    /// How many low bits of the APIC id are inside the package.
+    pub package_shift: u32,
+}
+
+/// One level of a topology leaf: its type, and the shift to the next level's id.
+struct Step {
+    level: u32,
+    shift: u32,
+}
+
+/// AMD's level types in leaf 0x80000026, in rising order: the shift of each gives its own id.
+const AMD_COMPLEX_DIE: u32 = 3;
+
+/// Intel's level types in leaf 0x1f: the shift of each gives the id of the level above.
+const INTEL_CORE: u32 = 2;
+const INTEL_MODULE: u32 = 3;
+const INTEL_DIE: u32 = 5;
+
+/// The place of a cpu by the newest leaf it has; nothing where it has not even leaf 1.
+pub fn place(dump: &Dump) -> Option<Place> {
+    let first = dump.get(1, 0)?;
+    let apic = bits(first.ebx, 24, 8);
+    Some(
+        amd_extended(dump)
+            .or_else(|| intel_extended(dump, 0x1f))
+            .or_else(|| intel_extended(dump, 0xb))
+            .unwrap_or_else(|| if dump.is_amd() { amd(dump, first, apic) } else { intel(dump, first, apic) }),
+    )
+}
+
+fn steps(dump: &Dump, leaf: u32) -> Vec<Step> {
+    let step = |answer: Registers| Step { level: bits(answer.ecx, 8, 8), shift: bits(answer.eax, 0, 5) };
+    dump.subleaves(leaf).map(step).take_while(|step| step.level != 0).collect()
+}
+
+/// AMD leaf 0x80000026: threads, complexes, dies, sockets; the shift of a level gives the id of that level.
+fn amd_extended(dump: &Dump) -> Option<Place> {
+    if !dump.is_amd() {
+        return None;
+    }
+    let steps = steps(dump, 0x8000_0026);
+    let apic = dump.get(0x8000_0026, 0)?.edx;
+    let die_shift = steps.iter().find(|step| step.level == AMD_COMPLEX_DIE).map(|step| step.shift);
+    Some(shifted(apic, steps.first()?.shift, steps.last()?.shift, die_shift, None))
+}
+
+/// Intel leaves 0xb and 0x1f: the shift of a level gives the id of the level above, the last one that of the package.
+fn intel_extended(dump: &Dump, leaf: u32) -> Option<Place> {
+    let answer = dump.get(leaf, 0).filter(|answer| bits(answer.ebx, 0, 16) != 0)?;
+    let steps = steps(dump, leaf);
+    let above = |level: u32| steps.iter().take_while(|step| step.level < level).last().map(|step| step.shift);
+    let has = |level: u32| steps.iter().any(|step| step.level == level);
+    let die_shift = has(INTEL_DIE).then(|| above(INTEL_DIE)).flatten();
+    let module_shift = (has(INTEL_MODULE) && has(INTEL_CORE)).then(|| above(INTEL_MODULE)).flatten();
+    Some(shifted(answer.edx, steps.first()?.shift, steps.last()?.shift, die_shift, module_shift))
+}
+
+fn shifted(apic: u32, core: u32, package: u32, die: Option<u32>, module: Option<u32>) -> Place {
+    let inside = apic & !(u32::MAX << package);
+    let number = |shift: u32| i64::from(inside >> shift);
+    Place {
+        apic,
+        package: i64::from(apic >> package),
+        die: die.map(number),
+        module: module.map(number),
+        core: number(core),
+        siblings: number(core),
+        package_shift: package,
+    }
+}
+
+/// AMD before leaf 0x80000026 without leaf 0xb: the size of the APIC id's core field (function 0x80000008), and the
+/// compute unit or core of function 0x8000001e.
+fn amd(dump: &Dump, first: Registers, apic: u32) -> Place {
+    let sizes = dump.get(0x8000_0008, 0).map_or(0, |leaf| leaf.ecx);
+    let count = bits(sizes, 0, 8) + 1;
+    let shift = match bits(sizes, 12, 4) {
+        0 => ceiling_log2(count.max(logical_count(first))),
+        given => given,
+    };
+    let place = shifted(apic, 0, shift, None, None);
+    let Some(extended) = dump.get(0x8000_001e, 0) else { return place };
+    let unit = i64::from(bits(extended.ebx, 0, 8)) | i64::from(bits(extended.ecx, 0, 8)) << 8;
+    let modules = dump.signature().is_some_and(|(family, ..)| family == 0x15);
+    let core = if modules { place.core } else { unit };
+    Place { siblings: unit, core, ..place }
+}
+
+/// Intel before leaf 0xb: the counts of logical processors (leaf 1) and of cores (leaf 4) in a package.
+fn intel(dump: &Dump, first: Registers, apic: u32) -> Place {
+    let logical = ceiling_log2(logical_count(first));
+    let cores = ceiling_log2(dump.get(4, 0).map_or(1, |leaf| bits(leaf.eax, 26, 6) + 1));
+    shifted(apic, logical.saturating_sub(cores), logical, None, None)
+}
+
+/// How many APIC ids a package takes at most; one where the processor says that it has no such count.
+fn logical_count(first: Registers) -> u32 {
+    let counted = bits(first.edx, 28, 1) == 1;
+    if counted { bits(first.ebx, 16, 8).max(1) } else { 1 }
+}
+
+/// The number of bits that number `count` things.
+pub fn ceiling_log2(count: u32) -> u32 {
+    count.max(1).next_power_of_two().trailing_zeros()
+}

@@ -1,0 +1,279 @@
+//! The facts of an hwloc XML export of format 2 or 3.
+
+use std::path::PathBuf;
+
+use corewise_model::CpuSet;
+use corewise_model::facts::{CacheFacts, CacheKind, CoreType, CpuFacts, MachineFacts, NamedKind, NodeFacts};
+use corewise_model::machine::{Processor, System};
+use roxmltree::{Document, Node, ParsingOptions};
+
+use crate::SysError;
+use crate::root::HWLOC_XML;
+
+/// How many elements are read at most; the export of a machine of 384 cpus has 2,500.
+const MOST_ELEMENTS: u32 = 2_000_000;
+
+/// How deep objects may be nested; hwloc itself has some twenty levels.
+const DEEPEST: usize = 100;
+
+/// Everything that an export tells.
+///
+/// # Errors
+/// [`SysError::Damaged`] where the text is no XML, or XML of something else or of another format.
+pub fn facts(text: &str) -> Result<MachineFacts, SysError> {
+    let damaged = |why: String| SysError::Damaged { path: PathBuf::from(HWLOC_XML), why };
+    let options = ParsingOptions { allow_dtd: true, nodes_limit: MOST_ELEMENTS, ..ParsingOptions::default() };
+    let document = Document::parse_with_options(text, options).map_err(|error| damaged(error.to_string()))?;
+    let topology = document.root_element();
+    let version = topology.attribute("version").unwrap_or("1");
+    if topology.tag_name().name() != "topology" || !(version.starts_with("2.") || version.starts_with("3.")) {
+        return Err(damaged("it is no hwloc topology of format 2 or 3".into()));
+    }
+    let mut facts = MachineFacts::default();
+    for machine in objects(topology) {
+        facts.allowed = cpus(machine, "allowed_cpuset");
+        facts.present = cpus(machine, "complete_cpuset");
+        read_object(machine, &Inherited::default(), &mut facts, 0);
+    }
+    facts.nodes.sort_by_key(|node| node.number);
+    mend_memory(&mut facts.nodes);
+    add_distances(topology, &mut facts.nodes);
+    facts.processor = processor(topology);
+    facts.system = system(topology);
+    add_kinds(topology, &mut facts);
+    Ok(facts)
+}
+
+/// What an object passes on to those inside of it.
+#[derive(Clone, Default)]
+struct Inherited {
+    package: Option<i64>,
+    die: Option<i64>,
+    core: Option<i64>,
+    cluster_cpus: Option<CpuSet>,
+    thread_siblings: Option<CpuSet>,
+    caches: Vec<CacheFacts>,
+}
+
+fn read_object(object: Node, outer: &Inherited, facts: &mut MachineFacts, depth: usize) {
+    if depth > DEEPEST {
+        return;
+    }
+    let mut inherited = outer.clone();
+    let number = object.attribute("os_index").and_then(|text| text.parse::<i64>().ok());
+    let is_cluster = matches!(object.attribute("subtype"), Some("Cluster" | "Module"));
+    match object.attribute("type").unwrap_or_default() {
+        "Package" => inherited.package = number,
+        "Die" => inherited.die = number,
+        "Core" => (inherited.core, inherited.thread_siblings) = (number, cpus(object, "cpuset")),
+        "Group" if is_cluster => inherited.cluster_cpus = cpus(object, "cpuset"),
+        "NUMANode" => facts.nodes.extend(number.and_then(|number| node(object, number))),
+        "PU" => facts.cpus.extend(number.and_then(|number| cpu(number, outer))),
+        kind if kind.ends_with("Cache") && kind.starts_with('L') => inherited.caches.extend(cache(object)),
+        _ => (),
+    }
+    for inner in objects(object) {
+        read_object(inner, &inherited, facts, depth + 1);
+    }
+}
+
+fn objects<'a, 'input>(parent: Node<'a, 'input>) -> impl Iterator<Item = Node<'a, 'input>> {
+    parent.children().filter(|child| child.has_tag_name("object"))
+}
+
+fn cpu(number: i64, at: &Inherited) -> Option<CpuFacts> {
+    Some(CpuFacts {
+        number: u32::try_from(number).ok().filter(|number| *number <= corewise_model::cpu_set::MAXIMUM_CPU)?,
+        package: at.package,
+        die: at.die,
+        core: at.core,
+        cluster_cpus: at.cluster_cpus.clone(),
+        thread_siblings: at.thread_siblings.clone(),
+        caches: at.caches.clone(),
+        ..CpuFacts::default()
+    })
+}
+
+fn cache(object: Node) -> Option<CacheFacts> {
+    let kind = match object.attribute("cache_type")? {
+        "0" => CacheKind::Unified,
+        "1" => CacheKind::Data,
+        "2" => CacheKind::Instruction,
+        _ => return None,
+    };
+    let level = object.attribute("depth")?.parse().ok().filter(|level| (1..=4).contains(level))?;
+    let size_bytes = object.attribute("cache_size").and_then(|text| text.parse().ok()).filter(|size| *size > 0);
+    Some(CacheFacts { level, kind, size_bytes, shared_with: cpus(object, "cpuset")? })
+}
+
+fn node(object: Node, number: i64) -> Option<NodeFacts> {
+    Some(NodeFacts {
+        number: u32::try_from(number).ok()?,
+        cpus: cpus(object, "cpuset")?,
+        memory_bytes: object.attribute("local_memory").and_then(|text| text.parse().ok()),
+        distances: Vec::new(),
+    })
+}
+
+/// An export leaves the memory out where there is none and where it is not known. Where one node has memory, those
+/// without the attribute have none.
+fn mend_memory(nodes: &mut [NodeFacts]) {
+    if nodes.iter().any(|node| node.memory_bytes.is_some()) {
+        nodes.iter_mut().for_each(|node| _ = node.memory_bytes.get_or_insert(0));
+    }
+}
+
+/// A set as hwloc writes it: hexadecimal groups of 32 bits, each with its own "0x"; empty ones are zero.
+fn cpus(object: Node, attribute: &str) -> Option<CpuSet> {
+    CpuSet::parse_mask(&object.attribute(attribute)?.replace("0x", "")).ok()
+}
+
+/// The value of the first `info` with this name, anywhere in the export.
+fn info<'a>(topology: Node<'a, '_>, name: &str) -> Option<&'a str> {
+    let mut infos = topology.descendants().filter(|node| node.has_tag_name("info"));
+    infos.find(|info| info.attribute("name") == Some(name))?.attribute("value")
+}
+
+fn processor(topology: Node) -> Processor {
+    let number = |name: &str| info(topology, name).and_then(|text| text.parse().ok());
+    let tidy = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let implementer = |text: &str| if text == "0x41" { "ARM".to_owned() } else { format!("implementer {text}") };
+    Processor {
+        model_name: info(topology, "CPUModel").map(tidy).filter(|name| !name.is_empty()),
+        vendor: info(topology, "CPUVendor").map(str::to_owned).or(info(topology, "CPUImplementer").map(implementer)),
+        family: number("CPUFamilyNumber"),
+        model: number("CPUModelNumber"),
+        stepping: number("CPUStepping"),
+        microcode: None,
+    }
+}
+
+fn system(topology: Node) -> System {
+    System {
+        architecture: info(topology, "Architecture").map(str::to_owned),
+        kernel: info(topology, "OSRelease").map(str::to_owned),
+        ..System::default()
+    }
+}
+
+/// Fills in the distances between nodes, a square of numbers in the order of the nodes that `indexes` names.
+fn add_distances(topology: Node, nodes: &mut [NodeFacts]) {
+    let is_latency = |node: &Node| {
+        node.has_tag_name("distances2")
+            && node.attribute("type") == Some("NUMANode")
+            && node.attribute("name") == Some("NUMALatency")
+    };
+    let Some(distances) = topology.children().find(is_latency) else { return };
+    let (order, values) = (numbers(distances, "indexes"), numbers(distances, "u64values"));
+    if order.len() != nodes.len() || values.len() != order.len() * order.len() {
+        return;
+    }
+    let places: Option<Vec<usize>> =
+        nodes.iter().map(|node| order.iter().position(|index| *index == u64::from(node.number))).collect();
+    let Some(places) = places else { return };
+    for (node, row) in nodes.iter_mut().zip(&places) {
+        let to = |column: &usize| u32::try_from(values[row * order.len() + column]).unwrap_or(u32::MAX);
+        node.distances = places.iter().map(to).collect();
+    }
+}
+
+fn numbers(parent: Node, tag: &str) -> Vec<u64> {
+    let texts = parent.children().filter(|child| child.has_tag_name(tag)).filter_map(|child| child.text());
+    texts.flat_map(str::split_whitespace).filter_map(|word| word.parse().ok()).collect()
+}
+
+/// Classes of core that the export names, and the capacities and frequencies that it gives for them.
+fn add_kinds(topology: Node, facts: &mut MachineFacts) {
+    for kind in topology.children().filter(|node| node.has_tag_name("cpukind")) {
+        let Some(members) = cpus(kind, "cpuset") else { continue };
+        let core_type = match info(kind, "CoreType") {
+            Some("IntelCore") => Some(CoreType::Performance),
+            Some("IntelAtom") => Some(CoreType::Efficiency),
+            Some("IntelLowPower") => Some(CoreType::LowPower),
+            _ => None,
+        };
+        let source = || "hwloc CoreType".to_owned();
+        let named = core_type.map(|core_type| NamedKind { core_type, cpus: members.clone(), source: source() });
+        facts.named_kinds.extend(named);
+        let number = |name: &str| info(kind, name).and_then(|text| text.parse::<u32>().ok());
+        let (capacity, megahertz) = (number("LinuxCapacity"), number("FrequencyMaxMHz"));
+        for cpu in facts.cpus.iter_mut().filter(|cpu| members.contains(cpu.number)) {
+            cpu.capacity = capacity.or(cpu.capacity);
+            cpu.maximum_frequency_khz = megahertz.map(|mhz| u64::from(mhz) * 1_000).or(cpu.maximum_frequency_khz);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const SMALL: &str = r#"<?xml version="1.0"?><!DOCTYPE topology SYSTEM "hwloc2.dtd"><topology version="3.0">
+      <object type="Machine" allowed_cpuset="0x00000003" complete_cpuset="0x0000000f">
+        <object type="Package" os_index="7"><info name="CPUModel" value="A  b "/>
+          <object type="L3Cache" cpuset="0xf" cache_size="1024" depth="3" cache_type="0">
+            <object type="NUMANode" os_index="4" cpuset="0x3" local_memory="5"/>
+            <object type="Group" subtype="Cluster" cpuset="0x3">
+              <object type="Core" os_index="9" cpuset="0x3"><object type="PU" os_index="0"/><object type="PU" os_index="1"/></object>
+            </object>
+            <object type="NUMANode" os_index="2" cpuset="0xc"/>
+            <object type="Core" os_index="10" cpuset="0x4"><object type="PU" os_index="2"/></object>
+          </object></object></object>
+      <distances2 type="NUMANode" nbobjs="2" kind="5" name="NUMALatency" indexing="os">
+        <indexes length="4">4 2 </indexes><u64values length="9">10 21 22 10 </u64values></distances2>
+      <cpukind cpuset="0x3"><info name="LinuxCapacity" value="1024"/></cpukind>
+    </topology>"#;
+
+    #[test]
+    fn objects_pass_on_what_they_are_to_the_cpus_inside() {
+        let found = facts(SMALL).unwrap();
+        let cpu = &found.cpus[1];
+        assert_eq!((cpu.number, cpu.package, cpu.core, cpu.capacity), (1, Some(7), Some(9), Some(1024)));
+        assert_eq!(cpu.thread_siblings, Some(CpuSet::first(2)));
+        assert_eq!(cpu.cluster_cpus, Some(CpuSet::first(2)));
+        assert_eq!(cpu.caches[0].size_bytes, Some(1024));
+        assert_eq!(found.cpus[2].cluster_cpus, None);
+        assert_eq!(found.allowed, Some(CpuSet::first(2)));
+        assert_eq!(found.processor.model_name.as_deref(), Some("A b"));
+        let nodes: Vec<_> =
+            found.nodes.iter().map(|node| (node.number, node.memory_bytes, node.distances.clone())).collect();
+        assert_eq!(nodes, [(2, Some(0), vec![10, 22]), (4, Some(5), vec![21, 10])]);
+    }
+
+    #[test]
+    fn groups_of_a_mask_have_their_own_prefix() {
+        let found = facts(&SMALL.replace("\"0xf\"", "\"0x00000001,,0xff\"")).unwrap();
+        assert_eq!(found.cpus[0].caches[0].shared_with.to_string(), "0-7,64");
+    }
+
+    #[test]
+    fn deep_nesting_is_refused_or_cut() {
+        let deep = format!("<topology version=\"3.0\">{}", "<object type=\"Machine\">".repeat(200_000));
+        assert!(facts(&deep).is_err());
+        let closed = format!("{deep}{}</topology>", "</object>".repeat(200_000));
+        assert!(facts(&closed).is_ok_and(|facts| facts.cpus.is_empty()) || facts(&closed).is_err());
+    }
+
+    #[test]
+    fn other_xml_is_refused() {
+        let why = |text: &str| facts(text).unwrap_err().to_string();
+        assert!(why("<topology version=\"1.0\"/>").ends_with("it is no hwloc topology of format 2 or 3"));
+        assert!(why("<html/>").ends_with("it is no hwloc topology of format 2 or 3"));
+        assert!(why("<").starts_with("hwloc.xml is damaged: "));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text in "<topology version=\"3.0\">(<object (type|os_index|cpuset)=\"(PU|Core|NUMANode|0xf*|-?[0-9]{0,12})\"/?>){0,5}(</object>){0,3}.{0,20}") {
+            let _ = facts(&text);
+        }
+
+        #[test]
+        fn a_changed_byte_never_panics(at in 0_usize..SMALL.len(), value in 32_u8..127) {
+            let mut bytes = SMALL.as_bytes().to_vec();
+            bytes[at] = value;
+            let _ = facts(std::str::from_utf8(&bytes).unwrap());
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! Recording a recorded machine again gives an equal machine, from the archive and from a folder.
+
+use std::path::Path;
+
+use corewise_model::Machine;
+use corewise_sys::record::{Packing, record};
+use corewise_sys::{Root, SysError, topology};
+use libtest_mimic::Failed;
+
+/// Records the recording and reads it back.
+pub fn check(folder: &Path, name: &str) -> Result<(), Failed> {
+    let root = Root::open(folder.join(name))?;
+    let machine = topology::read(&root)?;
+    let mut bytes = Vec::new();
+    match record(&root, &mut bytes, Packing::Tar) {
+        Err(SysError::NotRecordable { .. }) if name.ends_with(".xml") => return Ok(()),
+        recorded => recorded?,
+    };
+    same(&machine, &topology::read(&Root::from_archive_bytes(&bytes)?)?, "the archive")?;
+    let unpacked = tempfile::tempdir()?;
+    tar::Archive::new(bytes.as_slice()).unpack(unpacked.path())?;
+    same(&machine, &topology::read(&Root::open(unpacked.path())?)?, "the folder")
+}
+
+fn same(machine: &Machine, back: &Machine, from: &str) -> Result<(), Failed> {
+    if machine == back {
+        return Ok(());
+    }
+    let (before, after) = (serde_json::to_string_pretty(machine)?, serde_json::to_string_pretty(back)?);
+    let changed = before.lines().zip(after.lines()).find(|(before, after)| before != after);
+    Err(format!("{from} gives another machine, first at {changed:?}").into())
+}

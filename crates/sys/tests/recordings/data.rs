@@ -1,0 +1,68 @@
+//! Where the recorded machines are, and which files beside them are none.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use corewise_model::Machine;
+use corewise_sys::{Root, topology};
+use libtest_mimic::{Failed, Trial};
+
+/// Files that are no recordings, by the end of their names, with the reason.
+const NOT_RECORDINGS: [(&str, &str); 5] = [
+    ("COPYING", "a licence"),
+    ("LICENSE.md", "a licence"),
+    ("INDEX.md", "describes the files"),
+    ("expected-hwloc-2.9.0.tsv", "what hwloc counts; read by these tests"),
+    (".console", "the output of lstopo for the archive of the same name"),
+];
+
+/// The folder with the recordings, or why there is none.
+pub fn folder() -> Result<PathBuf, String> {
+    let data = match std::env::var_os("COREWISE_TESTDATA") {
+        Some(folder) => PathBuf::from(folder),
+        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
+    };
+    let folder = data.join("topology");
+    let missing = || "no recorded machines; set COREWISE_TESTDATA to the folder that holds topology/".to_owned();
+    if folder.is_dir() { Ok(folder) } else { Err(missing()) }
+}
+
+/// All files below the folder, as paths relative to it, sorted.
+pub fn files(folder: &Path) -> Vec<String> {
+    let mut found = BTreeSet::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(next) = folders.pop() {
+        for entry in std::fs::read_dir(&next).expect("a readable folder").flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let name = path.strip_prefix(folder).expect("a path below the folder");
+                found.insert(name.to_string_lossy().into_owned());
+            }
+        }
+    }
+    found.into_iter().collect()
+}
+
+/// Why a file is no recording; nothing where it is one.
+pub fn not_a_recording(name: &str) -> Option<&'static str> {
+    NOT_RECORDINGS.iter().find(|(end, _)| name.ends_with(end)).map(|(_, why)| *why)
+}
+
+/// The machine of a recording.
+pub fn machine(folder: &Path, name: &str) -> Result<Machine, Failed> {
+    Ok(topology::read(&Root::open(folder.join(name))?)?)
+}
+
+/// A name in the list that fits no file would hide a mistake in it.
+pub fn every_exclusion_is_used(files: Vec<String>) -> Trial {
+    Trial::test("every excluded file exists", move || {
+        for (end, why) in NOT_RECORDINGS {
+            if !files.iter().any(|name| name.ends_with(end)) {
+                return Err(format!("no file ends in {end} ({why})").into());
+            }
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,244 @@
+//! Machines that are known for something: what is special about each must come out.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use corewise_model::{CpuSet, Level, Machine};
+use libtest_mimic::{Failed, Trial};
+
+use super::data;
+
+/// What a machine is known for, and the test of it.
+type Famous = (&'static str, &'static str, fn(&Machine));
+
+const FAMOUS: [Famous; 17] = [
+    ("two cores to a Bulldozer module, old kernel", "hwloc/linux/64amd64-4s2n4ca2co.tar.bz2", opteron_6276),
+    ("two cores to a Bulldozer module, newer kernel", "hwloc/x86+linux/64amd64-4p2n4ca2co.tar.bz2", opteron_6272),
+    ("six cores to a Piledriver node", "hwloc/x86/AMD-15h-Piledriver-4xOpteron-6348.tar.bz2", opteron_6348),
+    ("kinds by CPPC", "hwloc/linux/20em64t-hybrid-1p6c2t+2ca4co1t.tar.bz2", i7_1370p),
+    ("kinds by capacity, unequal L3", "hwloc/linux/nvidia-dgx-gb10.tar.bz2", gb10),
+    ("three kinds by name", "pepc/arl-h-1.tar.xz", arrow_lake_h),
+    ("kinds that cpuid names", "hwloc/x86+linux/5intel64-hybrid-lakefield.tar.bz2", lakefield),
+    ("kinds without V-Cache", "hwloc/x86/AMD-1Ah-Zen5StrixPoint-RyzenAI9HX370.tar.bz2", strix_point),
+    ("disagreeing measures", "hwloc/linux/fakeheterocpunuma.tar.bz2", fake_kinds),
+    ("V-Cache", "synthetic/SYNTH-ryzen-9950X3D.tar.xz", ryzen_9950x3d),
+    ("nodes without memory", "synthetic/SYNTH-threadripper-3960X-nps4-memoryless.tar.xz", threadripper_3960x),
+    ("an L3 over three nodes", "pepc/cwf0.tar.xz", clearwater_forest),
+    ("cpu 0 and node 0 offline", "hwloc/linux/offline-cpu0-node0.tar.bz2", offline),
+    ("1536 cpus", "synthetic/SYNTH-1536cpu-32socket.tar.xz", many),
+    ("a cpuset of six", "hwloc/linux/32amd64-4s2n4c-cgroup2.tar.bz2", confined),
+    ("clusters without a shared L2", "hwloc/linux/128arm-2pa2n8cluster4co.tar.bz2", kunpeng),
+    ("nodes of memory only, isolated cpus", "nri-plugins/test-data-sample2.tar.xz", persistent_memory),
+];
+
+/// One test for each.
+pub fn trials(folder: &Path) -> Vec<Trial> {
+    let trial = |(what, name, test): Famous| {
+        let folder = folder.to_owned();
+        let run = move || -> Result<(), Failed> {
+            test(&data::machine(&folder, name)?);
+            Ok(())
+        };
+        Trial::test(format!("famous::{what}"), run).with_kind("recording")
+    };
+    FAMOUS.into_iter().map(trial).collect()
+}
+
+/// What is shown of every machine.
+fn shown(machine: &Machine) -> String {
+    let mut text = format!("{}\n", machine.processor.model_name.as_deref().unwrap_or("unnamed"));
+    let count = |level: Level| format!("{} {level}", machine.objects(level).len());
+    writeln!(text, "{}", Level::ALL.map(count).join(", ")).unwrap();
+    for (name, set) in [("offline", machine.offline()), ("isolated", machine.isolated.clone())] {
+        if !set.is_empty() {
+            writeln!(text, "{name} {set}").unwrap();
+        }
+    }
+    if machine.allowed != machine.online {
+        writeln!(text, "allowed {}", machine.allowed).unwrap();
+    }
+    for llc in machine.llcs.iter().filter(|llc| llc.vcache) {
+        writeln!(text, "V-Cache {}", llc.cpus).unwrap();
+    }
+    for kind in &machine.kinds {
+        writeln!(text, "{} {} ({})", kind.core_type.word(), kind.cpus, kind.reason).unwrap();
+    }
+    for gap in &machine.gaps {
+        writeln!(text, "gap: {}: {}", gap.what, gap.why).unwrap();
+    }
+    text
+}
+
+/// The first three objects of a level.
+fn first(machine: &Machine, level: Level) -> String {
+    machine.objects(level).iter().take(3).map(CpuSet::to_string).collect::<Vec<_>>().join(" | ")
+}
+
+fn mebibytes(machine: &Machine) -> Vec<u64> {
+    machine.llcs.iter().map(|llc| llc.size_bytes.unwrap_or_default() >> 20).collect()
+}
+
+fn opteron_6276(machine: &Machine) {
+    insta::assert_snapshot!(shown(machine), @r"
+    AMD Opteron(TM) Processor 6276
+    4 package, 8 node, 4 die, 8 llc, 32 cluster, 64 core, 64 cpu
+    ");
+    assert_eq!(first(machine, Level::Cluster), "0,1 | 2,3 | 4,5");
+    assert_eq!(first(machine, Level::Core), "0 | 1 | 2");
+    assert_eq!(machine.nodes[0].distances, [10, 16, 16, 22, 16, 22, 16, 22]);
+}
+
+fn opteron_6272(machine: &Machine) {
+    insta::assert_snapshot!(shown(machine), @r"
+    AMD Opteron(TM) Processor 6272
+    4 package, 8 node, 4 die, 8 llc, 32 cluster, 64 core, 64 cpu
+    ");
+    assert_eq!(first(machine, Level::Cluster), "0,1 | 2,3 | 4,5");
+}
+
+fn opteron_6348(machine: &Machine) {
+    insta::assert_snapshot!(shown(machine), @r"
+    AMD Opteron(tm) Processor 6348
+    4 package, 1 node, 4 die, 8 llc, 24 cluster, 48 core, 48 cpu
+    gap: NUMA nodes: the source does not name them; all cpus are taken as one node
+    ");
+    assert_eq!(first(machine, Level::Cluster), "0,1 | 2,3 | 4,5");
+    assert_eq!(mebibytes(machine), [6; 8]);
+}
+
+fn i7_1370p(machine: &Machine) {
+    insta::assert_snapshot!(shown(machine), @r"
+    13th Gen Intel(R) Core(TM) i7-1370P
+    1 package, 1 node, 1 die, 1 llc, 8 cluster, 14 core, 20 cpu
+    performance 0-11 (acpi_cppc 64-67)
+    efficiency 12-19 (acpi_cppc 39)
+    ");
+    assert_eq!(
+        machine.objects(Level::Cluster)[6..].iter().map(CpuSet::to_string).collect::<Vec<_>>(),
+        ["12-15", "16-19"]
+    );
+}
+
+fn gb10(machine: &Machine) {
+    insta::assert_snapshot!(shown(machine), @r"
+    10x Cortex-X925 + 10x Cortex-A725
+    1 package, 1 node, 1 die, 2 llc, 2 cluster, 20 core, 20 cpu
+    performance 5-9,15-19 (cpu_capacity 997-1024)
+    efficiency 0-4,10-14 (cpu_capacity 718-731)
+    ");
+    assert_eq!(mebibytes(machine), [8, 16], "unequal, and yet no V-Cache");
+}
+
+fn arrow_lake_h(machine: &Machine) {
+    insta::assert_snapshot!(shown(machine), @r"
+    Genuine Intel(R) 0000
+    1 package, 1 node, 1 die, 2 llc, 7 cluster, 14 core, 14 cpu
+    performance 0-3 (cpu_core)
+    efficiency 4-11 (cpu_atom)
+    low-power 12,13 (cpu_lowpower)
+    ");
+    assert_eq!(first(machine, Level::Llc), "0-11 | 12,13");
+}
+
+fn lakefield(machine: &Machine) {
+    insta::assert_snapshot!(shown(machine), @r"
+    Intel(R) Core(TM) i5-L16G7 CPU @ 1.40GHz
+    1 package, 1 node, 1 die, 1 llc, 2 cluster, 5 core, 5 cpu
+    performance 4 (cpuid leaf 0x1a)
+    efficiency 0-3 (cpuid leaf 0x1a)
+    ");
+}
+
+fn strix_point(machine: &Machine) {
+    insta::assert_snapshot!(shown(machine), @r"
+    AMD Ryzen AI 9 HX 370 w/ Radeon 890M
+    1 package, 1 node, 1 die, 2 llc, 12 cluster, 12 core, 24 cpu
+    performance 0-3,12-15 (cpuid leaf 0x80000026)
+    efficiency 4-11,16-23 (cpuid leaf 0x80000026)
+    gap: NUMA nodes: the source does not name them; all cpus are taken as one node
+    ");
+    assert_eq!(mebibytes(machine), [16, 8]);
+}
+
+fn fake_kinds(machine: &Machine) {
+    insta::assert_snapshot!(shown(machine), @r"
+    unnamed
+    2 package, 6 node, 2 die, 2 llc, 12 cluster, 12 core, 24 cpu
+    performance 12-23 (cpu_capacity 1025)
+    efficiency 0-11 (cpu_capacity 234)
+    gap: NUMA nodes: no node names the online cpus 4-7
+    gap: shared caches: the source names no L2 or L3 for cpus 0-23; their package stands in as llc
+    ");
+}
+
+fn ryzen_9950x3d(machine: &Machine) {
+    insta::assert_snapshot!(shown(machine), @r"
+    AMD Ryzen 9 9950X3D 16-Core Processor
+    1 package, 1 node, 1 die, 2 llc, 16 cluster, 16 core, 32 cpu
+    V-Cache 0-7,16-23
+    ");
+    assert_eq!(mebibytes(machine), [96, 32]);
+}
+
+fn threadripper_3960x(machine: &Machine) {
+    insta::assert_snapshot!(shown(machine), @r"
+    AMD Ryzen Threadripper 3960X 24-Core Processor
+    1 package, 4 node, 1 die, 8 llc, 24 cluster, 24 core, 48 cpu
+    ");
+    let empty: Vec<u32> =
+        machine.nodes.iter().filter(|node| node.memory_bytes == Some(0)).map(|node| node.number).collect();
+    assert_eq!(empty, [0, 3]);
+}
+
+fn clearwater_forest(machine: &Machine) {
+    insta::assert_snapshot!(shown(machine), @r"
+    Intel(R) Xeon(R) 6990E+
+    2 package, 6 node, 2 die, 2 llc, 144 cluster, 576 core, 576 cpu
+    ");
+    assert_eq!(first(machine, Level::Cluster), "0-3 | 4-7 | 8-11");
+    let nodes = machine.nodes.iter().filter(|node| node.cpus.is_subset(&machine.llcs[0].cpus)).count();
+    assert_eq!(nodes, 3);
+}
+
+fn offline(machine: &Machine) {
+    insta::assert_snapshot!(shown(machine), @r"
+    Intel(R) Xeon(R) CPU E5-2680 v3 @ 2.50GHz
+    2 package, 1 node, 2 die, 2 llc, 17 cluster, 17 core, 17 cpu
+    offline 0-3,21-23
+    gap: NUMA nodes: no node names the online cpus 4,6,8,10,12,14,16,18,20
+    ");
+    assert_eq!(machine.nodes[0].number, 1);
+}
+
+fn many(machine: &Machine) {
+    insta::assert_snapshot!(shown(machine), @r"
+    SYNTHETIC 32-socket 24-core
+    32 package, 32 node, 32 die, 32 llc, 768 cluster, 768 core, 1536 cpu
+    ");
+    assert_eq!(machine.online.highest(), Some(1535));
+}
+
+fn confined(machine: &Machine) {
+    insta::assert_snapshot!(shown(machine), @r"
+    AMD Opteron(tm) Processor 6134
+    4 package, 8 node, 4 die, 8 llc, 32 cluster, 32 core, 32 cpu
+    allowed 0-5
+    ");
+}
+
+fn kunpeng(machine: &Machine) {
+    insta::assert_snapshot!(shown(machine), @r"
+    TaiShan v110
+    2 package, 4 node, 2 die, 4 llc, 32 cluster, 128 core, 128 cpu
+    ");
+    assert_eq!(first(machine, Level::Cluster), "0-3 | 4-7 | 8-11");
+}
+
+fn persistent_memory(machine: &Machine) {
+    insta::assert_snapshot!(shown(machine), @r"
+    unnamed
+    2 package, 8 node, 2 die, 2 llc, 56 cluster, 56 core, 112 cpu
+    isolated 4-7,60-63
+    ");
+    assert!(machine.nodes[4..].iter().all(|node| node.cpus.is_empty()));
+}

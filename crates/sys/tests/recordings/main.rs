@@ -1,0 +1,53 @@
+//! Reads every recorded machine of the test data: each loads, its levels are sound, hwloc counts the same, and recording
+//! it again gives the same machine.
+//!
+//! The data is looked for in `COREWISE_TESTDATA`, or in `../shared/data` beside the repository. Without it these tests
+//! are counted as ignored, with the reason; in continuous integration (`CI=true`) its absence is a failure.
+
+mod again;
+mod data;
+mod famous;
+mod hwloc;
+mod invariants;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+
+fn main() -> ExitCode {
+    let arguments = Arguments::from_args();
+    let trials = match data::folder() {
+        Ok(folder) => trials(&folder),
+        Err(why) => vec![absent(why)],
+    };
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+fn trials(folder: &Path) -> Vec<Trial> {
+    let files = data::files(folder);
+    let recordings = files.iter().filter(|name| data::not_a_recording(name).is_none());
+    let mut trials: Vec<Trial> = recordings.flat_map(|name| trials_of(folder, name)).collect();
+    trials.push(hwloc::no_entry_is_stale(files.clone()));
+    trials.push(data::every_exclusion_is_used(files));
+    trials.extend(famous::trials(folder));
+    trials
+}
+
+fn trials_of(folder: &Path, name: &str) -> Vec<Trial> {
+    let trial = |what: &str, test: fn(&Path, &str) -> Result<(), Failed>| {
+        let (folder, name) = (folder.to_owned(), name.to_owned());
+        Trial::test(format!("{what}::{name}"), move || test(&folder, &name)).with_kind("recording")
+    };
+    vec![
+        trial("sound", |folder, name| invariants::check(&data::machine(folder, name)?)),
+        trial("counts", hwloc::compare),
+        trial("again", again::check),
+    ]
+}
+
+fn absent(why: String) -> Trial {
+    let failing = std::env::var("CI").is_ok_and(|value| value == "true");
+    let message = why.clone();
+    Trial::test(format!("recordings skipped: {why}"), move || Err(message.into())).with_ignored_flag(!failing)
+}
