@@ -9,8 +9,9 @@ pub const CPUID: &str = "cpuid";
 pub const HWLOC_XML: &str = "hwloc.xml";
 
 /// Files of which the whole path is known.
-const SINGLE: [&str; 24] = [
+const SINGLE: [&str; 25] = [
     "proc/cpuinfo",
+    "proc/hwloc-nofile-info",
     "proc/meminfo",
     "proc/mounts",
     "proc/self/cgroup",
