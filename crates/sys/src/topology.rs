@@ -64,3 +64,6 @@ fn facts(source: &dyn Source) -> Result<MachineFacts, SysError> {
     facts.gaps = reader.into_gaps();
     if facts.cpus.is_empty() { Err(SysError::NoCpu) } else { Ok(facts) }
 }
+
+#[cfg(test)]
+mod tests;
