@@ -92,7 +92,7 @@ fn cache_words((level, kind): (u8, CacheKind)) -> String {
     }
 }
 
-/// "1 x 96 MiB, 1 x 32 MiB": largest first.
+/// "1 x 96 MB, 1 x 32 MB": largest first.
 fn sizes_words(sizes: Sizes) -> String {
     let words: Vec<String> =
         sizes.iter().rev().map(|(&size, count)| format!("{count} x {}", size_words(size))).collect();
@@ -102,8 +102,8 @@ fn sizes_words(sizes: Sizes) -> String {
 fn size_words(bytes: Option<u64>) -> String {
     match bytes {
         None => "unknown size".into(),
-        Some(bytes) if bytes > 0 && bytes.is_multiple_of(1 << 20) => format!("{} MiB", bytes >> 20),
-        Some(bytes) if bytes > 0 && bytes.is_multiple_of(1 << 10) => format!("{} KiB", bytes >> 10),
+        Some(bytes) if bytes > 0 && bytes.is_multiple_of(1 << 20) => format!("{} MB", bytes >> 20),
+        Some(bytes) if bytes > 0 && bytes.is_multiple_of(1 << 10) => format!("{} KB", bytes >> 10),
         Some(bytes) => format!("{bytes} bytes"),
     }
 }

@@ -232,8 +232,8 @@ fn facts_are_told_in_words() {
     hypervisor: None -> ("KVM")
     corewise: ("0.1.0") -> ("0.2.0")
     performance cpus: None -> ("0")
-    L1 data caches: None -> ("1 x 48 KiB, 1 x 32 KiB, 1 x 512 bytes, 1 x unknown size")
-    L3 caches: ("1 x 32 MiB") -> ("1 x 96 MiB")
+    L1 data caches: None -> ("1 x 48 KB, 1 x 32 KB, 1 x 512 bytes, 1 x unknown size")
+    L3 caches: ("1 x 32 MB") -> ("1 x 96 MB")
     "#);
     let back = compare(&after, &before);
     assert_eq!(back.facts.iter().map(|fact| &fact.what).collect::<Vec<_>>(), told);
