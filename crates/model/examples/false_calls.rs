@@ -2,10 +2,8 @@
 //!
 //! `cargo run --release -p corewise-model --example false_calls [SURVEYS]` prints the tables of docs/measurements.md.
 
-use corewise_model::assemble::assemble;
-use corewise_model::facts::{CpuFacts, MachineFacts};
 use corewise_model::finding::{Topic, conclude};
-use corewise_model::simulate::{Noise, Truth, survey};
+use corewise_model::simulate::{self, Noise, Truth, survey};
 use corewise_model::{CpuSet, Machine};
 
 const QUIET: Truth = Truth { piece_ns: 262.0, interrupts_per_s: 38.0, lost: 0.001 };
@@ -43,10 +41,5 @@ fn shares(cpus: u32, rounds: u32, noise: Noise, surveys: u64, truth: impl Fn(u32
 }
 
 fn machine(cpus: u32) -> Machine {
-    let cpu = |number| CpuFacts { number, core: Some(i64::from(number)), ..CpuFacts::default() };
-    assemble(MachineFacts {
-        cpus: (0..cpus).map(cpu).collect(),
-        online: Some(CpuSet::first(cpus)),
-        ..MachineFacts::default()
-    })
+    simulate::machine(cpus, false, &[(CpuSet::first(cpus), 32)])
 }

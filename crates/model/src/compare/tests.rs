@@ -6,11 +6,9 @@ use super::*;
 use crate::facts::{CacheKind, CoreType};
 use crate::histogram::Histogram;
 use crate::links::{Links, Pair};
-use crate::machine::{Cache, Kind, Llc, Machine, Object, Processor, System};
+use crate::machine::{Cache, Kind, Llc, Machine};
 use crate::simulate::{self, Noise, Truth};
-use crate::survey::{
-    Clock, Count, CpuObservation, CpuRound, Frequency, FrequencySource, Provenance, Tail, ThreadUse, Work,
-};
+use crate::survey::{Count, CpuObservation, CpuRound, Frequency, FrequencySource, Tail, ThreadUse};
 
 /// What one round of one cpu shows.
 #[derive(Clone, Copy, Debug)]
@@ -38,28 +36,7 @@ fn round(index: usize, shown: Shown) -> CpuRound {
 }
 
 fn machine(cpus: u32) -> Machine {
-    let all = CpuSet::first(cpus);
-    let whole = || vec![Object { os_number: Some(0), cpus: all.clone() }];
-    let single = || (0..cpus).map(|cpu| Object { os_number: None, cpus: CpuSet::of(cpu) }).collect::<Vec<_>>();
-    Machine {
-        processor: Processor { model_name: Some("Example 9000".into()), ..Processor::default() },
-        system: System { kernel: Some("6.18.2".into()), ..System::default() },
-        possible: all.clone(),
-        present: all.clone(),
-        online: all.clone(),
-        allowed: all.clone(),
-        isolated: CpuSet::new(),
-        nohz_full: CpuSet::new(),
-        packages: whole(),
-        nodes: Vec::new(),
-        dies: whole(),
-        llcs: vec![Llc { level: Some(3), size_bytes: Some(32 << 20), vcache: false, cpus: all.clone() }],
-        clusters: single(),
-        cores: single(),
-        caches: vec![Cache { level: 3, kind: CacheKind::Unified, size_bytes: Some(32 << 20), cpus: all.clone() }],
-        kinds: Vec::new(),
-        gaps: Vec::new(),
-    }
+    simulate::machine(cpus, false, &[(CpuSet::first(cpus), 32)])
 }
 
 /// A survey with these rounds for each cpu, and with one visit of 100 ns to each pair for each round of cpu 0.
@@ -72,28 +49,12 @@ fn survey(rounds: &[Vec<Shown>]) -> Survey {
     };
     let visits_ns = vec![100.0; rounds.first().map_or(0, Vec::len)];
     let pairs = (0..cpus).flat_map(|a| (a + 1..cpus).map(move |b| (a, b)));
-    Survey {
-        provenance: Provenance {
-            corewise: "0.1.0".into(),
-            started_unix_ms: 0,
-            elapsed_s: 30.0,
-            budget_s: 30.0,
-            seed: 1,
-            rounds: 8,
-            partial: false,
-            others_busy: None,
-        },
-        machine: machine(cpus),
-        clock: Clock { source: "invariant TSC".into(), nanoseconds_per_tick: 0.3, reading_ns: 20.0, step_ns: 0.7 },
-        work: Work { additions: 1000, overhead_ns: 30.0 },
-        cpus: rounds.iter().enumerate().map(observation).collect(),
-        links: Links {
-            pairs: pairs.map(|(a, b)| Pair { a, b, visits_ns: visits_ns.clone() }).collect(),
-            possible_pairs: 0,
-            gaps: Vec::new(),
-        },
-        gaps: Vec::new(),
-    }
+    let links =
+        Links { pairs: pairs.map(|(a, b)| Pair { a, b, visits_ns: visits_ns.clone() }).collect(), ..Links::default() };
+    let cpus_seen = rounds.iter().enumerate().map(observation).collect();
+    let truth = Truth { piece_ns: 260.0, interrupts_per_s: 0.0, lost: 0.0 };
+    let frame = simulate::survey(machine(cpus), 0, 1, Noise::Quiet, |_| truth);
+    Survey { cpus: cpus_seen, links, ..frame }
 }
 
 fn usual(cpus: usize, rounds: usize) -> Survey {
@@ -230,7 +191,7 @@ fn facts_are_told_in_words() {
     microcode: None -> ("0x2")
     governor: None -> ("performance, powersave")
     hypervisor: None -> ("KVM")
-    corewise: ("0.1.0") -> ("0.2.0")
+    corewise: ("simulated") -> ("0.2.0")
     performance cpus: None -> ("0")
     L1 data caches: None -> ("1 x 48 KB, 1 x 32 KB, 1 x 512 bytes, 1 x unknown size")
     L3 caches: ("1 x 32 MB") -> ("1 x 96 MB")

@@ -1,55 +1,14 @@
 //! What is concluded from surveys whose truth is known.
 
 use super::*;
-use crate::facts::CacheKind;
 use crate::links::{Pair, Relation};
-use crate::machine::{Cache, Llc, Machine, Node, Object, Processor, System};
+use crate::machine::Machine;
 use crate::simulate::{self, Noise, Truth};
 
-/// A machine of last-level caches over sets of cpus; SMT siblings are `n` and `n + half`.
+/// A machine of last-level caches over sets of cpus, in MiB.
 fn machine(llcs: &[(&str, u64)], cpus: u32, smt: bool) -> Machine {
-    let set = |text: &str| CpuSet::parse_list(text).unwrap();
-    let all = CpuSet::first(cpus);
-    let half = cpus / 2;
-    let core = |cpu: u32| if smt { CpuSet::from_iter([cpu, cpu + half]) } else { CpuSet::of(cpu) };
-    let object = |cpus: CpuSet| Object { os_number: None, cpus };
-    let cores: Vec<Object> = (0..if smt { half } else { cpus }).map(|cpu| object(core(cpu))).collect();
-    let megabytes = |size: u64| Some(size << 20);
-    Machine {
-        processor: Processor::default(),
-        system: System::default(),
-        possible: all.clone(),
-        present: all.clone(),
-        online: all.clone(),
-        allowed: all.clone(),
-        isolated: CpuSet::new(),
-        nohz_full: CpuSet::new(),
-        packages: vec![object(all.clone())],
-        nodes: vec![Node { number: 0, cpus: all.clone(), memory_bytes: None, distances: vec![] }],
-        dies: vec![object(all)],
-        llcs: llcs
-            .iter()
-            .map(|&(cpus, size)| Llc {
-                level: Some(3),
-                size_bytes: megabytes(size),
-                vcache: size >= 96,
-                cpus: set(cpus),
-            })
-            .collect(),
-        clusters: cores.clone(),
-        cores,
-        caches: llcs
-            .iter()
-            .map(|&(cpus, size)| Cache {
-                level: 3,
-                kind: CacheKind::Unified,
-                size_bytes: megabytes(size),
-                cpus: set(cpus),
-            })
-            .collect(),
-        kinds: vec![],
-        gaps: vec![],
-    }
+    let llcs: Vec<(CpuSet, u64)> = llcs.iter().map(|&(cpus, size)| (CpuSet::parse_list(cpus).unwrap(), size)).collect();
+    simulate::machine(cpus, smt, &llcs)
 }
 
 const QUIET: Truth = Truth { piece_ns: 262.0, interrupts_per_s: 38.0, lost: 0.001 };
