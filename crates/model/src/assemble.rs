@@ -37,8 +37,8 @@ pub fn assemble(facts: MachineFacts) -> Machine {
     Machine {
         possible: facts.possible.unwrap_or_default().union(&present),
         allowed: tidy::allowed(facts.allowed, &online, &mut gaps),
-        isolated: facts.isolated.unwrap_or_default(),
-        nohz_full: facts.nohz_full.unwrap_or_default(),
+        isolated: facts.isolated.unwrap_or_default().intersection(&online),
+        nohz_full: facts.nohz_full.unwrap_or_default().intersection(&online),
         processor: facts.processor,
         system: facts.system,
         present,
@@ -54,3 +54,6 @@ pub fn assemble(facts: MachineFacts) -> Machine {
         gaps,
     }
 }
+
+#[cfg(test)]
+mod tests;

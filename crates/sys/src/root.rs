@@ -9,7 +9,7 @@ mod wanted;
 use std::borrow::Cow;
 use std::fs;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::SysError;
 use files::Files;
@@ -23,6 +23,7 @@ const LARGEST_FILE_BYTES: u64 = 64 << 20;
 #[derive(Debug)]
 pub struct Root {
     place: Place,
+    path: PathBuf,
 }
 
 #[derive(Debug)]
@@ -43,7 +44,7 @@ pub(crate) trait Source {
 impl Root {
     /// This machine.
     pub fn live() -> Self {
-        Self { place: Place::Live }
+        Self { place: Place::Live, path: PathBuf::from("/") }
     }
 
     /// This machine for "/", otherwise a recorded one.
@@ -66,7 +67,7 @@ impl Root {
             true => folder::open(path, real)?,
             false => Place::Files(archive::read(path, fs::File::open(&real).map_err(read_error)?)?),
         };
-        Ok(Self { place })
+        Ok(Self { place, path: path.to_owned() })
     }
 
     /// A recorded machine from the bytes of an archive or inline file, as [`Root::open`] reads it from a file.
@@ -74,13 +75,19 @@ impl Root {
     /// # Errors
     /// As [`Root::open`].
     pub fn from_archive_bytes(bytes: &[u8]) -> Result<Self, SysError> {
-        Ok(Self { place: Place::Files(archive::read(Path::new("the archive"), bytes)?) })
+        let path = PathBuf::from("the archive");
+        Ok(Self { place: Place::Files(archive::read(&path, bytes)?), path })
     }
 
     /// A machine of files that are given with their texts, for tests and for embedding.
     pub fn from_files<P: Into<String>, T: Into<String>>(files: impl IntoIterator<Item = (P, T)>) -> Self {
         let files = files.into_iter().map(|(path, text)| (path.into(), text.into())).collect();
-        Self { place: Place::Files(files) }
+        Self { place: Place::Files(files), path: PathBuf::from("the files") }
+    }
+
+    /// Where the files are, as it was given to [`Root::open`]; for messages.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Whether this is the machine that the program runs on.

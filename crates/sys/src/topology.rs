@@ -1,6 +1,7 @@
 //! Reads what a machine is: from sysfs and procfs, from a dump of cpuid, or from an hwloc XML export.
 
 mod allowed;
+mod bare;
 mod caches;
 mod cpuid;
 mod cpuinfo;
@@ -23,11 +24,22 @@ use reader::Reader;
 /// Where a recording holds several sources, sysfs is believed first (it names what the kernel works with), then an hwloc
 /// export, then a dump of cpuid; a dump beside sysfs still tells the classes of core that the kernel did not name.
 ///
+/// Where this machine has neither /sys nor /proc, its cpus are counted and nothing else is known of them.
+///
 /// # Errors
-/// [`SysError::NoCpu`] where no source names an online cpu; [`SysError::Damaged`] where an hwloc export is not one.
+/// [`SysError::NoCpu`] where no source of a recording names an online cpu; [`SysError::Damaged`] where an hwloc export is
+/// not one.
 pub fn read(root: &Root) -> Result<Machine, SysError> {
-    read_from(root)
+    match read_from(root) {
+        Err(SysError::NoCpu) if root.is_live() => Ok(assemble::assemble(bare::facts())),
+        Err(SysError::Damaged { why, .. }) => Err(SysError::Damaged { path: root.path().to_owned(), why }),
+        read => read,
+    }
 }
+
+/// The largest cpu number that is read: Linux is built for at most 8,192 cpus. It keeps an "online" of 0-65535, eight
+/// bytes of a hostile recording, from taking gigabytes.
+const LARGEST_CPU: u32 = 8_191;
 
 pub(crate) fn read_from(source: &dyn Source) -> Result<Machine, SysError> {
     facts(source).map(assemble::assemble)
@@ -52,3 +64,6 @@ fn facts(source: &dyn Source) -> Result<MachineFacts, SysError> {
     facts.gaps = reader.into_gaps();
     if facts.cpus.is_empty() { Err(SysError::NoCpu) } else { Ok(facts) }
 }
+
+#[cfg(test)]
+mod tests;

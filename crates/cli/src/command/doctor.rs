@@ -193,3 +193,6 @@ fn load(root: &Root, machine: &Machine) -> Check {
         Some(load) => check(WHAT, State::Good, format!("the load of the last minute is {load}")),
     }
 }
+
+#[cfg(test)]
+mod tests;

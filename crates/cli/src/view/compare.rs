@@ -101,8 +101,8 @@ fn tone(change: &NumberChange) -> Tone {
 
 fn remarks(comparison: &Comparison, width: usize) -> Vec<Line> {
     let text = format!(
-        "{} numbers compared; one counts as changed when its 99 % intervals do not overlap and it moved by more than \
-         surveys of one machine differ anyway.",
+        "{} numbers compared; one counts as changed when its 99 % intervals lie further apart than surveys of one machine \
+         usually do, and than it drifted meanwhile.",
         whole(comparison.compared)
     );
     let mut lines = wrap(&Line::new().faint(glued(&text)), width, 0);

@@ -233,3 +233,38 @@ impl Map {
         wrap(&line, width, 0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use corewise_model::links::Pair;
+
+    use super::super::fabricated::{large, ryzen_9950x3d};
+    use super::*;
+
+    fn drawn(machine: &Machine, pairs: &[(u32, u32, f64)], width: usize) -> Vec<String> {
+        let pairs: Vec<Pair> = pairs.iter().map(|&(a, b, ns)| Pair { a, b, visits_ns: vec![ns] }).collect();
+        let links = Links { possible_pairs: pairs.len() as u64, pairs, gaps: Vec::new() };
+        choose(machine, &links, width).unwrap().draw().iter().map(Line::to_plain).collect()
+    }
+
+    /// Cpus 0 and 256 are siblings; 0 and 1 only share the cache. Three pairs of siblings would outweigh one of cores.
+    #[test]
+    fn what_siblings_say_to_each_other_is_not_a_block_s_cost() {
+        let machine = large();
+        let costs = [(0, 256, 7.0), (1, 257, 7.0), (2, 258, 7.0), (0, 1, 18.0), (0, 8, 80.0)];
+        let pairs: Vec<Pair> = costs.iter().map(|&(a, b, ns)| Pair { a, b, visits_ns: vec![ns] }).collect();
+        let links = Links { possible_pairs: pairs.len() as u64, pairs, gaps: Vec::new() };
+        let blocks = blocks(&machine, Level::Llc, &cpus(&links));
+        let map = Map::of(&machine, &links, Level::Llc, &blocks);
+        assert_eq!(map.costs, [[Some(18.0), Some(80.0)], [Some(80.0), None]]);
+    }
+
+    #[test]
+    fn pairs_that_were_not_measured_are_blank_and_noise_is_one_shade() {
+        let map = drawn(&ryzen_9950x3d(), &[(0, 1, 18.0), (0, 2, 20.0), (1, 2, 19.0), (3, 4, 18.5)], 15);
+        assert_eq!(
+            map,
+            ["  0   2   4", "0 - ····", "1 ··- ··", "2 ····- ", "3       - ··", "4       ··-"].map(str::trim_end)
+        );
+    }
+}

@@ -2,6 +2,7 @@
 
 mod hard;
 mod large;
+mod lists;
 mod machines;
 mod small;
 

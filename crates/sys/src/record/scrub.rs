@@ -80,6 +80,7 @@ fn kept(path: &str, text: &str) -> Option<String> {
     Some(match path {
         "proc/cpuinfo" => lines(text, |line| line.trim().is_empty() || CPUINFO_FIELDS.contains(&field(line))),
         "proc/version" => text.split_whitespace().take(3).collect::<Vec<_>>().join(" ") + "\n",
+        "proc/hwloc-nofile-info" => lines(text, |line| ["OSRelease", "Architecture"].contains(&field(line))),
         _ if path.ends_with("meminfo") => lines(text, |line| line.contains("MemTotal:")),
         _ if path.starts_with("cpuid/") => {
             lines(text, |line| leaf(line).is_some_and(|leaf| CPUID_LEAVES.contains(&leaf)))

@@ -17,6 +17,7 @@ fn told() -> Root {
             "processor : 0\nCPU implementer : 0x41\nCPU part : 0xd0c\n\nSerial : 10000000SECRET\n".to_owned(),
         ),
         ("proc/version".into(), "Linux version 6.1.0 (SECRET@host) (gcc) #1\n".into()),
+        ("proc/hwloc-nofile-info".into(), "HostName: SECRET\nArchitecture: aarch64\n".into()),
         ("proc/mounts".into(), "x /sys/fs/cgroup cgroup2 rw 0 0\n/dev/SECRET / ext4 rw 0 0\n".into()),
         ("proc/self/cgroup".into(), "0::/user-SECRET\n".into()),
         ("sys/fs/cgroup/user-SECRET/cpuset.cpus.effective".into(), "0\n".into()),

@@ -11,6 +11,7 @@ pub const HWLOC_XML: &str = "hwloc.xml";
 /// Files of which the whole path is known.
 const SINGLE: [&str; 25] = [
     "proc/cpuinfo",
+    "proc/hwloc-nofile-info",
     "proc/meminfo",
     "proc/mounts",
     "proc/self/cgroup",
@@ -25,7 +26,6 @@ const SINGLE: [&str; 25] = [
     "sys/devices/system/clocksource/clocksource0/available_clocksource",
     "sys/devices/system/cpu/isolated",
     "sys/devices/system/cpu/nohz_full",
-    "sys/devices/system/cpu/offline",
     "sys/devices/system/cpu/online",
     "sys/devices/system/cpu/possible",
     "sys/devices/system/cpu/present",
@@ -38,7 +38,7 @@ const SINGLE: [&str; 25] = [
 ];
 
 /// Files of a folder `sys/devices/system/cpu/cpuN`.
-const OF_CPU: [&str; 16] = [
+const OF_CPU: [&str; 15] = [
     "online",
     "cpu_capacity",
     "acpi_cppc/highest_perf",
@@ -54,7 +54,6 @@ const OF_CPU: [&str; 16] = [
     "topology/thread_siblings",
     "topology/thread_siblings_list",
     "microcode/version",
-    "topology/core_siblings_list",
 ];
 
 /// Files of a folder `cacheN` of a cpu.

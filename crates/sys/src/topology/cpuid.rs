@@ -10,10 +10,10 @@ mod place;
 use std::collections::BTreeMap;
 
 use corewise_model::CpuSet;
-use corewise_model::cpu_set::MAXIMUM_CPU;
 use corewise_model::facts::{CacheFacts, CoreType, CpuFacts, MachineFacts, NamedKind};
 use corewise_model::machine::{Processor, System};
 
+use super::LARGEST_CPU;
 use super::reader::Reader;
 use crate::root::CPUID;
 use caches::CacheKey;
@@ -47,7 +47,7 @@ pub fn named_kinds(reader: &Reader) -> Vec<NamedKind> {
 }
 
 fn decoded(reader: &Reader) -> Vec<Decoded> {
-    let numbers = reader.numbered(CPUID, "pu").into_iter().filter(|number| *number <= MAXIMUM_CPU);
+    let numbers = reader.numbered(CPUID, "pu").into_iter().filter(|number| *number <= LARGEST_CPU);
     let decode = |number| {
         let dump = Dump::parse(&reader.text(&format!("{CPUID}/pu{number}"))?);
         let place = place::place(&dump)?;

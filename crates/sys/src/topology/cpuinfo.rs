@@ -5,10 +5,10 @@ mod arm;
 use std::collections::BTreeMap;
 
 use corewise_model::CpuSet;
-use corewise_model::cpu_set::MAXIMUM_CPU;
 use corewise_model::facts::CpuFacts;
 use corewise_model::machine::Processor;
 
+use super::LARGEST_CPU;
 use super::reader::Reader;
 use super::sysfs::CPUS;
 
@@ -37,7 +37,7 @@ impl CpuInfo {
         for (name, value) in text.lines().filter_map(|line| line.split_once(':')) {
             let (name, value) = (name.trim_end(), value.trim());
             if name == "processor" {
-                current = value.parse().ok().filter(|cpu| *cpu <= MAXIMUM_CPU);
+                current = value.parse().ok().filter(|cpu| *cpu <= LARGEST_CPU);
             }
             if let Some(cpu) = current {
                 info.cpus.entry(cpu).or_default().set(name, value);

@@ -7,6 +7,7 @@ use corewise_model::facts::{CacheFacts, CacheKind, CoreType, CpuFacts, MachineFa
 use corewise_model::machine::{Processor, System};
 use roxmltree::{Document, Node, ParsingOptions};
 
+use super::LARGEST_CPU;
 use crate::SysError;
 use crate::root::HWLOC_XML;
 
@@ -15,6 +16,9 @@ const MOST_ELEMENTS: u32 = 2_000_000;
 
 /// How deep objects may be nested; hwloc itself has some twenty levels.
 const DEEPEST: usize = 100;
+
+/// How many caches a cpu may be inside of; four levels with two kinds each are eight.
+const MOST_CACHES: usize = 16;
 
 /// Everything that an export tells.
 ///
@@ -68,8 +72,12 @@ fn read_object(object: Node, outer: &Inherited, facts: &mut MachineFacts, depth:
         "Core" => (inherited.core, inherited.thread_siblings) = (number, cpus(object, "cpuset")),
         "Group" if is_cluster => inherited.cluster_cpus = cpus(object, "cpuset"),
         "NUMANode" => facts.nodes.extend(number.and_then(|number| node(object, number))),
-        "PU" => facts.cpus.extend(number.and_then(|number| cpu(number, outer))),
-        kind if kind.ends_with("Cache") && kind.starts_with('L') => inherited.caches.extend(cache(object)),
+        "PU" if facts.cpus.len() <= LARGEST_CPU as usize => {
+            facts.cpus.extend(number.and_then(|number| cpu(number, outer)))
+        }
+        kind if kind.ends_with("Cache") && inherited.caches.len() < MOST_CACHES => {
+            inherited.caches.extend(cache(object))
+        }
         _ => (),
     }
     for inner in objects(object) {
@@ -83,7 +91,7 @@ fn objects<'a, 'input>(parent: Node<'a, 'input>) -> impl Iterator<Item = Node<'a
 
 fn cpu(number: i64, at: &Inherited) -> Option<CpuFacts> {
     Some(CpuFacts {
-        number: u32::try_from(number).ok().filter(|number| *number <= corewise_model::cpu_set::MAXIMUM_CPU)?,
+        number: u32::try_from(number).ok().filter(|number| *number <= LARGEST_CPU)?,
         package: at.package,
         die: at.die,
         core: at.core,
@@ -125,7 +133,12 @@ fn mend_memory(nodes: &mut [NodeFacts]) {
 
 /// A set as hwloc writes it: hexadecimal groups of 32 bits, each with its own "0x"; empty ones are zero.
 fn cpus(object: Node, attribute: &str) -> Option<CpuSet> {
-    CpuSet::parse_mask(&object.attribute(attribute)?.replace("0x", "")).ok()
+    let all = CpuSet::parse_mask(&object.attribute(attribute)?.replace("0x", "")).ok()?;
+    if all.highest() > Some(LARGEST_CPU) {
+        Some(all.iter().take_while(|cpu| *cpu <= LARGEST_CPU).collect())
+    } else {
+        Some(all)
+    }
 }
 
 /// The value of the first `info` with this name, anywhere in the export.

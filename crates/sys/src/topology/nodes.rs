@@ -8,18 +8,16 @@ use super::reader::Reader;
 /// The folder of the nodes.
 const NODES: &str = "sys/devices/system/node";
 
-/// The largest node number that is believed; Linux itself stops at 1,023.
-const LARGEST_NODE: u32 = 65_535;
+/// The largest node number that is read: Linux is built for at most 1,024 nodes.
+const LARGEST_NODE: u32 = 1_023;
 
 /// The online nodes by number. A kernel without NUMA has no such folder: then all cpus and all memory are node 0, which
 /// is so by its own account; without /proc/meminfo nothing is known.
 pub fn nodes(reader: &Reader, online: &CpuSet) -> Vec<NodeFacts> {
     let listed = reader.list(&format!("{NODES}/online")).filter(|set| !set.is_empty());
     let there = reader.numbered(NODES, "node");
-    let numbers: Vec<u32> = match listed {
-        Some(listed) => listed.iter().collect(),
-        None => there.into_iter().filter(|number| *number <= LARGEST_NODE).collect(),
-    };
+    let numbers: Vec<u32> = listed.map_or(there, |listed| listed.iter().collect());
+    let numbers: Vec<u32> = numbers.into_iter().filter(|number| *number <= LARGEST_NODE).collect();
     if numbers.is_empty() {
         let memory_bytes = reader.text("proc/meminfo").and_then(|text| memory_bytes(&text));
         let only = NodeFacts { number: 0, cpus: online.clone(), memory_bytes, distances: Vec::new() };

@@ -7,6 +7,7 @@ use std::str::FromStr;
 use corewise_model::cpu_set::CpuSetError;
 use corewise_model::{CpuSet, Gap};
 
+use super::LARGEST_CPU;
 use crate::root::Source;
 
 /// How many senseless values are told one by one; a broken recording may hold thousands.
@@ -83,6 +84,11 @@ impl<'a> Reader<'a> {
     fn set(&self, path: &str, parse: impl Fn(&str) -> Result<CpuSet, CpuSetError>) -> Option<CpuSet> {
         let text = self.text(path)?;
         match parse(tidy(&text)) {
+            Ok(set) if set.highest() > Some(LARGEST_CPU) => {
+                let why = format!("cpu {} is above {LARGEST_CPU}", set.highest().unwrap_or_default());
+                self.add_gap(Gap::new(format!("some cpus in {path}"), why));
+                Some(set.iter().take_while(|cpu| *cpu <= LARGEST_CPU).collect())
+            }
             Ok(set) => Some(set),
             Err(error) => {
                 self.add_gap(Gap::new(format!("the cpus in {path}"), error.to_string()));
@@ -112,6 +118,7 @@ mod tests {
             ("list", "0-1,4\n"),
             ("mask", "13\n"),
             ("bad", "0-x\n"),
+            ("large", "8191-65535\n"),
         ]);
         let reader = Reader::new(&root);
         assert_eq!(reader.word("word").as_deref(), Some("a b"));
@@ -122,9 +129,10 @@ mod tests {
         assert_eq!(reader.list_or_mask("list", "mask").unwrap().to_string(), "0,1,4");
         assert_eq!(reader.list_or_mask("absent", "mask").unwrap().to_string(), "0,1,4");
         assert_eq!(reader.list("bad"), None);
+        assert_eq!(reader.list("large").unwrap().to_string(), "8191");
         let gaps = reader.into_gaps();
-        assert_eq!(gaps.len(), 1);
-        assert_eq!(gaps[0].what, "the cpus in bad");
+        let what: Vec<&str> = gaps.iter().map(|gap| gap.what.as_str()).collect();
+        assert_eq!(what, ["the cpus in bad", "some cpus in large"]);
     }
 
     #[test]

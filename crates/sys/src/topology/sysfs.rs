@@ -6,7 +6,7 @@ use corewise_model::{CpuSet, Gap};
 use super::cpuinfo::CpuInfo;
 use super::frequency::Frequencies;
 use super::reader::Reader;
-use super::{allowed, caches, frequency, nodes, system};
+use super::{LARGEST_CPU, allowed, caches, frequency, nodes, system};
 
 /// The folder of the cpus.
 pub const CPUS: &str = "sys/devices/system/cpu";
@@ -45,7 +45,7 @@ fn online(reader: &Reader, info: &CpuInfo) -> Option<CpuSet> {
     if let Some(listed) = reader.list(&format!("{CPUS}/online")).filter(|set| !set.is_empty()) {
         return Some(listed);
     }
-    let numbers: Vec<u32> = reader.numbered(CPUS, "cpu").into_iter().filter(|cpu| *cpu <= MAXIMUM_CPU).collect();
+    let numbers: Vec<u32> = reader.numbered(CPUS, "cpu").into_iter().filter(|cpu| *cpu <= LARGEST_CPU).collect();
     let has_topology = |cpu: &u32| reader.text(&format!("{CPUS}/cpu{cpu}/topology/core_id")).is_some();
     let any = numbers.iter().any(has_topology);
     let is_on = |cpu: &u32| reader.number::<u32>(&format!("{CPUS}/cpu{cpu}/online")) != Some(0);
@@ -53,11 +53,8 @@ fn online(reader: &Reader, info: &CpuInfo) -> Option<CpuSet> {
     [found, info.numbers()].into_iter().find(|set| !set.is_empty())
 }
 
-/// The largest cpu number that is believed.
-const MAXIMUM_CPU: u32 = corewise_model::cpu_set::MAXIMUM_CPU;
-
 fn plugged_in(reader: &Reader) -> Option<CpuSet> {
-    let numbers: CpuSet = reader.numbered(CPUS, "cpu").into_iter().filter(|cpu| *cpu <= MAXIMUM_CPU).collect();
+    let numbers: CpuSet = reader.numbered(CPUS, "cpu").into_iter().filter(|cpu| *cpu <= LARGEST_CPU).collect();
     (!numbers.is_empty()).then_some(numbers)
 }
 

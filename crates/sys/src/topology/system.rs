@@ -8,17 +8,31 @@ use super::reader::Reader;
 /// What is read of the kernel and of what it runs on.
 pub fn system(reader: &Reader, info: &CpuInfo, governors: Vec<String>) -> System {
     System {
-        architecture: reader.word("proc/sys/kernel/arch").or_else(|| info.architecture().map(str::to_owned)),
+        architecture: architecture(reader, info),
         kernel: kernel(reader),
         hypervisor: hypervisor(reader, info),
         governors,
     }
 }
 
+/// The architecture: as the kernel says (since 6.1), as hwloc's recorder noted, or by the form of /proc/cpuinfo.
+fn architecture(reader: &Reader, info: &CpuInfo) -> Option<String> {
+    let by_form = || info.architecture().map(str::to_owned);
+    reader.word("proc/sys/kernel/arch").or_else(|| noted(reader, "Architecture")).or_else(by_form)
+}
+
 /// The kernel's release: "6.18.2-arch1".
 fn kernel(reader: &Reader) -> Option<String> {
     let release = |text: &str| text.strip_prefix("Linux version ")?.split_whitespace().next().map(str::to_owned);
-    reader.word("proc/sys/kernel/osrelease").or_else(|| release(&reader.text("proc/version")?))
+    let version = || release(&reader.text("proc/version")?);
+    reader.word("proc/sys/kernel/osrelease").or_else(version).or_else(|| noted(reader, "OSRelease"))
+}
+
+/// What hwloc-gather-topology notes in its recordings of what uname tells.
+fn noted(reader: &Reader, name: &str) -> Option<String> {
+    let notes = reader.text("proc/hwloc-nofile-info")?;
+    let (_, value) = notes.lines().filter_map(|line| line.split_once(':')).find(|(key, _)| *key == name)?;
+    Some(value.trim().to_owned()).filter(|value| !value.is_empty())
 }
 
 /// The hypervisor by what it tells its guests: Xen's own file, the firmware's vendor, the clock that it offers. An x86
@@ -118,6 +132,9 @@ mod tests {
         assert_eq!(found(&[version, ("proc/sys/kernel/osrelease", "6.18.2\n")]).kernel.as_deref(), Some("6.18.2"));
         assert_eq!(found(&[("proc/cpuinfo", METAL)]).architecture.as_deref(), Some("x86_64"));
         assert_eq!(found(&[("proc/cpuinfo", ARM)]).architecture.as_deref(), Some("aarch64"));
+        let notes = ("proc/hwloc-nofile-info", "OSName: Linux\nOSRelease: 3.10.0\nArchitecture: ppc64le\n");
+        assert_eq!(found(&[notes]).kernel.as_deref(), Some("3.10.0"));
+        assert_eq!(found(&[notes]).architecture.as_deref(), Some("ppc64le"));
         assert_eq!(found(&[("proc/sys/kernel/arch", "riscv64\n")]).architecture.as_deref(), Some("riscv64"));
     }
 }

@@ -7,6 +7,15 @@ use corewise_sys::record::{Packing, record};
 use corewise_sys::{Root, SysError, topology};
 use libtest_mimic::Failed;
 
+/// Recordings that are also unpacked into a folder: sysfs, a dump of cpuid beside it, a dump alone. More would only take
+/// longer, for thousands of small files each.
+const AS_FOLDER: [&str; 4] = [
+    "ghw/linux-amd64-offlineCPUs.tar.gz",
+    "hwloc/x86+linux/5intel64-hybrid-lakefield.tar.bz2",
+    "hwloc/x86/Intel-ArrowLake-CoreUltra5-225U.tar.bz2",
+    "pepc/lnl0.tar.xz",
+];
+
 /// Records the recording and reads it back.
 pub fn check(folder: &Path, name: &str) -> Result<(), Failed> {
     let root = Root::open(folder.join(name))?;
@@ -17,6 +26,9 @@ pub fn check(folder: &Path, name: &str) -> Result<(), Failed> {
         recorded => recorded?,
     };
     same(&machine, &topology::read(&Root::from_archive_bytes(&bytes)?)?, "the archive")?;
+    if !AS_FOLDER.contains(&name) {
+        return Ok(());
+    }
     let unpacked = tempfile::tempdir()?;
     tar::Archive::new(bytes.as_slice()).unpack(unpacked.path())?;
     same(&machine, &topology::read(&Root::open(unpacked.path())?)?, "the folder")

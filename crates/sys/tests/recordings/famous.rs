@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use corewise_model::{CpuSet, Level, Machine};
+use corewise_sys::{Root, topology};
 use libtest_mimic::{Failed, Trial};
 
 use super::data;
@@ -42,6 +43,33 @@ pub fn trials(folder: &Path) -> Vec<Trial> {
         Trial::test(format!("famous::{what}"), run).with_kind("recording")
     };
     FAMOUS.into_iter().map(trial).collect()
+}
+
+/// The archives that hold a dump of cpuid beside sysfs: both must tell the same machine.
+const BOTH: [&str; 2] =
+    ["hwloc/x86+linux/5intel64-hybrid-lakefield.tar.bz2", "hwloc/x86+linux/64amd64-4p2n4ca2co.tar.bz2"];
+
+/// One test for each archive with two sources.
+pub fn agreements(folder: &Path) -> Vec<Trial> {
+    let trial = |name: &'static str| {
+        let folder = folder.to_owned();
+        Trial::test(format!("cpuid agrees with sysfs::{name}"), move || agree(&folder, name)).with_kind("recording")
+    };
+    BOTH.into_iter().map(trial).collect()
+}
+
+fn agree(folder: &Path, name: &str) -> Result<(), Failed> {
+    let root = Root::open(folder.join(name))?;
+    let paths = root.list("cpuid").into_iter().map(|name| format!("cpuid/{name}"));
+    let dump =
+        Root::from_files(paths.filter_map(|path| root.read(&path).map(|text| (path.clone(), text.into_owned()))));
+    let (by_kernel, by_cpuid) = (topology::read(&root)?, topology::read(&dump)?);
+    for level in [Level::Package, Level::Die, Level::Llc, Level::Cluster, Level::Core, Level::Cpu] {
+        assert_eq!(by_cpuid.objects(level), by_kernel.objects(level), "{level}");
+    }
+    assert_eq!(by_cpuid.caches, by_kernel.caches);
+    assert_eq!(by_cpuid.kinds, by_kernel.kinds);
+    Ok(())
 }
 
 /// What is shown of every machine.

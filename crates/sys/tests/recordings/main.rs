@@ -31,6 +31,7 @@ fn trials(folder: &Path) -> Vec<Trial> {
     trials.push(hwloc::no_entry_is_stale(files.clone()));
     trials.push(data::every_exclusion_is_used(files));
     trials.extend(famous::trials(folder));
+    trials.extend(famous::agreements(folder));
     trials
 }
 

@@ -62,6 +62,7 @@ fn hostile_names_lead_nowhere() {
         (ONLINE, "0"),
     ]));
     let files = files.unwrap();
+    assert!(machine(&tar_of(&[("../proc/cpuinfo", "above")])).is_err(), "not even alone");
     assert_eq!(files.text("proc/cpuinfo"), Some("absolute"), "taken as relative");
     assert_eq!(files.text("proc/version"), None);
 }

@@ -3,7 +3,7 @@
 use corewise_model::facts::CacheKind;
 
 use super::dump::{Dump, Registers, bits};
-use super::place::{Place, ceiling_log2};
+use super::place::Place;
 
 /// A cache that a cpu uses: cpus with an equal `sharing` share it.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,8 +18,9 @@ pub struct Sharing {
     pub level: u8,
     pub kind: CacheKind,
     pub package: i64,
-    /// The cache's number among those of its level and kind in the package.
-    pub number: u32,
+    /// The lowest APIC id inside the package that may share it; unlike a running number it stays apart from those of
+    /// other cores whose caches have more or fewer sharers.
+    pub lowest: u32,
 }
 
 /// The caches of the cpu at this place.
@@ -46,37 +47,38 @@ fn listed(dump: &Dump, place: &Place, answer: Registers) -> Option<CacheKey> {
     let partitions = u64::from(bits(answer.ebx, 12, 10)) + 1;
     let line_bytes = u64::from(bits(answer.ebx, 0, 12)) + 1;
     let size_bytes = (ways * partitions * line_bytes).saturating_mul(u64::from(answer.ecx) + 1);
-    let number = number(dump, place, bits(answer.eax, 14, 12) + 1);
-    let sharing = Sharing { level, kind, package: place.package, number };
+    let lowest = lowest(dump, place, bits(answer.eax, 14, 12) + 1);
+    let sharing = Sharing { level, kind, package: place.package, lowest };
     (1..=4).contains(&level).then_some(CacheKey { sharing, size_bytes })
 }
 
-/// The number of a cache that `shared` cpus share. APIC ids leave room for powers of two, except on AMD before Zen,
-/// where six cores that share an L3 follow the six before them without a hole.
-fn number(dump: &Dump, place: &Place, shared: u32) -> u32 {
+/// The lowest APIC id that may be of a cache that `shared` cpus share. APIC ids leave room for powers of two, except on
+/// AMD before Zen, where six cores that share an L3 follow the six before them without a hole.
+fn lowest(dump: &Dump, place: &Place, shared: u32) -> u32 {
     let inside = place.apic & !(u32::MAX << place.package_shift);
     let dense = dump.is_amd() && dump.signature().is_some_and(|(family, ..)| family < 0x17);
-    if dense { inside / shared } else { inside >> ceiling_log2(shared) }
+    let range = if dense { shared } else { shared.next_power_of_two() };
+    inside / range * range
 }
 
 /// Functions 0x80000005 and 0x80000006 of K8 and K10: L1 and L2 are the core's own, the L3 is the package's, or the
-/// node's on Magny-Cours (family 0x10, model 9), whose packages hold two.
+/// node's on Magny-Cours (family 0x10, model 9), whose packages hold two; the size is that of the package.
 fn amd_legacy(dump: &Dump, place: &Place) -> Vec<CacheKey> {
     let inside = place.apic & !(u32::MAX << place.package_shift);
-    let cache = |level, kind, number, size_bytes: u64| {
-        let sharing = Sharing { level, kind, package: place.package, number };
+    let cache = |level, kind, lowest, size_bytes: u64| {
+        let sharing = Sharing { level, kind, package: place.package, lowest };
         (size_bytes > 0).then_some(CacheKey { sharing, size_bytes })
     };
     let first = dump.get(0x8000_0005, 0).unwrap_or_default();
     let second = dump.get(0x8000_0006, 0).unwrap_or_default();
     let two_nodes = dump.signature().is_some_and(|(family, model, _)| (family, model) == (0x10, 9));
     let cores = bits(dump.get(0x8000_0008, 0).map_or(0, |leaf| leaf.ecx), 0, 8) + 1;
-    let node = if two_nodes { inside / cores.div_ceil(2) } else { 0 };
+    let (node, nodes) = if two_nodes { (inside / cores.div_ceil(2), 2) } else { (0, 1) };
     [
         cache(1, CacheKind::Data, inside, u64::from(bits(first.ecx, 24, 8)) << 10),
         cache(1, CacheKind::Instruction, inside, u64::from(bits(first.edx, 24, 8)) << 10),
         cache(2, CacheKind::Unified, inside, u64::from(bits(second.ecx, 16, 16)) << 10),
-        cache(3, CacheKind::Unified, node, u64::from(bits(second.edx, 18, 14)) << 19),
+        cache(3, CacheKind::Unified, node, (u64::from(bits(second.edx, 18, 14)) << 19) / nodes),
     ]
     .into_iter()
     .flatten()

@@ -116,6 +116,6 @@ fn logical_count(first: Registers) -> u32 {
 }
 
 /// The number of bits that number `count` things.
-pub fn ceiling_log2(count: u32) -> u32 {
+fn ceiling_log2(count: u32) -> u32 {
     count.max(1).next_power_of_two().trailing_zeros()
 }

@@ -97,6 +97,7 @@ fn opterons_have_modules_nodes_and_legacy_caches() {
     };
     let magny_cours = machine((0..8).map(legacy));
     assert_eq!(sets(magny_cours.llcs.iter().map(|llc| &llc.cpus)), ["0-3", "4-7"]);
+    assert_eq!(magny_cours.llcs[0].size_bytes, Some(6 << 20));
     assert_eq!(magny_cours.data_caches(2).map(|cache| cache.size_bytes).collect::<Vec<_>>(), [Some(512 << 10); 8]);
 }
 

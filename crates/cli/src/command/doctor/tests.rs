@@ -1,0 +1,92 @@
+//! The doctor's words for a guest with many gaps, and for a desktop with none.
+
+use corewise_model::CpuSet;
+use insta::assert_snapshot;
+
+use super::*;
+use crate::view::fabricated::{ryzen_9950x3d, small_guest};
+
+fn found(counters: Result<bool, Gap>, clock: &str) -> Found {
+    Found { counters, clock: clock.to_owned() }
+}
+
+fn shown(files: &[(&str, &str)], machine: &Machine, found: &Found, width: usize) -> String {
+    let root = Root::from_files(files.iter().map(|(path, text)| (*path, *text)));
+    screen(&checks(&root, machine, found), width).plain()
+}
+
+#[test]
+fn a_guest_is_told_what_it_lacks_and_why() {
+    let mut machine = small_guest();
+    machine.allowed = CpuSet::of(0);
+    machine.system.governors.clear();
+    let files = [
+        ("proc/sys/kernel/perf_event_paranoid", "3\n"),
+        ("proc/loadavg", "2.10 1.00 0.50 1/100 1\n"),
+        ("proc/stat", "cpu  1 2 3 4 5 6 7 0 0 0\n"),
+        ("sys/devices/system/clocksource/clocksource0/current_clocksource", "hpet\n"),
+    ];
+    let denied = Gap::new("hardware cycle counters", "the kernel does not let this user count cycles")
+        .cured_by("sudo sysctl kernel.perf_event_paranoid=1");
+    assert_snapshot!(shown(&files, &machine, &found(Err(denied), "CLOCK_MONOTONIC_RAW"), 80), @r"
+    gap   hardware counters: the kernel does not let this user count cycles
+          (perf_event_paranoid is 3)
+            sudo sysctl kernel.perf_event_paranoid=1
+    gap   interrupt counts: /proc/interrupts and /proc/softirqs cannot be read
+            run where /proc is the kernel's own (many sandboxes hide it), or as a
+            user who may read it
+    gap   allowed cpus: only cpu 0 may be used here: no link between cpus can be
+          measured
+            taskset -c 0,1 corewise    (or widen the container's cpuset)
+    gap   cpu frequency limits: the kernel has no cpufreq here
+    note  clock: pieces are timed with CLOCK_MONOTONIC_RAW; the kernel's own clock
+          source is hpet: short pieces cost more to time, and steps are coarser
+            boot with tsc=reliable if the processor's TSC is known to be invariant
+    note  stolen time: the kernel has counted none since it started: the hypervisor
+          takes none, or does not tell
+            compare off-cpu time in the survey, which shows it in any case
+    note  frequency governor: the kernel has no cpufreq here; what sets the clock
+          rate is not known
+    note  SMT siblings: a core has 2 cpus: what runs on one slows the other
+            corewise survey --cpus LIST, with one cpu of each core, leaves siblings
+            idle
+    note  other programs: the load of the last minute is 2.1: what they do appears
+          in every number
+            wait, or stop them, for a survey of the machine alone
+    note  virtual machine: this is a guest of KVM: levels and caches are what it
+          shows, and cpus may move between real cores
+            survey the host, or pin the guest's cpus there
+
+    4 things cannot be measured here; a survey does without them and says so.
+    ");
+}
+
+#[test]
+fn a_desktop_in_order_is_told_that_nothing_is_missing() {
+    let files = [
+        ("proc/sys/kernel/perf_event_paranoid", "1\n"),
+        ("proc/loadavg", "0.10 0.20 0.30 1/100 1\n"),
+        ("proc/stat", "cpu  1 2 3 4 5 6 7 0 0 0\n"),
+        ("proc/interrupts", "           CPU0\n"),
+        ("proc/softirqs", "           CPU0\n"),
+        ("sys/devices/system/clocksource/clocksource0/current_clocksource", "tsc\n"),
+        ("sys/devices/system/cpu/smt/control", "on\n"),
+    ];
+    assert_snapshot!(shown(&files, &ryzen_9950x3d(), &found(Ok(true), "invariant TSC"), 80), @r"
+    note  SMT siblings: a core has 2 cpus (smt/control: on): what runs on one slows
+          the other
+            corewise survey --cpus LIST, with one cpu of each core, leaves siblings
+            idle
+    good  hardware counters: cycles are counted, in the kernel too
+          (perf_event_paranoid is 1)
+    good  clock: pieces are timed with invariant TSC; the kernel's own clock source
+          is tsc
+    good  interrupt counts: /proc/interrupts and /proc/softirqs can be read
+    good  stolen time: no hypervisor is seen that could take time
+    good  allowed cpus: all online cpus (0-31)
+    good  frequency governor: performance
+    good  other programs: the load of the last minute is 0.1
+
+    Nothing that corewise measures is missing here.
+    ");
+}

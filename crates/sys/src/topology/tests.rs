@@ -1,0 +1,123 @@
+//! Tests of reading whole machines: what is missing is a gap, and no text is an error.
+
+use corewise_model::Level;
+use proptest::prelude::*;
+
+use super::*;
+
+fn machine(files: &[(&str, &str)]) -> Result<Machine, SysError> {
+    read(&Root::from_files(files.iter().copied()))
+}
+
+fn gaps(machine: &Machine) -> Vec<&str> {
+    machine.gaps.iter().map(|gap| gap.what.as_str()).collect()
+}
+
+#[test]
+fn without_sys_the_cpus_of_cpuinfo_are_a_flat_machine() {
+    let found = machine(&[("proc/cpuinfo", "processor : 0\n\nprocessor : 2\n")]).unwrap();
+    assert_eq!((found.online.to_string(), found.cores.len(), found.packages.len()), ("0,2".into(), 2, 1));
+    assert_eq!(gaps(&found), ["packages and cores", "NUMA nodes", "shared caches"]);
+}
+
+#[test]
+fn without_anything_else_the_allowed_cpus_are_the_machine() {
+    let found = machine(&[("proc/self/status", "Cpus_allowed_list:\t1-2\n")]).unwrap();
+    assert_eq!((found.online.to_string(), found.allowed.to_string()), ("1,2".into(), "1,2".into()));
+}
+
+#[test]
+fn one_cpu_is_a_machine() {
+    let found = machine(&[("sys/devices/system/cpu/online", "0\n")]).unwrap();
+    for level in Level::ALL {
+        assert_eq!(found.objects(level).len(), 1, "{level}");
+    }
+}
+
+#[test]
+fn nothing_is_an_error_in_a_recording_only() {
+    assert!(matches!(machine(&[("proc/version", "Linux")]), Err(SysError::NoCpu)));
+    assert!(!read(&Root::live()).unwrap().online.is_empty());
+}
+
+#[test]
+fn a_process_sees_what_it_may_not_use() {
+    let status = ("proc/self/status", "Cpus_allowed_list:\t0,9\n");
+    let found = machine(&[("sys/devices/system/cpu/online", "0-3\n"), status]).unwrap();
+    assert_eq!((found.online.to_string(), found.allowed.to_string()), ("0-3".into(), "0".into()));
+}
+
+#[test]
+fn names_of_kinds_may_include_offline_cpus() {
+    let found = machine(&[
+        ("sys/devices/system/cpu/online", "0-2\n"),
+        ("sys/devices/cpu_core/cpus", "0-1,8\n"),
+        ("sys/devices/cpu_atom/cpus", "2,9\n"),
+    ]);
+    let kinds: Vec<String> = found.unwrap().kinds.iter().map(|kind| kind.cpus.to_string()).collect();
+    assert_eq!(kinds, ["0,1", "2"]);
+}
+
+const PATHS: [&str; 24] = [
+    "proc/self/status",
+    "proc/cpuinfo",
+    "proc/mounts",
+    "sys/devices/cpu_core/cpus",
+    "sys/devices/cpu_atom/cpus",
+    "sys/devices/system/cpu/present",
+    "sys/devices/system/cpu/isolated",
+    "sys/devices/system/cpu/cpu0/topology/core_id",
+    "sys/devices/system/cpu/cpu0/topology/physical_package_id",
+    "sys/devices/system/cpu/cpu0/topology/thread_siblings",
+    "sys/devices/system/cpu/cpu0/topology/core_cpus_list",
+    "sys/devices/system/cpu/cpu0/topology/cluster_cpus_list",
+    "sys/devices/system/cpu/cpu1/topology/die_cpus_list",
+    "sys/devices/system/cpu/cpu1/topology/die_id",
+    "sys/devices/system/cpu/cpu1/cache/index2/level",
+    "sys/devices/system/cpu/cpu1/cache/index2/type",
+    "sys/devices/system/cpu/cpu1/cache/index2/size",
+    "sys/devices/system/cpu/cpu1/cache/index2/shared_cpu_list",
+    "sys/devices/system/cpu/cpu1/cpu_capacity",
+    "sys/devices/system/cpu/cpufreq/policy0/related_cpus",
+    "sys/devices/system/cpu/cpufreq/policy0/cpuinfo_max_freq",
+    "sys/devices/system/node/online",
+    "sys/devices/system/node/node0/cpulist",
+    "sys/devices/system/node/node1/distance",
+];
+
+const VALUES: [&str; 18] = [
+    "",
+    "0",
+    "1",
+    "-1",
+    "2",
+    "0-3",
+    "1-2,9",
+    "0-65535",
+    "ff,ffffffff",
+    "3",
+    "x",
+    "(null)",
+    "\0",
+    "Unified",
+    "4096K",
+    "99999999999999999999",
+    "processor : 1\ncore id : 2\n",
+    "Cpus_allowed_list:\t0-2\n",
+];
+
+proptest! {
+    #[test]
+    fn no_files_panic(files in proptest::collection::vec((prop::sample::select(&PATHS[..]), prop::sample::select(&VALUES[..])), 0..24)) {
+        let online = [("sys/devices/system/cpu/online", "0-3")];
+        let found = machine(&[&online[..], &files[..]].concat()).unwrap();
+        prop_assert_eq!(found.online.to_string(), "0-3");
+        prop_assert_eq!(found.objects(Level::Core).iter().map(corewise_model::CpuSet::len).sum::<usize>(), 4);
+    }
+
+    #[test]
+    fn no_text_of_a_file_panics(path in prop::sample::select(&PATHS[..]), text in "(.|\n){0,60}") {
+        let found = machine(&[("sys/devices/system/cpu/online", "0-3"), (path, &text)]);
+        prop_assert!(found.is_ok());
+    }
+}
