@@ -87,14 +87,19 @@ enum Owner {
 /// Ours bears its mark in the file itself from its first transaction on. SQLite reads it, not we: closing a file of our
 /// own would give up the locks that other connections of this process have on it.
 fn owner(path: &Path) -> rusqlite::Result<Owner> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
-    let file = Connection::open_with_flags(immutable_uri(path), flags)?;
+    let file = open_immutable(path)?;
     let application_id = pragma(&file, "application_id")?;
     if application_id == APPLICATION_ID {
         return Ok(Owner::We);
     }
     let blank = is_blank(&file, application_id, pragma(&file, "user_version")?)?;
     Ok(if blank { Owner::Nobody } else { Owner::Another { application_id } })
+}
+
+/// Opens a file that is taken not to change: no locks, no logs.
+fn open_immutable(path: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
+    Connection::open_with_flags(immutable_uri(path), flags)
 }
 
 /// SQLite's URI for an absolute path to a file that is taken not to change.
@@ -112,13 +117,29 @@ fn immutable_uri(path: &Path) -> String {
     uri + "?immutable=1"
 }
 
+/// Opens a database only to read. Where this user may not make the files that SQLite keeps beside a database with a
+/// write-ahead log, and there is no such log now, the file alone says everything.
 fn open_to_look(path: &Path) -> rusqlite::Result<(Connection, i32, i32)> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let reader = Connection::open_with_flags(path, flags)?;
+    match ask(Connection::open_with_flags(path, flags)?) {
+        Err(error) if is_not_writable(&error) && !has_log(path) => ask(open_immutable(path)?),
+        asked => asked,
+    }
+}
+
+fn ask(reader: Connection) -> rusqlite::Result<(Connection, i32, i32)> {
     reader.busy_timeout(PATIENCE)?;
     let application_id = pragma(&reader, "application_id")?;
     let schema = pragma(&reader, "user_version")?;
     Ok((reader, application_id, schema))
+}
+
+fn has_log(path: &Path) -> bool {
+    ["-wal", "-journal"].into_iter().any(|ending| {
+        let mut log = path.as_os_str().to_owned();
+        log.push(ending);
+        fs::metadata(log).is_ok_and(|metadata| metadata.len() > 0)
+    })
 }
 
 fn judge(path: &Path, reader: Connection, application_id: i32, schema: i32, migrations: &[&str]) -> Result<Found> {
@@ -197,6 +218,10 @@ fn is_blank(connection: &Connection, application_id: i32, schema: i32) -> rusqli
 
 fn is_busy(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
+}
+
+fn is_not_writable(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen))
 }
 
 fn is_interrupted(error: &rusqlite::Error) -> bool {

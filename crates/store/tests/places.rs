@@ -27,21 +27,18 @@ fn main() -> ExitCode {
         Trial::test("threads_that_create_and_add_at_once_lose_nothing", threads_lose_nothing),
         Trial::test("what_a_killed_process_added_is_there", killed_process_loses_nothing),
         Trial::ignorable_test("a_place_where_nothing_can_be_made_is_an_error", nothing_can_be_made),
+        Trial::ignorable_test("a_store_that_may_only_be_read_is_read", may_be_read_only),
         Trial::ignorable_test("a_folder_that_may_not_be_written_is_an_error", folder_may_not_be_written),
     ];
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 
-/// "add PATH COUNT": adds surveys and prints their numbers, each when it is stored. Prints the error where there is one.
+/// "PATH COUNT" adds surveys and prints their numbers, each when it is stored; "PATH read" prints the numbers of those that
+/// are there. Prints the error where there is one.
 fn other_process(deed: &str) -> ExitCode {
-    let (path, count) = deed.rsplit_once(' ').expect("a path and a number");
-    let added = (0..count.parse().expect("a number")).try_for_each(|seed| {
-        let id = Store::open(path)?.add(&sample::survey(4, seed))?;
-        println!("{id}");
-        std::io::stdout().flush().expect("someone reads");
-        Ok::<(), corewise_store::StoreError>(())
-    });
-    match added {
+    let (path, what) = deed.rsplit_once(' ').expect("a path and what to do");
+    let done = if what == "read" { read(path) } else { add(path, what.parse().expect("a number")) };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             println!("{error}");
@@ -50,11 +47,24 @@ fn other_process(deed: &str) -> ExitCode {
     }
 }
 
-fn start(path: &Path, count: usize) -> Child {
-    begin(&mut Command::new(std::env::current_exe().unwrap()), path, count)
+fn add(path: &str, count: u64) -> corewise_store::Result<()> {
+    for seed in 0..count {
+        println!("{}", Store::open(path)?.add(&sample::survey(4, seed))?);
+        std::io::stdout().flush().expect("someone reads");
+    }
+    Ok(())
 }
 
-fn begin(command: &mut Command, path: &Path, count: usize) -> Child {
+fn read(path: &str) -> corewise_store::Result<()> {
+    let store = Store::open_to_read(path)?.expect("there is a store");
+    for entry in store.list(None)? {
+        println!("{}", entry.id);
+    }
+    Ok(())
+}
+
+fn start(path: &Path, count: usize) -> Child {
+    let mut command = Command::new(std::env::current_exe().unwrap());
     command.env(DEED, format!("{} {count}", path.display())).stdout(Stdio::piped()).spawn().unwrap()
 }
 
@@ -136,30 +146,48 @@ fn nothing_can_be_made() -> Result<Completion, Failed> {
     Ok(Completion::Completed)
 }
 
+/// Starts another process in a folder that it may not write, before and after which anyone may; absent where that cannot
+/// be had here.
+fn without_right_to_write(folder: &Path, deed: &str) -> Option<(bool, Vec<String>)> {
+    let chmod = |mode| Command::new("chmod").arg(mode).arg(folder).status().is_ok_and(|status| status.success());
+    if !chmod("0555") {
+        return None;
+    }
+    let probe = folder.join("probe");
+    let mut command = if fs::write(&probe, "").is_err() {
+        Command::new(std::env::current_exe().ok()?)
+    } else {
+        let _ = fs::remove_file(&probe);
+        let mut unprivileged = Command::new("setpriv");
+        unprivileged.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(std::env::current_exe().ok()?);
+        let can_run = unprivileged.arg("--list").output().is_ok_and(|output| output.status.success());
+        can_run.then_some(unprivileged)?
+    };
+    let result = output(command.env(DEED, deed).stdout(Stdio::piped()).spawn().ok()?);
+    chmod("0755").then_some(result)
+}
+
+const MAY_WRITE: &str = "this user may write everywhere and cannot give that up";
+
 fn folder_may_not_be_written() -> Result<Completion, Failed> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("history.db");
-    let chmod = |mode| Command::new("chmod").arg(mode).arg(folder.path()).status().is_ok_and(|status| status.success());
-    if !chmod("0555") {
-        return Ok(Completion::ignored_with("there is no chmod, which takes the right to write away"));
-    }
-    let child = if fs::write(folder.path().join("probe"), "").is_err() {
-        start(&path, 1)
-    } else {
-        fs::remove_file(folder.path().join("probe"))?;
-        let program = std::env::current_exe()?;
-        let mut unprivileged = Command::new("setpriv");
-        unprivileged.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&program);
-        let can_run = unprivileged.arg("--list").output().is_ok_and(|output| output.status.success());
-        if !can_run {
-            return Ok(Completion::ignored_with("this user may write everywhere and cannot give that up"));
-        }
-        begin(&mut unprivileged, &path, 1)
+    let Some((success, lines)) = without_right_to_write(folder.path(), &format!("{} 1", path.display())) else {
+        return Ok(Completion::ignored_with(MAY_WRITE));
     };
-    let (success, lines) = output(child);
-    chmod("0755");
     let start = format!("{} cannot be opened for writing: ", path.display());
     assert!(!success && lines.len() == 1 && lines[0].starts_with(&start), "{lines:?}");
     assert!(!path.exists());
+    Ok(Completion::Completed)
+}
+
+fn may_be_read_only() -> Result<Completion, Failed> {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("history.db");
+    Store::open(&path)?.add(&sample::survey(4, 1))?;
+    let Some(result) = without_right_to_write(folder.path(), &format!("{} read", path.display())) else {
+        return Ok(Completion::ignored_with(MAY_WRITE));
+    };
+    assert_eq!(result, (true, vec!["1".to_owned()]));
     Ok(Completion::Completed)
 }
