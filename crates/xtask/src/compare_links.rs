@@ -2,7 +2,8 @@
 //!
 //! The tools come from the registry. `c2clat` there is a port that has no write mode (`-w`, compare-and-swap on one line)
 //! and measures two lines by load and store. The method and statistic of `-w` are had from `core-to-core-latency`, which
-//! swaps on one line: one sample of 100 round trips a run, and the least of many runs.
+//! swaps on one line: one sample of 100 round trips a run, and the least of many runs. `C2CLAT=PATH` names a c2clat built
+//! from its author's source, which has `-w`, and adds a row for it.
 
 use std::hint::black_box;
 use std::process::Command;
@@ -25,13 +26,19 @@ struct Tool {
     measure: fn() -> Result<f64>,
 }
 
-const TOOLS: [Tool; 5] = [
+const TOOLS: [Tool; 6] = [
     Tool { name: "corewise, median", measure: corewise },
     Tool { name: "core-to-core-latency 100 1, least of 100 runs", measure: least_of_short_runs },
     Tool { name: "core-to-core-latency, mean", measure: || core_to_core_latency(&[]) },
     Tool { name: "core-to-core-latency -b 2 (two lines), mean", measure: || core_to_core_latency(&["-b", "2"]) },
-    Tool { name: "c2clat (two lines), least", measure: c2clat },
+    Tool { name: "c2clat (two lines), least", measure: || c2clat(&binary("c2clat"), &[]) },
+    Tool { name: "c2clat -w, least", measure: || c2clat(&std::env::var("C2CLAT").unwrap_or_default(), &["-w"]) },
 ];
+
+/// The tools that are here: the last only where the environment names it.
+fn tools() -> &'static [Tool] {
+    if std::env::var_os("C2CLAT").is_some() { &TOOLS } else { &TOOLS[..TOOLS.len() - 1] }
+}
 
 /// Measures with every tool in turn, first quiet, then beside two busy loops, and prints the medians.
 pub fn run(rounds: usize) -> Result<()> {
@@ -63,12 +70,13 @@ fn beside_two_busy_loops<T>(work: impl FnOnce() -> T) -> T {
 
 /// Each tool's values, one a round; the tools take turns, so that a change of the machine meets all of them.
 fn measure(rounds: usize, when: &str) -> Result<Vec<Vec<f64>>> {
-    let mut values = vec![Vec::new(); TOOLS.len()];
+    let tools = tools();
+    let mut values = vec![Vec::new(); tools.len()];
     for round in 1..=rounds {
         eprintln!("{when}: round {round} of {rounds}");
-        for turn in 0..TOOLS.len() {
-            let tool = (round + turn) % TOOLS.len();
-            let value = (TOOLS[tool].measure)().with_context(|| TOOLS[tool].name)?;
+        for turn in 0..tools.len() {
+            let tool = (round + turn) % tools.len();
+            let value = (tools[tool].measure)().with_context(|| tools[tool].name)?;
             values[tool].push(value);
         }
     }
@@ -107,8 +115,8 @@ fn core_to_core_latency(arguments: &[&str]) -> Result<f64> {
 }
 
 /// The table's first row holds the first cpu's costs: to itself, then to the second.
-fn c2clat() -> Result<f64> {
-    let text = output(&mut Command::new(root().join(binary("c2clat"))))?;
+fn c2clat(path: &str, arguments: &[&str]) -> Result<f64> {
+    let text = output(Command::new(root().join(path)).args(arguments))?;
     let row = text.lines().nth(1).context("c2clat printed no row")?;
     first_number(row.split_whitespace().nth(2).context("c2clat measured fewer than two cpus")?)
 }
@@ -143,7 +151,7 @@ fn table(quiet: &[Vec<f64>], busy: &[Vec<f64>]) -> String {
         "{:46} {:>10} {:>16} {:>10} {:>16} {:>11} {:>12}\n",
         "one way, ns", "quiet", "range", "busy", "range", "busy/quiet", "quiet/least"
     );
-    for (tool, (quiet, busy)) in TOOLS.iter().zip(quiet.iter().zip(busy)) {
+    for (tool, (quiet, busy)) in tools().iter().zip(quiet.iter().zip(busy)) {
         let (calm, loaded) = (median(quiet), median(busy));
         text.push_str(&format!(
             "{:46} {calm:>10.1} {:>16} {loaded:>10.1} {:>16} {:>10.2}x {:>11.2}x\n",
