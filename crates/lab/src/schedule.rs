@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use corewise_model::links::Relations;
 use corewise_model::stats::random::Random;
 use corewise_model::{CpuSet, Level, Machine};
 
 /// Up to this many cpus every pair is measured.
 pub const ALL_PAIRS_UP_TO: usize = 32;
-/// Beyond, this many random pairs of each pair of last-level caches.
+/// Beyond, about this many random pairs in all…
+const PAIRS: usize = 2000;
+/// …but this many of each pair of last-level caches and each relation, as long as that is not more than [`PAIRS`].
 const PAIRS_PER_BLOCK: usize = 3;
-/// And never more pairs than this.
-const MAXIMUM_PAIRS: usize = 2000;
 /// The share of a round that goes to the tail probe when there are links to measure too.
 pub const TAIL_SHARE: f64 = 0.66;
 /// Rounds: enough for the tests on rounds, not so many that a visit becomes short.
@@ -36,30 +37,36 @@ pub fn visit_lengths(left: Duration, waiting: usize, overhead: Duration) -> (Dur
     (timed.saturating_sub(warm_up).max(Duration::from_millis(1)), warm_up)
 }
 
-/// The pairs to measure, `a < b`: all of them up to 32 cpus; beyond, siblings of a few cores and random pairs of each
-/// pair of last-level caches.
+/// In every how many rounds the kernel's counts of interrupts are read, so that reading them takes no more than a quarter
+/// of the time: `reading` is what one reading takes; a visit has two, and taking them apart takes about as long again.
+pub fn count_every(reading: Duration, budget: Duration, cpus: usize) -> u32 {
+    let visit = budget.as_secs_f64() * TAIL_SHARE / f64::from(rounds(budget, cpus)) / cpus.max(1) as f64;
+    (4.0 * reading.as_secs_f64() / (visit / 4.0)).ceil().clamp(1.0, f64::from(*ROUNDS.end())) as u32
+}
+
+/// The pairs to measure, `a < b`: all of them up to 32 cpus; beyond, random pairs of each relation in each pair of
+/// last-level caches.
 pub fn pairs(machine: &Machine, cpus: &CpuSet, random: &mut Random) -> Vec<(u32, u32)> {
     let list: Vec<u32> = cpus.iter().collect();
     let all = || list.iter().enumerate().flat_map(|(i, &a)| list[i + 1..].iter().map(move |&b| (a, b)));
     if list.len() <= ALL_PAIRS_UP_TO {
         return all().collect();
     }
-    let place = |level, cpu| machine.index_of(level, cpu).unwrap_or(usize::MAX);
-    let places: BTreeMap<u32, (usize, usize)> =
-        list.iter().map(|&cpu| (cpu, (place(Level::Llc, cpu), place(Level::Core, cpu)))).collect();
-    let mut blocks = BTreeMap::<(bool, usize, usize), Vec<(u32, u32)>>::new();
+    let llc: BTreeMap<u32, Option<usize>> = list.iter().map(|&cpu| (cpu, machine.index_of(Level::Llc, cpu))).collect();
+    let relations = Relations::new(machine, cpus);
+    let mut blocks = BTreeMap::<_, Vec<(u32, u32)>>::new();
     for (a, b) in all() {
-        let ((llc_a, core_a), (llc_b, core_b)) = (places[&a], places[&b]);
-        let siblings = core_a == core_b;
-        blocks.entry((siblings, llc_a.min(llc_b), llc_a.max(llc_b))).or_default().push((a, b));
+        let (low, high) = (llc[&a].min(llc[&b]), llc[&a].max(llc[&b]));
+        blocks.entry((relations.of(a, b), low, high)).or_default().push((a, b));
     }
+    let each = (PAIRS / blocks.len().max(1)).max(PAIRS_PER_BLOCK);
     let mut chosen: Vec<(u32, u32)> = Vec::new();
     for block in blocks.values_mut() {
         random.shuffle(block);
-        chosen.extend(block.iter().take(PAIRS_PER_BLOCK));
+        chosen.extend(block.iter().take(each));
     }
     random.shuffle(&mut chosen);
-    chosen.truncate(MAXIMUM_PAIRS);
+    chosen.truncate(PAIRS);
     chosen.sort_unstable();
     chosen
 }
@@ -78,6 +85,19 @@ impl Sweeps {
         Self { pairs, next }
     }
 
+    /// Leaves a pair out from now on.
+    pub fn leave_out(&mut self, pair: (u32, u32)) {
+        if let Some(place) = self.pairs.iter().position(|&other| other == pair) {
+            self.pairs.remove(place);
+            self.next -= usize::from(place < self.next);
+        }
+    }
+
+    /// How many pairs are not among those that `is_done` knows.
+    pub fn count_without(&self, is_done: impl Fn(&(u32, u32)) -> bool) -> usize {
+        self.pairs.iter().filter(|pair| !is_done(pair)).count()
+    }
+
     /// The next pair; absent where there are none.
     pub fn next(&mut self, random: &mut Random) -> Option<(u32, u32)> {
         if self.next == self.pairs.len() {
@@ -91,6 +111,8 @@ impl Sweeps {
 
 #[cfg(test)]
 mod tests {
+    use corewise_model::links::Relation;
+
     use super::*;
 
     #[test]
@@ -103,6 +125,38 @@ mod tests {
             assert_eq!(sweep, [(0, 1), (0, 2), (1, 2)]);
         }
         assert_eq!(Sweeps::new(Vec::new()).next(&mut random), None);
+    }
+
+    #[test]
+    fn a_pair_that_is_left_out_is_not_visited_again() {
+        let mut random = Random::new(3);
+        let mut sweeps = Sweeps::new(vec![(0, 1), (0, 2), (1, 2)]);
+        let first = sweeps.next(&mut random).unwrap();
+        sweeps.leave_out(first);
+        for _ in 0..8 {
+            assert_ne!(sweeps.next(&mut random), Some(first));
+        }
+        assert_eq!(sweeps.count_without(|pair| pair.0 == 0), usize::from(first != (1, 2)));
+    }
+
+    #[test]
+    fn every_relation_of_a_large_machine_is_sampled() {
+        let llcs: Vec<(CpuSet, u64)> =
+            (0..8).map(|llc| ((llc * 8..llc * 8 + 8).chain(64 + llc * 8..72 + llc * 8).collect(), 32)).collect();
+        let machine = corewise_model::simulate::machine(128, true, &llcs);
+        let pairs = pairs(&machine, &machine.allowed, &mut Random::new(1));
+        assert!((1000..=PAIRS).contains(&pairs.len()), "{}", pairs.len());
+        for relation in [Relation::SameCore, Relation::SameLlc, Relation::OtherLlc] {
+            let seen = pairs.iter().filter(|&&(a, b)| Relation::of(&machine, a, b) == Some(relation)).count();
+            assert!(seen >= 24, "{relation:?}: {seen}");
+        }
+    }
+
+    #[test]
+    fn counts_are_read_seldom_where_reading_takes_long() {
+        let second = Duration::from_secs(1);
+        assert_eq!(count_every(Duration::from_micros(100), 30 * second, 2), 1);
+        assert_eq!(count_every(Duration::from_millis(5), 120 * second, 512), 5);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use corewise_model::histogram::Histogram;
 use corewise_model::links::{Links, Pair};
+use corewise_model::stats::order::median;
 use corewise_model::stats::random::Random;
 use corewise_model::survey::{Clock as ClockFacts, CpuObservation, Provenance, Work};
 use corewise_model::{CpuSet, Gap, Machine, Survey};
@@ -48,12 +49,12 @@ pub struct Progress {
 pub fn survey(plan: &Plan, machine: Machine, stop: &AtomicBool, progress: &mut dyn FnMut(&Progress)) -> Survey {
     let mut running = Running::begin(plan, machine, stop, progress);
     for round in 0..running.rounds {
-        if running.is_stopped() {
+        let whole = running.tail_round(round);
+        if !whole {
             break;
         }
-        running.tail_round(round);
         running.link_round(round);
-        running.rounds_done += u32::from(!running.is_stopped());
+        running.rounds_done += 1;
     }
     running.finish()
 }
@@ -75,11 +76,13 @@ struct Running<'a> {
     rounds_done: u32,
     observations: BTreeMap<u32, CpuObservation>,
     scratch: Histogram,
-    /// What a tail visit costs beyond the time it times, as last seen.
-    visit_overhead: Duration,
+    /// What each tail visit cost beyond the time it timed.
+    visit_overheads: Vec<f64>,
+    /// The kernel's counts are read in every round that this divides.
+    count_every: u32,
     sweeps: Sweeps,
     visits: BTreeMap<(u32, u32), Vec<f64>>,
-    link_gaps: BTreeMap<(u32, u32), Gap>,
+    link_gaps: BTreeMap<(u32, u32), (u32, Gap)>,
     gaps: Vec<Gap>,
 }
 
@@ -104,23 +107,28 @@ impl<'a> Running<'a> {
             overhead_ns: overhead::per_piece_ns(&clock),
             started,
             started_unix_ms,
-            counts,
             cpu_time,
             rounds: schedule::rounds(plan.budget, cpus.len()),
             rounds_done: 0,
             observations: cpus.iter().map(|cpu| (cpu, observation(cpu))).collect(),
             scratch: Histogram::new(clock.nanoseconds_per_tick),
-            visit_overhead: Duration::from_millis(2),
+            visit_overheads: Vec::new(),
+            count_every: schedule::count_every(counts.reading, plan.budget, cpus.len()),
             sweeps: Sweeps::new(pairs),
             visits: BTreeMap::new(),
             link_gaps: BTreeMap::new(),
             gaps: not_allowed(&plan.cpus, &machine),
             machine,
+            counts,
         }
     }
 
     fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
+    }
+
+    fn is_out_of_time(&self) -> bool {
+        self.started.elapsed() >= self.plan.budget
     }
 
     /// When a round should be over, so that the last one ends with the budget.
@@ -135,13 +143,14 @@ impl<'a> Running<'a> {
         (self.progress)(&Progress { step, done, left: self.plan.budget.saturating_sub(passed) });
     }
 
-    fn tail_round(&mut self, round: u32) {
+    /// Visits every cpu once; false when that was cut short.
+    fn tail_round(&mut self, round: u32) -> bool {
         let mut order: Vec<u32> = self.observations.keys().copied().collect();
         self.random.shuffle(&mut order);
         let with_links = order.len() > 1;
         for (place, &cpu) in order.iter().enumerate() {
-            if self.is_stopped() {
-                return;
+            if self.is_stopped() || self.is_out_of_time() {
+                return false;
             }
             self.report(&format!("tail of cpu {cpu}"), round);
             let left = self.end_of(round).saturating_duration_since(Instant::now());
@@ -149,9 +158,12 @@ impl<'a> Running<'a> {
             let links =
                 if with_links { self.round_length().mul_f64(1.0 - schedule::TAIL_SHARE) } else { Duration::ZERO };
             let waiting = order.len() - place;
-            let (duration, warm_up) = schedule::visit_lengths(left.saturating_sub(links), waiting, self.visit_overhead);
-            self.tail_visit(tail::Visit { cpu, round, place: place as u32, duration, warm_up });
+            let overhead = self.visit_overhead();
+            let (duration, warm_up) = schedule::visit_lengths(left.saturating_sub(links), waiting, overhead);
+            let counting = round.is_multiple_of(self.count_every);
+            self.tail_visit(tail::Visit { cpu, round, place: place as u32, duration, warm_up, counting });
         }
+        !self.is_stopped()
     }
 
     fn round_length(&self) -> Duration {
@@ -173,7 +185,15 @@ impl<'a> Running<'a> {
             }
             Err(gap) => self.gaps.push(gap),
         }
-        self.visit_overhead = began.elapsed().saturating_sub(visit.duration + visit.warm_up);
+        let overhead = began.elapsed().saturating_sub(visit.duration + visit.warm_up);
+        self.visit_overheads.push(overhead.as_secs_f64());
+    }
+
+    /// What the last visits cost beyond the time they timed: their median, so that one interrupted visit does not shorten
+    /// the next.
+    fn visit_overhead(&self) -> Duration {
+        let last = &self.visit_overheads[self.visit_overheads.len().saturating_sub(15)..];
+        if last.is_empty() { Duration::from_millis(2) } else { Duration::from_secs_f64(median(last)) }
     }
 
     fn link_round(&mut self, round: u32) {
@@ -183,14 +203,25 @@ impl<'a> Running<'a> {
             match links::visit(&self.clock, a, b, &mut self.random, self.stop) {
                 Ok(Some(one_way_ns)) => self.visits.entry((a, b)).or_default().push(one_way_ns),
                 Ok(None) => {}
-                Err(gap) => _ = self.link_gaps.insert((a, b), gap),
+                Err(gap) => self.link_failed((a, b), gap),
             }
+        }
+    }
+
+    /// A pair that fails again and again is not visited any more: each try takes two threads and up to 250 ms.
+    fn link_failed(&mut self, pair: (u32, u32), gap: Gap) {
+        const TRIES: u32 = 3;
+        let failed = self.link_gaps.entry(pair).or_insert((0, gap));
+        failed.0 += 1;
+        if failed.0 >= TRIES {
+            self.sweeps.leave_out(pair);
         }
     }
 
     fn finish(mut self) -> Survey {
         let cpus: CpuSet = self.observations.keys().copied().collect();
-        let partial = self.is_stopped();
+        let partial = self.rounds_done < self.rounds;
+        self.gaps.extend(self.budget_gaps());
         self.gaps.sort();
         self.gaps.dedup();
         Survey {
@@ -218,12 +249,31 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// The share of all cpus' time that others used: /proc/stat's busy time less this process's own.
+    /// What the budget was too short for.
+    fn budget_gaps(&self) -> Vec<Gap> {
+        let cure = format!("--budget {}s", (self.plan.budget.as_secs_f64() * 2.0).ceil());
+        let mut gaps = Vec::new();
+        if !self.is_stopped() && self.rounds_done < self.rounds {
+            let what = format!("{} of {} rounds", self.rounds - self.rounds_done, self.rounds);
+            gaps.push(Gap::new(what, "the budget ended before").cured_by(&cure));
+        }
+        let waiting =
+            self.sweeps.count_without(|pair| self.visits.contains_key(pair) || self.link_gaps.contains_key(pair));
+        if !self.is_stopped() && waiting > 0 {
+            gaps.push(Gap::new(format!("links of {waiting} pairs"), "the budget ended before").cured_by(&cure));
+        }
+        if self.count_every > 1 {
+            let why = "reading them for all cpus takes too long here to do it on every visit";
+            let what = format!("interrupts in {} of {} rounds", self.count_every - 1, self.count_every);
+            gaps.push(Gap::new(what, why).cured_by(cure));
+        }
+        gaps
+    }
+
+    /// The share of all cpus' time that other programs used: /proc/stat's busy time less this process's own.
     fn others_busy(&self) -> Option<f64> {
-        let now = KernelCounts::now();
-        let own = process_cpu_time().ok()?.saturating_sub(self.cpu_time).as_secs_f64();
-        let all = self.started.elapsed().as_secs_f64() * now.times.len() as f64;
-        (all > 0.0).then(|| ((now.busy_since(&self.counts) - own) / all).clamp(0.0, 1.0))
+        let own = process_cpu_time().ok()?.saturating_sub(self.cpu_time);
+        KernelCounts::now().busy_since(&self.counts, own)
     }
 }
 
@@ -237,13 +287,13 @@ fn not_allowed(wanted: &CpuSet, machine: &Machine) -> Vec<Gap> {
 }
 
 /// Pairs that were measured at least once, and why the others were not.
-fn links_of(visits: BTreeMap<(u32, u32), Vec<f64>>, gaps: BTreeMap<(u32, u32), Gap>, cpus: usize) -> Links {
+fn links_of(visits: BTreeMap<(u32, u32), Vec<f64>>, gaps: BTreeMap<(u32, u32), (u32, Gap)>, cpus: usize) -> Links {
     let possible_pairs = (cpus * cpus.saturating_sub(1) / 2) as u64;
     let mut gaps: Vec<Gap> =
-        gaps.into_iter().filter(|(pair, _)| !visits.contains_key(pair)).map(|(_, gap)| gap).collect();
+        gaps.into_iter().filter(|(pair, _)| !visits.contains_key(pair)).map(|(_, (_, gap))| gap).collect();
     if cpus < 2 {
-        let why = format!("links need two cpus; {cpus} may be used here");
-        gaps.push(Gap::new("links between cpus", why).cured_by("allow this process another cpu (taskset, cpuset)"));
+        let why = format!("links need two cpus; {cpus} was surveyed");
+        gaps.push(Gap::new("links between cpus", why).cured_by("survey two cpus, and allow this process two"));
     }
     let pairs = visits.into_iter().map(|((a, b), visits_ns)| Pair { a, b, visits_ns }).collect();
     Links { pairs, possible_pairs, gaps }

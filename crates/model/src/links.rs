@@ -1,5 +1,7 @@
 //! What talking between two cpus costs: observations, and the cost classes that the topology makes of them.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -66,18 +68,33 @@ impl Relation {
 
     /// The relation of two different online cpus; absent where one of them is not in the machine.
     pub fn of(machine: &Machine, a: u32, b: u32) -> Option<Self> {
-        let same = |level| Some(machine.index_of(level, a)? == machine.index_of(level, b)?);
-        Some(if same(Level::Core)? {
-            Self::SameCore
-        } else if same(Level::Cluster)? {
-            Self::SameCluster
-        } else if same(Level::Llc)? {
-            Self::SameLlc
-        } else if same(Level::Package)? {
-            Self::OtherLlc
-        } else {
-            Self::OtherPackage
-        })
+        Relations::new(machine, &CpuSet::from_iter([a, b])).of(a, b)
+    }
+}
+
+/// The relations of a machine's cpus, looked up once for many questions.
+#[derive(Clone, Debug)]
+pub struct Relations {
+    /// For each cpu the indices of its core, cluster, llc and package.
+    places: BTreeMap<u32, [usize; 4]>,
+}
+
+impl Relations {
+    /// Looks up the places of some cpus; those that are not in the machine have none.
+    pub fn new(machine: &Machine, cpus: &CpuSet) -> Self {
+        let places = |cpu| {
+            let index = |level| machine.index_of(level, cpu);
+            Some((cpu, [index(Level::Core)?, index(Level::Cluster)?, index(Level::Llc)?, index(Level::Package)?]))
+        };
+        Self { places: cpus.iter().filter_map(places).collect() }
+    }
+
+    /// The relation of two different cpus; absent where one of them has no place.
+    pub fn of(&self, a: u32, b: u32) -> Option<Relation> {
+        let (a, b) = (self.places.get(&a)?, self.places.get(&b)?);
+        let nearest = [Relation::SameCore, Relation::SameCluster, Relation::SameLlc, Relation::OtherLlc];
+        let same = a.iter().zip(b).position(|(a, b)| a == b);
+        Some(same.map_or(Relation::OtherPackage, |level| nearest[level]))
     }
 }
 
@@ -98,9 +115,10 @@ pub struct LinkClass {
 
 /// The cost classes that exist among the measured pairs, nearest first.
 pub fn classes(machine: &Machine, links: &Links) -> Vec<LinkClass> {
-    let mut by_relation = std::collections::BTreeMap::<Relation, Vec<f64>>::new();
+    let relations = Relations::new(machine, &cpus(links));
+    let mut by_relation = BTreeMap::<Relation, Vec<f64>>::new();
     for pair in &links.pairs {
-        if let (Some(relation), cost) = (Relation::of(machine, pair.a, pair.b), pair.one_way_ns())
+        if let (Some(relation), cost) = (relations.of(pair.a, pair.b), pair.one_way_ns())
             && cost.is_finite()
         {
             by_relation.entry(relation).or_default().push(cost);

@@ -7,7 +7,7 @@ use crate::links::{Links, Pair, Relation};
 use crate::machine::{Processor, System};
 use crate::stats::random::Random;
 use crate::survey::{
-    Clock, Count, CpuObservation, CpuRound, Frequency, FrequencySource, Provenance, Tail, ThreadUse, Work,
+    Clock, Count, Counted, CpuObservation, CpuRound, Frequency, FrequencySource, Provenance, Tail, ThreadUse, Work,
 };
 use crate::{CpuSet, Machine, Survey};
 
@@ -155,8 +155,11 @@ fn visit(truth: Truth, weather: &mut Weather) -> CpuRound {
             lost,
         },
         frequency: Some(Frequency { gigahertz: 1450.0 / p50_ns, source: FrequencySource::Estimate }),
-        interrupts: vec![count("77 nvme0q1", disk), count("LOC", expected * 0.4)],
-        softirqs: Vec::new(),
+        interrupts: Some(Counted {
+            elapsed_s: 0.4,
+            sources: vec![count("77 nvme0q1", disk), count("LOC", expected * 0.4)],
+        }),
+        softirqs: None,
         thread: ThreadUse::default(),
         stolen_s: Some(0.0),
     }

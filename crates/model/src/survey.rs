@@ -51,7 +51,7 @@ pub struct Provenance {
 /// The clock that timed everything.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Clock {
-    /// "invariant TSC", "CNTVCT_EL0" or "CLOCK_MONOTONIC_RAW".
+    /// "invariant TSC", "CNTVCT_EL0" or "operating system clock".
     pub source: String,
     /// The length of a tick in nanoseconds.
     pub nanoseconds_per_tick: f64,
@@ -96,10 +96,12 @@ pub struct CpuRound {
     /// The clock rate of the core while it worked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frequency: Option<Frequency>,
-    /// Interrupts this cpu took meanwhile, by source, those above zero.
-    pub interrupts: Vec<Count>,
-    /// Soft interrupts this cpu ran meanwhile, by kind, those above zero.
-    pub softirqs: Vec<Count>,
+    /// Interrupts this cpu took meanwhile, where they were counted on this visit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interrupts: Option<Counted>,
+    /// Soft interrupts this cpu ran meanwhile, where they were counted on this visit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub softirqs: Option<Counted>,
     /// What happened to the probe's thread.
     pub thread: ThreadUse,
     /// Time the hypervisor ran something else on this cpu, in seconds (grain 10 ms), where the kernel tells.
@@ -161,12 +163,34 @@ pub struct Frequency {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FrequencySource {
-    /// Hardware cycle counter over the probe thread's time on the cpu, kernel included.
+    /// Hardware cycle counter over the probe thread's time on the cpu, kernel included in both.
     Cycles,
-    /// Hardware cycle counter, user mode only (the kernel does not let this user count more).
+    /// Hardware cycle counter in user mode only (the kernel does not let this user count more) over the probe thread's
+    /// time on the cpu, so a little low.
     UserCycles,
     /// Estimated from chains of dependent additions, one cycle each, against the clock.
     Estimate,
+}
+
+/// What was counted on a cpu between two readings of the kernel's counts.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Counted {
+    /// The time between the two readings, in seconds; a little longer than what was timed between them.
+    pub elapsed_s: f64,
+    /// By source, those above zero, most first.
+    pub sources: Vec<Count>,
+}
+
+impl Counted {
+    /// How often all sources struck together.
+    pub fn total(&self) -> u64 {
+        self.sources.iter().map(|source| source.count).sum()
+    }
+
+    /// How often all sources struck together, a second.
+    pub fn per_second(&self) -> f64 {
+        self.total() as f64 / self.elapsed_s
+    }
 }
 
 /// A source and how often it struck.

@@ -6,7 +6,7 @@ use corewise_model::histogram::Histogram;
 use corewise_model::links::{Links, Pair, Relation, classes};
 use corewise_model::machine::{Cache, Kind, Llc, Node, Object, Processor, System};
 use corewise_model::survey::{
-    Clock, Count, CpuObservation, CpuRound, Frequency, FrequencySource, Provenance, Tail, ThreadUse, Work,
+    Clock, Count, Counted, CpuObservation, CpuRound, Frequency, FrequencySource, Provenance, Tail, ThreadUse, Work,
 };
 use corewise_model::{CpuSet, Gap, Machine, Survey};
 
@@ -185,6 +185,7 @@ fn observation(cpu: u32, habit: Habit, source: FrequencySource) -> CpuObservatio
         }
         tail.merge(&visit);
         let count = |source: &str, count| Count { source: source.into(), count };
+        let counted = |sources| Some(Counted { elapsed_s: VISIT_S, sources });
         let device = habit.interrupts.saturating_sub(27);
         rounds.push(CpuRound {
             round,
@@ -192,11 +193,13 @@ fn observation(cpu: u32, habit: Habit, source: FrequencySource) -> CpuObservatio
             elapsed_s: VISIT_S,
             tail: Tail::of(&visit, TICK_NS),
             frequency: Some(Frequency { gigahertz: habit.gigahertz * drift, source }),
-            interrupts: [count("LOC", habit.interrupts - device), count("77 nvme0q1", device)]
-                .into_iter()
-                .filter(|count| count.count > 0)
-                .collect(),
-            softirqs: vec![count("TIMER", 12), count("SCHED", 3)],
+            interrupts: counted(
+                [count("LOC", habit.interrupts - device), count("77 nvme0q1", device)]
+                    .into_iter()
+                    .filter(|count| count.count > 0)
+                    .collect(),
+            ),
+            softirqs: counted(vec![count("TIMER", 12), count("SCHED", 3)]),
             thread: ThreadUse {
                 user_s: VISIT_S * 0.985,
                 system_s: VISIT_S * 0.01,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use corewise_model::finding::{Conclusions, Topic};
 use corewise_model::stats::order::median;
-use corewise_model::survey::{Count, CpuObservation, CpuRound, FrequencySource, Tail};
+use corewise_model::survey::{Counted, CpuObservation, CpuRound, FrequencySource, Tail};
 use corewise_model::{CpuSet, Level, Survey};
 
 use super::number::spread;
@@ -147,10 +147,11 @@ fn row_of(observation: &CpuObservation, step_ns: f64, conclusions: &Conclusions)
     let clock: Vec<_> = rounds.iter().filter_map(|round| round.frequency.as_ref()).collect();
     let gigahertz: Vec<f64> = clock.iter().map(|frequency| frequency.gigahertz).collect();
     let estimate = clock.iter().any(|frequency| frequency.source == FrequencySource::Estimate);
-    // Without a timed visit there is no rate: none in no time is not zero a second.
-    let total = |rates: &[(String, f64)]| rates.iter().map(|(_, rate)| rate).sum::<f64>() + 0.0 * rate(0);
-    let sources = rates(rounds.iter().flat_map(|round| &round.interrupts), elapsed);
-    let softirq_sources = rates(rounds.iter().flat_map(|round| &round.softirqs), elapsed);
+    let interrupts = rates(rounds.iter().filter_map(|round| round.interrupts.as_ref()));
+    let softirqs = rates(rounds.iter().filter_map(|round| round.softirqs.as_ref()));
+    let total = |rates: &Option<Vec<(String, f64)>>| {
+        rates.as_ref().map_or(f64::NAN, |rates| rates.iter().map(|(_, rate)| rate).sum())
+    };
     Row {
         cpus: CpuSet::of(observation.cpu),
         tail: middle_tail(observation, step_ns),
@@ -158,10 +159,10 @@ fn row_of(observation: &CpuObservation, step_ns: f64, conclusions: &Conclusions)
         p99_9_spread_ns: spread(&per_round(|tail| tail.p99_9_ns)),
         frequency: (!gigahertz.is_empty()).then(|| (median(&gigahertz), estimate)),
         frequency_spread: spread(&gigahertz),
-        interrupt_rate: total(&sources),
-        sources,
-        softirq_rate: total(&softirq_sources),
-        softirq_sources,
+        interrupt_rate: total(&interrupts),
+        sources: interrupts.unwrap_or_default(),
+        softirq_rate: total(&softirqs),
+        softirq_sources: softirqs.unwrap_or_default(),
         switch_rates: (
             rate(rounds.iter().map(|round| round.thread.voluntary_switches).sum()),
             rate(rounds.iter().map(|round| round.thread.involuntary_switches).sum()),
@@ -202,19 +203,24 @@ fn stolen(rounds: &[CpuRound]) -> Option<f64> {
     (elapsed > 0.0).then(|| told.iter().map(|(stolen, _)| stolen).sum::<f64>() / elapsed)
 }
 
-/// Counts a second by source, most first; equal ones by name.
-fn rates<'a>(counts: impl Iterator<Item = &'a Count>, elapsed_s: f64) -> Vec<(String, f64)> {
+/// Counts a second by source, most first; equal ones by name. Absent where nothing was counted.
+fn rates<'a>(visits: impl Iterator<Item = &'a Counted>) -> Option<Vec<(String, f64)>> {
     let mut sums = BTreeMap::<&str, u64>::new();
-    for count in counts {
-        *sums.entry(&count.source).or_default() += count.count;
+    let mut elapsed_s = 0.0;
+    for counted in visits {
+        elapsed_s += counted.elapsed_s;
+        for count in &counted.sources {
+            *sums.entry(&count.source).or_default() += count.count;
+        }
     }
-    let mut rates: Vec<(String, f64)> = sums
-        .into_iter()
-        .filter(|(_, count)| *count > 0 && elapsed_s > 0.0)
-        .map(|(source, count)| (source.to_owned(), count as f64 / elapsed_s))
-        .collect();
+    if elapsed_s == 0.0 {
+        return None;
+    }
+    let struck = sums.into_iter().filter(|(_, count)| *count > 0);
+    let mut rates: Vec<(String, f64)> =
+        struck.map(|(source, count)| (source.to_owned(), count as f64 / elapsed_s)).collect();
     rates.sort_by(|a, b| b.1.total_cmp(&a.1));
-    rates
+    Some(rates)
 }
 
 fn marks(conclusions: &Conclusions, cpu: u32) -> Vec<(String, bool)> {
@@ -253,9 +259,9 @@ fn merged(survey: &Survey, single: &[Row], group: &[usize]) -> Row {
             .map(|gigahertz| (gigahertz, estimate)),
         frequency_spread: known(middle(&|row| row.frequency_spread.unwrap_or(f64::NAN))),
         interrupt_rate: middle(&|row| row.interrupt_rate),
-        sources: group_rates(survey, &cpus, |round| &round.interrupts),
+        sources: group_rates(survey, &cpus, |round| round.interrupts.as_ref()),
         softirq_rate: middle(&|row| row.softirq_rate),
-        softirq_sources: group_rates(survey, &cpus, |round| &round.softirqs),
+        softirq_sources: group_rates(survey, &cpus, |round| round.softirqs.as_ref()),
         switch_rates: (middle(&|row| row.switch_rates.0), middle(&|row| row.switch_rates.1)),
         shares: Shares {
             user: middle(&|row| row.shares.user),
@@ -270,8 +276,7 @@ fn merged(survey: &Survey, single: &[Row], group: &[usize]) -> Row {
 }
 
 /// Rates by source of a cpu of the group, on average.
-fn group_rates(survey: &Survey, cpus: &CpuSet, of: fn(&CpuRound) -> &Vec<Count>) -> Vec<(String, f64)> {
-    let members = || survey.cpus.iter().filter(|cpu| cpus.contains(cpu.cpu)).flat_map(|cpu| &cpu.rounds);
-    let elapsed: f64 = members().map(|round| round.elapsed_s).sum();
-    rates(members().flat_map(of), elapsed)
+fn group_rates(survey: &Survey, cpus: &CpuSet, of: fn(&CpuRound) -> Option<&Counted>) -> Vec<(String, f64)> {
+    let members = survey.cpus.iter().filter(|cpu| cpus.contains(cpu.cpu)).flat_map(|cpu| &cpu.rounds);
+    rates(members.filter_map(of)).unwrap_or_default()
 }

@@ -36,6 +36,8 @@ pub struct Visit {
     pub duration: Duration,
     /// How long to work untimed before, so that the core's clock has risen.
     pub warm_up: Duration,
+    /// Whether to read the kernel's counts before and after.
+    pub counting: bool,
 }
 
 /// What a visit gave: the round's figures, and what could not be had.
@@ -73,7 +75,7 @@ fn on_cpu(clock: &Clock, visit: Visit, stop: &AtomicBool, pieces: &mut Histogram
         Source::Counter(ticks) => warm_up(ticks, clock.ticks_of(visit.warm_up), stop),
         Source::System(ticks) => warm_up(ticks, clock.ticks_of(visit.warm_up), stop),
     }
-    let counts = KernelCounts::now();
+    let counts = visit.counting.then(KernelCounts::now);
     let cycles = counter.as_mut().and_then(CycleCounter::cycles);
     let before = ThreadMoment::now()?;
     let duration = clock.ticks_of(visit.duration);
@@ -81,14 +83,14 @@ fn on_cpu(clock: &Clock, visit: Visit, stop: &AtomicBool, pieces: &mut Histogram
         Source::Counter(ticks) => time_pieces(ticks, ADDITIONS, duration, stop, pieces),
         Source::System(ticks) => time_pieces(ticks, ADDITIONS, duration, stop, pieces),
     };
+    let cycles = counter.as_mut().and_then(|counter| Some(counter.cycles()? - cycles?));
     let thread = ThreadMoment::now()?.since(&before);
     let elapsed_s = elapsed_ticks as f64 * clock.nanoseconds_per_tick * 1e-9;
-    let counted = counter.as_mut().and_then(|counter| {
-        let gigahertz = (counter.cycles()? - cycles?) / elapsed_s * 1e-9;
+    let happened = counts.map(|before| KernelCounts::now().since(&before, visit.cpu)).unwrap_or_default();
+    let counted = counter.zip(cycles).and_then(|(counter, cycles)| {
         let source = if counter.counts_kernel { FrequencySource::Cycles } else { FrequencySource::UserCycles };
-        Some(Frequency { gigahertz, source })
+        clock_rate(cycles, elapsed_s - thread.off_cpu_s, source)
     });
-    let after = KernelCounts::now();
     let frequency = counted.or_else(|| frequency::estimate(clock, stop));
     affinity::check_pinned(visit.cpu)?;
     let round = CpuRound {
@@ -97,12 +99,18 @@ fn on_cpu(clock: &Clock, visit: Visit, stop: &AtomicBool, pieces: &mut Histogram
         elapsed_s,
         tail: Tail::of(pieces, clock.step_ns),
         frequency,
-        interrupts: after.interrupts.since(&counts.interrupts, visit.cpu),
-        softirqs: after.softirqs.since(&counts.softirqs, visit.cpu),
+        interrupts: happened.interrupts,
+        softirqs: happened.softirqs,
         thread,
-        stolen_s: after.stolen_since(&counts, visit.cpu),
+        stolen_s: happened.stolen_s,
     };
     Ok(Visited { round, gaps })
+}
+
+/// The counter stands still while the thread is off the cpu, so only its time on the cpu counts.
+fn clock_rate(cycles: f64, on_cpu_s: f64, source: FrequencySource) -> Option<Frequency> {
+    let gigahertz = cycles / on_cpu_s * 1e-9;
+    (on_cpu_s > 0.0 && gigahertz > 0.0).then_some(Frequency { gigahertz, source })
 }
 
 fn warm_up<T: Ticks>(ticks: T, duration: u64, stop: &AtomicBool) {
@@ -174,11 +182,18 @@ mod tests {
     }
 
     #[test]
+    fn time_off_the_cpu_does_not_slow_the_clock() {
+        let half = clock_rate(1.85e9, 0.5, FrequencySource::Cycles).unwrap();
+        assert!((half.gigahertz - 3.7).abs() < 1e-9);
+        assert_eq!(clock_rate(1e9, 0.0, FrequencySource::Cycles), None);
+    }
+
+    #[test]
     fn a_cpu_that_cannot_be_had_is_a_gap() {
         let clock = Clock::calibrated();
         let mut pieces = Histogram::new(clock.nanoseconds_per_tick);
         let second = Duration::from_secs(1);
-        let elsewhere = Visit { cpu: 8000, round: 0, place: 0, duration: second, warm_up: second };
+        let elsewhere = Visit { cpu: 8000, round: 0, place: 0, duration: second, warm_up: second, counting: false };
         let gap = visit(&clock, elsewhere, &AtomicBool::new(false), &mut pieces).unwrap_err();
         assert_eq!(gap.what, "tail of cpu 8000");
         assert_eq!(pieces.count(), 0);

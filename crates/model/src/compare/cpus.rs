@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Comparison, Estimate, Quantity, Subject};
-use crate::survey::{CpuObservation, CpuRound, FrequencySource};
+use crate::survey::{Counted, CpuObservation, CpuRound, FrequencySource};
 use crate::{CpuSet, Gap, Survey};
 
 const OF_A_CPU: [Quantity; 4] = [Quantity::P50, Quantity::P99_9, Quantity::Frequency, Quantity::InterruptRate];
@@ -50,7 +50,7 @@ fn obstacle(quantity: Quantity, before: &Survey, after: &Survey) -> Option<&'sta
 }
 
 fn counted(survey: &Survey) -> bool {
-    survey.cpus.iter().flat_map(|cpu| &cpu.rounds).any(|round| !round.interrupts.is_empty())
+    survey.cpus.iter().flat_map(|cpu| &cpu.rounds).any(|round| round.interrupts.is_some())
 }
 
 type Estimates = Option<(Estimate, Estimate)>;
@@ -86,10 +86,7 @@ fn value(quantity: Quantity, round: &CpuRound) -> Option<f64> {
         Quantity::P50 => timed(round.tail.p50_ns),
         Quantity::P99_9 => timed(round.tail.p99_9_ns),
         Quantity::Frequency => round.frequency.as_ref().map(|frequency| frequency.gigahertz),
-        Quantity::InterruptRate => {
-            let count: u64 = round.interrupts.iter().map(|source| source.count).sum();
-            (round.elapsed_s > 0.0).then(|| count as f64 / round.elapsed_s)
-        }
+        Quantity::InterruptRate => round.interrupts.as_ref().map(Counted::per_second),
         Quantity::LinkCost => None,
     };
     value.filter(|value| value.is_finite())

@@ -8,7 +8,7 @@ use crate::histogram::Histogram;
 use crate::links::{Links, Pair};
 use crate::machine::{Cache, Kind, Llc, Machine};
 use crate::simulate::{self, Noise, Truth};
-use crate::survey::{Count, CpuObservation, CpuRound, Frequency, FrequencySource, Tail, ThreadUse};
+use crate::survey::{Count, Counted, CpuObservation, CpuRound, Frequency, FrequencySource, Tail, ThreadUse};
 
 /// What one round of one cpu shows.
 #[derive(Clone, Copy, Debug)]
@@ -28,8 +28,11 @@ fn round(index: usize, shown: Shown) -> CpuRound {
         elapsed_s: 0.5,
         tail: Tail { count: 1000, p50_ns: shown.p50_ns, p99_9_ns: shown.p99_9_ns, ..Tail::default() },
         frequency: Some(Frequency { gigahertz: shown.gigahertz, source: FrequencySource::Estimate }),
-        interrupts: vec![Count { source: "LOC".into(), count: shown.interrupts }],
-        softirqs: Vec::new(),
+        interrupts: Some(Counted {
+            elapsed_s: 0.5,
+            sources: vec![Count { source: "LOC".into(), count: shown.interrupts }],
+        }),
+        softirqs: None,
         thread: ThreadUse::default(),
         stolen_s: None,
     }
@@ -138,7 +141,7 @@ fn numbers_had_in_different_ways_are_a_gap() {
     after.work.additions = 2000;
     for round in after.cpus.iter_mut().flat_map(|cpu| &mut cpu.rounds) {
         round.frequency.as_mut().unwrap().source = FrequencySource::Cycles;
-        round.interrupts.clear();
+        round.interrupts = None;
     }
     let comparison = compare(&usual(2, 8), &after);
     assert_eq!(told(&comparison), []);

@@ -176,7 +176,7 @@ fn speed_finding(survey: &Survey, cpu: u32, effect: Effect) -> Finding {
 
 fn interrupts_per_second(survey: &Survey, cpu: u32) -> f64 {
     median(&rounds_of(survey, cpu, |round| {
-        round.interrupts.iter().map(|source| source.count).sum::<u64>() as f64 / round.elapsed_s
+        round.interrupts.as_ref().map_or(f64::NAN, crate::survey::Counted::per_second)
     }))
 }
 

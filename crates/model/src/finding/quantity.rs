@@ -51,8 +51,8 @@ impl Quantity {
         match self {
             // Half a count added, so that no interrupts at all have a logarithm too.
             Self::InterruptRate => {
-                let count: u64 = round.interrupts.iter().map(|source| source.count).sum();
-                ((count as f64 + 0.5) / round.elapsed_s).ln()
+                let Some(counted) = &round.interrupts else { return f64::NAN };
+                ((counted.total() as f64 + 0.5) / counted.elapsed_s).ln()
             }
             Self::Lost => (round.tail.lost + LOST_FLOOR).ln(),
             Self::Tail if round.tail.count < PIECES_FOR_TAIL => f64::NAN,

@@ -44,7 +44,7 @@ pub fn cpus(set: &CpuSet) -> String {
 pub fn main_sources(survey: &Survey, cpu: u32) -> String {
     let mut counts = std::collections::BTreeMap::<&str, u64>::new();
     let rounds = survey.cpus.iter().filter(|seen| seen.cpu == cpu).flat_map(|seen| &seen.rounds);
-    for count in rounds.flat_map(|round| &round.interrupts) {
+    for count in rounds.filter_map(|round| round.interrupts.as_ref()).flat_map(|counted| &counted.sources) {
         *counts.entry(crate::interrupt::plain_name(&count.source)).or_default() += count.count;
     }
     let all: u64 = counts.values().sum();

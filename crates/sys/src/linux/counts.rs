@@ -1,40 +1,107 @@
 //! What the kernel has counted for every cpu, read at one moment.
 
-use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use corewise_model::survey::Counted;
 
 use super::interrupts::Interrupts;
-use super::stat::{self, CpuTime};
+use super::stat;
 
-/// Interrupts, soft interrupts and times of all cpus at one moment; what could not be read is empty.
-#[derive(Clone, Debug, Default)]
+/// The texts of /proc/interrupts, /proc/softirqs and /proc/stat at one moment; absent where they could not be read.
+///
+/// They are kept as texts, since taking them apart takes longer than reading them and can wait until nothing is timed.
+#[derive(Clone, Debug)]
 pub struct KernelCounts {
-    /// /proc/interrupts.
-    pub interrupts: Interrupts,
-    /// /proc/softirqs.
-    pub softirqs: Interrupts,
-    /// /proc/stat.
-    pub times: BTreeMap<u32, CpuTime>,
+    interrupts: Option<String>,
+    softirqs: Option<String>,
+    stat: Option<String>,
+    at: Instant,
+    /// How long the reading took.
+    pub reading: Duration,
+}
+
+/// What happened on a cpu between two moments; absent where the kernel does not tell.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Happened {
+    /// Interrupts taken.
+    pub interrupts: Option<Counted>,
+    /// Soft interrupts run.
+    pub softirqs: Option<Counted>,
+    /// Seconds that a hypervisor stole.
+    pub stolen_s: Option<f64>,
 }
 
 impl KernelCounts {
     /// The running kernel's counts now.
     pub fn now() -> Self {
-        let read = |path| std::fs::read_to_string(path).unwrap_or_default();
-        Self {
-            interrupts: Interrupts::parse(&read("/proc/interrupts")),
-            softirqs: Interrupts::parse(&read("/proc/softirqs")),
-            times: stat::parse(&read("/proc/stat")),
+        let read = |path| std::fs::read_to_string(path).ok();
+        let began = Instant::now();
+        let interrupts = read("/proc/interrupts");
+        let softirqs = read("/proc/softirqs");
+        let reading = began.elapsed();
+        Self { interrupts, softirqs, stat: read("/proc/stat"), at: began + reading / 2, reading }
+    }
+
+    /// What happened on a cpu since an earlier moment.
+    pub fn since(&self, earlier: &Self, cpu: u32) -> Happened {
+        let elapsed_s = self.at.saturating_duration_since(earlier.at).as_secs_f64();
+        let counted = |now: &Option<String>, then: &Option<String>| {
+            let (now, then) = (Interrupts::parse(now.as_ref()?), Interrupts::parse(then.as_ref()?));
+            Some(Counted { elapsed_s, sources: now.since(&then, cpu)? })
+        };
+        let stolen_s = |counts: &Self| Some(stat::parse(counts.stat.as_ref()?).get(&cpu)?.stolen_s);
+        Happened {
+            interrupts: counted(&self.interrupts, &earlier.interrupts),
+            softirqs: counted(&self.softirqs, &earlier.softirqs),
+            stolen_s: stolen_s(self).zip(stolen_s(earlier)).map(|(now, then)| (now - then).max(0.0)),
         }
     }
 
-    /// Seconds that a hypervisor stole from a cpu since an earlier moment, where the kernel tells.
-    pub fn stolen_since(&self, earlier: &Self, cpu: u32) -> Option<f64> {
-        Some((self.times.get(&cpu)?.stolen_s - earlier.times.get(&cpu)?.stolen_s).max(0.0))
+    /// The share of all cpus' time that programs used since an earlier moment, `own` seconds of it left out; between 0
+    /// and 1. Cpus that were not online at both moments do not count.
+    pub fn busy_since(&self, earlier: &Self, own: Duration) -> Option<f64> {
+        let (now, then) = (stat::parse(self.stat.as_ref()?), stat::parse(earlier.stat.as_ref()?));
+        let both = now.iter().filter_map(|(cpu, time)| Some((time, then.get(cpu)?)));
+        let (busy_s, cpus) =
+            both.fold((0.0, 0), |(busy_s, cpus), (now, then)| (busy_s + (now.busy_s - then.busy_s).max(0.0), cpus + 1));
+        let all_s = self.at.saturating_duration_since(earlier.at).as_secs_f64() * f64::from(cpus);
+        (all_s > 0.0).then(|| ((busy_s - own.as_secs_f64()) / all_s).clamp(0.0, 1.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn moment(interrupts: Option<&str>, stat: &str, second: u64) -> KernelCounts {
+        KernelCounts {
+            interrupts: interrupts.map(str::to_owned),
+            softirqs: None,
+            stat: Some(stat.to_owned()),
+            at: Instant::now() + Duration::from_secs(second),
+            reading: Duration::ZERO,
+        }
     }
 
-    /// Seconds that all cpus were busy since an earlier moment, stolen time among them.
-    pub fn busy_since(&self, earlier: &Self) -> f64 {
-        let busy = |counts: &Self| counts.times.values().map(|time| time.busy_s).sum::<f64>();
-        (busy(self) - busy(earlier)).max(0.0)
+    #[test]
+    fn rates_are_over_the_time_between_the_readings() {
+        let before = moment(Some("CPU0 CPU1\nLOC: 10 20 timer\n"), "cpu0 0 0 0 0 0 0 0 5\ncpu1 0 0 0 0\n", 0);
+        let after = moment(Some("CPU0 CPU1\nLOC: 510 20 timer\n"), "cpu0 100 0 0 0 0 0 0 8\ncpu1 60 0 0 0\n", 2);
+        let happened = after.since(&before, 0);
+        let rate = happened.interrupts.unwrap().per_second();
+        assert!((rate - 250.0).abs() < 1.0, "{rate}");
+        assert!((happened.stolen_s.unwrap() - 0.03).abs() < 1e-9);
+        assert_eq!(happened.softirqs, None, "what could not be read is absent, not zero");
+        let busy = after.busy_since(&before, Duration::from_millis(400)).unwrap();
+        assert!((busy - (1.6 - 0.4) / 4.0).abs() < 0.01, "{busy}");
+    }
+
+    #[test]
+    fn an_empty_file_or_a_cpu_without_a_column_counts_nothing() {
+        let empty = moment(Some(""), "", 0);
+        assert_eq!(moment(Some(""), "", 1).since(&empty, 0), Happened::default());
+        let text = Some("CPU0\nLOC: 1 timer\n");
+        assert_eq!(moment(text, "", 1).since(&moment(text, "", 0), 1).interrupts, None);
+        assert_eq!(moment(text, "", 1).since(&moment(text, "", 0), 0).interrupts.unwrap().total(), 0);
     }
 }

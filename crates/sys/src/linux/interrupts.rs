@@ -33,10 +33,11 @@ impl Interrupts {
 
     /// What struck a cpu between an earlier moment and this one, by source, those above zero, most first.
     ///
-    /// A source that did not exist before counts from zero; a counter that ran backwards (a device that was removed and
+    /// Absent where the cpu has no column in both: it was offline, or there was nothing to read. A source that did not
+    /// exist before counts from zero; a counter that ran backwards (a device that was removed and
     /// came back) counts as zero.
-    pub fn since(&self, earlier: &Self, cpu: u32) -> Vec<Count> {
-        let (Some(now), Some(then)) = (self.column(cpu), earlier.column(cpu)) else { return Vec::new() };
+    pub fn since(&self, earlier: &Self, cpu: u32) -> Option<Vec<Count>> {
+        let (now, then) = (self.column(cpu)?, earlier.column(cpu)?);
         let mut counts: Vec<Count> = self
             .sources
             .iter()
@@ -49,7 +50,7 @@ impl Interrupts {
             })
             .collect();
         counts.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.source.cmp(&b.source)));
-        counts
+        Some(counts)
     }
 
     fn column(&self, cpu: u32) -> Option<usize> {
@@ -155,11 +156,14 @@ MIS:          0
         let after = parse_interrupts(
             "CPU0 CPU4\n 36: 12 3 PCI-MSIX 1-edge virtio1-req.0\nLOC: 530319 150 Local timer interrupts\n99: 0 8 X 1-edge new\n",
         );
-        let counts = after.since(&before, 4);
+        let counts = after.since(&before, 4).unwrap();
         let seen: Vec<(&str, u64)> = counts.iter().map(|count| (count.source.as_str(), count.count)).collect();
         assert_eq!(seen, [("LOC", 50), ("99 new", 8), ("36 virtio1-req.0", 3)]);
-        assert!(after.since(&before, 1).is_empty(), "cpu 1 went offline");
-        assert!(before.since(&after, 0).iter().all(|count| count.source != "LOC"), "counters may run backwards");
+        assert_eq!(after.since(&before, 1), None, "cpu 1 went offline");
+        assert!(
+            before.since(&after, 0).unwrap().iter().all(|count| count.source != "LOC"),
+            "counters may run backwards"
+        );
     }
 
     #[test]

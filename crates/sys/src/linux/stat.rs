@@ -8,7 +8,7 @@ const TICKS_PER_SECOND: f64 = 100.0;
 /// What one cpu has spent its time on since boot, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CpuTime {
-    /// Everything but idle and waiting for input and output.
+    /// Everything but idle, waiting for input and output, and stolen time.
     pub busy_s: f64,
     /// Time a hypervisor ran something else.
     pub stolen_s: f64,
@@ -30,7 +30,7 @@ fn parse_line(line: &str) -> Option<(u32, CpuTime)> {
     if fields.len() < 4 {
         return None;
     }
-    let time = CpuTime { busy_s: field(0) + field(1) + field(2) + field(5) + field(6) + field(7), stolen_s: field(7) };
+    let time = CpuTime { busy_s: field(0) + field(1) + field(2) + field(5) + field(6), stolen_s: field(7) };
     Some((cpu, time))
 }
 
@@ -43,7 +43,7 @@ mod tests {
         let text = "cpu  20 0 10 300 4 0 0 9 0 0\ncpu0 100 0 50 300 4 1 2 7 0 0\ncpu12 1 2 3 4\ncpux 1 2 3 4 5\nintr 5\ncpu3 1\n";
         let parsed = parse(text);
         assert_eq!(parsed.keys().copied().collect::<Vec<_>>(), [0, 12]);
-        assert!((parsed[&0].busy_s - 1.6).abs() < 1e-9);
+        assert!((parsed[&0].busy_s - 1.53).abs() < 1e-9);
         assert!((parsed[&0].stolen_s - 0.07).abs() < 1e-9);
         assert_eq!(parsed[&12].stolen_s, 0.0);
     }
