@@ -97,7 +97,7 @@ impl<'a> Running<'a> {
         let cpus = plan.cpus.intersection(&machine.allowed);
         let pairs = schedule::pairs(&machine, &cpus, &mut random);
         let observation =
-            |cpu| CpuObservation { cpu, tail: Histogram::new(clock.nanoseconds_per_tick), rounds: vec![] };
+            |cpu| CpuObservation { cpu, tail: Histogram::collecting(clock.nanoseconds_per_tick), rounds: vec![] };
         Self {
             plan,
             stop,
@@ -222,6 +222,7 @@ impl<'a> Running<'a> {
         let cpus: CpuSet = self.observations.keys().copied().collect();
         let partial = self.rounds_done < self.rounds;
         self.gaps.extend(self.budget_gaps());
+        self.gaps.extend(self.count_gaps());
         self.gaps.sort();
         self.gaps.dedup();
         Survey {
@@ -247,6 +248,19 @@ impl<'a> Running<'a> {
             machine: self.machine,
             gaps: self.gaps,
         }
+    }
+
+    /// Counts that no visit could have, because the kernel's file is not there or is empty.
+    fn count_gaps(&self) -> Vec<Gap> {
+        let rounds = || self.observations.values().flat_map(|seen| &seen.rounds);
+        let gap =
+            |what: &str, file: &str| Gap::new(what, format!("{file} cannot be read, or tells nothing of these cpus"));
+        let all = [
+            (rounds().all(|round| round.interrupts.is_none()), gap("interrupts", "/proc/interrupts")),
+            (rounds().all(|round| round.softirqs.is_none()), gap("soft interrupts", "/proc/softirqs")),
+            (rounds().all(|round| round.stolen_s.is_none()), gap("stolen time", "/proc/stat")),
+        ];
+        all.into_iter().filter(|(is_missing, _)| *is_missing && rounds().next().is_some()).map(|(_, gap)| gap).collect()
     }
 
     /// What the budget was too short for.

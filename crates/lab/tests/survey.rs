@@ -65,7 +65,7 @@ fn one_cpu_has_a_tail_and_no_links() {
     check(&survey);
     assert_eq!(survey.cpus.len(), 1);
     assert!(survey.links.pairs.is_empty());
-    assert_eq!(survey.links.gaps[0].why, "links need two cpus; 1 may be used here");
+    assert_eq!(survey.links.gaps[0].why, "links need two cpus; 1 was surveyed");
 }
 
 #[test]

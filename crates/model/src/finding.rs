@@ -81,6 +81,13 @@ pub struct Effect {
     pub p_value: Option<f64>,
 }
 
+impl Effect {
+    /// How far it is from no effect, as a ratio of at least 1.
+    pub fn size(&self) -> f64 {
+        self.ratio.max(1.0 / self.ratio)
+    }
+}
+
 /// The error rate of each test over all cpus at once: among equal cpus, a quantity is called different on any of them
 /// with this probability at most.
 pub const ERROR_RATE: f64 = 0.01;

@@ -28,6 +28,13 @@ impl Histogram {
         Self { nanoseconds_per_tick, ticks }
     }
 
+    /// An empty histogram that takes memory as it is filled by merging; recording into it may allocate.
+    pub fn collecting(nanoseconds_per_tick: f64) -> Self {
+        let mut ticks = Hdr::new(SIGNIFICANT_DIGITS).expect("a constant number of digits is valid");
+        ticks.auto(true);
+        Self { nanoseconds_per_tick, ticks }
+    }
+
     /// Records one duration in ticks. Never allocates; a value above [`MAXIMUM_TICKS`] counts as that.
     #[inline]
     pub fn record(&mut self, ticks: u64) {
@@ -43,7 +50,7 @@ impl Histogram {
             (self.nanoseconds_per_tick - other.nanoseconds_per_tick).abs() <= f64::EPSILON * self.nanoseconds_per_tick,
             "histograms of different clocks cannot be merged"
         );
-        self.ticks.add(&other.ticks).expect("equal bounds");
+        self.ticks.add(&other.ticks).expect("one of the two kinds of histogram: equal bounds, or growing");
     }
 
     /// Forgets everything and keeps the memory.
@@ -135,9 +142,10 @@ impl Serialize for Histogram {
 impl<'de> Deserialize<'de> for Histogram {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let sparse = Sparse::deserialize(deserializer)?;
-        let mut histogram = Self::new(sparse.nanoseconds_per_tick);
+        let mut histogram = Self::collecting(sparse.nanoseconds_per_tick);
         for (ticks, count) in sparse.counts {
-            histogram.ticks.saturating_record_n(ticks, count);
+            let recorded = histogram.ticks.record_n(ticks.min(MAXIMUM_TICKS), count);
+            recorded.map_err(serde::de::Error::custom)?;
         }
         Ok(histogram)
     }

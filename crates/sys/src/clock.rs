@@ -152,20 +152,21 @@ mod architecture {
 
     #[inline(always)]
     pub fn counter() -> u64 {
-        // SAFETY: LFENCE and RDTSC exist on every x86-64 processor and touch no memory. RDTSC can be switched off for user
-        // mode (CR4.TSD); `constant_rate_counter` is only believed where Linux itself lets user mode time with the TSC.
+        // SAFETY: LFENCE and RDTSC exist on every x86-64 processor and touch no memory. RDTSC can be switched off for a
+        // process; then `constant_rate_counter` finds no counter, and no `Counter` is made.
         unsafe {
             _mm_lfence();
             _rdtsc()
         }
     }
 
-    /// Invariant TSC: CPUID leaf 0x80000007, EDX bit 8 (AMD APM volume 3, appendix E; Intel SDM volume 2, CPUID).
+    /// Invariant TSC: CPUID leaf 0x80000007, EDX bit 8 (AMD APM volume 3, appendix E; Intel SDM volume 2, CPUID), on which
+    /// the operating system relies too.
     pub fn constant_rate_counter() -> Option<&'static str> {
         // SAFETY: every x86-64 processor has CPUID, and leaf 0x80000000 tells whether 0x80000007 exists.
         #[allow(unused_unsafe)]
         let invariant = unsafe { __cpuid(0x8000_0000).eax >= 0x8000_0007 && __cpuid(0x8000_0007).edx & (1 << 8) != 0 };
-        invariant.then_some("invariant TSC")
+        (invariant && crate::linux::timekeeping::tsc_is_trusted()).then_some("invariant TSC")
     }
 }
 

@@ -7,3 +7,4 @@ pub mod interrupts;
 pub mod memory;
 pub mod stat;
 pub mod thread;
+pub mod timekeeping;

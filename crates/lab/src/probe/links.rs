@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use corewise_model::Gap;
 use corewise_model::stats::order::median;
@@ -31,7 +31,7 @@ struct Meeting<'a> {
     ended: AtomicBool,
     stop: &'a AtomicBool,
     lines: [usize; LINES],
-    deadline: u64,
+    deadline: Instant,
 }
 
 impl Meeting<'_> {
@@ -40,8 +40,9 @@ impl Meeting<'_> {
         self.ended.store(true, Ordering::Relaxed);
     }
 
-    fn is_over<T: Ticks>(&self, ticks: T) -> bool {
-        self.ended.load(Ordering::Relaxed) || self.stop.load(Ordering::Relaxed) || ticks.now() > self.deadline
+    /// The deadline is the operating system's: counters of different cpus need not agree.
+    fn is_over(&self) -> bool {
+        self.ended.load(Ordering::Relaxed) || self.stop.load(Ordering::Relaxed) || Instant::now() > self.deadline
     }
 }
 
@@ -52,8 +53,8 @@ impl Meeting<'_> {
 /// The gap that says why the pair could not be measured.
 pub fn visit(clock: &Clock, a: u32, b: u32, random: &mut Random, stop: &AtomicBool) -> Result<Option<f64>, Gap> {
     let samples = match clock.source {
-        Source::Counter(ticks) => talk(clock, ticks, a, b, random, stop),
-        Source::System(ticks) => talk(clock, ticks, a, b, random, stop),
+        Source::Counter(ticks) => talk(ticks, a, b, random, stop),
+        Source::System(ticks) => talk(ticks, a, b, random, stop),
     };
     let samples = samples.map_err(|why| Gap::new(format!("link between cpus {a} and {b}"), why))?;
     if samples.len() < SAMPLES_ENOUGH {
@@ -67,26 +68,19 @@ pub fn visit(clock: &Clock, a: u32, b: u32, random: &mut Random, stop: &AtomicBo
 }
 
 /// Both threads of a visit; gives the ticks of each sample of [`ROUND_TRIPS`] round trips.
-fn talk<T: Ticks>(
-    clock: &Clock,
-    ticks: T,
-    a: u32,
-    b: u32,
-    random: &mut Random,
-    stop: &AtomicBool,
-) -> Result<Vec<f64>, String> {
+fn talk<T: Ticks>(ticks: T, a: u32, b: u32, random: &mut Random, stop: &AtomicBool) -> Result<Vec<f64>, String> {
     let meeting = Meeting {
         page: OnceLock::new(),
         trouble: Mutex::new(None),
         ended: AtomicBool::new(false),
         stop,
         lines: distinct_lines(random),
-        deadline: ticks.now() + clock.ticks_of(VISIT_LIMIT),
+        deadline: Instant::now() + VISIT_LIMIT,
     };
     let mut samples = Vec::with_capacity(LINES * SAMPLES);
     std::thread::scope(|scope| {
         let name = |cpu| std::thread::Builder::new().name(format!("link {cpu}"));
-        if let Err(error) = name(b).spawn_scoped(scope, || answer(ticks, b, &meeting)) {
+        if let Err(error) = name(b).spawn_scoped(scope, || answer(b, &meeting)) {
             meeting.fail(error);
         }
         if let Err(error) = name(a).spawn_scoped(scope, || ask(ticks, a, &meeting, &mut samples)) {
@@ -123,23 +117,26 @@ fn ask<T: Ticks>(ticks: T, cpu: u32, meeting: &Meeting, samples: &mut Vec<f64>) 
 }
 
 /// The thread on `b`: answers each exchange.
-fn answer<T: Ticks>(ticks: T, cpu: u32, meeting: &Meeting) {
+fn answer(cpu: u32, meeting: &Meeting) {
     if let Err(error) = affinity::pin_current(cpu) {
         return meeting.fail(error);
     }
     let page = loop {
         match meeting.page.get() {
             Some(page) => break page,
-            None if meeting.is_over(ticks) => return,
+            None if meeting.is_over() => return,
             None => std::hint::spin_loop(),
         }
     };
-    for &line in &meeting.lines {
-        for trip in 0..SAMPLES as u64 * ROUND_TRIPS {
-            if !exchange(ticks, page.line(line), 2 * trip + 1, meeting) {
-                return;
-            }
+    let lines = meeting.lines.iter().map(|&line| page.line(line));
+    let trips = lines.flat_map(|line| (0..SAMPLES as u64 * ROUND_TRIPS).map(move |trip| (line, 2 * trip + 1)));
+    for (line, expected) in trips {
+        if !exchange(line, expected, meeting) {
+            break;
         }
+    }
+    if let Err(error) = affinity::check_pinned(cpu) {
+        meeting.fail(error);
     }
 }
 
@@ -149,7 +146,7 @@ fn ask_on_line<T: Ticks>(ticks: T, line: &AtomicU64, meeting: &Meeting, samples:
     let mut last = ticks.now();
     for sample in 0..SAMPLES {
         for _ in 0..ROUND_TRIPS {
-            if !exchange(ticks, line, value, meeting) {
+            if !exchange(line, value, meeting) {
                 return false;
             }
             value += 2;
@@ -166,11 +163,11 @@ fn ask_on_line<T: Ticks>(ticks: T, line: &AtomicU64, meeting: &Meeting, samples:
 /// Waits for the line to hold `expected` and replaces it by the next number: bare compare-and-swap, no load before it and
 /// no pause, as the other tools do. False when the visit is over.
 #[inline(always)]
-fn exchange<T: Ticks>(ticks: T, line: &AtomicU64, expected: u64, meeting: &Meeting) -> bool {
+fn exchange(line: &AtomicU64, expected: u64, meeting: &Meeting) -> bool {
     let mut spins = 0_u32;
     while line.compare_exchange(expected, expected + 1, Ordering::AcqRel, Ordering::Relaxed).is_err() {
         spins += 1;
-        if spins.is_multiple_of(SPINS_PER_LOOK) && meeting.is_over(ticks) {
+        if spins.is_multiple_of(SPINS_PER_LOOK) && meeting.is_over() {
             return false;
         }
     }

@@ -18,12 +18,12 @@ pub fn conclude(survey: &Survey, conclusions: &mut Conclusions) {
             for (column, effect) in &tested.differing {
                 by_cpu.entry(group[*column]).or_default().push((quantity, effect.clone()));
             }
-            tests.push(tested);
+            tests.push((group, tested));
         }
         conclusions.no_difference.extend(nothing_found(quantity, &tests));
     }
     for (&cpu, effects) in &by_cpu {
-        if is_spoilt(effects) {
+        if is_spoilt(effects) && others_ran(survey, cpu).is_none() {
             conclusions.quiet.remove(cpu);
         }
     }
@@ -87,25 +87,49 @@ fn is_spoilt(effects: &[(Quantity, Effect)]) -> bool {
     effects.iter().any(|(quantity, effect)| *quantity != Quantity::Median && effect.ratio > 1.0)
 }
 
-/// One sentence for a quantity in which no cpu of any group differs.
-fn nothing_found(quantity: Quantity, tests: &[Tested]) -> Option<String> {
-    if tests.iter().any(|tested| !tested.differing.is_empty()) || tests.is_empty() {
+/// One sentence for a quantity in which no cpu of any group differs by the margin; none where there were no peers.
+fn nothing_found(quantity: Quantity, tests: &[(Vec<u32>, Tested)]) -> Option<String> {
+    if tests.iter().any(|(_, tested)| !tested.differing.is_empty()) {
         return None;
     }
-    let rounds = tests.iter().map(|tested| tested.rounds).min().unwrap_or(0);
+    let words = quantity.words();
+    let rounds = tests.iter().map(|(_, tested)| tested.rounds).min()?;
+    if rounds == 0 {
+        return None;
+    }
     if rounds < ROUNDS_ENOUGH {
-        let words = quantity.words();
         return Some(format!(
             "{words}: {rounds} comparable rounds are too few to tell cpus apart ({ROUNDS_ENOUGH} needed)"
         ));
     }
-    let beyond = tests.iter().filter_map(|tested| tested.excluded_beyond).fold(f64::NAN, f64::max);
+    let immaterial = tests.iter().filter_map(|(group, tested)| {
+        let (column, effect) = tested.immaterial.as_ref()?;
+        Some((group[*column], effect))
+    });
+    if let Some((cpu, effect)) = immaterial.max_by(|(_, a), (_, b)| a.size().total_cmp(&b.size())) {
+        let differs = match quantity {
+            Quantity::Median => words::slower(effect),
+            _ => words::times(effect),
+        };
+        let (against, least) = (&effect.against, least(quantity));
+        return Some(format!("{words}: cpu {cpu} differs from {against} ({differs}), but by less than {least}"));
+    }
+    let beyond = tests.iter().filter_map(|(_, tested)| tested.excluded_beyond).fold(f64::NAN, f64::max);
     let excluded = match quantity {
         _ if beyond.is_nan() => String::new(),
-        Quantity::Median => format!("; differences beyond {:.1} % are excluded", (beyond - 1.0) * 100.0),
+        // Nothing is known to less than a tenth of a percent.
+        Quantity::Median => format!("; differences beyond {:.1} % are excluded", ((beyond - 1.0) * 100.0).max(0.1)),
         _ => format!("; differences beyond {}x are excluded", words::figures(beyond)),
     };
-    Some(format!("{}: no cpu differs from its peers{excluded}", quantity.words()))
+    Some(format!("{words}: no cpu differs from its peers{excluded}"))
+}
+
+/// The margin as a person says it.
+fn least(quantity: Quantity) -> String {
+    match quantity {
+        Quantity::Median => format!("{:.0} %", (quantity.margin() - 1.0) * 100.0),
+        _ => format!("{}x", quantity.margin()),
+    }
 }
 
 fn stall_finding(survey: &Survey, cpu: u32, effects: Vec<(Quantity, Effect)>, quiet: &CpuSet) -> Finding {
@@ -132,8 +156,16 @@ fn stall_finding(survey: &Survey, cpu: u32, effects: Vec<(Quantity, Effect)>, qu
         ),
     };
     let spoilt = is_spoilt(&effects);
+    let others = others_ran(survey, cpu).filter(|_| spoilt);
+    let statement = match others {
+        Some(share) => format!("{statement}; other programs had it for {:.0} % of the time", share * 100.0),
+        None => statement,
+    };
     let topic = if interrupts.is_some() { Topic::Interrupts } else { Topic::Tail };
     let (advice, command) = match (spoilt, quiet.is_empty()) {
+        _ if others.is_some() => {
+            ("That is those programs' doing and may pass; see whether a second survey agrees:", Some("corewise".into()))
+        }
         (true, false) => ("Latency-sensitive work belongs elsewhere:", Some(format!("taskset -c {quiet} ./app"))),
         (true, true) => ("No cpu is better: move interrupts or work away from here first.", None),
         (false, _) => {
@@ -149,6 +181,15 @@ fn stall_finding(survey: &Survey, cpu: u32, effects: Vec<(Quantity, Effect)>, qu
         command,
         effects,
     }
+}
+
+/// The share of the time that others had a cpu, where that explains at least half of what the cpu lost to stalls.
+fn others_ran(survey: &Survey, cpu: u32) -> Option<f64> {
+    const WORTH_A_WORD: f64 = 0.005;
+    let off_cpu = median(&rounds_of(survey, cpu, |round| round.thread.off_cpu_s / round.elapsed_s));
+    let stolen = median(&rounds_of(survey, cpu, |round| round.stolen_s.unwrap_or(0.0) / round.elapsed_s));
+    let lost = median(&rounds_of(survey, cpu, |round| round.tail.lost));
+    Some(off_cpu - stolen).filter(|&share| share >= WORTH_A_WORD && share >= lost / 2.0)
 }
 
 fn stall_words(survey: &Survey, cpu: u32, quantity: Quantity, effect: &Effect) -> String {

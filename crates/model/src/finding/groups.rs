@@ -8,9 +8,6 @@ use super::{Conclusions, Effect, Finding, Topic};
 use crate::stats::order::median;
 use crate::{CpuSet, Level, Survey};
 
-/// A difference of groups smaller than this is not worth a word.
-const MARGIN: f64 = 1.01;
-
 /// Adds what sets groups of cpus apart.
 pub fn conclude(survey: &Survey, conclusions: &mut Conclusions) {
     let groups = groups(survey);
@@ -25,15 +22,13 @@ pub fn conclude(survey: &Survey, conclusions: &mut Conclusions) {
         _ => "the others".to_owned(),
     };
     let tested = quantity::test(Quantity::Median, &rows, survey.provenance.seed, &name);
-    let differing: Vec<(usize, Effect)> =
-        tested.differing.into_iter().filter(|(_, effect)| effect.ratio.max(1.0 / effect.ratio) >= MARGIN).collect();
-    if differing.is_empty() && tested.rounds >= quantity::ROUNDS_ENOUGH {
+    if tested.differing.is_empty() && tested.rounds >= quantity::ROUNDS_ENOUGH {
         let beyond = tested.excluded_beyond.map_or(String::new(), |beyond| {
             format!("; differences beyond {:.1} % are excluded", (beyond - 1.0) * 100.0)
         });
         conclusions.no_difference.push(format!("p50 of last-level caches and kinds: none differs{beyond}"));
     }
-    for (column, effect) in differing {
+    for (column, effect) in tested.differing {
         let cpus: CpuSet = columns[column].iter().copied().collect();
         conclusions.findings.push(finding(survey, names[column], cpus, effect));
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{CONFIDENCE, ERROR_RATE, Effect};
+use crate::facts::CoreType;
 use crate::stats::blocks::{differing_columns, ratios};
 use crate::stats::order::{median, median_interval};
 use crate::survey::CpuRound;
@@ -62,24 +63,23 @@ impl Quantity {
     }
 }
 
-/// The cpus that a cpu is compared with: those of the same last-level cache and kind, itself among them. Where that
-/// leaves a cpu alone, the cpus of one kind; and where it still does, all.
+/// The groups of cpus that are compared with each other: those of the same last-level cache and kind. Where every cpu is
+/// alone in its cache, the cpus of one kind; and where each is alone in its kind, all. A cpu that is alone among groups
+/// has no peers, and one that was visited in less than half of the rounds (it went offline, say) tells too little.
 pub fn peer_groups(survey: &Survey) -> Vec<Vec<u32>> {
     let machine = &survey.machine;
-    let llc = |cpu| machine.index_of(Level::Llc, cpu);
+    let most = survey.cpus.iter().map(|seen| seen.rounds.len()).max().unwrap_or(0);
+    let visited = || survey.cpus.iter().filter(|seen| 2 * seen.rounds.len() >= most).map(|seen| seen.cpu);
     let kind = |cpu| machine.kind_of(cpu).map(|kind| kind.core_type);
-    let group = |key: &dyn Fn(u32) -> (Option<usize>, Option<crate::facts::CoreType>)| {
+    let group = |key: &dyn Fn(u32) -> (Option<usize>, Option<CoreType>)| {
         let mut groups = BTreeMap::<_, Vec<u32>>::new();
-        for seen in &survey.cpus {
-            groups.entry(key(seen.cpu)).or_default().push(seen.cpu);
+        for cpu in visited() {
+            groups.entry(key(cpu)).or_default().push(cpu);
         }
-        groups.into_values().collect::<Vec<_>>()
+        groups.into_values().filter(|group| group.len() > 1).collect::<Vec<_>>()
     };
-    let nobody_alone = |groups: &Vec<Vec<u32>>| groups.iter().all(|group| group.len() > 1);
-    [group(&|cpu| (llc(cpu), kind(cpu))), group(&|cpu| (None, kind(cpu)))]
-        .into_iter()
-        .find(nobody_alone)
-        .unwrap_or_else(|| group(&|_| (None, None)))
+    let finest = [group(&|cpu| (machine.index_of(Level::Llc, cpu), kind(cpu))), group(&|cpu| (None, kind(cpu)))];
+    finest.into_iter().find(|groups| !groups.is_empty()).unwrap_or_else(|| group(&|_| (None, None)))
 }
 
 /// A table of logarithms: a row for each round in which every column was visited, a column for each group of cpus (the
@@ -108,6 +108,8 @@ pub fn table(survey: &Survey, quantity: Quantity, columns: &[Vec<u32>]) -> Vec<V
 pub struct Tested {
     /// The columns that differ by at least the margin, with the ratio to the median of the columns that do not differ.
     pub differing: Vec<(usize, Effect)>,
+    /// Of the columns that differ by less than the margin, though surely, the one that differs most.
+    pub immaterial: Option<(usize, Effect)>,
     /// How far the other columns may still be from each other: the farthest end of their intervals, as a ratio above 1.
     pub excluded_beyond: Option<f64>,
     /// How many rounds the test had.
@@ -127,17 +129,15 @@ pub fn test(quantity: Quantity, rows: &[Vec<f64>], seed: u64, name: &dyn Fn(&[us
         let (quantity, against) = (quantity.words().to_owned(), name(others));
         Some(Effect { quantity, against, ratio: median(&ratios), low, high, p_value })
     };
-    let is_material = |effect: &Effect| {
-        let size = effect.ratio.max(1.0 / effect.ratio);
-        size >= quantity.margin() && (effect.low > 1.0 || effect.high < 1.0)
-    };
+    let is_material =
+        |(_, effect): &(usize, Effect)| effect.size() >= quantity.margin() && (effect.low > 1.0 || effect.high < 1.0);
     let alike: Vec<usize> =
         (0..width).filter(|column| found.iter().all(|differing| differing.column != *column)).collect();
-    let differing = found
+    let (differing, immaterial): (Vec<_>, Vec<_>) = found
         .iter()
         .filter_map(|differing| Some((differing.column, effect(differing.column, &alike, Some(differing.p_value))?)))
-        .filter(|(_, effect)| is_material(effect))
-        .collect();
+        .partition(is_material);
+    let immaterial = immaterial.into_iter().max_by(|(_, a), (_, b)| a.size().total_cmp(&b.size()));
     let excluded_beyond = (alike.len() > 1 && rows.len() >= ROUNDS_ENOUGH)
         .then(|| {
             alike.iter().try_fold(1.0_f64, |farthest, &column| {
@@ -146,5 +146,5 @@ pub fn test(quantity: Quantity, rows: &[Vec<f64>], seed: u64, name: &dyn Fn(&[us
             })
         })
         .flatten();
-    Tested { differing, excluded_beyond, rounds: rows.len() }
+    Tested { differing, immaterial, excluded_beyond, rounds: rows.len() }
 }

@@ -25,7 +25,9 @@ pub fn conclude(survey: &Survey, conclusions: &mut Conclusions) {
     let share = median(&shares);
     if low < MARGIN {
         conclusions.no_difference.push(match high {
-            0.0 => "stolen time: none in a typical round (the kernel counts hundredths of a second)".to_owned(),
+            0.0 => {
+                "stolen time: the kernel counted none in a typical round (it counts hundredths of a second)".to_owned()
+            }
             _ => format!("stolen time: the host took less than {:.1} % in a typical round", high * 100.0 + 0.05),
         });
         return;

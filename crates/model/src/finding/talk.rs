@@ -2,8 +2,8 @@
 
 use super::words;
 use super::{CONFIDENCE, Conclusions, Effect, Finding, Topic};
-use crate::links::{LinkClass, Pair, Relation};
-use crate::stats::order::{median, median_interval};
+use crate::links::{self, LinkClass, Pair, Relation, Relations};
+use crate::stats::order::{median, median_interval, quantile};
 use crate::{CpuSet, Survey};
 
 /// A class that is dearer by less than this is not worth a word.
@@ -13,8 +13,9 @@ const MARGIN: f64 = 1.25;
 const MODES_APART: f64 = 1.5;
 /// …and each has at least this share of the visits…
 const MODE_SHARE: f64 = 0.1;
-/// …and this many of them.
+/// …and this many of them, whose middle four fifths lie within this ratio.
 const MODE_VISITS: usize = 5;
+const MODE_SPREAD: f64 = 1.3;
 
 /// Adds what talking across costs, against talking within a last-level cache (or the nearest class that there is).
 pub fn conclude(survey: &Survey, conclusions: &mut Conclusions) {
@@ -56,7 +57,7 @@ fn modes(survey: &Survey) -> Option<Finding> {
     };
     let share = modes.high_share * 100.0;
     let advice = match survey.machine.system.hypervisor {
-        Some(_) => "The host moves these virtual cpus among its own cores; no placement in here can prevent that.",
+        Some(_) => "A host that moves virtual cpus among its own cores does that; no placement in here can prevent it.",
         None => "Something changed meanwhile (a clock, a power state); survey again on a quiet machine:",
     };
     Some(Finding {
@@ -89,7 +90,9 @@ impl Modes {
         let widest = (least..=sorted.len().checked_sub(least)?)
             .max_by(|&a, &b| (sorted[a] / sorted[a - 1]).total_cmp(&(sorted[b] / sorted[b - 1])))?;
         let (low, high) = sorted.split_at(widest);
-        (high[0] / low[low.len() - 1] >= MODES_APART).then(|| Self {
+        let is_tight = |mode: &[f64]| quantile(mode, 0.9) / quantile(mode, 0.1) <= MODE_SPREAD;
+        let apart = high[0] / low[low.len() - 1] >= MODES_APART;
+        (apart && is_tight(low) && is_tight(high)).then(|| Self {
             low_ns: median(low),
             high_ns: median(high),
             high_share: high.len() as f64 / sorted.len() as f64,
@@ -104,35 +107,34 @@ impl Modes {
 /// The ratio of two classes: over sweeps where there are enough of them, else from the intervals of both medians over
 /// pairs (each with half of the error, so that the ratio keeps its confidence).
 fn effect(survey: &Survey, base: &LinkClass, class: &LinkClass) -> Option<Effect> {
-    let ratio = class.median_ns / base.median_ns;
-    let (low, high) = sweeps_interval(survey, base.relation, class.relation).or_else(|| {
-        let half = 1.0 - (1.0 - CONFIDENCE) / 2.0;
-        let (base_low, base_high) = median_interval(&costs(survey, base.relation), half)?;
-        let (class_low, class_high) = median_interval(&costs(survey, class.relation), half)?;
-        Some((class_low / base_high, class_high / base_low))
-    })?;
+    let relations = Relations::new(&survey.machine, &links::cpus(&survey.links));
+    let of = |class: &LinkClass| {
+        let pairs = survey.links.pairs.iter();
+        pairs.filter(|pair| relations.of(pair.a, pair.b) == Some(class.relation)).collect::<Vec<&Pair>>()
+    };
+    let (near, far) = (of(base), of(class));
+    let ratios = sweep_ratios(&near, &far);
+    let (ratio, (low, high)) = match median_interval(&ratios, CONFIDENCE) {
+        Some(interval) => (median(&ratios), interval),
+        None => (class.median_ns / base.median_ns, pairs_interval(&near, &far)?),
+    };
     let (quantity, against) = ("one-way cost".to_owned(), base.relation.words().to_owned());
     Some(Effect { quantity, against, ratio, low, high, p_value: None })
 }
 
-fn sweeps_interval(survey: &Survey, base: Relation, class: Relation) -> Option<(f64, f64)> {
-    let sweeps = survey.links.pairs.iter().map(|pair| pair.visits_ns.len()).min()?;
-    let ratios: Vec<f64> = (0..sweeps)
-        .map(|sweep| {
-            let cost = |relation| {
-                let pairs = survey.links.pairs.iter();
-                let of_class = pairs.filter(|pair| Relation::of(&survey.machine, pair.a, pair.b) == Some(relation));
-                median(&of_class.map(|pair| pair.visits_ns[sweep]).collect::<Vec<_>>())
-            };
-            cost(class) / cost(base)
-        })
-        .collect();
-    median_interval(&ratios, CONFIDENCE)
+/// The ratio of the two classes' medians in each sweep that all pairs have.
+fn sweep_ratios(near: &[&Pair], far: &[&Pair]) -> Vec<f64> {
+    let sweeps = near.iter().chain(far).map(|pair| pair.visits_ns.len()).min().unwrap_or(0);
+    let cost = |pairs: &[&Pair], sweep| median(&pairs.iter().map(|pair| pair.visits_ns[sweep]).collect::<Vec<_>>());
+    (0..sweeps).map(|sweep| cost(far, sweep) / cost(near, sweep)).collect()
 }
 
-fn costs(survey: &Survey, relation: Relation) -> Vec<f64> {
-    let pairs = survey.links.pairs.iter();
-    pairs.filter(|pair| Relation::of(&survey.machine, pair.a, pair.b) == Some(relation)).map(Pair::one_way_ns).collect()
+fn pairs_interval(near: &[&Pair], far: &[&Pair]) -> Option<(f64, f64)> {
+    let half = 1.0 - (1.0 - CONFIDENCE) / 2.0;
+    let costs = |pairs: &[&Pair]| pairs.iter().map(|pair| pair.one_way_ns()).collect::<Vec<_>>();
+    let (near_low, near_high) = median_interval(&costs(near), half)?;
+    let (far_low, far_high) = median_interval(&costs(far), half)?;
+    Some((far_low / near_high, far_high / near_low))
 }
 
 fn finding(survey: &Survey, base: &LinkClass, class: &LinkClass, effect: Effect) -> Finding {

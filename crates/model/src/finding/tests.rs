@@ -47,7 +47,7 @@ fn the_article_about_core_0_is_reproduced() {
         .collect();
     insta::assert_snapshot!(lines.join("\n"), @r#"
     Interrupts: cpu 0 is interrupted 2.8x [2.6, 3.2] as often as the median of cpus 1-7,16-23: 108/s (nvme0q1 59 %, timer 41 %); it loses 0.91 % of its time to stalls, 8.0x [7.3, 9.5]; its p99.9 is 531 ns, 1.8x [1.5, 1.9]. Latency-sensitive work belongs elsewhere: taskset -c 1-31 ./app
-    Speed: llc:1 (cpus 8-15,24-31) is 2.8 % [2.7, 2.8] faster at the same work than llc:0 (5.36 GHz against 5.22). One die has the larger cache, the other the higher clock; which wins depends on the program. Try both: taskset -c 8-15,24-31 ./app
+    Speed: llc:0 (cpus 0-7,16-23) is 2.8 % [2.7, 2.8] slower at the same work than llc:1 (5.22 GHz against 5.36). One die has the larger cache, the other the higher clock; which wins depends on the program. Try both: taskset -c 8-15,24-31 ./app
     Links: Talking across last-level caches costs 4.2x [4.2, 4.2] what it costs within one last-level cache: 80 ns against 19 ns, one way. Threads that talk much belong together: taskset -c 0-7,16-23 ./app
     "#);
     assert_eq!(conclusions.quiet.to_string(), "1-31");
@@ -131,14 +131,74 @@ fn links_of_one_class_are_no_finding() {
 fn a_pair_with_two_costs_is_a_finding_and_noise_is_not() {
     let mut guest = survey(machine(&[("0-1", 32)], 2, false), 24, 1, |_| QUIET);
     guest.machine.system.hypervisor = Some("KVM".into());
-    guest.links.pairs = vec![Pair { a: 0, b: 1, visits_ns: (0..60).map(|n| 28.0 + f64::from(n) * 0.4).collect() }];
+    guest.links.pairs = vec![Pair { a: 0, b: 1, visits_ns: (0..60).map(|n| 28.0 + f64::from(n) * 0.08).collect() }];
     assert!(conclude(&guest).findings.is_empty(), "a spread is not two modes");
     guest.links.pairs[0].visits_ns[..12].fill(110.0);
     let conclusions = conclude(&guest);
     assert_eq!(
         conclusions.findings[0].statement,
-        "Talking between cpus 0 and 1 costs 42 ns in some visits and 110 ns in others (20 % of 60)."
+        "Talking between cpus 0 and 1 costs 31 ns in some visits and 110 ns in others (20 % of 60)."
     );
     guest.links.pairs[0].visits_ns[3..12].fill(28.0);
     assert!(conclude(&guest).findings.is_empty(), "three visits are not a mode");
+}
+
+/// Visits that a busy neighbour struck cost anything up to ten times as much; that is contention, not a second cost.
+#[test]
+fn contention_is_seldom_called_a_second_cost() {
+    let mut guest = survey(machine(&[("0-1", 32)], 2, false), 24, 1, |_| QUIET);
+    let mut random = crate::stats::random::Random::new(8);
+    let mut called = 0;
+    for survey in 0..500 {
+        let struck = 0.1 + 0.4 * f64::from(survey) / 500.0;
+        let mut visit = || {
+            let contention = if random.unit() < struck { 1.0 + 9.0 * random.unit() } else { 1.0 };
+            28.0 * contention * (0.03 * random.normal()).exp()
+        };
+        guest.links.pairs = vec![Pair { a: 0, b: 1, visits_ns: (0..60).map(|_| visit()).collect() }];
+        called += usize::from(conclude(&guest).findings.iter().any(|finding| finding.topic == Topic::Links));
+    }
+    assert!(called <= 10, "{called} of 500");
+}
+
+#[test]
+fn a_sure_difference_that_is_too_small_is_told_as_such() {
+    let slower = |cpu| if cpu == 1 { Truth { piece_ns: 263.5, ..QUIET } } else { QUIET };
+    let conclusions = conclude(&survey(machine(&[("0-1", 32)], 2, false), 24, 3, slower));
+    assert!(conclusions.findings.is_empty());
+    let told = conclusions.no_difference.iter().find(|line| line.starts_with("p50")).unwrap();
+    assert!(told.starts_with("p50: cpu 1 differs from cpu 0 (0.4 % ["), "{told}");
+    assert!(told.ends_with("slower), but by less than 2 %"), "{told}");
+}
+
+#[test]
+fn a_program_that_has_a_cpu_is_not_the_cpus_fault() {
+    let truth = |cpu| if cpu == 0 { Truth { lost: 0.5, ..QUIET } } else { QUIET };
+    let mut shared = survey(machine(&[("0-3", 32)], 4, false), 24, 3, truth);
+    for round in &mut shared.cpus[0].rounds {
+        round.thread.off_cpu_s = 0.5 * round.elapsed_s;
+    }
+    let conclusions = conclude(&shared);
+    let statement = &conclusions.findings[0].statement;
+    assert!(statement.ends_with("other programs had it for 50 % of the time."), "{statement}");
+    assert_eq!(conclusions.quiet.to_string(), "0-3", "nothing speaks against the cpu itself");
+}
+
+/// Without peers there is nothing to compare, and nothing is claimed.
+#[test]
+fn a_cpu_without_peers_is_not_called_equal_to_them() {
+    let alone = conclude(&survey(machine(&[("0", 32)], 1, false), 24, 1, |_| QUIET));
+    assert_eq!((alone.findings.len(), alone.no_difference.len()), (0, 0), "{:?}", alone.no_difference);
+    let mut uncounted = survey(machine(&[("0-1", 32)], 2, false), 24, 1, |_| QUIET);
+    uncounted.cpus.iter_mut().flat_map(|seen| &mut seen.rounds).for_each(|round| round.interrupts = None);
+    let told = conclude(&uncounted).no_difference;
+    assert!(told.iter().all(|line| !line.starts_with("interrupt rate: no cpu")), "{told:?}");
+}
+
+#[test]
+fn a_cpu_that_went_offline_takes_no_test_from_its_peers() {
+    let noisy = |cpu| if cpu == 0 { Truth { interrupts_per_s: 400.0, ..QUIET } } else { QUIET };
+    let mut survey = survey(machine(&[("0-3", 32)], 4, false), 24, 6, noisy);
+    survey.cpus[3].rounds.truncate(2);
+    assert_eq!(conclude(&survey).findings[0].cpus.to_string(), "0");
 }

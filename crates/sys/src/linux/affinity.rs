@@ -8,12 +8,20 @@ use corewise_model::CpuSet;
 /// `cpu_set_t` ends at 1,024 cpus.
 ///
 /// # Errors
-/// `EINVAL` when none of the cpus is online and in this process's cpuset.
+/// When none of the cpus is online and in this process's cpuset, an error that says so.
 pub fn set_current(cpus: &CpuSet) -> io::Result<()> {
     let words = cpus.words();
     // SAFETY: pid 0 is the calling thread; the kernel reads `size` bytes from the words, which outlive the call.
     let result = unsafe { libc::syscall(libc::SYS_sched_setaffinity, 0, std::mem::size_of_val(words), words.as_ptr()) };
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    if result >= 0 {
+        return Ok(());
+    }
+    let error = io::Error::last_os_error();
+    // EINVAL says that none of them is both online and in the cpuset.
+    if error.raw_os_error() == Some(libc::EINVAL) {
+        return Err(io::Error::new(error.kind(), format!("cpu {cpus} is offline, or not allowed for this process")));
+    }
+    Err(error)
 }
 
 /// The cpus that the calling thread may run on: sched_getaffinity(2).

@@ -1,0 +1,41 @@
+//! Whether the kernel lets this process read the TSC, and believes it itself.
+
+/// Where the kernel lists the clocks that it would use; it takes "tsc" off the list when it finds it unstable or different
+/// from cpu to cpu (Documentation/admin-guide/kernel-parameters, `tsc=`).
+const AVAILABLE: &str = "/sys/devices/system/clocksource/clocksource0/available_clocksource";
+
+/// Whether this process may read the TSC (prctl(2), PR_GET_TSC) and the kernel has it among its clocks. Where the list
+/// cannot be read, in a container without /sys, the processor's word is enough.
+pub fn tsc_is_trusted() -> bool {
+    let kernel_trusts = std::fs::read_to_string(AVAILABLE).map_or(true, |clocks| lists_tsc(&clocks));
+    kernel_trusts && may_read_tsc()
+}
+
+fn lists_tsc(clocks: &str) -> bool {
+    clocks.split_whitespace().any(|clock| clock == "tsc")
+}
+
+#[cfg(target_arch = "x86_64")]
+fn may_read_tsc() -> bool {
+    let mut mode: libc::c_int = 0;
+    // SAFETY: the kernel writes one int to the address, which outlives the call.
+    let result = unsafe { libc::prctl(libc::PR_GET_TSC, &raw mut mode) };
+    // Kernels without the call never forbid it.
+    result != 0 || mode == libc::PR_TSC_ENABLE
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn may_read_tsc() -> bool {
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::lists_tsc;
+
+    #[test]
+    fn the_list_is_of_whole_words() {
+        assert!(lists_tsc("tsc kvm-clock acpi_pm \n"));
+        assert!(!lists_tsc("hpet acpi_pm tsc-early\n"));
+    }
+}
