@@ -3,9 +3,12 @@
 use super::Effect;
 use crate::{CpuSet, Survey};
 
-/// "2.9x [2.6, 3.1]".
+/// "2.9x [2.6, 3.1]": all three with the decimals of the one that needs most.
 pub fn times(effect: &Effect) -> String {
-    format!("{}x [{}, {}]", figures(effect.ratio), figures(effect.low), figures(effect.high))
+    let all = [effect.ratio, effect.low, effect.high];
+    let digits = all.into_iter().map(decimals).max().unwrap_or(0);
+    let [ratio, low, high] = all.map(|value| format!("{value:.digits$}"));
+    format!("{ratio}x [{low}, {high}]")
 }
 
 /// "4.1 % [3.9, 4.4] slower" or "… faster", for ratios of durations near 1.
@@ -27,12 +30,15 @@ fn signed(ratio: f64) -> String {
 
 /// Two significant digits for ratios, and two decimals near 1: 2.9, 12, 0.34, 1.03.
 pub fn figures(value: f64) -> String {
-    let digits = match value {
+    format!("{value:.digits$}", digits = decimals(value))
+}
+
+fn decimals(value: f64) -> usize {
+    match value {
         _ if value >= 9.95 => 0,
         _ if value >= 1.195 => 1,
         _ => 2,
-    };
-    format!("{value:.digits$}")
+    }
 }
 
 /// "cpu 3" or "cpus 0-3,8".
