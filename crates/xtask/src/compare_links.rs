@@ -145,24 +145,32 @@ fn first_number(text: &str) -> Result<f64> {
     numbers.next().with_context(|| format!("expected a number, found \"{text}\""))
 }
 
+/// Medians and ranges, and each tool against the reference tool of the same round: a virtual machine's cpus may be moved
+/// between near and far cores of the host from one round to the next, and only what was measured together can be compared.
 fn table(quiet: &[Vec<f64>], busy: &[Vec<f64>]) -> String {
-    let reference = median(&quiet[1]);
+    // c2clat -w where it is there, else what stands in for it.
+    let reference = if tools().len() == TOOLS.len() { TOOLS.len() - 1 } else { 1 };
+    let against = |values: &[Vec<f64>], tool: usize| {
+        let ratios = values[tool].iter().zip(&values[reference]).map(|(value, reference)| value / reference);
+        median(&ratios.collect::<Vec<_>>())
+    };
     let mut text = format!(
-        "{:46} {:>10} {:>16} {:>10} {:>16} {:>11} {:>12}\n",
-        "one way, ns", "quiet", "range", "busy", "range", "busy/quiet", "quiet/least"
+        "{:46} {:>7} {:>14} {:>9} {:>7} {:>14} {:>9}\n",
+        "one way, ns", "quiet", "range", "ratio", "busy", "range", "ratio"
     );
-    for (tool, (quiet, busy)) in tools().iter().zip(quiet.iter().zip(busy)) {
-        let (calm, loaded) = (median(quiet), median(busy));
+    for (tool, named) in tools().iter().enumerate() {
         text.push_str(&format!(
-            "{:46} {calm:>10.1} {:>16} {loaded:>10.1} {:>16} {:>10.2}x {:>11.2}x\n",
-            tool.name,
-            range(quiet),
-            range(busy),
-            loaded / calm,
-            calm / reference
+            "{:46} {:>7.1} {:>14} {:>8.2}x {:>7.1} {:>14} {:>8.2}x\n",
+            named.name,
+            median(&quiet[tool]),
+            range(&quiet[tool]),
+            against(quiet, tool),
+            median(&busy[tool]),
+            range(&busy[tool]),
+            against(busy, tool)
         ));
     }
-    text
+    text + &format!("ratio: to {} of the same round, median over the rounds\n", TOOLS[reference].name)
 }
 
 fn median(values: &[f64]) -> f64 {
