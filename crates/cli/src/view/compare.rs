@@ -90,7 +90,7 @@ fn subject(subject: Subject) -> String {
 }
 
 fn figure(quantity: Quantity, value: f64) -> String {
-    if quantity == Quantity::Frequency { decimal(value, 2) } else { brief(value) }
+    if matches!(quantity, Quantity::Frequency | Quantity::Lost) { decimal(value, 2) } else { brief(value) }
 }
 
 /// More is better for a clock rate, and worse for all else.
@@ -100,8 +100,10 @@ fn tone(change: &NumberChange) -> Tone {
 }
 
 fn remarks(comparison: &Comparison, width: usize) -> Vec<Line> {
+    let quantities: Vec<&str> = comparison.quantities.iter().map(|quantity| quantity.words()).collect();
+    let quantities = if quantities.is_empty() { String::new() } else { format!(" ({})", quantities.join(", ")) };
     let text = format!(
-        "{} numbers compared; one counts as changed when its 99 % intervals lie further apart than surveys of one machine \
+        "{} numbers compared{quantities}; one counts as changed when its 99 % intervals lie further apart than surveys of one machine \
          usually do, and than it drifted meanwhile.",
         whole(comparison.compared)
     );
