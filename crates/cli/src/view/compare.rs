@@ -69,7 +69,7 @@ fn numbers(numbers: &[NumberChange], width: usize) -> Vec<Line> {
         let interval = |of: &Estimate| Line::new().faint(format!("[{}, {}]", figure(of.low), figure(of.high)));
         let times = change.ratio.map_or_else(|| ABSENT.to_owned(), |ratio| format!("{}x", decimal(ratio, 2)));
         grid.row(vec![
-            Line::new().plain(change.quantity.words()),
+            Line::new().plain(label(change.quantity)),
             Line::new().strong(subject(change.subject)),
             Line::new().with(tone(change), times),
             Line::new().plain(figure(change.before.median)),
@@ -80,6 +80,11 @@ fn numbers(numbers: &[NumberChange], width: usize) -> Vec<Line> {
         ]);
     }
     grid.fit(width).with_remark(width, 0)
+}
+
+/// What fits into a table beside two intervals in 80 columns.
+fn label(quantity: Quantity) -> &'static str {
+    if quantity == Quantity::Lost { "time lost" } else { quantity.words() }
 }
 
 fn subject(subject: Subject) -> String {

@@ -158,7 +158,10 @@ fn numbers_had_in_different_ways_are_a_gap() {
     assert_eq!(told(&comparison), []);
     let mut gaps: Vec<&str> = comparison.gaps.iter().map(|gap| gap.what.as_str()).collect();
     gaps.sort_unstable();
-    assert_eq!(gaps, ["frequency of cpus 0,1", "interrupt rate of cpus 0,1", "p50, p99.9, time lost to stalls of cpus 0,1"]);
+    assert_eq!(
+        gaps,
+        ["frequency of cpus 0,1", "interrupt rate of cpus 0,1", "p50, p99.9, time lost to stalls of cpus 0,1"]
+    );
 }
 
 #[test]
