@@ -84,9 +84,23 @@ pub struct TopologyArguments {
 /// Options of `record`.
 #[derive(Clone, Debug, Args)]
 pub struct RecordArguments {
-    /// The file to write; it must not exist yet
+    /// The file to write; it must not exist yet. `-` writes to standard output, where that is no terminal
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
+    /// How to pack it [default: as the file's name ends (.tar, .tar.gz, .tgz), else xz; tar for `-`]
+    #[arg(long, value_enum, value_name = "HOW")]
+    pub packing: Option<PackingName>,
+}
+
+/// How a recording is packed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PackingName {
+    /// A plain tar.
+    Tar,
+    /// A tar in gzip.
+    Gzip,
+    /// A tar in xz.
+    Xz,
 }
 
 /// Options of `history`.

@@ -18,7 +18,7 @@ pub fn run(task: Task, settings: &Settings) -> Result<Exit, Failure> {
     match task {
         Task::Survey(options) => survey::run(&options, settings),
         Task::Topology(root) => topology::run(root.as_deref(), settings),
-        Task::Record(output) => record::run(&output, settings),
+        Task::Record(output, packing) => record::run(&output, packing, settings),
         Task::List { all } => history::list(all, settings),
         Task::Show(number) => history::show(number, settings),
         Task::Compare(before, after) => history::compare(before, after, settings),

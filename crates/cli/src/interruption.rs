@@ -1,4 +1,4 @@
-//! Ctrl-C: the first ends the measuring and leaves a partial result, the second ends at once.
+//! Ctrl-C: the first ends the measuring and lets what was measured be printed, the second ends at once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,17 +9,16 @@ use crate::error::{Exit, Failure};
 #[derive(Clone, Debug)]
 pub struct Interruption {
     stop: Arc<AtomicBool>,
-    measuring: Arc<AtomicBool>,
 }
 
 impl Interruption {
     /// Begins to watch. Before this, and in commands that measure nothing, signals do what they always do.
     pub fn watch() -> Result<Self, Failure> {
-        let watch = Self { stop: Arc::new(AtomicBool::new(false)), measuring: Arc::new(AtomicBool::new(true)) };
+        let watch = Self { stop: Arc::new(AtomicBool::new(false)) };
         let seen = watch.clone();
+        // A first signal that comes when all is measured changes nothing: a complete result is stored and printed.
         let handler = move || {
-            let is_first = !seen.stop.swap(true, Ordering::SeqCst);
-            if !(is_first && seen.measuring.load(Ordering::SeqCst)) {
+            if seen.stop.swap(true, Ordering::SeqCst) {
                 std::process::exit(Exit::Interrupted as i32);
             }
         };
@@ -32,8 +31,8 @@ impl Interruption {
         &self.stop
     }
 
-    /// Nothing is measured any more: from now on a signal ends the program at once.
-    pub fn measured(&self) {
-        self.measuring.store(false, Ordering::SeqCst);
+    /// Whether there was a signal.
+    pub fn was_seen(&self) -> bool {
+        self.stop.load(Ordering::SeqCst)
     }
 }

@@ -36,6 +36,12 @@ pub fn print_text(text: &str) -> Result<(), Failure> {
     written(writeln!(stream, "{text}").and_then(|()| stream.flush()))
 }
 
+/// Writes bytes that are no text.
+pub fn write_bytes(bytes: &[u8]) -> Result<(), Failure> {
+    let mut stream = io::stdout().lock();
+    written(stream.write_all(bytes).and_then(|()| stream.flush()))
+}
+
 /// A reader that has read enough (`corewise | head -1`) is no failure.
 fn written(result: io::Result<()>) -> Result<(), Failure> {
     match result {

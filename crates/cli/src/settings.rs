@@ -8,7 +8,7 @@ use std::time::Duration;
 use anstream::ColorChoice;
 use corewise_model::{CpuSet, Machine};
 
-use crate::args::{Arguments, Command, CommonArguments, HistoryCommand, SurveyArguments, When};
+use crate::args::{Arguments, Command, CommonArguments, HistoryCommand, PackingName, SurveyArguments, When};
 use crate::error::Failure;
 
 /// The width of a page where there is no terminal.
@@ -29,6 +29,8 @@ pub struct Environment {
     pub columns: Option<String>,
     /// The width of the terminal that standard output is, if it is one.
     pub terminal_width: Option<usize>,
+    /// Whether standard output is a terminal.
+    pub stdout_is_terminal: bool,
     /// Whether standard error is a terminal.
     pub stderr_is_terminal: bool,
 }
@@ -43,6 +45,7 @@ impl Environment {
             home: std::env::var_os("HOME"),
             columns: std::env::var("COLUMNS").ok(),
             terminal_width: size.map(|(width, _)| usize::from(width.0)).filter(|width| *width > 0),
+            stdout_is_terminal: stdout.is_terminal(),
             stderr_is_terminal: std::io::stderr().is_terminal(),
         }
     }
@@ -68,6 +71,8 @@ pub struct Settings {
     pub width: usize,
     /// Whether to use colour.
     pub color: ColorChoice,
+    /// Whether standard output is a terminal, which takes text only.
+    pub stdout_is_terminal: bool,
     /// Whether to show progress on standard error.
     pub progress: bool,
     /// Where surveys are kept.
@@ -85,6 +90,7 @@ impl Settings {
                 When::Always => ColorChoice::Always,
                 When::Never => ColorChoice::Never,
             },
+            stdout_is_terminal: environment.stdout_is_terminal,
             progress: environment.stderr_is_terminal,
             history: history(common, environment),
         }
@@ -116,8 +122,8 @@ pub enum Task {
     Survey(SurveyArguments),
     /// Show a machine: this one, or a recorded one.
     Topology(Option<PathBuf>),
-    /// Record this machine in a file.
-    Record(PathBuf),
+    /// Record this machine in a file, packed as its name says or as told.
+    Record(PathBuf, Option<PackingName>),
     /// List the stored surveys: of this machine, or all.
     List {
         /// Of all machines.
@@ -146,7 +152,7 @@ impl Task {
                 return Err(Failure::usage(what).next("See `corewise --help`."));
             }
             Some(Command::Topology(topology)) => Self::Topology(topology.root),
-            Some(Command::Record(record)) => Self::Record(record.output),
+            Some(Command::Record(record)) => Self::Record(record.output, record.packing),
             Some(Command::Doctor) => Self::Doctor,
             Some(Command::Schema(schema)) => Self::Schema(schema.name),
             Some(Command::History(history)) => match history.command {

@@ -5,7 +5,7 @@
 mod support;
 
 use std::io::Read as _;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use corewise_model::CpuSet;
@@ -27,7 +27,7 @@ fn a_process_with_one_cpu_is_told_that_links_need_two() {
     affinity::set_current(&allowed).unwrap();
     assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
     let screen = text(&run.stdout);
-    assert!(screen.contains("links between cpus (links need two cpus; 1 may be used here)"), "{screen}");
+    assert!(screen.contains("links between cpus (links need two cpus; 1 was surveyed)"), "{screen}");
     assert!(screen.contains("Latency") && !screen.contains("Links "), "{screen}");
     if allowed.len() > 1 {
         let denied = allowed.difference(&CpuSet::of(cpu));
@@ -137,11 +137,36 @@ fn ctrl_c_at_any_moment_gives_what_was_measured() {
         support::interrupt(&run);
         let mut screen = String::new();
         run.stdout.take().unwrap().read_to_string(&mut screen).unwrap();
-        assert_eq!(said_at_the_end(run), (Some(130), String::new()), "after {after_ms} ms");
-        assert!(screen.starts_with("PARTIAL: ended early, after "), "after {after_ms} ms: {screen}");
-        let list = place.corewise(&["history"]).output().unwrap();
-        assert!(text(&list.stdout).contains("partial"), "after {after_ms} ms: {}", text(&list.stdout));
+        let (code, said) = said_at_the_end(run);
+        let list = text(&place.corewise(&["history"]).output().unwrap().stdout);
+        assert_eq!(code, Some(130), "after {after_ms} ms");
+        if screen.is_empty() {
+            let nothing = "error: nothing was measured: the survey was ended before its first measurement\n";
+            assert!(said.starts_with(nothing), "after {after_ms} ms: {said}");
+            assert!(list.starts_with("No survey of this machine is stored yet."), "after {after_ms} ms: {list}");
+        } else {
+            assert_eq!(said, "", "after {after_ms} ms");
+            assert!(screen.starts_with("PARTIAL: ended early, after "), "after {after_ms} ms: {screen}");
+            assert!(list.contains("partial"), "after {after_ms} ms: {list}");
+        }
     }
+}
+
+/// The document is larger than a pipe holds, so the program is still writing when the signal comes.
+#[test]
+fn ctrl_c_after_the_last_measurement_changes_nothing() {
+    let place = Place::new();
+    let arguments = ["--budget", "1s", "--json"];
+    let mut run = place.corewise(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stdout = run.stdout.take().unwrap();
+    let mut document = vec![0];
+    stdout.read_exact(&mut document).unwrap();
+    support::interrupt(&run);
+    stdout.read_to_end(&mut document).unwrap();
+    assert_eq!(said_at_the_end(run), (Some(0), String::new()));
+    let document: serde_json::Value = serde_json::from_slice(&document).unwrap();
+    assert_eq!(document["survey"]["provenance"]["partial"], false);
+    assert_eq!(document["stored"], 1);
 }
 
 #[test]
@@ -152,6 +177,40 @@ fn a_second_ctrl_c_ends_at_once() {
     support::interrupt(&run);
     let (code, said) = said_at_the_end(run);
     assert_eq!(code, Some(130), "{said}");
+}
+
+#[test]
+fn a_named_pipe_is_no_recording_and_nobody_waits_for_its_writer() {
+    let place = Place::new();
+    let pipe = place.path().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let arguments = ["topology", "--root", pipe.to_str().unwrap()];
+    let run = place.corewise(&arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let (code, said) = said_at_the_end(run);
+    assert_eq!(code, Some(3));
+    assert!(said.starts_with(&format!("error: {} is not a recorded machine: it is a named pipe\n", pipe.display())));
+}
+
+#[test]
+fn a_recording_goes_to_standard_output_as_a_plain_tar_or_as_told() {
+    let place = Place::new();
+    let shown = |path: &str| {
+        let run = place.corewise(&["topology", "--json", "--root", path]).output().unwrap();
+        assert_eq!((run.status.code(), text(&run.stderr)), (Some(0), String::new()));
+        text(&run.stdout)
+    };
+    for (packing, offset, magic) in [
+        (&[][..], 257, &b"ustar"[..]),
+        (&["--packing", "gzip"], 0, b"\x1f\x8b"),
+        (&["--packing", "xz"], 0, b"\xfd7zXZ"),
+    ] {
+        let run = place.corewise(&["record", "-o", "-"]).args(packing).output().unwrap();
+        assert_eq!((run.status.code(), text(&run.stderr)), (Some(0), String::new()));
+        assert_eq!(&run.stdout[offset..offset + magic.len()], magic, "{packing:?}");
+        std::fs::write(place.path().join("recorded"), &run.stdout).unwrap();
+        assert!(shown("recorded").contains("corewise/topology/1"));
+    }
+    assert!(!place.path().join("-").exists());
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! programs run. A number therefore counts as changed only where the 99 % intervals of its median over the rounds, one
 //! from each survey, still do not overlap after the lower one was raised by two ratios:
 //!
-//! - what is usual for the quantity ([`Quantity::least_ratio`]);
+//! - what is usual for the quantity ([`Quantity::least_ratio`], over [`Quantity::floor`]);
 //! - how far it drifted while it was surveyed ([`Estimate::drift`], the larger one of both surveys). A machine that changed
 //!   by a tenth within half a minute may do so between two surveys as well, and nothing was done to it.
 //!
@@ -44,6 +44,8 @@ pub struct Comparison {
     pub numbers: Vec<NumberChange>,
     /// How many numbers could be compared, changed or not.
     pub compared: u64,
+    /// The quantities of these numbers.
+    pub quantities: Vec<Quantity>,
     /// What could not be compared, and why.
     pub gaps: Vec<Gap>,
 }
@@ -96,6 +98,9 @@ pub enum Quantity {
     /// Its 99.9th percentile, in nanoseconds.
     #[serde(rename = "p99.9")]
     P99_9,
+    /// The share of time lost to stalls, in percent.
+    #[serde(rename = "lost")]
+    Lost,
     /// Clock rate, in gigahertz.
     #[serde(rename = "frequency")]
     Frequency,
@@ -113,6 +118,7 @@ impl Quantity {
         match self {
             Self::P50 => "p50",
             Self::P99_9 => "p99.9",
+            Self::Lost => "time lost to stalls",
             Self::Frequency => "frequency",
             Self::InterruptRate => "interrupt rate",
             Self::LinkCost => "link cost",
@@ -123,6 +129,7 @@ impl Quantity {
     pub const fn unit(self) -> &'static str {
         match self {
             Self::P50 | Self::P99_9 | Self::LinkCost => "ns",
+            Self::Lost => "%",
             Self::Frequency => "GHz",
             Self::InterruptRate => "per s",
         }
@@ -131,12 +138,14 @@ impl Quantity {
     /// The ratio up to which two surveys usually differ although nothing changed; only more counts as a change.
     ///
     /// Clock rate and the work that follows it drift by a few percent with temperature and turbo budget: 5 %. A p99.9
-    /// rests on a few rare stalls: 25 %. Interrupts follow what other programs do: a factor of 2. The same link measured
+    /// rests on a few rare stalls: 25 %. The time lost to stalls rests on the same few, and on their length: half as much
+    /// again. Interrupts follow what other programs do: a factor of 2. The same link measured
     /// by another process lies on other pages and comes out up to 15 % apart on a quiet machine: 15 %.
     pub const fn least_ratio(self) -> f64 {
         match self {
             Self::P50 | Self::Frequency => 1.05,
             Self::P99_9 => 1.25,
+            Self::Lost => 1.5,
             Self::InterruptRate => 2.0,
             Self::LinkCost => 1.15,
         }
@@ -147,7 +156,16 @@ impl Quantity {
     pub const fn least_difference(self) -> f64 {
         match self {
             Self::InterruptRate => 10.0,
-            Self::P50 | Self::P99_9 | Self::Frequency | Self::LinkCost => 0.0,
+            Self::P50 | Self::P99_9 | Self::Lost | Self::Frequency | Self::LinkCost => 0.0,
+        }
+    }
+
+    /// What is added to both sides before they are compared, in the quantity's unit. One part in 10,000 of the time
+    /// lost is as good as none, so that the ratio of smaller losses says nothing.
+    pub const fn floor(self) -> f64 {
+        match self {
+            Self::Lost => 0.01,
+            Self::P50 | Self::P99_9 | Self::Frequency | Self::InterruptRate | Self::LinkCost => 0.0,
         }
     }
 }
@@ -169,17 +187,17 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// The estimate from values in order of time, absent for too few of them. A drift below the least difference that
-    /// counts is none.
-    fn of(values: &[f64], least_difference: f64) -> Option<Self> {
+    /// The estimate from values in order of time, absent for too few of them. `none` is added to all before they are
+    /// compared for drift: what is as good as nothing in this quantity.
+    fn of(values: &[f64], none: f64) -> Option<Self> {
         let (low, high) = median_interval(values, CONFIDENCE)?;
-        let drift = drift(values, least_difference);
+        let drift = drift(values, none);
         Some(Self { median: median(values), low, high, count: values.len() as u64, drift })
     }
 
-    /// Whether the whole interval lies above another's, even when that is raised by a ratio.
-    fn is_above(&self, other: &Self, ratio: f64) -> bool {
-        self.low > other.high * ratio
+    /// Whether the whole interval lies above another's, even when that is raised by a ratio; the floor is added to both.
+    fn is_above(&self, other: &Self, ratio: f64, floor: f64) -> bool {
+        self.low + floor > (other.high + floor) * ratio
     }
 
     fn scaled(self, by: f64) -> Self {
@@ -187,12 +205,12 @@ impl Estimate {
     }
 }
 
-fn drift(values: &[f64], least_difference: f64) -> f64 {
+fn drift(values: &[f64], none: f64) -> f64 {
     let count = values.len();
     let parts = (count / 4).clamp(1, 4);
     let medians = (0..parts).map(|part| median(&values[part * count / parts..(part + 1) * count / parts]));
     let (least, greatest) = medians.fold((f64::INFINITY, 0.0_f64), |(least, greatest), median| {
-        (least.min(median + least_difference), greatest.max(median + least_difference))
+        (least.min(median + none), greatest.max(median + none))
     });
     if greatest > least { greatest / least } else { 1.0 }
 }
@@ -221,8 +239,11 @@ impl Comparison {
     /// Judges two estimates of one number by the rule of this module.
     fn judge(&mut self, quantity: Quantity, subject: Subject, before: Estimate, after: Estimate) {
         self.compared += 1;
-        let least = quantity.least_ratio() * before.drift.max(after.drift);
-        let apart = after.is_above(&before, least) || before.is_above(&after, least);
+        if !self.quantities.contains(&quantity) {
+            self.quantities.push(quantity);
+        }
+        let (least, floor) = (quantity.least_ratio() * before.drift.max(after.drift), quantity.floor());
+        let apart = after.is_above(&before, least, floor) || before.is_above(&after, least, floor);
         if apart && (after.median - before.median).abs() >= quantity.least_difference() {
             let ratio = (before.median > 0.0 && after.median > 0.0).then(|| after.median / before.median);
             self.numbers.push(NumberChange { quantity, subject, before, after, ratio });

@@ -55,6 +55,7 @@ impl Root {
     ///
     /// # Errors
     /// [`SysError::Read`] where there is nothing to read, [`SysError::NotARecording`] where it holds no machine,
+    /// or is neither a file nor a folder,
     /// [`SysError::Damaged`] and [`SysError::TooLarge`] for archives.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, SysError> {
         let path = path.as_ref();
@@ -63,7 +64,11 @@ impl Root {
         if real.parent().is_none() {
             return Ok(Self::live());
         }
-        let place = match fs::metadata(&real).map_err(read_error)?.is_dir() {
+        let metadata = fs::metadata(&real).map_err(read_error)?;
+        if let Some(why) = unreadable(&metadata) {
+            return Err(SysError::NotARecording { path: path.to_owned(), why: why.to_owned() });
+        }
+        let place = match metadata.is_dir() {
             true => folder::open(path, real)?,
             false => Place::Files(archive::read(path, fs::File::open(&real).map_err(read_error)?)?),
         };
@@ -132,6 +137,37 @@ impl Source for Root {
     fn names(&self, folder: &str) -> Vec<String> {
         self.list(folder)
     }
+}
+
+/// What keeps something from being opened: what is neither a file nor a folder may wait for ever for a writer, and so
+/// may a file of the kernel that hands out what comes (/proc/kmsg); the kernel gives these no size.
+fn unreadable(metadata: &fs::Metadata) -> Option<&'static str> {
+    if metadata.is_dir() {
+        None
+    } else if metadata.is_file() {
+        (metadata.len() == 0).then_some("it is empty, or a file that the kernel makes up")
+    } else {
+        Some(special(metadata.file_type()))
+    }
+}
+
+#[cfg(unix)]
+fn special(found: fs::FileType) -> &'static str {
+    use std::os::unix::fs::FileTypeExt as _;
+    if found.is_fifo() {
+        "it is a named pipe"
+    } else if found.is_socket() {
+        "it is a socket"
+    } else if found.is_char_device() || found.is_block_device() {
+        "it is a device"
+    } else {
+        "it is neither a file nor a folder"
+    }
+}
+
+#[cfg(not(unix))]
+fn special(_: fs::FileType) -> &'static str {
+    "it is neither a file nor a folder"
 }
 
 /// The text of a file of the machine, up to [`LARGEST_FILE_BYTES`].

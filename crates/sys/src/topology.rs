@@ -13,7 +13,7 @@ mod sysfs;
 mod system;
 
 use corewise_model::facts::MachineFacts;
-use corewise_model::{Machine, assemble};
+use corewise_model::{Gap, Machine, assemble};
 
 use crate::root::{HWLOC_XML, Source};
 use crate::{Root, SysError};
@@ -41,6 +41,12 @@ pub fn read(root: &Root) -> Result<Machine, SysError> {
 /// bytes of a hostile recording, from taking gigabytes.
 const LARGEST_CPU: u32 = 8_191;
 
+/// The gap of a source that names more cpus.
+fn larger_cpus() -> Gap {
+    let most = LARGEST_CPU + 1;
+    Gap::new(format!("cpus above {LARGEST_CPU}"), format!("they are not read: Linux is built for at most {most} cpus"))
+}
+
 pub(crate) fn read_from(source: &dyn Source) -> Result<Machine, SysError> {
     facts(source).map(assemble::assemble)
 }
@@ -61,7 +67,7 @@ fn facts(source: &dyn Source) -> Result<MachineFacts, SysError> {
     } else if facts.named_kinds.is_empty() {
         facts.named_kinds = cpuid::named_kinds(&reader);
     }
-    facts.gaps = reader.into_gaps();
+    facts.gaps.extend(reader.into_gaps());
     if facts.cpus.is_empty() { Err(SysError::NoCpu) } else { Ok(facts) }
 }
 

@@ -2,8 +2,9 @@
 
 use corewise_model::{Gap, Level, Machine};
 use corewise_sys::Root;
-use corewise_sys::clock::Clock;
+use corewise_sys::clock::{Clock, Source};
 use corewise_sys::linux::counters::CycleCounter;
+use corewise_sys::linux::interrupts::Interrupts;
 
 use super::this_machine;
 use crate::document::DoctorDocument;
@@ -18,9 +19,11 @@ const RESTLESS_LOAD: f64 = 0.25;
 /// Lists the gaps of this machine.
 pub fn run(settings: &Settings) -> Result<Exit, Failure> {
     let machine = this_machine()?;
+    let clock = Clock::calibrated();
     let found = Found {
         counters: CycleCounter::start().map(|counter| counter.counts_kernel),
-        clock: Clock::calibrated().name.to_owned(),
+        clock: clock.name,
+        is_system_clock: matches!(clock.source, Source::System(_)),
     };
     let checks = checks(&Root::live(), &machine, &found);
     show(settings, || DoctorDocument::new(&checks), || screen(&checks, settings.width))?;
@@ -32,13 +35,15 @@ struct Found {
     /// Whether cycles in the kernel are counted too, or why none are.
     counters: Result<bool, Gap>,
     /// The name of the clock that a survey would use.
-    clock: String,
+    clock: &'static str,
+    /// Whether that is the operating system's, for want of a counter of the processor.
+    is_system_clock: bool,
 }
 
 fn checks(root: &Root, machine: &Machine, found: &Found) -> Vec<Check> {
     let mut checks = vec![
         counters(root, &found.counters),
-        clock(root, &found.clock),
+        clock(root, found),
         interrupts(root),
         stolen_time(root, machine),
         allowed(machine),
@@ -84,14 +89,14 @@ fn counters(root: &Root, counters: &Result<bool, Gap>) -> Check {
     }
 }
 
-fn clock(root: &Root, name: &str) -> Check {
+fn clock(root: &Root, found: &Found) -> Check {
     let source = line(root, "sys/devices/system/clocksource/clocksource0/current_clocksource");
     let kernel =
         source.as_ref().map(|source| format!("; the kernel's own clock source is {source}")).unwrap_or_default();
     let stepped =
         source.is_some_and(|source| matches!(source.as_str(), "hpet" | "acpi_pm" | "jiffies" | "refined-jiffies"));
-    let why = format!("pieces are timed with {name}{kernel}");
-    if name.starts_with("CLOCK_") || stepped {
+    let why = format!("pieces are timed with the {}{kernel}", found.clock);
+    if found.is_system_clock || stepped {
         let why = format!("{why}: short pieces cost more to time, and steps are coarser");
         return check("clock", State::Note, why)
             .cured_by("boot with tsc=reliable if the processor's TSC is known to be invariant");
@@ -101,8 +106,9 @@ fn clock(root: &Root, name: &str) -> Check {
 
 fn interrupts(root: &Root) -> Check {
     const WHAT: &str = "interrupt counts";
-    let missing: Vec<&str> =
-        ["proc/interrupts", "proc/softirqs"].into_iter().filter(|path| root.read(path).is_none()).collect();
+    // Sandboxes show an empty file where the kernel has one with a column for each cpu.
+    let is_missing = |path: &&str| root.read(path).is_none_or(|text| Interrupts::parse(&text).cpus.is_empty());
+    let missing: Vec<&str> = ["proc/interrupts", "proc/softirqs"].into_iter().filter(is_missing).collect();
     if missing.is_empty() {
         return check(WHAT, State::Good, "/proc/interrupts and /proc/softirqs can be read");
     }
@@ -113,7 +119,7 @@ fn interrupts(root: &Root) -> Check {
 
 fn stolen_time(root: &Root, machine: &Machine) -> Check {
     const WHAT: &str = "stolen time";
-    let Some(stat) = root.read("proc/stat") else {
+    let Some(stat) = line(root, "proc/stat") else {
         return check(WHAT, State::Gap, "/proc/stat cannot be read").cured_by("run where /proc is the kernel's own");
     };
     let fields = stat.lines().next().unwrap_or_default().split_whitespace().skip(1);

@@ -7,23 +7,48 @@ use std::path::Path;
 use corewise_sys::Root;
 use corewise_sys::record::{Packing, record};
 
+use crate::args::PackingName;
 use crate::document::RecordDocument;
 use crate::error::{Exit, Failure};
-use crate::output::show;
+use crate::output::{show, write_bytes};
 use crate::settings::Settings;
 use crate::view::number::bytes;
 use crate::view::text::{Line, Screen};
 use crate::view::wrap::wrap;
 
-/// Records this machine in a new file.
-pub fn run(output: &Path, settings: &Settings) -> Result<Exit, Failure> {
+/// Records this machine in a new file, or on standard output where the file is "-".
+pub fn run(output: &Path, packing: Option<PackingName>, settings: &Settings) -> Result<Exit, Failure> {
+    let packing = packing.map(|name| match name {
+        PackingName::Tar => Packing::Tar,
+        PackingName::Gzip => Packing::Gzip,
+        PackingName::Xz => Packing::Xz,
+    });
+    if output == Path::new("-") {
+        return to_standard_output(packing.unwrap_or(Packing::Tar), settings);
+    }
     let file = created(output)?;
-    let size_bytes = written(file, Packing::of(output)).inspect_err(|_| {
+    let size_bytes = written(file, packing.unwrap_or_else(|| Packing::of(output))).inspect_err(|_| {
         // Half a recording is of no use; it was created here a moment ago.
         let _ = fs::remove_file(output);
     })?;
     let name = output.display().to_string();
     show(settings, || RecordDocument::new(name.clone(), size_bytes), || screen(&name, size_bytes, settings.width))?;
+    Ok(Exit::Done)
+}
+
+/// Only the recording is written there, nothing is said beside it.
+fn to_standard_output(packing: Packing, settings: &Settings) -> Result<Exit, Failure> {
+    if settings.json {
+        let what = "--json and the recording would both go to standard output";
+        return Err(Failure::usage(what).next("Name a file with -o, or leave --json out."));
+    }
+    if settings.stdout_is_terminal {
+        let what = "standard output is a terminal, and a recording is no text";
+        return Err(Failure::usage(what).next("Name a file with -o, or send it on: corewise record -o - | ssh …"));
+    }
+    let mut bytes = Vec::new();
+    record(&Root::live(), &mut bytes, packing).map_err(Failure::unavailable)?;
+    write_bytes(&bytes)?;
     Ok(Exit::Done)
 }
 
@@ -51,4 +76,30 @@ fn screen(name: &str, size_bytes: u64, width: usize) -> Screen {
     let line = Line::new().plain(format!("recorded in {name} ({}); show it anywhere:  ", bytes(size_bytes)));
     screen.extend(wrap(&line.strong(format!("corewise topology --root {name}")), width, 2));
     screen
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::args::Arguments;
+    use crate::settings::Environment;
+
+    #[test]
+    fn a_terminal_gets_no_recording() {
+        let settings = |line: &str| {
+            let environment = Environment { stdout_is_terminal: true, ..Environment::default() };
+            Settings::new(&Arguments::try_parse_from(line.split(' ')).unwrap().common, &environment)
+        };
+        let failure = run(Path::new("-"), None, &settings("corewise")).unwrap_err();
+        assert_eq!(failure.exit, Exit::Usage);
+        assert_eq!(
+            failure.to_string(),
+            "error: standard output is a terminal, and a recording is no text\n  Name a file with -o, or send it on: \
+             corewise record -o - | ssh …"
+        );
+        let both = run(Path::new("-"), None, &settings("corewise --json")).unwrap_err();
+        assert_eq!(both.what, "--json and the recording would both go to standard output");
+    }
 }

@@ -27,8 +27,11 @@ pub fn run(options: &SurveyArguments, settings: &Settings) -> Result<Exit, Failu
     let interruption = Interruption::watch()?;
     let bar = Bar::new(settings.progress);
     let survey = survey(&plan, machine, interruption.stop(), &mut |progress| bar.show(progress));
-    interruption.measured();
     bar.clear();
+    let is_interrupted = survey.provenance.partial && interruption.was_seen();
+    if survey.cpus.is_empty() && survey.links.pairs.is_empty() {
+        return Err(nothing_measured(&survey, is_interrupted));
+    }
     let kept = keep(&survey, settings);
     let conclusions = conclude(&survey);
     let stored = if let Kept::Stored(number) = kept { Some(number) } else { None };
@@ -37,7 +40,20 @@ pub fn run(options: &SurveyArguments, settings: &Settings) -> Result<Exit, Failu
         || SurveyDocument::new(&survey, &conclusions, stored),
         || screen(&survey, &conclusions, &kept, settings.width),
     )?;
-    Ok(if survey.provenance.partial { Exit::Interrupted } else { Exit::Done })
+    Ok(if is_interrupted { Exit::Interrupted } else { Exit::Done })
+}
+
+/// There is nothing to show then, and nothing to store: it would say only what `corewise topology` says.
+fn nothing_measured(survey: &Survey, is_interrupted: bool) -> Failure {
+    if is_interrupted {
+        let what = "nothing was measured: the survey was ended before its first measurement";
+        return Failure::new(Exit::Interrupted, what).next("Nothing is stored.");
+    }
+    let why = survey.gaps.first().map_or_else(
+        || "the time was over before the first measurement".to_owned(),
+        |gap| format!("{}: {}", gap.what, gap.why),
+    );
+    Failure::unavailable(format!("nothing was measured ({why})")).next("Nothing is stored; see `corewise doctor`.")
 }
 
 fn seed_of_the_clock() -> u64 {
@@ -66,5 +82,31 @@ fn keep(survey: &Survey, settings: &Settings) -> Kept {
             ));
             Kept::Failed
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use corewise_model::Gap;
+
+    use super::*;
+    use crate::view::fabricated::small_guest_survey;
+
+    #[test]
+    fn a_survey_without_a_measurement_says_so_and_why() {
+        let mut survey = small_guest_survey();
+        survey.gaps = vec![Gap::new("cpu 0", "the thread cannot be placed there")];
+        let interrupted = nothing_measured(&survey, true);
+        assert_eq!(interrupted.exit, Exit::Interrupted);
+        assert_eq!(
+            interrupted.to_string(),
+            "error: nothing was measured: the survey was ended before its first measurement\n  Nothing is stored."
+        );
+        let denied = nothing_measured(&survey, false);
+        assert_eq!(denied.exit, Exit::Unavailable);
+        assert_eq!(denied.what, "nothing was measured (cpu 0: the thread cannot be placed there)");
+        survey.gaps.clear();
+        let late = nothing_measured(&survey, false);
+        assert_eq!(late.what, "nothing was measured (the time was over before the first measurement)");
     }
 }

@@ -69,7 +69,7 @@ fn numbers(numbers: &[NumberChange], width: usize) -> Vec<Line> {
         let interval = |of: &Estimate| Line::new().faint(format!("[{}, {}]", figure(of.low), figure(of.high)));
         let times = change.ratio.map_or_else(|| ABSENT.to_owned(), |ratio| format!("{}x", decimal(ratio, 2)));
         grid.row(vec![
-            Line::new().plain(change.quantity.words()),
+            Line::new().plain(label(change.quantity)),
             Line::new().strong(subject(change.subject)),
             Line::new().with(tone(change), times),
             Line::new().plain(figure(change.before.median)),
@@ -82,6 +82,11 @@ fn numbers(numbers: &[NumberChange], width: usize) -> Vec<Line> {
     grid.fit(width).with_remark(width, 0)
 }
 
+/// What fits into a table beside two intervals in 80 columns.
+fn label(quantity: Quantity) -> &'static str {
+    if quantity == Quantity::Lost { "time lost" } else { quantity.words() }
+}
+
 fn subject(subject: Subject) -> String {
     match subject {
         Subject::Cpu(cpu) => format!("cpu {cpu}"),
@@ -90,7 +95,7 @@ fn subject(subject: Subject) -> String {
 }
 
 fn figure(quantity: Quantity, value: f64) -> String {
-    if quantity == Quantity::Frequency { decimal(value, 2) } else { brief(value) }
+    if matches!(quantity, Quantity::Frequency | Quantity::Lost) { decimal(value, 2) } else { brief(value) }
 }
 
 /// More is better for a clock rate, and worse for all else.
@@ -100,8 +105,10 @@ fn tone(change: &NumberChange) -> Tone {
 }
 
 fn remarks(comparison: &Comparison, width: usize) -> Vec<Line> {
+    let quantities: Vec<&str> = comparison.quantities.iter().map(|quantity| quantity.words()).collect();
+    let quantities = if quantities.is_empty() { String::new() } else { format!(" ({})", quantities.join(", ")) };
     let text = format!(
-        "{} numbers compared; one counts as changed when its 99 % intervals lie further apart than surveys of one machine \
+        "{} numbers compared{quantities}; one counts as changed when its 99 % intervals lie further apart than surveys of one machine \
          usually do, and than it drifted meanwhile.",
         whole(comparison.compared)
     );

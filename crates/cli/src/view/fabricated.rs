@@ -404,7 +404,7 @@ pub fn single_cpu_survey() -> Survey {
     let mut survey = ryzen_survey();
     survey.machine.allowed = list("3");
     survey.cpus.retain(|cpu| cpu.cpu == 3);
-    let gap = Gap::new("links between cpus", "links need two cpus; 1 may be used here");
+    let gap = Gap::new("links between cpus", "links need two cpus; 1 was surveyed");
     survey.links = Links { pairs: Vec::new(), possible_pairs: 0, gaps: vec![gap] };
     survey.provenance.others_busy = Some(0.31);
     survey

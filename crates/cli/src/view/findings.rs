@@ -10,7 +10,9 @@ use super::wrap::{glued, unbroken, wrap};
 pub fn findings(survey: &Survey, conclusions: &Conclusions, width: usize) -> Vec<Line> {
     let mut lines = vec![Line::new().strong("What this means")];
     if conclusions.findings.is_empty() {
-        let text = if conclusions.no_difference.is_empty() {
+        let text = if survey.cpus.is_empty() {
+            " Nothing was measured."
+        } else if conclusions.no_difference.is_empty() {
             " Nothing could be tested: that takes two cpus and several whole rounds."
         } else {
             " Nothing stands out. What was tested:"

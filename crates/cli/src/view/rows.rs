@@ -93,7 +93,9 @@ impl Tolerance {
     }
 
     fn alike(self, a: &Row, b: &Row) -> bool {
-        let near = |a: f64, b: f64, ratio: f64| a.max(b) <= a.min(b) * ratio || a.max(b) < 1.0;
+        // What was measured on neither does not tell them apart.
+        let near =
+            |a: f64, b: f64, ratio: f64| a.max(b) <= a.min(b) * ratio || a.max(b) < 1.0 || (a.is_nan() && b.is_nan());
         let clock = |row: &Row| row.frequency.map_or(0.0, |(gigahertz, _)| gigahertz * 1e3);
         let steady = [
             (a.tail.p50_ns, b.tail.p50_ns),

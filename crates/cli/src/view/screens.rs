@@ -16,6 +16,37 @@ fn shown(survey: &Survey, conclusions: &Conclusions, width: usize) -> String {
     screen(survey, conclusions, &Kept::Stored(12), width).plain()
 }
 
+/// The screen of a survey in which nothing stands out.
+fn quiet(survey: &Survey, width: usize) -> String {
+    shown(survey, &nothing(survey), width)
+}
+
+/// The screen of a survey that was too short, or of too few cpus, for any test.
+fn too_short(survey: &Survey) -> String {
+    shown(survey, &untested(survey), 80)
+}
+
+/// The screen of the article's 9950X3D.
+fn article(width: usize) -> String {
+    let survey = ryzen_survey();
+    shown(&survey, &ryzen_conclusions(&survey), width)
+}
+
+/// A survey without the counts of interrupts of some rounds.
+fn uncounted(mut survey: Survey, is_lost: fn(u32) -> bool) -> Survey {
+    let rounds = survey.cpus.iter_mut().flat_map(|cpu| &mut cpu.rounds);
+    for round in rounds.filter(|round| is_lost(round.round)) {
+        (round.interrupts, round.softirqs) = (None, None);
+    }
+    survey
+}
+
+/// The parts of a screen that begin with one of these words.
+fn parts(screen: &str, beginnings: &[&str]) -> String {
+    let is_wanted = |part: &&str| beginnings.iter().any(|beginning| part.starts_with(beginning));
+    screen.split("\n\n").filter(is_wanted).collect::<Vec<_>>().join("\n\n")
+}
+
 /// Every fabricated survey with its conclusions.
 fn all() -> Vec<(Survey, Conclusions)> {
     let quiet = [small_guest_survey(), partial_survey(), single_cpu_survey(), large_survey()];

@@ -1,4 +1,4 @@
-//! The numbers of each cpu that is in both surveys: work, clock rate, interrupts.
+//! The numbers of each cpu that is in both surveys: work, stalls, clock rate, interrupts.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,8 @@ use super::{Comparison, Estimate, Quantity, Subject};
 use crate::survey::{Counted, CpuObservation, CpuRound, FrequencySource};
 use crate::{CpuSet, Gap, Survey};
 
-const OF_A_CPU: [Quantity; 4] = [Quantity::P50, Quantity::P99_9, Quantity::Frequency, Quantity::InterruptRate];
+const OF_A_CPU: [Quantity; 5] =
+    [Quantity::P50, Quantity::P99_9, Quantity::Lost, Quantity::Frequency, Quantity::InterruptRate];
 
 /// Why a number of a cpu cannot be compared; by it, the quantities and their cpus.
 type Failures = BTreeMap<&'static str, BTreeMap<Quantity, CpuSet>>;
@@ -40,7 +41,7 @@ pub(super) fn compare(before: &Survey, after: &Survey, comparison: &mut Comparis
 /// What keeps a quantity from being compared on any cpu.
 fn obstacle(quantity: Quantity, before: &Survey, after: &Survey) -> Option<&'static str> {
     match quantity {
-        Quantity::P50 | Quantity::P99_9 => {
+        Quantity::P50 | Quantity::P99_9 | Quantity::Lost => {
             let same = before.work.additions == after.work.additions && before.clock.source == after.clock.source;
             (!same).then_some(OTHER_WORK)
         }
@@ -66,7 +67,8 @@ fn both(quantity: Quantity, before: &CpuObservation, after: &CpuObservation) -> 
     if before.is_empty() && after.is_empty() {
         return Ok(None);
     }
-    let estimate = |values: &[f64]| Estimate::of(values, quantity.least_difference()).ok_or(FEW_ROUNDS);
+    let none = quantity.least_difference().max(quantity.floor());
+    let estimate = |values: &[f64]| Estimate::of(values, none).ok_or(FEW_ROUNDS);
     Ok(Some((estimate(&before)?, estimate(&after)?)))
 }
 
@@ -81,10 +83,11 @@ fn sources(cpu: &CpuObservation) -> Vec<FrequencySource> {
 }
 
 fn value(quantity: Quantity, round: &CpuRound) -> Option<f64> {
-    let timed = |nanoseconds: f64| (round.tail.count > 0).then_some(nanoseconds);
+    let timed = |value: f64| (round.tail.count > 0).then_some(value);
     let value = match quantity {
         Quantity::P50 => timed(round.tail.p50_ns),
         Quantity::P99_9 => timed(round.tail.p99_9_ns),
+        Quantity::Lost => timed(round.tail.lost * 100.0),
         Quantity::Frequency => round.frequency.as_ref().map(|frequency| frequency.gigahertz),
         Quantity::InterruptRate => round.interrupts.as_ref().map(Counted::per_second),
         Quantity::LinkCost => None,

@@ -6,6 +6,9 @@ use super::FactChange;
 use crate::facts::{CacheKind, CoreType};
 use crate::{CpuSet, Level, Machine, Survey};
 
+/// A change of the machine's load by less than this, as a share of its time, is not worth a word.
+const LOAD_CHANGE: f64 = 0.1;
+
 /// Every fact that differs, in the order in which people ask for them.
 pub(super) fn changes(before: &Survey, after: &Survey) -> Vec<FactChange> {
     let mut changes: Vec<FactChange> = facts(before)
@@ -21,7 +24,16 @@ pub(super) fn changes(before: &Survey, after: &Survey) -> Vec<FactChange> {
         after: later.remove(&key).map(sizes_words),
     }));
     changes.retain(|change| change.before != change.after);
+    changes.extend(load(before, after));
     changes
+}
+
+/// The share of the machine that other programs used, where it changed by more than [`LOAD_CHANGE`].
+fn load(before: &Survey, after: &Survey) -> Option<FactChange> {
+    let (before, after) = (before.provenance.others_busy?, after.provenance.others_busy?);
+    let words = |share: f64| Some(format!("{:.0} %", share * 100.0));
+    let change = FactChange { what: "other programs used".into(), before: words(before), after: words(after) };
+    ((after - before).abs() > LOAD_CHANGE).then_some(change)
 }
 
 /// A fact's name, and what a survey says of it. Every survey has the same names in the same order.

@@ -13,7 +13,6 @@ use corewise_model::CpuSet;
 use corewise_model::facts::{CacheFacts, CoreType, CpuFacts, MachineFacts, NamedKind};
 use corewise_model::machine::{Processor, System};
 
-use super::LARGEST_CPU;
 use super::reader::Reader;
 use crate::root::CPUID;
 use caches::CacheKey;
@@ -47,14 +46,13 @@ pub fn named_kinds(reader: &Reader) -> Vec<NamedKind> {
 }
 
 fn decoded(reader: &Reader) -> Vec<Decoded> {
-    let numbers = reader.numbered(CPUID, "pu").into_iter().filter(|number| *number <= LARGEST_CPU);
     let decode = |number| {
         let dump = Dump::parse(&reader.text(&format!("{CPUID}/pu{number}"))?);
         let place = place::place(&dump)?;
         let caches = caches::caches(&dump, &place);
         Some(Decoded { number, dump, place, caches })
     };
-    numbers.filter_map(decode).collect()
+    reader.numbered_cpus(CPUID, "pu").iter().filter_map(decode).collect()
 }
 
 fn processor(dump: &Dump) -> Processor {

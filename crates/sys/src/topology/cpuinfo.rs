@@ -18,6 +18,8 @@ pub struct CpuInfo {
     cpus: BTreeMap<u32, Entry>,
     /// The fields of the first cpu, by their names.
     first: BTreeMap<String, String>,
+    /// Whether it names cpus above the largest that is read.
+    pub has_larger_cpus: bool,
 }
 
 /// What it says of one cpu.
@@ -37,7 +39,9 @@ impl CpuInfo {
         for (name, value) in text.lines().filter_map(|line| line.split_once(':')) {
             let (name, value) = (name.trim_end(), value.trim());
             if name == "processor" {
-                current = value.parse().ok().filter(|cpu| *cpu <= LARGEST_CPU);
+                let number: Option<u32> = value.parse().ok();
+                current = number.filter(|cpu| *cpu <= LARGEST_CPU);
+                info.has_larger_cpus |= number.is_some() && current.is_none();
             }
             if let Some(cpu) = current {
                 info.cpus.entry(cpu).or_default().set(name, value);

@@ -7,7 +7,7 @@ use corewise_model::facts::{CacheFacts, CacheKind, CoreType, CpuFacts, MachineFa
 use corewise_model::machine::{Processor, System};
 use roxmltree::{Document, Node, ParsingOptions};
 
-use super::LARGEST_CPU;
+use super::{LARGEST_CPU, larger_cpus};
 use crate::SysError;
 use crate::root::HWLOC_XML;
 
@@ -45,7 +45,14 @@ pub fn facts(text: &str) -> Result<MachineFacts, SysError> {
     facts.processor = processor(topology);
     facts.system = system(topology);
     add_kinds(topology, &mut facts);
+    facts.gaps.extend(names_larger_cpus(topology).then(larger_cpus));
     Ok(facts)
+}
+
+fn names_larger_cpus(topology: Node) -> bool {
+    let units = topology.descendants().filter(|node| node.attribute("type") == Some("PU"));
+    let numbers = units.filter_map(|unit| unit.attribute("os_index")?.parse::<u64>().ok());
+    numbers.max() > Some(u64::from(LARGEST_CPU))
 }
 
 /// What an object passes on to those inside of it.

@@ -1,13 +1,13 @@
 //! Reads single values out of a machine's files; a value that makes no sense becomes a gap.
 
 use std::borrow::Cow;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::str::FromStr;
 
 use corewise_model::cpu_set::CpuSetError;
 use corewise_model::{CpuSet, Gap};
 
-use super::LARGEST_CPU;
+use super::{LARGEST_CPU, larger_cpus};
 use crate::root::Source;
 
 /// How many senseless values are told one by one; a broken recording may hold thousands.
@@ -17,16 +17,33 @@ const MOST_GAPS: usize = 8;
 pub struct Reader<'a> {
     source: &'a dyn Source,
     gaps: RefCell<Vec<Gap>>,
+    has_larger_cpus: Cell<bool>,
 }
 
 impl<'a> Reader<'a> {
     pub fn new(source: &'a dyn Source) -> Self {
-        Self { source, gaps: RefCell::default() }
+        Self { source, gaps: RefCell::default(), has_larger_cpus: Cell::default() }
     }
 
     /// The gaps that were found while reading.
     pub fn into_gaps(self) -> Vec<Gap> {
-        self.gaps.into_inner()
+        let mut gaps = self.gaps.into_inner();
+        gaps.extend(self.has_larger_cpus.get().then(larger_cpus));
+        gaps
+    }
+
+    /// The source names cpus that are not read.
+    pub fn saw_larger_cpus(&self) {
+        self.has_larger_cpus.set(true);
+    }
+
+    /// The cpus that are read; that there are others becomes one gap, however often they are named.
+    fn readable(&self, cpus: CpuSet) -> CpuSet {
+        if cpus.highest() <= Some(LARGEST_CPU) {
+            return cpus;
+        }
+        self.saw_larger_cpus();
+        cpus.iter().take_while(|cpu| *cpu <= LARGEST_CPU).collect()
     }
 
     pub fn add_gap(&self, gap: Gap) {
@@ -69,6 +86,15 @@ impl<'a> Reader<'a> {
         self.list(list).or_else(|| self.set(mask, CpuSet::parse_mask))
     }
 
+    /// The cpus of the names `prefixN` in a folder.
+    pub fn numbered_cpus(&self, folder: &str, prefix: &str) -> CpuSet {
+        let numbers = self.numbered(folder, prefix);
+        if numbers.last().is_some_and(|last| *last > LARGEST_CPU) {
+            self.saw_larger_cpus();
+        }
+        numbers.into_iter().take_while(|cpu| *cpu <= LARGEST_CPU).collect()
+    }
+
     /// The numbers N of the names `prefixN` in a folder, rising.
     pub fn numbered(&self, folder: &str, prefix: &str) -> Vec<u32> {
         let names = self.source.names(folder);
@@ -84,12 +110,7 @@ impl<'a> Reader<'a> {
     fn set(&self, path: &str, parse: impl Fn(&str) -> Result<CpuSet, CpuSetError>) -> Option<CpuSet> {
         let text = self.text(path)?;
         match parse(tidy(&text)) {
-            Ok(set) if set.highest() > Some(LARGEST_CPU) => {
-                let why = format!("cpu {} is above {LARGEST_CPU}", set.highest().unwrap_or_default());
-                self.add_gap(Gap::new(format!("some cpus in {path}"), why));
-                Some(set.iter().take_while(|cpu| *cpu <= LARGEST_CPU).collect())
-            }
-            Ok(set) => Some(set),
+            Ok(set) => Some(self.readable(set)),
             Err(error) => {
                 self.add_gap(Gap::new(format!("the cpus in {path}"), error.to_string()));
                 None
@@ -132,7 +153,7 @@ mod tests {
         assert_eq!(reader.list("large").unwrap().to_string(), "8191");
         let gaps = reader.into_gaps();
         let what: Vec<&str> = gaps.iter().map(|gap| gap.what.as_str()).collect();
-        assert_eq!(what, ["the cpus in bad", "some cpus in large"]);
+        assert_eq!(what, ["the cpus in bad", "cpus above 8191"]);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use corewise_model::{CpuSet, Gap};
 use super::cpuinfo::CpuInfo;
 use super::frequency::Frequencies;
 use super::reader::Reader;
-use super::{LARGEST_CPU, allowed, caches, frequency, nodes, system};
+use super::{allowed, caches, frequency, nodes, system};
 
 /// The folder of the cpus.
 pub const CPUS: &str = "sys/devices/system/cpu";
@@ -14,6 +14,9 @@ pub const CPUS: &str = "sys/devices/system/cpu";
 /// Everything that sysfs and procfs tell; no cpus where there is neither.
 pub fn facts(reader: &Reader) -> MachineFacts {
     let info = CpuInfo::parse(&reader.text("proc/cpuinfo").unwrap_or_default());
+    if info.has_larger_cpus {
+        reader.saw_larger_cpus();
+    }
     let allowed = allowed::allowed(reader);
     let online = online(reader, &info).or_else(|| allowed.clone()).unwrap_or_default();
     let nodes = nodes::nodes(reader, &online);
@@ -45,16 +48,16 @@ fn online(reader: &Reader, info: &CpuInfo) -> Option<CpuSet> {
     if let Some(listed) = reader.list(&format!("{CPUS}/online")).filter(|set| !set.is_empty()) {
         return Some(listed);
     }
-    let numbers: Vec<u32> = reader.numbered(CPUS, "cpu").into_iter().filter(|cpu| *cpu <= LARGEST_CPU).collect();
+    let numbers = reader.numbered_cpus(CPUS, "cpu");
     let has_topology = |cpu: &u32| reader.text(&format!("{CPUS}/cpu{cpu}/topology/core_id")).is_some();
-    let any = numbers.iter().any(has_topology);
+    let any = numbers.iter().any(|cpu| has_topology(&cpu));
     let is_on = |cpu: &u32| reader.number::<u32>(&format!("{CPUS}/cpu{cpu}/online")) != Some(0);
-    let found: CpuSet = numbers.into_iter().filter(|cpu| is_on(cpu) && (!any || has_topology(cpu))).collect();
+    let found: CpuSet = numbers.iter().filter(|cpu| is_on(cpu) && (!any || has_topology(cpu))).collect();
     [found, info.numbers()].into_iter().find(|set| !set.is_empty())
 }
 
 fn plugged_in(reader: &Reader) -> Option<CpuSet> {
-    let numbers: CpuSet = reader.numbered(CPUS, "cpu").into_iter().filter(|cpu| *cpu <= LARGEST_CPU).collect();
+    let numbers = reader.numbered_cpus(CPUS, "cpu");
     (!numbers.is_empty()).then_some(numbers)
 }
 

@@ -35,6 +35,28 @@ fn one_cpu_is_a_machine() {
 }
 
 #[test]
+fn cpus_beyond_the_largest_that_is_read_are_one_gap_whatever_names_them() {
+    let told = |files: &[(&str, &str)]| {
+        let gaps = machine(files).unwrap().gaps.into_iter();
+        let gaps = gaps.filter(|gap| gap.what.starts_with("cpus above"));
+        gaps.map(|gap| format!("{}: {}", gap.what, gap.why)).collect::<Vec<_>>()
+    };
+    let gap = ["cpus above 8191: they are not read: Linux is built for at most 8192 cpus"];
+    let online = "sys/devices/system/cpu/online";
+    assert_eq!(told(&[(online, "0-9000\n"), ("sys/devices/system/cpu/possible", "0-9999\n")]), gap);
+    assert_eq!(told(&[("sys/devices/system/cpu/cpu0/x", ""), ("sys/devices/system/cpu/cpu8192/x", "")]), gap);
+    assert_eq!(told(&[("proc/cpuinfo", "processor : 1\n\nprocessor : 8192\n")]), gap);
+    let unit = |number: u32| format!("<object type=\"PU\" os_index=\"{number}\"/>");
+    let export = |units: [u32; 2]| {
+        let [first, second] = units.map(unit);
+        format!("<topology version=\"3.0\"><object type=\"Machine\">{first}{second}</object></topology>")
+    };
+    assert_eq!(told(&[(HWLOC_XML, &export([0, 8192]))]), gap);
+    assert_eq!(told(&[(HWLOC_XML, &export([0, 8191]))]), [""; 0]);
+    assert_eq!(told(&[(online, "0-8191\n")]), [""; 0]);
+}
+
+#[test]
 fn nothing_is_an_error_in_a_recording_only() {
     assert!(matches!(machine(&[("proc/version", "Linux")]), Err(SysError::NoCpu)));
     assert!(!read(&Root::live()).unwrap().online.is_empty());

@@ -6,8 +6,8 @@ use insta::assert_snapshot;
 use super::*;
 use crate::view::fabricated::{ryzen_9950x3d, small_guest};
 
-fn found(counters: Result<bool, Gap>, clock: &str) -> Found {
-    Found { counters, clock: clock.to_owned() }
+fn found(counters: Result<bool, Gap>, clock: &'static str) -> Found {
+    Found { counters, clock, is_system_clock: clock == "operating system clock" }
 }
 
 fn shown(files: &[(&str, &str)], machine: &Machine, found: &Found, width: usize) -> String {
@@ -24,11 +24,11 @@ fn a_guest_is_told_what_it_lacks_and_why() {
         ("proc/sys/kernel/perf_event_paranoid", "3\n"),
         ("proc/loadavg", "2.10 1.00 0.50 1/100 1\n"),
         ("proc/stat", "cpu  1 2 3 4 5 6 7 0 0 0\n"),
-        ("sys/devices/system/clocksource/clocksource0/current_clocksource", "hpet\n"),
+        ("sys/devices/system/clocksource/clocksource0/current_clocksource", "kvm-clock\n"),
     ];
     let denied = Gap::new("hardware cycle counters", "the kernel does not let this user count cycles")
         .cured_by("sudo sysctl kernel.perf_event_paranoid=1");
-    assert_snapshot!(shown(&files, &machine, &found(Err(denied), "CLOCK_MONOTONIC_RAW"), 80), @r"
+    assert_snapshot!(shown(&files, &machine, &found(Err(denied), "operating system clock"), 80), @r"
     gap   hardware counters: the kernel does not let this user count cycles
           (perf_event_paranoid is 3)
             sudo sysctl kernel.perf_event_paranoid=1
@@ -39,8 +39,9 @@ fn a_guest_is_told_what_it_lacks_and_why() {
           measured
             taskset -c 0,1 corewise    (or widen the container's cpuset)
     gap   cpu frequency limits: the kernel has no cpufreq here
-    note  clock: pieces are timed with CLOCK_MONOTONIC_RAW; the kernel's own clock
-          source is hpet: short pieces cost more to time, and steps are coarser
+    note  clock: pieces are timed with the operating system clock; the kernel's own
+          clock source is kvm-clock: short pieces cost more to time, and steps are
+          coarser
             boot with tsc=reliable if the processor's TSC is known to be invariant
     note  stolen time: the kernel has counted none since it started: the hypervisor
           takes none, or does not tell
@@ -79,8 +80,8 @@ fn a_desktop_in_order_is_told_that_nothing_is_missing() {
             idle
     good  hardware counters: cycles are counted, in the kernel too
           (perf_event_paranoid is 1)
-    good  clock: pieces are timed with invariant TSC; the kernel's own clock source
-          is tsc
+    good  clock: pieces are timed with the invariant TSC; the kernel's own clock
+          source is tsc
     good  interrupt counts: /proc/interrupts and /proc/softirqs can be read
     good  stolen time: no hypervisor is seen that could take time
     good  allowed cpus: all online cpus (0-31)
@@ -89,4 +90,17 @@ fn a_desktop_in_order_is_told_that_nothing_is_missing() {
 
     Nothing that corewise measures is missing here.
     ");
+}
+
+#[test]
+fn empty_counts_cannot_be_read() {
+    let said = |interrupts: &str| {
+        let files = [("proc/interrupts", interrupts), ("proc/softirqs", "           CPU0\n")];
+        let check = super::interrupts(&Root::from_files(files));
+        (check.state, check.why)
+    };
+    let unreadable = (State::Gap, "/proc/interrupts cannot be read".to_owned());
+    assert_eq!(said(""), unreadable);
+    assert_eq!(said("\n"), unreadable);
+    assert_eq!(said("           CPU0\n").0, State::Good);
 }

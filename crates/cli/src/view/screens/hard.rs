@@ -3,36 +3,14 @@
 use insta::assert_snapshot;
 
 use super::super::fabricated::*;
-use super::shown;
+use super::{parts, quiet, too_short, uncounted};
 
 #[test]
 fn a_partial_survey_says_so_first() {
-    let survey = partial_survey();
-    assert_snapshot!(shown(&survey, &untested(&survey), 80), @r"
+    assert_snapshot!(parts(&too_short(&partial_survey()), &["PARTIAL", "What this means", "Not measured"]), @r"
     PARTIAL: ended early, after 2 whole rounds; what follows is what was measured
       until then.
     Intel Xeon · 1 core, 2 cpus · Linux 6.18.2 · KVM guest · 7 s, 2 rounds
-
-    package:0 · node:0 · llc:0  64 GB · 32 MB L3  0-1
-    caches  L1d 48 KB · L1i 32 KB · L2 1 MB
-
-    Latency  of a fixed piece of work, timed 40,000 times a cpu; 21 ns of each is
-      timing; tail from 271 ns to 26 µs
-    cpu  mean  p50    ±  p90  p99  p99.9    ±  p99.99   max  lost  tail
-           ns   ns   ns   ns   ns     ns   ns      ns    µs     %
-    0     284  271  0.1  271  281    281  0.1  25,616  25.6  4.36  █     ▂▂▃
-    1     284  271  0.1  271  281    281  0.1  25,616  25.6  4.36  █     ▂▂▃
-
-    Activity  on each cpu while it was measured; ~ is estimated from a chain of
-      additions, not counted
-    cpu  clock     ±  irq  softirq  yields  preempted  user  system  off-cpu  stolen
-           GHz   GHz   /s       /s      /s         /s     %       %        %       %
-    0    ~2.60  0.00   93       56       0        1.9  98.5     1.0      0.5     2.0
-    1    ~2.60  0.00   93       56       0        1.9  98.5     1.0      0.5     2.0
-
-    Interrupts  by source, a second; soft interrupts after them
-    0  timer 93 · soft TIMER 44, SCHED 11
-    1  timer 93 · soft TIMER 44, SCHED 11
 
     What this means
      Nothing could be tested: that takes two cpus and several whole rounds.
@@ -45,8 +23,7 @@ fn a_partial_survey_says_so_first() {
 
 #[test]
 fn one_allowed_cpu_has_no_links_and_says_why() {
-    let survey = single_cpu_survey();
-    assert_snapshot!(shown(&survey, &untested(&survey), 80), @r"
+    assert_snapshot!(too_short(&single_cpu_survey()), @r"
     BUSY: other programs used 31 % of the machine meanwhile; what they did is in
       every number below.
     AMD Ryzen 9 9950X3D · 16 cores, 32 cpus · Linux 6.18.2 · 30 s, 8 rounds
@@ -74,8 +51,8 @@ fn one_allowed_cpu_has_no_links_and_says_why() {
     What this means
      Nothing could be tested: that takes two cpus and several whole rounds.
 
-    Not measured: links between cpus (links need two cpus; 1 may be used here).
-      Details and cures:  corewise doctor
+    Not measured: links between cpus (links need two cpus; 1 was surveyed). Details
+      and cures:  corewise doctor
     seed 42, clock invariant TSC · stored as survey 12
     ");
 }
@@ -86,7 +63,7 @@ fn a_survey_that_was_ended_before_its_first_visit_shows_the_machine() {
     survey.cpus.clear();
     survey.provenance.rounds = 0;
     survey.provenance.elapsed_s = 0.1;
-    assert_snapshot!(shown(&survey, &untested(&survey), 80), @r"
+    assert_snapshot!(too_short(&survey), @r"
     PARTIAL: ended early, after 0 whole rounds; what follows is what was measured
       until then.
     Intel Xeon · 1 core, 2 cpus · Linux 6.18.2 · KVM guest · 0 s, 0 rounds
@@ -95,10 +72,33 @@ fn a_survey_that_was_ended_before_its_first_visit_shows_the_machine() {
     caches  L1d 48 KB · L1i 32 KB · L2 1 MB
 
     What this means
-     Nothing could be tested: that takes two cpus and several whole rounds.
+     Nothing was measured.
 
     Not measured: cpu frequency limits (the kernel has no cpufreq here); hardware
       counters (this machine shows no PMU). Details and cures:  corewise doctor
     seed 42, clock invariant TSC · stored as survey 12
     ");
+}
+
+/// Without /proc/interrupts the rates are unknown, not zero.
+#[test]
+fn what_was_not_counted_is_absent() {
+    let survey = uncounted(small_guest_survey(), |_| true);
+    assert_snapshot!(parts(&quiet(&survey, 80), &["Activity", "Interrupts"]), @r"
+    Activity  on each cpu while it was measured; ~ is estimated from a chain of
+      additions, not counted
+    cpu  clock     ±  irq  softirq  yields  preempted  user  system  off-cpu  stolen
+           GHz   GHz   /s       /s      /s         /s     %       %        %       %
+    0    ~2.60  0.00    –        –       0        0.5  98.5     1.0      0.5     2.0
+    1    ~2.60  0.00    –        –       0        0.5  98.5     1.0      0.5     2.0
+    ");
+}
+
+/// A rate is over the visits in which it was counted.
+#[test]
+fn counting_in_some_rounds_only_changes_no_rate() {
+    let whole = small_guest_survey();
+    let some = uncounted(whole.clone(), |round| round % 4 != 0);
+    assert_ne!(some, whole);
+    assert_eq!(quiet(&some, 80), quiet(&whole, 80));
 }

@@ -3,12 +3,11 @@
 use insta::assert_snapshot;
 
 use super::super::fabricated::*;
-use super::shown;
+use super::{parts, quiet, uncounted};
 
 #[test]
 fn cpus_512_at_80_columns() {
-    let survey = large_survey();
-    assert_snapshot!(shown(&survey, &nothing(&survey), 80), @r"
+    assert_snapshot!(quiet(&large_survey(), 80), @r"
     AMD EPYC 9755 · 2 packages, 256 cores, 512 cpus · Linux 6.18.2 · 30 s, 8 rounds
 
     package:0 · node:0 · 64 GB
@@ -86,8 +85,7 @@ fn cpus_512_at_80_columns() {
 
 #[test]
 fn cpus_512_at_40_columns() {
-    let survey = large_survey();
-    assert_snapshot!(shown(&survey, &nothing(&survey), 40), @r"
+    assert_snapshot!(quiet(&large_survey(), 40), @r"
     AMD EPYC 9755 ·
       2 packages, 256 cores, 512 cpus ·
       Linux 6.18.2 · 30 s, 8 rounds
@@ -150,5 +148,17 @@ fn cpus_512_at_40_columns() {
 
     seed 42, clock invariant TSC · stored as
       survey 12
+    ");
+}
+
+/// Where nothing could be counted, like cpus still share a row.
+#[test]
+fn cpus_512_without_counts_of_interrupts() {
+    let survey = uncounted(large_survey(), |_| true);
+    assert_snapshot!(parts(&quiet(&survey, 80), &["Activity", "Interrupts"]), @r"
+    Activity  on each cpu while it was measured
+    cpu    clock     ±  irq  softirq  yields  preempted  user  system  off-cpu
+             GHz   GHz   /s       /s      /s         /s     %       %        %
+    0-511   4.10  0.00    –        –       0        0.5  98.5     1.0      0.5
     ");
 }

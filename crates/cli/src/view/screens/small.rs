@@ -4,12 +4,11 @@ use insta::assert_snapshot;
 
 use super::super::fabricated::*;
 use super::super::survey::{Kept, screen};
-use super::shown;
+use super::{article, parts, quiet};
 
 #[test]
 fn a_small_guest_at_80_columns() {
-    let survey = small_guest_survey();
-    assert_snapshot!(shown(&survey, &nothing(&survey), 80), @r"
+    assert_snapshot!(quiet(&small_guest_survey(), 80), @r"
     Intel Xeon · 1 core, 2 cpus · Linux 6.18.2 · KVM guest · 30 s, 8 rounds
 
     package:0 · node:0 · llc:0  64 GB · 32 MB L3  0-1
@@ -51,8 +50,7 @@ fn a_small_guest_at_80_columns() {
 
 #[test]
 fn a_small_guest_at_40_columns() {
-    let survey = small_guest_survey();
-    assert_snapshot!(shown(&survey, &nothing(&survey), 40), @r"
+    assert_snapshot!(quiet(&small_guest_survey(), 40), @r"
     Intel Xeon · 1 core, 2 cpus ·
       Linux 6.18.2 · KVM guest ·
       30 s, 8 rounds
@@ -111,8 +109,7 @@ fn a_small_guest_at_40_columns() {
 
 #[test]
 fn the_article_s_9950x3d_at_80_columns() {
-    let survey = ryzen_survey();
-    assert_snapshot!(shown(&survey, &ryzen_conclusions(&survey), 80), @r"
+    assert_snapshot!(article(80), @r"
     AMD Ryzen 9 9950X3D · 16 cores, 32 cpus · Linux 6.18.2 · 30 s, 8 rounds
 
     package:0 · node:0 · 64 GB
@@ -177,17 +174,10 @@ fn the_article_s_9950x3d_at_80_columns() {
     ");
 }
 
+/// What is wider on a wider screen.
 #[test]
 fn the_article_s_9950x3d_at_140_columns() {
-    let survey = ryzen_survey();
-    assert_snapshot!(shown(&survey, &ryzen_conclusions(&survey), 140), @r"
-    AMD Ryzen 9 9950X3D · 16 cores, 32 cpus · Linux 6.18.2 · 30 s, 8 rounds
-
-    package:0 · node:0 · 64 GB
-      llc:0  96 MB L3 V-Cache   0  1  2  3  4  5  6  7  with 16-23
-      llc:1  32 MB L3           8  9 10 11 12 13 14 15  with 24-31
-    caches  L1d 48 KB · L1i 32 KB · L2 1 MB
-
+    assert_snapshot!(parts(&article(140), &["Latency", "Links", "What this means"]), @r"
     Latency  of a fixed piece of work, timed 40,000 times a cpu; 21 ns of each is timing; several cpus: median, p99.99 and max of the worst;
       tail from 251 ns to 22 µs
     cpu         mean  p50    ±  p90  p99  p99.9    ±  p99.99   max  lost  tail
@@ -195,18 +185,6 @@ fn the_article_s_9950x3d_at_140_columns() {
     0            272  261  0.2  261  271    271  0.2  22,416  22.4  3.96  █     ▂▂▃
     1-7,16-23    262  261  0.2  261  271    271  0.2     900   0.9  0.03  █ ▄
     8-15,24-31   252  251  0.2  251  261    261  0.2     850   0.9  0.03  █ ▄
-
-    Activity  on each cpu while it was measured
-    cpu         clock     ±  irq  softirq  yields  preempted  user  system  off-cpu
-                  GHz   GHz   /s       /s      /s         /s     %       %        %
-    0            5.34  0.00  411       56       0        0.5  98.5     1.0      0.5
-    1-7,16-23    5.55  0.00  156       56       0        0.5  98.5     1.0      0.5
-    8-15,24-31   5.70  0.00  128       56       0        0.5  98.5     1.0      0.5
-
-    Interrupts  by source, a second; soft interrupts after them
-    0           nvme0q1 311, timer 100 · soft TIMER 44, SCHED 11
-    1-7,16-23   timer 100, nvme0q1 55 · soft TIMER 44, SCHED 11
-    8-15,24-31  timer 100, nvme0q1 28 · soft TIMER 44, SCHED 11
 
     Links  one way, ns:  same core 8.2 (8.2 to 8.2)  ·  same llc 19 (18 to 20)  ·  other llc 81 (80 to 82)  (496 pairs)
           0    1    2    3    4    5    6    7    8    9   10   11   12   13   14   15
@@ -235,8 +213,6 @@ fn the_article_s_9950x3d_at_140_columns() {
         Which one wins depends on your program.
         for latency-sensitive work: 1-31
      =  No cpu is stolen from by a hypervisor.
-
-    seed 42, clock invariant TSC · stored as survey 12
     ");
 }
 
