@@ -99,7 +99,7 @@ fn clock(root: &Root, found: &Found) -> Check {
     if found.is_system_clock || stepped {
         let why = format!("{why}: short pieces cost more to time, and steps are coarser");
         return check("clock", State::Note, why)
-            .cured_by("boot with tsc=reliable if the processor's TSC is known to be invariant");
+            .cured_by("dmesg | grep -i tsc tells why the kernel does not use it");
     }
     check("clock", State::Good, why)
 }

@@ -42,7 +42,7 @@ fn a_guest_is_told_what_it_lacks_and_why() {
     note  clock: pieces are timed with the operating system clock; the kernel's own
           clock source is kvm-clock: short pieces cost more to time, and steps are
           coarser
-            boot with tsc=reliable if the processor's TSC is known to be invariant
+            dmesg | grep -i tsc tells why the kernel does not use it
     note  stolen time: the kernel has counted none since it started: the hypervisor
           takes none, or does not tell
             compare off-cpu time in the survey, which shows it in any case
