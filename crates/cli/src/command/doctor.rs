@@ -98,8 +98,7 @@ fn clock(root: &Root, found: &Found) -> Check {
     let why = format!("pieces are timed with the {}{kernel}", found.clock);
     if found.is_system_clock || stepped {
         let why = format!("{why}: short pieces cost more to time, and steps are coarser");
-        return check("clock", State::Note, why)
-            .cured_by("dmesg | grep -i tsc tells why the kernel does not use it");
+        return check("clock", State::Note, why).cured_by("dmesg | grep -i tsc tells why the kernel does not use it");
     }
     check("clock", State::Good, why)
 }

@@ -14,8 +14,10 @@ pub fn findings(survey: &Survey, conclusions: &Conclusions, width: usize) -> Vec
             " Nothing was measured."
         } else if conclusions.no_difference.is_empty() {
             " Nothing could be tested: that takes two cpus and several whole rounds."
-        } else {
+        } else if survey.cpus.len() == 1 {
             " Nothing stands out. What was tested:"
+        } else {
+            " Nothing stands out: leave placement to the scheduler. What was tested:"
         };
         lines.extend(wrap(&Line::new().plain(text), width, 1));
     }

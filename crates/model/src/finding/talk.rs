@@ -57,7 +57,9 @@ fn modes(survey: &Survey) -> Option<Finding> {
     };
     let share = modes.high_share * 100.0;
     let advice = match survey.machine.system.hypervisor {
-        Some(_) => "A host that moves virtual cpus among its own cores does that; no placement in here can prevent it.",
+        Some(_) => {
+            "A host that moves virtual cpus among its own cores does that; ask it to pin them, no placement in here can."
+        }
         None => "Something changed meanwhile (a clock, a power state); survey again on a quiet machine:",
     };
     Some(Finding {

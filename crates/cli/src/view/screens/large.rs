@@ -75,7 +75,7 @@ fn cpus_512_at_80_columns() {
     one llc; a cell is the median of its pairs of cores
 
     What this means
-     Nothing stands out. What was tested:
+     Nothing stands out: leave placement to the scheduler. What was tested:
      =  No cpu is interrupted more often than its peers.
      =  No cpu's p50 differs from its peers' by more than its uncertainty.
 
@@ -140,7 +140,8 @@ fn cpus_512_at_40_columns() {
     median of its pairs of cores
 
     What this means
-     Nothing stands out. What was tested:
+     Nothing stands out: leave placement to
+     the scheduler. What was tested:
      =  No cpu is interrupted more often
         than its peers.
      =  No cpu's p50 differs from its peers'

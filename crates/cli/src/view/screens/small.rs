@@ -38,7 +38,7 @@ fn a_small_guest_at_80_columns() {
     1  8.2    -
 
     What this means
-     Nothing stands out. What was tested:
+     Nothing stands out: leave placement to the scheduler. What was tested:
      =  No cpu is interrupted more often than its peers.
      =  No cpu's p50 differs from its peers' by more than its uncertainty.
 
@@ -92,7 +92,8 @@ fn a_small_guest_at_40_columns() {
     1  8.2    -
 
     What this means
-     Nothing stands out. What was tested:
+     Nothing stands out: leave placement to
+     the scheduler. What was tested:
      =  No cpu is interrupted more often
         than its peers.
      =  No cpu's p50 differs from its peers'
