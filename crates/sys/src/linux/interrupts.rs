@@ -23,7 +23,7 @@ pub struct Source {
 }
 
 impl Interrupts {
-    /// Reads /proc/interrupts. Lines it does not understand are passed over; missing columns count as zero.
+    /// Reads /proc/interrupts, or /proc/softirqs, which has the same shape without descriptions. Lines it does not understand are passed over; missing columns count as zero.
     pub fn parse(text: &str) -> Self {
         let mut lines = text.lines();
         let cpus: Vec<u32> = lines.next().map(header_cpus).unwrap_or_default();
@@ -69,16 +69,6 @@ impl Source {
     pub fn label(&self) -> String {
         if self.device.is_empty() { self.name.clone() } else { format!("{} {}", self.name, self.device) }
     }
-}
-
-/// Reads /proc/interrupts: see [`Interrupts::parse`].
-pub fn parse_interrupts(text: &str) -> Interrupts {
-    Interrupts::parse(text)
-}
-
-/// Reads /proc/softirqs, which has the same shape without descriptions.
-pub fn parse_softirqs(text: &str) -> Interrupts {
-    Interrupts::parse(text)
 }
 
 /// "CPU0 CPU1 CPU4" names the online cpus.
@@ -142,7 +132,7 @@ MIS:          0
 
     #[test]
     fn rows_are_devices_architecture_and_totals() {
-        let parsed = parse_interrupts(BEFORE);
+        let parsed = Interrupts::parse(BEFORE);
         assert_eq!(parsed.cpus, [0, 1, 4]);
         let labels: Vec<String> = parsed.sources.iter().map(Source::label).collect();
         assert_eq!(labels, ["1 i8042", "36 virtio1-req.0", "130 arch_timer, kvm timer", "NMI", "LOC", "ERR", "MIS"]);
@@ -152,8 +142,8 @@ MIS:          0
 
     #[test]
     fn differences_are_by_cpu_number_not_by_column() {
-        let before = parse_interrupts(BEFORE);
-        let after = parse_interrupts(
+        let before = Interrupts::parse(BEFORE);
+        let after = Interrupts::parse(
             "CPU0 CPU4\n 36: 12 3 PCI-MSIX 1-edge virtio1-req.0\nLOC: 530319 150 Local timer interrupts\n99: 0 8 X 1-edge new\n",
         );
         let counts = after.since(&before, 4).unwrap();
@@ -168,7 +158,7 @@ MIS:          0
 
     #[test]
     fn softirqs_have_names_only() {
-        let parsed = parse_softirqs(
+        let parsed = Interrupts::parse(
             "                    CPU0       CPU1\n          HI:          1          0\n       TIMER:       2021 3000\n",
         );
         assert_eq!(parsed.sources[1], Source { name: "TIMER".into(), device: String::new(), counts: vec![2021, 3000] });
@@ -178,7 +168,7 @@ MIS:          0
     fn nonsense_is_survived() {
         for text in ["", "\n\n", "CPU0\n", "1: 2 3", "CPUx CPU0\n5: 18446744073709551616 3\n", "CPU0 CPU1\n:\n::: 4\n"]
         {
-            let parsed = parse_interrupts(text);
+            let parsed = Interrupts::parse(text);
             let _ = parsed.since(&parsed, 0);
         }
     }
