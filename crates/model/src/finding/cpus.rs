@@ -53,15 +53,14 @@ fn together(mut marked: Vec<(bool, Finding)>) -> Vec<Finding> {
         .collect()
 }
 
-/// One finding for many cpus: it tells the range, and the farthest cpu's sentence in full.
+/// One finding for many cpus: it names them all, and tells the farthest cpu's sentence in full.
 fn joined(alike: &[(bool, Finding)]) -> Finding {
-    let size = |finding: &Finding| finding.effects.first().map_or(1.0, |effect| effect.ratio.max(1.0 / effect.ratio));
+    let size = |finding: &Finding| finding.effects.first().map_or(1.0, Effect::size);
     let farthest = alike.iter().map(|(_, finding)| finding).max_by(|a, b| size(a).total_cmp(&size(b)));
     let cpus = alike.iter().flat_map(|(_, finding)| finding.cpus.iter()).collect::<CpuSet>();
     let quantity = farthest.and_then(|finding| finding.effects.first()).map_or("", |effect| &effect.quantity);
     let direction = if alike[0].0 { "above" } else { "below" };
-    let (shortest, example) =
-        farthest.map_or(("", ""), |finding| (finding.advice.as_str(), finding.statement.as_str()));
+    let (advice, example) = farthest.map_or(("", ""), |finding| (finding.advice.as_str(), finding.statement.as_str()));
     let statement =
         format!("{} have a {quantity} {direction} their peers'; the farthest: {example}", words::cpus(&cpus));
     let command = match alike[0] {
@@ -69,7 +68,7 @@ fn joined(alike: &[(bool, Finding)]) -> Finding {
         (_, ref finding) => finding.command.clone(),
     };
     let effects = alike.iter().flat_map(|(_, finding)| finding.effects.iter().take(1).cloned()).collect();
-    Finding { topic: alike[0].1.topic, cpus, statement, advice: shortest.to_owned(), command, effects }
+    Finding { topic: alike[0].1.topic, cpus, statement, advice: advice.to_owned(), command, effects }
 }
 
 fn test_group(survey: &Survey, quantity: Quantity, group: &[u32]) -> Tested {
@@ -211,7 +210,7 @@ fn speed_finding(survey: &Survey, cpu: u32, effect: Effect) -> Finding {
         Some(_) => "In a virtual machine this can be a passing neighbour; see whether a second survey agrees:",
         None => "See whether a second survey agrees before you build on it:",
     };
-    let (advice, command) = (advice.into(), Some("corewise; corewise history compare".into()));
+    let (advice, command) = (advice.into(), Some("corewise".into()));
     Finding { topic: Topic::Speed, cpus: CpuSet::of(cpu), statement, advice, command, effects: vec![effect] }
 }
 

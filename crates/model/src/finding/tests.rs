@@ -73,6 +73,11 @@ fn a_cpu_that_is_slower_or_more_interrupted_is_found() {
     assert_eq!(conclusions.findings.len(), 1, "{:?}", conclusions.findings);
     assert_eq!((conclusions.findings[0].topic, conclusions.findings[0].cpus.to_string()), (Topic::Speed, "1".into()));
     assert_eq!(conclusions.quiet.to_string(), "0-3", "slow is not noisy");
+    assert_eq!(
+        conclusions.findings[0].command.as_deref(),
+        Some("corewise"),
+        "a command that can be typed as it stands"
+    );
 
     let noisy = |cpu| if cpu == 0 { Truth { interrupts_per_s: 400.0, ..QUIET } } else { QUIET };
     let conclusions = conclude(&survey(machine(&[("0-1", 32)], 2, false), 24, 6, noisy));
