@@ -20,5 +20,6 @@ mod tests;
 pub use error::PlacementError;
 pub use expression::{Expression, Name, Operator, Pattern};
 pub use indices::Indices;
+pub use order::list;
 pub use parse::parse;
 pub use resolve::{Context, LeftOut, Reason, Resolution};
