@@ -3,6 +3,7 @@
 //! [`parse`] makes an [`Expression`] of a text; [`Expression::resolve`] says which cpus it is on a machine, in which
 //! order threads would take them, and who was left out and why. The language is described in docs/placement.md.
 
+mod describe;
 mod error;
 mod expression;
 mod indices;
@@ -17,6 +18,7 @@ mod sample;
 #[cfg(test)]
 mod tests;
 
+pub use describe::describe;
 pub use error::PlacementError;
 pub use expression::{Expression, Name, Operator, Pattern};
 pub use indices::Indices;
