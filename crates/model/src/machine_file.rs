@@ -5,6 +5,7 @@
 
 mod built_in;
 mod check;
+mod cpus;
 mod document;
 mod entries;
 mod facts;
@@ -77,7 +78,8 @@ pub fn parse(text: &str) -> Result<MachineFile, MachineFileError> {
         line: line_of(text, error.span().map_or(0, |span| span.start)),
         what: error.message().to_owned(),
     })?;
-    described(document).map_err(|problem| MachineFileError { line: line_of(text, problem.span.start), what: problem.what })
+    described(document)
+        .map_err(|problem| MachineFileError { line: line_of(text, problem.span.start), what: problem.what })
 }
 
 fn described(document: Document) -> Result<MachineFile, Problem> {

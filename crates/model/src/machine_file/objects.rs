@@ -9,7 +9,7 @@ use super::LARGEST_CPU;
 use crate::CpuSet;
 
 /// What a text of objects may be, for messages.
-const EXPECTED: &str = "expected a cpu list, alone or repeated, such as \"0-3\", \"0,16 x16\" or \"0-3 x4 step 8\"";
+const EXPECTED: &str = "write a cpu list, alone or repeated, such as \"0-3\", \"0,16 x16\" or \"0-3 x4 step 8\"";
 
 /// The objects of a level in the order they are written: one text, or a list of texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ impl Repeated {
         let words: Vec<&str> = text.split_whitespace().collect();
         let at = words.iter().position(|word| word.starts_with('x')).unwrap_or(words.len());
         let (list, repetition) = words.split_at(at);
-        let first = CpuSet::parse_list(&list.concat()).map_err(|error| format!("{error}; {EXPECTED}"))?;
+        let first = CpuSet::parse_list(&list.join(" ")).map_err(|error| format!("{error}; {EXPECTED}"))?;
         if first.is_empty() {
             return Err(format!("no cpu; {EXPECTED}"));
         }
@@ -137,7 +137,7 @@ mod tests {
     fn what_is_wrong_is_said_with_what_was_expected() {
         let error = |text: &str| lists(text).unwrap_err();
         for text in ["", "0-x", "0 y4", "0 x", "0 x4 step", "0 x4 stride 2", "0 x4 step 2 3", "0 x-1", "3-1 x2"] {
-            assert!(error(text).contains("expected a cpu"), "{text}: {}", error(text));
+            assert!(error(text).contains("write a cpu list"), "{text}: {}", error(text));
         }
         assert!(error("0 x0").contains("at least 1") && error("0 x2 step 0").contains("at least 1"));
         assert!(error("0-1 x4097").contains("beyond cpu 8191") && error("9000").contains("beyond cpu 8191"));

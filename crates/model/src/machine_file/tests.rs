@@ -1,5 +1,7 @@
 //! Machine files: what each key comes to, what is refused and on which line, and what the built-in machines are.
 
+use proptest::prelude::*;
+
 use super::*;
 use crate::CpuSet;
 
@@ -63,7 +65,8 @@ fn nodes_are_numbered_on_and_may_lack_cpus_or_memory() {
         distances = 17
         "#,
     );
-    let nodes: Vec<_> = machine.nodes.iter().map(|node| (node.number, node.cpus.to_string(), node.memory_bytes)).collect();
+    let nodes: Vec<_> =
+        machine.nodes.iter().map(|node| (node.number, node.cpus.to_string(), node.memory_bytes)).collect();
     let expected = [(0, "0-3", 0), (1, "4-7", 0), (8, "", 2 << 30), (9, "", 1 << 30)];
     assert_eq!(nodes, expected.map(|(number, cpus, bytes)| (number, cpus.to_owned(), Some(bytes))));
     assert_eq!(machine.nodes[1].distances, [17, 10, 17, 17]);
@@ -71,39 +74,85 @@ fn nodes_are_numbered_on_and_may_lack_cpus_or_memory() {
 
 #[test]
 fn mistakes_are_told_by_line_with_what_was_expected() {
-    let with = |rest: &str| error(&format!("name = \"m\"\ncpus = \"0-7\"\n{rest}"));
-    insta::assert_snapshot!([
-        error(""),
-        error("name = \"m\"\ncpus = \"\""),
-        error("name = \"m\"\n\ncpus = \"0-9000\""),
-        error("name = "),
-        with("core = \"0,1 x4\""),
-        with("cores = \"0,1 x4"),
-        with("cores = 2"),
-        with("cores = [\n  \"0,1 x2\",\n  \"4,5 y2\",\n]"),
-        with("cores = \"0,1 x3\""),
-        with("cores = \"0,1 x5\""),
-        with("cores = [\"0-3\", \"3-7\"]"),
-        with("dies = \"0,1 x4\"\ncores = \"0,4 x4\""),
-        with("clusters = \"0-3 x2\"\ncaches = [{ cache = \"L3\", cpus = \"0,1 x4\" }]"),
-        with("caches = [\n  { cache = \"L3\" },\n]"),
-        with("caches = [{ cache = \"L2\", per = \"cluster\" }]"),
-        with("caches = [{ cache = \"L2\", per = \"cor\" }]"),
-        with("caches = [{ cache = \"L9\", per = \"core\" }]"),
-        with("caches = [{ cache = \"L2\", size = \"2 MB\", per = \"core\" }]"),
-        with("caches = [{ cache = \"L2\", per = \"core\" }, { cache = \"L2\", per = \"package\" }]"),
-        with("nodes = [{ cpus = \"0-3\" }]"),
-        with("nodes = [{ cpus = \"0-3\", number = 4 }, { cpus = \"4-7\", number = 4 }]"),
-        with("nodes = [{ cpus = \"0-3 x2\" }]\ndistances = [[10, 20]]"),
-        with("distances = \"10 20\""),
-        with("distances = -1"),
-        with("offline = \"0-7\""),
-        with("isolated = \"7,8\""),
-        with("kinds = { performance = \"0-3\" }"),
-        with("kinds = { fast = \"0-3\" }"),
-        with("frequencies = [{ cpus = \"8\", base_mhz = 1_000 }]"),
-    ].join("\n"));
+    let begins = |text: &str, expected: &str| {
+        let found = error(text);
+        assert!(found.starts_with(expected), "{text}\n  found    {found}\n  expected {expected}");
+    };
+    for (text, expected) in [
+        ("", "line 1: missing field `name`"),
+        ("name = \"m\"\ncpus = \"\"", "line 2: a machine has at least one cpu"),
+        ("name = \"m\"\n\ncpus = \"0-9000\"", "line 3: cpu 9000 is above 8191, the largest that may be named"),
+        ("name = ", "line 1: string values must be quoted, expected literal string"),
+    ] {
+        begins(text, expected);
+    }
+    for (rest, expected) in MISTAKES {
+        begins(&format!("name = \"m\"\ncpus = \"0-7\"\n{rest}"), expected);
+    }
 }
+
+/// What may be wrong in the lines from the third on, and how the message about it begins.
+const MISTAKES: [(&str, &str); 26] = [
+    ("core = \"0,1 x4\"", "line 3: unknown field `core`, expected one of `name`, `about`"),
+    ("cores = \"0,1 x4", "line 3: invalid basic string, expected `\"`"),
+    ("cores = 2", "line 3: invalid type: integer `2`, expected a text such as \"0,16 x16\", or a list of such texts"),
+    (
+        "cores = [\n  \"0,1 x2\",\n  \"4,5 y2\",\n]",
+        "line 5: expected a cpu number or a range such as 0-3, found \"5 y2\" at character 3; write a",
+    ),
+    ("cores = \"0,1 x3\"", "line 3: 6,7 is in no core; each cpu of the machine is in exactly one"),
+    ("cores = \"0,1 x5\"", "line 3: 8,9 is not among the cpus of this machine, which are 0-7"),
+    ("cores = [\"0-3\", \"3-7\"]", "line 3: cpu 3 is in more than one core"),
+    ("dies = \"0,1 x4\"\ncores = \"0,4 x4\"", "line 4: core 0,4 is not inside one die"),
+    (
+        "clusters = \"0-3 x2\"\ncaches = [{ cache = \"L3\", cpus = \"0,1 x4\" }]",
+        "line 3: cluster 0-3 is not inside one last-level cache",
+    ),
+    (
+        "caches = [\n  { cache = \"L3\" },\n]",
+        "line 4: expected either `per` (core, cluster, die, package) or `cpus`, to say who shares it",
+    ),
+    ("caches = [{ cache = \"L2\", per = \"cluster\" }]", "line 3: per = \"cluster\" needs the key `clusters`"),
+    (
+        "caches = [{ cache = \"L2\", per = \"cor\" }]",
+        "line 3: unknown variant `cor`, expected one of `core`, `cluster`, `die`, `package`",
+    ),
+    ("caches = [{ cache = \"L9\", per = \"core\" }]", "line 3: expected L1d, L1i, L1, L2, L3 or L4, found \"L9\""),
+    (
+        "caches = [{ cache = \"L2\", size = \"2 MB\", per = \"core\" }]",
+        "line 3: expected a size with its unit, such as \"512 KiB\" or \"16 GiB\", found \"2 MB\"",
+    ),
+    (
+        "caches = [{ cache = \"L2\", per = \"core\" }, { cache = \"L2\", per = \"package\" }]",
+        "line 3: cpu 0 has a cache of this name already",
+    ),
+    (
+        "cores = \"0,1 x4\"\ncaches = [{ cache = \"L3\", cpus = \"0-2\" }]",
+        "line 4: the cache of cpus 0-2 splits core 2,3",
+    ),
+    ("nodes = [{ cpus = \"0-3\" }]", "line 3: 4-7 is in no node; each cpu of the machine is in exactly one"),
+    (
+        "nodes = [{ cpus = \"0-3\", number = 4 }, { cpus = \"4-7\", number = 4 }]",
+        "line 3: nodes are written in rising order of their numbers; the next is 5 or more",
+    ),
+    (
+        "nodes = [{ cpus = \"0-3 x2\" }]\ndistances = [[10, 20]]",
+        "line 4: expected 2 rows of 2 distances, as there are 2 nodes",
+    ),
+    ("distances = \"10 20\"", "line 3: invalid type: string \"10 20\", expected a number (the distance to every"),
+    ("distances = -1", "line 3: a distance is a number from 0 up"),
+    ("offline = \"0-7\"", "line 3: at least one cpu is online"),
+    ("isolated = \"7,8\"", "line 3: 8 is not among the cpus of this machine, which are 0-7"),
+    ("kinds = { performance = \"0-3\" }", "line 3: 4-7 is in no kind; each cpu of the machine is in exactly one"),
+    (
+        "kinds = { fast = \"0-3\" }",
+        "line 3: unknown field `fast`, expected one of `performance`, `efficiency`, `low-power`",
+    ),
+    (
+        "frequencies = [{ cpus = \"8\", base_mhz = 1_000 }]",
+        "line 3: 8 is not among the cpus of this machine, which are 0-7",
+    ),
+];
 
 /// What is to be seen of a machine at a glance.
 fn shown(machine: &Machine) -> String {
@@ -131,7 +180,24 @@ fn the_built_in_machines_are_what_is_published_of_them() {
     let machines = BUILT_IN.iter().filter(|machine| !machine.name.contains("1536"));
     let shown: Vec<String> =
         machines.map(|machine| format!("{}: {}", machine.name, shown(&machine.read().unwrap().machine))).collect();
-    insta::assert_snapshot!(shown.join("\n"));
+    insta::assert_snapshot!(shown.join("\n"), @r"
+    core2-quad-q6600: 1 package, 1 node, 2 die, 2 llc, 2 cluster, 4 core, 4 cpu
+      first core 0 cluster 0,1 llc 0,1 die 0,1; llc [4, 4] MiB; nodes 0:None
+    fx-8150: 1 package, 1 node, 1 die, 1 llc, 4 cluster, 8 core, 8 cpu
+      first core 0 cluster 0,1 llc 0-7 die 0-7; llc [8] MiB; nodes 0:None
+    ryzen-9-9950x3d: 1 package, 1 node, 2 die, 2 llc, 16 cluster, 16 core, 32 cpu
+      first core 0,16 cluster 0,16 llc 0-7,16-23 die 0-7,16-23; llc [96, 32] MiB; nodes 0:None
+    simulated-2-packages: 2 package, 2 node, 2 die, 2 llc, 8 cluster, 8 core, 16 cpu
+      first core 0,8 cluster 0,8 llc 0-3,8-11 die 0-3,8-11; llc [18, 18] MiB; nodes 0:Some(64) 1:Some(64)
+    simulated-hybrid: 1 package, 1 node, 1 die, 1 llc, 12 cluster, 24 core, 32 cpu
+      first core 0,1 cluster 0,1 llc 0-31 die 0-31; llc [36] MiB; nodes 0:None
+    simulated-sparse: 2 package, 3 node, 2 die, 2 llc, 7 cluster, 7 core, 12 cpu
+      first core 1 cluster 1 llc 1-4,6,7 die 1-4,6,7; llc [60, 60] MiB; nodes 0:Some(64) 8:Some(64) 252:Some(96)
+    threadripper-2990wx: 1 package, 4 node, 4 die, 8 llc, 32 cluster, 32 core, 64 cpu
+      first core 0,1 cluster 0,1 llc 0-7 die 0-15; llc [8, 8, 8, 8, 8, 8, 8, 8] MiB; nodes 0:Some(32) 1:Some(0) 2:Some(32) 3:Some(0)
+    threadripper-3960x: 1 package, 1 node, 4 die, 8 llc, 24 cluster, 24 core, 48 cpu
+      first core 0,24 cluster 0,24 llc 0-2,24-26 die 0-5,24-29; llc [16, 16, 16, 16, 16, 16, 16, 16] MiB; nodes 0:None
+    ");
     let fx = &read(find_text("fx-8150"));
     assert_eq!(lists(fx, Level::Cluster), ["0,1", "2,3", "4,5", "6,7"]);
     assert_eq!(lists(fx, Level::Core).len(), 8);
@@ -159,7 +225,10 @@ fn the_built_in_machines_say_where_their_facts_are_from() {
 #[test]
 fn a_machine_may_have_more_cpus_than_a_fixed_mask() {
     let machine = read(find_text("simulated-1536-cpus"));
-    assert_eq!([machine.online.len(), machine.cores.len(), machine.llcs.len(), machine.packages.len()], [1536, 768, 96, 8]);
+    assert_eq!(
+        [machine.online.len(), machine.cores.len(), machine.llcs.len(), machine.packages.len()],
+        [1536, 768, 96, 8]
+    );
     assert_eq!(machine.packages[7].cpus.to_string(), "672-767,1440-1535");
     assert_eq!(machine.llcs[1].cpus.to_string(), "8-15,776-783");
 }
@@ -168,5 +237,35 @@ fn find_text(name: &str) -> &'static str {
     match find(name) {
         Found::Exactly(machine) => machine.text,
         found => panic!("{name}: {found:?}"),
+    }
+}
+
+/// A text with one of its lines gone, doubled or cut.
+fn changed(text: &str, line: usize, at: usize, how: u8) -> String {
+    let mut lines: Vec<&str> = text.lines().collect();
+    let line = line % lines.len();
+    match how {
+        0 => drop(lines.remove(line)),
+        1 => lines.insert(line, lines[line]),
+        _ => lines[line] = lines[line].get(..at % (lines[line].len() + 1)).unwrap_or_default(),
+    }
+    lines.join("\n")
+}
+
+proptest! {
+    #[test]
+    fn a_damaged_file_is_an_error_with_its_line_or_a_sound_machine(
+        machine in 0..BUILT_IN.len(), line in 0_usize..99, at in 0_usize..99, how in 0_u8..3,
+    ) {
+        let text = changed(BUILT_IN[machine].text, line, at, how);
+        match parse(&text) {
+            Err(error) => prop_assert!((1..=text.lines().count() + 1).contains(&error.line), "{}", error),
+            Ok(MachineFile { machine, .. }) => {
+                for level in Level::ALL.into_iter().filter(|level| *level != Level::Node) {
+                    let objects = machine.objects(level);
+                    prop_assert_eq!(objects.iter().map(CpuSet::len).sum::<usize>(), machine.online.len(), "{}", level);
+                }
+            }
+        }
     }
 }
