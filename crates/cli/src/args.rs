@@ -31,7 +31,6 @@ const EXAMPLES: &str = "Examples:
   corewise                       survey this machine (30 s up to 32 cpus)
   corewise --quick               the same in 5 s, with wider uncertainty
   corewise topology              packages, nodes, caches, cores and cpus
-  corewise topology --machine 9950x3d   those of a machine that is not at hand
   corewise history compare 3 7   what changed between two surveys
   corewise doctor                what cannot be measured here, and why
 
