@@ -218,6 +218,9 @@ fn start(line: Piece<'_>, group: usize, groups: &[Group], remarks: &mut Vec<Stri
     let (mut node, mut mask) = (None, None);
     while let Some(word) = words.next_if(|word| word.text.starts_with(['/', '"'])) {
         let is = |name: &str| word.text.eq_ignore_ascii_case(name);
+        if is("/d") {
+            words.next();
+        }
         if !is("/node") && !is("/affinity") {
             continue;
         }
