@@ -7,6 +7,7 @@ mod describe;
 mod error;
 mod expression;
 mod indices;
+pub mod notation;
 mod order;
 mod parse;
 mod pattern;
