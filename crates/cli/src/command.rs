@@ -3,6 +3,7 @@
 mod doctor;
 mod history;
 mod machine;
+mod place;
 mod record;
 mod schema;
 mod survey;
@@ -19,6 +20,7 @@ pub fn run(task: Task, settings: &Settings) -> Result<Exit, Failure> {
     match task {
         Task::Survey(options) => survey::run(&options, settings),
         Task::Topology(choice) => topology::run(&choice, settings),
+        Task::Place(request) => place::run(&request, settings),
         Task::Machines => machine::list(settings),
         Task::Record(output, packing) => record::run(&output, packing, settings),
         Task::List { all } => history::list(all, settings),

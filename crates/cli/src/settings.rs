@@ -1,6 +1,7 @@
 //! What the command line means here: options, environment and terminal put together, before anything is done.
 
 pub mod machine;
+pub mod place;
 
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
@@ -13,6 +14,7 @@ use corewise_model::{CpuSet, Machine};
 use crate::args::{Arguments, Command, CommonArguments, HistoryCommand, PackingName, SurveyArguments, When};
 use crate::error::Failure;
 use machine::MachineChoice;
+use place::PlaceRequest;
 
 /// The width of a page where there is no terminal.
 const PAGE_WIDTH: usize = 80;
@@ -125,6 +127,8 @@ pub enum Task {
     Survey(SurveyArguments),
     /// Show a machine.
     Topology(MachineChoice),
+    /// Say which cpus a placement is.
+    Place(PlaceRequest),
     /// List the machines that the program holds.
     Machines,
     /// Record this machine in a file, packed as its name says or as told.
@@ -158,6 +162,7 @@ impl Task {
             }
             Some(Command::Topology(topology)) if topology.machine.asks_for_list() => Self::Machines,
             Some(Command::Topology(topology)) => Self::Topology(MachineChoice::new(&topology.machine)?),
+            Some(Command::Place(place)) => Self::Place(PlaceRequest::new(place)?),
             Some(Command::Record(record)) => Self::Record(record.output, record.packing),
             Some(Command::Doctor) => Self::Doctor,
             Some(Command::Schema(schema)) => Self::Schema(schema.name),
