@@ -17,7 +17,7 @@ mod tests;
 
 use std::fmt;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use corewise_model::CpuSet;
 use serde::{Deserialize, Serialize};
@@ -116,11 +116,12 @@ impl Change {
         }
     }
 
-    /// Looks how it stands; `became` is what [`Change::make`] said, nothing where that was not written down any more.
-    fn look(&self, became: Option<&str>) -> io::Result<Look> {
+    /// Looks how it stands; `became` is what [`Change::make`] said, nothing where that was not written down any more, and
+    /// `going` are folders that will be gone before this is undone.
+    fn look(&self, became: Option<&str>, going: &[PathBuf]) -> io::Result<Look> {
         match self {
             Self::File(change) => change.look(became),
-            Self::Controller(change) => change.look(),
+            Self::Controller(change) => change.look(going),
             Self::Folder(change) => change.look(),
             Self::Affinity(change) => change.look(),
         }
@@ -137,8 +138,8 @@ impl Change {
     }
 
     /// What undoing would come to; nothing is done.
-    fn preview(&self, became: Option<&str>) -> Outcome {
-        match self.look(became) {
+    fn preview(&self, became: Option<&str>, going: &[PathBuf]) -> Outcome {
+        match self.look(became, going) {
             Ok(Look::AsBefore(why)) => Outcome::NothingToDo(why.to_owned()),
             Ok(Look::Changed(why)) => Outcome::LeftAlone(why),
             Ok(Look::InForce) => Outcome::Reverted(None),
@@ -148,16 +149,19 @@ impl Change {
 
     /// Undoes the change where it is still as corewise left it.
     fn undo(&self, became: Option<&str>) -> Outcome {
-        // Whoever decides by looking must not be overtaken by another corewise that looks at the same group.
-        let held = match self {
-            Self::Controller(change) if change.group.exists() => controller::hold(&change.group).map(Some),
-            _ => Ok(None),
-        };
-        let _held = match held {
-            Ok(held) => held,
-            Err(error) => return Outcome::Failed(error.to_string()),
-        };
-        match self.preview(became) {
+        let seen = self.preview(became, &[]);
+        match self {
+            // Whoever decides by looking must not be overtaken by another corewise that looks at the same group.
+            Self::Controller(change) if seen.is_reverted() => match controller::hold(&change.group) {
+                Ok(_held) => self.undo_as(self.preview(became, &[])),
+                Err(error) => Outcome::Failed(error.to_string()),
+            },
+            _ => self.undo_as(seen),
+        }
+    }
+
+    fn undo_as(&self, seen: Outcome) -> Outcome {
+        match seen {
             Outcome::Reverted(_) => self.revert().map_or_else(|e| Outcome::Failed(e.to_string()), Outcome::Reverted),
             other => other,
         }
@@ -165,6 +169,11 @@ impl Change {
 }
 
 impl Outcome {
+    /// Whether the old value is back.
+    pub fn is_reverted(&self) -> bool {
+        matches!(self, Self::Reverted(_))
+    }
+
     /// Whether nothing remains to be done.
     pub fn is_settled(&self) -> bool {
         !matches!(self, Self::Failed(_))

@@ -32,14 +32,15 @@ impl ControllerChange {
         self.check(true)
     }
 
-    pub(super) fn look(&self) -> io::Result<Look> {
+    /// Looks how it stands; `going` are groups that will be gone by the time that it is undone.
+    pub(super) fn look(&self, going: &[PathBuf]) -> io::Result<Look> {
         match self.is_on() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Look::AsBefore("the group is gone")),
             Err(error) => return Err(error),
             Ok(false) => return Ok(Look::AsBefore("it is off")),
             Ok(true) => {}
         }
-        Ok(match groups_in(&self.group)?.first() {
+        Ok(match groups_in(&self.group)?.iter().find(|group| !going.contains(group)) {
             None => Look::InForce,
             Some(group) => Look::Changed(format!("the group {} may depend on it", group.display())),
         })

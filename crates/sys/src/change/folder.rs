@@ -31,7 +31,7 @@ impl FolderChange {
 
     pub(super) fn look(&self) -> io::Result<Look> {
         match fs::symlink_metadata(&self.path) {
-            Ok(_) => Ok(Look::InForce),
+            Ok(_) => self.check_that_it_has_no_groups().map(|()| Look::InForce),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Look::AsBefore("it is gone")),
             Err(error) => Err(error),
         }

@@ -44,8 +44,7 @@ impl Journal {
     /// [`SysError::Change`] when it cannot be made: then what was made of it has been undone.
     pub fn make(&mut self, change: Change) -> Result<u32, SysError> {
         let log = self.opened()?;
-        let number =
-            log.begin_entry(&change).map_err(|source| SysError::Journal { path: log.path.clone(), source })?;
+        let number = log.begin_entry(&change).map_err(|source| SysError::Journal { path: log.path.clone(), source })?;
         match change.make() {
             Ok(became) => {
                 log.mark_made(number, became);

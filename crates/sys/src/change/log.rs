@@ -168,10 +168,20 @@ impl Log {
         self.contents.set(number, State::Settled);
     }
 
-    /// What undoing the open changes that are wanted would come to, the last first.
+    /// What undoing the open changes would come to, the last first.
     pub fn preview(&self) -> Vec<Undone> {
-        let open = self.contents.entries.iter().rev().filter(|entry| entry.is_open());
-        open.map(|entry| Undone { change: entry.change.clone(), outcome: entry.change.preview(entry.became()) }).collect()
+        let (mut undone, mut going, mut staying) = (Vec::new(), Vec::new(), Vec::new());
+        for entry in self.contents.entries.iter().rev().filter(|entry| entry.is_open()) {
+            let outcome = match rests_on(&staying, &entry.change) {
+                Some(group) => must_go_first(group),
+                None => entry.change.preview(entry.became(), &going),
+            };
+            if let Change::Folder(folder) = &entry.change {
+                if outcome.is_settled() { &mut going } else { &mut staying }.push(folder.path.clone());
+            }
+            undone.push(Undone { change: entry.change.clone(), outcome });
+        }
+        undone
     }
 
     /// Undoes the open changes that are wanted, the last first, and writes down what is settled.
@@ -180,8 +190,8 @@ impl Log {
         let wanted: Vec<Entry> = wanted.cloned().collect();
         let mut undone = Vec::new();
         for entry in wanted {
-            let outcome = match self.what_rests_on(&entry.change) {
-                Some(group) => Outcome::Failed(format!("{group} must go first")),
+            let outcome = match rests_on(&self.open_folders(), &entry.change) {
+                Some(group) => must_go_first(group),
                 None => entry.change.undo(entry.became()),
             };
             if outcome.is_settled() {
@@ -192,16 +202,13 @@ impl Log {
         undone
     }
 
-    /// A group of our own that is still there and needs a controller, which would otherwise count as somebody else's.
-    fn what_rests_on(&self, change: &Change) -> Option<String> {
-        let Change::Controller(controller) = change else { return None };
+    fn open_folders(&self) -> Vec<PathBuf> {
         let open = self.contents.entries.iter().filter(|entry| entry.is_open());
-        open.filter_map(|entry| match &entry.change {
-            Change::Folder(folder) => Some(&folder.path),
+        let folders = open.filter_map(|entry| match &entry.change {
+            Change::Folder(folder) => Some(folder.path.clone()),
             _ => None,
-        })
-        .find(|path| path.parent() == Some(&controller.group) && path.exists())
-        .map(|path| path.display().to_string())
+        });
+        folders.filter(|path| path.exists()).collect()
     }
 
     /// Removes the file where nothing remains of it; whether it did.
@@ -219,4 +226,14 @@ impl Log {
             _ => Ok(()),
         }
     }
+}
+
+/// A group of our own that stays and needs a controller; without this it would count as somebody else's.
+fn rests_on<'a>(staying: &'a [PathBuf], change: &Change) -> Option<&'a Path> {
+    let Change::Controller(controller) = change else { return None };
+    staying.iter().map(PathBuf::as_path).find(|path| path.parent() == Some(&controller.group))
+}
+
+fn must_go_first(group: &Path) -> Outcome {
+    Outcome::Failed(format!("{} must go first", group.display()))
 }

@@ -76,7 +76,8 @@ pub(super) fn list(folder: &Path) -> Result<Vec<PathBuf>, SysError> {
 
 /// Opens a journal that is there; no link, and nobody else's.
 pub(super) fn open(path: &Path) -> io::Result<File> {
-    let file = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;
+    let file =
+        OpenOptions::new().read(true).write(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;
     let metadata = file.metadata()?;
     if !metadata.is_file() {
         return Err(io::Error::other("it is no file"));

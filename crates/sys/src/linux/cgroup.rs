@@ -10,7 +10,7 @@ mod refusal;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::fd::{AsRawFd as _, RawFd};
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -52,7 +52,7 @@ impl Cgroup {
     fn prepare_in(home: &Path, journal: &mut Journal, cpus: &CpuSet, nodes: Option<&CpuSet>) -> Result<Self, SysError> {
         let refused = |source| CgroupRefusal::NotPermitted { path: home.to_owned(), source };
         // Until all is checked: another corewise that ends here might turn the controller off again.
-        let _held = hold_group(home).map_err(refused)?;
+        let held = hold_group(home).map_err(refused)?;
         let plan = Facts::read(home).map_err(refused)?.plan(home)?;
         check_writable(home)?;
         let mut changes = Vec::new();
@@ -62,8 +62,8 @@ impl Cgroup {
         match prepared {
             Ok((path, entrance)) => Ok(Self { path, entrance, changes }),
             Err(error) => {
-                // The lock would keep the undoing from looking.
-                drop(_held);
+                // Undoing takes the lock itself.
+                drop(held);
                 changes.iter().rev().for_each(|change| drop(journal.undo(*change)));
                 Err(error)
             }
@@ -76,17 +76,21 @@ impl Cgroup {
     }
 
     /// Makes a command enter the group before its first instruction; its children are born into it. What restricts the
-    /// command's affinity must come after this: entering sets it to the group's cpus on many kernels.
-    pub fn hold(&self, command: &mut Command) {
-        let entrance = self.entrance.as_raw_fd();
-        // SAFETY: between fork and exec the closure makes one write(2) call, to a file that lives as long as `self`; it
-        // allocates and locks nothing. Where the file were closed by then, the write would fail and so would the start.
-        unsafe { command.pre_exec(move || enter(entrance)) };
+    /// command's affinity must be asked for after this: on many kernels entering sets it to the group's cpus.
+    ///
+    /// # Errors
+    /// When there are no file numbers left.
+    pub fn hold(&self, command: &mut Command) -> io::Result<()> {
+        let entrance = self.entrance.try_clone()?;
+        // SAFETY: between fork and exec the closure makes one write(2) call, to a file that it owns; it allocates and
+        // locks nothing.
+        unsafe { command.pre_exec(move || enter(entrance.as_fd())) };
+        Ok(())
     }
 
-    /// The group's open file through which [`enter`] moves a process.
-    pub fn entrance(&self) -> RawFd {
-        self.entrance.as_raw_fd()
+    /// The group's open file through which [`enter`] moves a process, for those who fork themselves.
+    pub fn entrance(&self) -> BorrowedFd<'_> {
+        self.entrance.as_fd()
     }
 
     /// Removes the group and puts everything back, the last change first. Processes that the command left behind go back
@@ -100,10 +104,11 @@ impl Cgroup {
 ///
 /// # Errors
 /// What the kernel says.
-pub fn enter(entrance: RawFd) -> io::Result<()> {
+pub fn enter(entrance: BorrowedFd<'_>) -> io::Result<()> {
     // "0" means the process that writes.
-    // SAFETY: the kernel reads one byte from a constant; a file number that is not open gives an error.
-    match unsafe { libc::write(entrance, b"0".as_ptr().cast(), 1) } {
+    let zero = b"0";
+    // SAFETY: the kernel reads one byte from a constant.
+    match unsafe { libc::write(entrance.as_raw_fd(), zero.as_ptr().cast(), zero.len()) } {
         1 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }

@@ -81,7 +81,8 @@ fn populated_domains(group: &Path) -> io::Result<Vec<PathBuf>> {
     for entry in fs::read_dir(group)? {
         let path = entry?.path();
         let line = |name: &str| fs::read_to_string(path.join(name)).unwrap_or_default();
-        if line("cgroup.type").starts_with("domain") && line("cgroup.events").lines().any(|line| line == "populated 1") {
+        if line("cgroup.type").starts_with("domain") && line("cgroup.events").lines().any(|line| line == "populated 1")
+        {
             found.push(path);
         }
     }
