@@ -10,6 +10,7 @@ mod famous;
 mod hwloc;
 mod hwloc_calc;
 mod invariants;
+mod placements;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -18,10 +19,11 @@ use libtest_mimic::{Arguments, Failed, Trial};
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
-    let trials = match data::folder() {
+    let mut trials = match data::folder() {
         Ok(folder) => trials(&folder),
         Err(why) => vec![absent(why)],
     };
+    trials.push(Trial::test("placements on built-in machines", placements::check_built_in));
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
@@ -47,6 +49,7 @@ fn trials_of(folder: &Path, name: &str) -> Vec<Trial> {
         trial("sound", |folder, name| invariants::check(&data::machine(folder, name)?)),
         trial("counts", hwloc::compare),
         trial("again", again::check),
+        trial("placements", placements::check),
     ]
 }
 
