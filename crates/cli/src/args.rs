@@ -92,8 +92,8 @@ pub struct TopologyArguments {
 /// The machine that a command plans for; flattened into every command that changes nothing on it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
 pub struct MachineArguments {
-    /// Another machine: a name or part of one (`list` shows all), a machine file (.toml), or a recording: a folder or
-    /// archive, as `record` and hwloc write them [default: this machine]
+    /// Another machine: a name or part of one (`corewise topology --machine list` shows all), a machine file (.toml), or
+    /// a recording: a folder or archive, as `record` and hwloc write them [default: this machine]
     #[arg(long, value_name = "NAME|FILE", visible_alias = "root")]
     pub machine: Option<PathBuf>,
 }

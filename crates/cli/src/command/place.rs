@@ -4,7 +4,7 @@ use corewise_model::Machine;
 use corewise_model::placement::notation::{self, Notation, Read};
 use corewise_model::placement::{Expression, Resolution};
 
-use super::machine;
+use super::machine::{self, Chosen};
 use crate::document::PlaceDocument;
 use crate::error::{Exit, Failure};
 use crate::output::{print_json, print_text, say, show};
@@ -16,13 +16,19 @@ use crate::view::place::{Placed, screen};
 
 /// Shows a placement, or prints it in one notation.
 pub fn run(request: &PlaceRequest, settings: &Settings) -> Result<Exit, Failure> {
-    let machine = machine::read(&request.machine)?.machine;
+    let Chosen { machine, description } = machine::read(&request.machine)?;
     let (expression, read) = written(request, &machine)?;
     let resolution = match request.machine {
         MachineChoice::Here => resolve_here(&expression, &machine, settings)?,
         _ => resolve_elsewhere(&expression, &machine)?,
     };
-    let placed = Placed { machine: &machine, text: &request.text, resolution: &resolution, read: read.as_ref() };
+    let placed = Placed {
+        machine: &machine,
+        text: &request.text,
+        resolution: &resolution,
+        read: read.as_ref(),
+        description: description.as_ref(),
+    };
     match request.form {
         Form::Alone(notation) if !settings.json => alone(notation, &resolution, &machine)?,
         Form::Screen => show(settings, || PlaceDocument::new(&placed), || screen(&placed, settings.width))?,
