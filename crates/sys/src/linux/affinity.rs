@@ -4,19 +4,19 @@ use std::io;
 
 use corewise_model::CpuSet;
 
+/// The calling thread, as the kernel's calls name it.
+const CALLER: u32 = 0;
+
 /// Restricts the calling thread to a set of cpus: sched_setaffinity(2), called directly because the C library's
 /// `cpu_set_t` ends at 1,024 cpus.
 ///
 /// # Errors
 /// When none of the cpus is online and in this process's cpuset, an error that says so.
 pub fn set_current(cpus: &CpuSet) -> io::Result<()> {
-    let words = cpus.words();
-    // SAFETY: pid 0 is the calling thread; the kernel reads `size` bytes from the words, which outlive the call.
-    let result = unsafe { libc::syscall(libc::SYS_sched_setaffinity, 0, std::mem::size_of_val(words), words.as_ptr()) };
-    if result >= 0 {
-        return Ok(());
-    }
-    let error = io::Error::last_os_error();
+    let error = match set(CALLER, cpus) {
+        Ok(()) => return Ok(()),
+        Err(error) => error,
+    };
     // EINVAL says that none of them is both online and in the cpuset.
     if error.raw_os_error() == Some(libc::EINVAL) {
         return Err(io::Error::new(error.kind(), format!("cpu {cpus} is offline, or not allowed for this process")));
@@ -24,16 +24,38 @@ pub fn set_current(cpus: &CpuSet) -> io::Result<()> {
     Err(error)
 }
 
+/// Restricts a thread, of any process, to a set of cpus: sched_setaffinity(2). The kernel leaves out, without a word,
+/// cpus that are offline or not in the thread's cpuset; [`of`] says what came of it.
+///
+/// # Errors
+/// The kernel's, with its number: EINVAL where no cpu is left, ESRCH where the thread has ended, EPERM where it is another
+/// user's.
+pub fn set(thread: u32, cpus: &CpuSet) -> io::Result<()> {
+    let words = cpus.words();
+    let size = std::mem::size_of_val(words);
+    // SAFETY: the kernel reads `size` bytes from the words, which outlive the call.
+    let result = unsafe { libc::syscall(libc::SYS_sched_setaffinity, thread, size, words.as_ptr()) };
+    if result >= 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 /// The cpus that the calling thread may run on: sched_getaffinity(2).
 ///
 /// # Errors
 /// What the kernel says; none is known for the calling thread.
 pub fn current() -> io::Result<CpuSet> {
+    of(CALLER)
+}
+
+/// The cpus that a thread, of any process, may run on: sched_getaffinity(2).
+///
+/// # Errors
+/// ESRCH where the thread has ended.
+pub fn of(thread: u32) -> io::Result<CpuSet> {
     let mut words = vec![0_u64; 16];
     loop {
         let size = std::mem::size_of_val(words.as_slice());
         // SAFETY: the kernel writes at most `size` bytes into the words.
-        let result = unsafe { libc::syscall(libc::SYS_sched_getaffinity, 0, size, words.as_mut_ptr()) };
+        let result = unsafe { libc::syscall(libc::SYS_sched_getaffinity, thread, size, words.as_mut_ptr()) };
         if result >= 0 {
             return Ok(CpuSet::from_words(words));
         }
@@ -44,6 +66,20 @@ pub fn current() -> io::Result<CpuSet> {
         }
         words.resize(words.len() * 2, 0);
     }
+}
+
+/// The cpus that this process could have, whatever mask it inherited: those that are online and in its cpuset.
+///
+/// It asks the kernel for all cpus, on a thread of its own so that no mask changes, and sees what it gets.
+///
+/// # Errors
+/// Where no thread can be started, or the kernel refuses.
+pub fn reachable() -> io::Result<CpuSet> {
+    let ask = || {
+        set(CALLER, &CpuSet::first(corewise_model::cpu_set::MAXIMUM_CPU + 1))?;
+        current()
+    };
+    std::thread::Builder::new().spawn(ask)?.join().map_err(|_| io::Error::other("a thread ended early"))?
 }
 
 /// The cpu that the calling thread runs on at this moment: getcpu(2).
@@ -86,6 +122,43 @@ mod tests {
                 assert_eq!(running_on(), Some(cpu));
                 assert!(check_pinned(cpu + 1).is_err());
             }
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
+    fn another_thread_is_placed_and_a_thread_that_ended_is_told() {
+        let (tell, told) = std::sync::mpsc::channel();
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        let thread = std::thread::spawn(move || {
+            // SAFETY: takes no arguments and touches no memory of ours.
+            tell.send(unsafe { libc::gettid() } as u32).unwrap();
+            let _ = ended.recv();
+        });
+        let number = told.recv().unwrap();
+        let all = of(number).unwrap();
+        let one = CpuSet::of(all.highest().unwrap());
+        set(number, &one).unwrap();
+        assert_eq!(of(number).unwrap(), one);
+        assert_eq!(current().unwrap(), all, "only that thread moved");
+        drop(end);
+        thread.join().unwrap();
+        // The kernel takes a moment to forget a thread that was joined.
+        let gone = std::iter::repeat_with(|| of(number)).find_map(Result::err).unwrap();
+        assert_eq!(gone.raw_os_error(), Some(libc::ESRCH));
+    }
+
+    #[test]
+    fn what_is_reachable_does_not_depend_on_the_mask() {
+        std::thread::spawn(|| {
+            let before = reachable().unwrap();
+            let mine = current().unwrap();
+            assert!(mine.is_subset(&before), "{mine} in {before}");
+            let one = CpuSet::of(mine.lowest().unwrap());
+            set_current(&one).unwrap();
+            assert_eq!(reachable().unwrap(), before);
+            assert_eq!(current().unwrap(), one);
         })
         .join()
         .unwrap();
