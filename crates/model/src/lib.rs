@@ -15,11 +15,7 @@ pub mod interrupt;
 pub mod level;
 pub mod links;
 pub mod machine;
-/// Where programs run, and how they are held there.
-pub mod placement {
-    pub mod hold;
-    pub mod memory;
-}
+pub mod placement;
 pub mod simulate;
 pub mod stats;
 pub mod survey;
