@@ -62,10 +62,11 @@ impl Policy {
     /// kernel was built without NUMA.
     pub fn set_current(&self) -> io::Result<()> {
         let words = words(&self.nodes);
-        // The kernel takes one off the number of bits that it is given.
-        let bits = if words.is_empty() { 0 } else { words.len() * 64 + 1 };
+        // The kernel takes one off the number of bits that it is given, and no mask at all for no nodes.
+        let (mask, bits) =
+            if words.is_empty() { (std::ptr::null(), 0) } else { (words.as_ptr(), words.len() * 64 + 1) };
         // SAFETY: the kernel reads at most `bits` bits, rounded up to the words, which outlive the call.
-        let result = unsafe { libc::syscall(libc::SYS_set_mempolicy, self.mode, words.as_ptr(), bits) };
+        let result = unsafe { libc::syscall(libc::SYS_set_mempolicy, self.mode, mask, bits) };
         if result >= 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 }
@@ -85,7 +86,14 @@ fn get(flags: i32) -> io::Result<(i32, Vec<u32>)> {
         let bits = words.len() * 64;
         // SAFETY: the kernel writes one integer and at most `bits` bits into the words; the address is not used.
         let result = unsafe {
-            libc::syscall(libc::SYS_get_mempolicy, &raw mut mode, words.as_mut_ptr(), bits, std::ptr::null::<u8>(), flags)
+            libc::syscall(
+                libc::SYS_get_mempolicy,
+                &raw mut mode,
+                words.as_mut_ptr(),
+                bits,
+                std::ptr::null::<u8>(),
+                flags,
+            )
         };
         if result >= 0 {
             return Ok((mode, numbers(&words)));
@@ -136,7 +144,10 @@ mod tests {
                 policy.set_current().unwrap();
                 assert_eq!(Policy::current().unwrap(), policy);
             }
-            assert_eq!(Policy::new(Mode::Bind, vec![1_000]).set_current().unwrap_err().raw_os_error(), Some(libc::EINVAL));
+            assert_eq!(
+                Policy::new(Mode::Bind, vec![1_000]).set_current().unwrap_err().raw_os_error(),
+                Some(libc::EINVAL)
+            );
             before.set_current().unwrap();
             assert_eq!(Policy::current().unwrap(), before);
         })
