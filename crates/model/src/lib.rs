@@ -16,6 +16,7 @@ pub mod level;
 pub mod links;
 pub mod machine;
 pub mod placement;
+pub mod machine_file;
 pub mod simulate;
 pub mod stats;
 pub mod survey;

@@ -3,6 +3,7 @@
 //! [`parse`] makes an [`Expression`] of a text; [`Expression::resolve`] says which cpus it is on a machine, in which
 //! order threads would take them, and who was left out and why. The language is described in docs/placement.md.
 
+mod describe;
 mod error;
 mod expression;
 pub mod hold;
@@ -19,8 +20,10 @@ mod sample;
 #[cfg(test)]
 mod tests;
 
+pub use describe::describe;
 pub use error::PlacementError;
 pub use expression::{Expression, Name, Operator, Pattern};
 pub use indices::Indices;
+pub use order::list;
 pub use parse::parse;
 pub use resolve::{Context, LeftOut, Reason, Resolution};
