@@ -13,6 +13,7 @@ mod order;
 mod parse;
 mod pattern;
 mod resolve;
+pub mod roles;
 mod words;
 
 #[cfg(test)]

@@ -242,8 +242,8 @@ impl Hold {
         let known = self.threads.remove(&seen.thread);
         let is_new = known.is_none();
         let mut thread = known.unwrap_or_else(|| self.new_thread(seen, now, reachable));
-        if !thread.is_left_alone {
-            let target = self.target(&thread, seen, now);
+        let target = self.target(&thread, seen, now);
+        if !thread.is_left_alone && !thread.is_settled(&target, &seen.cpus) {
             let fits = reachable.explains(&target, &seen.cpus);
             let is_news = !fits && !reachable.explains(&thread.in_force, &seen.cpus);
             let comparison = Comparison { fits, is_news };

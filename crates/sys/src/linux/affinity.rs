@@ -68,20 +68,6 @@ pub fn of(thread: u32) -> io::Result<CpuSet> {
     }
 }
 
-/// The cpus that this process could have, whatever mask it inherited: those that are online and in its cpuset.
-///
-/// It asks the kernel for all cpus, on a thread of its own so that no mask changes, and sees what it gets.
-///
-/// # Errors
-/// Where no thread can be started, or the kernel refuses.
-pub fn reachable() -> io::Result<CpuSet> {
-    let ask = || {
-        set(CALLER, &CpuSet::first(corewise_model::cpu_set::MAXIMUM_CPU + 1))?;
-        current()
-    };
-    std::thread::Builder::new().spawn(ask)?.join().map_err(|_| io::Error::other("a thread ended early"))?
-}
-
 /// The cpu that the calling thread runs on at this moment: getcpu(2).
 pub fn running_on() -> Option<u32> {
     // SAFETY: takes no arguments and touches no memory of ours.
@@ -147,21 +133,6 @@ mod tests {
         // The kernel takes a moment to forget a thread that was joined.
         let gone = std::iter::repeat_with(|| of(number)).find_map(Result::err).unwrap();
         assert_eq!(gone.raw_os_error(), Some(libc::ESRCH));
-    }
-
-    #[test]
-    fn what_is_reachable_does_not_depend_on_the_mask() {
-        std::thread::spawn(|| {
-            let before = reachable().unwrap();
-            let mine = current().unwrap();
-            assert!(mine.is_subset(&before), "{mine} in {before}");
-            let one = CpuSet::of(mine.lowest().unwrap());
-            set_current(&one).unwrap();
-            assert_eq!(reachable().unwrap(), before);
-            assert_eq!(current().unwrap(), one);
-        })
-        .join()
-        .unwrap();
     }
 
     #[test]

@@ -18,6 +18,8 @@ pub struct Thread {
     pub in_force: CpuSet,
     /// Whether it chose those itself.
     pub is_own: bool,
+    /// Whether the last look found nothing to do.
+    is_settled: bool,
     /// Whether nothing is done about it any more.
     pub is_left_alone: bool,
     /// What was asked for last; asking again for what the system gives only in part would have no end.
@@ -58,11 +60,17 @@ impl Thread {
             target,
             in_force,
             is_own: false,
+            is_settled: false,
             is_left_alone: false,
             asked: None,
             corrections: 0,
             told: [false; 2],
         }
+    }
+
+    /// Whether nothing changed since the last look, which found nothing to do.
+    pub fn is_settled(&self, target: &CpuSet, cpus: &CpuSet) -> bool {
+        self.is_settled && self.target == *target && self.in_force == *cpus
     }
 
     /// What to do about the cpus that the thread has now, where it belongs to `target` from now on.
@@ -76,21 +84,28 @@ impl Thread {
         let is_elsewhere = target != self.target;
         self.target = target;
         self.is_own = (self.is_own || comparison.is_news) && !comparison.fits;
-        let verdict = self.wish(cpus, comparison.fits, is_elsewhere, enforcement);
-        match verdict {
-            Verdict::PutBack(_) if comparison.is_news && self.corrections == CORRECTIONS => {
+        let wish = self.wish(cpus, comparison.fits, is_elsewhere, enforcement);
+        let verdict = self.within_reason(wish, comparison.is_news);
+        self.is_settled = verdict == Verdict::Stays;
+        if self.is_settled {
+            self.in_force = cpus.clone();
+        }
+        verdict
+    }
+
+    /// Corrections are counted; everything else is asked for once.
+    fn within_reason(&mut self, wish: Verdict, is_news: bool) -> Verdict {
+        match wish {
+            Verdict::PutBack(_) if is_news && self.corrections == CORRECTIONS => {
                 self.is_left_alone = true;
                 Verdict::GiveUp
             }
-            Verdict::PutBack(_) if comparison.is_news => {
+            Verdict::PutBack(_) if is_news => {
                 self.corrections += 1;
-                verdict
+                wish
             }
             Verdict::Place(wanted) | Verdict::PutBack(wanted) => self.ask(wanted),
-            _ => {
-                self.in_force = cpus.clone();
-                verdict
-            }
+            Verdict::Stays | Verdict::GiveUp => wish,
         }
     }
 
