@@ -3,7 +3,9 @@
 mod doctor;
 mod history;
 mod machine;
+mod place;
 mod record;
+mod run;
 mod schema;
 mod survey;
 mod topology;
@@ -19,7 +21,9 @@ pub fn run(task: Task, settings: &Settings) -> Result<Exit, Failure> {
     match task {
         Task::Survey(options) => survey::run(&options, settings),
         Task::Topology(choice) => topology::run(&choice, settings),
+        Task::Place(request) => place::run(&request, settings),
         Task::Machines => machine::list(settings),
+        Task::Run(task) => run::run(&task, settings),
         Task::Record(output, packing) => record::run(&output, packing, settings),
         Task::List { all } => history::list(all, settings),
         Task::Show(number) => history::show(number, settings),

@@ -1,6 +1,8 @@
 //! What the command line means here: options, environment and terminal put together, before anything is done.
 
 pub mod machine;
+pub mod place;
+pub mod run;
 
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
@@ -13,6 +15,8 @@ use corewise_model::{CpuSet, Machine};
 use crate::args::{Arguments, Command, CommonArguments, HistoryCommand, PackingName, SurveyArguments, When};
 use crate::error::Failure;
 use machine::MachineChoice;
+use place::PlaceRequest;
+use run::RunTask;
 
 /// The width of a page where there is no terminal.
 const PAGE_WIDTH: usize = 80;
@@ -125,8 +129,12 @@ pub enum Task {
     Survey(SurveyArguments),
     /// Show a machine.
     Topology(MachineChoice),
+    /// Say which cpus a placement is.
+    Place(PlaceRequest),
     /// List the machines that the program holds.
     Machines,
+    /// Run a command.
+    Run(Box<RunTask>),
     /// Record this machine in a file, packed as its name says or as told.
     Record(PathBuf, Option<PackingName>),
     /// List the stored surveys: of this machine, or all.
@@ -158,6 +166,8 @@ impl Task {
             }
             Some(Command::Topology(topology)) if topology.machine.asks_for_list() => Self::Machines,
             Some(Command::Topology(topology)) => Self::Topology(MachineChoice::new(&topology.machine)?),
+            Some(Command::Place(place)) => Self::Place(PlaceRequest::new(place)?),
+            Some(Command::Run(run)) => Self::Run(Box::new(RunTask::new(run)?)),
             Some(Command::Record(record)) => Self::Record(record.output, record.packing),
             Some(Command::Doctor) => Self::Doctor,
             Some(Command::Schema(schema)) => Self::Schema(schema.name),

@@ -11,6 +11,7 @@ pub mod machine;
 pub mod machines;
 pub mod number;
 pub mod picture;
+pub mod place;
 pub mod rows;
 pub mod survey;
 pub mod tail;

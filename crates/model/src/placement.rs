@@ -9,6 +9,7 @@ mod expression;
 pub mod hold;
 mod indices;
 pub mod memory;
+pub mod notation;
 mod order;
 mod parse;
 mod pattern;

@@ -12,7 +12,7 @@ use crate::error::{Exit, Failure};
 use crate::placing;
 
 /// How threads are spread over the placement.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Spread {
     /// Each may use all of it.
     Together,
@@ -23,7 +23,7 @@ pub enum Spread {
 }
 
 /// A command, and where it is to run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct RunTask {
     /// Where.
     pub on: Expression,
@@ -50,9 +50,7 @@ impl RunTask {
         let on = placing::expression(&typed.on)?;
         let spread = match (typed.one_per_thread, typed.roles) {
             (true, _) => Spread::OnePerThread,
-            (false, Some(text)) => {
-                Spread::Roles(roles(&text).map_err(|error| placing::refused(Exit::Usage, error))?)
-            }
+            (false, Some(text)) => Spread::Roles(roles(&text).map_err(|error| placing::refused(Exit::Usage, error))?),
             (false, None) => Spread::Together,
         };
         let mut command = typed.command.into_iter();
@@ -94,7 +92,9 @@ mod tests {
 
     #[test]
     fn what_stands_behind_the_command_belongs_to_it() {
-        for words in [&["--on", "0", "--", "ls", "-v", "--json", "--", "x"][..], &["--on", "0", "ls", "-v", "--json", "--", "x"]] {
+        for words in
+            [&["--on", "0", "--", "ls", "-v", "--json", "--", "x"][..], &["--on", "0", "ls", "-v", "--json", "--", "x"]]
+        {
             let task = task(words).unwrap();
             assert_eq!((task.program, task.verbose), ("ls".into(), false));
             assert_eq!(task.arguments, ["-v", "--json", "--", "x"]);
@@ -106,7 +106,9 @@ mod tests {
     fn nothing_is_watched_that_need_not_be() {
         let watched = |options: &[&str]| task(&[&["--on", "0"], options, &["ls"]].concat()).unwrap().is_watched();
         assert!(!watched(&[]) && !watched(&["--memory", "bind:0"]));
-        for options in [&["-v"][..], &["--threads"], &["--one-per-thread"], &["--roles", "a=b:0"], &["--enforce", "exact"]] {
+        for options in
+            [&["-v"][..], &["--threads"], &["--one-per-thread"], &["--roles", "a=b:0"], &["--enforce", "exact"]]
+        {
             assert!(watched(options), "{options:?}");
         }
     }

@@ -22,6 +22,13 @@ pub struct TypedRole {
     pub expression: Expression,
 }
 
+/// A pattern is what was typed.
+impl PartialEq for TypedRole {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.name, &self.pattern, &self.expression) == (&other.name, &other.pattern, &other.expression)
+    }
+}
+
 const FORM: &str = "a role is NAME=REGEX:EXPR, as in 'io=^io-:0,work=worker:2-7'";
 
 type Result<T> = std::result::Result<T, PlacementError>;

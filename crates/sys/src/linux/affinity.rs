@@ -68,6 +68,11 @@ pub fn of(thread: u32) -> io::Result<CpuSet> {
     }
 }
 
+/// Whether an error of [`set`] or [`of`] says that the thread has ended.
+pub fn has_ended(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::ESRCH)
+}
+
 /// The cpu that the calling thread runs on at this moment: getcpu(2).
 pub fn running_on() -> Option<u32> {
     // SAFETY: takes no arguments and touches no memory of ours.

@@ -151,8 +151,12 @@ impl Held {
         }
     }
 
-    /// Whether a signal came that was not taken yet.
-    pub fn is_pending(&self, signal: i32) -> bool {
+    /// Whether this process is to go on: SIGCONT came and was not taken yet.
+    pub fn is_to_go_on(&self) -> bool {
+        self.is_pending(libc::SIGCONT)
+    }
+
+    fn is_pending(&self, signal: i32) -> bool {
         let mut pending = MaybeUninit::uninit();
         // SAFETY: sigpending initialises the set.
         unsafe { libc::sigpending(pending.as_mut_ptr()) == 0 && libc::sigismember(pending.as_ptr(), signal) == 1 }
@@ -205,8 +209,24 @@ pub fn send(process: u32, signal: i32) {
     }
 }
 
+/// Whether a signal is one of those that stop a process from a terminal.
+pub fn is_from_terminal(signal: i32) -> bool {
+    matches!(signal, libc::SIGTSTP | libc::SIGTTIN | libc::SIGTTOU)
+}
+
+/// Whether a signal of the kernel's reaches this process alone, not its children as well: its alarm, which was set before
+/// it was started, and, where it leads its session, the end of its terminal.
+pub fn is_meant_for_one(signal: i32) -> bool {
+    signal == libc::SIGALRM || (signal == libc::SIGHUP && leads_session())
+}
+
+/// Whether a signal tells of a child.
+pub fn is_about_children(signal: i32) -> bool {
+    signal == libc::SIGCHLD
+}
+
 /// Whether this process leads its session: then the kernel tells it alone that its terminal is gone.
-pub fn leads_session() -> bool {
+fn leads_session() -> bool {
     // SAFETY: calls without memory.
     unsafe { libc::getsid(0) == libc::getpid() }
 }
