@@ -10,8 +10,12 @@ use super::signals::{Held, ignore, pipe_was_ignored};
 /// where that fails.
 pub fn replace(command: &mut Command) -> io::Error {
     let is_ignored = pipe_was_ignored();
+    let give_back = move || {
+        ignore(libc::SIGPIPE, is_ignored);
+        Ok(())
+    };
     // SAFETY: signal(2) may be called between fork(2) and execve(2).
-    unsafe { command.pre_exec(move || Ok(ignore(libc::SIGPIPE, is_ignored))) };
+    unsafe { command.pre_exec(give_back) };
     command.exec()
 }
 

