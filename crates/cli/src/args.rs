@@ -64,6 +64,8 @@ pub enum Command {
     History(HistoryArguments),
     /// List what cannot be measured here, why, and what would change that
     Doctor,
+    /// Take back what a corewise that crashed has changed on this machine
+    Undo(UndoArguments),
     /// Print the JSON schema of an output, or the names of all
     #[command(hide = true)]
     Schema(SchemaArguments),
@@ -204,6 +206,14 @@ pub enum HistoryCommand {
     },
 }
 
+/// Options of `undo`.
+#[derive(Clone, Debug, Args)]
+pub struct UndoArguments {
+    /// Show what would be taken back, and change nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
 /// Options of `schema`.
 #[derive(Clone, Debug, Args)]
 pub struct SchemaArguments {
@@ -224,6 +234,9 @@ pub struct CommonArguments {
     /// Store nothing
     #[arg(long, global = true)]
     pub no_store: bool,
+    /// The folder of the journals of changes [default: /run/corewise for root, corewise in the user's state folder]
+    #[arg(long, global = true, value_name = "PATH", hide = true)]
+    pub journal: Option<PathBuf>,
     /// When to use colour; NO_COLOR is respected
     #[arg(long, global = true, value_enum, value_name = "WHEN", default_value = "auto", hide_default_value = true)]
     pub color: When,

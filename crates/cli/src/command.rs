@@ -9,6 +9,7 @@ mod run;
 mod schema;
 mod survey;
 mod topology;
+mod undo;
 
 use corewise_model::Machine;
 use corewise_sys::Root;
@@ -29,6 +30,7 @@ pub fn run(task: Task, settings: &Settings) -> Result<Exit, Failure> {
         Task::Show(number) => history::show(number, settings),
         Task::Compare(before, after) => history::compare(before, after, settings),
         Task::Doctor => doctor::run(settings),
+        Task::Undo { dry_run } => undo::run(dry_run, settings),
         Task::Schema(name) => schema::run(name.as_deref()),
     }
 }

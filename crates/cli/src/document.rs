@@ -14,6 +14,7 @@ use serde::Serialize;
 
 use crate::view::doctor::Check;
 use crate::view::place::Placed;
+use crate::view::undo::Report;
 
 /// What `corewise survey --json` and `corewise history show --json` print.
 #[derive(Serialize, JsonSchema)]
@@ -246,9 +247,30 @@ impl<'a> DoctorDocument<'a> {
     }
 }
 
+/// What `corewise undo --json` prints.
+#[derive(Serialize, JsonSchema)]
+#[schemars(title = "corewise/undo/1")]
+pub struct UndoDocument<'a> {
+    #[schemars(extend("const" = "corewise/undo/1"))]
+    schema: &'static str,
+    /// The folder of the journals.
+    folder: String,
+    /// Whether nothing was to be changed.
+    dry_run: bool,
+    /// The journals that were found, those of the latest process first.
+    journals: &'a [Report],
+}
+
+impl<'a> UndoDocument<'a> {
+    /// The document of what was found in a folder.
+    pub fn new(folder: String, dry_run: bool, journals: &'a [Report]) -> Self {
+        Self { schema: "corewise/undo/1", folder, dry_run, journals }
+    }
+}
+
 /// The names of all schemas.
-pub const SCHEMAS: [&str; 8] =
-    ["survey", "topology", "machines", "placement", "record", "history", "comparison", "doctor"];
+pub const SCHEMAS: [&str; 9] =
+    ["survey", "topology", "machines", "placement", "record", "history", "comparison", "doctor", "undo"];
 
 /// The schema of a document by its name.
 pub fn schema(name: &str) -> Option<Schema> {
@@ -261,6 +283,7 @@ pub fn schema(name: &str) -> Option<Schema> {
         "history" => schema_for!(HistoryDocument<'_>),
         "comparison" => schema_for!(ComparisonDocument<'_>),
         "doctor" => schema_for!(DoctorDocument<'_>),
+        "undo" => schema_for!(UndoDocument<'_>),
         _ => return None,
     })
 }

@@ -18,6 +18,7 @@ pub mod tail;
 pub mod text;
 pub mod topology;
 pub mod tree;
+pub mod undo;
 pub mod wrap;
 
 #[cfg(test)]

@@ -1,12 +1,14 @@
 //! Linux: parsers take text and can be tested anywhere; calls are thin safe wrappers.
 
 pub mod affinity;
+pub mod cgroup;
 pub mod counters;
 pub mod counts;
 pub mod cpuset;
 pub mod interrupts;
 pub mod memory;
 pub mod memory_policy;
+pub mod process;
 pub mod signals;
 pub mod spawn;
 pub mod stat;

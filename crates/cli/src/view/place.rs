@@ -71,7 +71,7 @@ fn labelled(label: &str, items: Vec<String>, width: usize) -> Vec<Line> {
     if items.is_empty() {
         return Vec::new();
     }
-    wrap_lists(&Line::new().faint(format!("{label:<LABEL_WIDTH$}")).plain(items.join(" · ")), width, LABEL_WIDTH)
+    wrap(&Line::new().faint(format!("{label:<LABEL_WIDTH$}")).plain(items.join(" · ")), width, LABEL_WIDTH)
 }
 
 /// "1 of 2 llcs" and so on; a level whose objects are those of another is left out.
@@ -137,10 +137,17 @@ fn notations(placed: &Placed<'_>, width: usize) -> Vec<Line> {
     let label = Notation::ALL.map(|notation| notation.name().len()).into_iter().max().unwrap_or(0) + 2;
     for notation in Notation::ALL {
         let printed = notation::print(notation, &placed.resolution.cpus, &placed.resolution.order, placed.machine);
+        let mut said: Vec<&String> = Vec::new();
         for (place, line) in printed.iter().take(MOST_LINES).enumerate() {
             let name = if place == 0 { notation.name() } else { "" };
-            let renumbered = matches!(notation, Notation::Windows | Notation::PowerShell);
-            lines.extend(notation_lines(name, label, line, renumbered, width));
+            lines.extend(pasted(name, label, line, width));
+            // Where the numbers may be others than the user's, the page says so; each remark once.
+            if matches!(notation, Notation::Windows | Notation::PowerShell) && line.text.is_some() {
+                for remark in line.remarks.iter().filter(|remark| !said.contains(remark)).collect::<Vec<_>>() {
+                    said.push(remark);
+                    lines.extend(wrap(&Line::new().plain(" ".repeat(label + 2)).faint(remark), width, label + 2));
+                }
+            }
         }
         if printed.len() > MOST_LINES {
             let more = printed.len() - MOST_LINES;
@@ -150,18 +157,11 @@ fn notations(placed: &Placed<'_>, width: usize) -> Vec<Line> {
     lines
 }
 
-/// What is to be pasted is never broken into lines: a terminal does that and still copies it whole. Remarks stand where
-/// there is nothing to paste, and where the numbers are others than the user's.
-fn notation_lines(name: &str, label: usize, line: &NotationLine, renumbered: bool, width: usize) -> Vec<Line> {
+/// What is to be pasted is never broken into lines: a terminal does that and still copies it whole.
+fn pasted(name: &str, label: usize, line: &NotationLine, width: usize) -> Vec<Line> {
     let head = Line::new().faint(format!("  {name:<label$}"));
-    let Some(text) = &line.text else {
-        return wrap(&head.faint(format!("- {}", line.remarks.join(" "))), width, label + 2);
-    };
-    let mut lines = vec![head.plain(text).cut(LONGEST_WIDTHS * width)];
-    if renumbered {
-        for remark in &line.remarks {
-            lines.extend(wrap(&Line::new().plain(" ".repeat(label + 2)).faint(remark), width, label + 2));
-        }
+    match &line.text {
+        Some(text) => vec![head.plain(text).cut(LONGEST_WIDTHS * width)],
+        None => wrap(&head.faint(format!("- {}", line.remarks.join(" "))), width, label + 2),
     }
-    lines
 }

@@ -4,19 +4,28 @@ use std::io;
 
 use corewise_model::CpuSet;
 
-/// The calling thread, as the kernel's calls name it.
-const CALLER: u32 = 0;
-
 /// Restricts the calling thread to a set of cpus: sched_setaffinity(2), called directly because the C library's
 /// `cpu_set_t` ends at 1,024 cpus.
 ///
 /// # Errors
 /// When none of the cpus is online and in this process's cpuset, an error that says so.
 pub fn set_current(cpus: &CpuSet) -> io::Result<()> {
-    let error = match set(CALLER, cpus) {
-        Ok(()) => return Ok(()),
-        Err(error) => error,
-    };
+    set(0, cpus)
+}
+
+/// Restricts a thread, by its number, to a set of cpus; 0 is the calling thread.
+///
+/// # Errors
+/// As [`set_current`]; and when there is no such thread, or it is another user's.
+pub fn set(thread: u32, cpus: &CpuSet) -> io::Result<()> {
+    let words = cpus.words();
+    let size = std::mem::size_of_val(words);
+    // SAFETY: the kernel reads `size` bytes from the words, which outlive the call.
+    let result = unsafe { libc::syscall(libc::SYS_sched_setaffinity, thread, size, words.as_ptr()) };
+    if result >= 0 {
+        return Ok(());
+    }
+    let error = io::Error::last_os_error();
     // EINVAL says that none of them is both online and in the cpuset.
     if error.raw_os_error() == Some(libc::EINVAL) {
         return Err(io::Error::new(error.kind(), format!("cpu {cpus} is offline, or not allowed for this process")));
@@ -24,32 +33,18 @@ pub fn set_current(cpus: &CpuSet) -> io::Result<()> {
     Err(error)
 }
 
-/// Restricts a thread, of any process, to a set of cpus: sched_setaffinity(2). The kernel leaves out, without a word,
-/// cpus that are offline or not in the thread's cpuset; [`of`] says what came of it.
-///
-/// # Errors
-/// The kernel's, with its number: EINVAL where no cpu is left, ESRCH where the thread has ended, EPERM where it is another
-/// user's.
-pub fn set(thread: u32, cpus: &CpuSet) -> io::Result<()> {
-    let words = cpus.words();
-    let size = std::mem::size_of_val(words);
-    // SAFETY: the kernel reads `size` bytes from the words, which outlive the call.
-    let result = unsafe { libc::syscall(libc::SYS_sched_setaffinity, thread, size, words.as_ptr()) };
-    if result >= 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
-}
-
 /// The cpus that the calling thread may run on: sched_getaffinity(2).
 ///
 /// # Errors
 /// What the kernel says; none is known for the calling thread.
 pub fn current() -> io::Result<CpuSet> {
-    of(CALLER)
+    of(0)
 }
 
-/// The cpus that a thread, of any process, may run on: sched_getaffinity(2).
+/// The cpus that a thread may run on, by its number; 0 is the calling thread.
 ///
 /// # Errors
-/// ESRCH where the thread has ended.
+/// When there is no such thread.
 pub fn of(thread: u32) -> io::Result<CpuSet> {
     let mut words = vec![0_u64; 16];
     loop {
