@@ -110,3 +110,8 @@ pub(super) fn in_order(cpus: &[u32], separator: &str) -> String {
 pub(super) fn counted(cpus: &CpuSet) -> String {
     if cpus.len() == 1 { format!("cpu {cpus}") } else { format!("cpus {cpus}") }
 }
+
+/// "node 0" or "nodes 0,3".
+pub(super) fn counted_nodes(numbers: &CpuSet) -> String {
+    if numbers.len() == 1 { format!("node {numbers}") } else { format!("nodes {numbers}") }
+}
