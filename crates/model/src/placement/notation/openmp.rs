@@ -147,6 +147,9 @@ fn explicit(value: Piece<'_>) -> Result<Read, Fault> {
             Some(interval) => interval_of(interval)?,
             None => (1, 1),
         };
+        if first.len().saturating_mul(count as usize + places.len()) > list::MOST {
+            return Err(item.fault("these are more than a million cpus in all"));
+        }
         for index in 0..count {
             places.push(shifted(&first, i64::from(index) * step, item)?);
         }
