@@ -8,14 +8,17 @@ pub mod grid;
 pub mod heatmap;
 pub mod history;
 pub mod machine;
+pub mod machines;
 pub mod number;
 pub mod picture;
+pub mod place;
 pub mod rows;
 pub mod survey;
 pub mod tail;
 pub mod text;
 pub mod topology;
 pub mod tree;
+pub mod undo;
 pub mod wrap;
 
 #[cfg(test)]
