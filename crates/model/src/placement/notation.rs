@@ -36,18 +36,27 @@ pub struct NotationLine {
     pub label: String,
     /// What to paste; absent where this notation cannot say the set, which the remarks then explain.
     pub text: Option<String>,
+    /// Whether it only says what a line before it says, in another way, or adds what is not always wanted; a script
+    /// that asks for one notation wants the other lines.
+    pub secondary: bool,
     /// What to know before it is used, one sentence each.
     pub remarks: Vec<String>,
 }
 
 impl NotationLine {
     fn new(label: impl Into<String>, text: impl Into<String>) -> Self {
-        Self { label: label.into(), text: Some(text.into()), remarks: Vec::new() }
+        Self { label: label.into(), text: Some(text.into()), secondary: false, remarks: Vec::new() }
+    }
+
+    /// Another way to say what the lines before say, or an addition to them.
+    fn secondary(mut self) -> Self {
+        self.secondary = true;
+        self
     }
 
     /// A line that cannot be written, and why.
     fn absent(label: impl Into<String>, why: impl Into<String>) -> Self {
-        Self { label: label.into(), text: None, remarks: vec![why.into()] }
+        Self { label: label.into(), text: None, secondary: false, remarks: vec![why.into()] }
     }
 
     fn remark(mut self, remark: impl Into<String>) -> Self {
@@ -124,7 +133,7 @@ struct Chosen<'a> {
     machine: &'a Machine,
 }
 
-/// Prints cpus in a notation: the line that is most often wanted comes first.
+/// Prints cpus in a notation: the line that is most often wanted comes first, secondary ones come last.
 ///
 /// `order` holds the same cpus in the order in which threads are to get them; notations that pin thread by thread follow
 /// it. Lines that could not be written have no text and say why.

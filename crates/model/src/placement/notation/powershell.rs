@@ -30,7 +30,7 @@ pub(super) fn print(chosen: Chosen<'_>) -> Vec<NotationLine> {
     );
     match lines.first_mut() {
         Some(first) => first.remarks.extend(remarks),
-        None => lines.push(NotationLine { label: "process".into(), text: None, remarks }),
+        None => lines.push(NotationLine { label: "process".into(), text: None, secondary: false, remarks }),
     }
     lines
 }

@@ -64,7 +64,7 @@ pub(super) fn print(chosen: Chosen<'_>) -> Vec<NotationLine> {
     }
     match lines.first_mut() {
         Some(first) => first.remarks.extend(remarks),
-        None => lines.push(NotationLine { label: "start".into(), text: None, remarks }),
+        None => lines.push(NotationLine { label: "start".into(), text: None, secondary: false, remarks }),
     }
     lines
 }

@@ -56,14 +56,17 @@ fn units(order: &[u32], machine: &Machine) -> Vec<Vec<NodePart>> {
     }
     let mut units = Vec::new();
     for package in tree::sorted(machine.objects(Level::Package), machine) {
-        let inside = |node: &CpuSet| node.intersection(&package);
         let in_order = |set: &CpuSet| order.iter().copied().filter(|cpu| set.contains(*cpu)).collect::<Vec<u32>>();
-        let parts: Vec<NodePart> = nodes
-            .iter()
-            .enumerate()
-            .filter(|(_, node)| !node.is_disjoint(&package))
-            .map(|(number, node)| (node.is_subset(&package).then_some(number), in_order(&inside(node))))
-            .collect();
+        let mut rest = package.clone();
+        let mut parts: Vec<NodePart> = Vec::new();
+        for (number, node) in nodes.iter().enumerate().filter(|(_, node)| !node.is_disjoint(&package)) {
+            parts.push((node.is_subset(&package).then_some(number), in_order(&node.intersection(&rest))));
+            rest = rest.difference(node);
+        }
+        // A node that is offline leaves cpus behind that are in none.
+        if !rest.is_empty() {
+            parts.push((None, in_order(&rest)));
+        }
         if package.len() <= GROUP_CPUS {
             units.push(parts);
             continue;
