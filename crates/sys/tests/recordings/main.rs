@@ -1,5 +1,5 @@
 //! Reads every recorded machine of the test data: each loads, its levels are sound, hwloc counts the same and
-//! gives the same cpus, and recording it again gives the same machine.
+//! gives the same cpus, recording it again gives the same machine, and sets of its cpus come back from every notation.
 //!
 //! The data is looked for in `COREWISE_TESTDATA`, or in `../shared/data` beside the repository. Without it these tests
 //! are counted as ignored, with the reason; in continuous integration (`CI=true`) its absence is a failure.
@@ -10,6 +10,7 @@ mod famous;
 mod hwloc;
 mod hwloc_calc;
 mod invariants;
+mod notations;
 mod placements;
 
 use std::path::Path;
@@ -50,6 +51,7 @@ fn trials_of(folder: &Path, name: &str) -> Vec<Trial> {
         trial("counts", hwloc::compare),
         trial("again", again::check),
         trial("placements", placements::check),
+        trial("notations", notations::come_back),
     ]
 }
 
