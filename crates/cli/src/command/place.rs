@@ -56,7 +56,8 @@ fn written(request: &PlaceRequest, machine: &Machine) -> Result<(Expression, Opt
 /// One notation for a script: its lines and nothing else. What to know about them goes to standard error.
 fn alone(notation: Notation, resolution: &Resolution, machine: &Machine) -> Result<(), Failure> {
     let lines = notation::print(notation, &resolution.cpus, &resolution.order, machine);
-    let texts: Vec<&str> = lines.iter().filter_map(|line| line.text.as_deref()).collect();
+    let wanted = lines.iter().filter(|line| !line.secondary);
+    let texts: Vec<&str> = wanted.filter_map(|line| line.text.as_deref()).collect();
     if texts.is_empty() {
         let why: Vec<String> = lines.into_iter().flat_map(|line| line.remarks).collect();
         return Err(Failure::unavailable(format!("{}: {}", notation.name(), why.join(" "))));
