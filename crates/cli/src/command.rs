@@ -2,6 +2,8 @@
 
 mod doctor;
 mod history;
+mod machine;
+mod place;
 mod record;
 mod schema;
 mod survey;
@@ -18,7 +20,9 @@ use crate::settings::{Settings, Task};
 pub fn run(task: Task, settings: &Settings) -> Result<Exit, Failure> {
     match task {
         Task::Survey(options) => survey::run(&options, settings),
-        Task::Topology(root) => topology::run(root.as_deref(), settings),
+        Task::Topology(choice) => topology::run(&choice, settings),
+        Task::Place(request) => place::run(&request, settings),
+        Task::Machines => machine::list(settings),
         Task::Record(output, packing) => record::run(&output, packing, settings),
         Task::List { all } => history::list(all, settings),
         Task::Show(number) => history::show(number, settings),

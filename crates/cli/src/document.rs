@@ -1,13 +1,19 @@
 //! The JSON documents that corewise prints, and their schemas.
 
+use std::collections::BTreeMap;
+
 use corewise_model::compare::Comparison;
 use corewise_model::finding::Conclusions;
-use corewise_model::{Machine, Survey};
+use corewise_model::machine_file::{Description, MachineFile};
+use corewise_model::placement::Resolution;
+use corewise_model::placement::notation::{self, Notation, NotationLine};
+use corewise_model::{Level, Machine, Survey};
 use corewise_store::Entry;
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::Serialize;
 
 use crate::view::doctor::Check;
+use crate::view::place::Placed;
 use crate::view::undo::Report;
 
 /// What `corewise survey --json` and `corewise history show --json` print.
@@ -41,12 +47,129 @@ pub struct TopologyDocument<'a> {
     fingerprint: String,
     /// The machine.
     machine: &'a Machine,
+    /// What the machine file says of itself, where the machine comes from one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<&'a Description>,
 }
 
 impl<'a> TopologyDocument<'a> {
     /// The document of a machine.
-    pub fn new(machine: &'a Machine) -> Self {
-        Self { schema: "corewise/topology/1", fingerprint: machine.fingerprint(), machine }
+    pub fn new(machine: &'a Machine, description: Option<&'a Description>) -> Self {
+        Self { schema: "corewise/topology/1", fingerprint: machine.fingerprint(), machine, description }
+    }
+}
+
+/// What `corewise place --json` prints.
+#[derive(Serialize, JsonSchema)]
+#[schemars(title = "corewise/placement/1")]
+pub struct PlaceDocument<'a> {
+    #[schemars(extend("const" = "corewise/placement/1"))]
+    schema: &'static str,
+    /// What was written.
+    expression: &'a str,
+    /// The name under which the history knows the machine.
+    fingerprint: String,
+    /// Which cpus it is, in which order, and who was left out.
+    resolution: &'a Resolution,
+    /// How much of each level it is, outermost first.
+    levels: Vec<LevelShare>,
+    /// What the text means in the notation that it was read in, where that is another tool's, one sentence each.
+    remarks: &'a [String],
+    /// The same cpus in each notation, by its name.
+    notations: BTreeMap<&'static str, Vec<NotationEntry>>,
+}
+
+/// How much of a level a placement is.
+#[derive(Serialize, JsonSchema)]
+pub struct LevelShare {
+    /// The level.
+    level: Level,
+    /// How many objects of it the machine has.
+    objects: usize,
+    /// The indices of those that the placement has a cpu of.
+    touched: Vec<usize>,
+}
+
+/// One line of a notation.
+#[derive(Serialize, JsonSchema)]
+pub struct NotationEntry {
+    /// Which of the notation's lines it is.
+    label: String,
+    /// What to paste; null where this notation cannot say it, which the remarks explain.
+    text: Option<String>,
+    /// What to know before it is used.
+    remarks: Vec<String>,
+}
+
+impl<'a> PlaceDocument<'a> {
+    /// The document of a placement.
+    pub fn new(placed: &Placed<'a>) -> Self {
+        let (machine, resolution) = (placed.machine, placed.resolution);
+        let share = |level| {
+            let objects = machine.objects(level);
+            let touched = objects.iter().enumerate().filter(|(_, object)| !object.is_disjoint(&resolution.cpus));
+            LevelShare { level, objects: objects.len(), touched: touched.map(|(index, _)| index).collect() }
+        };
+        let entry = |line: NotationLine| NotationEntry { label: line.label, text: line.text, remarks: line.remarks };
+        let lines = |notation: Notation| {
+            let printed = notation::print(notation, &resolution.cpus, &resolution.order, machine);
+            (notation.name(), printed.into_iter().map(entry).collect())
+        };
+        Self {
+            schema: "corewise/placement/1",
+            expression: placed.text,
+            fingerprint: machine.fingerprint(),
+            resolution,
+            levels: Level::ALL.into_iter().map(share).collect(),
+            remarks: placed.read.map_or(&[], |read| &read.remarks),
+            notations: Notation::ALL.into_iter().map(lines).collect(),
+        }
+    }
+}
+
+/// What `corewise topology --machine list --json` prints.
+#[derive(Serialize, JsonSchema)]
+#[schemars(title = "corewise/machines/1")]
+pub struct MachinesDocument<'a> {
+    #[schemars(extend("const" = "corewise/machines/1"))]
+    schema: &'static str,
+    /// The machines that the program holds, in order of their names.
+    machines: &'a [MachinesEntry],
+}
+
+impl<'a> MachinesDocument<'a> {
+    /// The document of a list.
+    pub fn new(machines: &'a [MachinesEntry]) -> Self {
+        Self { schema: "corewise/machines/1", machines }
+    }
+}
+
+/// A machine that the program holds.
+#[derive(Serialize, JsonSchema)]
+pub struct MachinesEntry {
+    /// What `--machine` calls it.
+    pub name: String,
+    /// The name that the processor gives itself.
+    pub processor: Option<String>,
+    /// How many cores it has.
+    pub cores: usize,
+    /// How many cpus it has.
+    pub cpus: usize,
+    /// What its file says of itself.
+    pub description: Description,
+}
+
+impl MachinesEntry {
+    /// The entry of a machine file.
+    pub fn new(name: &str, file: &MachineFile) -> Self {
+        let MachineFile { machine, description } = file;
+        Self {
+            name: name.to_owned(),
+            processor: machine.processor.model_name.clone(),
+            cores: machine.cores.len(),
+            cpus: machine.online.len(),
+            description: description.clone(),
+        }
     }
 }
 
@@ -146,13 +269,16 @@ impl<'a> UndoDocument<'a> {
 }
 
 /// The names of all schemas.
-pub const SCHEMAS: [&str; 7] = ["survey", "topology", "record", "history", "comparison", "doctor", "undo"];
+pub const SCHEMAS: [&str; 9] =
+    ["survey", "topology", "machines", "placement", "record", "history", "comparison", "doctor", "undo"];
 
 /// The schema of a document by its name.
 pub fn schema(name: &str) -> Option<Schema> {
     Some(match name {
         "survey" => schema_for!(SurveyDocument<'_>),
+        "placement" => schema_for!(PlaceDocument<'_>),
         "topology" => schema_for!(TopologyDocument<'_>),
+        "machines" => schema_for!(MachinesDocument<'_>),
         "record" => schema_for!(RecordDocument),
         "history" => schema_for!(HistoryDocument<'_>),
         "comparison" => schema_for!(ComparisonDocument<'_>),

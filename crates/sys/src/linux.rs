@@ -4,6 +4,7 @@ pub mod affinity;
 pub mod cgroup;
 pub mod counters;
 pub mod counts;
+pub mod cpuset;
 pub mod interrupts;
 pub mod memory;
 pub mod process;
