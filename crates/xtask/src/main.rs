@@ -1,7 +1,8 @@
-//! Chores of the corewise project: `cargo xtask test`, `schema`, `fuzz`, `compare-links`.
+//! Chores of the corewise project: `cargo xtask test`, `schema`, `fuzz`, `compare-links`, `compare-run`.
 #![forbid(unsafe_code)]
 
 mod compare_links;
+mod compare_run;
 mod fuzz;
 mod schema;
 mod summary;
@@ -17,7 +18,8 @@ usage: cargo xtask CHORE
   test [ARGUMENT…]        run the whole test suite (arguments go to `cargo test`); sums up, and lists what was skipped and why
   schema [--check]        write docs/schema/*.json from the types, or say which of them are out of date
   fuzz [SECONDS] [TARGET] run every fuzz target, or one, for so long each (600)
-  compare-links [ROUNDS]  measure a link with corewise and with other tools, quiet and busy, in turn (9 rounds)";
+  compare-links [ROUNDS]  measure a link with corewise and with other tools, quiet and busy, in turn (9 rounds)
+  compare-run [PAIRS]     start a command with corewise and with taskset, in turn (200 pairs); is it fast and small enough?";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -43,6 +45,8 @@ fn run(words: &[&str]) -> Result<bool> {
         ["fuzz", seconds, target] => fuzz::run(number(seconds)?, Some(target)),
         ["compare-links"] => compare_links::run(9).map(|()| true),
         ["compare-links", rounds] => compare_links::run(number(rounds)?).map(|()| true),
+        ["compare-run"] => compare_run::run(200),
+        ["compare-run", pairs] => compare_run::run(number(pairs)?),
         _ => bail!("there is no such chore\n{USAGE}"),
     }
 }
