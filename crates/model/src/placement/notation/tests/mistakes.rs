@@ -3,6 +3,7 @@
 use super::super::Notation;
 use super::{machines, mistake};
 use crate::simulate;
+use crate::stats::random::Random;
 
 /// The message, and the text with a caret below what it points at.
 fn pointed(notation: Notation, text: &str) -> String {
@@ -89,5 +90,85 @@ fn huge_numbers_are_refused() {
     ];
     for (notation, text) in texts {
         mistake(notation, text, &machine);
+    }
+}
+
+/// What texts of the notations are made of.
+const PIECES: [&str; 60] = [
+    "0",
+    "1",
+    "3",
+    "7",
+    "16",
+    "63",
+    "64",
+    "255",
+    "4294967296",
+    "-1",
+    "-",
+    ",",
+    ":",
+    ".",
+    "@",
+    "!",
+    "^",
+    "~",
+    "x",
+    "*",
+    "/",
+    "=",
+    " ",
+    "\n",
+    "\"",
+    "'",
+    "{",
+    "}",
+    "(",
+    ")",
+    "[",
+    "]",
+    "<",
+    ">",
+    "0x",
+    "0xf...f",
+    "ffff",
+    "all",
+    "N",
+    "+",
+    "even",
+    "core",
+    "node",
+    "L3",
+    "S0",
+    "E:",
+    "L:",
+    "scatter",
+    "cores",
+    "-c",
+    "-C",
+    "-N",
+    "-p ",
+    "start ",
+    "/affinity ",
+    "/node ",
+    "group 1:",
+    "mask_cpu:",
+    "CPUAffinity=",
+    "\u{e9}",
+];
+
+#[test]
+fn any_text_is_read_or_refused_inside_its_bounds() {
+    let mut random = Random::new(0xbad);
+    let machines = [machines::threadripper(), machines::confined(), machines::wide()];
+    for round in 0..30_000 {
+        let count = 1 + random.below(9);
+        let text: String = (0..count).map(|_| PIECES[random.below(PIECES.len())]).collect();
+        for notation in Notation::ALL {
+            match super::super::read(notation, &text, &machines[round % 3]) {
+                Ok(read) => assert_eq!(read.cpus, read.order.iter().copied().collect(), "{notation}: {text:?}"),
+                Err(error) => assert!(error.position <= text.chars().count(), "{notation}: {text:?}: {error:?}"),
+            }
+        }
     }
 }
