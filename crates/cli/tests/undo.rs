@@ -20,12 +20,15 @@ use support::{Place, is_root, text};
 /// are a process that gets its highest cpu alone, or a file that gets another text.
 const CHANGER: &str = "make-changes";
 
+/// A test; what it gives says whether it could be done here.
+type Test = fn() -> Completion;
+
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     if words.first().is_some_and(|word| word == CHANGER) {
         return make_changes(Path::new(&words[1]), &words[2..]);
     }
-    let tests: [(&str, fn() -> Completion); 9] = [
+    let tests: [(&str, Test); 9] = [
         ("nothing_is_left_where_nothing_was_changed", nothing_is_left_where_nothing_was_changed),
         ("a_corewise_killed_in_the_middle_is_undone", a_corewise_killed_in_the_middle_is_undone),
         ("the_changes_of_a_running_corewise_are_in_force", the_changes_of_a_running_corewise_are_in_force),
