@@ -28,7 +28,8 @@ pub fn run(pairs: usize) -> Result<bool> {
     corewise()?;
     let memory_bytes = peak_memory_of_children_bytes();
     for _ in 0..UNMEASURED_PAIRS {
-        (corewise()?, taskset()?);
+        corewise()?;
+        taskset()?;
     }
     let mut times = Vec::with_capacity(pairs);
     for pair in 0..pairs {
