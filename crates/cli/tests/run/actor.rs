@@ -22,8 +22,10 @@ pub fn act(part: &str) -> ExitCode {
         "wander" => wander(),
         "narrow" => narrow(),
         "stubborn" => stubborn(),
-        "turns" => turns(),
-        _ => return ExitCode::FAILURE,
+        _ => match part.strip_prefix("turns=") {
+            Some(cpus) => turns(cpus),
+            None => return ExitCode::FAILURE,
+        },
     }
     ExitCode::SUCCESS
 }
@@ -47,6 +49,15 @@ fn first_two() -> [CpuSet; 2] {
 fn changed_from(cpus: &CpuSet) -> CpuSet {
     let begun = Instant::now();
     while current() == *cpus && begun.elapsed() < PATIENCE {
+        thread::sleep(Duration::from_millis(1));
+    }
+    current()
+}
+
+/// Waits until the calling thread has this mask; gives the one that it has in the end.
+fn changed_to(cpus: &CpuSet) -> CpuSet {
+    let begun = Instant::now();
+    while current() != *cpus && begun.elapsed() < PATIENCE {
         thread::sleep(Duration::from_millis(1));
     }
     current()
@@ -116,23 +127,27 @@ fn stubborn() {
     }
 }
 
-/// Three threads beside the main one, each waiting to be pinned.
-fn turns() {
-    let all = current();
+/// Three threads beside the main one, each waiting for its turn's cpu of these two.
+///
+/// A mask that only changed says nothing: a thread begins with that of the main thread, which may have its turn by then.
+/// The cpus are told, since asking the system for them takes a thread, which would have a turn of its own.
+fn turns(cpus: &str) {
+    let cpus = cpus.split(',').map(|cpu| CpuSet::of(cpu.parse().expect("a cpu")));
+    let [one, other] = cpus.collect::<Vec<_>>().try_into().expect("two cpus");
     let (pinned, everyone) = (mpsc::channel(), std::sync::Arc::new(std::sync::Barrier::new(4)));
     let mut threads = Vec::new();
-    for name in ["a", "b", "c"] {
-        let (all, everyone, tell_pinned) = (all.clone(), everyone.clone(), pinned.0.clone());
+    for (name, turn) in [("a", other.clone()), ("b", one.clone()), ("c", other)] {
+        let (everyone, tell_pinned) = (everyone.clone(), pinned.0.clone());
         let (ready, is_ready) = mpsc::channel();
         let body = move || {
             let _ = ready.send(());
-            let _ = tell_pinned.send((name, changed_from(&all)));
+            let _ = tell_pinned.send((name, changed_to(&turn)));
             everyone.wait();
         };
         threads.push(thread::Builder::new().name(name.to_owned()).spawn(body).expect("a thread can be started"));
         let _ = is_ready.recv();
     }
-    let mut found: Vec<(&str, CpuSet)> = vec![("main", changed_from(&all))];
+    let mut found: Vec<(&str, CpuSet)> = vec![("main", changed_to(&one))];
     found.extend(pinned.1.iter().take(3));
     everyone.wait();
     found.sort_by_key(|(name, _)| (*name != "main", *name));

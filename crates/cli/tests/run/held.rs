@@ -39,7 +39,8 @@ fn turns() -> Result {
     let actor = actor();
     for option in ["--one-per-thread", "--threads"] {
         let on = format!("{second},{first}");
-        let said = said(&mut run(&with_actor(&["--on", &on, option], &actor, "turns")))?;
+        let part = format!("turns={on}");
+        let said = said(&mut run(&with_actor(&["--on", &on, option], &actor, &part)))?;
         same(said, format!("main {second}\na {first}\nb {second}\nc {first}\n"), "turns")?;
     }
     Ok(Completion::Completed)
