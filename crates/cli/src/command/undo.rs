@@ -37,7 +37,7 @@ pub fn run(dry_run: bool, settings: &Settings) -> Result<Exit, Failure> {
 pub fn folder(settings: &Settings) -> Result<&Path, Failure> {
     settings.journals.as_deref().ok_or_else(|| {
         let what = "there is no journal: neither XDG_STATE_HOME nor HOME says where it would be";
-        Failure::unavailable(what).next("Name its folder with --journal PATH.")
+        Failure::unavailable(what).next("Set one of them, or name the journals' folder with --journal PATH.")
     })
 }
 

@@ -13,7 +13,8 @@ use crate::view::text::printable;
 
 /// The failure of a command that could not be started; exit status as env(1) has it.
 pub fn not_started(program: &OsStr, error: &Error) -> Failure {
-    let what = format!("cannot run {}: {error}", program.display());
+    let name = if program.is_empty() { "\"\"".into() } else { program.display().to_string() };
+    let what = format!("cannot run {name}: {error}");
     if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::OutOfMemory) {
         let next = "No process can be started: there are too many (ulimit -u, pids.max), or there is no memory.";
         return Failure::unavailable(what).next(next);
@@ -99,6 +100,7 @@ mod tests {
         assert_eq!(found("./nonsense", ErrorKind::NotFound).next.unwrap(), "There is no such file.");
         assert!(found("/proc/self/exe", ErrorKind::NotFound).next.unwrap().contains("interpreter"));
         assert_eq!(found("x/", ErrorKind::NotFound).next.unwrap(), "There is no such file.");
+        assert!(found("", ErrorKind::NotFound).what.starts_with("cannot run \"\": "));
         assert_eq!(found("ls", ErrorKind::WouldBlock).exit, Exit::Unavailable);
         assert_eq!(found("/", ErrorKind::PermissionDenied).exit, Exit::NotExecutable);
     }
