@@ -1,7 +1,5 @@
 //! The order in which threads take the cpus of a set, and lists that keep an order.
 
-use std::collections::HashMap;
-
 use super::resolve::Places;
 
 /// Cpus (or indices) as a list that keeps their order; ranges only where they rise one by one.
@@ -22,13 +20,16 @@ pub fn list(numbers: &[u32]) -> String {
 
 /// Cpus with one of each core before their siblings, larger cores before smaller ones; otherwise as they come.
 pub(super) fn cores_first(cpus: impl IntoIterator<Item = u32>, places: &Places) -> Vec<u32> {
-    let mut seen: HashMap<u32, u32> = HashMap::new();
+    let mut seen: Vec<u32> = Vec::new();
     let mut ranked: Vec<(u32, u8, u32)> = cpus
         .into_iter()
         .map(|cpu| {
-            let of_core = seen.entry(places.core(cpu)).or_default();
-            *of_core += 1;
-            (*of_core, places.kind_rank(cpu), cpu)
+            let core = places.core(cpu) as usize;
+            if seen.len() <= core {
+                seen.resize(core + 1, 0);
+            }
+            seen[core] += 1;
+            (seen[core], places.kind_rank(cpu), cpu)
         })
         .collect();
     ranked.sort_by_key(|(rank, kind, _)| (*rank, *kind));

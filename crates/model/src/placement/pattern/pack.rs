@@ -1,5 +1,7 @@
 //! As close together as can be: over as few objects of a level as will hold the cpus.
 
+use std::collections::{BTreeMap, HashMap};
+
 use super::{around, sibling_tiers};
 use crate::Level;
 use crate::placement::resolve::Places;
@@ -47,11 +49,12 @@ fn best(cpus: &[u32], places: &Places) -> (bool, u8) {
 /// them that has so few of them.
 fn fewest(count: usize, level: Level, objects: Vec<Vec<u32>>, places: &Places) -> Vec<Vec<u32>> {
     let number = how_few(count, objects.iter());
+    let first_cpus: Vec<u32> = objects.iter().map(|cpus| cpus[0]).collect();
+    let object_of: HashMap<u32, &Vec<u32>> = objects.iter().map(|cpus| (cpus[0], cpus)).collect();
     for outer in around(level).rev() {
-        let first_cpus: Vec<u32> = objects.iter().map(|cpus| cpus[0]).collect();
         // In the order of their best objects, as `grouped` keeps the order of what it is given.
         for group in places.grouped(&first_cpus, outer) {
-            let inside = objects.iter().filter(|cpus| group.contains(&cpus[0]));
+            let inside = group.iter().map(|first| object_of[first]);
             if inside.clone().map(Vec::len).sum::<usize>() >= count && how_few(count, inside.clone()) == number {
                 return preferred(count, number, inside.cloned().collect());
             }
@@ -74,15 +77,18 @@ fn how_few<'a>(count: usize, objects: impl Iterator<Item = &'a Vec<u32>>) -> usi
 
 /// `number` of the objects that hold `count` cpus together: the first ones that leave this possible.
 fn preferred(count: usize, number: usize, objects: Vec<Vec<u32>>) -> Vec<Vec<u32>> {
-    let sizes: Vec<usize> = objects.iter().map(Vec::len).collect();
+    // How many of the objects that are still to come have each size.
+    let mut to_come: BTreeMap<usize, usize> = BTreeMap::new();
+    objects.iter().for_each(|cpus| *to_come.entry(cpus.len()).or_default() += 1);
     let mut chosen: Vec<Vec<u32>> = Vec::with_capacity(number);
     let mut held = 0;
-    for (place, cpus) in objects.into_iter().enumerate() {
+    for cpus in objects {
         let more = number - chosen.len();
         if more == 0 {
             break;
         }
-        if held + cpus.len() + largest(more - 1, &sizes[place + 1..], cpus.len()) >= count {
+        to_come.entry(cpus.len()).and_modify(|count| *count -= 1);
+        if held + cpus.len() + largest(more - 1, &to_come) >= count {
             held += cpus.len();
             chosen.push(cpus);
         }
@@ -90,14 +96,13 @@ fn preferred(count: usize, number: usize, objects: Vec<Vec<u32>>) -> Vec<Vec<u32
     chosen
 }
 
-/// The sum of the `number` largest sizes; for sizes that are all at most `bound` and many of them equal to it, at once.
-fn largest(number: usize, sizes: &[usize], bound: usize) -> usize {
-    if sizes.iter().take(number).filter(|size| **size >= bound).count() == number
-        && sizes.iter().all(|size| *size <= bound)
-    {
-        return number * bound;
-    }
-    let mut sizes = sizes.to_vec();
-    sizes.sort_unstable_by(|a, b| b.cmp(a));
-    sizes.iter().take(number).sum()
+/// The sum of the `number` largest sizes, of which there are so many each.
+fn largest(number: usize, sizes: &BTreeMap<usize, usize>) -> usize {
+    let mut left = number;
+    let taken = sizes.iter().rev().map(|(size, count)| {
+        let taken = left.min(*count);
+        left -= taken;
+        size * taken
+    });
+    taken.sum()
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use super::holders::Holders;
 use super::{Context, LeftOut, Places, Reason, Resolution};
 use crate::facts::CoreType;
 use crate::placement::error::PlacementError;
@@ -64,13 +65,21 @@ pub struct Evaluator<'a> {
     places: Places,
     /// Cpus that a pattern or `one-per-core` passed over.
     passed_over: CpuSet,
+    /// The cpus that take part where nobody is named, once they were asked for.
+    usable_all: Option<Vec<u32>>,
     /// The last term that left nothing of what stood before it.
     emptied: Option<Range<usize>>,
 }
 
 impl<'a> Evaluator<'a> {
     pub fn new(context: &'a Context<'a>) -> Self {
-        Self { context, places: Places::new(context.machine), passed_over: CpuSet::new(), emptied: None }
+        Self {
+            context,
+            places: Places::new(context.machine),
+            passed_over: CpuSet::new(),
+            usable_all: None,
+            emptied: None,
+        }
     }
 
     /// The whole expression.
@@ -179,9 +188,14 @@ impl<'a> Evaluator<'a> {
 
     /// The cpus that take part where nobody is named, one of each core before their siblings; the others are passed over.
     fn usable_all(&mut self) -> Vec<u32> {
+        if let Some(usable) = &self.usable_all {
+            return usable.clone();
+        }
         let all = Value::of_words(self.known(), &self.places);
         self.passed_over.extend(all.cpus.iter());
-        self.usable(&all)
+        let usable = self.usable(&all);
+        self.usable_all = Some(usable.clone());
+        usable
     }
 
     fn exist(&self, cpus: &CpuSet, term: &Term) -> Result<()> {
@@ -218,7 +232,7 @@ impl<'a> Evaluator<'a> {
     }
 
     fn of_objects(&self, objects: Vec<CpuSet>, term: &Term) -> Result<Value> {
-        let cpus = objects.iter().fold(CpuSet::new(), |all, one| all.union(one));
+        let cpus: CpuSet = objects.iter().flat_map(CpuSet::iter).collect();
         if cpus.is_empty() {
             let what =
                 if objects.is_empty() { format!("{term} names nothing here") } else { format!("{term} has no cpus") };
@@ -238,11 +252,10 @@ impl<'a> Evaluator<'a> {
             Some(objects) => objects.clone(),
             None => vec![self.usable(&value).into_iter().collect()],
         };
-        let objects = self.machine().objects(level);
+        let objects = Holders::new(self.machine().objects(level));
         let mut chosen = Vec::new();
         for container in containers {
-            let inside: Vec<CpuSet> =
-                objects.iter().map(|cpus| cpus.intersection(&container)).filter(|cpus| !cpus.is_empty()).collect();
+            let inside = objects.inside(&container);
             let wanted = indices.among(inside.len()).map_err(|_| {
                 let there = match inside.len() {
                     0 => "nothing that can be used".to_owned(),
