@@ -158,6 +158,30 @@ fn what_makes_no_sense_is_refused_with_its_place_and_a_hint() {
     assert!(parse(&format!("0{}", ".core:0".repeat(1000))).is_err());
 }
 
+#[test]
+fn expressions_have_a_largest_size() {
+    let terms = |count: usize| "all + ".repeat(count - 1) + "core:0";
+    assert!(parse(&terms(1024)).is_ok());
+    let error = parse(&terms(1025)).unwrap_err();
+    assert_eq!(error.what, "an expression has at most 1024 terms, and here begins another");
+    assert_eq!(error.at, 6 * 1024..6 * 1024 + 1);
+    let dots = format!("core:0{}", " + llc:0.core:0".repeat(512));
+    assert_eq!(parse(&dots).unwrap_err().at, dots.len() - 6..dots.len() - 5, "what is behind a dot counts");
+}
+
+#[test]
+fn numbers_that_come_again_and_again_are_counted() {
+    let range = "0-65535";
+    let what = "with these the expression names more than a million numbers, many again and again";
+    for separator in [",", " + "] {
+        assert!(parse(&[range; 16].join(separator)).is_ok());
+        let error = parse(&[range; 17].join(separator)).unwrap_err();
+        let start = 16 * (range.len() + separator.len());
+        assert_eq!((error.what.as_str(), error.at), (what, start..start + range.len()));
+    }
+    assert_eq!(parse(&format!("core:{}", [range; 17].join(","))).unwrap_err().what, what);
+}
+
 /// Cpus 4-5 offline, 6-7 outside the cpuset, 2-3 isolated, and the inherited mask leaves out 1 as well.
 fn restricted() -> (Machine, CpuSet) {
     let mut machine = bulldozer();

@@ -8,16 +8,30 @@ use crate::placement::resolve::Places;
 
 /// Chooses `count` cpus of a pool that has as many.
 pub fn pack(count: usize, level: Level, pool: &[u32], places: &Places) -> Vec<u32> {
+    if level == Level::Cpu {
+        return cpus(count, pool, places);
+    }
     let mut sorted = pool.to_vec();
     sorted.sort_unstable();
     let mut objects = places.grouped(&sorted, level);
     objects.sort_by_key(|cpus| (best(cpus, places), places.object(cpus[0], level)));
     let chosen = fewest(count, level, objects, places);
     let cpus: Vec<u32> = match level {
-        Level::Core | Level::Cpu => chosen.concat(),
+        Level::Core => chosen.concat(),
         _ => cores_before_siblings(&chosen.concat(), places),
     };
     cpus.into_iter().take(count).collect()
+}
+
+/// As many cpus are as many objects wherever they lie: one of each core before any sibling, each tier close together.
+fn cpus(count: usize, pool: &[u32], places: &Places) -> Vec<u32> {
+    let mut chosen = Vec::with_capacity(count);
+    for mut tier in sibling_tiers(pool, places) {
+        let wanted = (count - chosen.len()).min(tier.len());
+        tier.sort_by_key(|cpu| (places.preference(*cpu), *cpu));
+        chosen.extend(fewest(wanted, Level::Cpu, tier.into_iter().map(|cpu| vec![cpu]).collect(), places).concat());
+    }
+    chosen
 }
 
 fn cores_before_siblings(cpus: &[u32], places: &Places) -> Vec<u32> {
