@@ -27,13 +27,16 @@ pub(super) fn read(text: Piece<'_>) -> Result<Read, Fault> {
     if !text.text.contains('<') {
         return Ok(Read::set(list::read(text.unquoted(), rules)?.into_iter().collect()));
     }
-    let mut pins = Vec::new();
+    let (mut pins, mut pinned) = (Vec::new(), 0);
     let mut domain = None;
     for element in text.split(|c| c == '<') {
         let Some(cpuset) = attribute(element, "cpuset") else { continue };
         if element.text.starts_with("vcpupin") {
             let vcpu = attribute(element, "vcpu").ok_or_else(|| element.fault("expected vcpu='…' in vcpupin"))?;
-            pins.push((vcpu.number("a number of a virtual cpu")?, list::read(cpuset, rules)?));
+            let cpus = list::read(cpuset, rules)?;
+            pinned += cpus.len();
+            list::bounded(pinned, cpuset)?;
+            pins.push((vcpu.number("a number of a virtual cpu")?, cpus));
         } else if element.text.starts_with("vcpu") {
             domain = Some(list::read(cpuset, rules)?);
         }

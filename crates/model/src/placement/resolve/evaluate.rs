@@ -8,7 +8,7 @@ use super::{Context, LeftOut, Places, Reason, Resolution};
 use crate::facts::CoreType;
 use crate::placement::error::PlacementError;
 use crate::placement::expression::{Node, Term};
-use crate::placement::order::cores_first;
+use crate::placement::order::{cores_first, counted};
 use crate::placement::{Indices, Name, Operator, pattern};
 use crate::{CpuSet, Level, Machine};
 
@@ -206,7 +206,7 @@ impl<'a> Evaluator<'a> {
         if unknown.is_empty() {
             return Ok(());
         }
-        let what = format!("{}: this machine has cpus {}", plural("cpu", &unknown), self.known());
+        let what = format!("{}: this machine has cpus {}", counted(&unknown), self.known());
         let error = PlacementError::new(term.at.clone(), what);
         // 55 for 0x55 is what users of taskset type.
         let mask = match &term.node {
@@ -214,9 +214,7 @@ impl<'a> Evaluator<'a> {
             _ => None,
         };
         Err(match mask.filter(|mask| mask.is_subset(&self.known())) {
-            Some(mask) => {
-                error.hint(format!("a mask carries 0x: 0x{} is {}", mask.to_hexadecimal(), plural("cpu", &mask)))
-            }
+            Some(mask) => error.hint(format!("a mask carries 0x: 0x{} is {}", mask.to_hexadecimal(), counted(&mask))),
             None => error,
         })
     }
@@ -346,10 +344,6 @@ fn range(level: Level, last: usize) -> String {
     if last == 0 { format!("{level}:0 only") } else { format!("{level}:0-{last}") }
 }
 
-fn plural(word: &str, cpus: &CpuSet) -> String {
-    format!("{word}{} {cpus}", if cpus.len() == 1 { "" } else { "s" })
-}
-
 fn are(cpus: &CpuSet, what: &str) -> String {
-    format!("{} {} {what}", plural("cpu", cpus), if cpus.len() == 1 { "is" } else { "are" })
+    format!("{} {} {what}", counted(cpus), if cpus.len() == 1 { "is" } else { "are" })
 }
