@@ -30,7 +30,8 @@ fn check(survey: &Survey) {
         for round in &seen.rounds {
             let tail = &round.tail;
             assert!(tail.p50_ns <= tail.p99_ns * 1.05 && tail.p99_ns <= tail.max_ns, "{tail:?}");
-            assert!((0.0..1.0).contains(&tail.lost));
+            // All of it where the clock's step is longer than a piece, as an emulator's may be.
+            assert!((0.0..=1.0).contains(&tail.lost));
             let timed_s = tail.mean_ns * tail.count as f64 * 1e-9;
             assert!((timed_s / round.elapsed_s - 1.0).abs() < 0.01, "{timed_s} of {}", round.elapsed_s);
         }
