@@ -139,7 +139,7 @@ fn what_makes_no_sense_is_refused_with_its_place_and_a_hint() {
         ("isolated", "[isolated] isolated: the kernel isolates no cpu here"),
         (
             "quiet",
-            "[quiet] quiet: there is no survey of this machine | `corewise` makes one, and finds out which cpus are quiet",
+            "[quiet] quiet: there is no survey of this machine | quiet needs a survey, which only `corewise` on the machine itself can make",
         ),
         ("llc:0 & llc:1", "[llc:1] with this, no cpu is left"),
         ("70000", "[70000] 70000 is above 65535, the largest number"),
@@ -178,13 +178,12 @@ fn who_is_left_out_is_told_with_the_reason() {
         };
         format!("{}: {}", resolution.cpus, resolution.left_out.iter().map(out).collect::<Vec<_>>().join("; "))
     };
-    let everyone =
-        "4,5 offline; 6,7 not in this process's cpuset; 2,3 isolated; 1 not in the affinity mask that was inherited";
+    let everyone = "4,5 offline; 6,7 outside the cpuset; 2,3 isolated; 1 not in the affinity mask that was inherited";
     assert_eq!(told("all"), format!("0: {everyone}"));
     assert_eq!(told("spread(1, core)"), format!("0: {everyone}"));
     assert_eq!(told("one-per-core"), format!("0: {everyone}"));
     assert_eq!(told("all - 2-7"), "0: 1 not in the affinity mask that was inherited");
-    assert_eq!(told("0-7"), "0-3: 4,5 offline!; 6,7 not in this process's cpuset!", "numbers reach isolated cpus");
+    assert_eq!(told("0-7"), "0-3: 4,5 offline!; 6,7 outside the cpuset!", "numbers reach isolated cpus");
     assert_eq!(told("isolated"), "2,3: ");
     assert_eq!(told("cluster:1 & isolated"), "2,3: ");
     assert_eq!(told("cluster:0-1 + 3"), "0,3: 2 isolated; 1 not in the affinity mask that was inherited");

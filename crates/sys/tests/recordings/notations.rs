@@ -91,12 +91,6 @@ fn check(notation: Notation, order: &[u32], machine: &Machine) -> Result<(), Fai
     Ok(())
 }
 
-/// A line as it is read back; a mask of a processor group says nothing without its group.
-fn text(line: &NotationLine) -> Option<String> {
-    let text = line.text.clone()?;
-    Some(if line.label.starts_with("group ") { format!("{}: {text}", line.label) } else { text })
-}
-
 fn cpus_of(notation: Notation, text: &str, machine: &Machine) -> Result<CpuSet, Failed> {
     let read = read(notation, text, machine).map_err(|error| format!("{notation}: {text}: {error}"))?;
     Ok(read.cpus)

@@ -318,7 +318,7 @@ impl<'a> Evaluator<'a> {
     fn quiet(&self, term: &Term) -> Result<CpuSet> {
         let Some(quiet) = self.context.quiet else {
             let error = PlacementError::new(term.at.clone(), "quiet: there is no survey of this machine");
-            return Err(error.hint("`corewise` makes one, and finds out which cpus are quiet"));
+            return Err(error.hint("quiet needs a survey, which only `corewise` on the machine itself can make"));
         };
         if quiet.is_empty() {
             let what = "quiet: the survey of this machine found no cpu that is quieter than the others";

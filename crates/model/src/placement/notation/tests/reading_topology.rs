@@ -49,6 +49,16 @@ fn numactl_is_explained() {
         explained(Notation::Numactl, "+0-1", &machines::confined()),
         "0,1\n    + counts along the cpus this process may use, which are 0-2,4-7,16-23."
     );
+    assert_eq!(
+        explained(Notation::Numactl, "numactl -C 0,8 ./app", &machines::confined()),
+        "0,8\n    numactl refuses cpu 8: outside the cpus of this process; --all takes it."
+    );
+    assert_eq!(explained(Notation::Numactl, "numactl --all -C 8 ./app", &machines::confined()), "8");
+    let shown = "policy: bind\npreferred node: 0\nphyscpubind: 0 1 2 \ncpubind: 0 \nnodebind: 0 \nmembind: 0 \n";
+    assert_eq!(
+        explained(Notation::Numactl, shown, &machines::ryzen()),
+        "0-2\n    The policy of memory is bind.\n    Memory comes only from node 0."
+    );
 }
 
 #[test]
