@@ -56,17 +56,22 @@ pub struct Line {
     spans: Vec<(Tone, String)>,
 }
 
+/// A text without control characters, which a recorded machine or a thread's name may hold: they become "?". A file or
+/// a program must not be able to steer the terminal.
+pub fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+}
+
 impl Line {
     /// The empty line.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The line with more text at its end. Control characters, which a recorded machine may hold, become "?": a file
-    /// must not be able to steer the terminal.
+    /// The line with more text at its end, made [`printable`].
     #[must_use]
     pub fn with(mut self, tone: Tone, text: impl AsRef<str>) -> Self {
-        let text: String = text.as_ref().chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+        let text = printable(text.as_ref());
         match self.spans.last_mut() {
             _ if text.is_empty() => {}
             Some((last, own)) if *last == tone => own.push_str(&text),
@@ -180,6 +185,15 @@ impl Line {
             rest = rest.with(tone, remainder);
         }
         (head, rest)
+    }
+
+    /// Splits what is to stay together and is wider than a line between the last of its words that fit.
+    pub fn split_at_no_break(self, width: usize) -> Option<(Self, Self)> {
+        let characters = self.spans.iter().flat_map(|(_, text)| text.chars());
+        let breaks = characters.take(width + 1).enumerate().filter(|(_, c)| *c == NO_BREAK).map(|(place, _)| place);
+        let place = breaks.last().filter(|place| *place > 0)?;
+        let (head, rest) = self.split_at(place);
+        Some((head, rest.split_at(1).1))
     }
 
     /// The text alone.
