@@ -22,7 +22,8 @@ pub const AFTER: &str = "Examples:
 Roles: NAME=REGEX:EXPR, joined by commas. The regex is looked for anywhere in the names of threads, of which
 the kernel keeps 15 bytes; it ends at the first colon outside of parentheses and brackets (a colon to be
 matched is written \\:). The first role that matches has the thread, and a thread that changes its name
-changes its role. EXPR is cut to --on; threads without a role may use all of --on.
+changes its role. EXPR is cut to --on and is the boundary of its threads for --enforce; threads without a
+role may use all of --on.
 
 The cpus and the memory policy are in force before the command's first instruction, without a shell, and
 its children inherit them. Without --one-per-thread, --roles, --enforce, --cgroup and -v the command takes
@@ -89,7 +90,7 @@ pub fn beginning_with_run(words: &[OsString]) -> Option<Result<Arguments, clap::
 /// What to do about threads that set their own cpus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum EnforcementName {
-    /// Narrower masks stand, what reaches outside the placement is put back.
+    /// Narrower masks stand, what reaches outside the placement (or the cpus of the thread's role) is put back.
     Boundary,
     /// Every other mask is put back, ten times a thread at most.
     Exact,

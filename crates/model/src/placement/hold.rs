@@ -26,7 +26,8 @@ const ALONE: Duration = Duration::from_millis(100);
 /// What is done about threads that set their own cpus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Enforcement {
-    /// They may choose inside their boundary; what reaches outside is put back.
+    /// They may choose inside their boundary, which is the placement or the cpus of their role; what reaches outside is
+    /// put back.
     Boundary,
     /// They are put back whatever they choose.
     Exact,
@@ -246,7 +247,8 @@ impl Hold {
         if !thread.is_left_alone && !thread.is_settled(&target, &seen.cpus) {
             let fits = reachable.explains(&target, &seen.cpus);
             let is_news = !fits && !reachable.explains(&thread.in_force, &seen.cpus);
-            let comparison = Comparison { fits, is_news };
+            let is_inside = seen.cpus.is_subset(self.choice(&target));
+            let comparison = Comparison { fits, is_news, is_inside };
             let verdict = thread.judge(target, &seen.cpus, comparison, self.policy.enforcement);
             if is_news && self.is_first_hand(seen, is_new) {
                 step.events.extend(thread.tell(seen.thread, &seen.cpus, &verdict));
@@ -267,7 +269,7 @@ impl Hold {
         let turn = self.next_turn;
         self.next_turn += 1;
         let given = &self.given;
-        let is_given = given.contains(&seen.cpus) || given.iter().any(|mask| reachable.explains(mask, &seen.cpus));
+        let is_given = given.contains(&seen.cpus) || given.iter().any(|mask| reachable.gives(mask, &seen.cpus));
         let boundary = &self.policy.boundary;
         let in_force = if is_given { &seen.cpus } else { boundary };
         Thread::new(seen.process, turn, now, boundary.clone(), in_force.clone())
@@ -280,6 +282,14 @@ impl Hold {
         let process = self.processes.entry(seen.process).or_default();
         let is_first = process.own_masks.insert(seen.cpus.clone()) && !of_parent;
         is_first || !is_new
+    }
+
+    /// The cpus among which a thread may choose: those of its role, or the placement. Its turn's cpu leaves no choice.
+    fn choice<'a>(&'a self, target: &'a CpuSet) -> &'a CpuSet {
+        match self.policy.threads {
+            Threads::OnePerThread(_) => &self.policy.boundary,
+            Threads::Together | Threads::Roles(_) => target,
+        }
     }
 
     fn target(&self, thread: &Thread, seen: &Seen<'_>, now: Duration) -> CpuSet {
@@ -310,13 +320,19 @@ struct Reachable<'a> {
 }
 
 impl Reachable<'_> {
-    /// Whether the system alone made these cpus of a mask: what it may give of it, or, where that is nothing, anything.
+    /// Whether the system alone made these cpus of a mask: what it gives of it, or, where that is nothing, anything.
     fn explains(&self, mask: &CpuSet, cpus: &CpuSet) -> bool {
-        if mask == cpus {
-            return true;
-        }
-        let rest = mask.intersection(self.answer.get_or_init(self.ask));
-        rest.is_empty() || rest == *cpus
+        mask == cpus || self.rest(mask).is_empty() || self.gives(mask, cpus)
+    }
+
+    /// Whether these cpus are what the system gives of a mask.
+    fn gives(&self, mask: &CpuSet, cpus: &CpuSet) -> bool {
+        mask == cpus || !cpus.is_empty() && self.rest(mask) == *cpus
+    }
+
+    /// What the system may give of a mask.
+    fn rest(&self, mask: &CpuSet) -> CpuSet {
+        mask.intersection(self.answer.get_or_init(self.ask))
     }
 }
 

@@ -29,6 +29,9 @@ use crate::{CpuSet, Machine};
 pub use name::{Notation, UnknownNotation};
 use text::{Fault, Piece};
 
+/// Longer texts are not read, in bytes. What machines of 8,192 cpus need, one element for each of them, is a third of it.
+const LONGEST_TEXT: usize = 1 << 20;
+
 /// One line of a notation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotationLine {
@@ -169,6 +172,9 @@ pub fn print(notation: Notation, cpus: &CpuSet, order: &[u32], machine: &Machine
 /// # Errors
 /// Where the text does not follow the notation, or names what this machine does not have.
 pub fn read(notation: Notation, text: &str, machine: &Machine) -> Result<Read, ReadError> {
+    if text.len() > LONGEST_TEXT {
+        return Err(error(text, too_long(text)));
+    }
     let piece = Piece::new(text).trim();
     let read = dispatch(notation, piece, machine).map_err(|fault| error(text, fault))?;
     if read.cpus.is_empty() {
@@ -181,6 +187,12 @@ pub fn read(notation: Notation, text: &str, machine: &Machine) -> Result<Read, R
         (!cpus.is_empty()).then(|| format!("On this machine {} {verb} {what}.", list::counted(&cpus)))
     };
     Ok(read.remarks(remark(beyond, "not there")).remarks(remark(offline, "offline")))
+}
+
+/// Points at the first character that is too many.
+fn too_long(text: &str) -> Fault {
+    let at = text.floor_char_boundary(LONGEST_TEXT);
+    Fault { at, length: 1, what: format!("texts longer than {LONGEST_TEXT} bytes are not read"), hint: None }
 }
 
 fn dispatch(notation: Notation, text: Piece<'_>, machine: &Machine) -> Result<Read, Fault> {

@@ -1,34 +1,39 @@
 //! The order in which threads take the cpus of a set, and lists that keep an order.
 
-use std::collections::HashMap;
-
 use super::resolve::Places;
+use crate::CpuSet;
 
 /// Cpus (or indices) as a list that keeps their order; ranges only where they rise one by one.
 pub fn list(numbers: &[u32]) -> String {
-    let mut pieces: Vec<String> = Vec::new();
-    let mut rest = numbers;
-    while let Some(&first) = rest.first() {
-        let run = rest.iter().zip(first..).take_while(|(number, expected)| **number == *expected).count();
-        pieces.push(match run {
-            1 => first.to_string(),
-            2 => format!("{first},{}", rest[1]),
-            _ => format!("{first}-{}", rest[run - 1]),
-        });
-        rest = &rest[run..];
-    }
-    pieces.join(",")
+    in_order(numbers, ",")
+}
+
+/// Numbers in their order, three or more rising neighbours as a range.
+pub(super) fn in_order(numbers: &[u32], separator: &str) -> String {
+    let text = |run: &[u32]| match run {
+        [first, _, .., last] => format!("{first}-{last}"),
+        _ => run.iter().map(u32::to_string).collect::<Vec<_>>().join(separator),
+    };
+    numbers.chunk_by(|a, b| a.checked_add(1) == Some(*b)).map(text).collect::<Vec<_>>().join(separator)
+}
+
+/// "cpu 3" or "cpus 0-3,8".
+pub(super) fn counted(cpus: &CpuSet) -> String {
+    if cpus.len() == 1 { format!("cpu {cpus}") } else { format!("cpus {cpus}") }
 }
 
 /// Cpus with one of each core before their siblings, larger cores before smaller ones; otherwise as they come.
 pub(super) fn cores_first(cpus: impl IntoIterator<Item = u32>, places: &Places) -> Vec<u32> {
-    let mut seen: HashMap<u32, u32> = HashMap::new();
+    let mut seen: Vec<u32> = Vec::new();
     let mut ranked: Vec<(u32, u8, u32)> = cpus
         .into_iter()
         .map(|cpu| {
-            let of_core = seen.entry(places.core(cpu)).or_default();
-            *of_core += 1;
-            (*of_core, places.kind_rank(cpu), cpu)
+            let core = places.core(cpu) as usize;
+            if seen.len() <= core {
+                seen.resize(core + 1, 0);
+            }
+            seen[core] += 1;
+            (seen[core], places.kind_rank(cpu), cpu)
         })
         .collect();
     ranked.sort_by_key(|(rank, kind, _)| (*rank, *kind));

@@ -12,8 +12,10 @@ use crate::{CpuSet, Level};
 const LONGEST_TEXT: usize = 65_536;
 /// Terms nested deeper than this are not read.
 const DEEPEST: usize = 64;
-/// A list may name no more cpus than this, repeated ones counted.
-const LONGEST_LIST: usize = MAXIMUM_CPU as usize + 1;
+/// An expression may have no more terms than this, objects behind a dot counted.
+const MOST_TERMS: usize = 1024;
+/// The lists of an expression may name no more numbers than this, repeated ones counted.
+const MOST_NUMBERS: usize = 1 << 20;
 
 type Result<T> = std::result::Result<T, PlacementError>;
 
@@ -23,7 +25,7 @@ type Result<T> = std::result::Result<T, PlacementError>;
 /// [`PlacementError`] with the character at which the text stops making sense, what was expected there, and what may have
 /// been meant. Whether the cpus and objects exist is found out by [`Expression::resolve`].
 pub fn parse(text: &str) -> Result<Expression> {
-    let mut parser = Parser { characters: text.chars().collect(), place: 0, depth: 0 };
+    let mut parser = Parser { characters: text.chars().collect(), place: 0, depth: 0, terms: 0, numbers: 0 };
     parser.whole().map(|term| Expression { text: text.to_owned(), term }).map_err(|error| error.about(text))
 }
 
@@ -31,6 +33,10 @@ struct Parser {
     characters: Vec<char>,
     place: usize,
     depth: usize,
+    /// How many terms were read so far.
+    terms: usize,
+    /// How many numbers lists have named so far.
+    numbers: usize,
 }
 
 impl Parser {
@@ -91,6 +97,8 @@ impl Parser {
             let at = self.place..self.place;
             return Err(PlacementError::new(at, format!("more than {DEEPEST} terms inside each other")));
         }
+        self.peek_past_space();
+        self.count_term()?;
         let mut term = self.simple_term()?;
         let mut dots = 0;
         while self.characters.get(self.place) == Some(&'.') {
@@ -100,11 +108,22 @@ impl Parser {
                 return Err(PlacementError::new(at, format!("more than {DEEPEST} terms inside each other")));
             }
             self.place += 1;
+            self.count_term()?;
             let (start, level, word) = self.level_after_dot()?;
             term = self.objects(Some(Box::new(term)), level, start, &word)?;
         }
         self.depth -= 1;
         Ok(term)
+    }
+
+    /// Counts the term that begins here.
+    fn count_term(&mut self) -> Result<()> {
+        self.terms += 1;
+        if self.terms <= MOST_TERMS {
+            return Ok(());
+        }
+        let at = self.place..(self.place + 1).min(self.characters.len());
+        Err(PlacementError::new(at, format!("an expression has at most {MOST_TERMS} terms, and here begins another")))
     }
 
     fn simple_term(&mut self) -> Result<Term> {
@@ -292,7 +311,13 @@ impl Parser {
         let mut seen = CpuSet::new();
         let mut numbers = Vec::new();
         loop {
+            let start = self.place;
             let piece = self.range(what)?;
+            self.numbers += piece.len();
+            if self.numbers > MOST_NUMBERS {
+                let what = "with these the expression names more than a million numbers, many again and again";
+                return Err(PlacementError::new(start..self.place, what));
+            }
             numbers.extend(piece.into_iter().filter(|number| seen.insert(*number)));
             let end = self.place;
             if self.peek_past_space() != Some(',') || !self.continues_list() {
@@ -322,10 +347,9 @@ impl Parser {
         self.place += 1;
         let last = self.number(what)?;
         if last < first {
-            return Err(PlacementError::new(
-                start..self.place,
-                format!("the range {first}-{last} ends before it begins"),
-            ));
+            let what = format!("the range {first}-{last} ends before it begins");
+            let error = PlacementError::new(start..self.place, what);
+            return Err(error.hint(falling(first, last)));
         }
         let (mut stride, mut group) = (1, 1);
         if self.follows_digit(':') {
@@ -345,7 +369,7 @@ impl Parser {
             let hint = "put spaces around the minus of without: 0-7 - 3";
             return Err(PlacementError::new(self.place..self.place + 1, "a range has one minus").hint(hint));
         }
-        Ok((first..=last).filter(|number| (number - first) % stride < group).take(LONGEST_LIST).collect())
+        Ok((first..=last).filter(|number| (number - first) % stride < group).collect())
     }
 
     fn follows_digit(&self, sign: char) -> bool {
@@ -394,8 +418,25 @@ impl Parser {
             ',' | ';' | '|' | '@' => error.hint("terms are joined by +"),
             ')' => error.hint("there is no \"(\" before it"),
             '/' | '\\' | '~' | '^' => error.hint("without is written as -"),
-            c if c.is_ascii_hexdigit() => error.hint("a mask carries 0x and has no spaces: 0xfffc"),
+            c if c.is_ascii_alphanumeric() => self.second_word(error, term),
             _ => error,
+        }
+    }
+
+    /// What to write instead of two words beside each other: a list, a mask, or terms with an operator.
+    fn second_word(&self, error: PlacementError, term: &Term) -> PlacementError {
+        let rest: String = self.characters[self.place..].iter().collect();
+        let numbers = rest.chars().all(|c| c.is_ascii_digit() || c.is_whitespace() || matches!(c, '-' | ','));
+        if matches!(term.node, Node::List(_)) && numbers {
+            let first: String = self.characters[term.at.clone()].iter().collect();
+            let numbers: Vec<&str> = rest.split([' ', ',', '\t', '\n']).filter(|number| !number.is_empty()).collect();
+            return error.hint(format!("a list has commas: {first},{}", numbers.join(",")));
+        }
+        match self.word_text().chars().all(|c| c.is_ascii_hexdigit())
+            && matches!(term.node, Node::List(_) | Node::Mask(_))
+        {
+            true => error.hint("a mask carries 0x and has no spaces: 0xfffc"),
+            false => error.hint("terms are joined by +"),
         }
     }
 
@@ -415,6 +456,16 @@ const EXAMPLES: &str = "some: 0-3,8   0x55   llc:0   all - core:0   vcache - 0  
 fn longest_word(text: &str) -> Option<(usize, Word)> {
     let ends: Vec<usize> = text.match_indices('-').map(|(place, _)| place).chain([text.len()]).collect();
     ends.into_iter().rev().find_map(|end| Some((end, words::find(&text[..end])?)))
+}
+
+/// What to write instead of a range that falls.
+fn falling(first: u32, last: u32) -> String {
+    let rising = format!("{last}-{first} is the range");
+    if first - last >= 8 {
+        return rising;
+    }
+    let list: Vec<String> = (last..=first).rev().map(|number| number.to_string()).collect();
+    format!("{rising}; {} is a list in that order", list.join(","))
 }
 
 fn quoted(found: char) -> String {

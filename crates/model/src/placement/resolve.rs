@@ -1,6 +1,7 @@
 //! What an expression is on a machine: which cpus, in which order, and who was left out and why.
 
 mod evaluate;
+mod holders;
 mod places;
 
 use schemars::JsonSchema;

@@ -102,15 +102,31 @@ fn what_makes_no_sense_is_refused_with_its_place_and_a_hint() {
             "[-] this could be a range, or one list without another | write 0-3 for the range, (0) - 3 for without",
         ),
         ("0-7-3", "[-] a range has one minus | put spaces around the minus of without: 0-7 - 3"),
-        ("3-1", "[3-1] the range 3-1 ends before it begins"),
+        ("3-1", "[3-1] the range 3-1 ends before it begins | 1-3 is the range; 3,2,1 is a list in that order"),
+        ("31-0", "[31-0] the range 31-0 ends before it begins | 0-31 is the range"),
         ("0-8:0", "[0-8:0] a stride is at least 1, and a group no larger than its stride"),
         (
             "0-3,llc:1",
             "[,] expected +, - or & before another term, found \",\" | a list goes on with a number; other terms are joined by +",
         ),
+        ("0-3 8", "[8] expected +, - or & before another term, found \"8\" | a list has commas: 0-3,8"),
+        ("1 2 3", "[2] expected +, - or & before another term, found \"2\" | a list has commas: 1,2,3"),
         (
-            "0-3 8",
-            "[8] expected +, - or & before another term, found \"8\" | a mask carries 0x and has no spaces: 0xfffc",
+            "55 ff",
+            "[f] expected +, - or & before another term, found \"f\" | a mask carries 0x and has no spaces: 0xfffc",
+        ),
+        ("0 core:1", "[c] expected +, - or & before another term, found \"c\" | terms are joined by +"),
+        (
+            "node:0.all",
+            "[all] expected a level after the dot, such as core:0 | llc:1.core:0-3 is the first four cores of llc:1",
+        ),
+        (
+            "llc:0..core:0",
+            "[] expected a level after the dot, such as core:0 | llc:1.core:0-3 is the first four cores of llc:1",
+        ),
+        (
+            "spread(4,",
+            "[] expected a level: one of package, node, die, llc, cluster, core, cpu | spread(4, llc) and spread(4, llc, node:0) are its forms",
         ),
         ("(0-3", "[] expected \")\", the end of what \"(\" began; found the end"),
         ("0-3)", "[)] expected +, - or & before another term, found \")\" | there is no \"(\" before it"),
@@ -141,7 +157,9 @@ fn what_makes_no_sense_is_refused_with_its_place_and_a_hint() {
             "quiet",
             "[quiet] quiet: there is no survey of this machine | quiet needs a survey, which only `corewise` on the machine itself can make",
         ),
-        ("llc:0 & llc:1", "[llc:1] with this, no cpu is left"),
+        ("llc:0 & llc:1", "[llc:1] no cpu is left: llc:1 has no cpu of what stands before it"),
+        ("all - all", "[all] no cpu is left: all takes away all that stands before it"),
+        ("!all", "[!all] no cpu is left: !all is without every cpu"),
         ("70000", "[70000] 70000 is above 65535, the largest number"),
     ];
     for (text, expected) in cases {
@@ -156,6 +174,30 @@ fn what_makes_no_sense_is_refused_with_its_place_and_a_hint() {
     assert!(parse(&deep).is_err());
     assert!(parse(&"!".repeat(1000)).unwrap_err().what.contains("inside each other"));
     assert!(parse(&format!("0{}", ".core:0".repeat(1000))).is_err());
+}
+
+#[test]
+fn expressions_have_a_largest_size() {
+    let terms = |count: usize| "all + ".repeat(count - 1) + "core:0";
+    assert!(parse(&terms(1024)).is_ok());
+    let error = parse(&terms(1025)).unwrap_err();
+    assert_eq!(error.what, "an expression has at most 1024 terms, and here begins another");
+    assert_eq!(error.at, 6 * 1024..6 * 1024 + 1);
+    let dots = format!("core:0{}", " + llc:0.core:0".repeat(512));
+    assert_eq!(parse(&dots).unwrap_err().at, dots.len() - 6..dots.len() - 5, "what is behind a dot counts");
+}
+
+#[test]
+fn numbers_that_come_again_and_again_are_counted() {
+    let range = "0-65535";
+    let what = "with these the expression names more than a million numbers, many again and again";
+    for separator in [",", " + "] {
+        assert!(parse(&[range; 16].join(separator)).is_ok());
+        let error = parse(&[range; 17].join(separator)).unwrap_err();
+        let start = 16 * (range.len() + separator.len());
+        assert_eq!((error.what.as_str(), error.at), (what, start..start + range.len()));
+    }
+    assert_eq!(parse(&format!("core:{}", [range; 17].join(","))).unwrap_err().what, what);
 }
 
 /// Cpus 4-5 offline, 6-7 outside the cpuset, 2-3 isolated, and the inherited mask leaves out 1 as well.

@@ -286,6 +286,52 @@ fn a_single_thread_is_pinned_when_it_has_company_or_after_a_while() {
 }
 
 #[test]
+fn a_thread_with_a_turn_may_choose_inside_the_placement() {
+    let mut system = system("0-3", Threads::OnePerThread(vec![0, 1, 2, 3]), Some(Enforcement::Boundary));
+    system.start(1, 1, "main", "0-3");
+    system.start(1, 2, "worker", "0-3");
+    system.rest();
+    assert_eq!(system.cpus(2), "1");
+    system.choose(2, "2,3");
+    assert_eq!(system.look().events, [noticed(2, "2,3", Response::Left)]);
+    system.rest();
+    assert_eq!(system.cpus(2), "2,3");
+    system.choose(2, "3-5");
+    assert_eq!(system.look().events, [noticed(2, "3-5", Response::PutBack(set("1")))]);
+    assert_eq!(system.cpus(2), "1", "what reaches outside goes back to its turn");
+    // What was chosen before the first look stands as well.
+    system.start(1, 3, "worker", "0,1");
+    assert_eq!(system.look().events, [noticed(3, "0,1", Response::Left)]);
+    system.rest();
+}
+
+#[test]
+fn exact_and_no_enforcement_give_a_turn_to_who_chose_before_the_first_look() {
+    for enforcement in [None, Some(Enforcement::Exact)] {
+        let mut system = system("0-3", Threads::OnePerThread(vec![0, 1, 2, 3]), enforcement);
+        system.start(1, 1, "main", "0-3");
+        system.start(1, 2, "worker", "2,3");
+        assert_eq!(system.look().events, [noticed(2, "2,3", Response::PutBack(set("1")))]);
+        assert_eq!(system.cpus(2), "1");
+    }
+}
+
+#[test]
+fn an_offline_cpu_among_the_turns_explains_no_choice() {
+    let mut system = system("0-3", Threads::OnePerThread(vec![0, 1, 2, 3]), Some(Enforcement::Exact));
+    system.reachable.remove(3);
+    system.start(1, 1, "main", "0-2");
+    system.start(1, 2, "worker", "0-2");
+    assert_eq!(system.look().events, [], "what is left of the placement is what they were given");
+    assert_eq!([1, 2].map(|thread| system.cpus(thread)), ["0", "1"]);
+    system.start(1, 3, "worker", "8,9");
+    assert_eq!(system.look().events, [noticed(3, "8,9", Response::PutBack(set("2")))]);
+    // The turn of the fourth is the offline cpu: whatever the system gives instead is left.
+    system.start(1, 4, "worker", "0");
+    assert_eq!(system.look().actions, []);
+}
+
+#[test]
 fn what_the_system_takes_is_nobodys_choice() {
     for enforcement in [None, Some(Enforcement::Boundary), Some(Enforcement::Exact)] {
         let mut system = system("0-3", Threads::Together, enforcement);

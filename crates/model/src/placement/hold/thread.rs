@@ -48,6 +48,8 @@ pub struct Comparison {
     pub fits: bool,
     /// It is neither that nor what the thread had before: the thread chose it, or somebody did for it.
     pub is_news: bool,
+    /// It lies inside the cpus that the thread may choose among.
+    pub is_inside: bool,
 }
 
 impl Thread {
@@ -84,7 +86,7 @@ impl Thread {
         let is_elsewhere = target != self.target;
         self.target = target;
         self.is_own = (self.is_own || comparison.is_news) && !comparison.fits;
-        let wish = self.wish(cpus, comparison.fits, is_elsewhere, enforcement);
+        let wish = self.wish(cpus, comparison, is_elsewhere, enforcement);
         let verdict = self.within_reason(wish, comparison.is_news);
         self.is_settled = verdict == Verdict::Stays;
         if self.is_settled {
@@ -109,9 +111,14 @@ impl Thread {
         }
     }
 
-    fn wish(&self, cpus: &CpuSet, fits: bool, is_elsewhere: bool, enforcement: Option<Enforcement>) -> Verdict {
-        let is_inside = cpus.is_subset(&self.target);
-        if fits {
+    fn wish(
+        &self,
+        cpus: &CpuSet,
+        comparison: Comparison,
+        is_elsewhere: bool,
+        enforcement: Option<Enforcement>,
+    ) -> Verdict {
+        if comparison.fits {
             return Verdict::Stays;
         }
         if !self.is_own {
@@ -119,12 +126,12 @@ impl Thread {
         }
         match enforcement {
             Some(Enforcement::Exact) => Verdict::PutBack(self.target.clone()),
-            _ if is_inside => Verdict::Stays,
+            Some(Enforcement::Boundary) if comparison.is_inside => Verdict::Stays,
             Some(Enforcement::Boundary) => {
                 let rest = cpus.intersection(&self.target);
                 Verdict::PutBack(if rest.is_empty() { self.target.clone() } else { rest })
             }
-            None if is_elsewhere => Verdict::Place(self.target.clone()),
+            None if is_elsewhere && !cpus.is_subset(&self.target) => Verdict::Place(self.target.clone()),
             None => Verdict::Stays,
         }
     }

@@ -140,11 +140,7 @@ fn location(word: Piece<'_>, options: &Options, machine: &Machine) -> Result<Cpu
     }
     let mut parents = vec![options.counted(machine).clone()];
     for tuple in word.split(|c| c == '.') {
-        let mut chosen = Vec::new();
-        for parent in &parents {
-            chosen.extend(objects(tuple, parent, options, machine)?);
-        }
-        parents = chosen;
+        parents = objects(tuple, &parents, options, machine)?;
     }
     Ok(parents.iter().fold(CpuSet::new(), |sum, set| sum.union(set)))
 }
@@ -159,18 +155,17 @@ fn bitmap(word: Piece<'_>, all: &CpuSet) -> Result<CpuSet, Fault> {
     if infinite && word.is_empty() {
         return Ok(all.clone());
     }
-    let mut nibbles = Vec::new();
+    let mut all_digits = String::new();
     let groups = word.split(|c| c == ',');
     for (index, group) in groups.iter().enumerate() {
-        let digits = mask::nibbles_of(group.strip_prefix("0x").unwrap_or(*group))?;
+        let digits = mask::digits_of(group.strip_prefix("0x").unwrap_or(*group))?;
         if digits.len() > 8 && groups.len() > 1 {
             return Err(group.fault("a group between commas has at most eight digits"));
         }
-        let filled = if index > 0 || infinite { 8_usize.saturating_sub(digits.len()) } else { 0 };
-        nibbles.extend(std::iter::repeat_n(0, filled));
-        nibbles.extend(digits);
+        let width = if index > 0 || infinite { 8 } else { 0 };
+        all_digits.push_str(&format!("{digits:0>width$}"));
     }
-    let first_above = if infinite { nibbles.len() * 4 } else { usize::MAX };
-    let cpus = mask::from_nibbles(word, &nibbles)?;
+    let first_above = if infinite { all_digits.len() * 4 } else { usize::MAX };
+    let cpus = mask::of_digits(word, &all_digits)?;
     Ok(cpus.iter().chain(all.iter().filter(|cpu| *cpu as usize >= first_above)).collect())
 }

@@ -31,6 +31,18 @@ struct Pins {
     domain: Option<CpuSet>,
     /// The cpus of the emulator's own threads.
     emulator: Option<CpuSet>,
+    /// How many cpus all virtual ones together have.
+    pinned: usize,
+}
+
+impl Pins {
+    fn pin(&mut self, vcpu: Piece<'_>, list: Piece<'_>) -> Result<(), Fault> {
+        let cpus = list::read(list, RULES)?;
+        self.pinned += cpus.len();
+        list::bounded(self.pinned, list)?;
+        self.vcpus.push((vcpu.number("a number of a virtual cpu")?, cpus));
+        Ok(())
+    }
 }
 
 const RULES: Rules =
@@ -73,7 +85,7 @@ fn read_element(element: Piece<'_>, pins: &mut Pins) -> Result<(), Fault> {
     let Some(cpuset) = attribute(element, "cpuset") else { return Ok(()) };
     if element.text.starts_with("vcpupin") {
         let vcpu = attribute(element, "vcpu").ok_or_else(|| element.fault("expected vcpu='…' in vcpupin"))?;
-        pins.vcpus.push((vcpu.number(VCPU)?, list::read(cpuset, RULES)?));
+        pins.pin(vcpu, cpuset)?;
     } else if element.text.starts_with("vcpu") {
         pins.domain = Some(set(cpuset)?);
     } else if element.text.starts_with("emulatorpin") {
@@ -81,8 +93,6 @@ fn read_element(element: Piece<'_>, pins: &mut Pins) -> Result<(), Fault> {
     }
     Ok(())
 }
-
-const VCPU: &str = "a number of a virtual cpu";
 
 /// `virsh vcpupin DOMAIN VCPU LIST` and `virsh emulatorpin DOMAIN LIST`, with the names of the arguments or without.
 fn read_virsh(line: Piece<'_>, pins: &mut Pins) -> Result<(), Fault> {
@@ -107,11 +117,11 @@ fn read_virsh(line: Piece<'_>, pins: &mut Pins) -> Result<(), Fault> {
         if index == 1 && is_emulator { None } else { named[index].map(Piece::unquoted).or_else(|| bare.next()) }
     });
     let list = list.ok_or_else(|| line.fault("no list of cpus is given here, so that virsh only shows them"))?;
-    match vcpu {
-        Some(vcpu) => pins.vcpus.push((vcpu.number(VCPU)?, list::read(list, RULES)?)),
-        None => pins.emulator = Some(set(list)?),
+    if is_emulator {
+        pins.emulator = Some(set(list)?);
+        return Ok(());
     }
-    Ok(())
+    pins.pin(vcpu.ok_or_else(|| line.fault("no virtual cpu is named here"))?, list)
 }
 
 /// The names of virsh's arguments, in their order.

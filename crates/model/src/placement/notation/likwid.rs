@@ -88,6 +88,7 @@ pub(super) fn read(text: Piece<'_>, machine: &Machine) -> Result<Read, Fault> {
     let mut remarks = Vec::new();
     for part in expression.split(|c| c == '@') {
         order.extend(part_of(part, &domains, &mut remarks)?);
+        list::bounded(order.len(), part)?;
     }
     let mut once = CpuSet::new();
     let shared: CpuSet = order.iter().copied().filter(|cpu| !once.insert(*cpu)).collect();

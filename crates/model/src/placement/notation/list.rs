@@ -2,6 +2,7 @@
 
 use super::text::{Fault, Piece};
 use crate::CpuSet;
+pub(super) use crate::placement::order::{counted, in_order};
 
 /// What a tool's lists may hold beside numbers and rising ranges.
 #[derive(Clone, Copy, Debug, Default)]
@@ -26,7 +27,15 @@ pub(super) fn kernel(last: Option<u32>) -> Rules {
 }
 
 /// More cpus than this are not read from one text, so that a hostile one cannot take all memory.
-pub(super) const MOST: usize = 1 << 20;
+const MOST: usize = 1 << 20;
+
+/// Refuses the piece with which a text comes to name more than [`MOST`] cpus, repeated ones counted.
+pub(super) fn bounded(count: usize, piece: Piece<'_>) -> Result<(), Fault> {
+    if count <= MOST {
+        return Ok(());
+    }
+    Err(piece.fault("with this the text names more than a million cpus, many again and again"))
+}
 
 /// Reads a list; cpus that it names twice come twice.
 pub(super) fn read(list: Piece<'_>, rules: Rules) -> Result<Vec<u32>, Fault> {
@@ -47,9 +56,7 @@ pub(super) fn read(list: Piece<'_>, rules: Rules) -> Result<Vec<u32>, Fault> {
             }
             _ => cpus.extend(range(item, rules)?),
         }
-        if cpus.len() > MOST {
-            return Err(list.fault("this names cpus again and again, more than a million in all"));
-        }
+        bounded(cpus.len(), item)?;
     }
     Ok(cpus)
 }
@@ -100,21 +107,6 @@ fn number(piece: Piece<'_>, rules: Rules) -> Result<u32, Fault> {
         Some(last) if piece.text == "N" => Ok(last),
         _ => piece.number("a cpu number or a range such as 0-3"),
     }
-}
-
-/// Writes cpus in their order, three or more rising neighbours as a range.
-pub(super) fn in_order(cpus: &[u32], separator: &str) -> String {
-    let runs = cpus.chunk_by(|a, b| a + 1 == *b);
-    let text = |run: &[u32]| match run {
-        [first, _, .., last] => format!("{first}-{last}"),
-        _ => run.iter().map(u32::to_string).collect::<Vec<_>>().join(separator),
-    };
-    runs.map(text).collect::<Vec<_>>().join(separator)
-}
-
-/// "cpu 3" or "cpus 0-3,8".
-pub(super) fn counted(cpus: &CpuSet) -> String {
-    if cpus.len() == 1 { format!("cpu {cpus}") } else { format!("cpus {cpus}") }
 }
 
 /// "node 0" or "nodes 0,3".

@@ -69,48 +69,29 @@ pub(super) fn print_decimal(cpus: &CpuSet) -> Vec<NotationLine> {
 
 /// Reads a mask with or without `0x`, with the kernel's commas or with spaces.
 pub(super) fn read_hexadecimal(text: Piece<'_>) -> Result<Read, Fault> {
-    let digits = text.strip_word("0x").unwrap_or(text);
-    let groups = digits.split(|c| c == ',');
-    let mut nibbles = Vec::new();
-    for (index, group) in groups.iter().enumerate() {
-        let digits = nibbles_of(*group)?;
-        if index > 0 {
-            nibbles.extend(std::iter::repeat_n(0, 8_usize.saturating_sub(digits.len())));
-        }
-        nibbles.extend(digits);
-    }
-    Ok(Read::set(from_nibbles(text, &nibbles)?))
+    let groups = text.strip_word("0x").unwrap_or(text).split(|c| c == ',');
+    let digits = groups.into_iter().map(digits_of).collect::<Result<Vec<_>, _>>()?;
+    Ok(Read::set(of_digits(text, &digits.join(","))?))
 }
 
-/// The digits of a mask, white space and `_` passed over.
-pub(super) fn nibbles_of(text: Piece<'_>) -> Result<Vec<u32>, Fault> {
-    let mut nibbles = Vec::new();
-    for character in text.split_characters() {
-        let digit = character.text.chars().next().unwrap_or(' ');
-        if digit.is_whitespace() || digit == '_' {
-            continue;
+/// The hexadecimal digits of a mask without commas; white space and `_` are passed over.
+pub(super) fn digits_of(text: Piece<'_>) -> Result<String, Fault> {
+    let mut digits = String::new();
+    for character in text.split_characters().filter(|c| c.text != "_" && !c.text.trim().is_empty()) {
+        if !character.text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Err(character.fault(format!("expected a hexadecimal digit, found \"{}\"", character.text)));
         }
-        let what = || format!("expected a hexadecimal digit, found \"{}\"", character.text);
-        nibbles.push(digit.to_digit(16).ok_or_else(|| character.fault(what()))?);
+        digits.push_str(character.text);
     }
-    Ok(nibbles)
+    Ok(digits)
 }
 
-/// The cpus of hexadecimal digits, highest first.
-pub(super) fn from_nibbles(text: Piece<'_>, nibbles: &[u32]) -> Result<CpuSet, Fault> {
-    if nibbles.is_empty() {
+/// The cpus of hexadecimal digits, in groups as the kernel writes them where there are commas.
+pub(super) fn of_digits(text: Piece<'_>, digits: &str) -> Result<CpuSet, Fault> {
+    if digits.trim_matches(',').is_empty() {
         return Err(text.fault("expected a mask such as 0x55, found no digit"));
     }
-    let mut cpus = CpuSet::new();
-    for (place, nibble) in nibbles.iter().rev().enumerate() {
-        for bit in (0..4).filter(|bit| nibble & (1 << bit) != 0) {
-            match u32::try_from(place * 4 + bit) {
-                Ok(cpu) if cpu <= MAXIMUM_CPU => cpus.insert(cpu),
-                _ => return Err(text.fault(format!("this mask goes beyond cpu {MAXIMUM_CPU}"))),
-            };
-        }
-    }
-    Ok(cpus)
+    CpuSet::parse_mask(digits).map_err(|_| text.fault(format!("this mask goes beyond cpu {MAXIMUM_CPU}")))
 }
 
 /// Reads a mask bit by bit, with or without `0b`; white space and `_` are passed over.

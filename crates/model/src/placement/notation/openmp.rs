@@ -102,7 +102,8 @@ fn read_places(value: Piece<'_>, machine: &Machine) -> Result<Read, Fault> {
     places.truncate(count.map_or(there, |count| count as usize));
     let fewer = count.filter(|count| *count as usize > there);
     let fewer = fewer.map(|count| format!("There are only {there} places of {} here, not {count}.", name.text));
-    let order = places.iter().flat_map(|place| place.iter().collect::<Vec<_>>());
+    let places: Vec<Vec<u32>> = places.iter().map(|place| place.iter().collect()).collect();
+    let order = places.iter().flatten().copied();
     let remark = format!("{}; which {} are taken is the runtime's choice.", described(&places), name.text);
     Ok(Read::ordered(order).remark(remark).remarks(fewer))
 }
@@ -115,8 +116,9 @@ fn unknown(name: Piece<'_>, word: &str) -> Fault {
     }
 }
 
-fn described(places: &[CpuSet]) -> String {
-    let shown = places.iter().take(4).map(|place| format!("{{{place}}}")).collect::<Vec<_>>().join(" ");
+fn described(places: &[Vec<u32>]) -> String {
+    let shown = |place: &Vec<u32>| format!("{{{}}}", place.iter().copied().collect::<CpuSet>());
+    let shown = places.iter().take(4).map(shown).collect::<Vec<_>>().join(" ");
     let more = if places.len() > 4 { " …" } else { "" };
     let noun = if places.len() == 1 { "place" } else { "places" };
     format!("{} {noun}: {shown}{more}", places.len())
@@ -125,6 +127,7 @@ fn described(places: &[CpuSet]) -> String {
 /// Places by number: `{0:4}:4:8`, `{0,1},{4}`, `!{2}`, `3`.
 fn explicit(value: Piece<'_>) -> Result<Read, Fault> {
     let mut places: Vec<Vec<u32>> = Vec::new();
+    let mut named = 0;
     for item in outside_braces(value) {
         let item = item.trim();
         if let Some(removed) = item.strip_prefix("!") {
@@ -148,16 +151,16 @@ fn explicit(value: Piece<'_>) -> Result<Read, Fault> {
             Some(interval) => interval_of(interval)?,
             None => (1, 1),
         };
-        if first.len().saturating_mul(count as usize + places.len()) > list::MOST {
-            return Err(item.fault("these are more than a million cpus in all"));
-        }
+        // A place may be empty, and takes memory all the same.
+        named += first.len().max(1) * count as usize;
+        list::bounded(named, item)?;
         for index in 0..count {
             places.push(shifted(&first, i64::from(index) * step, item)?);
         }
     }
     let order: Vec<u32> = places.iter().flatten().copied().collect();
-    let sets: Vec<CpuSet> = places.iter().map(|place| place.iter().copied().collect()).collect();
-    Ok(Read::ordered(order).remark(format!("{}; thread n runs in place n.", described(&sets))))
+    let remark = format!("{}; thread n runs in place n.", described(&places));
+    Ok(Read::ordered(order).remark(remark))
 }
 
 fn sorted(mut place: Vec<u32>) -> Vec<u32> {
@@ -213,6 +216,7 @@ fn place(text: Piece<'_>) -> Result<Vec<u32>, Fault> {
             None => (item, 1, 1),
         };
         let first = first.number("a cpu number")?;
+        list::bounded(cpus.len() + count as usize, item)?;
         for index in 0..count {
             cpus.extend(shifted(&[first], i64::from(index) * step, item)?);
         }

@@ -75,7 +75,7 @@ fn masks(list: Piece<'_>) -> Result<Read, Fault> {
     for item in list.split(|c| c == ',') {
         let (value, times) = repeated(item)?;
         let digits = value.strip_word("0x").unwrap_or(value);
-        let cpus = mask::from_nibbles(value, &mask::nibbles_of(digits)?)?;
+        let cpus = mask::of_digits(value, &mask::digits_of(digits)?)?;
         order.extend(cpus.iter());
         tasks.push((cpus, times));
     }

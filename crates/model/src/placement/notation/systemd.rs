@@ -31,8 +31,8 @@ const SYSTEMD_CPUS: u32 = 8192;
 /// What the settings say so far; `None` where they were not set, or were emptied.
 #[derive(Default)]
 struct Settings {
-    mask: Option<Vec<u32>>,
-    boundary: Option<Vec<u32>>,
+    mask: Option<CpuSet>,
+    boundary: Option<CpuSet>,
     nodes: Option<CpuSet>,
     mask_is_numa: bool,
     memory: Vec<String>,
@@ -82,7 +82,7 @@ fn setting(key: Piece<'_>, value: Piece<'_>, settings: &mut Settings) -> Result<
 }
 
 /// Lines of one setting add up; an empty one empties it.
-fn add(setting: &mut Option<Vec<u32>>, value: Piece<'_>) -> Result<(), Fault> {
+fn add(setting: &mut Option<CpuSet>, value: Piece<'_>) -> Result<(), Fault> {
     if value.is_empty() {
         *setting = None;
     } else {
@@ -96,14 +96,13 @@ fn values(text: Piece<'_>) -> Result<Vec<u32>, Fault> {
 }
 
 fn conclude(text: Piece<'_>, settings: Settings, machine: &Machine) -> Result<Read, Fault> {
-    let mut mask: Option<CpuSet> = settings.mask.map(|cpus| cpus.into_iter().collect());
+    let (mut mask, boundary) = (settings.mask, settings.boundary);
     if settings.mask_is_numa {
         let missing = || text.fault("CPUAffinity=numa takes the cpus of NUMAMask=, which is not there");
         let numbers = settings.nodes.ok_or_else(missing)?;
         let nodes = machine.nodes.iter().filter(|node| numbers.contains(node.number));
         mask = Some(nodes.fold(mask.unwrap_or_default(), |sum, node| sum.union(&node.cpus)));
     }
-    let boundary = settings.boundary.map(CpuSet::from_iter);
     let read = match (mask, boundary) {
         (None, None) => return Err(text.fault("neither CPUAffinity= nor AllowedCPUs= chooses cpus here")),
         (Some(mask), None) => Read::set(mask).remark("CPUAffinity= is where a service starts; it may change its mask."),

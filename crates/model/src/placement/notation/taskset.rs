@@ -103,11 +103,8 @@ fn read_mask(value: Piece<'_>) -> Result<Read, Fault> {
     }
     let digits = value.strip_prefix("0x").unwrap_or(value);
     let groups = digits.split(|c| c == ',');
-    let mut nibbles = Vec::new();
-    for group in &groups {
-        nibbles.extend(mask::nibbles_of(*group)?);
-    }
-    let cpus = mask::from_nibbles(value, &nibbles)?;
+    let all = groups.iter().map(|group| mask::digits_of(*group)).collect::<Result<String, _>>()?;
+    let cpus = mask::of_digits(value, &all)?;
     let bare = (digits.text == value.text).then(|| without_prefix(value, &cpus));
     let mut read = Read::set(cpus).remarks(bare);
     if groups.iter().skip(1).any(|group| group.text.len() != 8) {

@@ -1,6 +1,6 @@
 //! Cpus in the order of the machine's tree: package by package, cache by cache, core by core, siblings side by side.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::{CpuSet, Level, Machine};
 
@@ -10,7 +10,7 @@ use crate::{CpuSet, Level, Machine};
 pub(super) fn order(machine: &Machine) -> Vec<u32> {
     let keys = keys(machine);
     let mut cpus: Vec<u32> = machine.online.iter().collect();
-    cpus.sort_by(|a, b| keys[a].cmp(&keys[b]));
+    cpus.sort_by(|a, b| keys.get(a).cmp(&keys.get(b)));
     cpus
 }
 
@@ -23,18 +23,21 @@ pub(super) fn sorted(mut sets: Vec<CpuSet>, machine: &Machine) -> Vec<CpuSet> {
 /// Sorts what has cpus in the order of the tree, what has none behind it.
 pub(super) fn sort_by_cpus<T>(items: &mut [T], cpus: impl Fn(&T) -> &CpuSet, machine: &Machine) {
     let keys = keys(machine);
-    let first = |item: &T| cpus(item).iter().filter_map(|cpu| keys.get(&cpu)).min();
-    items.sort_by(|a, b| (first(a).is_none(), first(a)).cmp(&(first(b).is_none(), first(b))));
+    // What has none has no key, and would come first without its mark.
+    items.sort_by_cached_key(|item| {
+        let first = cpus(item).iter().filter_map(|cpu| keys.get(&cpu)).min();
+        (first.is_none(), first)
+    });
 }
 
 /// For each online cpu the lowest cpus of the objects that hold it, largest object first, and at last itself.
-fn keys(machine: &Machine) -> BTreeMap<u32, Vec<u32>> {
+fn keys(machine: &Machine) -> HashMap<u32, Vec<u32>> {
     // Caches themselves rather than last-level caches, which exist here even where a machine does not know them.
     let levels = [Level::Package, Level::Node, Level::Die, Level::Cluster, Level::Core];
     let mut sets: Vec<CpuSet> = levels.iter().flat_map(|level| machine.objects(*level)).collect();
     sets.extend(machine.caches.iter().map(|cache| cache.cpus.clone()));
     sets.sort_by_key(|set| std::cmp::Reverse(set.len()));
-    let mut keys: BTreeMap<u32, Vec<u32>> = machine.online.iter().map(|cpu| (cpu, Vec::new())).collect();
+    let mut keys: HashMap<u32, Vec<u32>> = machine.online.iter().map(|cpu| (cpu, Vec::new())).collect();
     for set in &sets {
         let Some(lowest) = set.lowest() else { continue };
         for cpu in set.iter() {

@@ -1,21 +1,37 @@
 //! As close together as can be: over as few objects of a level as will hold the cpus.
 
+use std::collections::{BTreeMap, HashMap};
+
 use super::{around, sibling_tiers};
 use crate::Level;
 use crate::placement::resolve::Places;
 
 /// Chooses `count` cpus of a pool that has as many.
 pub fn pack(count: usize, level: Level, pool: &[u32], places: &Places) -> Vec<u32> {
+    if level == Level::Cpu {
+        return cpus(count, pool, places);
+    }
     let mut sorted = pool.to_vec();
     sorted.sort_unstable();
     let mut objects = places.grouped(&sorted, level);
     objects.sort_by_key(|cpus| (best(cpus, places), places.object(cpus[0], level)));
     let chosen = fewest(count, level, objects, places);
     let cpus: Vec<u32> = match level {
-        Level::Core | Level::Cpu => chosen.concat(),
+        Level::Core => chosen.concat(),
         _ => cores_before_siblings(&chosen.concat(), places),
     };
     cpus.into_iter().take(count).collect()
+}
+
+/// As many cpus are as many objects wherever they lie: one of each core before any sibling, each tier close together.
+fn cpus(count: usize, pool: &[u32], places: &Places) -> Vec<u32> {
+    let mut chosen = Vec::with_capacity(count);
+    for mut tier in sibling_tiers(pool, places) {
+        let wanted = (count - chosen.len()).min(tier.len());
+        tier.sort_by_key(|cpu| (places.preference(*cpu), *cpu));
+        chosen.extend(fewest(wanted, Level::Cpu, tier.into_iter().map(|cpu| vec![cpu]).collect(), places).concat());
+    }
+    chosen
 }
 
 fn cores_before_siblings(cpus: &[u32], places: &Places) -> Vec<u32> {
@@ -33,11 +49,12 @@ fn best(cpus: &[u32], places: &Places) -> (bool, u8) {
 /// them that has so few of them.
 fn fewest(count: usize, level: Level, objects: Vec<Vec<u32>>, places: &Places) -> Vec<Vec<u32>> {
     let number = how_few(count, objects.iter());
+    let first_cpus: Vec<u32> = objects.iter().map(|cpus| cpus[0]).collect();
+    let object_of: HashMap<u32, &Vec<u32>> = objects.iter().map(|cpus| (cpus[0], cpus)).collect();
     for outer in around(level).rev() {
-        let first_cpus: Vec<u32> = objects.iter().map(|cpus| cpus[0]).collect();
         // In the order of their best objects, as `grouped` keeps the order of what it is given.
         for group in places.grouped(&first_cpus, outer) {
-            let inside = objects.iter().filter(|cpus| group.contains(&cpus[0]));
+            let inside = group.iter().map(|first| object_of[first]);
             if inside.clone().map(Vec::len).sum::<usize>() >= count && how_few(count, inside.clone()) == number {
                 return preferred(count, number, inside.cloned().collect());
             }
@@ -60,15 +77,18 @@ fn how_few<'a>(count: usize, objects: impl Iterator<Item = &'a Vec<u32>>) -> usi
 
 /// `number` of the objects that hold `count` cpus together: the first ones that leave this possible.
 fn preferred(count: usize, number: usize, objects: Vec<Vec<u32>>) -> Vec<Vec<u32>> {
-    let sizes: Vec<usize> = objects.iter().map(Vec::len).collect();
+    // How many of the objects that are still to come have each size.
+    let mut to_come: BTreeMap<usize, usize> = BTreeMap::new();
+    objects.iter().for_each(|cpus| *to_come.entry(cpus.len()).or_default() += 1);
     let mut chosen: Vec<Vec<u32>> = Vec::with_capacity(number);
     let mut held = 0;
-    for (place, cpus) in objects.into_iter().enumerate() {
+    for cpus in objects {
         let more = number - chosen.len();
         if more == 0 {
             break;
         }
-        if held + cpus.len() + largest(more - 1, &sizes[place + 1..], cpus.len()) >= count {
+        to_come.entry(cpus.len()).and_modify(|count| *count -= 1);
+        if held + cpus.len() + largest(more - 1, &to_come) >= count {
             held += cpus.len();
             chosen.push(cpus);
         }
@@ -76,14 +96,13 @@ fn preferred(count: usize, number: usize, objects: Vec<Vec<u32>>) -> Vec<Vec<u32
     chosen
 }
 
-/// The sum of the `number` largest sizes; for sizes that are all at most `bound` and many of them equal to it, at once.
-fn largest(number: usize, sizes: &[usize], bound: usize) -> usize {
-    if sizes.iter().take(number).filter(|size| **size >= bound).count() == number
-        && sizes.iter().all(|size| *size <= bound)
-    {
-        return number * bound;
-    }
-    let mut sizes = sizes.to_vec();
-    sizes.sort_unstable_by(|a, b| b.cmp(a));
-    sizes.iter().take(number).sum()
+/// The sum of the `number` largest sizes, of which there are so many each.
+fn largest(number: usize, sizes: &BTreeMap<usize, usize>) -> usize {
+    let mut left = number;
+    let taken = sizes.iter().rev().map(|(size, count)| {
+        let taken = left.min(*count);
+        left -= taken;
+        size * taken
+    });
+    taken.sum()
 }

@@ -1,7 +1,7 @@
 //! As far apart as can be: over as many objects of a level as will hold the cpus.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::BinaryHeap;
 
 use super::{around, inside, sibling_tiers};
 use crate::placement::resolve::Places;
@@ -9,7 +9,7 @@ use crate::{CpuSet, Level};
 
 /// Chooses `count` cpus of a pool that has as many.
 pub fn spread(count: usize, level: Level, pool: &[u32], places: &Places) -> Vec<u32> {
-    let mut sharing = Sharing { places, taken: HashMap::new() };
+    let mut sharing = Sharing { places, taken: Default::default() };
     let mut chosen = Vec::with_capacity(count);
     for tier in sibling_tiers(pool, places) {
         let wanted = (count - chosen.len()).min(tier.len());
@@ -30,7 +30,8 @@ fn one_object_after_the_other(chosen: Vec<u32>, level: Level, places: &Places) -
 /// Shares out, and remembers how many cpus each object of each level has already.
 struct Sharing<'a> {
     places: &'a Places,
-    taken: HashMap<(Level, u32), usize>,
+    /// By level and object; as long as the last object of which any is taken.
+    taken: [Vec<usize>; Level::ALL.len()],
 }
 
 impl Sharing<'_> {
@@ -58,12 +59,16 @@ impl Sharing<'_> {
 
     fn take(&mut self, cpu: u32) {
         for level in Level::ALL {
-            *self.taken.entry((level, self.places.object(cpu, level))).or_default() += 1;
+            let (object, taken) = (self.places.object(cpu, level) as usize, &mut self.taken[level as usize]);
+            if taken.len() <= object {
+                taken.resize(object + 1, 0);
+            }
+            taken[object] += 1;
         }
     }
 
     fn taken(&self, level: Level, cpu: u32) -> usize {
-        self.taken.get(&(level, self.places.object(cpu, level))).copied().unwrap_or(0)
+        self.taken[level as usize].get(self.places.object(cpu, level) as usize).copied().unwrap_or(0)
     }
 
     /// How many cpus each object gives when all have as many in the end, as far as they hold as many.

@@ -22,7 +22,9 @@ fn cores_come_before_siblings() {
     assert_eq!(order(&machine, "spread(6, llc)"), "0,8,1,9,2,10");
     assert_eq!(cpus(&machine, "spread(18, core)"), "0-16,24", "siblings are spread over the caches");
     assert_eq!(cpus(&machine, "spread(3, core)"), "0,1,8", "cores are spread over the caches");
-    assert_eq!(cpus(&machine, "pack(2, cpu)"), "0,16");
+    assert_eq!(order(&machine, "pack(2, cpu)"), "0,1", "as many cpus whichever they are: one of each core");
+    assert_eq!(order(&machine, "pack(20, cpu)"), "0-19");
+    assert_eq!(order(&machine, "pack(3, cpu, all - 0-5)"), "6,7,16", "one cache holds three cores");
     assert_eq!(cpus(&machine, "spread(2, cpu)"), "0,8");
 }
 
@@ -70,6 +72,9 @@ fn patterns_keep_their_promises() {
                 assert_eq!(touched(&objects, &spread.cpus), most(&machine, level, count), "spread({count}, {level})");
                 assert_eq!(touched(&objects, &pack.cpus), fewest(&objects, count), "pack({count}, {level})");
                 cores_before_siblings(&machine, &spread.cpus);
+                if level == Level::Cpu {
+                    cores_before_siblings(&machine, &pack.cpus);
+                }
             }
         }
     }

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use super::holders::Holders;
 use super::{Context, LeftOut, Places, Reason, Resolution};
 use crate::facts::CoreType;
 use crate::placement::error::PlacementError;
 use crate::placement::expression::{Node, Term};
-use crate::placement::order::cores_first;
+use crate::placement::order::{cores_first, counted};
 use crate::placement::{Indices, Name, Operator, pattern};
 use crate::{CpuSet, Level, Machine};
 
@@ -64,13 +65,21 @@ pub struct Evaluator<'a> {
     places: Places,
     /// Cpus that a pattern or `one-per-core` passed over.
     passed_over: CpuSet,
-    /// The last term that left nothing of what stood before it.
-    emptied: Option<Range<usize>>,
+    /// The cpus that take part where nobody is named, once they were asked for.
+    usable_all: Option<Vec<u32>>,
+    /// The last term that left nothing of what stood before it, and why.
+    emptied: Option<(Range<usize>, String)>,
 }
 
 impl<'a> Evaluator<'a> {
     pub fn new(context: &'a Context<'a>) -> Self {
-        Self { context, places: Places::new(context.machine), passed_over: CpuSet::new(), emptied: None }
+        Self {
+            context,
+            places: Places::new(context.machine),
+            passed_over: CpuSet::new(),
+            usable_all: None,
+            emptied: None,
+        }
     }
 
     /// The whole expression.
@@ -108,10 +117,13 @@ impl<'a> Evaluator<'a> {
 
     fn nothing_left(&self, term: &Term, value: &Value, left_out: &[LeftOut]) -> PlacementError {
         if value.cpus.is_empty() {
-            let at = self.emptied.clone().unwrap_or(term.at.clone());
-            let what =
-                if self.emptied.is_some() { "with this, no cpu is left" } else { "no cpu of this machine is meant" };
-            return PlacementError::new(at, what);
+            return match &self.emptied {
+                Some((at, why)) => PlacementError::new(at.clone(), why),
+                None if matches!(term.node, Node::Not(_)) => {
+                    PlacementError::new(term.at.clone(), format!("no cpu is left: {term} is without every cpu"))
+                }
+                None => PlacementError::new(term.at.clone(), "no cpu of this machine is meant"),
+            };
         }
         let reasons: Vec<String> = left_out.iter().map(|out| are(&out.cpus, out.reason.words())).collect();
         let error = PlacementError::new(term.at.clone(), format!("no cpu is left: {}", reasons.join(", ")));
@@ -162,7 +174,11 @@ impl<'a> Evaluator<'a> {
             let before = !value.cpus.is_empty();
             value = value.joined(*operator, &other);
             if before && value.cpus.is_empty() {
-                self.emptied = Some(term.at.clone());
+                let why = match operator {
+                    Operator::Without => format!("no cpu is left: {term} takes away all that stands before it"),
+                    _ => format!("no cpu is left: {term} has no cpu of what stands before it"),
+                };
+                self.emptied = Some((term.at.clone(), why));
             }
         }
         Ok(value)
@@ -179,9 +195,14 @@ impl<'a> Evaluator<'a> {
 
     /// The cpus that take part where nobody is named, one of each core before their siblings; the others are passed over.
     fn usable_all(&mut self) -> Vec<u32> {
+        if let Some(usable) = &self.usable_all {
+            return usable.clone();
+        }
         let all = Value::of_words(self.known(), &self.places);
         self.passed_over.extend(all.cpus.iter());
-        self.usable(&all)
+        let usable = self.usable(&all);
+        self.usable_all = Some(usable.clone());
+        usable
     }
 
     fn exist(&self, cpus: &CpuSet, term: &Term) -> Result<()> {
@@ -192,7 +213,7 @@ impl<'a> Evaluator<'a> {
         if unknown.is_empty() {
             return Ok(());
         }
-        let what = format!("{}: this machine has cpus {}", plural("cpu", &unknown), self.known());
+        let what = format!("{}: this machine has cpus {}", counted(&unknown), self.known());
         let error = PlacementError::new(term.at.clone(), what);
         // 55 for 0x55 is what users of taskset type.
         let mask = match &term.node {
@@ -200,9 +221,7 @@ impl<'a> Evaluator<'a> {
             _ => None,
         };
         Err(match mask.filter(|mask| mask.is_subset(&self.known())) {
-            Some(mask) => {
-                error.hint(format!("a mask carries 0x: 0x{} is {}", mask.to_hexadecimal(), plural("cpu", &mask)))
-            }
+            Some(mask) => error.hint(format!("a mask carries 0x: 0x{} is {}", mask.to_hexadecimal(), counted(&mask))),
             None => error,
         })
     }
@@ -218,7 +237,7 @@ impl<'a> Evaluator<'a> {
     }
 
     fn of_objects(&self, objects: Vec<CpuSet>, term: &Term) -> Result<Value> {
-        let cpus = objects.iter().fold(CpuSet::new(), |all, one| all.union(one));
+        let cpus: CpuSet = objects.iter().flat_map(CpuSet::iter).collect();
         if cpus.is_empty() {
             let what =
                 if objects.is_empty() { format!("{term} names nothing here") } else { format!("{term} has no cpus") };
@@ -238,11 +257,10 @@ impl<'a> Evaluator<'a> {
             Some(objects) => objects.clone(),
             None => vec![self.usable(&value).into_iter().collect()],
         };
-        let objects = self.machine().objects(level);
+        let objects = Holders::new(self.machine().objects(level));
         let mut chosen = Vec::new();
         for container in containers {
-            let inside: Vec<CpuSet> =
-                objects.iter().map(|cpus| cpus.intersection(&container)).filter(|cpus| !cpus.is_empty()).collect();
+            let inside = objects.inside(&container);
             let wanted = indices.among(inside.len()).map_err(|_| {
                 let there = match inside.len() {
                     0 => "nothing that can be used".to_owned(),
@@ -333,10 +351,6 @@ fn range(level: Level, last: usize) -> String {
     if last == 0 { format!("{level}:0 only") } else { format!("{level}:0-{last}") }
 }
 
-fn plural(word: &str, cpus: &CpuSet) -> String {
-    format!("{word}{} {cpus}", if cpus.len() == 1 { "" } else { "s" })
-}
-
 fn are(cpus: &CpuSet, what: &str) -> String {
-    format!("{} {} {what}", plural("cpu", cpus), if cpus.len() == 1 { "is" } else { "are" })
+    format!("{} {} {what}", counted(cpus), if cpus.len() == 1 { "is" } else { "are" })
 }

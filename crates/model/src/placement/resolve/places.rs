@@ -19,7 +19,10 @@ impl Places {
     pub fn new(machine: &Machine) -> Self {
         let highest = machine.online.union(&machine.present).highest().unwrap_or(0);
         let mut of = vec![Place { memory: true, ..Place::default() }; highest as usize + 1];
-        for level in Level::ALL {
+        for (index, cpu) in machine.online.iter().enumerate() {
+            of[cpu as usize].objects[Level::Cpu as usize] = index as u32;
+        }
+        for level in Level::ALL.into_iter().filter(|level| *level != Level::Cpu) {
             for (index, cpus) in machine.objects(level).iter().enumerate() {
                 cpus.iter().for_each(|cpu| of[cpu as usize].objects[level as usize] = index as u32);
             }

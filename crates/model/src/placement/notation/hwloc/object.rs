@@ -1,5 +1,7 @@
 //! Objects that hwloc's locations name, such as `core:2-3` and `L3:all`, in the order of its logical indexes.
 
+use std::collections::HashSet;
+
 use super::Options;
 use crate::facts::CacheKind;
 use crate::machine::{Cache, Object};
@@ -7,16 +9,28 @@ use crate::placement::notation::text::{Fault, Piece};
 use crate::placement::notation::tree;
 use crate::{CpuSet, Level, Machine};
 
-/// One object: its cpus, and the system's number for it where it has one.
+/// One object: its cpus, of which there are some, and the system's number for it where it has one.
 struct Numbered {
     cpus: CpuSet,
+    lowest: u32,
     number: Option<i64>,
 }
 
-/// The objects of a tuple such as `core:2-3` inside a parent.
+impl Numbered {
+    fn new(cpus: CpuSet, number: Option<i64>) -> Option<Self> {
+        Some(Self { lowest: cpus.lowest()?, cpus, number })
+    }
+
+    fn is_inside(&self, parent: &CpuSet) -> bool {
+        // Nearly all that lies elsewhere is known by one cpu.
+        parent.contains(self.lowest) && self.cpus.is_subset(parent)
+    }
+}
+
+/// The objects of a tuple such as `core:2-3` inside any of some parents, each once.
 pub(super) fn objects(
     tuple: Piece<'_>,
-    parent: &CpuSet,
+    parents: &[CpuSet],
     options: &Options,
     machine: &Machine,
 ) -> Result<Vec<CpuSet>, Fault> {
@@ -24,22 +38,27 @@ pub(super) fn objects(
         let fault = tuple.fault(format!("expected an object and its index, found \"{}\"", tuple.text));
         return Err(fault.hint("core:2-3, package:1.core:0, 0x55, all"));
     };
-    let mut there = of_type(name, options.counted(machine), machine)?;
-    there.retain(|object| object.cpus.is_subset(parent));
-    let wanted = indexes(index, &there, options.physical)?;
+    let of_type = of_type(name, options.counted(machine), machine)?;
     let mut chosen = Vec::new();
-    for number in wanted {
-        let found = match options.physical {
-            true => there.iter().find(|object| object.number == Some(number)),
-            false => usize::try_from(number).ok().and_then(|place| there.get(place)),
-        };
-        let found = found.ok_or_else(|| absent(tuple, name, number, &there, options.physical))?;
-        chosen.push(found.cpus.clone());
+    // Objects that name the same cpus, such as a package and its cache, would double with every tuple.
+    let mut once = HashSet::new();
+    for parent in parents {
+        let there: Vec<&Numbered> = of_type.iter().filter(|object| object.is_inside(parent)).collect();
+        for number in indexes(index, &there, options.physical)? {
+            let found = match options.physical {
+                true => there.iter().find(|object| object.number == Some(number)),
+                false => usize::try_from(number).ok().and_then(|place| there.get(place)),
+            };
+            let found = found.ok_or_else(|| absent(tuple, name, number, &there, options.physical))?;
+            if once.insert(&found.cpus) {
+                chosen.push(found.cpus.clone());
+            }
+        }
     }
     Ok(chosen)
 }
 
-fn absent(tuple: Piece<'_>, name: Piece<'_>, number: i64, there: &[Numbered], physical: bool) -> Fault {
+fn absent(tuple: Piece<'_>, name: Piece<'_>, number: i64, there: &[&Numbered], physical: bool) -> Fault {
     let name = name.text;
     if physical && there.iter().all(|object| object.number.is_none()) {
         return tuple.fault(format!("the system's numbers of {name} objects are not known here"));
@@ -59,7 +78,7 @@ fn absent(tuple: Piece<'_>, name: Piece<'_>, number: i64, there: &[Numbered], ph
 }
 
 /// The indexes that `2`, `2-3`, `2-`, `2:3`, `all`, `odd` or `even` name.
-fn indexes(index: Piece<'_>, there: &[Numbered], physical: bool) -> Result<Vec<i64>, Fault> {
+fn indexes(index: Piece<'_>, there: &[&Numbered], physical: bool) -> Result<Vec<i64>, Fault> {
     let known: Vec<i64> = match physical {
         true => there.iter().filter_map(|object| object.number).collect(),
         false => (0..there.len() as i64).collect(),
@@ -74,8 +93,12 @@ fn indexes(index: Piece<'_>, there: &[Numbered], physical: bool) -> Result<Vec<i
     }
     if let Some((first, count)) = index.split_once(':') {
         let (first, count) = (number(first)?, number(count)?);
+        if physical {
+            return Ok((first..first + count).collect());
+        }
+        // Indexes wrap around; more than there are would only repeat them.
         let total = (known.len() as i64).max(1);
-        return Ok((first..first + count).map(|place| if physical { place } else { place % total }).collect());
+        return Ok((first..first + count.min(total)).map(|place| place % total).collect());
     }
     match index.split_once('-') {
         Some((first, last)) if last.is_empty() => {
@@ -117,9 +140,8 @@ fn of_type(name: Piece<'_>, counted: &CpuSet, machine: &Machine) -> Result<Vec<N
     for (cpus, _) in &mut objects {
         *cpus = cpus.intersection(counted);
     }
-    objects.retain(|(cpus, _)| !cpus.is_empty());
     tree::sort_by_cpus(&mut objects, |(cpus, _)| cpus, machine);
-    Ok(objects.into_iter().map(|(cpus, number)| Numbered { cpus, number }).collect())
+    Ok(objects.into_iter().filter_map(|(cpus, number)| Numbered::new(cpus, number)).collect())
 }
 
 fn unknown(name: Piece<'_>) -> Fault {

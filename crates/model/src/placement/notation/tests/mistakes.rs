@@ -102,6 +102,40 @@ fn huge_numbers_are_refused() {
     }
 }
 
+#[test]
+fn texts_that_name_cpus_again_and_again_are_refused_where_it_is_too_much() {
+    let machine = machines::threadripper();
+    let again = |piece: &str, separator: &str| [piece; 17].join(separator);
+    let texts = [
+        (Notation::List, again("0-65535", ",")),
+        (Notation::OpenMp, format!("{{{}}}", again("0:65535", ","))),
+        (Notation::OpenMp, again("{0:65535}", ",")),
+        (Notation::OpenMp, again("{0,!0}:65535", ",")),
+        (Notation::Likwid, again("0-65535", "@")),
+        (Notation::Libvirt, again("<vcpupin vcpu='1' cpuset='0-65535'/>", "")),
+    ];
+    for (notation, text) in texts {
+        let error = mistake(notation, &text, &machine);
+        let what = "with this the text names more than a million cpus, many again and again";
+        assert_eq!(error.what, what, "{notation}");
+        assert!(
+            error.position > text.len() / 2 && error.length < 20,
+            "{notation}: {} {}",
+            error.position,
+            error.length
+        );
+    }
+}
+
+#[test]
+fn texts_have_a_largest_size() {
+    let machine = machines::threadripper();
+    let longest = format!("0{}", " ".repeat((1 << 20) - 1));
+    assert!(super::super::read(Notation::List, &longest, &machine).is_ok());
+    let error = mistake(Notation::List, &format!("\u{e9}{longest}"), &machine);
+    assert_eq!((error.what.as_str(), error.position), ("texts longer than 1048576 bytes are not read", (1 << 20) - 1));
+}
+
 /// What texts of the notations are made of.
 const PIECES: [&str; 60] = [
     "0",

@@ -78,6 +78,8 @@ fn hwloc_locations() {
             ("all x0xff", "0-7"),
             ("0xf ^0x3c", "0,1,4,5"),
             ("core:14:3", "0,14-16,30,31"),
+            ("core:14:65535", "0-31"),
+            ("core:0:65535.pu:0:65535", "0-31"),
             ("core:14-", "14,15,30,31"),
             ("core:odd xL3:0", "1,3,5,7,17,19,21,23"),
             ("hwloc-bind --single core:3 -- ./app --get", "3"),
@@ -88,6 +90,13 @@ fn hwloc_locations() {
             ("machine:0", "0-31"),
         ],
     );
+}
+
+#[test]
+fn hwloc_objects_with_the_same_cpus_do_not_double_from_tuple_to_tuple() {
+    let mut machine = machines::interleaved();
+    machine.nodes.extend(machine.nodes.clone());
+    check(Notation::Hwloc, &machine, &[("node:all.".repeat(40).trim_end_matches('.'), "0-7")]);
 }
 
 #[test]
