@@ -1,6 +1,7 @@
 //! What was typed: the command line, before it is known what it means here.
 
 mod run;
+mod tip;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -40,8 +41,8 @@ impl Arguments {
     /// process.
     pub fn of_this_process() -> Self {
         let words: Vec<OsString> = std::env::args_os().collect();
-        let parsed = beginning_with_run(&words).unwrap_or_else(|| Self::try_parse_from(words));
-        parsed.unwrap_or_else(|error| error.exit())
+        let parsed = beginning_with_run(&words).unwrap_or_else(|| Self::try_parse_from(&words));
+        parsed.unwrap_or_else(|error| tip::with_whole_line(error, &words).exit())
     }
 }
 

@@ -69,8 +69,9 @@ pub(super) fn print_decimal(cpus: &CpuSet) -> Vec<NotationLine> {
 
 /// Reads a mask with or without `0x`, with the kernel's commas or with spaces.
 pub(super) fn read_hexadecimal(text: Piece<'_>) -> Result<Read, Fault> {
-    let groups = text.strip_word("0x").unwrap_or(text).split(|c| c == ',');
-    let digits = groups.into_iter().map(digits_of).collect::<Result<Vec<_>, _>>()?;
+    // hwloc writes 0x before every group.
+    let bare = |group: Piece<'_>| digits_of(group.trim().strip_word("0x").unwrap_or(group));
+    let digits = text.split(|c| c == ',').into_iter().map(bare).collect::<Result<Vec<_>, _>>()?;
     Ok(Read::set(of_digits(text, &digits.join(","))?))
 }
 

@@ -78,6 +78,7 @@ fn hwloc_locations() {
             ("all x0xff", "0-7"),
             ("0xf ^0x3c", "0,1,4,5"),
             ("core:14:3", "0,14-16,30,31"),
+            ("core:30:4", "0-3,16-19"),
             ("core:14:65535", "0-31"),
             ("core:0:65535.pu:0:65535", "0-31"),
             ("core:14-", "14,15,30,31"),
@@ -114,6 +115,8 @@ fn hwloc_counts_along_the_tree() {
             ("L2:1", "4,6"),
             ("-p package:1", "1,3,5,7"),
             ("nodeset=0x2", "1,3,5,7"),
+            ("--nodeset-input 0x2", "1,3,5,7"),
+            ("hwloc-calc -n --no 0x1", "0,2,4,6"),
         ],
     );
     // Nodes without memory are no objects of hwloc.
