@@ -1,8 +1,8 @@
 //! `corewise place`: what a placement is on a machine, drawn, counted, and in the words of other tools.
 
 use corewise_model::Machine;
-use corewise_model::placement::Expression;
 use corewise_model::placement::notation::{self, Notation, NotationLine, Read};
+use corewise_model::placement::{Expression, LeftOut, Reason};
 
 use super::machine::{self, Chosen};
 use crate::document::PlaceDocument;
@@ -68,7 +68,9 @@ fn alone(notation: Notation, placed: &Placed<'_>) -> Result<(), Failure> {
         return Err(Failure::unavailable(format!("{}: {}", notation.name(), remarks.join(" "))));
     }
     placed.read.into_iter().flat_map(|read| &read.remarks).for_each(|remark| say(&format!("note: {remark}")));
-    for out in &placed.resolution.left_out {
+    // What was read says itself which of its cpus are offline.
+    let is_said = |out: &&LeftOut| placed.read.is_some() && out.reason == Reason::Offline;
+    for out in placed.resolution.left_out.iter().filter(|out| !is_said(out)) {
         say(&format!("left out: {} ({})", out.cpus, out.reason.words()));
     }
     remarks.iter().for_each(|remark| say(&format!("note: {remark}")));
