@@ -13,6 +13,7 @@ use corewise_model::CpuSet;
 use corewise_model::placement::notation::Notation;
 use jiff::SignedDuration;
 
+use crate::output::{say, written};
 use run::{AFTER as RUN_AFTER, beginning_with_run};
 pub use run::{EnforcementName, RunArguments};
 
@@ -42,7 +43,19 @@ impl Arguments {
     pub fn of_this_process() -> Self {
         let words: Vec<OsString> = std::env::args_os().collect();
         let parsed = beginning_with_run(&words).unwrap_or_else(|| Self::try_parse_from(&words));
-        parsed.unwrap_or_else(|error| tip::with_whole_line(error, &words).exit())
+        parsed.unwrap_or_else(|error| end(&tip::with_whole_line(error, &words)))
+    }
+}
+
+/// Says what is wrong with the command line, or the help that was asked for, and ends the process.
+fn end(message: &clap::Error) -> ! {
+    let printed = written(message.print());
+    match printed {
+        Err(failure) if !message.use_stderr() => {
+            say(&failure);
+            std::process::exit(failure.exit as i32)
+        }
+        _ => std::process::exit(message.exit_code()),
     }
 }
 

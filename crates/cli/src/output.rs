@@ -43,7 +43,7 @@ pub fn write_bytes(bytes: &[u8]) -> Result<(), Failure> {
 }
 
 /// A reader that has read enough (`corewise | head -1`) is no failure.
-fn written(result: io::Result<()>) -> Result<(), Failure> {
+pub fn written(result: io::Result<()>) -> Result<(), Failure> {
     match result {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
             Err(Failure::unavailable(format!("cannot write to standard output: {error}")))
