@@ -14,7 +14,7 @@ use corewise_model::placement::notation::Notation;
 use jiff::SignedDuration;
 
 use crate::output::{say, written};
-use run::{AFTER as RUN_AFTER, beginning_with_run};
+use run::{AFTER as RUN_AFTER, USAGE as RUN_USAGE, beginning_with_run};
 pub use run::{EnforcementName, RunArguments};
 
 /// The shortest and the longest budget of a survey that make sense, in seconds.
@@ -83,7 +83,7 @@ pub enum Command {
     #[command(after_help = LANGUAGE)]
     Place(PlaceArguments),
     /// Run a command on cpus of your choice: with its memory, thread by thread, held there if need be
-    #[command(after_help = RUN_AFTER)]
+    #[command(override_usage = RUN_USAGE, after_help = RUN_AFTER)]
     Run(RunArguments),
     /// Write a recording of this machine's topology, to be shown elsewhere with `topology --machine`
     Record(RecordArguments),

@@ -197,6 +197,10 @@ impl Task {
             Some(Command::Topology(topology)) if topology.machine.asks_for_list() => Self::Machines,
             Some(Command::Topology(topology)) => Self::Topology(MachineChoice::new(&topology.machine)?),
             Some(Command::Place(place)) => Self::Place(PlaceRequest::new(place)?),
+            Some(Command::Run(_)) if arguments.common.json => {
+                return Err(Failure::usage("run has nothing to print as JSON")
+                    .next("What it prints is its command's. `corewise place EXPR --json` says where it would run."));
+            }
             Some(Command::Run(run)) => Self::Run(Box::new(RunTask::new(run)?)),
             Some(Command::Record(record)) => Self::Record(record.output, record.packing),
             Some(Command::Doctor) => Self::Doctor,

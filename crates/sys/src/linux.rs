@@ -11,6 +11,7 @@ pub mod memory_policy;
 pub mod process;
 pub mod signals;
 pub mod spawn;
+pub mod standard_files;
 pub mod stat;
 pub mod task;
 pub mod thread;

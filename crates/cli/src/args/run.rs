@@ -10,6 +10,9 @@ use super::{Arguments, Command, CommonArguments, SurveyArguments};
 /// The word that `run` is typed as.
 const RUN: &str = "run";
 
+/// The `--` is needed only where the command begins with a hyphen, and never wrong.
+pub const USAGE: &str = "corewise run --on <EXPR> [OPTIONS] -- <COMMAND>...";
+
 pub const AFTER: &str = "Examples:
   corewise run --on 0-3 -- ./app             four cpus by number, as taskset -c 0-3 ./app
   corewise run --on llc:0 -- ./app           the cpus that share the first last-level cache
@@ -19,18 +22,18 @@ pub const AFTER: &str = "Examples:
   corewise run --on 0-7 --enforce boundary -- ./app
   corewise run --on 0-7 --cgroup -- ./app    it cannot leave them, whatever mask it sets
 
-Roles: NAME=REGEX:EXPR, joined by commas. The regex is looked for anywhere in the names of threads, of which
-the kernel keeps 15 bytes; it ends at the first colon outside of parentheses and brackets (a colon to be
-matched is written \\:). The first role that matches has the thread, and a thread that changes its name
-changes its role. EXPR is cut to --on and is the boundary of its threads for --enforce; threads without a
+Roles: NAME=REGEX:EXPR, joined by commas. The regex is looked for anywhere in the names of threads, of which \
+the kernel keeps 15 bytes; it ends at the first colon outside of parentheses and brackets (a colon to be \
+matched is written \\:). The first role that matches has the thread, and a thread that changes its name \
+changes its role. EXPR is cut to --on and is the boundary of its threads for --enforce; threads without a \
 role may use all of --on.
 
-The cpus and the memory policy are in force before the command's first instruction, without a shell, and
-its children inherit them. Without --one-per-thread, --roles, --enforce, --cgroup and -v the command takes
-corewise's place; with them corewise stays, watches it, and passes signals on. If corewise is killed (SIGKILL),
+The cpus and the memory policy are in force before the command's first instruction, without a shell, and \
+its children inherit them. Without --one-per-thread, --roles, --enforce, --cgroup and -v the command takes \
+corewise's place; with them corewise stays, watches it, and passes signals on. If corewise is killed (SIGKILL), \
 the command lives on where it is; `corewise undo` takes a control group away that was left behind so.
 
-Exit status: that of the command; 126 it could not be executed; 127 it was not found; a signal that ends it
+Exit status: that of the command; 126 it could not be executed; 127 it was not found; a signal that ends it \
 ends corewise too (128+n in a shell). Nothing was started: 2 wrong usage; 3 not permitted or not there.";
 
 /// Options of `run`.
@@ -64,7 +67,7 @@ pub struct RunArguments {
 
 /// Run a command on cpus of your choice: with its memory, thread by thread, held there if need be
 #[derive(Debug, Parser)]
-#[command(name = "corewise run", bin_name = "corewise run", after_help = AFTER, max_term_width = 100)]
+#[command(name = "corewise run", bin_name = "corewise run", override_usage = USAGE, after_help = AFTER, max_term_width = 100)]
 struct RunCommandLine {
     #[command(flatten)]
     run: RunArguments,

@@ -19,7 +19,7 @@ pub fn run(dry_run: bool, settings: &Settings) -> Result<Exit, Failure> {
     let mut reports = Vec::new();
     for left in found {
         reports.extend(match left {
-            Ok(left) => report(left, dry_run)?,
+            Ok(left) => report(left, dry_run),
             Err(error) => Some(Report { why: Some(error.to_string()), ..Report::new(State::Unreadable) }),
         });
     }
@@ -37,7 +37,7 @@ pub fn run(dry_run: bool, settings: &Settings) -> Result<Exit, Failure> {
 pub fn folder(settings: &Settings) -> Result<&Path, Failure> {
     settings.journals.as_deref().ok_or_else(|| {
         let what = "there is no journal: neither XDG_STATE_HOME nor HOME says where it would be";
-        Failure::unavailable(what).next("Name its folder with --journal PATH.")
+        Failure::unavailable(what).next("Set one of them, or name the journals' folder with --journal PATH.")
     })
 }
 
@@ -50,7 +50,7 @@ fn refused(error: &SysError) -> Failure {
 }
 
 /// What became of a journal; nothing where all in it was settled before.
-fn report(mut left: Left, dry_run: bool) -> Result<Option<Report>, Failure> {
+fn report(mut left: Left, dry_run: bool) -> Option<Report> {
     let state = state(left.standing());
     let mut report = Report::new(state);
     report.journal = Some(left.path().display().to_string());
@@ -70,11 +70,12 @@ fn report(mut left: Left, dry_run: bool) -> Result<Option<Report>, Failure> {
         let numbers: Vec<String> = left.unreadable_lines().iter().map(usize::to_string).collect();
         report.why = Some(format!("cannot read line {} of the journal", numbers.join(", ")));
     }
-    if !dry_run {
-        left.clear().map_err(Failure::unavailable)?;
+    // What was undone is told all the same.
+    if !dry_run && let Err(error) = left.clear() {
+        report.why = Some(error.to_string());
     }
     let says_something = !report.changes.is_empty() || report.why.is_some() || state != State::Left;
-    Ok(says_something.then_some(report))
+    says_something.then_some(report)
 }
 
 const fn state(standing: &Standing) -> State {

@@ -120,6 +120,11 @@ pub fn screen(folder: &str, dry_run: bool, reports: &[Report], zone: &TimeZone, 
         }
     }
     let mut last = Line::new().plain(summary(reports, dry_run).unwrap_or(format!("Nothing to undo in {folder}.")));
+    for report in reports.iter().filter(|report| report.is_only_unreadable()) {
+        if let Some(journal) = &report.journal {
+            last = last.plain(" A damaged journal stays until it is removed:  ").strong(format!("rm {journal}"));
+        }
+    }
     if dry_run && reports.iter().any(|report| report.count(Fate::WouldRevert) > 0) {
         last = last.plain(" Do it:  ").strong("corewise undo");
     }
@@ -162,6 +167,11 @@ fn of_item(item: &Item) -> Line {
 }
 
 impl Report {
+    /// Whether nothing in it waits to be undone, and what is wrong with it will not mend by itself.
+    fn is_only_unreadable(&self) -> bool {
+        self.state == State::Left && self.why.is_some() && self.count(Fate::Failed) == 0
+    }
+
     fn count(&self, fate: Fate) -> usize {
         self.changes.iter().filter(|item| item.fate == fate).count()
     }
@@ -257,7 +267,8 @@ mod tests {
         corewise 2 (2026-11-21 03:51) ended without undoing its changes: cannot read
           line 3 of the journal (/run/corewise/b0-2-1.journal)
 
-        Changes: 1 not undone, and kept in the journal.
+        Changes: 1 not undone, and kept in the journal. A damaged journal stays until it
+        is removed:  rm /run/corewise/b0-2-1.journal
         "#);
     }
 

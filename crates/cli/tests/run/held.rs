@@ -1,5 +1,8 @@
 //! Threads that are placed as they appear, and threads that choose for themselves.
 
+use std::process::Command;
+
+use corewise_sys::linux::affinity;
 use libtest_mimic::{Completion, Trial};
 
 use crate::stage::*;
@@ -11,6 +14,7 @@ pub fn trials() -> Vec<Trial> {
         trial("who_goes_outside_is_brought_back", wander),
         trial("inside_the_boundary_a_program_may_choose", narrow),
         trial("after_ten_corrections_a_program_is_left_alone", stubborn),
+        trial("children_of_who_became_corewise_are_not_the_commands", foreign),
         trial("without_enforcement_it_is_told_at_the_end", told_at_the_end),
         trial("a_child_that_other_tools_pin_is_brought_back", pinned_by_others),
     ]
@@ -74,6 +78,25 @@ fn narrow() -> Result {
     running.end_input();
     same(running.line(), format!("main {second}"), "its choice stands")?;
     same(running.status().success(), true, "the command").map(|()| Completion::Completed)
+}
+
+/// A script that has a child and then becomes corewise: the child keeps its cpus, and what it starts does.
+fn foreign() -> Result {
+    let (first, second) = two_cpus_or_skip!();
+    let actor = actor();
+    let script = format!(
+        "sh -c 'sleep 60 & echo $!; wait' & exec {} run --on {second} --enforce exact -- {actor} act wander={first},{second}",
+        env!("CARGO_BIN_EXE_corewise")
+    );
+    let mut running = Running::start(Command::new("sh").args(["-c", &script]));
+    let sleeper: u32 = running.line().parse()?;
+    // The actor has gone outside and was brought back: all threads were looked at.
+    let main = running.line();
+    let mask = affinity::of(sleeper);
+    let ended = running.status();
+    signal(sleeper, "KILL");
+    same((main, ended.success()), (format!("main {second}"), true), "the command")?;
+    same(mask?.to_string(), list([first, second]), "the child of the script").map(|()| Completion::Completed)
 }
 
 fn stubborn() -> Result {

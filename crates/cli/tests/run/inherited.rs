@@ -17,6 +17,7 @@ pub fn trials() -> Vec<Trial> {
         trial("numbers_reach_outside_the_inherited_mask_and_words_do_not", inherited_mask),
         trial("signals_group_and_session_are_those_that_corewise_found", signals),
         trial("an_ignored_sigpipe_stays_ignored_and_others_end_the_command", broken_pipes),
+        trial("closed_standard_files_stay_closed", closed_files),
         trial("open_files_are_those_that_corewise_found", open_files),
         trial("input_and_output_pass_through", input_and_output),
         trial("words_of_the_command_are_not_touched", words),
@@ -84,6 +85,17 @@ fn inherited_mask() -> Result {
         format!("{} (not in the affinity mask that was inherited)", list(before.iter().filter(|cpu| *cpu != first)));
     let told = text(&left_out.stderr);
     same(told.contains(&note), true, &told).map(|()| Completion::Completed)
+}
+
+/// A standard file that is closed stays closed, where Rust has /dev/null in its place.
+fn closed_files() -> Result {
+    for way in ["", "-v"] {
+        let corewise = format!("{} run {way} --on {}", env!("CARGO_BIN_EXE_corewise"), one_cpu());
+        let look = "for file in 0 1 2; do test -e /proc/self/fd/$file && printf $file; done > /dev/fd/9; exit 0";
+        let script = format!("exec 9>&1; {corewise} sh -c '{look}' <&- 2>&-");
+        same(said(Command::new("sh").args(["-c", &script]))?, "1".to_owned(), way)?;
+    }
+    Ok(Completion::Completed)
 }
 
 /// What a process has of signals, groups and privileges.

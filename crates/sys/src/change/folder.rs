@@ -1,5 +1,6 @@
 //! A folder that is made and removed again: a control group, with the way home for those in it.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::fs;
 use std::io;
@@ -39,7 +40,7 @@ impl FolderChange {
 
     /// Sends home who is left, and removes the folder; more than once, for a bounded time, since both may be overtaken.
     pub(super) fn revert(&self) -> io::Result<Option<String>> {
-        let mut moved = Vec::new();
+        let mut moved = BTreeSet::new();
         let mut wait = Duration::from_millis(1);
         for attempt in 1.. {
             self.check_that_it_has_no_groups()?;
@@ -54,9 +55,7 @@ impl FolderChange {
             }
             wait = (wait * 2).min(LONGEST_WAIT);
         }
-        moved.sort_unstable();
-        moved.dedup();
-        Ok((!moved.is_empty()).then(|| format!("{} moved back to {}", these(&moved), self.home.display())))
+        Ok(these(&moved).map(|these| format!("{these} moved back to {}", self.home.display())))
     }
 
     /// Groups that others made inside are theirs, and the kernel removes no group that has any.
@@ -68,20 +67,20 @@ impl FolderChange {
     }
 
     /// Moves who is in the group to where they came from. The processes of a threaded group are not told, its threads are.
-    fn send_home(&self, moved: &mut Vec<String>) -> io::Result<()> {
-        let mut members = "cgroup.procs";
+    fn send_home(&self, moved: &mut BTreeSet<Member>) -> io::Result<()> {
+        let (mut members, mut member): (_, fn(u32) -> Member) = ("cgroup.procs", Member::Process);
         let mut read = file::read(&self.path.join(members));
         if read.as_ref().is_err_and(|error| error.raw_os_error() == Some(libc::EOPNOTSUPP)) {
-            members = "cgroup.threads";
+            (members, member) = ("cgroup.threads", Member::Thread);
             read = file::read(&self.path.join(members));
         }
         let list = match read {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             other => other?,
         };
-        for member in list.split_whitespace() {
-            match file::write(&self.home.join(members), member) {
-                Ok(()) => moved.push(member.to_owned()),
+        for number in list.split_whitespace() {
+            match file::write(&self.home.join(members), number) {
+                Ok(()) => moved.extend(number.parse().map(member)),
                 // It has ended by itself.
                 Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
                 Err(error) => return Err(error),
@@ -91,16 +90,48 @@ impl FolderChange {
     }
 }
 
-fn these(moved: &[String]) -> String {
-    match moved {
-        [one] => format!("process {one} was"),
-        [first, .., last] => format!("processes {first} to {last}, {} in all, were", moved.len()),
-        [] => String::new(),
+/// Who was moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Member {
+    Process(u32),
+    Thread(u32),
+}
+
+impl Member {
+    fn parts(self) -> (&'static str, &'static str, u32) {
+        match self {
+            Self::Process(number) => ("process", "processes", number),
+            Self::Thread(number) => ("thread", "threads", number),
+        }
     }
+}
+
+/// "process 7 was", "threads 7 to 12, 3 in all, were"; nothing where nobody was moved.
+fn these(moved: &BTreeSet<Member>) -> Option<String> {
+    let (one, many, first) = moved.first()?.parts();
+    let (_, _, last) = moved.last()?.parts();
+    Some(match moved.len() {
+        1 => format!("{one} {first} was"),
+        count => format!("{many} {first} to {last}, {count} in all, were"),
+    })
 }
 
 impl fmt::Display for FolderChange {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "control group {} made", self.path.display())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn those_who_were_moved_are_told_in_the_order_of_their_numbers() {
+        let words = |members: &[Member]| these(&members.iter().copied().collect());
+        assert_eq!(words(&[]), None);
+        assert_eq!(words(&[Member::Thread(7)]).unwrap(), "thread 7 was");
+        let processes = [Member::Process(1000), Member::Process(999), Member::Process(1000)];
+        assert_eq!(words(&processes).unwrap(), "processes 999 to 1000, 2 in all, were");
     }
 }

@@ -97,11 +97,6 @@ impl Cgroup {
         Ok(Entry(refused))
     }
 
-    /// The group's open file through which [`enter`] moves a process, for those who fork themselves.
-    pub fn entrance(&self) -> BorrowedFd<'_> {
-        self.entrance.as_fd()
-    }
-
     /// Removes the group and puts everything back, the last change first. Processes that the command left behind go back
     /// to the group they came from.
     pub fn finish(self, journal: &mut Journal) -> Vec<Undone> {
@@ -122,10 +117,7 @@ impl Entry {
 }
 
 /// Moves the calling process into the group whose entrance this is; safe between fork and exec.
-///
-/// # Errors
-/// What the kernel says.
-pub fn enter(entrance: BorrowedFd<'_>) -> io::Result<()> {
+fn enter(entrance: BorrowedFd<'_>) -> io::Result<()> {
     // "0" means the process that writes.
     let zero = b"0";
     // SAFETY: the kernel reads one byte from a constant.

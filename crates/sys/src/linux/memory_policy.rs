@@ -13,6 +13,8 @@ const MPOL_LOCAL: i32 = 4;
 const MPOL_PREFERRED_MANY: i32 = 5;
 /// Since Linux 6.9.
 const MPOL_WEIGHTED_INTERLEAVE: i32 = 6;
+/// The nodes stay those that were named when the cpuset changes; otherwise the kernel takes others in their place.
+const MPOL_F_STATIC_NODES: i32 = 1 << 15;
 /// Of get_mempolicy: the nodes that the cpuset allows, not the policy.
 const MPOL_F_MEMS_ALLOWED: i32 = 1 << 2;
 
@@ -37,6 +39,14 @@ impl Policy {
         Self { mode, nodes }
     }
 
+    /// The policy for who will enter another cpuset, as that of a control group: the nodes stay those that were named. Not
+    /// for others, since numactl(8) does not know what it is then.
+    #[must_use]
+    pub fn through_cpusets(self) -> Self {
+        let flag = if self.nodes.is_empty() { 0 } else { MPOL_F_STATIC_NODES };
+        Self { mode: self.mode | flag, ..self }
+    }
+
     /// The nodes, by the system's numbers.
     pub fn nodes(&self) -> &[u32] {
         &self.nodes
@@ -44,7 +54,7 @@ impl Policy {
 
     /// The first kernel that has the policy, where not every kernel has it.
     pub fn since(&self) -> Option<&'static str> {
-        match self.mode {
+        match self.mode & !MPOL_F_STATIC_NODES {
             MPOL_PREFERRED_MANY => Some("5.15"),
             MPOL_WEIGHTED_INTERLEAVE => Some("6.9"),
             _ => None,
@@ -148,6 +158,10 @@ mod tests {
                 let policy = Policy::new(mode, vec![nodes[0]]);
                 policy.set_current().unwrap();
                 assert_eq!(Policy::current().unwrap(), policy);
+                let fixed = policy.clone().through_cpusets();
+                fixed.set_current().unwrap();
+                assert_eq!(Policy::current().unwrap(), fixed);
+                assert_ne!(fixed, policy);
             }
             assert_eq!(
                 Policy::new(Mode::Bind, vec![1_000]).set_current().unwrap_err().raw_os_error(),

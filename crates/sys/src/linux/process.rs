@@ -21,6 +21,8 @@ pub struct Stat {
     pub name: String,
     /// Whether it has ended and only waits for its parent to notice.
     pub has_ended: bool,
+    /// The number of its parent; 0 where it has none that can be seen here.
+    pub parent: u32,
     /// When it started, in clock ticks since boot.
     pub start_ticks: u64,
 }
@@ -32,9 +34,10 @@ impl Stat {
         let (_, name) = head.split_once('(')?;
         let mut fields = tail.split_whitespace();
         let state = fields.next()?;
-        // The state is field 3, the start time field 22.
-        let start_ticks = fields.nth(22 - 4)?.parse().ok()?;
-        Some(Self { name: name.to_owned(), has_ended: matches!(state, "Z" | "X" | "x"), start_ticks })
+        // The state is field 3, the parent field 4, the start time field 22.
+        let parent = fields.next()?.parse().ok()?;
+        let start_ticks = fields.nth(22 - 5)?.parse().ok()?;
+        Some(Self { name: name.to_owned(), has_ended: matches!(state, "Z" | "X" | "x"), parent, start_ticks })
     }
 
     /// What the kernel tells about a process or thread; nothing where there is none.
@@ -109,7 +112,7 @@ mod tests {
     #[test]
     fn names_with_parentheses_and_spaces_are_read() {
         let stat = Stat::parse(LINE).unwrap();
-        assert_eq!(stat, Stat { name: "a) (b) c".into(), has_ended: false, start_ticks: 98765 });
+        assert_eq!(stat, Stat { name: "a) (b) c".into(), has_ended: false, parent: 1, start_ticks: 98765 });
         assert!(Stat::parse(&LINE.replace(" S ", " Z ")).unwrap().has_ended);
         assert_eq!(Stat::parse("4711 (short) S 1 2"), None);
         assert_eq!(Stat::parse(""), None);

@@ -209,6 +209,12 @@ pub fn send(process: u32, signal: i32) {
     }
 }
 
+/// Whether a signal ends a process that does nothing about it, signal(7).
+pub fn ends(signal: i32) -> bool {
+    let passes = matches!(signal, libc::SIGCHLD | libc::SIGCONT | libc::SIGURG | libc::SIGWINCH);
+    !passes && !is_from_terminal(signal)
+}
+
 /// Whether a signal is one of those that stop a process from a terminal.
 pub fn is_from_terminal(signal: i32) -> bool {
     matches!(signal, libc::SIGTSTP | libc::SIGTTIN | libc::SIGTTOU)

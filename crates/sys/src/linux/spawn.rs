@@ -5,6 +5,7 @@ use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
 use super::signals::{Held, ignore, pipe_was_ignored};
+use super::standard_files;
 
 /// Puts a command in the place of this program: execvp(3). It finds signals as this program found them. Returns only
 /// where that fails.
@@ -12,9 +13,10 @@ pub fn replace(command: &mut Command) -> io::Error {
     let is_ignored = pipe_was_ignored();
     let give_back = move || {
         ignore(libc::SIGPIPE, is_ignored);
+        standard_files::close_those_that_were();
         Ok(())
     };
-    // SAFETY: signal(2) may be called between fork(2) and execve(2).
+    // SAFETY: signal(2) and fcntl(2) may be called between fork(2) and execve(2).
     unsafe { command.pre_exec(give_back) };
     command.exec()
 }
@@ -22,28 +24,32 @@ pub fn replace(command: &mut Command) -> io::Error {
 /// Starts a command as a child of the same process group, with the affinity and memory policy of the calling thread and
 /// with the signals that this program found. Returns its number.
 ///
-/// Its descendants become ours when their own parents end: prctl(2), PR_SET_CHILD_SUBREAPER.
-///
 /// # Errors
 /// That of execve(2): the command is not there or may not be executed. Or no process can be made.
 pub fn start(command: &mut Command, held: &Held) -> io::Result<u32> {
     let (before, pipe, child) = (held.before(), pipe_was_ignored(), held.child_was_ignored());
-    // SAFETY: a call without memory. Where it fails, orphaned descendants are not found; nothing else is lost.
-    unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) };
     let give_back = move || {
         ignore(libc::SIGPIPE, pipe);
         ignore(libc::SIGCHLD, child);
+        standard_files::close_those_that_were();
         before.hold();
         Ok(())
     };
-    // SAFETY: signal(2) and pthread_sigmask(3) may be called between fork(2) and execve(2).
+    // SAFETY: signal(2), fcntl(2) and pthread_sigmask(3) may be called between fork(2) and execve(2).
     unsafe { command.pre_exec(give_back) };
     command.spawn().map(|child| child.id())
 }
 
+/// Makes descendants ours when their own parents end: prctl(2), PR_SET_CHILD_SUBREAPER. Where it fails, orphans are not
+/// found; nothing else is lost.
+pub fn adopt_orphans() {
+    // SAFETY: a call without memory.
+    unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) };
+}
+
 /// What became of a child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Change {
+pub enum StateChange {
     /// It ended by itself, with this status.
     Exited(i32),
     /// A signal ended it.
@@ -55,19 +61,19 @@ pub enum Change {
 }
 
 /// The next change of any child, without waiting: waitpid(2). Nothing where there is none.
-pub fn next_change() -> Option<(u32, Change)> {
+pub fn next_change() -> Option<(u32, StateChange)> {
     let mut status = 0;
     // SAFETY: the kernel fills the status.
     let child = unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG | libc::WUNTRACED | libc::WCONTINUED) };
     let child = u32::try_from(child).ok().filter(|child| *child > 0)?;
     let change = if libc::WIFEXITED(status) {
-        Change::Exited(libc::WEXITSTATUS(status))
+        StateChange::Exited(libc::WEXITSTATUS(status))
     } else if libc::WIFSIGNALED(status) {
-        Change::Killed(libc::WTERMSIG(status))
+        StateChange::Killed(libc::WTERMSIG(status))
     } else if libc::WIFSTOPPED(status) {
-        Change::Stopped(libc::WSTOPSIG(status))
+        StateChange::Stopped(libc::WSTOPSIG(status))
     } else {
-        Change::Continued
+        StateChange::Continued
     };
     Some((child, change))
 }

@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::fs;
 
+use super::process::Stat;
+
 /// A process with its threads in the order in which they were started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Process {
@@ -43,18 +45,11 @@ fn listed_children(process: u32, thread: u32) -> Vec<u32> {
 fn children_by_parent() -> HashMap<u32, Vec<u32>> {
     let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
     for process in numbers("/proc") {
-        let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-        if let Some(parent) = parent(&stat) {
-            children.entry(parent).or_default().push(process);
+        if let Ok(Some(stat)) = Stat::of(process) {
+            children.entry(stat.parent).or_default().push(process);
         }
     }
     children
-}
-
-/// The parent in /proc/PID/stat: the second field behind the name, which may itself hold spaces and parentheses.
-fn parent(stat: &str) -> Option<u32> {
-    let (_, fields) = stat.rsplit_once(')')?;
-    fields.split_whitespace().nth(1)?.parse().ok()
 }
 
 /// The numbers in a folder of /proc, in the kernel's order: that of their starts for threads.
@@ -85,13 +80,6 @@ mod tests {
     use std::process::{Command, Stdio};
 
     use super::*;
-
-    #[test]
-    fn names_of_processes_hold_anything() {
-        assert_eq!(parent("12 (a) (b) c) S 7 12 12 0"), Some(7));
-        assert_eq!(parent("12 (x) R"), None);
-        assert_eq!(parent(""), None);
-    }
 
     #[test]
     fn grandchildren_are_found_both_ways() {

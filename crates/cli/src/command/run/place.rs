@@ -1,5 +1,7 @@
 //! Where a command is to run on this machine, and making it so for the calling thread, from which the command inherits it.
 
+use std::io::ErrorKind;
+
 use corewise_model::placement::hold::{Role, Threads};
 use corewise_model::placement::memory::{MemoryPolicy, Mode};
 use corewise_model::placement::roles::TypedRole;
@@ -56,6 +58,7 @@ pub fn find(task: &RunTask, settings: &Settings) -> Result<Place, Failure> {
     refuse_named(&resolution.left_out)?;
     let threads = threads(task, &resolution, &machine, settings)?;
     let memory = task.memory.as_ref().map(|memory| find_memory(memory, &machine)).transpose()?;
+    let memory = memory.map(|(memory, policy)| (memory, if task.cgroup { policy.through_cpusets() } else { policy }));
     Ok(Place { resolution, threads, memory })
 }
 
@@ -155,7 +158,7 @@ impl Before {
 fn put_memory_in_force(memory: &MemoryPolicy, policy: &Policy) -> Result<(), Failure> {
     policy.set_current().map_err(|error| {
         let failure = Failure::unavailable(format!("--memory {memory}: {error}"));
-        match policy.since() {
+        match policy.since().filter(|_| error.kind() == ErrorKind::InvalidInput) {
             Some(since) => failure.next(format!("It needs Linux {since} or newer.")),
             None => failure.next("Is this kernel built with NUMA, and may this process use set_mempolicy(2)?"),
         }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use corewise_model::placement::hold::Policy;
 use corewise_sys::linux::signals::{self, Held, Sender, Signal};
-use corewise_sys::linux::spawn::{self, Change};
+use corewise_sys::linux::spawn::{self, StateChange};
 use corewise_sys::linux::task;
 
 use super::group::{self, Group};
@@ -31,12 +31,21 @@ pub fn run(task: &RunTask, command: &mut Command, settings: &Settings) -> Result
     let place = place::find(task, settings)?;
     let held = Held::new().map_err(|error| Failure::new(Exit::Internal, error))?;
     let group = task.cgroup.then(|| Group::prepare(&place, settings)).transpose()?;
-    let child = start(task, command, &place, &held, group.as_ref())?;
+    let watch = task.is_watched().then(|| watch(task, &place));
+    if watch.is_some() {
+        spawn::adopt_orphans();
+    }
+    let child = match start(task, command, &place, &held, group.as_ref())? {
+        Started::Child(child) => child,
+        Started::Ended(signal) => {
+            drop(group);
+            leave(&held, End::Killed(signal))
+        }
+    };
     if task.verbose {
         say(&words::in_force(task, &place));
         group.iter().for_each(|group| say(&group.words()));
     }
-    let watch = task.is_watched().then(|| watch(task, place));
     let mut supervisor = Supervisor { held, child, watch };
     let end = supervisor.wait();
     if let Some(watch) = supervisor.watch.as_ref().filter(|_| task.verbose) {
@@ -45,35 +54,62 @@ pub fn run(task: &RunTask, command: &mut Command, settings: &Settings) -> Result
     if let Some(group) = group {
         group.finish(task.verbose);
     }
-    supervisor.leave(end)
+    leave(&supervisor.held, end)
 }
 
-/// Starts the command where it is to be; its number.
+/// Takes the signals that came before there was a command to have them: what would have ended corewise is to end it, what
+/// would have stopped it stops it here.
+fn came_early(held: &Held) -> Option<i32> {
+    while let Some(Signal { number, .. }) = held.next(Duration::ZERO) {
+        if signals::is_ignored(number) {
+            continue;
+        }
+        if signals::is_from_terminal(number) {
+            held.stop(number);
+        } else if signals::ends(number) {
+            return Some(number);
+        }
+    }
+    None
+}
+
+/// What came of starting the command.
+enum Started {
+    /// It runs, with this number.
+    Child(u32),
+    /// A signal came before.
+    Ended(i32),
+}
+
+/// Starts the command where it is to be.
 fn start(
     task: &RunTask,
     command: &mut Command,
     place: &Place,
     held: &Held,
     group: Option<&Group>,
-) -> Result<u32, Failure> {
+) -> Result<Started, Failure> {
     let entry = group.map(|group| group.hold(command)).transpose()?;
     let before = place.put_in_force()?;
+    if let Some(signal) = came_early(held) {
+        return Ok(Started::Ended(signal));
+    }
     let started = spawn::start(command, held);
     before.give_back(&place.resolution.cpus);
-    started.map_err(|error| match entry.and_then(|entry| entry.refusal()) {
+    started.map(Started::Child).map_err(|error| match entry.and_then(|entry| entry.refusal()) {
         Some(refusal) => group::not_entered(&refusal),
         None => words::not_started(&task.program, &error),
     })
 }
 
-fn watch(task: &RunTask, place: Place) -> Watch {
+fn watch(task: &RunTask, place: &Place) -> Watch {
     let tells = match (task.enforcement.is_some(), task.verbose) {
         (true, _) => Tells::AtOnce,
         (false, true) => Tells::AtTheEnd,
         (false, false) => Tells::Never,
     };
-    let policy = Policy { boundary: place.resolution.cpus, threads: place.threads, enforcement: task.enforcement };
-    Watch::new(policy, tells)
+    let (boundary, threads) = (place.resolution.cpus.clone(), place.threads.clone());
+    Watch::new(Policy { boundary, threads, enforcement: task.enforcement }, tells)
 }
 
 /// How the command ended.
@@ -114,10 +150,10 @@ impl Supervisor {
         while let Some((process, change)) = spawn::next_change() {
             match change {
                 _ if process != self.child => {}
-                Change::Exited(status) => return Some(End::Exited(status)),
-                Change::Killed(signal) => return Some(End::Killed(signal)),
-                Change::Stopped(signal) => stopped = Some(signal),
-                Change::Continued => stopped = None,
+                StateChange::Exited(status) => return Some(End::Exited(status)),
+                StateChange::Killed(signal) => return Some(End::Killed(signal)),
+                StateChange::Stopped(signal) => stopped = Some(signal),
+                StateChange::Continued => stopped = None,
             }
         }
         if let Some(signal) = stopped.filter(|_| !self.held.is_to_go_on()) {
@@ -145,16 +181,16 @@ impl Supervisor {
             signals::send(self.child, signal.number);
         }
     }
+}
 
-    /// Ends corewise as the command ended.
-    fn leave(self, end: End) -> ! {
-        match end {
-            End::Exited(status) => std::process::exit(status),
-            End::Killed(signal) => {
-                self.held.end(signal);
-                // Where a signal does not end us, as it does not end the first process of a container.
-                std::process::exit(128 + signal)
-            }
+/// Ends corewise as the command ended.
+fn leave(held: &Held, end: End) -> ! {
+    match end {
+        End::Exited(status) => std::process::exit(status),
+        End::Killed(signal) => {
+            held.end(signal);
+            // Where a signal does not end us, as it does not end the first process of a container.
+            std::process::exit(128 + signal)
         }
     }
 }

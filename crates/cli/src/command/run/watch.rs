@@ -1,6 +1,7 @@
 //! Watches the threads of a command: looks at them, lets [`Hold`] decide, does it, and says what there is to say.
 
-use std::collections::{BTreeSet, HashMap};
+use std::cmp::Ordering;
+use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use corewise_model::CpuSet;
@@ -25,7 +26,9 @@ pub struct Watch {
     /// When all processes were looked through, and the newest of the system at that time.
     searched: Option<(Instant, Option<u32>)>,
     processes: Vec<Process>,
-    /// The names of the threads, by number; kept up to date only where roles go by them.
+    /// Children that whoever became corewise had before, and their descendants: they are not the command's.
+    foreign: HashSet<u32>,
+    /// The names of the threads that there are, by number; kept up to date only where roles go by them.
     names: HashMap<u32, String>,
     goes_by_names: bool,
     tells: Tells,
@@ -46,14 +49,16 @@ pub enum Tells {
 /// What is said at the end.
 #[derive(Default)]
 struct Notes {
-    seen: BTreeSet<u32>,
-    noticed: BTreeSet<u32>,
+    seen: usize,
+    noticed: usize,
+    /// Those of the noticed that there are still.
+    known: HashSet<u32>,
     told: usize,
     texts: Vec<String>,
 }
 
 impl Watch {
-    /// Begins to watch the children of this process.
+    /// Begins to watch the children of this process; the command is not among them yet.
     pub fn new(policy: Policy, tells: Tells) -> Self {
         Self {
             goes_by_names: matches!(policy.threads, Threads::Roles(_)),
@@ -62,6 +67,7 @@ impl Watch {
             started: Instant::now(),
             searched: None,
             processes: Vec::new(),
+            foreign: task::descendants(std::process::id()).iter().map(|process| process.number).collect(),
             names: HashMap::new(),
             tells,
             notes: Notes::default(),
@@ -93,7 +99,8 @@ impl Watch {
         if !is_known {
             // What is started from here on changes the number again.
             self.searched = Some((Instant::now(), newest));
-            self.processes = task::descendants(std::process::id());
+            let all = task::descendants(std::process::id());
+            (self.processes, self.foreign) = apart(all, &self.foreign);
         }
     }
 
@@ -103,14 +110,18 @@ impl Watch {
             for &thread in &process.threads {
                 // A thread that has ended is not seen.
                 let Ok(cpus) = affinity::of(thread) else { continue };
-                if self.goes_by_names || !self.names.contains_key(&thread) {
+                let is_new = !self.names.contains_key(&thread);
+                if self.goes_by_names || is_new {
                     let Some(name) = task::name(process.number, thread) else { continue };
                     self.names.insert(thread, name);
+                    self.notes.seen += usize::from(is_new);
                 }
                 masks.push((process.number, process.parent, thread, cpus));
             }
         }
-        self.notes.seen.extend(masks.iter().map(|(_, _, thread, _)| *thread));
+        let there: HashSet<u32> = masks.iter().map(|(_, _, thread, _)| *thread).collect();
+        self.names.retain(|thread, _| there.contains(thread));
+        self.notes.known.retain(|thread| there.contains(thread));
         let name = |thread: &u32| self.names.get(thread).map_or("", String::as_str);
         let seen = |(process, parent, thread, cpus)| Seen { process, parent, thread, name: name(&thread), cpus };
         let seen: Vec<Seen<'_>> = masks.into_iter().map(seen).collect();
@@ -121,7 +132,7 @@ impl Watch {
     fn note(&mut self, event: &Event) {
         let (process, thread) = match event {
             Event::Noticed { process, thread, .. } => {
-                self.notes.noticed.insert(*thread);
+                self.notes.noticed += usize::from(self.notes.known.insert(*thread));
                 (*process, *thread)
             }
             Event::GaveUp { process, thread, .. } | Event::Refused { process, thread, .. } => (*process, *thread),
@@ -132,18 +143,10 @@ impl Watch {
         }
         let text = words::event(event, &self.who(process, thread));
         if is_noticed && self.tells == Tells::AtTheEnd {
-            self.notes.texts.push(text);
-        } else {
-            self.tell(&text);
-        }
-    }
-
-    fn tell(&mut self, text: &str) {
-        self.notes.told += 1;
-        if self.notes.told <= TOLD_AT_MOST {
+            let told = self.notes.told(text);
+            self.notes.texts.extend(told);
+        } else if let Some(text) = self.notes.told(text) {
             say(&text);
-        } else if self.notes.told == TOLD_AT_MOST + 1 {
-            say(&"corewise: of further threads nothing is told");
         }
     }
 
@@ -158,8 +161,33 @@ impl Watch {
     /// Says what was noticed and kept for the end.
     pub fn end(&self) {
         self.notes.texts.iter().for_each(say);
-        say(&words::watched(self.notes.seen.len(), self.notes.noticed.len()));
+        say(&words::watched(self.notes.seen, self.notes.noticed));
     }
+}
+
+impl Notes {
+    /// What is told of another text: nothing where there were too many before it.
+    fn told(&mut self, text: String) -> Option<String> {
+        self.told += 1;
+        match self.told.cmp(&(TOLD_AT_MOST + 1)) {
+            Ordering::Less => Some(text),
+            Ordering::Equal => Some("corewise: of further threads nothing is told".to_owned()),
+            Ordering::Greater => None,
+        }
+    }
+}
+
+/// Tells the processes of the command from foreign ones and their descendants; parents come before children.
+fn apart(all: Vec<Process>, foreign: &HashSet<u32>) -> (Vec<Process>, HashSet<u32>) {
+    let mut still = HashSet::new();
+    let own = all.into_iter().filter(|process| {
+        let is_foreign = foreign.contains(&process.number) || still.contains(&process.parent);
+        if is_foreign {
+            still.insert(process.number);
+        }
+        !is_foreign
+    });
+    (own.collect(), still)
 }
 
 /// Does what was decided, and says what came of it.
@@ -173,4 +201,27 @@ fn done(action: &Action) -> Outcome {
 
 fn reachable() -> CpuSet {
     cpuset::reachable().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn foreign_children_and_what_they_start_are_told_apart() {
+        let process = |(parent, number)| Process { number, parent, threads: vec![number] };
+        let all = [(1, 5), (5, 6), (6, 9), (1, 7), (7, 8)].map(process).to_vec();
+        let (own, foreign) = apart(all, &HashSet::from([5, 4]));
+        assert_eq!(own.iter().map(|process| process.number).collect::<Vec<_>>(), [7, 8]);
+        // 4 has ended, and its number may be another's tomorrow.
+        assert_eq!(foreign, HashSet::from([5, 6, 9]));
+    }
+
+    #[test]
+    fn so_many_texts_are_told_and_no_more() {
+        let mut notes = Notes::default();
+        let told: Vec<String> = (0..TOLD_AT_MOST + 9).filter_map(|n| notes.told(n.to_string())).collect();
+        assert_eq!(told.len(), TOLD_AT_MOST + 1);
+        assert_eq!((told[0].as_str(), told[TOLD_AT_MOST].ends_with("nothing is told")), ("0", true));
+    }
 }

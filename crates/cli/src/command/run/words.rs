@@ -9,15 +9,21 @@ use corewise_model::placement::hold::{CORRECTIONS, Event, Response, Threads};
 use super::place::Place;
 use crate::error::{Exit, Failure};
 use crate::settings::run::RunTask;
+use crate::view::text::printable;
 
 /// The failure of a command that could not be started; exit status as env(1) has it.
 pub fn not_started(program: &OsStr, error: &Error) -> Failure {
-    let what = format!("cannot run {}: {error}", program.display());
+    let name = if program.is_empty() { "\"\"".into() } else { program.display().to_string() };
+    let what = format!("cannot run {name}: {error}");
+    if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::OutOfMemory) {
+        let next = "No process can be started: there are too many (ulimit -u, pids.max), or there is no memory.";
+        return Failure::unavailable(what).next(next);
+    }
     if error.kind() != ErrorKind::NotFound {
         let next = "It is there, but cannot be executed: a folder, a file without permission, or no program.";
         return Failure::new(Exit::NotExecutable, what).next(next);
     }
-    let is_path = Path::new(program).components().count() > 1;
+    let is_path = program.as_encoded_bytes().contains(&b'/');
     let next = match is_path && Path::new(program).exists() {
         true => "It is there, but its interpreter (the first line of a script) or its loader is not.",
         false if is_path => "There is no such file.",
@@ -67,6 +73,7 @@ pub fn event(event: &Event, who: &str) -> String {
 
 /// A thread and its process, by the names that they have: `y-cruncher (812), thread worker (830)`.
 pub fn thread(command: &str, process: u32, name: &str, thread: u32) -> String {
+    let (command, name) = (printable(command), printable(name));
     match process == thread {
         true => format!("{command} ({process}), its main thread,"),
         false => format!("{command} ({process}), thread {name} ({thread}),"),
@@ -92,6 +99,9 @@ mod tests {
         assert!(missing.next.unwrap().starts_with("It is in no folder of PATH"));
         assert_eq!(found("./nonsense", ErrorKind::NotFound).next.unwrap(), "There is no such file.");
         assert!(found("/proc/self/exe", ErrorKind::NotFound).next.unwrap().contains("interpreter"));
+        assert_eq!(found("x/", ErrorKind::NotFound).next.unwrap(), "There is no such file.");
+        assert!(found("", ErrorKind::NotFound).what.starts_with("cannot run \"\": "));
+        assert_eq!(found("ls", ErrorKind::WouldBlock).exit, Exit::Unavailable);
         assert_eq!(found("/", ErrorKind::PermissionDenied).exit, Exit::NotExecutable);
     }
 
@@ -104,6 +114,7 @@ mod tests {
         let back = Response::PutBack(CpuSet::of(0));
         let back = Event::Noticed { process: 7, thread: 9, cpus: cpus.clone(), response: back };
         let gave_up = Event::GaveUp { process: 7, thread: 9, cpus };
+        assert_eq!(thread("a", 7, "\u{1b}[31m\u{7}", 9), "a (7), thread ?[31m? (9),");
         assert_eq!(event(&left, &main), "corewise: app (7), its main thread, changed its cpus to 0-2; left so");
         assert_eq!(event(&back, &worker), "corewise: app (7), thread w1 (9), changed its cpus to 0-2; put back to 0");
         let expected = "corewise: app (7), thread w1 (9), was put back 10 times and changed its cpus again; \

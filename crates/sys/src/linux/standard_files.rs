@@ -1,0 +1,33 @@
+//! Standard input, output and error that were closed when this program was started, and are again for who takes its place.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// A bit for each of the files 0 to 2 that was closed. Rust opens /dev/null in their place before `main`, so it is looked
+/// up before that, where C programs have their constructors.
+static WERE_CLOSED: AtomicU8 = AtomicU8::new(0);
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static LOOK_UP: extern "C" fn() = {
+    extern "C" fn look_up() {
+        // SAFETY: a call without memory; it fails for a file that is not open.
+        let is_closed = |file: i32| unsafe { libc::fcntl(file, libc::F_GETFD) } < 0;
+        let bits = (0..3).filter(|file| is_closed(*file)).fold(0, |bits, file| bits | 1 << file);
+        WERE_CLOSED.store(bits, Ordering::Relaxed);
+    }
+    look_up
+};
+
+/// Whether standard output was closed when this program was started, so that what is written there is lost.
+pub fn output_was_closed() -> bool {
+    WERE_CLOSED.load(Ordering::Relaxed) & (1 << libc::STDOUT_FILENO) != 0
+}
+
+/// Marks them to be closed by execve(2). Safe to call between fork(2) and execve(2).
+pub(super) fn close_those_that_were() {
+    let bits = WERE_CLOSED.load(Ordering::Relaxed);
+    for file in (0..3).filter(|file| bits & (1 << file) != 0) {
+        // SAFETY: a call without memory.
+        unsafe { libc::fcntl(file, libc::F_SETFD, libc::FD_CLOEXEC) };
+    }
+}
