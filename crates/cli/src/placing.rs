@@ -48,9 +48,32 @@ fn quiet(machine: &Machine, settings: &Settings) -> Option<CpuSet> {
 pub fn refused(exit: Exit, error: PlacementError) -> Failure {
     let failure = Failure::new(exit, pointed(&error.what, &error.text, &error.at));
     match error.hint {
-        Some(hint) => failure.next(hint),
+        Some(hint) => failure.next(shortened(&hint)),
         None => failure.next("`corewise place --help` has the language; `corewise topology` shows what there is."),
     }
+}
+
+/// A message whose quotations and words are no longer than is read: of a longer one the beginning and the end are left.
+pub fn shortened(message: &str) -> String {
+    let quotation = message.find('"').zip(message.rfind('"')).filter(|(first, last)| first < last);
+    let words = |text: &str| text.split_inclusive(' ').map(cut_middle).collect::<String>();
+    match quotation {
+        Some((first, last)) => {
+            let (before, quoted, after) = (&message[..=first], &message[first + 1..last], &message[last..]);
+            format!("{}{}{}", words(before), cut_middle(quoted), words(after))
+        }
+        None => words(message),
+    }
+}
+
+/// A text of at most [`SHOWN_CHARACTERS`], "…" where its middle was.
+fn cut_middle(text: &str) -> String {
+    let length = text.chars().count();
+    if length <= SHOWN_CHARACTERS {
+        return text.to_owned();
+    }
+    let part = SHOWN_CHARACTERS / 2;
+    text.chars().take(part).chain(['…']).chain(text.chars().skip(length - part)).collect()
 }
 
 /// What is wrong, and below it the text with the place marked.
@@ -62,12 +85,22 @@ pub fn pointed(what: &str, text: &str, at: &Range<usize>) -> String {
     let shown: String = characters[from.min(to)..to].iter().collect();
     let before = " ".repeat(at.start - from + cut(from > 0).chars().count());
     let marks = "^".repeat(at.len().clamp(1, to.saturating_sub(at.start).max(1)));
+    let what = shortened(what);
     format!("{what}\n    {}{shown}{}\n    {before}{marks}", cut(from > 0), cut(to < characters.len()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_typed_is_repeated_only_in_part() {
+        assert_eq!(shortened("expected 0 or 1, found \"x\""), "expected 0 or 1, found \"x\"");
+        let token = format!("found \"{} {}\", and more", "a".repeat(1000), "b".repeat(1000));
+        assert_eq!(shortened(&token), format!("found \"{}…{}\", and more", "a".repeat(30), "b".repeat(30)));
+        assert_eq!(shortened(&format!("cpus {}", "1,".repeat(1000))).chars().count(), 66);
+        assert_eq!(shortened("a \" b"), "a \" b");
+    }
 
     #[test]
     fn the_mistake_is_marked_where_it_is() {

@@ -187,6 +187,15 @@ impl Line {
         (head, rest)
     }
 
+    /// Splits what is to stay together and is wider than a line between the last of its words that fit.
+    pub fn split_at_no_break(self, width: usize) -> Option<(Self, Self)> {
+        let characters = self.spans.iter().flat_map(|(_, text)| text.chars());
+        let breaks = characters.take(width + 1).enumerate().filter(|(_, c)| *c == NO_BREAK).map(|(place, _)| place);
+        let place = breaks.last().filter(|place| *place > 0)?;
+        let (head, rest) = self.split_at(place);
+        Some((head, rest.split_at(1).1))
+    }
+
     /// The text alone.
     pub fn to_plain(&self) -> String {
         let text: String = self.spans.iter().map(|(_, text)| text.as_str()).collect();
