@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::cpus::{self, Cpus};
-use crate::{Description, Place, RigError};
+use crate::{Description, Place, RigError, Threads};
 
 /// The emulator's program.
 const PROGRAM: &str = "qemu-system-x86_64";
@@ -71,6 +71,10 @@ fn processor(machine: &Description) -> String {
     if processor.vendor == "AuthenticAMD" {
         text.push_str(&format!(",{AMD_TOPOLOGY}"));
     }
+    if machine.threads == Threads::Module {
+        // Processors with modules lack this function, which knows threads of cores but no cores of modules.
+        text.push_str(",cpuid-0xb=off");
+    }
     text
 }
 
@@ -86,26 +90,18 @@ fn kernel_command_line(machine: &Description, console: Console<'_>) -> String {
     words.join(" ")
 }
 
-/// `-smp`; where cores lack threads, one cpu, and every other one as a device of its own.
-fn cpus_of(machine: &Description) -> Vec<String> {
-    let slots = machine.slots().len();
-    let places = machine.places();
-    let plugged = if places.len() == slots { slots } else { 1 };
+/// `-smp`, with every thread: the kernel does not learn of those that the description lacks, because its table of cpus
+/// leaves them out.
+fn cpus_of(machine: &Description) -> [String; 2] {
     let shape = format!(
-        "cpus={plugged},maxcpus={slots},sockets={},dies={},cores={},threads={}",
+        "{},sockets={},dies={},cores={},threads={}",
+        machine.slots().len(),
         machine.packages,
         machine.dies,
         machine.cores,
         machine.threads_per_core()
     );
-    let mut arguments = vec!["-smp".to_owned(), shape];
-    for Place { package, die, core, thread } in places.into_iter().skip(plugged) {
-        let device = format!(
-            "{PROCESSOR}-x86_64-cpu,socket-id={package},die-id={die},core-id={core},thread-id={thread}"
-        );
-        arguments.extend(["-device".to_owned(), device]);
-    }
-    arguments
+    ["-smp".to_owned(), shape]
 }
 
 fn nodes_of(machine: &Description) -> Vec<String> {
@@ -156,13 +152,9 @@ mod tests {
     }
 
     #[test]
-    fn threads_that_are_missing_are_not_plugged_in() {
-        assert_eq!(value("fx-8150", "-smp"), ["cpus=8,maxcpus=8,sockets=1,dies=1,cores=4,threads=2"]);
-        assert_eq!(value("hybrid", "-smp"), ["cpus=1,maxcpus=12,sockets=1,dies=1,cores=6,threads=2"]);
-        let devices = value("hybrid", "-device");
-        assert_eq!(devices.len(), 7);
-        assert_eq!(devices[0], "max-x86_64-cpu,socket-id=0,die-id=0,core-id=0,thread-id=1");
-        assert_eq!(devices[3], "max-x86_64-cpu,socket-id=0,die-id=0,core-id=2,thread-id=0");
+    fn the_shape_is_that_of_the_whole_machine() {
+        assert_eq!(value("fx-8150", "-smp"), ["8,sockets=1,dies=1,cores=4,threads=2"]);
+        assert_eq!(value("hybrid", "-smp"), ["12,sockets=1,dies=1,cores=6,threads=2"]);
     }
 
     #[test]

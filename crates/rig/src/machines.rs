@@ -65,10 +65,13 @@ const THREADRIPPER_2990WX: Description = Description {
 
 const PUBLISHED_DISTANCES: &[&[u32]] = &[&[10, 16, 16, 16], &[16, 10, 16, 16], &[16, 16, 10, 16], &[16, 16, 16, 10]];
 
+/// The kernel works out from the APIC id which cache a cpu of the first Zen processors has, and takes four cores for granted.
+/// So this one claims to be of the second generation.
 const THREADRIPPER_2990WX_SMALL: Description = Description {
     name: "threadripper-2990wx-small",
     about: "the 2990WX with one core to a last-level cache, 16 cpus",
     quick: true,
+    processor: Processor { model: 0x31, ..THREADRIPPER_2990WX.processor },
     cores: 1,
     nodes: &[
         Memory { cpus: "0-1,8-9", size_mib: 320 },
