@@ -45,7 +45,7 @@ pub enum Command {
     Survey(SurveyArguments),
     /// Show the machine's levels: packages, nodes, dies, caches, clusters, cores, cpus
     Topology(TopologyArguments),
-    /// Write a recording of this machine's topology, to be shown elsewhere with `topology --root`
+    /// Write a recording of this machine's topology, to be shown elsewhere with `topology --machine`
     Record(RecordArguments),
     /// List, show and compare the stored surveys
     History(HistoryArguments),
@@ -76,9 +76,18 @@ pub struct SurveyArguments {
 /// Options of `topology`.
 #[derive(Clone, Debug, Args)]
 pub struct TopologyArguments {
-    /// Show a recorded machine: a folder, an archive, or one of the other forms that `record` and hwloc write
-    #[arg(long, value_name = "PATH")]
-    pub root: Option<PathBuf>,
+    /// The machine to show.
+    #[command(flatten)]
+    pub machine: MachineArguments,
+}
+
+/// The machine that a command plans for; flattened into every command that changes nothing on it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
+pub struct MachineArguments {
+    /// Another machine: a name or part of one (`list` shows all), a machine file (.toml), or a recording: a folder or
+    /// archive, as `record` and hwloc write them [default: this machine]
+    #[arg(long, value_name = "NAME|FILE", visible_alias = "root")]
+    pub machine: Option<PathBuf>,
 }
 
 /// Options of `record`.

@@ -2,6 +2,7 @@
 
 mod doctor;
 mod history;
+mod machine;
 mod record;
 mod schema;
 mod survey;
@@ -17,7 +18,8 @@ use crate::settings::{Settings, Task};
 pub fn run(task: Task, settings: &Settings) -> Result<Exit, Failure> {
     match task {
         Task::Survey(options) => survey::run(&options, settings),
-        Task::Topology(root) => topology::run(root.as_deref(), settings),
+        Task::Topology(choice) => topology::run(&choice, settings),
+        Task::Machines => machine::list(settings),
         Task::Record(output, packing) => record::run(&output, packing, settings),
         Task::List { all } => history::list(all, settings),
         Task::Show(number) => history::show(number, settings),

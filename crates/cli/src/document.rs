@@ -2,6 +2,7 @@
 
 use corewise_model::compare::Comparison;
 use corewise_model::finding::Conclusions;
+use corewise_model::machine_file::{Description, MachineFile};
 use corewise_model::{Machine, Survey};
 use corewise_store::Entry;
 use schemars::{JsonSchema, Schema, schema_for};
@@ -40,12 +41,61 @@ pub struct TopologyDocument<'a> {
     fingerprint: String,
     /// The machine.
     machine: &'a Machine,
+    /// What the machine file says of itself, where the machine comes from one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<&'a Description>,
 }
 
 impl<'a> TopologyDocument<'a> {
     /// The document of a machine.
-    pub fn new(machine: &'a Machine) -> Self {
-        Self { schema: "corewise/topology/1", fingerprint: machine.fingerprint(), machine }
+    pub fn new(machine: &'a Machine, description: Option<&'a Description>) -> Self {
+        Self { schema: "corewise/topology/1", fingerprint: machine.fingerprint(), machine, description }
+    }
+}
+
+/// What `corewise topology --machine list --json` prints.
+#[derive(Serialize, JsonSchema)]
+#[schemars(title = "corewise/machines/1")]
+pub struct MachinesDocument<'a> {
+    #[schemars(extend("const" = "corewise/machines/1"))]
+    schema: &'static str,
+    /// The machines that the program holds, in order of their names.
+    machines: &'a [MachinesEntry],
+}
+
+impl<'a> MachinesDocument<'a> {
+    /// The document of a list.
+    pub fn new(machines: &'a [MachinesEntry]) -> Self {
+        Self { schema: "corewise/machines/1", machines }
+    }
+}
+
+/// A machine that the program holds.
+#[derive(Serialize, JsonSchema)]
+pub struct MachinesEntry {
+    /// What `--machine` calls it.
+    pub name: String,
+    /// The name that the processor gives itself.
+    pub processor: Option<String>,
+    /// How many cores it has.
+    pub cores: usize,
+    /// How many cpus it has.
+    pub cpus: usize,
+    /// What its file says of itself.
+    pub description: Description,
+}
+
+impl MachinesEntry {
+    /// The entry of a machine file.
+    pub fn new(name: &str, file: &MachineFile) -> Self {
+        let MachineFile { machine, description } = file;
+        Self {
+            name: name.to_owned(),
+            processor: machine.processor.model_name.clone(),
+            cores: machine.cores.len(),
+            cpus: machine.online.len(),
+            description: description.clone(),
+        }
     }
 }
 
@@ -124,13 +174,14 @@ impl<'a> DoctorDocument<'a> {
 }
 
 /// The names of all schemas.
-pub const SCHEMAS: [&str; 6] = ["survey", "topology", "record", "history", "comparison", "doctor"];
+pub const SCHEMAS: [&str; 7] = ["survey", "topology", "machines", "record", "history", "comparison", "doctor"];
 
 /// The schema of a document by its name.
 pub fn schema(name: &str) -> Option<Schema> {
     Some(match name {
         "survey" => schema_for!(SurveyDocument<'_>),
         "topology" => schema_for!(TopologyDocument<'_>),
+        "machines" => schema_for!(MachinesDocument<'_>),
         "record" => schema_for!(RecordDocument),
         "history" => schema_for!(HistoryDocument<'_>),
         "comparison" => schema_for!(ComparisonDocument<'_>),

@@ -7,6 +7,7 @@ mod document;
 mod error;
 mod interruption;
 mod output;
+mod placing;
 mod progress;
 mod settings;
 mod view;

@@ -1,5 +1,7 @@
 //! What the command line means here: options, environment and terminal put together, before anything is done.
 
+pub mod machine;
+
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
@@ -10,6 +12,7 @@ use corewise_model::{CpuSet, Machine};
 
 use crate::args::{Arguments, Command, CommonArguments, HistoryCommand, PackingName, SurveyArguments, When};
 use crate::error::Failure;
+use machine::MachineChoice;
 
 /// The width of a page where there is no terminal.
 const PAGE_WIDTH: usize = 80;
@@ -120,8 +123,10 @@ fn history(common: &CommonArguments, environment: &Environment) -> History {
 pub enum Task {
     /// Survey this machine.
     Survey(SurveyArguments),
-    /// Show a machine: this one, or a recorded one.
-    Topology(Option<PathBuf>),
+    /// Show a machine.
+    Topology(MachineChoice),
+    /// List the machines that the program holds.
+    Machines,
     /// Record this machine in a file, packed as its name says or as told.
     Record(PathBuf, Option<PackingName>),
     /// List the stored surveys: of this machine, or all.
@@ -151,7 +156,8 @@ impl Task {
                 let what = "--quick, --budget, --seed and --cpus are options of the survey, not of this command";
                 return Err(Failure::usage(what).next("See `corewise --help`."));
             }
-            Some(Command::Topology(topology)) => Self::Topology(topology.root),
+            Some(Command::Topology(topology)) if topology.machine.asks_for_list() => Self::Machines,
+            Some(Command::Topology(topology)) => Self::Topology(MachineChoice::new(&topology.machine)?),
             Some(Command::Record(record)) => Self::Record(record.output, record.packing),
             Some(Command::Doctor) => Self::Doctor,
             Some(Command::Schema(schema)) => Self::Schema(schema.name),

@@ -8,6 +8,7 @@ pub mod grid;
 pub mod heatmap;
 pub mod history;
 pub mod machine;
+pub mod machines;
 pub mod number;
 pub mod picture;
 pub mod rows;

@@ -15,6 +15,8 @@ pub mod interrupt;
 pub mod level;
 pub mod links;
 pub mod machine;
+pub mod machine_file;
+pub mod placement;
 pub mod simulate;
 pub mod stats;
 pub mod survey;

@@ -3,6 +3,7 @@
 pub mod affinity;
 pub mod counters;
 pub mod counts;
+pub mod cpuset;
 pub mod interrupts;
 pub mod memory;
 pub mod stat;

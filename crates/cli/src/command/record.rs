@@ -74,7 +74,7 @@ fn written(file: File, packing: Packing) -> Result<u64, Failure> {
 fn screen(name: &str, size_bytes: u64, width: usize) -> Screen {
     let mut screen = Screen::new();
     let line = Line::new().plain(format!("recorded in {name} ({}); show it anywhere:  ", bytes(size_bytes)));
-    screen.extend(wrap(&line.strong(format!("corewise topology --root {name}")), width, 2));
+    screen.extend(wrap(&line.strong(format!("corewise topology --machine {name}")), width, 2));
     screen
 }
 

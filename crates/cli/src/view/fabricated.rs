@@ -332,7 +332,7 @@ pub fn ryzen_conclusions(survey: &Survey) -> Conclusions {
                 "0",
                 "cpu 0 is interrupted 2.9x [2.6, 3.1] as often as the median cpu (nvme0q1 77 %, timer 23 %).",
                 "Latency-sensitive work belongs elsewhere:",
-                Some("taskset -c 1-31 ./app"),
+                Some("corewise run --on 1-31 -- ./app"),
                 effect("interrupt rate", 2.9, 2.6, 3.1),
             ),
             finding(

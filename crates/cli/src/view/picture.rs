@@ -12,10 +12,29 @@ const FEW_CORES: usize = 16;
 
 /// The levels, with at most about `limit` objects one by one.
 pub fn levels(machine: &Machine, width: usize, limit: usize) -> Vec<Line> {
+    drawn(Picture { machine, chosen: None }, width, limit)
+}
+
+/// The levels with some cpus chosen: these by their numbers, others as dots; with at most about `limit` objects one by
+/// one.
+pub fn chosen(machine: &Machine, cpus: &CpuSet, width: usize, limit: usize) -> Vec<Line> {
+    drawn(Picture { machine, chosen: Some(cpus) }, width, limit)
+}
+
+/// What is drawn.
+#[derive(Clone, Copy)]
+struct Picture<'a> {
+    machine: &'a Machine,
+    /// The chosen cpus, where it is about a choice.
+    chosen: Option<&'a CpuSet>,
+}
+
+fn drawn(picture: Picture<'_>, width: usize, limit: usize) -> Vec<Line> {
+    let machine = picture.machine;
     let roots = grow(machine);
     let together = roots.iter().map(Branch::size).sum::<usize>() > limit;
     let mut rows = Vec::new();
-    collect_rows(machine, roots.iter().collect(), together, 0, &mut rows);
+    collect_rows(picture, roots.iter().collect(), together, 0, &mut rows);
     for (index, node) in machine.nodes.iter().enumerate().filter(|(_, node)| node.cpus.is_empty()) {
         let memory = match node.memory_bytes {
             None => "memory".to_owned(),
@@ -23,7 +42,7 @@ pub fn levels(machine: &Machine, width: usize, limit: usize) -> Vec<Line> {
             Some(size) => bytes(size),
         };
         let label = node_label(machine, index);
-        rows.push(Row { depth: 0, label, detail: memory, cpus: Line::new().faint("no cpus") });
+        rows.push(Row { depth: 0, label, detail: memory, cpus: vec![Line::new().faint("no cpus")] });
     }
     draw(&rows, width)
 }
@@ -32,35 +51,36 @@ struct Row {
     depth: usize,
     label: String,
     detail: String,
-    cpus: Line,
+    cpus: Vec<Line>,
 }
 
 /// Rows for branches that are siblings; alike ones share a row when there are too many objects.
-fn collect_rows(machine: &Machine, siblings: Vec<&Branch>, together: bool, depth: usize, rows: &mut Vec<Row>) {
-    for group in grouped(machine, siblings, together) {
+fn collect_rows(picture: Picture<'_>, siblings: Vec<&Branch>, together: bool, depth: usize, rows: &mut Vec<Row>) {
+    let machine = picture.machine;
+    for group in grouped(picture, siblings, together) {
         let first = group[0];
         let own = first.cores.len();
         let kinds = by_kind(machine, &group);
         let leaf = first.children.is_empty() && kinds.len() <= 1;
-        let cpus = if leaf || group.len() > 1 { group_cpus(machine, &group) } else { Line::new() };
+        let cpus = if leaf || group.len() > 1 { group_cpus(picture, &group) } else { Vec::new() };
         rows.push(Row { depth, label: label(machine, &group), detail: detail(machine, &group, leaf), cpus });
         if !leaf && own > 0 && group.len() == 1 {
             for (word, cores) in kinds {
-                let cpus = cores_line(machine, &cores);
+                let cpus = cores_lines(picture, &cores);
                 rows.push(Row { depth: depth + 1, label: word.to_owned(), detail: String::new(), cpus });
             }
         }
         let children = group.iter().flat_map(|branch| &branch.children).collect();
-        collect_rows(machine, children, together, depth + 1, rows);
+        collect_rows(picture, children, together, depth + 1, rows);
     }
 }
 
 /// Consecutive siblings that are alike, in runs of at least three; alone otherwise.
-fn grouped<'a>(machine: &Machine, siblings: Vec<&'a Branch>, together: bool) -> Vec<Vec<&'a Branch>> {
+fn grouped<'a>(picture: Picture<'_>, siblings: Vec<&'a Branch>, together: bool) -> Vec<Vec<&'a Branch>> {
     let mut groups: Vec<Vec<&Branch>> = Vec::new();
     for branch in siblings {
         match groups.last_mut() {
-            Some(last) if together && likeness(machine, last[0]) == likeness(machine, branch) => last.push(branch),
+            Some(last) if together && likeness(picture, last[0]) == likeness(picture, branch) => last.push(branch),
             _ => groups.push(vec![branch]),
         }
     }
@@ -71,12 +91,14 @@ fn grouped<'a>(machine: &Machine, siblings: Vec<&'a Branch>, together: bool) -> 
 }
 
 /// What must be equal for two objects to be shown on one line.
-fn likeness(machine: &Machine, branch: &Branch) -> String {
+fn likeness(picture: Picture<'_>, branch: &Branch) -> String {
+    let machine = picture.machine;
     let levels: Vec<Level> = branch.objects.iter().map(|(level, _)| *level).collect();
     let kinds: Vec<_> = by_kind(machine, &[branch]).into_iter().map(|(word, cores)| (word, cores.len())).collect();
     let memory = branch.index(Level::Node).map(|index| machine.nodes[index].memory_bytes == Some(0));
+    let chosen = picture.chosen.map(|cpus| cpus.intersection(&branch.cpus).len());
     format!(
-        "{levels:?} {kinds:?} {} {} {memory:?} {}",
+        "{levels:?} {kinds:?} {} {} {memory:?} {chosen:?} {}",
         branch.cpus.len(),
         branch.children.len(),
         caches(machine, branch)
@@ -156,20 +178,66 @@ fn caches(machine: &Machine, branch: &Branch) -> String {
 }
 
 /// The cpus of one branch, or what each of several like ones has.
-fn group_cpus(machine: &Machine, group: &[&Branch]) -> Line {
+fn group_cpus(picture: Picture<'_>, group: &[&Branch]) -> Vec<Line> {
+    let machine = picture.machine;
     let [branch] = group else {
         let cores = count_cores(machine, group[0]);
         let cpus = group[0].cpus.len();
+        if let Some(chosen) = picture.chosen {
+            return vec![share(&group.iter().map(|branch| &branch.cpus).collect::<Vec<_>>(), chosen)];
+        }
         let each = if cores == cpus { count(cores, "core") } else { format!("{}, {cpus} cpus", count(cores, "core")) };
         let lists: Vec<String> = group.iter().take(2).map(|branch| branch.cpus.to_string()).collect();
         let more = if group.len() > 2 { " …" } else { "" };
-        return Line::new().plain(unbroken(&format!("{each} each"))).plain(format!("  {}{more}", lists.join(" ")));
+        return vec![
+            Line::new().plain(unbroken(&format!("{each} each"))).plain(format!("  {}{more}", lists.join(" "))),
+        ];
     };
-    cores_line(machine, &branch.cores)
+    cores_lines(picture, &branch.cores)
+}
+
+/// How many cpus of each set are chosen, and which: "8 of 16 each  0-7 16-23 …".
+fn share(sets: &[&CpuSet], chosen: &CpuSet) -> Line {
+    let taken: Vec<CpuSet> = sets.iter().map(|cpus| cpus.intersection(chosen)).collect();
+    let (own, all) = (taken[0].len(), sets[0].len());
+    let each = if sets.len() > 1 { " each" } else { "" };
+    if own == 0 {
+        return Line::new().faint(unbroken(&format!("none of {all}{each}")));
+    }
+    let of = if own == all { format!("all {all}{each}") } else { format!("{own} of {all}{each}") };
+    let lists: Vec<String> = taken.iter().take(2).map(CpuSet::to_string).collect();
+    let more = if sets.len() > 2 { " …" } else { "" };
+    Line::new().plain(unbroken(&of)).strong(format!("  {}{more}", lists.join(" ")))
 }
 
 fn count_cores(machine: &Machine, branch: &Branch) -> usize {
     machine.cores.iter().filter(|core| core.cpus.is_subset(&branch.cpus)).count()
+}
+
+/// The cpus of cores, or which of them are chosen.
+fn cores_lines(picture: Picture<'_>, cores: &[usize]) -> Vec<Line> {
+    let machine = picture.machine;
+    let Some(chosen) = picture.chosen else { return vec![cores_line(machine, cores)] };
+    let sets: Vec<&CpuSet> = cores.iter().map(|&core| &machine.cores[core].cpus).collect();
+    if sets.len() > FEW_CORES {
+        let all = sets.iter().fold(CpuSet::new(), |all, set| all.union(set));
+        return vec![share(&[&all], chosen)];
+    }
+    let digits = machine.online.highest().unwrap_or_default().to_string().len();
+    let threads = sets.iter().map(|set| set.len()).max().unwrap_or(0);
+    (0..threads)
+        .map(|thread| {
+            let cpus = sets.iter().map(|set| set.iter().nth(thread));
+            cpus.enumerate().fold(Line::new(), |line, (place, cpu)| {
+                let line = line.plain(if place > 0 { " " } else { "" });
+                match cpu {
+                    Some(cpu) if chosen.contains(cpu) => line.strong(format!("{cpu:>digits$}")),
+                    Some(_) => line.faint(format!("{:>digits$}", "·")),
+                    None => line.plain(" ".repeat(digits)),
+                }
+            })
+        })
+        .collect()
 }
 
 /// The cpus of cores: "0 1 2 with 16-18", "0-1 2-3" where siblings are neighbours, ranges where there are many.
@@ -208,7 +276,7 @@ fn draw(rows: &[Row], width: usize) -> Vec<Line> {
     let label_width = rows.iter().filter(beside).map(|row| indent(row) + row.label.chars().count()).max().unwrap_or(0);
     let detail_width = rows.iter().filter(beside).map(|row| row.detail.chars().count()).max().unwrap_or(0);
     let start = label_width + 2 + if detail_width > 0 { detail_width + 2 } else { 0 };
-    let widest = rows.iter().map(|row| row.cpus.width()).max().unwrap_or(0);
+    let widest = rows.iter().flat_map(|row| &row.cpus).map(Line::width).max().unwrap_or(0);
     let fits = start + widest.min(24) <= width;
     let mut lines = Vec::new();
     for row in rows {
@@ -218,7 +286,7 @@ fn draw(rows: &[Row], width: usize) -> Vec<Line> {
             let parts = row.detail.split(" · ").filter(|part| !part.is_empty());
             let head = parts.fold(head, |head, part| head.plain(" · ").plain(unbroken(part)));
             lines.extend(wrap(&head, width, indent(row) + 2));
-            lines.extend(wrapped_cpus(&row.cpus, width, indent(row) + 2));
+            lines.extend(row.cpus.iter().flat_map(|cpus| wrapped_cpus(cpus, width, indent(row) + 2)));
             continue;
         }
         let label_gap = " ".repeat(label_width - head.width());
@@ -227,7 +295,7 @@ fn draw(rows: &[Row], width: usize) -> Vec<Line> {
         if detail_width > 0 {
             head = head.plain("  ").plain(&row.detail).plain(detail_gap);
         }
-        let mut cpus = wrapped_cpus(&row.cpus, width - start, 0).into_iter();
+        let mut cpus = row.cpus.iter().flat_map(|cpus| wrapped_cpus(cpus, width - start, 0));
         lines.push(head.plain("  ").then(cpus.next().unwrap_or_default()));
         lines.extend(cpus.map(|line| line.indented(start)));
     }

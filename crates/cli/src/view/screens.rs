@@ -71,7 +71,7 @@ fn no_line_is_wider_than_the_terminal() {
     }
     for machine in [memoryless_nodes(), hybrid(), large()] {
         for width in [20, 40, 80] {
-            let screen = super::topology::screen(&machine, width);
+            let screen = super::topology::screen(&machine, None, width);
             assert!(screen.width() <= width, "{} columns at {width}:\n{}", screen.width(), screen.plain());
         }
     }

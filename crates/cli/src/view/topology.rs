@@ -1,9 +1,11 @@
 //! The screen of `corewise topology`: the picture of the levels, then caches, nodes and kinds in depth.
 
+use corewise_model::machine_file::Description;
 use corewise_model::{CpuSet, Level, Machine};
 
 use super::grid::{Column, Grid};
 use super::machine::{cache_name, headline, model_name, picture};
+use super::machines::{numbering, origin};
 use super::number::{bytes, count};
 use super::text::{Line, Screen};
 use super::wrap::wrap;
@@ -13,17 +15,19 @@ const MANY_OBJECTS: usize = 64;
 /// Matrices of distances larger than this are left to `--json`.
 const MOST_NODES: usize = 32;
 
-/// The whole screen of a machine.
-pub fn screen(machine: &Machine, width: usize) -> Screen {
+/// The whole screen of a machine, and of what its file says of itself where it comes from a machine file.
+pub fn screen(machine: &Machine, description: Option<&Description>, width: usize) -> Screen {
     let mut screen = Screen::new();
     screen.extend(headline(machine, &[], width));
     screen.block(picture(machine, width, MANY_OBJECTS));
+    screen.block(description.map_or_else(Vec::new, |description| numbering(description, width)));
     screen.block(processor(machine, width));
     screen.block(levels(machine, width));
     screen.block(caches(machine, width));
     screen.block(kinds(machine, width));
     screen.block(nodes(machine, width));
     screen.block(gaps(machine, width));
+    screen.block(description.map_or_else(Vec::new, |description| origin(description, width)));
     screen
 }
 

@@ -36,25 +36,29 @@ pub fn conclude(survey: &Survey, conclusions: &mut Conclusions) {
         }
         marked.extend(speed.into_iter().map(|(_, effect)| (effect.ratio > 1.0, speed_finding(survey, cpu, effect))));
     }
-    conclusions.findings.extend(together(marked));
+    conclusions.findings.extend(together(marked, survey));
 }
 
 /// More findings of one topic and direction than this become one.
 const APART: usize = 2;
 
 /// Joins findings that say the same of many cpus; `true` marks those where the cpu is worse than its peers.
-fn together(mut marked: Vec<(bool, Finding)>) -> Vec<Finding> {
+fn together(mut marked: Vec<(bool, Finding)>, survey: &Survey) -> Vec<Finding> {
     marked.sort_by_key(|(worse, finding)| (finding.topic, !worse, finding.cpus.lowest()));
     marked
         .chunk_by(|a, b| (a.0, a.1.topic) == (b.0, b.1.topic))
         .flat_map(|alike| {
-            if alike.len() > APART { vec![joined(alike)] } else { alike.iter().map(|(_, f)| f.clone()).collect() }
+            if alike.len() > APART {
+                vec![joined(alike, survey)]
+            } else {
+                alike.iter().map(|(_, f)| f.clone()).collect()
+            }
         })
         .collect()
 }
 
 /// One finding for many cpus: it names them all, and tells the farthest cpu's sentence in full.
-fn joined(alike: &[(bool, Finding)]) -> Finding {
+fn joined(alike: &[(bool, Finding)], survey: &Survey) -> Finding {
     let size = |finding: &Finding| finding.effects.first().map_or(1.0, Effect::size);
     let farthest = alike.iter().map(|(_, finding)| finding).max_by(|a, b| size(a).total_cmp(&size(b)));
     let cpus = alike.iter().flat_map(|(_, finding)| finding.cpus.iter()).collect::<CpuSet>();
@@ -64,7 +68,7 @@ fn joined(alike: &[(bool, Finding)]) -> Finding {
     let statement =
         format!("{} have a {quantity} {direction} their peers'; the farthest: {example}", words::cpus(&cpus));
     let command = match alike[0] {
-        (false, ref finding) if finding.topic != Topic::Speed => Some(format!("taskset -c {cpus} ./app")),
+        (false, ref finding) if finding.topic != Topic::Speed => Some(words::run_on(&cpus, survey)),
         (_, ref finding) => finding.command.clone(),
     };
     let effects = alike.iter().flat_map(|(_, finding)| finding.effects.iter().take(1).cloned()).collect();
@@ -165,11 +169,12 @@ fn stall_finding(survey: &Survey, cpu: u32, effects: Vec<(Quantity, Effect)>, qu
         _ if others.is_some() => {
             ("That is those programs' doing and may pass; see whether a second survey agrees:", Some("corewise".into()))
         }
-        (true, false) => ("Latency-sensitive work belongs elsewhere:", Some(format!("taskset -c {quiet} ./app"))),
+        (true, false) => ("Latency-sensitive work belongs elsewhere:", Some(words::run_on(quiet, survey))),
         (true, true) => ("No cpu is better: move interrupts or work away from here first.", None),
-        (false, _) => {
-            ("It is quieter than its peers; latency-sensitive work fits here:", Some(format!("taskset -c {cpu} ./app")))
-        }
+        (false, _) => (
+            "It is quieter than its peers; latency-sensitive work fits here:",
+            Some(words::run_on(&CpuSet::of(cpu), survey)),
+        ),
     };
     let effects = effects.into_iter().map(|(_, effect)| effect).collect();
     Finding {

@@ -81,6 +81,6 @@ fn finding(survey: &Survey, name: &str, cpus: CpuSet, effect: Effect) -> Finding
     };
     let elsewhere = || survey.cpus.iter().map(|seen| seen.cpu).collect::<CpuSet>().difference(&cpus);
     let target = if effect.ratio < 1.0 { cpus.clone() } else { elsewhere() };
-    let command = Some(format!("taskset -c {target} ./app"));
+    let command = Some(words::run_on(&target, survey));
     Finding { topic: Topic::Speed, cpus, statement, advice: advice.into(), command, effects: vec![effect] }
 }

@@ -170,7 +170,7 @@ fn finding(survey: &Survey, base: &LinkClass, class: &LinkClass, effect: Effect)
         cpus: surveyed,
         statement,
         advice: "Threads that talk much belong together:".into(),
-        command: place.map(|cpus| format!("taskset -c {cpus} ./app")),
+        command: place.map(|cpus| words::run_on(&cpus, survey)),
         effects: vec![effect],
     }
 }

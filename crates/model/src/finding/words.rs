@@ -1,7 +1,14 @@
 //! Numbers and sets as the findings' sentences write them.
 
 use super::Effect;
+use crate::placement::describe;
 use crate::{CpuSet, Survey};
+
+/// The command that runs a program on some cpus.
+pub fn run_on(cpus: &CpuSet, survey: &Survey) -> String {
+    let place = describe(cpus, &survey.machine);
+    format!("corewise run --on {place} -- ./app")
+}
 
 /// "2.9x [2.6, 3.1]": all three with the decimals of the one that needs most.
 pub fn times(effect: &Effect) -> String {

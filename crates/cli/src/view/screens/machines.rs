@@ -7,7 +7,7 @@ use super::super::topology::screen;
 
 #[test]
 fn nodes_without_memory_and_memory_without_cpus() {
-    assert_snapshot!(screen(&memoryless_nodes(), 80).plain(), @r"
+    assert_snapshot!(screen(&memoryless_nodes(), None, 80).plain(), @r"
     AMD Ryzen Threadripper 3960X · 24 cores, 48 cpus · Linux 6.18.2
 
     package:0
@@ -65,7 +65,7 @@ fn nodes_without_memory_and_memory_without_cpus() {
 
 #[test]
 fn nodes_without_memory_at_40_columns() {
-    assert_snapshot!(screen(&memoryless_nodes(), 40).plain(), @r"
+    assert_snapshot!(screen(&memoryless_nodes(), None, 40).plain(), @r"
     AMD Ryzen Threadripper 3960X ·
       24 cores, 48 cpus · Linux 6.18.2
 
@@ -142,7 +142,7 @@ fn nodes_without_memory_at_40_columns() {
 
 #[test]
 fn hybrid_cores_stand_by_their_kind() {
-    assert_snapshot!(screen(&hybrid(), 80).plain(), @r"
+    assert_snapshot!(screen(&hybrid(), None, 80).plain(), @r"
     13th Gen Intel Core i7-1370P · 14 cores, 20 cpus · Linux 6.18.2
 
     package:0 · node:0 · llc:0 · 64 GB · 24 MB L3
@@ -183,7 +183,7 @@ fn hybrid_cores_stand_by_their_kind() {
 
 #[test]
 fn cpus_512_one_last_level_cache_a_line() {
-    assert_snapshot!(screen(&large(), 80).plain(), @r"
+    assert_snapshot!(screen(&large(), None, 80).plain(), @r"
     AMD EPYC 9755 · 2 packages, 256 cores, 512 cpus · Linux 6.18.2
 
     package:0 · node:0 · 64 GB

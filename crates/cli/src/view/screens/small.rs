@@ -164,7 +164,7 @@ fn the_article_s_9950x3d_at_80_columns() {
     What this means
      1  cpu 0 is interrupted 2.9x [2.6, 3.1] as often as the median cpu (nvme0q1
         77 %, timer 23 %).
-        Latency-sensitive work belongs elsewhere:  taskset -c 1-31 ./app
+        Latency-sensitive work belongs elsewhere:  corewise run --on 1-31 -- ./app
      2  llc:1 clocks 2.7 % [2.6, 2.8] higher than llc:0, which has three times the
         cache.
         Which one wins depends on your program.
@@ -209,7 +209,7 @@ fn the_article_s_9950x3d_at_140_columns() {
 
     What this means
      1  cpu 0 is interrupted 2.9x [2.6, 3.1] as often as the median cpu (nvme0q1 77 %, timer 23 %).
-        Latency-sensitive work belongs elsewhere:  taskset -c 1-31 ./app
+        Latency-sensitive work belongs elsewhere:  corewise run --on 1-31 -- ./app
      2  llc:1 clocks 2.7 % [2.6, 2.8] higher than llc:0, which has three times the cache.
         Which one wins depends on your program.
         for latency-sensitive work: 1-31
@@ -258,7 +258,7 @@ fn a_small_guest_in_colour() {
     ␛[1mWhat this means␛[0m
      ␛[1m1  ␛[0mcpu 0 is interrupted 2.9x [2.6, 3.1] as often as the median cpu (nvme0q1
         77 %, timer 23 %).
-        Latency-sensitive work belongs elsewhere:  ␛[1mtaskset -c 1-31 ./app␛[0m
+        Latency-sensitive work belongs elsewhere:  ␛[1mcorewise run --on 1-31 -- ./app␛[0m
     ␛[2m =  No cpu is interrupted more often than its peers.␛[0m
     ␛[2m =  No cpu's p50 differs from its peers' by more than its uncertainty.␛[0m
 

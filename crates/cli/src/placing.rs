@@ -1,0 +1,82 @@
+//! From what a user writes as a placement to cpus: shared by every command that takes one.
+
+use std::ops::Range;
+
+use corewise_model::finding::conclude;
+use corewise_model::placement::{Context, Expression, PlacementError, Resolution, parse};
+use corewise_model::{CpuSet, Machine};
+use corewise_store::Store;
+use corewise_sys::linux::cpuset;
+
+use crate::error::{Exit, Failure};
+use crate::settings::{History, Settings};
+
+/// So many characters of a long expression are shown around a mistake.
+const SHOWN_CHARACTERS: usize = 60;
+
+/// The expression that was typed.
+pub fn expression(text: &str) -> Result<Expression, Failure> {
+    parse(text).map_err(|error| refused(Exit::Usage, error))
+}
+
+/// The cpus of an expression on the machine that corewise runs on.
+pub fn resolve_here(expression: &Expression, machine: &Machine, settings: &Settings) -> Result<Resolution, Failure> {
+    // Where the kernel does not answer, the mask that was inherited is what is known to be allowed.
+    let reachable = cpuset::reachable().unwrap_or_else(|_| machine.allowed.clone());
+    let quiet = if expression.needs_survey() { quiet(machine, settings) } else { None };
+    resolve(expression, &Context { machine, reachable: &reachable, quiet: quiet.as_ref() })
+}
+
+/// The cpus of an expression on a machine that is not this one: whoever it belongs to may use all of it.
+pub fn resolve_elsewhere(expression: &Expression, machine: &Machine) -> Result<Resolution, Failure> {
+    resolve(expression, &Context { machine, reachable: &machine.allowed, quiet: None })
+}
+
+fn resolve(expression: &Expression, context: &Context<'_>) -> Result<Resolution, Failure> {
+    expression.resolve(context).map_err(|error| refused(Exit::Unavailable, error))
+}
+
+/// The cpus that the latest survey of this machine speaks against in nothing.
+fn quiet(machine: &Machine, settings: &Settings) -> Option<CpuSet> {
+    let History::At(path) = &settings.history else { return None };
+    let store = Store::open_to_read(path).ok()??;
+    let latest = store.latest(Some(&machine.fingerprint())).ok()??;
+    Some(conclude(&store.survey(latest.id).ok()?).quiet)
+}
+
+fn refused(exit: Exit, error: PlacementError) -> Failure {
+    let failure = Failure::new(exit, pointed(&error.what, &error.text, &error.at));
+    match error.hint {
+        Some(hint) => failure.next(hint),
+        None => failure.next("`corewise place --help` has the language; `corewise topology` shows what there is."),
+    }
+}
+
+/// What is wrong, and below it the text with the place marked.
+pub fn pointed(what: &str, text: &str, at: &Range<usize>) -> String {
+    let characters: Vec<char> = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let from = at.start.saturating_sub(SHOWN_CHARACTERS / 2);
+    let to = characters.len().min(from + SHOWN_CHARACTERS);
+    let cut = |more: bool| if more { "…" } else { "" };
+    let shown: String = characters[from.min(to)..to].iter().collect();
+    let before = " ".repeat(at.start - from + cut(from > 0).chars().count());
+    let marks = "^".repeat(at.len().clamp(1, to.saturating_sub(at.start).max(1)));
+    format!("{what}\n    {}{shown}{}\n    {before}{marks}", cut(from > 0), cut(to < characters.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mistake_is_marked_where_it_is() {
+        assert_eq!(pointed("no such llc", "all - llc:2", &(6..11)), "no such llc\n    all - llc:2\n          ^^^^^");
+        assert_eq!(pointed("it ends", "all -", &(5..5)), "it ends\n    all -\n         ^");
+        assert_eq!(pointed("é", "é\u{1b}x", &(2..3)), "é\n    é x\n      ^", "no text can steer the terminal");
+        let long = pointed("here", &format!("{}x{}", "a".repeat(100), "b".repeat(100)), &(100..101));
+        let lines: Vec<&str> = long.lines().collect();
+        let place = lines[2].chars().position(|c| c == '^').unwrap();
+        assert_eq!(lines[1].chars().nth(place), Some('x'), "{long}");
+        assert!(lines[1].starts_with("    …a") && lines[1].ends_with("b…"), "{long}");
+    }
+}

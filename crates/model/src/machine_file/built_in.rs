@@ -1,0 +1,111 @@
+//! The machines that the program holds: those of the folder `machines/`, found by their names.
+
+use super::{MachineFile, MachineFileError, parse};
+
+/// A machine file that the program holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BuiltIn {
+    /// The file's name without `.toml`: "threadripper-2990wx".
+    pub name: &'static str,
+    /// The file's text.
+    pub text: &'static str,
+}
+
+impl BuiltIn {
+    /// The machine that the file describes.
+    ///
+    /// # Errors
+    /// None for the files of a released program: its tests read them all.
+    pub fn read(&self) -> Result<MachineFile, MachineFileError> {
+        parse(self.text)
+    }
+}
+
+macro_rules! built_in {
+    ($($name:literal)*) => {
+        [$(BuiltIn { name: $name, text: include_str!(concat!("../../../../machines/", $name, ".toml")) }),*]
+    };
+}
+
+/// All of them, in order of their names.
+pub const BUILT_IN: [BuiltIn; 9] = built_in! {
+    "core2-quad-q6600"
+    "fx-8150"
+    "ryzen-9-9950x3d"
+    "simulated-1536-cpus"
+    "simulated-2-packages"
+    "simulated-hybrid"
+    "simulated-sparse"
+    "threadripper-2990wx"
+    "threadripper-3960x"
+};
+
+/// What a name stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// A machine of exactly this name.
+    Exactly(BuiltIn),
+    /// The only machine whose name has this part.
+    ByPart(BuiltIn),
+    /// Several have this part.
+    Several(Vec<BuiltIn>),
+    /// None has.
+    Nothing,
+}
+
+/// Finds a machine by its name or a part of it. Case, spaces and hyphens do not matter: "2990WX", "fx8150".
+pub fn find(name: &str) -> Found {
+    if let Some(machine) = BUILT_IN.iter().find(|machine| machine.name == name) {
+        return Found::Exactly(*machine);
+    }
+    let wanted = letters(name);
+    let matching: Vec<BuiltIn> =
+        BUILT_IN.into_iter().filter(|machine| !wanted.is_empty() && letters(machine.name).contains(&wanted)).collect();
+    match matching[..] {
+        [] => Found::Nothing,
+        [one] => Found::ByPart(one),
+        _ => Found::Several(matching),
+    }
+}
+
+/// The letters and digits of a name.
+fn letters(name: &str) -> String {
+    name.chars().filter(|character| character.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(found: Found) -> String {
+        match found {
+            Found::Exactly(machine) => format!("exactly {}", machine.name),
+            Found::ByPart(machine) => machine.name.to_owned(),
+            Found::Several(machines) => machines.iter().map(|machine| machine.name).collect::<Vec<_>>().join(" "),
+            Found::Nothing => "nothing".to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_part_of_a_name_is_enough_where_one_machine_has_it() {
+        assert_eq!(name(find("2990wx")), "threadripper-2990wx");
+        assert_eq!(name(find("9950X3D")), "ryzen-9-9950x3d");
+        assert_eq!(name(find("Ryzen 9 9950X3D")), "ryzen-9-9950x3d");
+        assert_eq!(name(find("fx-8150")), "exactly fx-8150");
+        assert_eq!(name(find("fx8150")), "fx-8150");
+        assert_eq!(name(find("threadripper")), "threadripper-2990wx threadripper-3960x");
+        assert_eq!([name(find("7950x")), name(find("")), name(find("-"))], ["nothing"; 3]);
+    }
+
+    #[test]
+    fn every_file_of_the_folder_is_built_in() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../machines");
+        let mut files: Vec<String> = std::fs::read_dir(folder)
+            .unwrap()
+            .map(|file| file.unwrap().file_name().into_string().unwrap())
+            .filter_map(|name| name.strip_suffix(".toml").map(str::to_owned))
+            .collect();
+        files.sort_unstable();
+        assert_eq!(files, BUILT_IN.map(|machine| machine.name));
+    }
+}

@@ -1,0 +1,125 @@
+//! What a machine file must hold to: each cpu in one object of each level, each object in one of the level around it.
+
+use std::ops::Range;
+
+use toml::Spanned;
+
+use super::document::Document;
+use super::objects::Objects;
+use super::{LARGEST_CPU, Problem};
+use crate::CpuSet;
+
+/// Checks all that does not need the machine put together.
+pub fn check(document: &Document) -> Result<(), Problem> {
+    let cpus = document.cpus.get_ref();
+    let problem = |what: String| Problem { span: document.cpus.span(), what };
+    match cpus.highest() {
+        None => return Err(problem("a machine has at least one cpu".to_owned())),
+        Some(highest) if highest > LARGEST_CPU => {
+            return Err(problem(format!("cpu {highest} is above {LARGEST_CPU}, the largest that may be named")));
+        }
+        Some(_) => (),
+    }
+    sets(document)?;
+    for (level, objects) in levels(document) {
+        partition(level, objects.get_ref().sets(), cpus, objects.span())?;
+    }
+    nesting(document)
+}
+
+/// The levels that the file names, innermost first.
+fn levels(document: &Document) -> Vec<(&'static str, &Spanned<Objects>)> {
+    let levels = [
+        ("core", &document.cores),
+        ("cluster", &document.clusters),
+        ("die", &document.dies),
+        ("package", &document.packages),
+    ];
+    levels.into_iter().filter_map(|(level, objects)| Some((level, objects.as_ref()?))).collect()
+}
+
+/// Sets of cpus name only cpus of the machine, and some are online.
+fn sets(document: &Document) -> Result<(), Problem> {
+    let cpus = document.cpus.get_ref();
+    let named = [&document.offline, &document.isolated, &document.nohz_full, &document.allowed];
+    for set in named.into_iter().flatten() {
+        known(set.get_ref(), cpus, set.span())?;
+    }
+    if let Some(offline) = document.offline.as_ref().filter(|offline| cpus.is_subset(offline.get_ref())) {
+        return Err(Problem { span: offline.span(), what: "at least one cpu is online".to_owned() });
+    }
+    match document.possible.as_ref().and_then(|possible| Some((possible, possible.get_ref().highest()?))) {
+        Some((possible, highest)) if highest > LARGEST_CPU => {
+            Err(Problem { span: possible.span(), what: format!("cpu {highest} is above {LARGEST_CPU}") })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether a set names only cpus of the machine.
+pub fn known(set: &CpuSet, cpus: &CpuSet, span: Range<usize>) -> Result<(), Problem> {
+    let unknown = set.difference(cpus);
+    if unknown.is_empty() {
+        return Ok(());
+    }
+    Err(Problem { span, what: format!("{unknown} is not among the cpus of this machine, which are {cpus}") })
+}
+
+/// Whether objects have no cpu in common and are made of cpus of the machine; gives the cpus of all.
+pub fn disjoint<'a>(
+    level: &str,
+    objects: impl Iterator<Item = &'a CpuSet>,
+    cpus: &CpuSet,
+    span: Range<usize>,
+) -> Result<CpuSet, Problem> {
+    let mut all = CpuSet::new();
+    for object in objects {
+        known(object, cpus, span.clone())?;
+        if let Some(cpu) = all.intersection(object).lowest() {
+            return Err(Problem { span, what: format!("cpu {cpu} is in more than one {level}") });
+        }
+        all.extend(object.iter());
+    }
+    Ok(all)
+}
+
+/// Whether each cpu is in exactly one of the objects.
+pub fn partition<'a>(
+    level: &str,
+    objects: impl Iterator<Item = &'a CpuSet>,
+    cpus: &CpuSet,
+    span: Range<usize>,
+) -> Result<(), Problem> {
+    let missing = cpus.difference(&disjoint(level, objects, cpus, span.clone())?);
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(Problem { span, what: format!("{missing} is in no {level}; each cpu of the machine is in exactly one") })
+}
+
+/// Objects are inside one object of the next level outwards that the file names.
+fn nesting(document: &Document) -> Result<(), Problem> {
+    let levels = levels(document);
+    for pair in levels.windows(2) {
+        let [(inner, inner_objects), (outer, outer_objects)] = pair else { continue };
+        inside(inner, inner_objects, outer, outer_objects.get_ref())?;
+    }
+    Ok(())
+}
+
+fn inside(inner: &str, objects: &Spanned<Objects>, outer: &str, around: &Objects) -> Result<(), Problem> {
+    let highest = around.sets().filter_map(CpuSet::highest).max().unwrap_or_default() as usize;
+    let mut owner = vec![usize::MAX; highest + 1];
+    for (at, set) in around.sets().enumerate() {
+        set.iter().for_each(|cpu| owner[cpu as usize] = at);
+    }
+    for set in objects.get_ref().sets() {
+        let mut owners = set.iter().map(|cpu| owner.get(cpu as usize));
+        let first = owners.next();
+        if !owners.all(|next| Some(next) == first) {
+            let what = format!("{inner} {set} is not inside one {outer}");
+            return Err(Problem { span: objects.span(), what });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,155 @@
+//! The cpus of a machine file: where each is, which caches it has, how fast it is.
+
+use toml::Spanned;
+
+use super::document::{CacheEntry, Document, Sharing};
+use super::objects::Objects;
+use super::{Problem, check};
+use crate::CpuSet;
+use crate::facts::{CacheFacts, CpuFacts};
+
+/// The objects of a level, or what stands in where the file does not name them.
+fn objects(named: &Option<Spanned<Objects>>, otherwise: impl FnOnce() -> Vec<CpuSet>) -> Vec<CpuSet> {
+    named.as_ref().map_or_else(otherwise, |objects| objects.get_ref().sets().cloned().collect())
+}
+
+/// The objects of the levels, which name every cpu.
+struct Levels {
+    packages: Vec<CpuSet>,
+    dies: Vec<CpuSet>,
+    cores: Vec<CpuSet>,
+}
+
+impl Levels {
+    fn of(document: &Document) -> Self {
+        let all = document.cpus.get_ref();
+        let packages = objects(&document.packages, || vec![all.clone()]);
+        let dies = objects(&document.dies, || packages.clone());
+        Self { packages, dies, cores: objects(&document.cores, || all.iter().map(CpuSet::of).collect()) }
+    }
+}
+
+/// The cpus that are online, with their places, caches and frequencies.
+pub fn cpus(document: &Document, online: &CpuSet) -> Result<Vec<CpuFacts>, Problem> {
+    let levels = Levels::of(document);
+    let mut cpus = Cpus::new(document.cpus.get_ref());
+    cpus.each(&levels.packages, |cpu, at, _| cpu.package = Some(at as i64));
+    cpus.each(&levels.cores, |cpu, at, core| {
+        cpu.core = Some(at as i64);
+        cpu.thread_siblings = Some(core.clone());
+    });
+    if document.dies.is_some() {
+        let numbers = numbers_within(&levels.dies, &levels.packages);
+        cpus.each(&levels.dies, |cpu, at, die| {
+            cpu.die = Some(numbers[at]);
+            cpu.die_cpus = Some(die.clone());
+        });
+    }
+    let clusters = objects(&document.clusters, Vec::new);
+    cpus.each(&clusters, |cpu, _, cluster| cpu.cluster_cpus = Some(cluster.clone()));
+    for entry in &document.caches {
+        add_caches(document, entry, &levels, &mut cpus)?;
+    }
+    frequencies(document, &mut cpus)?;
+    Ok(cpus.found.into_iter().flatten().filter(|cpu| online.contains(cpu.number)).collect())
+}
+
+/// Gives the cpus that an entry names their caches.
+fn add_caches(
+    document: &Document,
+    entry: &Spanned<CacheEntry>,
+    levels: &Levels,
+    cpus: &mut Cpus,
+) -> Result<(), Problem> {
+    let sets = cache_sets(document, entry, levels)?;
+    for set in &sets {
+        cpus.may_share(set, entry.get_ref()).map_err(|what| Problem { span: entry.span(), what })?;
+    }
+    let CacheEntry { cache, size, .. } = entry.get_ref();
+    cpus.each(&sets, |cpu, _, set| {
+        let size_bytes = size.map(|size| size.bytes);
+        cpu.caches.push(CacheFacts { level: cache.level, kind: cache.kind, size_bytes, shared_with: set.clone() });
+    });
+    Ok(())
+}
+
+/// The facts of each cpu, found by its number.
+struct Cpus {
+    found: Vec<Option<CpuFacts>>,
+}
+
+impl Cpus {
+    fn new(all: &CpuSet) -> Self {
+        let last = all.highest().unwrap_or_default();
+        let of = |number| all.contains(number).then(|| CpuFacts { number, ..CpuFacts::default() });
+        Self { found: (0..=last).map(of).collect() }
+    }
+
+    /// Tells each cpu of each object something: the cpu's facts, the object's place and the object.
+    fn each(&mut self, objects: &[CpuSet], mut tell: impl FnMut(&mut CpuFacts, usize, &CpuSet)) {
+        for (at, object) in objects.iter().enumerate() {
+            for cpu in object.iter() {
+                if let Some(facts) = self.found.get_mut(cpu as usize).and_then(Option::as_mut) {
+                    tell(facts, at, object);
+                }
+            }
+        }
+    }
+
+    /// Whether cpus may share a cache of an entry: they are whole cores, and none has a cache of this name.
+    fn may_share(&self, set: &CpuSet, entry: &CacheEntry) -> Result<(), String> {
+        let named = |cache: &CacheFacts| (cache.level, cache.kind) == (entry.cache.level, entry.cache.kind);
+        for facts in set.iter().filter_map(|cpu| self.found.get(cpu as usize)?.as_ref()) {
+            if facts.caches.iter().any(named) {
+                return Err(format!("cpu {} has a cache of this name already", facts.number));
+            }
+            if let Some(core) = facts.thread_siblings.as_ref().filter(|core| !core.is_subset(set)) {
+                return Err(format!("the cache of cpus {set} splits core {core}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The number of each die in its package.
+fn numbers_within(dies: &[CpuSet], packages: &[CpuSet]) -> Vec<i64> {
+    let mut numbers = vec![0; dies.len()];
+    for package in packages {
+        let inside = dies.iter().enumerate().filter(|(_, die)| die.lowest().is_some_and(|cpu| package.contains(cpu)));
+        inside.zip(0..).for_each(|((at, _), number)| numbers[at] = number);
+    }
+    numbers
+}
+
+/// The sets of cpus that have a cache of an entry each.
+fn cache_sets(document: &Document, entry: &Spanned<CacheEntry>, levels: &Levels) -> Result<Vec<CpuSet>, Problem> {
+    let problem = |what: &str| Problem { span: entry.span(), what: what.to_owned() };
+    let sets = match (&entry.get_ref().cpus, entry.get_ref().per) {
+        (Some(objects), None) => objects.sets().cloned().collect(),
+        (None, Some(Sharing::Core)) => levels.cores.clone(),
+        (None, Some(Sharing::Die)) => levels.dies.clone(),
+        (None, Some(Sharing::Package)) => levels.packages.clone(),
+        (None, Some(Sharing::Cluster)) if document.clusters.is_some() => objects(&document.clusters, Vec::new),
+        (None, Some(Sharing::Cluster)) => return Err(problem("per = \"cluster\" needs the key `clusters`")),
+        _ => {
+            return Err(problem("expected either `per` (core, cluster, die, package) or `cpus`, to say who shares it"));
+        }
+    };
+    check::disjoint("cache of this entry", sets.iter(), document.cpus.get_ref(), entry.span())?;
+    Ok(sets)
+}
+
+fn frequencies(document: &Document, cpus: &mut Cpus) -> Result<(), Problem> {
+    let all = document.cpus.get_ref();
+    for entry in &document.frequencies {
+        let frequency = entry.get_ref();
+        let set = frequency.cpus.as_ref().unwrap_or(all);
+        check::known(set, all, entry.span())?;
+        let kilohertz = |megahertz: Option<u32>| megahertz.map(|megahertz| u64::from(megahertz) * 1_000);
+        cpus.each(std::slice::from_ref(set), |cpu, _, _| {
+            cpu.maximum_frequency_khz = kilohertz(frequency.maximum_mhz).or(cpu.maximum_frequency_khz);
+            cpu.base_frequency_khz = kilohertz(frequency.base_mhz).or(cpu.base_frequency_khz);
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,112 @@
+//! The facts of a machine file, as a reader would have found them on the machine.
+
+use toml::Spanned;
+
+use super::cpus::cpus;
+use super::document::{Document, Kinds, NodeEntry};
+use super::entries::Distances;
+use super::{Problem, check};
+use crate::CpuSet;
+use crate::facts::{CoreType, MachineFacts, NamedKind, NodeFacts};
+use crate::machine::{Processor, System};
+
+/// Who says which kind a core is, as a user would look it up.
+const KIND_SOURCE: &str = "the machine file";
+
+/// The facts of a document that passed [`check::check`].
+pub fn facts(document: &Document) -> Result<MachineFacts, Problem> {
+    let all = document.cpus.get_ref();
+    let offline = document.offline.as_ref().map(|set| set.get_ref().clone()).unwrap_or_default();
+    let online = all.difference(&offline);
+    let set = |set: &Option<Spanned<CpuSet>>| set.as_ref().map(|set| set.get_ref().clone());
+    Ok(MachineFacts {
+        processor: processor(document),
+        system: System { architecture: document.architecture.clone(), ..System::default() },
+        cpus: cpus(document, &online)?,
+        possible: set(&document.possible),
+        present: Some(all.clone()),
+        online: Some(online),
+        isolated: set(&document.isolated),
+        nohz_full: set(&document.nohz_full),
+        allowed: set(&document.allowed),
+        nodes: nodes(document)?,
+        named_kinds: kinds(document)?,
+        gaps: Vec::new(),
+    })
+}
+
+fn processor(document: &Document) -> Processor {
+    Processor {
+        model_name: Some(document.name.clone()),
+        vendor: document.vendor.clone(),
+        family: document.family,
+        model: document.model,
+        stepping: document.stepping,
+        microcode: None,
+    }
+}
+
+/// The nodes; one with all cpus where the file names none.
+fn nodes(document: &Document) -> Result<Vec<NodeFacts>, Problem> {
+    let all = document.cpus.get_ref();
+    let mut nodes: Vec<NodeFacts> = Vec::new();
+    for entry in &document.nodes {
+        add_nodes(entry, &mut nodes)?;
+    }
+    match document.nodes.first() {
+        None => nodes.push(NodeFacts { cpus: all.clone(), distances: vec![10], ..NodeFacts::default() }),
+        Some(first) => check::partition("node", nodes.iter().map(|node| &node.cpus), all, first.span())?,
+    }
+    if let Some(distances) = &document.distances {
+        set_distances(distances, &mut nodes)?;
+    }
+    Ok(nodes)
+}
+
+fn add_nodes(entry: &Spanned<NodeEntry>, nodes: &mut Vec<NodeFacts>) -> Result<(), Problem> {
+    let NodeEntry { number, cpus, memory } = entry.get_ref();
+    let next = nodes.last().map_or(0, |node| node.number.saturating_add(1));
+    let number = number.unwrap_or(next);
+    if number < next {
+        let what = format!("nodes are written in rising order of their numbers; the next is {next} or more");
+        return Err(Problem { span: entry.span(), what });
+    }
+    let sets = match cpus {
+        Some(objects) => objects.sets().cloned().collect(),
+        None => vec![CpuSet::new()],
+    };
+    let memory_bytes = memory.map(|memory| memory.bytes);
+    let node = |(number, cpus)| NodeFacts { number, cpus, memory_bytes, distances: Vec::new() };
+    nodes.extend((number..).zip(sets).map(node));
+    Ok(())
+}
+
+fn set_distances(distances: &Spanned<Distances>, nodes: &mut [NodeFacts]) -> Result<(), Problem> {
+    let count = nodes.len();
+    match distances.get_ref() {
+        Distances::ToOthers(distance) => {
+            for (at, node) in nodes.iter_mut().enumerate() {
+                node.distances = (0..count).map(|other| if other == at { 10 } else { *distance }).collect();
+            }
+        }
+        Distances::Rows(rows) => {
+            if rows.len() != count || rows.iter().any(|row| row.len() != count) {
+                let what = format!("expected {count} rows of {count} distances, as there are {count} nodes");
+                return Err(Problem { span: distances.span(), what });
+            }
+            nodes.iter_mut().zip(rows).for_each(|(node, row)| node.distances = row.clone());
+        }
+    }
+    Ok(())
+}
+
+fn kinds(document: &Document) -> Result<Vec<NamedKind>, Problem> {
+    let Some(kinds) = &document.kinds else { return Ok(Vec::new()) };
+    let Kinds { performance, efficiency, low_power } = kinds.get_ref();
+    let named =
+        [(CoreType::Performance, performance), (CoreType::Efficiency, efficiency), (CoreType::LowPower, low_power)];
+    let named: Vec<_> = named.into_iter().filter_map(|(core_type, cpus)| Some((core_type, cpus.clone()?))).collect();
+    check::partition("kind", named.iter().map(|(_, cpus)| cpus), document.cpus.get_ref(), kinds.span())?;
+    let kind = |(core_type, cpus)| NamedKind { core_type, cpus, source: KIND_SOURCE.to_owned() };
+    Ok(named.into_iter().map(kind).collect())
+}

@@ -1,0 +1,28 @@
+//! The placement language: words for "on these cpus" that hold on any machine, and what they are on this one.
+//!
+//! [`parse`] makes an [`Expression`] of a text; [`Expression::resolve`] says which cpus it is on a machine, in which
+//! order threads would take them, and who was left out and why. The language is described in docs/placement.md.
+
+mod describe;
+mod error;
+mod expression;
+mod indices;
+pub mod notation;
+mod order;
+mod parse;
+mod pattern;
+mod resolve;
+mod words;
+
+#[cfg(test)]
+mod sample;
+#[cfg(test)]
+mod tests;
+
+pub use describe::describe;
+pub use error::PlacementError;
+pub use expression::{Expression, Name, Operator, Pattern};
+pub use indices::Indices;
+pub use order::list;
+pub use parse::parse;
+pub use resolve::{Context, LeftOut, Reason, Resolution};

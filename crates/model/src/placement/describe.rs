@@ -1,0 +1,35 @@
+//! The other way round: what a set of cpus is called on a machine.
+
+use crate::{CpuSet, Level, Machine};
+
+/// The shortest expression that is these cpus here: a kind of core, one object of a level, or else a list.
+pub fn describe(cpus: &CpuSet, machine: &Machine) -> String {
+    let kind = machine.kinds.iter().find(|kind| kind.cpus == *cpus).map(|kind| kind.core_type.word().to_owned());
+    let object = || {
+        let levels = [Level::Llc, Level::Cluster, Level::Die, Level::Node, Level::Package];
+        levels.into_iter().find_map(|level| {
+            let objects = machine.objects(level);
+            let index = objects.iter().position(|object| object == cpus).filter(|_| objects.len() > 1)?;
+            Some(format!("{level}:{index}"))
+        })
+    };
+    kind.or_else(object).unwrap_or_else(|| cpus.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample::{bulldozer, cpus, hybrid, set, stacked};
+    use super::*;
+
+    #[test]
+    fn sets_have_names_that_mean_them() {
+        let machines =
+            [(stacked(), "0-7,16-23", "llc:0"), (hybrid(), "16-31", "efficiency"), (hybrid(), "16-19", "cluster:8")];
+        for (machine, list, name) in machines {
+            assert_eq!(describe(&set(list), &machine), name);
+            assert_eq!(cpus(&machine, name), list);
+        }
+        assert_eq!(describe(&set("0-7"), &bulldozer()), "0-7", "the whole of a machine has no name of a part");
+        assert_eq!(describe(&set("1-31"), &stacked()), "1-31");
+    }
+}

@@ -1,0 +1,264 @@
+//! The expression: what was written, taken apart.
+
+use std::fmt;
+use std::ops::Range;
+use std::str::FromStr;
+
+use super::order::list;
+use super::{Indices, PlacementError, parse};
+use crate::{CpuSet, Level};
+
+/// An expression of the placement language; prints as a text that means the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Expression {
+    pub(super) text: String,
+    pub(super) term: Term,
+}
+
+/// A part of an expression, and where it stands.
+#[derive(Clone, Debug)]
+pub(super) struct Term {
+    pub(super) node: Node,
+    /// Its characters in the text.
+    pub(super) at: Range<usize>,
+}
+
+/// Where a term stands does not change what it means.
+impl PartialEq for Term {
+    fn eq(&self, other: &Self) -> bool {
+        self.node == other.node
+    }
+}
+
+impl Eq for Term {}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Node {
+    /// Cpus by number, in the order in which they were typed.
+    List(Vec<u32>),
+    Mask(CpuSet),
+    Name(Name),
+    /// Objects of a level, of the machine or of what stands before the dot.
+    Objects {
+        of: Option<Box<Term>>,
+        level: Level,
+        indices: Indices,
+    },
+    Pattern {
+        pattern: Pattern,
+        count: u32,
+        level: Level,
+        among: Option<Box<Term>>,
+    },
+    Not(Box<Term>),
+    /// Terms joined from left to right.
+    Chain(Box<Term>, Vec<(Operator, Term)>),
+}
+
+/// What joins two terms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operator {
+    /// `+`: the cpus of either.
+    Union,
+    /// `-`: those of the first without those of the second.
+    Without,
+    /// `&`: those in both.
+    Both,
+}
+
+impl Operator {
+    /// All operators.
+    pub const ALL: [Self; 3] = [Self::Union, Self::Without, Self::Both];
+
+    /// How it is written.
+    pub const fn symbol(self) -> char {
+        match self {
+            Self::Union => '+',
+            Self::Without => '-',
+            Self::Both => '&',
+        }
+    }
+}
+
+/// A name of cpus.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Name {
+    /// Every cpu of the machine.
+    All,
+    /// Every cpu that is switched on.
+    Online,
+    /// The larger, faster cores.
+    Performance,
+    /// The smaller cores.
+    Efficiency,
+    /// The smallest cores, outside the last-level cache.
+    LowPower,
+    /// The die with stacked cache.
+    Vcache,
+    /// The other dies of a machine with stacked cache.
+    Frequency,
+    /// The cpus that the latest survey found undisturbed.
+    Quiet,
+    /// The cpus that the kernel keeps out of its balancing.
+    Isolated,
+    /// One usable cpu of each core.
+    OnePerCore,
+    /// The cpus on nodes that have memory.
+    WithMemory,
+}
+
+impl Name {
+    /// All names.
+    pub const ALL: [Self; 11] = [
+        Self::All,
+        Self::Online,
+        Self::Performance,
+        Self::Efficiency,
+        Self::LowPower,
+        Self::Vcache,
+        Self::Frequency,
+        Self::Quiet,
+        Self::Isolated,
+        Self::OnePerCore,
+        Self::WithMemory,
+    ];
+
+    /// The word of the language.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::All => "all",
+            Self::Online => "online",
+            Self::Performance => "performance",
+            Self::Efficiency => "efficiency",
+            Self::LowPower => "low-power",
+            Self::Vcache => "vcache",
+            Self::Frequency => "frequency",
+            Self::Quiet => "quiet",
+            Self::Isolated => "isolated",
+            Self::OnePerCore => "one-per-core",
+            Self::WithMemory => "with-memory",
+        }
+    }
+}
+
+/// A way to choose a number of cpus.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pattern {
+    /// Over as many objects of a level as will hold them.
+    Spread,
+    /// Over as few objects of a level as will hold them.
+    Pack,
+}
+
+impl Pattern {
+    /// All patterns.
+    pub const ALL: [Self; 2] = [Self::Spread, Self::Pack];
+
+    /// The word of the language.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Spread => "spread",
+            Self::Pack => "pack",
+        }
+    }
+}
+
+impl Expression {
+    /// The text as it was written.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The cpus in the order in which they were written, of an expression that is one list or one mask and so means the
+    /// same on every machine that has these cpus.
+    pub fn plain_cpus(&self) -> Option<Vec<u32>> {
+        match &self.term.node {
+            Node::List(cpus) => Some(cpus.clone()),
+            Node::Mask(cpus) => Some(cpus.iter().collect()),
+            _ => None,
+        }
+    }
+
+    /// Whether the expression has the name `quiet`, which needs a survey.
+    pub fn needs_survey(&self) -> bool {
+        self.term.has(&|node| *node == Node::Name(Name::Quiet))
+    }
+}
+
+impl Term {
+    fn has(&self, wanted: &impl Fn(&Node) -> bool) -> bool {
+        wanted(&self.node)
+            || match &self.node {
+                Node::List(_) | Node::Mask(_) | Node::Name(_) => false,
+                Node::Objects { of, .. } => of.as_ref().is_some_and(|of| of.has(wanted)),
+                Node::Pattern { among, .. } => among.as_ref().is_some_and(|among| among.has(wanted)),
+                Node::Not(term) => term.has(wanted),
+                Node::Chain(first, rest) => first.has(wanted) || rest.iter().any(|(_, term)| term.has(wanted)),
+            }
+    }
+
+    /// Writes the term as an operand: a chain in parentheses.
+    fn operand(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if matches!(self.node, Node::Chain(..)) { write!(formatter, "({self})") } else { write!(formatter, "{self}") }
+    }
+}
+
+impl FromStr for Expression {
+    type Err = PlacementError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        parse(text)
+    }
+}
+
+impl fmt::Display for Expression {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.term.fmt(formatter)
+    }
+}
+
+impl fmt::Display for Term {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.node {
+            Node::List(cpus) => formatter.write_str(&list(cpus)),
+            Node::Mask(cpus) => write!(formatter, "0x{}", cpus.to_hexadecimal()),
+            Node::Name(name) => formatter.write_str(name.word()),
+            Node::Objects { of, level, indices } => {
+                if let Some(of) = of {
+                    // A list before a dot would read as a number with a fraction.
+                    match of.node {
+                        Node::List(_) | Node::Mask(_) | Node::Not(_) => write!(formatter, "({of}).")?,
+                        _ => {
+                            of.operand(formatter)?;
+                            formatter.write_str(".")?;
+                        }
+                    }
+                }
+                write!(formatter, "{level}:{indices}")
+            }
+            Node::Pattern { pattern, count, level, among } => {
+                write!(formatter, "{}({count}, {level}", pattern.word())?;
+                among.iter().try_for_each(|among| write!(formatter, ", {among}"))?;
+                formatter.write_str(")")
+            }
+            Node::Not(term) => {
+                formatter.write_str("!")?;
+                term.operand(formatter)
+            }
+            Node::Chain(first, rest) => {
+                chain_operand(formatter, first, rest.first())?;
+                rest.iter().enumerate().try_for_each(|(place, (operator, term))| {
+                    write!(formatter, " {} ", operator.symbol())?;
+                    chain_operand(formatter, term, rest.get(place + 1))
+                })
+            }
+        }
+    }
+}
+
+/// A list before "- 3" stands in parentheses: `0 - 3` could be meant as the range.
+fn chain_operand(formatter: &mut fmt::Formatter<'_>, term: &Term, next: Option<&(Operator, Term)>) -> fmt::Result {
+    let range =
+        matches!((&term.node, next), (Node::List(_), Some((Operator::Without, Term { node: Node::List(_), .. }))));
+    if range { write!(formatter, "({term})") } else { term.operand(formatter) }
+}

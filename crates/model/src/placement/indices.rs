@@ -1,0 +1,56 @@
+//! The index behind a level's name: numbers, ranges, or a word such as "all".
+
+use std::fmt;
+
+use super::order::list;
+
+/// Which objects of a level are meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Indices {
+    /// These, in the order in which they were typed.
+    Numbers(Vec<u32>),
+    /// All.
+    All,
+    /// Those with an even index.
+    Even,
+    /// Those with an odd index.
+    Odd,
+    /// The last one.
+    Last,
+}
+
+impl Indices {
+    const WORDS: [(&str, Self); 4] =
+        [("all", Self::All), ("even", Self::Even), ("odd", Self::Odd), ("last", Self::Last)];
+
+    pub(super) fn of_word(word: &str) -> Option<Self> {
+        let found = Self::WORDS.iter().find(|(known, _)| known.eq_ignore_ascii_case(word));
+        found.map(|(_, indices)| indices.clone())
+    }
+
+    /// The indices among `count` objects, or the first number that is too large.
+    pub(super) fn among(&self, count: usize) -> Result<Vec<usize>, u32> {
+        match self {
+            Self::Numbers(numbers) => match numbers.iter().find(|number| **number as usize >= count) {
+                Some(number) => Err(*number),
+                None => Ok(numbers.iter().map(|number| *number as usize).collect()),
+            },
+            Self::All => Ok((0..count).collect()),
+            Self::Even => Ok((0..count).step_by(2).collect()),
+            Self::Odd => Ok((1..count).step_by(2).collect()),
+            Self::Last => Ok(count.checked_sub(1).into_iter().collect()),
+        }
+    }
+}
+
+impl fmt::Display for Indices {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Numbers(numbers) => formatter.write_str(&list(numbers)),
+            word => {
+                let known = Self::WORDS.iter().find(|(_, indices)| indices == word);
+                formatter.write_str(known.map_or("", |(word, _)| word))
+            }
+        }
+    }
+}

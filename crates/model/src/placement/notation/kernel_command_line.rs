@@ -1,0 +1,101 @@
+//! Parameters of the Linux kernel that keep everything else off a set of cpus.
+
+use super::list::{self, counted};
+use super::text::{Fault, Piece};
+use super::{Chosen, NotationLine, Read};
+use crate::{CpuSet, Machine};
+
+/// The parameters for these cpus, and interrupts on the others.
+pub(super) fn print(chosen: Chosen<'_>) -> Vec<NotationLine> {
+    let Chosen { cpus, machine, .. } = chosen;
+    let others = machine.online.difference(cpus);
+    let interrupts = if others.is_empty() { String::new() } else { format!(" irqaffinity={others}") };
+    let text = format!("isolcpus=managed_irq,domain,{cpus} nohz_full={cpus} rcu_nocbs={cpus}{interrupts}");
+    let long = text.len() > 2047;
+    let line = NotationLine::new("kernel command line", text)
+        .remark("In force from the next start; nothing runs on these cpus unless it is placed there.")
+        .remark("A cpuset partition (cpuset.cpus.partition = isolated) does most of it without a restart.");
+    let nothing_left = "No cpu is left for everything else: leave at least one out.".to_owned();
+    let boot = "Cpu 0 usually starts the machine, and the kernel may keep its tick and timekeeping there.".to_owned();
+    let length = "Longer than the 2,047 characters that x86 kernels take.".to_owned();
+    vec![
+        line.remarks(others.is_empty().then_some(nothing_left))
+            .remarks(cpus.contains(0).then_some(boot))
+            .remarks(long.then_some(length)),
+    ]
+}
+
+/// Parameters that name cpus to be left alone, the one that says most about a placement first.
+const KEPT_FREE: [&str; 3] = ["isolcpus", "nohz_full", "rcu_nocbs"];
+
+/// Reads a list, or a command line with `isolcpus=` and its companions.
+pub(super) fn read(text: Piece<'_>, machine: &Machine) -> Result<Read, Fault> {
+    let rules = list::kernel(machine.possible.highest());
+    let mut found: Vec<(&str, CpuSet)> = Vec::new();
+    let mut remarks = Vec::new();
+    for word in text.words() {
+        let Some((key, value)) = word.split_once('=') else { continue };
+        let known = ["isolcpus", "nohz_full", "rcu_nocbs", "irqaffinity", "kthread_cpus"];
+        let Some(key) = known.into_iter().find(|known| *known == key.text) else { continue };
+        let value = if key == "isolcpus" { flags(value.unquoted(), &mut remarks)? } else { value.unquoted() };
+        found.push((key, list::read(value, rules)?.into_iter().collect()));
+    }
+    if found.is_empty() && !text.text.contains('=') {
+        return Ok(Read::set(list::read(text, rules)?.into_iter().collect()));
+    }
+    let first = KEPT_FREE.iter().find_map(|name| found.iter().position(|(key, _)| key == name));
+    let index = match first {
+        Some(index) => index,
+        None if found.is_empty() => return Err(text.fault("no parameter here names cpus, such as isolcpus=2-7")),
+        None => 0,
+    };
+    let (key, cpus) = found.remove(index);
+    let others = found.iter().map(|(other, set)| companion(other, set, &cpus));
+    Ok(Read::set(cpus.clone()).remark(meaning(key)).remarks(remarks).remarks(others))
+}
+
+/// What stands behind the flags of `isolcpus`, which begin with letters; they are remarked.
+fn flags<'a>(value: Piece<'a>, remarks: &mut Vec<String>) -> Result<Piece<'a>, Fault> {
+    let mut rest = value;
+    let mut domain = None;
+    while let Some((flag, behind)) = rest.split_once(',') {
+        match flag.text {
+            "domain" => domain = Some(true),
+            "nohz" | "managed_irq" => domain = Some(domain.unwrap_or(false)),
+            "all" | "N" => break,
+            other if other.starts_with(|c: char| c.is_ascii_alphabetic() && c != 'N') => {
+                return Err(flag.fault(format!("isolcpus has no flag \"{other}\"")).hint("nohz, domain, managed_irq"));
+            }
+            _ => break,
+        }
+        rest = behind;
+    }
+    if domain == Some(false) {
+        remarks.push("Without the flag domain the scheduler goes on balancing over these cpus.".into());
+    }
+    Ok(rest)
+}
+
+fn meaning(key: &str) -> &'static str {
+    match key {
+        "isolcpus" => {
+            "isolcpus= takes these cpus from the scheduler's balancing: only what is placed there runs there."
+        }
+        "nohz_full" => "nohz_full= stops the tick on these cpus while one task runs.",
+        "rcu_nocbs" => "rcu_nocbs= moves RCU callbacks away from these cpus.",
+        "irqaffinity" => "irqaffinity= names the cpus that interrupts go to by default.",
+        _ => "kthread_cpus= names the cpus that unbound kernel threads run on.",
+    }
+}
+
+/// What another parameter of the same line names beside these cpus.
+fn companion(key: &str, set: &CpuSet, cpus: &CpuSet) -> String {
+    let for_others = matches!(key, "irqaffinity" | "kthread_cpus");
+    let shared = set.intersection(cpus);
+    match (for_others, shared.is_empty()) {
+        (true, true) => format!("{key}= is {}, none of these.", counted(set)),
+        (true, false) => format!("{key}= is {}, and so also {} of these.", counted(set), counted(&shared)),
+        (false, _) if set == cpus => format!("{key}= names the same cpus."),
+        (false, _) => format!("{key}= names other cpus: {set}."),
+    }
+}

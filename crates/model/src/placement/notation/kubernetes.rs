@@ -1,0 +1,42 @@
+//! The kubelet's static cpu manager policy, which counts cpus and chooses them itself.
+
+use super::list::counted;
+use super::{Chosen, NotationLine};
+use crate::CpuSet;
+
+/// What can be said: how many cpus, whole cores, and which cpus are kept from containers.
+pub(super) fn print(chosen: Chosen<'_>) -> Vec<NotationLine> {
+    let Chosen { cpus, machine, .. } = chosen;
+    let count = cpus.len();
+    let choice = "Which cpus a container gets cannot be chosen: the kubelet's static policy counts them and chooses.";
+    let resources = format!("resources: {{requests: {{cpu: \"{count}\"}}, limits: {{cpu: \"{count}\"}}}}");
+    let mut lines = vec![
+        NotationLine::new("container", resources)
+            .remark(choice)
+            .remark("Cpus are a container's own only with cpuManagerPolicy: static, in a Guaranteed pod."),
+    ];
+    let partial: CpuSet = machine
+        .cores
+        .iter()
+        .filter(|core| !core.cpus.is_disjoint(cpus) && !core.cpus.is_subset(cpus))
+        .flat_map(|core| core.cpus.intersection(cpus).iter().collect::<Vec<_>>())
+        .collect();
+    lines.push(match partial.is_empty() {
+        true => NotationLine::new("kubelet, whole cores", "cpuManagerPolicyOptions: {full-pcpus-only: \"true\"}")
+            .remark("These are whole cores; with this option the kubelet gives out nothing else."),
+        false => {
+            let verb = if partial.len() == 1 { "is one thread" } else { "are single threads" };
+            let why = format!("full-pcpus-only does not fit: {} {verb} of a core.", counted(&partial));
+            NotationLine::absent("kubelet, whole cores", why)
+        }
+    });
+    let others = machine.online.difference(cpus);
+    lines.push(match others.is_empty() {
+        true => {
+            NotationLine::absent("kubelet, the rest", "No cpu is left to reserve, and the static policy needs one.")
+        }
+        false => NotationLine::new("kubelet, the rest", format!("reservedSystemCPUs: \"{others}\""))
+            .remark("Keeps the other cpus for the system, so that exclusive cpus come from these alone."),
+    });
+    lines
+}

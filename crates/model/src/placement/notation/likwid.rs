@@ -1,0 +1,228 @@
+//! likwid-pin's thread domains and expressions.
+
+use super::list::{self, Rules};
+use super::text::{Fault, Piece};
+use super::{Chosen, NotationLine, Read, tree};
+use crate::{CpuSet, Level, Machine};
+
+/// The prefix with the cpus in order. Where this process may not use every cpu, likwid-pin counts numbers along the
+/// cpus it may use, so they are written that way.
+pub(super) fn print(chosen: Chosen<'_>) -> Vec<NotationLine> {
+    let Chosen { cpus, order, machine } = chosen;
+    let per_thread = "One thread for each cpu in this order; the program must call pthread_create dynamically.";
+    if !is_confined(machine) {
+        let text = format!("likwid-pin -c {}", list::in_order(order, ","));
+        return vec![NotationLine::new("cpus", text).remark(per_thread)];
+    }
+    let domains = Domains::new(machine);
+    let threads = domains.cores_first(&domains.of("N").unwrap_or_default());
+    let place = |cpu: &u32| threads.iter().position(|thread| thread == cpu).map(|place| place as u32);
+    match order.iter().map(place).collect::<Option<Vec<u32>>>() {
+        Some(places) => {
+            let text = format!("likwid-pin -c N:{}", list::in_order(&places, ","));
+            let confined = "likwid-pin counts along the cpus that this process may use, physical cores first.";
+            vec![NotationLine::new("cpus", text).remark(per_thread).remark(confined)]
+        }
+        None => {
+            let outside = cpus.difference(&machine.allowed);
+            let why = format!("likwid-pin cannot reach {}, which this process may not use.", list::counted(&outside));
+            vec![NotationLine::absent("cpus", why)]
+        }
+    }
+}
+
+/// Whether this process may not use every online cpu, so that likwid-pin takes plain numbers as logical ones.
+fn is_confined(machine: &Machine) -> bool {
+    machine.allowed != machine.online
+}
+
+/// Thread domains by their tags: N, S0, D0, C0, M0.
+struct Domains<'a> {
+    machine: &'a Machine,
+    /// The cpus that can be used, in the order of the tree.
+    order: Vec<u32>,
+    thread_indexes: std::collections::BTreeMap<u32, usize>,
+}
+
+impl<'a> Domains<'a> {
+    fn new(machine: &'a Machine) -> Self {
+        let mut order = tree::order(machine);
+        order.retain(|cpu| machine.allowed.contains(*cpu));
+        Self { machine, order, thread_indexes: tree::thread_indexes(machine) }
+    }
+
+    /// The cpus of all domains of a letter, each in the order of the tree.
+    fn all(&self, letter: &str) -> Option<Vec<Vec<u32>>> {
+        let level = match letter {
+            "N" => return Some(vec![self.order.clone()]),
+            "S" => Level::Package,
+            "D" => Level::Die,
+            "C" => Level::Llc,
+            "M" => Level::Node,
+            _ => return None,
+        };
+        let inside = |set: &CpuSet| self.order.iter().copied().filter(|cpu| set.contains(*cpu)).collect();
+        Some(tree::sorted(self.machine.objects(level), self.machine).iter().map(inside).collect())
+    }
+
+    fn of(&self, tag: &str) -> Option<Vec<u32>> {
+        let (letter, number) = tag.split_at_checked(1)?;
+        let all = self.all(letter)?;
+        let index = if letter == "N" && number.is_empty() { 0 } else { number.parse().ok()? };
+        all.into_iter().nth(index).filter(|cpus: &Vec<u32>| !cpus.is_empty())
+    }
+
+    /// The first thread of each core, then the second ones, as likwid counts "logically".
+    fn cores_first(&self, cpus: &[u32]) -> Vec<u32> {
+        let mut sorted = cpus.to_vec();
+        sorted.sort_by_key(|cpu| self.thread_indexes.get(cpu).copied());
+        sorted
+    }
+}
+
+/// Reads an expression, or a whole command line with `-c`.
+pub(super) fn read(text: Piece<'_>, machine: &Machine) -> Result<Read, Fault> {
+    let expression = expression(text)?;
+    let domains = Domains::new(machine);
+    let mut order = Vec::new();
+    let mut remarks = Vec::new();
+    for part in expression.split(|c| c == '@') {
+        order.extend(part_of(part, &domains, &mut remarks)?);
+    }
+    let mut once = CpuSet::new();
+    let shared: CpuSet = order.iter().copied().filter(|cpu| !once.insert(*cpu)).collect();
+    let several = format!("More than one thread runs on {}.", list::counted(&shared));
+    let pinning = "Threads are pinned one by one in this order, and stay.";
+    Ok(Read::ordered(order).remark(pinning).remarks(remarks).remarks((!shared.is_empty()).then_some(several)))
+}
+
+/// What follows `-c` or `-C`, or all of it.
+fn expression(text: Piece<'_>) -> Result<Piece<'_>, Fault> {
+    let words = text.words();
+    let is_option = |word: &Piece<'_>| word.text.starts_with("-c") || word.text.starts_with("-C");
+    let Some(index) = words.iter().position(is_option) else {
+        return match words.as_slice() {
+            [only] if !only.text.contains("likwid") => Ok(only.unquoted()),
+            _ => Err(text.fault("no option -c here chooses cpus").hint("likwid-pin -c S0:0-3 ./app")),
+        };
+    };
+    let attached = words[index].strip_prefix("-c").or_else(|| words[index].strip_prefix("-C"));
+    match attached.filter(|value| !value.is_empty()) {
+        Some(value) => Ok(value.unquoted()),
+        None => words.get(index + 1).map(|word| word.unquoted()).ok_or_else(|| text.fault("-c needs a value")),
+    }
+}
+
+/// One part between `@`.
+fn part_of(part: Piece<'_>, domains: &Domains<'_>, remarks: &mut Vec<String>) -> Result<Vec<u32>, Fault> {
+    let fields = part.split(|c| c == ':');
+    let is_method = fields.get(1).is_some_and(|field| ["scatter", "balanced", "cbalanced"].contains(&field.text));
+    match (fields[0].text, fields.as_slice()) {
+        _ if is_method => method(&fields, domains),
+        ("E", [_, tag, numbers @ ..]) => expression_of(part, domain(*tag, domains)?, numbers),
+        ("L", [_, tag, list]) => logical(*list, &domain(*tag, domains)?, domains),
+        ("L" | "E", _) => Err(part.fault("expected a domain").hint("L:S0:0-3, E:S0:4:1:2")),
+        (_, [tag]) if tag.text.starts_with(|c: char| c.is_ascii_alphabetic()) => domain(*tag, domains),
+        (_, [list]) => plain(*list, domains, remarks),
+        (_, [tag, list]) => logical(*list, &domain(*tag, domains)?, domains),
+        _ => Err(part.fault("expected a domain and a list").hint("S0:0-3, E:S0:4:1:2, M:scatter")),
+    }
+}
+
+fn domain(tag: Piece<'_>, domains: &Domains<'_>) -> Result<Vec<u32>, Fault> {
+    domains.of(tag.text).ok_or_else(|| {
+        let count = |letter: &str| domains.all(letter).map_or(0, |all| all.len()).saturating_sub(1);
+        let (packages, dies, caches, nodes) = (count("S"), count("D"), count("C"), count("M"));
+        let hint = format!("N, S0-S{packages}, D0-D{dies}, C0-C{caches}, M0-M{nodes}");
+        tag.fault(format!("domain {} is not there", tag.text)).hint(hint)
+    })
+}
+
+/// Numbers without a domain: the system's own, or places among the usable cpus where not all are usable.
+fn plain(list: Piece<'_>, domains: &Domains<'_>, remarks: &mut Vec<String>) -> Result<Vec<u32>, Fault> {
+    if is_confined(domains.machine) {
+        remarks.push("This process may not use every cpu, so likwid-pin takes plain numbers as logical ones.".into());
+        return logical(list, &domains.order, domains);
+    }
+    list::read(list, Rules { descending: true, ..Rules::default() })
+}
+
+/// Places in a domain, physical cores first; they wrap around at its end.
+fn logical(list: Piece<'_>, domain: &[u32], domains: &Domains<'_>) -> Result<Vec<u32>, Fault> {
+    let places = list::read(list, Rules { descending: true, ..Rules::default() })?;
+    if places.len() > domain.len() {
+        let what =
+            format!("{} places asked of a domain of {} cpus; likwid-pin refuses that", places.len(), domain.len());
+        return Err(list.fault(what));
+    }
+    let sorted = domains.cores_first(domain);
+    Ok(places.into_iter().map(|place| sorted[place as usize % sorted.len()]).collect())
+}
+
+/// `E:S0:4`, `E:S0:4:1:2`, `E:S0:4:1:2:1`: a count, of which chunks at strides, from an offset, siblings side by side.
+fn expression_of(part: Piece<'_>, domain: Vec<u32>, numbers: &[Piece<'_>]) -> Result<Vec<u32>, Fault> {
+    let number = |piece: &Piece<'_>| piece.number("a number of threads").map(|number| number as usize);
+    let numbers = numbers.iter().map(number).collect::<Result<Vec<_>, _>>()?;
+    let (count, chunk, stride, offset) = match numbers.as_slice() {
+        [] => (domain.len(), 1, 1, 0),
+        [count] => (*count, 1, 1, 0),
+        [count, chunk, stride] => (*count, *chunk, *stride, 0),
+        [count, chunk, stride, offset] => (*count, *chunk, *stride, *offset),
+        _ => return Err(part.fault("expected a count, or a count, a chunk and a stride").hint("E:S0:4:1:2")),
+    };
+    if chunk == 0 || stride == 0 || count == 0 || offset >= domain.len() {
+        return Err(part.fault("counts, chunks and strides are at least 1, and an offset lies inside the domain"));
+    }
+    let mut order = Vec::new();
+    let mut place = offset;
+    while order.len() < count {
+        order.extend(domain.iter().skip(place).take(chunk.min(count - order.len())));
+        place += stride;
+        if place >= domain.len() {
+            place = offset;
+        }
+    }
+    Ok(order)
+}
+
+/// `S:scatter:4` deals over the domains of a letter in turn, `balanced` fills each with its share.
+fn method(fields: &[Piece<'_>], domains: &Domains<'_>) -> Result<Vec<u32>, Fault> {
+    let letter = fields[0];
+    let expected = || letter.fault(format!("expected N, S, D, C or M, found \"{}\"", letter.text));
+    let mut all = domains.all(letter.text).ok_or_else(expected)?;
+    all.retain(|domain| !domain.is_empty());
+    let usable: usize = all.iter().map(Vec::len).sum();
+    let count = match fields.get(2) {
+        Some(count) => (count.number("a number of threads")? as usize).min(usable),
+        None => usable,
+    };
+    let share = |index: usize| count / all.len() + usize::from(index < count % all.len());
+    let order = match fields[1].text {
+        "scatter" => {
+            let sorted: Vec<Vec<u32>> = all.iter().map(|domain| domains.cores_first(domain)).collect();
+            let longest = sorted.iter().map(Vec::len).max().unwrap_or(0);
+            let rank = |place: usize| sorted.iter().filter_map(move |domain| domain.get(place).copied());
+            (0..longest).flat_map(rank).take(count).collect()
+        }
+        "balanced" => {
+            all.iter().enumerate().flat_map(|(index, domain)| domain.iter().take(share(index))).copied().collect()
+        }
+        _ => all.iter().enumerate().flat_map(|(index, domain)| by_cores(domain, share(index), domains)).collect(),
+    };
+    Ok(order)
+}
+
+/// The first cpus of a domain: one per core while that suffices, otherwise both threads of as few cores as must be.
+fn by_cores(domain: &[u32], count: usize, domains: &Domains<'_>) -> Vec<u32> {
+    let sorted = domains.cores_first(domain);
+    let cores = domain.iter().filter(|cpu| domains.thread_indexes.get(cpu) == Some(&0)).count();
+    if count <= cores || cores == 0 {
+        return sorted.into_iter().take(count).collect();
+    }
+    let threads_per_core = domain.len() / cores;
+    let shared = ((count - cores) * threads_per_core).min(count);
+    let mut order: Vec<u32> = domain.iter().copied().take(shared).collect();
+    let rest: Vec<u32> = sorted.into_iter().filter(|cpu| !order.contains(cpu)).take(count - shared).collect();
+    order.extend(rest);
+    order
+}

@@ -1,0 +1,112 @@
+//! Cpu lists as tools write and read them, in the order in which they are written.
+
+use super::text::{Fault, Piece};
+use crate::CpuSet;
+
+/// What a tool's lists may hold beside numbers and rising ranges.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Rules {
+    /// White space separates, as commas do.
+    pub spaces: bool,
+    /// `0-10:2` is every second cpu.
+    pub stride: bool,
+    /// `0-31:2/8` is the first two of every eight cpus.
+    pub group: bool,
+    /// `N` is this cpu, and `all` is `0-N`.
+    pub last: Option<u32>,
+    /// `3-0` counts down.
+    pub descending: bool,
+    /// `^3` takes cpu 3 out again.
+    pub exclusion: bool,
+}
+
+/// Rules of the kernel's own lists, as files of /sys and the kernel command line take them.
+pub(super) fn kernel(last: Option<u32>) -> Rules {
+    Rules { stride: true, group: true, last, ..Rules::default() }
+}
+
+/// Reads a list; cpus that it names twice come twice.
+pub(super) fn read(list: Piece<'_>, rules: Rules) -> Result<Vec<u32>, Fault> {
+    let list = list.trim();
+    if list.is_empty() {
+        return Err(list.fault("expected a list of cpus such as 0-3,8, found nothing"));
+    }
+    let mut cpus = Vec::new();
+    for item in list.split(|c| c == ',' || rules.spaces && c.is_whitespace()) {
+        let item = item.trim();
+        if item.is_empty() && rules.spaces {
+            continue;
+        }
+        match item.strip_prefix("^") {
+            Some(excluded) if rules.exclusion => {
+                let cpu = number(excluded, rules)?;
+                cpus.retain(|other| *other != cpu);
+            }
+            _ => cpus.extend(range(item, rules)?),
+        }
+    }
+    Ok(cpus)
+}
+
+/// The cpus of a number, a range, or a range with a stride.
+fn range(item: Piece<'_>, rules: Rules) -> Result<Vec<u32>, Fault> {
+    if let (Some(last), "all") = (rules.last, item.text) {
+        return Ok((0..=last).collect());
+    }
+    let (bounds, stride) = match item.split_once(':') {
+        Some((bounds, stride)) if rules.stride => (bounds, Some(stride)),
+        _ => (item, None),
+    };
+    let (first, last) = match bounds.split_once('-') {
+        Some((first, last)) => (number(first, rules)?, number(last, rules)?),
+        None => {
+            let only = number(bounds, rules)?;
+            (only, only)
+        }
+    };
+    if last < first && rules.descending {
+        return Ok((last..=first).rev().collect());
+    }
+    if last < first {
+        return Err(item.fault(format!("the range {first}-{last} ends before it begins")));
+    }
+    let (used, group) = match stride {
+        Some(stride) => steps(stride, rules)?,
+        None => (1, 1),
+    };
+    Ok((first..=last).filter(|cpu| (cpu - first) % group < used).collect())
+}
+
+/// How many cpus of how many a stride uses.
+fn steps(stride: Piece<'_>, rules: Rules) -> Result<(u32, u32), Fault> {
+    let (used, group) = match stride.split_once('/') {
+        Some((used, group)) if rules.group => (used.number("a number of cpus")?, group.number("a number of cpus")?),
+        _ => (1, stride.number("a stride")?),
+    };
+    if used == 0 || used > group {
+        return Err(stride.fault("a stride is at least 1, and takes no more cpus than its group has"));
+    }
+    Ok((used, group))
+}
+
+fn number(piece: Piece<'_>, rules: Rules) -> Result<u32, Fault> {
+    match rules.last {
+        Some(last) if piece.text == "N" => Ok(last),
+        _ => piece.number("a cpu number or a range such as 0-3"),
+    }
+}
+
+/// Writes cpus in their order, three or more rising neighbours as a range.
+pub(super) fn in_order(cpus: &[u32], separator: &str) -> String {
+    let runs = cpus.chunk_by(|a, b| a + 1 == *b);
+    let text = |run: &[u32]| match run {
+        [first, _, .., last] => format!("{first}-{last}"),
+        _ => run.iter().map(u32::to_string).collect::<Vec<_>>().join(separator),
+    };
+    runs.map(text).collect::<Vec<_>>().join(separator)
+}
+
+/// "cpu 3" or "cpus 0-3,8".
+pub(super) fn counted(cpus: &CpuSet) -> String {
+    if cpus.len() == 1 { format!("cpu {cpus}") } else { format!("cpus {cpus}") }
+}

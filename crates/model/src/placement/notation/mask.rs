@@ -1,0 +1,162 @@
+//! Masks: hexadecimal, binary, and as decimal numbers.
+
+use super::list::counted;
+use super::text::{Fault, Piece};
+use super::{NotationLine, Read};
+use crate::cpu_set::MAXIMUM_CPU;
+use crate::{CpuSet, Machine};
+
+/// The mask without commas, and in the kernel's groups of 32 bits.
+pub(super) fn print_hexadecimal(cpus: &CpuSet) -> Vec<NotationLine> {
+    vec![
+        NotationLine::new("mask", format!("0x{}", cpus.to_hexadecimal())),
+        NotationLine::new("with commas", grouped(cpus)).remark("Files of /proc/irq and /sys take groups of 32 bits."),
+    ]
+}
+
+/// The mask in groups of eight digits with commas between them.
+pub(super) fn grouped(cpus: &CpuSet) -> String {
+    let digits = cpus.to_hexadecimal();
+    let first = (digits.len() - 1) % 8 + 1;
+    let mut text = digits[..first].to_owned();
+    for place in (first..digits.len()).step_by(8) {
+        text.push(',');
+        text.push_str(&digits[place..place + 8]);
+    }
+    text
+}
+
+/// The mask bit by bit, highest first, in groups of four.
+pub(super) fn binary(cpus: &CpuSet) -> String {
+    let nibbles = cpus.to_hexadecimal();
+    let bits = nibbles.chars().filter_map(|digit| digit.to_digit(16)).map(|nibble| format!("{nibble:04b}"));
+    bits.collect::<Vec<_>>().join(" ")
+}
+
+/// The mask as one word; nothing where the set has a cpu above 63.
+pub(super) fn word(cpus: &CpuSet) -> Option<u64> {
+    match cpus.words() {
+        [] => Some(0),
+        [word] => Some(*word),
+        _ => None,
+    }
+}
+
+/// The cpus of one word.
+pub(super) fn of_word(word: u64) -> CpuSet {
+    CpuSet::from_words(vec![word])
+}
+
+/// The mask as a signed number of 64 and of 32 bits.
+pub(super) fn print_decimal(cpus: &CpuSet) -> Vec<NotationLine> {
+    let too_wide = |bits: u32| {
+        let highest = cpus.highest().unwrap_or(0);
+        format!("cpu {highest} does not fit: a mask of {bits} bits ends at cpu {}.", bits - 1)
+    };
+    let negative = |value: i64| (value < 0).then(|| "The highest bit is set, so the number is negative.".to_owned());
+    let wide = match word(cpus) {
+        Some(word) => NotationLine::new("signed 64-bit", (word as i64).to_string()).remarks(negative(word as i64)),
+        None => NotationLine::absent("signed 64-bit", too_wide(64)),
+    };
+    let narrow = match word(cpus).map(u32::try_from) {
+        Some(Ok(word)) => {
+            NotationLine::new("signed 32-bit", (word as i32).to_string()).remarks(negative((word as i32).into()))
+        }
+        _ => NotationLine::absent("signed 32-bit", too_wide(32)),
+    };
+    vec![wide, narrow]
+}
+
+/// Reads a mask with or without `0x`, with the kernel's commas or with spaces.
+pub(super) fn read_hexadecimal(text: Piece<'_>) -> Result<Read, Fault> {
+    let digits = text.strip_word("0x").unwrap_or(text);
+    let groups = digits.split(|c| c == ',');
+    let mut nibbles = Vec::new();
+    for (index, group) in groups.iter().enumerate() {
+        let digits = nibbles_of(*group)?;
+        if index > 0 {
+            nibbles.extend(std::iter::repeat_n(0, 8_usize.saturating_sub(digits.len())));
+        }
+        nibbles.extend(digits);
+    }
+    Ok(Read::set(from_nibbles(text, &nibbles)?))
+}
+
+/// The digits of a mask, white space and `_` passed over.
+pub(super) fn nibbles_of(text: Piece<'_>) -> Result<Vec<u32>, Fault> {
+    let mut nibbles = Vec::new();
+    for character in text.split_characters() {
+        let digit = character.text.chars().next().unwrap_or(' ');
+        if digit.is_whitespace() || digit == '_' {
+            continue;
+        }
+        let what = || format!("expected a hexadecimal digit, found \"{}\"", character.text);
+        nibbles.push(digit.to_digit(16).ok_or_else(|| character.fault(what()))?);
+    }
+    Ok(nibbles)
+}
+
+/// The cpus of hexadecimal digits, highest first.
+pub(super) fn from_nibbles(text: Piece<'_>, nibbles: &[u32]) -> Result<CpuSet, Fault> {
+    if nibbles.is_empty() {
+        return Err(text.fault("expected a mask such as 0x55, found no digit"));
+    }
+    let mut cpus = CpuSet::new();
+    for (place, nibble) in nibbles.iter().rev().enumerate() {
+        for bit in (0..4).filter(|bit| nibble & (1 << bit) != 0) {
+            match u32::try_from(place * 4 + bit) {
+                Ok(cpu) if cpu <= MAXIMUM_CPU => cpus.insert(cpu),
+                _ => return Err(text.fault(format!("this mask goes beyond cpu {MAXIMUM_CPU}"))),
+            };
+        }
+    }
+    Ok(cpus)
+}
+
+/// Reads a mask bit by bit, with or without `0b`; white space and `_` are passed over.
+pub(super) fn read_binary(text: Piece<'_>) -> Result<Read, Fault> {
+    let mut bits = Vec::new();
+    for character in text.strip_word("0b").unwrap_or(text).split_characters() {
+        match character.text {
+            "0" => bits.push(false),
+            "1" => bits.push(true),
+            "_" => {}
+            other if other.trim().is_empty() => {}
+            other => return Err(character.fault(format!("expected 0 or 1, found \"{other}\""))),
+        }
+    }
+    if bits.len() > MAXIMUM_CPU as usize + 1 {
+        return Err(text.fault(format!("this mask goes beyond cpu {MAXIMUM_CPU}")));
+    }
+    let set = |(place, bit): (usize, &bool)| bit.then_some(place as u32);
+    Ok(Read::set(bits.iter().rev().enumerate().filter_map(set).collect()))
+}
+
+/// Reads a mask that is written as a decimal number. A negative one fills 32 bits on a machine whose cpus fit them, and
+/// 64 bits elsewhere.
+pub(super) fn read_decimal(text: Piece<'_>, machine: &Machine) -> Result<Read, Fault> {
+    let fits_in_32_bits = machine.possible.highest().is_none_or(|cpu| cpu < 32);
+    let word = integer(text)?;
+    match i32::try_from(word as i64) {
+        Ok(narrow) if narrow < 0 => {
+            let (read, other) = (of_word(u64::from(narrow as u32)), of_word(word));
+            let (cpus, bits, other, others) =
+                if fits_in_32_bits { (read, 32, other, 64) } else { (other, 64, read, 32) };
+            let remark = format!("Read as a mask of {bits} bits; of {others} bits it would be {}.", counted(&other));
+            Ok(Read::set(cpus).remark(remark))
+        }
+        _ => Ok(Read::set(of_word(word))),
+    }
+}
+
+/// A whole number of 64 bits, signed or not.
+pub(super) fn integer(text: Piece<'_>) -> Result<u64, Fault> {
+    let text = text.trim();
+    let value: Option<i128> = match text.strip_word("0x") {
+        Some(digits) => i128::from_str_radix(digits.text, 16).ok().filter(|_| !digits.text.starts_with(['+', '-'])),
+        None => text.text.parse().ok(),
+    };
+    let value = value.ok_or_else(|| text.fault(format!("expected a whole number, found \"{}\"", text.text)))?;
+    let signed = i64::try_from(value).map(|value| value as u64);
+    signed.or_else(|_| u64::try_from(value)).map_err(|_| text.fault("this number has more than 64 bits"))
+}

@@ -1,0 +1,39 @@
+//! Memory nodes that go with a set of cpus.
+
+use crate::{CpuSet, Machine};
+
+/// The numbers of the nodes whose memory is nearest to the cpus. A node without memory is stood in for by the nearest
+/// nodes that have some, all of them where several are equally near.
+pub(super) fn with_memory(cpus: &CpuSet, machine: &Machine) -> CpuSet {
+    let has_memory = |node: &crate::machine::Node| node.memory_bytes != Some(0);
+    let mut numbers = CpuSet::new();
+    for node in machine.nodes.iter().filter(|node| !node.cpus.is_disjoint(cpus)) {
+        if has_memory(node) {
+            numbers.insert(node.number);
+            continue;
+        }
+        let distance = |index: usize| node.distances.get(index).copied().unwrap_or(u32::MAX);
+        let others = || machine.nodes.iter().enumerate().filter(|(_, other)| has_memory(other));
+        let nearest = others().map(|(index, _)| distance(index)).min();
+        numbers.extend(others().filter(|(index, _)| Some(distance(*index)) == nearest).map(|(_, other)| other.number));
+    }
+    numbers
+}
+
+/// The numbers of the nodes that hold exactly these cpus; nothing where they are not whole nodes.
+pub(super) fn exactly(cpus: &CpuSet, machine: &Machine) -> Option<CpuSet> {
+    let touched = || machine.nodes.iter().filter(|node| !node.cpus.is_disjoint(cpus));
+    let whole = touched().fold(CpuSet::new(), |sum, node| sum.union(&node.cpus));
+    (!whole.is_empty() && whole == *cpus).then(|| touched().map(|node| node.number).collect())
+}
+
+/// Those of the nodes that have cpus and no memory.
+pub(super) fn memoryless(numbers: &CpuSet, machine: &Machine) -> CpuSet {
+    let without = |node: &&crate::machine::Node| node.memory_bytes == Some(0) && numbers.contains(node.number);
+    machine.nodes.iter().filter(without).map(|node| node.number).collect()
+}
+
+/// The nodes' numbers, as this machine has them.
+pub(super) fn numbers(machine: &Machine) -> CpuSet {
+    machine.nodes.iter().map(|node| node.number).collect()
+}

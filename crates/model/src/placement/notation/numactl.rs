@@ -1,0 +1,206 @@
+//! numactl(8).
+
+use super::list::{self, Rules, counted};
+use super::text::{Fault, Piece};
+use super::{Chosen, NotationLine, Read, nodes};
+use crate::{CpuSet, Machine};
+
+/// The prefix with cpus and, where the set is whole nodes, with nodes.
+pub(super) fn print(chosen: Chosen<'_>) -> Vec<NotationLine> {
+    let Chosen { cpus, machine, .. } = chosen;
+    let all = if cpus.is_subset(&machine.allowed) { "" } else { "--all " };
+    let needs_all = || "--all: some of these cpus are outside the cpus of this process.".to_owned();
+    let memory = nodes::with_memory(cpus, machine);
+    let mut lines = vec![
+        NotationLine::new("cpus", format!("numactl {all}--physcpubind={cpus}"))
+            .remarks((!all.is_empty()).then(needs_all))
+            .remarks(memory_remark(&memory)),
+    ];
+    if let Some(numbers) = nodes::exactly(cpus, machine) {
+        lines.push(whole_nodes(&numbers, &memory, all, machine));
+    }
+    lines
+}
+
+fn memory_remark(memory: &CpuSet) -> Option<String> {
+    let bound = format!("add --membind={memory} to have memory from there or fail");
+    (!memory.is_empty()).then(|| format!("Memory stays as it was: {bound}, or --localalloc for the default."))
+}
+
+fn whole_nodes(numbers: &CpuSet, memory: &CpuSet, all: &str, machine: &Machine) -> NotationLine {
+    let line = NotationLine::new("nodes", format!("numactl {all}--cpunodebind={numbers}"));
+    let without = nodes::memoryless(numbers, machine);
+    let remark = || {
+        let nearest = format!("the nearest memory is on node {memory}");
+        format!("Node {without} has no memory, and numactl may refuse it: use --physcpubind; {nearest}.")
+    };
+    line.remarks((!without.is_empty()).then(remark))
+}
+
+/// What the options say so far.
+#[derive(Default)]
+struct State {
+    all: bool,
+    cpus: Option<Read>,
+    binds: usize,
+    remarks: Vec<String>,
+}
+
+/// An option that takes a value.
+#[derive(Clone, Copy)]
+enum Valued {
+    Cpus,
+    Nodes,
+    Memory(&'static str),
+}
+
+/// The options that take a value: their letter, their name, and what they set.
+const VALUED: [(&str, &str, Valued); 9] = [
+    ("-C", "--physcpubind", Valued::Cpus),
+    ("-N", "--cpunodebind", Valued::Nodes),
+    ("-c", "--cpubind", Valued::Nodes),
+    ("-m", "--membind", Valued::Memory("memory comes only from node")),
+    ("-i", "--interleave", Valued::Memory("memory is dealt round-robin over node")),
+    ("-w", "--weighted-interleave", Valued::Memory("memory is dealt by the kernel's weights over node")),
+    ("-p", "--preferred", Valued::Memory("memory comes from there while it lasts: node")),
+    ("-P", "--preferred-many", Valued::Memory("memory comes from there while it lasts: node")),
+    ("-W", "--weights", Valued::Memory("weights of interleaving:")),
+];
+
+/// Options without a value that say nothing about cpus.
+const PLAIN: [&str; 6] = ["-l", "--localalloc", "-b", "--balancing", "-t", "--strict"];
+
+/// Reads a cpu list as --physcpubind takes it, options, or a whole command line.
+pub(super) fn read(text: Piece<'_>, machine: &Machine) -> Result<Read, Fault> {
+    let mut words = text.words();
+    if words[0].text == "numactl" || words[0].text.ends_with("/numactl") {
+        words.remove(0);
+    } else if !words[0].text.starts_with('-') {
+        return cpus(text, false, machine);
+    }
+    let mut state = State::default();
+    let mut arguments = words.into_iter();
+    while let Some(word) = arguments.next() {
+        if word.text == "--" || !word.text.starts_with('-') {
+            break;
+        }
+        option(word, &mut arguments, &mut state, machine)?;
+    }
+    let missing = || text.fault("no option here chooses cpus").hint("-C 0-3 chooses cpus, -N 0 the cpus of a node");
+    let mut read = state.cpus.ok_or_else(missing)?;
+    if state.binds > 1 {
+        read = read.remark("cpus are chosen more than once; the last option holds.");
+    }
+    Ok(read.remarks(state.remarks))
+}
+
+fn option<'a>(
+    word: Piece<'a>,
+    arguments: &mut impl Iterator<Item = Piece<'a>>,
+    state: &mut State,
+    machine: &Machine,
+) -> Result<(), Fault> {
+    if matches!(word.text, "--all" | "-a") {
+        state.all = true;
+        return Ok(());
+    }
+    if PLAIN.contains(&word.text) {
+        return Ok(());
+    }
+    let (name, given) = match word.split_once('=') {
+        Some((name, value)) if word.text.starts_with("--") => (name, Some(value)),
+        _ => (word, None),
+    };
+    for (letter, long, what) in VALUED {
+        let attached = name.strip_prefix(letter).filter(|_| !name.text.starts_with("--"));
+        if name.text != long && attached.is_none() {
+            continue;
+        }
+        let value = given.or(attached.filter(|value| !value.is_empty())).or_else(|| arguments.next());
+        let value = value.ok_or_else(|| word.fault(format!("{long} needs a value")))?;
+        return valued(what, value, state, machine);
+    }
+    Err(word.fault(format!("this option is not known here: {}", word.text)))
+}
+
+fn valued(what: Valued, value: Piece<'_>, state: &mut State, machine: &Machine) -> Result<(), Fault> {
+    match what {
+        Valued::Memory(words) => state.remarks.push(format!("Of memory it says: {words} {}.", value.text)),
+        Valued::Cpus => {
+            state.cpus = Some(cpus(value, state.all, machine)?);
+            state.binds += 1;
+        }
+        Valued::Nodes => {
+            state.cpus = Some(node_cpus(value, state.all, machine)?);
+            state.binds += 1;
+        }
+    }
+    Ok(())
+}
+
+/// `!` and `+` before a list.
+struct Signs<'a> {
+    inverted: bool,
+    relative: bool,
+    list: Piece<'a>,
+}
+
+fn signs(value: Piece<'_>) -> Signs<'_> {
+    let rest = value.strip_prefix("!");
+    let (inverted, value) = (rest.is_some(), rest.unwrap_or(value));
+    let rest = value.strip_prefix("+");
+    Signs { inverted, relative: rest.is_some(), list: rest.unwrap_or(value) }
+}
+
+/// The numbers of a list; `+` counts along `usable`, `all` is all of it, `!` is the rest of `whole`.
+fn numbers(value: Piece<'_>, usable: &CpuSet, whole: &CpuSet, what: &str) -> Result<CpuSet, Fault> {
+    let signs = signs(value);
+    let named = match signs.list.text {
+        "all" => usable.clone(),
+        _ => {
+            let listed = list::read(signs.list, Rules::default())?;
+            let nth = |index: u32| {
+                let fault = || signs.list.fault(format!("+{index}: there are {} {what} to count along", usable.len()));
+                usable.iter().nth(index as usize).ok_or_else(fault)
+            };
+            match signs.relative {
+                true => listed.into_iter().map(nth).collect::<Result<CpuSet, Fault>>()?,
+                false => listed.into_iter().collect(),
+            }
+        }
+    };
+    Ok(if signs.inverted { whole.difference(&named) } else { named })
+}
+
+fn cpus(value: Piece<'_>, all: bool, machine: &Machine) -> Result<Read, Fault> {
+    let usable = if all { &machine.online } else { &machine.allowed };
+    let read = Read::set(numbers(value, usable, &machine.present, "cpus")?);
+    let signs = signs(value);
+    let relative = format!("+ counts along the cpus this process may use, which are {usable}.");
+    let inverse = "! is every cpu of the machine but these, those outside the cpuset too.".to_owned();
+    Ok(read.remarks(signs.relative.then_some(relative)).remarks(signs.inverted.then_some(inverse)))
+}
+
+fn node_cpus(value: Piece<'_>, all: bool, machine: &Machine) -> Result<Read, Fault> {
+    if value.text == "same" || value.text.contains(':') || value.text.contains('/') {
+        return Err(value.fault("this form depends on devices or earlier options, and cannot be read here"));
+    }
+    let known = nodes::numbers(machine);
+    let usable = |node: &&crate::machine::Node| all || !node.cpus.is_disjoint(&machine.allowed);
+    let usable: CpuSet = machine.nodes.iter().filter(usable).map(|node| node.number).collect();
+    let chosen = numbers(value, &usable, &known, "nodes")?;
+    let unknown = chosen.difference(&known);
+    if !unknown.is_empty() {
+        return Err(value.fault(format!("node {unknown} is not there: this machine has node {known}")));
+    }
+    let nodes = machine.nodes.iter().filter(|node| chosen.contains(node.number));
+    let read = Read::set(nodes.fold(CpuSet::new(), |sum, node| sum.union(&node.cpus)));
+    if read.cpus.is_empty() {
+        return Err(value.fault(format!("node {chosen} has no cpus")));
+    }
+    let without = nodes::memoryless(&chosen, machine);
+    let remark = || format!("Node {without} has no memory; numactl may refuse -N there where -C {} works.", read.cpus);
+    let remark = (!without.is_empty()).then(remark);
+    let cpus = format!("Node {chosen} is {}.", counted(&read.cpus));
+    Ok(read.remark(cpus).remarks(remark))
+}

@@ -1,0 +1,227 @@
+//! Environment variables of OpenMP runtimes: `OMP_PLACES`, and `GOMP_CPU_AFFINITY` of GCC's.
+
+use super::list::{self, Rules};
+use super::text::{Fault, Piece};
+use super::{NotationLine, Read, tree};
+use crate::cpu_set::MAXIMUM_CPU;
+use crate::{CpuSet, Level, Machine};
+
+/// One place for each cpu in order.
+pub(super) fn print(order: &[u32]) -> Vec<NotationLine> {
+    let either = "OMP_PLACES and GOMP_CPU_AFFINITY are two ways to say one thing; set only one.";
+    vec![
+        NotationLine::new("any runtime", format!("OMP_PROC_BIND=close OMP_PLACES={}", places(order)))
+            .remark("The runtime pins its own threads, thread n to place n; other threads stay free."),
+        NotationLine::new("GCC's runtime", format!("GOMP_CPU_AFFINITY=\"{}\"", list::in_order(order, " ")))
+            .remark(either),
+    ]
+}
+
+/// One place per cpu; eight or more cpus at equal steps are written as an interval.
+fn places(order: &[u32]) -> String {
+    let mut texts = Vec::new();
+    let mut rest = order;
+    while let [first, ..] = rest {
+        let step = rest.get(1).map_or(1, |second| i64::from(*second) - i64::from(*first));
+        let fits = |(index, cpu): &(usize, &u32)| i64::from(**cpu) == i64::from(*first) + *index as i64 * step;
+        let length = rest.iter().enumerate().take_while(fits).count();
+        if length < 8 {
+            texts.push(format!("{{{first}}}"));
+            rest = &rest[1..];
+            continue;
+        }
+        let step = if step == 1 { String::new() } else { format!(":{step}") };
+        texts.push(format!("{{{first}}}:{length}{step}"));
+        rest = &rest[length..];
+    }
+    texts.join(",")
+}
+
+/// Reads `OMP_PLACES=…`, `GOMP_CPU_AFFINITY=…`, or the value of the first.
+pub(super) fn read(text: Piece<'_>, machine: &Machine) -> Result<Read, Fault> {
+    let mut bind = None;
+    let mut found = None;
+    for word in text.words() {
+        let word = word.unquoted();
+        let Some((key, value)) = word.split_once('=') else { continue };
+        let value = value.unquoted();
+        match key.text {
+            "OMP_PLACES" => found = Some(read_places(value, machine)?),
+            "GOMP_CPU_AFFINITY" if found.is_none() => found = Some(read_gnu(value)?),
+            "OMP_PROC_BIND" => bind = Some(value.text),
+            _ => {}
+        }
+    }
+    let read = match found {
+        Some(read) => read,
+        None if bind.is_some() => {
+            let fault = text.fault("OMP_PROC_BIND says how threads are dealt to places, not which places there are");
+            return Err(fault.hint("OMP_PLACES=cores names places"));
+        }
+        None => read_places(text.unquoted(), machine)?,
+    };
+    let moving = "OMP_PROC_BIND=false leaves the threads free: nothing is pinned.".to_owned();
+    Ok(read.remarks((bind == Some("false")).then_some(moving)))
+}
+
+/// Reads a list that `GOMP_CPU_AFFINITY` takes: numbers, ranges and strides with spaces or commas between them.
+fn read_gnu(value: Piece<'_>) -> Result<Read, Fault> {
+    let cpus = list::read(value, Rules { spaces: true, stride: true, ..Rules::default() })?;
+    Ok(Read::ordered(cpus).remark("One thread per cpu in this order, then from the beginning again."))
+}
+
+/// The places of an abstract name, in the order of the tree.
+fn read_places(value: Piece<'_>, machine: &Machine) -> Result<Read, Fault> {
+    let value = value.trim();
+    if !value.text.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        return explicit(value);
+    }
+    let (name, count) = match value.split_once('(') {
+        Some((name, rest)) => {
+            let inside = rest.trim().strip_suffix(")").ok_or_else(|| rest.fault("expected ) after the number"))?;
+            (name.trim(), Some(inside.number("a number of places")?))
+        }
+        None => (value, None),
+    };
+    let level = match name.text.to_ascii_lowercase().as_str() {
+        "threads" => Level::Cpu,
+        "cores" => Level::Core,
+        "sockets" => Level::Package,
+        "ll_caches" => Level::Llc,
+        "numa_domains" => Level::Node,
+        other => return Err(unknown(name, other)),
+    };
+    if count == Some(0) {
+        return Err(value.fault("the number of places is at least 1"));
+    }
+    let usable = |objects: Vec<CpuSet>| objects.iter().map(|cpus| cpus.intersection(&machine.allowed)).collect();
+    let mut places: Vec<CpuSet> = usable(tree::sorted(machine.objects(level), machine));
+    places.retain(|place| !place.is_empty());
+    let there = places.len();
+    places.truncate(count.map_or(there, |count| count as usize));
+    let fewer = count.filter(|count| *count as usize > there);
+    let fewer = fewer.map(|count| format!("There are only {there} places of {} here, not {count}.", name.text));
+    let order = places.iter().flat_map(|place| place.iter().collect::<Vec<_>>());
+    let remark = format!("{}; which {} are taken is the runtime's choice.", described(&places), name.text);
+    Ok(Read::ordered(order).remark(remark).remarks(fewer))
+}
+
+fn unknown(name: Piece<'_>, word: &str) -> Fault {
+    let fault = name.fault(format!("\"{}\" names no places", name.text));
+    match word {
+        "close" | "spread" | "primary" | "master" | "true" | "false" => fault.hint("that is a value of OMP_PROC_BIND"),
+        _ => fault.hint("threads, cores, sockets, ll_caches, numa_domains, or places such as {0:4}:4:8"),
+    }
+}
+
+fn described(places: &[CpuSet]) -> String {
+    let shown = places.iter().take(4).map(|place| format!("{{{place}}}")).collect::<Vec<_>>().join(" ");
+    let more = if places.len() > 4 { " …" } else { "" };
+    let noun = if places.len() == 1 { "place" } else { "places" };
+    format!("{} {noun}: {shown}{more}", places.len())
+}
+
+/// Places by number: `{0:4}:4:8`, `{0,1},{4}`, `!{2}`, `3`.
+fn explicit(value: Piece<'_>) -> Result<Read, Fault> {
+    let mut places: Vec<Vec<u32>> = Vec::new();
+    for item in outside_braces(value) {
+        let item = item.trim();
+        if let Some(removed) = item.strip_prefix("!") {
+            let place = sorted(place(removed.trim())?);
+            let index = places.iter().position(|other| sorted(other.clone()) == place);
+            places.remove(index.ok_or_else(|| item.fault("! takes away a place that was not named before"))?);
+            continue;
+        }
+        let (first, interval) = match item.text.find('}') {
+            Some(_) => {
+                let rest = item.after("}").unwrap_or(item);
+                (item, Some(rest.trim()).filter(|rest| !rest.is_empty()))
+            }
+            None => match item.split_once(':') {
+                Some((first, _)) => (first, item.after(first.text)),
+                None => (item, None),
+            },
+        };
+        let first = place(first)?;
+        let (count, step) = match interval {
+            Some(interval) => interval_of(interval)?,
+            None => (1, 1),
+        };
+        for index in 0..count {
+            places.push(shifted(&first, i64::from(index) * step, item)?);
+        }
+    }
+    let order: Vec<u32> = places.iter().flatten().copied().collect();
+    let sets: Vec<CpuSet> = places.iter().map(|place| place.iter().copied().collect()).collect();
+    Ok(Read::ordered(order).remark(format!("{}; thread n runs in place n.", described(&sets))))
+}
+
+fn sorted(mut place: Vec<u32>) -> Vec<u32> {
+    place.sort_unstable();
+    place
+}
+
+fn shifted(place: &[u32], by: i64, item: Piece<'_>) -> Result<Vec<u32>, Fault> {
+    let shift = |cpu: &u32| u32::try_from(i64::from(*cpu) + by).ok().filter(|cpu| *cpu <= MAXIMUM_CPU);
+    let shifted: Option<Vec<u32>> = place.iter().map(shift).collect();
+    shifted.ok_or_else(|| item.fault("this interval leaves the range of cpu numbers"))
+}
+
+/// `:4:8` after a place: how many, and how far apart.
+fn interval_of(text: Piece<'_>) -> Result<(u32, i64), Fault> {
+    let inner = text.strip_prefix(":").ok_or_else(|| text.fault("expected : or , after a place"))?;
+    let (count, step) = match inner.split_once(':') {
+        Some((count, step)) => (count, signed(step)?),
+        None => (inner, 1),
+    };
+    match count.number("a number of places")? {
+        0 => Err(count.fault("the number of places is at least 1")),
+        count => Ok((count, step)),
+    }
+}
+
+fn signed(text: Piece<'_>) -> Result<i64, Fault> {
+    let text = text.trim();
+    match text.strip_prefix("-") {
+        Some(rest) => Ok(-i64::from(rest.number("a step")?)),
+        None => Ok(i64::from(text.number("a step")?)),
+    }
+}
+
+/// The cpus of one place: `{0,1}`, `{0:4}`, `{0:4:2}`, `{0:4,!2}`, or a bare number.
+fn place(text: Piece<'_>) -> Result<Vec<u32>, Fault> {
+    let text = text.trim();
+    let Some(inner) = text.strip_prefix("{") else { return Ok(vec![text.number("a place such as {0:4}")?]) };
+    let Some((inner, _)) = inner.split_once('}') else { return Err(text.fault("this place has no closing brace")) };
+    let mut cpus = Vec::new();
+    let mut removed = CpuSet::new();
+    for item in inner.split(|c| c == ',') {
+        let item = item.trim();
+        if let Some(cpu) = item.strip_prefix("!") {
+            removed.insert(cpu.number("a cpu number")?);
+            continue;
+        }
+        let (first, count, step) = match item.split_once(':') {
+            Some((first, _)) => {
+                let (count, step) = interval_of(item.after(first.text).unwrap_or(item))?;
+                (first, count, step)
+            }
+            None => (item, 1, 1),
+        };
+        let first = first.number("a cpu number")?;
+        for index in 0..count {
+            cpus.extend(shifted(&[first], i64::from(index) * step, item)?);
+        }
+    }
+    cpus.retain(|cpu| !removed.contains(*cpu));
+    Ok(cpus)
+}
+
+/// The items between commas that stand outside braces.
+fn outside_braces(value: Piece<'_>) -> Vec<Piece<'_>> {
+    let depth = std::cell::Cell::new(0_i32);
+    value.split(|character| {
+        depth.set(depth.get() + i32::from(character == '{') - i32::from(character == '}'));
+        character == ',' && depth.get() == 0
+    })
+}

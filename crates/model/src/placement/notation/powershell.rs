@@ -1,0 +1,78 @@
+//! The ProcessorAffinity of a running process in PowerShell.
+
+use super::text::{Fault, Piece};
+use super::{Chosen, NotationLine, Read, mask, windows};
+use crate::{CpuSet, Machine};
+
+/// A line for each processor group that has cpus of the set.
+pub(super) fn print(chosen: Chosen<'_>) -> Vec<NotationLine> {
+    let groups = windows::groups(chosen.machine);
+    let mut remarks = windows::numbering_remarks(chosen, &groups);
+    let mut lines = Vec::new();
+    for (number, group) in groups.iter().enumerate() {
+        let value = windows::bits(group, chosen.cpus) as i64;
+        if value == 0 {
+            continue;
+        }
+        let label = if groups.len() == 1 { "process".to_owned() } else { format!("group {number}") };
+        let negative = "The number has 64 bits with a sign, so the highest cpu makes it negative.".to_owned();
+        let text = format!("(Get-Process -Name app).ProcessorAffinity = {value}");
+        lines.push(NotationLine::new(label, text).remarks((value < 0).then_some(negative)));
+    }
+    if groups.len() > 1 {
+        remarks.push(
+            "The mask belongs to the group that the process is in, and fails where its threads are in several.".into(),
+        );
+    }
+    remarks.push(
+        "Fits one process of that name; for several: Get-Process app | ForEach-Object { $_.ProcessorAffinity = … }."
+            .into(),
+    );
+    match lines.first_mut() {
+        Some(first) => first.remarks.extend(remarks),
+        None => lines.push(NotationLine { label: "process".into(), text: None, remarks }),
+    }
+    lines
+}
+
+/// Reads numbers and assignments to ProcessorAffinity, each of which `group N:` may precede.
+pub(super) fn read(text: Piece<'_>, machine: &Machine) -> Result<Read, Fault> {
+    let groups = windows::groups(machine);
+    let mut cpus = CpuSet::new();
+    let mut remarks = Vec::new();
+    for line in text.lines() {
+        let (number, line) = windows::group_of(line, &groups, &mut remarks)?;
+        let value = match line.after("ProcessorAffinity") {
+            Some(rest) => {
+                rest.split_once('=').map(|(_, value)| value).ok_or_else(|| rest.fault("expected = and a number"))?
+            }
+            None => line,
+        };
+        let value = uncast(value);
+        let word = mask::integer(value)?;
+        let group = &groups[number];
+        let all = if group.cpus.len() >= 64 { u64::MAX } else { (1 << group.cpus.len()) - 1 };
+        let beyond = word & !all;
+        if beyond != 0 && (word as i64) > 0 {
+            let what =
+                format!("bit {} stands for no cpu: this group has {}", 63 - beyond.leading_zeros(), group.cpus.len());
+            return Err(value.fault(what));
+        }
+        if beyond != 0 {
+            remarks
+                .push(format!("A negative number sets all bits up to 63; this group has {} cpus.", group.cpus.len()));
+        }
+        cpus = cpus.union(&windows::of_bits(group, word & all).unwrap_or_default());
+    }
+    Ok(windows::finish(cpus, &groups).remarks(remarks))
+}
+
+/// The value without brackets of a cast, parentheses and quotation marks: `[IntPtr]255`.
+fn uncast(value: Piece<'_>) -> Piece<'_> {
+    let mut value = value.trim();
+    while let Some((_, rest)) = value.strip_prefix("[").and_then(|inner| inner.split_once(']')) {
+        value = rest.trim();
+    }
+    let inner = value.strip_prefix("(").and_then(|inner| inner.strip_suffix(")"));
+    inner.unwrap_or(value).trim().unquoted()
+}

@@ -1,0 +1,129 @@
+//! taskset(1) of util-linux.
+
+use super::list::{self, Rules, counted};
+use super::mask;
+use super::text::{Fault, Piece};
+use super::{NotationLine, Read};
+use crate::CpuSet;
+
+/// The prefix with a list, and with a mask.
+pub(super) fn print(cpus: &CpuSet) -> Vec<NotationLine> {
+    vec![
+        NotationLine::new("list", format!("taskset -c {cpus}")),
+        NotationLine::new("mask", format!("taskset 0x{}", cpus.to_hexadecimal())),
+    ]
+}
+
+/// What the options of a command line say.
+#[derive(Default)]
+struct Options {
+    list: bool,
+    process: bool,
+    all_threads: bool,
+}
+
+/// Reads a mask (`0x55`, a bare `32`), the arguments (`-c 0-3`), or a whole command line (`taskset -pc 0-3 1234`).
+pub(super) fn read(text: Piece<'_>) -> Result<Read, Fault> {
+    let mut words = text.words();
+    if words[0].text == "taskset" || words[0].text.ends_with("/taskset") {
+        words.remove(0);
+    }
+    let mut options = Options::default();
+    let mut arguments = words.into_iter();
+    let value = loop {
+        let Some(word) = arguments.next() else {
+            return Err(text.fault("expected a mask or, after -c, a cpu list"));
+        };
+        if !word.text.starts_with('-') {
+            break word;
+        }
+        option(word, &mut options)?;
+    };
+    let rest = arguments.count();
+    if options.process && rest == 0 {
+        let fault = value.fault("one argument after -p is the process; this line only shows its cpus");
+        return Err(fault.hint("write the mask or list before the process: taskset -pc 0-3 1234"));
+    }
+    if options.process && rest > 1 {
+        return Err(text.fault("expected a mask or list and a process after -p, found more"));
+    }
+    let read = if options.list { Read::ordered(list(value)?) } else { read_mask(value)? };
+    Ok(read.remarks(remarks(&options)))
+}
+
+fn option(word: Piece<'_>, options: &mut Options) -> Result<(), Fault> {
+    match word.text {
+        "--cpu-list" => options.list = true,
+        "--pid" => options.process = true,
+        "--all-tasks" => options.all_threads = true,
+        long if long.starts_with("--") => return Err(word.fault(format!("taskset has no option {long}"))),
+        _ => {
+            for letter in word.split_characters().skip(1) {
+                match letter.text {
+                    "c" => options.list = true,
+                    "p" => options.process = true,
+                    "a" => options.all_threads = true,
+                    other => return Err(letter.fault(format!("taskset has no option -{other}"))),
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn list(value: Piece<'_>) -> Result<Vec<u32>, Fault> {
+    if value.text.starts_with("0x") {
+        return Err(value.fault("after -c taskset takes a list, not a mask").hint("leave out -c"));
+    }
+    list::read(value, Rules { stride: true, ..Rules::default() })
+}
+
+fn read_mask(value: Piece<'_>) -> Result<Read, Fault> {
+    if value.text.contains('-') {
+        let fault = value.fault("without -c taskset takes a mask, and this is a list");
+        return Err(fault.hint(format!("taskset -c {}", value.text)));
+    }
+    let digits = value.strip_prefix("0x").unwrap_or(value);
+    let groups = digits.split(|c| c == ',');
+    let mut nibbles = Vec::new();
+    for group in &groups {
+        nibbles.extend(mask::nibbles_of(*group)?);
+    }
+    let cpus = mask::from_nibbles(value, &nibbles)?;
+    let bare = (digits.text == value.text).then(|| without_prefix(value, &cpus));
+    let mut read = Read::set(cpus).remarks(bare);
+    if groups.iter().skip(1).any(|group| group.text.len() != 8) {
+        read = read.remark("taskset drops commas without filling groups up to eight digits, unlike the kernel.");
+    }
+    Ok(read)
+}
+
+/// What a mask without `0x` means, and what it would mean as a list.
+fn without_prefix(value: Piece<'_>, cpus: &CpuSet) -> String {
+    let begin = "Without -c taskset reads a hexadecimal mask, with or without 0x";
+    match CpuSet::parse_list(value.text) {
+        Ok(list) if list != *cpus => {
+            format!(
+                "{begin}: {} is {}; for {} write taskset -c {}.",
+                value.text,
+                counted(cpus),
+                counted(&list),
+                value.text
+            )
+        }
+        _ => format!("{begin}."),
+    }
+}
+
+fn remarks(options: &Options) -> Vec<String> {
+    let mut remarks = Vec::new();
+    if options.process && !options.all_threads {
+        remarks
+            .push("-p without -a moves one thread of a running process; its other threads stay where they are.".into());
+    }
+    if options.process && options.all_threads {
+        remarks
+            .push("-a moves the threads that exist now; later ones inherit from the thread that starts them.".into());
+    }
+    remarks
+}

@@ -1,0 +1,43 @@
+//! Cpus in the order of the machine's tree: package by package, cache by cache, core by core, siblings side by side.
+
+use std::collections::BTreeMap;
+
+use crate::{CpuSet, Level, Machine};
+
+/// The online cpus in the order of the tree. Children of one parent come in order of their lowest cpu.
+///
+/// This is the order of hwloc's logical indexes and of likwid's domains, and the order in which Windows numbers cpus.
+pub(super) fn order(machine: &Machine) -> Vec<u32> {
+    let keys = keys(machine);
+    let mut cpus: Vec<u32> = machine.online.iter().collect();
+    cpus.sort_by(|a, b| keys[a].cmp(&keys[b]));
+    cpus
+}
+
+/// Sets of cpus in the order of the tree; empty ones last.
+pub(super) fn sorted(mut sets: Vec<CpuSet>, machine: &Machine) -> Vec<CpuSet> {
+    let keys = keys(machine);
+    let lowest = |set: &CpuSet| set.iter().filter_map(|cpu| keys.get(&cpu)).min();
+    sets.sort_by(|a, b| (a.is_empty(), lowest(a)).cmp(&(b.is_empty(), lowest(b))));
+    sets
+}
+
+/// For each online cpu the lowest cpus of the objects that hold it, largest object first, and at last itself.
+fn keys(machine: &Machine) -> BTreeMap<u32, Vec<u32>> {
+    let mut sets: Vec<CpuSet> = Level::ALL.iter().flat_map(|level| machine.objects(*level)).collect();
+    sets.extend(machine.caches.iter().map(|cache| cache.cpus.clone()));
+    sets.sort_by_key(|set| std::cmp::Reverse(set.len()));
+    let mut keys: BTreeMap<u32, Vec<u32>> = machine.online.iter().map(|cpu| (cpu, Vec::new())).collect();
+    for set in &sets {
+        let Some(lowest) = set.lowest() else { continue };
+        for cpu in set.iter() {
+            keys.entry(cpu).or_default().push(lowest);
+        }
+    }
+    keys
+}
+
+/// Which thread of its core each cpu is, counted from 0 in order of the cpu numbers.
+pub(super) fn thread_indexes(machine: &Machine) -> BTreeMap<u32, usize> {
+    machine.cores.iter().flat_map(|core| core.cpus.iter().enumerate().map(|(index, cpu)| (cpu, index))).collect()
+}

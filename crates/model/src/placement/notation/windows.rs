@@ -1,0 +1,289 @@
+//! `start /affinity` of the Windows command prompt, and how Windows numbers cpus.
+//!
+//! Windows counts cpus in groups of at most 64, and a mask always belongs to one group. Inside a group it numbers the
+//! threads of a core side by side, whatever other systems do on the same machine.
+
+use super::list::counted;
+use super::text::{Fault, Piece};
+use super::{Chosen, NotationLine, Read, mask, tree};
+use crate::{CpuSet, Level, Machine};
+
+/// The most cpus in a group.
+const GROUP_CPUS: usize = 64;
+
+/// A processor group.
+pub(super) struct Group {
+    /// This machine's cpu numbers in the order of the group's bits.
+    pub cpus: Vec<u32>,
+    /// The nodes in it: Windows' number, first bit, and how many cpus. Parts of a node that was split have no number.
+    pub nodes: Vec<GroupNode>,
+}
+
+/// A NUMA node, or a part of one, inside a group.
+pub(super) struct GroupNode {
+    number: Option<usize>,
+    first_bit: usize,
+    length: usize,
+}
+
+/// The groups of a machine as Windows is assumed to make them: as few as hold whole packages, or whole nodes of packages
+/// too large for a group; a node of more than 64 cpus is cut after every 64.
+pub(super) fn groups(machine: &Machine) -> Vec<Group> {
+    let order = tree::order(machine);
+    let mut groups: Vec<Group> = Vec::new();
+    for unit in units(&order, machine) {
+        let length: usize = unit.iter().map(|(_, cpus)| cpus.len()).sum();
+        if groups.last().is_none_or(|group| group.cpus.len() + length > GROUP_CPUS) {
+            groups.push(Group { cpus: Vec::new(), nodes: Vec::new() });
+        }
+        let Some(group) = groups.last_mut() else { continue };
+        for (number, cpus) in unit {
+            group.nodes.push(GroupNode { number, first_bit: group.cpus.len(), length: cpus.len() });
+            group.cpus.extend(cpus);
+        }
+    }
+    groups
+}
+
+/// A node's number where it is whole, and its cpus.
+type NodePart = (Option<usize>, Vec<u32>);
+
+/// What is kept in one group: the nodes of a package together, or node by node where the package is too large.
+fn units(order: &[u32], machine: &Machine) -> Vec<Vec<NodePart>> {
+    let mut nodes = machine.objects(Level::Node);
+    nodes.retain(|cpus| !cpus.is_empty());
+    if nodes.is_empty() {
+        nodes.push(machine.online.clone());
+    }
+    let mut units = Vec::new();
+    for package in tree::sorted(machine.objects(Level::Package), machine) {
+        let inside = |node: &CpuSet| node.intersection(&package);
+        let in_order = |set: &CpuSet| order.iter().copied().filter(|cpu| set.contains(*cpu)).collect::<Vec<u32>>();
+        let parts: Vec<NodePart> = nodes
+            .iter()
+            .enumerate()
+            .filter(|(_, node)| !node.is_disjoint(&package))
+            .map(|(number, node)| (node.is_subset(&package).then_some(number), in_order(&inside(node))))
+            .collect();
+        if package.len() <= GROUP_CPUS {
+            units.push(parts);
+            continue;
+        }
+        for (number, cpus) in parts {
+            let whole = cpus.len() <= GROUP_CPUS;
+            units.extend(cpus.chunks(GROUP_CPUS).map(|part| vec![(number.filter(|_| whole), part.to_vec())]));
+        }
+    }
+    units
+}
+
+/// The bits of a group that are in a set.
+pub(super) fn bits(group: &Group, cpus: &CpuSet) -> u64 {
+    let bit = |(place, cpu): (usize, &u32)| if cpus.contains(*cpu) { 1 << place } else { 0 };
+    group.cpus.iter().enumerate().map(bit).sum()
+}
+
+/// The cpus of a group's bits; nothing where a bit stands for no cpu.
+pub(super) fn of_bits(group: &Group, bits: u64) -> Option<CpuSet> {
+    mask::of_word(bits).iter().map(|bit| group.cpus.get(bit as usize).copied()).collect()
+}
+
+/// What to know about numbers and groups, the same for the command prompt and PowerShell.
+pub(super) fn numbering_remarks(chosen: Chosen<'_>, groups: &[Group]) -> Vec<String> {
+    let Chosen { cpus, machine, .. } = chosen;
+    let mut remarks = Vec::new();
+    if let [group] = groups {
+        let there = mask::of_word(bits(group, cpus));
+        if there != *cpus {
+            remarks.push(format!(
+                "Windows numbers the threads of a core side by side: {} here are {} there.",
+                counted(cpus),
+                counted(&there)
+            ));
+        }
+    } else {
+        let table = groups
+            .iter()
+            .enumerate()
+            .map(|(number, group)| format!("group {number} = {}", counted(&group.cpus.iter().copied().collect())));
+        remarks.push(format!(
+            "Groups are assumed to hold whole packages or nodes, siblings side by side ({}); coreinfo -g shows them.",
+            table.collect::<Vec<_>>().join(", ")
+        ));
+    }
+    let missing = cpus.difference(&machine.online);
+    if !missing.is_empty() {
+        remarks.push(format!("Left out: {}, not online here, so without a number there.", counted(&missing)));
+    }
+    remarks
+}
+
+/// A line for each group that has cpus of the set.
+pub(super) fn print(chosen: Chosen<'_>) -> Vec<NotationLine> {
+    let groups = groups(chosen.machine);
+    let mut remarks = numbering_remarks(chosen, &groups);
+    let mut lines = Vec::new();
+    for (number, group) in groups.iter().enumerate() {
+        let bits = bits(group, chosen.cpus);
+        if bits == 0 {
+            continue;
+        }
+        lines.push(match groups.len() {
+            1 => NotationLine::new("start", format!("start /affinity {bits:X}")),
+            _ => in_group(number, group, bits),
+        });
+    }
+    if lines.len() > 1 {
+        remarks.push("start gives a process one mask in one group; the lines are alternatives.".into());
+    }
+    if groups.len() > 1 {
+        let spanning = "From Windows 11 and Server 2022 on, a process without a mask spans all groups; a mask still \
+                        keeps it in one.";
+        remarks.push(spanning.into());
+    }
+    match lines.first_mut() {
+        Some(first) => first.remarks.extend(remarks),
+        None => lines.push(NotationLine { label: "start".into(), text: None, remarks }),
+    }
+    lines
+}
+
+/// The line for one of several groups: with the node, which chooses the group, where the bits are in one node.
+fn in_group(number: usize, group: &Group, bits: u64) -> NotationLine {
+    let label = format!("group {number}");
+    let inside = |node: &&GroupNode| bits & !span(node) == 0;
+    match group.nodes.iter().find(inside).and_then(|node| Some((node, node.number?))) {
+        Some((node, windows_node)) => {
+            let text = format!("start /node {windows_node} /affinity {:X}", bits >> node.first_bit);
+            NotationLine::new(label, text).remark("With /node the mask counts from the node's first cpu.")
+        }
+        None => NotationLine::new(label, format!("start /affinity {bits:X}"))
+            .remark("start cannot choose this group: the mask holds in the group where Windows starts the process."),
+    }
+}
+
+/// The bits of a node inside its group.
+fn span(node: &GroupNode) -> u64 {
+    let ones = if node.length >= GROUP_CPUS { u64::MAX } else { (1 << node.length) - 1 };
+    ones << node.first_bit
+}
+
+/// Reads masks and `start` lines, each of which `group N:` may precede.
+pub(super) fn read(text: Piece<'_>, machine: &Machine) -> Result<Read, Fault> {
+    let groups = groups(machine);
+    let mut cpus = CpuSet::new();
+    let mut remarks = Vec::new();
+    for line in text.lines() {
+        let (number, line) = group_of(line, &groups, &mut remarks)?;
+        cpus = cpus.union(&start(line, number, &groups, &mut remarks)?);
+    }
+    Ok(finish(cpus, &groups).remarks(remarks))
+}
+
+/// The set, with how its numbers were understood.
+pub(super) fn finish(cpus: CpuSet, groups: &[Group]) -> Read {
+    let rising = |group: &Group| group.cpus.is_sorted();
+    let remark = "Read as Windows numbers cpus: the threads of a core side by side, unlike this machine.";
+    let differs = groups.iter().any(|group| !rising(group));
+    Read::set(cpus).remarks(differs.then(|| remark.to_owned()))
+}
+
+/// The group that a line names before a colon, or the first, and the rest of the line.
+pub(super) fn group_of<'a>(
+    line: Piece<'a>,
+    groups: &[Group],
+    remarks: &mut Vec<String>,
+) -> Result<(usize, Piece<'a>), Fault> {
+    let named = line.strip_word("group ").and_then(|rest| rest.split_once(':'));
+    let Some((number, rest)) = named else {
+        let assumed = "No group is named: read in group 0.";
+        if groups.len() > 1 && !line.text.contains("/node") && !remarks.iter().any(|remark| remark == assumed) {
+            remarks.push(assumed.into());
+        }
+        return Ok((0, line));
+    };
+    let index = number.number("a number of a group")? as usize;
+    if index >= groups.len() {
+        return Err(number.fault(format!("group {index} is not there: {} are assumed on this machine", groups.len())));
+    }
+    Ok((index, rest.trim()))
+}
+
+/// The cpus of one `start` line or bare mask.
+fn start(line: Piece<'_>, group: usize, groups: &[Group], remarks: &mut Vec<String>) -> Result<CpuSet, Fault> {
+    let mut words = line.words().into_iter().peekable();
+    if words.next_if(|word| word.text.eq_ignore_ascii_case("start")).is_none() {
+        return cpus_of(line, word_of(line)?, &groups[group]);
+    }
+    let (mut node, mut mask) = (None, None);
+    while let Some(word) = words.next_if(|word| word.text.starts_with(['/', '"'])) {
+        let is = |name: &str| word.text.eq_ignore_ascii_case(name);
+        if is("/d") {
+            words.next();
+        }
+        if !is("/node") && !is("/affinity") {
+            continue;
+        }
+        let first = words.next().ok_or_else(|| word.fault(format!("{} needs a value", word.text)))?;
+        if is("/node") {
+            node = Some(first.number("a number of a node")? as usize);
+            continue;
+        }
+        let mut last = first;
+        while let Some(next) = words.next_if(|next| is_four_digits(last.text) && is_four_digits(next.text)) {
+            last = next;
+        }
+        let whole = first.through(last, line);
+        if whole.text != first.text {
+            remarks.push("start reads a mask only up to the first space: write it without spaces.".into());
+        }
+        mask = Some(whole);
+    }
+    match (node, mask) {
+        (Some(node), mask) => in_node(line, node, mask, groups, remarks),
+        (None, Some(mask)) => cpus_of(mask, word_of(mask)?, &groups[group]),
+        (None, None) => Err(line.fault("neither /affinity nor /node chooses cpus here")),
+    }
+}
+
+/// Whether a word is four hexadecimal digits, as people group long masks.
+fn is_four_digits(word: &str) -> bool {
+    word.len() == 4 && word.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// The cpus of a mask that counts from a node's first cpu; all of the node where it has none of them.
+fn in_node(
+    line: Piece<'_>,
+    number: usize,
+    mask: Option<Piece<'_>>,
+    groups: &[Group],
+    remarks: &mut Vec<String>,
+) -> Result<CpuSet, Fault> {
+    let nodes = || groups.iter().flat_map(|group| group.nodes.iter().map(move |node| (group, node)));
+    let Some((group, node)) = nodes().find(|(_, node)| node.number == Some(number)) else {
+        let known: CpuSet = nodes().filter_map(|(_, node)| Some(node.number? as u32)).collect();
+        return Err(line.fault(format!("node {number} is not there: Windows is assumed to have node {known} here")));
+    };
+    remarks.push("With /node the mask counts from the node's first cpu.".into());
+    let chosen = match mask {
+        Some(mask) => word_of(mask)?.checked_shl(node.first_bit as u32).unwrap_or(0) & span(node),
+        None => span(node),
+    };
+    if chosen == 0 {
+        remarks.push("The mask has no cpu of the node, so the process may run on all of the node.".into());
+    }
+    let chosen = if chosen == 0 { span(node) } else { chosen };
+    cpus_of(line, chosen, group)
+}
+
+/// A mask of at most 64 bits.
+fn word_of(text: Piece<'_>) -> Result<u64, Fault> {
+    let read = mask::read_hexadecimal(text)?;
+    mask::word(&read.cpus).ok_or_else(|| text.fault("this mask has more than 64 bits, and a group has at most 64 cpus"))
+}
+
+fn cpus_of(text: Piece<'_>, bits: u64, group: &Group) -> Result<CpuSet, Fault> {
+    let highest = 63 - bits.leading_zeros().min(63);
+    let what = || format!("bit {highest} stands for no cpu: this group has {}", group.cpus.len());
+    of_bits(group, bits).ok_or_else(|| text.fault(what()))
+}

@@ -1,0 +1,422 @@
+//! From a text to an expression.
+
+use std::ops::Range;
+
+use super::expression::{Node, Term};
+use super::words::{self, Word};
+use super::{Expression, Indices, Operator, Pattern, PlacementError};
+use crate::cpu_set::MAXIMUM_CPU;
+use crate::{CpuSet, Level};
+
+/// Longer texts are not read.
+const LONGEST_TEXT: usize = 65_536;
+/// Terms nested deeper than this are not read.
+const DEEPEST: usize = 64;
+/// A list may name no more cpus than this, repeated ones counted.
+const LONGEST_LIST: usize = MAXIMUM_CPU as usize + 1;
+
+type Result<T> = std::result::Result<T, PlacementError>;
+
+/// Takes a text of the placement language apart.
+///
+/// # Errors
+/// [`PlacementError`] with the character at which the text stops making sense, what was expected there, and what may have
+/// been meant. Whether the cpus and objects exist is found out by [`Expression::resolve`].
+pub fn parse(text: &str) -> Result<Expression> {
+    let mut parser = Parser { characters: text.chars().collect(), place: 0, depth: 0 };
+    parser.whole().map(|term| Expression { text: text.to_owned(), term }).map_err(|error| error.about(text))
+}
+
+struct Parser {
+    characters: Vec<char>,
+    place: usize,
+    depth: usize,
+}
+
+impl Parser {
+    fn whole(&mut self) -> Result<Term> {
+        if self.characters.len() > LONGEST_TEXT {
+            return Err(PlacementError::new(0..0, format!("the expression is longer than {LONGEST_TEXT} characters")));
+        }
+        if self.peek_past_space().is_none() {
+            return Err(PlacementError::new(self.place..self.place, "the expression is empty").hint(EXAMPLES));
+        }
+        let term = self.chain()?;
+        match self.peek_past_space() {
+            None => Ok(term),
+            Some(found) => Err(self.unexpected_after_term(found, &term)),
+        }
+    }
+
+    /// Terms joined by operators.
+    fn chain(&mut self) -> Result<Term> {
+        let first = self.term()?;
+        let mut rest: Vec<(Operator, Term)> = Vec::new();
+        while let Some(operator) = self.operator() {
+            let at = self.place;
+            self.place += 1;
+            let term = self.term()?;
+            let before = rest.last().map_or(&first, |(_, term)| term);
+            self.refuse_spaced_range(before, operator, at, &term)?;
+            rest.push((operator, term));
+        }
+        let Some((_, last)) = rest.last() else { return Ok(first) };
+        let at = first.at.start..last.at.end;
+        Ok(Term { node: Node::Chain(Box::new(first), rest), at })
+    }
+
+    fn operator(&mut self) -> Option<Operator> {
+        let found = self.peek_past_space()?;
+        Operator::ALL.into_iter().find(|operator| operator.symbol() == found)
+    }
+
+    /// `0 - 3` could be the range or cpu 0 without cpu 3; `0-7 - 3` and `(0) - 3` can not.
+    fn refuse_spaced_range(&self, before: &Term, operator: Operator, minus: usize, after: &Term) -> Result<()> {
+        let text = |at: &Range<usize>| self.characters[at.clone()].iter().collect::<String>();
+        let (left, right) = (text(&before.at), text(&after.at));
+        let lists = matches!((&before.node, &after.node), (Node::List(_), Node::List(_)));
+        let number = left.rsplit(',').next().is_some_and(|piece| piece.trim().chars().all(|c| c.is_ascii_digit()));
+        if operator != Operator::Without || !lists || !number || !right.starts_with(|c: char| c.is_ascii_digit()) {
+            return Ok(());
+        }
+        let what = "this could be a range, or one list without another";
+        let hint = format!("write {left}-{right} for the range, ({left}) - {right} for without");
+        Err(PlacementError::new(minus..minus + 1, what).hint(hint))
+    }
+
+    /// One term, with the objects in it that dots lead to.
+    fn term(&mut self) -> Result<Term> {
+        self.depth += 1;
+        if self.depth > DEEPEST {
+            let at = self.place..self.place;
+            return Err(PlacementError::new(at, format!("more than {DEEPEST} terms inside each other")));
+        }
+        let mut term = self.simple_term()?;
+        let mut dots = 0;
+        while self.characters.get(self.place) == Some(&'.') {
+            dots += 1;
+            if self.depth + dots > DEEPEST {
+                let at = self.place..self.place;
+                return Err(PlacementError::new(at, format!("more than {DEEPEST} terms inside each other")));
+            }
+            self.place += 1;
+            let (start, level, word) = self.level_after_dot()?;
+            term = self.objects(Some(Box::new(term)), level, start, &word)?;
+        }
+        self.depth -= 1;
+        Ok(term)
+    }
+
+    fn simple_term(&mut self) -> Result<Term> {
+        let found = self.peek_past_space();
+        let start = self.place;
+        match found {
+            Some('(') => {
+                self.place += 1;
+                let inner = self.chain()?;
+                self.expect(')', "the end of what \"(\" began")?;
+                Ok(Term { node: inner.node, at: start..self.place })
+            }
+            Some('!') => {
+                self.place += 1;
+                let inner = self.term()?;
+                Ok(Term { node: Node::Not(Box::new(inner)), at: start..self.place })
+            }
+            Some('0') if matches!(self.characters.get(start + 1), Some('x' | 'X')) => self.mask(),
+            Some(c) if c.is_ascii_digit() => {
+                let numbers = self.numbers("a cpu number")?;
+                Ok(Term { node: Node::List(numbers), at: start..self.place })
+            }
+            Some(c) if c.is_ascii_alphabetic() => self.word_term(),
+            Some(c) => Err(self.no_term(c)),
+            None => Err(PlacementError::new(start..start, format!("the expression ends where {TERM} was expected"))),
+        }
+    }
+
+    fn no_term(&self, found: char) -> PlacementError {
+        let error =
+            PlacementError::new(self.place..self.place + 1, format!("expected {TERM}, found {}", quoted(found)));
+        match found {
+            '~' | '^' => error.hint("without is written as all - x, or !x"),
+            '{' => error.hint("a list has no braces: 0-3,8"),
+            '-' => error.hint("without is written between two terms: all - 0"),
+            ':' | '.' => error.hint("a level's name comes first: llc:0"),
+            _ => error,
+        }
+    }
+
+    /// A term that begins with a letter: a name, a level with an index, or a pattern.
+    fn word_term(&mut self) -> Result<Term> {
+        let (start, text) = (self.place, self.word_text());
+        let Some((length, word)) = longest_word(&text) else {
+            let at = start..start + text.chars().count();
+            let error = PlacementError::new(at, format!("there is no word \"{text}\" in the placement language"));
+            let known = || format!("the words are {}", words::all().join(", "));
+            return Err(error.hint(words::meant(&text).unwrap_or_else(known)));
+        };
+        self.place = start + length;
+        match word {
+            Word::Name(name) => {
+                if self.characters.get(self.place) == Some(&':') {
+                    let what = format!("\"{}\" is a name, no level: no index follows it", name.word());
+                    let hint = format!("the levels are {}", Level::ALL.map(Level::word).join(", "));
+                    return Err(PlacementError::new(self.place..self.place + 1, what).hint(hint));
+                }
+                Ok(Term { node: Node::Name(name), at: start..self.place })
+            }
+            Word::Level(level) => self.objects(None, level, start, &text[..length]),
+            Word::Pattern(pattern) => self.pattern(pattern, start),
+        }
+    }
+
+    /// The word that begins here, hyphens and digits among it.
+    fn word_text(&self) -> String {
+        let rest = &self.characters[self.place..];
+        rest.iter().take_while(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_')).collect()
+    }
+
+    fn level_after_dot(&mut self) -> Result<(usize, Level, String)> {
+        let (start, text) = (self.place, self.word_text());
+        if let Some((length, Word::Level(level))) = longest_word(&text) {
+            self.place = start + length;
+            return Ok((start, level, text[..length].to_owned()));
+        }
+        let at = start..start + text.chars().count();
+        let what = "expected a level after the dot, such as core:0";
+        let hint = words::meant(&text).unwrap_or_else(|| "llc:1.core:0-3 is the first four cores of llc:1".into());
+        Err(PlacementError::new(at, what).hint(hint))
+    }
+
+    fn objects(&mut self, of: Option<Box<Term>>, level: Level, start: usize, word: &str) -> Result<Term> {
+        if self.characters.get(self.place) != Some(&':') {
+            let what = format!("\"{word}\" is a level: an index follows it");
+            let hint = format!("{level}:0 is the first, {level}:0-3 are the first four, {level}:all are all");
+            return Err(PlacementError::new(start..self.place, what).hint(hint));
+        }
+        self.place += 1;
+        let indices = self.indices(level)?;
+        let start = of.as_ref().map_or(start, |of| of.at.start);
+        Ok(Term { node: Node::Objects { of, level, indices }, at: start..self.place })
+    }
+
+    fn indices(&mut self, level: Level) -> Result<Indices> {
+        let start = self.place;
+        if self.characters.get(start).is_some_and(char::is_ascii_digit) {
+            return self.numbers("an index").map(Indices::Numbers);
+        }
+        let word: String = self.characters[start..].iter().take_while(|c| c.is_ascii_alphabetic()).collect();
+        if let Some(indices) = Indices::of_word(&word) {
+            self.place += word.len();
+            return Ok(indices);
+        }
+        let at = start..(start + word.len()).max(start);
+        let what = format!("expected an index after \"{level}:\", such as 0, 0-3, 0,2, all, even, odd or last");
+        Err(PlacementError::new(at, what))
+    }
+
+    /// `spread(4, llc)` and `pack(4, llc, node:0)`, from the parenthesis on.
+    fn pattern(&mut self, pattern: Pattern, start: usize) -> Result<Term> {
+        let form = format!("{0}(4, llc) and {0}(4, llc, node:0) are its forms", pattern.word());
+        let formed = |error: PlacementError| if error.hint.is_none() { error.hint(&form) } else { error };
+        self.expect('(', "the number of cpus in parentheses").map_err(formed)?;
+        let count = self.count().map_err(formed)?;
+        self.expect(',', "a comma and a level").map_err(formed)?;
+        let level = self.level_argument().map_err(formed)?;
+        let among = match self.peek_past_space() {
+            Some(',') => {
+                self.place += 1;
+                Some(Box::new(self.chain()?))
+            }
+            _ => None,
+        };
+        self.expect(')', "the end of what \"(\" began").map_err(formed)?;
+        Ok(Term { node: Node::Pattern { pattern, count, level, among }, at: start..self.place })
+    }
+
+    fn count(&mut self) -> Result<u32> {
+        self.peek_past_space();
+        let start = self.place;
+        let count = self.number("how many cpus")?;
+        if count == 0 {
+            return Err(PlacementError::new(start..self.place, "a pattern chooses at least one cpu"));
+        }
+        Ok(count)
+    }
+
+    fn level_argument(&mut self) -> Result<Level> {
+        self.peek_past_space();
+        let (start, text) = (self.place, self.word_text());
+        let at = start..start + text.chars().count();
+        match words::find(&text) {
+            Some(Word::Level(level)) => {
+                self.place = at.end;
+                Ok(level)
+            }
+            _ => {
+                let levels = Level::ALL.map(Level::word).join(", ");
+                let error = PlacementError::new(at, format!("expected a level: one of {levels}"));
+                Err(words::meant(&text).into_iter().fold(error, PlacementError::hint))
+            }
+        }
+    }
+
+    fn mask(&mut self) -> Result<Term> {
+        let start = self.place;
+        self.place += 2;
+        let rest = &self.characters[self.place..];
+        let hexadecimal = |c: &&char| c.is_ascii_hexdigit() || **c == '_';
+        let mut length = rest.iter().take_while(hexadecimal).count();
+        // The kernel writes groups of eight digits: 0xff,ffffffff.
+        while rest.get(length) == Some(&',') && rest[length + 1..].iter().take_while(hexadecimal).count() == 8 {
+            length += 9;
+        }
+        let digits: String = rest[..length].iter().collect();
+        self.place += length;
+        let at = start..self.place;
+        if !digits.contains(|c: char| c.is_ascii_hexdigit()) {
+            return Err(PlacementError::new(at, "expected hexadecimal digits after 0x"));
+        }
+        if self.characters.get(self.place).is_some_and(char::is_ascii_alphanumeric) {
+            let at = self.place..self.place + 1;
+            return Err(PlacementError::new(
+                at,
+                format!("{} is no hexadecimal digit", quoted(self.characters[self.place])),
+            ));
+        }
+        let cpus = CpuSet::parse_mask(&digits).map_err(|error| PlacementError::new(at.clone(), error.to_string()))?;
+        Ok(Term { node: Node::Mask(cpus), at })
+    }
+
+    /// A list: numbers, ranges, ranges with a stride (`0-31:2`, and the kernel's `0-31:2/8`); each number once.
+    fn numbers(&mut self, what: &str) -> Result<Vec<u32>> {
+        let mut seen = CpuSet::new();
+        let mut numbers = Vec::new();
+        loop {
+            let piece = self.range(what)?;
+            numbers.extend(piece.into_iter().filter(|number| seen.insert(*number)));
+            let end = self.place;
+            if self.peek_past_space() != Some(',') || !self.continues_list() {
+                self.place = end;
+                return Ok(numbers);
+            }
+        }
+    }
+
+    /// Steps over the comma of a list; a comma that ends an argument stays.
+    fn continues_list(&mut self) -> bool {
+        let spaces = self.characters[self.place + 1..].iter().take_while(|c| c.is_whitespace()).count();
+        let next = self.place + 1 + spaces;
+        let digit = self.characters.get(next).is_some_and(char::is_ascii_digit);
+        if digit {
+            self.place = next;
+        }
+        digit
+    }
+
+    fn range(&mut self, what: &str) -> Result<Vec<u32>> {
+        let start = self.place;
+        let first = self.number(what)?;
+        if !self.follows_digit('-') {
+            return Ok(vec![first]);
+        }
+        self.place += 1;
+        let last = self.number(what)?;
+        if last < first {
+            return Err(PlacementError::new(
+                start..self.place,
+                format!("the range {first}-{last} ends before it begins"),
+            ));
+        }
+        let (mut stride, mut group) = (1, 1);
+        if self.follows_digit(':') {
+            self.place += 1;
+            stride = self.number("a stride")?;
+            if self.follows_digit('/') {
+                self.place += 1;
+                group = stride;
+                stride = self.number("the length of a group")?;
+            }
+        }
+        if stride == 0 || group == 0 || group > stride {
+            let what = "a stride is at least 1, and a group no larger than its stride";
+            return Err(PlacementError::new(start..self.place, what));
+        }
+        if self.follows_digit('-') {
+            let hint = "put spaces around the minus of without: 0-7 - 3";
+            return Err(PlacementError::new(self.place..self.place + 1, "a range has one minus").hint(hint));
+        }
+        Ok((first..=last).filter(|number| (number - first) % stride < group).take(LONGEST_LIST).collect())
+    }
+
+    fn follows_digit(&self, sign: char) -> bool {
+        self.characters.get(self.place) == Some(&sign)
+            && self.characters.get(self.place + 1).is_some_and(char::is_ascii_digit)
+    }
+
+    fn number(&mut self, what: &str) -> Result<u32> {
+        let start = self.place;
+        let digits: String = self.characters[start..].iter().take_while(|c| c.is_ascii_digit()).collect();
+        self.place += digits.len();
+        let at = start..self.place;
+        if digits.is_empty() {
+            let found = self.characters.get(start).map_or("the end".to_owned(), |c| quoted(*c));
+            return Err(PlacementError::new(start..start + 1, format!("expected {what}, found {found}")));
+        }
+        let Some(number) = digits.parse().ok().filter(|number| *number <= MAXIMUM_CPU) else {
+            return Err(PlacementError::new(at, format!("{digits} is above {MAXIMUM_CPU}, the largest number")));
+        };
+        if let Some(letter) = self.characters.get(self.place).filter(|c| c.is_ascii_alphabetic()) {
+            let word = self.word_text();
+            let error = PlacementError::new(self.place..self.place + 1, format!("{} is no digit", quoted(*letter)));
+            let hexadecimal = word.chars().all(|c| c.is_ascii_hexdigit());
+            return Err(if hexadecimal { error.hint(format!("a mask carries 0x: 0x{digits}{word}")) } else { error });
+        }
+        Ok(number)
+    }
+
+    fn expect(&mut self, wanted: char, meaning: &str) -> Result<()> {
+        if self.peek_past_space() == Some(wanted) {
+            self.place += 1;
+            return Ok(());
+        }
+        let found = self.characters.get(self.place).map_or("the end".to_owned(), |c| quoted(*c));
+        let at = self.place..(self.place + 1).min(self.characters.len());
+        Err(PlacementError::new(at, format!("expected \"{wanted}\", {meaning}; found {found}")))
+    }
+
+    fn unexpected_after_term(&self, found: char, term: &Term) -> PlacementError {
+        let what = format!("expected +, - or & before another term, found {}", quoted(found));
+        let error = PlacementError::new(self.place..self.place + 1, what);
+        match found {
+            ',' if matches!(term.node, Node::List(_)) => {
+                error.hint("a list goes on with a number; other terms are joined by +")
+            }
+            ',' | ';' | '|' | '@' => error.hint("terms are joined by +"),
+            ')' => error.hint("there is no \"(\" before it"),
+            '/' | '\\' | '~' | '^' => error.hint("without is written as -"),
+            c if c.is_ascii_hexdigit() => error.hint("a mask carries 0x and has no spaces: 0xfffc"),
+            _ => error,
+        }
+    }
+
+    /// The next character that is no white space; the place is moved to it.
+    fn peek_past_space(&mut self) -> Option<char> {
+        while self.characters.get(self.place).is_some_and(|c| c.is_whitespace()) {
+            self.place += 1;
+        }
+        self.characters.get(self.place).copied()
+    }
+}
+
+const TERM: &str = "a cpu list, a mask, a level with an index, a name or a pattern";
+const EXAMPLES: &str = "some: 0-3,8   0x55   llc:0   all - core:0   vcache - 0   spread(4, cluster)";
+
+/// The longest known word that a text begins with and that ends there or before a hyphen (`all-core:0` is `all - core:0`).
+fn longest_word(text: &str) -> Option<(usize, Word)> {
+    let ends: Vec<usize> = text.match_indices('-').map(|(place, _)| place).chain([text.len()]).collect();
+    ends.into_iter().rev().find_map(|end| Some((end, words::find(&text[..end])?)))
+}
+
+fn quoted(found: char) -> String {
+    if found.is_control() { format!("character {:#x}", found as u32) } else { format!("\"{found}\"") }
+}

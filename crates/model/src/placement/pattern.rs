@@ -1,0 +1,61 @@
+//! The patterns: a number of cpus over as many, or as few, objects of a level as will hold them.
+//!
+//! `spread` takes one cpu of each core before any sibling, keeps the counts of the level's objects within one of each
+//! other as far as they hold as many, and is as even as can be at all levels around them and in them. `pack` finds the
+//! fewest objects that hold the number, in one object of the next level if one has them, and takes one cpu of each core
+//! before any sibling, unless the level is the core. Both prefer nodes with memory, then the better kinds of core, then
+//! the lower index: the same question always has the same answer.
+
+mod pack;
+mod spread;
+
+use super::Pattern;
+use super::resolve::Places;
+use crate::Level;
+
+/// The chosen cpus in the order in which threads would take them, of a pool that is in that order; why not, otherwise.
+pub(super) fn choose(
+    pattern: Pattern,
+    count: usize,
+    level: Level,
+    pool: Vec<u32>,
+    places: &Places,
+) -> Result<Vec<u32>, String> {
+    if count > pool.len() {
+        let there = if pool.len() == 1 { "1 cpu".to_owned() } else { format!("{} cpus", pool.len()) };
+        return Err(format!("{}({count}, {level}): {there} can be used", pattern.word()));
+    }
+    Ok(match pattern {
+        Pattern::Spread => spread::spread(count, level, &pool, places),
+        Pattern::Pack => pack::pack(count, level, &pool, places),
+    })
+}
+
+/// The pool in tiers: the first usable cpu of every core, then the second, and so on; the lower number first in each.
+fn sibling_tiers(pool: &[u32], places: &Places) -> Vec<Vec<u32>> {
+    let mut sorted = pool.to_vec();
+    sorted.sort_unstable();
+    let mut tiers: Vec<Vec<u32>> = Vec::new();
+    for core in places.grouped(&sorted, Level::Core) {
+        for (rank, cpu) in core.into_iter().enumerate() {
+            if tiers.len() == rank {
+                tiers.push(Vec::new());
+            }
+            tiers[rank].push(cpu);
+        }
+    }
+    tiers
+}
+
+/// The levels around a level, outermost first.
+fn around(level: Level) -> impl DoubleEndedIterator<Item = Level> {
+    Level::ALL.into_iter().filter(move |other| *other < level)
+}
+
+/// The levels in a level, outermost first; the cpu itself needs no sharing out.
+fn inside(level: Level) -> impl Iterator<Item = Level> {
+    Level::ALL.into_iter().filter(move |other| *other > level && *other < Level::Cpu)
+}
+
+#[cfg(test)]
+mod tests;

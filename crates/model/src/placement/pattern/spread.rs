@@ -1,0 +1,125 @@
+//! As far apart as can be: over as many objects of a level as will hold the cpus.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+
+use super::{around, inside, sibling_tiers};
+use crate::placement::resolve::Places;
+use crate::{CpuSet, Level};
+
+/// Chooses `count` cpus of a pool that has as many.
+pub fn spread(count: usize, level: Level, pool: &[u32], places: &Places) -> Vec<u32> {
+    let mut sharing = Sharing { places, taken: HashMap::new() };
+    let mut chosen = Vec::with_capacity(count);
+    for tier in sibling_tiers(pool, places) {
+        let wanted = (count - chosen.len()).min(tier.len());
+        chosen.extend(sharing.of_tier(wanted, level, &tier));
+    }
+    one_object_after_the_other(chosen, level, places)
+}
+
+/// The first cpu of every object, then the second of every object, so that threads that take them in order are spread as
+/// well. Cpus of one object keep the order in which they were chosen.
+fn one_object_after_the_other(chosen: Vec<u32>, level: Level, places: &Places) -> Vec<u32> {
+    let mut objects = places.grouped(&chosen, level);
+    objects.sort_by_key(|cpus| (places.preference(cpus[0]), places.object(cpus[0], level)));
+    let longest = objects.iter().map(Vec::len).max().unwrap_or(0);
+    (0..longest).flat_map(|turn| objects.iter().filter_map(move |cpus| cpus.get(turn)).copied()).collect()
+}
+
+/// Shares out, and remembers how many cpus each object of each level has already.
+struct Sharing<'a> {
+    places: &'a Places,
+    taken: HashMap<(Level, u32), usize>,
+}
+
+impl Sharing<'_> {
+    /// Chooses among one cpu of each core: full rounds over the level's objects, then one more of those that lie far apart.
+    fn of_tier(&mut self, wanted: usize, level: Level, tier: &[u32]) -> Vec<u32> {
+        let mut objects = self.places.grouped(tier, level);
+        let rounds = self.full_rounds(wanted, level, &objects);
+        let mut chosen = self.of_objects(&rounds, level, &mut objects);
+        let more = self.one_more(wanted - chosen.len(), level, &objects);
+        chosen.extend(self.of_objects(&more, level, &mut objects));
+        chosen
+    }
+
+    /// Takes so many cpus out of each object, evenly at the levels inside.
+    fn of_objects(&mut self, quotas: &[usize], level: Level, objects: &mut [Vec<u32>]) -> Vec<u32> {
+        let inner: Vec<Level> = inside(level).collect();
+        let mut chosen = Vec::new();
+        for (cpus, quota) in objects.iter_mut().zip(quotas).filter(|(_, quota)| **quota > 0) {
+            let of_object: CpuSet = self.by_preference(*quota, cpus, &inner).into_iter().collect();
+            chosen.extend(cpus.extract_if(.., |cpu| of_object.contains(*cpu)));
+        }
+        chosen.iter().for_each(|cpu| self.take(*cpu));
+        chosen
+    }
+
+    fn take(&mut self, cpu: u32) {
+        for level in Level::ALL {
+            *self.taken.entry((level, self.places.object(cpu, level))).or_default() += 1;
+        }
+    }
+
+    fn taken(&self, level: Level, cpu: u32) -> usize {
+        self.taken.get(&(level, self.places.object(cpu, level))).copied().unwrap_or(0)
+    }
+
+    /// How many cpus each object gives when all have as many in the end, as far as they hold as many.
+    fn full_rounds(&self, wanted: usize, level: Level, objects: &[Vec<u32>]) -> Vec<usize> {
+        let has: Vec<usize> = objects.iter().map(|cpus| self.taken(level, cpus[0])).collect();
+        let gives = |round: usize| -> Vec<usize> {
+            objects.iter().zip(&has).map(|(cpus, has)| round.saturating_sub(*has).min(cpus.len())).collect()
+        };
+        // The most rounds that do not give too many, by halving.
+        let (mut enough, mut too_many) = (0, has.iter().max().unwrap_or(&0) + wanted + 1);
+        while too_many - enough > 1 {
+            let round = enough.midpoint(too_many);
+            if gives(round).iter().sum::<usize>() <= wanted { enough = round } else { too_many = round }
+        }
+        gives(enough)
+    }
+
+    /// One more of so many objects, those that have the fewest, and among these such as lie far apart.
+    fn one_more(&self, wanted: usize, level: Level, objects: &[Vec<u32>]) -> Vec<usize> {
+        let fewest = objects.iter().filter_map(|cpus| Some(self.taken(level, *cpus.first()?))).min();
+        let candidates = objects.iter().filter_map(|cpus| cpus.first().copied());
+        let candidates: Vec<u32> = candidates.filter(|cpu| Some(self.taken(level, *cpu)) == fewest).collect();
+        let outer: Vec<Level> = around(level).collect();
+        let chosen: CpuSet = self.by_preference(wanted, &candidates, &outer).into_iter().collect();
+        objects.iter().map(|cpus| usize::from(cpus.first().is_some_and(|cpu| chosen.contains(*cpu)))).collect()
+    }
+
+    /// `wanted` of some cpus: the preferred ones before others, and among equals evenly at the levels.
+    fn by_preference(&self, wanted: usize, cpus: &[u32], levels: &[Level]) -> Vec<u32> {
+        let mut sorted = cpus.to_vec();
+        sorted.sort_by_key(|cpu| self.places.preference(*cpu));
+        let equals = sorted.chunk_by(|a, b| self.places.preference(*a) == self.places.preference(*b));
+        let mut chosen = Vec::with_capacity(wanted);
+        for cpus in equals {
+            let share = (wanted - chosen.len()).min(cpus.len());
+            chosen.extend(self.evenly(share, cpus, levels));
+        }
+        chosen
+    }
+
+    /// `wanted` of some cpus, evenly over the objects of the first level, and in these over those of the next.
+    fn evenly(&self, wanted: usize, cpus: &[u32], levels: &[Level]) -> Vec<u32> {
+        let Some((&level, inner)) = levels.split_first().filter(|_| 0 < wanted && wanted < cpus.len()) else {
+            return cpus[..wanted].to_vec();
+        };
+        let objects = self.places.grouped(cpus, level);
+        let has = objects.iter().enumerate().map(|(index, cpus)| Reverse((self.taken(level, cpus[0]), index)));
+        let mut fewest: BinaryHeap<Reverse<(usize, usize)>> = has.collect();
+        let mut quotas = vec![0; objects.len()];
+        for _ in 0..wanted {
+            let Some(Reverse((has, index))) = fewest.pop() else { break };
+            quotas[index] += 1;
+            if quotas[index] < objects[index].len() {
+                fewest.push(Reverse((has + 1, index)));
+            }
+        }
+        objects.iter().zip(quotas).flat_map(|(cpus, quota)| self.evenly(quota, cpus, inner)).collect()
+    }
+}

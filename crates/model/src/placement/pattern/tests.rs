@@ -1,0 +1,98 @@
+//! The patterns on machines that make them hard.
+
+use crate::placement::sample::*;
+use crate::{CpuSet, Level, Machine};
+
+#[test]
+fn the_patterns_of_the_articles() {
+    let bulldozer = bulldozer();
+    assert_eq!(resolved(&bulldozer, "spread(4, cluster)").unwrap().cpus.to_hexadecimal(), "55");
+    assert_eq!(resolved(&bulldozer, "pack(4, cluster)").unwrap().cpus.to_hexadecimal(), "f");
+    assert_eq!(cpus(&bulldozer, "spread(4, package)"), "0,2,4,6", "as far apart as can be inside the level too");
+    assert_eq!(cpus(&bulldozer, "spread(5, cluster)"), "0-2,4,6");
+}
+
+#[test]
+fn cores_come_before_siblings() {
+    let machine = stacked();
+    assert_eq!(order(&machine, "pack(4, llc)"), "0-3");
+    assert_eq!(order(&machine, "pack(12, llc)"), "0-7,16-19", "one cache holds them");
+    assert_eq!(order(&machine, "pack(20, llc)"), "0-19", "cores of both before siblings");
+    assert_eq!(order(&machine, "pack(4, core)"), "0,16,1,17", "the level is the core");
+    assert_eq!(order(&machine, "spread(6, llc)"), "0,8,1,9,2,10");
+    assert_eq!(cpus(&machine, "spread(18, core)"), "0-16,24", "siblings are spread over the caches");
+    assert_eq!(cpus(&machine, "spread(3, core)"), "0,1,8", "cores are spread over the caches");
+    assert_eq!(cpus(&machine, "pack(2, cpu)"), "0,16");
+    assert_eq!(cpus(&machine, "spread(2, cpu)"), "0,8");
+}
+
+#[test]
+fn performance_kinds_are_preferred() {
+    let machine = hybrid();
+    assert_eq!(order(&machine, "spread(4, core)"), "0,2,4,6");
+    assert_eq!(cpus(&machine, "spread(12, core)"), "0,2,4,6,8,10,12,14,16,20,24,28", "small cores before siblings");
+    assert_eq!(cpus(&machine, "pack(4, llc)"), "0,2,4,6");
+    assert_eq!(cpus(&machine, "pack(2, cluster)"), "0,1", "the one cluster, and the better kind");
+    assert_eq!(cpus(&machine, "pack(4, cluster)"), "16-19", "the fewest clusters: one of four small cores");
+    assert_eq!(cpus(&machine, "pack(4, cluster, performance)"), "0-3");
+    assert_eq!(cpus(&machine, "spread(4, cluster, efficiency)"), "16,20,24,28");
+    assert_eq!(cpus(&machine, "spread(16, cluster)"), "0,2,4,6,8,10,12,14,16,17,20,21,24,25,28,29");
+}
+
+#[test]
+fn nodes_with_memory_are_preferred() {
+    let machine = without_memory();
+    assert_eq!(cpus(&machine, "spread(2, node)"), "0,32");
+    assert_eq!(cpus(&machine, "pack(20, node)"), "0-8,10,12,14,32,34,36,38,40,42,44,46");
+    assert_eq!(cpus(&machine, "spread(4, node)"), "0,16,32,48");
+}
+
+#[test]
+fn unequal_objects_are_filled_evenly_and_packed_well() {
+    let machine = lopsided();
+    assert_eq!(cpus(&machine, "spread(3, llc)"), "0,2,8");
+    assert_eq!(cpus(&machine, "spread(9, llc)"), "0-5,8-10");
+    assert_eq!(cpus(&machine, "pack(5, llc)"), "2-6", "the one cache that holds them");
+    assert_eq!(cpus(&machine, "pack(7, llc)"), "0-6", "two hold them, and the lowest two do");
+    assert_eq!(cpus(&machine, "pack(9, llc)"), "2-10", "0-7 would be one short");
+}
+
+/// What the patterns promise, on every number and level.
+#[test]
+fn patterns_keep_their_promises() {
+    for machine in [bulldozer(), stacked(), without_memory(), hybrid(), lopsided()] {
+        for level in Level::ALL {
+            for count in 1..=machine.online.len() {
+                let spread = resolved(&machine, &format!("spread({count}, {level})")).unwrap();
+                let pack = resolved(&machine, &format!("pack({count}, {level})")).unwrap();
+                assert_eq!((spread.cpus.len(), pack.cpus.len()), (count, count));
+                let objects = machine.objects(level);
+                assert_eq!(touched(&objects, &spread.cpus), most(&machine, level, count), "spread({count}, {level})");
+                assert_eq!(touched(&objects, &pack.cpus), fewest(&objects, count), "pack({count}, {level})");
+                cores_before_siblings(&machine, &spread.cpus);
+            }
+        }
+    }
+}
+
+fn touched(objects: &[CpuSet], cpus: &CpuSet) -> usize {
+    objects.iter().filter(|object| !object.is_disjoint(cpus)).count()
+}
+
+/// As many objects as there are, or as there are cpus to place.
+fn most(machine: &Machine, level: Level, count: usize) -> usize {
+    let objects = if level == Level::Cpu { machine.online.len() } else { machine.objects(level).len() };
+    objects.min(count)
+}
+
+fn fewest(objects: &[CpuSet], count: usize) -> usize {
+    let mut sizes: Vec<usize> = objects.iter().map(CpuSet::len).collect();
+    sizes.sort_unstable_by(|a, b| b.cmp(a));
+    (1..).find(|number| sizes.iter().take(*number).sum::<usize>() >= count).unwrap()
+}
+
+fn cores_before_siblings(machine: &Machine, cpus: &CpuSet) {
+    let used = machine.cores.iter().map(|core| core.cpus.intersection(cpus).len());
+    let (least, most) = (used.clone().min().unwrap(), used.max().unwrap());
+    assert!(most <= 1 || least >= 1, "{cpus} has siblings while a core is free");
+}

@@ -1,0 +1,88 @@
+//! Where each cpu lies, as a table: the machine's own questions search its lists.
+
+use crate::facts::CoreType;
+use crate::{CpuSet, Level, Machine};
+
+/// For each online cpu the index of its object at every level, its kind, and whether its node has memory.
+pub struct Places {
+    of: Vec<Place>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Place {
+    objects: [u32; Level::ALL.len()],
+    kind: u8,
+    memory: bool,
+}
+
+impl Places {
+    pub fn new(machine: &Machine) -> Self {
+        let highest = machine.online.union(&machine.present).highest().unwrap_or(0);
+        let mut of = vec![Place { memory: true, ..Place::default() }; highest as usize + 1];
+        for level in Level::ALL {
+            for (index, cpus) in machine.objects(level).iter().enumerate() {
+                cpus.iter().for_each(|cpu| of[cpu as usize].objects[level as usize] = index as u32);
+            }
+        }
+        for kind in &machine.kinds {
+            let rank = match kind.core_type {
+                CoreType::Performance => 0,
+                CoreType::Efficiency => 1,
+                CoreType::LowPower => 2,
+            };
+            kind.cpus.iter().filter(|cpu| *cpu <= highest).for_each(|cpu| of[cpu as usize].kind = rank);
+        }
+        for node in machine.nodes.iter().filter(|node| node.memory_bytes == Some(0)) {
+            node.cpus.iter().for_each(|cpu| of[cpu as usize].memory = false);
+        }
+        Self { of }
+    }
+
+    fn place(&self, cpu: u32) -> Place {
+        self.of.get(cpu as usize).copied().unwrap_or_default()
+    }
+
+    /// The index of the cpu's object of a level.
+    pub fn object(&self, cpu: u32, level: Level) -> u32 {
+        self.place(cpu).objects[level as usize]
+    }
+
+    /// The index of the cpu's core. Offline cpus have no core of which anything is known; they never meet others here.
+    pub fn core(&self, cpu: u32) -> u32 {
+        self.object(cpu, Level::Core)
+    }
+
+    /// 0 for the best kind of core, and on machines without kinds.
+    pub fn kind_rank(&self, cpu: u32) -> u8 {
+        self.place(cpu).kind
+    }
+
+    /// How gladly a cpu is chosen, small first: with memory on its node, and of a better kind.
+    pub fn preference(&self, cpu: u32) -> (bool, u8) {
+        let place = self.place(cpu);
+        (!place.memory, place.kind)
+    }
+
+    /// The cpus by their object of a level, in the order in which the cpus come.
+    pub fn grouped(&self, cpus: &[u32], level: Level) -> Vec<Vec<u32>> {
+        let mut group_of: Vec<Option<usize>> = Vec::new();
+        let mut groups: Vec<Vec<u32>> = Vec::new();
+        for &cpu in cpus {
+            let object = self.object(cpu, level) as usize;
+            if group_of.len() <= object {
+                group_of.resize(object + 1, None);
+            }
+            let group = *group_of[object].get_or_insert_with(|| {
+                groups.push(Vec::new());
+                groups.len() - 1
+            });
+            groups[group].push(cpu);
+        }
+        groups
+    }
+
+    /// The cpus that lie on nodes with memory.
+    pub fn with_memory(&self, cpus: &CpuSet) -> CpuSet {
+        cpus.iter().filter(|cpu| self.place(*cpu).memory).collect()
+    }
+}

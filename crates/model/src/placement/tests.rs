@@ -1,0 +1,281 @@
+//! The language on machines: what expressions are, who is left out, and what is refused.
+
+use proptest::prelude::*;
+
+use super::sample::*;
+use super::{Context, Expression, Reason, parse};
+use crate::stats::random::Random;
+use crate::{CpuSet, Machine};
+
+#[test]
+fn expressions_are_the_cpus_they_say() {
+    let machine = stacked();
+    for (text, expected) in [
+        ("0-3,8", "0-3,8"),
+        ("0, 2, 4", "0,2,4"),
+        ("0-31:8", "0,8,16,24"),
+        ("0-15:2/8", "0,1,8,9"),
+        ("0x55", "0,2,4,6"),
+        ("0xFFFF_0000", "16-31"),
+        ("0x0,ffff0000", "16-31"),
+        ("cpu:5", "5"),
+        ("core:1", "1,17"),
+        ("core:even & llc:0", "0,2,4,6,16,18,20,22"),
+        ("core:last", "15,31"),
+        ("LLC:1", "8-15,24-31"),
+        ("llc:0.core:0-1", "0,1,16,17"),
+        ("llc:all.core:0", "0,8,16,24"),
+        ("core:all.cpu:1", "16-31"),
+        ("(llc:0 - 0).cpu:0-2", "1-3"),
+        ("vcache - 0", "1-7,16-23"),
+        ("vcache-0", "1-7,16-23"),
+        ("all-core:0", "1-15,17-31"),
+        ("frequency & one-per-core", "8-15"),
+        ("!llc:0", "8-15,24-31"),
+        ("!(llc:0 + llc:1) + 3", "3"),
+        ("0-7 - 3", "0-2,4-7"),
+        ("(0,1) - 1", "0"),
+        ("all - 0 & llc:0", "1-7,16-23"),
+        ("spread(2,llc)", "0,8"),
+    ] {
+        assert_eq!(cpus(&machine, text), expected, "{text}");
+    }
+    assert_eq!(cpus(&without_memory(), "with-memory"), "0-15,32-47");
+    assert_eq!(cpus(&hybrid(), "efficiency"), "16-31");
+    assert_eq!(cpus(&hybrid(), "one-per-core"), "0,2,4,6,8,10,12,14,16-31");
+}
+
+#[test]
+fn threads_take_lists_as_typed_and_cores_before_siblings() {
+    let machine = stacked();
+    for (text, expected) in [
+        ("3,1,2", "3,1,2"),
+        ("0-3,1", "0-3"),
+        ("0xe", "1-3"),
+        ("core:1,0", "1,0,17,16"),
+        ("llc:1", "8-15,24-31"),
+        ("2 + 0-1", "2,0,1"),
+        ("all - core:1-15", "0,16"),
+        ("spread(4, llc)", "0,8,1,9"),
+    ] {
+        assert_eq!(order(&machine, text), expected, "{text}");
+    }
+    assert_eq!(order(&hybrid(), "core:7-9"), "14,16,17,15", "large cores first, then small ones, then siblings");
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_with_its_place_and_a_hint() {
+    let machine = stacked();
+    let cases = [
+        (
+            "",
+            "[] the expression is empty | some: 0-3,8   0x55   llc:0   all - core:0   vcache - 0   spread(4, cluster)",
+        ),
+        ("llc:2", "[llc:2] llc:2: this machine has llc:0-1"),
+        ("all - llc:2", "[llc:2] llc:2: this machine has llc:0-1"),
+        ("llc:0.core:8", "[llc:0.core:8] core:8: in llc:0 there is core:0-7"),
+        ("40", "[40] cpu 40: this machine has cpus 0-31 | a mask carries 0x: 0x40 is cpu 6"),
+        ("55", "[55] cpu 55: this machine has cpus 0-31 | a mask carries 0x: 0x55 is cpus 0,2,4,6"),
+        ("ff", "[ff] there is no word \"ff\" in the placement language | a mask carries 0x: 0xff"),
+        ("FFFF FFFC", "[FFFF] there is no word \"FFFF\" in the placement language | a mask carries 0x: 0xffff"),
+        ("3f", "[f] \"f\" is no digit | a mask carries 0x: 0x3f"),
+        ("0xfg", "[g] \"g\" is no hexadecimal digit"),
+        ("0x", "[0x] expected hexadecimal digits after 0x"),
+        ("0x0", "[0x0] a mask of 0 names no cpu"),
+        ("ccx:0", "[ccx] there is no word \"ccx\" in the placement language | it is called llc:N here"),
+        ("L3:0", "[L3] there is no word \"L3\" in the placement language | it is called llc:N here"),
+        ("socket0", "[socket0] there is no word \"socket0\" in the placement language | it is called package:N here"),
+        ("vcahce", "[vcahce] there is no word \"vcahce\" in the placement language | did you mean vcache?"),
+        (
+            "llc",
+            "[llc] \"llc\" is a level: an index follows it | llc:0 is the first, llc:0-3 are the first four, llc:all are all",
+        ),
+        ("llc:", "[] expected an index after \"llc:\", such as 0, 0-3, 0,2, all, even, odd or last"),
+        (
+            "all:0",
+            "[:] \"all\" is a name, no level: no index follows it | the levels are package, node, die, llc, cluster, core, cpu",
+        ),
+        (
+            "0 - 3",
+            "[-] this could be a range, or one list without another | write 0-3 for the range, (0) - 3 for without",
+        ),
+        ("0-7-3", "[-] a range has one minus | put spaces around the minus of without: 0-7 - 3"),
+        ("3-1", "[3-1] the range 3-1 ends before it begins"),
+        ("0-8:0", "[0-8:0] a stride is at least 1, and a group no larger than its stride"),
+        (
+            "0-3,llc:1",
+            "[,] expected +, - or & before another term, found \",\" | a list goes on with a number; other terms are joined by +",
+        ),
+        (
+            "0-3 8",
+            "[8] expected +, - or & before another term, found \"8\" | a mask carries 0x and has no spaces: 0xfffc",
+        ),
+        ("(0-3", "[] expected \")\", the end of what \"(\" began; found the end"),
+        ("0-3)", "[)] expected +, - or & before another term, found \")\" | there is no \"(\" before it"),
+        (
+            "all -",
+            "[] the expression ends where a cpu list, a mask, a level with an index, a name or a pattern was expected",
+        ),
+        (
+            "~0",
+            "[~] expected a cpu list, a mask, a level with an index, a name or a pattern, found \"~\" | without is written as all - x, or !x",
+        ),
+        (
+            "spread(4)",
+            "[)] expected \",\", a comma and a level; found \")\" | spread(4, llc) and spread(4, llc, node:0) are its forms",
+        ),
+        (
+            "spread(0, llc)",
+            "[0] a pattern chooses at least one cpu | spread(4, llc) and spread(4, llc, node:0) are its forms",
+        ),
+        ("pack(40, llc)", "[pack(40, llc)] pack(40, llc): 32 cpus can be used"),
+        (
+            "pack(4, ccx)",
+            "[ccx] expected a level: one of package, node, die, llc, cluster, core, cpu | it is called llc:N here",
+        ),
+        ("performance", "[performance] performance: all cores of this machine are of one kind"),
+        ("isolated", "[isolated] isolated: the kernel isolates no cpu here"),
+        (
+            "quiet",
+            "[quiet] quiet: there is no survey of this machine | `corewise` makes one, and finds out which cpus are quiet",
+        ),
+        ("llc:0 & llc:1", "[llc:1] with this, no cpu is left"),
+        ("70000", "[70000] 70000 is above 65535, the largest number"),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(refusal(&machine, text), expected, "{text}");
+    }
+    assert_eq!(refusal(&bulldozer(), "vcache"), "[vcache] vcache: no die of this machine has stacked cache");
+    assert_eq!(
+        refusal(&hybrid(), "low-power"),
+        "[low-power] low-power: the kinds of core here are performance and efficiency"
+    );
+    let deep = "(".repeat(100_000);
+    assert!(parse(&deep).is_err());
+    assert!(parse(&"!".repeat(1000)).unwrap_err().what.contains("inside each other"));
+    assert!(parse(&format!("0{}", ".core:0".repeat(1000))).is_err());
+}
+
+/// Cpus 4-5 offline, 6-7 outside the cpuset, 2-3 isolated, and the inherited mask leaves out 1 as well.
+fn restricted() -> (Machine, CpuSet) {
+    let mut machine = bulldozer();
+    machine.isolated = set("2,3");
+    machine.online = set("0-3,6,7");
+    machine.allowed = set("0");
+    (machine, set("0-3"))
+}
+
+#[test]
+fn who_is_left_out_is_told_with_the_reason() {
+    let (machine, reachable) = restricted();
+    let context = Context { machine: &machine, reachable: &reachable, quiet: None };
+    let told = |text: &str| {
+        let resolution = parse(text).unwrap().resolve(&context).unwrap();
+        let out = |out: &super::LeftOut| {
+            format!("{} {}{}", out.cpus, out.reason.words(), if out.named.is_empty() { "" } else { "!" })
+        };
+        format!("{}: {}", resolution.cpus, resolution.left_out.iter().map(out).collect::<Vec<_>>().join("; "))
+    };
+    let everyone =
+        "4,5 offline; 6,7 not in this process's cpuset; 2,3 isolated; 1 not in the affinity mask that was inherited";
+    assert_eq!(told("all"), format!("0: {everyone}"));
+    assert_eq!(told("spread(1, core)"), format!("0: {everyone}"));
+    assert_eq!(told("one-per-core"), format!("0: {everyone}"));
+    assert_eq!(told("all - 2-7"), "0: 1 not in the affinity mask that was inherited");
+    assert_eq!(told("0-7"), "0-3: 4,5 offline!; 6,7 not in this process's cpuset!", "numbers reach isolated cpus");
+    assert_eq!(told("isolated"), "2,3: ");
+    assert_eq!(told("cluster:1 & isolated"), "2,3: ");
+    assert_eq!(told("cluster:0-1 + 3"), "0,3: 2 isolated; 1 not in the affinity mask that was inherited");
+    let refused = parse("cluster:1").unwrap().resolve(&context).unwrap_err();
+    assert_eq!(refused.what, "no cpu is left: cpus 2,3 are isolated");
+    assert_eq!(refused.hint.as_deref(), Some("named by number they are taken all the same: 2,3"));
+    assert_eq!(parse("4").unwrap().resolve(&context).unwrap_err().what, "no cpu is left: cpu 4 is offline");
+    assert_eq!(Reason::ALL.map(Reason::yields_to_a_name), [false, false, true, true]);
+}
+
+#[test]
+fn quiet_is_what_the_survey_says() {
+    let (machine, quiet) = (bulldozer(), set("3-7"));
+    let context = Context { machine: &machine, reachable: &machine.online, quiet: Some(&quiet) };
+    assert_eq!(parse("quiet & cluster:0-1").unwrap().resolve(&context).unwrap().cpus.to_string(), "3");
+    assert!(parse("!quiet").unwrap().needs_survey() && !parse("all - 0").unwrap().needs_survey());
+}
+
+#[test]
+fn plain_expressions_need_no_machine() {
+    let plain = |text: &str| parse(text).unwrap().plain_cpus();
+    assert_eq!(plain("3,0-1"), Some(vec![3, 0, 1]));
+    assert_eq!(plain("(0x5)"), Some(vec![0, 2]));
+    assert_eq!(plain("cpu:0"), None);
+}
+
+/// A random expression that makes sense on a machine, of at most `depth` operators inside each other.
+fn random_expression(random: &mut Random, machine: &Machine, depth: u32) -> String {
+    let objects = [("core", machine.cores.len()), ("llc", machine.llcs.len()), ("cluster", machine.clusters.len())];
+    let cpus = machine.online.len();
+    let below = |random: &mut Random, count: usize| random.below(count.max(1));
+    match if depth == 0 { below(random, 6) } else { below(random, 10) } {
+        0 => format!("{}", below(random, cpus)),
+        1 => {
+            let (a, b) = (below(random, cpus), below(random, cpus));
+            format!("{}-{}", a.min(b), a.max(b))
+        }
+        2 => format!("0x{:x}", below(random, 1 << cpus.min(31)).max(1)),
+        3 => {
+            let (level, count) = objects[below(random, 3)];
+            let (a, b) = (below(random, count), below(random, count));
+            format!("{level}:{}-{}", a.min(b), a.max(b))
+        }
+        4 => ["all", "online", "one-per-core", "with-memory", "core:even", "core:all.cpu:0"][below(random, 6)].into(),
+        5 => {
+            let level = ["package", "node", "llc", "cluster", "core", "cpu"][below(random, 6)];
+            let pattern = ["spread", "pack"][below(random, 2)];
+            format!("{pattern}({}, {level})", 1 + below(random, cpus))
+        }
+        6 => format!("!({})", random_expression(random, machine, depth - 1)),
+        _ => {
+            let operator = ["+", "-", "&"][below(random, 3)];
+            let (a, b) = (random_expression(random, machine, depth - 1), random_expression(random, machine, depth - 1));
+            format!("({a}) {operator} ({b})")
+        }
+    }
+}
+
+fn cpus_or_none(machine: &Machine, text: &str) -> CpuSet {
+    resolved(machine, text).map(|resolution| resolution.cpus).unwrap_or_default()
+}
+
+#[test]
+fn sets_obey_the_laws_of_sets_and_print_as_what_they_are() {
+    let mut random = Random::new(3);
+    for machine in [bulldozer(), stacked(), without_memory(), hybrid(), lopsided()] {
+        for _ in 0..1000 {
+            let [a, b] = [2, 2].map(|depth| random_expression(&mut random, &machine, depth));
+            let of = |text: String| cpus_or_none(&machine, &text);
+            let (set_a, set_b) = (of(a.clone()), of(b.clone()));
+            assert_eq!(of(format!("({a}) + ({b})")), set_a.union(&set_b), "{a} + {b}");
+            assert_eq!(of(format!("({a}) & ({b})")), set_a.intersection(&set_b), "{a} & {b}");
+            assert_eq!(of(format!("({a}) - ({b})")), set_a.difference(&set_b), "{a} - {b}");
+            assert_eq!(of(format!("!({a})")), machine.online.difference(&set_a), "!{a}");
+            let parsed = parse(&a).unwrap();
+            let again: Expression = parsed.to_string().parse().unwrap();
+            assert_eq!(again.term, parsed.term, "{a} prints as {parsed}");
+            if let Ok(resolution) = resolved(&machine, &a) {
+                let mut sorted = resolution.order.clone();
+                sorted.sort_unstable();
+                assert_eq!(sorted, resolution.cpus.iter().collect::<Vec<_>>(), "{a}: the order has each cpu once");
+            }
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_the_parser_panic(text in "[0-9a-zA-Z:.,()+&! x-]{0,40}") {
+        if let Ok(parsed) = parse(&text) {
+            let again = parse(&parsed.to_string()).unwrap();
+            prop_assert_eq!(again.term, parsed.term);
+            let _ = resolved(&stacked(), &text);
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! The words of the language, and what people who know other tools may have meant.
+
+use super::expression::{Name, Pattern};
+use crate::Level;
+
+/// A word that the language knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Word {
+    /// A level, which an index follows.
+    Level(Level),
+    /// A name of cpus.
+    Name(Name),
+    /// A pattern, which arguments follow.
+    Pattern(Pattern),
+}
+
+/// The meaning of a word, upper or lower case.
+pub fn find(word: &str) -> Option<Word> {
+    let is = |known: &str| known.eq_ignore_ascii_case(word);
+    let level = Level::ALL.into_iter().find(|level| is(level.word())).map(Word::Level);
+    let name = || Name::ALL.into_iter().find(|name| is(name.word())).map(Word::Name);
+    let pattern = || Pattern::ALL.into_iter().find(|pattern| is(pattern.word())).map(Word::Pattern);
+    level.or_else(name).or_else(pattern)
+}
+
+/// What other tools call things, and what they are called here.
+const ELSEWHERE: [(&str, &str); 34] = [
+    ("socket", "package:N"),
+    ("sockets", "package:N"),
+    ("pkg", "package:N"),
+    ("numa", "node:N"),
+    ("numanode", "node:N"),
+    ("ldom", "node:N"),
+    ("l3", "llc:N"),
+    ("l3cache", "llc:N"),
+    ("ccx", "llc:N"),
+    ("ccd", "die:N"),
+    ("cache", "llc:N"),
+    ("l2", "cluster:N"),
+    ("l2cache", "cluster:N"),
+    ("module", "cluster:N"),
+    ("cu", "cluster:N"),
+    ("pu", "cpu:N"),
+    ("thread", "core:N.cpu:N"),
+    ("hwthread", "core:N.cpu:N"),
+    ("p-core", "performance"),
+    ("p-cores", "performance"),
+    ("pcore", "performance"),
+    ("big", "performance"),
+    ("e-core", "efficiency"),
+    ("e-cores", "efficiency"),
+    ("ecore", "efficiency"),
+    ("little", "efficiency"),
+    ("lp-e", "low-power"),
+    ("x3d", "vcache"),
+    ("v-cache", "vcache"),
+    ("no-smt", "one-per-core"),
+    ("nosmt", "one-per-core"),
+    ("scatter", "spread(N, LEVEL)"),
+    ("compact", "pack(N, LEVEL)"),
+    ("machine", "all"),
+];
+
+/// What to write instead of a word that the language does not know.
+pub fn meant(word: &str) -> Option<String> {
+    let lower = word.to_ascii_lowercase();
+    let plain = lower.trim_end_matches(|c: char| c.is_ascii_digit());
+    if let Some((_, here)) = ELSEWHERE.iter().find(|(elsewhere, _)| *elsewhere == lower || *elsewhere == plain) {
+        return Some(format!("it is called {here} here"));
+    }
+    if lower.chars().all(|c| c.is_ascii_hexdigit()) {
+        return Some(format!("a mask carries 0x: 0x{lower}"));
+    }
+    let all = all();
+    let near = all.iter().map(|known| (strsim::jaro_winkler(known, &lower), known));
+    let (likeness, known) = near.max_by(|a, b| a.0.total_cmp(&b.0))?;
+    (likeness > 0.8).then(|| format!("did you mean {known}?"))
+}
+
+/// Every word of the language.
+pub fn all() -> Vec<&'static str> {
+    let levels = Level::ALL.map(Level::word);
+    let patterns = Pattern::ALL.map(Pattern::word);
+    levels.into_iter().chain(Name::ALL.map(Name::word)).chain(patterns).collect()
+}
