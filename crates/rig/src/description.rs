@@ -23,8 +23,8 @@ pub struct Description {
     pub threads: Threads,
     /// In which order the kernel numbers the cpus.
     pub numbering: Numbering,
-    /// Cores that have only one of their threads, counted over the whole machine; such as "2-5".
-    pub single_threaded: &'static str,
+    /// Slots without a cpu, by the numbers of [`Description::slots`]: the siblings of cores with one thread, whole cores.
+    pub missing: &'static str,
     /// The memory nodes; none for a machine without NUMA.
     pub nodes: &'static [Memory],
     /// The distances between the nodes, row by row; empty for the emulator's own.
@@ -108,15 +108,16 @@ impl Description {
 
     /// The places of all cpus in the order in which the kernel numbers them.
     pub fn places(&self) -> Vec<Place> {
-        let mut places = self.slots();
-        places.retain(|place| !self.lacks(*place));
+        let missing = cpus::parse(self.missing);
+        let slots = (0..).zip(self.slots()).filter(|(slot, _)| !missing.contains(slot));
+        let mut places: Vec<Place> = slots.map(|(_, place)| place).collect();
         if self.numbering == Numbering::SiblingsLast {
             places.sort_by_key(|place| place.thread);
         }
         places
     }
 
-    /// The places that the emulator's `-smp` makes, in its order, those of missing threads among them.
+    /// The places that the emulator's `-smp` makes, in its order, the missing ones among them.
     pub fn slots(&self) -> Vec<Place> {
         let threads = self.threads_per_core();
         let all = 0..self.packages * self.dies * self.cores * threads;
@@ -131,16 +132,6 @@ impl Description {
             }
         })
         .collect()
-    }
-
-    /// The number of a place's core, counted over the whole machine.
-    pub fn core_number(&self, place: Place) -> u32 {
-        (place.package * self.dies + place.die) * self.cores + place.core
-    }
-
-    /// Whether the machine has no cpu at one of its slots.
-    fn lacks(&self, place: Place) -> bool {
-        place.thread > 0 && cpus::parse(self.single_threaded).contains(&self.core_number(place))
     }
 
     /// All cpus, those that are switched off among them.

@@ -46,7 +46,12 @@ pub struct ExpectedNode {
 impl Description {
     /// What there is to be found on this machine.
     pub fn expected(&self) -> Expected {
-        let online = &self.present() - &cpus::parse(self.offline);
+        self.expected_without(&Cpus::new())
+    }
+
+    /// What there is to be found while some more cpus are switched off.
+    pub fn expected_without(&self, off: &Cpus) -> Expected {
+        let online = &(&self.present() - &cpus::parse(self.offline)) - off;
         let dies = self.grouped(&online, |place| (place.package, place.die, 0, 0));
         let shared = self.grouped(&online, |place| (place.package, place.die, place.core, 0));
         let single = self.grouped(&online, |place| (place.package, place.die, place.core, place.thread));

@@ -16,7 +16,7 @@ const ONE: Description = Description {
     cores: 1,
     threads: Threads::Siblings(1),
     numbering: Numbering::Adjacent,
-    single_threaded: "",
+    missing: "",
     nodes: &[],
     distances: &[],
     kernel: "",
@@ -129,7 +129,7 @@ const HYBRID: Description = Description {
     about: "two cores with two threads and four with one, as hybrid processors have. Kinds of core cannot be emulated",
     processor: Processor { vendor: "GenuineIntel", family: 6, model: 0x9a, name: "12th Gen Intel(R) Core(TM) i7-1260P" },
     cores: 6,
-    single_threaded: "2-5",
+    missing: "5,7,9,11",
     ..EIGHT
 };
 
