@@ -82,7 +82,9 @@ mod tests {
         archive.file("a/c", 0o600, b"");
         let bytes = archive.finish();
         let folder = "07070100000001000041ed00000000000000000000000100000000000000000000000000000000\
-                      000000000000000000000002".to_owned() + "00000000a\0";
+                      000000000000000000000002"
+            .to_owned()
+            + "00000000a\0";
         assert_eq!(String::from_utf8_lossy(&bytes[..112]), folder);
         assert_eq!(&bytes[112..118], b"070701");
         assert_eq!(&bytes[112 + 54..112 + 62], b"00000005");

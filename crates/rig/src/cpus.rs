@@ -21,20 +21,24 @@ pub fn list(cpus: &Cpus) -> String {
     texts.collect::<Vec<_>>().join(",")
 }
 
-/// The set of a list such as "0-2,6-8".
+/// The set of a list such as "0-2,6-8"; nothing where the text is no list.
+pub fn read(list: &str) -> Option<Cpus> {
+    let pieces = list.split(',').filter(|piece| !piece.trim().is_empty());
+    let mut cpus = Cpus::new();
+    for piece in pieces {
+        let (first, last) = piece.split_once('-').unwrap_or((piece, piece));
+        cpus.extend(first.trim().parse::<u32>().ok()?..=last.trim().parse().ok()?);
+    }
+    Some(cpus)
+}
+
+/// The set of a list in a machine's description.
 ///
 /// # Panics
 ///
-/// Where the text is no list: lists are written in machine descriptions, not read from outside.
+/// Where the text is no list.
 pub fn parse(list: &str) -> Cpus {
-    let number = |text: &str| -> u32 { text.trim().parse().unwrap_or_else(|_| panic!("{list:?} is no list of cpus")) };
-    let pieces = list.split(',').filter(|piece| !piece.trim().is_empty());
-    pieces
-        .flat_map(|piece| {
-            let (first, last) = piece.split_once('-').unwrap_or((piece, piece));
-            number(first)..=number(last)
-        })
-        .collect()
+    read(list).unwrap_or_else(|| panic!("{list:?} is no list of cpus"))
 }
 
 /// "0x1c7" for a set, as taskset takes it.
@@ -66,6 +70,7 @@ mod tests {
             assert_eq!(list(&parse(text)), text);
         }
         assert_eq!(list(&parse("3, 1,2")), "1-3");
+        assert_eq!(read("all"), None);
     }
 
     #[test]

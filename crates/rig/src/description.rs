@@ -124,12 +124,7 @@ impl Description {
         all.map(|index| {
             let core = index / threads;
             let die = core / self.cores;
-            Place {
-                package: die / self.dies,
-                die: die % self.dies,
-                core: core % self.cores,
-                thread: index % threads,
-            }
+            Place { package: die / self.dies, die: die % self.dies, core: core % self.cores, thread: index % threads }
         })
         .collect()
     }

@@ -13,6 +13,10 @@ const PROCESSOR: &str = "max";
 /// because it does not emulate all that comes with it, but it fills in the function; so it has to be told.
 const AMD_TOPOLOGY: &str = "xlevel=0x8000001e,+topoext,x-force-features=on";
 
+/// What every kernel is told: where its console is; to end rather than to wait when it panics; not to test its timer against
+/// the time that passes, which fails where the host has no time for the emulator; to leave all controllers to cgroup v2.
+const KERNEL_WORDS: [&str; 4] = ["console=ttyS0", "panic=-1", "no_timer_check", "cgroup_no_v1=all"];
+
 /// What the machine's serial port with the console is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Console<'a> {
@@ -79,7 +83,7 @@ fn processor(machine: &Description) -> String {
 }
 
 fn kernel_command_line(machine: &Description, console: Console<'_>) -> String {
-    let mut words = vec!["console=ttyS0".to_owned(), "panic=-1".to_owned(), "cgroup_no_v1=all".to_owned()];
+    let mut words: Vec<String> = KERNEL_WORDS.map(str::to_owned).into();
     let lists = [("isolcpus", machine.isolated), ("nohz_full", machine.nohz_full)];
     words.extend(lists.into_iter().filter(|(_, cpus)| !cpus.is_empty()).map(|(name, cpus)| format!("{name}={cpus}")));
     words.extend((!machine.kernel.is_empty()).then(|| machine.kernel.to_owned()));
@@ -161,7 +165,7 @@ mod tests {
     fn the_kernel_is_told_what_to_isolate() {
         assert_eq!(
             value("isolated", "-append"),
-            ["console=ttyS0 panic=-1 cgroup_no_v1=all isolcpus=2-3,6-7 nohz_full=2-3,6-7"]
+            ["console=ttyS0 panic=-1 no_timer_check cgroup_no_v1=all isolcpus=2-3,6-7 nohz_full=2-3,6-7"]
         );
     }
 }

@@ -28,7 +28,11 @@ pub fn find() -> Result<PathBuf, RigError> {
     let named = std::env::var_os(VARIABLE).map(PathBuf::from);
     let path = named.unwrap_or_else(|| folder().join(NAME));
     let cure = format!("`cargo xtask rig fetch` fetches Debian's, {VARIABLE} names another");
-    if path.is_file() { Ok(path) } else { Err(RigError::Missing { what: format!("the kernel {}", path.display()), cure }) }
+    if path.is_file() {
+        Ok(path)
+    } else {
+        Err(RigError::Missing { what: format!("the kernel {}", path.display()), cure })
+    }
 }
 
 /// Fetches Debian's kernel, unless there is one.
@@ -110,7 +114,8 @@ mod tests {
 
     #[test]
     fn the_package_of_the_newest_kernel_is_found() {
-        let text = "linux-image-amd64\n  Depends: linux-image-6.1.0-56-amd64\n    linux-image-6.1.0-56-amd64-unsigned\n";
+        let text =
+            "linux-image-amd64\n  Depends: linux-image-6.1.0-56-amd64\n    linux-image-6.1.0-56-amd64-unsigned\n";
         assert_eq!(dependency(text), Some("linux-image-6.1.0-56-amd64"));
         assert_eq!(dependency("linux-image-amd64\n"), None);
     }

@@ -33,7 +33,12 @@ const FX_8150: Description = Description {
     name: "fx-8150",
     about: "AMD FX-8150: 4 modules of 2 cores that share an L2. The emulator lets them share the L1d too",
     quick: true,
-    processor: Processor { vendor: "AuthenticAMD", family: 0x15, model: 1, name: "AMD FX(tm)-8150 Eight-Core Processor" },
+    processor: Processor {
+        vendor: "AuthenticAMD",
+        family: 0x15,
+        model: 1,
+        name: "AMD FX(tm)-8150 Eight-Core Processor",
+    },
     cores: 4,
     threads: Threads::Module,
     ..ONE
@@ -127,7 +132,12 @@ const DUAL_SOCKET: Description = Description {
 const HYBRID: Description = Description {
     name: "hybrid",
     about: "two cores with two threads and four with one, as hybrid processors have. Kinds of core cannot be emulated",
-    processor: Processor { vendor: "GenuineIntel", family: 6, model: 0x9a, name: "12th Gen Intel(R) Core(TM) i7-1260P" },
+    processor: Processor {
+        vendor: "GenuineIntel",
+        family: 6,
+        model: 0x9a,
+        name: "12th Gen Intel(R) Core(TM) i7-1260P",
+    },
     cores: 6,
     missing: "5,7,9,11",
     ..EIGHT

@@ -13,8 +13,17 @@ use crate::{RigError, libraries};
 /// What the first process does.
 const INIT: &str = include_str!("init.sh");
 /// Programs of others that scenarios compare with; those that the host has go along.
-const TOOLS: [&str; 9] =
-    ["lscpu", "taskset", "setpriv", "lstopo-no-graphics", "hwloc-calc", "hwloc-bind", "hwloc-info", "hwloc-ps", "numactl"];
+const TOOLS: [&str; 9] = [
+    "lscpu",
+    "taskset",
+    "setpriv",
+    "lstopo-no-graphics",
+    "hwloc-calc",
+    "hwloc-bind",
+    "hwloc-info",
+    "hwloc-ps",
+    "numactl",
+];
 const EMPTY_FOLDERS: [&str; 6] = ["proc", "sys", "dev", "run", "tmp", "sbin"];
 const USERS: &str = "root:x:0:0:root:/root:/bin/sh\nuser:x:1000:1000:user:/home/user:/bin/sh\n";
 const GROUPS: &str = "root:x:0:\nuser:x:1000:\n";

@@ -4,7 +4,7 @@ use corewise_rig::Guest;
 use corewise_rig::cpus::{self, Cpus};
 use libtest_mimic::{Completion, Failed};
 
-use crate::found::{machine, same, text, text_of};
+use crate::found::{list_of, machine, same, text};
 use crate::{EVERYWHERE, Outcome, Scenario};
 
 pub const SCENARIOS: &[Scenario] = &[
@@ -20,7 +20,7 @@ pub const SCENARIOS: &[Scenario] = &[
 fn mask(guest: &mut Guest) -> Outcome {
     for wanted in choices(guest) {
         let found = machine(guest, &format!("taskset {}", cpus::mask(&wanted)))?;
-        same("allowed", text_of(&found["allowed"]), cpus::list(&wanted))?;
+        same("allowed", list_of(&found["allowed"]), cpus::list(&wanted))?;
     }
     Ok(Completion::Completed)
 }
@@ -39,7 +39,7 @@ fn in_cpuset(guest: &mut Guest, wanted: &Cpus) -> Result<(), Failed> {
     let mask = cpus::mask(wanted);
     let found = machine(guest, &format!("echo $$ >/sys/fs/cgroup/part/cgroup.procs && taskset {mask}"));
     guest.wait_for("the group to be empty", "rmdir /sys/fs/cgroup/part")?;
-    same("allowed", text_of(&found?["allowed"]), list)
+    same("allowed", list_of(&found?["allowed"]), list)
 }
 
 /// Every other cpu that can be had, the last one, and all: those that are isolated can be had by whoever asks.

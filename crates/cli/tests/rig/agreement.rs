@@ -20,8 +20,8 @@ fn lscpu(guest: &mut Guest) -> Outcome {
     }
     let found = as_expected(&machine(guest, "")?);
     let table = text(guest, "lscpu --parse=CPU,CORE,SOCKET,NODE,CACHE")?;
-    // The column of caches is their numbers from the first level to the last.
-    let last_cache = |fields: &[&str]| fields[4].rsplit(':').next().map(str::to_owned);
+    // There is a column for each kind of cache, from the first level to the last.
+    let last_cache = |fields: &[&str]| fields.last().map(|&text| text.to_owned());
     let column = |at: usize| move |fields: &[&str]| Some(fields[at].to_owned()).filter(|text| !text.is_empty());
     // To lscpu, what the kernel calls siblings are a core: of a module it makes one.
     let is_module = guest.machine().threads == Threads::Module;
@@ -57,11 +57,10 @@ fn hwloc(guest: &mut Guest) -> Outcome {
     let found = as_expected(&machine(guest, "")?);
     let xml = text(guest, &format!("{PROGRAM} --no-io --disallowed --of xml"))?;
     let sets = |name: &str| sets(&xml, name);
-    let is_module = guest.machine().threads == Threads::Module;
     same("packages", found.packages, sets("Package")?)?;
     same("last-level caches", found.llcs, sets("L3Cache")?)?;
-    same("clusters", found.clusters.clone(), sets("L2Cache")?)?;
-    same("cores", if is_module { found.clusters } else { found.cores }, sets("Core")?)?;
+    same("clusters", found.clusters, sets("L2Cache")?)?;
+    same("cores", found.cores, sets("Core")?)?;
     same("cpus", found.online, cpus::list(&sets("PU")?.iter().flat_map(|list| cpus::parse(list)).collect()))?;
     let nodes = found.nodes.into_iter().map(|node| node.cpus).collect();
     same("nodes", in_order(nodes), sets("NUMANode")?)?;
@@ -73,7 +72,8 @@ fn sets(xml: &str, name: &str) -> Result<Vec<String>, Failed> {
     // The type's definition is not needed to read it.
     let options = roxmltree::ParsingOptions { allow_dtd: true, ..Default::default() };
     let document = roxmltree::Document::parse_with_options(xml, options)?;
-    let objects = document.descendants().filter(|node| node.attribute("type") == Some(name));
+    let objects =
+        document.descendants().filter(|node| node.has_tag_name("object") && node.attribute("type") == Some(name));
     let set = |node: roxmltree::Node<'_, '_>| {
         let mask = node.attribute("cpuset").ok_or_else(|| Failed::from(format!("a {name} without cpus")))?;
         cpus::of_mask(mask).map(|cpus| cpus::list(&cpus)).ok_or_else(|| format!("{mask} is no mask").into())

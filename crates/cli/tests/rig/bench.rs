@@ -9,15 +9,13 @@ use libtest_mimic::{Completion, Failed};
 use crate::Outcome;
 
 /// What scenarios may change and have to put back: which cpus are on, control groups, who handles interrupts; and the
-/// processes that they may start and have to end.
+/// processes that they may start and have to end. What the kernel itself runs are children of process 2.
 const LOOK: &str = "
 cat /sys/devices/system/cpu/online
 find /sys/fs/cgroup -type d | sort
 grep . /proc/irq/*/smp_affinity_list
-for process in /proc/[0-9]*; do
-    case $process in /proc/1|/proc/$$) continue ;; esac
-    program=$(readlink $process/exe) && echo \"process $program\"
-done
+ps -o ppid,pid,stat,comm |
+    awk -v own=$$ 'NR > 1 && $2 > 2 && $1 != 2 && $1 != own && $2 != own && $3 !~ /Z/ { print \"process\", $2, $4 }'
 true";
 
 /// Boots machines when they are needed, one at a time.

@@ -2,6 +2,7 @@
 
 use std::fmt::Debug;
 
+use corewise_rig::cpus;
 use corewise_rig::{Expected, ExpectedNode, Guest};
 use libtest_mimic::Failed;
 use serde_json::Value;
@@ -42,8 +43,8 @@ pub fn same<T: PartialEq + Debug>(what: &str, found: T, expected: T) -> Result<(
 
 /// A machine as corewise tells it, in the words of what is expected.
 pub fn as_expected(machine: &Value) -> Expected {
-    let list = |name: &str| text_of(&machine[name]);
-    let objects = |name: &str| entries(&machine[name]).map(|object| text_of(&object["cpus"])).collect();
+    let list = |name: &str| list_of(&machine[name]);
+    let objects = |name: &str| entries(&machine[name]).map(|object| list_of(&object["cpus"])).collect();
     Expected {
         present: list("present"),
         online: list("online"),
@@ -62,7 +63,7 @@ pub fn as_expected(machine: &Value) -> Expected {
 fn node(node: &Value) -> ExpectedNode {
     let distances = entries(&node["distances"]).filter_map(Value::as_u64).map(|distance| distance as u32);
     ExpectedNode {
-        cpus: text_of(&node["cpus"]),
+        cpus: list_of(&node["cpus"]),
         memory: node["memory_bytes"].as_u64().is_some_and(|bytes| bytes > 0),
         distances: distances.collect(),
     }
@@ -73,7 +74,8 @@ pub fn entries(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
 }
 
-/// A text; where it is none, what it is instead, so that a comparison shows it.
-pub fn text_of(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+/// A list of cpus as the kernel writes it, which is how the rig writes them; where it is none, what it is instead.
+pub fn list_of(value: &Value) -> String {
+    let cpus = value.as_str().and_then(cpus::read);
+    cpus.map_or_else(|| value.to_string(), |cpus| cpus::list(&cpus))
 }

@@ -54,7 +54,8 @@ fn trials(bench: &Arc<Bench>) -> Vec<Trial> {
 }
 
 fn trials_of(bench: &Arc<Bench>, machine: &'static Description) -> Vec<Trial> {
-    let scenarios = [topology::SCENARIOS, agreement::SCENARIOS, affinity::SCENARIOS, changes::SCENARIOS, survey::SCENARIOS];
+    let scenarios =
+        [topology::SCENARIOS, agreement::SCENARIOS, affinity::SCENARIOS, changes::SCENARIOS, survey::SCENARIOS];
     let scenarios = scenarios.into_iter().flatten().filter(|scenario| (scenario.applies)(machine));
     let trial = |scenario: &'static Scenario| {
         let bench = Arc::clone(bench);

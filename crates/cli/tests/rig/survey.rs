@@ -5,7 +5,7 @@ use corewise_rig::cpus::{self, Cpus};
 use libtest_mimic::{Completion, Failed};
 use serde_json::Value;
 
-use crate::found::{entries, json, same, text_of};
+use crate::found::{entries, json, list_of, same};
 use crate::{EVERYWHERE, Outcome, Scenario};
 
 pub const SCENARIOS: &[Scenario] = &[
@@ -36,5 +36,5 @@ fn check(document: &Value, guest: &Guest) -> Result<(), Failed> {
     if survey["provenance"]["partial"] == false {
         same("visited cpus", cpus::list(&visited), cpus::list(&allowed))?;
     }
-    same("allowed cpus", text_of(&survey["machine"]["allowed"]), cpus::list(&allowed))
+    same("allowed cpus", list_of(&survey["machine"]["allowed"]), cpus::list(&allowed))
 }
