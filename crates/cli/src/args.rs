@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use corewise_model::CpuSet;
+use corewise_model::placement::notation::Notation;
 use jiff::SignedDuration;
 
 /// The shortest and the longest budget of a survey that make sense, in seconds.
@@ -31,6 +33,7 @@ const EXAMPLES: &str = "Examples:
   corewise                       survey this machine (30 s up to 32 cpus)
   corewise --quick               the same in 5 s, with wider uncertainty
   corewise topology              packages, nodes, caches, cores and cpus
+  corewise place 'all - core:0'  which cpus that is, in every tool's notation
   corewise history compare 3 7   what changed between two surveys
   corewise doctor                what cannot be measured here, and why
 
@@ -45,12 +48,17 @@ pub enum Command {
     Survey(SurveyArguments),
     /// Show the machine's levels: packages, nodes, dies, caches, clusters, cores, cpus
     Topology(TopologyArguments),
+    /// Say which cpus a placement is: drawn, counted, and in the words of other tools
+    #[command(after_help = LANGUAGE)]
+    Place(PlaceArguments),
     /// Write a recording of this machine's topology, to be shown elsewhere with `topology --machine`
     Record(RecordArguments),
     /// List, show and compare the stored surveys
     History(HistoryArguments),
     /// List what cannot be measured here, why, and what would change that
     Doctor,
+    /// Take back what a corewise that crashed has changed on this machine
+    Undo(UndoArguments),
     /// Print the JSON schema of an output, or the names of all
     #[command(hide = true)]
     Schema(SchemaArguments),
@@ -89,6 +97,48 @@ pub struct MachineArguments {
     #[arg(long, value_name = "NAME|FILE", visible_alias = "root")]
     pub machine: Option<PathBuf>,
 }
+
+/// Options of `place`.
+#[derive(Clone, Debug, Args)]
+pub struct PlaceArguments {
+    /// The placement, such as 'llc:0', 'all - core:0' or 'spread(4, cluster)'; with --from, what another tool would take
+    #[arg(value_name = "EXPR", required = true)]
+    pub expression: Vec<String>,
+    /// Print one notation alone, for scripts: list, hex, binary, decimal, taskset, numactl, hwloc, likwid, systemd, cgroup,
+    /// docker, kubernetes, slurm, openmp, libvirt, cmdline, windows, powershell, json
+    #[arg(long = "as", value_name = "NOTATION", value_parser = notation_names(true), hide_possible_values = true)]
+    pub notation: Option<String>,
+    /// Read EXPR in the notation of another tool: `place --from taskset 55`; options of the tool after `--`
+    #[arg(long, value_name = "NOTATION", value_parser = notation_names(false), hide_possible_values = true)]
+    pub from: Option<String>,
+    /// The machine that it is about.
+    #[command(flatten)]
+    pub machine: MachineArguments,
+}
+
+/// The names of the notations: all that can be printed, JSON among them, or those that can be read.
+fn notation_names(to_print: bool) -> PossibleValuesParser {
+    let notations = Notation::ALL.into_iter().filter(move |notation| to_print || notation.is_readable());
+    PossibleValuesParser::new(notations.map(Notation::name).chain(to_print.then_some("json")))
+}
+
+/// The placement language in one screen.
+const LANGUAGE: &str = "The placement language:
+  0,2,4-7   0-31:2   0x55             cpus by the system's numbers: a list, a stride, a mask
+  core:0-3  cluster:1  llc:0  die:0   objects of a level, as `corewise topology` counts them;
+  node:1  package:0  llc:last         also all, even, odd
+  llc:1.core:0-3   core:all.cpu:0     objects in others: the first four cores of llc:1
+  all  online  one-per-core  with-memory  isolated  performance  efficiency  low-power
+  vcache  frequency  quiet            names; quiet is what the latest survey says
+  spread(4, cluster)  pack(4, llc)    4 cpus over as many, or as few, objects as will hold them
+  spread(4, core, llc:0)              among some cpus only
+  a + b   a - b   a & b   !a   ( )    union, without, both, all but; left to right
+
+Examples:
+  corewise place 'all - core:0'                      all but both threads of the first core
+  corewise place --machine fx-8150 'spread(4, cluster)'
+  corewise place --as windows 'vcache - 0'           for start /affinity
+  corewise place --from taskset 55                   what another tool's text means";
 
 /// Options of `record`.
 #[derive(Clone, Debug, Args)]
@@ -149,6 +199,14 @@ pub enum HistoryCommand {
     },
 }
 
+/// Options of `undo`.
+#[derive(Clone, Debug, Args)]
+pub struct UndoArguments {
+    /// Show what would be taken back, and change nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
 /// Options of `schema`.
 #[derive(Clone, Debug, Args)]
 pub struct SchemaArguments {
@@ -169,6 +227,9 @@ pub struct CommonArguments {
     /// Store nothing
     #[arg(long, global = true)]
     pub no_store: bool,
+    /// The folder of the journals of changes [default: /run/corewise for root, corewise in the user's state folder]
+    #[arg(long, global = true, value_name = "PATH", hide = true)]
+    pub journal: Option<PathBuf>,
     /// When to use colour; NO_COLOR is respected
     #[arg(long, global = true, value_enum, value_name = "WHEN", default_value = "auto", hide_default_value = true)]
     pub color: When,

@@ -3,10 +3,12 @@
 mod doctor;
 mod history;
 mod machine;
+mod place;
 mod record;
 mod schema;
 mod survey;
 mod topology;
+mod undo;
 
 use corewise_model::Machine;
 use corewise_sys::Root;
@@ -19,12 +21,14 @@ pub fn run(task: Task, settings: &Settings) -> Result<Exit, Failure> {
     match task {
         Task::Survey(options) => survey::run(&options, settings),
         Task::Topology(choice) => topology::run(&choice, settings),
+        Task::Place(request) => place::run(&request, settings),
         Task::Machines => machine::list(settings),
         Task::Record(output, packing) => record::run(&output, packing, settings),
         Task::List { all } => history::list(all, settings),
         Task::Show(number) => history::show(number, settings),
         Task::Compare(before, after) => history::compare(before, after, settings),
         Task::Doctor => doctor::run(settings),
+        Task::Undo { dry_run } => undo::run(dry_run, settings),
         Task::Schema(name) => schema::run(name.as_deref()),
     }
 }

@@ -1,14 +1,20 @@
 //! The JSON documents that corewise prints, and their schemas.
 
+use std::collections::BTreeMap;
+
 use corewise_model::compare::Comparison;
 use corewise_model::finding::Conclusions;
 use corewise_model::machine_file::{Description, MachineFile};
-use corewise_model::{Machine, Survey};
+use corewise_model::placement::Resolution;
+use corewise_model::placement::notation::{self, Notation, NotationLine};
+use corewise_model::{Level, Machine, Survey};
 use corewise_store::Entry;
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::Serialize;
 
 use crate::view::doctor::Check;
+use crate::view::place::Placed;
+use crate::view::undo::Report;
 
 /// What `corewise survey --json` and `corewise history show --json` print.
 #[derive(Serialize, JsonSchema)]
@@ -50,6 +56,74 @@ impl<'a> TopologyDocument<'a> {
     /// The document of a machine.
     pub fn new(machine: &'a Machine, description: Option<&'a Description>) -> Self {
         Self { schema: "corewise/topology/1", fingerprint: machine.fingerprint(), machine, description }
+    }
+}
+
+/// What `corewise place --json` prints.
+#[derive(Serialize, JsonSchema)]
+#[schemars(title = "corewise/placement/1")]
+pub struct PlaceDocument<'a> {
+    #[schemars(extend("const" = "corewise/placement/1"))]
+    schema: &'static str,
+    /// What was written.
+    expression: &'a str,
+    /// The name under which the history knows the machine.
+    fingerprint: String,
+    /// Which cpus it is, in which order, and who was left out.
+    resolution: &'a Resolution,
+    /// How much of each level it is, outermost first.
+    levels: Vec<LevelShare>,
+    /// What the text means in the notation that it was read in, where that is another tool's, one sentence each.
+    remarks: &'a [String],
+    /// The same cpus in each notation, by its name.
+    notations: BTreeMap<&'static str, Vec<NotationEntry>>,
+}
+
+/// How much of a level a placement is.
+#[derive(Serialize, JsonSchema)]
+pub struct LevelShare {
+    /// The level.
+    level: Level,
+    /// How many objects of it the machine has.
+    objects: usize,
+    /// The indices of those that the placement has a cpu of.
+    touched: Vec<usize>,
+}
+
+/// One line of a notation.
+#[derive(Serialize, JsonSchema)]
+pub struct NotationEntry {
+    /// Which of the notation's lines it is.
+    label: String,
+    /// What to paste; null where this notation cannot say it, which the remarks explain.
+    text: Option<String>,
+    /// What to know before it is used.
+    remarks: Vec<String>,
+}
+
+impl<'a> PlaceDocument<'a> {
+    /// The document of a placement.
+    pub fn new(placed: &Placed<'a>) -> Self {
+        let (machine, resolution) = (placed.machine, placed.resolution);
+        let share = |level| {
+            let objects = machine.objects(level);
+            let touched = objects.iter().enumerate().filter(|(_, object)| !object.is_disjoint(&resolution.cpus));
+            LevelShare { level, objects: objects.len(), touched: touched.map(|(index, _)| index).collect() }
+        };
+        let entry = |line: NotationLine| NotationEntry { label: line.label, text: line.text, remarks: line.remarks };
+        let lines = |notation: Notation| {
+            let printed = notation::print(notation, &resolution.cpus, &resolution.order, machine);
+            (notation.name(), printed.into_iter().map(entry).collect())
+        };
+        Self {
+            schema: "corewise/placement/1",
+            expression: placed.text,
+            fingerprint: machine.fingerprint(),
+            resolution,
+            levels: Level::ALL.into_iter().map(share).collect(),
+            remarks: placed.read.map_or(&[], |read| &read.remarks),
+            notations: Notation::ALL.into_iter().map(lines).collect(),
+        }
     }
 }
 
@@ -173,19 +247,43 @@ impl<'a> DoctorDocument<'a> {
     }
 }
 
+/// What `corewise undo --json` prints.
+#[derive(Serialize, JsonSchema)]
+#[schemars(title = "corewise/undo/1")]
+pub struct UndoDocument<'a> {
+    #[schemars(extend("const" = "corewise/undo/1"))]
+    schema: &'static str,
+    /// The folder of the journals.
+    folder: String,
+    /// Whether nothing was to be changed.
+    dry_run: bool,
+    /// The journals that were found, those of the latest process first.
+    journals: &'a [Report],
+}
+
+impl<'a> UndoDocument<'a> {
+    /// The document of what was found in a folder.
+    pub fn new(folder: String, dry_run: bool, journals: &'a [Report]) -> Self {
+        Self { schema: "corewise/undo/1", folder, dry_run, journals }
+    }
+}
+
 /// The names of all schemas.
-pub const SCHEMAS: [&str; 7] = ["survey", "topology", "machines", "record", "history", "comparison", "doctor"];
+pub const SCHEMAS: [&str; 9] =
+    ["survey", "topology", "machines", "placement", "record", "history", "comparison", "doctor", "undo"];
 
 /// The schema of a document by its name.
 pub fn schema(name: &str) -> Option<Schema> {
     Some(match name {
         "survey" => schema_for!(SurveyDocument<'_>),
+        "placement" => schema_for!(PlaceDocument<'_>),
         "topology" => schema_for!(TopologyDocument<'_>),
         "machines" => schema_for!(MachinesDocument<'_>),
         "record" => schema_for!(RecordDocument),
         "history" => schema_for!(HistoryDocument<'_>),
         "comparison" => schema_for!(ComparisonDocument<'_>),
         "doctor" => schema_for!(DoctorDocument<'_>),
+        "undo" => schema_for!(UndoDocument<'_>),
         _ => return None,
     })
 }

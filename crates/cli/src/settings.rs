@@ -1,6 +1,7 @@
 //! What the command line means here: options, environment and terminal put together, before anything is done.
 
 pub mod machine;
+pub mod place;
 
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
@@ -9,10 +10,12 @@ use std::time::Duration;
 
 use anstream::ColorChoice;
 use corewise_model::{CpuSet, Machine};
+use corewise_sys::linux::process;
 
 use crate::args::{Arguments, Command, CommonArguments, HistoryCommand, PackingName, SurveyArguments, When};
 use crate::error::Failure;
 use machine::MachineChoice;
+use place::PlaceRequest;
 
 /// The width of a page where there is no terminal.
 const PAGE_WIDTH: usize = 80;
@@ -26,12 +29,16 @@ const QUICK_BUDGET: Duration = Duration::from_secs(5);
 pub struct Environment {
     /// `XDG_DATA_HOME`.
     pub data_home: Option<OsString>,
+    /// `XDG_STATE_HOME`.
+    pub state_home: Option<OsString>,
     /// `HOME`.
     pub home: Option<OsString>,
     /// `COLUMNS`.
     pub columns: Option<String>,
     /// The width of the terminal that standard output is, if it is one.
     pub terminal_width: Option<usize>,
+    /// Whether corewise has root's rights.
+    pub is_root: bool,
     /// Whether standard output is a terminal.
     pub stdout_is_terminal: bool,
     /// Whether standard error is a terminal.
@@ -45,9 +52,11 @@ impl Environment {
         let size = terminal_size::terminal_size_of(&stdout).filter(|_| stdout.is_terminal());
         Self {
             data_home: std::env::var_os("XDG_DATA_HOME"),
+            state_home: std::env::var_os("XDG_STATE_HOME"),
             home: std::env::var_os("HOME"),
             columns: std::env::var("COLUMNS").ok(),
             terminal_width: size.map(|(width, _)| usize::from(width.0)).filter(|width| *width > 0),
+            is_root: process::effective_user() == 0,
             stdout_is_terminal: stdout.is_terminal(),
             stderr_is_terminal: std::io::stderr().is_terminal(),
         }
@@ -80,6 +89,8 @@ pub struct Settings {
     pub progress: bool,
     /// Where surveys are kept.
     pub history: History,
+    /// The folder of the journals of changes; nothing where neither the user nor the environment says where.
+    pub journals: Option<PathBuf>,
 }
 
 impl Settings {
@@ -96,6 +107,7 @@ impl Settings {
             stdout_is_terminal: environment.stdout_is_terminal,
             progress: environment.stderr_is_terminal,
             history: history(common, environment),
+            journals: journals(common, environment),
         }
     }
 }
@@ -113,9 +125,24 @@ fn history(common: &CommonArguments, environment: &Environment) -> History {
     if let Some(path) = &common.store {
         return History::At(path.clone());
     }
-    let folder = |name: &Option<OsString>| name.clone().map(PathBuf::from).filter(|path| path.is_absolute());
     let data = folder(&environment.data_home).or_else(|| Some(folder(&environment.home)?.join(".local/share")));
     data.map_or(History::Homeless, |data| History::At(data.join("corewise/history.db")))
+}
+
+/// Root's journals go with the boot, as the changes do; others may not write where that is so on every machine.
+fn journals(common: &CommonArguments, environment: &Environment) -> Option<PathBuf> {
+    if let Some(path) = &common.journal {
+        return Some(path.clone());
+    }
+    if environment.is_root {
+        return Some(PathBuf::from("/run/corewise"));
+    }
+    let state = folder(&environment.state_home).or_else(|| Some(folder(&environment.home)?.join(".local/state")))?;
+    Some(state.join("corewise"))
+}
+
+fn folder(variable: &Option<OsString>) -> Option<PathBuf> {
+    variable.clone().map(PathBuf::from).filter(|path| path.is_absolute())
 }
 
 /// What to do, once the command line is understood.
@@ -125,6 +152,8 @@ pub enum Task {
     Survey(SurveyArguments),
     /// Show a machine.
     Topology(MachineChoice),
+    /// Say which cpus a placement is.
+    Place(PlaceRequest),
     /// List the machines that the program holds.
     Machines,
     /// Record this machine in a file, packed as its name says or as told.
@@ -140,6 +169,11 @@ pub enum Task {
     Compare(i64, i64),
     /// List the gaps of this machine.
     Doctor,
+    /// Take back what crashed corewise processes changed.
+    Undo {
+        /// Only show it.
+        dry_run: bool,
+    },
     /// Print a schema, or the names of all.
     Schema(Option<String>),
 }
@@ -158,8 +192,10 @@ impl Task {
             }
             Some(Command::Topology(topology)) if topology.machine.asks_for_list() => Self::Machines,
             Some(Command::Topology(topology)) => Self::Topology(MachineChoice::new(&topology.machine)?),
+            Some(Command::Place(place)) => Self::Place(PlaceRequest::new(place)?),
             Some(Command::Record(record)) => Self::Record(record.output, record.packing),
             Some(Command::Doctor) => Self::Doctor,
+            Some(Command::Undo(undo)) => Self::Undo { dry_run: undo.dry_run },
             Some(Command::Schema(schema)) => Self::Schema(schema.name),
             Some(Command::History(history)) => match history.command {
                 None => Self::List { all: history.all },
@@ -249,6 +285,20 @@ mod tests {
         assert_eq!(at("corewise", None, None), History::Homeless);
         assert_eq!(at("corewise --no-store", Some("/data"), None), History::Off);
         assert_eq!(at("corewise history --store x.db", Some("/data"), None), file("x.db"));
+    }
+
+    #[test]
+    fn the_journals_of_root_go_with_the_boot() {
+        let at = |line, is_root, state_home: Option<&str>, home: Option<&str>| {
+            let [state_home, home] = [state_home, home].map(|text| text.map(OsString::from));
+            settings(line, &Environment { is_root, state_home, home, ..Environment::default() }).journals
+        };
+        let folder = |path: &str| Some(PathBuf::from(path));
+        assert_eq!(at("corewise undo", true, Some("/state"), Some("/root")), folder("/run/corewise"));
+        assert_eq!(at("corewise undo", false, Some("/state"), Some("/home/me")), folder("/state/corewise"));
+        assert_eq!(at("corewise undo", false, None, Some("/home/me")), folder("/home/me/.local/state/corewise"));
+        assert_eq!(at("corewise undo", false, Some("state"), None), None);
+        assert_eq!(at("corewise undo --journal here", true, None, None), folder("here"));
     }
 
     #[test]

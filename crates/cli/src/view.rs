@@ -11,12 +11,14 @@ pub mod machine;
 pub mod machines;
 pub mod number;
 pub mod picture;
+pub mod place;
 pub mod rows;
 pub mod survey;
 pub mod tail;
 pub mod text;
 pub mod topology;
 pub mod tree;
+pub mod undo;
 pub mod wrap;
 
 #[cfg(test)]

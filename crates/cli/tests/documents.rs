@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use support::{Place, text};
 
-const NAMES: [&str; 6] = ["survey", "topology", "record", "history", "comparison", "doctor"];
+const NAMES: [&str; 7] = ["survey", "topology", "record", "history", "comparison", "doctor", "undo"];
 
 fn printed(place: &Place, arguments: &[&str]) -> Value {
     let run = place.corewise(arguments).output().unwrap();
@@ -34,12 +34,18 @@ fn the_schema_files_are_those_of_the_program() {
 fn what_is_printed_is_what_the_schema_says() {
     let place = Place::new();
     let surveys = [(); 2].map(|()| printed(&place, &["--budget", "1s", "--json"]));
-    let cases: [(&str, &[&str]); 6] = [
+    let folder = place.folder("journals", 0o700);
+    let journal = r#"{"journal":{"version":1,"corewise":"0.1.0","boot":"earlier","host":"HOST","process":{"id":7,"start_ticks":9},"number_space":"pid:[1]","started_unix_ms":1}}
+{"begun":{"entry":1,"change":{"kind":"controller","group":"/sys/fs/cgroup/a","name":"cpuset"}}}
+"#;
+    fs::write(folder.join("earlier-7-9.journal"), journal).unwrap();
+    let cases: [(&str, &[&str]); 7] = [
         ("topology", &["topology", "--json"]),
         ("doctor", &["doctor", "--json"]),
         ("record", &["record", "--json", "-o", "here.tar.xz"]),
         ("history", &["history", "--json"]),
         ("survey", &["history", "show", "1", "--json"]),
+        ("undo", &["undo", "--json", "--journal", "journals"]),
         ("comparison", &["history", "compare", "1", "2", "--json"]),
     ];
     check("survey", &surveys[0]);

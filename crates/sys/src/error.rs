@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::linux::cgroup::CgroupRefusal;
+
 /// An error of this crate; it says what happened and where, the program adds what to do next.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -53,6 +55,33 @@ pub enum SysError {
         /// What it is.
         what: &'static str,
     },
+    /// The journal of changes cannot be written, so the change was not made.
+    #[error("cannot write the journal in {}, so nothing was changed: {source}", path.display())]
+    Journal {
+        /// The folder of journals, or the journal.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The folder of journals is not used: others may have written in it.
+    #[error("the journals in {} are not used: {why}", path.display())]
+    JournalRefused {
+        /// The folder.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A change to the machine could not be made; what was made of it has been undone.
+    #[error("{what}: not possible: {source}")]
+    Change {
+        /// The change.
+        what: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A command cannot be held by a control group here.
+    #[error("{0}")]
+    Cgroup(#[from] CgroupRefusal),
     /// Not a single online cpu could be found.
     #[error("no cpu found: neither sys/devices/system/cpu nor proc/cpuinfo names one")]
     NoCpu,

@@ -1,6 +1,7 @@
-//! What the operating system tells and does: topology, recordings, clock, affinity, interrupts. The only crate with
+//! What the operating system tells and does: topology, recordings, clock, affinity, interrupts, changes that can be undone. The only crate with
 //! `unsafe` and with the operating system's name.
 
+pub mod change;
 pub mod clock;
 pub mod error;
 pub mod linux;

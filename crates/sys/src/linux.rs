@@ -1,11 +1,13 @@
 //! Linux: parsers take text and can be tested anywhere; calls are thin safe wrappers.
 
 pub mod affinity;
+pub mod cgroup;
 pub mod counters;
 pub mod counts;
 pub mod cpuset;
 pub mod interrupts;
 pub mod memory;
+pub mod process;
 pub mod stat;
 pub mod thread;
 pub mod timekeeping;

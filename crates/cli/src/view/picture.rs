@@ -184,7 +184,9 @@ fn group_cpus(picture: Picture<'_>, group: &[&Branch]) -> Vec<Line> {
         let cores = count_cores(machine, group[0]);
         let cpus = group[0].cpus.len();
         if let Some(chosen) = picture.chosen {
-            return vec![share(&group.iter().map(|branch| &branch.cpus).collect::<Vec<_>>(), chosen)];
+            let sets: Vec<&CpuSet> = group.iter().map(|branch| &branch.cpus).collect();
+            // What lies in them has rows of its own, which name the cpus.
+            return vec![share(&sets, chosen, group[0].children.is_empty())];
         }
         let each = if cores == cpus { count(cores, "core") } else { format!("{}, {cpus} cpus", count(cores, "core")) };
         let lists: Vec<String> = group.iter().take(2).map(|branch| branch.cpus.to_string()).collect();
@@ -196,8 +198,8 @@ fn group_cpus(picture: Picture<'_>, group: &[&Branch]) -> Vec<Line> {
     cores_lines(picture, &branch.cores)
 }
 
-/// How many cpus of each set are chosen, and which: "8 of 16 each  0-7 16-23 …".
-fn share(sets: &[&CpuSet], chosen: &CpuSet) -> Line {
+/// How many cpus of each set are chosen and, where that is wanted, which: "8 of 16 each  0-7 16-23 …".
+fn share(sets: &[&CpuSet], chosen: &CpuSet, named: bool) -> Line {
     let taken: Vec<CpuSet> = sets.iter().map(|cpus| cpus.intersection(chosen)).collect();
     let (own, all) = (taken[0].len(), sets[0].len());
     let each = if sets.len() > 1 { " each" } else { "" };
@@ -205,6 +207,9 @@ fn share(sets: &[&CpuSet], chosen: &CpuSet) -> Line {
         return Line::new().faint(unbroken(&format!("none of {all}{each}")));
     }
     let of = if own == all { format!("all {all}{each}") } else { format!("{own} of {all}{each}") };
+    if !named {
+        return Line::new().plain(unbroken(&of));
+    }
     let lists: Vec<String> = taken.iter().take(2).map(CpuSet::to_string).collect();
     let more = if sets.len() > 2 { " …" } else { "" };
     Line::new().plain(unbroken(&of)).strong(format!("  {}{more}", lists.join(" ")))
@@ -221,7 +226,7 @@ fn cores_lines(picture: Picture<'_>, cores: &[usize]) -> Vec<Line> {
     let sets: Vec<&CpuSet> = cores.iter().map(|&core| &machine.cores[core].cpus).collect();
     if sets.len() > FEW_CORES {
         let all = sets.iter().fold(CpuSet::new(), |all, set| all.union(set));
-        return vec![share(&[&all], chosen)];
+        return vec![share(&[&all], chosen, true)];
     }
     let digits = machine.online.highest().unwrap_or_default().to_string().len();
     let threads = sets.iter().map(|set| set.len()).max().unwrap_or(0);

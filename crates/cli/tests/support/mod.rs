@@ -50,7 +50,11 @@ impl Place {
 
     fn command(&self, program: &Path, arguments: &[&str]) -> Command {
         let mut command = Command::new(program);
-        command.args(arguments).env("XDG_DATA_HOME", self.path()).current_dir(self.path());
+        command
+            .args(arguments)
+            .env("XDG_DATA_HOME", self.path())
+            .env("XDG_STATE_HOME", self.path())
+            .current_dir(self.path());
         for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS"] {
             command.env_remove(name);
         }
@@ -66,7 +70,7 @@ impl Place {
     }
 }
 
-fn is_root() -> bool {
+pub fn is_root() -> bool {
     status_line(std::process::id(), "Uid:").split_whitespace().next() == Some("0")
 }
 

@@ -10,9 +10,18 @@ use corewise_model::CpuSet;
 /// # Errors
 /// When none of the cpus is online and in this process's cpuset, an error that says so.
 pub fn set_current(cpus: &CpuSet) -> io::Result<()> {
+    set(0, cpus)
+}
+
+/// Restricts a thread, by its number, to a set of cpus; 0 is the calling thread.
+///
+/// # Errors
+/// As [`set_current`]; and when there is no such thread, or it is another user's.
+pub fn set(thread: u32, cpus: &CpuSet) -> io::Result<()> {
     let words = cpus.words();
-    // SAFETY: pid 0 is the calling thread; the kernel reads `size` bytes from the words, which outlive the call.
-    let result = unsafe { libc::syscall(libc::SYS_sched_setaffinity, 0, std::mem::size_of_val(words), words.as_ptr()) };
+    let size = std::mem::size_of_val(words);
+    // SAFETY: the kernel reads `size` bytes from the words, which outlive the call.
+    let result = unsafe { libc::syscall(libc::SYS_sched_setaffinity, thread, size, words.as_ptr()) };
     if result >= 0 {
         return Ok(());
     }
@@ -29,11 +38,19 @@ pub fn set_current(cpus: &CpuSet) -> io::Result<()> {
 /// # Errors
 /// What the kernel says; none is known for the calling thread.
 pub fn current() -> io::Result<CpuSet> {
+    of(0)
+}
+
+/// The cpus that a thread may run on, by its number; 0 is the calling thread.
+///
+/// # Errors
+/// When there is no such thread.
+pub fn of(thread: u32) -> io::Result<CpuSet> {
     let mut words = vec![0_u64; 16];
     loop {
         let size = std::mem::size_of_val(words.as_slice());
         // SAFETY: the kernel writes at most `size` bytes into the words.
-        let result = unsafe { libc::syscall(libc::SYS_sched_getaffinity, 0, size, words.as_mut_ptr()) };
+        let result = unsafe { libc::syscall(libc::SYS_sched_getaffinity, thread, size, words.as_mut_ptr()) };
         if result >= 0 {
             return Ok(CpuSet::from_words(words));
         }

@@ -18,14 +18,14 @@ struct Difference {
     why: &'static str,
 }
 
-const POWER7: &str = "the kernel gives no package number (-1), so we know one package; hwloc takes core_siblings for one, \
+pub const POWER7: &str = "the kernel gives no package number (-1), so we know one package; hwloc takes core_siblings for one, \
     which are the four threads of a core on this kernel";
 const MEMORY_ALLOWED: &str = "the cpuset allows cpus 0-5 but memory of nodes 0-5; hwloc keeps nodes of allowed memory, and \
     the packages and caches around them, though none of their cpus may be used";
-const NESTED: &str = "nodes 3, 4 and 5 of this invented machine are inside of each other, which no kernel does; hwloc \
+pub const NESTED: &str = "nodes 3, 4 and 5 of this invented machine are inside of each other, which no kernel does; hwloc \
     drops the two that overlap, we give each cpu to the smallest";
 const NO_MEMORY: &str = "hwloc drops nodes without memory: 0-3, which have the cpus, and the generic initiator 4";
-const CONFIGURED: &str = "hwloc reads cpuset.cpus (0-175), what was asked for; the kernel lets the process use \
+pub const CONFIGURED: &str = "hwloc reads cpuset.cpus (0-175), what was asked for; the kernel lets the process use \
     cpuset.effective_cpus (0-87), of which 0-15 are online";
 const GPU_MEMORY: &str = "hwloc hides the memory of NVIDIA GPUs (nodes 250-255) unless it is told not to; node 8 has no \
     cpu that the process may use";

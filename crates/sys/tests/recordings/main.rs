@@ -1,5 +1,5 @@
-//! Reads every recorded machine of the test data: each loads, its levels are sound, hwloc counts the same, and recording
-//! it again gives the same machine.
+//! Reads every recorded machine of the test data: each loads, its levels are sound, hwloc counts the same and
+//! gives the same cpus, and recording it again gives the same machine.
 //!
 //! The data is looked for in `COREWISE_TESTDATA`, or in `../shared/data` beside the repository. Without it these tests
 //! are counted as ignored, with the reason; in continuous integration (`CI=true`) its absence is a failure.
@@ -8,6 +8,7 @@ mod again;
 mod data;
 mod famous;
 mod hwloc;
+mod hwloc_calc;
 mod invariants;
 
 use std::path::Path;
@@ -29,6 +30,8 @@ fn trials(folder: &Path) -> Vec<Trial> {
     let recordings = files.iter().filter(|name| data::not_a_recording(name).is_none());
     let mut trials: Vec<Trial> = recordings.flat_map(|name| trials_of(folder, name)).collect();
     trials.push(hwloc::no_entry_is_stale(files.clone()));
+    trials.extend(hwloc_calc::trials(folder, &files));
+    trials.push(hwloc_calc::no_entry_is_stale(&files));
     trials.push(data::every_exclusion_is_used(files));
     trials.extend(famous::trials(folder));
     trials.extend(famous::agreements(folder));

@@ -1,0 +1,62 @@
+//! `corewise place`: what a placement is on a machine, drawn, counted, and in the words of other tools.
+
+use corewise_model::Machine;
+use corewise_model::placement::notation::{self, Notation, Read};
+use corewise_model::placement::{Expression, Resolution};
+
+use super::machine;
+use crate::document::PlaceDocument;
+use crate::error::{Exit, Failure};
+use crate::output::{print_json, print_text, say, show};
+use crate::placing::{expression, pointed, resolve_elsewhere, resolve_here};
+use crate::settings::Settings;
+use crate::settings::machine::MachineChoice;
+use crate::settings::place::{Form, PlaceRequest};
+use crate::view::place::{Placed, screen};
+
+/// Shows a placement, or prints it in one notation.
+pub fn run(request: &PlaceRequest, settings: &Settings) -> Result<Exit, Failure> {
+    let machine = machine::read(&request.machine)?.machine;
+    let (expression, read) = written(request, &machine)?;
+    let resolution = match request.machine {
+        MachineChoice::Here => resolve_here(&expression, &machine, settings)?,
+        _ => resolve_elsewhere(&expression, &machine)?,
+    };
+    let placed = Placed { machine: &machine, text: &request.text, resolution: &resolution, read: read.as_ref() };
+    match request.form {
+        Form::Alone(notation) if !settings.json => alone(notation, &resolution, &machine)?,
+        Form::Screen => show(settings, || PlaceDocument::new(&placed), || screen(&placed, settings.width))?,
+        _ => print_json(&PlaceDocument::new(&placed))?,
+    }
+    Ok(Exit::Done)
+}
+
+/// The expression that was written, in our language or in another tool's.
+fn written(request: &PlaceRequest, machine: &Machine) -> Result<(Expression, Option<Read>), Failure> {
+    let Some(from) = request.from else { return Ok((expression(&request.text)?, None)) };
+    let read = notation::read(from, &request.text, machine).map_err(|error| {
+        let at = error.position..error.position + error.length;
+        let failure = Failure::usage(pointed(&error.what, &error.text, &at));
+        error.hint.into_iter().fold(failure, Failure::next)
+    })?;
+    let there: Vec<u32> = read.order.iter().copied().filter(|cpu| machine.present.contains(*cpu)).collect();
+    if there.is_empty() {
+        return Err(Failure::unavailable(format!("{}: this machine has cpus {}", read.cpus, machine.present)));
+    }
+    let list = there.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+    Ok((expression(&list)?, Some(read)))
+}
+
+/// One notation for a script: its lines and nothing else. What to know about them goes to standard error.
+fn alone(notation: Notation, resolution: &Resolution, machine: &Machine) -> Result<(), Failure> {
+    let lines = notation::print(notation, &resolution.cpus, &resolution.order, machine);
+    let texts: Vec<&str> = lines.iter().filter_map(|line| line.text.as_deref()).collect();
+    if texts.is_empty() {
+        let why: Vec<String> = lines.into_iter().flat_map(|line| line.remarks).collect();
+        return Err(Failure::unavailable(format!("{}: {}", notation.name(), why.join(" "))));
+    }
+    for out in &resolution.left_out {
+        say(&format!("left out: {} ({})", out.cpus, out.reason.words()));
+    }
+    print_text(&texts.join("\n"))
+}

@@ -1,0 +1,96 @@
+//! `corewise undo`: takes back what a corewise that crashed has changed.
+
+use corewise_sys::SysError;
+use corewise_sys::change::{Change, Left, Outcome, Standing, Undone, left_in};
+use jiff::tz::TimeZone;
+
+use crate::document::UndoDocument;
+use crate::error::{Exit, Failure};
+use crate::output::show;
+use crate::settings::Settings;
+use crate::view::undo::{Fate, Item, Report, State, screen};
+
+/// Undoes what is left, or shows what would be; done where nothing remains that could not be undone.
+pub fn run(dry_run: bool, settings: &Settings) -> Result<Exit, Failure> {
+    let Some(folder) = &settings.journals else {
+        let what = "there is no journal: neither XDG_STATE_HOME nor HOME says where it would be";
+        return Err(Failure::unavailable(what).next("Name its folder with --journal PATH."));
+    };
+    let found = left_in(folder).map_err(|error| refused(&error))?;
+    let mut reports = Vec::new();
+    for left in found {
+        reports.extend(match left {
+            Ok(left) => report(left, dry_run)?,
+            Err(error) => Some(Report { why: Some(error.to_string()), ..Report::new(State::Unreadable) }),
+        });
+    }
+    let folder = folder.display().to_string();
+    show(
+        settings,
+        || UndoDocument::new(folder.clone(), dry_run, &reports),
+        || screen(&folder, dry_run, &reports, &TimeZone::system(), settings.width),
+    )?;
+    let is_done = !reports.iter().any(Report::remains);
+    Ok(if is_done { Exit::Done } else { Exit::Unavailable })
+}
+
+fn refused(error: &SysError) -> Failure {
+    let failure = Failure::unavailable(error);
+    match error {
+        SysError::JournalRefused { .. } => failure.next("A journal is undone by the user who wrote it."),
+        _ => failure.next("Allow reading it, or name another folder with --journal PATH."),
+    }
+}
+
+/// What became of a journal; nothing where all in it was settled before.
+fn report(mut left: Left, dry_run: bool) -> Result<Option<Report>, Failure> {
+    let state = state(left.standing());
+    let mut report = Report::new(state);
+    report.journal = Some(left.path().display().to_string());
+    if let Some(header) = left.header() {
+        report.process = Some(header.process.id);
+        report.host = Some(header.host.clone());
+        report.started_unix_ms = Some(header.started_unix_ms);
+    }
+    report.changes = match (state, dry_run) {
+        (State::Left, true) => left.preview().into_iter().map(|undone| item(undone, Fate::WouldRevert)).collect(),
+        (State::Left, false) => left.undo().into_iter().map(|undone| item(undone, Fate::Reverted)).collect(),
+        (State::OtherBoot, _) => left.open_entries().map(|entry| with(&entry.change, Fate::Gone)).collect(),
+        (State::InForce, _) => left.open_entries().map(|entry| with(&entry.change, Fate::InForce)).collect(),
+        _ => left.open_entries().map(|entry| with(&entry.change, Fate::Unknown)).collect(),
+    };
+    if let (State::Left, [_, ..]) = (state, left.unreadable_lines()) {
+        let numbers: Vec<String> = left.unreadable_lines().iter().map(usize::to_string).collect();
+        report.why = Some(format!("cannot read line {} of the journal", numbers.join(", ")));
+    }
+    if !dry_run {
+        left.clear().map_err(Failure::unavailable)?;
+    }
+    let says_something = !report.changes.is_empty() || report.why.is_some() || state != State::Left;
+    Ok(says_something.then_some(report))
+}
+
+const fn state(standing: &Standing) -> State {
+    match standing {
+        Standing::InForce => State::InForce,
+        Standing::Left => State::Left,
+        Standing::OtherBoot => State::OtherBoot,
+        Standing::OtherMachine => State::OtherMachine,
+        Standing::Unknown => State::Unknown,
+        Standing::Unreadable => State::Unreadable,
+    }
+}
+
+fn with(change: &Change, fate: Fate) -> Item {
+    Item { what: change.to_string(), fate, why: None }
+}
+
+fn item(undone: Undone, reverted: Fate) -> Item {
+    let (fate, why) = match undone.outcome {
+        Outcome::Reverted(remark) => (reverted, remark),
+        Outcome::NothingToDo(why) => (Fate::NothingToDo, Some(why)),
+        Outcome::LeftAlone(why) => (Fate::LeftAlone, Some(why)),
+        Outcome::Failed(why) => (Fate::Failed, Some(why)),
+    };
+    Item { what: undone.change.to_string(), fate, why }
+}

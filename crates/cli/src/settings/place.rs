@@ -1,0 +1,52 @@
+//! What `corewise place` is asked for.
+
+use corewise_model::placement::notation::Notation;
+
+use super::machine::MachineChoice;
+use crate::args::PlaceArguments;
+use crate::error::{Exit, Failure};
+
+/// A placement to be shown.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlaceRequest {
+    /// What was written.
+    pub text: String,
+    /// The notation it is written in; absent for the placement language.
+    pub from: Option<Notation>,
+    /// How to print it.
+    pub form: Form,
+    /// The machine it is about.
+    pub machine: MachineChoice,
+}
+
+/// How a placement is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// The screen, or what `--json` says.
+    Screen,
+    /// As JSON.
+    Json,
+    /// One notation alone.
+    Alone(Notation),
+}
+
+impl PlaceRequest {
+    /// What the arguments ask for. An expression in several arguments, such as `all - core:0` without quotes, is one.
+    ///
+    /// # Errors
+    /// [`Failure`] for a machine that is not known.
+    pub fn new(arguments: PlaceArguments) -> Result<Self, Failure> {
+        let notation = |name: &str| name.parse::<Notation>().map_err(|error| Failure::new(Exit::Usage, error));
+        let form = match arguments.notation.as_deref() {
+            None => Form::Screen,
+            Some("json") => Form::Json,
+            Some(name) => Form::Alone(notation(name)?),
+        };
+        Ok(Self {
+            text: arguments.expression.join(" "),
+            from: arguments.from.as_deref().map(notation).transpose()?,
+            form,
+            machine: MachineChoice::new(&arguments.machine)?,
+        })
+    }
+}

@@ -1,0 +1,307 @@
+//! `corewise undo` as a user meets it: after a corewise that was killed while it had changes in force.
+//!
+//! The test program plays that corewise: started with [`CHANGER`], it makes the changes it is told, says so, and waits.
+
+mod support;
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, ExitCode, Stdio};
+
+use corewise_model::CpuSet;
+use corewise_sys::change::{Change, Format, Journal};
+use corewise_sys::linux::affinity;
+use corewise_sys::linux::process::Stat;
+use libtest_mimic::{Arguments, Completion, Trial};
+use support::{Place, is_root, text};
+
+/// The first argument that makes this program a corewise with changes. The second is the folder of journals; the others
+/// are a process that gets its highest cpu alone, or a file that gets another text.
+const CHANGER: &str = "make-changes";
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    if words.first().is_some_and(|word| word == CHANGER) {
+        return make_changes(Path::new(&words[1]), &words[2..]);
+    }
+    let tests: [(&str, fn() -> Completion); 9] = [
+        ("nothing_is_left_where_nothing_was_changed", nothing_is_left_where_nothing_was_changed),
+        ("a_corewise_killed_in_the_middle_is_undone", a_corewise_killed_in_the_middle_is_undone),
+        ("the_changes_of_a_running_corewise_are_in_force", the_changes_of_a_running_corewise_are_in_force),
+        ("a_corewise_that_ends_undoes_its_changes_itself", a_corewise_that_ends_undoes_its_changes_itself),
+        ("what_somebody_else_changed_is_left_alone", what_somebody_else_changed_is_left_alone),
+        ("what_cannot_be_undone_is_status_3_and_stays", what_cannot_be_undone_is_status_3_and_stays),
+        ("on_a_full_disk_nothing_is_changed", on_a_full_disk_nothing_is_changed),
+        ("journals_of_another_user_are_refused", journals_of_another_user_are_refused),
+        ("without_a_home_it_says_what_to_do", without_a_home_it_says_what_to_do),
+    ];
+    let trials = tests.map(|(name, test)| Trial::ignorable_test(name, move || Ok(test())));
+    libtest_mimic::run(&Arguments::from_args(), trials.into()).exit_code()
+}
+
+fn make_changes(folder: &Path, objects: &[String]) -> ExitCode {
+    let mut journal = Journal::in_folder(folder);
+    for object in objects {
+        let change = match object.parse() {
+            Ok(process) => Change::affinity(process, one_cpu()),
+            Err(_) => Change::file(object, "new", Format::Text),
+        };
+        if let Err(error) = journal.make(change.unwrap()) {
+            eprintln!("{error}");
+            return ExitCode::FAILURE;
+        }
+        println!("changed {object}");
+    }
+    // Until it is killed, or standard input ends.
+    let _ = std::io::stdin().read_to_end(&mut Vec::new());
+    ExitCode::SUCCESS
+}
+
+/// The highest cpu that this process may use.
+fn one_cpu() -> CpuSet {
+    affinity::current().unwrap().highest().into_iter().collect()
+}
+
+/// What a test that restricts processes cannot do without.
+fn two_cpus() -> Result<(), Completion> {
+    match affinity::current().unwrap().len() {
+        0 | 1 => Err(Completion::ignored_with("one cpu alone leaves nothing to restrict a process to")),
+        _ => Ok(()),
+    }
+}
+
+/// A process that is ended with the test.
+struct Running {
+    child: Child,
+    stdout: BufReader<ChildStdout>,
+}
+
+impl Running {
+    fn start(command: &mut Command) -> Self {
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        Self { child, stdout }
+    }
+
+    fn sleep() -> Self {
+        Self::start(Command::new("sleep").arg("1000"))
+    }
+
+    /// A corewise that has made its changes.
+    fn changer(folder: &Path, objects: &[&str]) -> Self {
+        let mut changer = Self::start(changer(folder).args(objects));
+        for object in objects {
+            let mut line = String::new();
+            changer.stdout.read_line(&mut line).unwrap();
+            assert_eq!(line, format!("changed {object}\n"));
+        }
+        changer
+    }
+
+    fn cpus(&self) -> CpuSet {
+        affinity::of(self.child.id()).unwrap()
+    }
+
+    fn id(&self) -> String {
+        self.child.id().to_string()
+    }
+
+    /// kill -9, and waiting for the end of it; its parent does not notice before the end of the test.
+    fn kill(&mut self) {
+        self.child.kill().unwrap();
+        while !Stat::of(self.child.id()).unwrap().unwrap().has_ended {
+            std::thread::yield_now();
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn changer(folder: &Path) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.arg(CHANGER).arg(folder);
+    command
+}
+
+/// A place with a folder for journals.
+struct Bench {
+    place: Place,
+    journals: PathBuf,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let place = Place::new();
+        let journals = place.path().join("journals");
+        Self { place, journals }
+    }
+
+    /// Runs `corewise undo` on the journals: exit status, standard output; nothing is said on standard error.
+    fn undo(&self, arguments: &[&str]) -> (Option<i32>, String) {
+        let common = ["undo", "--width", "400", "--journal", self.journals.to_str().unwrap()];
+        let run = self.place.corewise(&common).args(arguments).output().unwrap();
+        assert_eq!(text(&run.stderr), "");
+        (run.status.code(), text(&run.stdout))
+    }
+
+    fn journals(&self) -> usize {
+        fs::read_dir(&self.journals).map_or(0, Iterator::count)
+    }
+}
+
+fn nothing_is_left_where_nothing_was_changed() -> Completion {
+    let bench = Bench::new();
+    let nothing = format!("Nothing to undo in {}.\n", bench.journals.display());
+    assert_eq!(bench.undo(&[]), (Some(0), nothing));
+    assert!(!bench.journals.exists(), "looking makes no folder");
+    Completion::Completed
+}
+
+fn a_corewise_killed_in_the_middle_is_undone() -> Completion {
+    if let Err(skipped) = two_cpus() {
+        return skipped;
+    }
+    let (all, one) = (affinity::current().unwrap(), one_cpu());
+    for changed in 1..=3 {
+        let bench = Bench::new();
+        let sleepers: Vec<Running> = (0..changed).map(|_| Running::sleep()).collect();
+        let ids: Vec<String> = sleepers.iter().map(Running::id).collect();
+        let mut killed = Running::changer(&bench.journals, &ids.iter().map(String::as_str).collect::<Vec<_>>());
+        killed.kill();
+        assert!(sleepers.iter().all(|sleeper| sleeper.cpus() == one), "a crash undoes nothing");
+
+        let (code, screen) = bench.undo(&["--dry-run"]);
+        assert!(screen.starts_with(&format!("corewise {} (20", killed.id())), "{screen}");
+        let line = |word: &str, id: &str| format!("  {word:<15}cpus of sleep ({id}): {all} to {one}\n");
+        assert!(ids.iter().all(|id| screen.contains(&line("would revert", id))), "{screen}");
+        assert!(screen.ends_with("would be reverted; nothing was done. Do it:  corewise undo\n"), "{screen}");
+        assert!(code == Some(0) && sleepers.iter().all(|sleeper| sleeper.cpus() == one) && bench.journals() == 1);
+
+        let (code, screen) = bench.undo(&[]);
+        assert!(ids.iter().all(|id| screen.contains(&line("reverted", id))), "{screen}");
+        assert!(screen.ends_with(&format!("\nChanges: {changed} reverted.\n")), "{screen}");
+        assert!(code == Some(0) && sleepers.iter().all(|sleeper| sleeper.cpus() == all));
+        assert_eq!((bench.journals(), bench.undo(&[]).0), (0, Some(0)));
+        assert!(sleepers.iter().all(|sleeper| sleeper.cpus() == all), "undoing twice changes nothing");
+    }
+    Completion::Completed
+}
+
+fn the_changes_of_a_running_corewise_are_in_force() -> Completion {
+    if let Err(skipped) = two_cpus() {
+        return skipped;
+    }
+    let bench = Bench::new();
+    let sleeper = Running::sleep();
+    let _running = Running::changer(&bench.journals, &[&sleeper.id()]);
+    for arguments in [&[][..], &["--dry-run"]] {
+        let (code, screen) = bench.undo(arguments);
+        assert!(screen.contains(" runs, and will undo its changes itself\n  in force       cpus of sleep"), "{screen}");
+        assert!(screen.ends_with("\nNothing was left to undo here.\n"), "{screen}");
+        assert_eq!((code, sleeper.cpus(), bench.journals()), (Some(0), one_cpu(), 1));
+    }
+    Completion::Completed
+}
+
+fn a_corewise_that_ends_undoes_its_changes_itself() -> Completion {
+    let bench = Bench::new();
+    let sleeper = Running::sleep();
+    let mut ending = Running::changer(&bench.journals, &[&sleeper.id()]);
+    drop(ending.child.stdin.take());
+    assert!(ending.child.wait().unwrap().success());
+    assert_eq!((sleeper.cpus(), bench.journals()), (affinity::current().unwrap(), 0));
+    Completion::Completed
+}
+
+fn what_somebody_else_changed_is_left_alone() -> Completion {
+    let bench = Bench::new();
+    let file = bench.place.path().join("setting");
+    fs::write(&file, "old\n").unwrap();
+    Running::changer(&bench.journals, &[file.to_str().unwrap()]).kill();
+    fs::write(&file, "theirs\n").unwrap();
+    let (code, document) = bench.undo(&["--json"]);
+    let document: serde_json::Value = serde_json::from_str(&document).unwrap();
+    let change = &document["journals"][0]["changes"][0];
+    assert_eq!((change["fate"].as_str(), code), (Some("left-alone"), Some(0)));
+    assert_eq!(change["why"], "somebody else has changed it since: it is \"theirs\" now");
+    assert_eq!((fs::read_to_string(&file).unwrap(), bench.journals()), ("theirs\n".to_owned(), 0));
+    Completion::Completed
+}
+
+fn what_cannot_be_undone_is_status_3_and_stays() -> Completion {
+    let bench = Bench::new();
+    let file = bench.place.path().join("setting");
+    fs::write(&file, "old\n").unwrap();
+    Running::changer(&bench.journals, &[file.to_str().unwrap()]).kill();
+    // Not even root can write a folder.
+    fs::remove_file(&file).unwrap();
+    fs::create_dir(&file).unwrap();
+    for arguments in [&["--dry-run"][..], &[]] {
+        let (code, screen) = bench.undo(arguments);
+        assert!(screen.contains("  failed         file ") && screen.contains("(os error 21)"), "{screen}");
+        assert!(screen.contains("Changes: 1 not undone, and kept in the journal"), "{screen}");
+        assert_eq!((code, bench.journals()), (Some(3), 1));
+    }
+    fs::remove_dir(&file).unwrap();
+    fs::write(&file, "new\n").unwrap();
+    assert_eq!(bench.undo(&[]).0, Some(0));
+    assert_eq!((fs::read_to_string(&file).unwrap(), bench.journals()), ("old\n".to_owned(), 0));
+    Completion::Completed
+}
+
+/// A file system of one page, with a file that fills it.
+fn on_a_full_disk_nothing_is_changed() -> Completion {
+    let bench = Bench::new();
+    fs::create_dir(&bench.journals).unwrap();
+    let mount = "mount -t tmpfs -o size=4k,mode=700 none \"$1\" && head -c 4096 /dev/zero > \"$1/filler\"";
+    let namespace = |script: String| {
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "--map-root-user", "sh", "-c"]).arg(script).arg("sh").arg(&bench.journals);
+        command
+    };
+    if !namespace(mount.to_owned()).output().is_ok_and(|run| run.status.success()) {
+        return Completion::ignored_with("no file system of one page can be mounted here (unshare, mount)");
+    }
+    let file = bench.place.path().join("setting");
+    fs::write(&file, "old\n").unwrap();
+    let run = namespace(format!("{mount} && \"$2\" {CHANGER} \"$1\" \"$3\""))
+        .arg(std::env::current_exe().unwrap())
+        .arg(&file)
+        .output()
+        .unwrap();
+    let said = text(&run.stderr);
+    assert!(said.starts_with("cannot write the journal in ") && said.contains("nothing was changed"), "{said}");
+    assert!(said.contains("(os error 28)"), "{said}");
+    assert_eq!((run.status.code(), fs::read_to_string(&file).unwrap()), (Some(1), "old\n".to_owned()));
+    Completion::Completed
+}
+
+fn journals_of_another_user_are_refused() -> Completion {
+    if !is_root() {
+        return Completion::ignored_with("only root can make files of another user");
+    }
+    let bench = Bench::new();
+    bench.place.folder("journals", 0o755);
+    let arguments = ["undo", "--journal", bench.journals.to_str().unwrap()];
+    let run = bench.place.ordinary_user(&arguments).output().unwrap();
+    let said = text(&run.stderr);
+    assert!(said.contains("they belong to user 0, and only that user's corewise undoes them\n"), "{said}");
+    assert_eq!((run.status.code(), text(&run.stdout)), (Some(3), String::new()));
+    Completion::Completed
+}
+
+fn without_a_home_it_says_what_to_do() -> Completion {
+    let place = Place::new();
+    let mut undo = place.ordinary_user(&["undo"]);
+    let run = undo.env_remove("HOME").env_remove("XDG_STATE_HOME").output().unwrap();
+    let said = text(&run.stderr);
+    assert!(said.starts_with("error: there is no journal: neither XDG_STATE_HOME nor HOME says where"), "{said}");
+    assert_eq!(run.status.code(), Some(3));
+    Completion::Completed
+}

@@ -1,0 +1,96 @@
+//! A kernel file that holds another value: sysfs, procfs, control groups.
+
+use std::fmt;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use corewise_model::CpuSet;
+use serde::{Deserialize, Serialize};
+
+use super::Look;
+
+/// How a file's values are compared: the kernel may print what was written in other words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Format {
+    /// As they are written, white space at the ends aside.
+    Text,
+    /// As lists of cpus or nodes: "0,1" is "0-1".
+    List,
+    /// As masks in hexadecimal: "3" is "00000000,00000003".
+    Mask,
+}
+
+/// Another value in a kernel file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileChange {
+    /// The file.
+    pub path: PathBuf,
+    /// What it held before, without the line's end.
+    pub old: String,
+    /// What is written into it.
+    pub new: String,
+    /// How its values are compared.
+    pub format: Format,
+}
+
+impl FileChange {
+    pub(super) fn new(path: &Path, new: String, format: Format) -> io::Result<Self> {
+        Ok(Self { path: path.to_owned(), old: read(path)?, new, format })
+    }
+
+    pub(super) fn make(&self) -> io::Result<String> {
+        write(&self.path, &self.new)?;
+        read(&self.path)
+    }
+
+    pub(super) fn look(&self, became: Option<&str>) -> io::Result<Look> {
+        let now = match read(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Look::AsBefore("the file is gone")),
+            other => other?,
+        };
+        Ok(if self.is_same(&now, &self.old) {
+            Look::AsBefore("the old value is there")
+        } else if self.is_same(&now, &self.new) || became.is_some_and(|became| self.is_same(&now, became)) {
+            Look::InForce
+        } else {
+            Look::Changed(format!("somebody else has changed it since: it is \"{now}\" now"))
+        })
+    }
+
+    pub(super) fn revert(&self) -> io::Result<()> {
+        write(&self.path, &self.old)?;
+        let now = read(&self.path)?;
+        match self.is_same(&now, &self.old) {
+            true => Ok(()),
+            false => Err(io::Error::other(format!("the old value was written, and the file holds \"{now}\""))),
+        }
+    }
+
+    fn is_same(&self, a: &str, b: &str) -> bool {
+        let equal = |parse: fn(&str) -> Option<CpuSet>| parse(a).is_some_and(|set| Some(set) == parse(b));
+        a.trim() == b.trim()
+            || match self.format {
+                Format::Text => false,
+                Format::List => equal(|text| CpuSet::parse_list(text).ok()),
+                Format::Mask => equal(|text| CpuSet::parse_mask(text).ok()),
+            }
+    }
+}
+
+impl fmt::Display for FileChange {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "file {}: \"{}\" to \"{}\"", self.path.display(), self.old, self.new)
+    }
+}
+
+pub(super) fn read(path: &Path) -> io::Result<String> {
+    fs::read_to_string(path).map(|text| text.trim_end().to_owned())
+}
+
+/// Writes a value in one call, as kernel files want it. The line's end makes a write of the empty value, too.
+pub(super) fn write(path: &Path, value: &str) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).truncate(true).open(path)?;
+    file.write_all(format!("{value}\n").as_bytes())
+}

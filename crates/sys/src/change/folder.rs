@@ -1,0 +1,106 @@
+//! A folder that is made and removed again: a control group, with the way home for those in it.
+
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::controller::groups_in;
+use super::{Look, file};
+
+/// The kernel lets go of a group a moment after its last process; processes may also fork while they are moved.
+const ATTEMPTS: u32 = 40;
+const LONGEST_WAIT: Duration = Duration::from_millis(50);
+
+/// A folder that was not there before. What is written inside a control group goes with it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FolderChange {
+    /// The folder.
+    pub path: PathBuf,
+    /// The control group that processes came from, and go back to.
+    pub home: PathBuf,
+}
+
+impl FolderChange {
+    pub(super) fn make(&self) -> io::Result<()> {
+        fs::create_dir(&self.path)
+    }
+
+    pub(super) fn look(&self) -> io::Result<Look> {
+        match fs::symlink_metadata(&self.path) {
+            Ok(_) => self.check_that_it_has_no_groups().map(|()| Look::InForce),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Look::AsBefore("it is gone")),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Sends home who is left, and removes the folder; more than once, for a bounded time, since both may be overtaken.
+    pub(super) fn revert(&self) -> io::Result<Option<String>> {
+        let mut moved = Vec::new();
+        let mut wait = Duration::from_millis(1);
+        for attempt in 1.. {
+            self.check_that_it_has_no_groups()?;
+            let stuck = self.send_home(&mut moved).err();
+            match fs::remove_dir(&self.path) {
+                Ok(()) => break,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => break,
+                Err(error) if error.kind() != io::ErrorKind::ResourceBusy || attempt == ATTEMPTS => {
+                    return Err(stuck.unwrap_or(error));
+                }
+                Err(_) => std::thread::sleep(wait),
+            }
+            wait = (wait * 2).min(LONGEST_WAIT);
+        }
+        moved.sort_unstable();
+        moved.dedup();
+        Ok((!moved.is_empty()).then(|| format!("{} moved back to {}", these(&moved), self.home.display())))
+    }
+
+    /// Groups that others made inside are theirs, and the kernel removes no group that has any.
+    fn check_that_it_has_no_groups(&self) -> io::Result<()> {
+        let inside = groups_in(&self.path).unwrap_or_default();
+        inside.first().map_or(Ok(()), |group| {
+            Err(io::Error::other(format!("the group {} was made inside; remove it first", group.display())))
+        })
+    }
+
+    /// Moves who is in the group to where they came from. The processes of a threaded group are not told, its threads are.
+    fn send_home(&self, moved: &mut Vec<String>) -> io::Result<()> {
+        let mut members = "cgroup.procs";
+        let mut read = file::read(&self.path.join(members));
+        if read.as_ref().is_err_and(|error| error.raw_os_error() == Some(libc::EOPNOTSUPP)) {
+            members = "cgroup.threads";
+            read = file::read(&self.path.join(members));
+        }
+        let list = match read {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            other => other?,
+        };
+        for member in list.split_whitespace() {
+            match file::write(&self.home.join(members), member) {
+                Ok(()) => moved.push(member.to_owned()),
+                // It has ended by itself.
+                Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn these(moved: &[String]) -> String {
+    match moved {
+        [one] => format!("process {one} was"),
+        [first, .., last] => format!("processes {first} to {last}, {} in all, were", moved.len()),
+        [] => String::new(),
+    }
+}
+
+impl fmt::Display for FolderChange {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "control group {} made", self.path.display())
+    }
+}

@@ -1,0 +1,124 @@
+//! The journal of a running corewise: every change is written down before it is made, and undone at the latest when it ends.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::lines::Header;
+use super::log::{Entry, Log};
+use super::{Change, Undone, left, place};
+use crate::SysError;
+
+/// The changes of this process. Its file is made with the first change and removed with the last undoing.
+///
+/// Dropping it undoes what is still open. A process that catches signals should call [`Journal::undo_all`] when one comes;
+/// what a crash leaves is found by [`super::left_in`].
+#[derive(Debug)]
+pub struct Journal {
+    folder: PathBuf,
+    log: Option<Log>,
+    /// A forked child has a copy, and must not undo its parent's changes.
+    process: u32,
+}
+
+impl Journal {
+    /// A journal in a folder of journals; nothing is written yet.
+    pub fn in_folder(folder: impl Into<PathBuf>) -> Self {
+        Self { folder: folder.into(), log: None, process: std::process::id() }
+    }
+
+    /// The folder of journals.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The changes, in the order in which they were made.
+    pub fn entries(&self) -> &[Entry] {
+        self.log.as_ref().map_or(&[], |log| &log.contents.entries)
+    }
+
+    /// Writes a change down, then makes it; its number in this journal.
+    ///
+    /// # Errors
+    /// [`SysError::Journal`] and [`SysError::JournalRefused`] when it cannot be written down: then it is not made.
+    /// [`SysError::Change`] when it cannot be made: then what was made of it has been undone.
+    pub fn make(&mut self, change: Change) -> Result<u32, SysError> {
+        let log = self.opened()?;
+        let number = log.begin_entry(&change).map_err(|source| SysError::Journal { path: log.path.clone(), source })?;
+        match change.make() {
+            Ok(became) => {
+                log.mark_made(number, became);
+                Ok(number)
+            }
+            Err(source) => {
+                // A folder that another process made a moment ago is not ours to remove.
+                if source.kind() == io::ErrorKind::AlreadyExists {
+                    log.settle(number);
+                } else {
+                    log.undo(|entry| entry.number == number);
+                }
+                Err(SysError::Change { what: change.to_string(), source })
+            }
+        }
+    }
+
+    fn opened(&mut self) -> Result<&mut Log, SysError> {
+        let log = match self.log.take() {
+            Some(log) => log,
+            None => {
+                place::prepare(&self.folder)?;
+                let path = self.folder.clone();
+                begin(&self.folder).map_err(|source| SysError::Journal { path, source })?
+            }
+        };
+        Ok(self.log.insert(log))
+    }
+
+    /// Whether another journal in the folder holds a change that is still open: whoever made it, undoing it is shared.
+    pub(crate) fn is_held_elsewhere(&self, change: &Change) -> Result<bool, SysError> {
+        let own = self.log.as_ref().map(|log| log.path.as_path());
+        left::is_open_in(&self.folder, change, own)
+    }
+
+    /// Undoes one change, by the number that [`Journal::make`] gave; nothing where it is settled already.
+    pub fn undo(&mut self, number: u32) -> Option<Undone> {
+        self.undo_where(|entry| entry.number == number).pop()
+    }
+
+    /// Undoes all changes, the last first, and removes the file where nothing remains.
+    pub fn undo_all(&mut self) -> Vec<Undone> {
+        self.undo_where(|_| true)
+    }
+
+    fn undo_where(&mut self, is_wanted: impl Fn(&Entry) -> bool) -> Vec<Undone> {
+        let Some(log) = &mut self.log else { return Vec::new() };
+        let undone = log.undo(is_wanted);
+        // A file that cannot be removed says that all is settled; `corewise undo` removes it.
+        if log.remove_if_settled().unwrap_or(false) {
+            self.log = None;
+        }
+        undone
+    }
+}
+
+/// A journal gets its name once it is locked and says whose it is: nobody ever sees it without.
+fn begin(folder: &Path) -> io::Result<Log> {
+    let header = Header::of_this_process()?;
+    let (nameless, file) = place::create(folder, &header)?;
+    // The lock says that this process lives, wherever it is asked from. Some network file systems have none; then only
+    // the process number tells.
+    let _ = file.try_lock();
+    let named = Log::begin(nameless.clone(), file, header).and_then(|mut log| {
+        log.path = place::give_name(folder, &nameless)?;
+        Ok(log)
+    });
+    named.inspect_err(|_| drop(fs::remove_file(&nameless)))
+}
+
+impl Drop for Journal {
+    fn drop(&mut self) {
+        if std::process::id() == self.process {
+            self.undo_all();
+        }
+    }
+}

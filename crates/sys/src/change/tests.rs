@@ -1,0 +1,513 @@
+//! Tests of the journal: whatever was changed, and wherever it broke off, undoing brings the old values back.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+
+use corewise_model::CpuSet;
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+use tempfile::TempDir;
+
+use super::lines::Line;
+use super::*;
+use crate::SysError;
+use crate::linux::affinity::{current, of, set};
+
+/// Every path below a folder, with the text of the files.
+type Tree = BTreeMap<PathBuf, Option<String>>;
+
+fn tree(folder: &Path) -> Tree {
+    let mut found = Tree::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(tree(&path));
+            found.insert(path, None);
+        } else {
+            let text = fs::read_to_string(&path).unwrap();
+            found.insert(path, Some(text));
+        }
+    }
+    found
+}
+
+/// Makes a folder hold a tree again, and nothing else.
+fn put_back(folder: &Path, wanted: &Tree) {
+    fs::remove_dir_all(folder).unwrap();
+    fs::create_dir(folder).unwrap();
+    for (path, text) in wanted {
+        match text {
+            None => fs::create_dir_all(path).unwrap(),
+            Some(text) => fs::write(path, text).unwrap(),
+        }
+    }
+}
+
+/// A machine of files, and a folder for journals.
+struct World {
+    place: TempDir,
+}
+
+/// What is done to it.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Write(usize, u8),
+    Make(u8),
+    Undo,
+}
+
+/// What a step did to the machine and to the journal.
+struct Done {
+    step: Step,
+    before: Tree,
+    after: Tree,
+    /// The lines that the journal got.
+    lines: Vec<u8>,
+}
+
+impl World {
+    fn new() -> Self {
+        let world = Self { place: tempfile::tempdir().unwrap() };
+        fs::create_dir(world.machine()).unwrap();
+        for number in 0..3 {
+            fs::write(world.file(number), "old\n").unwrap();
+        }
+        world
+    }
+
+    fn machine(&self) -> PathBuf {
+        self.place.path().join("machine")
+    }
+
+    fn journals(&self) -> PathBuf {
+        self.place.path().join("journals")
+    }
+
+    fn file(&self, number: usize) -> PathBuf {
+        self.machine().join(format!("file-{number}"))
+    }
+
+    fn written(&self, number: usize, value: &str) -> Change {
+        Change::file(self.file(number), value, Format::Text).unwrap()
+    }
+
+    fn journal_bytes(&self) -> Vec<u8> {
+        let paths = place::list(&self.journals()).unwrap();
+        paths.first().map(|path| fs::read(path).unwrap()).unwrap_or_default()
+    }
+
+    /// Does the steps as a corewise does that crashes afterwards.
+    fn done(&self, steps: &[Step]) -> Vec<Done> {
+        let mut journal = Journal::in_folder(self.journals());
+        let mut done = Vec::new();
+        let mut open = Vec::new();
+        // The header.
+        journal.make(self.written(0, "new")).unwrap();
+        open.push(1);
+        for &step in steps {
+            let (before, from) = (tree(&self.machine()), self.journal_bytes().len());
+            match step {
+                Step::Write(number, value) => {
+                    open.push(journal.make(self.written(number, &value.to_string())).unwrap())
+                }
+                Step::Make(name) => {
+                    let path = self.machine().join(format!("folder-{name}"));
+                    let is_new = !path.exists();
+                    let made = journal.make(Change::folder(path, self.machine()));
+                    assert_eq!(made.is_ok(), is_new);
+                    open.extend(made.ok());
+                }
+                // The first stays, so that the journal does, too.
+                Step::Undo if open.len() > 1 => {
+                    let undone = journal.undo(open.pop().unwrap()).unwrap();
+                    assert!(undone.outcome.is_settled(), "{undone:?}");
+                }
+                Step::Undo => {}
+            }
+            let lines = self.journal_bytes()[from..].to_vec();
+            done.push(Done { step, before, after: tree(&self.machine()), lines });
+        }
+        // What a crash spares.
+        std::mem::forget(journal);
+        done
+    }
+
+    /// Puts a journal in the folder as if it were of a process that has ended.
+    fn leave(&self, bytes: &[u8]) -> PathBuf {
+        fs::remove_dir_all(self.journals()).unwrap();
+        place::prepare(&self.journals()).unwrap();
+        let path = self.journals().join("left.journal");
+        fs::write(&path, bytes).unwrap();
+        path
+    }
+}
+
+/// The first line of a journal, as one of a process that has ended.
+fn header_of_the_dead() -> Vec<u8> {
+    let mut header = Header::of_this_process().unwrap();
+    header.process.start_ticks += 1;
+    let mut line = serde_json::to_vec(&Line::Journal(header)).unwrap();
+    line.push(b'\n');
+    line
+}
+
+/// Undoes all that is left; the outcomes.
+fn undone_in(folder: &Path) -> Vec<Outcome> {
+    let mut outcomes = Vec::new();
+    for left in left_in(folder).unwrap() {
+        let mut left = left.unwrap();
+        assert_eq!(*left.standing(), Standing::Left);
+        let previewed: Vec<bool> = left.preview().iter().map(|undone| undone.outcome.is_settled()).collect();
+        let undone = left.undo();
+        assert_eq!(undone.iter().map(|undone| undone.outcome.is_settled()).collect::<Vec<_>>(), previewed);
+        outcomes.extend(undone.into_iter().map(|undone| undone.outcome));
+        left.clear().unwrap();
+    }
+    outcomes
+}
+
+/// Breaks off at every `stride`th byte of every step's lines, with the machine as it may be then, and undoes.
+fn check_every_crash(steps: &[Step], stride: usize) {
+    let world = World::new();
+    let original = tree(&world.machine());
+    let done = world.done(steps);
+    let first = world.journal_bytes();
+    let header_end = first.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+    let lines_end = first.len() - done.iter().map(|done| done.lines.len()).sum::<usize>();
+    let mut journal = [header_of_the_dead(), first[header_end..lines_end].to_vec()].concat();
+    for done in done {
+        let begun = done.lines.iter().position(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        for cut in (0..=done.lines.len()).rev().step_by(stride) {
+            let before = cut < done.lines.len();
+            let after = matches!(done.step, Step::Undo) || cut >= begun;
+            for machine in [before.then_some(&done.before), after.then_some(&done.after)].into_iter().flatten() {
+                put_back(&world.machine(), machine);
+                world.leave(&[&journal, &done.lines[..cut]].concat());
+                let outcomes = undone_in(&world.journals());
+                assert!(outcomes.iter().all(Outcome::is_settled), "{:?} cut at {cut}: {outcomes:?}", done.step);
+                assert_eq!(tree(&world.machine()), original, "{:?} cut at {cut}", done.step);
+                assert_eq!(fs::read_dir(world.journals()).unwrap().count(), 0);
+            }
+        }
+        journal.extend(&done.lines);
+    }
+}
+
+#[test]
+fn a_crash_at_any_byte_can_be_undone() {
+    use Step::{Make, Undo, Write};
+    check_every_crash(&[Write(1, 5), Make(0), Write(1, 6), Undo, Make(1)], 1);
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        3 => (0_usize..3, 0_u8..4).prop_map(|(number, value)| Step::Write(number, value)),
+        2 => (0_u8..3).prop_map(Step::Make),
+        2 => Just(Step::Undo),
+    ];
+    proptest::collection::vec(step, 0..8)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 24,
+        rng_seed: RngSeed::Fixed(20),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn a_crash_after_any_steps_can_be_undone(steps in steps(), stride in 17_usize..40) {
+        check_every_crash(&steps, stride);
+    }
+
+    #[test]
+    fn undoing_while_alive_brings_all_back(steps in steps()) {
+        let world = World::new();
+        let original = tree(&world.machine());
+        world.done(&[]);
+        put_back(&world.machine(), &original);
+        fs::remove_dir_all(world.journals()).unwrap();
+        let mut journal = Journal::in_folder(world.journals());
+        for step in steps {
+            match step {
+                Step::Write(number, value) => drop(journal.make(world.written(number, &value.to_string()))),
+                Step::Make(name) => drop(journal.make(Change::folder(world.machine().join(name.to_string()), world.machine()))),
+                Step::Undo => drop(journal.undo(journal.entries().len() as u32)),
+            }
+        }
+        prop_assert!(journal.undo_all().iter().all(|undone| undone.outcome.is_settled()));
+        prop_assert_eq!(tree(&world.machine()), original);
+        prop_assert_eq!(fs::read_dir(world.journals()).map_or(0, Iterator::count), 0);
+    }
+}
+
+#[test]
+fn a_torn_header_is_of_a_journal_without_changes() {
+    let world = World::new();
+    world.done(&[]);
+    let header = header_of_the_dead();
+    for cut in [0, 1, header.len() - 1, header.len()] {
+        world.leave(&header[..cut]);
+        assert_eq!(undone_in(&world.journals()), []);
+        assert_eq!(fs::read_dir(world.journals()).unwrap().count(), 0, "cut at {cut}");
+    }
+}
+
+#[test]
+fn dropping_undoes_and_removes_the_journal() {
+    let world = World::new();
+    let original = tree(&world.machine());
+    let mut journal = Journal::in_folder(world.journals());
+    assert!(!world.journals().exists(), "nothing is written before the first change");
+    journal.make(world.written(0, "new")).unwrap();
+    assert_eq!(fs::read_to_string(world.file(0)).unwrap(), "new\n");
+    let lines = String::from_utf8(world.journal_bytes()).unwrap();
+    assert!(lines.lines().nth(1).unwrap().starts_with(r#"{"begun":{"entry":1,"change":{"kind":"file","#), "{lines}");
+    drop(journal);
+    assert_eq!(tree(&world.machine()), original);
+    assert_eq!(fs::read_dir(world.journals()).unwrap().count(), 0);
+}
+
+#[test]
+fn the_entry_is_there_before_the_change_and_without_it_there_is_no_change() {
+    let world = World::new();
+    // A journal that cannot be: its folder would lie below a file. This holds for root, too.
+    let mut journal = Journal::in_folder(world.file(1).join("journals"));
+    let error = journal.make(world.written(0, "new")).unwrap_err();
+    assert!(matches!(error, SysError::Journal { .. }), "{error}");
+    assert!(error.to_string().contains("so nothing was changed"), "{error}");
+    assert_eq!(fs::read_to_string(world.file(0)).unwrap(), "old\n");
+}
+
+#[test]
+fn a_disk_that_is_full_keeps_the_change_from_being_made() {
+    let world = World::new();
+    let header = Header::of_this_process().unwrap();
+    let full = || fs::OpenOptions::new().read(true).write(true).open("/dev/full").unwrap();
+    assert!(log::Log::begin("/dev/full".into(), full(), header).is_err());
+    let mut log = log::Log::read(Path::new("/dev/full"), fs::File::open("/dev/null").unwrap()).unwrap();
+    assert!(log.begin_entry(&world.written(0, "new")).is_err());
+    assert_eq!(log.contents, log::Contents::default(), "what could not be written is not remembered");
+}
+
+#[test]
+fn what_somebody_else_changed_since_is_left_alone() {
+    let world = World::new();
+    let mut journal = Journal::in_folder(world.journals());
+    journal.make(world.written(0, "ours")).unwrap();
+    fs::write(world.file(0), "theirs\n").unwrap();
+    let undone = journal.undo_all();
+    let theirs = "somebody else has changed it since: it is \"theirs\" now";
+    assert_eq!(undone[0].outcome, Outcome::LeftAlone(theirs.into()));
+    assert_eq!(fs::read_to_string(world.file(0)).unwrap(), "theirs\n");
+    assert_eq!(fs::read_dir(world.journals()).unwrap().count(), 0);
+}
+
+#[test]
+fn what_cannot_be_undone_stays_in_the_journal() {
+    let world = World::new();
+    let mut journal = Journal::in_folder(world.journals());
+    let folder = world.machine().join("folder");
+    journal.make(Change::folder(&folder, world.machine())).unwrap();
+    fs::create_dir(folder.join("inside")).unwrap();
+    let outcome = &journal.undo_all()[0].outcome;
+    assert!(matches!(outcome, Outcome::Failed(why) if why.contains("inside was made inside")), "{outcome:?}");
+    assert!(!world.journal_bytes().is_empty());
+    fs::remove_dir(folder.join("inside")).unwrap();
+    assert_eq!(journal.undo_all()[0].outcome, Outcome::Reverted(None));
+    assert!(!folder.exists() && world.journal_bytes().is_empty());
+}
+
+#[test]
+fn a_change_that_cannot_be_made_leaves_nothing() {
+    let world = World::new();
+    let mut journal = Journal::in_folder(world.journals());
+    let change = world.written(0, "new");
+    fs::remove_file(world.file(0)).unwrap();
+    let error = journal.make(change).unwrap_err();
+    assert!(matches!(&error, SysError::Change { what, .. } if what.contains("\"old\" to \"new\"")), "{error}");
+    assert!(!world.file(0).exists(), "kernel files are never created");
+    assert!(journal.entries().iter().all(|entry| !entry.is_open()));
+    let there = world.machine().join("there");
+    fs::create_dir(&there).unwrap();
+    assert!(journal.make(Change::folder(&there, world.machine())).is_err());
+    assert_eq!(journal.undo_all(), []);
+    assert!(there.exists(), "a folder that was there is not ours to remove");
+}
+
+#[test]
+fn values_are_compared_as_the_kernel_prints_them() {
+    let world = World::new();
+    let look = |format, old: &str, new: &str, now: &str| {
+        fs::write(world.file(0), now).unwrap();
+        let change = FileChange { path: world.file(0), old: old.into(), new: new.into(), format };
+        change.look(None).unwrap()
+    };
+    assert_eq!(look(Format::Mask, "f", "3", "00000000,00000003\n"), Look::InForce);
+    assert_eq!(look(Format::List, "0-3", "0,1", "0-1\n"), Look::InForce);
+    assert_eq!(look(Format::List, "0,1", "5", "0-1\n"), Look::AsBefore("the old value is there"));
+    assert!(matches!(look(Format::List, "5", "1", "0,1\n"), Look::Changed(_)));
+    assert!(matches!(look(Format::Text, "f", "3", "03\n"), Look::Changed(_)));
+}
+
+#[test]
+fn a_controller_stays_on_while_other_groups_may_depend_on_it() {
+    let world = World::new();
+    let change = ControllerChange { group: world.machine(), name: "cpuset".into() };
+    let enabled = world.machine().join("cgroup.subtree_control");
+    fs::write(&enabled, "cpu memory\n").unwrap();
+    assert_eq!(change.look(&[]).unwrap(), Look::AsBefore("it is off"));
+    fs::write(&enabled, "cpu cpuset memory\n").unwrap();
+    assert_eq!(change.look(&[]).unwrap(), Look::InForce);
+    fs::create_dir(world.machine().join("neighbour")).unwrap();
+    assert!(matches!(change.look(&[]).unwrap(), Look::Changed(why) if why.contains("neighbour may depend on it")));
+    // A group of our own, which could not be removed, is no neighbour: both stay in the journal.
+    let line = |line: &Line| serde_json::to_string(line).unwrap() + "\n";
+    let own = Change::folder(world.machine().join("neighbour"), world.machine());
+    fs::create_dir(world.machine().join("neighbour/inside")).unwrap();
+    let lines = line(&Line::Begun { entry: 1, change: Change::Controller(change) })
+        + &line(&Line::Begun { entry: 2, change: own });
+    world.done(&[]);
+    world.leave(&[header_of_the_dead(), lines.into_bytes()].concat());
+    let outcomes = undone_in(&world.journals());
+    assert!(matches!(&outcomes[0], Outcome::Failed(why) if why.contains("made inside")), "{outcomes:?}");
+    assert!(matches!(&outcomes[1], Outcome::Failed(why) if why.ends_with("neighbour must go first")), "{outcomes:?}");
+    fs::remove_dir(world.machine().join("neighbour/inside")).unwrap();
+    let left = left_in(&world.journals()).unwrap().pop().unwrap().unwrap();
+    assert!(left.preview().iter().all(|undone| undone.outcome.is_reverted()), "{:?}", left.preview());
+}
+
+#[test]
+fn a_change_that_another_journal_holds_is_known() {
+    let world = World::new();
+    let change = Change::controller(world.machine(), "cpuset");
+    let mut own = Journal::in_folder(world.journals());
+    own.make(world.written(0, "new")).unwrap();
+    assert!(!own.is_held_elsewhere(&change).unwrap());
+    let begun = serde_json::to_vec(&Line::Begun { entry: 1, change: change.clone() }).unwrap();
+    let lines = [header_of_the_dead(), begun, b"\n".to_vec()].concat();
+    fs::write(world.journals().join("other.journal"), &lines).unwrap();
+    assert!(own.is_held_elsewhere(&change).unwrap());
+    let settled = serde_json::to_vec(&Line::Settled { entry: 1 }).unwrap();
+    fs::write(world.journals().join("other.journal"), [lines, settled, b"\n".to_vec()].concat()).unwrap();
+    assert!(!own.is_held_elsewhere(&change).unwrap());
+}
+
+#[test]
+fn journals_of_the_living_of_other_boots_and_of_nobody_known_are_told_apart() {
+    let world = World::new();
+    let mut journal = Journal::in_folder(world.journals());
+    journal.make(world.written(0, "new")).unwrap();
+    let mut left = left_in(&world.journals()).unwrap().pop().unwrap().unwrap();
+    assert_eq!(*left.standing(), Standing::InForce);
+    assert_eq!((left.open_entries().count(), left.preview(), left.undo()), (1, vec![], vec![]));
+    assert!(!left.clear().unwrap());
+    assert_eq!(fs::read_to_string(world.file(0)).unwrap(), "new\n");
+
+    let text = String::from_utf8(header_of_the_dead()).unwrap();
+    let boot = crate::linux::process::boot_id().unwrap();
+    let begun = String::from_utf8(world.journal_bytes()).unwrap().lines().nth(1).unwrap().to_owned() + "\n";
+    drop(journal);
+    let found = |lines: String| {
+        fs::write(world.file(0), "new\n").unwrap();
+        let path = world.leave(lines.as_bytes());
+        let mut left = left_in(&world.journals()).unwrap().pop().unwrap().unwrap();
+        let (standing, undone) = (left.standing().clone(), left.undo().len());
+        left.clear().unwrap();
+        (standing, undone, path.exists())
+    };
+    assert_eq!(found(text.clone() + &begun), (Standing::Left, 1, false));
+    assert_eq!(found(text.replace(&boot, "another") + &begun), (Standing::OtherBoot, 0, false));
+    assert_eq!(found(text.replace("\"version\":1", "\"version\":9") + &begun), (Standing::Unreadable, 0, true));
+    assert_eq!(found(format!("nonsense\n{begun}")), (Standing::Unreadable, 0, true));
+    assert_eq!(found(format!("{text}nonsense\n{begun}")), (Standing::Left, 1, true), "the rest is undone");
+}
+
+#[test]
+fn a_folder_that_others_may_write_in_is_not_used() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let world = World::new();
+    fs::create_dir(world.journals()).unwrap();
+    fs::set_permissions(world.journals(), fs::Permissions::from_mode(0o777)).unwrap();
+    let error = left_in(&world.journals()).unwrap_err();
+    assert!(error.to_string().contains("other users may write there"), "{error}");
+    let mut journal = Journal::in_folder(world.journals());
+    assert!(matches!(journal.make(world.written(0, "new")), Err(SysError::JournalRefused { .. })));
+    assert_eq!(fs::read_to_string(world.file(0)).unwrap(), "old\n");
+}
+
+#[test]
+fn a_journal_that_is_a_link_is_not_followed() {
+    let world = World::new();
+    world.done(&[]);
+    let path = world.leave(&header_of_the_dead());
+    std::os::unix::fs::symlink(&path, world.journals().join("link.journal")).unwrap();
+    let found = left_in(&world.journals()).unwrap();
+    assert_eq!(found.iter().filter(|left| left.is_err()).count(), 1);
+}
+
+/// A process that does nothing, on the cpus of this test.
+struct Sleeper(Child);
+
+impl Sleeper {
+    fn new() -> Self {
+        Self(Command::new("sleep").arg("1000").spawn().unwrap())
+    }
+}
+
+impl Drop for Sleeper {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn another_process_gets_its_cpus_back() {
+    let world = World::new();
+    let sleeper = Sleeper::new();
+    let all = current().unwrap();
+    let one = CpuSet::of(all.highest().unwrap());
+    // With one cpu alone there is no other value to change to.
+    let (process, is_changed) = (sleeper.0.id(), all != one);
+    let mut journal = Journal::in_folder(world.journals());
+    journal.make(Change::affinity(process, one.clone()).unwrap()).unwrap();
+    assert_eq!(of(process).unwrap(), one);
+    let outcome = journal.undo_all().pop().unwrap().outcome;
+    assert_eq!((of(process).unwrap(), outcome.is_reverted()), (all.clone(), is_changed), "{outcome:?}");
+
+    journal.make(Change::affinity(process, one).unwrap()).unwrap();
+    set(process, &all).unwrap();
+    assert_eq!(journal.undo_all()[0].outcome, Outcome::NothingToDo("the old value is there".into()));
+}
+
+#[test]
+fn a_process_that_ended_has_nothing_to_get_back() {
+    let world = World::new();
+    let sleeper = Sleeper::new();
+    let mut journal = Journal::in_folder(world.journals());
+    let cpu = CpuSet::of(current().unwrap().lowest().unwrap());
+    let change = Change::affinity(sleeper.0.id(), cpu.clone()).unwrap();
+    journal.make(change.clone()).unwrap();
+    drop(sleeper);
+    assert_eq!(journal.undo_all()[0].outcome, Outcome::NothingToDo("it has ended".into()));
+    assert!(matches!(journal.make(change), Err(SysError::Change { .. })), "its number may be another's by now");
+    assert!(Change::affinity(u32::MAX / 2, cpu).is_err());
+}
+
+#[test]
+fn cpus_that_do_not_exist_are_refused_and_nothing_is_left() {
+    let world = World::new();
+    let sleeper = Sleeper::new();
+    let before = of(sleeper.0.id()).unwrap();
+    let mut journal = Journal::in_folder(world.journals());
+    for cpus in ["8000", "0-8000"] {
+        let change = Change::affinity(sleeper.0.id(), CpuSet::parse_list(cpus).unwrap()).unwrap();
+        assert!(matches!(journal.make(change), Err(SysError::Change { .. })), "{cpus}");
+        assert_eq!(of(sleeper.0.id()).unwrap(), before);
+    }
+    assert_eq!(journal.undo_all(), []);
+}

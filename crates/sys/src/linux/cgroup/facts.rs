@@ -1,0 +1,155 @@
+//! What a control group is like, and what must be done to make one for a command below it: the decisions of the kernel's
+//! rules, on values.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::refusal::CgroupRefusal;
+
+/// Controllers that can be shared out between the threads of a process.
+const THREADED: [&str; 4] = ["cpu", "cpuset", "perf_event", "pids"];
+
+/// What a control group is like.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Facts {
+    /// Its cgroup.type: "domain", "domain threaded", "domain invalid" or "threaded"; nothing for the root of the hierarchy.
+    pub kind: Option<String>,
+    /// The controllers it may share out.
+    pub controllers: Vec<String>,
+    /// The controllers that it shares out.
+    pub enabled: Vec<String>,
+    /// The groups in it that have processes and are no threaded groups.
+    pub populated_domains: Vec<PathBuf>,
+}
+
+/// What must be done for a group below another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// Turn the controller cpuset on.
+    pub enable: bool,
+    /// Make the new group a threaded one.
+    pub threaded: bool,
+}
+
+impl Facts {
+    /// Reads what a group is like from its folder.
+    ///
+    /// # Errors
+    /// When its files cannot be read.
+    pub fn read(group: &Path) -> io::Result<Self> {
+        let words = |name: &str| -> io::Result<Vec<String>> {
+            Ok(fs::read_to_string(group.join(name))?.split_whitespace().map(str::to_owned).collect())
+        };
+        let kind = match fs::read_to_string(group.join("cgroup.type")) {
+            Ok(text) => Some(text.trim().to_owned()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        let (controllers, enabled) = (words("cgroup.controllers")?, words("cgroup.subtree_control")?);
+        Ok(Self { kind, controllers, enabled, populated_domains: populated_domains(group)? })
+    }
+
+    /// What must be done for a group that holds a command below this one, in which corewise itself is.
+    ///
+    /// # Errors
+    /// [`CgroupRefusal::NotDelegated`], [`CgroupRefusal::HasDomains`], [`CgroupRefusal::SharesDomains`].
+    pub fn plan(&self, group: &Path) -> Result<Plan, CgroupRefusal> {
+        let group = || group.to_owned();
+        if !self.controllers.iter().any(|name| name == "cpuset") {
+            return Err(CgroupRefusal::NotDelegated { group: group() });
+        }
+        let enable = !self.enabled.iter().any(|name| name == "cpuset");
+        // The root may have processes and ordinary groups both.
+        let Some(kind) = &self.kind else { return Ok(Plan { enable, threaded: false }) };
+        if kind != "threaded" {
+            let domain: Vec<&str> =
+                self.enabled.iter().map(String::as_str).filter(|name| !THREADED.contains(name)).collect();
+            if !domain.is_empty() {
+                return Err(CgroupRefusal::SharesDomains { group: group(), controllers: domain.join(" ") });
+            }
+            if let Some(other) = self.populated_domains.first() {
+                return Err(CgroupRefusal::HasDomains { group: group(), other: other.clone() });
+            }
+        }
+        Ok(Plan { enable, threaded: true })
+    }
+}
+
+fn populated_domains(group: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(group)? {
+        let path = entry?.path();
+        let line = |name: &str| fs::read_to_string(path.join(name)).unwrap_or_default();
+        if line("cgroup.type").starts_with("domain") && line("cgroup.events").lines().any(|line| line == "populated 1")
+        {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A folder with the files of a group.
+    fn group(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            let path = folder.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        folder
+    }
+
+    fn planned(files: &[(&str, &str)]) -> Result<Plan, String> {
+        let folder = group(files);
+        let refused = |refusal: CgroupRefusal| refusal.to_string().replace(folder.path().to_str().unwrap(), "GROUP");
+        Facts::read(folder.path()).unwrap().plan(folder.path()).map_err(refused)
+    }
+
+    #[test]
+    fn the_root_gets_an_ordinary_group() {
+        let root = [("cgroup.controllers", "cpuset cpu memory\n"), ("cgroup.subtree_control", "memory\n")];
+        assert_eq!(planned(&root), Ok(Plan { enable: true, threaded: false }));
+        let shared = [root[0], ("cgroup.subtree_control", "cpuset memory\n")];
+        assert_eq!(planned(&shared), Ok(Plan { enable: false, threaded: false }));
+    }
+
+    #[test]
+    fn below_processes_a_group_is_threaded() {
+        let files = |kind, enabled| {
+            [("cgroup.type", kind), ("cgroup.controllers", "cpuset cpu\n"), ("cgroup.subtree_control", enabled)]
+        };
+        assert_eq!(planned(&files("domain\n", "\n")), Ok(Plan { enable: true, threaded: true }));
+        assert_eq!(planned(&files("domain threaded\n", "cpu cpuset\n")), Ok(Plan { enable: false, threaded: true }));
+        assert_eq!(planned(&files("threaded\n", "\n")), Ok(Plan { enable: true, threaded: true }));
+    }
+
+    #[test]
+    fn what_the_kernel_would_refuse_is_refused_before_anything_is_made() {
+        let domain = ("cgroup.type", "domain\n");
+        let none = ("cgroup.subtree_control", "\n");
+        let cpuset = ("cgroup.controllers", "cpuset memory\n");
+        assert_eq!(
+            planned(&[domain, none, ("cgroup.controllers", "cpu memory pids\n")]),
+            Err("the controller cpuset is not delegated to GROUP".into())
+        );
+        assert_eq!(
+            planned(&[domain, cpuset, ("cgroup.subtree_control", "cpu memory\n")]),
+            Err("GROUP shares out memory, which leaves no room for processes of its own".into())
+        );
+        let other = [("other/cgroup.type", "domain\n"), ("other/cgroup.events", "populated 1\nfrozen 0\n")];
+        assert_eq!(
+            planned(&[domain, cpuset, none, other[0], other[1]]),
+            Err("GROUP has other groups with processes in it, and processes itself".into())
+        );
+        let empty = ("other/cgroup.events", "populated 0\nfrozen 0\n");
+        assert!(planned(&[domain, cpuset, none, other[0], empty]).is_ok());
+        let threaded = ("other/cgroup.type", "threaded\n");
+        assert!(planned(&[domain, cpuset, none, threaded, other[1]]).is_ok());
+    }
+}

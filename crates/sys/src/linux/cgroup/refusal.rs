@@ -1,0 +1,87 @@
+//! Why a command cannot be held by a control group here, and what would change that.
+
+use std::io;
+use std::path::PathBuf;
+
+use corewise_model::CpuSet;
+
+/// Why there can be no control group for a command.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CgroupRefusal {
+    /// No hierarchy of version 2 is mounted.
+    #[error("no control groups of version 2 are mounted here")]
+    NotMounted,
+    /// The controller cpuset belongs to a hierarchy of version 1.
+    #[error("the controller cpuset is in the hand of control groups of version 1 here")]
+    VersionOne,
+    /// This process is in a group that cannot be seen from here, as in some containers.
+    #[error("the control group of this process, {group}, lies outside of what is mounted here")]
+    OutOfSight {
+        /// The group as /proc/self/cgroup tells it.
+        group: String,
+    },
+    /// The group of this process does not have the controller cpuset to give.
+    #[error("the controller cpuset is not delegated to {}", group.display())]
+    NotDelegated {
+        /// The folder of the group.
+        group: PathBuf,
+    },
+    /// This user may not do it.
+    #[error("{} cannot be used: {source}", path.display())]
+    NotPermitted {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Other groups with processes of their own are in the group of this process; no threaded group may be beside them.
+    #[error("{} has other groups with processes in it, and processes itself", group.display())]
+    HasDomains {
+        /// The folder of the group of this process.
+        group: PathBuf,
+        /// One of the others.
+        other: PathBuf,
+    },
+    /// The group of this process shares out controllers that cannot be shared out by thread.
+    #[error("{} shares out {controllers}, which leaves no room for processes of its own", group.display())]
+    SharesDomains {
+        /// The folder of the group.
+        group: PathBuf,
+        /// The controllers.
+        controllers: String,
+    },
+    /// The kernel gives the group less, or other, than was asked for.
+    #[error("the kernel gives a control group here the {what} \"{given}\" where \"{wanted}\" are wanted")]
+    GivesLess {
+        /// What: "cpus" or "memory nodes".
+        what: &'static str,
+        /// What was asked for.
+        wanted: CpuSet,
+        /// What takes effect.
+        given: CpuSet,
+    },
+}
+
+impl CgroupRefusal {
+    /// A command or an instruction that would change it.
+    pub fn cure(&self) -> String {
+        match self {
+            Self::NotMounted => "Mount them: mount -t cgroup2 none /sys/fs/cgroup. Without --cgroup the command is held by \
+                                 its affinity alone."
+                .to_owned(),
+            Self::VersionOne => "Boot with cgroup_no_v1=cpuset, or systemd.unified_cgroup_hierarchy=1. Without --cgroup \
+                                 the command is held by its affinity alone."
+                .to_owned(),
+            Self::OutOfSight { .. } => "Run it in a cgroup namespace of its own: unshare --cgroup.".to_owned(),
+            Self::NotDelegated { .. } | Self::NotPermitted { .. } | Self::HasDomains { .. } | Self::SharesDomains { .. } => {
+                "Start it in a group of its own: systemd-run --scope -p Delegate=yes corewise run … (as root; with --user \
+                 where the user's manager has cpuset delegated)."
+                    .to_owned()
+            }
+            Self::GivesLess { given, .. } => {
+                format!("Choose from {given}: the groups above have no more, or others hold the rest exclusively.")
+            }
+        }
+    }
+}

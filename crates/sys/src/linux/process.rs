@@ -1,0 +1,145 @@
+//! Which process is meant: a number alone is given again, a number with its start time in one boot is not.
+
+use std::fs;
+use std::io;
+
+use serde::{Deserialize, Serialize};
+
+/// A process or thread of the running boot: its number, and when it started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Process {
+    /// Its number: a pid, or a tid for one thread.
+    pub id: u32,
+    /// When it started, in clock ticks since boot: field 22 of /proc/PID/stat.
+    pub start_ticks: u64,
+}
+
+/// What /proc/PID/stat tells about a process or thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stat {
+    /// Its name, which it may have changed; at most 15 bytes.
+    pub name: String,
+    /// Whether it has ended and only waits for its parent to notice.
+    pub has_ended: bool,
+    /// When it started, in clock ticks since boot.
+    pub start_ticks: u64,
+}
+
+impl Stat {
+    /// Takes a line of /proc/PID/stat apart. The name is in parentheses and may hold spaces and parentheses itself.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (head, tail) = text.rsplit_once(')')?;
+        let (_, name) = head.split_once('(')?;
+        let mut fields = tail.split_whitespace();
+        let state = fields.next()?;
+        // The state is field 3, the start time field 22.
+        let start_ticks = fields.nth(22 - 4)?.parse().ok()?;
+        Some(Self { name: name.to_owned(), has_ended: matches!(state, "Z" | "X" | "x"), start_ticks })
+    }
+
+    /// What the kernel tells about a process or thread; nothing where there is none.
+    ///
+    /// # Errors
+    /// When /proc is not the kernel's own.
+    pub fn of(id: u32) -> io::Result<Option<Self>> {
+        let path = format!("/proc/{id}/stat");
+        match fs::read(&path) {
+            Ok(bytes) => Self::parse(&String::from_utf8_lossy(&bytes))
+                .map(Some)
+                .ok_or_else(|| io::Error::other(format!("{path} is not as the kernel writes it"))),
+            Err(error) if is_gone(&error) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// ESRCH comes where the process ended between opening its file and reading it.
+fn is_gone(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH)
+}
+
+impl Process {
+    /// The process that calls.
+    ///
+    /// # Errors
+    /// When /proc is not the kernel's own.
+    pub fn this() -> io::Result<Self> {
+        let id = std::process::id();
+        let stat = Stat::of(id)?.ok_or_else(|| io::Error::other(format!("/proc has no process {id}")))?;
+        Ok(Self { id, start_ticks: stat.start_ticks })
+    }
+
+    /// Whether it still runs: there is a process of its number that started when it did and has not ended.
+    pub fn is_alive(&self) -> bool {
+        let stat = Stat::of(self.id).ok().flatten();
+        stat.is_some_and(|stat| !stat.has_ended && stat.start_ticks == self.start_ticks)
+    }
+}
+
+/// The kernel's random name of the running boot.
+///
+/// # Errors
+/// When /proc is not the kernel's own.
+pub fn boot_id() -> io::Result<String> {
+    fs::read_to_string("/proc/sys/kernel/random/boot_id").map(|text| text.trim().to_owned())
+}
+
+/// The name of this machine among others; empty where the kernel does not tell.
+pub fn host_name() -> String {
+    fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned()
+}
+
+/// The namespace in which process numbers mean what they mean here: "pid:[4026531836]"; empty where there are none.
+pub fn number_space() -> String {
+    fs::read_link("/proc/self/ns/pid").map(|link| link.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+/// The user whose rights this process has; 0 is root.
+pub fn effective_user() -> u32 {
+    // SAFETY: takes no arguments, touches no memory of ours, and cannot fail.
+    unsafe { libc::geteuid() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINE: &str = "4711 (a) (b) c) S 1 4711 4711 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 98765 2834432 214";
+
+    #[test]
+    fn names_with_parentheses_and_spaces_are_read() {
+        let stat = Stat::parse(LINE).unwrap();
+        assert_eq!(stat, Stat { name: "a) (b) c".into(), has_ended: false, start_ticks: 98765 });
+        assert!(Stat::parse(&LINE.replace(" S ", " Z ")).unwrap().has_ended);
+        assert_eq!(Stat::parse("4711 (short) S 1 2"), None);
+        assert_eq!(Stat::parse(""), None);
+    }
+
+    #[test]
+    fn a_number_alone_is_not_a_process() {
+        let this = Process::this().unwrap();
+        assert!(this.is_alive());
+        assert!(!Process { start_ticks: this.start_ticks + 1, ..this }.is_alive());
+    }
+
+    #[test]
+    fn an_ended_process_is_not_alive_even_before_its_parent_notices() {
+        let mut child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+        let stat = Stat::of(child.id()).unwrap().unwrap();
+        let process = Process { id: child.id(), start_ticks: stat.start_ticks };
+        assert!(process.is_alive());
+        child.kill().unwrap();
+        while process.is_alive() {
+            std::thread::yield_now();
+        }
+        assert!(Stat::of(child.id()).unwrap().is_some_and(|stat| stat.has_ended), "nobody has waited for it yet");
+        child.wait().unwrap();
+        assert_eq!(Stat::of(child.id()).unwrap(), None);
+    }
+
+    #[test]
+    fn boot_machine_and_numbers_have_names() {
+        assert_eq!(boot_id().unwrap().len(), 36);
+        assert!(number_space().starts_with("pid:["), "{}", number_space());
+    }
+}
