@@ -1,5 +1,7 @@
 //! What was typed: the command line, before it is known what it means here.
 
+mod run;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -8,6 +10,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use corewise_model::CpuSet;
 use corewise_model::placement::notation::Notation;
 use jiff::SignedDuration;
+
+pub use run::{EnforcementName, RunArguments};
 
 /// The shortest and the longest budget of a survey that make sense, in seconds.
 const BUDGET_SECONDS: std::ops::RangeInclusive<i64> = 1..=86_400;
@@ -34,6 +38,7 @@ const EXAMPLES: &str = "Examples:
   corewise --quick               the same in 5 s, with wider uncertainty
   corewise topology              packages, nodes, caches, cores and cpus
   corewise place 'all - core:0'  which cpus that is, in every tool's notation
+  corewise run --on llc:0 -- ./app   run ./app on the cpus of the first last-level cache
   corewise history compare 3 7   what changed between two surveys
   corewise doctor                what cannot be measured here, and why
 
@@ -51,6 +56,8 @@ pub enum Command {
     /// Say which cpus a placement is: drawn, counted, and in the words of other tools
     #[command(after_help = LANGUAGE)]
     Place(PlaceArguments),
+    /// Run a command on cpus of your choice: with its memory, thread by thread, held there if need be
+    Run(RunArguments),
     /// Write a recording of this machine's topology, to be shown elsewhere with `topology --machine`
     Record(RecordArguments),
     /// List, show and compare the stored surveys

@@ -5,6 +5,7 @@ mod history;
 mod machine;
 mod place;
 mod record;
+mod run;
 mod schema;
 mod survey;
 mod topology;
@@ -23,6 +24,7 @@ pub fn run(task: Task, settings: &Settings) -> Result<Exit, Failure> {
         Task::Topology(choice) => topology::run(&choice, settings),
         Task::Place(request) => place::run(&request, settings),
         Task::Machines => machine::list(settings),
+        Task::Run(task) => run::run(&task, settings),
         Task::Record(output, packing) => record::run(&output, packing, settings),
         Task::List { all } => history::list(all, settings),
         Task::Show(number) => history::show(number, settings),

@@ -14,6 +14,10 @@ pub enum Exit {
     Unavailable = 3,
     /// A fault that is not the user's.
     Internal = 4,
+    /// The command that was to be run could not be executed; as env(1) says it.
+    NotExecutable = 126,
+    /// The command that was to be run was not found; as env(1) says it.
+    NotFound = 127,
     /// Interrupted; what there was has been shown.
     Interrupted = 130,
 }

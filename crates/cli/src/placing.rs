@@ -44,7 +44,8 @@ fn quiet(machine: &Machine, settings: &Settings) -> Option<CpuSet> {
     Some(conclude(&store.survey(latest.id).ok()?).quiet)
 }
 
-fn refused(exit: Exit, error: PlacementError) -> Failure {
+/// A failure that shows what is wrong in a text, and where.
+pub fn refused(exit: Exit, error: PlacementError) -> Failure {
     let failure = Failure::new(exit, pointed(&error.what, &error.text, &error.at));
     match error.hint {
         Some(hint) => failure.next(hint),

@@ -2,6 +2,7 @@
 
 pub mod machine;
 pub mod place;
+pub mod run;
 
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
@@ -16,6 +17,7 @@ use crate::args::{Arguments, Command, CommonArguments, HistoryCommand, PackingNa
 use crate::error::Failure;
 use machine::MachineChoice;
 use place::PlaceRequest;
+use run::RunTask;
 
 /// The width of a page where there is no terminal.
 const PAGE_WIDTH: usize = 80;
@@ -156,6 +158,8 @@ pub enum Task {
     Place(PlaceRequest),
     /// List the machines that the program holds.
     Machines,
+    /// Run a command.
+    Run(Box<RunTask>),
     /// Record this machine in a file, packed as its name says or as told.
     Record(PathBuf, Option<PackingName>),
     /// List the stored surveys: of this machine, or all.
@@ -193,6 +197,7 @@ impl Task {
             Some(Command::Topology(topology)) if topology.machine.asks_for_list() => Self::Machines,
             Some(Command::Topology(topology)) => Self::Topology(MachineChoice::new(&topology.machine)?),
             Some(Command::Place(place)) => Self::Place(PlaceRequest::new(place)?),
+            Some(Command::Run(run)) => Self::Run(Box::new(RunTask::new(run)?)),
             Some(Command::Record(record)) => Self::Record(record.output, record.packing),
             Some(Command::Doctor) => Self::Doctor,
             Some(Command::Undo(undo)) => Self::Undo { dry_run: undo.dry_run },

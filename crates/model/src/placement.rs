@@ -6,12 +6,15 @@
 mod describe;
 mod error;
 mod expression;
+pub mod hold;
 mod indices;
+pub mod memory;
 pub mod notation;
 mod order;
 mod parse;
 mod pattern;
 mod resolve;
+pub mod roles;
 mod words;
 
 #[cfg(test)]

@@ -63,6 +63,11 @@ pub fn of(thread: u32) -> io::Result<CpuSet> {
     }
 }
 
+/// Whether an error of [`set`] or [`of`] says that the thread has ended.
+pub fn has_ended(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::ESRCH)
+}
+
 /// The cpu that the calling thread runs on at this moment: getcpu(2).
 pub fn running_on() -> Option<u32> {
     // SAFETY: takes no arguments and touches no memory of ours.
@@ -106,6 +111,28 @@ mod tests {
         })
         .join()
         .unwrap();
+    }
+
+    #[test]
+    fn another_thread_is_placed_and_a_thread_that_ended_is_told() {
+        let (tell, told) = std::sync::mpsc::channel();
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        let thread = std::thread::spawn(move || {
+            // SAFETY: takes no arguments and touches no memory of ours.
+            tell.send(unsafe { libc::gettid() } as u32).unwrap();
+            let _ = ended.recv();
+        });
+        let number = told.recv().unwrap();
+        let all = of(number).unwrap();
+        let one = CpuSet::of(all.highest().unwrap());
+        set(number, &one).unwrap();
+        assert_eq!(of(number).unwrap(), one);
+        assert_eq!(current().unwrap(), all, "only that thread moved");
+        drop(end);
+        thread.join().unwrap();
+        // The kernel takes a moment to forget a thread that was joined.
+        let gone = std::iter::repeat_with(|| of(number)).find_map(Result::err).unwrap();
+        assert_eq!(gone.raw_os_error(), Some(libc::ESRCH));
     }
 
     #[test]

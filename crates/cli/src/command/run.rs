@@ -1,0 +1,28 @@
+//! `corewise run`: runs a command on cpus of the user's choice.
+
+mod place;
+mod supervise;
+mod watch;
+mod words;
+
+use std::process::Command;
+
+use corewise_sys::linux::spawn;
+
+use crate::error::{Exit, Failure};
+use crate::settings::Settings;
+use crate::settings::run::RunTask;
+
+/// Runs the command: in the place of corewise, or watched by it where there is something to watch.
+pub fn run(task: &RunTask, settings: &Settings) -> Result<Exit, Failure> {
+    let mut command = Command::new(&task.program);
+    command.args(&task.arguments);
+    if task.is_watched() {
+        return supervise::run(task, &mut command, settings);
+    }
+    // A list or a mask that the kernel takes as it is needs no knowledge of the machine, and no time to get it.
+    if !place::at_once(task)? {
+        place::find(task, settings)?.put_in_force()?;
+    }
+    Err(words::not_started(&task.program, &spawn::replace(&mut command)))
+}

@@ -1,0 +1,176 @@
+//! Watches the threads of a command: looks at them, lets [`Hold`] decide, does it, and says what there is to say.
+
+use std::collections::{BTreeSet, HashMap};
+use std::time::{Duration, Instant};
+
+use corewise_model::CpuSet;
+use corewise_model::placement::hold::pace::Pace;
+use corewise_model::placement::hold::{Action, Event, Hold, Outcome, Policy, Seen, Step, Threads, View};
+use corewise_sys::linux::task::Process;
+use corewise_sys::linux::{affinity, cpuset, task};
+
+use super::words;
+use crate::output::say;
+
+/// The processes are looked through after this time even where no new one seems to have been started.
+const AT_LEAST_EVERY: Duration = Duration::from_secs(1);
+/// Of no more threads than this is told at once; a program may start and pin any number.
+const TOLD_AT_MOST: usize = 100;
+
+/// The threads of a running command, watched.
+pub struct Watch {
+    hold: Hold,
+    pace: Pace,
+    started: Instant,
+    /// When all processes were looked through, and the newest of the system at that time.
+    searched: Option<(Instant, Option<u32>)>,
+    processes: Vec<Process>,
+    /// The names of the threads, by number; kept up to date only where roles go by them.
+    names: HashMap<u32, String>,
+    goes_by_names: bool,
+    tells: Tells,
+    notes: Notes,
+}
+
+/// Whether to tell of threads that set their own cpus.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tells {
+    /// As soon as they do.
+    AtOnce,
+    /// When the command has ended.
+    AtTheEnd,
+    /// Never.
+    Never,
+}
+
+/// What is said at the end.
+#[derive(Default)]
+struct Notes {
+    seen: BTreeSet<u32>,
+    noticed: BTreeSet<u32>,
+    told: usize,
+    texts: Vec<String>,
+}
+
+impl Watch {
+    /// Begins to watch the children of this process.
+    pub fn new(policy: Policy, tells: Tells) -> Self {
+        Self {
+            goes_by_names: matches!(policy.threads, Threads::Roles(_)),
+            hold: Hold::new(policy),
+            pace: Pace::default(),
+            started: Instant::now(),
+            searched: None,
+            processes: Vec::new(),
+            names: HashMap::new(),
+            tells,
+            notes: Notes::default(),
+        }
+    }
+
+    /// Looks at every thread once, does what is to be done, and returns how long to wait for the next look.
+    pub fn look(&mut self) -> Duration {
+        let begun = Instant::now();
+        self.search();
+        let step = self.judge();
+        for event in &step.events {
+            self.note(event);
+        }
+        for action in &step.actions {
+            if let Some(event) = self.hold.settle(action.thread, done(action)) {
+                self.note(&event);
+            }
+        }
+        self.pace.after(step.is_new, begun.elapsed())
+    }
+
+    /// Looks for new processes and threads, where there are any in the system.
+    fn search(&mut self) {
+        let newest = task::newest();
+        let is_known = self
+            .searched
+            .is_some_and(|(at, before)| before.is_some() && before == newest && at.elapsed() < AT_LEAST_EVERY);
+        if !is_known {
+            // What is started from here on changes the number again.
+            self.searched = Some((Instant::now(), newest));
+            self.processes = task::descendants(std::process::id());
+        }
+    }
+
+    fn judge(&mut self) -> Step {
+        let mut masks: Vec<(u32, u32, u32, CpuSet)> = Vec::new();
+        for process in &self.processes {
+            for &thread in &process.threads {
+                // A thread that has ended is not seen.
+                let Ok(cpus) = affinity::of(thread) else { continue };
+                if self.goes_by_names || !self.names.contains_key(&thread) {
+                    let Some(name) = task::name(process.number, thread) else { continue };
+                    self.names.insert(thread, name);
+                }
+                masks.push((process.number, process.parent, thread, cpus));
+            }
+        }
+        self.notes.seen.extend(masks.iter().map(|(_, _, thread, _)| *thread));
+        let name = |thread: &u32| self.names.get(thread).map_or("", String::as_str);
+        let seen = |(process, parent, thread, cpus)| Seen { process, parent, thread, name: name(&thread), cpus };
+        let seen: Vec<Seen<'_>> = masks.into_iter().map(seen).collect();
+        let view = View { seen: &seen, now: self.started.elapsed(), reachable: &reachable };
+        self.hold.look(&view)
+    }
+
+    fn note(&mut self, event: &Event) {
+        let (process, thread) = match event {
+            Event::Noticed { process, thread, .. } => {
+                self.notes.noticed.insert(*thread);
+                (*process, *thread)
+            }
+            Event::GaveUp { process, thread, .. } | Event::Refused { process, thread, .. } => (*process, *thread),
+        };
+        let is_noticed = matches!(event, Event::Noticed { .. });
+        if is_noticed && self.tells == Tells::Never {
+            return;
+        }
+        let text = words::event(event, &self.who(process, thread));
+        if is_noticed && self.tells == Tells::AtTheEnd {
+            self.notes.texts.push(text);
+        } else {
+            self.tell(&text);
+        }
+    }
+
+    fn tell(&mut self, text: &str) {
+        self.notes.told += 1;
+        if self.notes.told <= TOLD_AT_MOST {
+            say(&text);
+        } else if self.notes.told == TOLD_AT_MOST + 1 {
+            say(&"corewise: of further threads nothing is told");
+        }
+    }
+
+    /// A thread by its names of this moment, or by those that it had when it was last looked at.
+    fn who(&self, process: u32, thread: u32) -> String {
+        let known = |thread: u32| self.names.get(&thread).cloned().unwrap_or_default();
+        let command = task::name(process, process).unwrap_or_else(|| known(process));
+        let name = task::name(process, thread).unwrap_or_else(|| known(thread));
+        words::thread(&command, process, &name, thread)
+    }
+
+    /// Says what was noticed and kept for the end.
+    pub fn end(&self) {
+        self.notes.texts.iter().for_each(|text| say(text));
+        say(&words::watched(self.notes.seen.len(), self.notes.noticed.len()));
+    }
+}
+
+/// Does what was decided, and says what came of it.
+fn done(action: &Action) -> Outcome {
+    match affinity::set(action.thread, &action.cpus).and_then(|()| affinity::of(action.thread)) {
+        Ok(cpus) => Outcome::Placed(cpus),
+        Err(error) if affinity::has_ended(&error) => Outcome::Ended,
+        Err(error) => Outcome::Refused(error.to_string()),
+    }
+}
+
+fn reachable() -> CpuSet {
+    cpuset::reachable().unwrap_or_default()
+}

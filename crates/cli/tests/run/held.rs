@@ -1,0 +1,116 @@
+//! Threads that are placed as they appear, and threads that choose for themselves.
+
+use libtest_mimic::{Completion, Trial};
+
+use crate::stage::*;
+
+pub fn trials() -> Vec<Trial> {
+    vec![
+        trial("threads_are_placed_by_their_names", roles),
+        trial("threads_take_turns_on_the_cpus_of_the_placement", turns),
+        trial("who_goes_outside_is_brought_back", wander),
+        trial("inside_the_boundary_a_program_may_choose", narrow),
+        trial("after_ten_corrections_a_program_is_left_alone", stubborn),
+        trial("without_enforcement_it_is_told_at_the_end", told_at_the_end),
+        trial("a_child_that_other_tools_pin_is_brought_back", pinned_by_others),
+    ]
+}
+
+/// Skips a test where there are not two cpus.
+macro_rules! two_cpus_or_skip {
+    () => {
+        match two_cpus() {
+            Ok(cpus) => cpus,
+            Err(skipped) => return Ok(skipped),
+        }
+    };
+}
+
+fn roles() -> Result {
+    let (first, second) = two_cpus_or_skip!();
+    let (on, roles) = (list([first, second]), format!("io=^io-:{first},work=^work:{second}"));
+    let actor = actor();
+    let said = said(&mut run(&with_actor(&["--on", &on, "--roles", &roles], &actor, "roles")))?;
+    same(said, format!("io {first}\nwork {second}\nmain {on}\n"), "roles").map(|()| Completion::Completed)
+}
+
+fn turns() -> Result {
+    let (first, second) = two_cpus_or_skip!();
+    let actor = actor();
+    for option in ["--one-per-thread", "--threads"] {
+        let on = format!("{second},{first}");
+        let said = said(&mut run(&with_actor(&["--on", &on, option], &actor, "turns")))?;
+        same(said, format!("main {second}\na {first}\nb {second}\nc {first}\n"), "turns")?;
+    }
+    Ok(Completion::Completed)
+}
+
+fn wander() -> Result {
+    let (first, second) = two_cpus_or_skip!();
+    let (on, actor) = (second.to_string(), actor());
+    for how in ["boundary", "exact"] {
+        let output = done(&mut run(&with_actor(&["--on", &on, "--enforce", how], &actor, "wander")));
+        same(text(&output.stdout), format!("main {second}\n"), how)?;
+        let told = text(&output.stderr);
+        let words = format!("its main thread, changed its cpus to {}; put back to {second}\n", list([first, second]));
+        same((told.ends_with(&words), told.lines().count()), (true, 1), &told)?;
+        same(told.starts_with("corewise: run-"), true, &format!("the command is named: {told}"))?;
+    }
+    Ok(Completion::Completed)
+}
+
+fn narrow() -> Result {
+    let (first, second) = two_cpus_or_skip!();
+    let (on, actor) = (list([first, second]), actor());
+    let mut running = Running::start(&mut run(&with_actor(&["--on", &on, "--enforce", "boundary"], &actor, "narrow")));
+    // Once it is told, it was looked at and judged.
+    let told = running.error_line();
+    same(told.ends_with(&format!("changed its cpus to {second}; left so")), true, &told)?;
+    running.end_input();
+    same(running.line(), format!("main {second}"), "its choice stands")?;
+    same(running.status().success(), true, "the command").map(|()| Completion::Completed)
+}
+
+fn stubborn() -> Result {
+    let (first, second) = two_cpus_or_skip!();
+    let (on, actor) = (list([first, second]), actor());
+    let mut running = Running::start(&mut run(&with_actor(&["--on", &on, "--enforce", "exact"], &actor, "stubborn")));
+    let put_back = running.error_line();
+    same(put_back.ends_with(&format!("changed its cpus to {first}; put back to {on}")), true, &put_back)?;
+    let gave_up = running.error_line();
+    let words = format!("was put back 10 times and changed its cpus again; it keeps {first} from now on");
+    same(gave_up.ends_with(&words), true, &gave_up)?;
+    running.end_input();
+    same([running.line(), running.line()], ["corrections 10".to_owned(), format!("main {first}")], "the actor")?;
+    same(running.status().success(), true, "the command")?;
+    same(running.error_line(), String::new(), "told once").map(|()| Completion::Completed)
+}
+
+fn told_at_the_end() -> Result {
+    let (first, second) = two_cpus_or_skip!();
+    let (on, actor) = (list([first, second]), actor());
+    let mut running = Running::start(&mut run(&with_actor(&["--on", &on, "-v"], &actor, "narrow")));
+    same(running.error_line(), format!("corewise: on {on} = cpus {on}"), "what is in force")?;
+    // Longer than it takes to look again; where it were too short, the test would say so by failing.
+    std::thread::sleep(std::time::Duration::from_millis(1_500));
+    running.end_input();
+    same(running.line(), format!("main {second}"), "nobody interferes")?;
+    let told = running.error_line();
+    same(told.ends_with(&format!("changed its cpus to {second}; left so")), true, &told)?;
+    let sum = running.error_line();
+    same(sum.ends_with("of them changed their cpus: 1"), true, &sum).map(|()| Completion::Completed)
+}
+
+fn pinned_by_others() -> Result {
+    if !is_installed("taskset") {
+        return Ok(Completion::ignored_with("taskset is not installed"));
+    }
+    let (first, second) = two_cpus_or_skip!();
+    // A shell inside of a shell is moved by a third program; it waits until it is back.
+    let shell = format!(
+        "sh -c 'taskset -pc {first} $$ >/dev/null; n=0; \
+         while taskset -pc $$ | grep -q \": {first}$\" && [ $n -lt 3000 ]; do n=$((n+1)); done; taskset -pc $$'; true"
+    );
+    let said = said(&mut run(&["--on", &second.to_string(), "--enforce", "boundary", "sh", "-c", &shell]))?;
+    same(said.trim().ends_with(&format!("list: {second}")), true, &said).map(|()| Completion::Completed)
+}

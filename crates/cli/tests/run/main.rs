@@ -1,0 +1,28 @@
+//! `corewise run` as a user meets it: masks as others see them, exit codes, signals, memory, threads that are held.
+//!
+//! The program under test is the real one on the machine it is tested on. The commands that it runs are the system's, and
+//! for threads with names and masks of their own this same test program as an actor.
+
+mod actor;
+mod held;
+mod inherited;
+mod memory;
+mod outcome;
+mod stage;
+mod terminal;
+
+use std::process::ExitCode;
+
+use libtest_mimic::{Arguments, Trial};
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    if let [word, part] = words.as_slice()
+        && word == "act"
+    {
+        return actor::act(part);
+    }
+    let groups = [inherited::trials(), outcome::trials(), memory::trials(), held::trials(), terminal::trials()];
+    let trials: Vec<Trial> = groups.into_iter().flatten().collect();
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}

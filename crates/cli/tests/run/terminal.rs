@@ -1,0 +1,110 @@
+//! Keys on a terminal: Ctrl-C, and Ctrl-Z with what a shell makes of it. `script` gives the terminal.
+
+use std::io::{Read as _, Write as _};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use libtest_mimic::{Completion, Failed, Trial};
+
+use crate::stage::*;
+
+pub fn trials() -> Vec<Trial> {
+    vec![
+        trial("ctrl_c_comes_once_and_ends_both", interrupted),
+        trial("ctrl_z_stops_both_and_fg_continues_them", stopped_and_continued),
+    ]
+}
+
+/// A shell script on a terminal of its own.
+struct Terminal {
+    child: Child,
+    keys: ChildStdin,
+    screen: ChildStdout,
+    seen: String,
+}
+
+impl Terminal {
+    fn start(script: &str) -> std::result::Result<Self, Failed> {
+        let mut command = Command::new("script");
+        // Job control, without which a shell does not stop its commands.
+        command.args(["-q", "-e", "-c", &format!("sh -m -c '{script}'"), "/dev/null"]);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let keys = child.stdin.take().ok_or("standard input is a pipe")?;
+        let screen = child.stdout.take().ok_or("standard output is a pipe")?;
+        Ok(Self { child, keys, screen, seen: String::new() })
+    }
+
+    fn press(&mut self, key: u8) -> std::result::Result<(), Failed> {
+        self.keys.write_all(&[key])?;
+        Ok(self.keys.flush()?)
+    }
+
+    /// Reads until a text comes, and takes everything up to it away.
+    fn until(&mut self, text: &str) -> std::result::Result<String, Failed> {
+        loop {
+            if let Some(place) = self.seen.find(text) {
+                let rest = self.seen.split_off(place + text.len());
+                return Ok(std::mem::replace(&mut self.seen, rest));
+            }
+            let mut bytes = [0; 1024];
+            match self.screen.read(&mut bytes)? {
+                0 => return Err(format!("\"{text}\" did not come; seen: {}", self.seen).into()),
+                count => self.seen.push_str(&String::from_utf8_lossy(&bytes[..count])),
+            }
+        }
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+const CTRL_C: u8 = 3;
+const CTRL_Z: u8 = 26;
+
+fn has_no_script() -> Option<Completion> {
+    (!is_installed("script")).then(|| Completion::ignored_with("script is not installed, which gives a terminal"))
+}
+
+fn interrupted() -> Result {
+    if let Some(skipped) = has_no_script() {
+        return Ok(skipped);
+    }
+    let (corewise, cpu) = (env!("CARGO_BIN_EXE_corewise"), one_cpu());
+    for way in ["", "-v"] {
+        let command =
+            "trap \"echo caught\" INT; echo ready; n=0; while [ $n -lt 30 ]; do sleep 0.01; n=$((n+1)); done; exit 5";
+        let script = format!("{corewise} run {way} --on {cpu} sh -c '\\''{command}'\\''; echo status $?.");
+        let mut terminal = Terminal::start(&script)?;
+        terminal.until("ready")?;
+        terminal.press(CTRL_C)?;
+        let screen = terminal.until("status 5.")?;
+        same(screen.matches("caught").count(), 1, &screen)?;
+    }
+    Ok(Completion::Completed)
+}
+
+fn stopped_and_continued() -> Result {
+    if let Some(skipped) = has_no_script() {
+        return Ok(skipped);
+    }
+    let (corewise, cpu) = (env!("CARGO_BIN_EXE_corewise"), one_cpu());
+    for way in ["", "-v"] {
+        let command = "echo ready; read line; echo read $line; exit 6";
+        let script = format!(
+            "{corewise} run {way} --on {cpu} sh -c '\\''{command}'\\''; echo status $?.; echo back; fg; echo status $?."
+        );
+        let mut terminal = Terminal::start(&script)?;
+        terminal.until("ready")?;
+        terminal.press(CTRL_Z)?;
+        // 128 and SIGTSTP.
+        terminal.until("status 148.")?;
+        terminal.until("back")?;
+        terminal.keys.write_all(b"hello\n")?;
+        terminal.until("read hello")?;
+        terminal.until("status 6.")?;
+    }
+    Ok(Completion::Completed)
+}

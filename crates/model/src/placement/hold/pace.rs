@@ -1,0 +1,53 @@
+//! How soon to look again: at once where something changes, seldom where nothing does.
+
+use std::time::Duration;
+
+/// The time to the next look where the last one found something new.
+pub const SHORTEST: Duration = Duration::from_millis(1);
+/// The time to the next look where nothing was new for long.
+pub const LONGEST: Duration = Duration::from_millis(50);
+/// A look must not take more than this part of the time: a tenth of one cpu.
+const SHARE: u32 = 10;
+
+/// The times between looks.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    pause: Duration,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self { pause: SHORTEST }
+    }
+}
+
+impl Pace {
+    /// The time to wait after a look that took `cost` and found something new or not: [`SHORTEST`] after something new,
+    /// then twice as long each time up to [`LONGEST`], and never less than ten times the cost of a look.
+    pub fn after(&mut self, is_new: bool, cost: Duration) -> Duration {
+        self.pause = if is_new { SHORTEST } else { (self.pause * 2).min(LONGEST) };
+        self.pause.max(cost * SHARE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quiet_times_are_looked_at_seldom() {
+        let mut pace = Pace::default();
+        let quiet: Vec<u128> = (0..8).map(|_| pace.after(false, Duration::ZERO).as_millis()).collect();
+        assert_eq!(quiet, [2, 4, 8, 16, 32, 50, 50, 50]);
+        assert_eq!(pace.after(true, Duration::ZERO), SHORTEST);
+        assert_eq!(pace.after(false, Duration::ZERO), SHORTEST * 2);
+    }
+
+    #[test]
+    fn looking_never_takes_more_than_a_tenth_of_a_cpu() {
+        let mut pace = Pace::default();
+        assert_eq!(pace.after(true, Duration::from_millis(3)), Duration::from_millis(30));
+        assert_eq!(pace.after(false, Duration::from_millis(40)), Duration::from_millis(400));
+        assert_eq!(pace.after(false, Duration::ZERO), SHORTEST * 4, "a slow look is not held against later ones");
+    }
+}

@@ -1,0 +1,220 @@
+//! Where a program's memory should come from: `local`, `bind:0`, `preferred:0,1`, `interleave:all`, `weighted:0-3`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::{CpuSet, Machine};
+
+/// How the kernel chooses among the nodes of a policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// From the node of the cpu that asks.
+    Local,
+    /// From these nodes only.
+    Bind,
+    /// From these nodes as long as they have memory.
+    Preferred,
+    /// From these nodes in turn, page by page.
+    Interleave,
+    /// In turn, in proportion to the weights in /sys/kernel/mm/mempolicy/weighted_interleave.
+    Weighted,
+}
+
+impl Mode {
+    const NAMED: [(&'static str, Self); 4] = [
+        ("bind", Self::Bind),
+        ("preferred", Self::Preferred),
+        ("interleave", Self::Interleave),
+        ("weighted", Self::Weighted),
+    ];
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let named = Self::NAMED.iter().find(|(_, mode)| mode == self);
+        formatter.write_str(named.map_or("local", |(name, _)| name))
+    }
+}
+
+/// The nodes of a policy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Nodes {
+    /// All that have memory and may be used.
+    All,
+    /// By their indices in machine order, as `node:N` counts them; rising, at least one. `Local` has none.
+    Indices(Vec<u32>),
+}
+
+/// A memory policy as it is typed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemoryPolicy {
+    /// How nodes are chosen.
+    pub mode: Mode,
+    /// Among which.
+    pub nodes: Nodes,
+}
+
+/// Why a memory policy cannot be read, or cannot be had on a machine.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MemoryError {
+    /// The text is no policy.
+    #[error("expected local, bind:NODES, preferred:NODES, interleave:NODES or weighted:NODES, found \"{0}\"")]
+    NoPolicy(String),
+    /// What stands behind the colon are no nodes.
+    #[error("expected nodes such as 0, 0,2, 0-3 or all, found \"{0}\"")]
+    NoNodes(String),
+    /// There is no such node.
+    #[error("node:{index}: this machine has {}", spanned(*.count))]
+    NoSuchNode {
+        /// The index that was typed.
+        index: u32,
+        /// How many nodes there are.
+        count: usize,
+    },
+    /// `all` names no node.
+    #[error("no node of this machine has memory that this process may use")]
+    Nowhere,
+    /// A node has cpus only.
+    #[error("node:{index} has no memory")]
+    WithoutMemory {
+        /// The index of the node.
+        index: u32,
+    },
+    /// The cpuset does not allow memory of a node.
+    #[error("memory of node:{index} is not allowed for this process (Mems_allowed of its cpuset)")]
+    NotAllowed {
+        /// The index of the node.
+        index: u32,
+    },
+}
+
+fn spanned(count: usize) -> String {
+    match count {
+        0 => "no nodes".to_owned(),
+        1 => "node:0 only".to_owned(),
+        _ => format!("node:0-{}", count - 1),
+    }
+}
+
+impl FromStr for MemoryPolicy {
+    type Err = MemoryError;
+
+    fn from_str(text: &str) -> Result<Self, MemoryError> {
+        if text == "local" {
+            return Ok(Self { mode: Mode::Local, nodes: Nodes::Indices(Vec::new()) });
+        }
+        let no_policy = || MemoryError::NoPolicy(text.to_owned());
+        let (name, list) = text.split_once(':').ok_or_else(no_policy)?;
+        let (_, mode) = Mode::NAMED.iter().find(|(known, _)| *known == name).ok_or_else(no_policy)?;
+        let nodes = match list {
+            "all" => Nodes::All,
+            _ => Nodes::Indices(indices(list).ok_or_else(|| MemoryError::NoNodes(list.to_owned()))?),
+        };
+        Ok(Self { mode: *mode, nodes })
+    }
+}
+
+/// Lists of nodes are written as lists of cpus are.
+fn indices(list: &str) -> Option<Vec<u32>> {
+    CpuSet::parse_list(list).ok().filter(|set| !set.is_empty()).map(|set| set.iter().collect())
+}
+
+impl fmt::Display for MemoryPolicy {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}", self.mode)?;
+        match &self.nodes {
+            Nodes::All => write!(formatter, ":all"),
+            Nodes::Indices(indices) if indices.is_empty() => Ok(()),
+            Nodes::Indices(indices) => write!(formatter, ":{}", indices.iter().copied().collect::<CpuSet>()),
+        }
+    }
+}
+
+impl MemoryPolicy {
+    /// The nodes by the system's numbers, which may be sparse where indices are not; none for `Local`. `allowed` are the
+    /// numbers of the nodes that the process may take memory from, where they are known.
+    ///
+    /// # Errors
+    /// Where a node is not there, has no memory, or is not allowed.
+    pub fn node_numbers(&self, machine: &Machine, allowed: Option<&[u32]>) -> Result<Vec<u32>, MemoryError> {
+        match &self.nodes {
+            Nodes::Indices(indices) => indices.iter().map(|index| number(machine, allowed, *index)).collect(),
+            Nodes::All => {
+                let indices = 0..machine.nodes.len() as u32;
+                let numbers: Vec<u32> = indices.filter_map(|index| number(machine, allowed, index).ok()).collect();
+                if numbers.is_empty() { Err(MemoryError::Nowhere) } else { Ok(numbers) }
+            }
+        }
+    }
+}
+
+fn number(machine: &Machine, allowed: Option<&[u32]>, index: u32) -> Result<u32, MemoryError> {
+    let count = machine.nodes.len();
+    let node = machine.nodes.get(index as usize).ok_or(MemoryError::NoSuchNode { index, count })?;
+    if node.memory_bytes == Some(0) {
+        return Err(MemoryError::WithoutMemory { index });
+    }
+    if allowed.is_some_and(|allowed| !allowed.contains(&node.number)) {
+        return Err(MemoryError::NotAllowed { index });
+    }
+    Ok(node.number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::assemble::assemble;
+    use crate::facts::{CpuFacts, MachineFacts, NodeFacts};
+
+    /// Three nodes with the system's numbers 0, 2 and 8; the second has no memory.
+    fn machine() -> Machine {
+        let node = |number, memory_bytes| NodeFacts {
+            number,
+            cpus: CpuSet::of(number),
+            memory_bytes: Some(memory_bytes),
+            distances: Vec::new(),
+        };
+        let cpus: CpuSet = [0, 2, 8].into_iter().collect();
+        assemble(MachineFacts {
+            cpus: cpus.iter().map(|number| CpuFacts { number, ..CpuFacts::default() }).collect(),
+            nodes: vec![node(0, 1 << 30), node(2, 0), node(8, 1 << 30)],
+            ..MachineFacts::default()
+        })
+    }
+
+    fn numbers(text: &str, allowed: Option<&[u32]>) -> Result<Vec<u32>, String> {
+        let policy: MemoryPolicy = text.parse().map_err(|error: MemoryError| error.to_string())?;
+        policy.node_numbers(&machine(), allowed).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn policies_print_as_they_are_typed() {
+        for text in ["local", "bind:0", "preferred:0,2", "interleave:0-3", "weighted:all"] {
+            assert_eq!(text.parse::<MemoryPolicy>().unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn indices_become_the_numbers_of_the_system() {
+        assert_eq!(numbers("bind:2", None), Ok(vec![8]));
+        assert_eq!(numbers("interleave:0,2", Some(&[0, 8])), Ok(vec![0, 8]));
+        assert_eq!(numbers("interleave:all", None), Ok(vec![0, 8]));
+        assert_eq!(numbers("weighted:all", Some(&[8])), Ok(vec![8]));
+        assert_eq!(numbers("local", None), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn what_cannot_be_says_why() {
+        let error = |text, allowed| numbers(text, allowed).unwrap_err();
+        assert_eq!(error("bind:3", None), "node:3: this machine has node:0-2");
+        assert_eq!(error("bind:0-1", None), "node:1 has no memory");
+        assert_eq!(error("interleave:all", Some(&[2])), "no node of this machine has memory that this process may use");
+        let denied = "memory of node:2 is not allowed for this process (Mems_allowed of its cpuset)";
+        assert_eq!(error("bind:2", Some(&[0])), denied);
+        assert_eq!(error("bind:", None), "expected nodes such as 0, 0,2, 0-3 or all, found \"\"");
+        let policies = "expected local, bind:NODES, preferred:NODES, interleave:NODES or weighted:NODES";
+        for text in ["bind", "near:0", "local:0", ""] {
+            assert_eq!(error(text, None), format!("{policies}, found \"{text}\""));
+        }
+    }
+}

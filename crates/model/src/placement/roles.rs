@@ -1,0 +1,204 @@
+//! Roles as they are typed: `io=^io-:0,work=worker|pool:llc:0 - 0`.
+//!
+//! A role is `NAME=REGEX:EXPR`, and roles are joined by commas. The regex ends at the first colon that stands neither in
+//! parentheses nor in brackets nor behind a backslash, so one that should match a colon has `\:`. The expression ends
+//! before a comma that a name and `=` follow, and an expression never holds `=`. So every text has one meaning:
+//! `a=x:0,2,b=y:1` are two roles, the first on cpus 0 and 2.
+
+use regex_lite::Regex;
+
+use super::{Expression, PlacementError, parse};
+
+/// A role as it was typed; which cpus it means is known on a machine.
+#[derive(Clone, Debug)]
+pub struct TypedRole {
+    /// What the user calls it.
+    pub name: String,
+    /// What the names of its threads look like, as it was typed.
+    pub pattern: String,
+    /// The same, to be matched anywhere in a name.
+    pub regex: Regex,
+    /// Where it belongs.
+    pub expression: Expression,
+}
+
+/// A pattern is what was typed.
+impl PartialEq for TypedRole {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.name, &self.pattern, &self.expression) == (&other.name, &other.pattern, &other.expression)
+    }
+}
+
+const FORM: &str = "a role is NAME=REGEX:EXPR, as in 'io=^io-:0,work=worker:2-7'";
+
+type Result<T> = std::result::Result<T, PlacementError>;
+
+/// Takes roles apart.
+///
+/// # Errors
+/// [`PlacementError`] with the characters that are wrong.
+pub fn roles(text: &str) -> Result<Vec<TypedRole>> {
+    let mut reader = Reader { text: text.chars().collect(), place: 0 };
+    reader.roles().map_err(|error| error.about(text))
+}
+
+struct Reader {
+    text: Vec<char>,
+    place: usize,
+}
+
+impl Reader {
+    fn roles(&mut self) -> Result<Vec<TypedRole>> {
+        let mut roles: Vec<TypedRole> = Vec::new();
+        loop {
+            let from = self.place;
+            let role = self.role()?;
+            if roles.iter().any(|known| known.name == role.name) {
+                let at = from..from + role.name.chars().count();
+                return Err(PlacementError::new(at, format!("there are two roles named {}", role.name)));
+            }
+            roles.push(role);
+            if self.place >= self.text.len() {
+                return Ok(roles);
+            }
+            // The comma.
+            self.place += 1;
+            self.skip_space();
+        }
+    }
+
+    fn role(&mut self) -> Result<TypedRole> {
+        let Some(equals) = name_end(&self.text[self.place..]) else {
+            let found = self.place..self.text.len();
+            return Err(PlacementError::new(found, "expected the name of a role and \"=\"").hint(FORM));
+        };
+        let name = self.slice(self.place..self.place + equals);
+        let from = self.place + equals + 1;
+        let to = self.regex_end(from)?;
+        let pattern = self.slice(from..to);
+        let regex = self.regex(from, to, &pattern)?;
+        self.place = self.expression_end(to + 1);
+        let expression = parse(&self.slice(to + 1..self.place)).map_err(|mut error| {
+            error.at = error.at.start + to + 1..error.at.end + to + 1;
+            error
+        })?;
+        Ok(TypedRole { name, pattern, regex, expression })
+    }
+
+    fn regex(&self, from: usize, to: usize, pattern: &str) -> Result<Regex> {
+        if pattern.is_empty() {
+            return Err(PlacementError::new(from..to, "expected a regular expression").hint("every name matches .*"));
+        }
+        Regex::new(pattern)
+            .map_err(|error| PlacementError::new(from..to, format!("this is no regular expression: {error}")))
+    }
+
+    /// Where the regex that begins here ends: at its colon.
+    fn regex_end(&self, from: usize) -> Result<usize> {
+        let (mut parentheses, mut brackets, mut place) = (0_u32, 0_u32, from);
+        while let Some(&character) = self.text.get(place) {
+            match character {
+                '\\' => place += 1,
+                '[' => {
+                    brackets += 1;
+                    place += self.literal_bracket(place + 1);
+                }
+                ']' => brackets = brackets.saturating_sub(1),
+                '(' if brackets == 0 => parentheses += 1,
+                ')' if brackets == 0 => parentheses = parentheses.saturating_sub(1),
+                ':' if brackets == 0 && parentheses == 0 => return Ok(place),
+                _ => {}
+            }
+            place += 1;
+        }
+        let at = from..self.text.len();
+        Err(PlacementError::new(at, "expected a colon and cpus behind the regular expression").hint(FORM))
+    }
+
+    /// How many characters behind an opening bracket belong to it: a `^`, and a closing bracket that is meant literally.
+    fn literal_bracket(&self, place: usize) -> usize {
+        let caret = usize::from(self.text.get(place) == Some(&'^'));
+        caret + usize::from(self.text.get(place + caret) == Some(&']'))
+    }
+
+    /// Where the expression that begins here ends: at a comma that begins another role, or at the end.
+    fn expression_end(&self, from: usize) -> usize {
+        let begins_role = |place: &usize| {
+            let rest = &self.text[place + 1..];
+            let space = rest.iter().take_while(|character| character.is_whitespace()).count();
+            self.text[*place] == ',' && name_end(&rest[space..]).is_some()
+        };
+        (from..self.text.len()).find(begins_role).unwrap_or(self.text.len())
+    }
+
+    fn skip_space(&mut self) {
+        self.place += self.text[self.place..].iter().take_while(|character| character.is_whitespace()).count();
+    }
+
+    fn slice(&self, range: std::ops::Range<usize>) -> String {
+        self.text[range].iter().collect()
+    }
+}
+
+/// The length of the name that stands here, if a name and `=` do: letters, digits, `-` and `_`, a letter first.
+fn name_end(text: &[char]) -> Option<usize> {
+    let is_part = |character: &char| character.is_alphanumeric() || matches!(character, '-' | '_');
+    let length = text.iter().take_while(|character| is_part(character)).count();
+    let is_name = text.first().is_some_and(|first| first.is_alphabetic()) && text.get(length) == Some(&'=');
+    is_name.then_some(length)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn taken_apart(text: &str) -> Vec<[String; 3]> {
+        let typed = |role: TypedRole| [role.name, role.pattern, role.expression.to_string()];
+        roles(text).unwrap_or_else(|error| panic!("{text}: {error} at {:?}", error.at)).into_iter().map(typed).collect()
+    }
+
+    #[test]
+    fn commas_and_colons_have_one_meaning() {
+        for (text, expected) in [
+            ("io=^io:0", vec![["io", "^io", "0"]]),
+            ("io=^io:0,2,4", vec![["io", "^io", "0,2,4"]]),
+            ("io=^io:0,2,work=w:1,3", vec![["io", "^io", "0,2"], ["work", "w", "1,3"]]),
+            ("io=io:llc:0, work=w:node:1 - 4", vec![["io", "io", "llc:0"], ["work", "w", "node:1 - 4"]]),
+            (
+                "a=x:0-31:2,b=y:spread(2, llc, package:0)",
+                vec![["a", "x", "0,2,4,6,8,10,12,14,16,18,20,22,24,26,28,30"], ["b", "y", "spread(2, llc, package:0)"]],
+            ),
+            ("a=x{1,2}:0,b-2_x=y,c=z:1", vec![["a", "x{1,2}", "0"], ["b-2_x", "y,c=z", "1"]]),
+            (r"a=tokio\:rt:0", vec![["a", r"tokio\:rt", "0"]]),
+            ("a=[:]x:0", vec![["a", "[:]x", "0"]]),
+            ("a=[]:]x:0", vec![["a", "[]:]x", "0"]]),
+            ("a=[^]:]x:0", vec![["a", "[^]:]x", "0"]]),
+            ("a=(?:x|y)z:core:1", vec![["a", "(?:x|y)z", "core:1"]]),
+            (r"a=\(:0", vec![["a", r"\(", "0"]]),
+            ("Ä=x:0x55", vec![["Ä", "x", "0x55"]]),
+        ] {
+            assert_eq!(taken_apart(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn mistakes_are_shown_where_they_are() {
+        for (text, at, what) in [
+            ("", 0..0, "expected the name of a role and \"=\""),
+            ("0-3", 0..3, "expected the name of a role and \"=\""),
+            ("io=io", 3..5, "expected a colon and cpus behind the regular expression"),
+            ("io=(x:0", 3..7, "expected a colon and cpus behind the regular expression"),
+            ("io=:0", 3..3, "expected a regular expression"),
+            ("io=x:0,io=y:1", 7..9, "there are two roles named io"),
+            ("io=x:", 5..5, "the expression is empty"),
+        ] {
+            let error = roles(text).unwrap_err();
+            assert_eq!((error.at, error.what.as_str(), error.text.as_str()), (at, what, text), "{text}");
+        }
+        let error = roles("io=x:0,work=y:lcc:0").unwrap_err();
+        assert_eq!(error.at, 14..17, "a word that is not known is an error, not a part of the regex: {error}");
+        let error = roles("io=+x:0").unwrap_err();
+        assert!(error.what.starts_with("this is no regular expression: "), "{error}");
+        assert_eq!(error.at, 3..5);
+    }
+}

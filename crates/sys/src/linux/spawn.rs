@@ -1,0 +1,73 @@
+//! Starting a command: in this program's place, or as a child that is waited for.
+
+use std::io;
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
+
+use super::signals::{Held, ignore, pipe_was_ignored};
+
+/// Puts a command in the place of this program: execvp(3). It finds signals as this program found them. Returns only
+/// where that fails.
+pub fn replace(command: &mut Command) -> io::Error {
+    let is_ignored = pipe_was_ignored();
+    let give_back = move || {
+        ignore(libc::SIGPIPE, is_ignored);
+        Ok(())
+    };
+    // SAFETY: signal(2) may be called between fork(2) and execve(2).
+    unsafe { command.pre_exec(give_back) };
+    command.exec()
+}
+
+/// Starts a command as a child of the same process group, with the affinity and memory policy of the calling thread and
+/// with the signals that this program found. Returns its number.
+///
+/// Its descendants become ours when their own parents end: prctl(2), PR_SET_CHILD_SUBREAPER.
+///
+/// # Errors
+/// That of execve(2): the command is not there or may not be executed. Or no process can be made.
+pub fn start(command: &mut Command, held: &Held) -> io::Result<u32> {
+    let (before, pipe, child) = (held.before(), pipe_was_ignored(), held.child_was_ignored());
+    // SAFETY: a call without memory. Where it fails, orphaned descendants are not found; nothing else is lost.
+    unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) };
+    let give_back = move || {
+        ignore(libc::SIGPIPE, pipe);
+        ignore(libc::SIGCHLD, child);
+        before.hold();
+        Ok(())
+    };
+    // SAFETY: signal(2) and pthread_sigmask(3) may be called between fork(2) and execve(2).
+    unsafe { command.pre_exec(give_back) };
+    command.spawn().map(|child| child.id())
+}
+
+/// What became of a child.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// It ended by itself, with this status.
+    Exited(i32),
+    /// A signal ended it.
+    Killed(i32),
+    /// A signal stopped it.
+    Stopped(i32),
+    /// It was continued.
+    Continued,
+}
+
+/// The next change of any child, without waiting: waitpid(2). Nothing where there is none.
+pub fn next_change() -> Option<(u32, Change)> {
+    let mut status = 0;
+    // SAFETY: the kernel fills the status.
+    let child = unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG | libc::WUNTRACED | libc::WCONTINUED) };
+    let child = u32::try_from(child).ok().filter(|child| *child > 0)?;
+    let change = if libc::WIFEXITED(status) {
+        Change::Exited(libc::WEXITSTATUS(status))
+    } else if libc::WIFSIGNALED(status) {
+        Change::Killed(libc::WTERMSIG(status))
+    } else if libc::WIFSTOPPED(status) {
+        Change::Stopped(libc::WSTOPSIG(status))
+    } else {
+        Change::Continued
+    };
+    Some((child, change))
+}
