@@ -2,6 +2,7 @@
 
 mod run;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use corewise_model::CpuSet;
 use corewise_model::placement::notation::Notation;
 use jiff::SignedDuration;
 
+use run::{AFTER as RUN_AFTER, beginning_with_run};
 pub use run::{EnforcementName, RunArguments};
 
 /// The shortest and the longest budget of a survey that make sense, in seconds.
@@ -31,6 +33,16 @@ pub struct Arguments {
     /// The options that every command has.
     #[command(flatten)]
     pub common: CommonArguments,
+}
+
+impl Arguments {
+    /// The command line of this process. Where there is a mistake in it, or help is asked for, this says so and ends the
+    /// process.
+    pub fn of_this_process() -> Self {
+        let words: Vec<OsString> = std::env::args_os().collect();
+        let parsed = beginning_with_run(&words).unwrap_or_else(|| Self::try_parse_from(words));
+        parsed.unwrap_or_else(|error| error.exit())
+    }
 }
 
 const EXAMPLES: &str = "Examples:
@@ -57,6 +69,7 @@ pub enum Command {
     #[command(after_help = LANGUAGE)]
     Place(PlaceArguments),
     /// Run a command on cpus of your choice: with its memory, thread by thread, held there if need be
+    #[command(after_help = RUN_AFTER)]
     Run(RunArguments),
     /// Write a recording of this machine's topology, to be shown elsewhere with `topology --machine`
     Record(RecordArguments),
@@ -99,8 +112,8 @@ pub struct TopologyArguments {
 /// The machine that a command plans for; flattened into every command that changes nothing on it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
 pub struct MachineArguments {
-    /// Another machine: a name or part of one (`list` shows all), a machine file (.toml), or a recording: a folder or
-    /// archive, as `record` and hwloc write them [default: this machine]
+    /// Another machine: a name or part of one (`corewise topology --machine list` shows all), a machine file (.toml), or
+    /// a recording: a folder or archive, as `record` and hwloc write them [default: this machine]
     #[arg(long, value_name = "NAME|FILE", visible_alias = "root")]
     pub machine: Option<PathBuf>,
 }

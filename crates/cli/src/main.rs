@@ -14,13 +14,11 @@ mod view;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
-
 use crate::args::Arguments;
 use crate::settings::{Environment, Settings, Task};
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = Arguments::of_this_process();
     let settings = Settings::new(&arguments.common, &Environment::of_this_process());
     match Task::new(arguments).and_then(|task| command::run(task, &settings)) {
         Ok(exit) => exit.into(),

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use support::{Place, text};
 
-const NAMES: [&str; 7] = ["survey", "topology", "record", "history", "comparison", "doctor", "undo"];
+const NAMES: [&str; 9] =
+    ["survey", "topology", "machines", "placement", "record", "history", "comparison", "doctor", "undo"];
 
 fn printed(place: &Place, arguments: &[&str]) -> Value {
     let run = place.corewise(arguments).output().unwrap();
@@ -39,8 +40,11 @@ fn what_is_printed_is_what_the_schema_says() {
 {"begun":{"entry":1,"change":{"kind":"controller","group":"/sys/fs/cgroup/a","name":"cpuset"}}}
 "#;
     fs::write(folder.join("earlier-7-9.journal"), journal).unwrap();
-    let cases: [(&str, &[&str]); 7] = [
+    let cases: [(&str, &[&str]); 10] = [
         ("topology", &["topology", "--json"]),
+        ("topology", &["topology", "--machine", "2990wx", "--json"]),
+        ("machines", &["topology", "--machine", "list", "--json"]),
+        ("placement", &["place", "all - core:0", "--machine", "2990wx", "--json"]),
         ("doctor", &["doctor", "--json"]),
         ("record", &["record", "--json", "-o", "here.tar.xz"]),
         ("history", &["history", "--json"]),
@@ -107,7 +111,8 @@ impl Walk<'_> {
             }
         }
         for (key, inner) in value.as_object().into_iter().flatten() {
-            match schema["properties"].get(key) {
+            let map = schema.get("additionalProperties").filter(|values| values.is_object());
+            match schema["properties"].get(key).or(map) {
                 Some(own) => self.value(own, inner, &format!("{at}.{key}")),
                 None => self.faults.push(format!("{at}.{key} is not in the schema")),
             }

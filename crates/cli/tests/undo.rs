@@ -20,12 +20,15 @@ use support::{Place, is_root, text};
 /// are a process that gets its highest cpu alone, or a file that gets another text.
 const CHANGER: &str = "make-changes";
 
+/// A test; what it gives says whether it could be done here.
+type Test = fn() -> Completion;
+
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     if words.first().is_some_and(|word| word == CHANGER) {
         return make_changes(Path::new(&words[1]), &words[2..]);
     }
-    let tests: [(&str, fn() -> Completion); 9] = [
+    let tests: [(&str, Test); 9] = [
         ("nothing_is_left_where_nothing_was_changed", nothing_is_left_where_nothing_was_changed),
         ("a_corewise_killed_in_the_middle_is_undone", a_corewise_killed_in_the_middle_is_undone),
         ("the_changes_of_a_running_corewise_are_in_force", the_changes_of_a_running_corewise_are_in_force),
@@ -255,30 +258,41 @@ fn what_cannot_be_undone_is_status_3_and_stays() -> Completion {
     Completion::Completed
 }
 
-/// A file system of one page, with a file that fills it.
-fn on_a_full_disk_nothing_is_changed() -> Completion {
-    let bench = Bench::new();
-    fs::create_dir(&bench.journals).unwrap();
-    let mount = "mount -t tmpfs -o size=4k,mode=700 none \"$1\" && head -c 4096 /dev/zero > \"$1/filler\"";
-    let namespace = |script: String| {
+/// On a file system that has so many pages left, a corewise with more changes than any journal of a page can hold: how
+/// many changes it made before it gave up, and what it said. Nothing where no such file system can be made.
+fn on_a_disk_with(pages: usize, bench: &Bench, files: &[PathBuf]) -> Option<(usize, String)> {
+    let size_kib = 4 * (1 + pages);
+    let mount = format!(
+        "mkdir -p \"$1\" && mount -t tmpfs -o size={size_kib}k,mode=700 none \"$1\" && head -c 4096 /dev/zero > \"$1/filler\""
+    );
+    let namespace = |script: &str| {
         let mut command = Command::new("unshare");
-        command.args(["--mount", "--map-root-user", "sh", "-c"]).arg(script).arg("sh").arg(&bench.journals);
+        command.args(["--mount", "--map-root-user", "sh", "-c", script, "sh"]).arg(&bench.journals);
         command
     };
-    if !namespace(mount.to_owned()).output().is_ok_and(|run| run.status.success()) {
-        return Completion::ignored_with("no file system of one page can be mounted here (unshare, mount)");
+    if !namespace(&mount).output().is_ok_and(|run| run.status.success()) {
+        return None;
     }
-    let file = bench.place.path().join("setting");
-    fs::write(&file, "old\n").unwrap();
-    let run = namespace(format!("{mount} && \"$2\" {CHANGER} \"$1\" \"$3\""))
-        .arg(std::env::current_exe().unwrap())
-        .arg(&file)
-        .output()
-        .unwrap();
-    let said = text(&run.stderr);
-    assert!(said.starts_with("cannot write the journal in ") && said.contains("nothing was changed"), "{said}");
-    assert!(said.contains("(os error 28)"), "{said}");
-    assert_eq!((run.status.code(), fs::read_to_string(&file).unwrap()), (Some(1), "old\n".to_owned()));
+    let changer = std::env::current_exe().unwrap();
+    let script = format!("{mount} && shift && exec \"$@\"");
+    let run = namespace(&script).arg(changer).arg(CHANGER).arg(&bench.journals).args(files).output().unwrap();
+    assert_eq!(run.status.code(), Some(1), "{}", text(&run.stderr));
+    Some((text(&run.stdout).lines().count(), text(&run.stderr)))
+}
+
+fn on_a_full_disk_nothing_is_changed() -> Completion {
+    let bench = Bench::new();
+    let files: Vec<PathBuf> = (0..50).map(|number| bench.place.path().join(format!("setting-{number}"))).collect();
+    files.iter().for_each(|file| fs::write(file, "old\n").unwrap());
+    for (pages, some_are_made) in [(0, false), (1, true)] {
+        let Some((made, said)) = on_a_disk_with(pages, &bench, &files) else {
+            return Completion::ignored_with("no file system of one page can be mounted here (unshare, mount)");
+        };
+        assert_eq!(made > 0, some_are_made, "{made} changes with {pages} pages: {said}");
+        assert!(said.starts_with("cannot write the journal in ") && said.contains("nothing was changed"), "{said}");
+        assert!(said.contains("(os error 28)"), "{said}");
+        assert!(files.iter().all(|file| fs::read_to_string(file).unwrap() == "old\n"), "all that was made is undone");
+    }
     Completion::Completed
 }
 

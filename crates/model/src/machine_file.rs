@@ -16,7 +16,7 @@ mod tests;
 use std::ops::Range;
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::{Level, Machine, assemble};
 pub use built_in::{BUILT_IN, BuiltIn, Found, find};
@@ -35,19 +35,19 @@ pub struct MachineFile {
 }
 
 /// What a machine file says of itself; each part may be missing.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Description {
     /// What the machine is known for, in one sentence.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<String>,
     /// How its cpus are numbered, and by which system.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub numbering: Option<String>,
     /// Where the facts are from.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sources: Vec<String>,
     /// What may be different on a real one, and what is only an example.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub uncertain: Vec<String>,
 }
 

@@ -1,5 +1,7 @@
 //! Surveys of machines whose truth is known, so that what is concluded from them can be checked.
 
+mod expression;
+
 use crate::assemble::assemble;
 use crate::facts::{CacheFacts, CacheKind, CpuFacts, MachineFacts, NodeFacts};
 use crate::histogram::Histogram;
@@ -10,6 +12,7 @@ use crate::survey::{
     Clock, Count, Counted, CpuObservation, CpuRound, Frequency, FrequencySource, Provenance, Tail, ThreadUse, Work,
 };
 use crate::{CpuSet, Machine, Survey};
+pub use expression::expression;
 
 /// A machine of one package whose cpus have last-level caches as given, in MiB; with `smt`, cpu `n` and `n` plus half of
 /// them are siblings.

@@ -1,7 +1,8 @@
-//! Chores of the corewise project: `cargo xtask test`, `rig`, `schema`, `fuzz`, `compare-links`.
+//! Chores of the corewise project: `cargo xtask test`, `rig`, `schema`, `fuzz`, `compare-links`, `compare-run`.
 #![forbid(unsafe_code)]
 
 mod compare_links;
+mod compare_run;
 mod fuzz;
 mod rig;
 mod schema;
@@ -24,7 +25,8 @@ usage: cargo xtask CHORE
   rig fetch               fetch the kernel that the machines boot
   schema [--check]        write docs/schema/*.json from the types, or say which of them are out of date
   fuzz [SECONDS] [TARGET] run every fuzz target, or one, for so long each (600)
-  compare-links [ROUNDS]  measure a link with corewise and with other tools, quiet and busy, in turn (9 rounds)";
+  compare-links [ROUNDS]  measure a link with corewise and with other tools, quiet and busy, in turn (9 rounds)
+  compare-run [PAIRS]     start a command with corewise and with taskset, in turn (200 pairs); is it fast and small enough?";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -58,6 +60,8 @@ fn run(words: &[&str]) -> Result<bool> {
         ["fuzz", seconds, target] => fuzz::run(number(seconds)?, Some(target)),
         ["compare-links"] => compare_links::run(9).map(|()| true),
         ["compare-links", rounds] => compare_links::run(number(rounds)?).map(|()| true),
+        ["compare-run"] => compare_run::run(200),
+        ["compare-run", pairs] => compare_run::run(number(pairs)?),
         _ => bail!("there is no such chore\n{USAGE}"),
     }
 }

@@ -2,10 +2,15 @@
 
 use std::ffi::OsString;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, Parser, ValueEnum};
 use corewise_model::placement::memory::MemoryPolicy;
 
-const AFTER: &str = "Examples:
+use super::{Arguments, Command, CommonArguments, SurveyArguments};
+
+/// The word that `run` is typed as.
+const RUN: &str = "run";
+
+pub const AFTER: &str = "Examples:
   corewise run --on 0-3 -- ./app             four cpus by number, as taskset -c 0-3 ./app
   corewise run --on llc:0 -- ./app           the cpus that share the first last-level cache
   corewise run --on node:1 --memory bind:1 -- ./app
@@ -28,7 +33,6 @@ ends corewise too (128+n in a shell). Nothing was started: 2 wrong usage; 3 not 
 
 /// Options of `run`.
 #[derive(Clone, Debug, Args)]
-#[command(after_help = AFTER)]
 pub struct RunArguments {
     /// Where to run it, in the placement language: 0-3, 0x55, llc:0, 'all - core:0', 'spread(4, llc)'
     #[arg(long, value_name = "EXPR")]
@@ -53,6 +57,31 @@ pub struct RunArguments {
     pub command: Vec<OsString>,
 }
 
+/// Run a command on cpus of your choice: with its memory, thread by thread, held there if need be
+#[derive(Debug, Parser)]
+#[command(name = "corewise run", bin_name = "corewise run", after_help = AFTER, max_term_width = 100)]
+struct RunCommandLine {
+    #[command(flatten)]
+    run: RunArguments,
+    #[command(flatten)]
+    common: CommonArguments,
+}
+
+/// Takes a command line apart that begins with `run`, for nothing but which the definition of `run` is needed: that of all
+/// commands takes longer to build than everything else that `run` does. Nothing where it begins otherwise.
+pub fn beginning_with_run(words: &[OsString]) -> Option<Result<Arguments, clap::Error>> {
+    let words = words.get(1..)?;
+    if words.first()? != RUN {
+        return None;
+    }
+    let parsed = RunCommandLine::try_parse_from(words);
+    Some(parsed.map(|RunCommandLine { run, common }| Arguments {
+        command: Some(Command::Run(run)),
+        survey: SurveyArguments::default(),
+        common,
+    }))
+}
+
 /// What to do about threads that set their own cpus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum EnforcementName {
@@ -60,4 +89,42 @@ pub enum EnforcementName {
     Boundary,
     /// Every other mask is put back, ten times a thread at most.
     Exact,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What both definitions make of a line: the arguments, or what is printed instead.
+    fn both(line: &str) -> [String; 2] {
+        let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+        let short = beginning_with_run(&words).expect("the line begins with run");
+        [short, Arguments::try_parse_from(words)].map(|parsed| match parsed {
+            Ok(arguments) => format!("{arguments:?}"),
+            Err(error) => error.render().to_string(),
+        })
+    }
+
+    #[test]
+    fn run_means_the_same_by_its_own_definition_and_among_the_others() {
+        for line in [
+            "corewise run --on 0 -- ls -l",
+            "corewise run --on 0 --memory bind:0 --enforce exact -v --no-store ls --json",
+            "corewise run --on 0 --threads --color never ls",
+            "corewise run --on 0 --threads --roles a=b:0 ls",
+            "corewise run --on 0",
+            "corewise run ls",
+            "corewise run --onn 0 ls",
+            "corewise run --on 0 --enforce hard ls",
+            "corewise run --on 0 --memory far ls",
+            "corewise run --width 5 --on 0 ls",
+            "corewise run --help",
+            "corewise run -h",
+        ] {
+            let [short, long] = both(line);
+            assert_eq!(short, long, "{line}");
+        }
+        assert!(beginning_with_run(&["corewise".into(), "runs".into()]).is_none());
+        assert!(beginning_with_run(&["corewise".into()]).is_none());
+    }
 }

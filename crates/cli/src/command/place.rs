@@ -4,7 +4,7 @@ use corewise_model::Machine;
 use corewise_model::placement::notation::{self, Notation, Read};
 use corewise_model::placement::{Expression, Resolution};
 
-use super::machine;
+use super::machine::{self, Chosen};
 use crate::document::PlaceDocument;
 use crate::error::{Exit, Failure};
 use crate::output::{print_json, print_text, say, show};
@@ -16,13 +16,19 @@ use crate::view::place::{Placed, screen};
 
 /// Shows a placement, or prints it in one notation.
 pub fn run(request: &PlaceRequest, settings: &Settings) -> Result<Exit, Failure> {
-    let machine = machine::read(&request.machine)?.machine;
+    let Chosen { machine, description } = machine::read(&request.machine)?;
     let (expression, read) = written(request, &machine)?;
     let resolution = match request.machine {
         MachineChoice::Here => resolve_here(&expression, &machine, settings)?,
         _ => resolve_elsewhere(&expression, &machine)?,
     };
-    let placed = Placed { machine: &machine, text: &request.text, resolution: &resolution, read: read.as_ref() };
+    let placed = Placed {
+        machine: &machine,
+        text: &request.text,
+        resolution: &resolution,
+        read: read.as_ref(),
+        description: description.as_ref(),
+    };
     match request.form {
         Form::Alone(notation) if !settings.json => alone(notation, &resolution, &machine)?,
         Form::Screen => show(settings, || PlaceDocument::new(&placed), || screen(&placed, settings.width))?,
@@ -50,7 +56,8 @@ fn written(request: &PlaceRequest, machine: &Machine) -> Result<(Expression, Opt
 /// One notation for a script: its lines and nothing else. What to know about them goes to standard error.
 fn alone(notation: Notation, resolution: &Resolution, machine: &Machine) -> Result<(), Failure> {
     let lines = notation::print(notation, &resolution.cpus, &resolution.order, machine);
-    let texts: Vec<&str> = lines.iter().filter_map(|line| line.text.as_deref()).collect();
+    let wanted = lines.iter().filter(|line| !line.secondary);
+    let texts: Vec<&str> = wanted.filter_map(|line| line.text.as_deref()).collect();
     if texts.is_empty() {
         let why: Vec<String> = lines.into_iter().flat_map(|line| line.remarks).collect();
         return Err(Failure::unavailable(format!("{}: {}", notation.name(), why.join(" "))));

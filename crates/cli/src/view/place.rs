@@ -1,10 +1,12 @@
 //! The screen of `corewise place`: the cpus on the machine's picture, counts, who was left out, every notation.
 
+use corewise_model::machine_file::Description;
 use corewise_model::placement::notation::{self, Notation, NotationLine, Read};
 use corewise_model::placement::{LeftOut, Reason, Resolution};
 use corewise_model::{CpuSet, Level, Machine};
 
 use super::machine::headline;
+use super::machines::numbering;
 use super::number::count;
 use super::picture::{chosen, wrap_lists};
 use super::text::{Line, Screen};
@@ -30,6 +32,8 @@ pub struct Placed<'a> {
     pub resolution: &'a Resolution,
     /// What the text means in the notation that it was read in, if that is not ours.
     pub read: Option<&'a Read>,
+    /// What the machine file says of itself, where the machine comes from one.
+    pub description: Option<&'a Description>,
 }
 
 /// The whole screen of a placement.
@@ -38,6 +42,7 @@ pub fn screen(placed: &Placed<'_>, width: usize) -> Screen {
     screen.extend(headline(placed.machine, &[], width));
     screen.block(answer(placed, width));
     screen.block(chosen(placed.machine, &placed.resolution.cpus, width, FEW_OBJECTS));
+    screen.block(placed.description.map_or_else(Vec::new, |description| numbering(description, width)));
     screen.block(facts(placed, width));
     screen.block(notations(placed, width));
     screen

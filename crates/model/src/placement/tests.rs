@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::sample::*;
 use super::{Context, Expression, Reason, parse};
+use crate::simulate::expression;
 use crate::stats::random::Random;
 use crate::{CpuSet, Machine};
 
@@ -209,38 +210,6 @@ fn plain_expressions_need_no_machine() {
     assert_eq!(plain("cpu:0"), None);
 }
 
-/// A random expression that makes sense on a machine, of at most `depth` operators inside each other.
-fn random_expression(random: &mut Random, machine: &Machine, depth: u32) -> String {
-    let objects = [("core", machine.cores.len()), ("llc", machine.llcs.len()), ("cluster", machine.clusters.len())];
-    let cpus = machine.online.len();
-    let below = |random: &mut Random, count: usize| random.below(count.max(1));
-    match if depth == 0 { below(random, 6) } else { below(random, 10) } {
-        0 => format!("{}", below(random, cpus)),
-        1 => {
-            let (a, b) = (below(random, cpus), below(random, cpus));
-            format!("{}-{}", a.min(b), a.max(b))
-        }
-        2 => format!("0x{:x}", below(random, 1 << cpus.min(31)).max(1)),
-        3 => {
-            let (level, count) = objects[below(random, 3)];
-            let (a, b) = (below(random, count), below(random, count));
-            format!("{level}:{}-{}", a.min(b), a.max(b))
-        }
-        4 => ["all", "online", "one-per-core", "with-memory", "core:even", "core:all.cpu:0"][below(random, 6)].into(),
-        5 => {
-            let level = ["package", "node", "llc", "cluster", "core", "cpu"][below(random, 6)];
-            let pattern = ["spread", "pack"][below(random, 2)];
-            format!("{pattern}({}, {level})", 1 + below(random, cpus))
-        }
-        6 => format!("!({})", random_expression(random, machine, depth - 1)),
-        _ => {
-            let operator = ["+", "-", "&"][below(random, 3)];
-            let (a, b) = (random_expression(random, machine, depth - 1), random_expression(random, machine, depth - 1));
-            format!("({a}) {operator} ({b})")
-        }
-    }
-}
-
 fn cpus_or_none(machine: &Machine, text: &str) -> CpuSet {
     resolved(machine, text).map(|resolution| resolution.cpus).unwrap_or_default()
 }
@@ -250,7 +219,7 @@ fn sets_obey_the_laws_of_sets_and_print_as_what_they_are() {
     let mut random = Random::new(3);
     for machine in [bulldozer(), stacked(), without_memory(), hybrid(), lopsided()] {
         for _ in 0..1000 {
-            let [a, b] = [2, 2].map(|depth| random_expression(&mut random, &machine, depth));
+            let [a, b] = [2, 2].map(|depth| expression(&mut random, &machine, depth));
             let of = |text: String| cpus_or_none(&machine, &text);
             let (set_a, set_b) = (of(a.clone()), of(b.clone()));
             assert_eq!(of(format!("({a}) + ({b})")), set_a.union(&set_b), "{a} + {b}");

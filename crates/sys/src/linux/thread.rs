@@ -66,6 +66,18 @@ pub fn process_cpu_time() -> io::Result<Duration> {
     cpu_time(libc::CLOCK_PROCESS_CPUTIME_ID)
 }
 
+/// The most memory, in bytes, that any child of this process that was waited for had at a time: getrusage(2) with
+/// RUSAGE_CHILDREN. A child has its parent's memory until it executes a program, so it is no less than our own.
+pub fn peak_memory_of_children_bytes() -> u64 {
+    // SAFETY: an all-zero rusage is a valid one, and the kernel fills it.
+    let peak_kib = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage);
+        usage.ru_maxrss
+    };
+    peak_kib.max(0) as u64 * 1_024
+}
+
 fn cpu_time(clock: libc::clockid_t) -> io::Result<Duration> {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the kernel fills the timespec, which outlives the call.

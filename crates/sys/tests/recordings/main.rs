@@ -1,5 +1,5 @@
 //! Reads every recorded machine of the test data: each loads, its levels are sound, hwloc counts the same and
-//! gives the same cpus, and recording it again gives the same machine.
+//! gives the same cpus, recording it again gives the same machine, and sets of its cpus come back from every notation.
 //!
 //! The data is looked for in `COREWISE_TESTDATA`, or in `../shared/data` beside the repository. Without it these tests
 //! are counted as ignored, with the reason; in continuous integration (`CI=true`) its absence is a failure.
@@ -10,6 +10,8 @@ mod famous;
 mod hwloc;
 mod hwloc_calc;
 mod invariants;
+mod notations;
+mod placements;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -18,10 +20,11 @@ use libtest_mimic::{Arguments, Failed, Trial};
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
-    let trials = match data::folder() {
+    let mut trials = match data::folder() {
         Ok(folder) => trials(&folder),
         Err(why) => vec![absent(why)],
     };
+    trials.push(Trial::test("placements on built-in machines", placements::check_built_in));
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
@@ -47,6 +50,8 @@ fn trials_of(folder: &Path, name: &str) -> Vec<Trial> {
         trial("sound", |folder, name| invariants::check(&data::machine(folder, name)?)),
         trial("counts", hwloc::compare),
         trial("again", again::check),
+        trial("placements", placements::check),
+        trial("notations", notations::come_back),
     ]
 }
 

@@ -157,7 +157,7 @@ impl Watch {
 
     /// Says what was noticed and kept for the end.
     pub fn end(&self) {
-        self.notes.texts.iter().for_each(|text| say(text));
+        self.notes.texts.iter().for_each(say);
         say(&words::watched(self.notes.seen.len(), self.notes.noticed.len()));
     }
 }

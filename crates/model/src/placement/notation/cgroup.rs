@@ -26,7 +26,7 @@ pub(super) fn print_docker(chosen: Chosen<'_>) -> Vec<NotationLine> {
     vec![
         NotationLine::new("options", format!("--cpuset-cpus={cpus}{mems}"))
             .remark("--cpus is another thing: a quota of time on any cpu."),
-        NotationLine::new("compose file", format!("cpuset: \"{cpus}\"")),
+        NotationLine::new("compose file", format!("cpuset: \"{cpus}\"")).secondary(),
     ]
 }
 

@@ -1,9 +1,11 @@
 //! Locations of hwloc's tools, as hwloc(7) describes them.
 
+mod object;
+
 use super::text::{Fault, Piece};
-use super::{NotationLine, Read, mask, nodes, tree};
-use crate::facts::CacheKind;
-use crate::{CpuSet, Level, Machine};
+use super::{NotationLine, Read, mask, nodes};
+use crate::{CpuSet, Machine};
+use object::objects;
 
 /// The prefix with a mask, which hwloc takes by the system's numbers whatever the numbering of objects.
 pub(super) fn print(cpus: &CpuSet) -> Vec<NotationLine> {
@@ -17,6 +19,15 @@ struct Options {
     single: bool,
     /// Which thread of each core is kept, counted from 0, where only one is.
     only_thread: Option<usize>,
+    /// Cpus outside the cpuset are counted too.
+    disallowed: bool,
+}
+
+impl Options {
+    /// The cpus that hwloc counts.
+    fn counted<'a>(&self, machine: &'a Machine) -> &'a CpuSet {
+        if self.disallowed { &machine.online } else { &machine.allowed }
+    }
 }
 
 /// Options that say nothing about cpus, and those of them that are followed by a value.
@@ -42,7 +53,7 @@ pub(super) fn read(text: Piece<'_>, machine: &Machine) -> Result<Read, Fault> {
     if words[0].text.contains("hwloc-bind") || words[0].text.contains("hwloc-calc") {
         words.remove(0);
     }
-    let mut options = Options { physical: false, single: false, only_thread: None };
+    let mut options = Options { physical: false, single: false, only_thread: None, disallowed: false };
     let mut locations = Vec::new();
     let mut memory = Vec::new();
     let mut for_memory = false;
@@ -70,6 +81,7 @@ fn option(word: Piece<'_>, options: &mut Options) -> Result<(), Fault> {
         "-p" | "--physical" | "--pi" | "--physical-input" => options.physical = true,
         "-l" | "--logical" | "--li" | "--logical-input" => options.physical = false,
         "--single" => options.single = true,
+        "--disallowed" => options.disallowed = true,
         "--no-smt" => options.only_thread = Some(0),
         other if other.starts_with("--no-smt=") => {
             let thread = word.after("=").unwrap_or(word).number("which thread of each core")?;
@@ -91,7 +103,9 @@ fn conclude(mut cpus: CpuSet, options: &Options, machine: &Machine) -> Read {
     }
     let logical = "hwloc numbers objects by itself (logical indexes), here as corewise topology shows them.";
     let physical = "-p: objects go by the system's numbers, which need not be unique: the first that fits is taken.";
-    Read::set(cpus).remark(if options.physical { physical } else { logical })
+    let confined = "hwloc counts only the cpus this process may use; --disallowed counts all.".to_owned();
+    let is_confined = *options.counted(machine) != machine.online;
+    Read::set(cpus).remark(if options.physical { physical } else { logical }).remarks(is_confined.then_some(confined))
 }
 
 /// The cpus so far with one more location: added, or taken out (`~`), kept in common (`x`), or exchanged (`^`).
@@ -111,20 +125,20 @@ fn combined(so_far: &CpuSet, word: Piece<'_>, options: &Options, machine: &Machi
 
 fn location(word: Piece<'_>, options: &Options, machine: &Machine) -> Result<CpuSet, Fault> {
     if matches!(word.text, "all" | "root" | "machine" | "machine:0") {
-        return Ok(machine.online.clone());
+        return Ok(options.counted(machine).clone());
     }
     if word.text.starts_with("0x") {
-        return bitmap(word, machine.possible.highest());
+        return bitmap(word, &machine.online);
     }
     if let Some(set) = word.strip_prefix("nodeset=") {
-        let numbers = bitmap(set, nodes::numbers(machine).highest())?;
+        let numbers = bitmap(set, &nodes::numbers(machine))?;
         let chosen = machine.nodes.iter().filter(|node| numbers.contains(node.number));
         return Ok(chosen.fold(CpuSet::new(), |sum, node| sum.union(&node.cpus)));
     }
     if word.text.contains('=') {
         return Err(word.fault("devices and other attributes cannot be looked up here"));
     }
-    let mut parents = vec![machine.online.clone()];
+    let mut parents = vec![options.counted(machine).clone()];
     for tuple in word.split(|c| c == '.') {
         let mut chosen = Vec::new();
         for parent in &parents {
@@ -135,12 +149,16 @@ fn location(word: Piece<'_>, options: &Options, machine: &Machine) -> Result<Cpu
     Ok(parents.iter().fold(CpuSet::new(), |sum, set| sum.union(set)))
 }
 
-/// A mask in groups of 32 bits, each with or without `0x`; an empty group is zero, and `0xf...f` fills all above.
-fn bitmap(word: Piece<'_>, highest: Option<u32>) -> Result<CpuSet, Fault> {
+/// A mask in groups of 32 bits, each with or without `0x`; an empty group is zero, and `0xf...f` before the groups sets
+/// all that there is above them.
+fn bitmap(word: Piece<'_>, all: &CpuSet) -> Result<CpuSet, Fault> {
     let (infinite, word) = match word.strip_prefix("0xf...f") {
         Some(rest) => (true, rest.strip_prefix(",").unwrap_or(rest)),
         None => (false, word),
     };
+    if infinite && word.is_empty() {
+        return Ok(all.clone());
+    }
     let mut nibbles = Vec::new();
     let groups = word.split(|c| c == ',');
     for (index, group) in groups.iter().enumerate() {
@@ -152,154 +170,7 @@ fn bitmap(word: Piece<'_>, highest: Option<u32>) -> Result<CpuSet, Fault> {
         nibbles.extend(std::iter::repeat_n(0, filled));
         nibbles.extend(digits);
     }
-    if infinite && word.is_empty() {
-        return Ok((0..=highest.unwrap_or(0)).collect());
-    }
+    let first_above = if infinite { nibbles.len() * 4 } else { usize::MAX };
     let cpus = mask::from_nibbles(word, &nibbles)?;
-    let above = if infinite { nibbles.len() as u32 * 4..highest.map_or(0, |cpu| cpu + 1) } else { 0..0 };
-    Ok(cpus.iter().chain(above).collect())
-}
-
-/// One object: its cpus, and the system's number for it where it has one.
-struct Numbered {
-    cpus: CpuSet,
-    number: Option<i64>,
-}
-
-/// The objects of a tuple such as `core:2-3` inside a parent.
-fn objects(tuple: Piece<'_>, parent: &CpuSet, options: &Options, machine: &Machine) -> Result<Vec<CpuSet>, Fault> {
-    let Some((name, index)) = tuple.split_once(':') else {
-        let fault = tuple.fault(format!("expected an object and its index, found \"{}\"", tuple.text));
-        return Err(fault.hint("core:2-3, package:1.core:0, 0x55, all"));
-    };
-    let mut there = of_type(name, machine)?;
-    there.retain(|object| object.cpus.is_subset(parent) && !object.cpus.is_empty());
-    let wanted = indexes(index, &there, options.physical)?;
-    let mut chosen = Vec::new();
-    for number in wanted {
-        let found = match options.physical {
-            true => there.iter().find(|object| object.number == Some(number)),
-            false => usize::try_from(number).ok().and_then(|place| there.get(place)),
-        };
-        let found = found.ok_or_else(|| absent(tuple, name, number, &there, options.physical))?;
-        chosen.push(found.cpus.clone());
-    }
-    Ok(chosen)
-}
-
-fn absent(tuple: Piece<'_>, name: Piece<'_>, number: i64, there: &[Numbered], physical: bool) -> Fault {
-    let name = name.text;
-    if physical && there.iter().all(|object| object.number.is_none()) {
-        return tuple.fault(format!("the system's numbers of {name} objects are not known here"));
-    }
-    let known = match (physical, there.len()) {
-        (true, _) => there.iter().filter_map(|object| u32::try_from(object.number?).ok()).collect::<CpuSet>(),
-        (false, count) => CpuSet::first(count as u32),
-    };
-    tuple.fault(format!(
-        "{name}:{number} is not there: there {} here",
-        match known.len() {
-            0 => "is none".to_owned(),
-            1 => format!("is {name}:{known}"),
-            _ => format!("are {name}:{known}"),
-        }
-    ))
-}
-
-/// The indexes that `2`, `2-3`, `2-`, `2:3`, `all`, `odd` or `even` name.
-fn indexes(index: Piece<'_>, there: &[Numbered], physical: bool) -> Result<Vec<i64>, Fault> {
-    let known: Vec<i64> = match physical {
-        true => there.iter().filter_map(|object| object.number).collect(),
-        false => (0..there.len() as i64).collect(),
-    };
-    let expected = "an index such as 2, 2-3, 2-, 2:3, all, odd or even";
-    let number = |piece: Piece<'_>| piece.number(expected).map(i64::from);
-    match index.text {
-        "all" => return Ok(known),
-        "odd" => return Ok(known.into_iter().filter(|number| number % 2 == 1).collect()),
-        "even" => return Ok(known.into_iter().filter(|number| number % 2 == 0).collect()),
-        _ => {}
-    }
-    if let Some((first, count)) = index.split_once(':') {
-        let (first, count) = (number(first)?, number(count)?);
-        let total = (known.len() as i64).max(1);
-        return Ok((first..first + count).map(|place| if physical { place } else { place % total }).collect());
-    }
-    match index.split_once('-') {
-        Some((first, last)) if last.is_empty() => {
-            let first = number(first)?;
-            Ok(known.into_iter().filter(|number| *number >= first).collect())
-        }
-        Some((first, last)) => {
-            let (first, last) = (number(first)?, number(last)?);
-            if last < first {
-                return Err(index.fault(format!("the range {first}-{last} ends before it begins")));
-            }
-            Ok((first..=last).collect())
-        }
-        None => Ok(vec![number(index)?]),
-    }
-}
-
-/// All objects of a type in the order of hwloc's logical indexes.
-fn of_type(name: Piece<'_>, machine: &Machine) -> Result<Vec<Numbered>, Fault> {
-    let level = |level: Level| tree::sorted(machine.objects(level), machine);
-    let sets = match name.text.to_ascii_lowercase().as_str() {
-        "package" | "socket" => level(Level::Package),
-        "numanode" | "numa" | "node" => level(Level::Node),
-        "die" => level(Level::Die),
-        "core" => level(Level::Core),
-        "pu" => tree::order(machine).into_iter().map(CpuSet::of).collect(),
-        other => match cache(other) {
-            Some((level, kind)) => {
-                let is_it = |cache: &&crate::machine::Cache| {
-                    cache.level == level && (cache.kind == CacheKind::Instruction) == (kind == CacheKind::Instruction)
-                };
-                tree::sorted(machine.caches.iter().filter(is_it).map(|cache| cache.cpus.clone()).collect(), machine)
-            }
-            None => return Err(unknown(name)),
-        },
-    };
-    Ok(sets
-        .into_iter()
-        .map(|cpus| Numbered { number: number(&name.text.to_ascii_lowercase(), &cpus, machine), cpus })
-        .collect())
-}
-
-fn unknown(name: Piece<'_>) -> Fault {
-    let fault = name.fault(format!("\"{}\" is no type of object that is known here", name.text));
-    match name.text.to_ascii_lowercase().as_str() {
-        "llc" | "ccx" => fault.hint("hwloc names caches by their level: L3"),
-        "cluster" | "module" => fault.hint("hwloc names caches by their level: L2"),
-        "cpu" => fault.hint("hwloc calls a logical processor pu"),
-        _ => fault.hint("package, numanode, die, L3, L2, L1, core, pu"),
-    }
-}
-
-/// `l3`, `l3cache`, `l1d`, `l1i`: a level and whether it holds instructions.
-fn cache(name: &str) -> Option<(u8, CacheKind)> {
-    let rest = name.strip_prefix('l')?;
-    let rest = rest.strip_suffix("cache").unwrap_or(rest);
-    let (level, kind) = match (rest.strip_suffix('i'), rest.strip_suffix('d').or(rest.strip_suffix('u'))) {
-        (Some(level), _) => (level, CacheKind::Instruction),
-        (None, Some(level)) => (level, CacheKind::Data),
-        (None, None) => (rest, CacheKind::Data),
-    };
-    let level = level.parse().ok()?;
-    (1..=5).contains(&level).then_some((level, kind))
-}
-
-/// The system's number for an object.
-fn number(name: &str, cpus: &CpuSet, machine: &Machine) -> Option<i64> {
-    let of = |objects: &[crate::machine::Object]| objects.iter().find(|object| object.cpus == *cpus)?.os_number;
-    match name {
-        "package" | "socket" => of(&machine.packages),
-        "die" => of(&machine.dies),
-        "core" => of(&machine.cores),
-        "numanode" | "numa" | "node" => {
-            machine.nodes.iter().find(|node| node.cpus == *cpus).map(|node| i64::from(node.number))
-        }
-        "pu" => cpus.lowest().map(i64::from),
-        _ => None,
-    }
+    Ok(cpus.iter().chain(all.iter().filter(|cpu| *cpu as usize >= first_above)).collect())
 }

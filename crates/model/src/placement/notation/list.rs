@@ -25,6 +25,9 @@ pub(super) fn kernel(last: Option<u32>) -> Rules {
     Rules { stride: true, group: true, last, ..Rules::default() }
 }
 
+/// More cpus than this are not read from one text, so that a hostile one cannot take all memory.
+pub(super) const MOST: usize = 1 << 20;
+
 /// Reads a list; cpus that it names twice come twice.
 pub(super) fn read(list: Piece<'_>, rules: Rules) -> Result<Vec<u32>, Fault> {
     let list = list.trim();
@@ -43,6 +46,9 @@ pub(super) fn read(list: Piece<'_>, rules: Rules) -> Result<Vec<u32>, Fault> {
                 cpus.retain(|other| *other != cpu);
             }
             _ => cpus.extend(range(item, rules)?),
+        }
+        if cpus.len() > MOST {
+            return Err(list.fault("this names cpus again and again, more than a million in all"));
         }
     }
     Ok(cpus)
@@ -109,4 +115,9 @@ pub(super) fn in_order(cpus: &[u32], separator: &str) -> String {
 /// "cpu 3" or "cpus 0-3,8".
 pub(super) fn counted(cpus: &CpuSet) -> String {
     if cpus.len() == 1 { format!("cpu {cpus}") } else { format!("cpus {cpus}") }
+}
+
+/// "node 0" or "nodes 0,3".
+pub(super) fn counted_nodes(numbers: &CpuSet) -> String {
+    if numbers.len() == 1 { format!("node {numbers}") } else { format!("nodes {numbers}") }
 }

@@ -10,7 +10,9 @@ use crate::{CpuSet, Machine};
 pub(super) fn print_hexadecimal(cpus: &CpuSet) -> Vec<NotationLine> {
     vec![
         NotationLine::new("mask", format!("0x{}", cpus.to_hexadecimal())),
-        NotationLine::new("with commas", grouped(cpus)).remark("Files of /proc/irq and /sys take groups of 32 bits."),
+        NotationLine::new("with commas", grouped(cpus))
+            .secondary()
+            .remark("Files of /proc/irq and /sys take groups of 32 bits."),
     ]
 }
 
@@ -64,7 +66,7 @@ pub(super) fn print_decimal(cpus: &CpuSet) -> Vec<NotationLine> {
         }
         _ => NotationLine::absent("signed 32-bit", too_wide(32)),
     };
-    vec![wide, narrow]
+    vec![wide, narrow.secondary()]
 }
 
 /// Reads a mask with or without `0x`, with the kernel's commas or with spaces.

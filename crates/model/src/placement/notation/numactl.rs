@@ -1,6 +1,6 @@
 //! numactl(8).
 
-use super::list::{self, Rules, counted};
+use super::list::{self, Rules, counted, counted_nodes};
 use super::text::{Fault, Piece};
 use super::{Chosen, NotationLine, Read, nodes};
 use crate::{CpuSet, Machine};
@@ -28,11 +28,11 @@ fn memory_remark(memory: &CpuSet) -> Option<String> {
 }
 
 fn whole_nodes(numbers: &CpuSet, memory: &CpuSet, all: &str, machine: &Machine) -> NotationLine {
-    let line = NotationLine::new("nodes", format!("numactl {all}--cpunodebind={numbers}"));
+    let line = NotationLine::new("nodes", format!("numactl {all}--cpunodebind={numbers}")).secondary();
     let without = nodes::memoryless(numbers, machine);
     let remark = || {
-        let nearest = format!("the nearest memory is on node {memory}");
-        format!("Node {without} has no memory, and numactl may refuse it: use --physcpubind; {nearest}.")
+        let nearest = format!("the nearest memory is on {}", counted_nodes(memory));
+        format!("No memory on {}, so numactl may refuse: use --physcpubind; {nearest}.", counted_nodes(&without))
     };
     line.remarks((!without.is_empty()).then(remark))
 }
@@ -59,12 +59,12 @@ const VALUED: [(&str, &str, Valued); 9] = [
     ("-C", "--physcpubind", Valued::Cpus),
     ("-N", "--cpunodebind", Valued::Nodes),
     ("-c", "--cpubind", Valued::Nodes),
-    ("-m", "--membind", Valued::Memory("memory comes only from node")),
-    ("-i", "--interleave", Valued::Memory("memory is dealt round-robin over node")),
-    ("-w", "--weighted-interleave", Valued::Memory("memory is dealt by the kernel's weights over node")),
-    ("-p", "--preferred", Valued::Memory("memory comes from there while it lasts: node")),
-    ("-P", "--preferred-many", Valued::Memory("memory comes from there while it lasts: node")),
-    ("-W", "--weights", Valued::Memory("weights of interleaving:")),
+    ("-m", "--membind", Valued::Memory("only from")),
+    ("-i", "--interleave", Valued::Memory("round-robin over")),
+    ("-w", "--weighted-interleave", Valued::Memory("by the kernel's weights over")),
+    ("-p", "--preferred", Valued::Memory("preferably from")),
+    ("-P", "--preferred-many", Valued::Memory("preferably from")),
+    ("-W", "--weights", Valued::Memory("by weights of")),
 ];
 
 /// Options without a value that say nothing about cpus.
@@ -125,7 +125,7 @@ fn option<'a>(
 
 fn valued(what: Valued, value: Piece<'_>, state: &mut State, machine: &Machine) -> Result<(), Fault> {
     match what {
-        Valued::Memory(words) => state.remarks.push(format!("Of memory it says: {words} {}.", value.text)),
+        Valued::Memory(words) => state.remarks.push(format!("Memory comes {words} node {}.", value.text)),
         Valued::Cpus => {
             state.cpus = Some(cpus(value, state.all, machine)?);
             state.binds += 1;
@@ -191,16 +191,18 @@ fn node_cpus(value: Piece<'_>, all: bool, machine: &Machine) -> Result<Read, Fau
     let chosen = numbers(value, &usable, &known, "nodes")?;
     let unknown = chosen.difference(&known);
     if !unknown.is_empty() {
-        return Err(value.fault(format!("node {unknown} is not there: this machine has node {known}")));
+        let (unknown, known) = (counted_nodes(&unknown), counted_nodes(&known));
+        return Err(value.fault(format!("this machine has {known}, and no {unknown}")));
     }
     let nodes = machine.nodes.iter().filter(|node| chosen.contains(node.number));
     let read = Read::set(nodes.fold(CpuSet::new(), |sum, node| sum.union(&node.cpus)));
     if read.cpus.is_empty() {
-        return Err(value.fault(format!("node {chosen} has no cpus")));
+        return Err(value.fault(format!("there are no cpus on {}", counted_nodes(&chosen))));
     }
     let without = nodes::memoryless(&chosen, machine);
-    let remark = || format!("Node {without} has no memory; numactl may refuse -N there where -C {} works.", read.cpus);
-    let remark = (!without.is_empty()).then(remark);
-    let cpus = format!("Node {chosen} is {}.", counted(&read.cpus));
+    let refused =
+        || format!("No memory on {}, so numactl may refuse: -C {} works.", counted_nodes(&without), read.cpus);
+    let remark = (!without.is_empty()).then(refused);
+    let cpus = format!("On this machine {} = {}.", counted_nodes(&chosen), counted(&read.cpus));
     Ok(read.remark(cpus).remarks(remark))
 }

@@ -13,6 +13,7 @@ pub(super) fn print(order: &[u32]) -> Vec<NotationLine> {
         NotationLine::new("any runtime", format!("OMP_PROC_BIND=close OMP_PLACES={}", places(order)))
             .remark("The runtime pins its own threads, thread n to place n; other threads stay free."),
         NotationLine::new("GCC's runtime", format!("GOMP_CPU_AFFINITY=\"{}\"", list::in_order(order, " ")))
+            .secondary()
             .remark(either),
     ]
 }
@@ -147,6 +148,9 @@ fn explicit(value: Piece<'_>) -> Result<Read, Fault> {
             Some(interval) => interval_of(interval)?,
             None => (1, 1),
         };
+        if first.len().saturating_mul(count as usize + places.len()) > list::MOST {
+            return Err(item.fault("these are more than a million cpus in all"));
+        }
         for index in 0..count {
             places.push(shifted(&first, i64::from(index) * step, item)?);
         }

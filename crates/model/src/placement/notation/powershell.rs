@@ -30,7 +30,7 @@ pub(super) fn print(chosen: Chosen<'_>) -> Vec<NotationLine> {
     );
     match lines.first_mut() {
         Some(first) => first.remarks.extend(remarks),
-        None => lines.push(NotationLine { label: "process".into(), text: None, remarks }),
+        None => lines.push(NotationLine { label: "process".into(), text: None, secondary: false, remarks }),
     }
     lines
 }
@@ -67,12 +67,10 @@ pub(super) fn read(text: Piece<'_>, machine: &Machine) -> Result<Read, Fault> {
     Ok(windows::finish(cpus, &groups).remarks(remarks))
 }
 
-/// The value without brackets of a cast, parentheses and quotation marks: `[IntPtr]255`.
+/// The value without casts, parentheses and quotation marks: `[IntPtr](255)`.
 fn uncast(value: Piece<'_>) -> Piece<'_> {
-    let mut value = value.trim();
-    while let Some((_, rest)) = value.strip_prefix("[").and_then(|inner| inner.split_once(']')) {
-        value = rest.trim();
-    }
-    let inner = value.strip_prefix("(").and_then(|inner| inner.strip_suffix(")"));
-    inner.unwrap_or(value).trim().unquoted()
+    let value = value.trim().unquoted();
+    let behind_cast = value.strip_prefix("[").and_then(|inner| inner.split_once(']')).map(|(_, rest)| rest);
+    let inside = || value.strip_prefix("(").and_then(|inner| inner.strip_suffix(")"));
+    behind_cast.or_else(inside).map_or(value, uncast)
 }

@@ -16,6 +16,7 @@ pub(super) fn print(chosen: Chosen<'_>) -> Vec<NotationLine> {
             .remark("With several tasks on a node each gets this same mask.")
             .remark(allocation),
         NotationLine::new("one task per cpu", format!("--cpu-bind=map_cpu:{numbers}"))
+            .secondary()
             .remark("Task by task in this order, on each node anew."),
     ]
 }

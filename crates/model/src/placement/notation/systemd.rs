@@ -16,7 +16,7 @@ pub(super) fn print(chosen: Chosen<'_>) -> Vec<NotationLine> {
     ];
     let memory = nodes::with_memory(cpus, machine);
     if machine.nodes.len() > 1 && !memory.is_empty() {
-        let line = NotationLine::new("memory", format!("AllowedMemoryNodes={memory}"));
+        let line = NotationLine::new("memory", format!("AllowedMemoryNodes={memory}")).secondary();
         lines.push(line.remark("Only where memory must come from there; the nodes nearest to these cpus."));
     }
     if cpus.highest() >= Some(SYSTEMD_CPUS) {

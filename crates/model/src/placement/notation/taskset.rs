@@ -10,7 +10,7 @@ use crate::CpuSet;
 pub(super) fn print(cpus: &CpuSet) -> Vec<NotationLine> {
     vec![
         NotationLine::new("list", format!("taskset -c {cpus}")),
-        NotationLine::new("mask", format!("taskset 0x{}", cpus.to_hexadecimal())),
+        NotationLine::new("mask", format!("taskset 0x{}", cpus.to_hexadecimal())).secondary(),
     ]
 }
 

@@ -16,15 +16,22 @@ pub(super) fn order(machine: &Machine) -> Vec<u32> {
 
 /// Sets of cpus in the order of the tree; empty ones last.
 pub(super) fn sorted(mut sets: Vec<CpuSet>, machine: &Machine) -> Vec<CpuSet> {
-    let keys = keys(machine);
-    let lowest = |set: &CpuSet| set.iter().filter_map(|cpu| keys.get(&cpu)).min();
-    sets.sort_by(|a, b| (a.is_empty(), lowest(a)).cmp(&(b.is_empty(), lowest(b))));
+    sort_by_cpus(&mut sets, |set| set, machine);
     sets
+}
+
+/// Sorts what has cpus in the order of the tree, what has none behind it.
+pub(super) fn sort_by_cpus<T>(items: &mut [T], cpus: impl Fn(&T) -> &CpuSet, machine: &Machine) {
+    let keys = keys(machine);
+    let first = |item: &T| cpus(item).iter().filter_map(|cpu| keys.get(&cpu)).min();
+    items.sort_by(|a, b| (first(a).is_none(), first(a)).cmp(&(first(b).is_none(), first(b))));
 }
 
 /// For each online cpu the lowest cpus of the objects that hold it, largest object first, and at last itself.
 fn keys(machine: &Machine) -> BTreeMap<u32, Vec<u32>> {
-    let mut sets: Vec<CpuSet> = Level::ALL.iter().flat_map(|level| machine.objects(*level)).collect();
+    // Caches themselves rather than last-level caches, which exist here even where a machine does not know them.
+    let levels = [Level::Package, Level::Node, Level::Die, Level::Cluster, Level::Core];
+    let mut sets: Vec<CpuSet> = levels.iter().flat_map(|level| machine.objects(*level)).collect();
     sets.extend(machine.caches.iter().map(|cache| cache.cpus.clone()));
     sets.sort_by_key(|set| std::cmp::Reverse(set.len()));
     let mut keys: BTreeMap<u32, Vec<u32>> = machine.online.iter().map(|cpu| (cpu, Vec::new())).collect();

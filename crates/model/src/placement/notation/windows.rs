@@ -1,92 +1,13 @@
-//! `start /affinity` of the Windows command prompt, and how Windows numbers cpus.
-//!
-//! Windows counts cpus in groups of at most 64, and a mask always belongs to one group. Inside a group it numbers the
-//! threads of a core side by side, whatever other systems do on the same machine.
+//! `start /affinity` of the Windows command prompt, whose masks belong to one processor group each.
+
+mod group;
 
 use super::list::counted;
 use super::text::{Fault, Piece};
-use super::{Chosen, NotationLine, Read, mask, tree};
-use crate::{CpuSet, Level, Machine};
-
-/// The most cpus in a group.
-const GROUP_CPUS: usize = 64;
-
-/// A processor group.
-pub(super) struct Group {
-    /// This machine's cpu numbers in the order of the group's bits.
-    pub cpus: Vec<u32>,
-    /// The nodes in it: Windows' number, first bit, and how many cpus. Parts of a node that was split have no number.
-    pub nodes: Vec<GroupNode>,
-}
-
-/// A NUMA node, or a part of one, inside a group.
-pub(super) struct GroupNode {
-    number: Option<usize>,
-    first_bit: usize,
-    length: usize,
-}
-
-/// The groups of a machine as Windows is assumed to make them: as few as hold whole packages, or whole nodes of packages
-/// too large for a group; a node of more than 64 cpus is cut after every 64.
-pub(super) fn groups(machine: &Machine) -> Vec<Group> {
-    let order = tree::order(machine);
-    let mut groups: Vec<Group> = Vec::new();
-    for unit in units(&order, machine) {
-        let length: usize = unit.iter().map(|(_, cpus)| cpus.len()).sum();
-        if groups.last().is_none_or(|group| group.cpus.len() + length > GROUP_CPUS) {
-            groups.push(Group { cpus: Vec::new(), nodes: Vec::new() });
-        }
-        let Some(group) = groups.last_mut() else { continue };
-        for (number, cpus) in unit {
-            group.nodes.push(GroupNode { number, first_bit: group.cpus.len(), length: cpus.len() });
-            group.cpus.extend(cpus);
-        }
-    }
-    groups
-}
-
-/// A node's number where it is whole, and its cpus.
-type NodePart = (Option<usize>, Vec<u32>);
-
-/// What is kept in one group: the nodes of a package together, or node by node where the package is too large.
-fn units(order: &[u32], machine: &Machine) -> Vec<Vec<NodePart>> {
-    let mut nodes = machine.objects(Level::Node);
-    nodes.retain(|cpus| !cpus.is_empty());
-    if nodes.is_empty() {
-        nodes.push(machine.online.clone());
-    }
-    let mut units = Vec::new();
-    for package in tree::sorted(machine.objects(Level::Package), machine) {
-        let inside = |node: &CpuSet| node.intersection(&package);
-        let in_order = |set: &CpuSet| order.iter().copied().filter(|cpu| set.contains(*cpu)).collect::<Vec<u32>>();
-        let parts: Vec<NodePart> = nodes
-            .iter()
-            .enumerate()
-            .filter(|(_, node)| !node.is_disjoint(&package))
-            .map(|(number, node)| (node.is_subset(&package).then_some(number), in_order(&inside(node))))
-            .collect();
-        if package.len() <= GROUP_CPUS {
-            units.push(parts);
-            continue;
-        }
-        for (number, cpus) in parts {
-            let whole = cpus.len() <= GROUP_CPUS;
-            units.extend(cpus.chunks(GROUP_CPUS).map(|part| vec![(number.filter(|_| whole), part.to_vec())]));
-        }
-    }
-    units
-}
-
-/// The bits of a group that are in a set.
-pub(super) fn bits(group: &Group, cpus: &CpuSet) -> u64 {
-    let bit = |(place, cpu): (usize, &u32)| if cpus.contains(*cpu) { 1 << place } else { 0 };
-    group.cpus.iter().enumerate().map(bit).sum()
-}
-
-/// The cpus of a group's bits; nothing where a bit stands for no cpu.
-pub(super) fn of_bits(group: &Group, bits: u64) -> Option<CpuSet> {
-    mask::of_word(bits).iter().map(|bit| group.cpus.get(bit as usize).copied()).collect()
-}
+use super::{Chosen, NotationLine, Read, mask};
+use crate::{CpuSet, Machine};
+pub(super) use group::{Group, bits, groups, of_bits};
+use group::{GroupNode, span};
 
 /// What to know about numbers and groups, the same for the command prompt and PowerShell.
 pub(super) fn numbering_remarks(chosen: Chosen<'_>, groups: &[Group]) -> Vec<String> {
@@ -143,7 +64,7 @@ pub(super) fn print(chosen: Chosen<'_>) -> Vec<NotationLine> {
     }
     match lines.first_mut() {
         Some(first) => first.remarks.extend(remarks),
-        None => lines.push(NotationLine { label: "start".into(), text: None, remarks }),
+        None => lines.push(NotationLine { label: "start".into(), text: None, secondary: false, remarks }),
     }
     lines
 }
@@ -160,12 +81,6 @@ fn in_group(number: usize, group: &Group, bits: u64) -> NotationLine {
         None => NotationLine::new(label, format!("start /affinity {bits:X}"))
             .remark("start cannot choose this group: the mask holds in the group where Windows starts the process."),
     }
-}
-
-/// The bits of a node inside its group.
-fn span(node: &GroupNode) -> u64 {
-    let ones = if node.length >= GROUP_CPUS { u64::MAX } else { (1 << node.length) - 1 };
-    ones << node.first_bit
 }
 
 /// Reads masks and `start` lines, each of which `group N:` may precede.

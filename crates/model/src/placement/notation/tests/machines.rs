@@ -2,6 +2,7 @@
 
 use crate::assemble::assemble;
 use crate::facts::{CacheFacts, CacheKind, CpuFacts, MachineFacts, NodeFacts};
+use crate::machine_file::BUILT_IN;
 use crate::{CpuSet, Machine, simulate};
 
 use super::set;
@@ -98,9 +99,10 @@ pub fn confined() -> Machine {
     assemble(facts)
 }
 
-/// All of them, with a name for messages.
+/// All of them and the program's own, with a name for messages.
 pub fn all() -> Vec<(&'static str, Machine)> {
-    vec![
+    let built_in = BUILT_IN.iter().map(|machine| (machine.name, machine.read().unwrap().machine));
+    let mut all = vec![
         ("one cpu", simulate::machine(1, false, &[])),
         ("ryzen", ryzen()),
         ("threadripper", threadripper()),
@@ -108,7 +110,9 @@ pub fn all() -> Vec<(&'static str, Machine)> {
         ("wide", wide()),
         ("confined", confined()),
         ("large", large()),
-    ]
+    ];
+    all.extend(built_in);
+    all
 }
 
 fn machine(cpus: Vec<CpuFacts>, nodes: Vec<NodeFacts>) -> Machine {

@@ -79,7 +79,7 @@ fn whole_objects_come_back_from_every_notation() {
     for (name, machine) in machines::all() {
         for level in [crate::Level::Package, crate::Level::Node, crate::Level::Llc] {
             let objects = machine.objects(level);
-            for cpus in objects.iter().take(4) {
+            for cpus in objects.iter().filter(|cpus| !cpus.is_empty()).take(4) {
                 check(name, &machine, &cpus.iter().collect::<Vec<_>>());
             }
         }

@@ -1,0 +1,142 @@
+//! Objects that hwloc's locations name, such as `core:2-3` and `L3:all`, in the order of its logical indexes.
+
+use super::Options;
+use crate::facts::CacheKind;
+use crate::machine::{Cache, Object};
+use crate::placement::notation::text::{Fault, Piece};
+use crate::placement::notation::tree;
+use crate::{CpuSet, Level, Machine};
+
+/// One object: its cpus, and the system's number for it where it has one.
+struct Numbered {
+    cpus: CpuSet,
+    number: Option<i64>,
+}
+
+/// The objects of a tuple such as `core:2-3` inside a parent.
+pub(super) fn objects(
+    tuple: Piece<'_>,
+    parent: &CpuSet,
+    options: &Options,
+    machine: &Machine,
+) -> Result<Vec<CpuSet>, Fault> {
+    let Some((name, index)) = tuple.split_once(':') else {
+        let fault = tuple.fault(format!("expected an object and its index, found \"{}\"", tuple.text));
+        return Err(fault.hint("core:2-3, package:1.core:0, 0x55, all"));
+    };
+    let mut there = of_type(name, options.counted(machine), machine)?;
+    there.retain(|object| object.cpus.is_subset(parent));
+    let wanted = indexes(index, &there, options.physical)?;
+    let mut chosen = Vec::new();
+    for number in wanted {
+        let found = match options.physical {
+            true => there.iter().find(|object| object.number == Some(number)),
+            false => usize::try_from(number).ok().and_then(|place| there.get(place)),
+        };
+        let found = found.ok_or_else(|| absent(tuple, name, number, &there, options.physical))?;
+        chosen.push(found.cpus.clone());
+    }
+    Ok(chosen)
+}
+
+fn absent(tuple: Piece<'_>, name: Piece<'_>, number: i64, there: &[Numbered], physical: bool) -> Fault {
+    let name = name.text;
+    if physical && there.iter().all(|object| object.number.is_none()) {
+        return tuple.fault(format!("the system's numbers of {name} objects are not known here"));
+    }
+    let known = match (physical, there.len()) {
+        (true, _) => there.iter().filter_map(|object| u32::try_from(object.number?).ok()).collect::<CpuSet>(),
+        (false, count) => CpuSet::first(count as u32),
+    };
+    tuple.fault(format!(
+        "{name}:{number} is not there: there {} here",
+        match known.len() {
+            0 => "is none".to_owned(),
+            1 => format!("is {name}:{known}"),
+            _ => format!("are {name}:{known}"),
+        }
+    ))
+}
+
+/// The indexes that `2`, `2-3`, `2-`, `2:3`, `all`, `odd` or `even` name.
+fn indexes(index: Piece<'_>, there: &[Numbered], physical: bool) -> Result<Vec<i64>, Fault> {
+    let known: Vec<i64> = match physical {
+        true => there.iter().filter_map(|object| object.number).collect(),
+        false => (0..there.len() as i64).collect(),
+    };
+    let expected = "an index such as 2, 2-3, 2-, 2:3, all, odd or even";
+    let number = |piece: Piece<'_>| piece.number(expected).map(i64::from);
+    match index.text {
+        "all" => return Ok(known),
+        "odd" => return Ok(known.into_iter().filter(|number| number % 2 == 1).collect()),
+        "even" => return Ok(known.into_iter().filter(|number| number % 2 == 0).collect()),
+        _ => {}
+    }
+    if let Some((first, count)) = index.split_once(':') {
+        let (first, count) = (number(first)?, number(count)?);
+        let total = (known.len() as i64).max(1);
+        return Ok((first..first + count).map(|place| if physical { place } else { place % total }).collect());
+    }
+    match index.split_once('-') {
+        Some((first, last)) if last.is_empty() => {
+            let first = number(first)?;
+            Ok(known.into_iter().filter(|number| *number >= first).collect())
+        }
+        Some((first, last)) => {
+            let (first, last) = (number(first)?, number(last)?);
+            if last < first {
+                return Err(index.fault(format!("the range {first}-{last} ends before it begins")));
+            }
+            Ok((first..=last).collect())
+        }
+        None => Ok(vec![number(index)?]),
+    }
+}
+
+/// All objects of a type in the order of hwloc's logical indexes, with those of their cpus that hwloc counts.
+fn of_type(name: Piece<'_>, counted: &CpuSet, machine: &Machine) -> Result<Vec<Numbered>, Fault> {
+    let named = |objects: &[Object]| objects.iter().map(|object| (object.cpus.clone(), object.os_number)).collect();
+    let mut objects: Vec<(CpuSet, Option<i64>)> = match name.text.to_ascii_lowercase().as_str() {
+        "package" | "socket" => named(&machine.packages),
+        // hwloc has dies only where they are more than packages, and nodes only where they have memory.
+        "die" if machine.objects(Level::Die) == machine.objects(Level::Package) => Vec::new(),
+        "die" => named(&machine.dies),
+        "numanode" | "numa" | "node" => {
+            let with_memory = machine.nodes.iter().filter(|node| node.memory_bytes != Some(0));
+            with_memory.map(|node| (node.cpus.clone(), Some(i64::from(node.number)))).collect()
+        }
+        "core" => named(&machine.cores),
+        "pu" => machine.online.iter().map(|cpu| (CpuSet::of(cpu), Some(i64::from(cpu)))).collect(),
+        other => {
+            let (level, instructions) = cache(other).ok_or_else(|| unknown(name))?;
+            let holds_instructions = |cache: &Cache| cache.kind == CacheKind::Instruction;
+            let is_it = |cache: &&Cache| cache.level == level && holds_instructions(cache) == instructions;
+            machine.caches.iter().filter(is_it).map(|cache| (cache.cpus.clone(), None)).collect()
+        }
+    };
+    for (cpus, _) in &mut objects {
+        *cpus = cpus.intersection(counted);
+    }
+    objects.retain(|(cpus, _)| !cpus.is_empty());
+    tree::sort_by_cpus(&mut objects, |(cpus, _)| cpus, machine);
+    Ok(objects.into_iter().map(|(cpus, number)| Numbered { cpus, number }).collect())
+}
+
+fn unknown(name: Piece<'_>) -> Fault {
+    let fault = name.fault(format!("\"{}\" is no type of object that is known here", name.text));
+    match name.text.to_ascii_lowercase().as_str() {
+        "llc" | "ccx" => fault.hint("hwloc names caches by their level: L3"),
+        "cluster" | "module" => fault.hint("hwloc names caches by their level: L2"),
+        "cpu" => fault.hint("hwloc calls a logical processor pu"),
+        _ => fault.hint("package, numanode, die, L3, L2, L1, core, pu"),
+    }
+}
+
+/// `l3`, `l3cache`, `l1d`, `l1i`: a level and whether it holds instructions.
+fn cache(name: &str) -> Option<(u8, bool)> {
+    let rest = name.strip_prefix('l')?;
+    let rest = rest.strip_suffix("cache").unwrap_or(rest);
+    let instructions = rest.ends_with('i');
+    let level: u8 = rest.trim_end_matches(['i', 'd', 'u']).parse().ok()?;
+    (1..=5).contains(&level).then_some((level, instructions))
+}

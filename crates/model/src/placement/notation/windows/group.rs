@@ -1,0 +1,97 @@
+//! How Windows numbers cpus: in groups of at most 64, inside which the threads of a core stand side by side, whatever
+//! other systems do on the same machine.
+
+use crate::placement::notation::{mask, tree};
+use crate::{CpuSet, Level, Machine};
+
+/// The most cpus in a group.
+const GROUP_CPUS: usize = 64;
+
+/// A processor group.
+pub(in crate::placement::notation) struct Group {
+    /// This machine's cpu numbers in the order of the group's bits.
+    pub cpus: Vec<u32>,
+    /// The nodes in it, in the order of its bits.
+    pub nodes: Vec<GroupNode>,
+}
+
+/// A NUMA node, or a part of one, inside a group.
+pub(in crate::placement::notation) struct GroupNode {
+    /// Windows' number, absent for a part of a node that was split.
+    pub number: Option<usize>,
+    /// Its first bit in the group's masks.
+    pub first_bit: usize,
+    /// How many cpus it has here.
+    pub length: usize,
+}
+
+/// The groups of a machine as Windows is assumed to make them: as few as hold whole packages, or whole nodes of packages
+/// too large for a group; a node of more than 64 cpus is cut after every 64.
+pub(in crate::placement::notation) fn groups(machine: &Machine) -> Vec<Group> {
+    let order = tree::order(machine);
+    let mut groups: Vec<Group> = Vec::new();
+    for unit in units(&order, machine) {
+        let length: usize = unit.iter().map(|(_, cpus)| cpus.len()).sum();
+        if groups.last().is_none_or(|group| group.cpus.len() + length > GROUP_CPUS) {
+            groups.push(Group { cpus: Vec::new(), nodes: Vec::new() });
+        }
+        let Some(group) = groups.last_mut() else { continue };
+        for (number, cpus) in unit {
+            group.nodes.push(GroupNode { number, first_bit: group.cpus.len(), length: cpus.len() });
+            group.cpus.extend(cpus);
+        }
+    }
+    groups
+}
+
+/// A node's number where it is whole, and its cpus.
+type NodePart = (Option<usize>, Vec<u32>);
+
+/// What is kept in one group: the nodes of a package together, or node by node where the package is too large.
+fn units(order: &[u32], machine: &Machine) -> Vec<Vec<NodePart>> {
+    let mut nodes = machine.objects(Level::Node);
+    nodes.retain(|cpus| !cpus.is_empty());
+    if nodes.is_empty() {
+        nodes.push(machine.online.clone());
+    }
+    let mut units = Vec::new();
+    for package in tree::sorted(machine.objects(Level::Package), machine) {
+        let in_order = |set: &CpuSet| order.iter().copied().filter(|cpu| set.contains(*cpu)).collect::<Vec<u32>>();
+        let mut rest = package.clone();
+        let mut parts: Vec<NodePart> = Vec::new();
+        for (number, node) in nodes.iter().enumerate().filter(|(_, node)| !node.is_disjoint(&package)) {
+            parts.push((node.is_subset(&package).then_some(number), in_order(&node.intersection(&rest))));
+            rest = rest.difference(node);
+        }
+        // A node that is offline leaves cpus behind that are in none.
+        if !rest.is_empty() {
+            parts.push((None, in_order(&rest)));
+        }
+        if package.len() <= GROUP_CPUS {
+            units.push(parts);
+            continue;
+        }
+        for (number, cpus) in parts {
+            let whole = cpus.len() <= GROUP_CPUS;
+            units.extend(cpus.chunks(GROUP_CPUS).map(|part| vec![(number.filter(|_| whole), part.to_vec())]));
+        }
+    }
+    units
+}
+
+/// The bits of a group that are in a set.
+pub(in crate::placement::notation) fn bits(group: &Group, cpus: &CpuSet) -> u64 {
+    let bit = |(place, cpu): (usize, &u32)| if cpus.contains(*cpu) { 1 << place } else { 0 };
+    group.cpus.iter().enumerate().map(bit).sum()
+}
+
+/// The cpus of a group's bits; nothing where a bit stands for no cpu.
+pub(in crate::placement::notation) fn of_bits(group: &Group, bits: u64) -> Option<CpuSet> {
+    mask::of_word(bits).iter().map(|bit| group.cpus.get(bit as usize).copied()).collect()
+}
+
+/// The bits of a node inside its group.
+pub(super) fn span(node: &GroupNode) -> u64 {
+    let ones = if node.length >= GROUP_CPUS { u64::MAX } else { (1 << node.length) - 1 };
+    ones << node.first_bit
+}

@@ -1,0 +1,43 @@
+//! Runs a command in a control group of its own and puts everything back: cgroup_once JOURNALS CPUS NODES|- COMMAND…
+//!
+//! Ended by a signal it leaves its changes behind, as a crash does, for `corewise undo --journal JOURNALS`.
+
+use std::error::Error;
+use std::process::{Command, ExitCode};
+
+use corewise_model::CpuSet;
+use corewise_sys::SysError;
+use corewise_sys::change::Journal;
+use corewise_sys::linux::cgroup::Cgroup;
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let [journals, cpus, nodes, program, arguments @ ..] = words.as_slice() else {
+        eprintln!("usage: cgroup_once JOURNALS CPUS NODES|- COMMAND…");
+        return ExitCode::from(2);
+    };
+    let nodes = Some(nodes).filter(|nodes| *nodes != "-").map(|nodes| CpuSet::parse_list(nodes)).transpose();
+    let run = || -> Result<bool, Box<dyn Error>> {
+        let mut journal = Journal::in_folder(journals);
+        let cgroup = Cgroup::prepare(&mut journal, &CpuSet::parse_list(cpus)?, nodes?.as_ref())?;
+        let mut command = Command::new(program);
+        command.args(arguments);
+        cgroup.hold(&mut command)?;
+        let status = command.status();
+        for undone in cgroup.finish(&mut journal) {
+            eprintln!("{}: {:?}", undone.change, undone.outcome);
+        }
+        Ok(status?.success())
+    };
+    match run() {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: {error}");
+            if let Some(SysError::Cgroup(refusal)) = error.downcast_ref() {
+                eprintln!("  {}", refusal.cure());
+            }
+            ExitCode::from(3)
+        }
+    }
+}

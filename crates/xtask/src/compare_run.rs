@@ -1,0 +1,113 @@
+//! `cargo xtask compare-run`: what it costs to start a command with corewise, and with taskset, measured in turn.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use anyhow::{Context, Result, ensure};
+use corewise_sys::linux::thread::peak_memory_of_children_bytes;
+
+use crate::{cargo, done, root};
+
+/// The whole time with corewise may be this much of that with taskset.
+const LARGEST_RATIO: f64 = 1.3;
+/// The memory that corewise may have at a time, in bytes.
+const LARGEST_MEMORY_BYTES: u64 = 12_000_000;
+/// Pairs that are run before, so that all files are in memory.
+const UNMEASURED_PAIRS: usize = 10;
+
+/// Measures so many pairs, each in the other order than the one before, and prints medians; false where corewise costs more
+/// than it may.
+pub fn run(pairs: usize) -> Result<bool> {
+    ensure!(pairs > 0, "at least one pair is needed");
+    done(cargo().args(["build", "--release", "--package", "corewise"]))?;
+    let corewise = root().join("target/release/corewise");
+    let corewise = || time_ms(Command::new(&corewise).args(["run", "--on", "0", "--", "/bin/true"]));
+    let taskset = || time_ms(Command::new("taskset").args(["-c", "0", "/bin/true"]));
+    // Before any other child: the kernel tells the largest of all.
+    corewise()?;
+    let memory_bytes = peak_memory_of_children_bytes();
+    for _ in 0..UNMEASURED_PAIRS {
+        corewise()?;
+        taskset()?;
+    }
+    let mut times = Vec::with_capacity(pairs);
+    for pair in 0..pairs {
+        times.push(if pair % 2 == 0 {
+            let first = corewise()?;
+            (first, taskset()?)
+        } else {
+            let first = taskset()?;
+            (corewise()?, first)
+        });
+    }
+    let summary = Summary::new(&times);
+    print!("{}", summary.words(pairs, memory_bytes));
+    Ok(summary.ratio <= LARGEST_RATIO && memory_bytes <= LARGEST_MEMORY_BYTES)
+}
+
+/// The time from the start of a command to its end, in milliseconds.
+fn time_ms(command: &mut Command) -> Result<f64> {
+    let command = command.stdin(Stdio::null()).stdout(Stdio::null());
+    let begun = Instant::now();
+    let status = command.status().with_context(|| format!("{command:?} cannot be started"))?;
+    let time_ms = begun.elapsed().as_secs_f64() * 1e3;
+    let program = Path::new(command.get_program()).display();
+    ensure!(status.success(), "{program} failed: {status}");
+    Ok(time_ms)
+}
+
+struct Summary {
+    corewise_ms: f64,
+    taskset_ms: f64,
+    /// The median of the ratios within pairs, which a change of the machine between pairs does not touch.
+    ratio: f64,
+    quartiles: (f64, f64),
+}
+
+impl Summary {
+    fn new(times: &[(f64, f64)]) -> Self {
+        let of = |value: fn(&(f64, f64)) -> f64, place| quantile(times.iter().map(value).collect(), place);
+        let ratio = |(corewise, taskset): &(f64, f64)| corewise / taskset;
+        Self {
+            corewise_ms: of(|pair| pair.0, 0.5),
+            taskset_ms: of(|pair| pair.1, 0.5),
+            ratio: of(ratio, 0.5),
+            quartiles: (of(ratio, 0.25), of(ratio, 0.75)),
+        }
+    }
+
+    fn words(&self, pairs: usize, memory_bytes: u64) -> String {
+        let Self { corewise_ms, taskset_ms, ratio, quartiles: (low, high) } = self;
+        let memory_mb = memory_bytes as f64 / 1e6;
+        let most_mb = LARGEST_MEMORY_BYTES as f64 / 1e6;
+        format!(
+            "corewise run --on 0 -- /bin/true   {corewise_ms:.3} ms\n\
+             taskset -c 0 /bin/true             {taskset_ms:.3} ms\n\
+             ratio, median of {pairs} pairs {ratio:.2} (quartiles {low:.2} to {high:.2}; at most {LARGEST_RATIO})\n\
+             peak memory {memory_mb:.1} MB (at most {most_mb:.0})\n"
+        )
+    }
+}
+
+/// The value below which this part of the values lies.
+fn quantile(mut values: Vec<f64>, part: f64) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let last = values.len().saturating_sub(1);
+    values.get((last as f64 * part).round() as usize).copied().unwrap_or(f64::NAN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ratios_are_taken_within_pairs() {
+        let summary = Summary::new(&[(2.0, 1.0), (30.0, 20.0), (4.0, 4.0)]);
+        assert_eq!((summary.ratio, summary.quartiles), (1.5, (1.5, 2.0)));
+        assert_eq!((summary.corewise_ms, summary.taskset_ms), (4.0, 4.0));
+        let words = summary.words(3, 3_600_000);
+        assert!(words.contains("ratio, median of 3 pairs 1.50 (quartiles 1.50 to 2.00; at most 1.3)"), "{words}");
+        assert!(words.ends_with("peak memory 3.6 MB (at most 12)\n"), "{words}");
+    }
+}
