@@ -161,6 +161,14 @@ const OFFLINE: Description = Description {
     ..EIGHT
 };
 
+const FEW_AT_BOOT: Description = Description {
+    name: "few-at-boot",
+    about: "maxcpus=5 leaves three of eight cpus off from the start, and one more is switched off later",
+    kernel: "maxcpus=5",
+    offline: "1,5-7",
+    ..EIGHT
+};
+
 const ISOLATED: Description = Description {
     name: "isolated",
     about: "isolcpus= and nohz_full= for half of eight cpus",
@@ -177,13 +185,14 @@ const CONTAINER: Description = Description {
 };
 
 /// All machines: those of the quick part first, then small ones before large ones.
-pub static MACHINES: [Description; 12] = [
+pub static MACHINES: [Description; 13] = [
     FX_8150,
     THREADRIPPER_2990WX_SMALL,
     DUAL_SOCKET,
     ONE,
     HYBRID,
     OFFLINE,
+    FEW_AT_BOOT,
     ISOLATED,
     CONTAINER,
     RYZEN_9950X3D,

@@ -17,7 +17,8 @@ use corewise_rig::Use;
 
 const USAGE: &str = "\
 usage: cargo xtask CHORE
-  test [ARGUMENT…]        run the whole test suite (arguments go to `cargo test`); sums up, and lists what was skipped and why
+  test [ARGUMENT…]        run the whole test suite with the quick part of the rig (arguments go to `cargo test`);
+                          sums up, and lists what was skipped and why
   rig --list              the machines that the test rig can boot
   rig MACHINE             a shell in one of them, with corewise; leave with `exit`
   rig MACHINE COMMAND…    run a command there

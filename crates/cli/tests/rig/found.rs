@@ -21,6 +21,11 @@ pub fn bytes(guest: &mut Guest, script: &str) -> Result<Vec<u8>, Failed> {
     Err(format!("`{script}`: exit status {}\n{}{}", outcome.code, outcome.text(), outcome.stderr).into())
 }
 
+/// A script that runs another one as an ordinary user.
+pub fn as_user(script: &str) -> String {
+    format!("cat >/run/of-user <<'END OF SCRIPT'\n{script}\nEND OF SCRIPT\nsu user -c 'sh /run/of-user'")
+}
+
 /// The document that a shell script writes.
 pub fn json(guest: &mut Guest, script: &str) -> Result<Value, Failed> {
     Ok(serde_json::from_str(&text(guest, script)?)?)

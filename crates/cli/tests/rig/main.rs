@@ -8,7 +8,10 @@ mod affinity;
 mod agreement;
 mod bench;
 mod changes;
+mod expressions;
 mod found;
+mod memory;
+mod placement;
 mod survey;
 mod topology;
 
@@ -54,8 +57,15 @@ fn trials(bench: &Arc<Bench>) -> Vec<Trial> {
 }
 
 fn trials_of(bench: &Arc<Bench>, machine: &'static Description) -> Vec<Trial> {
-    let scenarios =
-        [topology::SCENARIOS, agreement::SCENARIOS, affinity::SCENARIOS, changes::SCENARIOS, survey::SCENARIOS];
+    let scenarios = [
+        topology::SCENARIOS,
+        agreement::SCENARIOS,
+        affinity::SCENARIOS,
+        placement::SCENARIOS,
+        memory::SCENARIOS,
+        changes::SCENARIOS,
+        survey::SCENARIOS,
+    ];
     let scenarios = scenarios.into_iter().flatten().filter(|scenario| (scenario.applies)(machine));
     let trial = |scenario: &'static Scenario| {
         let bench = Arc::clone(bench);
