@@ -17,6 +17,7 @@ pub const AFTER: &str = "Examples:
   corewise run --on llc:0 --one-per-thread -- ./app
   corewise run --on all --roles 'io=^io-:0,work=^worker:all - 0' -- ./app
   corewise run --on 0-7 --enforce boundary -- ./app
+  corewise run --on 0-7 --cgroup -- ./app    it cannot leave them, whatever mask it sets
 
 Roles: NAME=REGEX:EXPR, joined by commas. The regex is looked for anywhere in the names of threads, of which
 the kernel keeps 15 bytes; it ends at the first colon outside of parentheses and brackets (a colon to be
@@ -24,9 +25,9 @@ matched is written \\:). The first role that matches has the thread, and a threa
 changes its role. EXPR is cut to --on; threads without a role may use all of --on.
 
 The cpus and the memory policy are in force before the command's first instruction, without a shell, and
-its children inherit them. Without --one-per-thread, --roles, --enforce and -v the command takes corewise's
-place; with them corewise stays, watches it, and passes signals on. If corewise is killed (SIGKILL), the
-command lives on where it is.
+its children inherit them. Without --one-per-thread, --roles, --enforce, --cgroup and -v the command takes
+corewise's place; with them corewise stays, watches it, and passes signals on. If corewise is killed (SIGKILL),
+the command lives on where it is; `corewise undo` takes a control group away that was left behind so.
 
 Exit status: that of the command; 126 it could not be executed; 127 it was not found; a signal that ends it
 ends corewise too (128+n in a shell). Nothing was started: 2 wrong usage; 3 not permitted or not there.";
@@ -49,6 +50,9 @@ pub struct RunArguments {
     /// What to do about threads that set their own cpus
     #[arg(long, value_enum, value_name = "HOW")]
     pub enforce: Option<EnforcementName>,
+    /// Hold the command in a control group too (version 2, where the controller cpuset is delegated), gone when it ends
+    #[arg(long)]
+    pub cgroup: bool,
     /// Say what is in force, and at the end which threads set their own cpus
     #[arg(short, long)]
     pub verbose: bool,
@@ -110,7 +114,7 @@ mod tests {
         for line in [
             "corewise run --on 0 -- ls -l",
             "corewise run --on 0 --memory bind:0 --enforce exact -v --no-store ls --json",
-            "corewise run --on 0 --threads --color never ls",
+            "corewise run --on 0 --threads --cgroup --color never ls",
             "corewise run --on 0 --threads --roles a=b:0 ls",
             "corewise run --on 0",
             "corewise run ls",

@@ -1,5 +1,6 @@
 //! `corewise run`: runs a command on cpus of the user's choice.
 
+mod group;
 mod place;
 mod supervise;
 mod watch;
@@ -13,11 +14,11 @@ use crate::error::{Exit, Failure};
 use crate::settings::Settings;
 use crate::settings::run::RunTask;
 
-/// Runs the command: in the place of corewise, or watched by it where there is something to watch.
+/// Runs the command: in the place of corewise, or attended by it where there is something to watch or to put back.
 pub fn run(task: &RunTask, settings: &Settings) -> Result<Exit, Failure> {
     let mut command = Command::new(&task.program);
     command.args(&task.arguments);
-    if task.is_watched() {
+    if task.is_attended() {
         return supervise::run(task, &mut command, settings);
     }
     // A list or a mask that the kernel takes as it is needs no knowledge of the machine, and no time to get it.

@@ -1,5 +1,7 @@
 //! `corewise undo`: takes back what a corewise that crashed has changed.
 
+use std::path::Path;
+
 use corewise_sys::SysError;
 use corewise_sys::change::{Change, Left, Outcome, Standing, Undone, left_in};
 use jiff::tz::TimeZone;
@@ -12,10 +14,7 @@ use crate::view::undo::{Fate, Item, Report, State, screen};
 
 /// Undoes what is left, or shows what would be; done where nothing remains that could not be undone.
 pub fn run(dry_run: bool, settings: &Settings) -> Result<Exit, Failure> {
-    let Some(folder) = &settings.journals else {
-        let what = "there is no journal: neither XDG_STATE_HOME nor HOME says where it would be";
-        return Err(Failure::unavailable(what).next("Name its folder with --journal PATH."));
-    };
+    let folder = folder(settings)?;
     let found = left_in(folder).map_err(|error| refused(&error))?;
     let mut reports = Vec::new();
     for left in found {
@@ -32,6 +31,14 @@ pub fn run(dry_run: bool, settings: &Settings) -> Result<Exit, Failure> {
     )?;
     let is_done = !reports.iter().any(Report::remains);
     Ok(if is_done { Exit::Done } else { Exit::Unavailable })
+}
+
+/// The folder of the journals.
+pub fn folder(settings: &Settings) -> Result<&Path, Failure> {
+    settings.journals.as_deref().ok_or_else(|| {
+        let what = "there is no journal: neither XDG_STATE_HOME nor HOME says where it would be";
+        Failure::unavailable(what).next("Name its folder with --journal PATH.")
+    })
 }
 
 fn refused(error: &SysError) -> Failure {

@@ -33,6 +33,8 @@ pub struct RunTask {
     pub spread: Spread,
     /// What is done about threads that set their own cpus.
     pub enforcement: Option<Enforcement>,
+    /// Whether a control group holds it too.
+    pub cgroup: bool,
     /// Whether to say what is in force, and what was noticed.
     pub verbose: bool,
     /// The command.
@@ -63,10 +65,16 @@ impl RunTask {
                 EnforcementName::Boundary => Enforcement::Boundary,
                 EnforcementName::Exact => Enforcement::Exact,
             }),
+            cgroup: typed.cgroup,
             verbose: typed.verbose,
             program,
             arguments: command.collect(),
         })
+    }
+
+    /// Whether corewise stays while the command runs: to watch it, or to put something back when it has ended.
+    pub fn is_attended(&self) -> bool {
+        self.is_watched() || self.cgroup
     }
 
     /// Whether something is to be watched while the command runs.
@@ -111,6 +119,8 @@ mod tests {
         {
             assert!(watched(options), "{options:?}");
         }
+        let grouped = task(&["--on", "0", "--cgroup", "ls"]).unwrap();
+        assert!(grouped.is_attended() && !grouped.is_watched());
     }
 
     #[test]

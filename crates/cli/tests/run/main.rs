@@ -4,6 +4,7 @@
 //! for threads with names and masks of their own this same test program as an actor.
 
 mod actor;
+mod group;
 mod held;
 mod inherited;
 mod memory;
@@ -22,7 +23,8 @@ fn main() -> ExitCode {
     {
         return actor::act(part);
     }
-    let groups = [inherited::trials(), outcome::trials(), memory::trials(), held::trials(), terminal::trials()];
+    let groups =
+        [inherited::trials(), outcome::trials(), memory::trials(), held::trials(), group::trials(), terminal::trials()];
     let trials: Vec<Trial> = groups.into_iter().flatten().collect();
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }

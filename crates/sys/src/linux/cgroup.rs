@@ -11,6 +11,7 @@ mod refusal;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd};
+use std::os::unix::net::UnixDatagram;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -80,12 +81,20 @@ impl Cgroup {
     ///
     /// # Errors
     /// When there are no file numbers left.
-    pub fn hold(&self, command: &mut Command) -> io::Result<()> {
+    pub fn hold(&self, command: &mut Command) -> io::Result<Entry> {
         let entrance = self.entrance.try_clone()?;
-        // SAFETY: between fork and exec the closure makes one write(2) call, to a file that it owns; it allocates and
-        // locks nothing.
-        unsafe { command.pre_exec(move || enter(entrance.as_fd())) };
-        Ok(())
+        let (refused, told) = UnixDatagram::pair()?;
+        refused.set_nonblocking(true)?;
+        let go_in = move || {
+            enter(entrance.as_fd()).inspect_err(|error| {
+                // Where even this fails, the error looks like one of the command.
+                let _ = told.send(&error.raw_os_error().unwrap_or(0).to_ne_bytes());
+            })
+        };
+        // SAFETY: between fork and exec the closure makes a write(2) and at most one send(2), to files that it owns; it
+        // allocates and locks nothing.
+        unsafe { command.pre_exec(go_in) };
+        Ok(Entry(refused))
     }
 
     /// The group's open file through which [`enter`] moves a process, for those who fork themselves.
@@ -97,6 +106,18 @@ impl Cgroup {
     /// to the group they came from.
     pub fn finish(self, journal: &mut Journal) -> Vec<Undone> {
         self.changes.iter().rev().filter_map(|change| journal.undo(*change)).collect()
+    }
+}
+
+/// How a command fared that was to enter a group.
+#[derive(Debug)]
+pub struct Entry(UnixDatagram);
+
+impl Entry {
+    /// Why the command that could not be started could not enter, where it was that.
+    pub fn refusal(&self) -> Option<io::Error> {
+        let mut code = [0; 4];
+        (self.0.recv(&mut code).ok()? == code.len()).then(|| io::Error::from_raw_os_error(i32::from_ne_bytes(code)))
     }
 }
 

@@ -37,6 +37,11 @@ impl Policy {
         Self { mode, nodes }
     }
 
+    /// The nodes, by the system's numbers.
+    pub fn nodes(&self) -> &[u32] {
+        &self.nodes
+    }
+
     /// The first kernel that has the policy, where not every kernel has it.
     pub fn since(&self) -> Option<&'static str> {
         match self.mode {

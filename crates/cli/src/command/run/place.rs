@@ -114,6 +114,12 @@ fn role(typed: &TypedRole, boundary: &CpuSet, machine: &Machine, settings: &Sett
 }
 
 impl Place {
+    /// The memory nodes that the command is bound to, where it is bound to some.
+    pub fn bound_nodes(&self) -> Option<CpuSet> {
+        let (_, policy) = self.memory.as_ref().filter(|(memory, _)| memory.mode == Mode::Bind)?;
+        Some(policy.nodes().iter().copied().collect())
+    }
+
     /// Makes this the mask and memory policy of the calling thread, checked; returns what they were.
     pub fn put_in_force(&self) -> Result<Before, Failure> {
         let before = Before { cpus: affinity::current().map_err(unreadable_mask)?, memory: Policy::current().ok() };

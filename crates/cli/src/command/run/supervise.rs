@@ -8,16 +8,21 @@ use corewise_sys::linux::signals::{self, Held, Sender, Signal};
 use corewise_sys::linux::spawn::{self, Change};
 use corewise_sys::linux::task;
 
+use super::group::{self, Group};
+use super::place::{self, Place};
 use super::watch::{Tells, Watch};
-use super::{place, words};
+use super::words;
 use crate::error::{Exit, Failure};
 use crate::output::say;
 use crate::settings::Settings;
 use crate::settings::run::RunTask;
 
-/// Runs a command and watches it until it ends; does not return then, but ends corewise in the same way.
+/// How long to wait for signals where nothing is watched; the end of the command is a signal.
+const UNWATCHED: Duration = Duration::from_secs(3600);
+
+/// Runs a command and attends it until it ends; does not return then, but ends corewise in the same way.
 pub fn run(task: &RunTask, command: &mut Command, settings: &Settings) -> Result<Exit, Failure> {
-    if !task::is_available() {
+    if task.is_watched() && !task::is_available() {
         let what = "threads cannot be watched: there is no /proc here";
         return Err(
             Failure::unavailable(what).next("Mount it, or leave out the options that need it: --help has them.")
@@ -25,25 +30,50 @@ pub fn run(task: &RunTask, command: &mut Command, settings: &Settings) -> Result
     }
     let place = place::find(task, settings)?;
     let held = Held::new().map_err(|error| Failure::new(Exit::Internal, error))?;
-    let before = place.put_in_force()?;
-    let started = spawn::start(command, &held);
-    before.give_back(&place.resolution.cpus);
-    let child = started.map_err(|error| words::not_started(&task.program, &error))?;
+    let group = task.cgroup.then(|| Group::prepare(&place, settings)).transpose()?;
+    let child = start(task, command, &place, &held, group.as_ref())?;
     if task.verbose {
         say(&words::in_force(task, &place));
+        group.iter().for_each(|group| say(&group.words()));
     }
+    let watch = task.is_watched().then(|| watch(task, place));
+    let mut supervisor = Supervisor { held, child, watch };
+    let end = supervisor.wait();
+    if let Some(watch) = supervisor.watch.as_ref().filter(|_| task.verbose) {
+        watch.end();
+    }
+    if let Some(group) = group {
+        group.finish(task.verbose);
+    }
+    supervisor.leave(end)
+}
+
+/// Starts the command where it is to be; its number.
+fn start(
+    task: &RunTask,
+    command: &mut Command,
+    place: &Place,
+    held: &Held,
+    group: Option<&Group>,
+) -> Result<u32, Failure> {
+    let entry = group.map(|group| group.hold(command)).transpose()?;
+    let before = place.put_in_force()?;
+    let started = spawn::start(command, held);
+    before.give_back(&place.resolution.cpus);
+    started.map_err(|error| match entry.and_then(|entry| entry.refusal()) {
+        Some(refusal) => group::not_entered(&refusal),
+        None => words::not_started(&task.program, &error),
+    })
+}
+
+fn watch(task: &RunTask, place: Place) -> Watch {
     let tells = match (task.enforcement.is_some(), task.verbose) {
         (true, _) => Tells::AtOnce,
         (false, true) => Tells::AtTheEnd,
         (false, false) => Tells::Never,
     };
     let policy = Policy { boundary: place.resolution.cpus, threads: place.threads, enforcement: task.enforcement };
-    let mut supervisor = Supervisor { held, child, watch: Watch::new(policy, tells) };
-    let end = supervisor.wait();
-    if task.verbose {
-        supervisor.watch.end();
-    }
-    supervisor.leave(end)
+    Watch::new(policy, tells)
 }
 
 /// How the command ended.
@@ -56,7 +86,7 @@ enum End {
 struct Supervisor {
     held: Held,
     child: u32,
-    watch: Watch,
+    watch: Option<Watch>,
 }
 
 impl Supervisor {
@@ -68,7 +98,7 @@ impl Supervisor {
                 return end;
             }
             if next_look <= Instant::now() {
-                next_look = Instant::now() + self.watch.look();
+                next_look = Instant::now() + self.watch.as_mut().map_or(UNWATCHED, Watch::look);
             }
             let pause = next_look.saturating_duration_since(Instant::now());
             if let Some(signal) = self.held.next(pause.max(Duration::from_micros(1))) {
