@@ -35,7 +35,7 @@ pub struct Description {
     pub isolated: &'static str,
     /// Cpus that `nohz_full=` on the kernel's command line names.
     pub nohz_full: &'static str,
-    /// Cpus that are switched off before the first step.
+    /// Cpus that are off when the first step begins: switched off, or, with `maxcpus=`, never switched on.
     pub offline: &'static str,
     /// The cpuset that every step runs in, as a container's processes do; empty for none.
     pub cpuset: &'static str,

@@ -13,9 +13,11 @@ const PROCESSOR: &str = "max";
 /// because it does not emulate all that comes with it, but it fills in the function; so it has to be told.
 const AMD_TOPOLOGY: &str = "xlevel=0x8000001e,+topoext,x-force-features=on";
 
-/// What every kernel is told: where its console is; to end rather than to wait when it panics; not to test its timer against
-/// the time that passes, which fails where the host has no time for the emulator; to leave all controllers to cgroup v2.
-const KERNEL_WORDS: [&str; 4] = ["console=ttyS0", "panic=-1", "no_timer_check", "cgroup_no_v1=all"];
+/// What every kernel is told: where its console is; to end rather than to wait when it panics; not to test its timer and its
+/// clock against the time that passes, nor whether cpus hang, which fails where the host has no time for the emulator; to
+/// leave all controllers to cgroup v2.
+const KERNEL_WORDS: [&str; 6] =
+    ["console=ttyS0", "panic=-1", "no_timer_check", "tsc=reliable", "nowatchdog", "cgroup_no_v1=all"];
 
 /// What the machine's serial port with the console is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -165,7 +167,7 @@ mod tests {
     fn the_kernel_is_told_what_to_isolate() {
         assert_eq!(
             value("isolated", "-append"),
-            ["console=ttyS0 panic=-1 no_timer_check cgroup_no_v1=all isolcpus=2-3,6-7 nohz_full=2-3,6-7"]
+            [format!("{} isolcpus=2-3,6-7 nohz_full=2-3,6-7", KERNEL_WORDS.join(" "))]
         );
     }
 }

@@ -141,9 +141,13 @@ impl Guest {
 
     /// Does what the description asks for after booting.
     fn prepare(&mut self) -> Result<(), RigError> {
-        let off = cpus::parse(self.machine.offline).into_iter();
+        let online = cpus::parse(&self.machine.expected().online);
         let mut script = "set -e\n".to_owned();
-        script.extend(off.map(|cpu| format!("echo 0 >/sys/devices/system/cpu/cpu{cpu}/online\n")));
+        // The first cpu has no such file. Those that are as they should be are left alone.
+        for cpu in self.machine.present().iter().filter(|cpu| **cpu > 0) {
+            let (file, on) = (format!("/sys/devices/system/cpu/cpu{cpu}/online"), u8::from(online.contains(cpu)));
+            script.push_str(&format!("[ $(cat {file}) = {on} ] || echo {on} >{file}\n"));
+        }
         if !self.machine.cpuset.is_empty() {
             let cpuset = self.machine.cpuset;
             script.push_str(&format!(

@@ -10,6 +10,8 @@ mount -t devtmpfs devtmpfs /dev
 mount -t tmpfs tmpfs /tmp
 mount -t tmpfs tmpfs /run
 chmod 1777 /tmp
+mkdir -p /home/user
+chown user:user /home/user
 ln -s /proc/self/fd /dev/fd
 mount -t cgroup2 cgroup2 /sys/fs/cgroup
 echo "+cpuset" >/sys/fs/cgroup/cgroup.subtree_control

@@ -143,14 +143,17 @@ const HYBRID: Description = Description {
     ..EIGHT
 };
 
+/// More than about 64 cpus that all run are too many for two cpus to emulate: each has its own timer.
 const SEVENTY_TWO: Description = Description {
     name: "seventy-two",
-    about: "72 cpus: masks are wider than 64 bits",
+    about: "72 cpus, of which the first and the last eight are on: masks are wider than 64 bits, and sparse",
     packages: 2,
     cores: 18,
     numbering: Numbering::SiblingsLast,
     nodes: &[Memory { cpus: "0-17,36-53", size_mib: 512 }, Memory { cpus: "18-35,54-71", size_mib: 512 }],
     distances: &[&[10, 21], &[21, 10]],
+    kernel: "maxcpus=8",
+    offline: "8-63",
     ..EIGHT
 };
 
@@ -196,9 +199,9 @@ pub static MACHINES: [Description; 13] = [
     ISOLATED,
     CONTAINER,
     RYZEN_9950X3D,
+    SEVENTY_TWO,
     THREADRIPPER_3960X,
     THREADRIPPER_2990WX,
-    SEVENTY_TWO,
 ];
 
 /// The machine of a name.

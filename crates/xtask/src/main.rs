@@ -23,6 +23,7 @@ usage: cargo xtask CHORE
   rig MACHINE             a shell in one of them, with corewise; leave with `exit`
   rig MACHINE COMMAND…    run a command there
   rig test [--quick] [NAME…]  test corewise on all machines, or on three small ones (arguments go to the test program)
+  rig record [MACHINE…]   make the recordings in crates/rig/recordings anew
   rig fetch               fetch the kernel that the machines boot
   schema [--check]        write docs/schema/*.json from the types, or say which of them are out of date
   fuzz [SECONDS] [TARGET] run every fuzz target, or one, for so long each (600)
@@ -53,6 +54,7 @@ fn run(words: &[&str]) -> Result<bool> {
         ["rig", "fetch"] => rig::fetch().map(|()| true),
         ["rig", "test", "--quick", arguments @ ..] => rig::test(Use::Quick, arguments),
         ["rig", "test", arguments @ ..] => rig::test(Use::Full, arguments),
+        ["rig", "record", names @ ..] => rig::record(names).map(|()| true),
         ["rig", machine, command @ ..] => rig::boot(machine, command),
         ["schema"] => schema::write().map(|()| true),
         ["schema", "--check"] => schema::check(),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 use corewise_rig::{Description, MACHINES, Rig, Use, machine};
 
-use crate::{cargo, done};
+use crate::{cargo, done, root};
 
 /// Prints the machines' names, and what each is for.
 pub fn list() {
@@ -42,6 +42,24 @@ pub fn boot(name: &str, command: &[&str]) -> Result<bool> {
     print!("{}", outcome.text());
     eprint!("{}", outcome.stderr);
     Ok(outcome.code == 0)
+}
+
+/// Boots machines, one after another, and keeps a recording of each for tests that boot none; all machines where none is named.
+pub fn record(names: &[&str]) -> Result<()> {
+    let named: Vec<&Description> = names.iter().map(|name| known(name)).collect::<Result<_>>()?;
+    let machines = if names.is_empty() { MACHINES.iter().collect() } else { named };
+    Rig::fetch()?;
+    let rig = Rig::new(&corewise()?)?;
+    for machine in machines {
+        let outcome = rig.boot(machine)?.run("corewise record --packing xz -o -")?;
+        if outcome.code != 0 {
+            bail!("{}: exit status {}\n{}", machine.name, outcome.code, outcome.stderr);
+        }
+        let path = root().join("crates/rig/recordings").join(format!("{}.tar.xz", machine.name));
+        std::fs::write(&path, &outcome.stdout).with_context(|| path.display().to_string())?;
+        println!("{} ({} bytes)", path.display(), outcome.stdout.len());
+    }
+    Ok(())
 }
 
 fn known(name: &str) -> Result<&'static Description> {

@@ -85,11 +85,14 @@ impl State {
         if self.broken == Some(machine.name) {
             return Err("the machine did not boot, as said above".into());
         }
-        match self.booted.take() {
-            Some(booted) if booted.guest.machine().name == machine.name => Ok(booted),
+        if let Some(booted) = self.booted.take() {
+            if booted.guest.machine().name == machine.name {
+                return Ok(booted);
+            }
             // The other machine is off before this one is on.
-            _ => self.boot(machine),
+            drop(booted);
         }
+        self.boot(machine)
     }
 
     fn boot(&mut self, machine: &'static Description) -> Result<Booted, Failed> {

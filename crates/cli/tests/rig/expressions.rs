@@ -99,9 +99,11 @@ fn objects(expected: &Expected) -> Vec<Case> {
 fn sets(machine: &Description, expected: &Expected) -> Vec<Case> {
     let allowed = cpus::parse(&expected.allowed);
     let core = cpus::parse(&expected.cores[0]);
-    let ends: Cpus = [&expected.llcs[0], &expected.llcs[expected.llcs.len() - 1]].into_iter().flat_map(parsed).collect();
+    let ends: Cpus =
+        [&expected.llcs[0], &expected.llcs[expected.llcs.len() - 1]].into_iter().flat_map(parsed).collect();
     let one_each = expected.cores.iter().filter_map(|core| (&parsed(core) & &allowed).first().copied());
-    let with_memory: Cpus = expected.nodes.iter().filter(|node| node.memory).flat_map(|node| parsed(&node.cpus)).collect();
+    let with_memory: Cpus =
+        expected.nodes.iter().filter(|node| node.memory).flat_map(|node| parsed(&node.cpus)).collect();
     let of_isolated = (!machine.isolated.is_empty()).then(|| cpus::parse(machine.isolated));
     let own = |text: &str, cpus: Cpus| (text.to_owned(), cpus::list(&cpus));
     let mut cases = vec![

@@ -10,8 +10,10 @@ mod bench;
 mod changes;
 mod expressions;
 mod found;
+mod groups;
 mod memory;
 mod placement;
+mod recordings;
 mod survey;
 mod topology;
 
@@ -47,7 +49,8 @@ fn main() -> ExitCode {
 fn trials(bench: &Arc<Bench>) -> Vec<Trial> {
     let wanted = Use::of_environment();
     let machines = MACHINES.iter().filter(|machine| wanted.includes(machine));
-    let mut trials: Vec<Trial> = machines.flat_map(|machine| trials_of(bench, machine)).collect();
+    let mut trials = recordings::trials();
+    trials.extend(machines.flat_map(|machine| trials_of(bench, machine)));
     match wanted {
         Use::None => trials.push(left_out("no machine was booted: set COREWISE_RIG to quick or full")),
         Use::Quick => trials.push(left_out("only the small machines were booted: COREWISE_RIG is quick")),
@@ -63,6 +66,7 @@ fn trials_of(bench: &Arc<Bench>, machine: &'static Description) -> Vec<Trial> {
         affinity::SCENARIOS,
         placement::SCENARIOS,
         memory::SCENARIOS,
+        groups::SCENARIOS,
         changes::SCENARIOS,
         survey::SCENARIOS,
     ];

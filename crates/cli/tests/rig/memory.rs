@@ -6,7 +6,7 @@ use corewise_rig::{Description, Guest};
 use libtest_mimic::{Completion, Failed};
 
 use crate::found::{as_user, same, text};
-use crate::placement::refused;
+use crate::placement::all_refused;
 use crate::{Outcome, Scenario};
 
 const HAS_NODES: fn(&Description) -> bool = |machine| machine.nodes.len() > 1;
@@ -18,7 +18,8 @@ pub const SCENARIOS: &[Scenario] = &[
 ];
 
 /// Fills 8 MB, and prints where the kernel took them from.
-const FILL: &str = r#"awk 'BEGIN { s = sprintf("%8000000s", "x"); while ((getline line < "/proc/self/numa_maps") > 0) print line }'"#;
+const FILL: &str =
+    r#"awk 'BEGIN { s = sprintf("%8000000s", "x"); while ((getline line < "/proc/self/numa_maps") > 0) print line }'"#;
 /// A mapping of fewer pages is not what was filled.
 const LEAST_PAGES: u64 = 512;
 
@@ -45,7 +46,8 @@ fn nodes(guest: &mut Guest) -> Outcome {
         let pages = pages(guest, &format!("--on node:{near} --memory {memory}"))?;
         let all: u64 = pages.values().sum();
         // In turn: each node gives its share, but for what the kernel takes in large pages.
-        let has_share = |node: &usize| pages.get(&(*node as u32)).is_some_and(|own| own * with.len() as u64 * 4 >= all * 3);
+        let has_share =
+            |node: &usize| pages.get(&(*node as u32)).is_some_and(|own| own * with.len() as u64 * 4 >= all * 3);
         same(&format!("{memory}: {pages:?}"), with.iter().all(has_share), true)?;
     }
     Ok(Completion::Completed)
@@ -60,9 +62,10 @@ fn without_memory(guest: &mut Guest) -> Outcome {
             let pages = pages(guest, &options)?;
             same(&format!("{options}: {pages:?}"), pages.keys().all(|node| with.contains(&(*node as usize))), true)?;
         }
-        for memory in ["bind", "preferred", "interleave"].map(|mode| format!("{mode}:{node}")) {
-            refused(guest, &format!("--on node:{node} --memory {memory}"), &format!("node:{node} has no memory"), 3)?;
-        }
+        let words = format!("node:{node} has no memory");
+        let options =
+            ["bind", "preferred", "interleave"].map(|mode| format!("--on node:{node} --memory {mode}:{node}"));
+        all_refused(guest, &options.map(|options| (options, words.as_str(), 3)))?;
     }
     Ok(Completion::Completed)
 }

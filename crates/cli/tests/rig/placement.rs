@@ -27,11 +27,12 @@ fn expressions(guest: &mut Guest) -> Outcome {
         // Half of the commands are watched, which starts them in another way.
         let option = ["", "-v"][at % 2];
         script.push_str(&format!(
-            "echo '== placed'\ncorewise place '{expression}' --as list\necho '== ran'\n\
-             corewise run {option} --on '{expression}' -- {OWN_FILES} 2>/tmp/told || cat /tmp/told\nrm -f /tmp/told\n"
+            "echo '== placed'; corewise place '{expression}' --as list 2>/tmp/told || cat /tmp/told\n\
+             echo '== ran'; corewise run {option} --on '{expression}' -- {OWN_FILES} >/tmp/own 2>/tmp/told || cat /tmp/told\n\
+             grep -E '^(Cpus_allowed_list:|[0-9]+ [(])' /tmp/own; rm -f /tmp/own /tmp/told\n"
         ));
     }
-    let told = text(guest, &as_user(&script))?;
+    let told = guest.run(&as_user(&script))?.text();
     let mut parts = told.split("== ").skip(1);
     for (expression, list) in &cases {
         let (placed, ran) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
@@ -75,21 +76,36 @@ fn refusals(guest: &mut Guest) -> Outcome {
     let outside = &cpus::parse(&machine.expected().online) - &reachable(machine);
     cases.extend(offline.first().map(|cpu| (cpu.to_string(), "offline".to_owned(), 3)));
     cases.extend(outside.first().map(|cpu| (cpu.to_string(), "not in this process's cpuset".to_owned(), 3)));
-    for (expression, words, code) in cases {
-        for option in ["", "-v", "--enforce exact"] {
-            refused(guest, &format!("{option} --on '{expression}'"), &words, code)?;
-        }
-    }
+    let options =
+        |expression: &str| ["", "-v", "--enforce exact"].map(|option| format!("{option} --on '{expression}'"));
+    let cases: Vec<Refusal> = cases
+        .iter()
+        .flat_map(|(expression, words, code)| options(expression).map(|options| (options, words.as_str(), *code)))
+        .collect();
+    all_refused(guest, &cases)?;
     Ok(Completion::Completed)
 }
 
-/// A user's command with these options is not started: the exit status and a part of what is said.
-pub fn refused(guest: &mut Guest, options: &str, words: &str, code: i32) -> Result<(), Failed> {
-    let script = format!("rm -f /tmp/started\ncorewise run {options} -- touch /tmp/started");
-    let outcome = guest.run(&as_user(&script))?;
-    same(&format!("the exit status of {options}\n{}", outcome.stderr), outcome.code, code)?;
-    same(&format!("{words:?} is said of {options}\n{}", outcome.stderr), outcome.stderr.contains(words), true)?;
-    same(&format!("{options} started it"), guest.run("[ -e /tmp/started ]")?.code, 1)
+/// Options of `corewise run`, a part of what is said of them, and the exit status.
+pub type Refusal<'a> = (String, &'a str, i32);
+
+/// A user's commands with these options are not started.
+pub fn all_refused(guest: &mut Guest, cases: &[Refusal]) -> Result<(), Failed> {
+    let run = |(options, _, _): &Refusal| {
+        format!(
+            "echo \"== \"; corewise run {options} -- touch /tmp/started 2>&1; echo \"status $?\"; ls /tmp/started 2>/dev/null\n"
+        )
+    };
+    let script: String = cases.iter().map(run).collect();
+    let told = guest.run(&as_user(&format!("rm -f /tmp/started\n{script}")))?.text();
+    let mut parts = told.split("== \n").skip(1);
+    for (options, words, code) in cases {
+        let part = parts.next().unwrap_or_default();
+        // Behind the status there is nothing: the command was not started.
+        same(&format!("the end of what {options} says\n{part}"), part.ends_with(&format!("\nstatus {code}\n")), true)?;
+        same(&format!("{words:?} is said of {options}\n{part}"), part.contains(words), true)?;
+    }
+    Ok(())
 }
 
 /// The kernel says on which cpu a program is when it begins: its event `sched_process_exec`. Whoever starts corewise is on one

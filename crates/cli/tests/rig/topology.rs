@@ -51,7 +51,7 @@ fn recorded(guest: &mut Guest) -> Outcome {
 }
 
 /// The machine of a recording, as the program shows it on this host.
-fn shown(path: &std::path::Path) -> Result<Value, Failed> {
+pub fn shown(path: &std::path::Path) -> Result<Value, Failed> {
     let mut corewise = Command::new(env!("CARGO_BIN_EXE_corewise"));
     let output = corewise.args(["topology", "--json", "--root"]).arg(path).output()?;
     same("what is said", String::from_utf8_lossy(&output.stderr).as_ref(), "")?;
