@@ -72,6 +72,11 @@ pub fn reachable(machine: &Description) -> Cpus {
     if machine.cpuset.is_empty() { online } else { &online & &cpus::parse(machine.cpuset) }
 }
 
+/// A machine whose scenarios take little time to emulate; what does not depend on the machine's size is looked at on these.
+pub fn is_small(machine: &Description) -> bool {
+    cpus::parse(&machine.expected().online).len() <= 16
+}
+
 /// The first and the last object of each level.
 fn objects(expected: &Expected) -> Vec<Case> {
     let allowed = cpus::parse(&expected.allowed);
@@ -88,7 +93,8 @@ fn objects(expected: &Expected) -> Vec<Case> {
         (format!("{level}:{index}"), cpus::list(&(&cpus::parse(list) & &allowed)))
     };
     let of = |(level, lists): (&str, &Vec<String>)| {
-        let last = lists.last().map(|list| case(level, "last".to_owned(), list));
+        // Where there is one only, it is both.
+        let last = lists.get(1..).and_then(|others| others.last()).map(|list| case(level, "last".to_owned(), list));
         let first = lists.first().map(|list| case(level, "0".to_owned(), list));
         first.into_iter().chain(last).collect::<Vec<_>>()
     };

@@ -4,7 +4,7 @@ use corewise_rig::cpus::{self, Cpus};
 use corewise_rig::{Description, Guest};
 use libtest_mimic::{Completion, Failed};
 
-use crate::expressions::{cases, reachable};
+use crate::expressions::{cases, is_small, reachable};
 use crate::found::{as_user, same, text};
 use crate::{EVERYWHERE, Outcome, Scenario};
 
@@ -12,9 +12,13 @@ const HAS_TWO: fn(&Description) -> bool = |machine| reachable(machine).len() > 1
 
 pub const SCENARIOS: &[Scenario] = &[
     Scenario { name: "every_expression_is_in_force", applies: EVERYWHERE, run: expressions },
-    Scenario { name: "nothing_starts_where_a_placement_cannot_be_had", applies: EVERYWHERE, run: refusals },
+    Scenario { name: "nothing_starts_where_a_placement_cannot_be_had", applies: is_small, run: refusals },
     Scenario { name: "the_first_instruction_is_on_a_chosen_cpu", applies: HAS_TWO, run: first_instruction },
-    Scenario { name: "a_command_that_pins_itself_is_put_back", applies: HAS_TWO, run: put_back },
+    Scenario {
+        name: "a_command_that_pins_itself_is_put_back",
+        applies: |machine| HAS_TWO(machine) && is_small(machine),
+        run: put_back,
+    },
 ];
 
 /// What a process is told about itself: its mask, and the cpu that it last ran on.

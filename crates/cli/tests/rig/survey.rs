@@ -7,16 +7,16 @@ use libtest_mimic::{Completion, Failed};
 use serde_json::Value;
 
 use crate::changes::switch;
-use crate::expressions::reachable;
+use crate::expressions::{is_small, reachable};
 use crate::found::{entries, json, list_of, same, text};
 use crate::{EVERYWHERE, Outcome, Scenario};
 
 pub const SCENARIOS: &[Scenario] = &[
     Scenario { name: "a_survey_visits_the_allowed_cpus", applies: EVERYWHERE, run: allowed },
-    Scenario { name: "a_user_may_survey", applies: EVERYWHERE, run: user },
+    Scenario { name: "a_user_may_survey", applies: is_small, run: user },
     Scenario {
         name: "a_cpu_that_goes_away_in_a_survey_is_told",
-        applies: |machine| reachable(machine).len() > 1 && machine.isolated.is_empty(),
+        applies: |machine| reachable(machine).len() > 1 && machine.isolated.is_empty() && is_small(machine),
         run: goes_away,
     },
 ];
