@@ -4,25 +4,29 @@
 
 use std::io::Read as _;
 use std::process::ExitCode;
-use std::sync::mpsc;
+use std::sync::{Arc, Barrier, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use corewise_model::CpuSet;
-use corewise_sys::linux::{affinity, cpuset};
+use corewise_sys::linux::affinity;
 
 /// Longer than any test waits.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Plays a part, and prints what each thread found.
+/// Plays a part, and prints what each thread found. The part may be told two cpus: "narrow=0,1". An actor that asked for
+/// itself which there are would start a thread, and go outside of its placement.
 pub fn act(part: &str) -> ExitCode {
+    let (part, cpus) = part.split_once('=').unwrap_or((part, ""));
+    let mut cpus = cpus.split(',').filter_map(|cpu| cpu.parse().ok()).map(CpuSet::of);
+    let (first, second) = (cpus.next().unwrap_or_default(), cpus.next().unwrap_or_default());
     match part {
         "mask" => tell("main", &current()),
         "roles" => roles(),
-        "wander" => wander(),
-        "narrow" => narrow(),
-        "stubborn" => stubborn(),
-        "turns" => turns(),
+        "wander" => wander(&first.union(&second)),
+        "narrow" => narrow(&second),
+        "stubborn" => stubborn(&first),
+        "turns" => turns(&first, &second),
         _ => return ExitCode::FAILURE,
     }
     ExitCode::SUCCESS
@@ -36,13 +40,6 @@ fn current() -> CpuSet {
     affinity::current().expect("a thread has a mask")
 }
 
-/// What is there, whatever the placement.
-fn first_two() -> [CpuSet; 2] {
-    let all = cpuset::reachable().expect("the kernel tells");
-    let mut cpus = all.iter().map(CpuSet::of);
-    [cpus.next(), cpus.next()].map(|cpu| cpu.expect("these parts are played on two cpus"))
-}
-
 /// Waits until the calling thread has another mask than this one, and gives that.
 fn changed_from(cpus: &CpuSet) -> CpuSet {
     let begun = Instant::now();
@@ -50,6 +47,14 @@ fn changed_from(cpus: &CpuSet) -> CpuSet {
         thread::sleep(Duration::from_millis(1));
     }
     current()
+}
+
+/// Waits until the calling thread has this mask.
+fn wait_for(cpus: &CpuSet) {
+    let begun = Instant::now();
+    while current() != *cpus && begun.elapsed() < PATIENCE {
+        thread::sleep(Duration::from_millis(1));
+    }
 }
 
 fn wait_for_end_of_input() {
@@ -81,23 +86,20 @@ fn roles() {
 }
 
 /// Goes outside of the placement, and is brought back.
-fn wander() {
-    let outside: CpuSet = first_two().iter().flat_map(|cpu| cpu.iter().collect::<Vec<_>>()).collect();
-    affinity::set_current(&outside).expect("there are two cpus");
-    tell("main", &changed_from(&outside));
+fn wander(outside: &CpuSet) {
+    affinity::set_current(outside).expect("there are two cpus");
+    tell("main", &changed_from(outside));
 }
 
 /// Stays inside the placement, on one cpu of two.
-fn narrow() {
-    let [_, second] = first_two();
-    affinity::set_current(&second).expect("there are two cpus");
+fn narrow(second: &CpuSet) {
+    affinity::set_current(second).expect("there are two cpus");
     wait_for_end_of_input();
     tell("main", &current());
 }
 
 /// Takes one cpu again and again until nobody takes it away.
-fn stubborn() {
-    let [first, _] = first_two();
+fn stubborn(first: &CpuSet) {
     let (tell_end, end) = mpsc::channel();
     thread::spawn(move || {
         wait_for_end_of_input();
@@ -105,8 +107,8 @@ fn stubborn() {
     });
     let mut corrections = 0;
     loop {
-        affinity::set_current(&first).expect("there are two cpus");
-        while current() == first {
+        affinity::set_current(first).expect("there are two cpus");
+        while current() == *first {
             if end.recv_timeout(Duration::from_millis(1)) != Err(mpsc::RecvTimeoutError::Timeout) {
                 println!("corrections {corrections}");
                 return tell("main", &current());
@@ -116,27 +118,27 @@ fn stubborn() {
     }
 }
 
-/// Three threads beside the main one, each waiting to be pinned.
-fn turns() {
-    let all = current();
-    let (pinned, everyone) = (mpsc::channel(), std::sync::Arc::new(std::sync::Barrier::new(4)));
+/// Three threads beside the main one, each waiting for its turn's cpu: a thread may begin on that of its creator.
+fn turns(first: &CpuSet, second: &CpuSet) {
+    let everyone = Arc::new(Barrier::new(4));
     let mut threads = Vec::new();
-    for name in ["a", "b", "c"] {
-        let (all, everyone, tell_pinned) = (all.clone(), everyone.clone(), pinned.0.clone());
+    for (name, cpu) in [("a", first), ("b", second), ("c", first)] {
+        let (everyone, cpu) = (everyone.clone(), cpu.clone());
         let (ready, is_ready) = mpsc::channel();
         let body = move || {
             let _ = ready.send(());
-            let _ = tell_pinned.send((name, changed_from(&all)));
+            wait_for(&cpu);
             everyone.wait();
+            current()
         };
-        threads.push(thread::Builder::new().name(name.to_owned()).spawn(body).expect("a thread can be started"));
+        threads
+            .push((name, thread::Builder::new().name(name.to_owned()).spawn(body).expect("a thread can be started")));
         let _ = is_ready.recv();
     }
-    let mut found: Vec<(&str, CpuSet)> = vec![("main", changed_from(&all))];
-    found.extend(pinned.1.iter().take(3));
+    wait_for(second);
     everyone.wait();
-    found.sort_by_key(|(name, _)| (*name != "main", *name));
-    for (name, cpus) in &found {
-        tell(name, cpus);
+    tell("main", &current());
+    for (name, thread) in threads {
+        tell(name, &thread.join().expect("the thread ended well"));
     }
 }

@@ -38,8 +38,8 @@ fn turns() -> Result {
     let (first, second) = two_cpus_or_skip!();
     let actor = actor();
     for option in ["--one-per-thread", "--threads"] {
-        let on = format!("{second},{first}");
-        let said = said(&mut run(&with_actor(&["--on", &on, option], &actor, "turns")))?;
+        let (on, part) = (format!("{second},{first}"), part("turns", (first, second)));
+        let said = said(&mut run(&with_actor(&["--on", &on, option], &actor, &part)))?;
         same(said, format!("main {second}\na {first}\nb {second}\nc {first}\n"), "turns")?;
     }
     Ok(Completion::Completed)
@@ -49,7 +49,8 @@ fn wander() -> Result {
     let (first, second) = two_cpus_or_skip!();
     let (on, actor) = (second.to_string(), actor());
     for how in ["boundary", "exact"] {
-        let output = done(&mut run(&with_actor(&["--on", &on, "--enforce", how], &actor, "wander")));
+        let output =
+            done(&mut run(&with_actor(&["--on", &on, "--enforce", how], &actor, &part("wander", (first, second)))));
         same(text(&output.stdout), format!("main {second}\n"), how)?;
         let told = text(&output.stderr);
         let words = format!("its main thread, changed its cpus to {}; put back to {second}\n", list([first, second]));
@@ -62,7 +63,11 @@ fn wander() -> Result {
 fn narrow() -> Result {
     let (first, second) = two_cpus_or_skip!();
     let (on, actor) = (list([first, second]), actor());
-    let mut running = Running::start(&mut run(&with_actor(&["--on", &on, "--enforce", "boundary"], &actor, "narrow")));
+    let mut running = Running::start(&mut run(&with_actor(
+        &["--on", &on, "--enforce", "boundary"],
+        &actor,
+        &part("narrow", (first, second)),
+    )));
     // Once it is told, it was looked at and judged.
     let told = running.error_line();
     same(told.ends_with(&format!("changed its cpus to {second}; left so")), true, &told)?;
@@ -74,7 +79,11 @@ fn narrow() -> Result {
 fn stubborn() -> Result {
     let (first, second) = two_cpus_or_skip!();
     let (on, actor) = (list([first, second]), actor());
-    let mut running = Running::start(&mut run(&with_actor(&["--on", &on, "--enforce", "exact"], &actor, "stubborn")));
+    let mut running = Running::start(&mut run(&with_actor(
+        &["--on", &on, "--enforce", "exact"],
+        &actor,
+        &part("stubborn", (first, second)),
+    )));
     let put_back = running.error_line();
     same(put_back.ends_with(&format!("changed its cpus to {first}; put back to {on}")), true, &put_back)?;
     let gave_up = running.error_line();
@@ -89,7 +98,8 @@ fn stubborn() -> Result {
 fn told_at_the_end() -> Result {
     let (first, second) = two_cpus_or_skip!();
     let (on, actor) = (list([first, second]), actor());
-    let mut running = Running::start(&mut run(&with_actor(&["--on", &on, "-v"], &actor, "narrow")));
+    let mut running =
+        Running::start(&mut run(&with_actor(&["--on", &on, "-v"], &actor, &part("narrow", (first, second)))));
     same(running.error_line(), format!("corewise: on {on} = cpus {on}"), "what is in force")?;
     // Longer than it takes to look again; where it were too short, the test would say so by failing.
     std::thread::sleep(std::time::Duration::from_millis(1_500));

@@ -123,7 +123,7 @@ fn inherited_mask() -> Result {
 }
 
 /// What a process has of signals, groups and privileges.
-const LOOK: &str = "grep -E 'Sig|Shd|CapEff|Groups|NoNewPrivs|Seccomp:' /proc/self/status; \
+const LOOK: &str = "grep -E 'Sig[PBIC]|Shd|CapEff|Groups|NoNewPrivs|Seccomp:' /proc/self/status; \
     cut -d' ' -f5-8 /proc/self/stat; ulimit -a; umask; pwd";
 
 fn signals() -> Result {

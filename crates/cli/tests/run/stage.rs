@@ -51,6 +51,11 @@ pub fn with_actor<'a>(options: &[&'a str], actor: &'a str, part: &'a str) -> Vec
     [options, &["--", actor, "act", part]].concat()
 }
 
+/// A part that is told two cpus.
+pub fn part(name: &str, (first, second): (u32, u32)) -> String {
+    format!("{name}={first},{second}")
+}
+
 /// The path of this program, which is the actor.
 pub fn actor() -> String {
     std::env::current_exe().expect("a program has a path").to_str().expect("a path in UTF-8").to_owned()

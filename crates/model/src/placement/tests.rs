@@ -87,6 +87,7 @@ fn what_makes_no_sense_is_refused_with_its_place_and_a_hint() {
         ("L3:0", "[L3] there is no word \"L3\" in the placement language | it is called llc:N here"),
         ("socket0", "[socket0] there is no word \"socket0\" in the placement language | it is called package:N here"),
         ("vcahce", "[vcahce] there is no word \"vcahce\" in the placement language | did you mean vcache?"),
+        ("lcc:0", "[lcc] there is no word \"lcc\" in the placement language | did you mean llc?"),
         (
             "llc",
             "[llc] \"llc\" is a level: an index follows it | llc:0 is the first, llc:0-3 are the first four, llc:all are all",

@@ -74,7 +74,7 @@ pub fn meant(word: &str) -> Option<String> {
     let all = all();
     let near = all.iter().map(|known| (strsim::jaro_winkler(known, &lower), known));
     let (likeness, known) = near.max_by(|a, b| a.0.total_cmp(&b.0))?;
-    (likeness > 0.8).then(|| format!("did you mean {known}?"))
+    (likeness > 0.78).then(|| format!("did you mean {known}?"))
 }
 
 /// Every word of the language.

@@ -94,11 +94,12 @@ impl Supervisor {
     fn wait(&mut self) -> End {
         let mut next_look = Instant::now();
         loop {
-            if let Some(end) = self.take_changes() {
-                return end;
-            }
             if next_look <= Instant::now() {
                 next_look = Instant::now() + self.watch.as_mut().map_or(UNWATCHED, Watch::look);
+            }
+            // After the look: a command that has ended is seen until it is waited for.
+            if let Some(end) = self.take_changes() {
+                return end;
             }
             let pause = next_look.saturating_duration_since(Instant::now());
             if let Some(signal) = self.held.next(pause.max(Duration::from_micros(1))) {
