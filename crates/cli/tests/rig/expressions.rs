@@ -40,7 +40,7 @@ const PUBLISHED: [(&str, &[(&str, &str)]); 8] = [
             ("package:all.core:0", "0-1,8-9"),
         ],
     ),
-    ("hybrid", &[("one-per-core", "0,2,4-7"), ("pack(2, core)", "0-1"), ("core:2", "4"), ("core:all.cpu:1", "1,3")]),
+    ("hybrid", &[("one-per-core", "0,2,4-7"), ("pack(2, core)", "0-1"), ("core:2", "4"), ("core:0-1.cpu:1", "1,3")]),
     ("offline", &[("core:0", "0"), ("core:1", "2-3"), ("0-7:7", "0,7"), ("one-per-core", "0,2,4,7")]),
     ("ryzen-9-9950x3d", &[("spread(4, llc)", "0-1,8-9"), ("pack(10, llc)", "0-7,16-17"), ("llc:1", "8-15,24-31")]),
     (
@@ -137,6 +137,6 @@ fn numbers(machine: &Description) -> Vec<Case> {
     vec![list(&ends), list(&all), list(&last), mask(&every_other), mask(&last), mask(&all)]
 }
 
-fn parsed(list: &String) -> Cpus {
-    cpus::parse(list)
+fn parsed(list: impl AsRef<str>) -> Cpus {
+    cpus::parse(list.as_ref())
 }
