@@ -1,4 +1,4 @@
-//! What the command finds: its mask as other tools see it, its input and output, its signals; and nothing of corewise.
+//! What the command finds: its mask from the beginning on, its input and output, its signals; and nothing of corewise.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -14,9 +14,6 @@ pub fn trials() -> Vec<Trial> {
         trial("the_mask_is_in_force_when_the_command_begins", mask_is_in_force),
         trial("the_first_thread_of_a_program_finds_the_mask", first_thread),
         trial("grandchildren_inherit_the_mask", grandchildren),
-        trial("taskset_sees_the_mask", taskset),
-        trial("hwloc_bind_sees_the_mask", hwloc_bind),
-        trial("numactl_sees_the_mask_and_the_nodes", numactl),
         trial("numbers_reach_outside_the_inherited_mask_and_words_do_not", inherited_mask),
         trial("signals_group_and_session_are_those_that_corewise_found", signals),
         trial("an_ignored_sigpipe_stays_ignored_and_others_end_the_command", broken_pipes),
@@ -66,39 +63,6 @@ fn grandchildren() -> Result {
         same(allowed_list(&said(&mut run(&words))?), cpu.to_owned(), "of a grandchild")?;
     }
     Ok(Completion::Completed)
-}
-
-fn taskset() -> Result {
-    if !is_installed("taskset") {
-        return Ok(Completion::ignored_with("taskset is not installed"));
-    }
-    let cpu = one_cpu();
-    let said = said(&mut run(&["--on", cpu, "sh", "-c", "taskset -pc $$"]))?;
-    let seen = said.trim().rsplit(' ').next().unwrap_or_default().to_owned();
-    same(seen.as_str(), cpu, "taskset -pc").map(|()| Completion::Completed)
-}
-
-fn hwloc_bind() -> Result {
-    if !is_installed("hwloc-bind") {
-        return Ok(Completion::ignored_with("hwloc-bind is not installed"));
-    }
-    let all = affinity::current()?;
-    for cpus in [all.clone(), CpuSet::of(all.highest().unwrap_or_default())] {
-        let said = said(&mut run(&["--on", &cpus.to_string(), "hwloc-bind", "--get"]))?;
-        same(CpuSet::parse_mask(&said)?, cpus, "hwloc-bind --get")?;
-    }
-    Ok(Completion::Completed)
-}
-
-fn numactl() -> Result {
-    if !is_installed("numactl") {
-        return Ok(Completion::ignored_with("numactl is not installed"));
-    }
-    let cpu = one_cpu();
-    let said = said(&mut run(&["--on", cpu, "--memory", "bind:all", "numactl", "--show"]))?;
-    let field = |name: &str| said.lines().find_map(|line| line.strip_prefix(name)).unwrap_or("none").trim().to_owned();
-    same(field("physcpubind:").as_str(), cpu, "numactl --show")?;
-    same(field("policy:"), "bind".to_owned(), "numactl --show").map(|()| Completion::Completed)
 }
 
 fn inherited_mask() -> Result {

@@ -4,6 +4,7 @@
 //! for threads with names and masks of their own this same test program as an actor.
 
 mod actor;
+mod agreement;
 mod group;
 mod held;
 mod inherited;
@@ -23,8 +24,15 @@ fn main() -> ExitCode {
     {
         return actor::act(part);
     }
-    let groups =
-        [inherited::trials(), outcome::trials(), memory::trials(), held::trials(), group::trials(), terminal::trials()];
+    let groups = [
+        inherited::trials(),
+        agreement::trials(),
+        outcome::trials(),
+        memory::trials(),
+        held::trials(),
+        group::trials(),
+        terminal::trials(),
+    ];
     let trials: Vec<Trial> = groups.into_iter().flatten().collect();
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }

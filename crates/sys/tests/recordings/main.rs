@@ -25,6 +25,7 @@ fn main() -> ExitCode {
         Err(why) => vec![absent(why)],
     };
     trials.push(Trial::test("placements on built-in machines", placements::check_built_in));
+    trials.push(Trial::test("notations on built-in machines", notations::come_back_on_built_in));
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 

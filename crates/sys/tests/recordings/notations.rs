@@ -1,8 +1,11 @@
-//! Random sets of each recorded machine's cpus come back from every notation that has a reading.
+//! Sets of cpus come back from every notation that has a reading: random sets, objects, and what random expressions are,
+//! on each recorded and built-in machine.
 
 use std::path::Path;
 
-use corewise_model::placement::notation::{Notation, print, read};
+use corewise_model::placement::notation::{Notation, NotationLine, print, read};
+use corewise_model::placement::{Context, parse};
+use corewise_model::simulate::expression;
 use corewise_model::stats::random::Random;
 use corewise_model::{CpuSet, Level, Machine};
 use libtest_mimic::Failed;
@@ -11,22 +14,46 @@ use super::data;
 
 /// How many random sets are tried on each machine, beside its packages, nodes and last-level caches.
 const SETS: usize = 24;
+/// How many random expressions: thousands on all machines together. Large machines take longer for each.
+const EXPRESSIONS: usize = 100;
 
 /// Prints and reads sets of one recording's cpus.
 pub fn come_back(folder: &Path, name: &str) -> Result<(), Failed> {
-    let machine = data::machine(folder, name)?;
+    come_back_on(&data::machine(folder, name)?)
+}
+
+/// The same on the machines that are built in.
+pub fn come_back_on_built_in() -> Result<(), Failed> {
+    corewise_model::machine_file::BUILT_IN.iter().try_for_each(|built_in| come_back_on(&built_in.read()?.machine))
+}
+
+fn come_back_on(machine: &Machine) -> Result<(), Failed> {
     let online: Vec<u32> = machine.online.iter().collect();
     let mut random = Random::new(0xc0de);
     let mut sets: Vec<Vec<u32>> = (0..SETS).map(|_| some(&online, &mut random)).collect();
     for level in [Level::Package, Level::Node, Level::Llc] {
         sets.extend(machine.objects(level).iter().take(4).map(|cpus| cpus.iter().collect()));
     }
+    let expressions = EXPRESSIONS.min(40_000 / online.len());
+    for _ in 0..expressions {
+        sets.push(resolved(&expression(&mut random, machine, 2), machine)?);
+    }
     for order in sets.iter().filter(|order| !order.is_empty()) {
         for notation in Notation::ALL.into_iter().filter(|notation| notation.is_readable()) {
-            check(notation, order, &machine)?;
+            check(notation, order, machine)?;
         }
     }
     Ok(())
+}
+
+/// The cpus of an expression in their order; none where nothing is left of it.
+fn resolved(text: &str, machine: &Machine) -> Result<Vec<u32>, Failed> {
+    let context = Context { machine, reachable: &machine.online, quiet: None };
+    match parse(text)?.resolve(&context) {
+        Ok(resolution) => Ok(resolution.order),
+        Err(error) if error.what.contains("no cpu") => Ok(Vec::new()),
+        Err(error) => Err(format!("{text}: {error}").into()),
+    }
 }
 
 /// Few, about half, or nearly all of the cpus, in random order.
@@ -40,14 +67,10 @@ fn some(cpus: &[u32], random: &mut Random) -> Vec<u32> {
     chosen
 }
 
+/// All lines that a script would get are the set together, and the first alone is part of it.
 fn check(notation: Notation, order: &[u32], machine: &Machine) -> Result<(), Failed> {
     let cpus: CpuSet = order.iter().copied().collect();
     let lines = print(notation, &cpus, order, machine);
-    let text = |line: &corewise_model::placement::notation::NotationLine| {
-        let text = line.text.clone()?;
-        // A mask of a processor group says nothing without its group.
-        Some(if line.label.starts_with("group ") { format!("{}: {text}", line.label) } else { text })
-    };
     let texts: Vec<String> = lines.iter().filter(|line| !line.secondary).filter_map(text).collect();
     if texts.is_empty() {
         return match lines.iter().all(|line| line.remarks.is_empty()) {
@@ -55,10 +78,26 @@ fn check(notation: Notation, order: &[u32], machine: &Machine) -> Result<(), Fai
             false => Ok(()),
         };
     }
-    let text = texts.join("\n");
-    match read(notation, &text, machine) {
-        Ok(back) if back.cpus == cpus => Ok(()),
-        Ok(back) => Err(format!("{notation}: {text} was {cpus}, reads as {}", back.cpus).into()),
-        Err(error) => Err(format!("{notation}: {text}: {error}").into()),
+    let whole = texts.join("\n");
+    let back = cpus_of(notation, &whole, machine)?;
+    if back != cpus {
+        return Err(format!("{notation}: {whole} was {cpus}, reads as {back}").into());
     }
+    // Lines behind the first may be about something else, such as memory nodes.
+    let first = cpus_of(notation, &texts[0], machine)?;
+    if !first.is_subset(&cpus) {
+        return Err(format!("{notation}: {} is a line of {cpus}, reads as {first}", texts[0]).into());
+    }
+    Ok(())
+}
+
+/// A line as it is read back; a mask of a processor group says nothing without its group.
+fn text(line: &NotationLine) -> Option<String> {
+    let text = line.text.clone()?;
+    Some(if line.label.starts_with("group ") { format!("{}: {text}", line.label) } else { text })
+}
+
+fn cpus_of(notation: Notation, text: &str, machine: &Machine) -> Result<CpuSet, Failed> {
+    let read = read(notation, text, machine).map_err(|error| format!("{notation}: {text}: {error}"))?;
+    Ok(read.cpus)
 }

@@ -1,8 +1,7 @@
-//! The placement language on recorded machines: set laws, and every notation read back.
+//! The placement language on recorded machines: set laws, and expressions that print as what they are.
 
 use std::path::Path;
 
-use corewise_model::placement::notation::{self, Notation};
 use corewise_model::placement::{Context, parse};
 use corewise_model::simulate::expression;
 use corewise_model::stats::random::Random;
@@ -13,10 +12,8 @@ use crate::data;
 
 /// Expressions for each machine; large machines take longer for each.
 const EXPRESSIONS: usize = 100;
-/// Notations that print several lines are read back line by line, up to so many cpus.
-const FEW_CPUS: usize = 128;
 
-/// Random expressions obey the laws of sets, print as what they are, and come back from every notation.
+/// Random expressions obey the laws of sets, and print as what they are.
 pub fn check(folder: &Path, name: &str) -> Result<(), Failed> {
     let mut machine = data::machine(folder, name)?;
     // Who may use what is another test's; here everybody may use everything that is online.
@@ -39,10 +36,6 @@ fn check_machine(machine: &Machine, expressions: usize) -> Result<(), Failed> {
     for _ in 0..expressions {
         let [a, b] = [2, 2].map(|depth| expression(&mut random, machine, depth));
         laws(machine, &a, &b)?;
-        let cpus = cpus(machine, &a)?;
-        for notation in Notation::ALL.into_iter().filter(|notation| notation.is_readable() && !cpus.is_empty()) {
-            comes_back(notation, &cpus, machine).map_err(|error| format!("{a}: {error}"))?;
-        }
     }
     Ok(())
 }
@@ -74,19 +67,4 @@ fn laws(machine: &Machine, a: &str, b: &str) -> Result<(), Failed> {
         }
     }
     Ok(())
-}
-
-/// What a notation prints of a set it reads as that set, or as a part of it where it takes several lines.
-fn comes_back(notation: Notation, cpus: &CpuSet, machine: &Machine) -> Result<(), String> {
-    // A Windows mask does not say which group of 64 cpus it belongs to.
-    let needs_a_group = matches!(notation, Notation::Windows | Notation::PowerShell) && machine.online.len() > 64;
-    if cpus.len() > FEW_CPUS || needs_a_group {
-        return Ok(());
-    }
-    let order: Vec<u32> = cpus.iter().collect();
-    let lines = notation::print(notation, cpus, &order, machine);
-    let Some(text) = lines.iter().find_map(|line| line.text.as_deref()) else { return Ok(()) };
-    let read = notation::read(notation, text, machine).map_err(|error| format!("{notation} {text}: {error}"))?;
-    let whole = read.cpus == *cpus || (lines.len() > 1 && read.cpus.is_subset(cpus));
-    if whole { Ok(()) } else { Err(format!("{notation} {text} reads as {}, not {cpus}", read.cpus)) }
 }
