@@ -14,9 +14,9 @@ pub struct Expected {
     pub online: String,
     /// Cpus that an ordinary process may use.
     pub allowed: String,
-    /// Cpus out of the scheduler's balancing.
+    /// Cpus out of the scheduler's balancing that are on.
     pub isolated: String,
-    /// Cpus without a tick.
+    /// Cpus without a tick that are on.
     pub nohz_full: String,
     /// Packages, in order of their lowest online cpu, as are the other levels.
     pub packages: Vec<String>,
@@ -59,8 +59,8 @@ impl Description {
             present: cpus::list(&self.present()),
             online: cpus::list(&online),
             allowed: cpus::list(&self.allowed(&online)),
-            isolated: self.isolated.to_owned(),
-            nohz_full: self.nohz_full.to_owned(),
+            isolated: cpus::list(&(&cpus::parse(self.isolated) & &online)),
+            nohz_full: cpus::list(&(&cpus::parse(self.nohz_full) & &online)),
             packages: self.grouped(&online, |place| (place.package, 0, 0, 0)),
             llcs: dies.clone(),
             dies,
