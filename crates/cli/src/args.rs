@@ -14,6 +14,7 @@ use corewise_model::placement::notation::Notation;
 use jiff::SignedDuration;
 
 use crate::output::{say, written};
+use crate::view::text::printable_lines;
 use run::{AFTER as RUN_AFTER, USAGE as RUN_USAGE, beginning_with_run};
 pub use run::{EnforcementName, RunArguments};
 
@@ -49,8 +50,13 @@ impl Arguments {
 
 /// Says what is wrong with the command line, or the help that was asked for, and ends the process.
 fn end(message: &clap::Error) -> ! {
-    let printed = written(message.print());
-    match printed {
+    // Where a mistake is repeated that could steer the terminal, clap's colours are given up.
+    let steers = |word: OsString| word.to_string_lossy().contains(|c: char| c.is_control() && c != '\n');
+    if message.use_stderr() && std::env::args_os().any(steers) {
+        say(&printable_lines(message.render().to_string().trim_end()));
+        std::process::exit(message.exit_code());
+    }
+    match written(message.print()) {
         Err(failure) if !message.use_stderr() => {
             say(&failure);
             std::process::exit(failure.exit as i32)

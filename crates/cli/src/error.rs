@@ -3,7 +3,7 @@
 use std::fmt;
 use std::process::ExitCode;
 
-use crate::view::text::printable;
+use crate::view::text::printable_lines;
 
 /// The exit status of corewise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,10 +68,9 @@ impl Failure {
 /// What was typed or read may be repeated in it, so that control characters become "?", but for the ends of lines.
 impl fmt::Display for Failure {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let lines = |text: &str| text.split('\n').map(printable).collect::<Vec<_>>().join("\n");
-        write!(formatter, "error: {}", lines(&self.what))?;
+        write!(formatter, "error: {}", printable_lines(&self.what))?;
         match &self.next {
-            Some(next) => write!(formatter, "\n  {}", lines(next)),
+            Some(next) => write!(formatter, "\n  {}", printable_lines(next)),
             None => Ok(()),
         }
     }

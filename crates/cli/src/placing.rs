@@ -13,6 +13,8 @@ use crate::settings::{History, Settings};
 
 /// So many characters of a long expression are shown around a mistake.
 const SHOWN_CHARACTERS: usize = 60;
+/// Longer messages repeat what was typed.
+const LONGEST_MESSAGE: usize = 400;
 
 /// The expression that was typed.
 pub fn expression(text: &str) -> Result<Expression, Failure> {
@@ -55,24 +57,22 @@ pub fn refused(exit: Exit, error: PlacementError) -> Failure {
 
 /// A message whose quotations and words are no longer than is read: of a longer one the beginning and the end are left.
 pub fn shortened(message: &str) -> String {
-    let quotation = message.find('"').zip(message.rfind('"')).filter(|(first, last)| first < last);
-    let words = |text: &str| text.split_inclusive(' ').map(cut_middle).collect::<String>();
-    match quotation {
-        Some((first, last)) => {
-            let (before, quoted, after) = (&message[..=first], &message[first + 1..last], &message[last..]);
-            format!("{}{}{}", words(before), cut_middle(quoted), words(after))
-        }
-        None => words(message),
-    }
+    let words = |text: &str| text.split_inclusive(' ').map(|word| cut_middle(word, SHOWN_CHARACTERS)).collect();
+    let parts: Vec<String> = message
+        .split('"')
+        .enumerate()
+        .map(|(index, part)| if index % 2 == 1 { cut_middle(part, SHOWN_CHARACTERS) } else { words(part) })
+        .collect();
+    cut_middle(&parts.join("\""), LONGEST_MESSAGE)
 }
 
-/// A text of at most [`SHOWN_CHARACTERS`], "…" where its middle was.
-fn cut_middle(text: &str) -> String {
+/// A text of at most about so many characters, "…" where its middle was.
+fn cut_middle(text: &str, longest: usize) -> String {
     let length = text.chars().count();
-    if length <= SHOWN_CHARACTERS {
+    if length <= longest {
         return text.to_owned();
     }
-    let part = SHOWN_CHARACTERS / 2;
+    let part = longest / 2;
     text.chars().take(part).chain(['…']).chain(text.chars().skip(length - part)).collect()
 }
 
@@ -99,7 +99,10 @@ mod tests {
         let token = format!("found \"{} {}\", and more", "a".repeat(1000), "b".repeat(1000));
         assert_eq!(shortened(&token), format!("found \"{}…{}\", and more", "a".repeat(30), "b".repeat(30)));
         assert_eq!(shortened(&format!("cpus {}", "1,".repeat(1000))).chars().count(), 66);
+        let far = format!("expected \")\", {} found \"x\"", "the end ".repeat(10));
+        assert_eq!(shortened(&far), far);
         assert_eq!(shortened("a \" b"), "a \" b");
+        assert!(shortened(&"a \" b ".repeat(1000)).chars().count() <= LONGEST_MESSAGE + 1);
     }
 
     #[test]

@@ -131,6 +131,24 @@ fn a_full_disk_behind_standard_output_is_said() {
 }
 
 #[test]
+fn what_was_typed_does_not_steer_the_terminal() {
+    let place = Place::new();
+    for words in [
+        &["place", "--from", "list", "\u{1b}[31mx"][..],
+        &["place", "--as", "\u{1b}[31mx", "0"],
+        &["topology", "--machine", "\u{1b}[31mx"],
+        &["run", "--on", "0", "--", "\u{1b}[31mx"],
+        &["run", "--on", "\u{1b}[31mx", "--", "true"],
+        &["run", "--on", "0", "--memory", "\u{1b}[31mx", "--", "true"],
+    ] {
+        let mut command = place.corewise(words);
+        let run = command.env("CLICOLOR_FORCE", "1").stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let (code, said) = said_at_the_end(run);
+        assert!(code != Some(0) && said.starts_with("error: ") && !said.contains('\u{1b}'), "{words:?}: {said:?}");
+    }
+}
+
+#[test]
 fn a_closed_standard_output_is_said() {
     let place = Place::new();
     let program = place.corewise(&[]).get_program().to_owned();
