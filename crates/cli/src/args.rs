@@ -1,6 +1,7 @@
 //! What was typed: the command line, before it is known what it means here.
 
 mod run;
+mod tip;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -12,6 +13,8 @@ use corewise_model::CpuSet;
 use corewise_model::placement::notation::Notation;
 use jiff::SignedDuration;
 
+use crate::output::{say, written};
+use crate::view::text::printable_lines;
 use run::{AFTER as RUN_AFTER, USAGE as RUN_USAGE, beginning_with_run};
 pub use run::{EnforcementName, RunArguments};
 
@@ -40,8 +43,25 @@ impl Arguments {
     /// process.
     pub fn of_this_process() -> Self {
         let words: Vec<OsString> = std::env::args_os().collect();
-        let parsed = beginning_with_run(&words).unwrap_or_else(|| Self::try_parse_from(words));
-        parsed.unwrap_or_else(|error| error.exit())
+        let parsed = beginning_with_run(&words).unwrap_or_else(|| Self::try_parse_from(&words));
+        parsed.unwrap_or_else(|error| end(&tip::with_whole_line(error, &words)))
+    }
+}
+
+/// Says what is wrong with the command line, or the help that was asked for, and ends the process.
+fn end(message: &clap::Error) -> ! {
+    // Where a mistake is repeated that could steer the terminal, clap's colours are given up.
+    let steers = |word: OsString| word.to_string_lossy().contains(|c: char| c.is_control() && c != '\n');
+    if message.use_stderr() && std::env::args_os().any(steers) {
+        say(&printable_lines(message.render().to_string().trim_end()));
+        std::process::exit(message.exit_code());
+    }
+    match written(message.print()) {
+        Err(failure) if !message.use_stderr() => {
+            say(&failure);
+            std::process::exit(failure.exit as i32)
+        }
+        _ => std::process::exit(message.exit_code()),
     }
 }
 
@@ -126,10 +146,10 @@ pub struct PlaceArguments {
     pub expression: Vec<String>,
     /// Print one notation alone, for scripts: list, hex, binary, decimal, taskset, numactl, hwloc, likwid, systemd, cgroup,
     /// docker, kubernetes, slurm, openmp, libvirt, cmdline, windows, powershell, json
-    #[arg(long = "as", value_name = "NOTATION", value_parser = notation_names(true), hide_possible_values = true)]
+    #[arg(long = "as", value_name = "NOTATION", value_parser = notation_names(true), ignore_case = true, hide_possible_values = true)]
     pub notation: Option<String>,
     /// Read EXPR in the notation of another tool: `place --from taskset 55`; options of the tool after `--`
-    #[arg(long, value_name = "NOTATION", value_parser = notation_names(false), hide_possible_values = true)]
+    #[arg(long, value_name = "NOTATION", value_parser = notation_names(false), ignore_case = true, hide_possible_values = true)]
     pub from: Option<String>,
     /// The machine that it is about.
     #[command(flatten)]
@@ -167,7 +187,7 @@ pub struct RecordArguments {
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
     /// How to pack it [default: as the file's name ends (.tar, .tar.gz, .tgz), else xz; tar for `-`]
-    #[arg(long, value_enum, value_name = "HOW")]
+    #[arg(long, value_enum, ignore_case = true, value_name = "HOW")]
     pub packing: Option<PackingName>,
 }
 
@@ -251,7 +271,15 @@ pub struct CommonArguments {
     #[arg(long, global = true, value_name = "PATH", hide = true)]
     pub journal: Option<PathBuf>,
     /// When to use colour; NO_COLOR is respected
-    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value = "auto", hide_default_value = true)]
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        ignore_case = true,
+        value_name = "WHEN",
+        default_value = "auto",
+        hide_default_value = true
+    )]
     pub color: When,
     /// Fit the output to so many columns [default: the terminal's width, or 80]
     #[arg(long, global = true, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(20..=1000))]

@@ -1,9 +1,10 @@
 //! Printing: the one place that writes to standard output and standard error.
 
 use std::fmt::Display;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, StdoutLock, Write};
 
 use anstream::AutoStream;
+use corewise_sys::linux::standard_files::output_was_closed;
 use serde::Serialize;
 
 use crate::error::{Exit, Failure};
@@ -20,7 +21,7 @@ pub fn show<D: Serialize>(
 }
 
 fn print_screen(screen: &Screen, settings: &Settings) -> Result<(), Failure> {
-    let mut stream = AutoStream::new(io::stdout().lock(), settings.color);
+    let mut stream = AutoStream::new(stdout()?, settings.color);
     written(stream.write_all(screen.styled().as_bytes()).and_then(|()| stream.flush()))
 }
 
@@ -32,18 +33,26 @@ pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
 
 /// Prints a text and a line end.
 pub fn print_text(text: &str) -> Result<(), Failure> {
-    let mut stream = io::stdout().lock();
+    let mut stream = stdout()?;
     written(writeln!(stream, "{text}").and_then(|()| stream.flush()))
 }
 
 /// Writes bytes that are no text.
 pub fn write_bytes(bytes: &[u8]) -> Result<(), Failure> {
-    let mut stream = io::stdout().lock();
+    let mut stream = stdout()?;
     written(stream.write_all(bytes).and_then(|()| stream.flush()))
 }
 
+/// Standard output, which Rust opens as /dev/null where it was closed.
+fn stdout() -> Result<StdoutLock<'static>, Failure> {
+    match output_was_closed() {
+        true => Err(Failure::unavailable("cannot write to standard output: it is closed")),
+        false => Ok(io::stdout().lock()),
+    }
+}
+
 /// A reader that has read enough (`corewise | head -1`) is no failure.
-fn written(result: io::Result<()>) -> Result<(), Failure> {
+pub fn written(result: io::Result<()>) -> Result<(), Failure> {
     match result {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
             Err(Failure::unavailable(format!("cannot write to standard output: {error}")))

@@ -13,6 +13,8 @@ use crate::settings::{History, Settings};
 
 /// So many characters of a long expression are shown around a mistake.
 const SHOWN_CHARACTERS: usize = 60;
+/// Longer messages repeat what was typed.
+const LONGEST_MESSAGE: usize = 400;
 
 /// The expression that was typed.
 pub fn expression(text: &str) -> Result<Expression, Failure> {
@@ -48,9 +50,30 @@ fn quiet(machine: &Machine, settings: &Settings) -> Option<CpuSet> {
 pub fn refused(exit: Exit, error: PlacementError) -> Failure {
     let failure = Failure::new(exit, pointed(&error.what, &error.text, &error.at));
     match error.hint {
-        Some(hint) => failure.next(hint),
+        Some(hint) => failure.next(shortened(&hint)),
         None => failure.next("`corewise place --help` has the language; `corewise topology` shows what there is."),
     }
+}
+
+/// A message whose quotations and words are no longer than is read: of a longer one the beginning and the end are left.
+pub fn shortened(message: &str) -> String {
+    let words = |text: &str| text.split_inclusive(' ').map(|word| cut_middle(word, SHOWN_CHARACTERS)).collect();
+    let parts: Vec<String> = message
+        .split('"')
+        .enumerate()
+        .map(|(index, part)| if index % 2 == 1 { cut_middle(part, SHOWN_CHARACTERS) } else { words(part) })
+        .collect();
+    cut_middle(&parts.join("\""), LONGEST_MESSAGE)
+}
+
+/// A text of at most about so many characters, "…" where its middle was.
+fn cut_middle(text: &str, longest: usize) -> String {
+    let length = text.chars().count();
+    if length <= longest {
+        return text.to_owned();
+    }
+    let part = longest / 2;
+    text.chars().take(part).chain(['…']).chain(text.chars().skip(length - part)).collect()
 }
 
 /// What is wrong, and below it the text with the place marked.
@@ -62,12 +85,25 @@ pub fn pointed(what: &str, text: &str, at: &Range<usize>) -> String {
     let shown: String = characters[from.min(to)..to].iter().collect();
     let before = " ".repeat(at.start - from + cut(from > 0).chars().count());
     let marks = "^".repeat(at.len().clamp(1, to.saturating_sub(at.start).max(1)));
+    let what = shortened(what);
     format!("{what}\n    {}{shown}{}\n    {before}{marks}", cut(from > 0), cut(to < characters.len()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_typed_is_repeated_only_in_part() {
+        assert_eq!(shortened("expected 0 or 1, found \"x\""), "expected 0 or 1, found \"x\"");
+        let token = format!("found \"{} {}\", and more", "a".repeat(1000), "b".repeat(1000));
+        assert_eq!(shortened(&token), format!("found \"{}…{}\", and more", "a".repeat(30), "b".repeat(30)));
+        assert_eq!(shortened(&format!("cpus {}", "1,".repeat(1000))).chars().count(), 66);
+        let far = format!("expected \")\", {} found \"x\"", "the end ".repeat(10));
+        assert_eq!(shortened(&far), far);
+        assert_eq!(shortened("a \" b"), "a \" b");
+        assert!(shortened(&"a \" b ".repeat(1000)).chars().count() <= LONGEST_MESSAGE + 1);
+    }
 
     #[test]
     fn the_mistake_is_marked_where_it_is() {

@@ -121,11 +121,42 @@ fn a_reader_that_has_read_enough_is_no_fault() {
 #[test]
 fn a_full_disk_behind_standard_output_is_said() {
     let place = Place::new();
-    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-    let run = place.corewise(&["topology"]).stdout(full).stderr(Stdio::piped()).spawn().unwrap();
-    let (code, said) = said_at_the_end(run);
-    assert_eq!(code, Some(3));
-    assert!(said.starts_with("error: cannot write to standard output: "), "{said}");
+    for words in [&["topology"][..], &["place", "--help"], &["place", "all", "--as", "list"]] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let run = place.corewise(words).stdout(full).stderr(Stdio::piped()).spawn().unwrap();
+        let (code, said) = said_at_the_end(run);
+        assert_eq!(code, Some(3), "{words:?}");
+        assert!(said.starts_with("error: cannot write to standard output: "), "{words:?}: {said}");
+    }
+}
+
+#[test]
+fn what_was_typed_does_not_steer_the_terminal() {
+    let place = Place::new();
+    for words in [
+        &["place", "--from", "list", "\u{1b}[31mx"][..],
+        &["place", "--as", "\u{1b}[31mx", "0"],
+        &["topology", "--machine", "\u{1b}[31mx"],
+        &["run", "--on", "0", "--", "\u{1b}[31mx"],
+        &["run", "--on", "\u{1b}[31mx", "--", "true"],
+        &["run", "--on", "0", "--memory", "\u{1b}[31mx", "--", "true"],
+    ] {
+        let mut command = place.corewise(words);
+        let run = command.env("CLICOLOR_FORCE", "1").stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let (code, said) = said_at_the_end(run);
+        assert!(code != Some(0) && said.starts_with("error: ") && !said.contains('\u{1b}'), "{words:?}: {said:?}");
+    }
+}
+
+#[test]
+fn a_closed_standard_output_is_said() {
+    let place = Place::new();
+    let program = place.corewise(&[]).get_program().to_owned();
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", "exec \"$0\" place --machine fx-8150 all --as list >&-"]).arg(program);
+    let run = shell.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let closed = "error: cannot write to standard output: it is closed\n";
+    assert_eq!(said_at_the_end(run), (Some(3), closed.to_owned()));
 }
 
 #[test]

@@ -31,6 +31,14 @@ pub enum SysError {
         /// What it lacks.
         why: String,
     },
+    /// A folder holds more than one recording.
+    #[error("several machines are in {}: {names}; name one of these folders", path.display())]
+    SeveralRecordings {
+        /// The folder.
+        path: PathBuf,
+        /// The folders of the machines below it.
+        names: String,
+    },
     /// An archive or export is cut off or damaged.
     #[error("{} is damaged: {why}", path.display())]
     Damaged {

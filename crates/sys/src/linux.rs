@@ -11,7 +11,7 @@ pub mod memory_policy;
 pub mod process;
 pub mod signals;
 pub mod spawn;
-mod standard_files;
+pub mod standard_files;
 pub mod stat;
 pub mod task;
 pub mod thread;

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
-use corewise_sys::linux::thread::peak_memory_of_children_bytes;
+use corewise_sys::linux::thread::wait_with_peak_memory_bytes;
 
 use crate::{cargo, done, root};
 
@@ -22,11 +22,14 @@ pub fn run(pairs: usize) -> Result<bool> {
     ensure!(pairs > 0, "at least one pair is needed");
     done(cargo().args(["build", "--release", "--package", "corewise"]))?;
     let corewise = root().join("target/release/corewise");
-    let corewise = || time_ms(Command::new(&corewise).args(["run", "--on", "0", "--", "/bin/true"]));
+    let corewise_command = || {
+        let mut command = Command::new(&corewise);
+        command.args(["run", "--on", "0", "--", "/bin/true"]);
+        command
+    };
+    let corewise = || time_ms(&mut corewise_command());
     let taskset = || time_ms(Command::new("taskset").args(["-c", "0", "/bin/true"]));
-    // Before any other child: the kernel tells the largest of all.
-    corewise()?;
-    let memory_bytes = peak_memory_of_children_bytes();
+    let memory_bytes = peak_memory_bytes(&mut corewise_command())?;
     for _ in 0..UNMEASURED_PAIRS {
         corewise()?;
         taskset()?;
@@ -55,6 +58,15 @@ fn time_ms(command: &mut Command) -> Result<f64> {
     let program = Path::new(command.get_program()).display();
     ensure!(status.success(), "{program} failed: {status}");
     Ok(time_ms)
+}
+
+/// The most memory that a command has at a time, in bytes.
+fn peak_memory_bytes(command: &mut Command) -> Result<u64> {
+    let child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn();
+    let child = child.with_context(|| format!("{command:?} cannot be started"))?;
+    let (status, memory_bytes) = wait_with_peak_memory_bytes(child)?;
+    ensure!(status.success(), "{command:?} failed: {status}");
+    Ok(memory_bytes)
 }
 
 struct Summary {

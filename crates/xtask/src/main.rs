@@ -1,9 +1,10 @@
-//! Chores of the corewise project: `cargo xtask test`, `schema`, `fuzz`, `compare-links`, `compare-run`.
+//! Chores of the corewise project: `cargo xtask test`, `rig`, `schema`, `fuzz`, `compare-links`, `compare-run`.
 #![forbid(unsafe_code)]
 
 mod compare_links;
 mod compare_run;
 mod fuzz;
+mod rig;
 mod schema;
 mod summary;
 mod test;
@@ -12,10 +13,18 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, bail};
+use corewise_rig::Use;
 
 const USAGE: &str = "\
 usage: cargo xtask CHORE
-  test [ARGUMENT…]        run the whole test suite (arguments go to `cargo test`); sums up, and lists what was skipped and why
+  test [ARGUMENT…]        run the whole test suite with the quick part of the rig (arguments go to `cargo test`);
+                          sums up, and lists what was skipped and why
+  rig --list              the machines that the test rig can boot
+  rig MACHINE             a shell in one of them, with corewise; leave with `exit`
+  rig MACHINE COMMAND…    run a command there
+  rig test [--quick] [NAME…]  test corewise on all machines, or on three small ones (arguments go to the test program)
+  rig record [MACHINE…]   make the recordings in crates/rig/recordings anew
+  rig fetch               fetch the kernel that the machines boot
   schema [--check]        write docs/schema/*.json from the types, or say which of them are out of date
   fuzz [SECONDS] [TARGET] run every fuzz target, or one, for so long each (600)
   compare-links [ROUNDS]  measure a link with corewise and with other tools, quiet and busy, in turn (9 rounds)
@@ -38,6 +47,15 @@ fn main() -> ExitCode {
 fn run(words: &[&str]) -> Result<bool> {
     match words {
         ["test", arguments @ ..] => test::run(arguments),
+        ["rig", "--list"] => {
+            rig::list();
+            Ok(true)
+        }
+        ["rig", "fetch"] => rig::fetch().map(|()| true),
+        ["rig", "test", "--quick", arguments @ ..] => rig::test(Use::Quick, arguments),
+        ["rig", "test", arguments @ ..] => rig::test(Use::Full, arguments),
+        ["rig", "record", names @ ..] => rig::record(names).map(|()| true),
+        ["rig", machine, command @ ..] => rig::boot(machine, command),
         ["schema"] => schema::write().map(|()| true),
         ["schema", "--check"] => schema::check(),
         ["fuzz"] => fuzz::run(600, None),

@@ -1,9 +1,10 @@
 //! `cargo xtask test`: the whole test suite, summed up over all its programs.
 
 use std::io::{BufRead, BufReader, Write};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result};
+use corewise_rig::{Rig, Use};
 
 use crate::cargo;
 use crate::summary::Summary;
@@ -13,6 +14,7 @@ pub fn run(arguments: &[&str]) -> Result<bool> {
     let mut command = cargo();
     // One failure must not hide those of the programs behind it.
     command.args(["test", "--workspace", "--no-fail-fast"]).args(arguments).stdout(Stdio::piped());
+    prepare_rig(&mut command);
     let mut child = command.spawn().context("cargo cannot be started")?;
     let mut summary = Summary::default();
     for line in BufReader::new(child.stdout.take().context("cargo has no output")?).split(b'\n') {
@@ -25,6 +27,17 @@ pub fn run(arguments: &[&str]) -> Result<bool> {
     let good = judge(&mut summary, status.success(), std::env::var("CI").is_ok_and(|value| value == "true"));
     println!("\n{}", summary.words());
     Ok(good)
+}
+
+/// The quick part of the rig belongs to the suite, unless the environment says what to boot.
+fn prepare_rig(command: &mut Command) {
+    if std::env::var_os(Use::VARIABLE).is_none() {
+        command.env(Use::VARIABLE, "quick");
+    }
+    // Without a kernel its tests are skipped, and say why.
+    if let Err(error) = Rig::fetch() {
+        eprintln!("xtask: {error}");
+    }
 }
 
 /// Whether a run was good; counts as failed what the test programs could not report themselves.

@@ -1,14 +1,14 @@
 //! `corewise place`: what a placement is on a machine, drawn, counted, and in the words of other tools.
 
 use corewise_model::Machine;
-use corewise_model::placement::notation::{self, Notation, Read};
-use corewise_model::placement::{Expression, Resolution};
+use corewise_model::placement::notation::{self, Notation, NotationLine, Read};
+use corewise_model::placement::{Expression, LeftOut, Reason};
 
 use super::machine::{self, Chosen};
 use crate::document::PlaceDocument;
 use crate::error::{Exit, Failure};
 use crate::output::{print_json, print_text, say, show};
-use crate::placing::{expression, pointed, resolve_elsewhere, resolve_here};
+use crate::placing::{expression, pointed, resolve_elsewhere, resolve_here, shortened};
 use crate::settings::Settings;
 use crate::settings::machine::MachineChoice;
 use crate::settings::place::{Form, PlaceRequest};
@@ -30,7 +30,7 @@ pub fn run(request: &PlaceRequest, settings: &Settings) -> Result<Exit, Failure>
         description: description.as_ref(),
     };
     match request.form {
-        Form::Alone(notation) if !settings.json => alone(notation, &resolution, &machine)?,
+        Form::Alone(notation) if !settings.json => alone(notation, &placed)?,
         Form::Screen => show(settings, || PlaceDocument::new(&placed), || screen(&placed, settings.width))?,
         _ => print_json(&PlaceDocument::new(&placed))?,
     }
@@ -43,7 +43,7 @@ fn written(request: &PlaceRequest, machine: &Machine) -> Result<(Expression, Opt
     let read = notation::read(from, &request.text, machine).map_err(|error| {
         let at = error.position..error.position + error.length;
         let failure = Failure::usage(pointed(&error.what, &error.text, &at));
-        error.hint.into_iter().fold(failure, Failure::next)
+        error.hint.map(|hint| shortened(&hint)).into_iter().fold(failure, Failure::next)
     })?;
     let there: Vec<u32> = read.order.iter().copied().filter(|cpu| machine.present.contains(*cpu)).collect();
     if there.is_empty() {
@@ -54,16 +54,25 @@ fn written(request: &PlaceRequest, machine: &Machine) -> Result<(Expression, Opt
 }
 
 /// One notation for a script: its lines and nothing else. What to know about them goes to standard error.
-fn alone(notation: Notation, resolution: &Resolution, machine: &Machine) -> Result<(), Failure> {
-    let lines = notation::print(notation, &resolution.cpus, &resolution.order, machine);
-    let wanted = lines.iter().filter(|line| !line.secondary);
-    let texts: Vec<&str> = wanted.filter_map(|line| line.text.as_deref()).collect();
-    if texts.is_empty() {
-        let why: Vec<String> = lines.into_iter().flat_map(|line| line.remarks).collect();
-        return Err(Failure::unavailable(format!("{}: {}", notation.name(), why.join(" "))));
+fn alone(notation: Notation, placed: &Placed<'_>) -> Result<(), Failure> {
+    let lines = notation::print(notation, &placed.resolution.cpus, &placed.resolution.order, placed.machine);
+    let wanted: Vec<&NotationLine> = lines.iter().filter(|line| !line.secondary).collect();
+    let mut remarks: Vec<&str> = Vec::new();
+    for remark in wanted.iter().flat_map(|line| &line.remarks) {
+        if !remarks.contains(&remark.as_str()) {
+            remarks.push(remark);
+        }
     }
-    for out in &resolution.left_out {
+    let texts: Vec<&str> = wanted.iter().filter_map(|line| line.text.as_deref()).collect();
+    if texts.is_empty() {
+        return Err(Failure::unavailable(format!("{}: {}", notation.name(), remarks.join(" "))));
+    }
+    placed.read.into_iter().flat_map(|read| &read.remarks).for_each(|remark| say(&format!("note: {remark}")));
+    // What was read says itself which of its cpus are offline.
+    let is_said = |out: &&LeftOut| placed.read.is_some() && out.reason == Reason::Offline;
+    for out in placed.resolution.left_out.iter().filter(|out| !is_said(out)) {
         say(&format!("left out: {} ({})", out.cpus, out.reason.words()));
     }
+    remarks.iter().for_each(|remark| say(&format!("note: {remark}")));
     print_text(&texts.join("\n"))
 }

@@ -6,6 +6,7 @@ use corewise_model::machine_file::{self, BUILT_IN, BuiltIn, Found};
 
 use crate::args::MachineArguments;
 use crate::error::Failure;
+use crate::placing::shortened;
 
 /// The word that asks for the list of the machines that the program holds.
 const LIST: &str = "list";
@@ -41,16 +42,17 @@ impl MachineChoice {
     fn among_files(arguments: &MachineArguments, exists: impl Fn(&Path) -> bool) -> Result<Self, Failure> {
         let Some(path) = &arguments.machine else { return Ok(Self::Here) };
         let name = path.to_str().unwrap_or_default();
+        let shown = shortened(name);
         let is_path = path.components().count() > 1 || path.is_absolute() || is_machine_file(path) || name.is_empty();
         match machine_file::find(name) {
             Found::Exactly(machine) => Ok(Self::BuiltIn(machine)),
             _ if is_path || exists(path) => Ok(Self::File(path.clone())),
             Found::ByPart(machine) => Ok(Self::BuiltIn(machine)),
             Found::Several(machines) => {
-                Err(Failure::usage(format!("\"{name}\" may be one of several machines")).next(names(&machines)))
+                Err(Failure::usage(format!("\"{shown}\" may be one of several machines")).next(names(&machines)))
             }
             Found::Nothing => {
-                let what = format!("there is neither a machine nor a file named \"{name}\"");
+                let what = format!("there is neither a machine nor a file named \"{shown}\"");
                 Err(Failure::usage(what).next(format!("The machines: {}", names(&BUILT_IN))))
             }
         }

@@ -39,7 +39,7 @@ impl PlaceRequest {
         let notation = |name: &str| name.parse::<Notation>().map_err(|error| Failure::new(Exit::Usage, error));
         let form = match arguments.notation.as_deref() {
             None => Form::Screen,
-            Some("json") => Form::Json,
+            Some(name) if name.eq_ignore_ascii_case("json") => Form::Json,
             Some(name) => Form::Alone(notation(name)?),
         };
         Ok(Self {

@@ -141,26 +141,37 @@ fn notations(placed: &Placed<'_>, width: usize) -> Vec<Line> {
     let remark = "  --as NAME prints one alone, whole, with what to know about it";
     let mut lines = wrap(&Line::new().strong("Elsewhere").faint(remark), width, 2);
     let label = Notation::ALL.map(|notation| notation.name().len()).into_iter().max().unwrap_or(0) + 2;
+    let mut said = Vec::new();
     for notation in Notation::ALL {
         let printed = notation::print(notation, &placed.resolution.cpus, &placed.resolution.order, placed.machine);
-        let mut said: Vec<&String> = Vec::new();
         for (place, line) in printed.iter().take(MOST_LINES).enumerate() {
             let name = if place == 0 { notation.name() } else { "" };
             lines.extend(pasted(name, label, line, width));
-            // Where the numbers may be others than the user's, the page says so; each remark once.
-            if matches!(notation, Notation::Windows | Notation::PowerShell) && line.text.is_some() {
-                for remark in line.remarks.iter().filter(|remark| !said.contains(remark)).collect::<Vec<_>>() {
-                    said.push(remark);
-                    lines.extend(wrap(&Line::new().plain(" ".repeat(label + 2)).faint(remark), width, label + 2));
-                }
-            }
         }
         if printed.len() > MOST_LINES {
             let more = printed.len() - MOST_LINES;
             lines.push(Line::new().plain(" ".repeat(label + 2)).faint(format!("… and {}", count(more, "more line"))));
         }
+        // Where the numbers may be others than the user's, the page says so.
+        if matches!(notation, Notation::Windows | Notation::PowerShell) {
+            for remark in not_said(&printed, &mut said) {
+                lines.extend(wrap(&Line::new().plain(" ".repeat(label + 2)).faint(remark), width, label + 2));
+            }
+        }
     }
     lines
+}
+
+/// The remarks of lines that can be pasted, each once on the whole page.
+fn not_said(printed: &[NotationLine], said: &mut Vec<String>) -> Vec<String> {
+    let remarks = printed.iter().filter(|line| line.text.is_some()).flat_map(|line| &line.remarks);
+    let before = said.len();
+    for remark in remarks {
+        if !said.contains(remark) {
+            said.push(remark.clone());
+        }
+    }
+    said[before..].to_vec()
 }
 
 /// What is to be pasted is never broken into lines: a terminal does that and still copies it whole.

@@ -62,6 +62,11 @@ pub fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
+/// The same for a text of several lines.
+pub fn printable_lines(text: &str) -> String {
+    text.split('\n').map(printable).collect::<Vec<_>>().join("\n")
+}
+
 impl Line {
     /// The empty line.
     pub fn new() -> Self {
@@ -185,6 +190,15 @@ impl Line {
             rest = rest.with(tone, remainder);
         }
         (head, rest)
+    }
+
+    /// Splits what is to stay together and is wider than a line between the last of its words that fit.
+    pub fn split_at_no_break(self, width: usize) -> Option<(Self, Self)> {
+        let characters = self.spans.iter().flat_map(|(_, text)| text.chars());
+        let breaks = characters.take(width + 1).enumerate().filter(|(_, c)| *c == NO_BREAK).map(|(place, _)| place);
+        let place = breaks.last().filter(|place| *place > 0)?;
+        let (head, rest) = self.split_at(place);
+        Some((head, rest.split_at(1).1))
     }
 
     /// The text alone.

@@ -2,8 +2,9 @@
 
 use super::text::{Line, NO_BREAK};
 
-/// Breaks a line at spaces so that it fits; lines after the first begin with `hanging` spaces. A word wider than the
-/// terminal is broken where it must be. A line that fits is left as it is.
+/// Breaks a line at spaces so that it fits; lines after the first begin with `hanging` spaces. What is to stay together
+/// and is wider than the terminal is broken between its words, and a word where it must be. A line that fits is left as
+/// it is.
 pub fn wrap(line: &Line, width: usize, hanging: usize) -> Vec<Line> {
     if line.is_empty() || line.width() <= width {
         return if line.is_empty() { Vec::new() } else { vec![line.clone()] };
@@ -22,7 +23,8 @@ pub fn wrap(line: &Line, width: usize, hanging: usize) -> Vec<Line> {
             current = current.with(tone, " ".repeat(gap.min(width / 2)));
         }
         while current.width() + word.width() > width {
-            let (head, rest) = word.split_at(width.saturating_sub(current.width()).max(1));
+            let room = width.saturating_sub(current.width()).max(1);
+            let (head, rest) = word.clone().split_at_no_break(room).unwrap_or_else(|| word.split_at(room));
             lines.push(std::mem::replace(&mut current, indented()).then(head));
             word = rest;
         }
@@ -88,5 +90,12 @@ mod tests {
             wrapped("see /a/very/long/path/indeed now", 12, 2),
             ["see", "  /a/very/lo", "  ng/path/in", "  deed now"]
         );
+    }
+
+    #[test]
+    fn what_stays_together_is_broken_between_words_where_it_is_too_wide() {
+        let cores = unbroken("8 of 16 cores: 7 whole, 1 in part");
+        assert_eq!(wrapped(&format!("Of  {cores}"), 24, 4), ["Of", "    8 of 16 cores: 7", "    whole, 1 in part"]);
+        assert_eq!(wrapped(&cores, 20, 4), ["8 of 16 cores: 7", "    whole, 1 in part"]);
     }
 }

@@ -100,11 +100,12 @@ impl FromStr for MemoryPolicy {
     type Err = MemoryError;
 
     fn from_str(text: &str) -> Result<Self, MemoryError> {
-        if text == "local" {
+        let lower = text.to_ascii_lowercase();
+        if lower == "local" {
             return Ok(Self { mode: Mode::Local, nodes: Nodes::Indices(Vec::new()) });
         }
         let no_policy = || MemoryError::NoPolicy(text.to_owned());
-        let (name, list) = text.split_once(':').ok_or_else(no_policy)?;
+        let (name, list) = lower.split_once(':').ok_or_else(no_policy)?;
         let (_, mode) = Mode::NAMED.iter().find(|(known, _)| *known == name).ok_or_else(no_policy)?;
         let nodes = match list {
             "all" => Nodes::All,
@@ -192,6 +193,12 @@ mod tests {
         for text in ["local", "bind:0", "preferred:0,2", "interleave:0-3", "weighted:all"] {
             assert_eq!(text.parse::<MemoryPolicy>().unwrap().to_string(), text);
         }
+    }
+
+    #[test]
+    fn upper_case_means_the_same() {
+        assert_eq!("BIND:0".parse::<MemoryPolicy>().unwrap().to_string(), "bind:0");
+        assert_eq!("Interleave:ALL".parse::<MemoryPolicy>().unwrap().to_string(), "interleave:all");
     }
 
     #[test]

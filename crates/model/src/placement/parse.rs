@@ -347,10 +347,9 @@ impl Parser {
         self.place += 1;
         let last = self.number(what)?;
         if last < first {
-            return Err(PlacementError::new(
-                start..self.place,
-                format!("the range {first}-{last} ends before it begins"),
-            ));
+            let what = format!("the range {first}-{last} ends before it begins");
+            let error = PlacementError::new(start..self.place, what);
+            return Err(error.hint(falling(first, last)));
         }
         let (mut stride, mut group) = (1, 1);
         if self.follows_digit(':') {
@@ -419,8 +418,25 @@ impl Parser {
             ',' | ';' | '|' | '@' => error.hint("terms are joined by +"),
             ')' => error.hint("there is no \"(\" before it"),
             '/' | '\\' | '~' | '^' => error.hint("without is written as -"),
-            c if c.is_ascii_hexdigit() => error.hint("a mask carries 0x and has no spaces: 0xfffc"),
+            c if c.is_ascii_alphanumeric() => self.second_word(error, term),
             _ => error,
+        }
+    }
+
+    /// What to write instead of two words beside each other: a list, a mask, or terms with an operator.
+    fn second_word(&self, error: PlacementError, term: &Term) -> PlacementError {
+        let rest: String = self.characters[self.place..].iter().collect();
+        let numbers = rest.chars().all(|c| c.is_ascii_digit() || c.is_whitespace() || matches!(c, '-' | ','));
+        if matches!(term.node, Node::List(_)) && numbers {
+            let first: String = self.characters[term.at.clone()].iter().collect();
+            let numbers: Vec<&str> = rest.split([' ', ',', '\t', '\n']).filter(|number| !number.is_empty()).collect();
+            return error.hint(format!("a list has commas: {first},{}", numbers.join(",")));
+        }
+        match self.word_text().chars().all(|c| c.is_ascii_hexdigit())
+            && matches!(term.node, Node::List(_) | Node::Mask(_))
+        {
+            true => error.hint("a mask carries 0x and has no spaces: 0xfffc"),
+            false => error.hint("terms are joined by +"),
         }
     }
 
@@ -440,6 +456,16 @@ const EXAMPLES: &str = "some: 0-3,8   0x55   llc:0   all - core:0   vcache - 0  
 fn longest_word(text: &str) -> Option<(usize, Word)> {
     let ends: Vec<usize> = text.match_indices('-').map(|(place, _)| place).chain([text.len()]).collect();
     ends.into_iter().rev().find_map(|end| Some((end, words::find(&text[..end])?)))
+}
+
+/// What to write instead of a range that falls.
+fn falling(first: u32, last: u32) -> String {
+    let rising = format!("{last}-{first} is the range");
+    if first - last >= 8 {
+        return rising;
+    }
+    let list: Vec<String> = (last..=first).rev().map(|number| number.to_string()).collect();
+    format!("{rising}; {} is a list in that order", list.join(","))
 }
 
 fn quoted(found: char) -> String {

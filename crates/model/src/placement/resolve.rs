@@ -69,7 +69,7 @@ impl Reason {
     pub const fn words(self) -> &'static str {
         match self {
             Self::Offline => "offline",
-            Self::NotInCpuset => "not in this process's cpuset",
+            Self::NotInCpuset => "outside the cpuset",
             Self::Isolated => "isolated",
             Self::NotInMask => "not in the affinity mask that was inherited",
         }

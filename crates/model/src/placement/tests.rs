@@ -102,15 +102,31 @@ fn what_makes_no_sense_is_refused_with_its_place_and_a_hint() {
             "[-] this could be a range, or one list without another | write 0-3 for the range, (0) - 3 for without",
         ),
         ("0-7-3", "[-] a range has one minus | put spaces around the minus of without: 0-7 - 3"),
-        ("3-1", "[3-1] the range 3-1 ends before it begins"),
+        ("3-1", "[3-1] the range 3-1 ends before it begins | 1-3 is the range; 3,2,1 is a list in that order"),
+        ("31-0", "[31-0] the range 31-0 ends before it begins | 0-31 is the range"),
         ("0-8:0", "[0-8:0] a stride is at least 1, and a group no larger than its stride"),
         (
             "0-3,llc:1",
             "[,] expected +, - or & before another term, found \",\" | a list goes on with a number; other terms are joined by +",
         ),
+        ("0-3 8", "[8] expected +, - or & before another term, found \"8\" | a list has commas: 0-3,8"),
+        ("1 2 3", "[2] expected +, - or & before another term, found \"2\" | a list has commas: 1,2,3"),
         (
-            "0-3 8",
-            "[8] expected +, - or & before another term, found \"8\" | a mask carries 0x and has no spaces: 0xfffc",
+            "55 ff",
+            "[f] expected +, - or & before another term, found \"f\" | a mask carries 0x and has no spaces: 0xfffc",
+        ),
+        ("0 core:1", "[c] expected +, - or & before another term, found \"c\" | terms are joined by +"),
+        (
+            "node:0.all",
+            "[all] expected a level after the dot, such as core:0 | llc:1.core:0-3 is the first four cores of llc:1",
+        ),
+        (
+            "llc:0..core:0",
+            "[] expected a level after the dot, such as core:0 | llc:1.core:0-3 is the first four cores of llc:1",
+        ),
+        (
+            "spread(4,",
+            "[] expected a level: one of package, node, die, llc, cluster, core, cpu | spread(4, llc) and spread(4, llc, node:0) are its forms",
         ),
         ("(0-3", "[] expected \")\", the end of what \"(\" began; found the end"),
         ("0-3)", "[)] expected +, - or & before another term, found \")\" | there is no \"(\" before it"),
@@ -139,9 +155,11 @@ fn what_makes_no_sense_is_refused_with_its_place_and_a_hint() {
         ("isolated", "[isolated] isolated: the kernel isolates no cpu here"),
         (
             "quiet",
-            "[quiet] quiet: there is no survey of this machine | `corewise` makes one, and finds out which cpus are quiet",
+            "[quiet] quiet: there is no survey of this machine | quiet needs a survey, which only `corewise` on the machine itself can make",
         ),
-        ("llc:0 & llc:1", "[llc:1] with this, no cpu is left"),
+        ("llc:0 & llc:1", "[llc:1] no cpu is left: llc:1 has no cpu of what stands before it"),
+        ("all - all", "[all] no cpu is left: all takes away all that stands before it"),
+        ("!all", "[!all] no cpu is left: !all is without every cpu"),
         ("70000", "[70000] 70000 is above 65535, the largest number"),
     ];
     for (text, expected) in cases {
@@ -202,13 +220,12 @@ fn who_is_left_out_is_told_with_the_reason() {
         };
         format!("{}: {}", resolution.cpus, resolution.left_out.iter().map(out).collect::<Vec<_>>().join("; "))
     };
-    let everyone =
-        "4,5 offline; 6,7 not in this process's cpuset; 2,3 isolated; 1 not in the affinity mask that was inherited";
+    let everyone = "4,5 offline; 6,7 outside the cpuset; 2,3 isolated; 1 not in the affinity mask that was inherited";
     assert_eq!(told("all"), format!("0: {everyone}"));
     assert_eq!(told("spread(1, core)"), format!("0: {everyone}"));
     assert_eq!(told("one-per-core"), format!("0: {everyone}"));
     assert_eq!(told("all - 2-7"), "0: 1 not in the affinity mask that was inherited");
-    assert_eq!(told("0-7"), "0-3: 4,5 offline!; 6,7 not in this process's cpuset!", "numbers reach isolated cpus");
+    assert_eq!(told("0-7"), "0-3: 4,5 offline!; 6,7 outside the cpuset!", "numbers reach isolated cpus");
     assert_eq!(told("isolated"), "2,3: ");
     assert_eq!(told("cluster:1 & isolated"), "2,3: ");
     assert_eq!(told("cluster:0-1 + 3"), "0,3: 2 isolated; 1 not in the affinity mask that was inherited");

@@ -61,8 +61,11 @@ const ELSEWHERE: [(&str, &str); 34] = [
     ("machine", "all"),
 ];
 
-/// What to write instead of a word that the language does not know.
+/// What to write instead of a word that the language does not know; nothing where it is a word, in the wrong place.
 pub fn meant(word: &str) -> Option<String> {
+    if word.is_empty() || find(word).is_some() {
+        return None;
+    }
     let lower = word.to_ascii_lowercase();
     let plain = lower.trim_end_matches(|c: char| c.is_ascii_digit());
     if let Some((_, here)) = ELSEWHERE.iter().find(|(elsewhere, _)| *elsewhere == lower || *elsewhere == plain) {

@@ -18,6 +18,11 @@ static LOOK_UP: extern "C" fn() = {
     look_up
 };
 
+/// Whether standard output was closed when this program was started, so that what is written there is lost.
+pub fn output_was_closed() -> bool {
+    WERE_CLOSED.load(Ordering::Relaxed) & (1 << libc::STDOUT_FILENO) != 0
+}
+
 /// Marks them to be closed by execve(2). Safe to call between fork(2) and execve(2).
 pub(super) fn close_those_that_were() {
     let bits = WERE_CLOSED.load(Ordering::Relaxed);

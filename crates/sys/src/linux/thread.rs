@@ -1,6 +1,8 @@
-//! What the operating system has counted for the calling thread.
+//! What the operating system has counted for the calling thread, for this process and for a child.
 
 use std::io;
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 
 use corewise_model::survey::ThreadUse;
@@ -66,16 +68,28 @@ pub fn process_cpu_time() -> io::Result<Duration> {
     cpu_time(libc::CLOCK_PROCESS_CPUTIME_ID)
 }
 
-/// The most memory, in bytes, that any child of this process that was waited for had at a time: getrusage(2) with
-/// RUSAGE_CHILDREN. A child has its parent's memory until it executes a program, so it is no less than our own.
-pub fn peak_memory_of_children_bytes() -> u64 {
-    // SAFETY: an all-zero rusage is a valid one, and the kernel fills it.
-    let peak_kib = unsafe {
-        let mut usage: libc::rusage = std::mem::zeroed();
-        libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage);
-        usage.ru_maxrss
-    };
-    peak_kib.max(0) as u64 * 1_024
+/// Waits for a child to end: how it ended, and the most memory, in bytes, that it had at a time, by wait4(2). Children that
+/// it waited for count with it. A child has its parent's memory until it executes a program, so it is no less than ours.
+///
+/// # Errors
+/// When the child was waited for before.
+pub fn wait_with_peak_memory_bytes(child: Child) -> io::Result<(ExitStatus, u64)> {
+    let number = libc::pid_t::try_from(child.id()).map_err(io::Error::other)?;
+    loop {
+        let mut status = 0;
+        // SAFETY: an all-zero rusage is a valid one; the kernel fills both, which outlive the call.
+        let (ended, usage) = unsafe {
+            let mut usage: libc::rusage = std::mem::zeroed();
+            (libc::wait4(number, &raw mut status, 0, &raw mut usage), usage)
+        };
+        if ended == number {
+            return Ok((ExitStatus::from_raw(status), usage.ru_maxrss.max(0) as u64 * 1_024));
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
 }
 
 fn cpu_time(clock: libc::clockid_t) -> io::Result<Duration> {
@@ -102,5 +116,18 @@ mod tests {
         })
         .join()
         .unwrap();
+    }
+
+    #[test]
+    fn each_child_has_a_peak_of_its_own() {
+        let peak = |program: &str, words: &[&str]| {
+            let child = std::process::Command::new(program).args(words).spawn().unwrap();
+            wait_with_peak_memory_bytes(child).unwrap()
+        };
+        let (_, large) = peak("dd", &["if=/dev/zero", "of=/dev/null", "bs=64M", "count=1", "status=none"]);
+        let (status, small) = peak("sh", &["-c", "exit 3"]);
+        assert_eq!(status.code(), Some(3));
+        assert!(large >= 64 << 20, "{large}");
+        assert!(0 < small && small < large / 2, "{small} after {large}");
     }
 }

@@ -30,7 +30,11 @@ pub struct Folder {
 pub fn open(path: &Path, real: PathBuf) -> Result<Place, SysError> {
     let folders = folders_below(&real);
     let dump = folders.iter().find(|folder| is_file(&folder.join("pu0"))).cloned();
-    let base = folders.iter().find(|folder| SIGNS.iter().any(|sign| is_real(&folder.join(sign)))).cloned();
+    let machines = outermost(folders.iter().filter(|folder| SIGNS.iter().any(|sign| is_real(&folder.join(sign)))));
+    if machines.len() > 1 {
+        return Err(SysError::SeveralRecordings { path: path.to_owned(), names: names(&machines, &real) });
+    }
+    let base = machines.first().map(|folder| folder.to_path_buf());
     let Some(base) = base.or_else(|| dump.clone()) else {
         let why = "no sys/devices/system/cpu in it".to_owned();
         return Err(SysError::NotARecording { path: path.to_owned(), why });
@@ -40,6 +44,30 @@ pub fn open(path: &Path, real: PathBuf) -> Result<Place, SysError> {
     match inline {
         Some(file) => with_inline(&folder, &file).map(Place::Files),
         None => Ok(Place::Folder(folder)),
+    }
+}
+
+/// Folders that are not below another of them; what is below a machine belongs to it.
+fn outermost<'a>(folders: impl Iterator<Item = &'a PathBuf>) -> Vec<&'a Path> {
+    let mut found: Vec<&Path> = Vec::new();
+    for folder in folders {
+        if !found.iter().any(|outer| folder.starts_with(outer)) {
+            found.push(folder);
+        }
+    }
+    found
+}
+
+/// How many of several recordings are named.
+const MOST_NAMES: usize = 8;
+
+/// Folders as they are called below the given one, as many as are read.
+fn names(folders: &[&Path], top: &Path) -> String {
+    let name = |folder: &&Path| format!("{}/", folder.strip_prefix(top).unwrap_or(folder).display());
+    let shown = folders.iter().take(MOST_NAMES).map(name).collect::<Vec<_>>().join(", ");
+    match folders.len().saturating_sub(MOST_NAMES) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
     }
 }
 
@@ -200,6 +228,16 @@ mod tests {
         let opened = opened(folder.path());
         assert_eq!((opened.list("cpuid"), opened.read("cpuid/pu0").as_deref()), (vec!["pu0".to_owned()], Some("1 0")));
         assert_eq!(opened.read("cpuid/../../secret"), None);
+    }
+
+    #[test]
+    fn of_several_machines_none_is_chosen() {
+        let folder = machine();
+        write(folder.path(), "other/sys/devices/system/cpu/online", "0-3\n");
+        write(folder.path(), "other/sys/proc/cpuinfo", "what is below a machine is part of it");
+        let error = open(Path::new("there"), folder.path().to_owned()).unwrap_err();
+        assert_eq!(error.to_string(), "several machines are in there: other/, name/fsroot/; name one of these folders");
+        assert!(open(Path::new("other"), folder.path().join("other")).is_ok());
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use corewise_model::placement::notation::{Notation, NotationLine, print, read};
+use corewise_model::placement::notation::{Notation, print, read};
 use corewise_model::placement::{Context, parse};
 use corewise_model::simulate::expression;
 use corewise_model::stats::random::Random;
@@ -71,7 +71,7 @@ fn some(cpus: &[u32], random: &mut Random) -> Vec<u32> {
 fn check(notation: Notation, order: &[u32], machine: &Machine) -> Result<(), Failed> {
     let cpus: CpuSet = order.iter().copied().collect();
     let lines = print(notation, &cpus, order, machine);
-    let texts: Vec<String> = lines.iter().filter(|line| !line.secondary).filter_map(text).collect();
+    let texts: Vec<String> = lines.iter().filter(|line| !line.secondary).filter_map(|line| line.text.clone()).collect();
     if texts.is_empty() {
         return match lines.iter().all(|line| line.remarks.is_empty()) {
             true => Err(format!("{notation} has no text for {cpus}, and does not say why").into()),
@@ -89,12 +89,6 @@ fn check(notation: Notation, order: &[u32], machine: &Machine) -> Result<(), Fai
         return Err(format!("{notation}: {} is a line of {cpus}, reads as {first}", texts[0]).into());
     }
     Ok(())
-}
-
-/// A line as it is read back; a mask of a processor group says nothing without its group.
-fn text(line: &NotationLine) -> Option<String> {
-    let text = line.text.clone()?;
-    Some(if line.label.starts_with("group ") { format!("{}: {text}", line.label) } else { text })
 }
 
 fn cpus_of(notation: Notation, text: &str, machine: &Machine) -> Result<CpuSet, Failed> {

@@ -32,7 +32,7 @@ fn one_allowed_cpu_has_no_links_and_says_why() {
       llc:0  96 MB L3 V-Cache   0  1  2  3  4  5  6  7  with 16-23
       llc:1  32 MB L3           8  9 10 11 12 13 14 15  with 24-31
     caches  L1d 48 KB · L1i 32 KB · L2 1 MB
-    not allowed here  0-2,4-31  (cpuset or affinity of this process)
+    not allowed here  0-2,4-31  (cpuset or affinity of the reading process)
 
     Latency  of a fixed piece of work, timed 40,000 times a cpu; 21 ns of each is
       timing; tail from 261 ns to 900 ns

@@ -35,6 +35,7 @@ pub(super) fn read(text: Piece<'_>, machine: &Machine) -> Result<Read, Fault> {
     let rules = list::kernel(machine.possible.highest());
     let mut cpus = None;
     let mut memory = Vec::new();
+    let mut again = None;
     for line in text.lines() {
         let (value, file) = file_and_value(line);
         match file {
@@ -42,11 +43,17 @@ pub(super) fn read(text: Piece<'_>, machine: &Machine) -> Result<Read, Fault> {
             Some(file) if !file.contains("cpuset.cpus") => {
                 return Err(line.fault("expected the value of cpuset.cpus or cpuset.mems"));
             }
-            _ => cpus = Some(list::read(value, rules)?),
+            None if cpus.is_some() => {
+                return Err(line.fault("expected one list of cpus, found another behind it").hint("a list is 0-3,8"));
+            }
+            _ => {
+                again = cpus.as_ref().map(|_| "cpuset.cpus is set more than once; the last line holds.".to_owned());
+                cpus = Some(list::read(value, rules)?);
+            }
         }
     }
     let cpus = cpus.ok_or_else(|| text.fault("no line here sets cpuset.cpus"))?;
-    Ok(Read::set(cpus.into_iter().collect()).remarks(memory.iter().map(|nodes| memory_remark(nodes))))
+    Ok(Read::set(cpus.into_iter().collect()).remarks(again).remarks(memory.iter().map(|nodes| memory_remark(nodes))))
 }
 
 fn memory_remark(nodes: &str) -> String {

@@ -21,6 +21,8 @@ struct Options {
     only_thread: Option<usize>,
     /// Cpus outside the cpuset are counted too.
     disallowed: bool,
+    /// Masks are of nodes.
+    nodeset: bool,
 }
 
 impl Options {
@@ -31,7 +33,7 @@ impl Options {
 }
 
 /// Options that say nothing about cpus, and those of them that are followed by a value.
-const PLAIN: [&str; 12] = [
+const PLAIN: [&str; 14] = [
     "--strict",
     "--taskset",
     "-f",
@@ -42,6 +44,8 @@ const PLAIN: [&str; 12] = [
     "--verbose",
     "--po",
     "--lo",
+    "--no",
+    "--nodeset-output",
     "--physical-output",
     "--logical-output",
 ];
@@ -53,7 +57,7 @@ pub(super) fn read(text: Piece<'_>, machine: &Machine) -> Result<Read, Fault> {
     if words[0].text.contains("hwloc-bind") || words[0].text.contains("hwloc-calc") {
         words.remove(0);
     }
-    let mut options = Options { physical: false, single: false, only_thread: None, disallowed: false };
+    let mut options = Options { physical: false, single: false, only_thread: None, disallowed: false, nodeset: false };
     let mut locations = Vec::new();
     let mut memory = Vec::new();
     let mut for_memory = false;
@@ -82,6 +86,7 @@ fn option(word: Piece<'_>, options: &mut Options) -> Result<(), Fault> {
         "-l" | "--logical" | "--li" | "--logical-input" => options.physical = false,
         "--single" => options.single = true,
         "--disallowed" => options.disallowed = true,
+        "-n" | "--nodeset" | "--ni" | "--nodeset-input" => options.nodeset = true,
         "--no-smt" => options.only_thread = Some(0),
         other if other.starts_with("--no-smt=") => {
             let thread = word.after("=").unwrap_or(word).number("which thread of each core")?;
@@ -127,10 +132,11 @@ fn location(word: Piece<'_>, options: &Options, machine: &Machine) -> Result<Cpu
     if matches!(word.text, "all" | "root" | "machine" | "machine:0") {
         return Ok(options.counted(machine).clone());
     }
-    if word.text.starts_with("0x") {
+    let is_mask = word.text.starts_with("0x");
+    if is_mask && !options.nodeset {
         return bitmap(word, &machine.online);
     }
-    if let Some(set) = word.strip_prefix("nodeset=") {
+    if let Some(set) = word.strip_prefix("nodeset=").or(is_mask.then_some(word)) {
         let numbers = bitmap(set, &nodes::numbers(machine))?;
         let chosen = machine.nodes.iter().filter(|node| numbers.contains(node.number));
         return Ok(chosen.fold(CpuSet::new(), |sum, node| sum.union(&node.cpus)));

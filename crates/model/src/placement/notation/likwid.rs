@@ -116,6 +116,10 @@ fn expression(text: Piece<'_>) -> Result<Piece<'_>, Fault> {
 
 /// One part between `@`.
 fn part_of(part: Piece<'_>, domains: &Domains<'_>, remarks: &mut Vec<String>) -> Result<Vec<u32>, Fault> {
+    if let Some(comma) = comma_before_domain(part) {
+        let fault = comma.fault("domains are joined by @, not by a comma");
+        return Err(fault.hint(with_at(part.text)));
+    }
     let fields = part.split(|c| c == ':');
     let is_method = fields.get(1).is_some_and(|field| ["scatter", "balanced", "cbalanced"].contains(&field.text));
     match (fields[0].text, fields.as_slice()) {
@@ -128,6 +132,30 @@ fn part_of(part: Piece<'_>, domains: &Domains<'_>, remarks: &mut Vec<String>) ->
         (_, [tag, list]) => logical(*list, &domain(*tag, domains)?, domains),
         _ => Err(part.fault("expected a domain and a list").hint("S0:0-3, E:S0:4:1:2, M:scatter")),
     }
+}
+
+/// The first comma that the tag of a domain follows.
+fn comma_before_domain(part: Piece<'_>) -> Option<Piece<'_>> {
+    let mut characters = part.split_characters().peekable();
+    while let Some(character) = characters.next() {
+        let tag_follows = characters.peek().is_some_and(|next| next.text.starts_with(|c: char| c.is_ascii_uppercase()));
+        if character.text == "," && tag_follows {
+            return Some(character);
+        }
+    }
+    None
+}
+
+/// The text with `@` for every comma that the tag of a domain follows.
+fn with_at(text: &str) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    for item in text.split(',') {
+        match parts.last_mut() {
+            Some(part) if !item.starts_with(|c: char| c.is_ascii_uppercase()) => part.push_str(&format!(",{item}")),
+            _ => parts.push(item.to_owned()),
+        }
+    }
+    parts.join("@")
 }
 
 fn domain(tag: Piece<'_>, domains: &Domains<'_>) -> Result<Vec<u32>, Fault> {

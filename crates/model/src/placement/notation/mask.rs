@@ -49,30 +49,29 @@ pub(super) fn of_word(word: u64) -> CpuSet {
     CpuSet::from_words(vec![word])
 }
 
-/// The mask as a signed number of 64 and of 32 bits.
+/// The mask as a signed number of 64 and of 32 bits; one line where neither holds it.
 pub(super) fn print_decimal(cpus: &CpuSet) -> Vec<NotationLine> {
     let too_wide = |bits: u32| {
         let highest = cpus.highest().unwrap_or(0);
         format!("cpu {highest} does not fit: a mask of {bits} bits ends at cpu {}.", bits - 1)
     };
     let negative = |value: i64| (value < 0).then(|| "The highest bit is set, so the number is negative.".to_owned());
-    let wide = match word(cpus) {
-        Some(word) => NotationLine::new("signed 64-bit", (word as i64).to_string()).remarks(negative(word as i64)),
-        None => NotationLine::absent("signed 64-bit", too_wide(64)),
-    };
-    let narrow = match word(cpus).map(u32::try_from) {
-        Some(Ok(word)) => {
+    let Some(word) = word(cpus) else { return vec![NotationLine::absent("signed 64-bit", too_wide(64))] };
+    let wide = NotationLine::new("signed 64-bit", (word as i64).to_string()).remarks(negative(word as i64));
+    let narrow = match u32::try_from(word) {
+        Ok(word) => {
             NotationLine::new("signed 32-bit", (word as i32).to_string()).remarks(negative((word as i32).into()))
         }
-        _ => NotationLine::absent("signed 32-bit", too_wide(32)),
+        Err(_) => NotationLine::absent("signed 32-bit", too_wide(32)),
     };
     vec![wide, narrow.secondary()]
 }
 
 /// Reads a mask with or without `0x`, with the kernel's commas or with spaces.
 pub(super) fn read_hexadecimal(text: Piece<'_>) -> Result<Read, Fault> {
-    let groups = text.strip_word("0x").unwrap_or(text).split(|c| c == ',');
-    let digits = groups.into_iter().map(digits_of).collect::<Result<Vec<_>, _>>()?;
+    // hwloc writes 0x before every group.
+    let bare = |group: Piece<'_>| digits_of(group.trim().strip_word("0x").unwrap_or(group));
+    let digits = text.split(|c| c == ',').into_iter().map(bare).collect::<Result<Vec<_>, _>>()?;
     Ok(Read::set(of_digits(text, &digits.join(","))?))
 }
 
@@ -132,11 +131,12 @@ pub(super) fn read_decimal(text: Piece<'_>, machine: &Machine) -> Result<Read, F
     }
 }
 
-/// A whole number of 64 bits, signed or not.
+/// A whole number of 64 bits, signed or not; hexadecimal with `0x`, binary with `0b`.
 pub(super) fn integer(text: Piece<'_>) -> Result<u64, Fault> {
     let text = text.trim();
-    let value: Option<i128> = match text.strip_word("0x") {
-        Some(digits) => i128::from_str_radix(digits.text, 16).ok().filter(|_| !digits.text.starts_with(['+', '-'])),
+    let digits = |prefix: &str, radix: u32| Some((text.strip_word(prefix)?.text, radix));
+    let value: Option<i128> = match digits("0x", 16).or_else(|| digits("0b", 2)) {
+        Some((digits, radix)) => i128::from_str_radix(digits, radix).ok().filter(|_| !digits.starts_with(['+', '-'])),
         None => text.text.parse().ok(),
     };
     let value = value.ok_or_else(|| text.fault(format!("expected a whole number, found \"{}\"", text.text)))?;

@@ -138,7 +138,7 @@ impl FromStr for Notation {
     type Err = UnknownNotation;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let found = Self::ALL.into_iter().find(|notation| notation.name() == text);
+        let found = Self::ALL.into_iter().find(|notation| notation.name().eq_ignore_ascii_case(text));
         found.ok_or_else(|| UnknownNotation(text.to_owned()))
     }
 }

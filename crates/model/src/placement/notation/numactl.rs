@@ -70,8 +70,11 @@ const VALUED: [(&str, &str, Valued); 9] = [
 /// Options without a value that say nothing about cpus.
 const PLAIN: [&str; 6] = ["-l", "--localalloc", "-b", "--balancing", "-t", "--strict"];
 
-/// Reads a cpu list as --physcpubind takes it, options, or a whole command line.
+/// Reads a cpu list as --physcpubind takes it, options, a whole command line, or what --show says.
 pub(super) fn read(text: Piece<'_>, machine: &Machine) -> Result<Read, Fault> {
+    if let Some(value) = text.after("physcpubind:") {
+        return shown(value.lines().first().copied().unwrap_or(value), text);
+    }
     let mut words = text.words();
     if words[0].text == "numactl" || words[0].text.ends_with("/numactl") {
         words.remove(0);
@@ -92,6 +95,16 @@ pub(super) fn read(text: Piece<'_>, machine: &Machine) -> Result<Read, Fault> {
         read = read.remark("cpus are chosen more than once; the last option holds.");
     }
     Ok(read.remarks(state.remarks))
+}
+
+/// The cpus of `numactl --show`, and what it says of memory.
+fn shown(cpus: Piece<'_>, text: Piece<'_>) -> Result<Read, Fault> {
+    let listed = list::read(cpus, Rules { spaces: true, ..Rules::default() })?;
+    let said = |name: &str| text.lines().into_iter().find_map(|line| line.strip_prefix(name)).map(Piece::trim);
+    let policy = said("policy:").filter(|policy| policy.text != "default");
+    let policy = policy.map(|policy| format!("The policy of memory is {}.", policy.text));
+    let nodes = said("membind:").map(|nodes| format!("Memory comes only from node {}.", nodes.text));
+    Ok(Read::set(listed.into_iter().collect()).remarks(policy).remarks(nodes))
 }
 
 fn option<'a>(
@@ -177,8 +190,11 @@ fn cpus(value: Piece<'_>, all: bool, machine: &Machine) -> Result<Read, Fault> {
     let read = Read::set(numbers(value, usable, &machine.present, "cpus")?);
     let signs = signs(value);
     let relative = format!("+ counts along the cpus this process may use, which are {usable}.");
+    let outside = read.cpus.intersection(&machine.online).difference(usable);
+    let refused = format!("numactl refuses {}: outside the cpus of this process; --all takes it.", counted(&outside));
+    let refused = (!outside.is_empty() && !signs.inverted).then_some(refused);
     let inverse = "! is every cpu of the machine but these, those outside the cpuset too.".to_owned();
-    Ok(read.remarks(signs.relative.then_some(relative)).remarks(signs.inverted.then_some(inverse)))
+    Ok(read.remarks(signs.relative.then_some(relative)).remarks(signs.inverted.then_some(inverse)).remarks(refused))
 }
 
 fn node_cpus(value: Piece<'_>, all: bool, machine: &Machine) -> Result<Read, Fault> {

@@ -14,9 +14,12 @@ pub(super) fn print(chosen: Chosen<'_>) -> Vec<NotationLine> {
         if value == 0 {
             continue;
         }
-        let label = if groups.len() == 1 { "process".to_owned() } else { format!("group {number}") };
         let negative = "The number has 64 bits with a sign, so the highest cpu makes it negative.".to_owned();
         let text = format!("(Get-Process -Name app).ProcessorAffinity = {value}");
+        let (label, text) = match groups.len() {
+            1 => ("process".to_owned(), text),
+            _ => (format!("group {number}"), format!("{text}  # group {number}")),
+        };
         lines.push(NotationLine::new(label, text).remarks((value < 0).then_some(negative)));
     }
     if groups.len() > 1 {
@@ -35,7 +38,7 @@ pub(super) fn print(chosen: Chosen<'_>) -> Vec<NotationLine> {
     lines
 }
 
-/// Reads numbers and assignments to ProcessorAffinity, each of which `group N:` may precede.
+/// Reads numbers and assignments to ProcessorAffinity, each of which `group N:` may precede or `# group N` follow.
 pub(super) fn read(text: Piece<'_>, machine: &Machine) -> Result<Read, Fault> {
     let groups = windows::groups(machine);
     let mut cpus = CpuSet::new();

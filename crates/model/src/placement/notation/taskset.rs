@@ -22,8 +22,12 @@ struct Options {
     all_threads: bool,
 }
 
-/// Reads a mask (`0x55`, a bare `32`), the arguments (`-c 0-3`), or a whole command line (`taskset -pc 0-3 1234`).
+/// Reads a mask (`0x55`, a bare `32`), the arguments (`-c 0-3`), a whole command line (`taskset -pc 0-3 1234`), or what
+/// taskset says of a process.
 pub(super) fn read(text: Piece<'_>) -> Result<Read, Fault> {
+    if let Some(read) = report(text)? {
+        return Ok(read);
+    }
     let mut words = text.words();
     if words[0].text == "taskset" || words[0].text.ends_with("/taskset") {
         words.remove(0);
@@ -49,6 +53,20 @@ pub(super) fn read(text: Piece<'_>) -> Result<Read, Fault> {
     }
     let read = if options.list { Read::ordered(list(value)?) } else { read_mask(value)? };
     Ok(read.remarks(remarks(&options)))
+}
+
+/// What `taskset -p` and `taskset -cp` answer: "pid 1's current affinity mask: 3", and "new" after a change. The last
+/// line holds.
+fn report(text: Piece<'_>) -> Result<Option<Read>, Fault> {
+    let mut read = None;
+    for line in text.lines() {
+        if let Some(value) = line.after(" affinity list:") {
+            read = Some(Read::set(list(value.trim())?.into_iter().collect()));
+        } else if let Some(value) = line.after(" affinity mask:") {
+            read = Some(mask::read_hexadecimal(value.trim())?);
+        }
+    }
+    Ok(read)
 }
 
 fn option(word: Piece<'_>, options: &mut Options) -> Result<(), Fault> {

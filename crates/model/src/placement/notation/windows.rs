@@ -23,12 +23,12 @@ pub(super) fn numbering_remarks(chosen: Chosen<'_>, groups: &[Group]) -> Vec<Str
             ));
         }
     } else {
-        let table = groups
-            .iter()
-            .enumerate()
+        let touched = groups.iter().enumerate().filter(|(_, group)| bits(group, cpus) != 0);
+        let table = touched
             .map(|(number, group)| format!("group {number} = {}", counted(&group.cpus.iter().copied().collect())));
         remarks.push(format!(
-            "Groups are assumed to hold whole packages or nodes, siblings side by side ({}); coreinfo -g shows them.",
+            "{} groups are assumed, of whole packages or nodes, siblings side by side ({}); coreinfo -g shows them.",
+            groups.len(),
             table.collect::<Vec<_>>().join(", ")
         ));
     }
@@ -69,21 +69,22 @@ pub(super) fn print(chosen: Chosen<'_>) -> Vec<NotationLine> {
     lines
 }
 
-/// The line for one of several groups: with the node, which chooses the group, where the bits are in one node.
+/// The line for one of several groups: with the node, which chooses the group, where the bits are in one node. The
+/// title of the window names the group, so that the line says it wherever it is pasted.
 fn in_group(number: usize, group: &Group, bits: u64) -> NotationLine {
     let label = format!("group {number}");
     let inside = |node: &&GroupNode| bits & !span(node) == 0;
     match group.nodes.iter().find(inside).and_then(|node| Some((node, node.number?))) {
         Some((node, windows_node)) => {
-            let text = format!("start /node {windows_node} /affinity {:X}", bits >> node.first_bit);
+            let text = format!("start \"{label}\" /node {windows_node} /affinity {:X}", bits >> node.first_bit);
             NotationLine::new(label, text).remark("With /node the mask counts from the node's first cpu.")
         }
-        None => NotationLine::new(label, format!("start /affinity {bits:X}"))
+        None => NotationLine::new(&*label, format!("start \"{label}\" /affinity {bits:X}"))
             .remark("start cannot choose this group: the mask holds in the group where Windows starts the process."),
     }
 }
 
-/// Reads masks and `start` lines, each of which `group N:` may precede.
+/// Reads masks and `start` lines, each of which `group N:` may precede, or the title `"group N"` name the group.
 pub(super) fn read(text: Piece<'_>, machine: &Machine) -> Result<Read, Fault> {
     let groups = groups(machine);
     let mut cpus = CpuSet::new();
@@ -103,14 +104,27 @@ pub(super) fn finish(cpus: CpuSet, groups: &[Group]) -> Read {
     Read::set(cpus).remarks(differs.then(|| remark.to_owned()))
 }
 
-/// The group that a line names before a colon, or the first, and the rest of the line.
+/// The group that a line names, and the rest of the line.
+fn named_group(line: Piece<'_>) -> Option<(Piece<'_>, Piece<'_>)> {
+    let before_colon = line.strip_word("group ").and_then(|rest| rest.split_once(':'));
+    let in_title = || {
+        let (number, _) = line.after("\"group ")?.split_once('"')?;
+        number.text.parse::<usize>().is_ok().then_some((number, line))
+    };
+    let in_comment = || {
+        let (before, comment) = line.split_once('#')?;
+        Some((comment.trim().strip_word("group ")?, before))
+    };
+    before_colon.or_else(in_title).or_else(in_comment)
+}
+
+/// The group that a line names before a colon, as its title or in a comment, or the first, and the rest of the line.
 pub(super) fn group_of<'a>(
     line: Piece<'a>,
     groups: &[Group],
     remarks: &mut Vec<String>,
 ) -> Result<(usize, Piece<'a>), Fault> {
-    let named = line.strip_word("group ").and_then(|rest| rest.split_once(':'));
-    let Some((number, rest)) = named else {
+    let Some((number, rest)) = named_group(line) else {
         let assumed = "No group is named: read in group 0.";
         if groups.len() > 1 && !line.text.contains("/node") && !remarks.iter().any(|remark| remark == assumed) {
             remarks.push(assumed.into());
@@ -126,10 +140,13 @@ pub(super) fn group_of<'a>(
 
 /// The cpus of one `start` line or bare mask.
 fn start(line: Piece<'_>, group: usize, groups: &[Group], remarks: &mut Vec<String>) -> Result<CpuSet, Fault> {
-    let mut words = line.words().into_iter().peekable();
-    if words.next_if(|word| word.text.eq_ignore_ascii_case("start")).is_none() {
+    // What stands before it calls it: cmd /c start …
+    let is_start = |word: &Piece<'_>| word.text.trim_start_matches('"').eq_ignore_ascii_case("start");
+    let words = line.words();
+    let Some(place) = words.iter().position(is_start) else {
         return cpus_of(line, word_of(line)?, &groups[group]);
-    }
+    };
+    let mut words = words.into_iter().skip(place + 1).peekable();
     let (mut node, mut mask) = (None, None);
     while let Some(word) = words.next_if(|word| word.text.starts_with(['/', '"'])) {
         let is = |name: &str| word.text.eq_ignore_ascii_case(name);

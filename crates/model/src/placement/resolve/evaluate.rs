@@ -67,8 +67,8 @@ pub struct Evaluator<'a> {
     passed_over: CpuSet,
     /// The cpus that take part where nobody is named, once they were asked for.
     usable_all: Option<Vec<u32>>,
-    /// The last term that left nothing of what stood before it.
-    emptied: Option<Range<usize>>,
+    /// The last term that left nothing of what stood before it, and why.
+    emptied: Option<(Range<usize>, String)>,
 }
 
 impl<'a> Evaluator<'a> {
@@ -117,10 +117,13 @@ impl<'a> Evaluator<'a> {
 
     fn nothing_left(&self, term: &Term, value: &Value, left_out: &[LeftOut]) -> PlacementError {
         if value.cpus.is_empty() {
-            let at = self.emptied.clone().unwrap_or(term.at.clone());
-            let what =
-                if self.emptied.is_some() { "with this, no cpu is left" } else { "no cpu of this machine is meant" };
-            return PlacementError::new(at, what);
+            return match &self.emptied {
+                Some((at, why)) => PlacementError::new(at.clone(), why),
+                None if matches!(term.node, Node::Not(_)) => {
+                    PlacementError::new(term.at.clone(), format!("no cpu is left: {term} is without every cpu"))
+                }
+                None => PlacementError::new(term.at.clone(), "no cpu of this machine is meant"),
+            };
         }
         let reasons: Vec<String> = left_out.iter().map(|out| are(&out.cpus, out.reason.words())).collect();
         let error = PlacementError::new(term.at.clone(), format!("no cpu is left: {}", reasons.join(", ")));
@@ -171,7 +174,11 @@ impl<'a> Evaluator<'a> {
             let before = !value.cpus.is_empty();
             value = value.joined(*operator, &other);
             if before && value.cpus.is_empty() {
-                self.emptied = Some(term.at.clone());
+                let why = match operator {
+                    Operator::Without => format!("no cpu is left: {term} takes away all that stands before it"),
+                    _ => format!("no cpu is left: {term} has no cpu of what stands before it"),
+                };
+                self.emptied = Some((term.at.clone(), why));
             }
         }
         Ok(value)
@@ -329,7 +336,7 @@ impl<'a> Evaluator<'a> {
     fn quiet(&self, term: &Term) -> Result<CpuSet> {
         let Some(quiet) = self.context.quiet else {
             let error = PlacementError::new(term.at.clone(), "quiet: there is no survey of this machine");
-            return Err(error.hint("`corewise` makes one, and finds out which cpus are quiet"));
+            return Err(error.hint("quiet needs a survey, which only `corewise` on the machine itself can make"));
         };
         if quiet.is_empty() {
             let what = "quiet: the survey of this machine found no cpu that is quieter than the others";

@@ -49,13 +49,21 @@ pub(super) fn objects(
                 true => there.iter().find(|object| object.number == Some(number)),
                 false => usize::try_from(number).ok().and_then(|place| there.get(place)),
             };
-            let found = found.ok_or_else(|| absent(tuple, name, number, &there, options.physical))?;
+            let found = found.ok_or_else(|| {
+                let fault = absent(tuple, name, number, &there, options.physical);
+                let bare = is_node(name) && machine.nodes.iter().any(|node| node.memory_bytes == Some(0));
+                if bare { fault.hint("hwloc does not count nodes without memory") } else { fault }
+            })?;
             if once.insert(&found.cpus) {
                 chosen.push(found.cpus.clone());
             }
         }
     }
     Ok(chosen)
+}
+
+fn is_node(name: Piece<'_>) -> bool {
+    ["numanode", "numa", "node"].iter().any(|known| name.text.eq_ignore_ascii_case(known))
 }
 
 fn absent(tuple: Piece<'_>, name: Piece<'_>, number: i64, there: &[&Numbered], physical: bool) -> Fault {
@@ -96,8 +104,10 @@ fn indexes(index: Piece<'_>, there: &[&Numbered], physical: bool) -> Result<Vec<
         if physical {
             return Ok((first..first + count).collect());
         }
-        // Indexes wrap around; more than there are would only repeat them.
+        // Behind the last index comes 0 again, as for a first one that is behind it; more than there are would only
+        // repeat them.
         let total = (known.len() as i64).max(1);
+        let first = if first < total { first } else { 0 };
         return Ok((first..first + count.min(total)).map(|place| place % total).collect());
     }
     match index.split_once('-') {
@@ -149,6 +159,7 @@ fn unknown(name: Piece<'_>) -> Fault {
     match name.text.to_ascii_lowercase().as_str() {
         "llc" | "ccx" => fault.hint("hwloc names caches by their level: L3"),
         "cluster" | "module" => fault.hint("hwloc names caches by their level: L2"),
+        "group" => fault.hint("hwloc makes groups as it sees fit: name what is in them, such as core:0-3 or L2:0"),
         "cpu" => fault.hint("hwloc calls a logical processor pu"),
         _ => fault.hint("package, numanode, die, L3, L2, L1, core, pu"),
     }

@@ -40,6 +40,14 @@ fn mistakes_point_at_their_place() {
         "the range 5-2 ends before it begins\n[Service]\nCPUAffinity=0 5-2\n                        ^^^"
     );
     assert_eq!(
+        pointed(Notation::Cgroup, "0-3\n0"),
+        "expected one list of cpus, found another behind it\n0-3\n0\n    ^\na list is 0-3,8"
+    );
+    assert_eq!(
+        pointed(Notation::Likwid, "S0:0-1,S1:0"),
+        "domains are joined by @, not by a comma\nS0:0-1,S1:0\n      ^\nS0:0-1@S1:0"
+    );
+    assert_eq!(
         pointed(Notation::Likwid, "S0:0@S7:0"),
         "domain S7 is not there\nS0:0@S7:0\n     ^^\nN, S0-S0, D0-D3, C0-C7, M0-M3"
     );
@@ -52,6 +60,9 @@ fn what_is_often_mixed_up_gets_a_hint() {
     assert_eq!(hint(Notation::Docker, "docker run --cpus=2 image"), "--cpuset-cpus=0-3 chooses cpus");
     assert_eq!(hint(Notation::OpenMp, "OMP_PROC_BIND=cores"), "OMP_PLACES=cores names places");
     assert_eq!(hint(Notation::OpenMp, "OMP_PLACES=close"), "that is a value of OMP_PROC_BIND");
+    assert_eq!(hint(Notation::Libvirt, "virsh vcpupinn dom\nvcpupin dom 0 0"), "virsh vcpupin DOMAIN 0 0-3");
+    assert_eq!(hint(Notation::Hwloc, "node:3"), "hwloc does not count nodes without memory");
+    assert!(hint(Notation::Hwloc, "group:0").contains("name what is in them"));
     assert_eq!(hint(Notation::Hwloc, "llc:0"), "hwloc names caches by their level: L3");
     assert_eq!(
         hint(Notation::Slurm, "--cpu-bind=cores"),

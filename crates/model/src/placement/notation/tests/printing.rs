@@ -35,8 +35,7 @@ fn decimal_masks_are_negative_where_the_highest_bit_is_set() {
     );
     assert_eq!(
         shown(&lines(Notation::Decimal, "64", &machines::large())),
-        "signed 64-bit: -\n    cpu 64 does not fit: a mask of 64 bits ends at cpu 63.\n\
-         signed 32-bit: -\n    cpu 64 does not fit: a mask of 32 bits ends at cpu 31."
+        "signed 64-bit: -\n    cpu 64 does not fit: a mask of 64 bits ends at cpu 63."
     );
 }
 
@@ -208,12 +207,12 @@ fn windows_numbers_agree_where_siblings_are_neighbours_already() {
 #[test]
 fn windows_masks_belong_to_groups_of_64() {
     let machine = machines::wide();
-    let assumed = "Groups are assumed to hold whole packages or nodes, siblings side by side (group 0 = cpus 0-63, \
-        group 1 = cpus 64-127, group 2 = cpus 128-191, group 3 = cpus 192-255); coreinfo -g shows them.";
+    let assumed = "4 groups are assumed, of whole packages or nodes, siblings side by side (group 0 = cpus 0-63, \
+        group 1 = cpus 64-127); coreinfo -g shows them.";
     let lines = lines(Notation::Windows, "2,70-71", &machine);
     assert_eq!(lines.iter().map(|line| line.label.as_str()).collect::<Vec<_>>(), ["group 0", "group 1"]);
-    assert_eq!(lines[0].text.as_deref(), Some("start /affinity 4"));
-    assert_eq!(lines[1].text.as_deref(), Some("start /affinity C0"));
+    assert_eq!(lines[0].text.as_deref(), Some("start \"group 0\" /affinity 4"));
+    assert_eq!(lines[1].text.as_deref(), Some("start \"group 1\" /affinity C0"));
     assert!(lines[0].remarks.iter().any(|remark| remark == assumed), "{:?}", lines[0].remarks);
 }
 
@@ -224,8 +223,8 @@ fn windows_nodes_choose_the_group_where_they_can() {
     let texts = |list: &str| {
         lines(Notation::Windows, list, &machine).into_iter().filter_map(|line| line.text).collect::<Vec<_>>()
     };
-    assert_eq!(texts("72,840,73"), ["start /node 3 /affinity 7"]);
-    assert_eq!(texts("24,48"), ["start /node 1 /affinity 1", "start /node 2 /affinity 1"]);
+    assert_eq!(texts("72,840,73"), ["start \"group 3\" /node 3 /affinity 7"]);
+    assert_eq!(texts("24,48"), ["start \"group 1\" /node 1 /affinity 1", "start \"group 2\" /node 2 /affinity 1"]);
 }
 
 #[test]

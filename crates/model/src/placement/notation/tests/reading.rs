@@ -24,6 +24,8 @@ fn plain_notations() {
             ("FFFF FFFF FFFF FFFC", "2-63"),
             ("1,00000003", "0,1,32"),
             ("1,3", "0,1,32"),
+            ("0x1,0x3", "0,1,32"),
+            ("0xaaaaaaaa,0x0000000a", "1,3,33,35,37,39,41,43,45,47,49,51,53,55,57,59,61,63"),
         ],
     );
     check(Notation::Binary, &machine, &[("0101 0101", "0,2,4,6"), ("0b11", "0,1"), ("1000_0000", "7")]);
@@ -61,6 +63,9 @@ fn taskset_lines() {
             ("/usr/bin/taskset -a -p 0xf 700", "0-3"),
             ("taskset 1,00000003 app", "0,1,32"),
             ("taskset 10,1 app", "0,8"),
+            ("pid 1's current affinity list: 0,4-6", "0,4-6"),
+            ("pid 123's current affinity mask: 32", "1,4,5"),
+            ("pid 9's current affinity mask: ffff\npid 9's new affinity mask: 1", "0"),
         ],
     );
 }
@@ -121,6 +126,10 @@ fn cgroup_and_docker_lines() {
             ("echo 4-7 > /sys/fs/cgroup/app/cpuset.cpus", "4-7"),
             ("echo 0 > cpuset.mems\necho 62-N > cpuset.cpus", "62,63"),
         ],
+    );
+    assert_eq!(
+        explained(Notation::Cgroup, "echo 4-7 > cpuset.cpus\necho 1 > cpuset.cpus", &machine),
+        "1\n    cpuset.cpus is set more than once; the last line holds."
     );
     check(
         Notation::Docker,
@@ -202,7 +211,16 @@ fn libvirt_elements() {
             ("<vcpupin vcpu='1' cpuset='3'/><vcpupin vcpu=\"0\" cpuset=\"7\"/>", "7,3"),
             ("<vcpu cpuset='0-7'>2</vcpu>\n<cputune>\n<vcpupin vcpu='0' cpuset='4'/>\n</cputune>", "4"),
             ("<vcpu>2</vcpu><vcpupin vcpu='0' cpuset='4'/><emulatorpin cpuset='0'/>", "4"),
+            ("<emulatorpin cpuset='0-3'/>", "0-3"),
+            ("virsh vcpupin dom 0 0-3,^1", "0,2,3"),
+            ("virsh -c qemu:///system vcpupin dom 1 5 --live\nvirsh vcpupin dom 0 4", "4,5"),
+            ("vcpupin --cpulist 0-3 --domain dom --vcpu=0", "0-3"),
+            ("virsh emulatorpin dom 6,7 --config", "6,7"),
         ],
+    );
+    assert_eq!(
+        explained(Notation::Libvirt, "<vcpu cpuset='0-3'>2</vcpu><emulatorpin cpuset='8'/>", &machines::ryzen()),
+        "0-3\n    All virtual cpus share these cpus.\n    The emulator's own threads are on cpu 8."
     );
 }
 
@@ -242,6 +260,8 @@ fn windows_lines() {
             ("start \"title\" /b /AFFINITY 0xF app.exe 123", "0-3"),
             ("start /wait /d C:\\Games /affinity f0 app", "4-7"),
             ("FF", "0-7"),
+            ("cmd /c start /AFFINITY 0xF app.exe", "0-3"),
+            ("cmd.exe /C start \"\" /low /affinity 3 app.exe", "0,1"),
             ("start /node 0 /affinity 3 app", "0,1"),
         ],
     );
@@ -264,7 +284,10 @@ fn windows_groups() {
         "0,1\n    No group is named: read in group 0."
     );
     assert_eq!(in_order(Notation::Windows, "group 3: start /affinity 3", &machine), "192,193");
+    assert_eq!(in_order(Notation::Windows, "start \"group 3\" /b /affinity 3 app", &machine), "192,193");
+    assert_eq!(in_order(Notation::Windows, "start \"group photo\" /affinity 3 app", &machine), "0,1");
     assert_eq!(in_order(Notation::PowerShell, "group 1: -1", &machine), "64-127");
+    assert_eq!(in_order(Notation::PowerShell, "$p.ProcessorAffinity = -1  # group 1", &machine), "64-127");
 }
 
 #[test]
@@ -279,6 +302,7 @@ fn powershell_lines() {
             ("(Get-Process -Id 12).ProcessorAffinity = -4", "2-63"),
             ("(Get-Process -Id 12).ProcessorAffinity = ([IntPtr](255))", "0-7"),
             ("3", "0,1"),
+            ("0b101", "0,2"),
         ],
     );
     assert_eq!(

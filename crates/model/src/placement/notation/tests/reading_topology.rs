@@ -49,6 +49,16 @@ fn numactl_is_explained() {
         explained(Notation::Numactl, "+0-1", &machines::confined()),
         "0,1\n    + counts along the cpus this process may use, which are 0-2,4-7,16-23."
     );
+    assert_eq!(
+        explained(Notation::Numactl, "numactl -C 0,8 ./app", &machines::confined()),
+        "0,8\n    numactl refuses cpu 8: outside the cpus of this process; --all takes it."
+    );
+    assert_eq!(explained(Notation::Numactl, "numactl --all -C 8 ./app", &machines::confined()), "8");
+    let shown = "policy: bind\npreferred node: 0\nphyscpubind: 0 1 2 \ncpubind: 0 \nnodebind: 0 \nmembind: 0 \n";
+    assert_eq!(
+        explained(Notation::Numactl, shown, &machines::ryzen()),
+        "0-2\n    The policy of memory is bind.\n    Memory comes only from node 0."
+    );
 }
 
 #[test]
@@ -68,6 +78,7 @@ fn hwloc_locations() {
             ("all x0xff", "0-7"),
             ("0xf ^0x3c", "0,1,4,5"),
             ("core:14:3", "0,14-16,30,31"),
+            ("core:30:4", "0-3,16-19"),
             ("core:14:65535", "0-31"),
             ("core:0:65535.pu:0:65535", "0-31"),
             ("core:14-", "14,15,30,31"),
@@ -104,6 +115,8 @@ fn hwloc_counts_along_the_tree() {
             ("L2:1", "4,6"),
             ("-p package:1", "1,3,5,7"),
             ("nodeset=0x2", "1,3,5,7"),
+            ("--nodeset-input 0x2", "1,3,5,7"),
+            ("hwloc-calc -n --no 0x1", "0,2,4,6"),
         ],
     );
     // Nodes without memory are no objects of hwloc.

@@ -8,19 +8,17 @@ use crate::{CpuSet, Machine};
 /// The texts of a set's lines that say the whole set.
 fn whole_texts(notation: Notation, lines: &[NotationLine], machine: &Machine) -> Vec<String> {
     let text = |line: &NotationLine| line.text.clone();
-    let labelled = |line: &NotationLine| Some(format!("{}: {}", line.label, line.text.clone()?));
     let joined = |texts: Vec<String>| if texts.is_empty() { vec![] } else { vec![texts.join("\n")] };
     match notation {
         Notation::Kubernetes => vec![],
-        // One element or file is a part of the whole.
-        Notation::Libvirt | Notation::Systemd | Notation::Cgroup => joined(lines.iter().filter_map(text).collect()),
-        Notation::Windows | Notation::PowerShell if lines.iter().any(|line| line.label.starts_with("group")) => {
-            joined(lines.iter().filter_map(labelled).collect())
+        // One element, file or processor group is a part of the whole.
+        Notation::Libvirt | Notation::Systemd | Notation::Cgroup | Notation::Windows | Notation::PowerShell => {
+            joined(lines.iter().filter_map(text).collect())
         }
         // A negative number says its width only where the machine does.
         Notation::Decimal if machine.possible.highest() >= Some(32) => {
             let negative = |text: &String| text.starts_with('-');
-            let (wide, narrow) = (lines[0].text.clone(), lines[1].text.clone());
+            let (wide, narrow) = (lines[0].text.clone(), lines.get(1).and_then(text));
             wide.into_iter().chain(narrow.filter(|text| !negative(text))).collect()
         }
         _ => lines.iter().filter_map(text).collect(),

@@ -1,0 +1,74 @@
+//! What to type instead, where options of another tool were taken for our own: `place --from taskset -c 0-3`.
+
+use std::ffi::OsString;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+/// Options of `place` that take a value, and those that take none, which may stand behind the other tool's text.
+const VALUED: [&str; 6] = ["--as", "--from", "--machine", "--color", "--width", "--store"];
+const PLAIN: [&str; 2] = ["--json", "--no-store"];
+
+/// The error with the whole line that was meant, where that can be told.
+pub fn with_whole_line(mut error: clap::Error, words: &[OsString]) -> clap::Error {
+    let line = match (error.kind(), error.get(ContextKind::InvalidArg)) {
+        (ErrorKind::UnknownArgument, Some(ContextValue::String(unknown))) => meant(words, unknown),
+        _ => None,
+    };
+    if let Some(line) = line {
+        let tip = format!("options of another tool come after '--': {line}").into();
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
+    }
+    error
+}
+
+/// The line with `--` before the unknown option, our own options before it.
+fn meant(words: &[OsString], unknown: &str) -> Option<String> {
+    let words: Vec<&str> = words.iter().map(|word| word.to_str()).collect::<Option<_>>()?;
+    let is_from = |word: &&str| *word == "--from" || word.starts_with("--from=");
+    if words.get(1) != Some(&"place") || !words.iter().any(is_from) || words.contains(&"--") {
+        return None;
+    }
+    let place = words.iter().position(|word| *word == unknown || word.starts_with(unknown))?;
+    let (mut ours, mut theirs) = (vec!["corewise"], vec!["--"]);
+    let mut rest = words[1..place].iter().chain(&words[place..]).copied().enumerate();
+    while let Some((index, word)) = rest.next() {
+        let name = word.split_once('=').map_or(word, |(name, _)| name);
+        let is_ours = VALUED.contains(&name) || PLAIN.contains(&name);
+        let list = if is_ours || index == 0 { &mut ours } else { &mut theirs };
+        list.push(word);
+        if VALUED.contains(&word) {
+            ours.extend(rest.next().map(|(_, value)| value));
+        }
+    }
+    Some(ours.into_iter().chain(theirs).map(in_shell).collect::<Vec<_>>().join(" "))
+}
+
+/// A word as it is typed in a shell.
+fn in_shell(word: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "-_./=,:@%+".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(text: &str, unknown: &str) -> Option<String> {
+        meant(&text.split(' ').map(OsString::from).collect::<Vec<_>>(), unknown)
+    }
+
+    #[test]
+    fn options_of_the_other_tool_come_last() {
+        let expected = Some("corewise place --from taskset -- -c 0-3".to_owned());
+        assert_eq!(line("/usr/bin/corewise place --from taskset -c 0-3", "-c"), expected);
+        assert_eq!(
+            line("corewise place --from=numactl --as list numactl -C !0 --machine fx-8150 --json", "-C").as_deref(),
+            Some("corewise place --from=numactl --as list --machine fx-8150 --json -- numactl -C '!0'")
+        );
+        assert_eq!(line("corewise place -c 0-3", "-c"), None, "without --from nothing else is read");
+        assert_eq!(line("corewise topology --from", "--from"), None);
+    }
+}

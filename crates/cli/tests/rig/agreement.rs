@@ -1,0 +1,82 @@
+//! Scenarios: lscpu and hwloc find in a machine what corewise finds there.
+
+use std::collections::BTreeMap;
+
+use corewise_rig::cpus::{self, Cpus};
+use corewise_rig::{Guest, Threads};
+use libtest_mimic::{Completion, Failed};
+
+use crate::found::{as_expected, has, machine, same, text};
+use crate::{EVERYWHERE, Outcome, Scenario};
+
+pub const SCENARIOS: &[Scenario] = &[
+    Scenario { name: "lscpu_agrees", applies: EVERYWHERE, run: lscpu },
+    Scenario { name: "hwloc_agrees", applies: EVERYWHERE, run: hwloc },
+];
+
+fn lscpu(guest: &mut Guest) -> Outcome {
+    if !has(guest, "lscpu")? {
+        return Ok(Completion::ignored_with("the host has no lscpu to compare with"));
+    }
+    let found = as_expected(&machine(guest, "")?);
+    let table = text(guest, "lscpu --parse=CPU,CORE,SOCKET,NODE,CACHE")?;
+    // There is a column for each kind of cache, from the first level to the last.
+    let last_cache = |fields: &[&str]| fields.last().map(|&text| text.to_owned());
+    let column = |at: usize| move |fields: &[&str]| Some(fields[at].to_owned()).filter(|text| !text.is_empty());
+    // To lscpu, what the kernel calls siblings are a core: of a module it makes one.
+    let is_module = guest.machine().threads == Threads::Module;
+    same("cores", if is_module { found.clusters } else { found.cores }, grouped(&table, column(1))?)?;
+    same("packages", found.packages, grouped(&table, column(2))?)?;
+    let nodes = found.nodes.into_iter().map(|node| node.cpus).filter(|cpus| !cpus.is_empty()).collect();
+    same("nodes", in_order(nodes), in_order(grouped(&table, column(3))?))?;
+    same("last-level caches", found.llcs, grouped(&table, last_cache)?)?;
+    Ok(Completion::Completed)
+}
+
+/// The cpus of lscpu's table that have the same key, in order of their lowest cpu.
+fn grouped(table: &str, key: impl Fn(&[&str]) -> Option<String>) -> Result<Vec<String>, Failed> {
+    let mut groups: BTreeMap<Option<String>, Cpus> = BTreeMap::new();
+    for line in table.lines().filter(|line| !line.starts_with('#')) {
+        let fields: Vec<&str> = line.split(',').collect();
+        let cpu = fields[0].parse()?;
+        groups.entry(key(&fields)).or_default().insert(cpu);
+    }
+    Ok(in_order(groups.values().map(cpus::list).collect()))
+}
+
+fn in_order(mut lists: Vec<String>) -> Vec<String> {
+    lists.sort_by_key(|list| cpus::parse(list).first().copied());
+    lists
+}
+
+fn hwloc(guest: &mut Guest) -> Outcome {
+    const PROGRAM: &str = "lstopo-no-graphics";
+    if !has(guest, PROGRAM)? {
+        return Ok(Completion::ignored_with("the host has no lstopo to compare with"));
+    }
+    let found = as_expected(&machine(guest, "")?);
+    let xml = text(guest, &format!("{PROGRAM} --no-io --disallowed --of xml"))?;
+    let sets = |name: &str| sets(&xml, name);
+    same("packages", found.packages, sets("Package")?)?;
+    same("last-level caches", found.llcs, sets("L3Cache")?)?;
+    same("clusters", found.clusters, sets("L2Cache")?)?;
+    same("cores", found.cores, sets("Core")?)?;
+    same("cpus", found.online, cpus::list(&sets("PU")?.iter().flat_map(|list| cpus::parse(list)).collect()))?;
+    let nodes = found.nodes.into_iter().map(|node| node.cpus).collect();
+    same("nodes", in_order(nodes), sets("NUMANode")?)?;
+    Ok(Completion::Completed)
+}
+
+/// The cpus of hwloc's objects of a type, in order of their lowest cpu.
+fn sets(xml: &str, name: &str) -> Result<Vec<String>, Failed> {
+    // The type's definition is not needed to read it.
+    let options = roxmltree::ParsingOptions { allow_dtd: true, ..Default::default() };
+    let document = roxmltree::Document::parse_with_options(xml, options)?;
+    let objects =
+        document.descendants().filter(|node| node.has_tag_name("object") && node.attribute("type") == Some(name));
+    let set = |node: roxmltree::Node<'_, '_>| {
+        let mask = node.attribute("cpuset").ok_or_else(|| Failed::from(format!("a {name} without cpus")))?;
+        cpus::of_mask(mask).map(|cpus| cpus::list(&cpus)).ok_or_else(|| format!("{mask} is no mask").into())
+    };
+    Ok(in_order(objects.map(set).collect::<Result<_, Failed>>()?))
+}

@@ -1,0 +1,94 @@
+//! Scenarios: memory comes from the nodes that were asked for, as /proc/PID/numa_maps of a command that fills some tells.
+
+use std::collections::BTreeMap;
+
+use corewise_rig::{Description, Guest};
+use libtest_mimic::{Completion, Failed};
+
+use crate::found::{as_user, same, text};
+use crate::placement::all_refused;
+use crate::{Outcome, Scenario};
+
+const HAS_NODES: fn(&Description) -> bool = |machine| machine.nodes.len() > 1;
+const HAS_EMPTY: fn(&Description) -> bool = |machine| machine.nodes.iter().any(|node| node.size_mib == 0);
+
+pub const SCENARIOS: &[Scenario] = &[
+    Scenario { name: "memory_comes_from_the_nodes_asked_for", applies: HAS_NODES, run: nodes },
+    Scenario { name: "nodes_without_memory_give_none", applies: HAS_EMPTY, run: without_memory },
+];
+
+/// Fills 8 MB, and prints where the kernel took them from.
+const FILL: &str =
+    r#"awk 'BEGIN { s = sprintf("%8000000s", "x"); while ((getline line < "/proc/self/numa_maps") > 0) print line }'"#;
+/// A mapping of fewer pages is not what was filled.
+const LEAST_PAGES: u64 = 512;
+
+/// How many pages each node gave.
+type Pages = BTreeMap<u32, u64>;
+
+fn nodes(guest: &mut Guest) -> Outcome {
+    let with: Vec<usize> = with_memory(guest.machine());
+    let (near, far) = (with[0], with[with.len() - 1]);
+    for (options, node) in [
+        (format!("--on node:{near}"), near),
+        (format!("--on node:{far}"), far),
+        (format!("--on node:{far} --memory local"), far),
+        (format!("--on node:{near} --memory bind:{far}"), far),
+        (format!("--on node:{far} --memory bind:{near}"), near),
+        (format!("-v --on node:{near} --memory bind:{far}"), far),
+        (format!("--on node:{near} --memory preferred:{far}"), far),
+    ] {
+        let pages = pages(guest, &options)?;
+        let others = pages.iter().filter(|(other, _)| **other != node as u32).count();
+        same(&format!("{options}: pages of other nodes than {node} in {pages:?}"), others, 0)?;
+    }
+    for memory in ["interleave:all".to_owned(), format!("interleave:{near},{far}")] {
+        let pages = pages(guest, &format!("--on node:{near} --memory {memory}"))?;
+        let all: u64 = pages.values().sum();
+        // In turn: each node gives its share, but for what the kernel takes in large pages.
+        let has_share =
+            |node: &usize| pages.get(&(*node as u32)).is_some_and(|own| own * with.len() as u64 * 4 >= all * 3);
+        same(&format!("{memory}: {pages:?}"), with.iter().all(has_share), true)?;
+    }
+    Ok(Completion::Completed)
+}
+
+/// Where no cpu of a node has memory beside it, the nearest gives some; asked for by name, it is an error.
+fn without_memory(guest: &mut Guest) -> Outcome {
+    let with = with_memory(guest.machine());
+    let empty: Vec<usize> = (0..guest.machine().nodes.len()).filter(|node| !with.contains(node)).collect();
+    for node in empty {
+        for options in [format!("--on node:{node}"), format!("--on node:{node} --memory local")] {
+            let pages = pages(guest, &options)?;
+            same(&format!("{options}: {pages:?}"), pages.keys().all(|node| with.contains(&(*node as usize))), true)?;
+        }
+        let words = format!("node:{node} has no memory");
+        let options =
+            ["bind", "preferred", "interleave"].map(|mode| format!("--on node:{node} --memory {mode}:{node}"));
+        all_refused(guest, &options.map(|options| (options, words.as_str(), 3)))?;
+    }
+    Ok(Completion::Completed)
+}
+
+fn with_memory(machine: &Description) -> Vec<usize> {
+    (0..machine.nodes.len()).filter(|node| machine.nodes[*node].size_mib > 0).collect()
+}
+
+fn pages(guest: &mut Guest, options: &str) -> Result<Pages, Failed> {
+    // What -v says is not looked at here.
+    let maps = text(guest, &as_user(&format!("corewise run {options} -- {FILL} 2>/tmp/told\nrm /tmp/told")))?;
+    let mut pages = Pages::new();
+    for line in maps.lines() {
+        let of_line: Vec<(u32, u64)> = line.split(' ').filter_map(node_of).collect();
+        if line.contains(" anon=") && of_line.iter().map(|(_, count)| count).sum::<u64>() >= LEAST_PAGES {
+            of_line.into_iter().for_each(|(node, count)| *pages.entry(node).or_default() += count);
+        }
+    }
+    if pages.is_empty() { Err(format!("{options}: nothing was filled in\n{maps}").into()) } else { Ok(pages) }
+}
+
+/// "N1=512".
+fn node_of(word: &str) -> Option<(u32, u64)> {
+    let (node, count) = word.strip_prefix('N')?.split_once('=')?;
+    Some((node.parse().ok()?, count.parse().ok()?))
+}

@@ -1,0 +1,107 @@
+//! Scenarios: a survey visits the cpus it may use, and nothing else, also while cpus go away; whatever it finds under emulation
+//! is not looked at.
+
+use corewise_rig::Guest;
+use corewise_rig::cpus::{self, Cpus};
+use libtest_mimic::{Completion, Failed};
+use serde_json::Value;
+
+use crate::changes::switch;
+use crate::expressions::{is_small, reachable};
+use crate::found::{entries, json, list_of, same, text};
+use crate::{EVERYWHERE, Outcome, Scenario};
+
+pub const SCENARIOS: &[Scenario] = &[
+    Scenario { name: "a_survey_visits_the_allowed_cpus", applies: EVERYWHERE, run: allowed },
+    Scenario { name: "a_user_may_survey", applies: is_small, run: user },
+    Scenario {
+        name: "a_cpu_that_goes_away_in_a_survey_is_told",
+        applies: |machine| reachable(machine).len() > 1 && machine.isolated.is_empty() && is_small(machine),
+        run: goes_away,
+    },
+];
+
+fn allowed(guest: &mut Guest) -> Outcome {
+    let document = json(guest, "corewise survey --json --no-store --budget 2s --seed 7")?;
+    check(&document, guest)?;
+    Ok(Completion::Completed)
+}
+
+fn user(guest: &mut Guest) -> Outcome {
+    let document = json(guest, "su user -c 'corewise survey --json --no-store --budget 1s --seed 7'")?;
+    check(&document, guest)?;
+    Ok(Completion::Completed)
+}
+
+/// Every cpu that was visited may be used; those that may be used were visited, unless the survey says that it is partial.
+fn check(document: &Value, guest: &Guest) -> Result<(), Failed> {
+    let survey = &document["survey"];
+    let allowed = cpus::parse(&guest.machine().expected().allowed);
+    let has_rounds = |cpu: &&Value| entries(&cpu["rounds"]).next().is_some();
+    let visited: Cpus = entries(&survey["cpus"]).filter(has_rounds).filter_map(number).collect();
+    same("visited cpus that are not allowed", cpus::list(&(&visited - &allowed)), String::new())?;
+    if survey["provenance"]["partial"] == false {
+        same("visited cpus", cpus::list(&visited), cpus::list(&allowed))?;
+    }
+    same("allowed cpus", list_of(&survey["machine"]["allowed"]), cpus::list(&allowed))
+}
+
+fn number(cpu: &Value) -> Option<u32> {
+    cpu["cpu"].as_u64().map(|cpu| cpu as u32)
+}
+
+/// The kernel's event for a thread that gets a name; each visit to a cpu is a thread that is named after it.
+const EVENT: &str = "/sys/kernel/tracing/events/task/task_rename";
+
+/// The last cpu is switched off once it was visited. A host so busy that the survey is over by then is given a longer one.
+fn goes_away(guest: &mut Guest) -> Outcome {
+    let all = reachable(guest.machine());
+    let gone = all.last().copied().unwrap_or_default();
+    let last = Cpus::from([gone]);
+    for budget_s in [8, 32, 128] {
+        let is_midway = survey_without(guest, &last, budget_s)?;
+        let document = json(guest, "cat /tmp/survey; cat /tmp/told >&2; rm /tmp/survey /tmp/told");
+        if is_midway {
+            told(&document?, &all, gone)?;
+            return Ok(Completion::Completed);
+        }
+    }
+    Err("each survey was over before it could miss a cpu".into())
+}
+
+/// Whether the survey tried to visit the cpus while they were off: twice, so that one of both times was in a whole round. It
+/// has ended when this returns, and the cpus are on again.
+fn survey_without(guest: &mut Guest, off: &Cpus, budget_s: u32) -> Result<bool, Failed> {
+    const CLEAR: &str = "echo >/sys/kernel/tracing/trace";
+    text(guest, &format!("{CLEAR}\necho 1 >{EVENT}/enable"))?;
+    let survey = format!("corewise survey --json --no-store --budget {budget_s}s --seed 7");
+    text(guest, &format!("{survey} >/tmp/survey 2>/tmp/told &"))?;
+    let visits = |count: u32| {
+        let visit = format!("newcomm=tail {} ", cpus::list(off));
+        format!("[ $(grep -c '{visit}' /sys/kernel/tracing/trace) -ge {count} ]")
+    };
+    guest.wait_for("a visit to the cpu", &format!("{} || ! pidof corewise", visits(1)))?;
+    switch(guest, off, false)?;
+    text(guest, CLEAR)?;
+    guest.wait_for("the survey to end", "sleep 0.2; ! pidof corewise")?;
+    let is_midway = guest.run(&visits(2))?.code == 0;
+    switch(guest, off, true)?;
+    text(guest, &format!("echo 0 >{EVENT}/enable"))?;
+    Ok(is_midway)
+}
+
+/// The survey says which cpu is missing, has whole rounds of all others, and fewer of that one.
+fn told(document: &Value, all: &Cpus, gone: u32) -> Result<(), Failed> {
+    let survey = &document["survey"];
+    let is_about = |gap: &&Value| gap["what"].as_str() == Some(&format!("tail of cpu {gone}"));
+    let gaps = entries(&survey["gaps"]).filter(is_about).count();
+    same(&format!("how often it is told in {}", survey["gaps"]), gaps > 0, true)?;
+    let whole = survey["provenance"]["rounds"].as_u64().unwrap_or_default();
+    for cpu in entries(&survey["cpus"]) {
+        let rounds = entries(&cpu["rounds"]).count() as u64;
+        let is_gone = number(cpu) == Some(gone);
+        same(&format!("{rounds} of {whole} rounds of cpu {}", cpu["cpu"]), (rounds < whole) == is_gone, true)?;
+    }
+    let surveyed = entries(&survey["cpus"]).filter_map(number).filter(|cpu| *cpu != gone);
+    same("how many others were surveyed", surveyed.count(), all.len() - 1)
+}

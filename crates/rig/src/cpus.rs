@@ -1,0 +1,84 @@
+//! Sets of cpus, and the lists that the kernel writes them as.
+
+use std::collections::BTreeSet;
+
+/// A set of cpus, by the kernel's numbers.
+pub type Cpus = BTreeSet<u32>;
+
+/// "0-2,6-8" for a set; empty for none.
+pub fn list(cpus: &Cpus) -> String {
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
+    for &cpu in cpus {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == cpu => *last = cpu,
+            _ => ranges.push((cpu, cpu)),
+        }
+    }
+    let texts = ranges.iter().map(|&(first, last)| match first == last {
+        true => first.to_string(),
+        false => format!("{first}-{last}"),
+    });
+    texts.collect::<Vec<_>>().join(",")
+}
+
+/// The set of a list such as "0-2,6-8"; nothing where the text is no list.
+pub fn read(list: &str) -> Option<Cpus> {
+    let pieces = list.split(',').filter(|piece| !piece.trim().is_empty());
+    let mut cpus = Cpus::new();
+    for piece in pieces {
+        let (first, last) = piece.split_once('-').unwrap_or((piece, piece));
+        cpus.extend(first.trim().parse::<u32>().ok()?..=last.trim().parse().ok()?);
+    }
+    Some(cpus)
+}
+
+/// The set of a list in a machine's description.
+///
+/// # Panics
+///
+/// Where the text is no list.
+pub fn parse(list: &str) -> Cpus {
+    read(list).unwrap_or_else(|| panic!("{list:?} is no list of cpus"))
+}
+
+/// "0x1c7" for a set, as taskset takes it.
+pub fn mask(cpus: &Cpus) -> String {
+    let digits = cpus.last().map_or(1, |highest| highest / 4 + 1);
+    let digit = |at: u32| (0..4).map(|bit| u32::from(cpus.contains(&(at * 4 + bit))) << bit).sum::<u32>();
+    let digits: String = (0..digits).rev().map(|at| format!("{:x}", digit(at))).collect();
+    format!("0x{digits}")
+}
+
+/// The set of a mask such as hwloc writes, "0x00000001,0x800001c7"; nothing where the text is no mask.
+pub fn of_mask(mask: &str) -> Option<Cpus> {
+    let mut cpus = Cpus::new();
+    for (group, text) in mask.split(',').rev().enumerate() {
+        // A group without any cpu may be left empty.
+        let bits = if text.is_empty() { 0 } else { u32::from_str_radix(text.trim_start_matches("0x"), 16).ok()? };
+        cpus.extend((0..32).filter(|bit| bits >> bit & 1 == 1).map(|bit| group as u32 * 32 + bit));
+    }
+    Some(cpus)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_read_and_written() {
+        for text in ["", "0", "0-1", "0,2", "0-2,6-8,63-64,127"] {
+            assert_eq!(list(&parse(text)), text);
+        }
+        assert_eq!(list(&parse("3, 1,2")), "1-3");
+        assert_eq!(read("all"), None);
+    }
+
+    #[test]
+    fn masks_are_read_and_written() {
+        assert_eq!(mask(&parse("0-2,6-8")), "0x1c7");
+        assert_eq!(mask(&parse("64")), "0x10000000000000000");
+        assert_eq!(of_mask("0x00000001,0x800001c7"), Some(parse("0-2,6-8,31-32")));
+        assert_eq!(of_mask("0x1,,0x3"), Some(parse("0-1,64")));
+        assert_eq!(of_mask("0xf...f"), None);
+    }
+}

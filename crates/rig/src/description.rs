@@ -1,0 +1,141 @@
+//! What a machine of the rig is: the description that everything else is made from.
+
+use crate::cpus::{self, Cpus};
+
+/// A machine that the rig can boot.
+#[derive(Clone, Copy, Debug)]
+pub struct Description {
+    /// Its name: lower-case words with hyphens.
+    pub name: &'static str,
+    /// What it is for, and what of it cannot be emulated; one line.
+    pub about: &'static str,
+    /// Whether it belongs to the quick part of the tests.
+    pub quick: bool,
+    /// What the processor says of itself.
+    pub processor: Processor,
+    /// How many packages there are.
+    pub packages: u32,
+    /// How many dies a package has; the cores of a die share its last-level cache.
+    pub dies: u32,
+    /// How many cores a die has; with [`Threads::Module`], how many modules.
+    pub cores: u32,
+    /// How many threads a core has, and what they are.
+    pub threads: Threads,
+    /// In which order the kernel numbers the cpus.
+    pub numbering: Numbering,
+    /// Slots without a cpu, by the numbers of [`Description::slots`]: the siblings of cores with one thread, whole cores.
+    pub missing: &'static str,
+    /// The memory nodes; none for a machine without NUMA.
+    pub nodes: &'static [Memory],
+    /// The distances between the nodes, row by row; empty for the emulator's own.
+    pub distances: &'static [&'static [u32]],
+    /// What to add to the kernel's command line.
+    pub kernel: &'static str,
+    /// Cpus that `isolcpus=` on the kernel's command line takes out of the scheduler's balancing.
+    pub isolated: &'static str,
+    /// Cpus that `nohz_full=` on the kernel's command line names.
+    pub nohz_full: &'static str,
+    /// Cpus that are off when the first step begins: switched off, or, with `maxcpus=`, never switched on.
+    pub offline: &'static str,
+    /// The cpuset that every step runs in, as a container's processes do; empty for none.
+    pub cpuset: &'static str,
+}
+
+/// What the processor says of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Processor {
+    /// Its maker's name as cpuid gives it: "AuthenticAMD".
+    pub vendor: &'static str,
+    /// The family, extended family added.
+    pub family: u32,
+    /// The model, extended model added.
+    pub model: u32,
+    /// The processor's name.
+    pub name: &'static str,
+}
+
+/// What the threads of a core are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Threads {
+    /// So many SMT siblings; 1 for none.
+    Siblings(u32),
+    /// Two cores that share an L2: a Bulldozer module, which the kernel shows as a core of two threads.
+    Module,
+}
+
+/// In which order the kernel numbers the cpus.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Numbering {
+    /// Siblings have adjacent numbers: 0 and 1 are one core.
+    Adjacent,
+    /// First one thread of every core, then their siblings: 0 and 24 are one core of 24.
+    SiblingsLast,
+}
+
+/// A memory node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Memory {
+    /// Its cpus, by the kernel's numbers.
+    pub cpus: &'static str,
+    /// Its memory in mebibytes; 0 for none.
+    pub size_mib: u32,
+}
+
+/// Where a cpu sits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// The package.
+    pub package: u32,
+    /// The die in the package.
+    pub die: u32,
+    /// The core in the die.
+    pub core: u32,
+    /// The thread in the core.
+    pub thread: u32,
+}
+
+/// The memory of a machine without nodes, in mebibytes.
+const MEMORY_WITHOUT_NODES_MIB: u32 = 640;
+
+impl Description {
+    /// How many threads a core has that lacks none.
+    pub fn threads_per_core(&self) -> u32 {
+        match self.threads {
+            Threads::Siblings(count) => count,
+            Threads::Module => 2,
+        }
+    }
+
+    /// The places of all cpus in the order in which the kernel numbers them.
+    pub fn places(&self) -> Vec<Place> {
+        let missing = cpus::parse(self.missing);
+        let slots = (0..).zip(self.slots()).filter(|(slot, _)| !missing.contains(slot));
+        let mut places: Vec<Place> = slots.map(|(_, place)| place).collect();
+        if self.numbering == Numbering::SiblingsLast {
+            places.sort_by_key(|place| place.thread);
+        }
+        places
+    }
+
+    /// The places that the emulator's `-smp` makes, in its order, the missing ones among them.
+    pub fn slots(&self) -> Vec<Place> {
+        let threads = self.threads_per_core();
+        let all = 0..self.packages * self.dies * self.cores * threads;
+        all.map(|index| {
+            let core = index / threads;
+            let die = core / self.cores;
+            Place { package: die / self.dies, die: die % self.dies, core: core % self.cores, thread: index % threads }
+        })
+        .collect()
+    }
+
+    /// All cpus, those that are switched off among them.
+    pub fn present(&self) -> Cpus {
+        (0..).zip(self.places()).map(|(cpu, _)| cpu).collect()
+    }
+
+    /// All the memory, in mebibytes.
+    pub fn memory_mib(&self) -> u32 {
+        if self.nodes.is_empty() { MEMORY_WITHOUT_NODES_MIB } else { self.nodes.iter().map(|node| node.size_mib).sum() }
+    }
+}

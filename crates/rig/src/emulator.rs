@@ -1,0 +1,173 @@
+//! The emulator's command line for a machine.
+
+use std::path::{Path, PathBuf};
+
+use crate::cpus::{self, Cpus};
+use crate::{Description, Place, RigError, Threads};
+
+/// The emulator's program.
+const PROGRAM: &str = "qemu-system-x86_64";
+/// The processor that has everything that the emulator can emulate.
+const PROCESSOR: &str = "max";
+/// The highest AMD function that the topology needs, and the bit that says that it is there. The emulator leaves the bit out
+/// because it does not emulate all that comes with it, but it fills in the function; so it has to be told.
+const AMD_TOPOLOGY: &str = "xlevel=0x8000001e,+topoext,x-force-features=on";
+
+/// What every kernel is told: where its console is; to end rather than to wait when it panics; not to test its timer and its
+/// clock against the time that passes, nor whether cpus hang, which fails where the host has no time for the emulator; to
+/// leave all controllers to cgroup v2.
+const KERNEL_WORDS: [&str; 6] =
+    ["console=ttyS0", "panic=-1", "no_timer_check", "tsc=reliable", "nowatchdog", "cgroup_no_v1=all"];
+
+/// What the machine's serial port with the console is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Console<'a> {
+    /// It is written to a file, and steps come over the second port.
+    File(&'a Path),
+    /// It is a shell on the terminal.
+    Terminal,
+}
+
+/// Where the emulator's program is.
+///
+/// # Errors
+///
+/// [`RigError::Missing`] where it is in no folder of `PATH`.
+pub fn program() -> Result<PathBuf, RigError> {
+    on_path(PROGRAM).ok_or_else(|| RigError::Missing {
+        what: format!("the emulator {PROGRAM}"),
+        cure: "install QEMU for x86 (Debian: qemu-system-x86)".to_owned(),
+    })
+}
+
+/// The first program of a name in `PATH`.
+pub(crate) fn on_path(name: &str) -> Option<PathBuf> {
+    let folders = std::env::var_os("PATH")?;
+    std::env::split_paths(&folders).map(|folder| folder.join(name)).find(|path| path.is_file())
+}
+
+/// The arguments that make a machine.
+pub fn arguments(machine: &Description, kernel: &Path, files: &Path, console: Console<'_>) -> Vec<String> {
+    let mut arguments = Vec::new();
+    let mut add = |words: &[&str]| arguments.extend(words.iter().map(|&word| word.to_owned()));
+    // Nothing that is not asked for, and emulation even where the host could do better: the processor has to be ours.
+    add(&["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"]);
+    add(&["-machine", "q35,usb=off", "-accel", "tcg,thread=multi"]);
+    add(&["-cpu", &processor(machine), "-m", &format!("{}M", machine.memory_mib())]);
+    add(&["-kernel", &kernel.to_string_lossy(), "-initrd", &files.to_string_lossy()]);
+    add(&["-append", &kernel_command_line(machine, console)]);
+    match console {
+        Console::File(path) => {
+            add(&["-chardev", &format!("file,id=console,path={}", path.display()), "-serial", "chardev:console"]);
+            add(&["-chardev", "stdio,id=steps,signal=off", "-serial", "chardev:steps"]);
+        }
+        Console::Terminal => add(&["-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console"]),
+    }
+    arguments.extend(cpus_of(machine));
+    arguments.extend(nodes_of(machine));
+    arguments
+}
+
+fn processor(machine: &Description) -> String {
+    let processor = machine.processor;
+    let mut text = format!(
+        "{PROCESSOR},vendor={},family={},model={},stepping=1,model-id={}",
+        processor.vendor, processor.family, processor.model, processor.name
+    );
+    if processor.vendor == "AuthenticAMD" {
+        text.push_str(&format!(",{AMD_TOPOLOGY}"));
+    }
+    if machine.threads == Threads::Module {
+        // Processors with modules lack this function, which knows threads of cores but no cores of modules.
+        text.push_str(",cpuid-0xb=off");
+    }
+    text
+}
+
+fn kernel_command_line(machine: &Description, console: Console<'_>) -> String {
+    let mut words: Vec<String> = KERNEL_WORDS.map(str::to_owned).into();
+    let lists = [("isolcpus", machine.isolated), ("nohz_full", machine.nohz_full)];
+    words.extend(lists.into_iter().filter(|(_, cpus)| !cpus.is_empty()).map(|(name, cpus)| format!("{name}={cpus}")));
+    words.extend((!machine.kernel.is_empty()).then(|| machine.kernel.to_owned()));
+    if console == Console::Terminal {
+        // What the kernel does not know goes into the environment of the first process.
+        words.extend(["quiet".to_owned(), "RIG_SHELL=1".to_owned()]);
+    }
+    words.join(" ")
+}
+
+/// `-smp`, with every thread: the kernel does not learn of those that the description lacks, because its table of cpus
+/// leaves them out.
+fn cpus_of(machine: &Description) -> [String; 2] {
+    let shape = format!(
+        "{},sockets={},dies={},cores={},threads={}",
+        machine.slots().len(),
+        machine.packages,
+        machine.dies,
+        machine.cores,
+        machine.threads_per_core()
+    );
+    ["-smp".to_owned(), shape]
+}
+
+fn nodes_of(machine: &Description) -> Vec<String> {
+    let mut arguments = Vec::new();
+    let mut add = |option: &str, value: String| arguments.extend([option.to_owned(), value]);
+    for (number, node) in machine.nodes.iter().enumerate() {
+        let mut text = format!("node,nodeid={number}");
+        if node.size_mib > 0 {
+            add("-object", format!("memory-backend-ram,id=memory{number},size={}M", node.size_mib));
+            text.push_str(&format!(",memdev=memory{number}"));
+        }
+        let slots = cpus::list(&slots_of(machine, &cpus::parse(node.cpus)));
+        slots.split(',').for_each(|range| text.push_str(&format!(",cpus={range}")));
+        add("-numa", text);
+    }
+    for (from, row) in machine.distances.iter().enumerate() {
+        for (to, distance) in row.iter().enumerate().filter(|(to, _)| *to != from) {
+            add("-numa", format!("dist,src={from},dst={to},val={distance}"));
+        }
+    }
+    arguments
+}
+
+/// The emulator's numbers of cpus, which are those of the slots, for the kernel's numbers.
+fn slots_of(machine: &Description, numbers: &Cpus) -> Cpus {
+    let places = machine.places();
+    let wanted: Vec<Place> = numbers.iter().filter_map(|&cpu| places.get(cpu as usize).copied()).collect();
+    (0..).zip(machine.slots()).filter(|(_, slot)| wanted.contains(slot)).map(|(number, _)| number).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine;
+
+    fn value(name: &str, option: &str) -> Vec<String> {
+        let console = Console::File(Path::new("console"));
+        let all = arguments(machine(name).unwrap(), Path::new("kernel"), Path::new("files"), console);
+        all.windows(2).filter(|pair| pair[0] == option).map(|pair| pair[1].clone()).collect()
+    }
+
+    #[test]
+    fn cpus_of_a_node_are_named_by_the_emulators_numbers() {
+        let nodes = value("threadripper-2990wx-small", "-numa");
+        assert_eq!(nodes[0], "node,nodeid=0,memdev=memory0,cpus=0-3");
+        assert_eq!(nodes[1], "node,nodeid=1,cpus=4-7");
+        assert_eq!(nodes.iter().filter(|text| text.ends_with("val=16")).count(), 12);
+    }
+
+    #[test]
+    fn the_shape_is_that_of_the_whole_machine() {
+        assert_eq!(value("fx-8150", "-smp"), ["8,sockets=1,dies=1,cores=4,threads=2"]);
+        assert_eq!(value("hybrid", "-smp"), ["12,sockets=1,dies=1,cores=6,threads=2"]);
+    }
+
+    #[test]
+    fn the_kernel_is_told_what_to_isolate() {
+        assert_eq!(
+            value("isolated", "-append"),
+            [format!("{} isolcpus=2-3,6-7 nohz_full=2-3,6-7", KERNEL_WORDS.join(" "))]
+        );
+    }
+}

@@ -1,0 +1,137 @@
+//! What a program that looks at a machine has to find there, worked out from its description alone.
+
+use std::collections::BTreeMap;
+
+use crate::cpus::{self, Cpus};
+use crate::{Description, Place, Threads};
+
+/// What there is to be found, with cpu lists as the kernel writes them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Expected {
+    /// Cpus that are plugged in.
+    pub present: String,
+    /// Cpus that are switched on.
+    pub online: String,
+    /// Cpus that an ordinary process may use.
+    pub allowed: String,
+    /// Cpus out of the scheduler's balancing that are on.
+    pub isolated: String,
+    /// Cpus without a tick that are on.
+    pub nohz_full: String,
+    /// Packages, in order of their lowest online cpu, as are the other levels.
+    pub packages: Vec<String>,
+    /// Dies.
+    pub dies: Vec<String>,
+    /// Last-level cache domains.
+    pub llcs: Vec<String>,
+    /// Cores that share an L2.
+    pub clusters: Vec<String>,
+    /// Cores.
+    pub cores: Vec<String>,
+    /// Memory nodes, in order of their numbers.
+    pub nodes: Vec<ExpectedNode>,
+}
+
+/// A memory node as it is to be found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExpectedNode {
+    /// Its online cpus.
+    pub cpus: String,
+    /// Whether it has memory.
+    pub memory: bool,
+    /// Its distances to all nodes.
+    pub distances: Vec<u32>,
+}
+
+impl Description {
+    /// What there is to be found on this machine.
+    pub fn expected(&self) -> Expected {
+        self.expected_without(&Cpus::new())
+    }
+
+    /// What there is to be found while some more cpus are switched off.
+    pub fn expected_without(&self, off: &Cpus) -> Expected {
+        let online = &(&self.present() - &cpus::parse(self.offline)) - off;
+        let dies = self.grouped(&online, |place| (place.package, place.die, 0, 0));
+        let shared = self.grouped(&online, |place| (place.package, place.die, place.core, 0));
+        let single = self.grouped(&online, |place| (place.package, place.die, place.core, place.thread));
+        Expected {
+            present: cpus::list(&self.present()),
+            online: cpus::list(&online),
+            allowed: cpus::list(&self.allowed(&online)),
+            isolated: cpus::list(&(&cpus::parse(self.isolated) & &online)),
+            nohz_full: cpus::list(&(&cpus::parse(self.nohz_full) & &online)),
+            packages: self.grouped(&online, |place| (place.package, 0, 0, 0)),
+            llcs: dies.clone(),
+            dies,
+            clusters: shared.clone(),
+            cores: if self.threads == Threads::Module { single } else { shared },
+            nodes: self.expected_nodes(&online),
+        }
+    }
+
+    /// The cpus of a process that nobody placed: the kernel keeps those that are isolated for whoever asks for them.
+    fn allowed(&self, online: &Cpus) -> Cpus {
+        let balanced = online - &cpus::parse(self.isolated);
+        let cpuset = cpus::parse(self.cpuset);
+        if cpuset.is_empty() { balanced } else { &balanced & &cpuset }
+    }
+
+    /// Cpu lists of the online cpus that share a key, in order of their lowest cpu.
+    fn grouped<K: Ord>(&self, online: &Cpus, key: impl Fn(Place) -> K) -> Vec<String> {
+        let mut groups: BTreeMap<K, Cpus> = BTreeMap::new();
+        for (cpu, place) in (0..).zip(self.places()).filter(|(cpu, _)| online.contains(cpu)) {
+            groups.entry(key(place)).or_default().insert(cpu);
+        }
+        let mut sets: Vec<Cpus> = groups.into_values().collect();
+        sets.sort_by_key(|cpus| cpus.first().copied());
+        sets.iter().map(cpus::list).collect()
+    }
+
+    fn expected_nodes(&self, online: &Cpus) -> Vec<ExpectedNode> {
+        if self.nodes.is_empty() {
+            return vec![ExpectedNode { cpus: cpus::list(online), memory: true, distances: vec![10] }];
+        }
+        let own = |node: usize| (0..self.nodes.len()).map(|other| if node == other { 10 } else { 20 }).collect();
+        let nodes = self.nodes.iter().enumerate();
+        nodes
+            .map(|(number, node)| ExpectedNode {
+                cpus: cpus::list(&(&cpus::parse(node.cpus) & online)),
+                memory: node.size_mib > 0,
+                distances: self.distances.get(number).map_or_else(|| own(number), |row| row.to_vec()),
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::machine;
+
+    #[test]
+    fn expectations_are_those_of_the_machines_as_published() {
+        let fx = machine("fx-8150").unwrap().expected();
+        assert_eq!((fx.clusters.join(" "), fx.cores.len()), ("0-1 2-3 4-5 6-7".to_owned(), 8));
+        let ryzen = machine("ryzen-9-9950x3d").unwrap().expected();
+        assert_eq!(ryzen.llcs, ["0-7,16-23", "8-15,24-31"]);
+        let threadripper = machine("threadripper-3960x").unwrap().expected();
+        assert_eq!((threadripper.llcs.len(), &*threadripper.llcs[0]), (8, "0-2,24-26"));
+        let nodes = machine("threadripper-2990wx").unwrap().expected().nodes;
+        assert_eq!(nodes.iter().map(|node| node.memory).collect::<Vec<_>>(), [true, false, true, false]);
+        assert_eq!(nodes[3].distances, [16, 16, 16, 10]);
+    }
+
+    #[test]
+    fn missing_threads_and_cpus_that_are_off_are_left_out() {
+        assert_eq!(machine("hybrid").unwrap().expected().cores, ["0-1", "2-3", "4", "5", "6", "7"]);
+        let offline = machine("offline").unwrap().expected();
+        assert_eq!((&*offline.present, &*offline.online), ("0-7", "0,2-4,7"));
+        assert_eq!(offline.cores, ["0", "2-3", "4", "7"]);
+    }
+
+    #[test]
+    fn isolated_cpus_and_those_outside_a_cpuset_are_not_for_everyone() {
+        assert_eq!(machine("isolated").unwrap().expected().allowed, "0-1,4-5");
+        assert_eq!(machine("container").unwrap().expected().allowed, "2-3,6");
+    }
+}

@@ -1,0 +1,41 @@
+#!/bin/busybox sh
+# The first process of a rig machine: mounts what every Linux has, then runs the steps that come over the second serial port.
+# A step is a line of hexadecimal digits, a shell script when decoded; the answer is "rig CODE OUT ERR", where OUT and ERR are
+# the sizes of what it wrote, and then what it wrote.
+export PATH=/usr/bin:/bin:/sbin HOME=/root LC_ALL=C.UTF-8
+/bin/busybox --install -s /bin
+mount -t proc proc /proc
+mount -t sysfs sysfs /sys
+mount -t devtmpfs devtmpfs /dev
+mount -t tmpfs tmpfs /tmp
+mount -t tmpfs tmpfs /run
+chmod 1777 /tmp
+mkdir -p /home/user
+chown user:user /home/user
+ln -s /proc/self/fd /dev/fd
+mount -t cgroup2 cgroup2 /sys/fs/cgroup
+echo "+cpuset" >/sys/fs/cgroup/cgroup.subtree_control
+mount -t tracefs tracefs /sys/kernel/tracing
+cd /root
+
+if [ -n "$RIG_SHELL" ]; then
+    echo "corewise is in /usr/bin; leave with \"exit\" or Ctrl-D."
+    setsid cttyhack sh
+    poweroff -f
+fi
+
+exec 3<>/dev/ttyS1
+stty raw -echo <&3
+echo "rig ready" >&3
+# Whoever gave the steps may be gone; then the machine turns itself off.
+while IFS= read -r -t 900 step <&3; do
+    echo "$step" | xxd -r -p >/run/step
+    setsid sh /run/step </dev/null >/run/step.out 2>/run/step.err 3>&-
+    code=$?
+    # What is left in the background may still write, so the answer is made from one look.
+    head -c "$(stat -c %s /run/step.out)" /run/step.out >/run/answer.out
+    head -c "$(stat -c %s /run/step.err)" /run/step.err >/run/answer.err
+    echo "rig $code $(stat -c %s /run/answer.out) $(stat -c %s /run/answer.err)" >&3
+    cat /run/answer.out /run/answer.err >&3
+done
+poweroff -f

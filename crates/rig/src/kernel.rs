@@ -1,0 +1,122 @@
+//! The kernel that the machines boot: a distribution's, fetched once and kept.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::RigError;
+
+/// The variable that names a kernel to boot instead.
+const VARIABLE: &str = "COREWISE_RIG_KERNEL";
+/// Debian's package that depends on its newest kernel.
+const PACKAGE: &str = "linux-image-amd64";
+const NAME: &str = "vmlinuz";
+
+/// The folder where the kernel is kept.
+fn folder() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| here.join("../../target"), PathBuf::from);
+    target.join("rig")
+}
+
+/// The kernel: the one that `COREWISE_RIG_KERNEL` names, or the one that was fetched.
+///
+/// # Errors
+///
+/// [`RigError::Missing`] where there is none.
+pub fn find() -> Result<PathBuf, RigError> {
+    let named = std::env::var_os(VARIABLE).map(PathBuf::from);
+    let path = named.unwrap_or_else(|| folder().join(NAME));
+    let cure = format!("`cargo xtask rig fetch` fetches Debian's, {VARIABLE} names another");
+    if path.is_file() {
+        Ok(path)
+    } else {
+        Err(RigError::Missing { what: format!("the kernel {}", path.display()), cure })
+    }
+}
+
+/// Fetches Debian's kernel, unless there is one.
+///
+/// # Errors
+///
+/// [`RigError::Missing`] where this host has no package of it, [`RigError::Host`] where it cannot be unpacked.
+pub fn fetch() -> Result<PathBuf, RigError> {
+    if let Ok(path) = find() {
+        return Ok(path);
+    }
+    let folder = folder();
+    fs::create_dir_all(&folder).map_err(|source| RigError::file(&folder, source))?;
+    let work = tempfile::tempdir_in(&folder).map_err(|source| RigError::file(&folder, source))?;
+    let package = package()?;
+    run(Command::new("apt-get").args(["download", &package]).current_dir(work.path()))?;
+    unpack(work.path())?;
+    let path = folder.join(NAME);
+    let image = only_file(&work.path().join("boot"), "vmlinuz-")?;
+    // Renamed when it is whole, so that nobody boots half a kernel.
+    fs::rename(&image, &path).map_err(|source| RigError::file(&image, source))?;
+    Ok(path)
+}
+
+/// The name of the newest kernel's package, such as "linux-image-6.1.0-56-amd64".
+fn package() -> Result<String, RigError> {
+    let missing = |why: &str| RigError::Missing {
+        what: format!("Debian's package {PACKAGE}"),
+        cure: format!("{why}; set {VARIABLE} to a kernel for x86-64 that has its serial port built in"),
+    };
+    let output = Command::new("apt-cache").args(["depends", PACKAGE]).output();
+    let output = output.map_err(|error| missing(&format!("apt-cache: {error}")))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    dependency(&text).map(str::to_owned).ok_or_else(|| missing("apt-cache knows none; try `apt-get update`"))
+}
+
+fn dependency(text: &str) -> Option<&str> {
+    text.lines().find_map(|line| line.trim().strip_prefix("Depends: ")).filter(|name| name.starts_with("linux-image-"))
+}
+
+/// Unpacks the package's folder `boot`; the modules are not needed.
+fn unpack(folder: &Path) -> Result<(), RigError> {
+    let package = only_file(folder, "linux-image-")?;
+    let failed = |why: String| RigError::Host { program: "dpkg-deb".to_owned(), why };
+    let mut unpacker = Command::new("dpkg-deb");
+    let unpacker = unpacker.arg("--fsys-tarfile").arg(&package).stdout(Stdio::piped()).spawn();
+    let mut unpacker = unpacker.map_err(|error| failed(error.to_string()))?;
+    let archive = unpacker.stdout.take().ok_or_else(|| failed("it has no output".to_owned()))?;
+    let mut tar = Command::new("tar");
+    run(tar.args(["--extract", "--wildcards", "./boot/vmlinuz-*"]).stdin(archive).current_dir(folder))?;
+    let status = unpacker.wait().map_err(|error| failed(error.to_string()))?;
+    if status.success() { Ok(()) } else { Err(failed(status.to_string())) }
+}
+
+fn only_file(folder: &Path, prefix: &str) -> Result<PathBuf, RigError> {
+    let entries = fs::read_dir(folder).map_err(|source| RigError::file(folder, source))?;
+    let mut paths = entries.flatten().map(|entry| entry.path());
+    let fits = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(prefix));
+    paths.find(fits).ok_or_else(|| RigError::Missing {
+        what: format!("a file {prefix}… in {}", folder.display()),
+        cure: format!("set {VARIABLE} to a kernel"),
+    })
+}
+
+/// Runs a program of the host; its words are part of the error where it fails.
+fn run(command: &mut Command) -> Result<(), RigError> {
+    let failed = |command: &Command, why| RigError::Host { program: format!("{:?}", command.get_program()), why };
+    let output = command.output().map_err(|error| failed(command, error.to_string()))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    Err(failed(command, format!("{}: {said}", output.status)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_package_of_the_newest_kernel_is_found() {
+        let text =
+            "linux-image-amd64\n  Depends: linux-image-6.1.0-56-amd64\n    linux-image-6.1.0-56-amd64-unsigned\n";
+        assert_eq!(dependency(text), Some("linux-image-6.1.0-56-amd64"));
+        assert_eq!(dependency("linux-image-amd64\n"), None);
+    }
+}

@@ -1,0 +1,210 @@
+//! The machines that the rig knows.
+
+use crate::{Description, Memory, Numbering, Processor, Threads};
+
+const XEON: Processor =
+    Processor { vendor: "GenuineIntel", family: 6, model: 0x8f, name: "Intel(R) Xeon(R) Gold 6430" };
+
+/// One core of one thread, which the machines below change into what they are.
+const ONE: Description = Description {
+    name: "one-cpu",
+    about: "a machine with a single cpu",
+    quick: false,
+    processor: XEON,
+    packages: 1,
+    dies: 1,
+    cores: 1,
+    threads: Threads::Siblings(1),
+    numbering: Numbering::Adjacent,
+    missing: "",
+    nodes: &[],
+    distances: &[],
+    kernel: "",
+    isolated: "",
+    nohz_full: "",
+    offline: "",
+    cpuset: "",
+};
+
+/// Four cores of two threads.
+const EIGHT: Description = Description { cores: 4, threads: Threads::Siblings(2), ..ONE };
+
+const FX_8150: Description = Description {
+    name: "fx-8150",
+    about: "AMD FX-8150: 4 modules of 2 cores that share an L2. The emulator lets them share the L1d too",
+    quick: true,
+    processor: Processor {
+        vendor: "AuthenticAMD",
+        family: 0x15,
+        model: 1,
+        name: "AMD FX(tm)-8150 Eight-Core Processor",
+    },
+    cores: 4,
+    threads: Threads::Module,
+    ..ONE
+};
+
+/// Dies of the real processor have two last-level caches; here each such cache is a die.
+const THREADRIPPER_2990WX: Description = Description {
+    name: "threadripper-2990wx",
+    about: "AMD Threadripper 2990WX: 64 cpus, 4 nodes, two without memory. Each last-level cache appears as a die",
+    processor: Processor {
+        vendor: "AuthenticAMD",
+        family: 0x17,
+        model: 8,
+        name: "AMD Ryzen Threadripper 2990WX 32-Core Processor",
+    },
+    dies: 8,
+    cores: 4,
+    threads: Threads::Siblings(2),
+    numbering: Numbering::SiblingsLast,
+    nodes: &[
+        Memory { cpus: "0-7,32-39", size_mib: 512 },
+        Memory { cpus: "8-15,40-47", size_mib: 0 },
+        Memory { cpus: "16-23,48-55", size_mib: 512 },
+        Memory { cpus: "24-31,56-63", size_mib: 0 },
+    ],
+    distances: PUBLISHED_DISTANCES,
+    ..ONE
+};
+
+const PUBLISHED_DISTANCES: &[&[u32]] = &[&[10, 16, 16, 16], &[16, 10, 16, 16], &[16, 16, 10, 16], &[16, 16, 16, 10]];
+
+/// The kernel works out from the APIC id which cache a cpu of the first Zen processors has, and takes four cores for granted.
+/// So this one claims to be of the second generation.
+const THREADRIPPER_2990WX_SMALL: Description = Description {
+    name: "threadripper-2990wx-small",
+    about: "the 2990WX with one core to a last-level cache, 16 cpus",
+    quick: true,
+    processor: Processor { model: 0x31, ..THREADRIPPER_2990WX.processor },
+    cores: 1,
+    nodes: &[
+        Memory { cpus: "0-1,8-9", size_mib: 320 },
+        Memory { cpus: "2-3,10-11", size_mib: 0 },
+        Memory { cpus: "4-5,12-13", size_mib: 320 },
+        Memory { cpus: "6-7,14-15", size_mib: 0 },
+    ],
+    ..THREADRIPPER_2990WX
+};
+
+const THREADRIPPER_3960X: Description = Description {
+    name: "threadripper-3960x",
+    about: "AMD Threadripper 3960X: 8 last-level caches of 3 cores, SMT, siblings n and n+24. Each cache appears as a die",
+    processor: Processor {
+        vendor: "AuthenticAMD",
+        family: 0x17,
+        model: 0x31,
+        name: "AMD Ryzen Threadripper 3960X 24-Core Processor",
+    },
+    dies: 8,
+    cores: 3,
+    threads: Threads::Siblings(2),
+    numbering: Numbering::SiblingsLast,
+    ..ONE
+};
+
+const RYZEN_9950X3D: Description = Description {
+    name: "ryzen-9-9950x3d",
+    about: "AMD Ryzen 9 9950X3D: 2 dies of 8 cores, siblings n and n+16. Caches of unequal size cannot be emulated",
+    processor: Processor {
+        vendor: "AuthenticAMD",
+        family: 0x1a,
+        model: 0x44,
+        name: "AMD Ryzen 9 9950X3D 16-Core Processor",
+    },
+    dies: 2,
+    cores: 8,
+    threads: Threads::Siblings(2),
+    numbering: Numbering::SiblingsLast,
+    ..ONE
+};
+
+const DUAL_SOCKET: Description = Description {
+    name: "dual-socket",
+    about: "two packages of four cores with two threads, a node each",
+    quick: true,
+    packages: 2,
+    nodes: &[Memory { cpus: "0-7", size_mib: 384 }, Memory { cpus: "8-15", size_mib: 384 }],
+    distances: &[&[10, 21], &[21, 10]],
+    ..EIGHT
+};
+
+const HYBRID: Description = Description {
+    name: "hybrid",
+    about: "two cores with two threads and four with one, as hybrid processors have. Kinds of core cannot be emulated",
+    processor: Processor {
+        vendor: "GenuineIntel",
+        family: 6,
+        model: 0x9a,
+        name: "12th Gen Intel(R) Core(TM) i7-1260P",
+    },
+    cores: 6,
+    missing: "5,7,9,11",
+    ..EIGHT
+};
+
+/// More than about 64 cpus that all run are too many for two cpus to emulate: each has its own timer.
+const SEVENTY_TWO: Description = Description {
+    name: "seventy-two",
+    about: "72 cpus, of which the first and the last eight are on: masks are wider than 64 bits, and sparse",
+    packages: 2,
+    cores: 18,
+    numbering: Numbering::SiblingsLast,
+    nodes: &[Memory { cpus: "0-17,36-53", size_mib: 512 }, Memory { cpus: "18-35,54-71", size_mib: 512 }],
+    distances: &[&[10, 21], &[21, 10]],
+    kernel: "maxcpus=8",
+    offline: "8-63",
+    ..EIGHT
+};
+
+const OFFLINE: Description = Description {
+    name: "offline",
+    about: "three of eight cpus are off: one sibling, a core's other sibling, and one more",
+    offline: "1,5-6",
+    ..EIGHT
+};
+
+const FEW_AT_BOOT: Description = Description {
+    name: "few-at-boot",
+    about: "maxcpus=5 leaves three of eight cpus off from the start, and one more is switched off later",
+    kernel: "maxcpus=5",
+    offline: "1,5-7",
+    ..EIGHT
+};
+
+const ISOLATED: Description = Description {
+    name: "isolated",
+    about: "isolcpus= and nohz_full= for half of eight cpus",
+    isolated: "2-3,6-7",
+    nohz_full: "2-3,6-7",
+    ..EIGHT
+};
+
+const CONTAINER: Description = Description {
+    name: "container",
+    about: "everything runs in a cpuset of three of eight cpus, as in a container",
+    cpuset: "2-3,6",
+    ..EIGHT
+};
+
+/// All machines: those of the quick part first, then small ones before large ones.
+pub static MACHINES: [Description; 13] = [
+    FX_8150,
+    THREADRIPPER_2990WX_SMALL,
+    DUAL_SOCKET,
+    ONE,
+    HYBRID,
+    OFFLINE,
+    FEW_AT_BOOT,
+    ISOLATED,
+    CONTAINER,
+    RYZEN_9950X3D,
+    SEVENTY_TWO,
+    THREADRIPPER_3960X,
+    THREADRIPPER_2990WX,
+];
+
+/// The machine of a name.
+pub fn machine(name: &str) -> Option<&'static Description> {
+    MACHINES.iter().find(|machine| machine.name == name)
+}

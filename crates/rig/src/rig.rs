@@ -1,0 +1,123 @@
+//! The rig itself: everything that booting takes, found once.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+
+use tempfile::TempDir;
+
+use crate::archive::Archive;
+use crate::emulator::{self, Console};
+use crate::{Description, Guest, RigError, acpi, kernel, root_files};
+
+/// Which machines the environment asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Use {
+    /// None; what every `cargo test` does.
+    None,
+    /// The quick part.
+    Quick,
+    /// All.
+    Full,
+}
+
+impl Use {
+    /// The variable that says it.
+    pub const VARIABLE: &str = "COREWISE_RIG";
+
+    /// What the environment says: "quick" or "full".
+    pub fn of_environment() -> Self {
+        match std::env::var(Self::VARIABLE).as_deref() {
+            Ok("quick") => Self::Quick,
+            Ok("full") => Self::Full,
+            _ => Self::None,
+        }
+    }
+
+    /// Whether a machine belongs to it.
+    pub fn includes(self, machine: &Description) -> bool {
+        match self {
+            Self::None => false,
+            Self::Quick => machine.quick,
+            Self::Full => true,
+        }
+    }
+}
+
+/// An emulator, a kernel and a root file system.
+#[derive(Debug)]
+pub struct Rig {
+    emulator: PathBuf,
+    kernel: PathBuf,
+    files: Vec<u8>,
+}
+
+impl Rig {
+    /// Finds what booting takes, and packs a program for the machines.
+    ///
+    /// # Errors
+    ///
+    /// [`RigError::Missing`] where the host lacks a part, others where a file cannot be read.
+    pub fn new(program: &Path) -> Result<Self, RigError> {
+        Ok(Self { emulator: emulator::program()?, kernel: kernel::find()?, files: root_files::archive(program)? })
+    }
+
+    /// Fetches the kernel where it is not there yet.
+    ///
+    /// # Errors
+    ///
+    /// As [`Rig::new`].
+    pub fn fetch() -> Result<PathBuf, RigError> {
+        kernel::fetch()
+    }
+
+    /// Boots a machine, and waits until it takes steps.
+    ///
+    /// # Errors
+    ///
+    /// [`RigError::Gone`] and [`RigError::Silent`] where it does not come up, with its console's last lines.
+    pub fn boot(&self, machine: &'static Description) -> Result<Guest, RigError> {
+        let folder = self.folder(machine)?;
+        let console = folder.path().join("console");
+        let arguments = self.arguments(machine, &folder, Console::File(&console));
+        Guest::boot(machine, self.emulator(&arguments), folder)
+    }
+
+    /// Boots a machine with a shell on the terminal, and waits for its end.
+    ///
+    /// # Errors
+    ///
+    /// [`RigError::Host`] where the emulator cannot be started.
+    pub fn shell(&self, machine: &Description) -> Result<ExitStatus, RigError> {
+        let folder = self.folder(machine)?;
+        let arguments = self.arguments(machine, &folder, Console::Terminal);
+        let status = self.emulator(&arguments).status();
+        status.map_err(|error| RigError::Host { program: self.emulator.display().to_string(), why: error.to_string() })
+    }
+
+    /// A folder with the machine's files: its table of cpus in front, the root file system behind it.
+    fn folder(&self, machine: &Description) -> Result<TempDir, RigError> {
+        let folder = tempfile::tempdir().map_err(|source| RigError::file(std::env::temp_dir(), source))?;
+        let mut table = Archive::default();
+        table.file(acpi::PATH, 0o644, &acpi::madt(machine));
+        let mut bytes = table.finish();
+        bytes.extend(&self.files);
+        let path = files_in(&folder);
+        std::fs::write(&path, bytes).map_err(|source| RigError::file(path, source))?;
+        Ok(folder)
+    }
+
+    fn arguments(&self, machine: &Description, folder: &TempDir, console: Console<'_>) -> Vec<String> {
+        emulator::arguments(machine, &self.kernel, &files_in(folder), console)
+    }
+
+    /// The emulator gives way to everything else on the host.
+    fn emulator(&self, arguments: &[String]) -> Command {
+        let mut command = Command::new("nice");
+        command.args(["-n", "15"]).arg(&self.emulator).args(arguments);
+        command
+    }
+}
+
+fn files_in(folder: &TempDir) -> PathBuf {
+    folder.path().join("files")
+}

@@ -1,0 +1,77 @@
+//! `cargo xtask rig`: machines of other topologies in an emulator, for tests and by hand.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+use corewise_rig::{Description, MACHINES, Rig, Use, machine};
+
+use crate::{cargo, done, root};
+
+/// Prints the machines' names, and what each is for.
+pub fn list() {
+    for machine in &MACHINES {
+        let part = if machine.quick { "quick" } else { "full" };
+        println!("{:26} {:>3} cpus  {part:5}  {}", machine.name, machine.places().len(), machine.about);
+    }
+}
+
+/// Fetches the kernel.
+pub fn fetch() -> Result<()> {
+    println!("{}", Rig::fetch()?.display());
+    Ok(())
+}
+
+/// Runs the tests that boot machines.
+pub fn test(part: Use, arguments: &[&str]) -> Result<bool> {
+    Rig::fetch()?;
+    let value = if part == Use::Quick { "quick" } else { "full" };
+    let mut command = cargo();
+    command.args(["test", "--package", "corewise", "--test", "rig", "--"]).args(arguments).env(Use::VARIABLE, value);
+    Ok(command.status().context("cargo cannot be started")?.success())
+}
+
+/// Boots a machine with a shell on the terminal, or runs a command there; false where the command fails.
+pub fn boot(name: &str, command: &[&str]) -> Result<bool> {
+    let machine = known(name)?;
+    Rig::fetch()?;
+    let rig = Rig::new(&corewise()?)?;
+    if command.is_empty() {
+        return Ok(rig.shell(machine)?.success());
+    }
+    let outcome = rig.boot(machine)?.run(&command.join(" "))?;
+    print!("{}", outcome.text());
+    eprint!("{}", outcome.stderr);
+    Ok(outcome.code == 0)
+}
+
+/// Boots machines, one after another, and keeps a recording of each for tests that boot none; all machines where none is named.
+pub fn record(names: &[&str]) -> Result<()> {
+    let named: Vec<&Description> = names.iter().map(|name| known(name)).collect::<Result<_>>()?;
+    let machines = if names.is_empty() { MACHINES.iter().collect() } else { named };
+    Rig::fetch()?;
+    let rig = Rig::new(&corewise()?)?;
+    for machine in machines {
+        let outcome = rig.boot(machine)?.run("corewise record --packing xz -o -")?;
+        if outcome.code != 0 {
+            bail!("{}: exit status {}\n{}", machine.name, outcome.code, outcome.stderr);
+        }
+        let path = root().join("crates/rig/recordings").join(format!("{}.tar.xz", machine.name));
+        std::fs::write(&path, &outcome.stdout).with_context(|| path.display().to_string())?;
+        println!("{} ({} bytes)", path.display(), outcome.stdout.len());
+    }
+    Ok(())
+}
+
+fn known(name: &str) -> Result<&'static Description> {
+    match machine(name) {
+        Some(machine) => Ok(machine),
+        None => bail!("there is no machine {name}; `cargo xtask rig --list` names them"),
+    }
+}
+
+/// The program, built as it is now. This program lies beside it.
+fn corewise() -> Result<PathBuf> {
+    done(cargo().args(["build", "--quiet", "--package", "corewise"]))?;
+    let here = std::env::current_exe().context("this program's path is unknown")?;
+    Ok(here.with_file_name("corewise"))
+}
