@@ -87,7 +87,9 @@ fn goes_home(kind: Option<&str>) -> Completion {
     let before = sleeper.group();
     fs::write(made.group.join("cgroup.procs"), sleeper.0.id().to_string()).unwrap();
     assert_ne!(sleeper.group(), before);
-    let remark = format!("process {} was moved back to {}", sleeper.0.id(), made.home.display());
+    // The kernel tells who is in a threaded group by thread.
+    let noun = if kind.is_some() { "thread" } else { "process" };
+    let remark = format!("{noun} {} was moved back to {}", sleeper.0.id(), made.home.display());
     assert_eq!(made.undone(), Outcome::Reverted(Some(remark)));
     assert_eq!(sleeper.group(), before);
     assert!(!made.group.exists());

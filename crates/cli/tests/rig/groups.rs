@@ -120,7 +120,7 @@ fn limited(guest: &mut Guest) -> Outcome {
         let before = text(guest, GROUPS)?;
         let outcome = guest.run(&in_part(&format!("corewise run --cgroup --on {last} -- touch /tmp/started")))?;
         let told = outcome.stderr.clone();
-        same(&told, (outcome.code, told.contains(&format!("cpu {last} is not in this process's cpuset"))), (3, true))?;
+        same(&told, (outcome.code, told.contains(&format!("cpu {last} is outside the cpuset"))), (3, true))?;
         same("it was started", guest.run("[ -e /tmp/started ]")?.code, 1)?;
         text(guest, &in_part(&format!("corewise run --cgroup --on {first} -- true")))?;
         same("the groups", text(guest, GROUPS)?, before)

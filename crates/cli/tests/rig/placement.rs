@@ -72,14 +72,14 @@ fn refusals(guest: &mut Guest) -> Outcome {
     let mut cases = vec![
         (format!("{count}"), format!("cpu {count}: this machine has cpus"), 3),
         ("core:999".to_owned(), "core:999: this machine has".to_owned(), 3),
-        ("core:0 - core:0".to_owned(), "with this, no cpu is left".to_owned(), 3),
+        ("core:0 - core:0".to_owned(), "no cpu is left".to_owned(), 3),
         ("vcache".to_owned(), "no die of this machine has stacked cache".to_owned(), 3),
         ("0-".to_owned(), "error: ".to_owned(), 2),
     ];
     let offline = &machine.present() - &cpus::parse(&machine.expected().online);
     let outside = &cpus::parse(&machine.expected().online) - &reachable(machine);
     cases.extend(offline.first().map(|cpu| (cpu.to_string(), "offline".to_owned(), 3)));
-    cases.extend(outside.first().map(|cpu| (cpu.to_string(), "not in this process's cpuset".to_owned(), 3)));
+    cases.extend(outside.first().map(|cpu| (cpu.to_string(), "outside the cpuset".to_owned(), 3)));
     let options =
         |expression: &str| ["", "-v", "--enforce exact"].map(|option| format!("{option} --on '{expression}'"));
     let cases: Vec<Refusal> = cases

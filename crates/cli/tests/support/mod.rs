@@ -39,7 +39,10 @@ impl Place {
     pub fn ordinary_user(&self, arguments: &[&str]) -> Command {
         let program = self.path().join("corewise");
         if !program.exists() {
-            fs::copy(env!("CARGO_BIN_EXE_corewise"), &program).unwrap();
+            // By another process: a file that is open for writing here is so in whatever another test starts meanwhile,
+            // and cannot be executed then.
+            let copied = Command::new("cp").args([Path::new(env!("CARGO_BIN_EXE_corewise")), &program]).status();
+            assert!(copied.unwrap().success());
         }
         let mut command = self.command(&program, arguments);
         if is_root() {
