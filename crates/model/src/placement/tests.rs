@@ -64,106 +64,99 @@ fn threads_take_lists_as_typed_and_cores_before_siblings() {
     assert_eq!(order(&hybrid(), "core:7-9"), "14,16,17,15", "large cores first, then small ones, then siblings");
 }
 
+/// What is typed for a machine with stacked cache, and what is said of it: the place, what is wrong, and a hint.
+const REFUSED: &[(&str, &str)] = &[
+    ("", "[] the expression is empty | some: 0-3,8   0x55   llc:0   all - core:0   vcache - 0   spread(4, cluster)"),
+    ("llc:2", "[llc:2] llc:2: this machine has llc:0-1"),
+    ("all - llc:2", "[llc:2] llc:2: this machine has llc:0-1"),
+    ("llc:0.core:8", "[llc:0.core:8] core:8: in llc:0 there is core:0-7"),
+    ("40", "[40] cpu 40: this machine has cpus 0-31 | a mask carries 0x: 0x40 is cpu 6"),
+    ("55", "[55] cpu 55: this machine has cpus 0-31 | a mask carries 0x: 0x55 is cpus 0,2,4,6"),
+    ("ff", "[ff] there is no word \"ff\" in the placement language | a mask carries 0x: 0xff"),
+    ("FFFF FFFC", "[FFFF] there is no word \"FFFF\" in the placement language | a mask carries 0x: 0xffff"),
+    ("3f", "[f] \"f\" is no digit | a mask carries 0x: 0x3f"),
+    ("0xfg", "[g] \"g\" is no hexadecimal digit"),
+    ("0x", "[0x] expected hexadecimal digits after 0x"),
+    ("0x0", "[0x0] a mask of 0 names no cpu"),
+    ("ccx:0", "[ccx] there is no word \"ccx\" in the placement language | it is called llc:N here"),
+    ("L3:0", "[L3] there is no word \"L3\" in the placement language | it is called llc:N here"),
+    ("socket0", "[socket0] there is no word \"socket0\" in the placement language | it is called package:N here"),
+    ("vcahce", "[vcahce] there is no word \"vcahce\" in the placement language | did you mean vcache?"),
+    ("lcc:0", "[lcc] there is no word \"lcc\" in the placement language | did you mean llc?"),
+    (
+        "llc",
+        "[llc] \"llc\" is a level: an index follows it | llc:0 is the first, llc:0-3 are the first four, llc:all are all",
+    ),
+    ("llc:", "[] expected an index after \"llc:\", such as 0, 0-3, 0,2, all, even, odd or last"),
+    (
+        "all:0",
+        "[:] \"all\" is a name, no level: no index follows it | the levels are package, node, die, llc, cluster, core, cpu",
+    ),
+    ("0 - 3", "[-] this could be a range, or one list without another | write 0-3 for the range, (0) - 3 for without"),
+    ("0-7-3", "[-] a range has one minus | put spaces around the minus of without: 0-7 - 3"),
+    ("3-1", "[3-1] the range 3-1 ends before it begins | 1-3 is the range; 3,2,1 is a list in that order"),
+    ("31-0", "[31-0] the range 31-0 ends before it begins | 0-31 is the range"),
+    ("0-8:0", "[0-8:0] a stride is at least 1, and a group no larger than its stride"),
+    (
+        "0-3,llc:1",
+        "[,] expected +, - or & before another term, found \",\" | a list goes on with a number; other terms are joined by +",
+    ),
+    ("0-3 8", "[8] expected +, - or & before another term, found \"8\" | a list has commas: 0-3,8"),
+    ("1 2 3", "[2] expected +, - or & before another term, found \"2\" | a list has commas: 1,2,3"),
+    ("55 ff", "[f] expected +, - or & before another term, found \"f\" | a mask carries 0x and has no spaces: 0xfffc"),
+    ("0 core:1", "[c] expected +, - or & before another term, found \"c\" | terms are joined by +"),
+    (
+        "node:0.all",
+        "[all] expected a level after the dot, such as core:0 | llc:1.core:0-3 is the first four cores of llc:1",
+    ),
+    (
+        "llc:0..core:0",
+        "[] expected a level after the dot, such as core:0 | llc:1.core:0-3 is the first four cores of llc:1",
+    ),
+    (
+        "spread(4,",
+        "[] expected a level: one of package, node, die, llc, cluster, core, cpu | spread(4, llc) and spread(4, llc, node:0) are its forms",
+    ),
+    ("(0-3", "[] expected \")\", the end of what \"(\" began; found the end"),
+    ("0-3)", "[)] expected +, - or & before another term, found \")\" | there is no \"(\" before it"),
+    (
+        "all -",
+        "[] the expression ends where a cpu list, a mask, a level with an index, a name or a pattern was expected",
+    ),
+    (
+        "~0",
+        "[~] expected a cpu list, a mask, a level with an index, a name or a pattern, found \"~\" | without is written as all - x, or !x",
+    ),
+    (
+        "spread(4)",
+        "[)] expected \",\", a comma and a level; found \")\" | spread(4, llc) and spread(4, llc, node:0) are its forms",
+    ),
+    (
+        "spread(0, llc)",
+        "[0] a pattern chooses at least one cpu | spread(4, llc) and spread(4, llc, node:0) are its forms",
+    ),
+    ("pack(40, llc)", "[pack(40, llc)] pack(40, llc): 32 cpus can be used"),
+    (
+        "pack(4, ccx)",
+        "[ccx] expected a level: one of package, node, die, llc, cluster, core, cpu | it is called llc:N here",
+    ),
+    ("performance", "[performance] performance: all cores of this machine are of one kind"),
+    ("isolated", "[isolated] isolated: the kernel isolates no cpu here"),
+    (
+        "quiet",
+        "[quiet] quiet: there is no survey of this machine | quiet needs a survey, which only `corewise` on the machine itself can make",
+    ),
+    ("llc:0 & llc:1", "[llc:1] no cpu is left: llc:1 has no cpu of what stands before it"),
+    ("all - all", "[all] no cpu is left: all takes away all that stands before it"),
+    ("!all", "[!all] no cpu is left: !all is without every cpu"),
+    ("70000", "[70000] 70000 is above 65535, the largest number"),
+];
+
 #[test]
 fn what_makes_no_sense_is_refused_with_its_place_and_a_hint() {
     let machine = stacked();
-    let cases = [
-        (
-            "",
-            "[] the expression is empty | some: 0-3,8   0x55   llc:0   all - core:0   vcache - 0   spread(4, cluster)",
-        ),
-        ("llc:2", "[llc:2] llc:2: this machine has llc:0-1"),
-        ("all - llc:2", "[llc:2] llc:2: this machine has llc:0-1"),
-        ("llc:0.core:8", "[llc:0.core:8] core:8: in llc:0 there is core:0-7"),
-        ("40", "[40] cpu 40: this machine has cpus 0-31 | a mask carries 0x: 0x40 is cpu 6"),
-        ("55", "[55] cpu 55: this machine has cpus 0-31 | a mask carries 0x: 0x55 is cpus 0,2,4,6"),
-        ("ff", "[ff] there is no word \"ff\" in the placement language | a mask carries 0x: 0xff"),
-        ("FFFF FFFC", "[FFFF] there is no word \"FFFF\" in the placement language | a mask carries 0x: 0xffff"),
-        ("3f", "[f] \"f\" is no digit | a mask carries 0x: 0x3f"),
-        ("0xfg", "[g] \"g\" is no hexadecimal digit"),
-        ("0x", "[0x] expected hexadecimal digits after 0x"),
-        ("0x0", "[0x0] a mask of 0 names no cpu"),
-        ("ccx:0", "[ccx] there is no word \"ccx\" in the placement language | it is called llc:N here"),
-        ("L3:0", "[L3] there is no word \"L3\" in the placement language | it is called llc:N here"),
-        ("socket0", "[socket0] there is no word \"socket0\" in the placement language | it is called package:N here"),
-        ("vcahce", "[vcahce] there is no word \"vcahce\" in the placement language | did you mean vcache?"),
-        ("lcc:0", "[lcc] there is no word \"lcc\" in the placement language | did you mean llc?"),
-        (
-            "llc",
-            "[llc] \"llc\" is a level: an index follows it | llc:0 is the first, llc:0-3 are the first four, llc:all are all",
-        ),
-        ("llc:", "[] expected an index after \"llc:\", such as 0, 0-3, 0,2, all, even, odd or last"),
-        (
-            "all:0",
-            "[:] \"all\" is a name, no level: no index follows it | the levels are package, node, die, llc, cluster, core, cpu",
-        ),
-        (
-            "0 - 3",
-            "[-] this could be a range, or one list without another | write 0-3 for the range, (0) - 3 for without",
-        ),
-        ("0-7-3", "[-] a range has one minus | put spaces around the minus of without: 0-7 - 3"),
-        ("3-1", "[3-1] the range 3-1 ends before it begins | 1-3 is the range; 3,2,1 is a list in that order"),
-        ("31-0", "[31-0] the range 31-0 ends before it begins | 0-31 is the range"),
-        ("0-8:0", "[0-8:0] a stride is at least 1, and a group no larger than its stride"),
-        (
-            "0-3,llc:1",
-            "[,] expected +, - or & before another term, found \",\" | a list goes on with a number; other terms are joined by +",
-        ),
-        ("0-3 8", "[8] expected +, - or & before another term, found \"8\" | a list has commas: 0-3,8"),
-        ("1 2 3", "[2] expected +, - or & before another term, found \"2\" | a list has commas: 1,2,3"),
-        (
-            "55 ff",
-            "[f] expected +, - or & before another term, found \"f\" | a mask carries 0x and has no spaces: 0xfffc",
-        ),
-        ("0 core:1", "[c] expected +, - or & before another term, found \"c\" | terms are joined by +"),
-        (
-            "node:0.all",
-            "[all] expected a level after the dot, such as core:0 | llc:1.core:0-3 is the first four cores of llc:1",
-        ),
-        (
-            "llc:0..core:0",
-            "[] expected a level after the dot, such as core:0 | llc:1.core:0-3 is the first four cores of llc:1",
-        ),
-        (
-            "spread(4,",
-            "[] expected a level: one of package, node, die, llc, cluster, core, cpu | spread(4, llc) and spread(4, llc, node:0) are its forms",
-        ),
-        ("(0-3", "[] expected \")\", the end of what \"(\" began; found the end"),
-        ("0-3)", "[)] expected +, - or & before another term, found \")\" | there is no \"(\" before it"),
-        (
-            "all -",
-            "[] the expression ends where a cpu list, a mask, a level with an index, a name or a pattern was expected",
-        ),
-        (
-            "~0",
-            "[~] expected a cpu list, a mask, a level with an index, a name or a pattern, found \"~\" | without is written as all - x, or !x",
-        ),
-        (
-            "spread(4)",
-            "[)] expected \",\", a comma and a level; found \")\" | spread(4, llc) and spread(4, llc, node:0) are its forms",
-        ),
-        (
-            "spread(0, llc)",
-            "[0] a pattern chooses at least one cpu | spread(4, llc) and spread(4, llc, node:0) are its forms",
-        ),
-        ("pack(40, llc)", "[pack(40, llc)] pack(40, llc): 32 cpus can be used"),
-        (
-            "pack(4, ccx)",
-            "[ccx] expected a level: one of package, node, die, llc, cluster, core, cpu | it is called llc:N here",
-        ),
-        ("performance", "[performance] performance: all cores of this machine are of one kind"),
-        ("isolated", "[isolated] isolated: the kernel isolates no cpu here"),
-        (
-            "quiet",
-            "[quiet] quiet: there is no survey of this machine | quiet needs a survey, which only `corewise` on the machine itself can make",
-        ),
-        ("llc:0 & llc:1", "[llc:1] no cpu is left: llc:1 has no cpu of what stands before it"),
-        ("all - all", "[all] no cpu is left: all takes away all that stands before it"),
-        ("!all", "[!all] no cpu is left: !all is without every cpu"),
-        ("70000", "[70000] 70000 is above 65535, the largest number"),
-    ];
-    for (text, expected) in cases {
-        assert_eq!(refusal(&machine, text), expected, "{text}");
+    for (text, expected) in REFUSED {
+        assert_eq!(refusal(&machine, text), *expected, "{text}");
     }
     assert_eq!(refusal(&bulldozer(), "vcache"), "[vcache] vcache: no die of this machine has stacked cache");
     assert_eq!(
