@@ -23,7 +23,9 @@ fn main() -> ExitCode {
         return other_process(&deed);
     }
     let trials = vec![
-        Trial::ignorable_test("processes_that_create_and_add_at_once_lose_nothing", || by_others(processes_lose_nothing)),
+        Trial::ignorable_test("processes_that_create_and_add_at_once_lose_nothing", || {
+            by_others(processes_lose_nothing)
+        }),
         Trial::test("threads_that_create_and_add_at_once_lose_nothing", threads_lose_nothing),
         Trial::ignorable_test("what_a_killed_process_added_is_there", || by_others(killed_process_loses_nothing)),
         Trial::ignorable_test("a_place_where_nothing_can_be_made_is_an_error", nothing_can_be_made),
