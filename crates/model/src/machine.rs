@@ -148,6 +148,9 @@ pub struct System {
     /// The hypervisor this machine is a guest of ("KVM"), absent on bare metal or where unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hypervisor: Option<String>,
+    /// Whether its instructions are emulated one by one, so that no time measured on it means anything.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub emulated: bool,
     /// The cpufreq governors in use, most common first; empty where there is no cpufreq.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub governors: Vec<String>,
@@ -199,7 +202,8 @@ impl Machine {
     /// A short name for "the same machine": equal for equal processors with equal topology, kernel and numbers left out.
     ///
     /// It is the 64-bit FNV-1a hash, in hexadecimal, of the processor's identity and the cpu sets of all levels. Online
-    /// and allowed cpus are part of it; microcode, kernel and governor are not, so that history can compare across them.
+    /// and allowed cpus are part of it, and whether it is emulated; microcode, kernel and governor are not, so that history
+    /// can compare across them.
     pub fn fingerprint(&self) -> String {
         let mut hash = 0xcbf2_9ce4_8422_2325_u64;
         let mut feed = |text: &str| {
@@ -217,6 +221,9 @@ impl Machine {
         }
         for llc in &self.llcs {
             feed(&format!("{:?}", llc.size_bytes));
+        }
+        if self.system.emulated {
+            feed("emulated");
         }
         format!("{hash:016x}")
     }

@@ -13,6 +13,11 @@ const PROCESSOR: &str = "max";
 /// because it does not emulate all that comes with it, but it fills in the function; so it has to be told.
 const AMD_TOPOLOGY: &str = "xlevel=0x8000001e,+topoext,x-force-features=on";
 
+/// One thread emulates all cpus in turn. With a thread for each, a cpu may run on in the old translation of an instruction that
+/// another is changing, for ever: a kernel that switches a tracepoint or a static branch (cgroups, perf) then hangs. It would be
+/// slower too: guests of more cpus than the host has spend their time waiting for those that do not run.
+const ACCELERATOR: &str = "tcg,thread=single";
+
 /// What every kernel is told: where its console is; to end rather than to wait when it panics; not to test its timer and its
 /// clock against the time that passes, nor whether cpus hang, which fails where the host has no time for the emulator; to
 /// leave all controllers to cgroup v2.
@@ -52,7 +57,7 @@ pub fn arguments(machine: &Description, kernel: &Path, files: &Path, console: Co
     let mut add = |words: &[&str]| arguments.extend(words.iter().map(|&word| word.to_owned()));
     // Nothing that is not asked for, and emulation even where the host could do better: the processor has to be ours.
     add(&["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"]);
-    add(&["-machine", "q35,usb=off", "-accel", "tcg,thread=multi"]);
+    add(&["-machine", "q35,usb=off", "-accel", ACCELERATOR]);
     add(&["-cpu", &processor(machine), "-m", &format!("{}M", machine.memory_mib())]);
     add(&["-kernel", &kernel.to_string_lossy(), "-initrd", &files.to_string_lossy()]);
     add(&["-append", &kernel_command_line(machine, console)]);

@@ -52,13 +52,13 @@ pub struct Rig {
 }
 
 impl Rig {
-    /// Finds what booting takes, and packs a program for the machines.
+    /// Finds what booting takes, and packs programs for the machines, where each lies in /usr/bin under a name.
     ///
     /// # Errors
     ///
     /// [`RigError::Missing`] where the host lacks a part, others where a file cannot be read.
-    pub fn new(program: &Path) -> Result<Self, RigError> {
-        Ok(Self { emulator: emulator::program()?, kernel: kernel::find()?, files: root_files::archive(program)? })
+    pub fn new(programs: &[(&Path, &str)]) -> Result<Self, RigError> {
+        Ok(Self { emulator: emulator::program()?, kernel: kernel::find()?, files: root_files::archive(programs)? })
     }
 
     /// Fetches the kernel where it is not there yet.

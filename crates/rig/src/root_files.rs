@@ -28,13 +28,13 @@ const EMPTY_FOLDERS: [&str; 6] = ["proc", "sys", "dev", "run", "tmp", "sbin"];
 const USERS: &str = "root:x:0:0:root:/root:/bin/sh\nuser:x:1000:1000:user:/home/user:/bin/sh\n";
 const GROUPS: &str = "root:x:0:\nuser:x:1000:\n";
 
-/// The whole file system with a program at /usr/bin under its own name.
+/// The whole file system with programs in /usr/bin, each under a name.
 ///
 /// # Errors
 ///
-/// [`RigError::Missing`] where the host has no busybox, [`RigError::File`] and [`RigError::Host`] where the program, a
+/// [`RigError::Missing`] where the host has no busybox, [`RigError::File`] and [`RigError::Host`] where a program, a
 /// library or a tool cannot be read.
-pub fn archive(program: &Path) -> Result<Vec<u8>, RigError> {
+pub fn archive(programs: &[(&Path, &str)]) -> Result<Vec<u8>, RigError> {
     let busybox = on_path("busybox").ok_or_else(|| RigError::Missing {
         what: "busybox".to_owned(),
         cure: "install it (Debian: busybox-static)".to_owned(),
@@ -47,16 +47,17 @@ pub fn archive(program: &Path) -> Result<Vec<u8>, RigError> {
     archive.file("etc/group", 0o644, GROUPS.as_bytes());
     let mut present = BTreeSet::new();
     add_program(&mut archive, &mut present, &busybox, "bin/busybox")?;
-    add_program(&mut archive, &mut present, &stripped(program)?.path, &in_usr_bin(program))?;
-    for tool in TOOLS.iter().filter_map(|tool| on_path(tool)) {
-        add_program(&mut archive, &mut present, &tool, &in_usr_bin(&tool))?;
+    for (program, name) in programs {
+        add_program(&mut archive, &mut present, &stripped(program)?.path, &in_usr_bin(name))?;
+    }
+    for (name, tool) in TOOLS.iter().filter_map(|name| Some((name, on_path(name)?))) {
+        add_program(&mut archive, &mut present, &tool, &in_usr_bin(name))?;
     }
     Ok(archive.finish())
 }
 
-fn in_usr_bin(program: &Path) -> String {
-    let name = program.file_name().unwrap_or_default();
-    format!("usr/bin/{}", name.to_string_lossy())
+fn in_usr_bin(name: &str) -> String {
+    format!("usr/bin/{name}")
 }
 
 /// Adds a program and those of its libraries that are not there yet.

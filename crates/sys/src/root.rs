@@ -3,6 +3,7 @@
 mod archive;
 mod files;
 mod folder;
+mod hypervisor;
 mod inline;
 mod wanted;
 
@@ -14,6 +15,7 @@ use std::path::{Path, PathBuf};
 use crate::SysError;
 use files::Files;
 use folder::Folder;
+pub(crate) use hypervisor::{EMULATOR, HYPERVISOR, called};
 pub(crate) use wanted::{CPUID, HWLOC_XML};
 
 /// The largest file that is read from this machine, in bytes.
@@ -104,6 +106,7 @@ impl Root {
     /// replacement characters.
     pub fn read(&self, path: &str) -> Option<Cow<'_, str>> {
         match &self.place {
+            Place::Live if path == HYPERVISOR => hypervisor::name().map(Cow::Owned),
             Place::Live => read_file(&Path::new("/").join(path)).map(Cow::Owned),
             Place::Folder(folder) => folder.read(path).map(Cow::Owned),
             Place::Files(files) => files.text(path).map(Cow::Borrowed),

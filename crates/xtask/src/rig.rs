@@ -33,8 +33,7 @@ pub fn test(part: Use, arguments: &[&str]) -> Result<bool> {
 /// Boots a machine with a shell on the terminal, or runs a command there; false where the command fails.
 pub fn boot(name: &str, command: &[&str]) -> Result<bool> {
     let machine = known(name)?;
-    Rig::fetch()?;
-    let rig = Rig::new(&corewise()?)?;
+    let rig = rig()?;
     if command.is_empty() {
         return Ok(rig.shell(machine)?.success());
     }
@@ -48,8 +47,7 @@ pub fn boot(name: &str, command: &[&str]) -> Result<bool> {
 pub fn record(names: &[&str]) -> Result<()> {
     let named: Vec<&Description> = names.iter().map(|name| known(name)).collect::<Result<_>>()?;
     let machines = if names.is_empty() { MACHINES.iter().collect() } else { named };
-    Rig::fetch()?;
-    let rig = Rig::new(&corewise()?)?;
+    let rig = rig()?;
     for machine in machines {
         let outcome = rig.boot(machine)?.run("corewise record --packing xz -o -")?;
         if outcome.code != 0 {
@@ -67,6 +65,12 @@ fn known(name: &str) -> Result<&'static Description> {
         Some(machine) => Ok(machine),
         None => bail!("there is no machine {name}; `cargo xtask rig --list` names them"),
     }
+}
+
+/// The rig with the program, built as it is now.
+fn rig() -> Result<Rig> {
+    Rig::fetch()?;
+    Ok(Rig::new(&[(&corewise()?, "corewise")])?)
 }
 
 /// The program, built as it is now. This program lies beside it.

@@ -180,6 +180,10 @@ fn siblings(root: &Root, machine: &Machine) -> Check {
 
 fn hypervisor(machine: &Machine) -> Option<Check> {
     let name = machine.system.hypervisor.as_ref()?;
+    if machine.system.emulated {
+        let why = format!("{name} emulates every instruction: no time that is measured here means anything");
+        return Some(check("emulated machine", State::Gap, why).cured_by("measure on a machine, or in a guest of KVM"));
+    }
     let why =
         format!("this is a guest of {name}: levels and caches are what it shows, and cpus may move between real cores");
     Some(check("virtual machine", State::Note, why).cured_by("survey the host, or pin the guest's cpus there"))

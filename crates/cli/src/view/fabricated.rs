@@ -65,6 +65,7 @@ impl Shape {
                 architecture: Some("x86_64".into()),
                 kernel: Some("6.18.2".into()),
                 hypervisor: None,
+                emulated: false,
                 governors: vec!["performance".into()],
             },
             possible: online.clone(),

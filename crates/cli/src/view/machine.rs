@@ -24,7 +24,7 @@ pub fn headline(machine: &Machine, more: &[String], width: usize) -> Vec<Line> {
         rest.push(format!("Linux {kernel}"));
     }
     if let Some(hypervisor) = &machine.system.hypervisor {
-        rest.push(guest_of(hypervisor));
+        rest.push(if machine.system.emulated { format!("emulated by {hypervisor}") } else { guest_of(hypervisor) });
     }
     rest.extend_from_slice(more);
     let mut line = Line::new().strong(unbroken(&model_name(machine)));

@@ -37,6 +37,9 @@ pub fn screen(survey: &Survey, conclusions: &Conclusions, kept: &Kept, width: us
     if let Kept::Recalled(number, when) = kept {
         screen.extend(wrap(&Line::new().faint(format!("survey {number}, made {when}")), width, 2));
     }
+    if survey.machine.system.emulated {
+        screen.extend(wrap(&emulated_remark(), width, 2));
+    }
     if survey.provenance.partial {
         screen.extend(wrap(&partial_remark(survey), width, 2));
     }
@@ -58,6 +61,12 @@ fn partial_remark(survey: &Survey) -> Line {
     let rounds = survey.provenance.rounds;
     let text = format!("PARTIAL: ended early, after {}", count(rounds as usize, "whole round"));
     Line::new().with(Tone::Warn, text).plain("; what follows is what was measured until then.")
+}
+
+/// Whatever differs on such a machine, its cpus do not.
+fn emulated_remark() -> Line {
+    let text = "EMULATED: every instruction of this machine is emulated";
+    Line::new().with(Tone::Warn, text).plain("; the times below are the emulator's, and mean nothing.")
 }
 
 /// Others were so busy that they are in every number: that is to be known before the first number is read.

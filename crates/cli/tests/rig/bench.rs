@@ -1,12 +1,15 @@
-//! The one machine that is booted at a time, and what makes sure that scenarios leave it as they found it.
+//! Boots machines, some at a time, and runs the scenarios of each one after another.
 
+use std::collections::{HashMap, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
 
 use corewise_rig::{Description, Guest, Rig, RigError};
 use libtest_mimic::{Completion, Failed};
 
-use crate::Outcome;
+use crate::{Outcome, Scenario};
 
 /// What scenarios may change and have to put back: which cpus are on, control groups, who handles interrupts; and the
 /// processes that they may start and have to end. What the kernel itself runs are children of process 2.
@@ -18,24 +21,98 @@ ps -o ppid,pid,stat,comm |
     awk -v own=$$ 'NR > 1 && $2 > 2 && $1 != 2 && $1 != own && $2 != own && $3 !~ /Z/ { print \"process\", $2, $4 }'
 true";
 
-/// Boots machines when they are needed, one at a time.
-#[derive(Default)]
-pub struct Bench {
-    state: Mutex<State>,
-}
+/// An emulator keeps one cpu of the host busy. More than a few would take much memory.
+const MOST_AT_ONCE: usize = 4;
 
-#[derive(Default)]
-struct State {
-    parts: Option<Parts>,
-    booted: Option<Booted>,
-    /// The machine that did not come up; its scenarios do not try again.
-    broken: Option<&'static str>,
+/// A machine, and what is to be done on it in one boot.
+pub struct Job {
+    pub machine: &'static Description,
+    pub scenarios: Vec<&'static Scenario>,
 }
 
 /// What booting takes, or what of it is missing.
-enum Parts {
-    There(Box<Rig>),
+pub enum Parts {
+    There(Rig),
     Missing(String),
+}
+
+/// Finds the program under test, this test program as the actor that it runs, and what booting takes.
+pub fn parts() -> Result<Parts, RigError> {
+    let own = std::env::current_exe().map_err(|source| RigError::File { path: "/proc/self/exe".into(), source })?;
+    match Rig::new(&[(Path::new(env!("CARGO_BIN_EXE_corewise")), "corewise"), (&own, "actor")]) {
+        Ok(rig) => Ok(Parts::There(rig)),
+        Err(missing @ RigError::Missing { .. }) => Ok(Parts::Missing(missing.to_string())),
+        Err(error) => Err(error),
+    }
+}
+
+/// What came of the scenarios so far.
+#[derive(Default)]
+pub struct Bench {
+    outcomes: Mutex<HashMap<(&'static str, &'static str), Outcome>>,
+    news: Condvar,
+}
+
+impl Bench {
+    /// Begins with the jobs, in order; as many at a time as the host has cpus.
+    pub fn start(self: &Arc<Self>, parts: &Arc<Parts>, jobs: Vec<Job>) {
+        let workers = thread::available_parallelism().map_or(1, usize::from).min(MOST_AT_ONCE).min(jobs.len());
+        let jobs = Arc::new(Mutex::new(VecDeque::from(jobs)));
+        for _ in 0..workers {
+            let (bench, parts, jobs) = (Arc::clone(self), Arc::clone(parts), Arc::clone(&jobs));
+            thread::spawn(move || {
+                while let Some(job) = { lock(&jobs).pop_front() } {
+                    match &*parts {
+                        Parts::There(rig) => bench.work(rig, &job),
+                        Parts::Missing(what) => bench.tell_all(&job, || Ok(Completion::ignored_with(what.clone()))),
+                    }
+                }
+            });
+        }
+    }
+
+    /// Waits for what came of a scenario.
+    pub fn outcome(&self, machine: &Description, scenario: &Scenario) -> Outcome {
+        let key = (machine.name, scenario.name);
+        let mut outcomes = lock(&self.outcomes);
+        loop {
+            if let Some(outcome) = outcomes.remove(&key) {
+                return outcome;
+            }
+            outcomes = self.news.wait(outcomes).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// A scenario finds the machine as the one before did, or a fresh one where that failed.
+    fn work(&self, rig: &Rig, job: &Job) {
+        let mut booted = None;
+        for scenario in &job.scenarios {
+            let mut machine = match booted.take().map_or_else(|| Booted::boot(rig, job.machine), Ok) {
+                Ok(machine) => machine,
+                Err(failed) => {
+                    self.tell(job.machine, scenario, Err(failed));
+                    return self.tell_all(job, || Err("the machine did not boot, as said above".into()));
+                }
+            };
+            let outcome = machine.run(scenario);
+            booted = outcome.is_ok().then_some(machine);
+            self.tell(job.machine, scenario, outcome);
+        }
+    }
+
+    fn tell(&self, machine: &Description, scenario: &Scenario, outcome: Outcome) {
+        lock(&self.outcomes).entry((machine.name, scenario.name)).or_insert(outcome);
+        self.news.notify_all();
+    }
+
+    /// For those scenarios of a job of which nothing was told yet.
+    fn tell_all(&self, job: &Job, outcome: impl Fn() -> Outcome) {
+        job.scenarios.iter().for_each(|scenario| self.tell(job.machine, scenario, outcome()));
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 struct Booted {
@@ -44,64 +121,22 @@ struct Booted {
     at_first: String,
 }
 
-impl Bench {
-    /// Runs a scenario on a machine; skipped where the host has no emulator. The next scenario finds the machine as this one
-    /// did, or a fresh one where this one failed.
-    pub fn run(&self, machine: &'static Description, scenario: fn(&mut Guest) -> Outcome) -> Outcome {
-        let mut state = self.lock();
-        if let Parts::Missing(what) = state.parts()? {
-            return Ok(Completion::ignored_with(what.clone()));
-        }
-        let mut booted = state.take(machine)?;
-        let outcome = scenario(&mut booted.guest)?;
-        let now = look(&mut booted.guest)?;
-        if now != booted.at_first {
-            return Err(format!("not left as it was found; before\n{}\nafter\n{now}", booted.at_first).into());
-        }
-        state.booted = Some(booted);
-        Ok(outcome)
-    }
-
-    /// A scenario that panicked took the machine with it; nothing half-done is left in the state.
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl State {
-    fn parts(&mut self) -> Result<&Parts, Failed> {
-        if self.parts.is_none() {
-            self.parts = Some(match Rig::new(Path::new(env!("CARGO_BIN_EXE_corewise"))) {
-                Ok(rig) => Parts::There(Box::new(rig)),
-                Err(missing @ RigError::Missing { .. }) => Parts::Missing(missing.to_string()),
-                Err(error) => return Err(error.into()),
-            });
-        }
-        self.parts.as_ref().ok_or_else(|| "unreachable: the parts were just found".into())
-    }
-
-    /// The machine, booted now where another or none is.
-    fn take(&mut self, machine: &'static Description) -> Result<Booted, Failed> {
-        if self.broken == Some(machine.name) {
-            return Err("the machine did not boot, as said above".into());
-        }
-        if let Some(booted) = self.booted.take() {
-            if booted.guest.machine().name == machine.name {
-                return Ok(booted);
-            }
-            // The other machine is off before this one is on.
-            drop(booted);
-        }
-        self.boot(machine)
-    }
-
-    fn boot(&mut self, machine: &'static Description) -> Result<Booted, Failed> {
-        let Some(Parts::There(rig)) = &self.parts else { return Err("there is no rig".into()) };
-        self.broken = Some(machine.name);
+impl Booted {
+    fn boot(rig: &Rig, machine: &'static Description) -> Result<Self, Failed> {
         let mut guest = rig.boot(machine)?;
         let at_first = look(&mut guest)?;
-        self.broken = None;
-        Ok(Booted { guest, at_first })
+        Ok(Self { guest, at_first })
+    }
+
+    /// A scenario has to leave the machine as it found it.
+    fn run(&mut self, scenario: &Scenario) -> Outcome {
+        let outcome = catch_unwind(AssertUnwindSafe(|| (scenario.run)(&mut self.guest)));
+        let outcome = outcome.unwrap_or_else(|_| Err("it panicked, as said above".into()))?;
+        let now = look(&mut self.guest)?;
+        if now == self.at_first {
+            return Ok(outcome);
+        }
+        Err(format!("not left as it was found; before\n{}\nafter\n{now}", self.at_first).into())
     }
 }
 

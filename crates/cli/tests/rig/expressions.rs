@@ -72,11 +72,6 @@ pub fn reachable(machine: &Description) -> Cpus {
     if machine.cpuset.is_empty() { online } else { &online & &cpus::parse(machine.cpuset) }
 }
 
-/// A machine whose scenarios take little time to emulate; what does not depend on the machine's size is looked at on these.
-pub fn is_small(machine: &Description) -> bool {
-    cpus::parse(&machine.expected().online).len() <= 16
-}
-
 /// The first and the last object of each level.
 fn objects(expected: &Expected) -> Vec<Case> {
     let allowed = cpus::parse(&expected.allowed);

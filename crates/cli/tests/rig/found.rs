@@ -1,5 +1,6 @@
 //! What scenarios share: running corewise in a machine, reading what it found, and comparing.
 
+use std::collections::BTreeSet;
 use std::fmt::Debug;
 
 use corewise_rig::cpus;
@@ -44,6 +45,14 @@ pub fn has(guest: &mut Guest, program: &str) -> Result<bool, Failed> {
 /// Fails, showing both, where two values differ.
 pub fn same<T: PartialEq + Debug>(what: &str, found: T, expected: T) -> Result<(), Failed> {
     if found == expected { Ok(()) } else { Err(format!("{what}\n   found {found:?}\nexpected {expected:?}").into()) }
+}
+
+/// Fails, showing the facts that differ, where two machines do, as corewise tells them.
+pub fn same_machine(found: &Value, expected: &Value) -> Result<(), Failed> {
+    let names = |machine: &Value| machine.as_object().into_iter().flat_map(|facts| facts.keys()).cloned().collect();
+    let all: BTreeSet<String> = [found, expected].into_iter().flat_map(names as fn(&Value) -> Vec<String>).collect();
+    same("whether there are facts", all.is_empty(), false)?;
+    all.iter().try_for_each(|name| same(&format!("{name} of the machine"), &found[name], &expected[name]))
 }
 
 /// A machine as corewise tells it, in the words of what is expected.

@@ -5,21 +5,16 @@ use corewise_rig::cpus::{self, Cpus};
 use corewise_rig::{Description, Guest};
 use libtest_mimic::{Completion, Failed};
 
-use crate::expressions::{is_small, reachable};
+use crate::expressions::reachable;
 use crate::found::{as_user, entries, same, text};
-use crate::placement::{all_refused, mask};
+use crate::placement::{HAS_TWO, all_refused, mask};
 use crate::{Outcome, Scenario};
 
-const HAS_TWO: fn(&Description) -> bool = |machine| reachable(machine).len() > 1 && is_small(machine);
 /// Below a group that limits its cpus there is one more limit to look at, which the first scenario does.
 const HAS_TWO_AND_NO_CPUSET: fn(&Description) -> bool = |machine| HAS_TWO(machine) && machine.cpuset.is_empty();
 
 pub const SCENARIOS: &[Scenario] = &[
-    Scenario {
-        name: "a_group_holds_the_command_of_root",
-        applies: |machine| reachable(machine).len() > 1,
-        run: of_root,
-    },
+    Scenario { name: "a_group_holds_the_command_of_root", applies: HAS_TWO, run: of_root },
     Scenario {
         name: "a_group_holds_the_command_where_it_is_delegated",
         applies: HAS_TWO_AND_NO_CPUSET,

@@ -1,12 +1,15 @@
 //! The program on machines that nobody here owns: each is booted in an emulator, and looked at as a user would.
 //!
 //! `COREWISE_RIG=quick` asks for three small machines, `COREWISE_RIG=full` for all; `cargo xtask rig test [--quick]` sets it.
-//! All scenarios of a machine share one boot and run one after another. Nothing here depends on how long anything takes:
+//! All scenarios of a machine share one boot and run one after another; several machines may run at a time. Nothing here depends on how long anything takes:
 //! an emulator's time means nothing.
 
+#[path = "../support/actor.rs"]
+mod actor;
 mod affinity;
 mod agreement;
 mod bench;
+mod booting;
 mod changes;
 mod expressions;
 mod found;
@@ -15,15 +18,17 @@ mod memory;
 mod placement;
 mod recordings;
 mod survey;
+mod threads;
 mod topology;
+mod users;
 
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use corewise_rig::{Description, Guest, MACHINES, Use};
+use corewise_rig::{Description, Guest, MACHINES, RigError, Use};
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
-use bench::Bench;
+use bench::{Bench, Job};
 
 /// What a scenario came to.
 type Outcome = Result<Completion, Failed>;
@@ -39,44 +44,71 @@ struct Scenario {
 const EVERYWHERE: fn(&Description) -> bool = |_| true;
 
 fn main() -> ExitCode {
+    if let Some(part) = actor::part() {
+        return actor::act(&part);
+    }
     let mut arguments = Arguments::from_args();
-    // One machine at a time, and in order: the host has few cpus, and the scenarios of a machine share it.
+    // Trials are told in order; the machines' own have begun by then, and only their outcomes are waited for.
     arguments.test_threads = Some(1);
-    let bench = Arc::new(Bench::default());
-    libtest_mimic::run(&arguments, trials(&bench)).exit_code()
+    match trials(&arguments) {
+        Ok(trials) => libtest_mimic::run(&arguments, trials).exit_code(),
+        Err(error) => {
+            eprintln!("the test rig: {error}");
+            ExitCode::FAILURE
+        }
+    }
 }
 
-fn trials(bench: &Arc<Bench>) -> Vec<Trial> {
-    let wanted = Use::of_environment();
-    let machines = MACHINES.iter().filter(|machine| wanted.includes(machine));
+fn trials(arguments: &Arguments) -> Result<Vec<Trial>, RigError> {
     let mut trials = recordings::trials();
-    trials.extend(machines.flat_map(|machine| trials_of(bench, machine)));
+    let wanted = Use::of_environment();
     match wanted {
         Use::None => trials.push(left_out("no machine was booted: set COREWISE_RIG to quick or full")),
         Use::Quick => trials.push(left_out("only the small machines were booted: COREWISE_RIG is quick")),
         Use::Full => {}
     }
-    trials
+    if wanted == Use::None {
+        return Ok(trials);
+    }
+    let (parts, bench) = (Arc::new(bench::parts()?), Arc::new(Bench::default()));
+    trials.push(booting::trial(&parts));
+    let mut jobs = Vec::new();
+    for machine in MACHINES.iter().filter(|machine| wanted.includes(machine)) {
+        let all = all_scenarios().filter(|scenario| (scenario.applies)(machine));
+        let (of_machine, scenarios): (Vec<Trial>, Vec<&Scenario>) = all
+            .map(|scenario| (trial(&bench, machine, scenario), scenario))
+            .filter(|(trial, _)| !arguments.is_filtered_out(trial))
+            .unzip();
+        trials.extend(of_machine);
+        jobs.push(Job { machine, scenarios });
+    }
+    if !arguments.list {
+        jobs.retain(|job| !job.scenarios.is_empty());
+        bench.start(&parts, jobs);
+    }
+    Ok(trials)
 }
 
-fn trials_of(bench: &Arc<Bench>, machine: &'static Description) -> Vec<Trial> {
-    let scenarios = [
+fn all_scenarios() -> impl Iterator<Item = &'static Scenario> {
+    let groups = [
         topology::SCENARIOS,
+        users::SCENARIOS,
         agreement::SCENARIOS,
         affinity::SCENARIOS,
         placement::SCENARIOS,
+        threads::SCENARIOS,
         memory::SCENARIOS,
         groups::SCENARIOS,
         changes::SCENARIOS,
         survey::SCENARIOS,
     ];
-    let scenarios = scenarios.into_iter().flatten().filter(|scenario| (scenario.applies)(machine));
-    let trial = |scenario: &'static Scenario| {
-        let bench = Arc::clone(bench);
-        let name = format!("{}::{}", machine.name, scenario.name);
-        Trial::ignorable_test(name, move || bench.run(machine, scenario.run)).with_kind("rig")
-    };
-    scenarios.map(trial).collect()
+    groups.into_iter().flatten()
+}
+
+fn trial(bench: &Arc<Bench>, machine: &'static Description, scenario: &'static Scenario) -> Trial {
+    let bench = Arc::clone(bench);
+    let name = format!("{}::{}", machine.name, scenario.name);
+    Trial::ignorable_test(name, move || bench.outcome(machine, scenario)).with_kind("rig")
 }
 
 /// Machines that are not booted are counted as skipped.

@@ -30,7 +30,8 @@ fn file_of(machine: &Description) -> String {
 fn as_described(machine: &Description) -> Result<(), Failed> {
     let found = shown(&folder().join(file_of(machine)))?;
     same("the machine", as_expected(&found), machine.expected())?;
-    same("its name", found["processor"]["model_name"].as_str(), Some(machine.processor.name))
+    same("its name", found["processor"]["model_name"].as_str(), Some(machine.processor.name))?;
+    same("whether it is emulated", &found["system"]["emulated"], &true.into())
 }
 
 fn all_are_known() -> Result<(), Failed> {

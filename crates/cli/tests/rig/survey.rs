@@ -7,16 +7,17 @@ use libtest_mimic::{Completion, Failed};
 use serde_json::Value;
 
 use crate::changes::switch;
-use crate::expressions::{is_small, reachable};
-use crate::found::{entries, json, list_of, same, text};
+use crate::expressions::reachable;
+use crate::found::{as_user, entries, json, list_of, machine, same, same_machine, text};
+use crate::placement::HAS_TWO;
 use crate::{EVERYWHERE, Outcome, Scenario};
 
 pub const SCENARIOS: &[Scenario] = &[
     Scenario { name: "a_survey_visits_the_allowed_cpus", applies: EVERYWHERE, run: allowed },
-    Scenario { name: "a_user_may_survey", applies: is_small, run: user },
+    Scenario { name: "a_user_may_survey", applies: EVERYWHERE, run: user },
     Scenario {
         name: "a_cpu_that_goes_away_in_a_survey_is_told",
-        applies: |machine| reachable(machine).len() > 1 && machine.isolated.is_empty() && is_small(machine),
+        applies: |machine| HAS_TWO(machine) && machine.isolated.is_empty(),
         run: goes_away,
     },
 ];
@@ -27,15 +28,27 @@ fn allowed(guest: &mut Guest) -> Outcome {
     Ok(Completion::Completed)
 }
 
+/// A user's survey goes to the user's own history, where it stays marked as emulated.
 fn user(guest: &mut Guest) -> Outcome {
-    let document = json(guest, "su user -c 'corewise survey --json --no-store --budget 1s --seed 7'")?;
-    check(&document, guest)?;
+    let found = machine(guest, "")?;
+    text(guest, &as_user("corewise survey --budget 2s --seed 7 >/tmp/screen 2>/dev/null"))?;
+    let screen = text(guest, "cat /tmp/screen; rm /tmp/screen")?;
+    same(&format!("what is said first in\n{screen}"), screen.starts_with("EMULATED: "), true)?;
+    let listed = json(guest, &as_user("corewise history --json"))?;
+    let of_root = json(guest, "corewise history --json")?;
+    let shown = json(guest, &as_user("corewise history show 1 --json"))?;
+    text(guest, "rm -r /home/user/.local")?;
+    same(&format!("how many are in {listed}"), entries(&listed["surveys"]).count(), 1)?;
+    same(&format!("how many are in {of_root}"), entries(&of_root["surveys"]).count(), 0)?;
+    same_machine(&shown["survey"]["machine"], &found)?;
+    check(&shown, guest)?;
     Ok(Completion::Completed)
 }
 
 /// Every cpu that was visited may be used; those that may be used were visited, unless the survey says that it is partial.
 fn check(document: &Value, guest: &Guest) -> Result<(), Failed> {
     let survey = &document["survey"];
+    same("whether it is marked", &survey["machine"]["system"]["emulated"], &true.into())?;
     let allowed = cpus::parse(&guest.machine().expected().allowed);
     let has_rounds = |cpu: &&Value| entries(&cpu["rounds"]).next().is_some();
     let visited: Cpus = entries(&survey["cpus"]).filter(has_rounds).filter_map(number).collect();

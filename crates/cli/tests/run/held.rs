@@ -42,9 +42,9 @@ fn turns() -> Result {
     let (first, second) = two_cpus_or_skip!();
     let actor = actor();
     for option in ["--one-per-thread", "--threads"] {
-        let (on, part) = (format!("{second},{first}"), part("turns", (first, second)));
+        let (on, part) = (format!("{second},{first}"), part("turns", (second, first)));
         let said = said(&mut run(&with_actor(&["--on", &on, option], &actor, &part)))?;
-        same(said, format!("main {second}\na {first}\nb {second}\nc {first}\n"), "turns")?;
+        same(said, format!("main {second}\n1 {first}\n2 {second}\n3 {first}\n"), "turns")?;
     }
     Ok(Completion::Completed)
 }

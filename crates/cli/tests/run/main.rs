@@ -3,6 +3,7 @@
 //! The program under test is the real one on the machine it is tested on. The commands that it runs are the system's, and
 //! for threads with names and masks of their own this same test program as an actor.
 
+#[path = "../support/actor.rs"]
 mod actor;
 mod agreement;
 mod group;
@@ -18,11 +19,8 @@ use std::process::ExitCode;
 use libtest_mimic::{Arguments, Trial};
 
 fn main() -> ExitCode {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    if let [word, part] = words.as_slice()
-        && word == "act"
-    {
-        return actor::act(part);
+    if let Some(part) = actor::part() {
+        return actor::act(&part);
     }
     let groups = [
         inherited::trials(),

@@ -56,6 +56,19 @@ fn lists_tell_each_machine_apart() {
 }
 
 #[test]
+fn what_an_emulator_made_is_of_another_machine() {
+    let folder = folder();
+    let mut store = Store::open(folder.path().join("history.db")).unwrap();
+    let mut emulated = survey(4, 2);
+    emulated.machine.system.emulated = true;
+    store.add(&survey(4, 1)).unwrap();
+    store.add(&emulated).unwrap();
+    assert_eq!(store.latest(Some(&survey(4, 1).machine.fingerprint())).unwrap().unwrap().id, 1);
+    assert_eq!(store.latest(Some(&emulated.machine.fingerprint())).unwrap().unwrap().id, 2);
+    assert!(store.survey(2).unwrap().machine.system.emulated);
+}
+
+#[test]
 fn a_number_that_does_not_exist_is_told_with_those_that_do() {
     let folder = folder();
     let mut store = Store::open(folder.path().join("history.db")).unwrap();

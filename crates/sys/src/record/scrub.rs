@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use corewise_model::{CpuSet, Machine};
 
+use crate::root::{HYPERVISOR, called};
+
 /// The fields of /proc/cpuinfo that are kept; "Serial" of Arm boards is one of those that are not.
 const CPUINFO_FIELDS: [&str; 19] = [
     "processor",
@@ -82,6 +84,7 @@ fn kept(path: &str, text: &str) -> Option<String> {
         "proc/version" => text.split_whitespace().take(3).collect::<Vec<_>>().join(" ") + "\n",
         "proc/hwloc-nofile-info" => lines(text, |line| ["OSRelease", "Architecture"].contains(&field(line))),
         _ if path.ends_with("meminfo") => lines(text, |line| line.contains("MemTotal:")),
+        HYPERVISOR => lines(text, |line| called(line.trim()).is_some()),
         _ if path.starts_with("cpuid/") => {
             lines(text, |line| leaf(line).is_some_and(|leaf| CPUID_LEAVES.contains(&leaf)))
         }

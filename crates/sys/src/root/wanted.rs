@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use super::HYPERVISOR;
+
 /// The folder under which the files of a cpuid dump are kept, one a cpu: "cpuid/pu0".
 pub const CPUID: &str = "cpuid";
 
@@ -86,7 +88,7 @@ pub fn is_wanted(path: &str) -> bool {
     if let Some(rest) = path.strip_prefix("sys/devices/system/node/node") {
         return OF_NODE.contains(&after_number(rest).unwrap_or_default());
     }
-    SINGLE.contains(&path) || is_cpuset(path) || is_dump(path) || path == HWLOC_XML
+    SINGLE.contains(&path) || is_cpuset(path) || is_dump(path) || [HWLOC_XML, HYPERVISOR].contains(&path)
 }
 
 /// Whether the path is a cpu's file in a cpuid dump: "pu0".

@@ -4,6 +4,7 @@ use corewise_model::machine::System;
 
 use super::cpuinfo::CpuInfo;
 use super::reader::Reader;
+use crate::root::{EMULATOR, HYPERVISOR, called};
 
 /// What is read of the kernel and of what it runs on.
 pub fn system(reader: &Reader, info: &CpuInfo, governors: Vec<String>) -> System {
@@ -11,6 +12,7 @@ pub fn system(reader: &Reader, info: &CpuInfo, governors: Vec<String>) -> System
         architecture: architecture(reader, info),
         kernel: kernel(reader),
         hypervisor: hypervisor(reader, info),
+        emulated: reader.word(HYPERVISOR).as_deref() == Some(EMULATOR),
         governors,
     }
 }
@@ -35,15 +37,23 @@ fn noted(reader: &Reader, name: &str) -> Option<String> {
     Some(value.trim().to_owned()).filter(|value| !value.is_empty())
 }
 
-/// The hypervisor by what it tells its guests: Xen's own file, the firmware's vendor, the clock that it offers. An x86
-/// cpu without the `hypervisor` flag is no guest; elsewhere there is no such flag and only the names decide.
+/// The hypervisor by what it tells its guests: Xen's own file, the firmware's vendor, the processor, the clock that it
+/// offers. An x86 cpu without the `hypervisor` flag is no guest; elsewhere there is no such flag and only the names decide.
+/// QEMU's firmware says nothing of who runs its cpus, so the processor is believed first.
 fn hypervisor(reader: &Reader, info: &CpuInfo) -> Option<String> {
     if info.is_guest() == Some(false) {
         return None;
     }
-    let named = xen(reader).or_else(|| firmware(reader)).or_else(|| clock(reader));
-    named.or_else(|| info.is_guest().map(|_| "a virtual machine")).map(str::to_owned)
+    let machine = firmware(reader);
+    let named = xen(reader).or_else(|| machine.filter(|name| *name != QEMU)).or_else(|| processor(reader));
+    named
+        .or_else(|| clock(reader))
+        .or(machine)
+        .or_else(|| info.is_guest().map(|_| "a virtual machine"))
+        .map(str::to_owned)
 }
+
+const QEMU: &str = "QEMU";
 
 fn xen(reader: &Reader) -> Option<&'static str> {
     (reader.word("sys/hypervisor/type")? == "xen").then_some("Xen")
@@ -58,7 +68,7 @@ fn firmware(reader: &Reader) -> Option<&'static str> {
     let words = format!("{} {}", field("sys_vendor"), field("product_name"));
     let names = [
         ("KVM", "KVM"),
-        ("QEMU", "QEMU"),
+        (QEMU, QEMU),
         ("VMware", "VMware"),
         ("VirtualBox", "VirtualBox"),
         ("innotek", "VirtualBox"),
@@ -74,6 +84,10 @@ fn firmware(reader: &Reader) -> Option<&'static str> {
     ];
     let metal = words.trim_end().ends_with(".metal");
     names.iter().find(|(word, _)| words.contains(word) && !metal).map(|(_, name)| *name)
+}
+
+fn processor(reader: &Reader) -> Option<&'static str> {
+    called(&reader.word(HYPERVISOR)?)
 }
 
 /// Names by the clocks that only a guest of that hypervisor has.
@@ -115,6 +129,16 @@ mod tests {
             hypervisor(&[("proc/cpuinfo", ARM), (VENDOR, "Amazon EC2\n"), (PRODUCT, "c7g.large\n")]),
             "Amazon EC2"
         );
+    }
+
+    #[test]
+    fn the_processor_tells_an_emulator_from_a_hypervisor() {
+        let files = |name| [("proc/cpuinfo", GUEST), (VENDOR, "QEMU\n"), (HYPERVISOR, name)];
+        let system = |name| (found(&files(name)).hypervisor.unwrap_or_default(), found(&files(name)).emulated);
+        assert_eq!(system("TCGTCGTCGTCG"), ("QEMU".to_owned(), true));
+        assert_eq!(system("KVMKVMKVM"), ("KVM".to_owned(), false));
+        assert_eq!(system("Microsoft Hv"), ("Hyper-V".to_owned(), false));
+        assert_eq!(system("unheard of"), ("QEMU".to_owned(), false));
     }
 
     #[test]

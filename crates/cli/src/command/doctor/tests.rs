@@ -63,6 +63,15 @@ fn a_guest_is_told_what_it_lacks_and_why() {
 }
 
 #[test]
+fn of_an_emulated_machine_no_time_is_believed() {
+    let mut machine = small_guest();
+    machine.system.emulated = true;
+    let shown = shown(&[], &machine, &found(Ok(true), "invariant TSC"), 200);
+    let line = "gap   emulated machine: KVM emulates every instruction: no time that is measured here means anything";
+    assert!(shown.contains(line) && !shown.contains("virtual machine"), "{shown}");
+}
+
+#[test]
 fn a_desktop_in_order_is_told_that_nothing_is_missing() {
     let files = [
         ("proc/sys/kernel/perf_event_paranoid", "1\n"),

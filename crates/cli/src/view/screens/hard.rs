@@ -58,6 +58,20 @@ fn one_allowed_cpu_has_no_links_and_says_why() {
 }
 
 #[test]
+fn an_emulated_machine_is_told_before_its_times() {
+    let mut survey = small_guest_survey();
+    survey.machine.system.emulated = true;
+    survey.machine.system.hypervisor = Some("QEMU".into());
+    let text = too_short(&survey);
+    let lines: Vec<&str> = text.lines().take(3).collect();
+    assert_snapshot!(lines.join("\n"), @r"
+    EMULATED: every instruction of this machine is emulated; the times below are the
+      emulator's, and mean nothing.
+    Intel Xeon · 1 core, 2 cpus · Linux 6.18.2 · emulated by QEMU · 30 s, 8 rounds
+    ");
+}
+
+#[test]
 fn a_survey_that_was_ended_before_its_first_visit_shows_the_machine() {
     let mut survey = partial_survey();
     survey.cpus.clear();

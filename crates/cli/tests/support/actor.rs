@@ -1,4 +1,4 @@
-//! The command of some tests: threads with names and masks of their own, which tell what they find.
+//! The command of tests that start this same test program again: threads with names and masks of their own, which tell what they find.
 //!
 //! An actor waits for masks, never for times, and gives up after longer than any test takes.
 
@@ -14,19 +14,25 @@ use corewise_sys::linux::affinity;
 /// Longer than any test waits.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Plays a part, and prints what each thread found. The part may be told two cpus: "narrow=0,1". An actor that asked for
+/// The part to play, where this program was started as "PROGRAM act PART".
+pub fn part() -> Option<String> {
+    let mut words = std::env::args().skip(1);
+    (words.next()? == "act").then(|| words.next()).flatten()
+}
+
+/// Plays a part, and prints what each thread found. The part may be told cpus: "narrow=0,1". An actor that asked for
 /// itself which there are would start a thread, and go outside of its placement.
 pub fn act(part: &str) -> ExitCode {
     let (part, cpus) = part.split_once('=').unwrap_or((part, ""));
-    let mut cpus = cpus.split(',').filter_map(|cpu| cpu.parse().ok()).map(CpuSet::of);
-    let (first, second) = (cpus.next().unwrap_or_default(), cpus.next().unwrap_or_default());
+    let cpus: Vec<CpuSet> = cpus.split(',').filter_map(|cpu| cpu.parse().ok()).map(CpuSet::of).collect();
+    let (first, second) = (cpus.first().cloned().unwrap_or_default(), cpus.get(1).cloned().unwrap_or_default());
     match part {
         "mask" => tell("main", &current()),
         "roles" => roles(),
         "wander" => wander(&first.union(&second)),
         "narrow" => narrow(&second),
         "stubborn" => stubborn(&first),
-        "turns" => turns(&first, &second),
+        "turns" => turns(cpus),
         _ => return ExitCode::FAILURE,
     }
     ExitCode::SUCCESS
@@ -118,12 +124,14 @@ fn stubborn(first: &CpuSet) {
     }
 }
 
-/// Three threads beside the main one, each waiting for its turn's cpu: a thread may begin on that of its creator.
-fn turns(first: &CpuSet, second: &CpuSet) {
-    let everyone = Arc::new(Barrier::new(4));
+/// Twice as many threads as cpus, the main one among them, each waiting for its turn's cpu: a thread may begin on that of
+/// its creator.
+fn turns(cpus: Vec<CpuSet>) {
+    let count = 2 * cpus.len();
+    let everyone = Arc::new(Barrier::new(count));
     let mut threads = Vec::new();
-    for (name, cpu) in [("a", first), ("b", second), ("c", first)] {
-        let (everyone, cpu) = (everyone.clone(), cpu.clone());
+    for (number, cpu) in (1..count).zip(cpus.iter().cloned().cycle().skip(1)) {
+        let everyone = everyone.clone();
         let (ready, is_ready) = mpsc::channel();
         let body = move || {
             let _ = ready.send(());
@@ -131,14 +139,14 @@ fn turns(first: &CpuSet, second: &CpuSet) {
             everyone.wait();
             current()
         };
-        threads
-            .push((name, thread::Builder::new().name(name.to_owned()).spawn(body).expect("a thread can be started")));
+        let thread = thread::Builder::new().name(format!("turn-{number}")).spawn(body);
+        threads.push((number, thread.expect("a thread can be started")));
         let _ = is_ready.recv();
     }
-    wait_for(second);
+    wait_for(&cpus[0]);
     everyone.wait();
     tell("main", &current());
-    for (name, thread) in threads {
-        tell(name, &thread.join().expect("the thread ended well"));
+    for (number, thread) in threads {
+        tell(&number.to_string(), &thread.join().expect("the thread ended well"));
     }
 }

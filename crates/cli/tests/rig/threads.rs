@@ -1,0 +1,42 @@
+//! Scenarios: threads of one program, each placed by itself: by name, or in turn.
+
+use corewise_rig::Guest;
+use corewise_rig::cpus;
+use libtest_mimic::Completion;
+
+use crate::expressions::reachable;
+use crate::found::{as_user, same, text};
+use crate::placement::HAS_TWO;
+use crate::{Outcome, Scenario};
+
+pub const SCENARIOS: &[Scenario] = &[
+    Scenario { name: "threads_are_placed_by_their_names", applies: HAS_TWO, run: roles },
+    Scenario { name: "threads_take_turns_on_the_cpus", applies: HAS_TWO, run: turns },
+];
+
+/// So many cpus take turns at most; the first, the last and some between them.
+const TURNS: usize = 5;
+
+fn roles(guest: &mut Guest) -> Outcome {
+    let all = reachable(guest.machine());
+    let (Some(first), Some(last)) = (all.first(), all.last()) else { return Err("there are no two cpus".into()) };
+    let on = cpus::list(&all);
+    for (io, work) in [(first, last), (last, first)] {
+        let command = format!("corewise run --on {on} --roles 'io=^io-:{io},work=^work:{work}' -- actor act roles");
+        same(&command, text(guest, &as_user(&command))?, format!("io {io}\nwork {work}\nmain {on}\n"))?;
+    }
+    Ok(Completion::Completed)
+}
+
+/// The turns are those of the list as it was typed: here from the highest cpu down.
+fn turns(guest: &mut Guest) -> Outcome {
+    let all: Vec<u32> = reachable(guest.machine()).into_iter().rev().collect();
+    let some = all.iter().step_by(all.len().div_ceil(TURNS));
+    let turns: Vec<String> = some.map(u32::to_string).collect();
+    let list = turns.join(",");
+    let command = format!("corewise run --on {list} --one-per-thread -- actor act turns={list}");
+    let names = ["main".to_owned()].into_iter().chain((1..2 * turns.len()).map(|number| number.to_string()));
+    let expected: String = names.zip(turns.iter().cycle()).map(|(name, cpu)| format!("{name} {cpu}\n")).collect();
+    same(&command, text(guest, &as_user(&command))?, expected)?;
+    Ok(Completion::Completed)
+}
