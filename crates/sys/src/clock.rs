@@ -215,6 +215,13 @@ mod tests {
         assert!((0.9..1.1).contains(&ratio), "{ratio}");
     }
 
+    /// Every 64-bit Arm has it, and Linux lets everyone read it.
+    #[cfg(target_arch = "aarch64")]
+    #[test]
+    fn arm_has_its_counter() {
+        assert_eq!(Clock::calibrated().name, "CNTVCT_EL0");
+    }
+
     #[test]
     fn common_divisor_ignores_zero_steps() {
         assert_eq!(greatest_common_divisor(&[0, 26, 52, 39]), 13);

@@ -1,4 +1,4 @@
-//! Scenarios: lscpu and hwloc find in a machine what corewise finds there.
+//! Scenarios: lscpu and hwloc find in a machine what corewise finds there, and others find a command where it was placed.
 
 use std::collections::BTreeMap;
 
@@ -6,12 +6,14 @@ use corewise_rig::cpus::{self, Cpus};
 use corewise_rig::{Guest, Threads};
 use libtest_mimic::{Completion, Failed};
 
-use crate::found::{as_expected, has, machine, same, text};
+use crate::expressions::reachable;
+use crate::found::{as_expected, as_user, has, machine, same, text};
 use crate::{EVERYWHERE, Outcome, Scenario};
 
 pub const SCENARIOS: &[Scenario] = &[
     Scenario { name: "lscpu_agrees", applies: EVERYWHERE, run: lscpu },
     Scenario { name: "hwloc_agrees", applies: EVERYWHERE, run: hwloc },
+    Scenario { name: "others_find_the_command_where_it_was_placed", applies: EVERYWHERE, run: placed },
 ];
 
 fn lscpu(guest: &mut Guest) -> Outcome {
@@ -79,4 +81,56 @@ fn sets(xml: &str, name: &str) -> Result<Vec<String>, Failed> {
         cpus::of_mask(mask).map(|cpus| cpus::list(&cpus)).ok_or_else(|| format!("{mask} is no mask").into())
     };
     Ok(in_order(objects.map(set).collect::<Result<_, Failed>>()?))
+}
+
+/// A program that prints the cpus that it may use.
+struct Witness {
+    program: &'static str,
+    command: &'static str,
+    /// The cpus in what it prints.
+    read: fn(&str) -> Option<Cpus>,
+}
+
+const WITNESSES: [Witness; 3] = [
+    // "pid 1's current affinity list: 0,2"
+    Witness {
+        program: "taskset",
+        command: "taskset -pc $$",
+        read: |told| cpus::read(told.rsplit(": ").next()?.trim()),
+    },
+    Witness { program: "hwloc-bind", command: "hwloc-bind --get", read: |told| cpus::of_mask(told.trim()) },
+    // "physcpubind: 0 2 "
+    Witness {
+        program: "numactl",
+        command: "numactl --show",
+        read: |told| {
+            let line = told.lines().find_map(|line| line.strip_prefix("physcpubind:"))?;
+            line.split_whitespace().map(|cpu| cpu.parse().ok()).collect()
+        },
+    },
+];
+
+fn placed(guest: &mut Guest) -> Outcome {
+    let all = reachable(guest.machine());
+    let every_other: Cpus = all.iter().step_by(2).copied().collect();
+    let last: Cpus = all.last().copied().into_iter().collect();
+    let mut witnesses = Vec::new();
+    for witness in WITNESSES {
+        // Without nodes numactl has nothing to say.
+        if has(guest, witness.program)? && !(witness.program == "numactl" && guest.machine().nodes.is_empty()) {
+            witnesses.push(witness);
+        }
+    }
+    if witnesses.is_empty() {
+        return Ok(Completion::ignored_with("the host has neither taskset nor hwloc-bind nor numactl"));
+    }
+    for wanted in [every_other, last] {
+        for Witness { program, command, read } in &witnesses {
+            let told =
+                text(guest, &as_user(&format!("corewise run --on {} -- sh -c '{command}'", cpus::list(&wanted))))?;
+            let found = read(&told).map(|cpus| cpus::list(&cpus));
+            same(&format!("{program} says\n{told}"), found, Some(cpus::list(&wanted)))?;
+        }
+    }
+    Ok(Completion::Completed)
 }
