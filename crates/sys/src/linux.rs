@@ -5,6 +5,7 @@ pub mod cgroup;
 pub mod counters;
 pub mod counts;
 pub mod cpuset;
+pub mod execution;
 pub mod interrupts;
 pub mod memory;
 pub mod memory_policy;

@@ -1,0 +1,42 @@
+//! What the kernel counts of a command and all that descends from it: perf_event_open(2).
+
+use perf_event::events::{Event, Hardware, Software};
+use perf_event::{Builder, Counter};
+
+/// Counters of what the calling thread starts next.
+///
+/// They are opened on the calling thread, where they stay off, and are inherited by its child, where execve(2) switches them
+/// on; what they counted in the child and in its descendants is added up when those end.
+pub struct Counters {
+    cycles: Option<Counter>,
+    computing_ns: Option<Counter>,
+    migrations: Option<Counter>,
+}
+
+impl Counters {
+    /// Opens those that the kernel gives.
+    pub fn prepare() -> Self {
+        let cycles = open(Hardware::CPU_CYCLES);
+        // Of use only beside cycles.
+        let computing_ns = cycles.as_ref().and_then(|_| open(Software::TASK_CLOCK));
+        Self { cycles, computing_ns, migrations: open(Software::CPU_MIGRATIONS) }
+    }
+
+    /// The mean clock rate in GHz, and how often a thread went to another cpu.
+    pub fn read(&mut self) -> (Option<f64>, Option<u64>) {
+        let scaled = |counter: &mut Option<Counter>| {
+            let data = counter.as_mut()?.read_full().ok()?;
+            let share = data.time_running()?.as_secs_f64() / data.time_enabled()?.as_secs_f64();
+            (share > 0.0).then(|| data.count() as f64 / share)
+        };
+        let (cycles, computing_ns) = (scaled(&mut self.cycles), scaled(&mut self.computing_ns));
+        let gigahertz = cycles.zip(computing_ns).map(|(cycles, nanoseconds)| cycles / nanoseconds);
+        (gigahertz.filter(|rate| rate.is_finite()), self.migrations.as_mut().and_then(|counter| counter.read().ok()))
+    }
+}
+
+/// A counter with the kernel's share in it, as which only a part of the users may have it.
+fn open(event: impl Event) -> Option<Counter> {
+    let mut builder = Builder::new(event);
+    builder.inherit(true).enable_on_exec(true).exclude_kernel(false).exclude_hv(false).build().ok()
+}

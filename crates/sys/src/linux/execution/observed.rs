@@ -1,0 +1,48 @@
+//! What is seen of a command's threads while it runs: where they are, and whether they set masks of their own.
+
+use std::fs;
+use std::io;
+
+use corewise_model::CpuSet;
+
+use super::super::{affinity, task};
+
+/// What looks at the threads of a command and of its descendants showed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Observed {
+    /// The cpus on which a thread was seen.
+    pub used: CpuSet,
+    /// A mask that a thread had given itself, the first that was seen.
+    pub own_mask: Option<CpuSet>,
+    /// The most threads that were seen at once.
+    pub most_threads: usize,
+    given: CpuSet,
+}
+
+impl Observed {
+    /// Nothing yet; a mask that differs from the given cpus, or from the caller's own, will be one of its own.
+    pub fn new(given: Option<&CpuSet>) -> io::Result<Self> {
+        Ok(Self { given: given.cloned().map_or_else(affinity::current, Ok)?, ..Self::default() })
+    }
+
+    /// Looks at all threads that there are.
+    pub fn look(&mut self) {
+        let mut threads = 0;
+        for process in task::descendants(std::process::id()) {
+            for thread in process.threads {
+                threads += 1;
+                self.used.extend(last_cpu(process.number, thread));
+                let mask = affinity::of(thread).ok().filter(|mask| *mask != self.given);
+                self.own_mask = self.own_mask.take().or(mask);
+            }
+        }
+        self.most_threads = self.most_threads.max(threads);
+    }
+}
+
+/// The cpu that a thread last ran on: field 39 of /proc/PID/task/TID/stat.
+fn last_cpu(process: u32, thread: u32) -> Option<u32> {
+    let text = fs::read_to_string(format!("/proc/{process}/task/{thread}/stat")).ok()?;
+    let (_, fields) = text.rsplit_once(") ")?;
+    fields.split(' ').nth(39 - 3)?.parse().ok()
+}

@@ -1,0 +1,203 @@
+//! Commands of all kinds as trials: quick, loud, hanging, stopped, pinned by themselves, leaving others behind.
+//!
+//! A trial waits for all children of its process, so these tests run one after another in a program of their own.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use corewise_model::CpuSet;
+use corewise_sys::linux::execution::{End, Executed, Execution};
+use corewise_sys::linux::{affinity, spawn, task};
+use libtest_mimic::{Arguments, Completion, Failed, Trial};
+
+type Outcome = Result<Completion, Failed>;
+
+fn main() -> ExitCode {
+    let mut arguments = Arguments::from_args();
+    arguments.test_threads = Some(1);
+    let trial = |name: &str, test: fn() -> Outcome| Trial::ignorable_test(name, test);
+    let trials = vec![
+        trial("its_end_and_its_output_are_known", ends),
+        trial("what_cannot_be_started_is_an_error", not_started),
+        trial("it_runs_on_its_cpus_and_nowhere_else", on_cpus),
+        trial("wall_and_usage_are_those_of_the_whole_tree", whole_tree),
+        trial("who_stays_behind_does_not_count_and_is_ended", left_behind),
+        trial("what_hangs_is_ended_with_its_children", hangs),
+        trial("who_ignores_to_be_asked_is_made_to_end", stubborn),
+        trial("who_is_stopped_is_ended", stopped),
+        trial("it_ends_when_told_to", interrupted),
+        trial("of_much_output_the_ends_are_kept", loud),
+        trial("it_has_no_input", no_input),
+        trial("a_mask_of_its_own_is_seen", own_mask),
+        trial("its_environment_is_added_to", environment),
+    ];
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+/// A shell script as a trial.
+struct Shell<'a> {
+    script: &'a str,
+    cpus: Option<&'a CpuSet>,
+    timeout: Option<Duration>,
+    stop: bool,
+}
+
+impl<'a> Shell<'a> {
+    fn new(script: &'a str) -> Self {
+        Self { script, cpus: None, timeout: None, stop: false }
+    }
+
+    /// What it came to, and the lines that it wrote.
+    fn run(&self) -> Result<(Executed, Vec<String>), Failed> {
+        spawn::adopt_orphans();
+        let mut lines = Vec::new();
+        let execution = Execution {
+            program: &OsString::from("sh"),
+            arguments: &["-c".into(), self.script.into()],
+            environment: &[("COREWISE_TEST".into(), "yes".into())],
+            cpus: self.cpus,
+            timeout: self.timeout,
+            stop: &AtomicBool::new(self.stop),
+        };
+        let executed = execution.run(&mut |line| lines.push(String::from_utf8_lossy(line).into_owned()))?;
+        let left = task::descendants(std::process::id());
+        same("processes that are left", left.len(), 0)?;
+        Ok((executed, lines))
+    }
+}
+
+fn same<T: PartialEq + std::fmt::Debug>(what: &str, found: T, expected: T) -> Result<(), Failed> {
+    if found == expected { Ok(()) } else { Err(format!("{what}: found {found:?}, expected {expected:?}").into()) }
+}
+
+fn ends() -> Outcome {
+    for (script, end) in [("exit 0", End::Exited(0)), ("exit 3", End::Exited(3)), ("kill -9 $$", End::Killed(9))] {
+        same(script, Shell::new(script).run()?.0.end, end)?;
+    }
+    let (executed, lines) = Shell::new("echo one; echo two >&2; printf three").run()?;
+    same("lines", lines, vec!["one".to_owned(), "two".into(), "three".into()])?;
+    same("output", (executed.output, executed.output_bytes), (b"one\ntwo\nthree".to_vec(), 13))?;
+    Ok(Completion::Completed)
+}
+
+fn not_started() -> Outcome {
+    let execution = Execution {
+        program: &OsString::from("/no/such/program"),
+        arguments: &[],
+        environment: &[],
+        cpus: None,
+        timeout: None,
+        stop: &AtomicBool::new(false),
+    };
+    let error = execution.run(&mut |_| {}).err().ok_or("it was started")?;
+    same("the error", error.kind(), std::io::ErrorKind::NotFound)?;
+    Ok(Completion::Completed)
+}
+
+fn on_cpus() -> Outcome {
+    let before = affinity::current()?;
+    let script = "grep Cpus_allowed_list /proc/self/status | cut -f2";
+    for cpu in before.iter() {
+        let cpus = CpuSet::of(cpu);
+        let (_, lines) = Shell { cpus: Some(&cpus), ..Shell::new(script) }.run()?;
+        same("its mask", lines, vec![cpu.to_string()])?;
+        same("our mask", affinity::current()?, before.clone())?;
+    }
+    let (executed, _) = Shell::new("i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done").run()?;
+    same("it was seen on cpus of ours", executed.observed.used.difference(&before).is_empty(), true)?;
+    same("its own mask", executed.observed.own_mask, None)?;
+    let nowhere = CpuSet::of(8_000);
+    same(
+        "it ran on a cpu that is not there",
+        Shell { cpus: Some(&nowhere), ..Shell::new("true") }.run().is_ok(),
+        false,
+    )?;
+    Ok(Completion::Completed)
+}
+
+/// A child that is waited for counts, and so does one that outlives its parent by a little.
+fn whole_tree() -> Outcome {
+    let alone = Shell::new("true").run()?.0.usage;
+    let child = "sh -c true;";
+    let with_children = Shell::new(&child.repeat(4)).run()?.0.usage;
+    same("faults were counted", alone.minor_faults > 0, true)?;
+    same("those of children too", with_children.minor_faults > 2 * alone.minor_faults, true)?;
+    same("memory", alone.peak_memory_bytes > 100_000, true)?;
+    let (orphan, _) = Shell::new("sh -c 'sleep 0.05' & exit 0").run()?;
+    same("its end", orphan.end, End::Exited(0))?;
+    same("the orphan was waited for", (orphan.wall >= Duration::from_millis(50), orphan.left_behind), (true, 0))?;
+    Ok(Completion::Completed)
+}
+
+fn left_behind() -> Outcome {
+    let began = Instant::now();
+    let (executed, _) = Shell::new("sleep 1000 & sleep 1000 & exit 0").run()?;
+    same("how many", (executed.end, executed.left_behind), (End::Exited(0), 2))?;
+    // It is waited for so long, in case that they end.
+    let patience = Duration::from_millis(200);
+    same("the wait does not count", executed.wall + patience <= began.elapsed(), true)?;
+    Ok(Completion::Completed)
+}
+
+fn hangs() -> Outcome {
+    let timeout = Some(Duration::from_millis(50));
+    let (executed, _) = Shell { timeout, ..Shell::new("sh -c 'sleep 1000'; true") }.run()?;
+    same("its end", (executed.end, executed.wall >= Duration::from_millis(50)), (End::TimedOut, true))?;
+    Ok(Completion::Completed)
+}
+
+fn stubborn() -> Outcome {
+    let timeout = Some(Duration::from_millis(50));
+    let script = "trap '' TERM HUP INT; while :; do sleep 1; done";
+    same("its end", Shell { timeout, ..Shell::new(script) }.run()?.0.end, End::TimedOut)?;
+    Ok(Completion::Completed)
+}
+
+fn stopped() -> Outcome {
+    same("its end", Shell::new("kill -STOP $$; echo never").run()?.0.end, End::Stopped)?;
+    Ok(Completion::Completed)
+}
+
+fn interrupted() -> Outcome {
+    same("its end", Shell { stop: true, ..Shell::new("sleep 1000") }.run()?.0.end, End::Interrupted)?;
+    Ok(Completion::Completed)
+}
+
+fn loud() -> Outcome {
+    let (executed, lines) = Shell::new("seq 1000000").run()?;
+    let text = String::from_utf8_lossy(&executed.output).into_owned();
+    same("lines", (lines.len(), lines.last().map(String::as_str)), (1_000_000, Some("1000000")))?;
+    same("bytes", executed.output_bytes, 6_888_896)?;
+    same("the first part", text.starts_with("1\n2\n3\n"), true)?;
+    same("the last part", text.ends_with("\n999999\n1000000\n"), true)?;
+    same("what is left out is told", text.contains("bytes left out]") && text.len() < 40_000, true)?;
+    let (executed, lines) = Shell::new("head -c 300000 /dev/zero").run()?;
+    same("a line without end", (executed.output_bytes, lines.concat().len()), (300_000, 300_000))?;
+    Ok(Completion::Completed)
+}
+
+fn no_input() -> Outcome {
+    same("what it read", Shell::new("cat; echo end").run()?.1, vec!["end".to_owned()])?;
+    Ok(Completion::Completed)
+}
+
+fn own_mask() -> Outcome {
+    let all = affinity::current()?;
+    let Some(first) = all.lowest().filter(|_| all.len() > 1) else {
+        return Ok(Completion::ignored_with("one cpu is allowed"));
+    };
+    if std::process::Command::new("taskset").arg("--version").output().is_err() {
+        return Ok(Completion::ignored_with("taskset is not installed (util-linux)"));
+    }
+    // It ends when it was seen; the timeout is for a test that fails.
+    let (executed, _) = Shell::new(&format!("taskset -c {first} sleep 0.3")).run()?;
+    same("its own mask", executed.observed.own_mask, Some(CpuSet::of(first)))?;
+    Ok(Completion::Completed)
+}
+
+fn environment() -> Outcome {
+    same("what it finds", Shell::new("echo $COREWISE_TEST $0").run()?.1, vec!["yes sh".to_owned()])?;
+    Ok(Completion::Completed)
+}
