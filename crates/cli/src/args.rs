@@ -1,5 +1,6 @@
 //! What was typed: the command line, before it is known what it means here.
 
+mod experiment;
 mod run;
 mod tip;
 
@@ -15,6 +16,8 @@ use jiff::SignedDuration;
 
 use crate::output::{say, written};
 use crate::view::text::printable_lines;
+use experiment::{AFTER as TRY_AFTER, USAGE as TRY_USAGE};
+pub use experiment::TryArguments;
 use run::{AFTER as RUN_AFTER, USAGE as RUN_USAGE, beginning_with_run};
 pub use run::{EnforcementName, RunArguments};
 
@@ -70,12 +73,13 @@ const EXAMPLES: &str = "Examples:
   corewise --quick               the same in 5 s, with wider uncertainty
   corewise topology              packages, nodes, caches, cores and cpus
   corewise place 'all - core:0'  which cpus that is, in every tool's notation
+  corewise try -- ./app          which placement of ./app wins, if any
   corewise run --on llc:0 -- ./app   run ./app on the cpus of the first last-level cache
   corewise history compare 3 7   what changed between two surveys
   corewise doctor                what cannot be measured here, and why
 
 Exit status:
-  0 done   2 wrong usage   3 not permitted, or not available here
+  0 done   1 try: not decided   2 wrong usage   3 not permitted, or not available here
   4 internal error   130 interrupted, what there was is shown";
 
 /// A command.
@@ -88,6 +92,9 @@ pub enum Command {
     /// Say which cpus a placement is: drawn, counted, and in the words of other tools
     #[command(after_help = LANGUAGE)]
     Place(PlaceArguments),
+    /// Try a program on the placements of this machine: which one wins, or does it matter at all
+    #[command(name = "try", override_usage = TRY_USAGE, after_help = TRY_AFTER)]
+    Try(TryArguments),
     /// Run a command on cpus of your choice: with its memory, thread by thread, held there if need be
     #[command(override_usage = RUN_USAGE, after_help = RUN_AFTER)]
     Run(RunArguments),

@@ -1,6 +1,7 @@
 //! The commands: each gets what it needs, lets a view make the screen, and prints it.
 
 mod doctor;
+mod experiment;
 mod history;
 mod machine;
 mod place;
@@ -24,6 +25,7 @@ pub fn run(task: Task, settings: &Settings) -> Result<Exit, Failure> {
         Task::Topology(choice) => topology::run(&choice, settings),
         Task::Place(request) => place::run(&request, settings),
         Task::Machines => machine::list(settings),
+        Task::Try(task) => experiment::run(&task, settings),
         Task::Run(task) => run::run(&task, settings),
         Task::Record(output, packing) => record::run(&output, packing, settings),
         Task::List { all } => history::list(all, settings),

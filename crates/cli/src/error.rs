@@ -10,6 +10,8 @@ use crate::view::text::printable_lines;
 pub enum Exit {
     /// The command did what it is for.
     Done = 0,
+    /// Nothing was shown: no winner, and not that there is none.
+    Undecided = 1,
     /// Wrong usage.
     Usage = 2,
     /// Not permitted, or not available here.

@@ -1,5 +1,6 @@
 //! What the command line means here: options, environment and terminal put together, before anything is done.
 
+pub mod experiment;
 pub mod machine;
 pub mod place;
 pub mod run;
@@ -15,6 +16,7 @@ use corewise_sys::linux::process;
 
 use crate::args::{Arguments, Command, CommonArguments, HistoryCommand, PackingName, SurveyArguments, When};
 use crate::error::Failure;
+use experiment::TryTask;
 use machine::MachineChoice;
 use place::PlaceRequest;
 use run::RunTask;
@@ -158,6 +160,8 @@ pub enum Task {
     Place(PlaceRequest),
     /// List the machines that the program holds.
     Machines,
+    /// Try a command on placements.
+    Try(Box<TryTask>),
     /// Run a command.
     Run(Box<RunTask>),
     /// Record this machine in a file, packed as its name says or as told.
@@ -202,6 +206,7 @@ impl Task {
                     .next("What it prints is its command's. `corewise place EXPR --json` says where it would run."));
             }
             Some(Command::Run(run)) => Self::Run(Box::new(RunTask::new(run)?)),
+            Some(Command::Try(typed)) => Self::Try(Box::new(TryTask::new(typed)?)),
             Some(Command::Record(record)) => Self::Record(record.output, record.packing),
             Some(Command::Doctor) => Self::Doctor,
             Some(Command::Undo(undo)) => Self::Undo { dry_run: undo.dry_run },

@@ -1,6 +1,7 @@
 //! The measuring of corewise: probes, and the survey that runs them all. No terminal, no database.
 #![forbid(unsafe_code)]
 
+pub mod experiment;
 pub mod probe;
 pub mod schedule;
 pub mod survey;

@@ -124,8 +124,28 @@ pub enum StoreError {
         /// What is wrong with it.
         source: serde_json::Error,
     },
-    /// A survey could not be put into a form from which it can be read back, for instance because of an infinite number.
-    #[error("the survey cannot be written down: {source}; nothing was stored")]
+    /// There is no experiment of this number.
+    #[error("there is no experiment {id} in {}; {}", path.display(), existing_words(existing))]
+    NoExperiment {
+        /// The store.
+        path: PathBuf,
+        /// The number asked for.
+        id: i64,
+        /// The numbers that exist, rising.
+        existing: Vec<i64>,
+    },
+    /// A stored experiment, or a trial of it, is not one that this corewise can read.
+    #[error("experiment {id} in {} cannot be read by this corewise: {source}", path.display())]
+    UnreadableExperiment {
+        /// The store.
+        path: PathBuf,
+        /// Its number.
+        id: i64,
+        /// What is wrong with it.
+        source: serde_json::Error,
+    },
+    /// Something could not be put into a form from which it can be read back, for instance because of an infinite number.
+    #[error("what was measured cannot be written down: {source}; nothing was stored")]
     Unwritable {
         /// What is wrong with it.
         source: serde_json::Error,

@@ -112,7 +112,11 @@ impl Store {
         self.told(|connection| connection.prepare(sql)?.query_map([], |row| row.get(0))?.collect())
     }
 
-    fn told<T>(&self, query: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T> {
+    pub(crate) fn connection(&mut self) -> &mut Connection {
+        &mut self.connection
+    }
+
+    pub(crate) fn told<T>(&self, query: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T> {
         query(&self.connection).map_err(|source| StoreError::of(&self.path, source))
     }
 

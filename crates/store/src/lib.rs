@@ -1,10 +1,11 @@
-//! The history of surveys, in an SQLite database.
+//! The history of surveys and experiments, in an SQLite database.
 //!
 //! The database holds what was observed and nothing that was concluded from it: findings are computed anew by whoever
 //! reads a survey, so a better statistic works on old surveys. Everything is kept until its owner deletes it.
 #![forbid(unsafe_code)]
 
 mod error;
+mod experiments;
 mod history;
 mod open;
 mod schema;
@@ -13,6 +14,7 @@ mod schema;
 mod sample;
 
 pub use error::StoreError;
+pub use experiments::ExperimentEntry;
 pub use history::{Entry, Store};
 
 /// What the functions of this crate give.

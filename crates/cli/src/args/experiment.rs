@@ -1,0 +1,107 @@
+//! What was typed behind `try`.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use clap::Args;
+use jiff::SignedDuration;
+
+/// A command is needed, unless an experiment goes on that has one.
+pub const USAGE: &str = "corewise try [OPTIONS] -- <COMMAND>...\n       corewise try --resume[=N] [--budget <DURATION>]";
+
+pub const AFTER: &str = "Examples:
+  corewise try -- ./app                          the operating system's choice against what this machine offers
+  corewise try --on 'all - core:0' --on llc:0 -- ./app
+  corewise try --metric 'throughput=([0-9.]+) MB/s' --higher -- ./bench
+  corewise try --budget 5m -- ./app              whatever is known after five minutes
+  corewise try --resume                          goes on where the last one ended, the error rate intact
+
+Every placement runs once in each block, in random order, the operating system's choice (OS default) among \
+them; blocks follow one another until the verdict is clear. You may stop it at any time (Ctrl-C): the \
+verdict so far is valid however often one looks. A placement wins when it is proven better at the error rate and \
+its estimate reaches the margin. docs/statistics.md says how every number is computed.
+
+Exit status: 0 a placement wins, or it is proven that none is better by the margin; 1 not decided, or nothing \
+can be recommended; 2 wrong usage; 3 not permitted or not available here; 4 internal error.";
+
+/// Options of `try`.
+#[derive(Clone, Debug, Args)]
+pub struct TryArguments {
+    /// A placement to try, such as 'all - core:0', 'spread(4, llc)' or 0-3; `os` for the operating system's choice, which is
+    /// always tried [default: all that differ on this machine, as `corewise place --candidates` lists them]
+    #[arg(long, value_name = "EXPR")]
+    pub on: Vec<String>,
+    /// How many threads the program has, to plan placements of so many cpus
+    #[arg(long, value_name = "N", conflicts_with = "on", value_parser = clap::value_parser!(u32).range(1..=8_192))]
+    pub threads: Option<u32>,
+    /// What decides: 'NAME=REGEX', found in the last matching line of the output; its first group is the number [default:
+    /// the time from start to end]
+    #[arg(long, value_name = "NAME=REGEX")]
+    pub metric: Option<String>,
+    /// More of the metric is better
+    #[arg(long, requires = "metric")]
+    pub higher: bool,
+    /// What must not get worse by the margin, lower is better: 'NAME=REGEX'
+    #[arg(long, value_name = "NAME=REGEX")]
+    pub guard: Vec<String>,
+    /// What must not get worse by the margin, higher is better: 'NAME=REGEX'
+    #[arg(long, value_name = "NAME=REGEX")]
+    pub guard_higher: Vec<String>,
+    /// The smallest difference that matters, such as 3% [default: 3%]
+    #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
+    pub margin: Option<f64>,
+    /// How often a placement may be called better where none is, such as 5% [default: 5%]
+    #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
+    pub error_rate: Option<f64>,
+    /// How long to try, such as 90s or 5m [default: until it is decided, or 60 blocks are made]
+    #[arg(long, value_name = "DURATION", value_parser = super::parse_budget)]
+    pub budget: Option<Duration>,
+    /// How many runs to make at most, those of earlier sessions among them
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub runs_max: Option<u32>,
+    /// End a run that takes longer, and count it as failed, such as 30s [default: never]
+    #[arg(long, value_name = "DURATION", value_parser = parse_timeout)]
+    pub timeout: Option<Duration>,
+    /// Go on with a stored experiment: its number, or the last one of this machine
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, conflicts_with_all = ["on", "threads", "metric", "guard", "guard_higher", "margin", "error_rate", "timeout", "seed", "command"])]
+    pub resume: Option<Option<i64>>,
+    /// The seed of the random orders [default: from the clock]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Print every run as a line of comma-separated values
+    #[arg(long, conflicts_with_all = ["markdown", "json"])]
+    pub csv: bool,
+    /// Print the result as Markdown
+    #[arg(long, conflicts_with = "json")]
+    pub markdown: bool,
+    /// The command and its arguments
+    #[arg(value_name = "COMMAND", required_unless_present = "resume", trailing_var_arg = true)]
+    pub command: Vec<OsString>,
+}
+
+/// A share, "3%" or "3", between 0 and 50 percent.
+fn parse_percent(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>();
+    let known = number.ok().filter(|percent| *percent > 0.0 && *percent <= 50.0);
+    known.map(|percent| percent / 100.0).ok_or_else(|| "expected percent above 0 and up to 50, such as 3%".to_owned())
+}
+
+fn parse_timeout(text: &str) -> Result<Duration, String> {
+    let duration: SignedDuration =
+        text.parse().map_err(|_| "expected a duration with its unit, such as 500ms, 30s or 2m".to_owned())?;
+    let known = Duration::try_from(duration).ok().filter(|duration| !duration.is_zero());
+    known.ok_or_else(|| "expected a duration above zero".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_percent() {
+        assert_eq!([parse_percent("3%"), parse_percent("0.5")], [Ok(0.03), Ok(0.005)]);
+        for text in ["0", "-3%", "51%", "three", "nan", ""] {
+            assert!(parse_percent(text).is_err(), "{text}");
+        }
+    }
+}

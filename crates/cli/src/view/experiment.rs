@@ -1,0 +1,70 @@
+//! The screen of `corewise try`: the answer, how to apply it, the evidence, and the checks on the experiment.
+
+mod answer;
+mod besides;
+mod checks;
+mod export;
+mod gain;
+mod standings;
+
+use corewise_model::experiment::{ArmStanding, Standing, Verdict};
+use corewise_model::trial::{Arm, Experiment, Trial};
+
+use super::text::{Line, Screen};
+use super::wrap::wrap;
+pub use answer::{apply, in_words};
+pub use export::{csv, markdown};
+pub use standings::standings;
+
+/// An experiment with all that is shown of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Shown<'a> {
+    /// What was tried.
+    pub experiment: &'a Experiment,
+    /// The runs.
+    pub trials: &'a [Trial],
+    /// What they show.
+    pub standing: &'a Standing,
+    /// Its number in the store.
+    pub stored: Option<i64>,
+}
+
+impl Shown<'_> {
+    /// The candidate that the verdict is about.
+    fn winner(&self) -> Option<(&Arm, &ArmStanding)> {
+        match self.standing.verdict {
+            Verdict::Wins { arm } | Verdict::RealButBelowMargin { arm } => {
+                Some((self.experiment.arms.get(arm)?, self.standing.arms.get(arm)?))
+            }
+            _ => None,
+        }
+    }
+
+    /// The trials of an arm that count.
+    fn counted(&self, arm: usize) -> impl Iterator<Item = &Trial> {
+        self.trials.iter().filter(move |trial| trial.block > 0 && trial.arm == arm)
+    }
+
+    fn is_time(&self) -> bool {
+        self.experiment.workload.metric.pattern.is_none()
+    }
+}
+
+/// The whole screen.
+pub fn screen(shown: Shown<'_>, width: usize) -> Screen {
+    let mut screen = Screen::new();
+    screen.extend(wrap(&in_words(shown), width, 0));
+    let apply = apply(shown);
+    screen.extend(apply.into_iter().flat_map(|line| wrap(&line, width, 6)));
+    screen.block(standings(shown, width));
+    screen.block(wrapped(besides::lines(shown), width));
+    screen.block(wrapped(checks::lines(shown), width));
+    screen
+}
+
+fn wrapped(lines: Vec<Line>, width: usize) -> Vec<Line> {
+    lines.into_iter().flat_map(|line| wrap(&line, width, 2)).collect()
+}
+
+#[cfg(test)]
+mod tests;

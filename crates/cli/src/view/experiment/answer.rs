@@ -1,0 +1,173 @@
+//! The verdict in one sentence, and how to apply it.
+
+use corewise_model::experiment::{ArmState, Doubt, Effect, Verdict};
+use corewise_model::placement::notation::{Notation, print};
+
+use super::Shown;
+use super::gain::{gain, interval, size};
+use crate::args::in_shell;
+use crate::view::number::{count, decimal};
+use crate::view::text::{Line, Tone, printable};
+use crate::view::wrap::glued;
+
+/// A command of more characters is not repeated whole.
+const LONGEST_COMMAND: usize = 60;
+
+/// The verdict in words.
+pub fn in_words(shown: Shown<'_>) -> Line {
+    match &shown.standing.verdict {
+        Verdict::Wins { .. } => wins(shown),
+        Verdict::RealButBelowMargin { .. } => below_margin(shown),
+        Verdict::NoMaterialDifference => no_difference(shown),
+        Verdict::Undecided { more_runs } => undecided(shown, *more_runs),
+        Verdict::Unsound { why } => unsound(shown, why),
+    }
+}
+
+fn wins(shown: Shown<'_>) -> Line {
+    let Some((arm, standing)) = shown.winner() else { return Line::new() };
+    let sentence = format!(
+        " {} is {} than the operating system's choice, proven after {} (error rate {}).",
+        printable(&arm.name),
+        better(shown, standing.effect.as_ref()),
+        count(shown.standing.runs as usize, "run"),
+        percent(shown.experiment.policy.error_rate),
+    );
+    Line::new().with(Tone::Good, "Pin it.").plain(glued(&sentence))
+}
+
+/// "2.4x [1.9, 3.0] faster".
+fn better(shown: Shown<'_>, effect: Option<&Effect>) -> String {
+    let word = if shown.is_time() {
+        "faster".to_owned()
+    } else {
+        format!("better in {}", printable(&shown.experiment.workload.metric.name))
+    };
+    match effect {
+        Some(effect) => format!("{} {} {word}", size(effect.estimate), interval(effect)),
+        None => word,
+    }
+}
+
+fn below_margin(shown: Shown<'_>) -> Line {
+    let Some((arm, standing)) = shown.winner() else { return Line::new() };
+    let sentence = format!(
+        " {} is really {}, but that is less than the margin of {} (after {}).",
+        printable(&arm.name),
+        better(shown, standing.effect.as_ref()),
+        percent(shown.experiment.policy.margin),
+        count(shown.standing.runs as usize, "run"),
+    );
+    leave_it(&sentence)
+}
+
+fn leave_it(sentence: &str) -> Line {
+    Line::new().with(Tone::Good, "Leave it to the operating system.").plain(glued(sentence))
+}
+
+fn no_difference(shown: Shown<'_>) -> Line {
+    let word = if shown.is_time() { "faster" } else { "better" };
+    let tried = shown.experiment.arms.len() - 1;
+    let highest = shown.standing.arms.iter().skip(1).map(|arm| arm.effect.as_ref().and_then(|effect| effect.high));
+    let excluded = highest.reduce(|a, b| Some(a?.max(b?))).flatten();
+    let excluded = match excluded.filter(|_| shown.standing.arms.iter().skip(1).all(|arm| arm.failures < 2)) {
+        Some(highest) if highest > 0.0 => {
+            format!("; gains above {} are excluded for {}", size(highest), if tried == 1 { "it" } else { "all" })
+        }
+        _ => String::new(),
+    };
+    let what = match tried {
+        1 => format!("{} is not", printable(&shown.experiment.arms[1].name)),
+        _ => format!("None of {} is", count(tried, "placement")),
+    };
+    let margin = percent(shown.experiment.policy.margin);
+    leave_it(&format!(" {what} {margin} {word}{excluded} ({}).", count(shown.standing.runs as usize, "run")))
+}
+
+fn undecided(shown: Shown<'_>, more_runs: Option<u32>) -> Line {
+    let runs = count(shown.standing.runs as usize, "run");
+    let alive = shown.standing.arms.iter().skip(1).filter(|arm| arm.state == ArmState::Alive);
+    let best = alive.filter_map(|arm| Some((arm.arm, arm.effect.as_ref()?))).max_by(|a, b| a.1.estimate.total_cmp(&b.1.estimate));
+    let best = best.map_or(String::new(), |(arm, effect)| {
+        let name = printable(&shown.experiment.arms[arm].name);
+        format!(" The best so far is {name}: {} {}.", gain(effect.estimate), interval(effect))
+    });
+    let more = more_runs.map_or(String::new(), |more| format!(" About {} would decide it.", count(more as usize, "more run")));
+    Line::new()
+        .with(Tone::Warn, "Not decided")
+        .plain(glued(&format!(" after {runs}; until it is, leave it to the operating system.{best}{more}")))
+}
+
+fn unsound(shown: Shown<'_>, why: &[Doubt]) -> Line {
+    let doubts: Vec<String> = why.iter().map(|doubt| doubt_in_words(shown, doubt)).collect();
+    let sentence = format!(" {} Leave it to the operating system.", doubts.join(" "));
+    Line::new().with(Tone::Warn, "Nothing can be recommended.").plain(glued(&sentence))
+}
+
+fn doubt_in_words(shown: Shown<'_>, doubt: &Doubt) -> String {
+    let name = |arm: usize| shown.experiment.arms.get(arm).map_or_else(String::new, |arm| printable(&arm.name));
+    match doubt {
+        Doubt::BaselineFails { failures } => {
+            format!("The operating system's choice failed {}: there is nothing to compare with.", count(*failures as usize, "time"))
+        }
+        Doubt::BaselineSlotsDiffer { e_value } => format!(
+            "Two runs of the operating system's choice in each block differ from each other (e = {}): chance alone does \
+             not do that.",
+            decimal(*e_value, 0)
+        ),
+        Doubt::CarryOver(carry) => format!(
+            "Runs after {} are {} {}: it leaves something behind, as heat or a full cache.",
+            name(carry.after_arm),
+            size(carry.slower),
+            if carry.slower > 0.0 { "worse" } else { "better" },
+        ),
+        Doubt::MeanDisagrees { arm, mean_ratio } => format!(
+            "The typical run of {} is better, but its mean is {} worse: some of its runs are much worse.",
+            name(*arm),
+            size(mean_ratio.ln()),
+        ),
+        #[allow(unreachable_patterns, reason = "doubts may be added")]
+        _ => String::new(),
+    }
+}
+
+/// "5 %", "0.5 %".
+pub fn percent(share: f64) -> String {
+    let text = decimal(share * 100.0, 1);
+    format!("{} %", text.strip_suffix(".0").unwrap_or(&text))
+}
+
+/// The commands that put a winner in force, one line each.
+pub fn apply(shown: Shown<'_>) -> Vec<Line> {
+    let (Verdict::Wins { .. }, Some((arm, _))) = (&shown.standing.verdict, shown.winner()) else {
+        return resume(shown).into_iter().collect();
+    };
+    let Some(cpus) = &arm.cpus else { return Vec::new() };
+    let command = command(shown);
+    let machine = &shown.experiment.machine;
+    let text = |notation| {
+        let lines = print(notation, cpus, &cpus.iter().collect::<Vec<_>>(), machine);
+        lines.into_iter().find_map(|line| line.text.filter(|_| !line.secondary))
+    };
+    let mut lines = vec![format!("corewise run --on {} -- {command}", in_shell(&arm.name))];
+    lines.extend(text(Notation::Taskset).map(|taskset| format!("{taskset} {command}")));
+    lines.extend(text(Notation::Systemd).map(|unit| format!("{unit}    (systemd)")));
+    lines.extend(text(Notation::Windows).map(|start| format!("{start}    (Windows)")));
+    lines.into_iter().map(|line| Line::new().plain("    ").strong(printable(&line))).collect()
+}
+
+/// What to type where more runs may decide it.
+fn resume(shown: Shown<'_>) -> Option<Line> {
+    let Verdict::Undecided { .. } = shown.standing.verdict else { return None };
+    let number = shown.stored?;
+    Some(Line::new().plain("    ").strong(format!("corewise try --resume={number}")))
+}
+
+fn command(shown: Shown<'_>) -> String {
+    let command = shown.experiment.workload.command.iter().map(|word| in_shell(word)).collect::<Vec<_>>().join(" ");
+    if command.chars().count() <= LONGEST_COMMAND {
+        return command;
+    }
+    let words: Vec<&str> = command.split(' ').collect();
+    format!("{} …", words[0])
+}

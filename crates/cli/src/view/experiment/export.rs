@@ -1,0 +1,84 @@
+//! An experiment for other programs: every run as a line, or the result as a table in Markdown.
+
+use std::fmt::Write as _;
+
+use corewise_model::trial::{Outcome, Trial};
+
+use super::gain::{gain, interval};
+use super::{Shown, in_words};
+
+/// Every run as a line of comma-separated values, with a line of names (RFC 4180).
+pub fn csv(shown: Shown<'_>) -> String {
+    const NAMES: &str = "block,place,arm,placement,cpus,started_unix_ms,repeats,value,failure,wall_s,user_s,system_s,\
+                         peak_memory_bytes,voluntary_switches,involuntary_switches,minor_faults,major_faults,migrations,gigahertz,\
+                         used_cpus,own_mask,most_threads,interrupts,stolen_s,others_busy,energy_joules,left_behind,output_bytes";
+    let mut text = NAMES.to_owned();
+    for trial in shown.trials {
+        let _ = write!(text, "\r\n{}", line(shown, trial));
+    }
+    text
+}
+
+fn line(shown: Shown<'_>, trial: &Trial) -> String {
+    let arm = &shown.experiment.arms[trial.arm];
+    let seen = &trial.observed;
+    let some = |value: Option<String>| value.unwrap_or_default();
+    let (value, failure) = match &trial.outcome {
+        Outcome::Value(value) => (value.to_string(), String::new()),
+        Outcome::Failed { why, .. } => (String::new(), why.clone()),
+    };
+    let fields = [
+        trial.block.to_string(),
+        trial.place.to_string(),
+        trial.arm.to_string(),
+        arm.name.clone(),
+        some(arm.cpus.as_ref().map(ToString::to_string)),
+        trial.started_unix_ms.to_string(),
+        trial.repeats.to_string(),
+        value,
+        failure,
+        seen.wall_s.to_string(),
+        seen.user_s.to_string(),
+        seen.system_s.to_string(),
+        seen.peak_memory_bytes.to_string(),
+        seen.voluntary_switches.to_string(),
+        seen.involuntary_switches.to_string(),
+        seen.minor_faults.to_string(),
+        seen.major_faults.to_string(),
+        some(seen.migrations.map(|count| count.to_string())),
+        some(seen.gigahertz.map(|rate| rate.to_string())),
+        seen.used.to_string(),
+        some(seen.own_mask.as_ref().map(ToString::to_string)),
+        seen.most_threads.to_string(),
+        some(seen.interrupts.map(|count| count.to_string())),
+        some(seen.stolen_s.map(|time| time.to_string())),
+        some(seen.others_busy.map(|share| share.to_string())),
+        some(seen.energy_joules.map(|energy| energy.to_string())),
+        seen.left_behind.to_string(),
+        seen.output_bytes.to_string(),
+    ];
+    fields.map(|field| quoted(&field)).join(",")
+}
+
+/// A field that holds what separates fields is quoted.
+fn quoted(field: &str) -> String {
+    if field.contains([',', '"', '\n', '\r']) { format!("\"{}\"", field.replace('"', "\"\"")) } else { field.to_owned() }
+}
+
+/// The verdict and the table, to be pasted where others read it.
+pub fn markdown(shown: Shown<'_>) -> String {
+    let mut text = format!("{}\n\n", in_words(shown).to_plain());
+    text.push_str("| placement | cpus | runs | against OS | interval | verdict |\n|---|---|---:|---:|---|---|\n");
+    for standing in &shown.standing.arms {
+        let arm = &shown.experiment.arms[standing.arm];
+        let cpus = arm.cpus.as_ref().map_or_else(|| "all".to_owned(), ToString::to_string);
+        let (against, ends) =
+            standing.effect.as_ref().map_or((String::new(), String::new()), |effect| (gain(effect.estimate), interval(effect)));
+        let verdict = standing.verdict.map_or_else(String::new, |verdict| {
+            serde_json::to_value(verdict).ok().and_then(|value| Some(value.as_str()?.replace('-', " "))).unwrap_or_default()
+        });
+        let name = arm.name.replace('|', "\\|");
+        let _ = writeln!(text, "| {name} | {cpus} | {} | {against} | {ends} | {verdict} |", standing.runs);
+    }
+    text.trim_end().to_owned()
+}

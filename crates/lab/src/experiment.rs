@@ -1,0 +1,301 @@
+//! The experiment: runs a workload on its placements, block by block, until the verdict is clear or the time is up.
+
+mod energy;
+pub mod process;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use corewise_model::experiment::{ArmState, Block, Race, Run, Standing};
+use corewise_model::trial::{Arm, Experiment, Observed, Outcome, Trial, blocks};
+
+/// Runs shorter than this are made several times in a row, which make one trial.
+const SHORTEST_TRIAL: Duration = Duration::from_millis(50);
+/// No trial is more runs than this.
+const MOST_REPEATS: u32 = 1_000;
+/// The machine rests so long before each trial, or a tenth of a run, that one leaves nothing to the next.
+const LEAST_PAUSE: Duration = Duration::from_millis(300);
+const PAUSE_SHARE: f64 = 0.1;
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+/// How soon a pause notices that it is to stop.
+const PAUSE_STEP: Duration = Duration::from_millis(20);
+
+/// What a runner made of one trial.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ran {
+    /// What came of it.
+    pub outcome: Outcome,
+    /// The guards' values.
+    pub guards: Vec<Option<f64>>,
+    /// What was measured besides.
+    pub observed: Observed,
+}
+
+/// Runs the workload: the real one as processes, a simulated one as numbers.
+pub trait Runner {
+    /// Runs it on an arm so many times in a row. Nothing where it was told to stop meanwhile.
+    ///
+    /// `trial` counts the trials of this experiment; what a runner varies at random, it takes from it.
+    fn run(&mut self, arm: &Arm, repeats: u32, trial: u64) -> Option<Ran>;
+
+    /// How long to rest before a trial, when a run takes so long.
+    fn pause(&self, run: Duration) -> Duration {
+        run.mul_f64(PAUSE_SHARE).clamp(LEAST_PAUSE, LONGEST_PAUSE)
+    }
+}
+
+/// Hears what happens.
+pub trait Watcher {
+    /// What goes wrong in it ends the experiment.
+    type Error;
+
+    /// A trial begins: its block (0 for the runs before the first), and its arm.
+    fn begins(&mut self, block: u32, arm: usize, time: &Time);
+
+    /// A trial has ended. It must be kept before this returns: nothing else keeps it.
+    ///
+    /// # Errors
+    /// Where it could not be kept.
+    fn ended(&mut self, trial: &Trial) -> Result<(), Self::Error>;
+
+    /// A block is whole, and this is what all of them show.
+    fn stands(&mut self, standing: &Standing);
+}
+
+/// How far the experiment may go.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits<'a> {
+    /// After so many blocks, those of earlier sessions among them.
+    pub blocks: u32,
+    /// After so much time in this session.
+    pub budget: Option<Duration>,
+    /// Once this is true.
+    pub stop: &'a AtomicBool,
+}
+
+/// How the time goes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Time {
+    /// Since this session began.
+    pub elapsed: Duration,
+    /// What a trial takes, pause and all; absent before the first.
+    pub trial: Option<Duration>,
+    /// What is left of the budget.
+    pub left: Option<Duration>,
+}
+
+/// Why an experiment's session ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// More runs would change nothing.
+    Decided,
+    /// The limit of blocks or runs was reached.
+    Limit,
+    /// The time was up.
+    Budget,
+    /// It was told to stop.
+    Stopped,
+}
+
+/// Goes on with an experiment from the trials that there are, and gives what all of them show.
+///
+/// Every arm runs once before the first block of a session; those trials do not count. A trial that is cut off by the end of
+/// the session is lost, and the block that it was in stays incomplete.
+///
+/// # Errors
+/// What the watcher could not do.
+pub fn conduct<W: Watcher>(
+    experiment: &Experiment,
+    earlier: &[Trial],
+    runner: &mut dyn Runner,
+    limits: Limits<'_>,
+    watcher: &mut W,
+) -> Result<(Standing, Ending), W::Error> {
+    let mut session = Session::new(experiment, earlier, runner, limits, watcher);
+    let ending = session.go_on()?;
+    Ok((session.race.standing(), ending))
+}
+
+struct Session<'a, W> {
+    experiment: &'a Experiment,
+    race: Race,
+    blocks: u32,
+    trials: u64,
+    repeats: Option<u32>,
+    runner: &'a mut dyn Runner,
+    limits: Limits<'a>,
+    watcher: &'a mut W,
+    began: Instant,
+    /// What trials of this session took, pauses among it.
+    spent: Duration,
+    made: u32,
+    /// The longest of the last runs of each arm: what a run takes.
+    run_times: Vec<Duration>,
+}
+
+/// Why no trial came of it.
+enum Lost<E> {
+    /// The session is over.
+    Over(Ending),
+    /// The watcher failed.
+    Failed(E),
+}
+
+impl<'a, W: Watcher> Session<'a, W> {
+    fn new(
+        experiment: &'a Experiment,
+        earlier: &[Trial],
+        runner: &'a mut dyn Runner,
+        limits: Limits<'a>,
+        watcher: &'a mut W,
+    ) -> Self {
+        let mut race = Race::new(experiment.arms.len() - 1, &experiment.policy);
+        let done = blocks(earlier, &experiment.workload.metric);
+        done.iter().for_each(|block| race.add(block));
+        Self {
+            experiment,
+            race,
+            blocks: done.len() as u32,
+            trials: earlier.len() as u64,
+            // All trials that count are made of as many runs.
+            repeats: earlier.iter().filter(|trial| trial.block > 0).map(|trial| trial.repeats).max(),
+            runner,
+            limits,
+            watcher,
+            began: Instant::now(),
+            spent: Duration::ZERO,
+            made: 0,
+            run_times: vec![Duration::ZERO; experiment.arms.len()],
+        }
+    }
+
+    fn go_on(&mut self) -> Result<Ending, W::Error> {
+        match self.try_to_go_on() {
+            Ok(ending) | Err(Lost::Over(ending)) => Ok(ending),
+            Err(Lost::Failed(error)) => Err(error),
+        }
+    }
+
+    fn try_to_go_on(&mut self) -> Result<Ending, Lost<W::Error>> {
+        if !self.race.is_decided() {
+            self.warm_up()?;
+        }
+        while !self.race.is_decided() {
+            if self.blocks >= self.limits.blocks {
+                return Ok(Ending::Limit);
+            }
+            self.block()?;
+        }
+        let is_limited = self.experiment.policy.most_runs.is_some_and(|most| self.race.standing().runs >= most);
+        Ok(if is_limited { Ending::Limit } else { Ending::Decided })
+    }
+
+    /// One run of each arm that is alive, which does not count, and from which the number of repeats follows.
+    fn warm_up(&mut self) -> Result<(), Lost<W::Error>> {
+        let mut shortest = Duration::MAX;
+        for arm in self.alive() {
+            let trial = self.trial(0, arm as u32, arm, 1)?;
+            if matches!(trial.outcome, Outcome::Value(_)) {
+                shortest = shortest.min(Duration::from_secs_f64(trial.observed.wall_s));
+            }
+        }
+        self.repeats.get_or_insert_with(|| repeats(shortest));
+        Ok(())
+    }
+
+    fn alive(&self) -> Vec<usize> {
+        let arms = self.race.standing().arms;
+        arms.iter().filter(|arm| arm.state == ArmState::Alive).map(|arm| arm.arm).collect()
+    }
+
+    fn block(&mut self) -> Result<(), Lost<W::Error>> {
+        let order = self.race.next_block(self.experiment.seed);
+        let (number, repeats) = (self.blocks + 1, self.repeats.unwrap_or(1));
+        let mut block = Block::default();
+        for (place, arm) in order.into_iter().enumerate() {
+            match self.trial(number, place as u32, arm, repeats) {
+                Ok(trial) => block.runs.push(self.judged(&trial)),
+                Err(lost) => {
+                    self.race.add(&block);
+                    return Err(lost);
+                }
+            }
+        }
+        self.race.add(&block);
+        self.blocks = number;
+        self.watcher.stands(&self.race.standing());
+        Ok(())
+    }
+
+    fn judged(&self, trial: &Trial) -> Run {
+        let x = match trial.outcome {
+            Outcome::Value(value) => self.experiment.workload.metric.judged(value),
+            Outcome::Failed { .. } => None,
+        };
+        Run { arm: trial.arm, x }
+    }
+
+    /// Rests, runs, and hands on what came of it.
+    fn trial(&mut self, block: u32, place: u32, arm: usize, repeats: u32) -> Result<Trial, Lost<W::Error>> {
+        let time = self.time();
+        self.watcher.begins(block, arm, &time);
+        let begun = Instant::now();
+        self.pause()?;
+        let started_unix_ms = unix_ms();
+        let Some(ran) = self.runner.run(&self.experiment.arms[arm], repeats, self.trials) else {
+            return Err(Lost::Over(Ending::Stopped));
+        };
+        let Ran { outcome, guards, observed } = ran;
+        self.run_times[arm] = Duration::from_secs_f64(observed.wall_s.max(0.0));
+        let trial = Trial { block, place, arm, started_unix_ms, repeats, outcome, guards, observed };
+        self.trials += 1;
+        self.made += 1;
+        self.spent += begun.elapsed();
+        self.watcher.ended(&trial).map_err(Lost::Failed)?;
+        Ok(trial)
+    }
+
+    fn time(&self) -> Time {
+        let elapsed = self.began.elapsed();
+        Time {
+            elapsed,
+            trial: (self.made > 0).then(|| self.spent / self.made),
+            left: self.limits.budget.map(|budget| budget.saturating_sub(elapsed)),
+        }
+    }
+
+    /// Rests before a trial; ends the session where it was told to stop, or where the time is up.
+    fn pause(&self) -> Result<(), Lost<W::Error>> {
+        let run = self.run_times.iter().max().copied().unwrap_or_default();
+        let until = Instant::now() + self.runner.pause(run);
+        loop {
+            if self.limits.stop.load(Ordering::SeqCst) {
+                return Err(Lost::Over(Ending::Stopped));
+            }
+            if self.limits.budget.is_some_and(|budget| self.began.elapsed() >= budget) {
+                return Err(Lost::Over(Ending::Budget));
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(());
+            }
+            std::thread::sleep(left.min(PAUSE_STEP));
+        }
+    }
+}
+
+/// How many runs of this length make a trial.
+fn repeats(run: Duration) -> u32 {
+    if run >= SHORTEST_TRIAL || run.is_zero() {
+        return 1;
+    }
+    ((SHORTEST_TRIAL.as_secs_f64() / run.as_secs_f64()).ceil() as u32).clamp(1, MOST_REPEATS)
+}
+
+fn unix_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,241 @@
+//! Runs a workload as processes of this machine.
+
+use std::ffi::OsString;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use corewise_model::CpuSet;
+use corewise_model::stats::random::Random;
+use corewise_model::trial::{Arm, Finder, Observed, Outcome, Workload};
+use corewise_sys::linux::counts::KernelCounts;
+use corewise_sys::linux::execution::{End, Executed, Execution};
+use corewise_sys::linux::spawn;
+
+use super::energy::Energy;
+use super::{Ran, Runner};
+
+/// The environment has up to so many bytes more, at random: where the stack begins depends on its size, and speeds depend
+/// on that (Mytkowicz et al., "Producing wrong data without doing anything obviously wrong!", 2009).
+const MOST_PADDING_BYTES: usize = 4_096;
+const PADDING: &str = "COREWISE_PADDING";
+/// Of a failed run's output this many lines are kept.
+const KEPT_LINES: usize = 20;
+
+/// Starts the workload's command as a process for each run. No other children may there be while one lives.
+pub struct ProcessRunner<'a> {
+    program: OsString,
+    arguments: Vec<OsString>,
+    timeout: Option<Duration>,
+    finders: Vec<Option<Finder>>,
+    /// The cpus that this process may use: those of an arm without its own.
+    all: CpuSet,
+    seed: u64,
+    stop: &'a AtomicBool,
+}
+
+impl<'a> ProcessRunner<'a> {
+    /// A runner for a workload, on a machine of which all these cpus may be used. Descendants of what it runs become
+    /// children of this process.
+    ///
+    /// # Errors
+    /// A metric's regular expression that is none, and what is wrong with it.
+    pub fn new(workload: &Workload, all: CpuSet, seed: u64, stop: &'a AtomicBool) -> Result<Self, String> {
+        let metrics = std::iter::once(&workload.metric).chain(&workload.guards);
+        let finder = |pattern: &Option<String>| pattern.as_deref().map(Finder::new).transpose();
+        let finders: Result<Vec<_>, _> = metrics
+            .map(|metric| finder(&metric.pattern).map_err(|error| format!("the pattern of {}: {error}", metric.name)))
+            .collect();
+        spawn::adopt_orphans();
+        let mut words = workload.command.iter().map(OsString::from);
+        Ok(Self {
+            program: words.next().unwrap_or_default(),
+            arguments: words.collect(),
+            timeout: workload.timeout_s.map(Duration::from_secs_f64),
+            finders: finders?,
+            all,
+            seed,
+            stop,
+        })
+    }
+
+    /// One run, with the values that were found in what it wrote.
+    fn once(&self, arm: &Arm, environment: &[(OsString, OsString)]) -> Result<(Executed, Vec<Found>), String> {
+        let execution = Execution {
+            program: &self.program,
+            arguments: &self.arguments,
+            environment,
+            cpus: arm.cpus.as_ref(),
+            timeout: self.timeout,
+            stop: self.stop,
+        };
+        let mut found = vec![Found::Nothing; self.finders.len()];
+        let mut look = |line: &[u8]| {
+            let line = String::from_utf8_lossy(line);
+            for (finder, found) in self.finders.iter().zip(&mut found) {
+                // The last counts: programs report as they go.
+                if let Some(number) = finder.as_ref().and_then(|finder| finder.find(&line)) {
+                    *found = number.map_or_else(Found::Text, Found::Number);
+                }
+            }
+        };
+        let executed = execution.run(&mut look).map_err(|error| format!("cannot be started: {error}"))?;
+        Ok((executed, found))
+    }
+}
+
+/// What a metric's pattern found.
+#[derive(Clone, Debug)]
+enum Found {
+    Nothing,
+    Text(String),
+    Number(f64),
+}
+
+impl Runner for ProcessRunner<'_> {
+    fn run(&mut self, arm: &Arm, repeats: u32, trial: u64) -> Option<Ran> {
+        let padding = Random::new(self.seed ^ trial.wrapping_mul(0x9e37_79b9_7f4a_7c15)).below(MOST_PADDING_BYTES);
+        let environment = [(PADDING.into(), "x".repeat(padding).into())];
+        let mut sum = Sum::new(self.finders.len());
+        let (before, energy) = (KernelCounts::now(), Energy::now());
+        for _ in 0..repeats {
+            match self.once(arm, &environment) {
+                Ok((executed, _)) if executed.end == End::Interrupted => return None,
+                Ok((executed, found)) => sum.add(&executed, &found, self),
+                Err(why) => sum.fail(why, String::new()),
+            }
+            if sum.failure.is_some() {
+                break;
+            }
+        }
+        let energy = Energy::now().since(&energy);
+        let mut ran = sum.ran(repeats);
+        self.add_counts(&mut ran.observed, arm, &before);
+        ran.observed.energy_joules = energy;
+        Some(ran)
+    }
+}
+
+impl ProcessRunner<'_> {
+    /// What the kernel counted for the arm's cpus meanwhile.
+    fn add_counts(&self, observed: &mut Observed, arm: &Arm, before: &KernelCounts) {
+        let now = KernelCounts::now();
+        let cpus = arm.cpus.as_ref().unwrap_or(&self.all);
+        let happened: Vec<_> = cpus.iter().map(|cpu| now.since(before, cpu)).collect();
+        let interrupts = happened.iter().map(|of_cpu| {
+            let counted = of_cpu.interrupts.as_ref()?;
+            Some(counted.sources.iter().map(|source| source.count).sum::<u64>())
+        });
+        observed.interrupts = interrupts.sum::<Option<u64>>();
+        observed.stolen_s = happened.iter().map(|of_cpu| of_cpu.stolen_s).sum::<Option<f64>>();
+        let own = Duration::from_secs_f64((observed.user_s + observed.system_s).max(0.0));
+        observed.others_busy = now.busy_since(before, own);
+    }
+
+    /// Why a run has no value, though it was started.
+    fn failure(&self, executed: &Executed, found: &Found) -> Option<String> {
+        let seconds = self.timeout.unwrap_or_default().as_secs_f64();
+        match executed.end {
+            End::Exited(0) => {}
+            End::Exited(status) => return Some(format!("exit status {status}")),
+            End::Killed(signal) => return Some(format!("killed by signal {signal}")),
+            End::TimedOut => return Some(format!("took longer than {seconds} s")),
+            End::Stopped => return Some("stopped by a signal: it may want the terminal".to_owned()),
+            End::Interrupted => return Some("interrupted".to_owned()),
+        }
+        match (&self.finders[0], found) {
+            (None, _) => None,
+            (_, Found::Number(value)) if *value > 0.0 => None,
+            (_, Found::Number(value)) => Some(format!("its metric is {value}, and must be above zero")),
+            (_, Found::Text(text)) => Some(format!("its metric is {text:?}, which is no number")),
+            (_, Found::Nothing) => Some("its metric is not in what it wrote".to_owned()),
+        }
+    }
+}
+
+/// Runs in a row, added up.
+struct Sum {
+    observed: Observed,
+    wall_s: f64,
+    values: Vec<f64>,
+    guards: Vec<Vec<f64>>,
+    gigahertz: Vec<f64>,
+    failure: Option<(String, String)>,
+}
+
+impl Sum {
+    fn new(metrics: usize) -> Self {
+        Self {
+            observed: Observed { migrations: Some(0), ..Observed::default() },
+            wall_s: 0.0,
+            values: Vec::new(),
+            guards: vec![Vec::new(); metrics - 1],
+            gigahertz: Vec::new(),
+            failure: None,
+        }
+    }
+
+    fn fail(&mut self, why: String, output: String) {
+        self.failure = Some((why, output));
+    }
+
+    fn add(&mut self, executed: &Executed, found: &[Found], runner: &ProcessRunner<'_>) {
+        self.account(executed);
+        if let Some(why) = runner.failure(executed, &found[0]) {
+            return self.fail(why, last_lines(&executed.output));
+        }
+        self.values.push(match found[0] {
+            Found::Number(value) => value,
+            _ => executed.wall.as_secs_f64(),
+        });
+        for (values, found) in self.guards.iter_mut().zip(&found[1..]) {
+            if let Found::Number(value) = found {
+                values.push(*value);
+            }
+        }
+    }
+
+    fn account(&mut self, executed: &Executed) {
+        let (sum, usage, seen) = (&mut self.observed, &executed.usage, &executed.observed);
+        self.wall_s += executed.wall.as_secs_f64();
+        sum.user_s += usage.user_s;
+        sum.system_s += usage.system_s;
+        sum.peak_memory_bytes = sum.peak_memory_bytes.max(usage.peak_memory_bytes);
+        sum.voluntary_switches += usage.voluntary_switches;
+        sum.involuntary_switches += usage.involuntary_switches;
+        sum.minor_faults += usage.minor_faults;
+        sum.major_faults += usage.major_faults;
+        sum.migrations = sum.migrations.zip(executed.migrations).map(|(sum, more)| sum + more);
+        self.gigahertz.extend(executed.gigahertz);
+        sum.used = sum.used.union(&seen.used);
+        sum.own_mask = sum.own_mask.take().or_else(|| seen.own_mask.clone());
+        sum.most_threads = sum.most_threads.max(seen.most_threads);
+        sum.left_behind += executed.left_behind;
+        sum.output_bytes += executed.output_bytes;
+    }
+
+    fn ran(self, repeats: u32) -> Ran {
+        let guards = self.guards.iter().map(|values| mean(values)).collect();
+        let made = if self.failure.is_some() { self.values.len() as f64 + 1.0 } else { f64::from(repeats) };
+        let mut observed = self.observed;
+        observed.wall_s = self.wall_s / made;
+        observed.gigahertz = mean(&self.gigahertz);
+        let outcome = match self.failure {
+            Some((why, output)) => Outcome::Failed { why, output },
+            None => mean(&self.values).map_or_else(
+                || Outcome::Failed { why: "it was not run".to_owned(), output: String::new() },
+                Outcome::Value,
+            ),
+        };
+        Ran { outcome, guards, observed }
+    }
+}
+
+fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+fn last_lines(output: &[u8]) -> String {
+    let text = String::from_utf8_lossy(output);
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(KEPT_LINES)..].join("\n")
+}

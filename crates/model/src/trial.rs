@@ -1,0 +1,224 @@
+//! A workload, the placements that it is tried on, and the runs that were made of it.
+
+use regex_lite::Regex;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::experiment::{Block, Policy, Run};
+use crate::{CpuSet, Machine};
+
+/// A workload and the placements to try it on; with its trials it is all that a verdict is computed from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Experiment {
+    /// corewise's version.
+    pub corewise: String,
+    /// The beginning, in milliseconds since 1970-01-01 UTC.
+    pub started_unix_ms: i64,
+    /// The seed of the random orders.
+    pub seed: u64,
+    /// The machine it was begun on.
+    pub machine: Machine,
+    /// What is run, and what of it counts.
+    pub workload: Workload,
+    /// What is tried: the operating system's choice first, the others from the least to the most restrictive.
+    pub arms: Vec<Arm>,
+    /// How it is judged.
+    pub policy: Policy,
+}
+
+/// What is run, and what of it counts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Workload {
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// The folder it is run in.
+    pub folder: String,
+    /// What decides.
+    pub metric: Metric,
+    /// What must not get worse by the margin where the metric gets better.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub guards: Vec<Metric>,
+    /// After so many seconds a run is ended and has failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_s: Option<f64>,
+}
+
+/// One number of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Metric {
+    /// Its name: "wall time", or the user's.
+    pub name: String,
+    /// Where it is found in the output: a regular expression whose first group, or the whole of it, is the number. Absent
+    /// for the time from the first instruction to the end of the last process, in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<String>,
+    /// Whether a higher number is better.
+    pub higher_is_better: bool,
+}
+
+impl Metric {
+    /// The time that a run takes.
+    pub fn wall_time() -> Self {
+        Self { name: "wall time".to_owned(), pattern: None, higher_is_better: false }
+    }
+
+    /// A value as it is judged: its logarithm, turned so that lower is better. Absent where there is none, as of zero.
+    pub fn judged(&self, value: f64) -> Option<f64> {
+        let x = if self.higher_is_better { -value.ln() } else { value.ln() };
+        x.is_finite().then_some(x)
+    }
+
+    /// The value that is judged as `x`: the inverse of [`Metric::judged`].
+    pub fn value(&self, x: f64) -> f64 {
+        if self.higher_is_better { (-x).exp() } else { x.exp() }
+    }
+}
+
+/// Finds a metric's number in lines of output.
+#[derive(Clone, Debug)]
+pub struct Finder(Regex);
+
+impl Finder {
+    /// A finder for a regular expression.
+    ///
+    /// # Errors
+    /// What is wrong with the expression.
+    pub fn new(pattern: &str) -> Result<Self, regex_lite::Error> {
+        Regex::new(pattern).map(Self)
+    }
+
+    /// The number in a line: of the first group, or of the whole match where there is no group. What matches and is no
+    /// number is given as an error.
+    pub fn find(&self, line: &str) -> Option<Result<f64, String>> {
+        let found = self.0.captures(line)?;
+        let text = found.get(1).or_else(|| found.get(0))?.as_str();
+        // "1,234.5", as many programs write it.
+        let number = text.replace(',', "").trim().parse().ok().filter(|number: &f64| number.is_finite());
+        Some(number.ok_or_else(|| text.to_owned()))
+    }
+}
+
+/// One of the placements that are tried.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Arm {
+    /// What it is called: "OS default", or the placement as it was typed.
+    pub name: String,
+    /// Its cpus; absent for the operating system's choice among all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<CpuSet>,
+    /// Why it is tried.
+    pub reason: String,
+}
+
+/// One run of the workload on one placement; or several short ones in a row, of which the mean counts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Trial {
+    /// Its block, from 1; 0 for the runs before the first block, which do not count.
+    pub block: u32,
+    /// Its place in the block, from 0.
+    pub place: u32,
+    /// Which of the experiment's arms, from 0.
+    pub arm: usize,
+    /// When it began, in milliseconds since 1970-01-01 UTC.
+    pub started_unix_ms: i64,
+    /// How many runs in a row it is.
+    pub repeats: u32,
+    /// What came of it.
+    pub outcome: Outcome,
+    /// The guards' values, in the order of [`Workload::guards`]; absent where one was not found.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub guards: Vec<Option<f64>>,
+    /// What was measured of it besides.
+    pub observed: Observed,
+}
+
+/// What came of a trial.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// The metric's value.
+    Value(f64),
+    /// It gave none.
+    Failed {
+        /// Why: "exit status 1", "killed by signal 9", "took longer than 30 s".
+        why: String,
+        /// The end of what it wrote.
+        output: String,
+    },
+}
+
+/// What was measured of a trial besides its metric: the sum, or the mean for rates, over its runs. What is absent could not be
+/// had.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Observed {
+    /// From the first instruction to the end of the last process, in seconds, for one run.
+    pub wall_s: f64,
+    /// Time computing in user mode, in seconds.
+    pub user_s: f64,
+    /// Time in the kernel, in seconds.
+    pub system_s: f64,
+    /// The most memory of a process, in bytes.
+    pub peak_memory_bytes: u64,
+    /// How often a thread gave up its cpu.
+    pub voluntary_switches: u64,
+    /// How often a thread's cpu was taken away.
+    pub involuntary_switches: u64,
+    /// Pages mapped without reading.
+    pub minor_faults: u64,
+    /// Pages that had to be read.
+    pub major_faults: u64,
+    /// How often a thread went to another cpu.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub migrations: Option<u64>,
+    /// The mean clock rate while it computed, in GHz.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gigahertz: Option<f64>,
+    /// The cpus on which a thread was seen.
+    #[serde(skip_serializing_if = "CpuSet::is_empty")]
+    pub used: CpuSet,
+    /// A mask that the program gave itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub own_mask: Option<CpuSet>,
+    /// The most threads that were seen at once.
+    pub most_threads: usize,
+    /// Interrupts that its cpus took.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interrupts: Option<u64>,
+    /// Time that a hypervisor stole from its cpus, in seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stolen_s: Option<f64>,
+    /// The share of the machine's time that others used, 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub others_busy: Option<f64>,
+    /// What the packages used while it ran, in joules.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub energy_joules: Option<f64>,
+    /// Processes that it left behind, which were ended.
+    pub left_behind: u32,
+    /// How much it wrote, in bytes.
+    pub output_bytes: u64,
+}
+
+/// The blocks that trials make, in order, as they are judged.
+pub fn blocks(trials: &[Trial], metric: &Metric) -> Vec<Block> {
+    judged_blocks(trials, |trial| match trial.outcome {
+        Outcome::Value(value) => metric.judged(value),
+        Outcome::Failed { .. } => None,
+    })
+}
+
+/// The blocks of a guard, by its place in [`Workload::guards`].
+pub fn guard_blocks(trials: &[Trial], guards: &[Metric], guard: usize) -> Vec<Block> {
+    judged_blocks(trials, |trial| trial.guards.get(guard).copied().flatten().and_then(|value| guards[guard].judged(value)))
+}
+
+/// A block that has no trials, since it was ended before its first, is an empty one: the next has its own order.
+fn judged_blocks(trials: &[Trial], judged: impl Fn(&Trial) -> Option<f64>) -> Vec<Block> {
+    let last = trials.iter().map(|trial| trial.block).max().unwrap_or_default();
+    let mut blocks = vec![Block::default(); last as usize];
+    for trial in trials.iter().filter(|trial| trial.block > 0) {
+        blocks[trial.block as usize - 1].runs.push(Run { arm: trial.arm, x: judged(trial) });
+    }
+    blocks
+}
