@@ -7,6 +7,7 @@
 pub mod assemble;
 pub mod compare;
 pub mod cpu_set;
+pub mod experiment;
 pub mod facts;
 pub mod finding;
 pub mod gap;

@@ -1,6 +1,8 @@
 //! Surveys of machines whose truth is known, so that what is concluded from them can be checked.
 
+mod experiment;
 mod expression;
+pub mod noise;
 
 use crate::assemble::assemble;
 use crate::facts::{CacheFacts, CacheKind, CpuFacts, MachineFacts, NodeFacts};
@@ -12,6 +14,7 @@ use crate::survey::{
     Clock, Count, Counted, CpuObservation, CpuRound, Frequency, FrequencySource, Provenance, Tail, ThreadUse, Work,
 };
 use crate::{CpuSet, Machine, Survey};
+pub use experiment::{Effects, Trials, experiment};
 pub use expression::expression;
 
 /// A machine of one package whose cpus have last-level caches as given, in MiB; with `smt`, cpu `n` and `n` plus half of

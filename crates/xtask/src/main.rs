@@ -1,4 +1,4 @@
-//! Chores of the corewise project: `cargo xtask test`, `rig`, `schema`, `fuzz`, `compare-links`, `compare-run`.
+//! Chores of the corewise project: `cargo xtask test`, `rig`, `schema`, `fuzz`, `compare-links`, `compare-run`, `validate`.
 #![forbid(unsafe_code)]
 
 mod compare_links;
@@ -8,6 +8,7 @@ mod rig;
 mod schema;
 mod summary;
 mod test;
+mod validate;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -28,7 +29,9 @@ usage: cargo xtask CHORE
   schema [--check]        write docs/schema/*.json from the types, or say which of them are out of date
   fuzz [SECONDS] [TARGET] run every fuzz target, or one, for so long each (600)
   compare-links [ROUNDS]  measure a link with corewise and with other tools, quiet and busy, in turn (9 rounds)
-  compare-run [PAIRS]     start a command with corewise and with taskset, in turn (200 pairs); is it fast and small enough?";
+  compare-run [PAIRS]     start a command with corewise and with taskset, in turn (200 pairs); is it fast and small enough?
+  validate [SHARE]        check the statistics of `corewise try` by simulation, with a share of the repetitions (1);
+                          use `cargo run --release -p xtask -- validate`";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -65,6 +68,8 @@ fn run(words: &[&str]) -> Result<bool> {
         ["compare-links", rounds] => compare_links::run(number(rounds)?).map(|()| true),
         ["compare-run"] => compare_run::run(200),
         ["compare-run", pairs] => compare_run::run(number(pairs)?),
+        ["validate"] => Ok(validate::run(1.0)),
+        ["validate", share] => Ok(validate::run(number(share)?)),
         _ => bail!("there is no such chore\n{USAGE}"),
     }
 }

@@ -1,0 +1,107 @@
+//! The size of an effect: its estimate, how uncertain that is, and an interval that holds at any time.
+
+use super::evidence::{Evidence, FAILED, Outcome};
+use super::standing::Effect;
+use crate::stats::order::median;
+
+/// Differences beyond this are those of failed runs.
+const LARGEST: f64 = FAILED / 4.0;
+/// The median absolute deviation times this estimates the standard deviation of a normal distribution.
+const NORMAL: f64 = 1.4826;
+/// The interval's search: the first step from the estimate, how it grows, and how far it goes (a ratio of 3,000).
+const FIRST_STEP: f64 = 0.0005;
+const GROWTH: f64 = 1.5;
+const FARTHEST: f64 = 8.0;
+/// How often the last step is halved.
+const HALVINGS: u32 = 12;
+
+/// A difference within blocks: its estimate and a robust standard error of that.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Estimate {
+    pub(super) value: f64,
+    pub(super) error: f64,
+}
+
+impl Estimate {
+    /// Hodges and Lehmann's estimate (the median of all means of two) and the error from the median absolute deviation;
+    /// absent for no differences.
+    pub(super) fn of(differences: &[f64]) -> Option<Self> {
+        let value = hodges_lehmann(differences)?;
+        let middle = median(differences);
+        let deviations: Vec<f64> = differences.iter().map(|difference| (difference - middle).abs()).collect();
+        Some(Self { value, error: NORMAL * median(&deviations) / (differences.len() as f64).sqrt() })
+    }
+
+    /// The estimate and three errors more.
+    pub(super) fn high(self) -> f64 {
+        self.value + 3.0 * self.error
+    }
+}
+
+/// The median of the means of all pairs, each value with itself too.
+pub(super) fn hodges_lehmann(values: &[f64]) -> Option<f64> {
+    if values.is_empty() {
+        return None;
+    }
+    let mut means = Vec::with_capacity(values.len() * (values.len() + 1) / 2);
+    for (place, a) in values.iter().enumerate() {
+        means.extend(values[place..].iter().map(|b| (a + b) / 2.0));
+    }
+    let middle = means.len() / 2;
+    let (lower, &mut upper, _) = means.select_nth_unstable_by(middle, f64::total_cmp);
+    if values.len() * (values.len() + 1) / 2 % 2 == 1 {
+        return Some(upper);
+    }
+    let lower = lower.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    Some((lower + upper) / 2.0)
+}
+
+/// The effect that a candidate's outcomes show; absent without any, or where most of them failed.
+pub(super) fn effect(outcomes: &[Outcome], error_rate: f64) -> Option<Effect> {
+    let gains: Vec<f64> = outcomes.iter().map(Outcome::gain).collect();
+    let estimate = hodges_lehmann(&gains).filter(|value| value.abs() < LARGEST)?;
+    let enough = 2.0 / error_rate;
+    let excluded_below = |theta: f64| evidence(outcomes, theta).above().most() >= enough;
+    let excluded_above = |theta: f64| evidence(outcomes, theta).below().most() >= enough;
+    let mut low = bound(estimate, -1.0, excluded_below);
+    let mut high = bound(estimate, 1.0, excluded_above);
+    // Whoever is proven better than the baseline is better than every worse candidate: the interval agrees with the test.
+    if low.is_some_and(|low| low < 0.0) && excluded_below(0.0) {
+        low = Some(0.0);
+    }
+    if high.is_some_and(|high| high > 0.0) && excluded_above(0.0) {
+        high = Some(0.0);
+    }
+    Some(Effect { estimate, low, high })
+}
+
+fn evidence(outcomes: &[Outcome], theta: f64) -> Evidence {
+    let mut evidence = Evidence::new(theta);
+    for outcome in outcomes {
+        evidence.add(outcome);
+    }
+    evidence
+}
+
+/// The end of the interval in one direction: every step beyond it is excluded. Absent where even the farthest is not.
+fn bound(estimate: f64, direction: f64, excluded: impl Fn(f64) -> bool) -> Option<f64> {
+    let at = |distance: f64| estimate + direction * distance;
+    let mut steps = vec![FIRST_STEP];
+    while steps[steps.len() - 1] < FARTHEST {
+        steps.push(steps[steps.len() - 1] * GROWTH);
+    }
+    let possible = steps.iter().rposition(|step| !excluded(at(*step)));
+    let (mut inside, mut outside) = match possible {
+        Some(last) => (steps[last], *steps.get(last + 1)?),
+        None => (0.0, steps[0]),
+    };
+    for _ in 0..HALVINGS {
+        let middle = (inside + outside) / 2.0;
+        if excluded(at(middle)) {
+            outside = middle;
+        } else {
+            inside = middle;
+        }
+    }
+    Some(at(outside))
+}

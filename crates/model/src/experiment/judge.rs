@@ -1,0 +1,160 @@
+//! Judging a race: the verdict and each arm's part in it.
+
+use super::carry_over::carry_over;
+use super::effect::effect;
+use super::evidence::Outcome;
+use super::race::{Arm, Race};
+use super::shape::{means_disagree, modes, ratio_of_means, ratio_of_worst_deciles};
+use super::standing::{ArmStanding, ArmState, ArmVerdict, Checks, Doubt, OutReason, Standing, Verdict};
+use super::{DOUBT_RATE, MOST_FAILURES};
+use crate::stats::order::median;
+
+/// A carry-over counts as found from this many standard errors on, and from this share of the margin on.
+const CARRY_OVER_ERRORS: f64 = 4.0;
+const CARRY_OVER_SHARE: f64 = 0.5;
+/// More runs than this are not promised.
+const MOST_PROMISED: f64 = 10_000.0;
+
+/// What a race shows so far.
+pub(super) fn standing(race: &Race) -> Standing {
+    let checks = checks(race);
+    let mut arms = vec![baseline(race)];
+    arms.extend((1..=race.arms.len()).map(|arm| candidate(race, arm)));
+    let verdict =
+        if checks.doubts.is_empty() { verdict(race) } else { Verdict::Unsound { why: checks.doubts.clone() } };
+    Standing { verdict, arms, checks, blocks: race.blocks, runs: race.runs }
+}
+
+/// The winner so far: of the proven ones within the margin of the best, the first.
+pub(super) fn winner(race: &Race) -> Option<usize> {
+    best(race, ArmVerdict::Wins)
+}
+
+/// The first of the arms with a verdict whose estimates are within the margin of the best of them.
+fn best(race: &Race, wanted: ArmVerdict) -> Option<usize> {
+    let estimate = |arm: usize| race.arm(arm).estimate.map_or(f64::NEG_INFINITY, |estimate| estimate.value);
+    let arms: Vec<usize> = (1..=race.arms.len()).filter(|&arm| arm_verdict(race, race.arm(arm)) == wanted).collect();
+    let highest = arms.iter().map(|&arm| estimate(arm)).fold(f64::NEG_INFINITY, f64::max);
+    arms.into_iter().find(|&arm| estimate(arm) >= highest - race.policy.margin_ln())
+}
+
+fn verdict(race: &Race) -> Verdict {
+    if let Some(arm) = winner(race) {
+        return Verdict::Wins { arm };
+    }
+    if race.alive().next().is_none() {
+        if let Some(arm) = best(race, ArmVerdict::RealButBelowMargin) {
+            return Verdict::RealButBelowMargin { arm };
+        }
+        let proven = |arm: &Arm| matches!(arm.state, ArmState::Out { why: OutReason::NotBetterByMargin, .. });
+        if race.arms.iter().any(proven) {
+            return Verdict::NoMaterialDifference;
+        }
+    }
+    Verdict::Undecided { more_runs: more_runs(race) }
+}
+
+fn arm_verdict(race: &Race, arm: &Arm) -> ArmVerdict {
+    let (one_sided, two_sided) = (1.0 / race.policy.error_rate, 2.0 / race.policy.error_rate);
+    let not_better = arm.better_by_margin.below().most() >= one_sided;
+    let not_worse = arm.worse_by_margin.above().most() >= one_sided;
+    let proven = arm.better_of_all >= two_sided;
+    let reaches = arm.estimate.is_some_and(|estimate| estimate.value >= race.policy.margin_ln());
+    match () {
+        () if arm.failures >= MOST_FAILURES => ArmVerdict::Failed,
+        () if proven && not_better => ArmVerdict::RealButBelowMargin,
+        () if proven && reaches => ArmVerdict::Wins,
+        () if not_better && not_worse => ArmVerdict::NoMaterialDifference,
+        () if arm.equal.below().most() >= two_sided => ArmVerdict::Worse,
+        () if not_better => ArmVerdict::NotBetterByMargin,
+        () => ArmVerdict::Undecided,
+    }
+}
+
+/// About how many more runs decide the race, if the evidence goes on growing as it did: until an arm that reaches the margin
+/// is proven better, or until all are proven not to be.
+fn more_runs(race: &Race) -> Option<u32> {
+    let two_sided = 2.0 / race.policy.error_rate;
+    let margin = race.policy.margin_ln();
+    let reaches = |arm: &Arm| arm.estimate.is_some_and(|estimate| estimate.value >= margin);
+    let to_win = |arm: &Arm| more_blocks(arm, arm.equal.above().now(), two_sided * race.arms.len() as f64);
+    let to_lose = |arm: &Arm| more_blocks(arm, arm.better_by_margin.below().now(), 1.0 / race.policy.error_rate);
+    let alive = || race.alive().map(|arm| race.arm(arm));
+    let wins = alive().filter(|arm| reaches(arm)).filter_map(to_win).reduce(f64::min);
+    let all_lose = || alive().map(to_lose).try_fold(0.0, |most: f64, blocks| Some(most.max(blocks?)));
+    let blocks = wins.or_else(all_lose).filter(|_| race.alive().next().is_some())?;
+    let runs = blocks.max(1.0).ceil() * race.members().len() as f64;
+    (runs <= MOST_PROMISED).then_some(runs as u32)
+}
+
+/// How many more blocks a wealth needs that grew to `now` so far; absent where it did not grow.
+fn more_blocks(arm: &Arm, now: f64, needed: f64) -> Option<f64> {
+    let growth = now.ln() / arm.gains.len() as f64;
+    (growth > 0.0).then(|| (needed.ln() - now.ln()) / growth)
+}
+
+fn checks(race: &Race) -> Checks {
+    let baseline_slots = (race.baselines == 2).then_some(race.baseline.most_slots);
+    let carry_over = carry_over(&race.order, race.arms.len());
+    let mut doubts = Vec::new();
+    if race.baseline.failures >= MOST_FAILURES {
+        doubts.push(Doubt::BaselineFails { failures: race.baseline.failures });
+    }
+    if let Some(e_value) = baseline_slots.filter(|e_value| *e_value >= 1.0 / DOUBT_RATE) {
+        doubts.push(Doubt::BaselineSlotsDiffer { e_value });
+    }
+    let least = CARRY_OVER_SHARE * race.policy.margin_ln();
+    let found =
+        |found: &&super::CarryOver| found.standard_errors.abs() >= CARRY_OVER_ERRORS && found.slower.abs() >= least;
+    doubts.extend(carry_over.as_ref().filter(found).cloned().map(Doubt::CarryOver));
+    doubts.extend(winner(race).and_then(|arm| mean_disagrees(arm, &race.arm(arm).outcomes)));
+    Checks { baseline_slots, carry_over, outliers: race.outliers, doubts }
+}
+
+fn mean_disagrees(arm: usize, outcomes: &[Outcome]) -> Option<Doubt> {
+    let mean_ratio = ratio_of_means(outcomes)?;
+    means_disagree(outcomes).then_some(Doubt::MeanDisagrees { arm, mean_ratio })
+}
+
+fn baseline(race: &Race) -> ArmStanding {
+    let values = &race.baseline.values;
+    ArmStanding {
+        arm: 0,
+        runs: race.baseline.runs,
+        failures: race.baseline.failures,
+        median: (!values.is_empty()).then(|| median(values)),
+        effect: None,
+        e_better: 1.0,
+        e_worse: 1.0,
+        e_better_of_all: 1.0,
+        e_not_better_by_margin: 1.0,
+        e_not_worse_by_margin: 1.0,
+        mean_ratio: None,
+        worst_decile_ratio: None,
+        modes: modes(values),
+        verdict: None,
+        state: ArmState::Alive,
+    }
+}
+
+fn candidate(race: &Race, number: usize) -> ArmStanding {
+    let arm = race.arm(number);
+    let values: Vec<f64> = arm.outcomes.iter().filter_map(Outcome::candidate).collect();
+    ArmStanding {
+        arm: number,
+        runs: arm.runs,
+        failures: arm.failures,
+        median: (!values.is_empty()).then(|| median(&values)),
+        effect: effect(&arm.outcomes, race.policy.error_rate),
+        e_better: arm.equal.above().most(),
+        e_worse: arm.equal.below().most(),
+        e_better_of_all: arm.better_of_all,
+        e_not_better_by_margin: arm.better_by_margin.below().most(),
+        e_not_worse_by_margin: arm.worse_by_margin.above().most(),
+        mean_ratio: ratio_of_means(&arm.outcomes),
+        worst_decile_ratio: ratio_of_worst_deciles(&arm.outcomes),
+        modes: modes(&values),
+        verdict: Some(arm_verdict(race, arm)),
+        state: arm.state,
+    }
+}

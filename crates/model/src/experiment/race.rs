@@ -1,0 +1,294 @@
+//! The race: a fold over blocks that knows what comes next, who is out, and when it is over.
+
+use super::effect::Estimate;
+use super::evidence::{Evidence, Outcome};
+use super::standing::{ArmState, OutReason, Standing};
+use super::{Block, FIRST_GREEDY_BLOCK, MOST_FAILURES, Policy, Run, judge};
+use crate::stats::random::Random;
+
+/// Candidates against the baseline, block by block.
+#[derive(Clone, Debug)]
+pub struct Race {
+    pub(super) policy: Policy,
+    /// How often the baseline runs in a block.
+    pub(super) baselines: usize,
+    /// The candidates; arm 1 is the first.
+    pub(super) arms: Vec<Arm>,
+    pub(super) baseline: Baseline,
+    /// Whole blocks in a row, with the arm that ran just before each.
+    pub(super) order: Vec<Ordered>,
+    pub(super) blocks: u32,
+    pub(super) runs: u32,
+    pub(super) outliers: u32,
+    last_arm: Option<usize>,
+}
+
+/// A candidate.
+#[derive(Clone, Debug)]
+pub(super) struct Arm {
+    pub(super) state: ArmState,
+    pub(super) runs: u32,
+    pub(super) failures: u32,
+    /// What each whole block said.
+    pub(super) outcomes: Vec<Outcome>,
+    /// The gain in each whole block.
+    pub(super) gains: Vec<f64>,
+    /// Against "equal to the baseline".
+    pub(super) equal: Evidence,
+    /// Against "better by exactly the margin".
+    pub(super) better_by_margin: Evidence,
+    /// Against "worse by exactly the margin".
+    pub(super) worse_by_margin: Evidence,
+    /// The highest e-value for "better", closed over all candidates.
+    pub(super) better_of_all: f64,
+    pub(super) estimate: Option<Estimate>,
+}
+
+/// The baseline.
+#[derive(Clone, Debug)]
+pub(super) struct Baseline {
+    pub(super) runs: u32,
+    pub(super) failures: u32,
+    /// The values of the runs in whole blocks.
+    pub(super) values: Vec<f64>,
+    /// One of its runs in a block against the other, labelled by chance.
+    pub(super) slots: Evidence,
+    /// The highest e-value of that, both directions together.
+    pub(super) most_slots: f64,
+}
+
+/// A whole block as it ran.
+#[derive(Clone, Debug)]
+pub(super) struct Ordered {
+    /// The arm that ran just before; absent where that is not known.
+    pub(super) before: Option<usize>,
+    pub(super) runs: Vec<Run>,
+}
+
+impl Race {
+    /// A race between `candidates` arms and the baseline. Candidates count from 1, the least restrictive first: of equal
+    /// winners the first wins.
+    pub fn new(candidates: usize, policy: &Policy) -> Self {
+        let margin = policy.margin_ln();
+        Self {
+            policy: policy.clone(),
+            baselines: if candidates <= 2 { 1 } else { 2 },
+            arms: (0..candidates).map(|_| Arm::new(margin)).collect(),
+            baseline: Baseline { runs: 0, failures: 0, values: Vec::new(), slots: Evidence::new(0.0), most_slots: 1.0 },
+            order: Vec::new(),
+            blocks: 0,
+            runs: 0,
+            outliers: 0,
+            last_arm: None,
+        }
+    }
+
+    /// The arms of the next block in fresh, uniformly random order: the baseline once with one or two candidates and else
+    /// twice, and every candidate that is alive. It depends on the seed, the number of blocks so far, and who is alive, so
+    /// that a stored experiment goes on exactly. Empty where no candidate is alive.
+    pub fn next_block(&self, seed: u64) -> Vec<usize> {
+        let mut arms = self.members();
+        // A generator of its own for every block; the seed is mixed first, so that neighbouring seeds share no block.
+        let mixed = Random::new(seed).bits();
+        Random::new(mixed.wrapping_add(u64::from(self.blocks))).shuffle(&mut arms);
+        arms
+    }
+
+    /// Takes a block into account. One that lacks a run, or has one too many, is counted but takes no part in any test.
+    ///
+    /// # Panics
+    /// When an arm is not one of the race's.
+    pub fn add(&mut self, block: &Block) {
+        self.count(block);
+        let mut members = self.members();
+        let mut found: Vec<usize> = block.runs.iter().map(|run| run.arm).collect();
+        members.sort_unstable();
+        found.sort_unstable();
+        if !members.is_empty() && members == found {
+            self.test(block);
+        }
+        self.last_arm = block.runs.last().map(|run| run.arm);
+        self.drop_failed();
+        self.drop_not_better();
+        self.drop_behind();
+    }
+
+    /// Whether there is nothing more to gain: a winner is proven and no live rival may still beat it, no candidate is
+    /// alive, the baseline keeps failing, or another block would exceed the policy's most runs.
+    pub fn is_decided(&self) -> bool {
+        let members = self.members();
+        members.is_empty()
+            || self.baseline.failures >= MOST_FAILURES
+            || self.policy.most_runs.is_some_and(|most| self.runs as usize + members.len() > most as usize)
+            || judge::winner(self).is_some_and(|winner| !self.alive().any(|arm| self.is_rival(arm, winner)))
+    }
+
+    /// What the race shows so far. Intervals are searched for here, so this costs more than [`Race::add`].
+    pub fn standing(&self) -> Standing {
+        judge::standing(self)
+    }
+
+    /// A candidate by its number.
+    pub(super) fn arm(&self, arm: usize) -> &Arm {
+        &self.arms[arm - 1]
+    }
+
+    /// The candidates that are alive, in order.
+    pub(super) fn alive(&self) -> impl Iterator<Item = usize> + '_ {
+        (1..=self.arms.len()).filter(|&arm| self.arm(arm).state == ArmState::Alive)
+    }
+
+    /// The arms of the next block, the baseline first.
+    pub(super) fn members(&self) -> Vec<usize> {
+        let mut arms = vec![0; self.baselines];
+        arms.extend(self.alive());
+        if arms.len() == self.baselines { Vec::new() } else { arms }
+    }
+
+    fn count(&mut self, block: &Block) {
+        self.blocks += 1;
+        for run in &block.runs {
+            let (runs, failures) = if run.arm == 0 {
+                (&mut self.baseline.runs, &mut self.baseline.failures)
+            } else {
+                let arm = &mut self.arms[run.arm - 1];
+                (&mut arm.runs, &mut arm.failures)
+            };
+            *runs += 1;
+            *failures += u32::from(run.x.is_none());
+            self.runs += 1;
+        }
+    }
+
+    fn test(&mut self, block: &Block) {
+        let baselines: Vec<Option<f64>> = block.runs.iter().filter(|run| run.arm == 0).map(|run| run.x).collect();
+        let mut clamped_baselines = [false; 2];
+        for run in block.runs.iter().filter(|run| run.arm > 0) {
+            let [clamped, first, second] = self.arms[run.arm - 1].add(Outcome::new(run.x, &baselines));
+            self.outliers += u32::from(clamped);
+            clamped_baselines = [clamped_baselines[0] | first, clamped_baselines[1] | second];
+        }
+        self.outliers += clamped_baselines.map(u32::from).iter().sum::<u32>();
+        self.baseline.add(&baselines, self.blocks);
+        self.close();
+        self.order.push(Ordered { before: self.last_arm, runs: block.runs.clone() });
+    }
+
+    /// The closed test: the evidence for an arm is the least mean over all sets of candidates that it is in, which is its
+    /// own with the smallest of the others.
+    fn close(&mut self) {
+        let now: Vec<f64> = self.arms.iter().map(|arm| arm.equal.above().now()).collect();
+        for (index, arm) in self.arms.iter_mut().enumerate() {
+            let mut others: Vec<f64> =
+                now.iter().enumerate().filter(|(other, _)| *other != index).map(|o| *o.1).collect();
+            others.sort_by(f64::total_cmp);
+            let (mut sum, mut least) = (now[index], now[index]);
+            for (place, other) in others.iter().enumerate() {
+                sum += other;
+                least = least.min(sum / (place + 2) as f64);
+            }
+            arm.better_of_all = arm.better_of_all.max(least);
+        }
+    }
+
+    fn out(&mut self, arm: usize, why: OutReason) {
+        self.arms[arm - 1].state = ArmState::Out { block: self.blocks, why };
+    }
+
+    fn drop_failed(&mut self) {
+        let failed: Vec<usize> = self.alive().filter(|&arm| self.arm(arm).failures >= MOST_FAILURES).collect();
+        failed.into_iter().for_each(|arm| self.out(arm, OutReason::Failures));
+    }
+
+    /// The rigorous rule: out is who is proven not to be better by the margin.
+    fn drop_not_better(&mut self) {
+        let enough = 1.0 / self.policy.error_rate;
+        let dropped: Vec<usize> =
+            self.alive().filter(|&arm| self.arm(arm).better_by_margin.below().most() >= enough).collect();
+        dropped.into_iter().for_each(|arm| self.out(arm, OutReason::NotBetterByMargin));
+    }
+
+    /// The greedy rule, while another arm is alive: out is who is three robust standard errors behind the leader, or below
+    /// half the margin. A less restrictive arm must be behind by more than the margin, for it wins ties.
+    fn drop_behind(&mut self) {
+        let estimate =
+            |race: &Self, arm: usize| race.arm(arm).estimate.map_or(f64::NEG_INFINITY, |estimate| estimate.value);
+        let mut order: Vec<usize> = self.alive().collect();
+        order.sort_by(|&a, &b| estimate(self, a).total_cmp(&estimate(self, b)).then(b.cmp(&a)));
+        let Some(&leader) = order.last() else { return };
+        let mut left = order.len();
+        for arm in order {
+            if left > 1 && self.is_behind(arm, leader) {
+                self.out(arm, OutReason::BehindLeader);
+                left -= 1;
+            }
+        }
+    }
+
+    fn is_behind(&self, arm: usize, leader: usize) -> bool {
+        let margin = self.policy.margin_ln();
+        let Some(estimate) = self.arm(arm).estimate.filter(|_| self.arm(arm).gains.len() >= FIRST_GREEDY_BLOCK) else {
+            return false;
+        };
+        let slack = if arm < leader { -margin } else { 0.0 };
+        estimate.high() < margin / 2.0
+            || (arm != leader && self.lead(arm, leader).is_some_and(|lead| lead.high() < slack))
+    }
+
+    /// By how much one candidate is better than another, from the blocks that both were in.
+    fn lead(&self, arm: usize, other: usize) -> Option<Estimate> {
+        let pairs = self.arm(arm).gains.iter().zip(&self.arm(other).gains);
+        Estimate::of(&pairs.map(|(gain, other)| gain - other).collect::<Vec<f64>>())
+    }
+
+    /// Whether an arm that is alive and not proven may still be better than the winner by the margin, or, where it is less
+    /// restrictive, as good within the margin.
+    fn is_rival(&self, arm: usize, winner: usize) -> bool {
+        let margin = self.policy.margin_ln();
+        if arm == winner || self.arm(arm).better_of_all >= 2.0 / self.policy.error_rate {
+            return false;
+        }
+        let may_reach = |needed: f64| self.lead(arm, winner).is_none_or(|lead| lead.high() >= needed);
+        let may_win = self.arm(arm).estimate.is_none_or(|estimate| estimate.high() >= margin);
+        may_reach(margin) || (arm < winner && may_win && may_reach(-margin))
+    }
+}
+
+impl Arm {
+    fn new(margin: f64) -> Self {
+        Self {
+            state: ArmState::Alive,
+            runs: 0,
+            failures: 0,
+            outcomes: Vec::new(),
+            gains: Vec::new(),
+            equal: Evidence::new(0.0),
+            better_by_margin: Evidence::new(margin),
+            worse_by_margin: Evidence::new(-margin),
+            better_of_all: 1.0,
+            estimate: None,
+        }
+    }
+
+    /// Takes a block's outcome into account; says which of its runs were clamped.
+    fn add(&mut self, outcome: Outcome) -> [bool; 3] {
+        self.better_by_margin.add(&outcome);
+        self.worse_by_margin.add(&outcome);
+        self.gains.push(outcome.gain());
+        self.outcomes.push(outcome);
+        self.estimate = Estimate::of(&self.gains);
+        self.equal.add(&outcome)
+    }
+}
+
+impl Baseline {
+    /// Takes its runs in a block into account. Which of two is the first is drawn from the block's number, so that drift
+    /// within the block favours neither.
+    fn add(&mut self, runs: &[Option<f64>], block: u32) {
+        self.values.extend(runs.iter().flatten());
+        let [first, second] = *runs else { return };
+        let (one, other) = if Random::new(u64::from(block)).below(2) == 0 { (first, second) } else { (second, first) };
+        self.slots.add(&Outcome::new(one, &[other]));
+        self.most_slots = self.most_slots.max((self.slots.above().now() + self.slots.below().now()) / 2.0);
+    }
+}

@@ -1,0 +1,193 @@
+//! What an experiment shows so far: the verdict, each arm's part in it, and the checks on the experiment itself.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What an experiment shows so far.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Standing {
+    /// The answer.
+    pub verdict: Verdict,
+    /// All arms; the baseline is the first.
+    pub arms: Vec<ArmStanding>,
+    /// The checks on the experiment itself.
+    pub checks: Checks,
+    /// Blocks so far, those that ended early too.
+    pub blocks: u32,
+    /// Runs so far, the failed ones too.
+    pub runs: u32,
+}
+
+/// The answer to "which placement wins".
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "verdict", rename_all = "kebab-case")]
+pub enum Verdict {
+    /// A candidate is proven better than the baseline, and its estimate reaches the margin.
+    Wins {
+        /// The candidate; of several within the margin of the best, the first.
+        arm: usize,
+    },
+    /// A candidate is proven better than the baseline, but by less than the margin, and none is better by more.
+    RealButBelowMargin {
+        /// The best of them.
+        arm: usize,
+    },
+    /// No candidate is better than the baseline by the margin or more: leave it to the operating system. Some may be
+    /// worse; the arms tell.
+    NoMaterialDifference,
+    /// Not known yet: leave it to the operating system.
+    Undecided {
+        /// About how many more runs would decide it; absent where nothing tells.
+        more_runs: Option<u32>,
+    },
+    /// The experiment cannot be trusted; nothing is recommended.
+    Unsound {
+        /// Why not.
+        why: Vec<Doubt>,
+    },
+}
+
+/// Why an experiment cannot be trusted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "doubt", rename_all = "kebab-case")]
+pub enum Doubt {
+    /// The baseline failed twice or more.
+    BaselineFails {
+        /// How often.
+        failures: u32,
+    },
+    /// The baseline's two runs in a block, labelled by chance, differ from each other.
+    BaselineSlotsDiffer {
+        /// The evidence, as in [`Checks::baseline_slots`].
+        e_value: f64,
+    },
+    /// Runs after a certain arm are slower, or faster, than runs after the others.
+    CarryOver(CarryOver),
+    /// The winner's typical run is better than the baseline's, but its mean is worse, and not because of a single run.
+    MeanDisagrees {
+        /// The candidate that would have won.
+        arm: usize,
+        /// As in [`ArmStanding::mean_ratio`].
+        mean_ratio: f64,
+    },
+}
+
+/// What an arm leaves behind for the run that follows it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CarryOver {
+    /// The arm.
+    pub after_arm: usize,
+    /// By how much the run after it is slower, as a difference of logarithms; negative: faster.
+    pub slower: f64,
+    /// That in standard errors.
+    pub standard_errors: f64,
+}
+
+/// The checks on the experiment itself.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Checks {
+    /// The evidence that the baseline differs from itself: the highest e-value so far of one of its runs against the other,
+    /// labelled by chance. 100 or more fires. Absent where blocks have one run of the baseline.
+    pub baseline_slots: Option<f64>,
+    /// The arm with the strongest effect on the run that follows it; absent before there are enough blocks.
+    pub carry_over: Option<CarryOver>,
+    /// Runs so far from the rest of their block that they were clamped. They count, but no more than the clamp allows.
+    pub outliers: u32,
+    /// What fired.
+    pub doubts: Vec<Doubt>,
+}
+
+/// What an experiment shows about one arm.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ArmStanding {
+    /// 0 is the baseline.
+    pub arm: usize,
+    /// Its runs, the failed ones too.
+    pub runs: u32,
+    /// Its runs that failed.
+    pub failures: u32,
+    /// The median of [`super::Run::x`] of its runs in whole blocks that did not fail.
+    pub median: Option<f64>,
+    /// How much better than the baseline it is; absent for the baseline, without blocks, and where most runs failed.
+    pub effect: Option<Effect>,
+    /// The highest e-value so far for "better than the baseline", this arm alone; 1 for the baseline.
+    pub e_better: f64,
+    /// The highest e-value so far for "worse than the baseline", this arm alone.
+    pub e_worse: f64,
+    /// The highest e-value so far for "better", closed over all candidates: this one decides, at `2 / error rate`.
+    pub e_better_of_all: f64,
+    /// The highest e-value so far against "better by the margin or more"; decides at `1 / error rate`.
+    pub e_not_better_by_margin: f64,
+    /// The highest e-value so far against "worse by the margin or more"; decides at `1 / error rate`.
+    pub e_not_worse_by_margin: f64,
+    /// The baseline's mean metric over the arm's, in the same blocks; above 1: the arm is better. Failed runs have none.
+    pub mean_ratio: Option<f64>,
+    /// The same for the worst decile (the metric that nine in ten runs stay below).
+    pub worst_decile_ratio: Option<f64>,
+    /// How many modes its runs have: 1 or 2. Drift makes modes, too.
+    pub modes: u32,
+    /// The verdict on this arm alone; the baseline has none.
+    pub verdict: Option<ArmVerdict>,
+    /// Whether it is still tried.
+    pub state: ArmState,
+}
+
+/// How much better than the baseline a candidate is: the difference of the logarithms; 0.05 is about 5 % better, negative is
+/// worse.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Effect {
+    /// Hodges and Lehmann's estimate from the differences within blocks.
+    pub estimate: f64,
+    /// The lower end of the interval that holds the truth at all times with probability 1 - error rate; absent: no lower
+    /// end yet.
+    pub low: Option<f64>,
+    /// The upper end; absent: none yet.
+    pub high: Option<f64>,
+}
+
+/// The verdict on one candidate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ArmVerdict {
+    /// Proven better than the baseline, and the estimate reaches the margin.
+    Wins,
+    /// Proven better, and proven to be better by less than the margin.
+    RealButBelowMargin,
+    /// Proven to be neither better nor worse by the margin.
+    NoMaterialDifference,
+    /// Proven worse than the baseline.
+    Worse,
+    /// Proven not to be better by the margin; it may be equal or worse.
+    NotBetterByMargin,
+    /// Nothing proven.
+    Undecided,
+    /// It failed twice.
+    Failed,
+}
+
+/// Whether a candidate is still tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "state", rename_all = "kebab-case")]
+pub enum ArmState {
+    /// It is in the next block.
+    Alive,
+    /// It is not.
+    Out {
+        /// The block after which it went, counted from 1.
+        block: u32,
+        /// Why it went.
+        why: OutReason,
+    },
+}
+
+/// Why a candidate is no longer tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum OutReason {
+    /// Proven not to be better by the margin.
+    NotBetterByMargin,
+    /// Clearly behind another candidate, or below half the margin, while others were alive: given up, not proven.
+    BehindLeader,
+    /// It failed twice.
+    Failures,
+}

@@ -1,0 +1,72 @@
+//! Experiments on a simulated machine whose truth is known.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::noise::{Disturbance, RunNoise};
+use crate::experiment::{Block, Policy, Race, Run, Standing};
+use crate::stats::random::Random;
+
+/// What is true of a simulated program under its placements.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Effects {
+    /// How much better than the baseline each candidate is: a difference of logarithms, positive is better.
+    pub gains: Vec<f64>,
+    /// By how much a run that follows a candidate is slower.
+    #[serde(default)]
+    pub carry_over: f64,
+    /// The probability that a run fails, by arm, the baseline first; arms beyond its end do not fail.
+    #[serde(default)]
+    pub failures: Vec<f64>,
+}
+
+impl Effects {
+    /// Candidates with these gains, without carry-over and failures.
+    pub fn of(gains: &[f64]) -> Self {
+        Self { gains: gains.to_vec(), ..Self::default() }
+    }
+}
+
+/// A simulated program on a simulated machine: it makes one run after the other.
+#[derive(Clone, Debug)]
+pub struct Trials {
+    effects: Effects,
+    disturbance: Disturbance,
+    random: Random,
+    after_candidate: bool,
+}
+
+impl Trials {
+    /// A program before its first run.
+    pub fn new(effects: &Effects, noise: &RunNoise, seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        let disturbance = Disturbance::new(noise, random.bits());
+        Self { effects: effects.clone(), disturbance, random, after_candidate: false }
+    }
+
+    /// Runs the program once under an arm's placement.
+    pub fn run(&mut self, arm: usize) -> Run {
+        let gain = if arm == 0 { 0.0 } else { self.effects.gains[arm - 1] };
+        let carried = if self.after_candidate { self.effects.carry_over } else { 0.0 };
+        self.after_candidate = arm > 0;
+        let x = self.disturbance.next_run() + carried - gain;
+        let fails = self.effects.failures.get(arm).is_some_and(|share| self.random.unit() < *share);
+        Run { arm, x: (!fails).then_some(x) }
+    }
+
+    /// Makes the runs of a block.
+    pub fn block(&mut self, arms: &[usize]) -> Block {
+        Block { runs: arms.iter().map(|&arm| self.run(arm)).collect() }
+    }
+}
+
+/// A whole experiment, from the first block until it is decided; the same seed gives the same one. The orders come from the
+/// seed itself, as in a real experiment; the noise from a seed made of it.
+pub fn experiment(effects: &Effects, noise: &RunNoise, seed: u64, policy: &Policy) -> Standing {
+    let mut trials = Trials::new(effects, noise, !seed);
+    let mut race = Race::new(effects.gains.len(), policy);
+    while !race.is_decided() {
+        race.add(&trials.block(&race.next_block(seed)));
+    }
+    race.standing()
+}

@@ -1,0 +1,103 @@
+//! Races of several arms: equal ones, and one that is better, up to 23 candidates.
+
+use corewise_model::experiment::{Policy, Standing};
+use corewise_model::simulate::noise::RunNoise;
+use corewise_model::simulate::{self, Effects};
+
+use super::{
+    Bounds, gains, is_no_difference, is_undecided, is_unsound, noises, percent, repeat, repetitions, runs, winner,
+};
+
+/// The study's figures for eight equal arms: false winners, runs in the mean, undecided.
+const EQUAL: [[f64; 3]; 8] = [
+    [0.00, 37.0, 0.0],
+    [0.17, 77.0, 0.0],
+    [0.80, 193.0, 11.0],
+    [0.17, 84.0, 0.0],
+    [0.00, 64.0, 0.0],
+    [0.25, 70.0, 0.0],
+    [0.03, 63.0, 0.0],
+    [0.07, 65.0, 0.0],
+];
+
+/// The budget of the simulations: 60 blocks before any arm goes.
+fn policy(candidates: usize) -> Policy {
+    let block = candidates + if candidates <= 2 { 1 } else { 2 };
+    Policy { most_runs: Some(60 * block as u32), ..Policy::default() }
+}
+
+fn experiments(count: u64, percent: &[f64], noise: &RunNoise) -> Vec<Standing> {
+    let (effects, policy) = (Effects::of(&gains(percent)), policy(percent.len()));
+    repeat(count, |seed| simulate::experiment(&effects, noise, seed, &policy))
+}
+
+/// Eight equal arms (the baseline and seven candidates) under every noise.
+pub fn equal_arms(share: f64, trace: &[f64], bounds: &mut Bounds) {
+    let count = repetitions(4000.0, share);
+    println!("\n## Eight equal arms: {count} experiments each\n");
+    println!(
+        "| noise | false win % | expected | runs, mean | expected | no difference % | undecided % | expected | unsound % |"
+    );
+    println!("|---|---|---|---|---|---|---|---|---|");
+    for (index, noise) in noises(trace).iter().enumerate() {
+        let standings = experiments(count, &[0.0; 7], noise);
+        let wins = percent(&standings, |standing| winner(standing).is_some());
+        let expected = |figure: usize| EQUAL.get(index).map_or("-".into(), |row| row[figure].to_string());
+        println!(
+            "| {} | {wins:.2} | {} | {:.0} | {} | {:.1} | {:.1} | {} | {:.2} |",
+            noise.word(),
+            expected(0),
+            runs(&standings).0,
+            expected(1),
+            percent(&standings, is_no_difference),
+            percent(&standings, is_undecided),
+            expected(2),
+            percent(&standings, is_unsound),
+        );
+        bounds.at_most(&format!("false winners among 8 equal arms under {} noise", noise.word()), wins, 1.0);
+    }
+}
+
+/// Races under typical noise: what was expected of true winners in percent, and of the mean of the runs.
+const RACES: [(&str, &[f64], f64, f64); 10] = [
+    ("1 equal", &[0.0], 0.0, 21.0),
+    ("1, +5 %", &[5.0], 100.0, 18.0),
+    ("3 equal", &[0.0; 3], 0.0, 41.0),
+    ("3, one +5 %", &[5.0, 0.0, 0.0], 99.9, 33.0),
+    ("7, one +5 %", &[5.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], 100.0, 52.0),
+    ("7: +5 0 0 -2 -5 -10 -30", &[5.0, 0.0, 0.0, -2.0, -5.0, -10.0, -30.0], 99.8, 52.0),
+    ("7: +10 +4 0 -2 -5 -10 -30", &[10.0, 4.0, 0.0, -2.0, -5.0, -10.0, -30.0], 100.0, 46.0),
+    ("15, one +5 %", &[5.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], 99.9, 89.0),
+    ("15 equal", &[0.0; 15], 0.0, 141.0),
+    ("23 equal", &[0.0; 23], 0.0, 202.0),
+];
+
+/// How the runs grow with the number of candidates.
+pub fn scaling(share: f64, bounds: &mut Bounds) {
+    let count = repetitions(2000.0, share);
+    println!("\n## Races under typical noise: {count} experiments each\n");
+    println!(
+        "| candidates | true win % | expected | wrong win % | runs, mean | expected | runs, median | undecided % | unsound % |"
+    );
+    println!("|---|---|---|---|---|---|---|---|---|");
+    for (name, percents, true_wins, mean_runs) in RACES {
+        let standings = experiments(count, percents, &RunNoise::Typical);
+        let wins = percent(&standings, |standing| winner(standing).is_some_and(|arm| percents[arm - 1] > 2.9));
+        let wrong = percent(&standings, |standing| winner(standing).is_some_and(|arm| percents[arm - 1] <= 2.9));
+        let (mean, median) = runs(&standings);
+        println!(
+            "| {name} | {wins:.1} | {true_wins} | {wrong:.2} | {mean:.0} | {mean_runs} | {median:.0} | {:.1} | {:.2} |",
+            percent(&standings, is_undecided),
+            percent(&standings, is_unsound),
+        );
+        bounds.at_most(&format!("wrong winners of {name}"), wrong, 1.0);
+        if percents.contains(&5.0) {
+            bounds.at_least(&format!("true winners of {name}"), wins, 99.0);
+        }
+        match name {
+            "1, +5 %" => bounds.at_most("median of the runs, one candidate with +5 %", median, 20.0),
+            "7, one +5 %" => bounds.at_most("median of the runs, eight arms with one +5 %", median, 60.0),
+            _ => {}
+        }
+    }
+}
