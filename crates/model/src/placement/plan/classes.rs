@@ -43,7 +43,8 @@ fn polynomial(tree: &Tree, degree: usize) -> Polynomial {
         let mut shapes: BTreeMap<usize, usize> = BTreeMap::new();
         branch.children.iter().for_each(|child| *shapes.entry(tree.branches[*child].shape).or_default() += 1);
         let product = shapes.into_iter().fold(own, |product, (shape, number)| {
-            let of_equals = if number == 1 { of_shape[&shape].clone() } else { multisets(&of_shape[&shape], number, degree) };
+            let of_equals =
+                if number == 1 { of_shape[&shape].clone() } else { multisets(&of_shape[&shape], number, degree) };
             multiplied(&product, &of_equals, degree)
         });
         of_shape.insert(branch.shape, product);

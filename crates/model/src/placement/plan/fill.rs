@@ -35,7 +35,7 @@ pub fn fill(
                 return;
             }
             if seen.insert(classifier.class(&neighbour)) {
-                found.push(between(&neighbour, scene));
+                found.push(other(&neighbour, scene));
                 open.push_back(neighbour);
             }
         }
@@ -56,15 +56,21 @@ fn neighbours<'a>(cpus: &'a CpuSet, usable: &'a CpuSet) -> impl Iterator<Item = 
     })
 }
 
-fn between(cpus: &CpuSet, scene: &Scene<'_>) -> Proposal {
-    let levels = scene.levels(&scene.usable);
-    let level = levels.iter().rev().find(|level| **level < Level::Core).copied().unwrap_or(Level::Core);
-    let mut counts: Vec<usize> = scene.objects(level, cpus).iter().map(|(_, cpus)| cpus.len()).collect();
-    counts.sort_unstable_by(|a, b| b.cmp(a));
+/// What a set is that nobody would have named.
+fn other(cpus: &CpuSet, scene: &Scene<'_>) -> Proposal {
+    let machine = scene.machine();
+    let mut levels = scene.levels(&scene.usable);
+    levels.reverse();
+    let shares = |level: Level| scene.objects(level, cpus).iter().map(|(_, cpus)| cpus.len()).collect::<Vec<usize>>();
+    let touched: Vec<(Level, usize)> = levels.iter().map(|level| (*level, shares(*level).len())).collect();
+    let mut of_innermost = levels.iter().find(|level| **level < Level::Core).map_or(Vec::new(), |level| shares(*level));
+    of_innermost.sort_unstable_by(|a, b| b.cmp(a));
+    let kinds: Vec<_> = machine.kinds.iter().map(|kind| (kind.core_type, kind.cpus.intersection(cpus).len())).collect();
+    let bare = cpus.iter().filter(|cpu| scene.lacks_memory(&CpuSet::of(*cpu))).count();
     Proposal {
-        sort: Sort::Between,
+        sort: Sort::Other,
         expression: Some(cpus.to_string()),
         cpus: cpus.clone(),
-        reason: reason::between(level, &counts),
+        reason: reason::other(&touched, &of_innermost, &kinds, bare),
     }
 }

@@ -50,9 +50,8 @@ pub fn parts(machine: &Machine, usable: &CpuSet, busiest: Option<u32>) -> Vec<Pa
     }
     let llc = |llc: &crate::machine::Llc| (llc.cpus.clone(), Label::Llc(llc.level, llc.size_bytes, llc.vcache));
     parts.extend(machine.llcs.iter().map(llc));
-    let cache = |cache: &crate::machine::Cache| {
-        (cache.cpus.clone(), Label::Cache(cache.level, cache.kind, cache.size_bytes))
-    };
+    let cache =
+        |cache: &crate::machine::Cache| (cache.cpus.clone(), Label::Cache(cache.level, cache.kind, cache.size_bytes));
     parts.extend(machine.caches.iter().map(cache));
     parts.extend(node_parts(machine));
     let mark = |cpu: u32| Mark {

@@ -26,8 +26,8 @@ pub enum Sort {
     OnePerCore,
     /// Spread over a level's objects.
     Spread(Level),
-    /// Neither spread nor packed.
-    Between,
+    /// What no pattern gives.
+    Other,
     /// One object of a level.
     Object(Level),
     /// Packed into a level's objects.
@@ -57,12 +57,13 @@ pub fn proposals(scene: &Scene<'_>, size: Option<usize>) -> Vec<Proposal> {
     let mut found = vec![system];
     found.extend(without(scene));
     match size {
-        Some(size) => found.extend(of_size(scene, size)),
+        Some(size) if size > 1 => found.extend(of_size(scene, size)),
+        Some(_) => found.extend(named(scene)),
         None => found.extend(of_any_size(scene)),
     }
     if size.is_none_or(|size| size == 1) {
-        found.extend(objects(scene));
         found.extend(single(scene));
+        found.extend(objects(scene));
     }
     // Where nothing can be named, since all is isolated, only the operating system's choice is left.
     found.retain(|proposal| !proposal.cpus.is_empty() && proposal.cpus.is_subset(&scene.usable));
@@ -96,14 +97,19 @@ fn pools(scene: &Scene<'_>, names: &[Name]) -> Vec<(Name, CpuSet)> {
     names.iter().filter_map(pool).filter(|(_, cpus)| *cpus != scene.usable).collect()
 }
 
-/// Patterns of so many cpus: of each kind, then of all (where all and a kind give the same, the kind tells more).
+/// Patterns of so many cpus: of each kind, spread where there is memory, and then of all, since of two expressions that
+/// are the same the one with a name tells more.
 fn of_size(scene: &Scene<'_>, size: usize) -> Vec<Proposal> {
-    let named = |pools: Vec<(Name, CpuSet)>| {
+    let named = |names: &[Name]| {
+        let pools = pools(scene, names);
         pools.into_iter().flat_map(|(name, cpus)| patterns(scene, size, Some(name), &cpus)).collect::<Vec<_>>()
     };
-    let mut found = named(pools(scene, &KINDS));
+    let (near, far): (Vec<_>, Vec<_>) =
+        named(&[Name::WithMemory]).into_iter().partition(|proposal| matches!(proposal.sort, Sort::Pack(_)));
+    let mut found = named(&KINDS);
+    found.extend(far);
     found.extend(patterns(scene, size, None, &scene.usable));
-    found.extend(named(pools(scene, &[Name::WithMemory])));
+    found.extend(near);
     found
 }
 
@@ -116,7 +122,9 @@ fn patterns(scene: &Scene<'_>, size: usize, pool: Pool, cpus: &CpuSet) -> Vec<Pr
     }
     let levels = scene.levels(cpus);
     let spread = levels.iter().map(|level| (Pattern::Spread, *level));
-    let pack = levels.iter().rev().map(|level| (Pattern::Pack, *level));
+    // Without siblings a core is a cpu, and nothing can be packed into it.
+    let holds_several = |level: &&Level| scene.objects(**level, cpus).len() < cpus.len();
+    let pack = levels.iter().rev().filter(holds_several).map(|level| (Pattern::Pack, *level));
     let of_pattern = |(pattern, level): (Pattern, Level)| {
         let among = pool.map(|name| format!(", {}", name.word())).unwrap_or_default();
         let text = format!("{}({size}, {level}{among})", pattern.word());
@@ -128,14 +136,16 @@ fn patterns(scene: &Scene<'_>, size: usize, pool: Pool, cpus: &CpuSet) -> Vec<Pr
     if size > cpus.len() { Vec::new() } else { spread.chain(pack).filter_map(of_pattern).collect() }
 }
 
+/// Each kind, and what has memory.
+fn named(scene: &Scene<'_>) -> Vec<Proposal> {
+    let pools = pools(scene, &[KINDS.as_slice(), &[Name::WithMemory]].concat());
+    let of_name = |(name, _): (Name, CpuSet)| proposal(scene, Sort::Named, name.word().to_owned(), reason::named(name));
+    pools.into_iter().filter_map(of_name).collect()
+}
+
 /// What makes sense for any number of threads.
 fn of_any_size(scene: &Scene<'_>) -> Vec<Proposal> {
-    let mut names: Vec<Name> = KINDS.to_vec();
-    names.push(Name::WithMemory);
-    let mut found: Vec<Proposal> = pools(scene, &names)
-        .into_iter()
-        .filter_map(|(name, _)| proposal(scene, Sort::Named, name.word().to_owned(), reason::named(name)))
-        .collect();
+    let mut found = named(scene);
     let word = Name::OnePerCore.word().to_owned();
     found.extend(proposal(scene, Sort::OnePerCore, word, reason::named(Name::OnePerCore)));
     for level in scene.levels(&scene.usable).into_iter().filter(|level| *level != Level::Core) {
@@ -146,13 +156,19 @@ fn of_any_size(scene: &Scene<'_>) -> Vec<Proposal> {
     found
 }
 
-/// One object of each sort at each level, the innermost level first.
+/// One object of each sort at each level, the innermost level first. Objects on nodes without memory are left out where
+/// others have memory: they are farther from everything.
 fn objects(scene: &Scene<'_>) -> Vec<Proposal> {
     let mut found = Vec::new();
     for level in scene.levels(&scene.usable).into_iter().rev() {
-        let objects = scene.objects(level, &scene.usable);
+        let mut objects = scene.objects(level, &scene.usable);
+        objects.retain(|(_, cpus)| cpus.len() > 1 && !scene.lacks_memory(cpus));
         let text = |index: usize| format!("{level}:{index}");
-        let of_sort = |index: usize| proposal(scene, Sort::Object(level), text(index), reason::object(level));
+        let of_sort = |index: usize| {
+            let mut found = proposal(scene, Sort::Object(level), text(index), String::new())?;
+            found.reason = reason::object(level, &scene.sort_of(&found.cpus));
+            Some(found)
+        };
         found.extend(one_of_each_sort(scene, level, objects).into_iter().filter_map(of_sort));
     }
     found
@@ -162,26 +178,26 @@ fn objects(scene: &Scene<'_>) -> Vec<Proposal> {
 fn single(scene: &Scene<'_>) -> Vec<Proposal> {
     let cpus = scene.usable.iter().map(|cpu| (cpu as usize, CpuSet::of(cpu))).collect();
     let of_sort = |cpu: usize| {
-        let kind = scene.machine().kind_of(cpu as u32).map(|kind| kind.core_type);
-        proposal(scene, Sort::Single, cpu.to_string(), reason::single(kind))
+        let sort = scene.sort_of(&CpuSet::of(cpu as u32));
+        proposal(scene, Sort::Single, cpu.to_string(), reason::single(&sort))
     };
     one_of_each_sort(scene, Level::Cpu, cpus).into_iter().filter_map(of_sort).collect()
 }
 
 /// One of each sort of objects: those that a symmetry exchanges are one sort, whatever interrupts they get. One without
-/// the busiest cpu is preferred; of cores and cpus, one outside the first core, which often gets interrupts, too. Objects
-/// on nodes without memory are left out where others have memory: they are farther from everything.
+/// the busiest cpu is preferred; of cores and cpus, one outside the first core, which often gets interrupts, too.
 fn one_of_each_sort(scene: &Scene<'_>, level: Level, objects: Vec<(usize, CpuSet)>) -> Vec<usize> {
     let tree = Tree::of(parts::parts(scene.machine(), &scene.usable, None));
     let mut classifier = Classifier::new(&tree);
     let first = scene.first_core().map(|(_, cpus)| cpus).filter(|_| level >= Level::Core).unwrap_or_default();
     let mut sorts: BTreeMap<usize, Vec<((bool, bool), usize)>> = BTreeMap::new();
-    for (index, cpus) in objects.into_iter().filter(|(_, cpus)| !scene.lacks_memory(cpus)) {
+    for (index, cpus) in objects {
         let is_busy = scene.busiest.is_some_and(|cpu| cpus.contains(cpu));
         let sort = sorts.entry(classifier.class(&cpus)).or_default();
         sort.push(((is_busy, !cpus.is_disjoint(&first)), index));
     }
-    let mut chosen: Vec<usize> = sorts.into_values().filter_map(|sort| sort.into_iter().min()).map(|(_, index)| index).collect();
+    let mut chosen: Vec<usize> =
+        sorts.into_values().filter_map(|sort| sort.into_iter().min()).map(|(_, index)| index).collect();
     chosen.sort_unstable();
     chosen
 }

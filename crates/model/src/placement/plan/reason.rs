@@ -38,6 +38,7 @@ pub fn pattern(pattern: Pattern, level: Level, touched: usize, size: usize, pool
     let objects = counted(touched, level);
     let each = if touched == size { "one cpu in each of" } else { "evenly over" };
     let what = match (pattern, level) {
+        (Pattern::Spread, Level::Core) if touched == size => format!("On {objects}, one cpu of each"),
         (Pattern::Spread, _) if touched == 1 => format!("Far apart in {objects}"),
         (Pattern::Spread, _) => format!("Far apart: {each} {objects}"),
         (Pattern::Pack, Level::Core) => format!("Siblings together: on {objects}"),
@@ -56,13 +57,13 @@ pub fn pattern(pattern: Pattern, level: Level, touched: usize, size: usize, pool
     format!("{what}{among}.")
 }
 
-/// Of one core in each object of a level.
+/// Of one cpu in each object of a level.
 pub fn one_of_each(level: Level) -> String {
-    format!("One cpu in each {}: the most of it for each thread.", word(level))
+    format!("One cpu in each {}, which it shares with no other.", word(level))
 }
 
-/// Of one object.
-pub fn object(level: Level) -> String {
+/// Of one object; `sort` is what tells its cpus from others of the machine.
+pub fn object(level: Level, sort: &str) -> String {
     let why = match level {
         Level::Package => "nothing crosses to another socket",
         Level::Node => "its memory is the nearest",
@@ -71,23 +72,39 @@ pub fn object(level: Level) -> String {
         Level::Cluster => "the nearest neighbours among cores",
         Level::Core | Level::Cpu => "its siblings share even the nearest cache",
     };
-    format!("One {}: {why}.", word(level))
+    format!("One {}{sort}: {why}.", word(level))
 }
 
 /// Of one cpu.
-pub fn single(kind: Option<CoreType>) -> String {
-    let of_kind = kind.map(|kind| format!(" of a{} {} core", article(kind), kind.word())).unwrap_or_default();
-    format!("One cpu{of_kind}: nothing moves, and nothing talks across cores.")
+pub fn single(sort: &str) -> String {
+    format!("One cpu{sort}: nothing moves, and nothing talks across cores.")
 }
 
-/// Of cpus that are neither spread nor packed: how many each object of a level has of them, most first.
-pub fn between(level: Level, counts: &[usize]) -> String {
-    let each: Vec<String> = counts.iter().map(usize::to_string).collect();
-    format!("In between: {} cpus in {}.", each.join(" + "), counted(counts.len(), level))
+/// What tells some cpus from others, in parentheses: their kind, stacked cache, and that they lack memory.
+pub fn sort(kind: Option<CoreType>, stacked: Option<bool>, bare: bool) -> String {
+    let stacked = stacked.map(|stacked| if stacked { "stacked cache" } else { "no stacked cache" });
+    let words = [kind.map(CoreType::word), stacked, bare.then_some("no memory on its node")];
+    let words: Vec<&str> = words.into_iter().flatten().collect();
+    if words.is_empty() { String::new() } else { format!(" ({})", words.join(", ")) }
 }
 
-fn article(kind: CoreType) -> &'static str {
-    if kind == CoreType::Efficiency { "n" } else { "" }
+/// Of cpus that no pattern gives: how many objects of each level they are in, innermost first; how many of them each
+/// object of the innermost level but the core has, most first; how many are on nodes without memory while others are not.
+pub fn other(touched: &[(Level, usize)], shares: &[usize], kinds: &[(CoreType, usize)], bare: usize) -> String {
+    let places: Vec<String> = touched.iter().map(|(level, number)| counted(*number, *level)).collect();
+    let mut text = format!("Also different: {}", places.join(" in "));
+    if shares.windows(2).any(|pair| pair[0] != pair[1]) {
+        let shares: Vec<String> = shares.iter().map(usize::to_string).collect();
+        text += &format!(" ({})", shares.join(" + "));
+    }
+    let of_kind = |(kind, number): &(CoreType, usize)| format!(", {number} on {} cores", kind.word());
+    text.extend(kinds.iter().filter(|(_, number)| *number > 0).map(of_kind));
+    match bare {
+        0 => {}
+        1 => text += ", 1 cpu without memory near",
+        bare => text += &format!(", {bare} cpus without memory near"),
+    }
+    text + "."
 }
 
 fn counted(number: usize, level: Level) -> String {

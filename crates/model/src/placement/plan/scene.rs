@@ -1,5 +1,6 @@
 //! A machine as the planner looks at it: its usable cpus, and the levels at which they can be told apart.
 
+use super::reason;
 use crate::placement::parse;
 use crate::placement::resolve::Context;
 use crate::{CpuSet, Level, Machine};
@@ -66,5 +67,15 @@ impl<'a> Scene<'a> {
         let bare = |node: &&crate::machine::Node| node.memory_bytes == Some(0);
         let without: CpuSet = nodes.iter().filter(bare).flat_map(|node| node.cpus.iter()).collect();
         cpus.is_subset(&without) && !self.usable.is_subset(&without)
+    }
+
+    /// What tells some cpus from others of the machine, in words; nothing where they are of several sorts.
+    pub fn sort_of(&self, cpus: &CpuSet) -> String {
+        let machine = self.machine();
+        let kind = machine.kinds.iter().find(|kind| cpus.is_subset(&kind.cpus)).map(|kind| kind.core_type);
+        let llc = machine.llcs.iter().find(|llc| cpus.is_subset(&llc.cpus));
+        let unequal = machine.llcs.iter().any(|llc| llc.vcache) && machine.llcs.iter().any(|llc| !llc.vcache);
+        let stacked = llc.filter(|_| unequal).map(|llc| llc.vcache);
+        reason::sort(kind, stacked, self.lacks_memory(cpus))
     }
 }

@@ -9,7 +9,8 @@ use crate::{CpuSet, Level};
 /// whose least difference from those kept is largest, the earlier of equals. Two differ by the sum over all levels, over
 /// the kinds of core, stacked cache and memory, of how much more of it one has: shares of objects touched, and of cpus.
 pub fn select(mut found: Vec<Proposal>, most: usize, scene: &Scene<'_>) -> Vec<Proposal> {
-    found.sort_by_key(|proposal| (proposal.sort > Sort::Without, std::cmp::Reverse(proposal.cpus.len()), proposal.sort));
+    found
+        .sort_by_key(|proposal| (proposal.sort > Sort::Without, std::cmp::Reverse(proposal.cpus.len()), proposal.sort));
     let shapes: Vec<Vec<f64>> = found.iter().map(|proposal| shape(&proposal.cpus, scene)).collect();
     let difference = |a: usize, b: usize| -> f64 { shapes[a].iter().zip(&shapes[b]).map(|(a, b)| (a - b).abs()).sum() };
     let mut kept: Vec<usize> = (0..found.len()).filter(|index| found[*index].sort <= Sort::Without).collect();
