@@ -1,0 +1,72 @@
+//! The class of one set of cpus: a name that equal sets share, and how many sets are in it.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::count::Count;
+use super::tree::Tree;
+use crate::CpuSet;
+
+/// Names the classes of sets of cpus of one machine.
+#[derive(Debug)]
+pub struct Classifier<'a> {
+    tree: &'a Tree,
+    /// Shapes with a choice of cpus in them, numbered as they are met. Two subtrees have the same number where an
+    /// exchange takes the choice in one to that in the other.
+    choices: HashMap<(usize, bool, Vec<usize>), usize>,
+}
+
+impl<'a> Classifier<'a> {
+    /// For the sets of cpus of a machine.
+    pub fn new(tree: &'a Tree) -> Self {
+        Self { tree, choices: HashMap::new() }
+    }
+
+    /// The name of a set's class: equal for two sets where a symmetry of the machine takes one to the other, and only then.
+    pub fn class(&mut self, cpus: &CpuSet) -> usize {
+        self.walk(cpus, |_, _| ())
+    }
+
+    /// How many sets are in the class of a set.
+    pub fn size(&mut self, cpus: &CpuSet) -> Count {
+        let mut sizes = Count::ONE;
+        self.walk(cpus, |shapes, choices| sizes = sizes.times(arrangements(shapes, choices)));
+        sizes
+    }
+
+    /// Goes up the tree; for every branch `tell` hears the shapes of its children and the choices in them.
+    fn walk(&mut self, cpus: &CpuSet, mut tell: impl FnMut(&[usize], &[usize])) -> usize {
+        let branches = &self.tree.branches;
+        let mut of_branch: Vec<usize> = Vec::with_capacity(branches.len());
+        for branch in branches {
+            let choices: Vec<usize> = branch.children.iter().map(|child| of_branch[*child]).collect();
+            if choices.len() > 1 {
+                let shapes: Vec<usize> = branch.children.iter().map(|child| branches[*child].shape).collect();
+                tell(&shapes, &choices);
+            }
+            let mut sorted = choices;
+            sorted.sort_unstable();
+            let is_chosen = branch.cpu.is_some_and(|cpu| cpus.contains(cpu));
+            let next = self.choices.len();
+            of_branch.push(*self.choices.entry((branch.shape, is_chosen, sorted)).or_insert(next));
+        }
+        of_branch[self.tree.root()]
+    }
+}
+
+/// In how many ways the choices can be dealt to children of the same shapes: for each shape a multinomial coefficient.
+fn arrangements(shapes: &[usize], choices: &[usize]) -> Count {
+    // A choice says its shape, so each choice belongs to one shape.
+    let mut by_shape: BTreeMap<usize, BTreeMap<usize, usize>> = BTreeMap::new();
+    for (shape, choice) in shapes.iter().zip(choices) {
+        *by_shape.entry(*shape).or_default().entry(*choice).or_default() += 1;
+    }
+    let of_shape = |often: &BTreeMap<usize, usize>| {
+        let mut left: usize = often.values().sum();
+        often.values().fold(Count::ONE, |ways, times| {
+            let ways = ways.times(Count::combinations(left, *times));
+            left -= times;
+            ways
+        })
+    };
+    by_shape.values().map(of_shape).fold(Count::ONE, Count::times)
+}

@@ -1,0 +1,102 @@
+//! Counts the classes of sets of cpus that no symmetry of a machine exchanges, without listing a single set.
+//!
+//! Two sets are in one class where a symmetry takes one to the other. The classes of a subtree's sets are counted by a
+//! polynomial: its coefficient of x^k is how many classes of sets of k cpus there are. A usable cpu has 1 + x, any other 1.
+//! Subtrees of different shapes cannot be exchanged, so their polynomials are multiplied. Of m subtrees of one shape with
+//! the polynomial f only how often each class occurs among them matters: these are multisets of m classes, counted by the
+//! coefficient of y^m in the product over j of 1 / (1 - y x^j)^f_j (Pólya's theorem for the symmetric group).
+//! Turning a set into its complement keeps classes, so half of the sizes are enough.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::count::Count;
+use super::tree::Tree;
+
+/// The number of classes of sets of so many cpus, as far as they were counted.
+type Polynomial = Vec<Count>;
+
+/// How many classes of sets of `size` cpus there are.
+pub fn classes_of(tree: &Tree, size: usize) -> Count {
+    let usable = tree.usable();
+    if size > usable {
+        return Count::ZERO;
+    }
+    let size = size.min(usable - size);
+    polynomial(tree, size).get(size).copied().unwrap_or(Count::ZERO)
+}
+
+/// How many classes of sets of all sizes there are, the empty set left out.
+pub fn all_classes(tree: &Tree) -> Count {
+    let usable = tree.usable();
+    let half = polynomial(tree, usable / 2);
+    (1..=usable).map(|size| half[size.min(usable - size)]).fold(Count::ZERO, Count::plus)
+}
+
+/// The polynomial of the whole machine up to x^degree.
+fn polynomial(tree: &Tree, degree: usize) -> Polynomial {
+    let mut of_shape: HashMap<usize, Polynomial> = HashMap::new();
+    for branch in &tree.branches {
+        if of_shape.contains_key(&branch.shape) {
+            continue;
+        }
+        let own = if branch.cpu.is_some() { vec![Count::ONE; 2.min(degree + 1)] } else { vec![Count::ONE] };
+        let mut shapes: BTreeMap<usize, usize> = BTreeMap::new();
+        branch.children.iter().for_each(|child| *shapes.entry(tree.branches[*child].shape).or_default() += 1);
+        let product = shapes.into_iter().fold(own, |product, (shape, number)| {
+            let of_equals =
+                if number == 1 { of_shape[&shape].clone() } else { multisets(&of_shape[&shape], number, degree) };
+            multiplied(&product, &of_equals, degree)
+        });
+        of_shape.insert(branch.shape, product);
+    }
+    of_shape.remove(&tree.branches[tree.root()].shape).unwrap_or_default()
+}
+
+fn multiplied(a: &[Count], b: &[Count], degree: usize) -> Polynomial {
+    let mut product = vec![Count::ZERO; (a.len() + b.len() - 1).min(degree + 1)];
+    for (i, of_a) in a.iter().enumerate().filter(|(_, count)| !count.is_zero()) {
+        for (j, of_b) in b.iter().enumerate().take(product.len().saturating_sub(i)) {
+            product[i + j] = product[i + j].plus(of_a.times(*of_b));
+        }
+    }
+    product
+}
+
+/// Of `number` subtrees with the same polynomial: how many multisets of their classes have so many cpus in all.
+fn multisets(of_one: &[Count], number: usize, degree: usize) -> Polynomial {
+    let length = ((of_one.len() - 1) * number).min(degree) + 1;
+    // `ways[y][x]`: y of the subtrees have cpus, x in all. A subtree without cpus has one class, so the others are settled.
+    let most = number.min(length - 1);
+    let mut ways = vec![vec![Count::ZERO; length]; most + 1];
+    ways[0][0] = Count::ONE;
+    for (size, classes) in of_one.iter().enumerate().skip(1).filter(|(_, classes)| !classes.is_zero()) {
+        ways = with_size(&ways, size, *classes);
+    }
+    (0..length).map(|x| ways.iter().fold(Count::ZERO, |sum, row| sum.plus(row[x]))).collect()
+}
+
+/// The ways when up to all of the subtrees that are left have `size` cpus each, in one of so many classes.
+fn with_size(ways: &[Vec<Count>], size: usize, classes: Count) -> Vec<Vec<Count>> {
+    let mut more = ways.to_vec();
+    let most = (ways.len() - 1).min((ways[0].len() - 1) / size);
+    let repeated = repetitions(classes, most);
+    for (y, row) in ways.iter().enumerate() {
+        for (x, before) in row.iter().enumerate().filter(|(_, count)| !count.is_zero()) {
+            for times in 1..=most.min(ways.len() - 1 - y).min((row.len() - 1 - x) / size) {
+                let place = &mut more[y + times][x + times * size];
+                *place = place.plus(before.times(repeated[times]));
+            }
+        }
+    }
+    more
+}
+
+/// In how many ways 0, 1, … `most` things are of so many classes when their order does not matter.
+fn repetitions(classes: Count, most: usize) -> Vec<Count> {
+    let mut ways = vec![Count::ONE];
+    for times in 0..most {
+        let next = classes.exact().and_then(|classes| (classes - 1).checked_add(times as u128));
+        ways.push(next.map_or(Count::BEYOND, |n| ways[times].next_combination(n, times)));
+    }
+    ways
+}

@@ -1,0 +1,121 @@
+//! Which NUMA nodes may be exchanged without changing the matrix of their distances.
+//!
+//! Where distances nest (no node is nearer to one of two neighbours than the farther of its two other distances says: an
+//! ultrametric, as links of packages in groups give), they are a tree, and every symmetry of the matrix is one of that
+//! tree. Other matrices, such as those of rings and meshes, may have symmetries that move several nodes at once; there
+//! only nodes that lie at the same distances from all others count as exchangeable. That is fewer symmetries than there
+//! are, never one too many.
+
+use std::collections::BTreeSet;
+
+use crate::machine::Node;
+
+/// How a matrix of distances is kept.
+pub struct Distances {
+    /// The class of each node; only nodes of one class may be exchanged.
+    pub classes: Vec<usize>,
+    /// What else must be kept.
+    pub kept: Kept,
+}
+
+/// What a symmetry must keep, apart from the classes of nodes.
+pub enum Kept {
+    /// Nothing.
+    Classes,
+    /// Groups of nodes by index that lie within a distance of each other; they nest.
+    Nested(Vec<(u32, Vec<usize>)>),
+}
+
+impl Distances {
+    /// How the distances between some nodes are kept.
+    pub fn of(nodes: &[Node]) -> Self {
+        let matrix: Vec<&[u32]> = nodes.iter().map(|node| node.distances.as_slice()).collect();
+        if matrix.iter().all(|row| row.is_empty()) {
+            return Self { classes: vec![0; nodes.len()], kept: Kept::Classes };
+        }
+        if matrix.iter().any(|row| row.len() != matrix.len()) {
+            // Nothing certain is known: no node is like another.
+            return Self { classes: (0..nodes.len()).collect(), kept: Kept::Classes };
+        }
+        match nest(&matrix) {
+            true => Self { classes: by_own(&matrix), kept: Kept::Nested(groups(&matrix)) },
+            false => Self { classes: twins(&matrix), kept: Kept::Classes },
+        }
+    }
+}
+
+/// Whether the distances are the same in both directions, and of any three the two largest are equal.
+fn nest(matrix: &[&[u32]]) -> bool {
+    let nodes = 0..matrix.len();
+    let of_three = |a: usize, b: usize, c: usize| matrix[a][c] <= matrix[a][b].max(matrix[b][c]);
+    nodes.clone().all(|a| {
+        nodes.clone().filter(|b| *b != a).all(|b| {
+            matrix[a][b] == matrix[b][a] && nodes.clone().filter(|c| *c != a && *c != b).all(|c| of_three(a, b, c))
+        })
+    })
+}
+
+/// Classes by the distance of a node to itself.
+fn by_own(matrix: &[&[u32]]) -> Vec<usize> {
+    matrix.iter().enumerate().map(|(index, row)| row[index] as usize).collect()
+}
+
+/// For every distance that occurs, the groups of nodes that lie no farther apart.
+fn groups(matrix: &[&[u32]]) -> Vec<(u32, Vec<usize>)> {
+    let nodes = 0..matrix.len();
+    let between = |a: usize| nodes.clone().filter(move |b| *b != a).map(move |b| matrix[a][b]);
+    let distances: BTreeSet<u32> = nodes.clone().flat_map(between).collect();
+    let mut groups = BTreeSet::new();
+    for distance in distances {
+        for a in nodes.clone() {
+            let near = nodes.clone().filter(|b| *b == a || matrix[a][*b] <= distance).collect::<Vec<_>>();
+            groups.insert((distance, near));
+        }
+    }
+    groups.into_iter().collect()
+}
+
+/// Classes of nodes any two of which can be exchanged alone: they are as far from every third node.
+fn twins(matrix: &[&[u32]]) -> Vec<usize> {
+    let are_twins = |a: usize, b: usize| {
+        let as_far = |c: usize| matrix[a][c] == matrix[b][c] && matrix[c][a] == matrix[c][b];
+        let others = (0..matrix.len()).filter(|c| *c != a && *c != b);
+        matrix[a][a] == matrix[b][b] && matrix[a][b] == matrix[b][a] && others.into_iter().all(as_far)
+    };
+    (0..matrix.len()).map(|a| (0..a).find(|b| are_twins(a, *b)).unwrap_or(a)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn distances(matrix: &[&[u32]]) -> Distances {
+        let node = |(number, row): (usize, &&[u32])| Node {
+            number: number as u32,
+            cpus: crate::CpuSet::of(number as u32),
+            memory_bytes: None,
+            distances: row.to_vec(),
+        };
+        Distances::of(&matrix.iter().enumerate().map(node).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn two_groups_of_two_nest() {
+        let matrix: [&[u32]; 4] = [&[10, 21, 31, 31], &[21, 10, 31, 31], &[31, 31, 10, 21], &[31, 31, 21, 10]];
+        let Kept::Nested(groups) = distances(&matrix).kept else { panic!("these distances nest") };
+        assert_eq!(groups, [(21, vec![0, 1]), (21, vec![2, 3]), (31, vec![0, 1, 2, 3])]);
+    }
+
+    #[test]
+    fn of_a_ring_opposite_nodes_are_exchanged() {
+        let ring = distances(&[&[10, 20, 30, 20], &[20, 10, 20, 30], &[30, 20, 10, 20], &[20, 30, 20, 10]]);
+        assert_eq!(ring.classes, [0, 1, 0, 1]);
+        assert!(matches!(ring.kept, Kept::Classes));
+    }
+
+    #[test]
+    fn what_differs_by_direction_or_is_incomplete_is_not_exchanged() {
+        assert_eq!(distances(&[&[10, 20, 20], &[21, 10, 20], &[20, 20, 10]]).classes, [0, 1, 2]);
+        assert_eq!(distances(&[&[10, 20], &[20]]).classes, [0, 1]);
+    }
+}

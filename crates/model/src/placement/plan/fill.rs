@@ -1,0 +1,76 @@
+//! Where the classes of a size are so few that all can be tried, finds one of each that no pattern has proposed.
+
+use std::collections::{HashSet, VecDeque};
+
+use super::class::Classifier;
+use super::count::Count;
+use super::propose::{Proposal, Sort};
+use super::reason;
+use super::scene::Scene;
+use crate::{CpuSet, Level};
+
+/// Adds the classes that are missing, where all of them fit beside what is not of this size.
+///
+/// From any set every other is reached by exchanging one cpu at a time, so from the classes that are known the others are
+/// found by such exchanges.
+pub fn fill(
+    found: &mut Vec<Proposal>,
+    size: usize,
+    classes: Count,
+    most: usize,
+    scene: &Scene<'_>,
+    classifier: &mut Classifier<'_>,
+) {
+    let mut open: VecDeque<CpuSet> =
+        found.iter().map(|proposal| &proposal.cpus).filter(|cpus| cpus.len() == size).cloned().collect();
+    let others = found.len() - open.len();
+    let all_fit = classes.exact().is_some_and(|classes| classes <= most.saturating_sub(others) as u128);
+    if !all_fit {
+        return;
+    }
+    let mut seen: HashSet<usize> = open.iter().map(|cpus| classifier.class(cpus)).collect();
+    while let Some(cpus) = open.pop_front() {
+        for neighbour in neighbours(&cpus, &scene.usable) {
+            if Count::from(seen.len()) == classes {
+                return;
+            }
+            if seen.insert(classifier.class(&neighbour)) {
+                found.push(other(&neighbour, scene));
+                open.push_back(neighbour);
+            }
+        }
+    }
+}
+
+/// The sets with one cpu exchanged for another.
+fn neighbours<'a>(cpus: &'a CpuSet, usable: &'a CpuSet) -> impl Iterator<Item = CpuSet> + 'a {
+    let others = usable.difference(cpus);
+    cpus.iter().flat_map(move |out| {
+        let exchanged = |into: u32| {
+            let mut exchanged = cpus.clone();
+            exchanged.remove(out);
+            exchanged.insert(into);
+            exchanged
+        };
+        others.iter().map(exchanged).collect::<Vec<_>>()
+    })
+}
+
+/// What a set is that nobody would have named.
+fn other(cpus: &CpuSet, scene: &Scene<'_>) -> Proposal {
+    let machine = scene.machine();
+    let mut levels = scene.levels(&scene.usable);
+    levels.reverse();
+    let shares = |level: Level| scene.objects(level, cpus).iter().map(|(_, cpus)| cpus.len()).collect::<Vec<usize>>();
+    let touched: Vec<(Level, usize)> = levels.iter().map(|level| (*level, shares(*level).len())).collect();
+    let mut of_innermost = levels.iter().find(|level| **level < Level::Core).map_or(Vec::new(), |level| shares(*level));
+    of_innermost.sort_unstable_by(|a, b| b.cmp(a));
+    let kinds: Vec<_> = machine.kinds.iter().map(|kind| (kind.core_type, kind.cpus.intersection(cpus).len())).collect();
+    let bare = cpus.iter().filter(|cpu| scene.lacks_memory(&CpuSet::of(*cpu))).count();
+    Proposal {
+        sort: Sort::Other,
+        expression: Some(cpus.to_string()),
+        cpus: cpus.clone(),
+        reason: reason::other(&touched, &of_innermost, &kinds, bare),
+    }
+}

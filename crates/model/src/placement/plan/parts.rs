@@ -1,0 +1,109 @@
+//! What a symmetry of a machine must keep: its objects, caches and nodes as labelled sets, and what marks single cpus.
+
+use super::distances::{Distances, Kept};
+use crate::facts::{CacheKind, CoreType};
+use crate::{CpuSet, Level, Machine};
+
+/// Node memories that differ by less than this share are alike: the kernel keeps some of the first node's for itself.
+const MEMORY_LEAP: f64 = 0.20;
+
+/// What a set of cpus is. Two sets are exchangeable only where all their labels are equal.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Label {
+    /// An object of a level that has nothing to tell but its level.
+    Object(Level),
+    /// A last-level cache: which cache level, its size in bytes, whether it is stacked.
+    Llc(Option<u8>, Option<u64>, bool),
+    /// A cache: its level, what it holds, its size in bytes.
+    Cache(u8, CacheKind, Option<u64>),
+    /// A NUMA node: the class of its memory, and of its distances.
+    Node(Option<usize>, usize),
+    /// Nodes no farther apart than this.
+    Within(u32),
+    /// What marks a single cpu.
+    Cpu(Mark),
+    /// A set that cuts through others, by its index: it is kept as a whole, and exchanged with none.
+    Crossing(usize),
+}
+
+/// What marks a cpu, apart from where it lies.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Mark {
+    /// Whether a placement may use it.
+    pub usable: bool,
+    /// Its kind, where the machine has kinds.
+    pub kind: Option<CoreType>,
+    /// Whether the scheduler's tick stops on it.
+    pub tickless: bool,
+    /// Whether it serves the most interrupts.
+    pub busiest: bool,
+}
+
+/// A labelled set of points: cpus by their number, and above them one point for each node without cpus.
+pub type Part = (CpuSet, Label);
+
+/// All parts of a machine.
+pub fn parts(machine: &Machine, usable: &CpuSet, busiest: Option<u32>) -> Vec<Part> {
+    let mut parts: Vec<Part> = Vec::new();
+    for level in [Level::Package, Level::Die, Level::Cluster, Level::Core] {
+        parts.extend(machine.objects(level).into_iter().map(|cpus| (cpus, Label::Object(level))));
+    }
+    let llc = |llc: &crate::machine::Llc| (llc.cpus.clone(), Label::Llc(llc.level, llc.size_bytes, llc.vcache));
+    parts.extend(machine.llcs.iter().map(llc));
+    let cache =
+        |cache: &crate::machine::Cache| (cache.cpus.clone(), Label::Cache(cache.level, cache.kind, cache.size_bytes));
+    parts.extend(machine.caches.iter().map(cache));
+    parts.extend(node_parts(machine));
+    let mark = |cpu: u32| Mark {
+        usable: usable.contains(cpu),
+        kind: machine.kind_of(cpu).map(|kind| kind.core_type),
+        tickless: machine.nohz_full.contains(cpu),
+        busiest: busiest == Some(cpu),
+    };
+    parts.extend(machine.online.iter().map(|cpu| (CpuSet::of(cpu), Label::Cpu(mark(cpu)))));
+    parts.retain(|(points, _)| !points.is_empty());
+    parts
+}
+
+/// The nodes, and the sets of nodes that lie near each other.
+fn node_parts(machine: &Machine) -> Vec<Part> {
+    let above = machine.online.highest().map_or(0, |highest| highest + 1);
+    let point = |index: usize, cpus: &CpuSet| {
+        if cpus.is_empty() { CpuSet::of(above + index as u32) } else { cpus.clone() }
+    };
+    let points: Vec<CpuSet> = machine.nodes.iter().enumerate().map(|(index, node)| point(index, &node.cpus)).collect();
+    let memory = memory_classes(&machine.nodes.iter().map(|node| node.memory_bytes).collect::<Vec<_>>());
+    let Distances { classes, kept } = Distances::of(&machine.nodes);
+    let node = |index: usize| (points[index].clone(), Label::Node(memory[index], classes[index]));
+    let mut parts: Vec<Part> = (0..points.len()).map(node).collect();
+    if let Kept::Nested(groups) = kept {
+        for (distance, nodes) in groups {
+            let together = nodes.iter().flat_map(|index| points[*index].iter()).collect();
+            parts.push((together, Label::Within(distance)));
+        }
+    }
+    parts
+}
+
+/// Classes of sizes, smallest first, parted where a size leaps; none where it is unknown. Zero is a class of its own.
+fn memory_classes(sizes: &[Option<u64>]) -> Vec<Option<usize>> {
+    let mut sorted: Vec<u64> = sizes.iter().flatten().copied().collect();
+    sorted.sort_unstable();
+    sorted.dedup();
+    let leaps = |pair: &[u64]| pair[1] as f64 >= pair[0] as f64 * (1.0 + MEMORY_LEAP);
+    let begins: Vec<u64> = sorted.windows(2).filter(|pair| leaps(pair)).map(|pair| pair[1]).collect();
+    sizes.iter().map(|size| size.map(|size| begins.partition_point(|begin| *begin <= size))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_that_the_kernel_keeps_makes_no_other_node() {
+        let gigabytes = |sizes: &[u64]| memory_classes(&sizes.iter().map(|size| Some(size << 30)).collect::<Vec<_>>());
+        assert_eq!(gigabytes(&[61, 64, 64, 128, 0]), [Some(1), Some(1), Some(1), Some(2), Some(0)]);
+        assert_eq!(gigabytes(&[0, 0]), [Some(0), Some(0)]);
+        assert_eq!(memory_classes(&[None, Some(0), Some(1)]), [None, Some(0), Some(1)]);
+    }
+}

@@ -1,0 +1,203 @@
+//! Proposes placements that a person would think of, the best name for each first.
+
+use std::collections::BTreeMap;
+
+use super::class::Classifier;
+use super::reason;
+use super::scene::Scene;
+use super::tree::Tree;
+use super::{parts, reason::Pool};
+use crate::placement::{Name, Pattern};
+use crate::{CpuSet, Level};
+
+/// The names of parts of a machine that differ in more than where they are.
+const KINDS: [Name; 5] = [Name::Performance, Name::Efficiency, Name::LowPower, Name::Vcache, Name::Frequency];
+
+/// What a proposal is; of two with as many cpus the one that comes first here restricts less.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Sort {
+    /// The operating system's choice.
+    System,
+    /// Without a core.
+    Without,
+    /// Those of a kind, or those that have memory.
+    Named,
+    /// One cpu of each core.
+    OnePerCore,
+    /// Spread over a level's objects.
+    Spread(Level),
+    /// What no pattern gives.
+    Other,
+    /// One object of a level.
+    Object(Level),
+    /// Packed into a level's objects.
+    Pack(Level),
+    /// One cpu.
+    Single,
+}
+
+/// A placement that may be worth trying.
+#[derive(Clone, Debug)]
+pub struct Proposal {
+    pub sort: Sort,
+    /// Absent for the operating system's choice.
+    pub expression: Option<String>,
+    pub cpus: CpuSet,
+    pub reason: String,
+}
+
+/// Everything that is proposed; where two are the same, the one with the better name comes first.
+pub fn proposals(scene: &Scene<'_>, size: Option<usize>) -> Vec<Proposal> {
+    let system = Proposal {
+        sort: Sort::System,
+        expression: None,
+        cpus: scene.usable.clone(),
+        reason: reason::SYSTEM.to_owned(),
+    };
+    let mut found = vec![system];
+    found.extend(without(scene));
+    match size {
+        Some(size) if size > 1 => found.extend(of_size(scene, size)),
+        Some(_) => found.extend(named(scene)),
+        None => found.extend(of_any_size(scene)),
+    }
+    if size.is_none_or(|size| size == 1) {
+        found.extend(single(scene));
+        found.extend(objects(scene));
+    }
+    // Where nothing can be named, since all is isolated, only the operating system's choice is left.
+    found.retain(|proposal| !proposal.cpus.is_empty() && proposal.cpus.is_subset(&scene.usable));
+    found
+}
+
+fn proposal(scene: &Scene<'_>, sort: Sort, expression: String, reason: String) -> Option<Proposal> {
+    let cpus = scene.resolve(&expression)?;
+    Some(Proposal { sort, expression: Some(expression), cpus, reason })
+}
+
+/// Without the first core, and without the one that has the most interrupts; at least two cores are left.
+fn without(scene: &Scene<'_>) -> Vec<Proposal> {
+    let cores = scene.objects(Level::Core, &scene.usable);
+    if cores.len() < 3 {
+        return Vec::new();
+    }
+    let busiest = cores.iter().find(|(_, cpus)| scene.busiest.is_some_and(|cpu| cpus.contains(cpu)));
+    let mut wanted = vec![cores[0].0];
+    wanted.extend(busiest.map(|(index, _)| *index).filter(|index| *index != cores[0].0));
+    let of_core = |index: usize| {
+        let busy = busiest.filter(|(busy, _)| *busy == index).and(scene.busiest);
+        proposal(scene, Sort::Without, format!("all - core:{index}"), reason::without(busy))
+    };
+    wanted.into_iter().filter_map(of_core).collect()
+}
+
+/// The named parts of the machine that are not all of it.
+fn pools(scene: &Scene<'_>, names: &[Name]) -> Vec<(Name, CpuSet)> {
+    let pool = |name: &Name| Some((*name, scene.resolve(name.word())?));
+    names.iter().filter_map(pool).filter(|(_, cpus)| *cpus != scene.usable).collect()
+}
+
+/// Patterns of so many cpus: of each kind, spread where there is memory, and then of all, since of two expressions that
+/// are the same the one with a name tells more.
+fn of_size(scene: &Scene<'_>, size: usize) -> Vec<Proposal> {
+    let named = |names: &[Name]| {
+        let pools = pools(scene, names);
+        pools.into_iter().flat_map(|(name, cpus)| patterns(scene, size, Some(name), &cpus)).collect::<Vec<_>>()
+    };
+    let (near, far): (Vec<_>, Vec<_>) =
+        named(&[Name::WithMemory]).into_iter().partition(|proposal| matches!(proposal.sort, Sort::Pack(_)));
+    let mut found = named(&KINDS);
+    found.extend(far);
+    found.extend(patterns(scene, size, None, &scene.usable));
+    found.extend(near);
+    found
+}
+
+/// Spread over and packed into the levels of a pool. Where several levels give the same cpus, the outermost names what is
+/// spread and the innermost what is packed.
+fn patterns(scene: &Scene<'_>, size: usize, pool: Pool, cpus: &CpuSet) -> Vec<Proposal> {
+    if size == cpus.len() {
+        let name = pool.and_then(|name| proposal(scene, Sort::Named, name.word().to_owned(), reason::named(name)));
+        return name.into_iter().collect();
+    }
+    let levels = scene.levels(cpus);
+    let spread = levels.iter().map(|level| (Pattern::Spread, *level));
+    // Without siblings a core is a cpu, and nothing can be packed into it.
+    let holds_several = |level: &&Level| scene.objects(**level, cpus).len() < cpus.len();
+    let pack = levels.iter().rev().filter(holds_several).map(|level| (Pattern::Pack, *level));
+    let of_pattern = |(pattern, level): (Pattern, Level)| {
+        let among = pool.map(|name| format!(", {}", name.word())).unwrap_or_default();
+        let text = format!("{}({size}, {level}{among})", pattern.word());
+        let sort = if pattern == Pattern::Spread { Sort::Spread(level) } else { Sort::Pack(level) };
+        let mut found = proposal(scene, sort, text, String::new())?;
+        found.reason = reason::pattern(pattern, level, scene.objects(level, &found.cpus).len(), size, pool);
+        Some(found)
+    };
+    if size > cpus.len() { Vec::new() } else { spread.chain(pack).filter_map(of_pattern).collect() }
+}
+
+/// Each kind, and what has memory.
+fn named(scene: &Scene<'_>) -> Vec<Proposal> {
+    let pools = pools(scene, &[KINDS.as_slice(), &[Name::WithMemory]].concat());
+    let of_name = |(name, _): (Name, CpuSet)| proposal(scene, Sort::Named, name.word().to_owned(), reason::named(name));
+    pools.into_iter().filter_map(of_name).collect()
+}
+
+/// What makes sense for any number of threads.
+fn of_any_size(scene: &Scene<'_>) -> Vec<Proposal> {
+    let mut found = named(scene);
+    let word = Name::OnePerCore.word().to_owned();
+    found.extend(proposal(scene, Sort::OnePerCore, word, reason::named(Name::OnePerCore)));
+    for level in scene.levels(&scene.usable).into_iter().filter(|level| *level != Level::Core) {
+        let number = scene.objects(level, &scene.usable).len();
+        let text = format!("spread({number}, {level})");
+        found.extend(proposal(scene, Sort::Spread(level), text, reason::one_of_each(level)));
+    }
+    found
+}
+
+/// One object of each sort at each level, the innermost level first. Objects on nodes without memory are left out where
+/// others have memory: they are farther from everything.
+fn objects(scene: &Scene<'_>) -> Vec<Proposal> {
+    let mut found = Vec::new();
+    for level in scene.levels(&scene.usable).into_iter().rev() {
+        let mut objects = scene.objects(level, &scene.usable);
+        objects.retain(|(_, cpus)| cpus.len() > 1 && !scene.lacks_memory(cpus));
+        let text = |index: usize| format!("{level}:{index}");
+        let of_sort = |index: usize| {
+            let mut found = proposal(scene, Sort::Object(level), text(index), String::new())?;
+            found.reason = reason::object(level, &scene.sort_of(&found.cpus));
+            Some(found)
+        };
+        found.extend(one_of_each_sort(scene, level, objects).into_iter().filter_map(of_sort));
+    }
+    found
+}
+
+/// One cpu of each sort.
+fn single(scene: &Scene<'_>) -> Vec<Proposal> {
+    let cpus = scene.usable.iter().map(|cpu| (cpu as usize, CpuSet::of(cpu))).collect();
+    let of_sort = |cpu: usize| {
+        let sort = scene.sort_of(&CpuSet::of(cpu as u32));
+        proposal(scene, Sort::Single, cpu.to_string(), reason::single(&sort))
+    };
+    one_of_each_sort(scene, Level::Cpu, cpus).into_iter().filter_map(of_sort).collect()
+}
+
+/// One of each sort of objects: those that a symmetry exchanges are one sort, whatever interrupts they get. One without
+/// the busiest cpu is preferred; of cores and cpus, one outside the first core, which often gets interrupts, too.
+fn one_of_each_sort(scene: &Scene<'_>, level: Level, objects: Vec<(usize, CpuSet)>) -> Vec<usize> {
+    let tree = Tree::of(parts::parts(scene.machine(), &scene.usable, None));
+    let mut classifier = Classifier::new(&tree);
+    let first = scene.first_core().map(|(_, cpus)| cpus).filter(|_| level >= Level::Core).unwrap_or_default();
+    let mut sorts: BTreeMap<usize, Vec<((bool, bool), usize)>> = BTreeMap::new();
+    for (index, cpus) in objects {
+        let is_busy = scene.busiest.is_some_and(|cpu| cpus.contains(cpu));
+        let sort = sorts.entry(classifier.class(&cpus)).or_default();
+        sort.push(((is_busy, !cpus.is_disjoint(&first)), index));
+    }
+    let mut chosen: Vec<usize> =
+        sorts.into_values().filter_map(|sort| sort.into_iter().min()).map(|(_, index)| index).collect();
+    chosen.sort_unstable();
+    chosen
+}

@@ -1,0 +1,120 @@
+//! Why a placement is worth trying, in one sentence.
+
+use crate::Level;
+use crate::facts::CoreType;
+use crate::placement::{Name, Pattern};
+
+/// Of the operating system's choice.
+pub const SYSTEM: &str = "The operating system chooses: what everything else has to beat.";
+
+/// The name of the cpus that a pattern chooses among; absent for all.
+pub type Pool = Option<Name>;
+
+/// Of all but one core; `busiest` is its cpu with the most interrupts, where a survey found that.
+pub fn without(busiest: Option<u32>) -> String {
+    match busiest {
+        Some(cpu) => format!("Without the core of cpu {cpu}, which gets the most interrupts."),
+        None => "Without the first core, which often gets the most interrupts.".to_owned(),
+    }
+}
+
+/// Of a name.
+pub fn named(name: Name) -> String {
+    match name {
+        Name::Performance => "Only the performance cores.",
+        Name::Efficiency => "Only the efficiency cores.",
+        Name::LowPower => "Only the low-power cores.",
+        Name::Vcache => "The stacked cache: for programs whose data fits there and nowhere else.",
+        Name::Frequency => "Without the stacked cache: these cores usually clock higher.",
+        Name::WithMemory => "Only nodes that have memory of their own.",
+        Name::OnePerCore => "One cpu of each core: no two threads share one.",
+        _ => "Cpus that have a name here.",
+    }
+    .to_owned()
+}
+
+/// Of a pattern that touches so many objects of its level.
+pub fn pattern(pattern: Pattern, level: Level, touched: usize, size: usize, pool: Pool) -> String {
+    let objects = counted(touched, level);
+    let each = if touched == size { "one cpu in each of" } else { "evenly over" };
+    let what = match (pattern, level) {
+        (Pattern::Spread, Level::Core) if touched == size => format!("On {objects}, one cpu of each"),
+        (Pattern::Spread, _) if touched == 1 => format!("Far apart in {objects}"),
+        (Pattern::Spread, _) => format!("Far apart: {each} {objects}"),
+        (Pattern::Pack, Level::Core) => format!("Siblings together: on {objects}"),
+        (Pattern::Pack, _) if touched == 1 => format!("Close together: in {objects}"),
+        (Pattern::Pack, _) => format!("Close together: in {objects}, the fewest that hold them"),
+    };
+    let among = match pool {
+        Some(Name::Performance) => ", performance cores only",
+        Some(Name::Efficiency) => ", efficiency cores only",
+        Some(Name::LowPower) => ", low-power cores only",
+        Some(Name::Vcache) => ", where the stacked cache is",
+        Some(Name::Frequency) => ", where no cache is stacked",
+        Some(Name::WithMemory) => ", where there is memory",
+        _ => "",
+    };
+    format!("{what}{among}.")
+}
+
+/// Of one cpu in each object of a level.
+pub fn one_of_each(level: Level) -> String {
+    format!("One cpu in each {}, which it shares with no other.", word(level))
+}
+
+/// Of one object; `sort` is what tells its cpus from others of the machine.
+pub fn object(level: Level, sort: &str) -> String {
+    let why = match level {
+        Level::Package => "nothing crosses to another socket",
+        Level::Node => "its memory is the nearest",
+        Level::Die => "nothing leaves it but for memory",
+        Level::Llc => "what threads share stays in it",
+        Level::Cluster => "the nearest neighbours among cores",
+        Level::Core | Level::Cpu => "its siblings share even the nearest cache",
+    };
+    format!("One {}{sort}: {why}.", word(level))
+}
+
+/// Of one cpu.
+pub fn single(sort: &str) -> String {
+    format!("One cpu{sort}: nothing moves, and nothing talks across cores.")
+}
+
+/// What tells some cpus from others, in parentheses: their kind, stacked cache, and that they lack memory.
+pub fn sort(kind: Option<CoreType>, stacked: Option<bool>, bare: bool) -> String {
+    let stacked = stacked.map(|stacked| if stacked { "stacked cache" } else { "no stacked cache" });
+    let words = [kind.map(CoreType::word), stacked, bare.then_some("no memory on its node")];
+    let words: Vec<&str> = words.into_iter().flatten().collect();
+    if words.is_empty() { String::new() } else { format!(" ({})", words.join(", ")) }
+}
+
+/// Of cpus that no pattern gives: how many objects of each level they are in, innermost first; how many of them each
+/// object of the innermost level but the core has, most first; how many are on nodes without memory while others are not.
+pub fn other(touched: &[(Level, usize)], shares: &[usize], kinds: &[(CoreType, usize)], bare: usize) -> String {
+    let places: Vec<String> = touched.iter().map(|(level, number)| counted(*number, *level)).collect();
+    let mut text = format!("Also different: {}", places.join(" in "));
+    if shares.windows(2).any(|pair| pair[0] != pair[1]) {
+        let shares: Vec<String> = shares.iter().map(usize::to_string).collect();
+        text += &format!(" ({})", shares.join(" + "));
+    }
+    let of_kind = |(kind, number): &(CoreType, usize)| format!(", {number} on {} cores", kind.word());
+    text.extend(kinds.iter().filter(|(_, number)| *number > 0).map(of_kind));
+    match bare {
+        0 => {}
+        1 => text += ", 1 cpu without memory near",
+        bare => text += &format!(", {bare} cpus without memory near"),
+    }
+    text + "."
+}
+
+fn counted(number: usize, level: Level) -> String {
+    format!("{number} {}{}", word(level), if number == 1 { "" } else { "s" })
+}
+
+fn word(level: Level) -> &'static str {
+    match level {
+        Level::Node => "NUMA node",
+        Level::Llc => "last-level cache",
+        _ => level.word(),
+    }
+}

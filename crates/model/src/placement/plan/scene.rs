@@ -1,0 +1,81 @@
+//! A machine as the planner looks at it: its usable cpus, and the levels at which they can be told apart.
+
+use super::reason;
+use crate::placement::parse;
+use crate::placement::resolve::Context;
+use crate::{CpuSet, Level, Machine};
+
+/// Of levels with the same objects the first of these is named.
+const NAMED_FIRST: [Level; 6] = [Level::Package, Level::Node, Level::Llc, Level::Core, Level::Cluster, Level::Die];
+
+/// What is planned for.
+pub struct Scene<'a> {
+    context: Context<'a>,
+    /// The cpus that a placement may use.
+    pub usable: CpuSet,
+    /// The cpu with the most interrupts, where that is known.
+    pub busiest: Option<u32>,
+}
+
+impl<'a> Scene<'a> {
+    /// The usable cpus of a machine.
+    pub fn new(context: Context<'a>, usable: CpuSet, busiest: Option<u32>) -> Self {
+        Self { context, usable, busiest }
+    }
+
+    /// The machine.
+    pub fn machine(&self) -> &'a Machine {
+        self.context.machine
+    }
+
+    /// The cpus of an expression, where it has any here.
+    pub fn resolve(&self, expression: &str) -> Option<CpuSet> {
+        Some(parse(expression).ok()?.resolve(&self.context).ok()?.cpus)
+    }
+
+    /// The objects of a level that have cpus of a pool, with their index and these cpus.
+    pub fn objects(&self, level: Level, pool: &CpuSet) -> Vec<(usize, CpuSet)> {
+        let objects = self.machine().objects(level).into_iter().map(|cpus| cpus.intersection(pool));
+        objects.enumerate().filter(|(_, cpus)| !cpus.is_empty()).collect()
+    }
+
+    /// The levels at which a pool has several objects, each set of objects once, outermost first; and the core.
+    pub fn levels(&self, pool: &CpuSet) -> Vec<Level> {
+        let mut kept: Vec<(Level, Vec<CpuSet>)> = Vec::new();
+        for level in NAMED_FIRST {
+            let objects: Vec<CpuSet> = self.objects(level, pool).into_iter().map(|(_, cpus)| cpus).collect();
+            let differs = objects.len() > 1 && kept.iter().all(|(_, known)| *known != objects);
+            if differs || level == Level::Core {
+                // The core is named whatever is equal to it: patterns treat it unlike others.
+                kept.retain(|(_, known)| level != Level::Core || *known != objects);
+                kept.push((level, objects));
+            }
+        }
+        let mut levels: Vec<Level> = kept.into_iter().map(|(level, _)| level).collect();
+        levels.sort_unstable();
+        levels
+    }
+
+    /// The first core with a usable cpu, and its cpus.
+    pub fn first_core(&self) -> Option<(usize, CpuSet)> {
+        self.objects(Level::Core, &self.usable).into_iter().next()
+    }
+
+    /// Whether a set has cpus only on nodes without memory, while others have memory.
+    pub fn lacks_memory(&self, cpus: &CpuSet) -> bool {
+        let nodes = &self.machine().nodes;
+        let bare = |node: &&crate::machine::Node| node.memory_bytes == Some(0);
+        let without: CpuSet = nodes.iter().filter(bare).flat_map(|node| node.cpus.iter()).collect();
+        cpus.is_subset(&without) && !self.usable.is_subset(&without)
+    }
+
+    /// What tells some cpus from others of the machine, in words; nothing where they are of several sorts.
+    pub fn sort_of(&self, cpus: &CpuSet) -> String {
+        let machine = self.machine();
+        let kind = machine.kinds.iter().find(|kind| cpus.is_subset(&kind.cpus)).map(|kind| kind.core_type);
+        let llc = machine.llcs.iter().find(|llc| cpus.is_subset(&llc.cpus));
+        let unequal = machine.llcs.iter().any(|llc| llc.vcache) && machine.llcs.iter().any(|llc| !llc.vcache);
+        let stacked = llc.filter(|_| unequal).map(|llc| llc.vcache);
+        reason::sort(kind, stacked, self.lacks_memory(cpus))
+    }
+}

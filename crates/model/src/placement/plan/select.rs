@@ -1,0 +1,47 @@
+//! Keeps the proposals that differ most, and puts them in order from the least to the most restrictive.
+
+use super::propose::{Proposal, Sort};
+use super::scene::Scene;
+use crate::facts::CoreType;
+use crate::{CpuSet, Level};
+
+/// At most so many of the proposals: the operating system's choice and those without a core, then again and again the one
+/// whose least difference from those kept is largest, the earlier of equals. Two differ by the sum over all levels, over
+/// the kinds of core, stacked cache and memory, of how much more of it one has: shares of objects touched, and of cpus.
+pub fn select(mut found: Vec<Proposal>, most: usize, scene: &Scene<'_>) -> Vec<Proposal> {
+    found
+        .sort_by_key(|proposal| (proposal.sort > Sort::Without, std::cmp::Reverse(proposal.cpus.len()), proposal.sort));
+    let shapes: Vec<Vec<f64>> = found.iter().map(|proposal| shape(&proposal.cpus, scene)).collect();
+    let difference = |a: usize, b: usize| -> f64 { shapes[a].iter().zip(&shapes[b]).map(|(a, b)| (a - b).abs()).sum() };
+    let mut kept: Vec<usize> = (0..found.len()).filter(|index| found[*index].sort <= Sort::Without).collect();
+    while kept.len() < most.min(found.len()) {
+        let least = |index: usize| kept.iter().map(|other| difference(index, *other)).fold(f64::INFINITY, f64::min);
+        let left = (0..found.len()).filter(|index| !kept.contains(index)).map(|index| (least(index), index));
+        // The last of equal maxima is taken, so the order is turned round.
+        let Some((_, farthest)) = left.rev().max_by(|(a, _), (b, _)| a.total_cmp(b)) else { break };
+        kept.push(farthest);
+    }
+    let mut index = 0..;
+    found.retain(|_| index.next().is_some_and(|index| kept.contains(&index)));
+    found
+}
+
+/// How much of each level, of each kind of core, of stacked cache and of memory some cpus have.
+fn shape(cpus: &CpuSet, scene: &Scene<'_>) -> Vec<f64> {
+    let machine = scene.machine();
+    let mut shape: Vec<f64> = Vec::new();
+    for level in Level::ALL.into_iter().filter(|level| *level != Level::Cpu) {
+        let all = scene.objects(level, &scene.usable).len();
+        shape.push(scene.objects(level, cpus).len() as f64 / all.max(1) as f64);
+    }
+    shape.push(cpus.len() as f64 / scene.usable.len().max(1) as f64);
+    let share = |of: CpuSet| cpus.intersection(&of).len() as f64 / cpus.len().max(1) as f64;
+    for kind in [CoreType::Performance, CoreType::Efficiency, CoreType::LowPower] {
+        let kinds = machine.kinds.iter().filter(|other| other.core_type == kind);
+        shape.push(share(kinds.flat_map(|kind| kind.cpus.iter()).collect()));
+    }
+    shape.push(share(machine.llcs.iter().filter(|llc| llc.vcache).flat_map(|llc| llc.cpus.iter()).collect()));
+    let bare = machine.nodes.iter().filter(|node| node.memory_bytes == Some(0));
+    shape.push(share(bare.flat_map(|node| node.cpus.iter()).collect()));
+    shape
+}
