@@ -16,10 +16,11 @@ use jiff::SignedDuration;
 
 use crate::output::{say, written};
 use crate::view::text::printable_lines;
-use experiment::{AFTER as TRY_AFTER, USAGE as TRY_USAGE};
 pub use experiment::TryArguments;
+use experiment::{AFTER as TRY_AFTER, USAGE as TRY_USAGE};
 use run::{AFTER as RUN_AFTER, USAGE as RUN_USAGE, beginning_with_run};
 pub use run::{EnforcementName, RunArguments};
+pub use tip::in_shell;
 
 /// The shortest and the longest budget of a survey that make sense, in seconds.
 const BUDGET_SECONDS: std::ops::RangeInclusive<i64> = 1..=86_400;

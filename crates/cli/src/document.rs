@@ -3,16 +3,19 @@
 use std::collections::BTreeMap;
 
 use corewise_model::compare::Comparison;
+use corewise_model::experiment::Standing;
 use corewise_model::finding::Conclusions;
 use corewise_model::machine_file::{Description, MachineFile};
 use corewise_model::placement::Resolution;
 use corewise_model::placement::notation::{self, Notation, NotationLine};
+use corewise_model::trial::{Experiment, Trial};
 use corewise_model::{Level, Machine, Survey};
 use corewise_store::Entry;
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::Serialize;
 
 use crate::view::doctor::Check;
+use crate::view::experiment::{Shown, in_words};
 use crate::view::place::Placed;
 use crate::view::undo::Report;
 
@@ -34,6 +37,39 @@ impl<'a> SurveyDocument<'a> {
     /// The document of a survey.
     pub fn new(survey: &'a Survey, conclusions: &'a Conclusions, stored: Option<i64>) -> Self {
         Self { schema: "corewise/survey/1", survey, conclusions, stored }
+    }
+}
+
+/// What `corewise try --json` prints.
+#[derive(Serialize, JsonSchema)]
+#[schemars(title = "corewise/experiment/1")]
+pub struct ExperimentDocument<'a> {
+    #[schemars(extend("const" = "corewise/experiment/1"))]
+    schema: &'static str,
+    /// The verdict in words.
+    sentence: String,
+    /// What the runs show.
+    standing: &'a Standing,
+    /// What was tried, and how it is judged.
+    experiment: &'a Experiment,
+    /// The runs, in the order in which they were made.
+    trials: &'a [Trial],
+    /// Its number in the store; null where it is not stored.
+    stored: Option<i64>,
+}
+
+impl<'a> ExperimentDocument<'a> {
+    /// The document of an experiment.
+    pub fn new(shown: Shown<'a>) -> Self {
+        let Shown { experiment, trials, standing, stored } = shown;
+        Self {
+            schema: "corewise/experiment/1",
+            sentence: in_words(shown).to_plain(),
+            standing,
+            experiment,
+            trials,
+            stored,
+        }
     }
 }
 
@@ -269,8 +305,8 @@ impl<'a> UndoDocument<'a> {
 }
 
 /// The names of all schemas.
-pub const SCHEMAS: [&str; 9] =
-    ["survey", "topology", "machines", "placement", "record", "history", "comparison", "doctor", "undo"];
+pub const SCHEMAS: [&str; 10] =
+    ["survey", "topology", "machines", "placement", "experiment", "record", "history", "comparison", "doctor", "undo"];
 
 /// The schema of a document by its name.
 pub fn schema(name: &str) -> Option<Schema> {
@@ -279,6 +315,7 @@ pub fn schema(name: &str) -> Option<Schema> {
         "placement" => schema_for!(PlaceDocument<'_>),
         "topology" => schema_for!(TopologyDocument<'_>),
         "machines" => schema_for!(MachinesDocument<'_>),
+        "experiment" => schema_for!(ExperimentDocument<'_>),
         "record" => schema_for!(RecordDocument),
         "history" => schema_for!(HistoryDocument<'_>),
         "comparison" => schema_for!(ComparisonDocument<'_>),

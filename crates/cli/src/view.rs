@@ -3,6 +3,7 @@
 pub mod activity;
 pub mod compare;
 pub mod doctor;
+pub mod experiment;
 pub mod findings;
 pub mod grid;
 pub mod heatmap;

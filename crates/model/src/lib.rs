@@ -21,6 +21,7 @@ pub mod placement;
 pub mod simulate;
 pub mod stats;
 pub mod survey;
+pub mod trial;
 
 pub use cpu_set::CpuSet;
 pub use gap::Gap;

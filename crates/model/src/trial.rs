@@ -210,7 +210,9 @@ pub fn blocks(trials: &[Trial], metric: &Metric) -> Vec<Block> {
 
 /// The blocks of a guard, by its place in [`Workload::guards`].
 pub fn guard_blocks(trials: &[Trial], guards: &[Metric], guard: usize) -> Vec<Block> {
-    judged_blocks(trials, |trial| trial.guards.get(guard).copied().flatten().and_then(|value| guards[guard].judged(value)))
+    judged_blocks(trials, |trial| {
+        trial.guards.get(guard).copied().flatten().and_then(|value| guards[guard].judged(value))
+    })
 }
 
 /// A block that has no trials, since it was ended before its first, is an empty one: the next has its own order.

@@ -83,7 +83,8 @@ impl Store {
     /// [`StoreError::NoExperiment`] where there is none; those of the database, and of what is stored in it.
     pub fn experiment(&self, id: i64) -> Result<(Experiment, Vec<Trial>)> {
         let sql = "SELECT plan FROM experiment WHERE id = ?1";
-        let plan: Option<String> = self.told(|connection| connection.query_row(sql, [id], |row| row.get(0)).optional())?;
+        let plan: Option<String> =
+            self.told(|connection| connection.query_row(sql, [id], |row| row.get(0)).optional())?;
         let Some(plan) = plan else {
             let existing = self.experiments(None)?.into_iter().map(|entry| entry.id).collect();
             return Err(StoreError::NoExperiment { path: self.path().to_owned(), id, existing });
@@ -96,8 +97,11 @@ impl Store {
     }
 
     fn read<T: DeserializeOwned>(&self, id: i64, text: &str) -> Result<T> {
-        serde_json::from_str(text)
-            .map_err(|source| StoreError::UnreadableExperiment { path: self.path().to_owned(), id, source })
+        serde_json::from_str(text).map_err(|source| StoreError::UnreadableExperiment {
+            path: self.path().to_owned(),
+            id,
+            source,
+        })
     }
 }
 

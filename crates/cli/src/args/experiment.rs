@@ -7,7 +7,8 @@ use clap::Args;
 use jiff::SignedDuration;
 
 /// A command is needed, unless an experiment goes on that has one.
-pub const USAGE: &str = "corewise try [OPTIONS] -- <COMMAND>...\n       corewise try --resume[=N] [--budget <DURATION>]";
+pub const USAGE: &str =
+    "corewise try [OPTIONS] -- <COMMAND>...\n       corewise try --resume[=N] [--budget <DURATION>]";
 
 pub const AFTER: &str = "Examples:
   corewise try -- ./app                          the operating system's choice against what this machine offers

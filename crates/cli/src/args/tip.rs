@@ -44,7 +44,7 @@ fn meant(words: &[OsString], unknown: &str) -> Option<String> {
 }
 
 /// A word as it is typed in a shell.
-fn in_shell(word: &str) -> String {
+pub fn in_shell(word: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "-_./=,:@%+".contains(c);
     match !word.is_empty() && word.chars().all(is_plain) {
         true => word.to_owned(),

@@ -8,6 +8,8 @@ mod words;
 
 use std::process::Command;
 
+pub use place::refuse_named;
+
 use corewise_sys::linux::spawn;
 
 use crate::error::{Exit, Failure};

@@ -72,7 +72,7 @@ fn find_memory(memory: &MemoryPolicy, machine: &Machine) -> Result<(MemoryPolicy
 }
 
 /// Cpus that the user named and nobody can reach are no cpus to leave out in silence.
-fn refuse_named(left_out: &[LeftOut]) -> Result<(), Failure> {
+pub fn refuse_named(left_out: &[LeftOut]) -> Result<(), Failure> {
     let named: Vec<&LeftOut> = left_out.iter().filter(|out| !out.named.is_empty()).collect();
     if named.is_empty() {
         return Ok(());

@@ -87,12 +87,15 @@ fn no_difference(shown: Shown<'_>) -> Line {
 fn undecided(shown: Shown<'_>, more_runs: Option<u32>) -> Line {
     let runs = count(shown.standing.runs as usize, "run");
     let alive = shown.standing.arms.iter().skip(1).filter(|arm| arm.state == ArmState::Alive);
-    let best = alive.filter_map(|arm| Some((arm.arm, arm.effect.as_ref()?))).max_by(|a, b| a.1.estimate.total_cmp(&b.1.estimate));
+    let best = alive
+        .filter_map(|arm| Some((arm.arm, arm.effect.as_ref()?)))
+        .max_by(|a, b| a.1.estimate.total_cmp(&b.1.estimate));
     let best = best.map_or(String::new(), |(arm, effect)| {
         let name = printable(&shown.experiment.arms[arm].name);
         format!(" The best so far is {name}: {} {}.", gain(effect.estimate), interval(effect))
     });
-    let more = more_runs.map_or(String::new(), |more| format!(" About {} would decide it.", count(more as usize, "more run")));
+    let more =
+        more_runs.map_or(String::new(), |more| format!(" About {} would decide it.", count(more as usize, "more run")));
     Line::new()
         .with(Tone::Warn, "Not decided")
         .plain(glued(&format!(" after {runs}; until it is, leave it to the operating system.{best}{more}")))
@@ -108,7 +111,10 @@ fn doubt_in_words(shown: Shown<'_>, doubt: &Doubt) -> String {
     let name = |arm: usize| shown.experiment.arms.get(arm).map_or_else(String::new, |arm| printable(&arm.name));
     match doubt {
         Doubt::BaselineFails { failures } => {
-            format!("The operating system's choice failed {}: there is nothing to compare with.", count(*failures as usize, "time"))
+            format!(
+                "The operating system's choice failed {}: there is nothing to compare with.",
+                count(*failures as usize, "time")
+            )
         }
         Doubt::BaselineSlotsDiffer { e_value } => format!(
             "Two runs of the operating system's choice in each block differ from each other (e = {}): chance alone does \

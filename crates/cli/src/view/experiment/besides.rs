@@ -49,7 +49,12 @@ const QUANTITIES: [Quantity; 7] = [
         least: 10.0,
         words: significant,
     },
-    Quantity { name: "interrupts", of: |trial| each(trial, trial.observed.interrupts?), least: 100.0, words: significant },
+    Quantity {
+        name: "interrupts",
+        of: |trial| each(trial, trial.observed.interrupts?),
+        least: 100.0,
+        words: significant,
+    },
     Quantity {
         name: "cpu time in seconds",
         of: |trial| Some((trial.observed.user_s + trial.observed.system_s) / f64::from(trial.repeats.max(1))),
@@ -94,10 +99,11 @@ fn differences(shown: Shown<'_>) -> Option<Line> {
 fn failures(shown: Shown<'_>) -> Vec<Line> {
     let mut lines = Vec::new();
     for (arm, described) in shown.experiment.arms.iter().enumerate() {
-        let mut failed = shown.trials.iter().filter(|trial| trial.arm == arm).filter_map(|trial| match &trial.outcome {
-            Outcome::Failed { why, output } => Some((why, output)),
-            Outcome::Value(_) => None,
-        });
+        let mut failed =
+            shown.trials.iter().filter(|trial| trial.arm == arm).filter_map(|trial| match &trial.outcome {
+                Outcome::Failed { why, output } => Some((why, output)),
+                Outcome::Value(_) => None,
+            });
         let Some((why, output)) = failed.next() else { continue };
         let text = format!(" of {}: {}", printable(&described.name), printable(why));
         let all = 1 + failed.count();
@@ -132,7 +138,10 @@ fn warnings(shown: Shown<'_>) -> Vec<Line> {
     }
     let repeats = counted.iter().map(|trial| trial.repeats).max().unwrap_or(1);
     if repeats > 1 {
-        lines.push(warn(&format!("the command is short: each trial is {} in a row, of which the mean counts.", count(repeats as usize, "run"))));
+        lines.push(warn(&format!(
+            "the command is short: each trial is {} in a row, of which the mean counts.",
+            count(repeats as usize, "run")
+        )));
     }
     lines
 }

@@ -10,7 +10,10 @@ pub fn lines(shown: Shown<'_>) -> Vec<Line> {
     let checks = &shown.standing.checks;
     let mut items = Vec::new();
     if let Some(e_value) = checks.baseline_slots {
-        items.push(format!("two OS runs a block compared with each other: e = {} (100 would be a doubt)", decimal(e_value, 1)));
+        items.push(format!(
+            "two OS runs a block compared with each other: e = {} (100 would be a doubt)",
+            decimal(e_value, 1)
+        ));
     }
     if let Some(carry) = &checks.carry_over {
         let name = shown.experiment.arms.get(carry.after_arm).map_or_else(String::new, |arm| printable(&arm.name));
@@ -23,7 +26,13 @@ pub fn lines(shown: Shown<'_>) -> Vec<Line> {
     if checks.outliers > 0 {
         items.push(count(checks.outliers as usize, "outlier"));
     }
-    let modes: Vec<String> = shown.standing.arms.iter().filter(|arm| arm.modes > 1).map(|arm| printable(&shown.experiment.arms[arm.arm].name)).collect();
+    let modes: Vec<String> = shown
+        .standing
+        .arms
+        .iter()
+        .filter(|arm| arm.modes > 1)
+        .map(|arm| printable(&shown.experiment.arms[arm.arm].name))
+        .collect();
     if !modes.is_empty() {
         items.push(format!("two kinds of runs: {}", modes.join(", ")));
     }

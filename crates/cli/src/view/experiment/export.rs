@@ -62,7 +62,11 @@ fn line(shown: Shown<'_>, trial: &Trial) -> String {
 
 /// A field that holds what separates fields is quoted.
 fn quoted(field: &str) -> String {
-    if field.contains([',', '"', '\n', '\r']) { format!("\"{}\"", field.replace('"', "\"\"")) } else { field.to_owned() }
+    if field.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", field.replace('"', "\"\""))
+    } else {
+        field.to_owned()
+    }
 }
 
 /// The verdict and the table, to be pasted where others read it.
@@ -72,10 +76,15 @@ pub fn markdown(shown: Shown<'_>) -> String {
     for standing in &shown.standing.arms {
         let arm = &shown.experiment.arms[standing.arm];
         let cpus = arm.cpus.as_ref().map_or_else(|| "all".to_owned(), ToString::to_string);
-        let (against, ends) =
-            standing.effect.as_ref().map_or((String::new(), String::new()), |effect| (gain(effect.estimate), interval(effect)));
+        let (against, ends) = standing
+            .effect
+            .as_ref()
+            .map_or((String::new(), String::new()), |effect| (gain(effect.estimate), interval(effect)));
         let verdict = standing.verdict.map_or_else(String::new, |verdict| {
-            serde_json::to_value(verdict).ok().and_then(|value| Some(value.as_str()?.replace('-', " "))).unwrap_or_default()
+            serde_json::to_value(verdict)
+                .ok()
+                .and_then(|value| Some(value.as_str()?.replace('-', " ")))
+                .unwrap_or_default()
         });
         let name = arm.name.replace('|', "\\|");
         let _ = writeln!(text, "| {name} | {cpus} | {} | {against} | {ends} | {verdict} |", standing.runs);

@@ -23,10 +23,13 @@ pub fn size(effect: f64) -> String {
 pub fn interval(effect: &Effect) -> String {
     let is_factor = effect.estimate.abs().exp() >= AS_FACTOR;
     let end = |end: Option<f64>| {
-        end.map_or_else(|| "…".to_owned(), |end| match is_factor {
-            true => decimal(end.exp(), digits(end.exp())),
-            false => decimal((end.exp() - 1.0) * 100.0, 1),
-        })
+        end.map_or_else(
+            || "…".to_owned(),
+            |end| match is_factor {
+                true => decimal(end.exp(), digits(end.exp())),
+                false => decimal((end.exp() - 1.0) * 100.0, 1),
+            },
+        )
     };
     format!("[{}, {}]", end(effect.low), end(effect.high))
 }
@@ -53,7 +56,10 @@ mod tests {
     #[test]
     fn small_effects_are_percent_and_large_ones_factors() {
         let of = |ratio: f64| gain(ratio.ln());
-        assert_eq!([of(1.046), of(0.954), of(1.0), of(2.41), of(0.4), of(12.3)], ["+4.6 %", "-4.6 %", "0.0 %", "2.4x", "0.40x", "12x"]);
+        assert_eq!(
+            [of(1.046), of(0.954), of(1.0), of(2.41), of(0.4), of(12.3)],
+            ["+4.6 %", "-4.6 %", "0.0 %", "2.4x", "0.40x", "12x"]
+        );
         assert_eq!([size(-0.05), size(0.9)], ["5.1 %", "2.5x"]);
     }
 

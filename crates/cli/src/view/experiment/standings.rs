@@ -81,7 +81,8 @@ pub fn significant(value: f64) -> String {
 
 /// An arrow only where the effect is proven and reaches the margin.
 fn arrow(shown: Shown<'_>, standing: &ArmStanding) -> Line {
-    let reaches = standing.effect.as_ref().is_some_and(|effect| effect.estimate.abs() >= shown.experiment.policy.margin_ln());
+    let reaches =
+        standing.effect.as_ref().is_some_and(|effect| effect.estimate.abs() >= shown.experiment.policy.margin_ln());
     match standing.verdict {
         None => Line::new(),
         Some(ArmVerdict::Wins) if reaches => Line::new().with(Tone::Good, "↑"),
@@ -112,9 +113,12 @@ fn verdict(shown: Shown<'_>, standing: &ArmStanding, is_chosen: bool) -> Line {
 
 /// How far the bars reach to either side.
 fn reach(shown: Shown<'_>) -> f64 {
-    let ends = shown.standing.arms.iter().filter_map(|arm| arm.effect.as_ref()).flat_map(|effect| {
-        [Some(effect.estimate), effect.low, effect.high].into_iter().flatten().map(f64::abs)
-    });
+    let ends = shown
+        .standing
+        .arms
+        .iter()
+        .filter_map(|arm| arm.effect.as_ref())
+        .flat_map(|effect| [Some(effect.estimate), effect.low, effect.high].into_iter().flatten().map(f64::abs));
     ends.fold(NARROWEST, f64::max).min(WIDEST)
 }
 

@@ -1,0 +1,147 @@
+//! `corewise try`: runs a program on placements of this machine, keeps every run, and shows what they prove.
+
+mod begin;
+mod live;
+mod lock;
+
+use std::sync::atomic::AtomicBool;
+
+use corewise_lab::experiment::process::ProcessRunner;
+use corewise_lab::experiment::{Ending, Limits, Runner, Time, Watcher, conduct};
+use corewise_model::experiment::{Race, Standing, Verdict};
+use corewise_model::trial::{Experiment, Outcome, Trial, blocks};
+use corewise_store::Store;
+use corewise_sys::linux::cpuset;
+
+use crate::document::ExperimentDocument;
+use crate::error::{Exit, Failure};
+use crate::interruption::Interruption;
+use crate::output::{print_text, say, show};
+use crate::settings::experiment::{Print, TryTask};
+use crate::settings::{History, Settings};
+use crate::view::experiment::{Shown, csv, markdown, screen};
+use live::Live;
+
+/// After so many blocks an experiment ends that is not decided: more would find only what is smaller than the margin.
+const MOST_BLOCKS: u32 = 60;
+
+/// Makes a session of an experiment.
+pub fn run(task: &TryTask, settings: &Settings) -> Result<Exit, Failure> {
+    let _lock = lock::take()?;
+    let begun = begin::begin(task, settings)?;
+    let interruption = Interruption::watch()?;
+    let mut session = Session::new(&begun.experiment, begun.trials, begun.stored, settings);
+    let mut runner = runner(&begun.experiment, interruption.stop())?;
+    let limits = Limits { blocks: MOST_BLOCKS, budget: task.budget, stop: interruption.stop() };
+    let earlier = session.trials.clone();
+    let (standing, ending) = conduct(&begun.experiment, &earlier, &mut runner, limits, &mut session)?;
+    session.live.clear();
+    let trials = session.trials;
+    if trials.iter().all(|trial| matches!(trial.outcome, Outcome::Failed { .. })) {
+        return Err(nothing_ran(&begun.experiment, &trials, ending));
+    }
+    let shown = Shown { experiment: &begun.experiment, trials: &trials, standing: &standing, stored: begun.stored };
+    print(shown, task.print, settings)?;
+    Ok(exit(&standing, ending))
+}
+
+fn runner<'a>(experiment: &Experiment, stop: &'a AtomicBool) -> Result<ProcessRunner<'a>, Failure> {
+    let all = cpuset::reachable().unwrap_or_else(|_| experiment.machine.allowed.clone());
+    ProcessRunner::new(&experiment.workload, all, experiment.seed, stop).map_err(Failure::unavailable)
+}
+
+fn print(shown: Shown<'_>, how: Print, settings: &Settings) -> Result<(), Failure> {
+    match how {
+        Print::Csv => print_text(&csv(shown)),
+        Print::Markdown => print_text(&markdown(shown)),
+        Print::Screen => show(settings, || ExperimentDocument::new(shown), || screen(shown, settings.width)),
+    }
+}
+
+fn exit(standing: &Standing, ending: Ending) -> Exit {
+    match standing.verdict {
+        Verdict::Wins { .. } | Verdict::RealButBelowMargin { .. } | Verdict::NoMaterialDifference => Exit::Done,
+        Verdict::Undecided { .. } if ending == Ending::Stopped => Exit::Interrupted,
+        Verdict::Undecided { .. } | Verdict::Unsound { .. } => Exit::Undecided,
+    }
+}
+
+/// There is nothing to compare then; the first failure says why.
+fn nothing_ran(experiment: &Experiment, trials: &[Trial], ending: Ending) -> Failure {
+    let first = trials.iter().find_map(|trial| match &trial.outcome {
+        Outcome::Failed { why, output } => Some((why, output)),
+        Outcome::Value(_) => None,
+    });
+    let Some((why, output)) = first else {
+        let what = match ending {
+            Ending::Stopped => "nothing was tried: it was ended before the first run was over",
+            _ => "nothing was tried: the time was over before the first run was",
+        };
+        return Failure::new(if ending == Ending::Stopped { Exit::Interrupted } else { Exit::Unavailable }, what);
+    };
+    let command = experiment.workload.command.first().map_or("", String::as_str);
+    let failure = Failure::unavailable(format!("{command}: no run gave a number: {why}"));
+    let wrote = if output.trim().is_empty() {
+        "It wrote nothing.".to_owned()
+    } else {
+        format!("It wrote:\n{}", indented(output))
+    };
+    failure.next(wrote)
+}
+
+fn indented(text: &str) -> String {
+    text.lines().map(|line| format!("    {line}")).collect::<Vec<_>>().join("\n")
+}
+
+/// Keeps the trials as they come, and shows how it stands.
+struct Session<'a> {
+    trials: Vec<Trial>,
+    keeper: Option<(Store, i64)>,
+    live: Live<'a>,
+}
+
+impl<'a> Session<'a> {
+    fn new(experiment: &'a Experiment, trials: Vec<Trial>, stored: Option<i64>, settings: &Settings) -> Self {
+        let store = match (&settings.history, stored) {
+            (History::At(path), Some(number)) => Store::open(path).ok().map(|store| (store, number)),
+            _ => None,
+        };
+        Self { trials, keeper: store, live: Live::new(experiment, settings) }
+    }
+}
+
+impl Watcher for Session<'_> {
+    type Error = Failure;
+
+    fn begins(&mut self, block: u32, arm: usize, time: &Time) {
+        self.live.begins(block, arm, time);
+    }
+
+    fn ended(&mut self, trial: &Trial) -> Result<(), Failure> {
+        if let Some((store, number)) = &mut self.keeper
+            && let Err(error) = store.add_trial(*number, trial)
+        {
+            self.live.clear();
+            return Err(Failure::unavailable(format!("the run cannot be kept: {error}")).next(format!(
+                "What was kept before is experiment {number}: `corewise try --resume={number}` goes on with it."
+            )));
+        }
+        let is_first_failure = self.trials.is_empty() && matches!(trial.outcome, Outcome::Failed { .. });
+        self.trials.push(trial.clone());
+        if is_first_failure {
+            self.live.first_failed(trial);
+        }
+        Ok(())
+    }
+
+    fn stands(&mut self, standing: &Standing) {
+        self.live.stands(standing);
+    }
+}
+
+/// What the trials of a stored experiment show.
+pub fn standing(experiment: &Experiment, trials: &[Trial]) -> Standing {
+    let mut race = Race::new(experiment.arms.len() - 1, &experiment.policy);
+    blocks(trials, &experiment.workload.metric).iter().for_each(|block| race.add(block));
+    race.standing()
+}

@@ -1,0 +1,164 @@
+//! What a session begins with: a new experiment, or a stored one with its trials.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use corewise_model::Machine;
+use corewise_model::placement::plan::{USUAL_MOST, plan};
+use corewise_model::trial::{Arm, Experiment, Trial, Workload};
+use corewise_store::Store;
+use corewise_sys::linux::cpuset;
+
+use crate::command::this_machine;
+use crate::error::{Exit, Failure};
+use crate::output::say;
+use crate::placing::resolve_here;
+use crate::settings::experiment::{Choice, NewExperiment, TryTask, Which};
+use crate::settings::{History, Settings};
+
+/// The name of the baseline.
+const BASELINE: &str = "OS default";
+
+/// An experiment to go on with.
+pub struct Begun {
+    pub experiment: Experiment,
+    /// Its trials so far.
+    pub trials: Vec<Trial>,
+    /// Its number in the store.
+    pub stored: Option<i64>,
+}
+
+/// The experiment of a task.
+pub fn begin(task: &TryTask, settings: &Settings) -> Result<Begun, Failure> {
+    let mut begun = match &task.which {
+        Which::New(new) => new_experiment(new, settings)?,
+        Which::Stored(number) => stored(*number, settings)?,
+    };
+    begun.experiment.policy.most_runs = task.runs_max;
+    Ok(begun)
+}
+
+fn new_experiment(new: &NewExperiment, settings: &Settings) -> Result<Begun, Failure> {
+    let machine = this_machine()?;
+    let arms = arms(new, &machine, settings)?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let folder =
+        std::env::current_dir().map_err(|error| Failure::unavailable(format!("the current folder: {error}")))?;
+    let experiment = Experiment {
+        corewise: env!("CARGO_PKG_VERSION").to_owned(),
+        started_unix_ms: i64::try_from(now.as_millis()).unwrap_or_default(),
+        // Microseconds stay below 2^53, so that a seed survives readers of JSON that use doubles.
+        seed: new.seed.unwrap_or_else(|| u64::try_from(now.as_micros()).unwrap_or_default()),
+        machine,
+        workload: Workload {
+            command: new.command.clone(),
+            folder: folder.display().to_string(),
+            metric: new.metric.clone(),
+            guards: new.guards.clone(),
+            timeout_s: new.timeout.map(|timeout| timeout.as_secs_f64()),
+        },
+        arms,
+        policy: new.policy.clone(),
+    };
+    let stored = keep(&experiment, settings)?;
+    Ok(Begun { experiment, trials: Vec::new(), stored })
+}
+
+/// Stores the experiment where the history is. An experiment that cannot be kept is not made: hours could be lost.
+fn keep(experiment: &Experiment, settings: &Settings) -> Result<Option<i64>, Failure> {
+    match &settings.history {
+        History::Off => Ok(None),
+        History::Homeless => {
+            say(
+                &"warning: the runs are not kept: neither XDG_DATA_HOME nor HOME says where\n  --store PATH keeps them",
+            );
+            Ok(None)
+        }
+        History::At(path) => {
+            let begun = Store::open(path).and_then(|mut store| store.begin(experiment));
+            begun.map(Some).map_err(|error| {
+                Failure::unavailable(format!("the experiment cannot be kept: {error}"))
+                    .next("--store PATH keeps it elsewhere, --no-store nowhere")
+            })
+        }
+    }
+}
+
+/// The operating system's choice, and what is tried beside it: from the least to the most restrictive.
+fn arms(new: &NewExperiment, machine: &Machine, settings: &Settings) -> Result<Vec<Arm>, Failure> {
+    let baseline = Arm {
+        name: BASELINE.to_owned(),
+        cpus: None,
+        reason: "the operating system's choice among all cpus".to_owned(),
+    };
+    let reachable = cpuset::reachable().unwrap_or_else(|_| machine.allowed.clone());
+    if reachable.len() < 2 {
+        let what = format!("there is nothing to try: this process may use cpu {reachable} only");
+        return Err(Failure::unavailable(what).next("`corewise doctor` says what limits it."));
+    }
+    let mut candidates = if new.choices.is_empty() {
+        planned(new, machine, &reachable)
+    } else {
+        new.choices.iter().map(|choice| chosen(choice, machine, settings)).collect::<Result<_, _>>()?
+    };
+    if candidates.is_empty() {
+        let what = "there is nothing to try: no placement of this machine differs from the operating system's choice";
+        return Err(Failure::unavailable(what).next("--on EXPR tries one that you name."));
+    }
+    candidates.sort_by_key(|arm| std::cmp::Reverse(arm.cpus.as_ref().map_or(usize::MAX, corewise_model::CpuSet::len)));
+    Ok(std::iter::once(baseline).chain(candidates).collect())
+}
+
+fn planned(new: &NewExperiment, machine: &Machine, reachable: &corewise_model::CpuSet) -> Vec<Arm> {
+    let plan = plan(machine, reachable, new.threads, None, USUAL_MOST);
+    let named = plan
+        .candidates
+        .into_iter()
+        .filter_map(|candidate| Some((candidate.expression?, candidate.cpus, candidate.reason)));
+    named.map(|(name, cpus, reason)| Arm { name, cpus: Some(cpus), reason }).collect()
+}
+
+fn chosen(choice: &Choice, machine: &Machine, settings: &Settings) -> Result<Arm, Failure> {
+    match choice {
+        Choice::OperatingSystem => Ok(Arm {
+            name: "OS default again".to_owned(),
+            cpus: None,
+            reason: "to see how the operating system's choice compares with itself".to_owned(),
+        }),
+        Choice::Placement(name, expression) => {
+            let resolution = resolve_here(expression, machine, settings)?;
+            crate::command::run::refuse_named(&resolution.left_out)?;
+            Ok(Arm { name: name.clone(), cpus: Some(resolution.cpus), reason: "named on the command line".to_owned() })
+        }
+    }
+}
+
+fn stored(number: Option<i64>, settings: &Settings) -> Result<Begun, Failure> {
+    let machine = this_machine()?;
+    let nothing = || {
+        Failure::unavailable("there is no stored experiment of this machine to go on with")
+            .next("`corewise try -- COMMAND` begins one.")
+    };
+    let History::At(path) = &settings.history else {
+        return Err(
+            Failure::usage("--resume needs the store").next("Leave --no-store out, or name it with --store PATH.")
+        );
+    };
+    let unavailable = |error| Failure::unavailable(error);
+    let store = Store::open_to_read(path).map_err(unavailable)?.ok_or_else(nothing)?;
+    let number = match number {
+        Some(number) => number,
+        None => store.experiments(Some(&machine.fingerprint())).map_err(unavailable)?.last().ok_or_else(nothing)?.id,
+    };
+    let (experiment, trials) = store.experiment(number).map_err(unavailable)?;
+    if experiment.machine.fingerprint() != machine.fingerprint() {
+        let what = format!("experiment {number} was made on another machine, or on this one with other cpus");
+        return Err(Failure::unavailable(what).next("Its runs and new ones cannot be compared."));
+    }
+    std::env::set_current_dir(&experiment.workload.folder).map_err(|error| {
+        Failure::new(
+            Exit::Unavailable,
+            format!("the folder {} of experiment {number}: {error}", experiment.workload.folder),
+        )
+    })?;
+    Ok(Begun { experiment, trials, stored: Some(number) })
+}
