@@ -7,7 +7,7 @@ use libtest_mimic::{Completion, Failed};
 
 use crate::expressions::reachable;
 use crate::found::{as_user, entries, same, text};
-use crate::placement::{HAS_TWO, all_refused, mask};
+use crate::placement::{HAS_TWO, all_refused, mask, sorted};
 use crate::{Outcome, Scenario};
 
 /// Below a group that limits its cpus there is one more limit to look at, which the first scenario does.
@@ -83,10 +83,10 @@ fn bound(guest: &mut Guest, all: &Cpus, wrap: fn(&str) -> String) -> Result<(), 
     same(&format!("the nodes in\n{told}"), said(&told, "nodes"), Some(node.to_string()))
 }
 
-/// The list behind a word.
-fn said(told: &str, word: &str) -> Option<String> {
+/// The cpus behind a word, as the kernel lists them.
+pub fn said(told: &str, word: &str) -> Option<String> {
     let rest = told.lines().find_map(|line| line.strip_prefix(word)?.strip_prefix(' '))?;
-    Some(mask(rest).unwrap_or_else(|| rest.to_owned()))
+    Some(mask(rest).unwrap_or_else(|| sorted(rest)))
 }
 
 /// Every other cpu, the last one, all but the first, and all.

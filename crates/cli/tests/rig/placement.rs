@@ -56,7 +56,7 @@ fn all_in_force(guest: &mut Guest, cases: &[Case]) -> Result<(), Failed> {
 }
 
 /// `corewise place` gives the order of threads; the kernel counts upwards.
-fn sorted(list: &str) -> String {
+pub fn sorted(list: &str) -> String {
     cpus::read(list).map_or_else(|| list.to_owned(), |cpus| cpus::list(&cpus))
 }
 
