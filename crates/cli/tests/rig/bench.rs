@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread;
+use std::thread::{self, JoinHandle};
 
 use corewise_rig::{Description, Guest, Rig, RigError};
 use libtest_mimic::{Completion, Failed};
@@ -51,6 +51,7 @@ pub fn parts() -> Result<Parts, RigError> {
 pub struct Bench {
     outcomes: Mutex<HashMap<(&'static str, &'static str), Outcome>>,
     news: Condvar,
+    workers: Mutex<Vec<JoinHandle<()>>>,
 }
 
 impl Bench {
@@ -60,7 +61,7 @@ impl Bench {
         let jobs = Arc::new(Mutex::new(VecDeque::from(jobs)));
         for _ in 0..workers {
             let (bench, parts, jobs) = (Arc::clone(self), Arc::clone(parts), Arc::clone(&jobs));
-            thread::spawn(move || {
+            let worker = thread::spawn(move || {
                 while let Some(job) = { lock(&jobs).pop_front() } {
                     match &*parts {
                         Parts::There(rig) => bench.work(rig, &job),
@@ -68,7 +69,14 @@ impl Bench {
                     }
                 }
             });
+            lock(&self.workers).push(worker);
         }
+    }
+
+    /// Waits until every machine is turned off: a program that ends before leaves emulators and their files.
+    pub fn end(&self) {
+        let workers = std::mem::take(&mut *lock(&self.workers));
+        workers.into_iter().for_each(|worker| drop(worker.join()));
     }
 
     /// Waits for what came of a scenario.

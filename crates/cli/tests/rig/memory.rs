@@ -42,12 +42,14 @@ fn nodes(guest: &mut Guest) -> Outcome {
         let others = pages.iter().filter(|(other, _)| **other != node as u32).count();
         same(&format!("{options}: pages of other nodes than {node} in {pages:?}"), others, 0)?;
     }
-    for memory in ["interleave:all".to_owned(), format!("interleave:{near},{far}")] {
+    for (nodes, memory) in [(with, "interleave:all".to_owned()), (vec![near, far], format!("interleave:{near},{far}"))]
+    {
         let pages = pages(guest, &format!("--on node:{near} --memory {memory}"))?;
         let all: u64 = pages.values().sum();
         // In turn, large pages too: of three the first node gives two.
-        let has_share = |node: &usize| pages.get(&(*node as u32)).is_some_and(|own| own * with.len() as u64 * 2 >= all);
-        same(&format!("{memory}: {pages:?}"), with.iter().all(has_share), true)?;
+        let has_share =
+            |node: &usize| pages.get(&(*node as u32)).is_some_and(|own| own * nodes.len() as u64 * 2 >= all);
+        same(&format!("{memory}: {pages:?}"), nodes.iter().all(has_share), true)?;
     }
     Ok(Completion::Completed)
 }
