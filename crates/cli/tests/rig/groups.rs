@@ -71,7 +71,9 @@ fn held(guest: &mut Guest, wrap: fn(&str) -> String) -> Result<(), Failed> {
         same(&format!("the group of {list} in\n{told}"), told.contains("/corewise-"), true)?;
         same(&format!("the groups after {list}\n{told}"), text(guest, GROUPS)?, before.clone())?;
     }
-    bound(guest, &all, wrap)
+    bound(guest, &all, wrap)?;
+    text(guest, "rm /tmp/tell")?;
+    Ok(())
 }
 
 /// Memory nodes that the command is bound to hold in the group, too.
@@ -185,7 +187,7 @@ fn start(guest: &mut Guest, wrap: fn(&str) -> String, cpu: u32) -> Result<String
     let command = "echo $$ >/tmp/waiting; exec sleep 100000";
     let script = format!("corewise run --cgroup --on {cpu} -- sh -c '{command}' >/dev/null 2>&1 &");
     text(guest, &format!("rm -f /tmp/waiting\n{}", wrap(&script)))?;
-    let seen = guest.wait_for("the command to run", "[ -s /tmp/waiting ] && cat /tmp/waiting")?;
+    let seen = guest.wait_for("the command to run", "[ -s /tmp/waiting ] && cat /tmp/waiting && rm /tmp/waiting")?;
     Ok(seen.text().trim().to_owned())
 }
 

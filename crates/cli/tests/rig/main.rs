@@ -66,7 +66,7 @@ fn main() -> ExitCode {
 
 fn trials(arguments: &Arguments, bench: &Arc<Bench>) -> Result<Vec<Trial>, RigError> {
     let mut trials = recordings::trials();
-    let wanted = Use::of_environment();
+    let wanted = Use::of_environment()?;
     match wanted {
         Use::None => trials.push(left_out("no machine was booted: set COREWISE_RIG to quick or full")),
         Use::Quick => trials.push(left_out("only the small machines were booted: COREWISE_RIG is quick")),

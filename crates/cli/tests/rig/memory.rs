@@ -77,7 +77,8 @@ fn with_memory(machine: &Description) -> Vec<usize> {
 
 fn pages(guest: &mut Guest, options: &str) -> Result<Pages, Failed> {
     // What -v says is not looked at here.
-    let maps = text(guest, &as_user(&format!("corewise run {options} -- {FILL} 2>/tmp/told\nrm /tmp/told")))?;
+    let script = format!("corewise run {options} -- {FILL} 2>/tmp/told || cat /tmp/told >&2\nrm /tmp/told");
+    let maps = text(guest, &as_user(&script))?;
     let mut pages = Pages::new();
     for line in maps.lines() {
         let of_line: Vec<(u32, u64)> = line.split(' ').filter_map(node_of).collect();

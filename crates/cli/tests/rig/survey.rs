@@ -53,7 +53,7 @@ fn user(guest: &mut Guest) -> Outcome {
     Ok(Completion::Completed)
 }
 
-/// Every cpu that was visited may be used; those that may be used were visited, unless the survey says that it is partial.
+/// Every cpu that was visited may be used; those that may be used were visited once the survey counts a whole round.
 fn check(document: &Value, guest: &Guest) -> Result<(), Failed> {
     let survey = &document["survey"];
     same("whether it is marked", &survey["machine"]["system"]["emulated"], &true.into())?;
@@ -61,7 +61,8 @@ fn check(document: &Value, guest: &Guest) -> Result<(), Failed> {
     let has_rounds = |cpu: &&Value| entries(&cpu["rounds"]).next().is_some();
     let visited: Cpus = entries(&survey["cpus"]).filter(has_rounds).filter_map(number).collect();
     same("visited cpus that are not allowed", cpus::list(&(&visited - &allowed)), String::new())?;
-    if survey["provenance"]["partial"] == false {
+    same("whether a cpu was visited", visited.is_empty(), false)?;
+    if survey["provenance"]["rounds"].as_u64() >= Some(1) {
         same("visited cpus", cpus::list(&visited), cpus::list(&allowed))?;
     }
     same("allowed cpus", list_of(&survey["machine"]["allowed"]), cpus::list(&allowed))
@@ -79,7 +80,7 @@ fn goes_away(guest: &mut Guest) -> Outcome {
     let all = reachable(guest.machine());
     let gone = all.last().copied().unwrap_or_default();
     let last = Cpus::from([gone]);
-    for budget_s in [8, 32, 128] {
+    for budget_s in [8, 24, 64] {
         let is_midway = survey_without(guest, &last, budget_s)?;
         let document = json(guest, "cat /tmp/survey; cat /tmp/told >&2; rm /tmp/survey /tmp/told");
         if is_midway {
