@@ -125,7 +125,7 @@ fn nodes_of(machine: &Description) -> Vec<String> {
             text.push_str(&format!(",memdev=memory{number}"));
         }
         let slots = cpus::list(&slots_of(machine, &cpus::parse(node.cpus)));
-        slots.split(',').for_each(|range| text.push_str(&format!(",cpus={range}")));
+        slots.split(',').filter(|range| !range.is_empty()).for_each(|range| text.push_str(&format!(",cpus={range}")));
         add("-numa", text);
     }
     for (from, row) in machine.distances.iter().enumerate() {

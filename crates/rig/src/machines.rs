@@ -129,6 +129,25 @@ const DUAL_SOCKET: Description = Description {
     ..EIGHT
 };
 
+/// With two nodes to a package, the kernel counts the cores of processors before Zen otherwise than the emulator, and takes
+/// two for one. So this one claims to be of a later family.
+const OPTERON_6134: Description = Description {
+    name: "opteron-6134",
+    about: "AMD Opteron 6134, two of four packages: two nodes to a package. Each node appears as a die",
+    processor: Processor { vendor: "AuthenticAMD", family: 0x17, model: 0x31, name: "AMD Opteron(tm) Processor 6134" },
+    packages: 2,
+    dies: 2,
+    cores: 2,
+    nodes: &[
+        Memory { cpus: "0-1", size_mib: 256 },
+        Memory { cpus: "2-3", size_mib: 256 },
+        Memory { cpus: "4-5", size_mib: 256 },
+        Memory { cpus: "6-7", size_mib: 256 },
+    ],
+    distances: &[&[10, 16, 16, 22], &[16, 10, 22, 16], &[16, 22, 10, 16], &[22, 16, 16, 10]],
+    ..ONE
+};
+
 const HYBRID: Description = Description {
     name: "hybrid",
     about: "two cores with two threads and four with one, as hybrid processors have. Kinds of core cannot be emulated",
@@ -186,11 +205,12 @@ const CONTAINER: Description = Description {
 };
 
 /// All machines: those of the quick part first, then small ones before large ones.
-pub static MACHINES: [Description; 13] = [
+pub static MACHINES: [Description; 14] = [
     FX_8150,
     THREADRIPPER_2990WX_SMALL,
     DUAL_SOCKET,
     ONE,
+    OPTERON_6134,
     HYBRID,
     OFFLINE,
     FEW_AT_BOOT,

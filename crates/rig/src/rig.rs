@@ -24,12 +24,21 @@ impl Use {
     /// The variable that says it.
     pub const VARIABLE: &str = "COREWISE_RIG";
 
-    /// What the environment says: "quick" or "full".
-    pub fn of_environment() -> Self {
-        match std::env::var(Self::VARIABLE).as_deref() {
-            Ok("quick") => Self::Quick,
-            Ok("full") => Self::Full,
-            _ => Self::None,
+    /// What the environment says: "none", "quick" or "full"; none where it says nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`RigError::Host`] for anything else.
+    pub fn of_environment() -> Result<Self, RigError> {
+        let value = std::env::var_os(Self::VARIABLE).unwrap_or_default();
+        match value.to_str() {
+            Some("quick") => Ok(Self::Quick),
+            Some("full") => Ok(Self::Full),
+            Some("" | "none") => Ok(Self::None),
+            _ => Err(RigError::Host {
+                program: Self::VARIABLE.to_owned(),
+                why: format!("{} is none of none, quick and full", value.display()),
+            }),
         }
     }
 
@@ -58,6 +67,7 @@ impl Rig {
     ///
     /// [`RigError::Missing`] where the host lacks a part, others where a file cannot be read.
     pub fn new(programs: &[(&Path, &str)]) -> Result<Self, RigError> {
+        tidy_up();
         Ok(Self { emulator: emulator::program()?, kernel: kernel::find()?, files: root_files::archive(programs)? })
     }
 
@@ -96,7 +106,8 @@ impl Rig {
 
     /// A folder with the machine's files: its table of cpus in front, the root file system behind it.
     fn folder(&self, machine: &Description) -> Result<TempDir, RigError> {
-        let folder = tempfile::tempdir().map_err(|source| RigError::file(std::env::temp_dir(), source))?;
+        let folder = tempfile::Builder::new().prefix(&format!("{PREFIX}{}-", std::process::id())).tempdir();
+        let folder = folder.map_err(|source| RigError::file(std::env::temp_dir(), source))?;
         let mut table = Archive::default();
         table.file(acpi::PATH, 0o644, &acpi::madt(machine));
         let mut bytes = table.finish();
@@ -110,11 +121,29 @@ impl Rig {
         emulator::arguments(machine, &self.kernel, &files_in(folder), console)
     }
 
-    /// The emulator gives way to everything else on the host.
+    /// The emulator gives way to everything else on the host, and ends with whoever started it, also where that is killed.
     fn emulator(&self, arguments: &[String]) -> Command {
         let mut command = Command::new("nice");
-        command.args(["-n", "15"]).arg(&self.emulator).args(arguments);
+        command.args(["-n", "15"]);
+        if emulator::on_path("setpriv").is_some() {
+            command.args(["setpriv", "--pdeathsig", "KILL"]);
+        }
+        command.arg(&self.emulator).args(arguments);
         command
+    }
+}
+
+/// Machines' folders are named after this and the process that made them.
+const PREFIX: &str = "corewise-rig-";
+
+/// Removes the folders of processes that were killed before they could do it.
+fn tidy_up() {
+    for entry in std::fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let process = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.split('-').next()?.parse::<u32>().ok());
+        if process.is_some_and(|process| !Path::new(&format!("/proc/{process}")).exists()) {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
     }
 }
 

@@ -22,8 +22,8 @@ usage: cargo xtask CHORE
                           sums up, and lists what was skipped and why
   rig --list              the machines that the test rig can boot
   rig MACHINE             a shell in one of them, with corewise; leave with `exit`
-  rig MACHINE COMMAND…    run a command there
-  rig test [--quick] [NAME…]  test corewise on all machines, or on three small ones (arguments go to the test program)
+  rig MACHINE COMMAND…    run a command there, as root; a single argument is a script
+  rig test [--quick] [NAME]  test corewise on all machines, or on three small ones; what has NAME in its name
   rig record [MACHINE…]   make the recordings in crates/rig/recordings anew
   rig fetch               fetch the kernel that the machines boot
   schema [--check]        write docs/schema/*.json from the types, or say which of them are out of date

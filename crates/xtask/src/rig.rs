@@ -37,7 +37,12 @@ pub fn boot(name: &str, command: &[&str]) -> Result<bool> {
     if command.is_empty() {
         return Ok(rig.shell(machine)?.success());
     }
-    let outcome = rig.boot(machine)?.run(&command.join(" "))?;
+    // One argument is a script; of several, each is a word.
+    let script = match command {
+        [script] => (*script).to_owned(),
+        words => words.iter().map(|word| format!("'{}'", word.replace('\'', r"'\''"))).collect::<Vec<_>>().join(" "),
+    };
+    let outcome = rig.boot(machine)?.run(&script)?;
     print!("{}", outcome.text());
     eprint!("{}", outcome.stderr);
     Ok(outcome.code == 0)

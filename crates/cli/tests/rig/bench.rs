@@ -1,22 +1,25 @@
 //! Boots machines, some at a time, and runs the scenarios of each one after another.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread;
+use std::thread::{self, JoinHandle};
 
 use corewise_rig::{Description, Guest, Rig, RigError};
 use libtest_mimic::{Completion, Failed};
 
 use crate::{Outcome, Scenario};
 
-/// What scenarios may change and have to put back: which cpus are on, control groups, who handles interrupts; and the
-/// processes that they may start and have to end. What the kernel itself runs are children of process 2.
+/// What scenarios may change and have to put back: which cpus are on, control groups, who handles interrupts, what is
+/// traced; files in /tmp, and processes that they start and have to end. What the kernel itself runs are children of process
+/// 2.
 const LOOK: &str = "
 cat /sys/devices/system/cpu/online
 find /sys/fs/cgroup -type d | sort
 grep . /proc/irq/*/smp_affinity_list
+cat /sys/kernel/tracing/set_event
+find /tmp -type f | sort
 ps -o ppid,pid,stat,comm |
     awk -v own=$$ 'NR > 1 && $2 > 2 && $1 != 2 && $1 != own && $2 != own && $3 !~ /Z/ { print \"process\", $2, $4 }'
 true";
@@ -46,11 +49,17 @@ pub fn parts() -> Result<Parts, RigError> {
     }
 }
 
+/// Machines and scenarios, by their names.
+type Told = HashSet<(&'static str, &'static str)>;
+
 /// What came of the scenarios so far.
 #[derive(Default)]
 pub struct Bench {
     outcomes: Mutex<HashMap<(&'static str, &'static str), Outcome>>,
+    /// Those that were told, taken or not.
+    told: Mutex<Told>,
     news: Condvar,
+    workers: Mutex<Vec<JoinHandle<()>>>,
 }
 
 impl Bench {
@@ -60,15 +69,26 @@ impl Bench {
         let jobs = Arc::new(Mutex::new(VecDeque::from(jobs)));
         for _ in 0..workers {
             let (bench, parts, jobs) = (Arc::clone(self), Arc::clone(parts), Arc::clone(&jobs));
-            thread::spawn(move || {
+            let worker = thread::spawn(move || {
                 while let Some(job) = { lock(&jobs).pop_front() } {
                     match &*parts {
-                        Parts::There(rig) => bench.work(rig, &job),
+                        Parts::There(rig) => {
+                            // What panics in the rig itself ends this machine, not the wait for its outcomes.
+                            let _ = catch_unwind(AssertUnwindSafe(|| bench.work(rig, &job)));
+                            bench.tell_all(&job, || Err("the rig panicked, as said above".into()));
+                        }
                         Parts::Missing(what) => bench.tell_all(&job, || Ok(Completion::ignored_with(what.clone()))),
                     }
                 }
             });
+            lock(&self.workers).push(worker);
         }
+    }
+
+    /// Waits until every machine is turned off: a program that ends before leaves emulators and their files.
+    pub fn end(&self) {
+        let workers = std::mem::take(&mut *lock(&self.workers));
+        workers.into_iter().for_each(|worker| drop(worker.join()));
     }
 
     /// Waits for what came of a scenario.
@@ -101,13 +121,20 @@ impl Bench {
     }
 
     fn tell(&self, machine: &Description, scenario: &Scenario, outcome: Outcome) {
-        lock(&self.outcomes).entry((machine.name, scenario.name)).or_insert(outcome);
+        lock(&self.told).insert((machine.name, scenario.name));
+        lock(&self.outcomes).insert((machine.name, scenario.name), outcome);
         self.news.notify_all();
     }
 
     /// For those scenarios of a job of which nothing was told yet.
     fn tell_all(&self, job: &Job, outcome: impl Fn() -> Outcome) {
-        job.scenarios.iter().for_each(|scenario| self.tell(job.machine, scenario, outcome()));
+        let is_told = |told: &mut Told, scenario: &Scenario| !told.insert((job.machine.name, scenario.name));
+        for scenario in &job.scenarios {
+            if !is_told(&mut lock(&self.told), scenario) {
+                lock(&self.outcomes).insert((job.machine.name, scenario.name), outcome());
+            }
+        }
+        self.news.notify_all();
     }
 }
 

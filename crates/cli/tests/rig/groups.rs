@@ -7,7 +7,7 @@ use libtest_mimic::{Completion, Failed};
 
 use crate::expressions::reachable;
 use crate::found::{as_user, entries, same, text};
-use crate::placement::{HAS_TWO, all_refused, mask};
+use crate::placement::{HAS_TWO, all_refused, mask, sorted};
 use crate::{Outcome, Scenario};
 
 /// Below a group that limits its cpus there is one more limit to look at, which the first scenario does.
@@ -71,7 +71,9 @@ fn held(guest: &mut Guest, wrap: fn(&str) -> String) -> Result<(), Failed> {
         same(&format!("the group of {list} in\n{told}"), told.contains("/corewise-"), true)?;
         same(&format!("the groups after {list}\n{told}"), text(guest, GROUPS)?, before.clone())?;
     }
-    bound(guest, &all, wrap)
+    bound(guest, &all, wrap)?;
+    text(guest, "rm /tmp/tell")?;
+    Ok(())
 }
 
 /// Memory nodes that the command is bound to hold in the group, too.
@@ -83,10 +85,10 @@ fn bound(guest: &mut Guest, all: &Cpus, wrap: fn(&str) -> String) -> Result<(), 
     same(&format!("the nodes in\n{told}"), said(&told, "nodes"), Some(node.to_string()))
 }
 
-/// The list behind a word.
-fn said(told: &str, word: &str) -> Option<String> {
+/// The cpus behind a word, as the kernel lists them.
+pub fn said(told: &str, word: &str) -> Option<String> {
     let rest = told.lines().find_map(|line| line.strip_prefix(word)?.strip_prefix(' '))?;
-    Some(mask(rest).unwrap_or_else(|| rest.to_owned()))
+    Some(mask(rest).unwrap_or_else(|| sorted(rest)))
 }
 
 /// Every other cpu, the last one, all but the first, and all.
@@ -185,7 +187,7 @@ fn start(guest: &mut Guest, wrap: fn(&str) -> String, cpu: u32) -> Result<String
     let command = "echo $$ >/tmp/waiting; exec sleep 100000";
     let script = format!("corewise run --cgroup --on {cpu} -- sh -c '{command}' >/dev/null 2>&1 &");
     text(guest, &format!("rm -f /tmp/waiting\n{}", wrap(&script)))?;
-    let seen = guest.wait_for("the command to run", "[ -s /tmp/waiting ] && cat /tmp/waiting")?;
+    let seen = guest.wait_for("the command to run", "[ -s /tmp/waiting ] && cat /tmp/waiting && rm /tmp/waiting")?;
     Ok(seen.text().trim().to_owned())
 }
 

@@ -50,8 +50,13 @@ fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
     // Trials are told in order; the machines' own have begun by then, and only their outcomes are waited for.
     arguments.test_threads = Some(1);
-    match trials(&arguments) {
-        Ok(trials) => libtest_mimic::run(&arguments, trials).exit_code(),
+    let bench = Arc::new(Bench::default());
+    match trials(&arguments, &bench) {
+        Ok(trials) => {
+            let conclusion = libtest_mimic::run(&arguments, trials);
+            bench.end();
+            conclusion.exit_code()
+        }
         Err(error) => {
             eprintln!("the test rig: {error}");
             ExitCode::FAILURE
@@ -59,9 +64,9 @@ fn main() -> ExitCode {
     }
 }
 
-fn trials(arguments: &Arguments) -> Result<Vec<Trial>, RigError> {
+fn trials(arguments: &Arguments, bench: &Arc<Bench>) -> Result<Vec<Trial>, RigError> {
     let mut trials = recordings::trials();
-    let wanted = Use::of_environment();
+    let wanted = Use::of_environment()?;
     match wanted {
         Use::None => trials.push(left_out("no machine was booted: set COREWISE_RIG to quick or full")),
         Use::Quick => trials.push(left_out("only the small machines were booted: COREWISE_RIG is quick")),
@@ -70,13 +75,13 @@ fn trials(arguments: &Arguments) -> Result<Vec<Trial>, RigError> {
     if wanted == Use::None {
         return Ok(trials);
     }
-    let (parts, bench) = (Arc::new(bench::parts()?), Arc::new(Bench::default()));
+    let parts = Arc::new(bench::parts()?);
     trials.push(booting::trial(&parts));
     let mut jobs = Vec::new();
     for machine in MACHINES.iter().filter(|machine| wanted.includes(machine)) {
         let all = all_scenarios().filter(|scenario| (scenario.applies)(machine));
         let (of_machine, scenarios): (Vec<Trial>, Vec<&Scenario>) = all
-            .map(|scenario| (trial(&bench, machine, scenario), scenario))
+            .map(|scenario| (trial(bench, machine, scenario), scenario))
             .filter(|(trial, _)| !arguments.is_filtered_out(trial))
             .unzip();
         trials.extend(of_machine);

@@ -13,6 +13,11 @@ pub const HAS_TWO: fn(&Description) -> bool = |machine| reachable(machine).len()
 
 pub const SCENARIOS: &[Scenario] = &[
     Scenario { name: "every_expression_is_in_force", applies: EVERYWHERE, run: expressions },
+    Scenario {
+        name: "a_spread_over_nodes_puts_one_on_each",
+        applies: |machine| machine.nodes.len() > 1,
+        run: one_on_each_node,
+    },
     Scenario { name: "nothing_starts_where_a_placement_cannot_be_had", applies: EVERYWHERE, run: refusals },
     Scenario { name: "the_first_instruction_is_on_a_chosen_cpu", applies: HAS_TWO, run: first_instruction },
     Scenario { name: "a_command_that_pins_itself_is_put_back", applies: HAS_TWO, run: put_back },
@@ -55,8 +60,21 @@ fn all_in_force(guest: &mut Guest, cases: &[Case]) -> Result<(), Failed> {
     Ok(())
 }
 
+/// As many cpus as nodes have some, spread over them: no two are of one node.
+fn one_on_each_node(guest: &mut Guest) -> Outcome {
+    let expected = guest.machine().expected();
+    let allowed = cpus::parse(&expected.allowed);
+    let nodes: Vec<Cpus> = expected.nodes.iter().map(|node| &cpus::parse(&node.cpus) & &allowed).collect();
+    let nodes: Vec<Cpus> = nodes.into_iter().filter(|cpus| !cpus.is_empty()).collect();
+    let told = text(guest, &as_user(&format!("corewise run --on 'spread({}, node)' -- {OWN_FILES}", nodes.len())))?;
+    let chosen = cpus::parse(&mask(&told).unwrap_or_default());
+    let of_each: Vec<usize> = nodes.iter().map(|node| (node & &chosen).len()).collect();
+    same(&format!("how many of {chosen:?} each node gave"), of_each, vec![1; nodes.len()])?;
+    Ok(Completion::Completed)
+}
+
 /// `corewise place` gives the order of threads; the kernel counts upwards.
-fn sorted(list: &str) -> String {
+pub fn sorted(list: &str) -> String {
     cpus::read(list).map_or_else(|| list.to_owned(), |cpus| cpus::list(&cpus))
 }
 

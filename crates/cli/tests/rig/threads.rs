@@ -6,6 +6,7 @@ use libtest_mimic::Completion;
 
 use crate::expressions::reachable;
 use crate::found::{as_user, same, text};
+use crate::groups::said;
 use crate::placement::HAS_TWO;
 use crate::{Outcome, Scenario};
 
@@ -23,7 +24,9 @@ fn roles(guest: &mut Guest) -> Outcome {
     let on = cpus::list(&all);
     for (io, work) in [(first, last), (last, first)] {
         let command = format!("corewise run --on {on} --roles 'io=^io-:{io},work=^work:{work}' -- actor act roles");
-        same(&command, text(guest, &as_user(&command))?, format!("io {io}\nwork {work}\nmain {on}\n"))?;
+        let told = text(guest, &as_user(&command))?;
+        let masks: Vec<Option<String>> = ["io", "work", "main"].map(|name| said(&told, name)).into();
+        same(&format!("{command}\n{told}"), masks, [io.to_string(), work.to_string(), on.clone()].map(Some).into())?;
     }
     Ok(Completion::Completed)
 }
