@@ -10,7 +10,7 @@ use super::{DOUBT_RATE, MOST_FAILURES};
 use crate::stats::order::median;
 
 /// A carry-over counts as found from this many standard errors on, and from this share of the margin on.
-const CARRY_OVER_ERRORS: f64 = 4.0;
+const CARRY_OVER_ERRORS: f64 = 3.3;
 const CARRY_OVER_SHARE: f64 = 0.5;
 /// More runs than this are not promised.
 const MOST_PROMISED: f64 = 10_000.0;
@@ -56,8 +56,8 @@ fn verdict(race: &Race) -> Verdict {
 
 fn arm_verdict(race: &Race, arm: &Arm) -> ArmVerdict {
     let (one_sided, two_sided) = (1.0 / race.policy.error_rate, 2.0 / race.policy.error_rate);
-    let not_better = arm.better_by_margin.below().most() >= one_sided;
-    let not_worse = arm.worse_by_margin.above().most() >= one_sided;
+    let not_better = arm.better_by_margin.below().now() >= one_sided;
+    let not_worse = arm.worse_by_margin.above().now() >= one_sided;
     let proven = arm.better_of_all >= two_sided;
     let reaches = arm.estimate.is_some_and(|estimate| estimate.value >= race.policy.margin_ln());
     match () {
@@ -65,7 +65,7 @@ fn arm_verdict(race: &Race, arm: &Arm) -> ArmVerdict {
         () if proven && not_better => ArmVerdict::RealButBelowMargin,
         () if proven && reaches => ArmVerdict::Wins,
         () if not_better && not_worse => ArmVerdict::NoMaterialDifference,
-        () if arm.equal.below().most() >= two_sided => ArmVerdict::Worse,
+        () if arm.equal.below().now() >= two_sided => ArmVerdict::Worse,
         () if not_better => ArmVerdict::NotBetterByMargin,
         () => ArmVerdict::Undecided,
     }
@@ -94,7 +94,8 @@ fn more_blocks(arm: &Arm, now: f64, needed: f64) -> Option<f64> {
 }
 
 fn checks(race: &Race) -> Checks {
-    let baseline_slots = (race.baselines == 2).then_some(race.baseline.most_slots);
+    let slots = &race.baseline.slots;
+    let baseline_slots = (race.baselines == 2).then(|| (slots.above().now() + slots.below().now()) / 2.0);
     let carry_over = carry_over(&race.order, race.arms.len());
     let mut doubts = Vec::new();
     if race.baseline.failures >= MOST_FAILURES {
@@ -146,11 +147,11 @@ fn candidate(race: &Race, number: usize) -> ArmStanding {
         failures: arm.failures,
         median: (!values.is_empty()).then(|| median(&values)),
         effect: effect(&arm.outcomes, race.policy.error_rate),
-        e_better: arm.equal.above().most(),
-        e_worse: arm.equal.below().most(),
+        e_better: arm.equal.above().now(),
+        e_worse: arm.equal.below().now(),
         e_better_of_all: arm.better_of_all,
-        e_not_better_by_margin: arm.better_by_margin.below().most(),
-        e_not_worse_by_margin: arm.worse_by_margin.above().most(),
+        e_not_better_by_margin: arm.better_by_margin.below().now(),
+        e_not_worse_by_margin: arm.worse_by_margin.above().now(),
         mean_ratio: ratio_of_means(&arm.outcomes),
         worst_decile_ratio: ratio_of_worst_deciles(&arm.outcomes),
         modes: modes(&values),

@@ -39,7 +39,7 @@ pub(super) struct Arm {
     pub(super) better_by_margin: Evidence,
     /// Against "worse by exactly the margin".
     pub(super) worse_by_margin: Evidence,
-    /// The highest e-value for "better", closed over all candidates.
+    /// The e-value for "better", closed over all candidates.
     pub(super) better_of_all: f64,
     pub(super) estimate: Option<Estimate>,
 }
@@ -53,8 +53,6 @@ pub(super) struct Baseline {
     pub(super) values: Vec<f64>,
     /// One of its runs in a block against the other, labelled by chance.
     pub(super) slots: Evidence,
-    /// The highest e-value of that, both directions together.
-    pub(super) most_slots: f64,
 }
 
 /// A whole block as it ran.
@@ -74,7 +72,7 @@ impl Race {
             policy: policy.clone(),
             baselines: if candidates <= 2 { 1 } else { 2 },
             arms: (0..candidates).map(|_| Arm::new(margin)).collect(),
-            baseline: Baseline { runs: 0, failures: 0, values: Vec::new(), slots: Evidence::new(0.0), most_slots: 1.0 },
+            baseline: Baseline { runs: 0, failures: 0, values: Vec::new(), slots: Evidence::new(0.0) },
             order: Vec::new(),
             blocks: 0,
             runs: 0,
@@ -187,7 +185,7 @@ impl Race {
                 sum += other;
                 least = least.min(sum / (place + 2) as f64);
             }
-            arm.better_of_all = arm.better_of_all.max(least);
+            arm.better_of_all = least;
         }
     }
 
@@ -204,7 +202,7 @@ impl Race {
     fn drop_not_better(&mut self) {
         let enough = 1.0 / self.policy.error_rate;
         let dropped: Vec<usize> =
-            self.alive().filter(|&arm| self.arm(arm).better_by_margin.below().most() >= enough).collect();
+            self.alive().filter(|&arm| self.arm(arm).better_by_margin.below().now() >= enough).collect();
         dropped.into_iter().for_each(|arm| self.out(arm, OutReason::NotBetterByMargin));
     }
 
@@ -289,6 +287,5 @@ impl Baseline {
         let [first, second] = *runs else { return };
         let (one, other) = if Random::new(u64::from(block)).below(2) == 0 { (first, second) } else { (second, first) };
         self.slots.add(&Outcome::new(one, &[other]));
-        self.most_slots = self.most_slots.max((self.slots.above().now() + self.slots.below().now()) / 2.0);
     }
 }
