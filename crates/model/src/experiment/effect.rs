@@ -31,11 +31,6 @@ impl Estimate {
         let deviations: Vec<f64> = differences.iter().map(|difference| (difference - middle).abs()).collect();
         Some(Self { value, error: NORMAL * median(&deviations) / (differences.len() as f64).sqrt() })
     }
-
-    /// The estimate and three errors more.
-    pub(super) fn high(self) -> f64 {
-        self.value + 3.0 * self.error
-    }
 }
 
 /// The median of the means of all pairs, each value with itself too.

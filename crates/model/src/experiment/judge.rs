@@ -4,14 +4,15 @@ use super::carry_over::carry_over;
 use super::effect::effect;
 use super::evidence::Outcome;
 use super::race::{Arm, Race};
-use super::shape::{means_disagree, modes, ratio_of_means, ratio_of_worst_deciles};
-use super::standing::{ArmStanding, ArmState, ArmVerdict, Checks, Doubt, OutReason, Standing, Verdict};
+use super::shape::{Means, modes};
+use super::standing::{ArmStanding, ArmState, ArmVerdict, CarryOver, Checks, Doubt, OutReason, Standing, Verdict};
 use super::{DOUBT_RATE, MOST_FAILURES};
 use crate::stats::order::median;
 
-/// A carry-over counts as found from this many standard errors on, and from this share of the margin on.
+/// A carry-over counts from this many standard errors on (more with several candidates), and where it may move an estimate
+/// by this share of the margin.
 const CARRY_OVER_ERRORS: f64 = 3.3;
-const CARRY_OVER_SHARE: f64 = 0.5;
+const CARRY_OVER_SHARE: f64 = 0.25;
 /// More runs than this are not promised.
 const MOST_PROMISED: f64 = 10_000.0;
 
@@ -104,17 +105,24 @@ fn checks(race: &Race) -> Checks {
     if let Some(e_value) = baseline_slots.filter(|e_value| *e_value >= 1.0 / DOUBT_RATE) {
         doubts.push(Doubt::BaselineSlotsDiffer { e_value });
     }
-    let least = CARRY_OVER_SHARE * race.policy.margin_ln();
-    let found =
-        |found: &&super::CarryOver| found.standard_errors.abs() >= CARRY_OVER_ERRORS && found.slower.abs() >= least;
-    doubts.extend(carry_over.as_ref().filter(found).cloned().map(Doubt::CarryOver));
+    doubts.extend(carry_over.as_ref().filter(|found| is_material(race, found)).cloned().map(Doubt::CarryOver));
     doubts.extend(winner(race).and_then(|arm| mean_disagrees(arm, &race.arm(arm).outcomes)));
     Checks { baseline_slots, carry_over, outliers: race.outliers, doubts }
 }
 
+/// Whether a carry-over is beyond chance, and could move an estimate by the share of the margin that is allowed. An arm
+/// never follows itself, so in blocks of `n` runs it is better off than the others by about the `n`-th part.
+fn is_material(race: &Race, found: &CarryOver) -> bool {
+    let arms = race.arms.len().max(1) as f64;
+    let enough = (CARRY_OVER_ERRORS * CARRY_OVER_ERRORS + 2.0 * arms.ln()).sqrt();
+    let runs: usize = race.order.iter().map(|block| block.runs.len()).sum();
+    let bias = found.slower.abs() * race.order.len() as f64 / runs as f64;
+    found.standard_errors.abs() >= enough && bias >= CARRY_OVER_SHARE * race.policy.margin_ln()
+}
+
 fn mean_disagrees(arm: usize, outcomes: &[Outcome]) -> Option<Doubt> {
-    let mean_ratio = ratio_of_means(outcomes)?;
-    means_disagree(outcomes).then_some(Doubt::MeanDisagrees { arm, mean_ratio })
+    let means = Means::of(outcomes).filter(Means::disagree)?;
+    Some(Doubt::MeanDisagrees { arm, mean_ratio: means.ratio() })
 }
 
 fn baseline(race: &Race) -> ArmStanding {
@@ -141,6 +149,7 @@ fn baseline(race: &Race) -> ArmStanding {
 fn candidate(race: &Race, number: usize) -> ArmStanding {
     let arm = race.arm(number);
     let values: Vec<f64> = arm.outcomes.iter().filter_map(Outcome::candidate).collect();
+    let means = Means::of(&arm.outcomes);
     ArmStanding {
         arm: number,
         runs: arm.runs,
@@ -152,8 +161,8 @@ fn candidate(race: &Race, number: usize) -> ArmStanding {
         e_better_of_all: arm.better_of_all,
         e_not_better_by_margin: arm.better_by_margin.below().now(),
         e_not_worse_by_margin: arm.worse_by_margin.above().now(),
-        mean_ratio: ratio_of_means(&arm.outcomes),
-        worst_decile_ratio: ratio_of_worst_deciles(&arm.outcomes),
+        mean_ratio: means.as_ref().map(Means::ratio),
+        worst_decile_ratio: means.as_ref().map(Means::ratio_of_worst_deciles),
         modes: modes(&values),
         verdict: Some(arm_verdict(race, arm)),
         state: arm.state,

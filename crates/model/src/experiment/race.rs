@@ -2,9 +2,14 @@
 
 use super::effect::Estimate;
 use super::evidence::{Evidence, Outcome};
+use super::shape::Means;
 use super::standing::{ArmState, OutReason, Standing};
 use super::{Block, FIRST_GREEDY_BLOCK, MOST_FAILURES, Policy, Run, judge};
+use crate::stats::order::median;
 use crate::stats::random::Random;
+
+/// Robust standard errors that the search allows for.
+const ERRORS: f64 = 3.0;
 
 /// Candidates against the baseline, block by block.
 #[derive(Clone, Debug)]
@@ -118,7 +123,7 @@ impl Race {
         members.is_empty()
             || self.baseline.failures >= MOST_FAILURES
             || self.policy.most_runs.is_some_and(|most| self.runs as usize + members.len() > most as usize)
-            || judge::winner(self).is_some_and(|winner| !self.alive().any(|arm| self.is_rival(arm, winner)))
+            || judge::winner(self).is_some_and(|winner| self.is_settled(winner))
     }
 
     /// What the race shows so far. Intervals are searched for here, so this costs more than [`Race::add`].
@@ -209,28 +214,37 @@ impl Race {
     /// The greedy rule, while another arm is alive: out is who is three robust standard errors behind the leader, or below
     /// half the margin. A less restrictive arm must be behind by more than the margin, for it wins ties.
     fn drop_behind(&mut self) {
-        let estimate =
+        let value =
             |race: &Self, arm: usize| race.arm(arm).estimate.map_or(f64::NEG_INFINITY, |estimate| estimate.value);
         let mut order: Vec<usize> = self.alive().collect();
-        order.sort_by(|&a, &b| estimate(self, a).total_cmp(&estimate(self, b)).then(b.cmp(&a)));
+        order.sort_by(|&a, &b| value(self, a).total_cmp(&value(self, b)).then(b.cmp(&a)));
         let Some(&leader) = order.last() else { return };
+        let errors: Vec<f64> =
+            order.iter().filter_map(|&arm| self.arm(arm).estimate).map(|found| found.error).collect();
+        let least_error = median(&errors);
         let mut left = order.len();
         for arm in order {
-            if left > 1 && self.is_behind(arm, leader) {
+            if left > 1 && self.is_behind(arm, leader, least_error) {
                 self.out(arm, OutReason::BehindLeader);
                 left -= 1;
             }
         }
     }
 
-    fn is_behind(&self, arm: usize, leader: usize) -> bool {
+    /// Errors smaller than `least_error`, the median of all arms', are chance: few blocks may happen to agree.
+    fn is_behind(&self, arm: usize, leader: usize, least_error: f64) -> bool {
         let margin = self.policy.margin_ln();
-        let Some(estimate) = self.arm(arm).estimate.filter(|_| self.arm(arm).gains.len() >= FIRST_GREEDY_BLOCK) else {
-            return false;
-        };
         let slack = if arm < leader { -margin } else { 0.0 };
-        estimate.high() < margin / 2.0
-            || (arm != leader && self.lead(arm, leader).is_some_and(|lead| lead.high() < slack))
+        let is_below = |found: Estimate, bound: f64| found.value + ERRORS * found.error.max(least_error) < bound;
+        self.arm(arm).gains.len() >= FIRST_GREEDY_BLOCK
+            && (self.arm(arm).estimate.is_some_and(|estimate| is_below(estimate, margin / 2.0))
+                || (arm != leader && self.lead(arm, leader).is_some_and(|lead| is_below(lead, slack))))
+    }
+
+    /// Whether nothing can be gained on a proven winner: no rival is left, and its mean agrees, or surely does not.
+    fn is_settled(&self, winner: usize) -> bool {
+        let is_open = Means::of(&self.arm(winner).outcomes).is_some_and(|means| means.disagree() && !means.surely());
+        !is_open && !self.alive().any(|arm| self.is_rival(arm, winner))
     }
 
     /// By how much one candidate is better than another, from the blocks that both were in.
@@ -246,8 +260,9 @@ impl Race {
         if arm == winner || self.arm(arm).better_of_all >= 2.0 / self.policy.error_rate {
             return false;
         }
-        let may_reach = |needed: f64| self.lead(arm, winner).is_none_or(|lead| lead.high() >= needed);
-        let may_win = self.arm(arm).estimate.is_none_or(|estimate| estimate.high() >= margin);
+        let high = |estimate: Estimate| estimate.value + ERRORS * estimate.error;
+        let may_reach = |needed: f64| self.lead(arm, winner).is_none_or(|lead| high(lead) >= needed);
+        let may_win = self.arm(arm).estimate.is_none_or(|estimate| high(estimate) >= margin);
         may_reach(margin) || (arm < winner && may_win && may_reach(-margin))
     }
 }
