@@ -29,7 +29,10 @@ impl Estimate {
         let value = hodges_lehmann(differences)?;
         let middle = median(differences);
         let deviations: Vec<f64> = differences.iter().map(|difference| (difference - middle).abs()).collect();
-        Some(Self { value, error: NORMAL * median(&deviations) / (differences.len() as f64).sqrt() })
+        let count = differences.len() as f64;
+        // The deviations of few values from their own median are too small.
+        let correction = 1.0 + 1.0 / count;
+        Some(Self { value, error: correction * NORMAL * median(&deviations) / count.sqrt() })
     }
 }
 

@@ -2,7 +2,6 @@
 
 use super::effect::Estimate;
 use super::evidence::{Evidence, Outcome};
-use super::shape::Means;
 use super::standing::{ArmState, OutReason, Standing};
 use super::{Block, FIRST_GREEDY_BLOCK, MOST_FAILURES, Policy, Run, judge};
 use crate::stats::order::median;
@@ -123,7 +122,9 @@ impl Race {
         members.is_empty()
             || self.baseline.failures >= MOST_FAILURES
             || self.policy.most_runs.is_some_and(|most| self.runs as usize + members.len() > most as usize)
-            || judge::winner(self).is_some_and(|winner| self.is_settled(winner))
+            || judge::winner(self).is_some_and(|winner| {
+                !self.alive().any(|arm| self.is_rival(arm, winner)) && !judge::is_open(self, winner)
+            })
     }
 
     /// What the race shows so far. Intervals are searched for here, so this costs more than [`Race::add`].
@@ -239,12 +240,6 @@ impl Race {
         self.arm(arm).gains.len() >= FIRST_GREEDY_BLOCK
             && (self.arm(arm).estimate.is_some_and(|estimate| is_below(estimate, margin / 2.0))
                 || (arm != leader && self.lead(arm, leader).is_some_and(|lead| is_below(lead, slack))))
-    }
-
-    /// Whether nothing can be gained on a proven winner: no rival is left, and its mean agrees, or surely does not.
-    fn is_settled(&self, winner: usize) -> bool {
-        let is_open = Means::of(&self.arm(winner).outcomes).is_some_and(|means| means.disagree() && !means.surely());
-        !is_open && !self.alive().any(|arm| self.is_rival(arm, winner))
     }
 
     /// By how much one candidate is better than another, from the blocks that both were in.
