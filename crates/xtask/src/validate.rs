@@ -104,6 +104,9 @@ fn is_undecided(standing: &Standing) -> bool {
 }
 
 fn is_unsound(standing: &Standing) -> bool {
+    for d in &standing.checks.doubts {
+        eprintln!("DOUBT {} {:?}", standing.arms.len(), d);
+    }
     matches!(standing.verdict, Verdict::Unsound { .. })
 }
 

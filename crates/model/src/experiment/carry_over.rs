@@ -48,7 +48,12 @@ fn after(arm: usize, entries: &[Entry], counts: &[usize; 3], residuals: &[f64], 
     let slower = follows.iter().zip(residuals).map(|(follows, residual)| follows * residual).sum::<f64>() / weight;
     let rest = residuals.iter().zip(&follows).map(|(residual, follows)| residual - slower * follows);
     let error = (rest.map(|rest| rest * rest).sum::<f64>() / free / weight).sqrt();
-    (error > 0.0).then(|| CarryOver { after_arm: arm, slower, standard_errors: slower / error })
+    (error > 0.0).then(|| CarryOver { after_arm: arm, slower, standard_errors: normal(slower / error, free) })
+}
+
+/// Wallace's approximation: the standard normal deviate as improbable as Student's `t` with so many degrees of freedom.
+fn normal(t: f64, free: f64) -> f64 {
+    (free * (1.0 + t * t / free).ln()).sqrt().copysign(t) * (8.0 * free + 1.0) / (8.0 * free + 3.0)
 }
 
 /// The runs that did not fail and whose predecessor is known, and how many groups there are of each sort.

@@ -29,12 +29,10 @@ impl Estimate {
         let value = hodges_lehmann(differences)?;
         let middle = median(differences);
         let deviations: Vec<f64> = differences.iter().map(|difference| (difference - middle).abs()).collect();
-        Some(Self { value, error: NORMAL * median(&deviations) / (differences.len() as f64).sqrt() })
-    }
-
-    /// The estimate and three errors more.
-    pub(super) fn high(self) -> f64 {
-        self.value + 3.0 * self.error
+        let count = differences.len() as f64;
+        // The deviations of few values from their own median are too small.
+        let correction = 1.0 + 1.0 / count;
+        Some(Self { value, error: correction * NORMAL * median(&deviations) / count.sqrt() })
     }
 }
 
@@ -61,8 +59,8 @@ pub(super) fn effect(outcomes: &[Outcome], error_rate: f64) -> Option<Effect> {
     let gains: Vec<f64> = outcomes.iter().map(Outcome::gain).collect();
     let estimate = hodges_lehmann(&gains).filter(|value| value.abs() < LARGEST)?;
     let enough = 2.0 / error_rate;
-    let excluded_below = |theta: f64| evidence(outcomes, theta).above().most() >= enough;
-    let excluded_above = |theta: f64| evidence(outcomes, theta).below().most() >= enough;
+    let excluded_below = |theta: f64| evidence(outcomes, theta).above().now() >= enough;
+    let excluded_above = |theta: f64| evidence(outcomes, theta).below().now() >= enough;
     let mut low = bound(estimate, -1.0, excluded_below);
     let mut high = bound(estimate, 1.0, excluded_above);
     // Whoever is proven better than the baseline is better than every worse candidate: the interval agrees with the test.

@@ -64,7 +64,6 @@ impl Outcome {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Wealth {
     bets: [f64; BETS],
-    most: f64,
 }
 
 impl Wealth {
@@ -74,7 +73,7 @@ impl Wealth {
         for (bet, share) in bets.iter_mut().zip(shares) {
             *bet = *share;
         }
-        Self { bets, most: 1.0 }
+        Self { bets }
     }
 
     /// The wealth now: an e-value.
@@ -82,16 +81,10 @@ impl Wealth {
         self.bets.iter().sum()
     }
 
-    /// The most it ever was.
-    pub fn most(&self) -> f64 {
-        self.most
-    }
-
     fn multiply(&mut self, factors: &[f64; BETS]) {
         for (bet, factor) in self.bets.iter_mut().zip(factors) {
             *bet = (*bet * factor).clamp(BOUNDS.0, BOUNDS.1);
         }
-        self.most = self.most.max(self.now());
     }
 }
 

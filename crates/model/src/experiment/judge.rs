@@ -4,14 +4,17 @@ use super::carry_over::carry_over;
 use super::effect::effect;
 use super::evidence::Outcome;
 use super::race::{Arm, Race};
-use super::shape::{means_disagree, modes, ratio_of_means, ratio_of_worst_deciles};
-use super::standing::{ArmStanding, ArmState, ArmVerdict, Checks, Doubt, OutReason, Standing, Verdict};
+use super::shape::{Means, modes};
+use super::standing::{ArmStanding, ArmState, ArmVerdict, CarryOver, Checks, Doubt, OutReason, Standing, Verdict};
 use super::{DOUBT_RATE, MOST_FAILURES};
 use crate::stats::order::median;
 
-/// A carry-over counts as found from this many standard errors on, and from this share of the margin on.
-const CARRY_OVER_ERRORS: f64 = 4.0;
-const CARRY_OVER_SHARE: f64 = 0.5;
+/// A carry-over counts from this many standard errors on (more with several candidates), and where it may move an estimate
+/// by this share of the margin.
+const CARRY_OVER_ERRORS: f64 = 3.3;
+/// From so many on it is suspected, and a race with a winner goes on.
+const SUSPECTED_ERRORS: f64 = 2.0;
+const CARRY_OVER_SHARE: f64 = 0.25;
 /// More runs than this are not promised.
 const MOST_PROMISED: f64 = 10_000.0;
 
@@ -56,8 +59,8 @@ fn verdict(race: &Race) -> Verdict {
 
 fn arm_verdict(race: &Race, arm: &Arm) -> ArmVerdict {
     let (one_sided, two_sided) = (1.0 / race.policy.error_rate, 2.0 / race.policy.error_rate);
-    let not_better = arm.better_by_margin.below().most() >= one_sided;
-    let not_worse = arm.worse_by_margin.above().most() >= one_sided;
+    let not_better = arm.better_by_margin.below().now() >= one_sided;
+    let not_worse = arm.worse_by_margin.above().now() >= one_sided;
     let proven = arm.better_of_all >= two_sided;
     let reaches = arm.estimate.is_some_and(|estimate| estimate.value >= race.policy.margin_ln());
     match () {
@@ -65,7 +68,7 @@ fn arm_verdict(race: &Race, arm: &Arm) -> ArmVerdict {
         () if proven && not_better => ArmVerdict::RealButBelowMargin,
         () if proven && reaches => ArmVerdict::Wins,
         () if not_better && not_worse => ArmVerdict::NoMaterialDifference,
-        () if arm.equal.below().most() >= two_sided => ArmVerdict::Worse,
+        () if arm.equal.below().now() >= two_sided => ArmVerdict::Worse,
         () if not_better => ArmVerdict::NotBetterByMargin,
         () => ArmVerdict::Undecided,
     }
@@ -94,7 +97,8 @@ fn more_blocks(arm: &Arm, now: f64, needed: f64) -> Option<f64> {
 }
 
 fn checks(race: &Race) -> Checks {
-    let baseline_slots = (race.baselines == 2).then_some(race.baseline.most_slots);
+    let slots = &race.baseline.slots;
+    let baseline_slots = (race.baselines == 2).then(|| (slots.above().now() + slots.below().now()) / 2.0);
     let carry_over = carry_over(&race.order, race.arms.len());
     let mut doubts = Vec::new();
     if race.baseline.failures >= MOST_FAILURES {
@@ -103,17 +107,39 @@ fn checks(race: &Race) -> Checks {
     if let Some(e_value) = baseline_slots.filter(|e_value| *e_value >= 1.0 / DOUBT_RATE) {
         doubts.push(Doubt::BaselineSlotsDiffer { e_value });
     }
-    let least = CARRY_OVER_SHARE * race.policy.margin_ln();
-    let found =
-        |found: &&super::CarryOver| found.standard_errors.abs() >= CARRY_OVER_ERRORS && found.slower.abs() >= least;
-    doubts.extend(carry_over.as_ref().filter(found).cloned().map(Doubt::CarryOver));
+    doubts.extend(
+        carry_over.as_ref().filter(|found| is_material(race, found, CARRY_OVER_ERRORS)).cloned().map(Doubt::CarryOver),
+    );
     doubts.extend(winner(race).and_then(|arm| mean_disagrees(arm, &race.arm(arm).outcomes)));
     Checks { baseline_slots, carry_over, outliers: race.outliers, doubts }
 }
 
+/// Whether a carry-over is beyond so many standard errors (more with several candidates), and could move an estimate by the
+/// share of the margin that is allowed. An arm never follows itself, so in blocks of `n` runs it is better off than the
+/// others by about the `n`-th part.
+fn is_material(race: &Race, found: &CarryOver, errors: f64) -> bool {
+    let arms = race.arms.len().max(1) as f64;
+    let enough = (errors * errors + 4.0 * arms.ln()).sqrt();
+    let runs: usize = race.order.iter().map(|block| block.runs.len()).sum();
+    let bias = found.slower.abs() * race.order.len() as f64 / runs as f64;
+    found.standard_errors.abs() >= enough && bias >= CARRY_OVER_SHARE * race.policy.margin_ln()
+}
+
+/// Whether a winner may still turn out to be none: more runs will show whether its mean agrees, or whether a carry-over that
+/// is suspected is one.
+pub(super) fn is_open(race: &Race, winner: usize) -> bool {
+    let means = Means::of(&race.arm(winner).outcomes).is_some_and(|means| means.disagree() && !means.surely());
+    let suspected = || {
+        carry_over(&race.order, race.arms.len()).is_some_and(|found| {
+            is_material(race, &found, SUSPECTED_ERRORS) && !is_material(race, &found, CARRY_OVER_ERRORS)
+        })
+    };
+    means || suspected()
+}
+
 fn mean_disagrees(arm: usize, outcomes: &[Outcome]) -> Option<Doubt> {
-    let mean_ratio = ratio_of_means(outcomes)?;
-    means_disagree(outcomes).then_some(Doubt::MeanDisagrees { arm, mean_ratio })
+    let means = Means::of(outcomes).filter(Means::disagree)?;
+    Some(Doubt::MeanDisagrees { arm, mean_ratio: means.ratio() })
 }
 
 fn baseline(race: &Race) -> ArmStanding {
@@ -140,19 +166,20 @@ fn baseline(race: &Race) -> ArmStanding {
 fn candidate(race: &Race, number: usize) -> ArmStanding {
     let arm = race.arm(number);
     let values: Vec<f64> = arm.outcomes.iter().filter_map(Outcome::candidate).collect();
+    let means = Means::of(&arm.outcomes);
     ArmStanding {
         arm: number,
         runs: arm.runs,
         failures: arm.failures,
         median: (!values.is_empty()).then(|| median(&values)),
         effect: effect(&arm.outcomes, race.policy.error_rate),
-        e_better: arm.equal.above().most(),
-        e_worse: arm.equal.below().most(),
+        e_better: arm.equal.above().now(),
+        e_worse: arm.equal.below().now(),
         e_better_of_all: arm.better_of_all,
-        e_not_better_by_margin: arm.better_by_margin.below().most(),
-        e_not_worse_by_margin: arm.worse_by_margin.above().most(),
-        mean_ratio: ratio_of_means(&arm.outcomes),
-        worst_decile_ratio: ratio_of_worst_deciles(&arm.outcomes),
+        e_not_better_by_margin: arm.better_by_margin.below().now(),
+        e_not_worse_by_margin: arm.worse_by_margin.above().now(),
+        mean_ratio: means.as_ref().map(Means::ratio),
+        worst_decile_ratio: means.as_ref().map(Means::ratio_of_worst_deciles),
         modes: modes(&values),
         verdict: Some(arm_verdict(race, arm)),
         state: arm.state,

@@ -4,7 +4,11 @@ use super::effect::Estimate;
 use super::evidence::{Evidence, Outcome};
 use super::standing::{ArmState, OutReason, Standing};
 use super::{Block, FIRST_GREEDY_BLOCK, MOST_FAILURES, Policy, Run, judge};
+use crate::stats::order::median;
 use crate::stats::random::Random;
+
+/// Robust standard errors that the search allows for.
+const ERRORS: f64 = 3.0;
 
 /// Candidates against the baseline, block by block.
 #[derive(Clone, Debug)]
@@ -39,7 +43,7 @@ pub(super) struct Arm {
     pub(super) better_by_margin: Evidence,
     /// Against "worse by exactly the margin".
     pub(super) worse_by_margin: Evidence,
-    /// The highest e-value for "better", closed over all candidates.
+    /// The e-value for "better", closed over all candidates.
     pub(super) better_of_all: f64,
     pub(super) estimate: Option<Estimate>,
 }
@@ -53,8 +57,6 @@ pub(super) struct Baseline {
     pub(super) values: Vec<f64>,
     /// One of its runs in a block against the other, labelled by chance.
     pub(super) slots: Evidence,
-    /// The highest e-value of that, both directions together.
-    pub(super) most_slots: f64,
 }
 
 /// A whole block as it ran.
@@ -74,7 +76,7 @@ impl Race {
             policy: policy.clone(),
             baselines: if candidates <= 2 { 1 } else { 2 },
             arms: (0..candidates).map(|_| Arm::new(margin)).collect(),
-            baseline: Baseline { runs: 0, failures: 0, values: Vec::new(), slots: Evidence::new(0.0), most_slots: 1.0 },
+            baseline: Baseline { runs: 0, failures: 0, values: Vec::new(), slots: Evidence::new(0.0) },
             order: Vec::new(),
             blocks: 0,
             runs: 0,
@@ -120,7 +122,9 @@ impl Race {
         members.is_empty()
             || self.baseline.failures >= MOST_FAILURES
             || self.policy.most_runs.is_some_and(|most| self.runs as usize + members.len() > most as usize)
-            || judge::winner(self).is_some_and(|winner| !self.alive().any(|arm| self.is_rival(arm, winner)))
+            || judge::winner(self).is_some_and(|winner| {
+                !self.alive().any(|arm| self.is_rival(arm, winner)) && !judge::is_open(self, winner)
+            })
     }
 
     /// What the race shows so far. Intervals are searched for here, so this costs more than [`Race::add`].
@@ -187,7 +191,7 @@ impl Race {
                 sum += other;
                 least = least.min(sum / (place + 2) as f64);
             }
-            arm.better_of_all = arm.better_of_all.max(least);
+            arm.better_of_all = least;
         }
     }
 
@@ -204,35 +208,38 @@ impl Race {
     fn drop_not_better(&mut self) {
         let enough = 1.0 / self.policy.error_rate;
         let dropped: Vec<usize> =
-            self.alive().filter(|&arm| self.arm(arm).better_by_margin.below().most() >= enough).collect();
+            self.alive().filter(|&arm| self.arm(arm).better_by_margin.below().now() >= enough).collect();
         dropped.into_iter().for_each(|arm| self.out(arm, OutReason::NotBetterByMargin));
     }
 
     /// The greedy rule, while another arm is alive: out is who is three robust standard errors behind the leader, or below
     /// half the margin. A less restrictive arm must be behind by more than the margin, for it wins ties.
     fn drop_behind(&mut self) {
-        let estimate =
+        let value =
             |race: &Self, arm: usize| race.arm(arm).estimate.map_or(f64::NEG_INFINITY, |estimate| estimate.value);
         let mut order: Vec<usize> = self.alive().collect();
-        order.sort_by(|&a, &b| estimate(self, a).total_cmp(&estimate(self, b)).then(b.cmp(&a)));
+        order.sort_by(|&a, &b| value(self, a).total_cmp(&value(self, b)).then(b.cmp(&a)));
         let Some(&leader) = order.last() else { return };
+        let errors: Vec<f64> =
+            order.iter().filter_map(|&arm| self.arm(arm).estimate).map(|found| found.error).collect();
+        let least_error = median(&errors);
         let mut left = order.len();
         for arm in order {
-            if left > 1 && self.is_behind(arm, leader) {
+            if left > 1 && self.is_behind(arm, leader, least_error) {
                 self.out(arm, OutReason::BehindLeader);
                 left -= 1;
             }
         }
     }
 
-    fn is_behind(&self, arm: usize, leader: usize) -> bool {
+    /// Errors smaller than `least_error`, the median of all arms', are chance: few blocks may happen to agree.
+    fn is_behind(&self, arm: usize, leader: usize, least_error: f64) -> bool {
         let margin = self.policy.margin_ln();
-        let Some(estimate) = self.arm(arm).estimate.filter(|_| self.arm(arm).gains.len() >= FIRST_GREEDY_BLOCK) else {
-            return false;
-        };
         let slack = if arm < leader { -margin } else { 0.0 };
-        estimate.high() < margin / 2.0
-            || (arm != leader && self.lead(arm, leader).is_some_and(|lead| lead.high() < slack))
+        let is_below = |found: Estimate, bound: f64| found.value + ERRORS * found.error.max(least_error) < bound;
+        self.arm(arm).gains.len() >= FIRST_GREEDY_BLOCK
+            && (self.arm(arm).estimate.is_some_and(|estimate| is_below(estimate, margin / 2.0))
+                || (arm != leader && self.lead(arm, leader).is_some_and(|lead| is_below(lead, slack))))
     }
 
     /// By how much one candidate is better than another, from the blocks that both were in.
@@ -248,8 +255,9 @@ impl Race {
         if arm == winner || self.arm(arm).better_of_all >= 2.0 / self.policy.error_rate {
             return false;
         }
-        let may_reach = |needed: f64| self.lead(arm, winner).is_none_or(|lead| lead.high() >= needed);
-        let may_win = self.arm(arm).estimate.is_none_or(|estimate| estimate.high() >= margin);
+        let high = |estimate: Estimate| estimate.value + ERRORS * estimate.error;
+        let may_reach = |needed: f64| self.lead(arm, winner).is_none_or(|lead| high(lead) >= needed);
+        let may_win = self.arm(arm).estimate.is_none_or(|estimate| high(estimate) >= margin);
         may_reach(margin) || (arm < winner && may_win && may_reach(-margin))
     }
 }
@@ -289,6 +297,5 @@ impl Baseline {
         let [first, second] = *runs else { return };
         let (one, other) = if Random::new(u64::from(block)).below(2) == 0 { (first, second) } else { (second, first) };
         self.slots.add(&Outcome::new(one, &[other]));
-        self.most_slots = self.most_slots.max((self.slots.above().now() + self.slots.below().now()) / 2.0);
     }
 }

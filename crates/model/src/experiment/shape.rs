@@ -11,43 +11,57 @@ const SMALLER: f64 = 0.2;
 /// distribution have 2.65, those of a uniform one 3.46.
 const SEPARATION: f64 = 4.5;
 
-/// The metrics of the candidate and of the baseline in the same blocks, over the same unit.
-fn metrics(outcomes: &[Outcome]) -> Option<(Vec<f64>, Vec<f64>)> {
-    // One unit for all, so that no exponential overflows.
-    let unit = outcomes.iter().find_map(|outcome| outcome.baselines().next())?;
-    let candidate: Vec<f64> = outcomes.iter().filter_map(Outcome::candidate).map(|x| (x - unit).exp()).collect();
-    let baseline: Vec<f64> = outcomes.iter().flat_map(Outcome::baselines).map(|x| (x - unit).exp()).collect();
-    (!candidate.is_empty()).then_some((candidate, baseline))
+/// The metrics of a candidate and of the baseline in the same blocks, without the failed runs, over the same unit.
+pub(super) struct Means {
+    candidate: Vec<f64>,
+    baseline: Vec<f64>,
 }
 
-/// The baseline's mean metric over the candidate's; above 1: the candidate is better.
-pub(super) fn ratio_of_means(outcomes: &[Outcome]) -> Option<f64> {
-    let (candidate, baseline) = metrics(outcomes)?;
-    Some(mean(&baseline) / mean(&candidate))
-}
+impl Means {
+    /// Absent where one of them always failed.
+    pub(super) fn of(outcomes: &[Outcome]) -> Option<Self> {
+        // One unit for all, so that no exponential overflows.
+        let unit = outcomes.iter().find_map(|outcome| outcome.baselines().next())?;
+        let metric = |x: f64| (x - unit).exp();
+        let candidate: Vec<f64> = outcomes.iter().filter_map(Outcome::candidate).map(metric).collect();
+        let baseline: Vec<f64> = outcomes.iter().flat_map(Outcome::baselines).map(metric).collect();
+        (!candidate.is_empty()).then_some(Self { candidate, baseline })
+    }
 
-/// The same for the metric that nine in ten runs stay below.
-pub(super) fn ratio_of_worst_deciles(outcomes: &[Outcome]) -> Option<f64> {
-    let (candidate, baseline) = metrics(outcomes)?;
-    Some(quantile(&baseline, 0.9) / quantile(&candidate, 0.9))
-}
+    /// The baseline's mean metric over the candidate's; above 1: the candidate is better.
+    pub(super) fn ratio(&self) -> f64 {
+        mean(&self.baseline) / mean(&self.candidate)
+    }
 
-/// Whether the candidate's mean is worse than the baseline's, with each one's worst run and without.
-pub(super) fn means_disagree(outcomes: &[Outcome]) -> bool {
-    let Some((mut candidate, mut baseline)) = metrics(outcomes) else { return false };
-    let is_worse = mean(&candidate) > mean(&baseline);
-    without_worst(&mut candidate);
-    without_worst(&mut baseline);
-    is_worse && !candidate.is_empty() && !baseline.is_empty() && mean(&candidate) > mean(&baseline)
+    /// The same for the metric that nine in ten runs stay below.
+    pub(super) fn ratio_of_worst_deciles(&self) -> f64 {
+        quantile(&self.baseline, 0.9) / quantile(&self.candidate, 0.9)
+    }
+
+    /// Whether the candidate's mean is worse than the baseline's, with each one's worst run and without.
+    pub(super) fn disagree(&self) -> bool {
+        let (candidate, baseline) = (without_worst(&self.candidate), without_worst(&self.baseline));
+        let rest = !candidate.is_empty() && !baseline.is_empty();
+        rest && self.ratio() < 1.0 && mean(&candidate) > mean(&baseline)
+    }
+
+    /// Whether the candidate's mean is worse by two standard errors.
+    pub(super) fn surely(&self) -> bool {
+        let ((count, middle, variance), (other_count, other, other_variance)) =
+            (moments(&self.candidate), moments(&self.baseline));
+        middle - other > 2.0 * (variance / count + other_variance / other_count).sqrt()
+    }
 }
 
 fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-fn without_worst(values: &mut Vec<f64>) {
+fn without_worst(values: &[f64]) -> Vec<f64> {
+    let mut values = values.to_vec();
     values.sort_by(f64::total_cmp);
     values.pop();
+    values
 }
 
 /// How many modes values have: 2 where the split into two groups with the least variance within (Otsu) leaves groups that

@@ -86,8 +86,8 @@ pub struct CarryOver {
 /// The checks on the experiment itself.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Checks {
-    /// The evidence that the baseline differs from itself: the highest e-value so far of one of its runs against the other,
-    /// labelled by chance. 100 or more fires. Absent where blocks have one run of the baseline.
+    /// The evidence that the baseline differs from itself: the e-value of one of its runs against the other, labelled by
+    /// chance. 100 or more fires. Absent where blocks have one run of the baseline.
     pub baseline_slots: Option<f64>,
     /// The arm with the strongest effect on the run that follows it; absent before there are enough blocks.
     pub carry_over: Option<CarryOver>,
@@ -110,15 +110,15 @@ pub struct ArmStanding {
     pub median: Option<f64>,
     /// How much better than the baseline it is; absent for the baseline, without blocks, and where most runs failed.
     pub effect: Option<Effect>,
-    /// The highest e-value so far for "better than the baseline", this arm alone; 1 for the baseline.
+    /// The e-value for "better than the baseline", this arm alone; 1 for the baseline.
     pub e_better: f64,
-    /// The highest e-value so far for "worse than the baseline", this arm alone.
+    /// The e-value for "worse than the baseline", this arm alone.
     pub e_worse: f64,
-    /// The highest e-value so far for "better", closed over all candidates: this one decides, at `2 / error rate`.
+    /// The e-value for "better", closed over all candidates: this one decides, at `2 / error rate`.
     pub e_better_of_all: f64,
-    /// The highest e-value so far against "better by the margin or more"; decides at `1 / error rate`.
+    /// The e-value against "better by the margin or more"; decides at `1 / error rate`.
     pub e_not_better_by_margin: f64,
-    /// The highest e-value so far against "worse by the margin or more"; decides at `1 / error rate`.
+    /// The e-value against "worse by the margin or more"; decides at `1 / error rate`.
     pub e_not_worse_by_margin: f64,
     /// The baseline's mean metric over the arm's, in the same blocks; above 1: the arm is better. Failed runs have none.
     pub mean_ratio: Option<f64>,
