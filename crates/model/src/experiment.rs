@@ -59,8 +59,16 @@ impl Policy {
 pub struct Run {
     /// 0 is the baseline, the operating system's own choice; the candidates count from 1.
     pub arm: usize,
-    /// The logarithm of the metric, turned so that lower is better; absent where the run failed.
+    /// The logarithm of the metric, turned so that lower is better; absent where the run failed. What is not finite counts
+    /// as failed.
     pub x: Option<f64>,
+}
+
+impl Run {
+    /// The value that counts: one that is not finite is that of a failed run.
+    pub(crate) fn value(&self) -> Option<f64> {
+        self.x.filter(|x| x.is_finite())
+    }
 }
 
 /// Runs that were made one after the other, in this order: every arm that was still alive, once, and the baseline as often

@@ -17,6 +17,7 @@ pub fn run(share: f64) -> bool {
     looking::table(share, &trace, &mut bounds);
     race::equal_arms(share, &trace, &mut bounds);
     race::scaling(share, &mut bounds);
+    race::cost();
     power::table(share, &trace, &mut bounds);
     power::carry_over(share);
     println!();
@@ -104,9 +105,6 @@ fn is_undecided(standing: &Standing) -> bool {
 }
 
 fn is_unsound(standing: &Standing) -> bool {
-    for d in &standing.checks.doubts {
-        eprintln!("DOUBT {} {:?}", standing.arms.len(), d);
-    }
     matches!(standing.verdict, Verdict::Unsound { .. })
 }
 

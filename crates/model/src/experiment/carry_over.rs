@@ -69,7 +69,7 @@ fn entries(blocks: &[Ordered]) -> (Vec<Entry>, [usize; 3]) {
     for (number, block) in blocks.iter().enumerate() {
         let mut before = block.before;
         for (place, run) in block.runs.iter().enumerate() {
-            if let (Some(before), Some(x)) = (before, run.x) {
+            if let (Some(before), Some(x)) = (before, run.value()) {
                 let groups = [index(&mut arms, (run.arm, 0)), number, index(&mut places, (block.runs.len(), place))];
                 entries.push(Entry { groups, before, x });
             }

@@ -159,16 +159,16 @@ impl Race {
                 (&mut arm.runs, &mut arm.failures)
             };
             *runs += 1;
-            *failures += u32::from(run.x.is_none());
+            *failures += u32::from(run.value().is_none());
             self.runs += 1;
         }
     }
 
     fn test(&mut self, block: &Block) {
-        let baselines: Vec<Option<f64>> = block.runs.iter().filter(|run| run.arm == 0).map(|run| run.x).collect();
+        let baselines: Vec<Option<f64>> = block.runs.iter().filter(|run| run.arm == 0).map(Run::value).collect();
         let mut clamped_baselines = [false; 2];
         for run in block.runs.iter().filter(|run| run.arm > 0) {
-            let [clamped, first, second] = self.arms[run.arm - 1].add(Outcome::new(run.x, &baselines));
+            let [clamped, first, second] = self.arms[run.arm - 1].add(Outcome::new(run.value(), &baselines));
             self.outliers += u32::from(clamped);
             clamped_baselines = [clamped_baselines[0] | first, clamped_baselines[1] | second];
         }

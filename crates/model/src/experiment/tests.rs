@@ -1,1 +1,412 @@
+//! Tests of the race and its evidence on blocks made by hand.
 
+use proptest::prelude::*;
+
+use super::effect::{effect, hodges_lehmann};
+use super::shape::modes;
+use super::*;
+use crate::simulate::noise::RunNoise;
+use crate::simulate::{Effects, Trials};
+
+type Blocks = [(Option<f64>, &'static [Option<f64>])];
+
+const ONE: &Blocks = &[
+    (Some(0.00), &[Some(0.05)]),
+    (Some(0.02), &[Some(0.01)]),
+    (Some(-0.01), &[Some(0.04)]),
+    (Some(0.03), &[Some(0.03)]),
+    (Some(0.00), &[Some(0.90)]),
+    (Some(-0.02), &[Some(0.03)]),
+    (None, &[Some(0.02)]),
+    (Some(0.01), &[Some(0.06)]),
+];
+const TWO: &Blocks = &[
+    (Some(0.00), &[Some(0.05), Some(0.04)]),
+    (Some(0.02), &[Some(0.01), Some(0.03)]),
+    (Some(-0.01), &[Some(0.04), Some(0.04)]),
+    (Some(0.60), &[Some(0.03), Some(0.05)]),
+    (Some(0.00), &[Some(0.06), None]),
+    (Some(-0.02), &[Some(0.03), Some(0.01)]),
+];
+
+/// The wealth after every block, computed by another program from the formulas of docs/statistics.md: with an outlier, a
+/// tie, and failed runs.
+#[test]
+fn the_evidence_is_that_of_the_formulas() {
+    let golden: [(&Blocks, f64, &[f64], &[f64]); 3] = [
+        (
+            ONE,
+            0.0,
+            &[1.79594756, 0.611270454, 1.03536399, 1.03536399, 1.93114443, 3.37197651, 0.314491579, 0.469296512],
+            &[
+                0.204052439,
+                0.282437441,
+                0.126826322,
+                0.126826322,
+                0.0498970699,
+                0.0299478207,
+                0.0428289196,
+                0.0265831341,
+            ],
+        ),
+        (
+            TWO,
+            0.0,
+            &[2.2790406, 1.44071839, 3.17154254, 0.35827922, 0.626501422, 1.01986478],
+            &[0.199454779, 0.193417607, 0.0871358616, 0.147227888, 0.0561079441, 0.0337511205],
+        ),
+        (
+            TWO,
+            0.03,
+            &[2.191946, 0.283189498, 0.481822536, 0.148440121, 0.229850208, 0.324408477],
+            &[0.21177936, 0.360540025, 0.141975118, 0.257078047, 0.0923599586, 0.0602074983],
+        ),
+    ];
+    for (blocks, theta, above, below) in golden {
+        let mut evidence = Evidence::new(theta);
+        for (place, (candidate, baselines)) in blocks.iter().enumerate() {
+            evidence.add(&Outcome::new(*candidate, baselines));
+            assert!((evidence.above().now() / above[place] - 1.0).abs() < 1e-8, "{place}: {}", evidence.above().now());
+            assert!((evidence.below().now() / below[place] - 1.0).abs() < 1e-8, "{place}: {}", evidence.below().now());
+        }
+    }
+}
+
+/// The least that proves: six blocks with one run of the baseline, four with two.
+#[test]
+fn nothing_is_proven_before_the_floor() {
+    for (baselines, floor) in [(&[Some(0.5)][..], 6), (&[Some(0.5), Some(0.5)][..], 4)] {
+        let mut evidence = Evidence::new(0.0);
+        let proven = (1..).find(|_| {
+            evidence.add(&Outcome::new(Some(0.0), baselines));
+            evidence.above().now() >= 40.0
+        });
+        assert_eq!(proven, Some(floor));
+    }
+}
+
+fn value() -> impl Strategy<Value = Option<f64>> {
+    prop_oneof![6 => (-1.0..1.0).prop_map(Some), 3 => (0_i32..3).prop_map(|x| Some(f64::from(x) / 4.0)), 1 => Just(None)]
+}
+
+proptest! {
+    /// Why the evidence is valid: whatever happened before, and whatever a block's outcomes are, the mean of the wealth over
+    /// the roles that chance could have given them is the wealth before. A scale that depends on the candidate breaks it.
+    #[test]
+    fn every_bet_is_fair(
+        past in prop::collection::vec(prop::array::uniform3(value()), 0..8),
+        block in prop::array::uniform3(value()),
+        runs in 2_usize..=3,
+    ) {
+        let mut before = Evidence::new(0.0);
+        for [candidate, rest @ ..] in &past {
+            before.add(&Outcome::new(*candidate, &rest[..runs - 1]));
+        }
+        let (mut above, mut below) = (0.0, 0.0);
+        for role in 0..runs {
+            let mut values = block[..runs].to_vec();
+            let candidate = values.remove(role);
+            let mut after = before.clone();
+            after.add(&Outcome::new(candidate, &values));
+            above += after.above().now() / runs as f64;
+            below += after.below().now() / runs as f64;
+        }
+        prop_assert!((above / before.above().now() - 1.0).abs() < 1e-9);
+        prop_assert!((below / before.below().now() - 1.0).abs() < 1e-9);
+    }
+
+    /// Exchanging a block's better for worse exchanges the evidence.
+    #[test]
+    fn better_and_worse_mirror_each_other(blocks in prop::collection::vec(prop::array::uniform3(-1.0..1.0_f64), 1..8)) {
+        let (mut one, mut mirrored) = (Evidence::new(0.0), Evidence::new(0.0));
+        for [candidate, first, second] in blocks {
+            one.add(&Outcome::new(Some(candidate), &[Some(first), Some(second)]));
+            mirrored.add(&Outcome::new(Some(-candidate), &[Some(-first), Some(-second)]));
+        }
+        prop_assert!((one.above().now() / mirrored.below().now() - 1.0).abs() < 1e-9);
+    }
+
+    /// No history of runs, however odd, gives a number that is not one, or a failed run that looks fast.
+    #[test]
+    fn any_blocks_give_a_standing(candidates in 0_usize..4, seed: u64, x in prop::collection::vec(value(), 0..150)) {
+        let mut race = Race::new(candidates, &Policy::default());
+        let mut values = x.into_iter();
+        while values.len() > 0 && !race.is_decided() {
+            let arms = race.next_block(seed);
+            let runs = arms.into_iter().zip(values.by_ref()).map(|(arm, x)| Run { arm, x }).collect();
+            race.add(&Block { runs });
+        }
+        let standing = race.standing();
+        let text = serde_json::to_string(&standing).unwrap();
+        prop_assert_eq!(&serde_json::from_str::<Standing>(&text).unwrap(), &standing);
+        for arm in &standing.arms[1..] {
+            prop_assert!(arm.e_better.is_finite() && arm.e_better_of_all <= arm.e_better);
+            let wins = standing.verdict == Verdict::Wins { arm: arm.arm };
+            prop_assert!(arm.failures < 2 || !wins);
+            if let Some(Effect { estimate, low, high }) = arm.effect {
+                prop_assert!(low.is_none_or(|low| low <= estimate) || arm.e_better >= 40.0);
+                prop_assert!(high.is_none_or(|high| high >= estimate) || arm.e_worse >= 40.0);
+            }
+        }
+    }
+}
+
+/// A race over blocks in which arm `k` gives `x(k, block)`.
+fn race(candidates: usize, blocks: u32, x: impl Fn(usize, u32) -> Option<f64>) -> Race {
+    let mut race = Race::new(candidates, &Policy::default());
+    for number in 0..blocks {
+        if race.is_decided() {
+            break;
+        }
+        let runs = race.next_block(3).into_iter().map(|arm| Run { arm, x: x(arm, number) }).collect();
+        race.add(&Block { runs });
+    }
+    race
+}
+
+/// A little noise that is the same in every run of the tests.
+fn wobble(arm: usize, block: u32) -> f64 {
+    let mut random = crate::stats::random::Random::new(u64::from(block) * 64 + arm as u64);
+    0.004 * random.normal()
+}
+
+fn state(race: &Race, arm: usize) -> ArmState {
+    race.standing().arms[arm].state
+}
+
+#[test]
+fn equal_outcomes_are_no_material_difference() {
+    let race = race(3, 100, |_, _| Some(1.0));
+    assert!(race.is_decided());
+    let standing = race.standing();
+    assert_eq!(standing.verdict, Verdict::NoMaterialDifference);
+    assert!(standing.blocks <= 8, "{}", standing.blocks);
+    assert_eq!(standing.arms[1].effect.unwrap().estimate, 0.0);
+}
+
+#[test]
+fn an_effect_below_the_margin_is_said_to_be_real() {
+    let gain = |block| if block >= 8 { 0.02 } else { [0.012, 0.042][block as usize % 2] };
+    let race = race(1, 100, |arm, block| Some(if arm == 1 { -gain(block) } else { 0.0 }));
+    let standing = race.standing();
+    assert_eq!(standing.verdict, Verdict::RealButBelowMargin { arm: 1 });
+    let effect = standing.arms[1].effect.unwrap();
+    assert!(effect.low.unwrap() > 0.0 && (effect.estimate - 0.02).abs() < 0.005, "{effect:?}");
+}
+
+#[test]
+fn tenfold_effects_are_found_and_measured() {
+    for (gain, expected) in [(10.0_f64.ln(), true), (2.0_f64.ln(), true), (-(10.0_f64.ln()), false)] {
+        let race = race(1, 100, |arm, block| Some(wobble(arm, block) - if arm == 1 { gain } else { 0.0 }));
+        assert!(race.is_decided());
+        let standing = race.standing();
+        assert_eq!(standing.verdict == Verdict::Wins { arm: 1 }, expected);
+        let effect = standing.arms[1].effect.unwrap();
+        assert!((effect.estimate - gain).abs() < 0.02, "{effect:?}");
+        assert!(effect.low.is_none_or(|low| low < gain) && effect.high.is_none_or(|high| gain < high), "{effect:?}");
+        assert!(!expected || effect.low.unwrap() > 0.9 * gain, "{effect:?}");
+        assert!(standing.runs <= 16);
+    }
+}
+
+/// One run in a hundredfold outlier, on either side, neither makes nor takes a winner.
+#[test]
+fn one_huge_outlier_decides_nothing() {
+    for struck in [0, 1] {
+        let outlier = |arm, block| if arm == struck && block == 2 { 5.0 } else { 0.0 };
+        let better = race(1, 40, |arm, block| {
+            Some(wobble(arm, block) + outlier(arm, block) - if arm == 1 { 0.08 } else { 0.0 })
+        });
+        assert_eq!(better.standing().verdict, Verdict::Wins { arm: 1 }, "arm {struck} struck");
+        assert!(better.standing().runs <= 40);
+        let equal = race(1, 40, |arm, block| Some(wobble(arm, block) + outlier(arm, block)));
+        assert_eq!(equal.standing().verdict, Verdict::NoMaterialDifference, "arm {struck} struck");
+        assert!(equal.standing().checks.outliers >= 1);
+    }
+}
+
+#[test]
+fn two_failures_take_a_candidate_out_and_one_does_not() {
+    let fails = |arm, block| arm == 1 && block % 2 == 0 && block < 4 || arm == 2 && block == 1;
+    let race = race(3, 100, |arm, block| (!fails(arm, block)).then(|| wobble(arm, block) - [0.0, 0.3, 0.1, 0.0][arm]));
+    assert_eq!(state(&race, 1), ArmState::Out { block: 3, why: OutReason::Failures });
+    let standing = race.standing();
+    assert_eq!(standing.arms[1].verdict, Some(ArmVerdict::Failed));
+    assert_eq!(standing.verdict, Verdict::Wins { arm: 2 });
+    assert_eq!(standing.arms[2].failures, 1);
+}
+
+#[test]
+fn a_candidate_that_always_fails_leaves_nothing_proven() {
+    let race = race(1, 100, |arm, _| (arm == 0).then_some(0.0));
+    assert!(race.is_decided());
+    assert_eq!(race.standing().verdict, Verdict::Undecided { more_runs: None });
+    assert_eq!(race.standing().arms[1].effect, None);
+}
+
+#[test]
+fn a_baseline_that_fails_twice_is_a_doubt() {
+    let race = race(1, 100, |arm, block| (arm == 1 || block >= 2).then_some(0.0));
+    assert!(race.is_decided());
+    assert_eq!(race.standing().verdict, Verdict::Unsound { why: vec![Doubt::BaselineFails { failures: 2 }] });
+}
+
+/// The typical run is better, the mean is not: one run in five takes three times as long.
+#[test]
+fn a_winner_with_a_worse_mean_is_not_recommended() {
+    let race = race(1, 400, |arm, block| {
+        Some(
+            wobble(arm, block)
+                + if arm == 0 {
+                    0.0
+                } else if block % 5 == 4 {
+                    1.1
+                } else {
+                    -0.06
+                },
+        )
+    });
+    assert!(race.is_decided());
+    let standing = race.standing();
+    assert!(standing.arms[1].effect.unwrap().low.unwrap() > 0.0);
+    let Verdict::Unsound { why } = standing.verdict else { panic!("{:?}", standing.verdict) };
+    assert!(matches!(why[..], [Doubt::MeanDisagrees { arm: 1, mean_ratio }] if mean_ratio < 1.0), "{why:?}");
+}
+
+/// A candidate that slows down whoever runs next looks better than it is; that is found.
+#[test]
+fn carry_over_is_a_doubt() {
+    let effects = Effects { carry_over: 0.08, ..Effects::of(&[0.0]) };
+    let mut trials = Trials::new(&effects, &RunNoise::Quiet, 1);
+    let mut race = Race::new(1, &Policy::default());
+    for _ in 0..40 {
+        let arms = race.next_block(1);
+        race.add(&trials.block(&arms));
+    }
+    let standing = race.standing();
+    let found = standing.checks.carry_over.clone().unwrap();
+    assert_eq!(found.after_arm, 1);
+    assert!((found.slower - 0.08).abs() < 0.01, "{found:?}");
+    assert!(matches!(&standing.verdict, Verdict::Unsound { why } if matches!(why[..], [Doubt::CarryOver(_)])));
+}
+
+/// Of proven winners within the margin of the best, the first is the least restrictive.
+#[test]
+fn ties_go_to_the_first() {
+    let gain = [0.0, 0.0, 0.10, 0.11, 0.0];
+    let race = race(4, 100, |arm, block| Some(wobble(arm, block) - gain[arm]));
+    assert!(race.is_decided());
+    assert_eq!(race.standing().verdict, Verdict::Wins { arm: 2 });
+    let gain = [0.0, 0.05, 0.0, 0.11, 0.0];
+    let race = self::race(4, 100, |arm, block| Some(wobble(arm, block) - gain[arm]));
+    assert_eq!(race.standing().verdict, Verdict::Wins { arm: 3 });
+}
+
+#[test]
+fn the_greedy_rule_waits_and_leaves_the_last_to_the_rigorous_one() {
+    let gain = [0.0, -0.5, -0.2, -0.1];
+    let race = race(3, 3, |arm, block| Some(wobble(arm, block) - gain[arm]));
+    assert!((1..=3).all(|arm| state(&race, arm) == ArmState::Alive));
+    let race = self::race(3, 100, |arm, block| Some(wobble(arm, block) - gain[arm]));
+    assert!(matches!(state(&race, 3), ArmState::Out { why: OutReason::NotBetterByMargin, .. }));
+    assert_eq!(race.standing().verdict, Verdict::NoMaterialDifference);
+    assert!(race.next_block(3).is_empty());
+}
+
+/// The closed test: with nine candidates, an arm needs up to nine times the evidence.
+#[test]
+fn claims_are_corrected_for_the_number_of_candidates() {
+    let race = race(9, 4, |arm, block| Some(wobble(arm, block) - if arm == 5 { 0.5 } else { 0.0 }));
+    let arm = &race.standing().arms[5];
+    assert!(arm.e_better >= 40.0 && arm.e_better_of_all < arm.e_better / 5.0, "{arm:?}");
+}
+
+/// The order is a function of seed, number of blocks and who is alive; every block has a fresh one; the baseline is in it
+/// once with one or two candidates and else twice.
+#[test]
+fn the_order_of_a_block_can_be_drawn_again() {
+    for (candidates, baselines) in [(1, 1), (2, 1), (3, 2), (12, 2)] {
+        let race = Race::new(candidates, &Policy::default());
+        let block = race.next_block(7);
+        assert_eq!(block, Race::new(candidates, &Policy::default()).next_block(7));
+        assert_eq!(block.iter().filter(|arm| **arm == 0).count(), baselines);
+        assert_eq!(block.len(), candidates + baselines);
+    }
+    let mut race = Race::new(12, &Policy::default());
+    let first = race.next_block(7);
+    assert_eq!(first, [2, 0, 4, 3, 12, 1, 7, 5, 0, 10, 8, 6, 9, 11]);
+    race.add(&Block { runs: first.iter().map(|&arm| Run { arm, x: Some(wobble(arm, 0)) }).collect() });
+    assert_ne!(race.next_block(7), first);
+    assert_ne!(race.next_block(8), race.next_block(7));
+}
+
+#[test]
+fn the_first_place_is_equally_likely_for_all() {
+    let race = Race::new(1, &Policy::default());
+    let first = (0..10_000).filter(|&seed| race.next_block(seed)[0] == 1).count();
+    assert!(first.abs_diff(5000) < 200, "{first}");
+}
+
+/// A block that ended early is counted, its failures too, but tests nothing; the next one has a fresh order.
+#[test]
+fn a_block_that_ended_early_takes_no_part() {
+    let mut with = race(3, 3, |arm, block| Some(wobble(arm, block)));
+    let (before, next) = (with.standing(), with.next_block(3));
+    with.add(&Block { runs: vec![Run { arm: 1, x: Some(-9.0) }, Run { arm: 2, x: None }] });
+    let after = with.standing();
+    assert_eq!((after.blocks, after.runs), (before.blocks + 1, before.runs + 2));
+    assert_eq!(after.arms[1].e_better, before.arms[1].e_better);
+    assert_eq!(after.arms[2].failures, 1);
+    assert_eq!(after.arms[1].effect, before.arms[1].effect);
+    assert_ne!(with.next_block(3), next);
+}
+
+#[test]
+fn the_most_runs_are_never_exceeded() {
+    let policy = Policy { most_runs: Some(23), ..Policy::default() };
+    let mut race = Race::new(3, &policy);
+    let mut trials = Trials::new(&Effects::of(&[0.01; 3]), &RunNoise::Typical, 5);
+    while !race.is_decided() {
+        let arms = race.next_block(5);
+        race.add(&trials.block(&arms));
+    }
+    let standing = race.standing();
+    assert!((19..=23).contains(&standing.runs), "{}", standing.runs);
+    assert!(matches!(standing.verdict, Verdict::Undecided { more_runs: Some(1..) }), "{:?}", standing.verdict);
+}
+
+#[test]
+fn values_that_are_not_finite_count_as_failed() {
+    let race = race(1, 100, |arm, _| Some(if arm == 1 { f64::NEG_INFINITY } else { 0.0 }));
+    assert_eq!(state(&race, 1), ArmState::Out { block: 2, why: OutReason::Failures });
+}
+
+#[test]
+fn estimates_are_those_of_the_textbook() {
+    assert_eq!(hodges_lehmann(&[]), None);
+    assert_eq!(hodges_lehmann(&[1.0, 5.0, 2.0]), Some(2.5));
+    assert_eq!(hodges_lehmann(&[1.0, 2.0]), Some(1.5));
+    assert_eq!(hodges_lehmann(&[1.0, 2.0, 4.0, 100.0]), Some(3.5));
+}
+
+/// Early the interval is open; it closes, and holds what it should.
+#[test]
+fn intervals_open_and_close() {
+    let outcomes: Vec<Outcome> =
+        (0..30).map(|block| Outcome::new(Some(wobble(1, block) - 0.05), &[Some(wobble(0, block))])).collect();
+    assert_eq!(effect(&[], 0.05), None);
+    let early = effect(&outcomes[..4], 0.05).unwrap();
+    assert_eq!((early.low, early.high), (None, None));
+    let late = effect(&outcomes, 0.05).unwrap();
+    let (low, high) = (late.low.unwrap(), late.high.unwrap());
+    assert!(low < 0.05 && 0.05 < high && high - low < 0.012, "{late:?}");
+    let surer = effect(&outcomes, 0.001).unwrap();
+    assert!(surer.low.unwrap() < low && high < surer.high.unwrap());
+}
+
+#[test]
+fn modes_are_counted() {
+    let normal: Vec<f64> = (0..200).map(|block| wobble(0, block)).collect();
+    let two: Vec<f64> = (0..200).map(|block| wobble(0, block) + if block % 3 == 0 { 0.06 } else { 0.0 }).collect();
+    assert_eq!((modes(&normal), modes(&two), modes(&[1.0; 50]), modes(&[])), (1, 2, 1, 1));
+}

@@ -9,7 +9,7 @@ use corewise_model::stats::random::Random;
 
 use super::{Bounds, noises, percent, repeat, repetitions};
 
-/// The study's figures: both directions, better at 1 in 40, better at 1 in 20, with one run of the baseline and with two.
+/// The prototype's figures: both directions, better at 1 in 40, better at 1 in 20, with one run of the baseline and with two.
 const EXPECTED: [[f64; 6]; 8] = [
     [3.68, 1.74, 3.71, 3.77, 1.79, 3.64],
     [3.62, 1.89, 3.94, 3.40, 1.78, 3.85],
@@ -28,7 +28,7 @@ pub fn table(share: f64, trace: &[f64], bounds: &mut Bounds) {
     println!(
         "## Unlimited looking: % of {count} experiments with equal arms that ever claim a difference in {BLOCKS} blocks\n"
     );
-    println!("| noise | m | either | expected | better, 2/a | expected | better, 1/a | expected |");
+    println!("| noise | m | either | prototype | better, 2/a | prototype | better, 1/a | prototype |");
     println!("|---|---|---|---|---|---|---|---|");
     for (index, noise) in noises(trace).iter().enumerate() {
         for baselines in [1, 2] {

@@ -11,7 +11,7 @@ use super::{
 
 /// The budget: 50 pairs.
 const MOST_RUNS: u32 = 100;
-/// The study's wins in percent and runs in the mean at +1, +3, +5 and +10 %, where it gives them.
+/// The prototype's wins in percent and runs in the mean at +1, +3, +5 and +10 %, where it gives them.
 const EXPECTED: [(&str, [(f64, f64); 4]); 4] = [
     ("quiet", [(9.0, 11.0), (87.0, 29.0), (100.0, 13.0), (100.0, 12.0)]),
     ("typical", [(7.0, 41.0), (82.0, 39.0), (100.0, 17.0), (100.0, 15.0)]),
@@ -24,8 +24,8 @@ pub fn table(share: f64, trace: &[f64], bounds: &mut Bounds) {
     let count = repetitions(2000.0, share);
     println!("\n## One candidate, at most {MOST_RUNS} runs: {count} experiments each\n");
     println!(
-        "| noise | true | wins % | expected | below the margin % | no difference % | undecided % | unsound % | runs, mean | \
-         expected | runs, median | interval holds it % |"
+        "| noise | true | wins % | prototype | below the margin % | no difference % | undecided % | unsound % | runs, mean | \
+         prototype | runs, median | interval holds it % |"
     );
     println!("|---|---|---|---|---|---|---|---|---|---|---|---|");
     for noise in noises(trace) {
@@ -75,7 +75,7 @@ pub fn carry_over(share: f64) {
     let count = repetitions(1000.0, share);
     println!("\n## Carry-over: an equal candidate that slows the next run, typical noise: {count} experiments each\n");
     println!(
-        "| candidates | carry-over | limit of runs | false win % | expected | unsound % | no difference % | undecided % | runs |"
+        "| candidates | carry-over | limit of runs | false win % | prototype | unsound % | no difference % | undecided % | runs |"
     );
     println!("|---|---|---|---|---|---|---|---|---|");
     for (candidates, size, expected) in

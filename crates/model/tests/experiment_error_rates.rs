@@ -1,0 +1,134 @@
+//! The error rates and the power of experiments, by simulation: a small seeded version of `cargo xtask validate`.
+//!
+//! The bounds are those that docs/statistics.md promises, with three standard errors for the smaller number of experiments.
+//! The seeds are fixed: the same numbers come out every time.
+
+use corewise_model::experiment::{Evidence, Outcome, Policy, Standing, Verdict};
+use corewise_model::simulate::noise::RunNoise;
+use corewise_model::simulate::{Effects, Trials, experiment};
+use corewise_model::stats::order::median;
+use corewise_model::stats::random::Random;
+
+fn experiments(count: u64, gains: &[f64], noise: &RunNoise, most_runs: u32) -> Vec<Standing> {
+    let policy = Policy { most_runs: Some(most_runs), ..Policy::default() };
+    (0..count).map(|seed| experiment(&Effects::of(gains), noise, seed, &policy)).collect()
+}
+
+fn share(standings: &[Standing], holds: impl Fn(&Standing) -> bool) -> f64 {
+    standings.iter().filter(|standing| holds(standing)).count() as f64 / standings.len() as f64
+}
+
+fn wins(standing: &Standing, arm: usize) -> bool {
+    standing.verdict == Verdict::Wins { arm }
+}
+
+fn median_runs(standings: &[Standing]) -> f64 {
+    median(&standings.iter().map(|standing| f64::from(standing.runs)).collect::<Vec<_>>())
+}
+
+/// The highest evidence that equal arms are not, over 300 looks.
+fn highest(noise: &RunNoise, baselines: usize, seed: u64) -> f64 {
+    let mut trials = Trials::new(&Effects::of(&[0.0]), noise, !seed);
+    let (mut order, mut evidence, mut highest) = (Random::new(seed), Evidence::new(0.0), 0.0_f64);
+    let mut arms = vec![0; baselines];
+    arms.push(1);
+    for _ in 0..300 {
+        order.shuffle(&mut arms);
+        let runs = trials.block(&arms).runs;
+        let of = |wanted| runs.iter().filter(move |run| run.arm == wanted).map(|run| run.x);
+        evidence.add(&Outcome::new(of(1).next().flatten(), &of(0).collect::<Vec<_>>()));
+        highest = highest.max(evidence.above().now()).max(evidence.below().now());
+    }
+    highest
+}
+
+#[test]
+fn looking_after_every_block_claims_no_more_than_the_error_rate() {
+    for noise in RunNoise::ALL {
+        for baselines in [1, 2] {
+            let claims = (0..400).filter(|&seed| highest(&noise, baselines, seed) >= 40.0).count();
+            // 5 % of 400 and three standard errors. And some: evidence that never moves would pass, too.
+            assert!((2..=33).contains(&claims), "{claims} of 400 under {} noise, m = {baselines}", noise.word());
+        }
+    }
+}
+
+#[test]
+fn eight_equal_arms_have_no_winner() {
+    for noise in RunNoise::ALL {
+        let standings = experiments(60, &[0.0; 7], &noise, 540);
+        let winners = share(&standings, |standing| matches!(standing.verdict, Verdict::Wins { .. }));
+        assert!(winners <= 0.034, "{winners} under {} noise", noise.word());
+        let decided = share(&standings, |standing| standing.verdict == Verdict::NoMaterialDifference);
+        assert!(decided >= 0.9, "{decided} under {} noise", noise.word());
+    }
+}
+
+#[test]
+fn five_percent_are_found_in_few_runs() {
+    let gain = 1.05_f64.ln();
+    let one = experiments(300, &[gain], &RunNoise::Typical, 100);
+    assert!(share(&one, |standing| wins(standing, 1)) >= 0.99);
+    assert!(median_runs(&one) <= 20.0);
+    let eight = experiments(150, &[0.0, 0.0, gain, 0.0, 0.0, 0.0, 0.0], &RunNoise::Typical, 540);
+    assert!(share(&eight, |standing| wins(standing, 3)) >= 0.97);
+    assert!(median_runs(&eight) <= 60.0);
+}
+
+#[test]
+fn one_percent_is_no_material_difference() {
+    let standings = experiments(300, &[1.01_f64.ln()], &RunNoise::Typical, 100);
+    assert!(share(&standings, |standing| standing.verdict == Verdict::NoMaterialDifference) >= 0.8);
+    assert!(share(&standings, |standing| wins(standing, 1)) <= 0.05);
+}
+
+#[test]
+fn a_worse_candidate_never_wins() {
+    for noise in RunNoise::ALL {
+        let standings = experiments(60, &[-0.05, -0.1], &noise, 300);
+        assert_eq!(share(&standings, |standing| matches!(standing.verdict, Verdict::Wins { .. })), 0.0);
+    }
+}
+
+#[test]
+fn intervals_hold_the_truth_when_an_experiment_stops() {
+    for gain in [-0.2, 0.0, 0.05, 0.7] {
+        let standings = experiments(200, &[gain], &RunNoise::Typical, 100);
+        let holds = share(&standings, |standing| {
+            let effect = standing.arms[1].effect.expect("there were blocks");
+            effect.low.is_none_or(|low| low <= gain) && effect.high.is_none_or(|high| gain <= high)
+        });
+        assert!(holds >= 0.95, "{holds} at {gain}");
+    }
+}
+
+/// Where most runs are struck by a failure, the faster arm still does not win by failing.
+#[test]
+fn failing_does_not_win() {
+    let effects = Effects { failures: vec![0.0, 0.4], ..Effects::of(&[0.5]) };
+    for seed in 0..100 {
+        let standing =
+            experiment(&effects, &RunNoise::Typical, seed, &Policy { most_runs: Some(200), ..Policy::default() });
+        assert!(standing.arms[1].failures < 2 || !wins(&standing, 1));
+    }
+}
+
+#[test]
+fn a_replayed_trace_repeats_itself() {
+    let trace = RunNoise::Trace(vec![0.1, 0.2, 0.3]);
+    let mut trials = Trials::new(&Effects::of(&[]), &trace, 4);
+    let values: Vec<f64> = (0..6).filter_map(|_| trials.run(0).x).collect();
+    assert_eq!(values[..3], values[3..]);
+    let mut sorted = values[..3].to_vec();
+    sorted.sort_by(f64::total_cmp);
+    assert_eq!(sorted, [0.1, 0.2, 0.3]);
+}
+
+#[test]
+fn an_experiment_is_the_same_every_time() {
+    let policy = Policy { most_runs: Some(300), ..Policy::default() };
+    let effects = Effects::of(&[0.02, 0.0, 0.03, -0.1]);
+    let run = || experiment(&effects, &RunNoise::Sticky, 11, &policy);
+    assert_eq!(run(), run());
+    assert_ne!(run(), experiment(&effects, &RunNoise::Sticky, 12, &policy));
+}
