@@ -6,7 +6,7 @@ pub mod process;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use corewise_model::experiment::{ArmState, Block, Race, Run, Standing};
+use corewise_model::experiment::{ArmState, Block, Race, Run, Standing, Verdict};
 use corewise_model::trial::{Arm, Experiment, Observed, Outcome, Trial, blocks};
 
 /// Runs shorter than this are made several times in a row, which make one trial.
@@ -186,8 +186,8 @@ impl<'a, W: Watcher> Session<'a, W> {
             }
             self.block()?;
         }
-        let is_limited = self.experiment.policy.most_runs.is_some_and(|most| self.race.standing().runs >= most);
-        Ok(if is_limited { Ending::Limit } else { Ending::Decided })
+        let is_open = matches!(self.race.standing().verdict, Verdict::Undecided { .. });
+        Ok(if is_open { Ending::Limit } else { Ending::Decided })
     }
 
     /// One run of each arm that is alive, which does not count, and from which the number of repeats follows.

@@ -4,7 +4,8 @@ use regex_lite::Regex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::experiment::{Block, Policy, Run};
+use crate::experiment::{Block, Doubt, Evidence, Outcome as Outcomes, Policy, Race, Run, Standing, Verdict};
+use crate::stats::order::median;
 use crate::{CpuSet, Machine};
 
 /// A workload and the placements to try it on; with its trials it is all that a verdict is computed from.
@@ -108,6 +109,18 @@ pub struct Arm {
     pub cpus: Option<CpuSet>,
     /// Why it is tried.
     pub reason: String,
+}
+
+impl Arm {
+    /// What it is called in a sentence: "cpu 3" and "cpus 0-3" where it is called by numbers alone.
+    pub fn spoken(&self) -> String {
+        let is_numbers = self.name.bytes().all(|byte| byte.is_ascii_digit() || b",-".contains(&byte));
+        match (&self.cpus, is_numbers) {
+            (Some(cpus), true) if cpus.len() == 1 => format!("cpu {}", self.name),
+            (Some(_), true) => format!("cpus {}", self.name),
+            _ => self.name.clone(),
+        }
+    }
 }
 
 /// One run of the workload on one placement; or several short ones in a row, of which the mean counts.
@@ -224,3 +237,47 @@ fn judged_blocks(trials: &[Trial], judged: impl Fn(&Trial) -> Option<f64>) -> Ve
     }
     blocks
 }
+
+/// What the trials of an experiment show: all that a verdict is made of.
+///
+/// A winner that makes a guard worse by the margin or more, proven at the error rate, is not recommended.
+pub fn standing(experiment: &Experiment, trials: &[Trial]) -> Standing {
+    let Experiment { workload, policy, .. } = experiment;
+    let mut race = Race::new(experiment.arms.len().saturating_sub(1), policy);
+    blocks(trials, &workload.metric).iter().for_each(|block| race.add(block));
+    let mut standing = race.standing();
+    let Verdict::Wins { arm } = standing.verdict else { return standing };
+    for guard in 0..workload.guards.len() {
+        let blocks = guard_blocks(trials, &workload.guards, guard);
+        if let Some(estimate) = worsening(&blocks, arm, policy) {
+            standing.checks.doubts.push(Doubt::GuardWorse { guard, arm, estimate });
+        }
+    }
+    if !standing.checks.doubts.is_empty() {
+        standing.verdict = Verdict::Unsound { why: standing.checks.doubts.clone() };
+    }
+    standing
+}
+
+/// By how much an arm makes a guard worse than the baseline, a difference of logarithms, where that is proven at the error
+/// rate and its median reaches the margin.
+fn worsening(blocks: &[Block], arm: usize, policy: &Policy) -> Option<f64> {
+    let mut evidence = Evidence::new(0.0);
+    let (mut strongest, mut gains) = (0.0_f64, Vec::new());
+    for block in blocks {
+        let of = |wanted: usize| block.runs.iter().filter(move |run| run.arm == wanted).map(|run| run.x);
+        let (Some(candidate), baselines) = (of(arm).next(), of(0).collect::<Vec<_>>()) else { continue };
+        if baselines.is_empty() {
+            continue;
+        }
+        evidence.add(&Outcomes::new(candidate, &baselines));
+        strongest = strongest.max(evidence.below().now());
+        let known: Vec<f64> = baselines.iter().copied().flatten().collect();
+        gains.extend(candidate.filter(|_| !known.is_empty()).map(|x| median(&known) - x));
+    }
+    let estimate = (!gains.is_empty()).then(|| median(&gains))?;
+    (strongest >= 1.0 / policy.error_rate && estimate <= -policy.margin_ln()).then_some(estimate)
+}
+
+#[cfg(test)]
+mod tests;

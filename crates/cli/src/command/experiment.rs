@@ -7,16 +7,16 @@ mod lock;
 use std::sync::atomic::AtomicBool;
 
 use corewise_lab::experiment::process::ProcessRunner;
-use corewise_lab::experiment::{Ending, Limits, Runner, Time, Watcher, conduct};
-use corewise_model::experiment::{Race, Standing, Verdict};
-use corewise_model::trial::{Experiment, Outcome, Trial, blocks};
+use corewise_lab::experiment::{Ending, Limits, Time, Watcher, conduct};
+use corewise_model::experiment::{Standing, Verdict};
+use corewise_model::trial::{Experiment, Outcome, Trial, standing};
 use corewise_store::Store;
 use corewise_sys::linux::cpuset;
 
 use crate::document::ExperimentDocument;
 use crate::error::{Exit, Failure};
 use crate::interruption::Interruption;
-use crate::output::{print_text, say, show};
+use crate::output::{print_text, show};
 use crate::settings::experiment::{Print, TryTask};
 use crate::settings::{History, Settings};
 use crate::view::experiment::{Shown, csv, markdown, screen};
@@ -34,12 +34,13 @@ pub fn run(task: &TryTask, settings: &Settings) -> Result<Exit, Failure> {
     let mut runner = runner(&begun.experiment, interruption.stop())?;
     let limits = Limits { blocks: MOST_BLOCKS, budget: task.budget, stop: interruption.stop() };
     let earlier = session.trials.clone();
-    let (standing, ending) = conduct(&begun.experiment, &earlier, &mut runner, limits, &mut session)?;
+    let (_, ending) = conduct(&begun.experiment, &earlier, &mut runner, limits, &mut session)?;
     session.live.clear();
     let trials = session.trials;
     if trials.iter().all(|trial| matches!(trial.outcome, Outcome::Failed { .. })) {
         return Err(nothing_ran(&begun.experiment, &trials, ending));
     }
+    let standing = standing(&begun.experiment, &trials);
     let shown = Shown { experiment: &begun.experiment, trials: &trials, standing: &standing, stored: begun.stored };
     print(shown, task.print, settings)?;
     Ok(exit(&standing, ending))
@@ -137,11 +138,4 @@ impl Watcher for Session<'_> {
     fn stands(&mut self, standing: &Standing) {
         self.live.stands(standing);
     }
-}
-
-/// What the trials of a stored experiment show.
-pub fn standing(experiment: &Experiment, trials: &[Trial]) -> Standing {
-    let mut race = Race::new(experiment.arms.len() - 1, &experiment.policy);
-    blocks(trials, &experiment.workload.metric).iter().for_each(|block| race.add(block));
-    race.standing()
 }

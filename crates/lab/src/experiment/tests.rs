@@ -1,1 +1,210 @@
+//! Sessions with a runner that makes numbers up: what is run when, what is kept, and how a session ends.
 
+use std::convert::Infallible;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use corewise_model::CpuSet;
+use corewise_model::experiment::{Policy, Verdict};
+use corewise_model::simulate;
+use corewise_model::stats::random::Random;
+use corewise_model::trial::{Metric, Workload};
+
+use super::*;
+
+/// Candidate 1 is as good as the baseline, candidate 2 a fifth better, with 2 % of noise.
+const EFFECTS: [f64; 3] = [0.0, 0.0, 0.2];
+
+fn experiment(seed: u64) -> Experiment {
+    let arm = |name: &str, cpus| Arm { name: name.to_owned(), cpus, reason: String::new() };
+    Experiment {
+        corewise: "test".to_owned(),
+        started_unix_ms: 0,
+        seed,
+        machine: simulate::machine(4, false, &[(CpuSet::first(4), 32)]),
+        workload: Workload {
+            command: vec!["made-up".to_owned()],
+            folder: "/".to_owned(),
+            metric: Metric::wall_time(),
+            guards: Vec::new(),
+            timeout_s: None,
+        },
+        arms: vec![arm("OS default", None), arm("0-1", Some(CpuSet::first(2))), arm("0", Some(CpuSet::of(0)))],
+        policy: Policy::default(),
+    }
+}
+
+/// Makes up numbers that depend on the arm and on the number of the trial alone, as a real machine's would on time.
+struct MadeUp<'a> {
+    seconds: f64,
+    fails: Option<usize>,
+    stop_at: u64,
+    stop: &'a AtomicBool,
+}
+
+impl<'a> MadeUp<'a> {
+    fn new(stop: &'a AtomicBool) -> Self {
+        Self { seconds: 1.0, fails: None, stop_at: u64::MAX, stop }
+    }
+}
+
+impl Runner for MadeUp<'_> {
+    fn run(&mut self, arm: &Arm, _: u32, trial: u64) -> Option<Ran> {
+        if trial >= self.stop_at {
+            self.stop.store(true, Ordering::SeqCst);
+            return None;
+        }
+        let place = ["OS default", "0-1", "0"].iter().position(|name| *name == arm.name)?;
+        let noise = 0.02 * Random::new(trial).normal();
+        let value = self.seconds * (noise - EFFECTS[place]).exp();
+        let outcome = match self.fails {
+            Some(fails) if fails == place => Outcome::Failed { why: "made up".to_owned(), output: String::new() },
+            _ => Outcome::Value(value),
+        };
+        Some(Ran { outcome, guards: Vec::new(), observed: Observed { wall_s: value, ..Observed::default() } })
+    }
+
+    fn pause(&self, _: Duration) -> Duration {
+        Duration::ZERO
+    }
+}
+
+#[derive(Default)]
+struct Kept {
+    trials: Vec<Trial>,
+    begun: u32,
+    standings: u32,
+}
+
+impl Watcher for Kept {
+    type Error = Infallible;
+
+    fn begins(&mut self, _: u32, _: usize, _: &Time) {
+        self.begun += 1;
+    }
+
+    fn ended(&mut self, trial: &Trial) -> Result<(), Infallible> {
+        self.trials.push(trial.clone());
+        Ok(())
+    }
+
+    fn stands(&mut self, _: &Standing) {
+        self.standings += 1;
+    }
+}
+
+/// A session; its standing, how it ended, and what was kept in it.
+fn session(
+    experiment: &Experiment,
+    earlier: &[Trial],
+    change: impl FnOnce(&mut MadeUp<'_>, &mut Limits<'_>),
+) -> (Standing, Ending, Kept) {
+    let stop = AtomicBool::new(false);
+    let mut runner = MadeUp::new(&stop);
+    let mut limits = Limits { blocks: 60, budget: None, stop: &stop };
+    change(&mut runner, &mut limits);
+    let mut kept = Kept::default();
+    let Ok((standing, ending)) = conduct(experiment, earlier, &mut runner, limits, &mut kept);
+    (standing, ending, kept)
+}
+
+#[test]
+fn a_clear_winner_ends_it() {
+    let (standing, ending, kept) = session(&experiment(7), &[], |_, _| {});
+    assert_eq!((standing.verdict, ending), (Verdict::Wins { arm: 2 }, Ending::Decided));
+    let warm_ups: Vec<usize> = kept.trials.iter().filter(|trial| trial.block == 0).map(|trial| trial.arm).collect();
+    assert_eq!(warm_ups, [0, 1, 2], "each arm runs once before the first block");
+    assert_eq!(kept.begun as usize, kept.trials.len());
+    assert_eq!(kept.standings, kept.trials.last().unwrap().block);
+    for block in 1..=kept.standings {
+        let places: Vec<u32> =
+            kept.trials.iter().filter(|trial| trial.block == block).map(|trial| trial.place).collect();
+        assert_eq!(places, (0..places.len() as u32).collect::<Vec<_>>());
+    }
+}
+
+/// The verdict is a function of the stored trials: whoever reads them finds the same.
+#[test]
+fn the_trials_alone_give_the_standing() {
+    let experiment = experiment(7);
+    let (standing, _, kept) = session(&experiment, &[], |_, _| {});
+    let mut race = Race::new(2, &experiment.policy);
+    blocks(&kept.trials, &experiment.workload.metric).iter().for_each(|block| race.add(block));
+    assert_eq!(race.standing(), standing);
+}
+
+#[test]
+fn a_session_that_was_cut_off_goes_on() {
+    let experiment = experiment(11);
+    for cut in [0, 1, 3, 5, 9, 14] {
+        let (_, ending, first) = session(&experiment, &[], |runner, _| runner.stop_at = cut);
+        assert_eq!((ending, first.trials.len() as u64), (Ending::Stopped, cut));
+        let (standing, ending, second) = session(&experiment, &first.trials, |_, _| {});
+        assert_eq!((&standing.verdict, ending), (&Verdict::Wins { arm: 2 }, Ending::Decided), "cut at {cut}");
+        let last_of_first = first.trials.last().map_or(0, |trial| trial.block);
+        let blocks: Vec<u32> = second.trials.iter().map(|trial| trial.block).filter(|block| *block > 0).collect();
+        assert!(blocks.iter().all(|block| *block > last_of_first), "a block is not mended later: {blocks:?}");
+        let all = [first.trials, second.trials].concat();
+        let mut race = Race::new(2, &experiment.policy);
+        corewise_model::trial::blocks(&all, &experiment.workload.metric).iter().for_each(|block| race.add(block));
+        assert_eq!(race.standing(), standing, "cut at {cut}");
+    }
+}
+
+#[test]
+fn what_is_decided_is_not_run_again() {
+    let experiment = experiment(7);
+    let (_, _, kept) = session(&experiment, &[], |_, _| {});
+    let (standing, ending, again) = session(&experiment, &kept.trials, |_, _| {});
+    assert_eq!((standing.verdict, ending, again.trials.len()), (Verdict::Wins { arm: 2 }, Ending::Decided, 0));
+}
+
+#[test]
+fn limits_end_it() {
+    let experiment = experiment(7);
+    let (_, ending, kept) = session(&experiment, &[], |_, limits| limits.blocks = 2);
+    assert_eq!((ending, kept.standings), (Ending::Limit, 2));
+    let (standing, ending, kept) = session(&experiment, &[], |_, limits| limits.budget = Some(Duration::ZERO));
+    assert_eq!((ending, kept.trials.len()), (Ending::Budget, 0));
+    assert!(matches!(standing.verdict, Verdict::Undecided { .. }));
+    let few = Experiment { policy: Policy { most_runs: Some(8), ..Policy::default() }, ..experiment };
+    let (standing, ending, _) = session(&few, &[], |_, _| {});
+    assert!(standing.runs <= 8 && ending == Ending::Limit, "{} runs, {ending:?}", standing.runs);
+}
+
+#[test]
+fn an_arm_that_fails_goes_and_never_looks_fast() {
+    let (standing, _, kept) = session(&experiment(7), &[], |runner, _| runner.fails = Some(2));
+    assert_eq!(standing.verdict, Verdict::NoMaterialDifference, "{standing:?}");
+    let counted = kept.trials.iter().filter(|trial| trial.arm == 2 && trial.block > 0).count();
+    assert!(counted <= 2, "{counted} runs of an arm that always fails");
+}
+
+#[test]
+fn short_runs_make_a_trial_together() {
+    let repeats = |seconds: f64| {
+        let (_, _, kept) = session(&experiment(7), &[], |runner, _| runner.seconds = seconds);
+        let of = |is_warm_up: bool| {
+            let trials = kept.trials.iter().filter(|trial| (trial.block == 0) == is_warm_up);
+            trials.map(|trial| trial.repeats).collect::<std::collections::BTreeSet<_>>()
+        };
+        assert_eq!(of(true), [1].into());
+        of(false).into_iter().collect::<Vec<_>>()
+    };
+    assert_eq!(repeats(1.0), [1]);
+    // The shortest run of the warm-up, a fifth shorter than usual, decides for all.
+    assert!(matches!(repeats(0.01)[..], [6..=7]), "{:?}", repeats(0.01));
+    assert_eq!(repeats(1e-6), [MOST_REPEATS]);
+}
+
+#[test]
+fn it_rests_before_each_trial() {
+    let stop = AtomicBool::new(false);
+    struct Usual<'a>(MadeUp<'a>);
+    impl Runner for Usual<'_> {
+        fn run(&mut self, arm: &Arm, repeats: u32, trial: u64) -> Option<Ran> {
+            self.0.run(arm, repeats, trial)
+        }
+    }
+    let pause = |seconds| Usual(MadeUp::new(&stop)).pause(Duration::from_secs(seconds));
+    assert_eq!([pause(0), pause(30), pause(3_600)], [LEAST_PAUSE, Duration::from_secs(3), LONGEST_PAUSE]);
+}

@@ -63,6 +63,15 @@ pub enum Doubt {
     },
     /// Runs after a certain arm are slower, or faster, than runs after the others.
     CarryOver(CarryOver),
+    /// The winner makes something worse that was not to get worse.
+    GuardWorse {
+        /// Which guard, by its place in [`crate::trial::Workload::guards`].
+        guard: usize,
+        /// The candidate that would have won.
+        arm: usize,
+        /// By how much, as in [`Effect::estimate`]; negative.
+        estimate: f64,
+    },
     /// The winner's typical run is better than the baseline's, but its mean is worse, and not because of a single run.
     MeanDisagrees {
         /// The candidate that would have won.

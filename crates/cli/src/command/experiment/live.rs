@@ -39,7 +39,7 @@ impl<'a> Live<'a> {
 
     /// A trial begins.
     pub fn begins(&self, block: u32, arm: usize, time: &Time) {
-        let name = &self.experiment.arms[arm].name;
+        let name = self.experiment.arms[arm].spoken();
         let what = if block == 0 { format!("warming up: {name}") } else { format!("block {block}: {name}") };
         let elapsed = clock(time.elapsed);
         let left = time.left.map_or(String::new(), |left| format!(", {} left", clock(left)));

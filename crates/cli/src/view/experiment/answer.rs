@@ -28,7 +28,7 @@ fn wins(shown: Shown<'_>) -> Line {
     let Some((arm, standing)) = shown.winner() else { return Line::new() };
     let sentence = format!(
         " {} is {} than the operating system's choice, proven after {} (error rate {}).",
-        printable(&arm.name),
+        printable(&arm.spoken()),
         better(shown, standing.effect.as_ref()),
         count(shown.standing.runs as usize, "run"),
         percent(shown.experiment.policy.error_rate),
@@ -53,7 +53,7 @@ fn below_margin(shown: Shown<'_>) -> Line {
     let Some((arm, standing)) = shown.winner() else { return Line::new() };
     let sentence = format!(
         " {} is really {}, but that is less than the margin of {} (after {}).",
-        printable(&arm.name),
+        printable(&arm.spoken()),
         better(shown, standing.effect.as_ref()),
         percent(shown.experiment.policy.margin),
         count(shown.standing.runs as usize, "run"),
@@ -77,7 +77,7 @@ fn no_difference(shown: Shown<'_>) -> Line {
         _ => String::new(),
     };
     let what = match tried {
-        1 => format!("{} is not", printable(&shown.experiment.arms[1].name)),
+        1 => format!("{} is not", printable(&shown.experiment.arms[1].spoken())),
         _ => format!("None of {} is", count(tried, "placement")),
     };
     let margin = percent(shown.experiment.policy.margin);
@@ -91,7 +91,7 @@ fn undecided(shown: Shown<'_>, more_runs: Option<u32>) -> Line {
         .filter_map(|arm| Some((arm.arm, arm.effect.as_ref()?)))
         .max_by(|a, b| a.1.estimate.total_cmp(&b.1.estimate));
     let best = best.map_or(String::new(), |(arm, effect)| {
-        let name = printable(&shown.experiment.arms[arm].name);
+        let name = printable(&shown.experiment.arms[arm].spoken());
         format!(" The best so far is {name}: {} {}.", gain(effect.estimate), interval(effect))
     });
     let more =
@@ -108,7 +108,7 @@ fn unsound(shown: Shown<'_>, why: &[Doubt]) -> Line {
 }
 
 fn doubt_in_words(shown: Shown<'_>, doubt: &Doubt) -> String {
-    let name = |arm: usize| shown.experiment.arms.get(arm).map_or_else(String::new, |arm| printable(&arm.name));
+    let name = |arm: usize| shown.experiment.arms.get(arm).map_or_else(String::new, |arm| printable(&arm.spoken()));
     match doubt {
         Doubt::BaselineFails { failures } => {
             format!(
@@ -132,8 +132,12 @@ fn doubt_in_words(shown: Shown<'_>, doubt: &Doubt) -> String {
             name(*arm),
             size(mean_ratio.ln()),
         ),
-        #[allow(unreachable_patterns, reason = "doubts may be added")]
-        _ => String::new(),
+        Doubt::GuardWorse { guard, arm, estimate } => format!(
+            "{} is better, but it makes {} {} worse.",
+            name(*arm),
+            shown.experiment.workload.guards.get(*guard).map_or_else(String::new, |guard| printable(&guard.name)),
+            size(*estimate),
+        ),
     }
 }
 

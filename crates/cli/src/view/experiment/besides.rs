@@ -105,7 +105,7 @@ fn failures(shown: Shown<'_>) -> Vec<Line> {
                 Outcome::Value(_) => None,
             });
         let Some((why, output)) = failed.next() else { continue };
-        let text = format!(" of {}: {}", printable(&described.name), printable(why));
+        let text = format!(" of {}: {}", printable(&described.spoken()), printable(why));
         let all = 1 + failed.count();
         lines.push(Line::new().with(Tone::Warn, count(all, "failed run")).plain(text));
         let last: Vec<&str> = output.lines().collect();

@@ -16,7 +16,7 @@ pub fn lines(shown: Shown<'_>) -> Vec<Line> {
         ));
     }
     if let Some(carry) = &checks.carry_over {
-        let name = shown.experiment.arms.get(carry.after_arm).map_or_else(String::new, |arm| printable(&arm.name));
+        let name = shown.experiment.arms.get(carry.after_arm).map_or_else(String::new, |arm| printable(&arm.spoken()));
         items.push(format!(
             "strongest effect on the run that follows: {} after {name} ({} standard errors)",
             size(carry.slower),
@@ -31,7 +31,7 @@ pub fn lines(shown: Shown<'_>) -> Vec<Line> {
         .arms
         .iter()
         .filter(|arm| arm.modes > 1)
-        .map(|arm| printable(&shown.experiment.arms[arm.arm].name))
+        .map(|arm| printable(&shown.experiment.arms[arm.arm].spoken()))
         .collect();
     if !modes.is_empty() {
         items.push(format!("two kinds of runs: {}", modes.join(", ")));

@@ -53,7 +53,7 @@ fn row(shown: Shown<'_>, standing: &ArmStanding, reach: f64) -> Vec<Line> {
         Some(effect) => (gain(effect.estimate), interval(effect), bar(standing, reach)),
     };
     let is_chosen = matches!(shown.standing.verdict, Verdict::Wins { arm } if arm == standing.arm);
-    let name = printable(&arm.name);
+    let name = printable(&arm.spoken());
     vec![
         if is_chosen { Line::new().strong(name) } else { plain(name) },
         plain(cpus),
