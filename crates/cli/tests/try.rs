@@ -1,0 +1,270 @@
+//! `corewise try` as a user meets it: real commands on this machine whose speed, or whose output, depends on where they run.
+//!
+//! One experiment at a time is made on a machine, so these tests run one after another.
+
+mod support;
+
+use std::process::{Command, ExitCode, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use corewise_sys::linux::{affinity, signals};
+use libtest_mimic::{Arguments, Completion, Failed, Trial};
+use serde_json::Value;
+use support::Place;
+
+type Outcome = Result<Completion, Failed>;
+
+fn main() -> ExitCode {
+    let mut arguments = Arguments::from_args();
+    arguments.test_threads = Some(1);
+    let trial = |name: &str, test: fn() -> Outcome| Trial::ignorable_test(name, move || two_cpus().map_or_else(Ok, |()| test()));
+    let trials = vec![
+        trial("a_placement_that_is_better_wins", wins),
+        trial("where_none_is_better_it_is_said", no_difference),
+        trial("what_takes_longer_loses_against_the_operating_system", by_time),
+        trial("a_session_that_was_interrupted_goes_on", interrupted),
+        trial("a_session_that_was_killed_goes_on", killed),
+        trial("commands_that_give_no_number_are_told", no_number),
+        trial("a_placement_that_fails_is_out", one_fails),
+        trial("what_hangs_is_ended", hangs),
+        trial("only_one_is_made_at_a_time", locked),
+        trial("one_cpu_is_nothing_to_try", one_cpu),
+        trial("what_the_program_does_to_itself_is_told", own_mask),
+        trial("other_programs_read_the_runs", exports),
+    ];
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+/// Why nothing can be tried here.
+fn two_cpus() -> Result<(), Completion> {
+    let all = affinity::current().map_err(|error| Completion::ignored_with(error.to_string()))?;
+    if all.len() > 1 { Ok(()) } else { Err(Completion::ignored_with("one cpu is allowed")) }
+}
+
+/// The first two cpus that may be used.
+fn cpus() -> (u32, u32) {
+    let all = affinity::current().expect("a thread has a mask");
+    let mut all = all.iter();
+    (all.next().unwrap_or_default(), all.next().unwrap_or_default())
+}
+
+/// A shell script that says "score 20" on the first cpu alone, and "score 10" elsewhere: no noise, and a difference that no
+/// machine can hide.
+fn scores() -> String {
+    let (first, _) = cpus();
+    format!("if grep -q '^Cpus_allowed_list:.{first}$' /proc/self/status; then echo score 20; else echo score 10; fi")
+}
+
+const METRIC: [&str; 3] = ["--metric", "score=score ([0-9]+)", "--higher"];
+
+/// `corewise try` with options and a shell script.
+fn trying(place: &Place, options: &[&str], script: &str) -> Command {
+    let mut command = place.corewise(&["try", "--seed", "7"]);
+    command.args(options).args(["--", "sh", "-c", script]).stdin(Stdio::null());
+    command
+}
+
+fn done(command: &mut Command) -> Result<Output, Failed> {
+    Ok(command.output()?)
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The words on standard output; the exit status has to be this.
+fn said(command: &mut Command, code: i32) -> Result<String, Failed> {
+    let output = done(command)?;
+    let told = format!("{}{}", text(&output.stdout), text(&output.stderr));
+    same(&told, output.status.code(), Some(code))?;
+    Ok(text(&output.stdout))
+}
+
+fn same<T: PartialEq + std::fmt::Debug>(what: &str, found: T, expected: T) -> Result<(), Failed> {
+    if found == expected { Ok(()) } else { Err(format!("{what}\n   found {found:?}\nexpected {expected:?}").into()) }
+}
+
+fn contains(told: &str, words: &[&str]) -> Result<(), Failed> {
+    words.iter().try_for_each(|word| same(&format!("{word:?} is in\n{told}"), told.contains(word), true))
+}
+
+fn wins() -> Outcome {
+    let (place, (first, second)) = (Place::new(), cpus());
+    let on = [format!("--on={first}"), format!("--on={second}")];
+    let options = [&METRIC[..], &[&on[0], &on[1]]].concat();
+    let told = said(&mut trying(&place, &options, &scores()), 0)?;
+    let sentence = format!("Pin it. cpu {first} is 2.0x");
+    contains(&told, &[&sentence, "better in score", "wins", &format!("corewise run --on {first} -- sh -c"), "taskset -c", "stored as experiment 1"])?;
+    // What is decided is not run again, and stays what it was.
+    let again: Value = serde_json::from_str(&said(&mut place.corewise(&["try", "--resume", "--json"]), 0)?)?;
+    same("the verdict", &again["standing"]["verdict"]["verdict"], &"wins".into())?;
+    let sentence = again["sentence"].as_str().unwrap_or_default().to_owned();
+    contains(&told.replace('\n', " "), &[&sentence])?;
+    let trials = again["trials"].as_array().map_or(0, Vec::len) as u64;
+    same("trials", trials, again["standing"]["runs"].as_u64().unwrap_or_default() + 3)?;
+    Ok(Completion::Completed)
+}
+
+fn no_difference() -> Outcome {
+    let (place, (first, _)) = (Place::new(), cpus());
+    let on = format!("--on={first}");
+    let told = said(&mut trying(&place, &[&METRIC[..], &[&on]].concat(), "echo score 10"), 0)?;
+    contains(&told, &["Leave it to the operating system.", "is not 3 % better", "≈"])?;
+    Ok(Completion::Completed)
+}
+
+/// Three times as long on the first cpu: whatever else happens on this machine is less than that.
+fn by_time() -> Outcome {
+    let (place, (first, _)) = (Place::new(), cpus());
+    let script =
+        format!("if grep -q '^Cpus_allowed_list:.{first}$' /proc/self/status; then sleep 0.3; else sleep 0.1; fi");
+    let told = said(&mut trying(&place, &["--json", &format!("--on={first}")], &script), 0)?;
+    let document: Value = serde_json::from_str(&told)?;
+    same("the verdict", &document["standing"]["verdict"]["verdict"], &"no-material-difference".into())?;
+    let effect = document["standing"]["arms"][1]["effect"]["estimate"].as_f64().unwrap_or_default();
+    same(&format!("its effect, {effect}, is that of a slower one"), effect < -0.5, true)?;
+    let walls = document["trials"].as_array().into_iter().flatten();
+    let shortest = walls.filter_map(|trial| trial["observed"]["wall_s"].as_f64()).fold(f64::MAX, f64::min);
+    same(&format!("no run takes less than its sleep: {shortest}"), shortest >= 0.1, true)?;
+    Ok(Completion::Completed)
+}
+
+/// Starts a session, and gives it when so many runs are kept.
+fn running(place: &Place, runs: u32) -> Result<std::process::Child, Failed> {
+    let (first, _) = cpus();
+    let log = place.path().join("runs");
+    let script = format!("echo run >>{}; {}", log.display(), scores());
+    let options = [&METRIC[..], &["--budget", "10m", &format!("--on={first}")]].concat();
+    let mut command = trying(place, &options, &script);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let since = Instant::now();
+    let made = || std::fs::read_to_string(&log).unwrap_or_default().lines().count() as u32;
+    while made() < runs {
+        if since.elapsed() > Duration::from_secs(120) {
+            return Err(format!("{} runs after two minutes", made()).into());
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Ok(child)
+}
+
+/// The session goes on to the end, and its verdict is that of one that was never cut off.
+fn goes_on(place: &Place) -> Outcome {
+    let document: Value = serde_json::from_str(&said(&mut place.corewise(&["try", "--resume", "--json"]), 0)?)?;
+    same("the verdict", &document["standing"]["verdict"]["verdict"], &"wins".into())?;
+    let blocks: Vec<u64> = document["trials"].as_array().into_iter().flatten().filter_map(|trial| trial["block"].as_u64()).collect();
+    let sessions = blocks.windows(2).filter(|pair| pair[0] > 0 && pair[1] == 0).count() + 1;
+    same(&format!("sessions in {blocks:?}"), sessions, 2)?;
+    Ok(Completion::Completed)
+}
+
+fn interrupted() -> Outcome {
+    let place = Place::new();
+    let child = running(&place, 6)?;
+    signals::send(child.id(), 2);
+    let output = child.wait_with_output()?;
+    let told = text(&output.stdout);
+    same(&told, output.status.code(), Some(130))?;
+    contains(&told, &["Not decided after", "corewise try --resume=1"])?;
+    goes_on(&place)
+}
+
+fn killed() -> Outcome {
+    let place = Place::new();
+    let child = running(&place, 6)?;
+    signals::send(child.id(), 9);
+    child.wait_with_output()?;
+    goes_on(&place)
+}
+
+fn no_number() -> Outcome {
+    let (place, (first, _)) = (Place::new(), cpus());
+    let on = format!("--on={first}");
+    let cases = [
+        ("echo so it goes; exit 3", &[][..], &["exit status 3", "so it goes"][..]),
+        ("kill -9 $$", &[], &["killed by signal 9", "It wrote nothing."]),
+        ("echo speed 10", &METRIC, &["its metric is not in what it wrote", "speed 10"]),
+        ("echo score 0", &METRIC, &["its metric is 0, and must be above zero"]),
+    ];
+    for (script, options, words) in cases {
+        let output = done(&mut trying(&place, &[options, &[&on]].concat(), script))?;
+        let told = text(&output.stderr);
+        same(&told, output.status.code(), Some(3))?;
+        contains(&told, words)?;
+    }
+    let output = done(place.corewise(&["try", &on, "--", "/no/such/program"]).stdin(Stdio::null()))?;
+    let told = text(&output.stderr);
+    same(&told, output.status.code(), Some(3))?;
+    contains(&told, &["/no/such/program", "cannot be started"])?;
+    Ok(Completion::Completed)
+}
+
+fn one_fails() -> Outcome {
+    let (place, (first, _)) = (Place::new(), cpus());
+    let script = format!("if grep -q '^Cpus_allowed_list:.{first}$' /proc/self/status; then echo no luck; exit 1; fi; echo score 10");
+    let told = said(&mut trying(&place, &[&METRIC[..], &[&format!("--on={first}")]].concat(), &script), 0)?;
+    contains(&told, &["Leave it to the operating system.", "failed", "exit status 1", "no luck"])?;
+    Ok(Completion::Completed)
+}
+
+fn hangs() -> Outcome {
+    let (place, (first, _)) = (Place::new(), cpus());
+    let options = ["--timeout", "100ms", &format!("--on={first}")];
+    let output = done(&mut trying(&place, &options, "sleep 1000"))?;
+    let told = text(&output.stderr);
+    same(&told, output.status.code(), Some(3))?;
+    contains(&told, &["took longer than 0.1 s"])?;
+    Ok(Completion::Completed)
+}
+
+fn locked() -> Outcome {
+    let place = Place::new();
+    let mut child = running(&place, 1)?;
+    let output = done(&mut trying(&Place::new(), &["--on=0"], "true"));
+    signals::send(child.id(), 9);
+    child.wait()?;
+    let output = output?;
+    same("the status", output.status.code(), Some(3))?;
+    contains(&text(&output.stderr), &["another corewise makes an experiment"])?;
+    Ok(Completion::Completed)
+}
+
+fn one_cpu() -> Outcome {
+    let (place, (first, _)) = (Place::new(), cpus());
+    let corewise = trying(&place, &[], "true");
+    let mut command = Command::new("taskset");
+    command.args(["-c", &first.to_string()]).arg(corewise.get_program()).args(corewise.get_args());
+    for (name, value) in corewise.get_envs() {
+        value.map_or_else(|| command.env_remove(name), |value| command.env(name, value));
+    }
+    let Ok(output) = command.output() else { return Ok(Completion::ignored_with("taskset is not installed (util-linux)")) };
+    let told = text(&output.stderr);
+    same(&told, output.status.code(), Some(3))?;
+    contains(&told, &["there is nothing to try"])?;
+    Ok(Completion::Completed)
+}
+
+fn own_mask() -> Outcome {
+    let (place, (first, second)) = (Place::new(), cpus());
+    if Command::new("taskset").arg("--version").output().is_err() {
+        return Ok(Completion::ignored_with("taskset is not installed (util-linux)"));
+    }
+    let script = format!("taskset -pc {second} $$ >/dev/null; sleep 0.1; echo score 10");
+    let told = said(&mut trying(&place, &[&METRIC[..], &[&format!("--on={first}")]].concat(), &script), 0)?;
+    contains(&told, &["Mind: the program set cpus of its own"])?;
+    Ok(Completion::Completed)
+}
+
+fn exports() -> Outcome {
+    let (place, (first, _)) = (Place::new(), cpus());
+    let options = |how: &'static str| [&METRIC[..], &["--runs-max", "8", how]].concat();
+    let on = format!("--on={first}");
+    let told = said(&mut trying(&place, &[&options("--csv")[..], &[&on]].concat(), "echo score 10; echo 'a, \"b\"'"), 1)?;
+    let lines: Vec<&str> = told.trim_end().split("\r\n").collect();
+    same("fields of the names", lines[0].split(',').count(), 28)?;
+    same("lines", lines.len() >= 1 + 2 + 4, true)?;
+    same("the first run", lines[1].starts_with("0,0,0,OS default,,"), true)?;
+    let told = said(&mut trying(&place, &[&options("--markdown")[..], &[&on]].concat(), &scores()), 1)?;
+    contains(&told, &["| placement | cpus |", "|---|", "| OS default | all |"])?;
+    Ok(Completion::Completed)
+}
