@@ -3,7 +3,7 @@
 //! The bounds are those that docs/statistics.md promises, with three standard errors for the smaller number of experiments.
 //! The seeds are fixed: the same numbers come out every time.
 
-use corewise_model::experiment::{Evidence, Outcome, Policy, Standing, Verdict};
+use corewise_model::experiment::{Evidence, Outcome, Policy, Race, Standing, Verdict};
 use corewise_model::simulate::noise::RunNoise;
 use corewise_model::simulate::{Effects, Trials, experiment};
 use corewise_model::stats::order::median;
@@ -131,4 +131,60 @@ fn an_experiment_is_the_same_every_time() {
     let run = || experiment(&effects, &RunNoise::Sticky, 11, &policy);
     assert_eq!(run(), run());
     assert_ne!(run(), experiment(&effects, &RunNoise::Sticky, 12, &policy));
+}
+
+/// Experiments of many sorts, judged by a second program in another language, written to docs/statistics.md: seed, runs,
+/// blocks and verdict. A change of any rule shows here.
+#[test]
+fn the_verdicts_are_those_of_another_program() {
+    const EXPECTED: [(u64, u32, u32, &str); 12] = [
+        (0, 149, 75, "unsound"),
+        (1, 34, 15, "wins 2"),
+        (2, 23, 5, "wins 2"),
+        (3, 42, 6, "wins 6"),
+        (4, 12, 6, "wins 1"),
+        (8, 150, 75, "undecided"),
+        (16, 10, 5, "no-material-difference"),
+        (29, 60, 28, "no-material-difference"),
+        (48, 86, 43, "real-but-below-margin 1"),
+        (49, 149, 73, "undecided"),
+        (70, 148, 36, "unsound"),
+        (143, 43, 5, "unsound"),
+    ];
+    for (seed, runs, blocks, expected) in EXPECTED {
+        let standing = mixed(seed);
+        let verdict = match &standing.verdict {
+            Verdict::Wins { arm } => format!("wins {arm}"),
+            Verdict::RealButBelowMargin { arm } => format!("real-but-below-margin {arm}"),
+            Verdict::NoMaterialDifference => "no-material-difference".into(),
+            Verdict::Undecided { .. } => "undecided".into(),
+            Verdict::Unsound { .. } => "unsound".into(),
+        };
+        assert_eq!((standing.runs, standing.blocks, verdict.as_str()), (runs, blocks, expected), "seed {seed}");
+    }
+}
+
+/// An experiment with 1, 2, 3 or 7 candidates, under any noise, with some carry-over, some failures, and a block that lacks
+/// its last run.
+fn mixed(seed: u64) -> Standing {
+    let (place, candidates) = (seed as usize, [1, 2, 3, 7][seed as usize % 4]);
+    let gain = |arm: usize| [0.0, 0.05, 0.02, -0.05, 0.04, 0.0, 0.1][(arm + place / 3) % 7];
+    let effects = Effects {
+        gains: (0..candidates).map(gain).collect(),
+        carry_over: if seed.is_multiple_of(5) { 0.05 } else { 0.0 },
+        failures: vec![0.003; candidates + 1],
+    };
+    let mut trials = Trials::new(&effects, &RunNoise::ALL[place / 4 % 8], !seed);
+    let mut race = Race::new(candidates, &Policy { most_runs: Some(150), ..Policy::default() });
+    for number in 0.. {
+        if race.is_decided() {
+            break;
+        }
+        let mut block = trials.block(&race.next_block(seed));
+        if number == 5 && seed.is_multiple_of(7) {
+            block.runs.pop();
+        }
+        race.add(&block);
+    }
+    race.standing()
 }

@@ -20,7 +20,7 @@ pub struct Standing {
 
 /// The answer to "which placement wins".
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "verdict", rename_all = "kebab-case")]
+#[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Verdict {
     /// A candidate is proven better than the baseline, and its estimate reaches the margin.
     Wins {
@@ -49,7 +49,7 @@ pub enum Verdict {
 
 /// Why an experiment cannot be trusted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "doubt", rename_all = "kebab-case")]
+#[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Doubt {
     /// The baseline failed twice or more.
     BaselineFails {
@@ -176,7 +176,7 @@ pub enum ArmVerdict {
 
 /// Whether a candidate is still tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "state", rename_all = "kebab-case")]
+#[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum ArmState {
     /// It is in the next block.
     Alive,
