@@ -1,8 +1,8 @@
 //! Proposes placements that a person would think of, the best name for each first.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use super::class::Classifier;
 use super::reason;
 use super::scene::Scene;
 use super::tree::Tree;
@@ -185,19 +185,27 @@ fn single(scene: &Scene<'_>) -> Vec<Proposal> {
 }
 
 /// One of each sort of objects: those that a symmetry exchanges are one sort, whatever interrupts they get. One without
-/// the busiest cpu is preferred; of cores and cpus, one outside the first core, which often gets interrupts, too.
+/// the busiest cpu is preferred; of cores and cpus, one outside the first core, which often gets interrupts, too; then one
+/// of those of which there are most, when the busiest cpu is unlike all others.
 fn one_of_each_sort(scene: &Scene<'_>, level: Level, objects: Vec<(usize, CpuSet)>) -> Vec<usize> {
-    let tree = Tree::of(parts::parts(scene.machine(), &scene.usable, None));
-    let mut classifier = Classifier::new(&tree);
+    let paths = |busiest| Tree::of(parts::parts(scene.machine(), &scene.usable, busiest)).paths();
+    let (of_machine, of_survey) = (paths(None), paths(scene.busiest));
+    // The paths of an object's cpus, in order: equal where a symmetry takes one object to the other.
+    let sort = |paths: &BTreeMap<u32, Vec<usize>>, cpus: &CpuSet| {
+        let mut paths: Vec<Vec<usize>> = cpus.iter().filter_map(|cpu| paths.get(&cpu).cloned()).collect();
+        paths.sort_unstable();
+        paths
+    };
+    let mut number: BTreeMap<Vec<Vec<usize>>, usize> = BTreeMap::new();
+    objects.iter().for_each(|(_, cpus)| *number.entry(sort(&of_survey, cpus)).or_default() += 1);
     let first = scene.first_core().map(|(_, cpus)| cpus).filter(|_| level >= Level::Core).unwrap_or_default();
-    let mut sorts: BTreeMap<usize, Vec<((bool, bool), usize)>> = BTreeMap::new();
+    let mut best: BTreeMap<Vec<Vec<usize>>, (bool, bool, Reverse<usize>, usize)> = BTreeMap::new();
     for (index, cpus) in objects {
         let is_busy = scene.busiest.is_some_and(|cpu| cpus.contains(cpu));
-        let sort = sorts.entry(classifier.class(&cpus)).or_default();
-        sort.push(((is_busy, !cpus.is_disjoint(&first)), index));
+        let rank = (is_busy, !cpus.is_disjoint(&first), Reverse(number[&sort(&of_survey, &cpus)]), index);
+        best.entry(sort(&of_machine, &cpus)).and_modify(|best| *best = rank.min(*best)).or_insert(rank);
     }
-    let mut chosen: Vec<usize> =
-        sorts.into_values().filter_map(|sort| sort.into_iter().min()).map(|(_, index)| index).collect();
+    let mut chosen: Vec<usize> = best.into_values().map(|(.., index)| index).collect();
     chosen.sort_unstable();
     chosen
 }

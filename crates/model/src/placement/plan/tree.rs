@@ -18,6 +18,7 @@ pub struct Branch {
     pub cpu: Option<u32>,
     /// Which subtrees it equals: those of the same shape.
     pub shape: usize,
+    parent: usize,
     labels: Vec<Label>,
 }
 
@@ -34,7 +35,13 @@ impl Tree {
         let parents = parents(&sets);
         // Larger sets come first, and what is in a set after it: turned round, children come first.
         let turned = |index: usize| sets.len() - 1 - index;
-        let branch = |labels: &[Label], cpu| Branch { children: Vec::new(), cpu, shape: 0, labels: labels.to_vec() };
+        let branch = |labels: &[Label], cpu| Branch {
+            children: Vec::new(),
+            cpu,
+            shape: 0,
+            parent: sets.len(),
+            labels: labels.to_vec(),
+        };
         let of_set = |(points, labels): &(CpuSet, Vec<Label>)| {
             let is_usable = labels.iter().any(|label| matches!(label, Label::Cpu(mark) if mark.usable));
             branch(labels, points.lowest().filter(|_| is_usable))
@@ -43,7 +50,9 @@ impl Tree {
         let root = branches.len();
         branches.push(branch(&[], None));
         for (index, parent) in parents.iter().enumerate() {
-            branches[parent.map_or(root, turned)].children.push(turned(index));
+            let parent = parent.map_or(root, turned);
+            branches[turned(index)].parent = parent;
+            branches[parent].children.push(turned(index));
         }
         let mut tree = Self { branches };
         tree.find_shapes();
@@ -66,6 +75,17 @@ impl Tree {
     /// The whole machine.
     pub fn root(&self) -> usize {
         self.branches.len() - 1
+    }
+
+    /// The shapes of what holds each usable cpu, from the cpu itself up to the whole machine. A symmetry takes one cpu to
+    /// another where these are equal, and only then.
+    pub fn paths(&self) -> BTreeMap<u32, Vec<usize>> {
+        let path = |leaf: usize| {
+            let up = |index: &usize| (*index != self.root()).then(|| self.branches[*index].parent);
+            std::iter::successors(Some(leaf), up).map(|index| self.branches[index].shape).collect()
+        };
+        let leaves = self.branches.iter().enumerate();
+        leaves.filter_map(|(index, branch)| Some((branch.cpu?, path(index)))).collect()
     }
 
     /// How many cpus a placement may use.
