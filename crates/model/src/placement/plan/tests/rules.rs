@@ -119,10 +119,7 @@ fn only_what_is_reachable_is_used() {
     let plan = plan(&machine, &reachable, None, None, USUAL_MOST);
     keeps_its_word(&machine, &reachable, &plan, USUAL_MOST);
     assert_eq!(plan.usable, reachable);
-    assert_eq!(
-        expressions(&plan),
-        ["-", "all - core:0", "one-per-core", "core:0", "0", "1"]
-    );
+    assert_eq!(expressions(&plan), ["-", "all - core:0", "one-per-core", "core:0", "0", "1"]);
     assert_eq!(plan.candidates[1].stands_for, Count::ONE, "the other cores have no sibling here");
 }
 
