@@ -60,5 +60,9 @@ fn row(machine: &Machine, threads: Option<u32>) {
     let threads = threads.map_or("any".to_owned(), |threads| threads.to_string());
     let classes = made.classes.exact().map_or("more than 2^128".to_owned(), |classes| classes.to_string());
     let (cpus, candidates) = (machine.online.len(), made.candidates.len());
-    println!("| {cpus} | {threads} | {candidates} | {classes} | {:.1} | {:.1} |", times[REPEATS / 2], times[REPEATS - 1]);
+    println!(
+        "| {cpus} | {threads} | {candidates} | {classes} | {:.1} | {:.1} |",
+        times[REPEATS / 2],
+        times[REPEATS - 1]
+    );
 }

@@ -96,14 +96,14 @@ fn a_threadripper_with_nodes_without_memory() {
         16,32 (1024 of 2016)
     32,40                             2 cpus: Also different: 2 cores in 2 last-level caches in 1 NUMA node.
         32,40 (128 of 2016)
-    16,17                             2 cpus: Also different: 1 core in 1 last-level cache in 1 NUMA node, 2 cpus without memory near.
-        16,17 (16 of 2016)
-    16,18                             2 cpus: Also different: 2 cores in 1 last-level cache in 1 NUMA node, 2 cpus without memory near.
-        16,18 (96 of 2016)
-    16,24                             2 cpus: Also different: 2 cores in 2 last-level caches in 1 NUMA node, 2 cpus without memory near.
-        16,24 (128 of 2016)
     16,48                             2 cpus: Also different: 2 cores in 2 last-level caches in 2 NUMA nodes, 2 cpus without memory near.
         16,48 (256 of 2016)
+    16,24                             2 cpus: Also different: 2 cores in 2 last-level caches in 1 NUMA node, 2 cpus without memory near.
+        16,24 (128 of 2016)
+    16,18                             2 cpus: Also different: 2 cores in 1 last-level cache in 1 NUMA node, 2 cpus without memory near.
+        16,18 (96 of 2016)
+    16,17                             2 cpus: Also different: 1 core in 1 last-level cache in 1 NUMA node, 2 cpus without memory near.
+        16,17 (16 of 2016)
     pack(2, llc)                      2 cpus: Close together: in 1 last-level cache.
         0,2 (96 of 2016)
     pack(2, core)                     2 cpus: Siblings together: on 1 core.
@@ -298,14 +298,14 @@ fn two_packages() {
         0,1,4,5 (576 of 1820)
     1,4-6                             4 cpus: Also different: 4 cores in 2 packages (3 + 1).
         1,4-6 (512 of 1820)
-    1,4,5,9                           4 cpus: Also different: 3 cores in 2 packages.
-        1,4,5,9 (192 of 1820)
     1,4,5,12                          4 cpus: Also different: 3 cores in 2 packages (3 + 1).
         1,4,5,12 (384 of 1820)
+    1,4,5,9                           4 cpus: Also different: 3 cores in 2 packages.
+        1,4,5,9 (192 of 1820)
     1,2,8,9                           4 cpus: Also different: 3 cores in 1 package.
         1,2,8,9 (96 of 1820)
-    1,5,9,13                          4 cpus: Also different: 2 cores in 2 packages.
-        1,5,9,13 (16 of 1820)
+    1,4,9,12                          4 cpus: Also different: 2 cores in 2 packages.
+        1,4,9,12 (16 of 1820)
     pack(4, package)                  4 cpus: Close together: in 1 package.
         0-3 (32 of 1820)
     pack(4, core)                     4 cpus: Siblings together: on 2 cores.
