@@ -150,8 +150,14 @@ pub struct MachineArguments {
 #[derive(Clone, Debug, Args)]
 pub struct PlaceArguments {
     /// The placement, such as 'llc:0', 'all - core:0' or 'spread(4, cluster)'; with --from, what another tool would take
-    #[arg(value_name = "EXPR", required = true)]
+    #[arg(value_name = "EXPR", required_unless_present = "candidates")]
     pub expression: Vec<String>,
+    /// List the placements that are worth trying here instead, each with its reason and with how many others it stands for
+    #[arg(long, conflicts_with_all = ["expression", "notation", "from"])]
+    pub candidates: bool,
+    /// With --candidates: those of a program with so many threads
+    #[arg(long, value_name = "N", requires = "candidates", conflicts_with = "expression", value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    pub threads: Option<u32>,
     /// Print one notation alone, for scripts: list, hex, binary, decimal, taskset, numactl, hwloc, likwid, systemd, cgroup,
     /// docker, kubernetes, slurm, openmp, libvirt, cmdline, windows, powershell, json
     #[arg(long = "as", value_name = "NOTATION", value_parser = notation_names(true), ignore_case = true, hide_possible_values = true)]
@@ -186,7 +192,8 @@ Examples:
   corewise place 'all - core:0'                      all but both threads of the first core
   corewise place --machine fx-8150 'spread(4, cluster)'
   corewise place --as windows 'vcache - 0'           for start /affinity
-  corewise place --from taskset 55                   what another tool's text means";
+  corewise place --from taskset 55                   what another tool's text means
+  corewise place --candidates --threads 4            what is worth trying with 4 threads";
 
 /// Options of `record`.
 #[derive(Clone, Debug, Args)]

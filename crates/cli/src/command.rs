@@ -1,5 +1,6 @@
 //! The commands: each gets what it needs, lets a view make the screen, and prints it.
 
+mod candidates;
 mod doctor;
 mod experiment;
 mod history;
@@ -24,6 +25,7 @@ pub fn run(task: Task, settings: &Settings) -> Result<Exit, Failure> {
         Task::Survey(options) => survey::run(&options, settings),
         Task::Topology(choice) => topology::run(&choice, settings),
         Task::Place(request) => place::run(&request, settings),
+        Task::Candidates(request) => candidates::run(&request, settings),
         Task::Machines => machine::list(settings),
         Task::Try(task) => experiment::run(&task, settings),
         Task::Run(task) => run::run(&task, settings),

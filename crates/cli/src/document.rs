@@ -8,6 +8,7 @@ use corewise_model::finding::Conclusions;
 use corewise_model::machine_file::{Description, MachineFile};
 use corewise_model::placement::Resolution;
 use corewise_model::placement::notation::{self, Notation, NotationLine};
+use corewise_model::placement::plan::Plan;
 use corewise_model::trial::{Experiment, Trial};
 use corewise_model::{Level, Machine, Survey};
 use corewise_store::Entry;
@@ -163,6 +164,27 @@ impl<'a> PlaceDocument<'a> {
     }
 }
 
+/// What `corewise place --candidates --json` prints.
+#[derive(Serialize, JsonSchema)]
+#[schemars(title = "corewise/candidates/1")]
+pub struct CandidatesDocument<'a> {
+    #[schemars(extend("const" = "corewise/candidates/1"))]
+    schema: &'static str,
+    /// The name under which the history knows the machine.
+    fingerprint: String,
+    /// The cpu that the latest survey found to be interrupted most; null where none did. No other is like it.
+    busiest: Option<u32>,
+    /// The placements that are worth trying.
+    plan: &'a Plan,
+}
+
+impl<'a> CandidatesDocument<'a> {
+    /// The document of a plan.
+    pub fn new(machine: &Machine, busiest: Option<u32>, plan: &'a Plan) -> Self {
+        Self { schema: "corewise/candidates/1", fingerprint: machine.fingerprint(), busiest, plan }
+    }
+}
+
 /// What `corewise topology --machine list --json` prints.
 #[derive(Serialize, JsonSchema)]
 #[schemars(title = "corewise/machines/1")]
@@ -305,14 +327,26 @@ impl<'a> UndoDocument<'a> {
 }
 
 /// The names of all schemas.
-pub const SCHEMAS: [&str; 10] =
-    ["survey", "topology", "machines", "placement", "experiment", "record", "history", "comparison", "doctor", "undo"];
+pub const SCHEMAS: [&str; 11] = [
+    "survey",
+    "topology",
+    "machines",
+    "placement",
+    "candidates",
+    "experiment",
+    "record",
+    "history",
+    "comparison",
+    "doctor",
+    "undo",
+];
 
 /// The schema of a document by its name.
 pub fn schema(name: &str) -> Option<Schema> {
     Some(match name {
         "survey" => schema_for!(SurveyDocument<'_>),
         "placement" => schema_for!(PlaceDocument<'_>),
+        "candidates" => schema_for!(CandidatesDocument<'_>),
         "topology" => schema_for!(TopologyDocument<'_>),
         "machines" => schema_for!(MachinesDocument<'_>),
         "experiment" => schema_for!(ExperimentDocument<'_>),

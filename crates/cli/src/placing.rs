@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use corewise_model::finding::conclude;
+use corewise_model::finding::{Conclusions, Finding, Topic, conclude};
 use corewise_model::placement::{Context, Expression, PlacementError, Resolution, parse};
 use corewise_model::{CpuSet, Machine};
 use corewise_store::Store;
@@ -23,8 +23,7 @@ pub fn expression(text: &str) -> Result<Expression, Failure> {
 
 /// The cpus of an expression on the machine that corewise runs on.
 pub fn resolve_here(expression: &Expression, machine: &Machine, settings: &Settings) -> Result<Resolution, Failure> {
-    // Where the kernel does not answer, the mask that was inherited is what is known to be allowed.
-    let reachable = cpuset::reachable().unwrap_or_else(|_| machine.allowed.clone());
+    let reachable = reachable_here(machine);
     let quiet = if expression.needs_survey() { quiet(machine, settings) } else { None };
     resolve(expression, &Context { machine, reachable: &reachable, quiet: quiet.as_ref() })
 }
@@ -38,12 +37,31 @@ fn resolve(expression: &Expression, context: &Context<'_>) -> Result<Resolution,
     expression.resolve(context).map_err(|error| refused(Exit::Unavailable, error))
 }
 
+/// The cpus that the cpuset lets this process use. Where the kernel does not answer, the mask that was inherited is what
+/// is known to be allowed.
+pub fn reachable_here(machine: &Machine) -> CpuSet {
+    cpuset::reachable().unwrap_or_else(|_| machine.allowed.clone())
+}
+
 /// The cpus that the latest survey of this machine speaks against in nothing.
 fn quiet(machine: &Machine, settings: &Settings) -> Option<CpuSet> {
+    Some(latest(machine, settings)?.quiet)
+}
+
+/// The cpu that the latest survey of this machine found to be interrupted most, if it found one.
+pub fn busiest(machine: &Machine, settings: &Settings) -> Option<u32> {
+    let findings = latest(machine, settings)?.findings;
+    let interrupted = findings.iter().filter(|finding| finding.topic == Topic::Interrupts && finding.cpus.len() == 1);
+    let ratio = |finding: &&Finding| finding.effects.first().map_or(0.0, |effect| effect.ratio);
+    interrupted.max_by(|a, b| ratio(a).total_cmp(&ratio(b)))?.cpus.lowest()
+}
+
+/// What the latest survey of this machine shows.
+fn latest(machine: &Machine, settings: &Settings) -> Option<Conclusions> {
     let History::At(path) = &settings.history else { return None };
     let store = Store::open_to_read(path).ok()??;
     let latest = store.latest(Some(&machine.fingerprint())).ok()??;
-    Some(conclude(&store.survey(latest.id).ok()?).quiet)
+    Some(conclude(&store.survey(latest.id).ok()?))
 }
 
 /// A failure that shows what is wrong in a text, and where.

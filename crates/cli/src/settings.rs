@@ -18,7 +18,7 @@ use crate::args::{Arguments, Command, CommonArguments, HistoryCommand, PackingNa
 use crate::error::Failure;
 use experiment::TryTask;
 use machine::MachineChoice;
-use place::PlaceRequest;
+use place::{CandidatesRequest, PlaceRequest};
 use run::RunTask;
 
 /// The width of a page where there is no terminal.
@@ -158,6 +158,8 @@ pub enum Task {
     Topology(MachineChoice),
     /// Say which cpus a placement is.
     Place(PlaceRequest),
+    /// List the placements that are worth trying.
+    Candidates(CandidatesRequest),
     /// List the machines that the program holds.
     Machines,
     /// Try a command on placements.
@@ -200,6 +202,7 @@ impl Task {
             }
             Some(Command::Topology(topology)) if topology.machine.asks_for_list() => Self::Machines,
             Some(Command::Topology(topology)) => Self::Topology(MachineChoice::new(&topology.machine)?),
+            Some(Command::Place(place)) if place.candidates => Self::Candidates(CandidatesRequest::new(&place)?),
             Some(Command::Place(place)) => Self::Place(PlaceRequest::new(place)?),
             Some(Command::Run(_)) if arguments.common.json => {
                 return Err(Failure::usage("run has nothing to print as JSON")

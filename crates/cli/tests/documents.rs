@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use support::{Place, text};
 
-const NAMES: [&str; 9] =
-    ["survey", "topology", "machines", "placement", "record", "history", "comparison", "doctor", "undo"];
+const NAMES: [&str; 10] =
+    ["survey", "topology", "machines", "placement", "candidates", "record", "history", "comparison", "doctor", "undo"];
 
 fn printed(place: &Place, arguments: &[&str]) -> Value {
     let run = place.corewise(arguments).output().unwrap();
@@ -40,11 +40,13 @@ fn what_is_printed_is_what_the_schema_says() {
 {"begun":{"entry":1,"change":{"kind":"controller","group":"/sys/fs/cgroup/a","name":"cpuset"}}}
 "#;
     fs::write(folder.join("earlier-7-9.journal"), journal).unwrap();
-    let cases: [(&str, &[&str]); 10] = [
+    let cases: [(&str, &[&str]); 12] = [
         ("topology", &["topology", "--json"]),
         ("topology", &["topology", "--machine", "2990wx", "--json"]),
         ("machines", &["topology", "--machine", "list", "--json"]),
         ("placement", &["place", "all - core:0", "--machine", "2990wx", "--json"]),
+        ("candidates", &["place", "--candidates", "--machine", "2990wx", "--json"]),
+        ("candidates", &["place", "--candidates", "--threads", "100", "--json"]),
         ("doctor", &["doctor", "--json"]),
         ("record", &["record", "--json", "-o", "here.tar.xz"]),
         ("history", &["history", "--json"]),

@@ -17,7 +17,9 @@ type Outcome = Result<Completion, Failed>;
 fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
     arguments.test_threads = Some(1);
-    let trial = |name: &str, test: fn() -> Outcome| Trial::ignorable_test(name, move || two_cpus().map_or_else(Ok, |()| test()));
+    let trial = |name: &str, test: fn() -> Outcome| {
+        Trial::ignorable_test(name, move || two_cpus().map_or_else(Ok, |()| test()))
+    };
     let trials = vec![
         trial("a_placement_that_is_better_wins", wins),
         trial("where_none_is_better_it_is_said", no_difference),
@@ -94,7 +96,17 @@ fn wins() -> Outcome {
     let options = [&METRIC[..], &[&on[0], &on[1]]].concat();
     let told = said(&mut trying(&place, &options, &scores()), 0)?;
     let sentence = format!("Pin it. cpu {first} is 2.0x");
-    contains(&told, &[&sentence, "better in score", "wins", &format!("corewise run --on {first} -- sh -c"), "taskset -c", "stored as experiment 1"])?;
+    contains(
+        &told,
+        &[
+            &sentence,
+            "better in score",
+            "wins",
+            &format!("corewise run --on {first} -- sh -c"),
+            "taskset -c",
+            "stored as experiment 1",
+        ],
+    )?;
     // What is decided is not run again, and stays what it was.
     let again: Value = serde_json::from_str(&said(&mut place.corewise(&["try", "--resume", "--json"]), 0)?)?;
     same("the verdict", &again["standing"]["verdict"]["verdict"], &"wins".into())?;
@@ -152,7 +164,8 @@ fn running(place: &Place, runs: u32) -> Result<std::process::Child, Failed> {
 fn goes_on(place: &Place) -> Outcome {
     let document: Value = serde_json::from_str(&said(&mut place.corewise(&["try", "--resume", "--json"]), 0)?)?;
     same("the verdict", &document["standing"]["verdict"]["verdict"], &"wins".into())?;
-    let blocks: Vec<u64> = document["trials"].as_array().into_iter().flatten().filter_map(|trial| trial["block"].as_u64()).collect();
+    let blocks: Vec<u64> =
+        document["trials"].as_array().into_iter().flatten().filter_map(|trial| trial["block"].as_u64()).collect();
     let sessions = blocks.windows(2).filter(|pair| pair[0] > 0 && pair[1] == 0).count() + 1;
     same(&format!("sessions in {blocks:?}"), sessions, 2)?;
     Ok(Completion::Completed)
@@ -201,7 +214,9 @@ fn no_number() -> Outcome {
 
 fn one_fails() -> Outcome {
     let (place, (first, _)) = (Place::new(), cpus());
-    let script = format!("if grep -q '^Cpus_allowed_list:.{first}$' /proc/self/status; then echo no luck; exit 1; fi; echo score 10");
+    let script = format!(
+        "if grep -q '^Cpus_allowed_list:.{first}$' /proc/self/status; then echo no luck; exit 1; fi; echo score 10"
+    );
     let told = said(&mut trying(&place, &[&METRIC[..], &[&format!("--on={first}")]].concat(), &script), 0)?;
     contains(&told, &["Leave it to the operating system.", "failed", "exit status 1", "no luck"])?;
     Ok(Completion::Completed)
@@ -237,7 +252,9 @@ fn one_cpu() -> Outcome {
     for (name, value) in corewise.get_envs() {
         value.map_or_else(|| command.env_remove(name), |value| command.env(name, value));
     }
-    let Ok(output) = command.output() else { return Ok(Completion::ignored_with("taskset is not installed (util-linux)")) };
+    let Ok(output) = command.output() else {
+        return Ok(Completion::ignored_with("taskset is not installed (util-linux)"));
+    };
     let told = text(&output.stderr);
     same(&told, output.status.code(), Some(3))?;
     contains(&told, &["there is nothing to try"])?;
@@ -259,7 +276,8 @@ fn exports() -> Outcome {
     let (place, (first, _)) = (Place::new(), cpus());
     let options = |how: &'static str| [&METRIC[..], &["--runs-max", "8", how]].concat();
     let on = format!("--on={first}");
-    let told = said(&mut trying(&place, &[&options("--csv")[..], &[&on]].concat(), "echo score 10; echo 'a, \"b\"'"), 1)?;
+    let told =
+        said(&mut trying(&place, &[&options("--csv")[..], &[&on]].concat(), "echo score 10; echo 'a, \"b\"'"), 1)?;
     let lines: Vec<&str> = told.trim_end().split("\r\n").collect();
     same("fields of the names", lines[0].split(',').count(), 28)?;
     same("lines", lines.len() >= 1 + 2 + 4, true)?;

@@ -130,6 +130,8 @@ fn commands_hold_valid_expressions_and_names() {
             |word: &&String| word.starts_with("--") || Some(*word) == after("--as") || Some(*word) == after("--from");
         let expression = match words[1].as_str() {
             "run" => after("--on"),
+            // A list of candidates is asked for without an expression.
+            _ if words.iter().any(|word| word == "--candidates") => continue,
             _ => words[2..].iter().find(|word| !skipped(word)),
         };
         let Some(expression) = expression else { continue };

@@ -30,6 +30,25 @@ pub enum Form {
     Alone(Notation),
 }
 
+/// The placements that are worth trying.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CandidatesRequest {
+    /// How many threads the program has, where that was said.
+    pub threads: Option<u32>,
+    /// The machine it is about.
+    pub machine: MachineChoice,
+}
+
+impl CandidatesRequest {
+    /// What the arguments ask for.
+    ///
+    /// # Errors
+    /// [`Failure`] for a machine that is not known.
+    pub fn new(arguments: &PlaceArguments) -> Result<Self, Failure> {
+        Ok(Self { threads: arguments.threads, machine: MachineChoice::new(&arguments.machine)? })
+    }
+}
+
 impl PlaceRequest {
     /// What the arguments ask for. An expression in several arguments, such as `all - core:0` without quotes, is one.
     ///

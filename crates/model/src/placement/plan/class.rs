@@ -23,7 +23,20 @@ impl<'a> Classifier<'a> {
 
     /// The name of a set's class: equal for two sets where a symmetry of the machine takes one to the other, and only then.
     pub fn class(&mut self, cpus: &CpuSet) -> usize {
-        self.walk(cpus, |_, _| ())
+        let choices = self.walk(cpus, |_, _| ());
+        choices[self.tree.root()]
+    }
+
+    /// One cpu, the lowest, of each sort that there is once a set is chosen: two cpus are of one sort where a symmetry that
+    /// takes the set to itself takes one to the other.
+    pub fn sorts(&mut self, cpus: &CpuSet) -> Vec<u32> {
+        let choices = self.walk(cpus, |_, _| ());
+        let mut lowest: BTreeMap<Vec<usize>, u32> = BTreeMap::new();
+        for (cpu, holders) in self.tree.holders() {
+            let path = holders.map(|branch| choices[branch]).collect();
+            lowest.entry(path).and_modify(|lowest| *lowest = cpu.min(*lowest)).or_insert(cpu);
+        }
+        lowest.into_values().collect()
     }
 
     /// How many sets are in the class of a set.
@@ -33,8 +46,9 @@ impl<'a> Classifier<'a> {
         sizes
     }
 
-    /// Goes up the tree; for every branch `tell` hears the shapes of its children and the choices in them.
-    fn walk(&mut self, cpus: &CpuSet, mut tell: impl FnMut(&[usize], &[usize])) -> usize {
+    /// Goes up the tree and gives the choice in every branch; `tell` hears the shapes of the children of every branch, and
+    /// the choices in them.
+    fn walk(&mut self, cpus: &CpuSet, mut tell: impl FnMut(&[usize], &[usize])) -> Vec<usize> {
         let branches = &self.tree.branches;
         let mut of_branch: Vec<usize> = Vec::with_capacity(branches.len());
         for branch in branches {
@@ -49,7 +63,7 @@ impl<'a> Classifier<'a> {
             let next = self.choices.len();
             of_branch.push(*self.choices.entry((branch.shape, is_chosen, sorted)).or_insert(next));
         }
-        of_branch[self.tree.root()]
+        of_branch
     }
 }
 

@@ -30,7 +30,7 @@ pub fn fill(
     }
     let mut seen: HashSet<usize> = open.iter().map(|cpus| classifier.class(cpus)).collect();
     while let Some(cpus) = open.pop_front() {
-        for neighbour in neighbours(&cpus, &scene.usable) {
+        for neighbour in neighbours(&cpus, classifier) {
             if Count::from(seen.len()) == classes {
                 return;
             }
@@ -42,18 +42,20 @@ pub fn fill(
     }
 }
 
-/// The sets with one cpu exchanged for another.
-fn neighbours<'a>(cpus: &'a CpuSet, usable: &'a CpuSet) -> impl Iterator<Item = CpuSet> + 'a {
-    let others = usable.difference(cpus);
-    cpus.iter().flat_map(move |out| {
-        let exchanged = |into: u32| {
-            let mut exchanged = cpus.clone();
-            exchanged.remove(out);
+/// The sets with one cpu exchanged for another: one of each class.
+fn neighbours(cpus: &CpuSet, classifier: &mut Classifier<'_>) -> Vec<CpuSet> {
+    let mut neighbours = Vec::new();
+    // Which cpu of a sort goes, and which comes, changes nothing: a symmetry takes one to the other and leaves the rest.
+    for out in classifier.sorts(cpus).into_iter().filter(|cpu| cpus.contains(*cpu)) {
+        let mut rest = cpus.clone();
+        rest.remove(out);
+        for into in classifier.sorts(&rest).into_iter().filter(|cpu| !rest.contains(*cpu)) {
+            let mut exchanged = rest.clone();
             exchanged.insert(into);
-            exchanged
-        };
-        others.iter().map(exchanged).collect::<Vec<_>>()
-    })
+            neighbours.push(exchanged);
+        }
+    }
+    neighbours
 }
 
 /// What a set is that nobody would have named.

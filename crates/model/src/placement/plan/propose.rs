@@ -190,22 +190,27 @@ fn single(scene: &Scene<'_>) -> Vec<Proposal> {
 fn one_of_each_sort(scene: &Scene<'_>, level: Level, objects: Vec<(usize, CpuSet)>) -> Vec<usize> {
     let paths = |busiest| Tree::of(parts::parts(scene.machine(), &scene.usable, busiest)).paths();
     let (of_machine, of_survey) = (paths(None), paths(scene.busiest));
-    // The paths of an object's cpus, in order: objects that hold the same cpus as seen from outside.
-    let sort = |paths: &BTreeMap<u32, Vec<usize>>, cpus: &CpuSet| {
-        let mut paths: Vec<Vec<usize>> = cpus.iter().filter_map(|cpu| paths.get(&cpu).cloned()).collect();
-        paths.sort_unstable();
-        paths
-    };
-    let mut number: BTreeMap<Vec<Vec<usize>>, usize> = BTreeMap::new();
-    objects.iter().for_each(|(_, cpus)| *number.entry(sort(&of_survey, cpus)).or_default() += 1);
+    let mut number: BTreeMap<Paths, usize> = BTreeMap::new();
+    objects.iter().for_each(|(_, cpus)| *number.entry(paths_of(cpus, &of_survey)).or_default() += 1);
     let first = scene.first_core().map(|(_, cpus)| cpus).filter(|_| level >= Level::Core).unwrap_or_default();
-    let mut best: BTreeMap<Vec<Vec<usize>>, (bool, bool, Reverse<usize>, usize)> = BTreeMap::new();
+    let mut sorts: BTreeMap<Paths, Vec<_>> = BTreeMap::new();
     for (index, cpus) in objects {
         let is_busy = scene.busiest.is_some_and(|cpu| cpus.contains(cpu));
-        let rank = (is_busy, !cpus.is_disjoint(&first), Reverse(number[&sort(&of_survey, &cpus)]), index);
-        best.entry(sort(&of_machine, &cpus)).and_modify(|best| *best = rank.min(*best)).or_insert(rank);
+        let alike = Reverse(number[&paths_of(&cpus, &of_survey)]);
+        let rank = (is_busy, !cpus.is_disjoint(&first), alike, index);
+        sorts.entry(paths_of(&cpus, &of_machine)).or_default().push(rank);
     }
-    let mut chosen: Vec<usize> = best.into_values().map(|(.., index)| index).collect();
+    let mut chosen: Vec<usize> =
+        sorts.into_values().filter_map(|ranks| ranks.into_iter().min()).map(|rank| rank.3).collect();
     chosen.sort_unstable();
     chosen
+}
+
+/// The paths of an object's cpus through the tree, in order: equal where a symmetry takes one object to the other.
+type Paths = Vec<Vec<usize>>;
+
+fn paths_of(cpus: &CpuSet, paths: &BTreeMap<u32, Vec<usize>>) -> Paths {
+    let mut paths: Paths = cpus.iter().filter_map(|cpu| paths.get(&cpu).cloned()).collect();
+    paths.sort_unstable();
+    paths
 }

@@ -77,15 +77,19 @@ impl Tree {
         self.branches.len() - 1
     }
 
+    /// Each usable cpu, with the branches that hold it from its own up to the whole machine.
+    pub fn holders(&self) -> impl Iterator<Item = (u32, impl Iterator<Item = usize> + '_)> + '_ {
+        let up = |index: &usize| (*index != self.root()).then(|| self.branches[*index].parent);
+        let leaves = self.branches.iter().enumerate();
+        leaves.filter_map(move |(leaf, branch)| Some((branch.cpu?, std::iter::successors(Some(leaf), up))))
+    }
+
     /// The shapes of what holds each usable cpu, from the cpu itself up to the whole machine. A symmetry takes one cpu to
     /// another where these are equal, and only then.
     pub fn paths(&self) -> BTreeMap<u32, Vec<usize>> {
-        let path = |leaf: usize| {
-            let up = |index: &usize| (*index != self.root()).then(|| self.branches[*index].parent);
-            std::iter::successors(Some(leaf), up).map(|index| self.branches[index].shape).collect()
-        };
-        let leaves = self.branches.iter().enumerate();
-        leaves.filter_map(|(index, branch)| Some((branch.cpu?, path(index)))).collect()
+        let shapes =
+            |holders: &mut dyn Iterator<Item = usize>| holders.map(|branch| self.branches[branch].shape).collect();
+        self.holders().map(|(cpu, mut holders)| (cpu, shapes(&mut holders))).collect()
     }
 
     /// How many cpus a placement may use.
