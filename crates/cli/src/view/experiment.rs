@@ -7,7 +7,7 @@ mod export;
 mod gain;
 mod standings;
 
-use corewise_model::experiment::{ArmStanding, Standing, Verdict};
+use corewise_model::experiment::{ArmStanding, ArmVerdict, Standing, Verdict};
 use corewise_model::trial::{Arm, Experiment, Trial};
 
 use super::text::{Line, Screen};
@@ -43,6 +43,11 @@ impl Shown<'_> {
     /// The trials of an arm that count.
     fn counted(&self, arm: usize) -> impl Iterator<Item = &Trial> {
         self.trials.iter().filter(move |trial| trial.block > 0 && trial.arm == arm)
+    }
+
+    /// Whether there is nothing left to compare with.
+    fn all_failed(&self) -> bool {
+        self.standing.arms.iter().skip(1).all(|arm| arm.verdict == Some(ArmVerdict::Failed))
     }
 
     fn is_time(&self) -> bool {

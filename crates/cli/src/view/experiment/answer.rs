@@ -85,6 +85,9 @@ fn no_difference(shown: Shown<'_>) -> Line {
 }
 
 fn undecided(shown: Shown<'_>, more_runs: Option<u32>) -> Line {
+    if shown.all_failed() {
+        return leave_it(" The command failed wherever else it was tried.");
+    }
     let runs = count(shown.standing.runs as usize, "run");
     let alive = shown.standing.arms.iter().skip(1).filter(|arm| arm.state == ArmState::Alive);
     let best = alive
@@ -169,6 +172,9 @@ pub fn apply(shown: Shown<'_>) -> Vec<Line> {
 /// What to type where more runs may decide it.
 fn resume(shown: Shown<'_>) -> Option<Line> {
     let Verdict::Undecided { .. } = shown.standing.verdict else { return None };
+    if shown.all_failed() {
+        return None;
+    }
     let number = shown.stored?;
     Some(Line::new().plain("    ").strong(format!("corewise try --resume={number}")))
 }
