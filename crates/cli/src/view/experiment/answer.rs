@@ -1,6 +1,6 @@
 //! The verdict in one sentence, and how to apply it.
 
-use corewise_model::experiment::{ArmState, Doubt, Effect, Verdict};
+use corewise_model::experiment::{ArmState, ArmVerdict, Doubt, Effect, OutReason, Verdict};
 use corewise_model::placement::notation::{Notation, print};
 
 use super::Shown;
@@ -80,8 +80,17 @@ fn no_difference(shown: Shown<'_>) -> Line {
         1 => format!("{} is not", printable(&shown.experiment.arms[1].spoken())),
         _ => format!("None of {} is", count(tried, "placement")),
     };
+    let given_up = shown.standing.arms.iter().filter(|arm| {
+        let is_behind = matches!(arm.state, ArmState::Out { why: OutReason::BehindLeader, .. });
+        is_behind && arm.verdict == Some(ArmVerdict::Undecided)
+    });
+    let given_up = match given_up.count() {
+        0 => String::new(),
+        1 => "; 1 fell behind and was given up without proof".to_owned(),
+        behind => format!("; {behind} fell behind and were given up without proof"),
+    };
     let margin = percent(shown.experiment.policy.margin);
-    leave_it(&format!(" {what} {margin} {word}{excluded} ({}).", count(shown.standing.runs as usize, "run")))
+    leave_it(&format!(" {what} {margin} {word}{excluded}{given_up} ({}).", count(shown.standing.runs as usize, "run")))
 }
 
 fn undecided(shown: Shown<'_>, more_runs: Option<u32>) -> Line {
