@@ -33,6 +33,7 @@ fn main() -> ExitCode {
         trial("one_cpu_is_nothing_to_try", one_cpu),
         trial("what_the_program_does_to_itself_is_told", own_mask),
         trial("other_programs_read_the_runs", exports),
+        trial("a_truth_that_is_made_up_is_found", simulated),
     ];
     libtest_mimic::run(&arguments, trials).exit_code()
 }
@@ -294,5 +295,20 @@ fn exports() -> Outcome {
     same("the first run", lines[1].starts_with("0,0,0,OS default,,"), true)?;
     let told = said(&mut trying(&place, &[&options("--markdown")[..], &[&on]].concat(), &scores()), 1)?;
     contains(&told, &["| placement | cpus |", "|---|", "| OS default | all |"])?;
+    Ok(Completion::Completed)
+}
+
+fn simulated() -> Outcome {
+    let place = Place::new();
+    let truth = place.path().join("truth.toml");
+    std::fs::write(&truth, "gains = [0.2, 0.0]\nnoise = \"typical\"\n")?;
+    let path = truth.display().to_string();
+    let told = said(&mut place.corewise(&["try", "--seed", "7", "--simulate", &path]), 0)?;
+    contains(&told, &["Pin it. candidate 1 is", "candidate 2"])?;
+    same("it is stored", told.contains("stored"), false)?;
+    std::fs::write(&truth, "gains = [0.2]")?;
+    let output = done(&mut place.corewise(&["try", "--simulate", &path]))?;
+    same("the status", output.status.code(), Some(2))?;
+    contains(&text(&output.stderr), &["truth.toml", "missing field `noise`"])?;
     Ok(Completion::Completed)
 }

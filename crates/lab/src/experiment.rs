@@ -2,6 +2,7 @@
 
 mod energy;
 pub mod process;
+pub mod simulated;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -33,10 +34,11 @@ pub struct Ran {
 
 /// Runs the workload: the real one as processes, a simulated one as numbers.
 pub trait Runner {
-    /// Runs it on an arm so many times in a row. Nothing where it was told to stop meanwhile.
+    /// Runs it on an arm, which has this number in the experiment, so many times in a row. Nothing where it was told to stop
+    /// meanwhile.
     ///
     /// `trial` counts the trials of this experiment; what a runner varies at random, it takes from it.
-    fn run(&mut self, arm: &Arm, repeats: u32, trial: u64) -> Option<Ran>;
+    fn run(&mut self, arm: &Arm, number: usize, repeats: u32, trial: u64) -> Option<Ran>;
 
     /// How long to rest before a trial, when a run takes so long.
     fn pause(&self, run: Duration) -> Duration {
@@ -242,7 +244,7 @@ impl<'a, W: Watcher> Session<'a, W> {
         let begun = Instant::now();
         self.pause()?;
         let started_unix_ms = unix_ms();
-        let Some(ran) = self.runner.run(&self.experiment.arms[arm], repeats, self.trials) else {
+        let Some(ran) = self.runner.run(&self.experiment.arms[arm], arm, repeats, self.trials) else {
             return Err(Lost::Over(Ending::Stopped));
         };
         let Ran { outcome, guards, observed } = ran;

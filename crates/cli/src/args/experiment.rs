@@ -1,6 +1,7 @@
 //! What was typed behind `try`.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
@@ -15,6 +16,7 @@ pub const AFTER: &str = "Examples:
   corewise try --on 'all - core:0' --on llc:0 -- ./app
   corewise try --metric 'throughput=([0-9.]+) MB/s' --higher -- ./bench
   corewise try --budget 5m -- ./app              whatever is known after five minutes
+  corewise try --simulate truth.toml             how surely a truth of your making is found
   corewise try --resume                          goes on where the last one ended, the error rate intact
 
 Every placement runs once in each block, in random order, the operating system's choice (OS default) among \
@@ -66,6 +68,10 @@ pub struct TryArguments {
     /// Go on with a stored experiment: its number, or the last one of this machine
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, conflicts_with_all = ["on", "threads", "metric", "guard", "guard_higher", "margin", "error_rate", "timeout", "seed", "command"])]
     pub resume: Option<Option<i64>>,
+    /// Try a program that is made up, of which this file (TOML) says the truth: gains = [0.05, 0.0], noise = "typical"; nothing is
+    /// stored
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["on", "threads", "metric", "guard", "guard_higher", "timeout", "resume", "command"])]
+    pub simulate: Option<PathBuf>,
     /// The seed of the random orders [default: from the clock]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
@@ -76,7 +82,7 @@ pub struct TryArguments {
     #[arg(long, conflicts_with = "json")]
     pub markdown: bool,
     /// The command and its arguments
-    #[arg(value_name = "COMMAND", required_unless_present = "resume", trailing_var_arg = true)]
+    #[arg(value_name = "COMMAND", required_unless_present_any = ["resume", "simulate"], trailing_var_arg = true)]
     pub command: Vec<OsString>,
 }
 

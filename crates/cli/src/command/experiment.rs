@@ -7,7 +7,8 @@ mod lock;
 use std::sync::atomic::AtomicBool;
 
 use corewise_lab::experiment::process::ProcessRunner;
-use corewise_lab::experiment::{Ending, Limits, Time, Watcher, conduct};
+use corewise_lab::experiment::simulated::SimulatedRunner;
+use corewise_lab::experiment::{Ending, Limits, Runner, Time, Watcher, conduct};
 use corewise_model::experiment::{Standing, Verdict};
 use corewise_model::trial::{Experiment, Outcome, Trial, standing};
 use corewise_store::Store;
@@ -31,10 +32,13 @@ pub fn run(task: &TryTask, settings: &Settings) -> Result<Exit, Failure> {
     let begun = begin::begin(task, settings)?;
     let interruption = Interruption::watch()?;
     let mut session = Session::new(&begun.experiment, begun.trials, begun.stored, settings);
-    let mut runner = runner(&begun.experiment, interruption.stop())?;
+    let mut runner: Box<dyn Runner> = match &begun.simulation {
+        Some(simulation) => Box::new(SimulatedRunner::new(simulation, begun.experiment.seed)),
+        None => Box::new(runner(&begun.experiment, interruption.stop())?),
+    };
     let limits = Limits { blocks: MOST_BLOCKS, budget: task.budget, stop: interruption.stop() };
     let earlier = session.trials.clone();
-    let (_, ending) = conduct(&begun.experiment, &earlier, &mut runner, limits, &mut session)?;
+    let (_, ending) = conduct(&begun.experiment, &earlier, &mut *runner, limits, &mut session)?;
     session.live.clear();
     let trials = session.trials;
     if trials.iter().all(|trial| matches!(trial.outcome, Outcome::Failed { .. })) {

@@ -1,6 +1,7 @@
 //! What `try` is to do.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use corewise_model::experiment::Policy;
@@ -31,6 +32,15 @@ pub enum Which {
     New(Box<NewExperiment>),
     /// A stored one, by its number, or the last one of this machine.
     Stored(Option<i64>),
+    /// One that is made up from a file.
+    Simulated {
+        /// The file.
+        truth: PathBuf,
+        /// The seed; from the clock where nothing is said.
+        seed: Option<u64>,
+        /// How it is judged.
+        policy: Policy,
+    },
 }
 
 /// What a new experiment is to be.
@@ -86,23 +96,24 @@ impl TryTask {
             (false, false) => Print::Screen,
         };
         let (budget, runs_max) = (typed.budget, typed.runs_max);
-        let which = match typed.resume {
-            Some(number) => Which::Stored(number),
-            None => Which::New(Box::new(NewExperiment::new(typed)?)),
+        let policy = policy(&typed);
+        let which = match (typed.resume, typed.simulate.clone()) {
+            (Some(number), _) => Which::Stored(number),
+            (None, Some(truth)) => Which::Simulated { truth, seed: typed.seed, policy },
+            (None, None) => Which::New(Box::new(NewExperiment::new(typed, policy)?)),
         };
         Ok(Self { which, budget, runs_max, print })
     }
 }
 
 impl NewExperiment {
-    fn new(typed: TryArguments) -> Result<Self, Failure> {
+    fn new(typed: TryArguments, policy: Policy) -> Result<Self, Failure> {
         let metric = match &typed.metric {
             None => Metric::wall_time(),
             Some(text) => metric("--metric", text, typed.higher)?,
         };
         let guards = typed.guard.iter().map(|text| metric_of_guard(text, false));
         let guards = guards.chain(typed.guard_higher.iter().map(|text| metric_of_guard(text, true)));
-        let default = Policy::default();
         Ok(Self {
             choices: choices(&typed.on)?,
             threads: typed.threads,
@@ -110,13 +121,18 @@ impl NewExperiment {
             metric,
             guards: guards.collect::<Result<_, _>>()?,
             timeout: typed.timeout,
-            policy: Policy {
-                error_rate: typed.error_rate.unwrap_or(default.error_rate),
-                margin: typed.margin.unwrap_or(default.margin),
-                ..default
-            },
+            policy,
             seed: typed.seed,
         })
+    }
+}
+
+fn policy(typed: &TryArguments) -> Policy {
+    let default = Policy::default();
+    Policy {
+        error_rate: typed.error_rate.unwrap_or(default.error_rate),
+        margin: typed.margin.unwrap_or(default.margin),
+        ..default
     }
 }
 
@@ -180,7 +196,7 @@ mod tests {
     fn new(words: &[&str]) -> NewExperiment {
         match task(words).unwrap().which {
             Which::New(new) => *new,
-            Which::Stored(number) => panic!("stored {number:?}"),
+            other => panic!("{other:?}"),
         }
     }
 

@@ -92,7 +92,7 @@ enum Found {
 }
 
 impl Runner for ProcessRunner<'_> {
-    fn run(&mut self, arm: &Arm, repeats: u32, trial: u64) -> Option<Ran> {
+    fn run(&mut self, arm: &Arm, _: usize, repeats: u32, trial: u64) -> Option<Ran> {
         let padding = Random::new(self.seed ^ trial.wrapping_mul(0x9e37_79b9_7f4a_7c15)).below(MOST_PADDING_BYTES);
         let environment = [(PADDING.into(), "x".repeat(padding).into())];
         let mut sum = Sum::new(self.finders.len());

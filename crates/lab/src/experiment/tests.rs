@@ -48,12 +48,11 @@ impl<'a> MadeUp<'a> {
 }
 
 impl Runner for MadeUp<'_> {
-    fn run(&mut self, arm: &Arm, _: u32, trial: u64) -> Option<Ran> {
+    fn run(&mut self, _: &Arm, place: usize, _: u32, trial: u64) -> Option<Ran> {
         if trial >= self.stop_at {
             self.stop.store(true, Ordering::SeqCst);
             return None;
         }
-        let place = ["OS default", "0-1", "0"].iter().position(|name| *name == arm.name)?;
         let noise = 0.02 * Random::new(trial).normal();
         let value = self.seconds * (noise - EFFECTS[place]).exp();
         let outcome = match self.fails {
@@ -201,10 +200,27 @@ fn it_rests_before_each_trial() {
     let stop = AtomicBool::new(false);
     struct Usual<'a>(MadeUp<'a>);
     impl Runner for Usual<'_> {
-        fn run(&mut self, arm: &Arm, repeats: u32, trial: u64) -> Option<Ran> {
-            self.0.run(arm, repeats, trial)
+        fn run(&mut self, arm: &Arm, number: usize, repeats: u32, trial: u64) -> Option<Ran> {
+            self.0.run(arm, number, repeats, trial)
         }
     }
     let pause = |seconds| Usual(MadeUp::new(&stop)).pause(Duration::from_secs(seconds));
     assert_eq!([pause(0), pause(30), pause(3_600)], [LEAST_PAUSE, Duration::from_secs(3), LONGEST_PAUSE]);
+}
+
+#[test]
+fn a_simulated_program_is_judged_as_a_real_one() {
+    use corewise_model::simulate::Effects;
+    use corewise_model::simulate::noise::RunNoise;
+    use simulated::{SimulatedRunner, Simulation};
+    let simulation = Simulation { effects: Effects::of(&[0.0, 0.2]), noise: RunNoise::Typical };
+    let verdict = |seed: u64| {
+        let stop = AtomicBool::new(false);
+        let limits = Limits { blocks: 60, budget: None, stop: &stop };
+        let mut runner = SimulatedRunner::new(&simulation, seed);
+        let Ok((standing, _)) = conduct(&experiment(seed), &[], &mut runner, limits, &mut Kept::default());
+        standing
+    };
+    assert_eq!(verdict(1).verdict, Verdict::Wins { arm: 2 });
+    assert_eq!(verdict(1), verdict(1), "the same seed gives the same experiment");
 }

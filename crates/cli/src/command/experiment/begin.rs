@@ -1,10 +1,13 @@
 //! What a session begins with: a new experiment, or a stored one with its trials.
 
+use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use corewise_lab::experiment::simulated::Simulation;
 use corewise_model::Machine;
+use corewise_model::experiment::Policy;
 use corewise_model::placement::plan::{USUAL_MOST, plan};
-use corewise_model::trial::{Arm, Experiment, Trial, Workload};
+use corewise_model::trial::{Arm, Experiment, Metric, Trial, Workload};
 use corewise_store::Store;
 use corewise_sys::linux::cpuset;
 
@@ -25,6 +28,8 @@ pub struct Begun {
     pub trials: Vec<Trial>,
     /// Its number in the store.
     pub stored: Option<i64>,
+    /// What its runs are made up from, where they are.
+    pub simulation: Option<Simulation>,
 }
 
 /// The experiment of a task.
@@ -32,6 +37,7 @@ pub fn begin(task: &TryTask, settings: &Settings) -> Result<Begun, Failure> {
     let mut begun = match &task.which {
         Which::New(new) => new_experiment(new, settings)?,
         Which::Stored(number) => stored(*number, settings)?,
+        Which::Simulated { truth, seed, policy } => simulated(truth, *seed, policy)?,
     };
     begun.experiment.policy.most_runs = task.runs_max;
     Ok(begun)
@@ -60,7 +66,7 @@ fn new_experiment(new: &NewExperiment, settings: &Settings) -> Result<Begun, Fai
         policy: new.policy.clone(),
     };
     let stored = keep(&experiment, settings)?;
-    Ok(Begun { experiment, trials: Vec::new(), stored })
+    Ok(Begun { experiment, trials: Vec::new(), stored, simulation: None })
 }
 
 /// Stores the experiment where the history is. An experiment that cannot be kept is not made: hours could be lost.
@@ -132,6 +138,37 @@ fn chosen(choice: &Choice, machine: &Machine, settings: &Settings) -> Result<Arm
     }
 }
 
+/// An experiment with a program that is not there, on as many candidates as the file has gains.
+fn simulated(path: &Path, seed: Option<u64>, policy: &Policy) -> Result<Begun, Failure> {
+    let told = |error: &dyn std::fmt::Display| {
+        Failure::usage(format!("{}: {error}", path.display()))
+            .next("For example:  gains = [0.05, 0.0]  and  noise = \"typical\"  (docs/statistics.md names the noises)")
+    };
+    let text = std::fs::read_to_string(path).map_err(|error| told(&error))?;
+    let simulation: Simulation = toml::from_str(&text).map_err(|error| told(&error))?;
+    let arm = |number: usize| match number {
+        0 => Arm { name: BASELINE.to_owned(), cpus: None, reason: "the baseline".to_owned() },
+        number => Arm { name: format!("candidate {number}"), cpus: None, reason: "as the file says".to_owned() },
+    };
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let experiment = Experiment {
+        corewise: env!("CARGO_PKG_VERSION").to_owned(),
+        started_unix_ms: i64::try_from(now.as_millis()).unwrap_or_default(),
+        seed: seed.unwrap_or_else(|| u64::try_from(now.as_micros()).unwrap_or_default()),
+        machine: this_machine()?,
+        workload: Workload {
+            command: vec![path.display().to_string()],
+            folder: String::new(),
+            metric: Metric::wall_time(),
+            guards: Vec::new(),
+            timeout_s: None,
+        },
+        arms: (0..=simulation.effects.gains.len()).map(arm).collect(),
+        policy: policy.clone(),
+    };
+    Ok(Begun { experiment, trials: Vec::new(), stored: None, simulation: Some(simulation) })
+}
+
 fn stored(number: Option<i64>, settings: &Settings) -> Result<Begun, Failure> {
     let machine = this_machine()?;
     let nothing = || {
@@ -160,5 +197,5 @@ fn stored(number: Option<i64>, settings: &Settings) -> Result<Begun, Failure> {
             format!("the folder {} of experiment {number}: {error}", experiment.workload.folder),
         )
     })?;
-    Ok(Begun { experiment, trials, stored: Some(number) })
+    Ok(Begun { experiment, trials, stored: Some(number), simulation: None })
 }

@@ -1,0 +1,48 @@
+//! A program that is not there: its runs are made up from a truth that is known, so that anyone can check the verdicts.
+
+use std::time::Duration;
+
+use corewise_model::simulate::noise::RunNoise;
+use corewise_model::simulate::{Effects, Trials};
+use corewise_model::trial::{Arm, Observed, Outcome};
+use serde::Deserialize;
+
+use super::{Ran, Runner};
+
+/// What is true of a simulated program, and how its machine disturbs it.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct Simulation {
+    /// What its placements do.
+    #[serde(flatten)]
+    pub effects: Effects,
+    /// What disturbs it.
+    pub noise: RunNoise,
+}
+
+/// Makes runs up, without any time passing.
+pub struct SimulatedRunner(Trials);
+
+impl SimulatedRunner {
+    /// A program before its first run. Its noise comes from a seed that is made of the experiment's, whose orders come from
+    /// the seed itself.
+    pub fn new(simulation: &Simulation, seed: u64) -> Self {
+        Self(Trials::new(&simulation.effects, &simulation.noise, !seed))
+    }
+}
+
+impl Runner for SimulatedRunner {
+    /// A run of the baseline takes about a second.
+    fn run(&mut self, arm: &Arm, number: usize, _: u32, _: u64) -> Option<Ran> {
+        let x = self.0.run(number).x;
+        let outcome = x.map_or_else(
+            || Outcome::Failed { why: format!("{} failed, as simulated", arm.name), output: String::new() },
+            |x| Outcome::Value(x.exp()),
+        );
+        let observed = Observed { wall_s: x.unwrap_or_default().exp(), ..Observed::default() };
+        Some(Ran { outcome, guards: Vec::new(), observed })
+    }
+
+    fn pause(&self, _: Duration) -> Duration {
+        Duration::ZERO
+    }
+}
