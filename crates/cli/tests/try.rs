@@ -201,6 +201,7 @@ fn no_number() -> Outcome {
     let cases = [
         ("echo so it goes; exit 3", &[][..], &["exit status 3", "so it goes"][..]),
         ("kill -9 $$", &[], &["killed by signal 9", "It wrote nothing."]),
+        ("sleep 1000 & exit 0", &[], &["left processes behind that went on"]),
         ("echo speed 10", &METRIC, &["its metric is not in what it wrote", "speed 10"]),
         ("echo score 0", &METRIC, &["its metric is 0, and must be above zero"]),
     ];

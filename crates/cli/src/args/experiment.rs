@@ -25,7 +25,8 @@ verdict so far is valid however often one looks. A placement wins when it is pro
 its estimate reaches the margin. docs/statistics.md says how every number is computed.
 
 Exit status: 0 a placement wins, or it is proven that none is better by the margin; 1 not decided, or nothing \
-can be recommended; 2 wrong usage; 3 not permitted or not available here; 4 internal error.";
+can be recommended; 2 wrong usage; 3 not permitted or not available here; 4 internal error; 130 interrupted \
+before it was decided.";
 
 /// Options of `try`.
 #[derive(Clone, Debug, Args)]

@@ -18,25 +18,27 @@ use crate::document::ExperimentDocument;
 use crate::error::{Exit, Failure};
 use crate::interruption::Interruption;
 use crate::output::{print_text, show};
-use crate::settings::experiment::{Print, TryTask};
+use crate::settings::experiment::{Print, TryTask, Which};
 use crate::settings::{History, Settings};
 use crate::view::experiment::{Shown, csv, markdown, screen};
 use live::Live;
 
-/// After so many blocks an experiment ends that is not decided: more would find only what is smaller than the margin.
+/// After so many blocks a session ends that is not decided; who wants more goes on.
 const MOST_BLOCKS: u32 = 60;
 
 /// Makes a session of an experiment.
 pub fn run(task: &TryTask, settings: &Settings) -> Result<Exit, Failure> {
-    let _lock = lock::take()?;
+    // What is made up disturbs nobody.
+    let _lock = if let Which::Simulated { .. } = task.which { None } else { Some(lock::take()?) };
     let begun = begin::begin(task, settings)?;
     let interruption = Interruption::watch()?;
-    let mut session = Session::new(&begun.experiment, begun.trials, begun.stored, settings);
+    let done = begun.trials.iter().map(|trial| trial.block).max().unwrap_or_default();
+    let mut session = Session::new(&begun.experiment, begun.trials, begun.stored, settings)?;
     let mut runner: Box<dyn Runner> = match &begun.simulation {
         Some(simulation) => Box::new(SimulatedRunner::new(simulation, begun.experiment.seed)),
         None => Box::new(runner(&begun.experiment, interruption.stop())?),
     };
-    let limits = Limits { blocks: MOST_BLOCKS, budget: task.budget, stop: interruption.stop() };
+    let limits = Limits { blocks: done + MOST_BLOCKS, budget: task.budget, stop: interruption.stop() };
     let earlier = session.trials.clone();
     let (_, ending) = conduct(&begun.experiment, &earlier, &mut *runner, limits, &mut session)?;
     session.live.clear();
@@ -80,6 +82,7 @@ fn nothing_ran(experiment: &Experiment, trials: &[Trial], ending: Ending) -> Fai
     let Some((why, output)) = first else {
         let what = match ending {
             Ending::Stopped => "nothing was tried: it was ended before the first run was over",
+            Ending::Limit => "nothing was tried: --runs-max is less than one block takes",
             _ => "nothing was tried: the time was over before the first run was",
         };
         return Failure::new(if ending == Ending::Stopped { Exit::Interrupted } else { Exit::Unavailable }, what);
@@ -106,12 +109,23 @@ struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    fn new(experiment: &'a Experiment, trials: Vec<Trial>, stored: Option<i64>, settings: &Settings) -> Self {
-        let store = match (&settings.history, stored) {
-            (History::At(path), Some(number)) => Store::open(path).ok().map(|store| (store, number)),
+    fn new(
+        experiment: &'a Experiment,
+        trials: Vec<Trial>,
+        stored: Option<i64>,
+        settings: &Settings,
+    ) -> Result<Self, Failure> {
+        let keeper = match (&settings.history, stored) {
+            (History::At(path), Some(number)) => {
+                let store = Store::open(path).map_err(|error| {
+                    Failure::unavailable(format!("the runs cannot be kept: {error}"))
+                        .next("--store PATH names another store.")
+                })?;
+                Some((store, number))
+            }
             _ => None,
         };
-        Self { trials, keeper: store, live: Live::new(experiment, settings) }
+        Ok(Self { trials, keeper, live: Live::new(experiment, settings) })
     }
 }
 

@@ -9,7 +9,7 @@ use corewise_model::stats::random::Random;
 use corewise_model::trial::{Arm, Finder, Observed, Outcome, Workload};
 use corewise_sys::linux::counts::KernelCounts;
 use corewise_sys::linux::execution::{End, Executed, Execution};
-use corewise_sys::linux::spawn;
+use corewise_sys::linux::{spawn, task};
 
 use super::energy::Energy;
 use super::{Ran, Runner};
@@ -38,13 +38,16 @@ impl<'a> ProcessRunner<'a> {
     /// children of this process.
     ///
     /// # Errors
-    /// A metric's regular expression that is none, and what is wrong with it.
+    /// A metric's regular expression that is none, and what is wrong with it; children of this process that it did not start.
     pub fn new(workload: &Workload, all: CpuSet, seed: u64, stop: &'a AtomicBool) -> Result<Self, String> {
         let metrics = std::iter::once(&workload.metric).chain(&workload.guards);
         let finder = |pattern: &Option<String>| pattern.as_deref().map(Finder::new).transpose();
         let finders: Result<Vec<_>, _> = metrics
             .map(|metric| finder(&metric.pattern).map_err(|error| format!("the pattern of {}: {error}", metric.name)))
             .collect();
+        if !task::descendants(std::process::id()).is_empty() {
+            return Err("it has children that it did not start, which a run could not be told from".to_owned());
+        }
         spawn::adopt_orphans();
         let mut words = workload.command.iter().map(OsString::from);
         Ok(Self {
@@ -120,7 +123,7 @@ impl ProcessRunner<'_> {
     fn add_counts(&self, observed: &mut Observed, arm: &Arm, before: &KernelCounts) {
         let now = KernelCounts::now();
         let cpus = arm.cpus.as_ref().unwrap_or(&self.all);
-        let happened: Vec<_> = cpus.iter().map(|cpu| now.since(before, cpu)).collect();
+        let happened = now.since_on(before, cpus.iter());
         let interrupts = happened.iter().map(|of_cpu| {
             let counted = of_cpu.interrupts.as_ref()?;
             Some(counted.sources.iter().map(|source| source.count).sum::<u64>())
@@ -132,7 +135,7 @@ impl ProcessRunner<'_> {
     }
 
     /// Why a run has no value, though it was started.
-    fn failure(&self, executed: &Executed, found: &Found) -> Option<String> {
+    fn failure(&self, executed: &Executed, found: &[Found]) -> Option<String> {
         let seconds = self.timeout.unwrap_or_default().as_secs_f64();
         match executed.end {
             End::Exited(0) => {}
@@ -142,7 +145,15 @@ impl ProcessRunner<'_> {
             End::Stopped => return Some("stopped by a signal: it may want the terminal".to_owned()),
             End::Interrupted => return Some("interrupted".to_owned()),
         }
-        match (&self.finders[0], found) {
+        let missing = self.finders.iter().zip(found).skip(1).position(|(_, found)| !matches!(found, Found::Number(_)));
+        if let Some(guard) = missing {
+            return Some(format!("its guard {} is not in what it wrote", guard + 1));
+        }
+        match (&self.finders[0], &found[0]) {
+            // What it left to others may be most of its work, and nobody knows how long they would have taken.
+            (None, _) if executed.left_behind > 0 => {
+                Some("it left processes behind that went on, so that its time is not known".to_owned())
+            }
             (None, _) => None,
             (_, Found::Number(value)) if *value > 0.0 => None,
             (_, Found::Number(value)) => Some(format!("its metric is {value}, and must be above zero")),
@@ -180,7 +191,7 @@ impl Sum {
 
     fn add(&mut self, executed: &Executed, found: &[Found], runner: &ProcessRunner<'_>) {
         self.account(executed);
-        if let Some(why) = runner.failure(executed, &found[0]) {
+        if let Some(why) = runner.failure(executed, found) {
             return self.fail(why, last_lines(&executed.output));
         }
         self.values.push(match found[0] {

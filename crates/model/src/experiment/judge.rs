@@ -93,7 +93,7 @@ fn more_runs(race: &Race) -> Option<u32> {
 /// How many more blocks a wealth needs that grew to `now` so far; absent where it did not grow.
 fn more_blocks(arm: &Arm, now: f64, needed: f64) -> Option<f64> {
     let growth = now.ln() / arm.gains.len() as f64;
-    (growth > 0.0).then(|| (needed.ln() - now.ln()) / growth)
+    (growth > 0.0 && growth.is_finite()).then(|| (needed.ln() - now.ln()) / growth)
 }
 
 fn checks(race: &Race) -> Checks {

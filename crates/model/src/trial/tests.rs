@@ -15,6 +15,11 @@ fn a_number_is_found_in_a_line() {
     assert_eq!(found("rate: (.*)", "rate: 1e3"), Some(Ok(1000.0)));
     assert_eq!(found("rate: (.*)", "rate: fast"), Some(Err("fast".to_owned())));
     assert_eq!(found("rate: (.*)", "rate: nan"), Some(Err("nan".to_owned())));
+    assert_eq!(found("rate: (.*)", "rate: 1,5"), Some(Err("1,5".to_owned())), "a decimal comma is no thousand");
+    for text in ["1,25", "12,34,567", "1234,567", ",123", "1.5,000", "0,001,5"] {
+        assert_eq!(found("rate: (.*)", &format!("rate: {text}")), Some(Err(text.to_owned())), "{text}");
+    }
+    assert_eq!(found("rate: (.*)", "rate: 12,345,678"), Some(Ok(12_345_678.0)));
     assert_eq!(found("rate: (.*)", "speed: 3"), None);
     assert!(Finder::new("(").is_err());
 }

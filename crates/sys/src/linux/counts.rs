@@ -1,5 +1,6 @@
 //! What the kernel has counted for every cpu, read at one moment.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use corewise_model::survey::Counted;
@@ -44,17 +45,32 @@ impl KernelCounts {
 
     /// What happened on a cpu since an earlier moment.
     pub fn since(&self, earlier: &Self, cpu: u32) -> Happened {
+        self.since_on(earlier, std::iter::once(cpu)).pop().unwrap_or_default()
+    }
+
+    /// What happened on each of several cpus since an earlier moment; the texts are taken apart once.
+    pub fn since_on(&self, earlier: &Self, cpus: impl Iterator<Item = u32>) -> Vec<Happened> {
         let elapsed_s = self.at.saturating_duration_since(earlier.at).as_secs_f64();
-        let counted = |now: &Option<String>, then: &Option<String>| {
-            let (now, then) = (Interrupts::parse(now.as_ref()?), Interrupts::parse(then.as_ref()?));
-            Some(Counted { elapsed_s, sources: now.since(&then, cpu)? })
+        let parsed = |text: &Option<String>| text.as_ref().map(|text| Interrupts::parse(text));
+        let both = |now, then| parsed(now).zip(parsed(then));
+        let interrupts = both(&self.interrupts, &earlier.interrupts);
+        let softirqs = both(&self.softirqs, &earlier.softirqs);
+        let times = |counts: &Self| counts.stat.as_ref().map(|text| stat::parse(text));
+        let (times_now, times_then) = (times(self), times(earlier));
+        let counted = |both: &Option<(Interrupts, Interrupts)>, cpu| {
+            let (now, then) = both.as_ref()?;
+            Some(Counted { elapsed_s, sources: now.since(then, cpu)? })
         };
-        let stolen_s = |counts: &Self| Some(stat::parse(counts.stat.as_ref()?).get(&cpu)?.stolen_s);
-        Happened {
-            interrupts: counted(&self.interrupts, &earlier.interrupts),
-            softirqs: counted(&self.softirqs, &earlier.softirqs),
-            stolen_s: stolen_s(self).zip(stolen_s(earlier)).map(|(now, then)| (now - then).max(0.0)),
-        }
+        let stolen_s = |cpu| {
+            let of = |times: &Option<BTreeMap<u32, stat::CpuTime>>| Some(times.as_ref()?.get(&cpu)?.stolen_s);
+            Some((of(&times_now)? - of(&times_then)?).max(0.0))
+        };
+        cpus.map(|cpu| Happened {
+            interrupts: counted(&interrupts, cpu),
+            softirqs: counted(&softirqs, cpu),
+            stolen_s: stolen_s(cpu),
+        })
+        .collect()
     }
 
     /// The share of all cpus' time that programs used since an earlier moment, `own` seconds of it left out; between 0

@@ -16,15 +16,16 @@ use std::time::Duration;
 use corewise_model::CpuSet;
 
 use super::affinity;
-use super::signals::{ignore, pipe_was_ignored};
+use super::signals::{self, ignore, pipe_was_ignored};
 use counted::Counters;
 pub use observed::Observed;
 use output::Output;
 pub use tree::Usage;
 use tree::{Ended, Tree};
 
-/// How often the threads of the command are looked at: first soon, then ever more rarely. A look at a few threads takes
-/// some 50 us, so that it is never more than about a hundredth of the time.
+/// How often the threads of the command are looked at: first soon, then ever more rarely, and never for more than a
+/// hundredth of the time.
+const LOOK_SHARE: u32 = 100;
 const FIRST_LOOK: Duration = Duration::from_millis(5);
 const RAREST_LOOK: Duration = Duration::from_millis(100);
 
@@ -94,16 +95,15 @@ impl Execution<'_> {
     /// # Errors
     /// When it cannot be started; when the kernel refuses the cpus.
     pub fn run(&self, line: &mut dyn FnMut(&[u8])) -> io::Result<Executed> {
+        // Ended children are forgotten, their status with them, where SIGCHLD is ignored.
+        ignore(libc::SIGCHLD, false);
+        let observed = Observed::new(self.cpus)?;
         let mut counters = Counters::prepare();
         let start = SharedTime::new()?;
         let (reader, writer) = io::pipe()?;
+        let output = Output::new(reader)?;
         let child = self.spawn(&start, writer)?;
-        let mut running = Running {
-            tree: Tree::new(child),
-            output: Output::new(reader)?,
-            observed: Observed::new(self.cpus)?,
-            began: start.get(),
-        };
+        let mut running = Running { tree: Tree::new(child), output, observed, began: start.get() };
         let ended = running.attend(self, line);
         running.output.rest(line);
         let (gigahertz, migrations) = counters.read();
@@ -129,18 +129,26 @@ impl Execution<'_> {
         let (time, pipe) = (start.writer(), pipe_was_ignored());
         let last = move || {
             ignore(libc::SIGPIPE, pipe);
+            // It ends with corewise, however that ends: a run that goes on would disturb those of the next session.
+            // SAFETY: a call without memory.
+            unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) };
             time.write_now();
             Ok(())
         };
-        // SAFETY: signal(2) and clock_gettime(2) may be called between fork(2) and execve(2).
+        // SAFETY: signal(2), prctl(2) and clock_gettime(2) may be called between fork(2) and execve(2).
         unsafe { command.pre_exec(last) };
-        let before = self.cpus.map(|cpus| affinity::current().and_then(|before| move_to(cpus).map(|()| before)));
-        let before = before.transpose()?;
-        let child = command.spawn().map(|child| child.id());
-        if let Some(before) = before {
-            affinity::set_current(&before)?;
+        let Some(cpus) = self.cpus else { return command.spawn().map(|child| child.id()) };
+        let before = affinity::current()?;
+        let child = move_to(cpus).and_then(|()| command.spawn().map(|child| child.id()));
+        // On every path: whoever is started next must find what was there.
+        let back = affinity::set_current(&before);
+        match (child, back) {
+            (Ok(child), Err(error)) => {
+                signals::send(child, libc::SIGKILL);
+                Err(error)
+            }
+            (child, _) => child,
         }
-        child
     }
 }
 
@@ -169,10 +177,11 @@ impl Running {
             let now = now();
             let wait = next_look.min(deadline.unwrap_or(next_look)).saturating_sub(now).min(RAREST_LOOK);
             self.tree.wait(&self.output, wait);
-            self.output.take(line);
+            // The end is looked for first: what was written may take time to read.
             if let Some((end, at)) = self.tree.reap() {
-                return self.tree.see_off(end, at, self.began);
+                return self.tree.see_off(end, at, self.began, &mut || self.output.take(line));
             }
+            self.output.take(line);
             let why = if execution.stop.load(Ordering::SeqCst) {
                 Some(End::Interrupted)
             } else if self.tree.is_stopped {
@@ -184,8 +193,10 @@ impl Running {
                 return self.tree.end(why);
             }
             if next_look <= self::now() {
+                let before = self::now();
                 self.observed.look();
-                pause = (pause * 2).min(RAREST_LOOK);
+                let cost = self::now().saturating_sub(before);
+                pause = (pause * 2).min(RAREST_LOOK).max(cost * LOOK_SHARE);
                 next_look = self::now() + pause;
             }
         }

@@ -191,6 +191,13 @@ fn stored(number: Option<i64>, settings: &Settings) -> Result<Begun, Failure> {
         let what = format!("experiment {number} was made on another machine, or on this one with other cpus");
         return Err(Failure::unavailable(what).next("Its runs and new ones cannot be compared."));
     }
+    if experiment.machine.allowed != machine.allowed {
+        let what = format!(
+            "experiment {number} was begun with cpus {}, and this process may use {}",
+            experiment.machine.allowed, machine.allowed
+        );
+        return Err(Failure::unavailable(what).next("The operating system's choice among others is another one."));
+    }
     std::env::set_current_dir(&experiment.workload.folder).map_err(|error| {
         Failure::new(
             Exit::Unavailable,

@@ -1,6 +1,6 @@
 //! The verdict in one sentence, and how to apply it.
 
-use corewise_model::experiment::{ArmState, ArmVerdict, Doubt, Effect, OutReason, Verdict};
+use corewise_model::experiment::{ArmState, ArmVerdict, Doubt, Effect, Verdict};
 use corewise_model::placement::notation::{Notation, print};
 
 use super::Shown;
@@ -67,30 +67,29 @@ fn leave_it(sentence: &str) -> Line {
 
 fn no_difference(shown: Shown<'_>) -> Line {
     let word = if shown.is_time() { "faster" } else { "better" };
-    let tried = shown.experiment.arms.len() - 1;
-    let highest = shown.standing.arms.iter().skip(1).map(|arm| arm.effect.as_ref().and_then(|effect| effect.high));
-    let excluded = highest.reduce(|a, b| Some(a?.max(b?))).flatten();
-    let excluded = match excluded.filter(|_| shown.standing.arms.iter().skip(1).all(|arm| arm.failures < 2)) {
-        Some(highest) if highest > 0.0 => {
-            format!("; gains above {} are excluded for {}", size(highest), if tried == 1 { "it" } else { "all" })
+    let (margin, runs) = (percent(shown.experiment.policy.margin), count(shown.standing.runs as usize, "run"));
+    let candidates = &shown.standing.arms[1..];
+    let of = |is: fn(ArmVerdict) -> bool| candidates.iter().filter(|arm| arm.verdict.is_some_and(is)).count();
+    let (open, failed) = (of(|verdict| verdict == ArmVerdict::Undecided), of(|verdict| verdict == ArmVerdict::Failed));
+    let proven = candidates.len() - open - failed;
+    let mut what = match candidates.len() {
+        1 => format!(" {} is not {margin} {word}", printable(&shown.experiment.arms[1].spoken())),
+        all if proven == all => format!(" None of {all} placements is {margin} {word}"),
+        all => {
+            let verb = if proven == 1 { "is" } else { "are" };
+            format!(" Of {all} placements {proven} {verb} proven not to be {margin} {word}")
         }
-        _ => String::new(),
     };
-    let what = match tried {
-        1 => format!("{} is not", printable(&shown.experiment.arms[1].spoken())),
-        _ => format!("None of {} is", count(tried, "placement")),
-    };
-    let given_up = shown.standing.arms.iter().filter(|arm| {
-        let is_behind = matches!(arm.state, ArmState::Out { why: OutReason::BehindLeader, .. });
-        is_behind && arm.verdict == Some(ArmVerdict::Undecided)
-    });
-    let given_up = match given_up.count() {
-        0 => String::new(),
-        1 => "; 1 fell behind and was given up without proof".to_owned(),
-        behind => format!("; {behind} fell behind and were given up without proof"),
-    };
-    let margin = percent(shown.experiment.policy.margin);
-    leave_it(&format!(" {what} {margin} {word}{excluded}{given_up} ({}).", count(shown.standing.runs as usize, "run")))
+    if open > 0 {
+        what.push_str(&format!(
+            "; {open} fell behind and {} given up without proof",
+            if open == 1 { "was" } else { "were" }
+        ));
+    }
+    if failed > 0 {
+        what.push_str(&format!("; {failed} failed"));
+    }
+    leave_it(&format!("{what} ({runs})."))
 }
 
 fn undecided(shown: Shown<'_>, more_runs: Option<u32>) -> Line {
@@ -189,10 +188,10 @@ fn resume(shown: Shown<'_>) -> Option<Line> {
 }
 
 fn command(shown: Shown<'_>) -> String {
-    let command = shown.experiment.workload.command.iter().map(|word| in_shell(word)).collect::<Vec<_>>().join(" ");
-    if command.chars().count() <= LONGEST_COMMAND {
-        return command;
+    let words: Vec<String> = shown.experiment.workload.command.iter().map(|word| in_shell(word)).collect();
+    let command = words.join(" ");
+    match words.first() {
+        Some(program) if command.chars().count() > LONGEST_COMMAND => format!("{program} …"),
+        _ => command,
     }
-    let words: Vec<&str> = command.split(' ').collect();
-    format!("{} …", words[0])
 }

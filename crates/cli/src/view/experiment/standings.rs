@@ -87,7 +87,7 @@ fn arrow(shown: Shown<'_>, standing: &ArmStanding) -> Line {
         None => Line::new(),
         Some(ArmVerdict::Wins) if reaches => Line::new().with(Tone::Good, "↑"),
         Some(ArmVerdict::Worse) if reaches => Line::new().with(Tone::Warn, "↓"),
-        Some(ArmVerdict::NoMaterialDifference) => Line::new().faint("≈"),
+        Some(ArmVerdict::NoMaterialDifference | ArmVerdict::RealButBelowMargin) => Line::new().faint("≈"),
         _ => Line::new().faint("?"),
     }
 }

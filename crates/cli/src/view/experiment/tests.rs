@@ -138,8 +138,8 @@ fn a_winner_comes_with_the_commands_that_apply_it() {
 #[test]
 fn no_difference_is_an_answer() {
     assert_snapshot!(made(&[0.0, 0.005], &RunNoise::Quiet, 1, 60).at(100), @r"
-    Leave it to the operating system. None of 2 placements is 3 % faster; 1 fell behind and was given up
-    without proof (14 runs).
+    Leave it to the operating system. Of 2 placements 1 is proven not to be 3 % faster; 1 fell behind
+    and was given up without proof (14 runs).
 
     placement     cpus  runs  median  against OS     interval                         verdict
     OS default             5   1.3 s        1.00
@@ -170,7 +170,8 @@ fn what_is_not_decided_says_what_would_decide_it() {
 fn failures_are_shown_with_what_was_written() {
     let effects = Effects { failures: vec![0.0, 1.0], ..Effects::of(&[0.1, 0.0]) };
     assert_snapshot!(made_of(&effects, &RunNoise::Quiet, 5, 60).at(100), @r"
-    Leave it to the operating system. None of 2 placements is 3 % faster (12 runs).
+    Leave it to the operating system. Of 2 placements 1 is proven not to be 3 % faster; 1 failed (12
+    runs).
 
     placement     cpus  runs  median  against OS     interval                         verdict
     OS default             5   1.3 s        1.00

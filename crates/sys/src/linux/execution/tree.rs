@@ -12,6 +12,8 @@ use super::{End, now};
 const LEAST_PATIENCE: Duration = Duration::from_millis(200);
 /// So long a process that is asked to end may take until it is made to.
 const GRACE: Duration = Duration::from_millis(500);
+/// So long is waited for the end of those that were made to end.
+const LONGEST_END: Duration = Duration::from_secs(5);
 /// Between looks where nothing tells us of an end.
 const PAUSE: Duration = Duration::from_millis(1);
 
@@ -80,7 +82,13 @@ impl Tree {
     /// Accounts for those that have ended; how the child did and when, once it has.
     pub fn reap(&mut self) -> Option<(End, Duration)> {
         let mut ended = None;
-        while let Waited::For(process, status) = self.next() {
+        loop {
+            let (process, status) = match self.next() {
+                Waited::For(process, status) => (process, status),
+                Waited::Nothing => break,
+                // Somebody else has waited for it, and how it ended is not known.
+                Waited::NoneLeft => return ended.or(Some((End::Killed(0), now()))),
+            };
             if process != self.child {
                 continue;
             }
@@ -115,8 +123,9 @@ impl Tree {
         }
     }
 
-    /// Waits for the others once the child has ended; those that stay are ended, and do not count.
-    pub fn see_off(&mut self, end: End, at: Duration, began: Duration) -> Ended {
+    /// Waits for the others once the child has ended, and reads what they write; those that stay are ended, and do not
+    /// count.
+    pub fn see_off(&mut self, end: End, at: Duration, began: Duration, read: &mut dyn FnMut()) -> Ended {
         let patience = LEAST_PATIENCE.max(at.saturating_sub(began) / 10);
         let mut last = at;
         loop {
@@ -127,7 +136,10 @@ impl Tree {
                 Waited::Nothing if now().saturating_sub(at) > patience => {
                     return Ended { end, at, left_behind: self.kill() };
                 }
-                Waited::Nothing => std::thread::sleep(PAUSE),
+                Waited::Nothing => {
+                    read();
+                    std::thread::sleep(PAUSE);
+                }
             }
         }
     }
@@ -149,6 +161,8 @@ impl Tree {
             match self.next() {
                 Waited::NoneLeft => return left.len() as u32,
                 Waited::For(..) => {}
+                // Another user's, or one that the kernel holds: it cannot be ended.
+                Waited::Nothing if now().saturating_sub(since) > LONGEST_END => return left.len() as u32,
                 Waited::Nothing => {
                     if now().saturating_sub(since) > GRACE {
                         signal = libc::SIGKILL;
