@@ -8,8 +8,19 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use support::{Place, text};
 
-const NAMES: [&str; 10] =
-    ["survey", "topology", "machines", "placement", "candidates", "record", "history", "comparison", "doctor", "undo"];
+const NAMES: [&str; 11] = [
+    "survey",
+    "topology",
+    "machines",
+    "placement",
+    "candidates",
+    "experiment",
+    "record",
+    "history",
+    "comparison",
+    "doctor",
+    "undo",
+];
 
 fn printed(place: &Place, arguments: &[&str]) -> Value {
     let run = place.corewise(arguments).output().unwrap();
@@ -40,7 +51,10 @@ fn what_is_printed_is_what_the_schema_says() {
 {"begun":{"entry":1,"change":{"kind":"controller","group":"/sys/fs/cgroup/a","name":"cpuset"}}}
 "#;
     fs::write(folder.join("earlier-7-9.journal"), journal).unwrap();
-    let cases: [(&str, &[&str]); 12] = [
+    fs::write(place.path().join("truth.toml"), "gains = [0.5, 0.0]\nnoise = \"quiet\"\nfailures = [0.0, 0.0, 0.5]")
+        .unwrap();
+    let cases: [(&str, &[&str]); 13] = [
+        ("experiment", &["try", "--simulate", "truth.toml", "--seed", "1", "--json"]),
         ("topology", &["topology", "--json"]),
         ("topology", &["topology", "--machine", "2990wx", "--json"]),
         ("machines", &["topology", "--machine", "list", "--json"]),
