@@ -117,8 +117,19 @@ fn on_cpus() -> Outcome {
     Ok(Completion::Completed)
 }
 
+/// Why descendants cannot be looked after here; nothing where they can. An emulator of single programs (qemu-user) neither
+/// adopts orphans nor accounts for children: a shell starts one that outlives it, and nobody has it.
+fn without_orphans() -> Result<Option<Completion>, Failed> {
+    let (executed, _) = Shell::new("sleep 2 & exit 0").run()?;
+    let is_lost = executed.left_behind == 0 && std::env::var_os("COREWISE_EMULATED").is_some();
+    Ok(is_lost.then(|| Completion::ignored_with("orphans are not adopted by an emulated program")))
+}
+
 /// A child that is waited for counts, and so does one that outlives its parent by a little.
 fn whole_tree() -> Outcome {
+    if let Some(skipped) = without_orphans()? {
+        return Ok(skipped);
+    }
     let alone = Shell::new("true").run()?.0.usage;
     let child = "sh -c true;";
     let with_children = Shell::new(&child.repeat(4)).run()?.0.usage;
@@ -132,6 +143,9 @@ fn whole_tree() -> Outcome {
 }
 
 fn left_behind() -> Outcome {
+    if let Some(skipped) = without_orphans()? {
+        return Ok(skipped);
+    }
     let began = Instant::now();
     let (executed, _) = Shell::new("sleep 1000 & sleep 1000 & exit 0").run()?;
     same("how many", (executed.end, executed.left_behind), (End::Exited(0), 2))?;
