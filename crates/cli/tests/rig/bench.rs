@@ -128,9 +128,9 @@ impl Bench {
 
     /// For those scenarios of a job of which nothing was told yet.
     fn tell_all(&self, job: &Job, outcome: impl Fn() -> Outcome) {
-        let is_told = |told: &mut Told, scenario: &Scenario| !told.insert((job.machine.name, scenario.name));
         for scenario in &job.scenarios {
-            if !is_told(&mut lock(&self.told), scenario) {
+            let is_new = lock(&self.told).insert((job.machine.name, scenario.name));
+            if is_new {
                 lock(&self.outcomes).insert((job.machine.name, scenario.name), outcome());
             }
         }
