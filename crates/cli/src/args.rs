@@ -1,7 +1,9 @@
 //! What was typed: the command line, before it is known what it means here.
 
 mod experiment;
+mod irq;
 mod run;
+mod tail;
 mod tip;
 
 use std::ffi::OsString;
@@ -16,10 +18,14 @@ use jiff::SignedDuration;
 
 use crate::output::{say, written};
 use crate::view::text::printable_lines;
-pub use experiment::TryArguments;
 use experiment::{AFTER as TRY_AFTER, USAGE as TRY_USAGE};
+pub use experiment::{Pinned, TryArguments};
+use irq::AFTER as IRQ_AFTER;
+pub use irq::IrqArguments;
 use run::{AFTER as RUN_AFTER, USAGE as RUN_USAGE, beginning_with_run};
 pub use run::{EnforcementName, RunArguments};
+pub use tail::TailArguments;
+use tail::{AFTER as TAIL_AFTER, USAGE as TAIL_USAGE};
 pub use tip::in_shell;
 
 /// The shortest and the longest budget of a survey that make sense, in seconds.
@@ -76,6 +82,7 @@ const EXAMPLES: &str = "Examples:
   corewise place 'all - core:0'  which cpus that is, in every tool's notation
   corewise try -- ./app          which placement of ./app wins, if any
   corewise run --on llc:0 -- ./app   run ./app on the cpus of the first last-level cache
+  corewise tail --explain        how long each cpu stalls, and who causes it
   corewise history compare 3 7   what changed between two surveys
   corewise doctor                what cannot be measured here, and why
 
@@ -95,17 +102,23 @@ pub enum Command {
     Place(PlaceArguments),
     /// Try a program on the placements of this machine: which one wins, or does it matter at all
     #[command(name = "try", override_usage = TRY_USAGE, after_help = TRY_AFTER)]
-    Try(TryArguments),
+    Try(Box<TryArguments>),
     /// Run a command on cpus of your choice: with its memory, thread by thread, held there if need be
     #[command(override_usage = RUN_USAGE, after_help = RUN_AFTER)]
     Run(RunArguments),
+    /// How long each cpu stalls, how often, and who causes it
+    #[command(override_usage = TAIL_USAGE, after_help = TAIL_AFTER)]
+    Tail(TailArguments),
+    /// Show which cpus each device's interrupts go to, and move them away from some
+    #[command(after_help = IRQ_AFTER)]
+    Irq(IrqArguments),
     /// Write a recording of this machine's topology, to be shown elsewhere with `topology --machine`
     Record(RecordArguments),
     /// List, show and compare the stored surveys
     History(HistoryArguments),
     /// List what cannot be measured here, why, and what would change that
     Doctor,
-    /// Take back what a corewise that crashed has changed on this machine
+    /// Take back what a corewise that crashed has changed on this machine, and what `irq` has moved
     Undo(UndoArguments),
     /// Print the JSON schema of an output, or the names of all
     #[command(hide = true)]
@@ -223,7 +236,7 @@ pub struct HistoryArguments {
     /// What to do; `list` where nothing is said.
     #[command(subcommand)]
     pub command: Option<HistoryCommand>,
-    /// List the surveys of all machines in the store
+    /// List the surveys and experiments of all machines in the store
     #[arg(long)]
     pub all: bool,
 }
@@ -231,9 +244,9 @@ pub struct HistoryArguments {
 /// A command of `history`.
 #[derive(Clone, Debug, Subcommand)]
 pub enum HistoryCommand {
-    /// List the stored surveys of this machine [default]
+    /// List the stored surveys and experiments of this machine [default]
     List {
-        /// List the surveys of all machines in the store
+        /// List the surveys and experiments of all machines in the store
         #[arg(long)]
         all: bool,
     },
@@ -242,6 +255,18 @@ pub enum HistoryCommand {
         /// The survey's number, as `history list` shows it
         #[arg(value_name = "N")]
         number: i64,
+    },
+    /// Show a stored experiment (`corewise try`) again; its verdict is computed anew from its runs
+    Experiment {
+        /// The experiment's number, as `history list` shows it
+        #[arg(value_name = "N")]
+        number: i64,
+        /// Print every run as a line of comma-separated values
+        #[arg(long, conflicts_with = "markdown")]
+        csv: bool,
+        /// Print the result as Markdown
+        #[arg(long)]
+        markdown: bool,
     },
     /// Say what changed between two stored surveys
     Compare {
@@ -313,10 +338,15 @@ pub enum When {
     Never,
 }
 
+/// A duration with its unit; nothing for what is none, or less than nothing.
+fn duration(text: &str) -> Option<Duration> {
+    Duration::try_from(text.parse::<SignedDuration>().ok()?).ok()
+}
+
 fn parse_budget(text: &str) -> Result<Duration, String> {
-    let duration: SignedDuration =
-        text.parse().map_err(|_| "expected a duration with its unit, such as 30s, 2m or 1m30s".to_owned())?;
-    let known = Duration::try_from(duration).ok().filter(|_| BUDGET_SECONDS.contains(&duration.as_secs()));
+    let duration =
+        duration(text).ok_or_else(|| "expected a duration with its unit, such as 30s, 2m or 1m30s".to_owned())?;
+    let known = Some(duration).filter(|duration| BUDGET_SECONDS.contains(&(duration.as_secs() as i64)));
     known.ok_or_else(|| "expected a duration between 1s and 24h".to_owned())
 }
 

@@ -4,12 +4,14 @@ mod candidates;
 mod doctor;
 mod experiment;
 mod history;
+mod irq;
 mod machine;
 mod place;
 mod record;
 mod run;
 mod schema;
 mod survey;
+mod tail;
 mod topology;
 mod undo;
 
@@ -29,9 +31,12 @@ pub fn run(task: Task, settings: &Settings) -> Result<Exit, Failure> {
         Task::Machines => machine::list(settings),
         Task::Try(task) => experiment::run(&task, settings),
         Task::Run(task) => run::run(&task, settings),
+        Task::Tail(task) => tail::run(&task, settings),
+        Task::Irq(task) => irq::run(&task, settings),
         Task::Record(output, packing) => record::run(&output, packing, settings),
         Task::List { all } => history::list(all, settings),
         Task::Show(number) => history::show(number, settings),
+        Task::ShowExperiment(number, print) => history::show_experiment(number, print, settings),
         Task::Compare(before, after) => history::compare(before, after, settings),
         Task::Doctor => doctor::run(settings),
         Task::Undo { dry_run } => undo::run(dry_run, settings),

@@ -2,22 +2,30 @@
 
 use std::collections::BTreeMap;
 
+use corewise_model::attribution::DeviceCost;
+use corewise_model::beside::Seen;
 use corewise_model::compare::Comparison;
-use corewise_model::experiment::Standing;
+use corewise_model::experiment::{Policy, Standing};
 use corewise_model::finding::Conclusions;
+use corewise_model::interrupt::device::DeviceInterrupt;
 use corewise_model::machine_file::{Description, MachineFile};
 use corewise_model::placement::Resolution;
 use corewise_model::placement::notation::{self, Notation, NotationLine};
 use corewise_model::placement::plan::Plan;
-use corewise_model::trial::{Experiment, Trial};
-use corewise_model::{Level, Machine, Survey};
-use corewise_store::Entry;
+use corewise_model::stall::Rung;
+use corewise_model::trial::{Arm, Experiment, ThreadsReport, Trial};
+use corewise_model::{CpuSet, Gap, Level, Machine, Survey};
+use corewise_store::{Entry, ExperimentEntry};
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::Serialize;
 
+use crate::view::beside::ShownBeside;
 use crate::view::doctor::Check;
-use crate::view::experiment::{Shown, in_words};
+use crate::view::experiment::{Shown, in_words, suite};
+use crate::view::irq::Listing;
+use crate::view::irq::away::AwayReport;
 use crate::view::place::Placed;
+use crate::view::text::Line;
 use crate::view::undo::Report;
 
 /// What `corewise survey --json` and `corewise history show --json` print.
@@ -41,6 +49,38 @@ impl<'a> SurveyDocument<'a> {
     }
 }
 
+/// What `corewise tail --beside --json` prints.
+#[derive(Serialize, JsonSchema)]
+#[schemars(title = "corewise/beside/1")]
+pub struct BesideDocument<'a> {
+    #[schemars(extend("const" = "corewise/beside/1"))]
+    schema: &'static str,
+    /// The command and its arguments.
+    command: &'a [String],
+    /// The status with which it ended; null where a signal ended it.
+    exit_status: Option<i32>,
+    /// The signal that ended it; null where none did.
+    signal: Option<i32>,
+    /// Whether it was watched to its end.
+    to_its_end: bool,
+    /// The cpus that were watched for it.
+    cpus: &'a CpuSet,
+    /// How much could be seen.
+    rung: Rung,
+    /// What was seen.
+    seen: &'a Seen,
+    /// What could not be seen.
+    gaps: &'a [Gap],
+}
+
+impl<'a> BesideDocument<'a> {
+    /// The document of a command that ended with a status, or by a signal.
+    pub fn new(shown: &ShownBeside<'a>, exit_status: Option<i32>, signal: Option<i32>) -> Self {
+        let ShownBeside { command, cpus, rung, seen, gaps, to_its_end } = *shown;
+        Self { schema: "corewise/beside/1", command, exit_status, signal, to_its_end, cpus, rung, seen, gaps }
+    }
+}
+
 /// What `corewise try --json` prints.
 #[derive(Serialize, JsonSchema)]
 #[schemars(title = "corewise/experiment/1")]
@@ -51,6 +91,9 @@ pub struct ExperimentDocument<'a> {
     sentence: String,
     /// What the runs show.
     standing: &'a Standing,
+    /// What they show of numbers of threads, where these are what was tried.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    threads: Option<&'a ThreadsReport>,
     /// What was tried, and how it is judged.
     experiment: &'a Experiment,
     /// The runs, in the order in which they were made.
@@ -62,14 +105,75 @@ pub struct ExperimentDocument<'a> {
 impl<'a> ExperimentDocument<'a> {
     /// The document of an experiment.
     pub fn new(shown: Shown<'a>) -> Self {
-        let Shown { experiment, trials, standing, stored } = shown;
+        let Shown { experiment, trials, standing, threads, stored } = shown;
         Self {
             schema: "corewise/experiment/1",
             sentence: in_words(shown).to_plain(),
             standing,
+            threads,
             experiment,
             trials,
             stored,
+        }
+    }
+}
+
+/// What `corewise try --suite --json` prints.
+#[derive(Serialize, JsonSchema)]
+#[schemars(title = "corewise/suite/1")]
+pub struct SuiteDocument<'a> {
+    #[schemars(extend("const" = "corewise/suite/1"))]
+    schema: &'static str,
+    /// The suite's name.
+    suite: &'a str,
+    /// The answer in words, a sentence each.
+    sentences: Vec<String>,
+    /// How each benchmark is judged, unless its experiment says more.
+    policy: &'a Policy,
+    /// What was tried in each benchmark: the operating system's choice first.
+    arms: &'a [Arm],
+    /// The benchmarks in their order.
+    benchmarks: Vec<SuiteEntry<'a>>,
+    /// The geometric means.
+    means: Vec<suite::Mean>,
+}
+
+/// A benchmark of a suite, and what came of it.
+#[derive(Serialize, JsonSchema)]
+pub struct SuiteEntry<'a> {
+    /// Its name.
+    name: &'a str,
+    /// Its category.
+    category: &'a str,
+    /// Its experiment; null where there is none.
+    experiment: Option<ExperimentDocument<'a>>,
+    /// The programs that are not installed.
+    missing: &'a [String],
+    /// Why no run gave a number; null where one did, and where none was made.
+    failure: Option<&'a str>,
+    /// The number in the store of the experiment whose runs all failed; null where there is none.
+    failed: Option<i64>,
+}
+
+impl<'a> SuiteDocument<'a> {
+    /// The document of a suite.
+    pub fn new(shown: &'a suite::ShownSuite<'a>) -> Self {
+        let entry = |row: &'a suite::Row<'a>| SuiteEntry {
+            name: &row.benchmark.name,
+            category: &row.benchmark.category,
+            experiment: row.tried().map(|tried| ExperimentDocument::new(tried.shown())),
+            missing: if let suite::RowResult::Missing(programs) = &row.result { programs } else { &[] },
+            failure: if let suite::RowResult::Failed { why, .. } = &row.result { Some(why) } else { None },
+            failed: if let suite::RowResult::Failed { stored, .. } = &row.result { *stored } else { None },
+        };
+        Self {
+            schema: "corewise/suite/1",
+            suite: &shown.suite.name,
+            sentences: suite::sentences(shown).iter().map(Line::to_plain).collect(),
+            policy: shown.policy,
+            arms: shown.arms,
+            benchmarks: shown.rows.iter().map(entry).collect(),
+            means: shown.means(),
         }
     }
 }
@@ -258,12 +362,14 @@ pub struct HistoryDocument<'a> {
     schema: &'static str,
     /// The stored surveys in the order they were added.
     surveys: &'a [Entry],
+    /// The stored experiments, likewise.
+    experiments: &'a [ExperimentEntry],
 }
 
 impl<'a> HistoryDocument<'a> {
     /// The document of a list.
-    pub fn new(surveys: &'a [Entry]) -> Self {
-        Self { schema: "corewise/history/1", surveys }
+    pub fn new(surveys: &'a [Entry], experiments: &'a [ExperimentEntry]) -> Self {
+        Self { schema: "corewise/history/1", surveys, experiments }
     }
 }
 
@@ -326,35 +432,68 @@ impl<'a> UndoDocument<'a> {
     }
 }
 
+/// What `corewise irq --json` prints.
+#[derive(Serialize, JsonSchema)]
+#[schemars(title = "corewise/irq/1")]
+pub struct IrqDocument<'a> {
+    #[schemars(extend("const" = "corewise/irq/1"))]
+    schema: &'static str,
+    /// How long interrupts were counted for their rates, in seconds; null where they were not.
+    counted_s: Option<f64>,
+    /// The process number of irqbalance, which moves interrupts as it sees fit; null where it does not run.
+    irqbalance: Option<u32>,
+    /// What each cost the cpu that it took most from, by number, in the latest survey that named causes; null where none did.
+    costs: Option<&'a BTreeMap<u32, DeviceCost>>,
+    /// The interrupts of devices; where some were moved, as they were before.
+    interrupts: &'a [DeviceInterrupt],
+    /// What was moved, or would be; null where they are only shown.
+    away: Option<&'a AwayReport>,
+}
+
+impl<'a> IrqDocument<'a> {
+    /// The document of a list of interrupts, and of what became of those that were to be moved.
+    pub fn new(listing: &'a Listing, away: Option<&'a AwayReport>) -> Self {
+        let Listing { counted_s, costs, irqbalance, interrupts } = listing;
+        let (counted_s, irqbalance) = (*counted_s, *irqbalance);
+        Self { schema: "corewise/irq/1", counted_s, costs: costs.as_ref(), irqbalance, interrupts, away }
+    }
+}
+
 /// The names of all schemas.
-pub const SCHEMAS: [&str; 11] = [
+pub const SCHEMAS: [&str; 14] = [
     "survey",
+    "beside",
     "topology",
     "machines",
     "placement",
     "candidates",
     "experiment",
+    "suite",
     "record",
     "history",
     "comparison",
     "doctor",
     "undo",
+    "irq",
 ];
 
 /// The schema of a document by its name.
 pub fn schema(name: &str) -> Option<Schema> {
     Some(match name {
         "survey" => schema_for!(SurveyDocument<'_>),
+        "beside" => schema_for!(BesideDocument<'_>),
         "placement" => schema_for!(PlaceDocument<'_>),
         "candidates" => schema_for!(CandidatesDocument<'_>),
         "topology" => schema_for!(TopologyDocument<'_>),
         "machines" => schema_for!(MachinesDocument<'_>),
         "experiment" => schema_for!(ExperimentDocument<'_>),
+        "suite" => schema_for!(SuiteDocument<'_>),
         "record" => schema_for!(RecordDocument),
         "history" => schema_for!(HistoryDocument<'_>),
         "comparison" => schema_for!(ComparisonDocument<'_>),
         "doctor" => schema_for!(DoctorDocument<'_>),
         "undo" => schema_for!(UndoDocument<'_>),
+        "irq" => schema_for!(IrqDocument<'_>),
         _ => return None,
     })
 }

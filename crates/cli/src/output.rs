@@ -25,6 +25,21 @@ fn print_screen(screen: &Screen, settings: &Settings) -> Result<(), Failure> {
     written(stream.write_all(screen.styled().as_bytes()).and_then(|()| stream.flush()))
 }
 
+/// Prints a document as JSON on standard output, or a screen as text on standard error: standard output is a command's, which
+/// runs beside. Where nobody listens on standard error, nothing is lost that could be told otherwise.
+pub fn show_beside<D: Serialize>(
+    settings: &Settings,
+    document: impl FnOnce() -> D,
+    screen: impl FnOnce() -> Screen,
+) -> Result<(), Failure> {
+    if settings.json {
+        return print_json(&document());
+    }
+    let mut stream = AutoStream::new(io::stderr().lock(), settings.color);
+    let _ = stream.write_all(screen().styled().as_bytes()).and_then(|()| stream.flush());
+    Ok(())
+}
+
 /// Prints a value as JSON, one line for each of its parts.
 pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(value).map_err(|error| Failure::new(Exit::Internal, error))?;

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use corewise_model::finding::{Conclusions, Finding, Topic, conclude};
 use corewise_model::placement::{Context, Expression, PlacementError, Resolution, parse};
-use corewise_model::{CpuSet, Machine};
+use corewise_model::{CpuSet, Machine, Survey};
 use corewise_store::Store;
 use corewise_sys::linux::cpuset;
 
@@ -26,6 +26,13 @@ pub fn resolve_here(expression: &Expression, machine: &Machine, settings: &Setti
     let reachable = reachable_here(machine);
     let quiet = if expression.needs_survey() { quiet(machine, settings) } else { None };
     resolve(expression, &Context { machine, reachable: &reachable, quiet: quiet.as_ref() })
+}
+
+/// The cpus of an expression on this machine, where it does not matter which of them this process may use.
+pub fn resolve_for_all(expression: &Expression, machine: &Machine, settings: &Settings) -> Result<Resolution, Failure> {
+    let quiet = if expression.needs_survey() { quiet(machine, settings) } else { None };
+    let machine = Machine { allowed: machine.online.clone(), ..machine.clone() };
+    resolve(expression, &Context { machine: &machine, reachable: &machine.online, quiet: quiet.as_ref() })
 }
 
 /// The cpus of an expression on a machine that is not this one: whoever it belongs to may use all of it.
@@ -56,12 +63,24 @@ pub fn busiest(machine: &Machine, settings: &Settings) -> Option<u32> {
     interrupted.max_by(|a, b| ratio(a).total_cmp(&ratio(b)))?.cpus.lowest()
 }
 
-/// What the latest survey of this machine shows.
+/// What the latest survey of this machine shows that visited more than some cpus of those it was allowed.
 fn latest(machine: &Machine, settings: &Settings) -> Option<Conclusions> {
+    let is_whole = |survey: &Survey| {
+        let visited: CpuSet = survey.cpus.iter().map(|seen| seen.cpu).collect();
+        survey.provenance.scope.is_machine() || visited == survey.machine.allowed
+    };
+    latest_survey(machine, settings, is_whole).map(|survey| conclude(&survey))
+}
+
+/// The latest survey of this machine that will do; the last few are looked at.
+pub fn latest_survey(machine: &Machine, settings: &Settings, will_do: impl Fn(&Survey) -> bool) -> Option<Survey> {
+    const LOOKED_AT: usize = 10;
     let History::At(path) = &settings.history else { return None };
     let store = Store::open_to_read(path).ok()??;
-    let latest = store.latest(Some(&machine.fingerprint())).ok()??;
-    Some(conclude(&store.survey(latest.id).ok()?))
+    let mut entries = store.list(Some(&machine.fingerprint())).ok()?;
+    entries.sort_by_key(|entry| std::cmp::Reverse(entry.id));
+    let mut surveys = entries.iter().take(LOOKED_AT).filter_map(|entry| store.survey(entry.id).ok());
+    surveys.find(will_do)
 }
 
 /// A failure that shows what is wrong in a text, and where.

@@ -1,9 +1,11 @@
 //! What the command line means here: options, environment and terminal put together, before anything is done.
 
 pub mod experiment;
+pub mod irq;
 pub mod machine;
 pub mod place;
 pub mod run;
+pub mod tail;
 
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
@@ -16,10 +18,12 @@ use corewise_sys::linux::process;
 
 use crate::args::{Arguments, Command, CommonArguments, HistoryCommand, PackingName, SurveyArguments, When};
 use crate::error::Failure;
-use experiment::TryTask;
+use experiment::{Print, TryTask};
+use irq::IrqTask;
 use machine::MachineChoice;
 use place::{CandidatesRequest, PlaceRequest};
 use run::RunTask;
+use tail::TailTask;
 
 /// The width of a page where there is no terminal.
 const PAGE_WIDTH: usize = 80;
@@ -127,7 +131,8 @@ fn history(common: &CommonArguments, environment: &Environment) -> History {
         return History::Off;
     }
     if let Some(path) = &common.store {
-        return History::At(path.clone());
+        // As it is now: suites and stored experiments are run in folders of their own.
+        return History::At(std::path::absolute(path).unwrap_or_else(|_| path.clone()));
     }
     let data = folder(&environment.data_home).or_else(|| Some(folder(&environment.home)?.join(".local/share")));
     data.map_or(History::Homeless, |data| History::At(data.join("corewise/history.db")))
@@ -166,6 +171,10 @@ pub enum Task {
     Try(Box<TryTask>),
     /// Run a command.
     Run(Box<RunTask>),
+    /// Look for stalls.
+    Tail(Box<TailTask>),
+    /// Show interrupts, or move them.
+    Irq(IrqTask),
     /// Record this machine in a file, packed as its name says or as told.
     Record(PathBuf, Option<PackingName>),
     /// List the stored surveys: of this machine, or all.
@@ -175,6 +184,8 @@ pub enum Task {
     },
     /// Show a stored survey.
     Show(i64),
+    /// Show a stored experiment, and how.
+    ShowExperiment(i64, Print),
     /// Compare two stored surveys.
     Compare(i64, i64),
     /// List the gaps of this machine.
@@ -209,7 +220,9 @@ impl Task {
                     .next("What it prints is its command's. `corewise place EXPR --json` says where it would run."));
             }
             Some(Command::Run(run)) => Self::Run(Box::new(RunTask::new(run)?)),
-            Some(Command::Try(typed)) => Self::Try(Box::new(TryTask::new(typed)?)),
+            Some(Command::Try(typed)) => Self::Try(Box::new(TryTask::new(*typed)?)),
+            Some(Command::Tail(typed)) => Self::Tail(Box::new(TailTask::new(typed)?)),
+            Some(Command::Irq(irq)) => Self::Irq(IrqTask::new(irq)?),
             Some(Command::Record(record)) => Self::Record(record.output, record.packing),
             Some(Command::Doctor) => Self::Doctor,
             Some(Command::Undo(undo)) => Self::Undo { dry_run: undo.dry_run },
@@ -218,6 +231,9 @@ impl Task {
                 None => Self::List { all: history.all },
                 Some(HistoryCommand::List { all }) => Self::List { all: all || history.all },
                 Some(HistoryCommand::Show { number }) => Self::Show(number),
+                Some(HistoryCommand::Experiment { number, csv, markdown }) => {
+                    Self::ShowExperiment(number, Print::new(csv, markdown))
+                }
                 Some(HistoryCommand::Compare { before, after }) => Self::Compare(before, after),
             },
         })
@@ -260,8 +276,13 @@ pub fn cpus(survey: &SurveyArguments, machine: &Machine) -> Result<CpuSet, Failu
 /// as much more as the square root of their number: 60 s at 128 cpus, 120 s at 512.
 pub fn budget(survey: &SurveyArguments, cpus: usize) -> Duration {
     let default = if survey.quick { QUICK_BUDGET } else { DEFAULT_BUDGET };
+    survey.budget.unwrap_or_else(|| grown(default, cpus))
+}
+
+/// The budget of so many cpus, where nothing was asked for: the default up to 32, and as much more as the square root.
+fn grown(default: Duration, cpus: usize) -> Duration {
     let growth = (cpus as f64 / CPUS_OF_DEFAULT).sqrt().max(1.0);
-    survey.budget.unwrap_or_else(|| Duration::from_secs((default.as_secs_f64() * growth).round() as u64))
+    Duration::from_secs((default.as_secs_f64() * growth).round() as u64)
 }
 
 #[cfg(test)]
@@ -301,7 +322,10 @@ mod tests {
         assert_eq!(at("corewise", Some("data"), Some("/home/me")), file("/home/me/.local/share/corewise/history.db"));
         assert_eq!(at("corewise", None, None), History::Homeless);
         assert_eq!(at("corewise --no-store", Some("/data"), None), History::Off);
-        assert_eq!(at("corewise history --store x.db", Some("/data"), None), file("x.db"));
+        assert_eq!(
+            at("corewise history --store x.db", Some("/data"), None),
+            History::At(std::path::absolute("x.db").unwrap())
+        );
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The views: pure functions from values to styled lines. Nothing in here prints, reads or asks the time.
 
 pub mod activity;
+pub mod beside;
 pub mod candidates;
 pub mod compare;
 pub mod doctor;
@@ -9,12 +10,16 @@ pub mod findings;
 pub mod grid;
 pub mod heatmap;
 pub mod history;
+pub mod irq;
 pub mod machine;
 pub mod machines;
 pub mod number;
+
+pub mod percentiles;
 pub mod picture;
 pub mod place;
 pub mod rows;
+pub mod stalls;
 pub mod survey;
 pub mod tail;
 pub mod text;

@@ -8,18 +8,21 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use support::{Place, text};
 
-const NAMES: [&str; 11] = [
+const NAMES: [&str; 14] = [
     "survey",
+    "beside",
     "topology",
     "machines",
     "placement",
     "candidates",
     "experiment",
+    "suite",
     "record",
     "history",
     "comparison",
     "doctor",
     "undo",
+    "irq",
 ];
 
 fn printed(place: &Place, arguments: &[&str]) -> Value {
@@ -53,8 +56,13 @@ fn what_is_printed_is_what_the_schema_says() {
     fs::write(folder.join("earlier-7-9.journal"), journal).unwrap();
     fs::write(place.path().join("truth.toml"), "gains = [0.5, 0.0]\nnoise = \"quiet\"\nfailures = [0.0, 0.0, 0.5]")
         .unwrap();
-    let cases: [(&str, &[&str]); 13] = [
+    let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recordings/interrupts.txt");
+    let recorded = recorded.to_str().unwrap();
+    let cases: [(&str, &[&str]); 16] = [
+        ("irq", &["irq", "--machine", recorded, "--json"]),
+        ("irq", &["irq", "--machine", recorded, "--away-from", "1", "--dry-run", "--json"]),
         ("experiment", &["try", "--simulate", "truth.toml", "--seed", "1", "--json"]),
+        ("beside", &["tail", "--json", "--beside", "--", "sh", "-c", "echo not a document > /dev/null"]),
         ("topology", &["topology", "--json"]),
         ("topology", &["topology", "--machine", "2990wx", "--json"]),
         ("machines", &["topology", "--machine", "list", "--json"]),
@@ -79,7 +87,7 @@ fn what_is_printed_is_what_the_schema_says() {
 fn check(name: &str, document: &Value) {
     let schema: Value = serde_json::from_str(&fs::read_to_string(file(name)).unwrap()).unwrap();
     let mut faults = Vec::new();
-    Walk { root: &schema, faults: &mut faults }.value(&schema, document, name);
+    Walk { root: &schema, faults: &mut faults, is_lenient: false }.value(&schema, document, name);
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
@@ -87,20 +95,42 @@ fn check(name: &str, document: &Value) {
 struct Walk<'a> {
     root: &'a Value,
     faults: &'a mut Vec<String>,
+    /// Whether keys that the schema does not name are nothing, as they are where another part may name them.
+    is_lenient: bool,
 }
 
-impl Walk<'_> {
-    fn value(&mut self, schema: &Value, value: &Value, at: &str) {
+impl<'a> Walk<'a> {
+    fn value(&mut self, schema: &'a Value, value: &Value, at: &str) {
+        let mut parts = Vec::new();
+        if let Err(fault) = self.collect(schema, value, &mut parts) {
+            return self.faults.push(format!("{at}: {fault}"));
+        }
+        parts.iter().for_each(|part| self.part(part, value, at));
+        let names = |part: &&Value, key: &str| {
+            part["properties"].get(key).is_some() || part["additionalProperties"].is_object()
+        };
+        let known = |key: &str| self.is_lenient || parts.iter().any(|part| names(part, key));
+        let unknown = value.as_object().into_iter().flatten().filter(|(key, _)| !known(key));
+        let unknown: Vec<String> = unknown.map(|(key, _)| format!("{at}.{key} is not in the schema")).collect();
+        self.faults.extend(unknown);
+    }
+
+    /// All that a value must be at once: a schema, what it refers to, and the choice that fits, whose keys stand beside the
+    /// schema's own.
+    fn collect(&self, schema: &'a Value, value: &Value, parts: &mut Vec<&'a Value>) -> Result<(), String> {
+        parts.push(schema);
         if let Some(reference) = schema["$ref"].as_str() {
             let target = self.root.pointer(&reference[1..]).unwrap_or_else(|| panic!("{reference} leads nowhere"));
-            return self.value(target, value, at);
+            self.collect(target, value, parts)?;
         }
         if let Some(choices) = schema["anyOf"].as_array().or(schema["oneOf"].as_array()) {
-            if !choices.iter().any(|choice| self.fits(choice, value)) {
-                self.faults.push(format!("{at}: {value} fits none of {schema}"));
-            }
-            return;
+            let fitting = choices.iter().find(|choice| self.fits(choice, value));
+            self.collect(fitting.ok_or_else(|| format!("{value} fits none of {schema}"))?, value, parts)?;
         }
+        Ok(())
+    }
+
+    fn part(&mut self, schema: &'a Value, value: &Value, at: &str) {
         if !has_type(&schema["type"], value) {
             return self.faults.push(format!("{at}: {value} is no {}", schema["type"]));
         }
@@ -120,7 +150,7 @@ impl Walk<'_> {
         }
     }
 
-    fn object(&mut self, schema: &Value, value: &Value, at: &str) {
+    fn object(&mut self, schema: &'a Value, value: &Value, at: &str) {
         for key in schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
             if value.get(key).is_none() {
                 self.faults.push(format!("{at}.{key} is missing"));
@@ -128,16 +158,15 @@ impl Walk<'_> {
         }
         for (key, inner) in value.as_object().into_iter().flatten() {
             let map = schema.get("additionalProperties").filter(|values| values.is_object());
-            match schema["properties"].get(key).or(map) {
-                Some(own) => self.value(own, inner, &format!("{at}.{key}")),
-                None => self.faults.push(format!("{at}.{key} is not in the schema")),
+            if let Some(own) = schema["properties"].get(key).or(map) {
+                self.value(own, inner, &format!("{at}.{key}"));
             }
         }
     }
 
-    fn fits(&self, schema: &Value, value: &Value) -> bool {
+    fn fits(&self, schema: &'a Value, value: &Value) -> bool {
         let mut faults = Vec::new();
-        Walk { root: self.root, faults: &mut faults }.value(schema, value, "");
+        Walk { root: self.root, faults: &mut faults, is_lenient: true }.value(schema, value, "");
         faults.is_empty()
     }
 }
@@ -170,6 +199,6 @@ fn the_walk_finds_what_does_not_fit() {
     document["machine"].as_object_mut().unwrap().remove("online");
     let schema: Value = serde_json::from_str(&fs::read_to_string(file("topology")).unwrap()).unwrap();
     let mut faults = Vec::new();
-    Walk { root: &schema, faults: &mut faults }.value(&schema, &document, "topology");
+    Walk { root: &schema, faults: &mut faults, is_lenient: false }.value(&schema, &document, "topology");
     assert_eq!(faults.len(), 4, "{faults:#?}");
 }

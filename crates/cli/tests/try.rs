@@ -26,6 +26,7 @@ fn main() -> ExitCode {
         trial("what_takes_longer_loses_against_the_operating_system", by_time),
         trial("a_session_that_was_interrupted_goes_on", interrupted),
         trial("a_session_that_was_killed_goes_on", killed),
+        trial("a_run_during_which_nobody_looked_is_made_again", held),
         trial("commands_that_give_no_number_are_told", no_number),
         trial("a_placement_that_fails_is_out", one_fails),
         trial("what_hangs_is_ended", hangs),
@@ -34,6 +35,10 @@ fn main() -> ExitCode {
         trial("what_the_program_does_to_itself_is_told", own_mask),
         trial("other_programs_read_the_runs", exports),
         trial("a_truth_that_is_made_up_is_found", simulated),
+        trial("a_suite_is_a_table_and_goes_on_where_it_ended", suite),
+        trial("a_suite_that_cannot_be_tried_says_why", wrong_suites),
+        trial("one_benchmark_that_cannot_be_run_costs_a_row", hard_benchmarks),
+        trial("a_suite_that_was_interrupted_is_cleaned_up", interrupted_suite),
     ];
     libtest_mimic::run(&arguments, trials).exit_code()
 }
@@ -117,6 +122,14 @@ fn wins() -> Outcome {
     contains(&told, &[&sentence])?;
     let trials = again["trials"].as_array().map_or(0, Vec::len) as u64;
     same("trials", trials, again["standing"]["runs"].as_u64().unwrap_or_default() + 3)?;
+    contains(&said(&mut place.corewise(&["history"]), 0)?, &["experiment", "sh -c if grep"])?;
+    let shown: Value = serde_json::from_str(&said(&mut place.corewise(&["history", "experiment", "1", "--json"]), 0)?)?;
+    same("it is shown as it was", &shown, &again)?;
+    let lines = said(&mut place.corewise(&["history", "experiment", "1", "--csv"]), 0)?.split("\r\n").count() as u64;
+    same("its runs", lines, trials + 1)?;
+    let other = done(&mut place.corewise(&["history", "experiment", "2"]))?;
+    same("another", other.status.code(), Some(3))?;
+    contains(&text(&other.stderr), &["there is no experiment 2 in", "it holds 1"])?;
     Ok(Completion::Completed)
 }
 
@@ -193,6 +206,25 @@ fn killed() -> Outcome {
     signals::send(child.id(), 9);
     child.wait_with_output()?;
     goes_on(&place)
+}
+
+/// As with Ctrl-Z and fg: the run under way would seem to take until then.
+fn held() -> Outcome {
+    const HELD: Duration = Duration::from_secs(3);
+    let place = Place::new();
+    let child = running(&place, 4)?;
+    signals::send(child.id(), 19);
+    std::thread::sleep(HELD);
+    signals::send(child.id(), 18);
+    let output = child.wait_with_output()?;
+    same(&text(&output.stderr), output.status.code(), Some(0))?;
+    let document: Value =
+        serde_json::from_str(&said(&mut place.corewise(&["history", "experiment", "1", "--json"]), 0)?)?;
+    let walls =
+        document["trials"].as_array().into_iter().flatten().filter_map(|trial| trial["observed"]["wall_s"].as_f64());
+    let longest = walls.fold(0.0, f64::max);
+    same(&format!("the longest run took {longest} s"), longest > 0.0 && longest < HELD.as_secs_f64(), true)?;
+    Ok(Completion::Completed)
 }
 
 fn no_number() -> Outcome {
@@ -291,7 +323,7 @@ fn exports() -> Outcome {
     let told =
         said(&mut trying(&place, &[&options("--csv")[..], &[&on]].concat(), "echo score 10; echo 'a, \"b\"'"), 1)?;
     let lines: Vec<&str> = told.trim_end().split("\r\n").collect();
-    same("fields of the names", lines[0].split(',').count(), 28)?;
+    same("fields of the names", lines[0].split(',').count(), 29)?;
     same("lines", lines.len() >= 1 + 2 + 4, true)?;
     same("the first run", lines[1].starts_with("0,0,0,OS default,,"), true)?;
     let told = said(&mut trying(&place, &[&options("--markdown")[..], &[&on]].concat(), &scores()), 1)?;
@@ -311,5 +343,171 @@ fn simulated() -> Outcome {
     let output = done(&mut place.corewise(&["try", "--simulate", &path]))?;
     same("the status", output.status.code(), Some(2))?;
     contains(&text(&output.stderr), &["truth.toml", "missing field `noise`"])?;
+    Ok(Completion::Completed)
+}
+
+/// Four benchmarks in two categories: one that is better on the first cpu, one that is the same, one that is missing, one that
+/// cannot be set up.
+fn small_suite() -> String {
+    let metric = r#"metric = { name = "score", pattern = "score ([0-9]+)", higher = true }"#;
+    format!(
+        r#"
+name = "small"
+[install]
+"made up" = "get"
+[[benchmark]]
+name = "one cpu"
+category = "scores"
+command = ["./own.sh"]
+folder = "."
+{metric}
+[[benchmark]]
+name = "same"
+category = "scores"
+command = ["sh", "made.sh"]
+setup = "echo 'echo score 10' > made.sh"
+cleanup = "test -f made.sh && touch {{}}/cleaned"
+{metric}
+[[benchmark]]
+name = "missing"
+category = "others"
+command = ["no-such-program"]
+packages = {{ "made up" = "nothing" }}
+[[benchmark]]
+name = "broken"
+category = "others"
+command = ["true"]
+setup = "echo no luck; exit 3"
+"#
+    )
+}
+
+fn suite() -> Outcome {
+    let (place, (first, _)) = (Place::new(), cpus());
+    let folder = place.path().display().to_string();
+    let file = place.path().join("small.toml");
+    std::fs::write(&file, small_suite().replace("{}", &folder))?;
+    let script = place.path().join("own.sh");
+    std::fs::write(&script, format!("#!/bin/sh\n{}\n", scores()))?;
+    std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
+    let trying = |options: &[&str]| {
+        let mut command = place.corewise(&["try", "--suite"]);
+        command.arg(&file).args(options).stdin(Stdio::null()).current_dir("/");
+        command
+    };
+    let on = format!("--on={first}");
+    let told = said(&mut trying(&[&on, "--margin", "20%", "--error-rate", "10%"]), 0)?;
+    let (one, same_row) = (format!("cpu {first}: better by 20 % or more in 1 of 2 benchmarks"), "geometric mean of 2");
+    contains(&told, &[&one, same_row, "missing (not installed)", "broken (failed)", "exit status 3 no luck"])?;
+    contains(&told, &["Not installed: no-such-program.", "Stored as experiments 1 to 2"])?;
+    same("the clean-up was run", place.path().join("cleaned").exists(), true)?;
+    // What is decided is not run again.
+    let again: Value = serde_json::from_str(&said(&mut trying(&["--resume", "--json"]), 0)?)?;
+    let experiments: Vec<&Value> =
+        again["benchmarks"].as_array().into_iter().flatten().map(|row| &row["experiment"]).collect();
+    let stored: Vec<Option<i64>> = experiments.iter().map(|experiment| experiment["stored"].as_i64()).collect();
+    same("the experiments", stored, vec![Some(1), Some(2), None, None])?;
+    let sessions =
+        experiments[0]["trials"].as_array().into_iter().flatten().filter(|trial| trial["block"] == 0).count();
+    same("runs before the first block", sessions, 2)?;
+    same("how it is judged", [&again["policy"]["margin"], &again["policy"]["error_rate"]], [&0.2.into(), &0.1.into()])?;
+    let mean = &again["means"][0]["mean"];
+    let ends = [&mean["effect"]["low"], &mean["effect"]["high"]].map(|end| end.as_f64().is_some());
+    same(&format!("{mean}"), (mean["experiments"].as_u64(), ends), (Some(2), [true, true]))?;
+    let alone = done(&mut place.corewise(&["try", "--resume=1"]))?;
+    same("a part alone", alone.status.code(), Some(3))?;
+    contains(&text(&alone.stderr), &["experiment 1 is part of the suite", "--suite FILE --resume"])?;
+    // A store that is named from the folder where one was.
+    let mut relative = trying(&[&on, "--store", "here.db", "--runs-max", "14"]);
+    said(relative.current_dir(place.path()), 0)?;
+    same("the store is where it was named", place.path().join("here.db").exists(), true)?;
+    contains(&said(&mut trying(&["--install"]), 0)?, &["What is missing: get nothing # made up"])?;
+    Ok(Completion::Completed)
+}
+
+fn wrong_suites() -> Outcome {
+    let place = Place::new();
+    let file = place.path().join("suite.toml");
+    let path = file.display().to_string();
+    let refused = |words: &[&str], code: i32, expected: &[&str]| {
+        let output = done(place.corewise(&["try"]).args(words).stdin(Stdio::null()))?;
+        let told = text(&output.stderr);
+        same(&told, output.status.code(), Some(code))?;
+        contains(&told, expected)
+    };
+    refused(&["--suite", &path], 2, &["suite.toml: No such file", "`review` is the suite that corewise holds"])?;
+    std::fs::write(&file, "name = \"x\"\n[[benchmark]]\nname = \"y\"\ncategory = \"z\"\ncommand = []\n")?;
+    refused(&["--suite", &path], 2, &["benchmark \"y\": command must name a program"])?;
+    refused(&["--suite", &path, "--", "ls"], 2, &["cannot be used with"])?;
+    refused(&["--suite", "review", "--resume"], 3, &["there is no session of the suite \"review\""])?;
+    refused(&["--suite", "review", "--resume=3"], 2, &["takes no number"])?;
+    Ok(Completion::Completed)
+}
+
+/// What set-ups do to themselves, and what is not there.
+fn hard_benchmarks() -> Outcome {
+    let (place, (first, _)) = (Place::new(), cpus());
+    let file = place.path().join("hard.toml");
+    let benchmark = |name: &str, more: &str| {
+        format!(
+            "[[benchmark]]\nname = \"{name}\"\ncategory = \"hard\"\ncommand = [\"sh\", \"-c\", \"{}\"]\n{more}\n\
+             metric = {{ name = \"score\", pattern = \"score ([0-9]+)\", higher = true }}\n",
+            if name == "crashes" {
+                format!("grep -q '^Cpus_allowed_list:.{first}$' /proc/self/status && exit 1; echo score 10")
+            } else {
+                "echo score 10".to_owned()
+            }
+        )
+    };
+    let suite = [
+        "name = \"hard\"\n".to_owned(),
+        benchmark("server", "setup = \"sleep 1000 &\""),
+        benchmark("zombie", "setup = \"(sleep 0.02 &) >/dev/null 2>&1\""),
+        benchmark("elsewhere", "folder = \"nowhere\""),
+        benchmark("loud", "setup = \"yes | head -c 30000000\""),
+        benchmark("crashes", ""),
+    ];
+    std::fs::write(&file, suite.concat())?;
+    let mut command = place.corewise(&["try", "--suite"]);
+    command.arg(&file).arg(format!("--on={first}")).stdin(Stdio::null());
+    let output = done(&mut command)?;
+    let told = text(&output.stdout);
+    same(&told, output.status.code(), Some(1))?;
+    contains(
+        &told,
+        &[
+            "server (failed)",
+            "its set-up left 1 running process behind, which was ended",
+            "elsewhere (failed)",
+            "nowhere: No such file",
+            &format!("cpu {first}: better by 3 % or more in 0 of "),
+            "failed in 1",
+        ],
+    )?;
+    same("the loud one was tried", told.contains("loud (failed)"), false)?;
+    Ok(Completion::Completed)
+}
+
+fn interrupted_suite() -> Outcome {
+    let (place, (first, _)) = (Place::new(), cpus());
+    let (file, log, cleaned) = (place.path().join("s.toml"), place.path().join("runs"), place.path().join("cleaned"));
+    let suite = format!(
+        "name = \"s\"\n[[benchmark]]\nname = \"a\"\ncategory = \"c\"\n\
+         command = [\"sh\", \"-c\", \"echo run >>{}; sleep 0.1\"]\ncleanup = \"sleep 0.1; touch {}\"\n",
+        log.display(),
+        cleaned.display()
+    );
+    std::fs::write(&file, suite)?;
+    let mut command = place.corewise(&["try", "--suite"]);
+    command.arg(&file).arg(format!("--on={first}")).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn()?;
+    let since = Instant::now();
+    while !log.exists() && since.elapsed() < Duration::from_secs(120) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    signals::send(child.id(), 2);
+    let output = child.wait_with_output()?;
+    same(&text(&output.stdout), output.status.code(), Some(130))?;
+    same("the clean-up was run to its end", cleaned.exists(), true)?;
     Ok(Completion::Completed)
 }

@@ -17,8 +17,10 @@ use libtest_mimic::{Arguments, Completion, Trial};
 use support::{Place, is_root, text};
 
 /// The first argument that makes this program a corewise with changes. The second is the folder of journals; the others
-/// are a process that gets its highest cpu alone, or a file that gets another text.
+/// are a process that gets its highest cpu alone, or a file that gets another text; [`KEEP`] ends it without undoing them.
 const CHANGER: &str = "make-changes";
+/// What ends a corewise that means its changes to stay.
+const KEEP: &str = "keep";
 
 /// A test; what it gives says whether it could be done here.
 type Test = fn() -> Completion;
@@ -28,11 +30,12 @@ fn main() -> ExitCode {
     if words.first().is_some_and(|word| word == CHANGER) {
         return make_changes(Path::new(&words[1]), &words[2..]);
     }
-    let tests: [(&str, Test); 9] = [
+    let tests: [(&str, Test); 10] = [
         ("nothing_is_left_where_nothing_was_changed", nothing_is_left_where_nothing_was_changed),
         ("a_corewise_killed_in_the_middle_is_undone", a_corewise_killed_in_the_middle_is_undone),
         ("the_changes_of_a_running_corewise_are_in_force", the_changes_of_a_running_corewise_are_in_force),
         ("a_corewise_that_ends_undoes_its_changes_itself", a_corewise_that_ends_undoes_its_changes_itself),
+        ("what_is_meant_to_stay_is_undone_when_asked", what_is_meant_to_stay_is_undone_when_asked),
         ("what_somebody_else_changed_is_left_alone", what_somebody_else_changed_is_left_alone),
         ("what_cannot_be_undone_is_status_3_and_stays", what_cannot_be_undone_is_status_3_and_stays),
         ("on_a_full_disk_nothing_is_changed", on_a_full_disk_nothing_is_changed),
@@ -46,6 +49,10 @@ fn main() -> ExitCode {
 fn make_changes(folder: &Path, objects: &[String]) -> ExitCode {
     let mut journal = Journal::in_folder(folder);
     for object in objects {
+        if object == KEEP {
+            journal.keep("corewise irq");
+            return ExitCode::SUCCESS;
+        }
         let change = match object.parse() {
             Ok(process) => Change::affinity(process, one_cpu()),
             Err(_) => Change::file(object, "new", Format::Text),
@@ -219,6 +226,22 @@ fn a_corewise_that_ends_undoes_its_changes_itself() -> Completion {
     drop(ending.child.stdin.take());
     assert!(ending.child.wait().unwrap().success());
     assert_eq!((sleeper.cpus(), bench.journals()), (affinity::current().unwrap(), 0));
+    Completion::Completed
+}
+
+fn what_is_meant_to_stay_is_undone_when_asked() -> Completion {
+    let bench = Bench::new();
+    let file = bench.place.path().join("setting");
+    fs::write(&file, "old\n").unwrap();
+    let run = changer(&bench.journals).args([file.to_str().unwrap(), KEEP]).output().unwrap();
+    assert!(run.status.success(), "{}", text(&run.stderr));
+    assert_eq!((fs::read_to_string(&file).unwrap(), bench.journals()), ("new\n".to_owned(), 1));
+    let (code, screen) = bench.undo(&["--dry-run"]);
+    assert!(screen.starts_with("corewise irq ") && screen.contains(" made changes that were to stay\n"), "{screen}");
+    assert_eq!((code, fs::read_to_string(&file).unwrap()), (Some(0), "new\n".to_owned()));
+    let (code, screen) = bench.undo(&[]);
+    assert!(screen.ends_with("\nChanges: 1 reverted.\n"), "{screen}");
+    assert_eq!((code, fs::read_to_string(&file).unwrap(), bench.journals()), (Some(0), "old\n".to_owned(), 0));
     Completion::Completed
 }
 

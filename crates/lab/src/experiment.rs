@@ -7,8 +7,8 @@ pub mod simulated;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use corewise_model::experiment::{ArmState, Block, Race, Run, Standing, Verdict};
-use corewise_model::trial::{Arm, Experiment, Observed, Outcome, Trial, blocks};
+use corewise_model::experiment::{Block, Run, Standing, ThreadsStanding};
+use corewise_model::trial::{Arm, Design, Experiment, Observed, Outcome, Trial, blocks};
 
 /// Runs shorter than this are made several times in a row, which make one trial.
 const SHORTEST_TRIAL: Duration = Duration::from_millis(50);
@@ -62,6 +62,9 @@ pub trait Watcher {
 
     /// A block is whole, and this is what all of them show.
     fn stands(&mut self, standing: &Standing);
+
+    /// The same of an experiment with numbers of threads.
+    fn stands_by_threads(&mut self, _standing: &ThreadsStanding) {}
 }
 
 /// How far the experiment may go.
@@ -115,12 +118,12 @@ pub fn conduct<W: Watcher>(
 ) -> Result<(Standing, Ending), W::Error> {
     let mut session = Session::new(experiment, earlier, runner, limits, watcher);
     let ending = session.go_on()?;
-    Ok((session.race.standing(), ending))
+    Ok((session.design.standing(), ending))
 }
 
 struct Session<'a, W> {
     experiment: &'a Experiment,
-    race: Race,
+    design: Design,
     blocks: u32,
     trials: u64,
     repeats: Option<u32>,
@@ -131,6 +134,8 @@ struct Session<'a, W> {
     /// What trials of this session took, pauses among it.
     spent: Duration,
     made: u32,
+    /// Since when nothing runs.
+    rests_since: Instant,
     /// The longest of the last runs of each arm: what a run takes.
     run_times: Vec<Duration>,
 }
@@ -151,12 +156,12 @@ impl<'a, W: Watcher> Session<'a, W> {
         limits: Limits<'a>,
         watcher: &'a mut W,
     ) -> Self {
-        let mut race = Race::new(experiment.arms.len() - 1, &experiment.policy);
+        let mut design = Design::of(experiment);
         let done = blocks(earlier, &experiment.workload.metric);
-        done.iter().for_each(|block| race.add(block));
+        done.iter().for_each(|block| design.add(block));
         Self {
             experiment,
-            race,
+            design,
             blocks: done.len() as u32,
             trials: earlier.len() as u64,
             // All trials that count are made of as many runs.
@@ -167,6 +172,7 @@ impl<'a, W: Watcher> Session<'a, W> {
             began: Instant::now(),
             spent: Duration::ZERO,
             made: 0,
+            rests_since: Instant::now(),
             run_times: vec![Duration::ZERO; experiment.arms.len()],
         }
     }
@@ -179,23 +185,22 @@ impl<'a, W: Watcher> Session<'a, W> {
     }
 
     fn try_to_go_on(&mut self) -> Result<Ending, Lost<W::Error>> {
-        if !self.race.is_decided() {
+        if !self.design.is_decided() {
             self.warm_up()?;
         }
-        while !self.race.is_decided() {
+        while !self.design.is_decided() {
             if self.blocks >= self.limits.blocks {
                 return Ok(Ending::Limit);
             }
             self.block()?;
         }
-        let is_open = matches!(self.race.standing().verdict, Verdict::Undecided { .. });
-        Ok(if is_open { Ending::Limit } else { Ending::Decided })
+        Ok(if self.design.is_undecided() { Ending::Limit } else { Ending::Decided })
     }
 
     /// One run of each arm that is alive, which does not count, and from which the number of repeats follows.
     fn warm_up(&mut self) -> Result<(), Lost<W::Error>> {
         let mut shortest = Duration::MAX;
-        for arm in self.alive() {
+        for arm in self.design.alive() {
             let trial = self.trial(0, arm as u32, arm, 1)?;
             if matches!(trial.outcome, Outcome::Value(_)) {
                 shortest = shortest.min(Duration::from_secs_f64(trial.observed.wall_s));
@@ -205,27 +210,25 @@ impl<'a, W: Watcher> Session<'a, W> {
         Ok(())
     }
 
-    fn alive(&self) -> Vec<usize> {
-        let arms = self.race.standing().arms;
-        arms.iter().filter(|arm| arm.state == ArmState::Alive).map(|arm| arm.arm).collect()
-    }
-
     fn block(&mut self) -> Result<(), Lost<W::Error>> {
-        let order = self.race.next_block(self.experiment.seed);
+        let order = self.design.next_block(self.experiment.seed);
         let (number, repeats) = (self.blocks + 1, self.repeats.unwrap_or(1));
         let mut block = Block::default();
         for (place, arm) in order.into_iter().enumerate() {
             match self.trial(number, place as u32, arm, repeats) {
                 Ok(trial) => block.runs.push(self.judged(&trial)),
                 Err(lost) => {
-                    self.race.add(&block);
+                    self.design.add(&block);
                     return Err(lost);
                 }
             }
         }
-        self.race.add(&block);
+        self.design.add(&block);
         self.blocks = number;
-        self.watcher.stands(&self.race.standing());
+        match &self.design {
+            Design::Placements(race) => self.watcher.stands(&race.standing()),
+            Design::Threads(threads) => self.watcher.stands_by_threads(&threads.standing()),
+        }
         Ok(())
     }
 
@@ -247,6 +250,7 @@ impl<'a, W: Watcher> Session<'a, W> {
         let Some(ran) = self.runner.run(&self.experiment.arms[arm], arm, repeats, self.trials) else {
             return Err(Lost::Over(Ending::Stopped));
         };
+        self.rests_since = Instant::now();
         let Ran { outcome, guards, observed } = ran;
         self.run_times[arm] = Duration::from_secs_f64(observed.wall_s.max(0.0));
         let trial = Trial { block, place, arm, started_unix_ms, repeats, outcome, guards, observed };
@@ -269,7 +273,8 @@ impl<'a, W: Watcher> Session<'a, W> {
     /// Rests before a trial; ends the session where it was told to stop, or where the time is up.
     fn pause(&self) -> Result<(), Lost<W::Error>> {
         let run = self.run_times.iter().max().copied().unwrap_or_default();
-        let until = Instant::now() + self.runner.pause(run);
+        // What was done since, as storing the run before, is part of it.
+        let until = self.rests_since + self.runner.pause(run);
         loop {
             if self.limits.stop.load(Ordering::SeqCst) {
                 return Err(Lost::Over(Ending::Stopped));

@@ -4,4 +4,7 @@
 pub mod frequency;
 pub mod links;
 pub mod overhead;
+pub mod stalls;
 pub mod tail;
+mod watchdog;
+pub mod work;

@@ -7,6 +7,8 @@ use corewise_model::links::Relations;
 use corewise_model::stats::random::Random;
 use corewise_model::{CpuSet, Level, Machine};
 
+use crate::causes::SETTLING;
+
 /// Up to this many cpus every pair is measured.
 pub const ALL_PAIRS_UP_TO: usize = 32;
 /// Beyond, about this many random pairs in all…
@@ -17,6 +19,12 @@ const PAIRS_PER_BLOCK: usize = 3;
 pub const TAIL_SHARE: f64 = 0.66;
 /// Rounds: enough for the tests on rounds, not so many that a visit becomes short.
 const ROUNDS: std::ops::RangeInclusive<u32> = 8..=24;
+/// About how long a round of a look at stalls alone is.
+const TAIL_ROUND: Duration = Duration::from_millis(2500);
+/// How long a thread may run before all others at a time.
+pub const FIRST_IN_LINE_AT_MOST: Duration = Duration::from_millis(500);
+/// A visit that looks at stalls is no longer than this, so that there is room for the kernel's events of it.
+const VISIT_AT_MOST: Duration = Duration::from_secs(3);
 /// A visit to a cpu that is at least this long is worth its thread and its warm-up.
 const VISIT_AT_LEAST: Duration = Duration::from_millis(20);
 
@@ -24,6 +32,25 @@ const VISIT_AT_LEAST: Duration = Duration::from_millis(20);
 pub fn rounds(budget: Duration, cpus: usize) -> u32 {
     let visits = budget.as_secs_f64() * TAIL_SHARE / VISIT_AT_LEAST.as_secs_f64();
     ((visits / cpus.max(1) as f64) as u32).clamp(*ROUNDS.start(), *ROUNDS.end())
+}
+
+/// How many rounds a look at stalls alone has: each is long enough to be watched and unwatched in turn. A thread that runs before
+/// all others is not let run for long, so that there are more of them.
+pub fn tail_rounds(budget: Duration, cpus: usize, first_in_line: bool) -> u32 {
+    if first_in_line {
+        let visits = budget.as_secs_f64() / FIRST_IN_LINE_AT_MOST.as_secs_f64() / cpus.max(1) as f64;
+        return (visits.ceil() as u32).max(*ROUNDS.start());
+    }
+    let visits = budget.as_secs_f64() / VISIT_AT_MOST.as_secs_f64() / cpus.max(1) as f64;
+    ((budget.as_secs_f64() / TAIL_ROUND.as_secs_f64()) as u32)
+        .clamp(*ROUNDS.start(), *ROUNDS.end())
+        .max(visits.ceil() as u32)
+}
+
+/// The parts of a round of a look at stalls: watched or not, and the share of the round. Where watching cannot be had, or a round
+/// is too short to begin and end it, there is one part.
+pub fn watched_parts(can_watch: bool, round: Duration) -> Vec<(bool, f64)> {
+    if can_watch && round >= 4 * SETTLING { vec![(true, 0.75), (false, 0.25)] } else { vec![(true, 1.0)] }
 }
 
 /// How long a visit may time pieces for, and how long it warms up before.

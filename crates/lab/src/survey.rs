@@ -8,14 +8,19 @@ use corewise_model::histogram::Histogram;
 use corewise_model::links::{Links, Pair};
 use corewise_model::stats::order::median;
 use corewise_model::stats::random::Random;
-use corewise_model::survey::{Clock as ClockFacts, CpuObservation, Provenance, Work};
+use corewise_model::survey::{
+    Clock as ClockFacts, CpuObservation, Provenance, Recording, Scope, Watch, Work, WorkKind,
+};
 use corewise_model::{CpuSet, Gap, Machine, Survey};
 use corewise_sys::clock::Clock;
 use corewise_sys::linux::counts::KernelCounts;
+use corewise_sys::linux::events::Recorder;
 use corewise_sys::linux::thread::process_cpu_time;
 
-use crate::probe::{links, overhead, tail};
+use crate::causes::{Causes, SETTLING};
+use crate::probe::{links, overhead, tail, work};
 use crate::schedule::{self, Sweeps};
+use crate::watch;
 
 /// What to survey, and within what time.
 #[derive(Clone, Debug)]
@@ -28,6 +33,48 @@ pub struct Plan {
     pub seed: u64,
     /// corewise's version, for the record.
     pub corewise: &'static str,
+    /// Which probes, and how stalls are watched.
+    pub tail: TailPlan,
+}
+
+/// How the tail probe is used.
+#[derive(Clone, Debug)]
+pub struct TailPlan {
+    /// Every probe, or this one alone.
+    pub scope: Scope,
+    /// What a piece is.
+    pub work: WorkKind,
+    /// A piece that takes this much longer than usual is a stall.
+    pub threshold: Duration,
+    /// Whether the kernel's events are to name the causes, where this user may have them.
+    pub explain: bool,
+    /// Whether to run before all others (SCHED_FIFO).
+    pub first_in_line: bool,
+    /// Whether the visits with all their events are to be kept.
+    pub keep_events: bool,
+}
+
+impl TailPlan {
+    /// As a survey of the machine uses it.
+    pub const fn of_survey() -> Self {
+        Self {
+            scope: Scope::Machine,
+            work: WorkKind::Compute,
+            threshold: Duration::from_micros(1),
+            explain: true,
+            first_in_line: false,
+            keep_events: false,
+        }
+    }
+}
+
+/// A survey, and what it was made from.
+#[derive(Debug)]
+pub struct Surveyed {
+    /// The survey.
+    pub survey: Survey,
+    /// What its causes are computed from, where that was to be kept.
+    pub recording: Option<Recording>,
 }
 
 /// How far a survey has come.
@@ -46,14 +93,26 @@ pub struct Progress {
 ///
 /// Rounds visit the cpus in fresh random order, and link visits follow in each round, so that a drift of the machine
 /// (temperature, neighbours, turbo) cannot look like a property of a cpu.
-pub fn survey(plan: &Plan, machine: Machine, stop: &AtomicBool, progress: &mut dyn FnMut(&Progress)) -> Survey {
-    let mut running = Running::begin(plan, machine, stop, progress);
+pub fn survey(plan: &Plan, machine: Machine, stop: &AtomicBool, progress: &mut dyn FnMut(&Progress)) -> Surveyed {
+    let recorder = plan.tail.explain.then(watch::recorder);
+    let (recorder, refused) = match recorder {
+        Some(Ok(recorder)) => (Some(recorder), None),
+        Some(Err(gap)) => (None, Some(gap)),
+        None => (None, None),
+    };
+    let mut running = Running::begin(plan, machine, recorder.as_ref(), stop, progress);
+    running.gaps.extend(refused);
+    running.gaps.extend(recorder.iter().flat_map(|recorder| recorder.gaps.clone()));
+    if plan.tail.scope.is_machine() {
+        // All of it is watched: what that costs is measured by a look at stalls alone.
+        let gap = running.causes.turn(true, stop);
+        running.gaps.extend(gap);
+    }
+    running.measuring_from = Instant::now();
     for round in 0..running.rounds {
-        let whole = running.tail_round(round);
-        if !whole {
+        if !running.round(round) {
             break;
         }
-        running.link_round(round);
         running.rounds_done += 1;
     }
     running.finish()
@@ -69,15 +128,20 @@ struct Running<'a> {
     clock: Clock,
     overhead_ns: f64,
     started: Instant,
+    /// When the first round began: calibrating and beginning to watch take a while.
+    measuring_from: Instant,
     started_unix_ms: i64,
     counts: KernelCounts,
     cpu_time: Duration,
     rounds: u32,
     rounds_done: u32,
     observations: BTreeMap<u32, CpuObservation>,
-    scratch: Histogram,
+    scratch: tail::Scratch,
+    causes: Causes<'a>,
     /// What each tail visit cost beyond the time it timed.
     visit_overheads: Vec<f64>,
+    /// How long it took last to end and to begin watching.
+    turning: [Duration; 2],
     /// The kernel's counts are read in every round that this divides.
     count_every: u32,
     sweeps: Sweeps,
@@ -87,7 +151,13 @@ struct Running<'a> {
 }
 
 impl<'a> Running<'a> {
-    fn begin(plan: &'a Plan, machine: Machine, stop: &'a AtomicBool, progress: &'a mut dyn FnMut(&Progress)) -> Self {
+    fn begin(
+        plan: &'a Plan,
+        machine: Machine,
+        recorder: Option<&'a Recorder>,
+        stop: &'a AtomicBool,
+        progress: &'a mut dyn FnMut(&Progress),
+    ) -> Self {
         let started = Instant::now();
         let started_unix_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as i64);
         progress(&Progress { step: "calibrating the clock".into(), done: 0.0, left: plan.budget });
@@ -95,24 +165,34 @@ impl<'a> Running<'a> {
         let clock = Clock::calibrated();
         let mut random = Random::new(plan.seed);
         let cpus = plan.cpus.intersection(&machine.allowed);
-        let pairs = schedule::pairs(&machine, &cpus, &mut random);
-        let observation =
-            |cpu| CpuObservation { cpu, tail: Histogram::collecting(clock.nanoseconds_per_tick), rounds: vec![] };
+        let pairs = match plan.tail.scope {
+            Scope::Machine => schedule::pairs(&machine, &cpus, &mut random),
+            Scope::Tail => Vec::new(),
+        };
+        let rounds = match plan.tail.scope {
+            Scope::Machine => schedule::rounds(plan.budget, cpus.len()),
+            Scope::Tail => schedule::tail_rounds(plan.budget, cpus.len(), plan.tail.first_in_line),
+        };
+        let tail = || Histogram::collecting(clock.nanoseconds_per_tick);
+        let observation = |cpu| CpuObservation { cpu, tail: tail(), rounds: vec![], stalls: None };
         Self {
             plan,
             stop,
             progress,
             random,
             clock,
-            overhead_ns: overhead::per_piece_ns(&clock),
+            overhead_ns: overhead::per_piece_ns(&clock, plan.tail.work),
             started,
+            measuring_from: started,
             started_unix_ms,
             cpu_time,
-            rounds: schedule::rounds(plan.budget, cpus.len()),
+            rounds,
             rounds_done: 0,
             observations: cpus.iter().map(|cpu| (cpu, observation(cpu))).collect(),
-            scratch: Histogram::new(clock.nanoseconds_per_tick),
+            scratch: tail::Scratch::new(clock.nanoseconds_per_tick, plan.tail.work),
+            causes: Causes::new(recorder, &machine, plan.tail.keep_events),
             visit_overheads: Vec::new(),
+            turning: [SETTLING; 2],
             count_every: schedule::count_every(counts.reading, plan.budget, cpus.len()),
             sweeps: Sweeps::new(pairs),
             visits: BTreeMap::new(),
@@ -128,12 +208,14 @@ impl<'a> Running<'a> {
     }
 
     fn is_out_of_time(&self) -> bool {
-        self.started.elapsed() >= self.plan.budget
+        // The rounds of a look at stalls also begin and end to watch, which takes as long as it takes.
+        let grace = if self.plan.tail.scope.is_machine() { Duration::ZERO } else { Duration::from_secs(1) };
+        self.started.elapsed() >= self.plan.budget + grace
     }
 
     /// When a round should be over, so that the last one ends with the budget.
     fn end_of(&self, round: u32) -> Instant {
-        self.started + self.plan.budget.mul_f64(f64::from(round + 1) / f64::from(self.rounds))
+        self.measuring_from + self.round_length() * (round + 1)
     }
 
     fn report(&mut self, what: &str, round: u32) {
@@ -143,42 +225,100 @@ impl<'a> Running<'a> {
         (self.progress)(&Progress { step, done, left: self.plan.budget.saturating_sub(passed) });
     }
 
-    /// Visits every cpu once; false when that was cut short.
-    fn tail_round(&mut self, round: u32) -> bool {
+    /// One round; false when it was cut short.
+    fn round(&mut self, round: u32) -> bool {
+        let parts = match self.plan.tail.scope {
+            // The links' share is left out of what is divided among the tail visits.
+            Scope::Machine if self.observations.len() > 1 => vec![(true, schedule::TAIL_SHARE)],
+            Scope::Machine => vec![(true, 1.0)],
+            Scope::Tail => {
+                let mut parts = schedule::watched_parts(self.causes.can_watch(), self.round_length());
+                // Watched and not, not and watched: what drifts meets both alike, and a round has one change between them.
+                if round % 2 == 1 {
+                    parts.reverse();
+                }
+                parts
+            }
+        };
+        let mut share_left = 1.0;
+        let mut parts = parts.into_iter().peekable();
+        while let Some((watched, share)) = parts.next() {
+            self.turn(watched);
+            let later = parts.peek().map_or(Duration::ZERO, |(watched, _)| self.turning[usize::from(*watched)]);
+            let begin = Instant::now();
+            let left = self.end_of(round).saturating_duration_since(begin).saturating_sub(later);
+            let end = begin + left.mul_f64((share / share_left).clamp(0.0, 1.0));
+            share_left -= share;
+            if !self.tail_round(round, end) {
+                return false;
+            }
+        }
+        if self.plan.tail.scope.is_machine() {
+            self.link_round(round);
+        }
+        true
+    }
+
+    /// Begins or ends to watch, where that is a change. Both take long where there are many tracepoints: the kernel waits for every cpu.
+    fn turn(&mut self, watched: bool) {
+        let (begun, was_watched) = (Instant::now(), self.causes.is_watching());
+        self.gaps.extend(self.causes.turn(watched, self.stop));
+        if was_watched != self.causes.is_watching() {
+            self.turning[usize::from(watched)] = begun.elapsed();
+        }
+    }
+
+    /// Visits every cpu once until a time; false when that was cut short.
+    fn tail_round(&mut self, round: u32, end: Instant) -> bool {
         let mut order: Vec<u32> = self.observations.keys().copied().collect();
         self.random.shuffle(&mut order);
-        let with_links = order.len() > 1;
         for (place, &cpu) in order.iter().enumerate() {
             if self.is_stopped() || self.is_out_of_time() {
                 return false;
             }
             self.report(&format!("tail of cpu {cpu}"), round);
-            let left = self.end_of(round).saturating_duration_since(Instant::now());
-            // Links come after all tail visits of the round: their share is left out of what is divided here.
-            let links =
-                if with_links { self.round_length().mul_f64(1.0 - schedule::TAIL_SHARE) } else { Duration::ZERO };
+            let left = end.saturating_duration_since(Instant::now());
             let waiting = order.len() - place;
-            let overhead = self.visit_overhead();
-            let (duration, warm_up) = schedule::visit_lengths(left.saturating_sub(links), waiting, overhead);
-            let counting = round.is_multiple_of(self.count_every);
-            self.tail_visit(tail::Visit { cpu, round, place: place as u32, duration, warm_up, counting });
+            let (duration, warm_up) = schedule::visit_lengths(left, waiting, self.visit_overhead());
+            let tail = &self.plan.tail;
+            let first_in_line =
+                if tail.first_in_line { self.machine.allowed.iter().find(|&other| other != cpu) } else { None };
+            self.tail_visit(tail::Visit {
+                cpu,
+                round,
+                place: place as u32,
+                duration: if first_in_line.is_some() {
+                    duration.min(schedule::FIRST_IN_LINE_AT_MOST)
+                } else {
+                    duration
+                },
+                warm_up,
+                counting: round.is_multiple_of(self.count_every),
+                work: tail.work,
+                threshold_ns: tail.threshold.as_nanos() as f64,
+                first_in_line,
+            });
         }
         !self.is_stopped()
     }
 
     fn round_length(&self) -> Duration {
-        self.plan.budget / self.rounds
+        let before = self.measuring_from.saturating_duration_since(self.started);
+        self.plan.budget.saturating_sub(before) / self.rounds
     }
 
     fn tail_visit(&mut self, visit: tail::Visit) {
         let began = Instant::now();
-        match tail::visit(&self.clock, visit, self.stop, &mut self.scratch) {
+        let is_watched = self.causes.is_watching();
+        match tail::visit(&self.clock, visit, self.causes.watching.as_mut(), self.stop, &mut self.scratch) {
             // A visit that was cut short has too few pieces to stand beside whole ones; the merged histogram takes them.
             Ok(visited) => {
                 self.gaps.extend(visited.gaps);
+                self.causes.add(visited.stalls);
                 if let Some(observation) = self.observations.get_mut(&visit.cpu) {
-                    observation.tail.merge(&self.scratch);
-                    if !self.stop.load(Ordering::Relaxed) {
+                    observation.tail.merge(&self.scratch.pieces);
+                    // Unwatched visits are there to compare with: a round has one visit to each cpu.
+                    if !self.stop.load(Ordering::Relaxed) && (is_watched || !self.causes.can_watch()) {
                         observation.rounds.push(visited.round);
                     }
                 }
@@ -218,15 +358,27 @@ impl<'a> Running<'a> {
         }
     }
 
-    fn finish(mut self) -> Survey {
+    fn finish(mut self) -> Surveyed {
         let cpus: CpuSet = self.observations.keys().copied().collect();
+        let tail = &self.plan.tail;
+        let causes = std::mem::take(&mut self.causes).finish(tail.scope);
+        for (cpu, stalls) in causes.by_cpu {
+            self.observations.entry(cpu).and_modify(|seen| seen.stalls = Some(stalls));
+        }
+        let watch = Watch {
+            rung: causes.rung,
+            threshold_ns: tail.threshold.as_nanos() as f64,
+            first_in_line: tail.first_in_line,
+            perturbation: causes.perturbation,
+        };
         let partial = self.rounds_done < self.rounds;
         self.gaps.extend(self.budget_gaps());
         self.gaps.extend(self.count_gaps());
         self.gaps.sort();
         self.gaps.dedup();
-        Survey {
+        let survey = Survey {
             provenance: Provenance {
+                scope: tail.scope,
                 corewise: self.plan.corewise.to_owned(),
                 started_unix_ms: self.started_unix_ms,
                 elapsed_s: self.started.elapsed().as_secs_f64(),
@@ -242,12 +394,19 @@ impl<'a> Running<'a> {
                 reading_ns: self.clock.reading_ns,
                 step_ns: self.clock.step_ns,
             },
-            work: Work { additions: tail::ADDITIONS, overhead_ns: self.overhead_ns },
-            links: links_of(self.visits, self.link_gaps, cpus.len()),
+            work: Work { kind: tail.work, additions: work::additions(tail.work), overhead_ns: self.overhead_ns },
+            links: match tail.scope {
+                Scope::Machine => links_of(self.visits, self.link_gaps, cpus.len()),
+                Scope::Tail => Links::default(),
+            },
+            watch: Some(watch),
             cpus: self.observations.into_values().filter(|seen| seen.tail.count() > 0).collect(),
             machine: self.machine,
             gaps: self.gaps,
-        }
+        };
+        let recorded = causes.recorded.map(|(surroundings, visits)| (surroundings, visits, survey.clone()));
+        let recording = recorded.map(|(surroundings, visits, survey)| Recording { survey, surroundings, visits });
+        Surveyed { survey, recording }
     }
 
     /// Counts that no visit could have, because the kernel's file is not there or is empty.

@@ -7,18 +7,24 @@ mod carry_over;
 mod effect;
 mod evidence;
 mod judge;
+mod law;
+mod mean;
 mod race;
 mod shape;
 mod standing;
 #[cfg(test)]
 mod tests;
+mod threads;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use evidence::{Evidence, Outcome, Wealth};
+pub use law::{Fit, Interval, Law, OpenInterval};
+pub use mean::{MeanEffect, mean_effect};
 pub use race::Race;
 pub use standing::{ArmStanding, ArmState, ArmVerdict, CarryOver, Checks, Doubt, Effect, OutReason, Standing, Verdict};
+pub use threads::{Cell, CellStanding, CountsStanding, PinnedStanding, Threads, ThreadsStanding, arrange};
 
 /// A candidate, or the baseline, that failed this often is out, or a doubt.
 pub const MOST_FAILURES: u32 = 2;
@@ -39,19 +45,33 @@ pub struct Policy {
     /// The experiment ends before it would make more runs than this; absent: it goes on until it is decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub most_runs: Option<u32>,
+    /// Before so many blocks it does not end, and no arm is taken out but for failures; 0 where nobody needs them.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub least_blocks: u32,
 }
 
 impl Default for Policy {
     fn default() -> Self {
-        Self { error_rate: 0.05, margin: 0.03, most_runs: None }
+        Self { error_rate: 0.05, margin: 0.03, most_runs: None, least_blocks: 0 }
     }
 }
 
 impl Policy {
+    /// The fewest blocks in which an interval of the mean effect over experiments has two ends, when so many arms share the error
+    /// rate; and one more, as the blocks seldom agree. The wealth of a bettor at most doubles with each.
+    pub fn blocks_of_a_mean(&self, arms: usize) -> u32 {
+        (2.0 * arms.max(1) as f64 / self.error_rate).log2().ceil() as u32 + 1
+    }
+
     /// The margin as a difference of logarithms.
     pub fn margin_ln(&self) -> f64 {
         (1.0 + self.margin).ln()
     }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands it over so")]
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 /// What one run of the workload gave.

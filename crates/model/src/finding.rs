@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 use crate::links::{self, LinkClass};
 use crate::{CpuSet, Survey};
 
+mod causes;
 mod cpus;
+mod first;
 mod groups;
 mod quantity;
 mod stolen;
@@ -26,6 +28,21 @@ pub struct Conclusions {
     pub link_classes: Vec<LinkClass>,
     /// The allowed cpus that no finding speaks against for latency-sensitive work.
     pub quiet: CpuSet,
+    /// Whether the machine's first cpu is worse than its peers; absent where it was not visited, has no peers, or was visited
+    /// in too few rounds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_cpu: Option<FirstCpu>,
+}
+
+/// Whether the first cpu, where most interrupts go, is worse than its peers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FirstCpu {
+    /// Its number.
+    pub cpu: u32,
+    /// Whether any test says so.
+    pub is_worse: bool,
+    /// Yes or no, and by how much; by whom and what to do is in the findings about this cpu.
+    pub answer: String,
 }
 
 /// One thing that a test showed.
@@ -60,6 +77,8 @@ pub enum Topic {
     Stolen,
     /// Talking between cpus costs differ by where they are.
     Links,
+    /// Somebody takes much of what cpus lose to stalls.
+    Causes,
 }
 
 /// A measured ratio with its interval.
@@ -103,10 +122,12 @@ pub fn conclude(survey: &Survey) -> Conclusions {
         no_difference: Vec::new(),
         link_classes: links::classes(&survey.machine, &survey.links),
         quiet: survey.cpus.iter().map(|seen| seen.cpu).collect(),
+        first_cpu: None,
     };
     cpus::conclude(survey, &mut conclusions);
     groups::conclude(survey, &mut conclusions);
     talk::conclude(survey, &mut conclusions);
     stolen::conclude(survey, &mut conclusions);
+    causes::conclude(survey, &mut conclusions);
     conclusions
 }

@@ -1,10 +1,14 @@
 //! A latency histogram that is mergeable, sparse in JSON, and speaks nanoseconds.
 
+mod export;
+
 use std::borrow::Cow;
 
 use hdrhistogram::Histogram as Hdr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+pub use export::{Interval, hlog};
 
 /// Significant decimal digits kept of each recorded value: within 0.1 % of the truth.
 pub const SIGNIFICANT_DIGITS: u8 = 3;
@@ -39,6 +43,12 @@ impl Histogram {
     #[inline]
     pub fn record(&mut self, ticks: u64) {
         self.ticks.saturating_record(ticks);
+    }
+
+    /// Records one duration in ticks, and takes more memory where a collecting histogram needs it for that; a value above
+    /// [`MAXIMUM_TICKS`] counts as that.
+    pub fn collect(&mut self, ticks: u64) {
+        self.ticks.record(ticks.min(MAXIMUM_TICKS)).expect("it grows, or has room for the largest value");
     }
 
     /// Adds all that another histogram of the same clock recorded.

@@ -1,4 +1,7 @@
-//! What people call the sources of interrupts.
+//! What people call the sources of interrupts; the interrupts of devices, and how they are moved.
+
+pub mod away;
+pub mod device;
 
 /// The plain name of an interrupt source as [`crate::survey::Count`] carries it: "LOC" is the timer, "36 virtio1-req.0"
 /// is virtio1-req.0, and what is not known stays as it is.

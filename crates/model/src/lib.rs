@@ -5,8 +5,11 @@
 #![forbid(unsafe_code)]
 
 pub mod assemble;
+pub mod attribution;
+pub mod beside;
 pub mod compare;
 pub mod cpu_set;
+pub mod event;
 pub mod experiment;
 pub mod facts;
 pub mod finding;
@@ -17,9 +20,12 @@ pub mod level;
 pub mod links;
 pub mod machine;
 pub mod machine_file;
+pub mod period;
 pub mod placement;
 pub mod simulate;
+pub mod stall;
 pub mod stats;
+pub mod suite;
 pub mod survey;
 pub mod trial;
 

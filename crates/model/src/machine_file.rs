@@ -104,6 +104,7 @@ fn described(document: Document) -> Result<MachineFile, Problem> {
     Ok(MachineFile { machine, description })
 }
 
-fn line_of(text: &str, offset: usize) -> usize {
+/// The line that an offset in bytes is in, from 1.
+pub(crate) fn line_of(text: &str, offset: usize) -> usize {
     text.bytes().take(offset).filter(|byte| *byte == b'\n').count() + 1
 }

@@ -11,7 +11,8 @@ use crate::links::{Links, Pair, Relation};
 use crate::machine::{Processor, System};
 use crate::stats::random::Random;
 use crate::survey::{
-    Clock, Count, Counted, CpuObservation, CpuRound, Frequency, FrequencySource, Provenance, Tail, ThreadUse, Work,
+    Clock, Count, Counted, CpuObservation, CpuRound, Frequency, FrequencySource, Provenance, Scope, Tail, ThreadUse,
+    Work, WorkKind,
 };
 use crate::{CpuSet, Machine, Survey};
 pub use experiment::{Effects, Trials, experiment};
@@ -106,7 +107,7 @@ pub fn survey(machine: Machine, rounds: u32, seed: u64, noise: Noise, truth: imp
     let mut cpus: Vec<CpuObservation> = machine
         .allowed
         .iter()
-        .map(|cpu| CpuObservation { cpu, tail: Histogram::new(1.0), rounds: Vec::new() })
+        .map(|cpu| CpuObservation { cpu, tail: Histogram::new(1.0), rounds: Vec::new(), stalls: None })
         .collect();
     for round in 0..rounds {
         let mut order: Vec<usize> = (0..cpus.len()).collect();
@@ -118,6 +119,7 @@ pub fn survey(machine: Machine, rounds: u32, seed: u64, noise: Noise, truth: imp
     }
     Survey {
         provenance: Provenance {
+            scope: Scope::Machine,
             corewise: "simulated".into(),
             started_unix_ms: 0,
             elapsed_s: 30.0,
@@ -128,7 +130,8 @@ pub fn survey(machine: Machine, rounds: u32, seed: u64, noise: Noise, truth: imp
             others_busy: None,
         },
         clock: Clock { source: "simulated".into(), nanoseconds_per_tick: 1.0, reading_ns: 10.0, step_ns: 1.0 },
-        work: Work { additions: 1000, overhead_ns: 12.0 },
+        work: Work { kind: WorkKind::Compute, additions: 1000, overhead_ns: 12.0 },
+        watch: None,
         machine,
         cpus,
         links: Links::default(),
@@ -157,6 +160,7 @@ fn visit(truth: Truth, weather: &mut Weather) -> CpuRound {
             p99_ns: p50_ns * 1.01,
             p99_9_ns,
             p99_99_ns: p99_9_ns * 3.0,
+            p99_999_ns: Some(p99_9_ns * 8.0),
             max_ns: p99_9_ns * 20.0,
             lost,
         },

@@ -3,8 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::attribution::{CpuStalls, Perturbation, divide, perturbation, settle};
 use crate::histogram::Histogram;
 use crate::links::Links;
+use crate::stall::{Rung, Surroundings, Visit};
 use crate::{Gap, Machine};
 
 /// One survey: plain observations that print as JSON and from which [`crate::finding::conclude`] computes the rest.
@@ -22,13 +24,83 @@ pub struct Survey {
     pub cpus: Vec<CpuObservation>,
     /// What talking between two cpus costs.
     pub links: Links,
+    /// How stalls were watched; absent in surveys of corewise before it did, and where they were not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub watch: Option<Watch>,
     /// What could not be measured.
     pub gaps: Vec<Gap>,
+}
+
+/// How many time-lines of a cause's longest stalls a survey keeps.
+pub const WORST_OF_SURVEY: usize = 1;
+/// How many a look at stalls alone keeps.
+pub const WORST_OF_TAIL: usize = 10;
+
+/// A survey with what its causes were computed from, so that they can be computed again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Recording {
+    /// The survey.
+    pub survey: Survey,
+    /// What has to be known to name causes.
+    pub surroundings: Surroundings,
+    /// Every visit to a cpu, with its stalls and the kernel's events.
+    pub visits: Vec<Visit>,
+}
+
+impl Recording {
+    /// The survey, with the causes computed anew.
+    pub fn replayed(&self) -> Survey {
+        let divided: Vec<_> = self.visits.iter().map(|visit| divide(visit, &self.surroundings)).collect();
+        let worst = if self.survey.provenance.scope.is_machine() { WORST_OF_SURVEY } else { WORST_OF_TAIL };
+        let mut survey = self.survey.clone();
+        if let Some(watch) = &mut survey.watch {
+            watch.perturbation = perturbation(&divided);
+        }
+        let mut stalls = settle(divided, &self.surroundings, worst);
+        survey.cpus.iter_mut().for_each(|seen| seen.stalls = stalls.remove(&seen.cpu));
+        survey
+    }
+}
+
+/// What a survey is of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scope {
+    /// Every probe.
+    #[default]
+    Machine,
+    /// Stalls alone, and who causes them: `corewise tail`.
+    Tail,
+}
+
+impl Scope {
+    /// Whether every probe was used.
+    pub fn is_machine(&self) -> bool {
+        *self == Self::Machine
+    }
+}
+
+/// How stalls were watched for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Watch {
+    /// How much could be seen of their causes.
+    pub rung: Rung,
+    /// A piece that takes this much longer than usual is a stall, in nanoseconds.
+    pub threshold_ns: f64,
+    /// Whether the thread that timed ran before all others (SCHED_FIFO).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub first_in_line: bool,
+    /// What watching cost; absent where it was not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub perturbation: Option<Perturbation>,
 }
 
 /// Where and how a survey was made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Provenance {
+    /// What it is of.
+    #[serde(default, skip_serializing_if = "Scope::is_machine")]
+    pub scope: Scope,
     /// corewise's version.
     pub corewise: String,
     /// The beginning, in milliseconds since 1970-01-01 UTC.
@@ -64,11 +136,46 @@ pub struct Clock {
 /// The fixed piece of work that the tail probe times.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Work {
-    /// How many dependent additions a piece is.
+    /// What a piece is.
+    #[serde(default, skip_serializing_if = "WorkKind::is_compute")]
+    pub kind: WorkKind,
+    /// How many dependent additions a piece is; 0 where it is something else.
     pub additions: u32,
     /// What the loop costs for each recorded piece beyond the work itself, in nanoseconds (median); it is part of every
     /// duration and subtracted from none.
     pub overhead_ns: f64,
+}
+
+/// Kinds of pieces of work.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WorkKind {
+    /// Nothing but reading the clock: the finest look at stalls.
+    Spin,
+    /// A thousand dependent additions.
+    #[default]
+    Compute,
+    /// A walk over a hundred cache lines in random order, in a buffer larger than most L2 caches.
+    Memory,
+    /// The cheapest call of the system: getppid(2).
+    Syscall,
+}
+
+impl WorkKind {
+    /// Whether it is the additions.
+    pub fn is_compute(&self) -> bool {
+        *self == Self::Compute
+    }
+
+    /// Its name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Spin => "spin",
+            Self::Compute => "compute",
+            Self::Memory => "memory",
+            Self::Syscall => "syscall",
+        }
+    }
 }
 
 /// What one cpu showed.
@@ -80,6 +187,9 @@ pub struct CpuObservation {
     pub tail: Histogram,
     /// Each visit, in order of time.
     pub rounds: Vec<CpuRound>,
+    /// What stalled it; absent where stalls were not watched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stalls: Option<CpuStalls>,
 }
 
 /// What one cpu showed in one visit.
@@ -126,6 +236,9 @@ pub struct Tail {
     pub p99_9_ns: f64,
     /// 99.99th percentile.
     pub p99_99_ns: f64,
+    /// 99.999th percentile; absent in what was stored before it was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p99_999_ns: Option<f64>,
     /// The longest.
     pub max_ns: f64,
     /// The share of time lost to stalls: what pieces took beyond twice the median, over the whole time.
@@ -144,6 +257,7 @@ impl Tail {
             p99_ns: at(0.99),
             p99_9_ns: at(0.999),
             p99_99_ns: at(0.9999),
+            p99_999_ns: Some(at(0.99999)),
             max_ns: histogram.max_ns(),
             lost: histogram.lost_beyond(2.0),
         }
@@ -215,4 +329,16 @@ pub struct ThreadUse {
     pub voluntary_switches: u64,
     /// Times the cpu was taken from it.
     pub involuntary_switches: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tail_stored_before_the_fifth_nine_was_kept_is_read() {
+        let mut stored = serde_json::to_value(Tail { p99_999_ns: Some(7.0), ..Tail::default() }).unwrap();
+        assert_eq!(stored.as_object_mut().unwrap().remove("p99_999_ns"), Some(7.0.into()));
+        assert_eq!(serde_json::from_value::<Tail>(stored).unwrap(), Tail::default());
+    }
 }

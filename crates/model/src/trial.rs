@@ -1,12 +1,21 @@
 //! A workload, the placements that it is tried on, and the runs that were made of it.
 
+mod design;
+mod threads;
+
 use regex_lite::Regex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::experiment::{Block, Doubt, Evidence, Outcome as Outcomes, Policy, Race, Run, Standing, Verdict};
 use crate::stats::order::median;
+use crate::suite::Part;
 use crate::{CpuSet, Machine};
+pub use design::Design;
+pub use threads::{Occupancy, ThreadsReport, threads};
+
+/// What stands for the number of threads in the words of a command.
+pub const THREADS_PLACE: &str = "{threads}";
 
 /// A workload and the placements to try it on; with its trials it is all that a verdict is computed from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -21,10 +30,14 @@ pub struct Experiment {
     pub machine: Machine,
     /// What is run, and what of it counts.
     pub workload: Workload,
-    /// What is tried: the operating system's choice first, the others from the least to the most restrictive.
+    /// What is tried: the operating system's choice first, the others from the least to the most restrictive; numbers of
+    /// threads as [`crate::experiment::arrange`] puts them.
     pub arms: Vec<Arm>,
     /// How it is judged.
     pub policy: Policy,
+    /// The suite that it is part of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suite: Option<Part>,
 }
 
 /// What is run, and what of it counts.
@@ -42,6 +55,27 @@ pub struct Workload {
     /// After so many seconds a run is ended and has failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_s: Option<f64>,
+    /// Variables of the environment that say how many threads to have, for arms with a number of threads.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub threads_as: Vec<String>,
+}
+
+impl Workload {
+    /// The command of an arm: where it has a number of threads, with that in its places.
+    pub fn command_of(&self, arm: &Arm) -> Vec<String> {
+        match arm.threads {
+            Some(threads) => {
+                self.command.iter().map(|word| word.replace(THREADS_PLACE, &threads.to_string())).collect()
+            }
+            None => self.command.clone(),
+        }
+    }
+
+    /// What an arm adds to the environment: names and values.
+    pub fn environment_of(&self, arm: &Arm) -> Vec<(String, String)> {
+        let value = arm.threads.map(|threads| threads.to_string());
+        self.threads_as.iter().filter_map(|name| Some((name.clone(), value.clone()?))).collect()
+    }
 }
 
 /// One number of a run.
@@ -61,6 +95,17 @@ impl Metric {
     /// The time that a run takes.
     pub fn wall_time() -> Self {
         Self { name: "wall time".to_owned(), pattern: None, higher_is_better: false }
+    }
+
+    /// Whether it tells of rare values, by its name: "p99", "p99.9 latency", "max", "worst". These vary much more from run to run
+    /// than a mean or a throughput.
+    pub fn is_tail(&self) -> bool {
+        let name = self.name.to_lowercase();
+        let mut words = name.split(|character: char| !character.is_alphanumeric() && character != '.');
+        let is_high_percentile = |word: &str| {
+            word.strip_prefix('p').and_then(|number| number.parse::<f64>().ok()).is_some_and(|number| number >= 90.0)
+        };
+        words.any(|word| is_high_percentile(word) || ["tail", "max", "maximum", "worst"].contains(&word))
     }
 
     /// A value as it is judged: its logarithm, turned so that lower is better. Absent where there is none, as of zero.
@@ -117,6 +162,9 @@ pub struct Arm {
     /// Its cpus; absent for the operating system's choice among all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpus: Option<CpuSet>,
+    /// How many threads the program is told to have; absent where it is told nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threads: Option<u32>,
     /// Why it is tried.
     pub reason: String,
 }
@@ -248,14 +296,22 @@ fn judged_blocks(trials: &[Trial], judged: impl Fn(&Trial) -> Option<f64>) -> Ve
     blocks
 }
 
-/// What the trials of an experiment show: all that a verdict is made of.
+/// The race between placements that the trials of an experiment are.
+pub fn race(experiment: &Experiment, trials: &[Trial]) -> Race {
+    let mut race = Race::new(experiment.arms.len().saturating_sub(1), &experiment.policy);
+    blocks(trials, &experiment.workload.metric).iter().for_each(|block| race.add(block));
+    race
+}
+
+/// What the trials of an experiment show: all that a verdict is made of. Of numbers of threads it is the first answer;
+/// [`threads`] has the others.
 ///
 /// A winner that makes a guard worse by the margin or more, proven at the error rate, is not recommended.
 pub fn standing(experiment: &Experiment, trials: &[Trial]) -> Standing {
     let Experiment { workload, policy, .. } = experiment;
-    let mut race = Race::new(experiment.arms.len().saturating_sub(1), policy);
-    blocks(trials, &workload.metric).iter().for_each(|block| race.add(block));
-    let mut standing = race.standing();
+    let mut design = Design::of(experiment);
+    blocks(trials, &workload.metric).iter().for_each(|block| design.add(block));
+    let mut standing = design.standing();
     let Verdict::Wins { arm } = standing.verdict else { return standing };
     for guard in 0..workload.guards.len() {
         let blocks = guard_blocks(trials, &workload.guards, guard);

@@ -39,6 +39,8 @@ pub struct Description {
     pub offline: &'static str,
     /// The cpuset that every step runs in, as a container's processes do; empty for none.
     pub cpuset: &'static str,
+    /// Whether it has a disk with a queue for each cpu, which nothing is on and no built-in driver drives.
+    pub disk: bool,
 }
 
 /// What the processor says of itself.

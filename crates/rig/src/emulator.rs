@@ -68,6 +68,9 @@ pub fn arguments(machine: &Description, kernel: &Path, files: &Path, console: Co
         }
         Console::Terminal => add(&["-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console"]),
     }
+    if machine.disk {
+        add(&["-blockdev", "driver=null-co,node-name=disk,size=1048576", "-device", "virtio-blk-pci,drive=disk"]);
+    }
     arguments.extend(cpus_of(machine));
     arguments.extend(nodes_of(machine));
     arguments

@@ -1,4 +1,4 @@
-//! The kernel that the machines boot: a distribution's, fetched once and kept.
+//! The kernel that the machines boot, and the driver of their disk: a distribution's, fetched once and kept.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,6 +11,11 @@ const VARIABLE: &str = "COREWISE_RIG_KERNEL";
 /// Debian's package that depends on its newest kernel.
 const PACKAGE: &str = "linux-image-amd64";
 const NAME: &str = "vmlinuz";
+/// The folder of the driver's modules beside it.
+const MODULES_FOLDER: &str = "modules";
+/// The modules that drive a virtio disk, each after those that it needs. The distribution builds them into no kernel.
+const MODULES: [&str; 6] =
+    ["virtio_ring", "virtio", "virtio_pci_legacy_dev", "virtio_pci_modern_dev", "virtio_pci", "virtio_blk"];
 
 /// The folder where the kernel is kept.
 fn folder() -> PathBuf {
@@ -35,15 +40,27 @@ pub fn find() -> Result<PathBuf, RigError> {
     }
 }
 
-/// Fetches Debian's kernel, unless there is one.
+/// The modules that belong to the kernel, in the order in which they are loaded; none where there are none of it.
+pub fn modules() -> Vec<PathBuf> {
+    let all = MODULES.map(|name| folder().join(MODULES_FOLDER).join(format!("{name}.ko")));
+    let is_there = std::env::var_os(VARIABLE).is_none() && all.iter().all(|path| path.is_file());
+    if is_there { all.into() } else { Vec::new() }
+}
+
+/// Fetches Debian's kernel with the modules, unless they are there. A kernel without modules does where they cannot be had.
 ///
 /// # Errors
 ///
 /// [`RigError::Missing`] where this host has no package of it, [`RigError::Host`] where it cannot be unpacked.
 pub fn fetch() -> Result<PathBuf, RigError> {
-    if let Ok(path) = find() {
-        return Ok(path);
+    match find() {
+        Ok(path) if std::env::var_os(VARIABLE).is_some() || !modules().is_empty() => Ok(path),
+        Ok(path) => Ok(fetched().unwrap_or(path)),
+        Err(_) => fetched(),
     }
+}
+
+fn fetched() -> Result<PathBuf, RigError> {
     let folder = folder();
     fs::create_dir_all(&folder).map_err(|source| RigError::file(&folder, source))?;
     let work = tempfile::tempdir_in(&folder).map_err(|source| RigError::file(&folder, source))?;
@@ -52,9 +69,27 @@ pub fn fetch() -> Result<PathBuf, RigError> {
     unpack(work.path())?;
     let path = folder.join(NAME);
     let image = only_file(&work.path().join("boot"), "vmlinuz-")?;
+    keep_modules(work.path())?;
     // Renamed when it is whole, so that nobody boots half a kernel.
     fs::rename(&image, &path).map_err(|source| RigError::file(&image, source))?;
     Ok(path)
+}
+
+/// Puts the modules beside the kernel that they belong to.
+fn keep_modules(unpacked: &Path) -> Result<(), RigError> {
+    let release = only_file(&unpacked.join("lib/modules"), "")?;
+    let kept = folder().join(MODULES_FOLDER);
+    fs::create_dir_all(&kept).map_err(|source| RigError::file(&kept, source))?;
+    for module in MODULES.map(|name| format!("{name}.ko")) {
+        let folders = ["virtio", "block"].map(|folder| release.join("kernel/drivers").join(folder).join(&module));
+        let found = folders.into_iter().find(|path| path.is_file());
+        let found = found.ok_or_else(|| RigError::Missing {
+            what: format!("the module {module} in Debian's package"),
+            cure: format!("set {VARIABLE} to a kernel"),
+        })?;
+        fs::rename(&found, kept.join(&module)).map_err(|source| RigError::file(&found, source))?;
+    }
+    Ok(())
 }
 
 /// The name of the newest kernel's package, such as "linux-image-6.1.0-56-amd64".
@@ -73,7 +108,7 @@ fn dependency(text: &str) -> Option<&str> {
     text.lines().find_map(|line| line.trim().strip_prefix("Depends: ")).filter(|name| name.starts_with("linux-image-"))
 }
 
-/// Unpacks the package's folder `boot`; the modules are not needed.
+/// Unpacks of the package the kernel, and the modules of the disk's driver.
 fn unpack(folder: &Path) -> Result<(), RigError> {
     let package = only_file(folder, "linux-image-")?;
     let failed = |why: String| RigError::Host { program: "dpkg-deb".to_owned(), why };
@@ -82,7 +117,8 @@ fn unpack(folder: &Path) -> Result<(), RigError> {
     let mut unpacker = unpacker.map_err(|error| failed(error.to_string()))?;
     let archive = unpacker.stdout.take().ok_or_else(|| failed("it has no output".to_owned()))?;
     let mut tar = Command::new("tar");
-    run(tar.args(["--extract", "--wildcards", "./boot/vmlinuz-*"]).stdin(archive).current_dir(folder))?;
+    let wanted = ["./boot/vmlinuz-*", "./lib/modules/*/kernel/drivers/virtio/*", "*/drivers/block/virtio_blk.ko"];
+    run(tar.args(["--extract", "--wildcards"]).args(wanted).stdin(archive).current_dir(folder))?;
     let status = unpacker.wait().map_err(|error| failed(error.to_string()))?;
     if status.success() { Ok(()) } else { Err(failed(status.to_string())) }
 }

@@ -24,6 +24,7 @@ const ONE: Description = Description {
     nohz_full: "",
     offline: "",
     cpuset: "",
+    disk: false,
 };
 
 /// Four cores of two threads.
@@ -41,6 +42,7 @@ const FX_8150: Description = Description {
     },
     cores: 4,
     threads: Threads::Module,
+    disk: true,
     ..ONE
 };
 

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use crate::archive::Archive;
 use crate::emulator::on_path;
-use crate::{RigError, libraries};
+use crate::{RigError, kernel, libraries};
 
 /// What the first process does.
 const INIT: &str = include_str!("init.sh");
@@ -24,6 +24,8 @@ const TOOLS: [&str; 9] = [
     "hwloc-ps",
     "numactl",
 ];
+/// The folder of the modules of the disk's driver; scenarios load them.
+const MODULES: &str = "lib/modules";
 const EMPTY_FOLDERS: [&str; 6] = ["proc", "sys", "dev", "run", "tmp", "sbin"];
 const USERS: &str = "root:x:0:0:root:/root:/bin/sh\nuser:x:1000:1000:user:/home/user:/bin/sh\n";
 const GROUPS: &str = "root:x:0:\nuser:x:1000:\n";
@@ -52,6 +54,10 @@ pub fn archive(programs: &[(&Path, &str)]) -> Result<Vec<u8>, RigError> {
     }
     for (name, tool) in TOOLS.iter().filter_map(|name| Some((name, on_path(name)?))) {
         add_program(&mut archive, &mut present, &tool, &in_usr_bin(name))?;
+    }
+    for module in kernel::modules() {
+        let name = module.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        add(&mut archive, &module, &format!("{MODULES}/{name}"))?;
     }
     Ok(archive.finish())
 }

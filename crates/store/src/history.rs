@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use corewise_model::Survey;
+use corewise_model::survey::Scope;
 use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, params};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -45,10 +46,17 @@ pub struct Entry {
     pub rounds: u32,
     /// Whether it was ended before its plan was.
     pub partial: bool,
+    /// What it is of.
+    #[serde(default, skip_serializing_if = "Scope::is_machine")]
+    pub scope: Scope,
 }
 
-const ENTRY_COLUMNS: &str =
-    "id, started_unix_ms, elapsed_s, fingerprint, model_name, kernel, microcode, corewise, cpus, rounds, partial";
+/// How the scopes are written into their column.
+const MACHINE: &str = "machine";
+const TAIL: &str = "tail";
+
+const ENTRY_COLUMNS: &str = "id, started_unix_ms, elapsed_s, fingerprint, model_name, kernel, microcode, corewise, cpus, rounds, partial, \
+     scope";
 
 impl Store {
     /// Opens the store at a path; creates it, and the folders it lies in, where there is none, and brings one of an
@@ -86,13 +94,6 @@ impl Store {
         self.told(|connection| connection.prepare(&sql)?.query_map([fingerprint], entry)?.collect())
     }
 
-    /// The survey that was added last: of all, or of the machine with a fingerprint.
-    pub fn latest(&self, fingerprint: Option<&str>) -> Result<Option<Entry>> {
-        let sql =
-            format!("SELECT {ENTRY_COLUMNS} FROM survey WHERE ?1 IS NULL OR fingerprint = ?1 ORDER BY id DESC LIMIT 1");
-        self.told(|connection| connection.query_row(&sql, [fingerprint], entry).optional())
-    }
-
     /// The survey of a number.
     pub fn survey(&self, id: i64) -> Result<Survey> {
         let sql = "SELECT observed FROM survey WHERE id = ?1";
@@ -126,8 +127,8 @@ impl Store {
         let (provenance, machine) = (&survey.provenance, &survey.machine);
         transaction.execute(
             "INSERT INTO survey (started_unix_ms, elapsed_s, fingerprint, model_name, kernel, microcode, corewise, cpus,
-                                 rounds, partial, observed)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+                                 rounds, partial, observed, scope)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
             params![
                 provenance.started_unix_ms,
                 provenance.elapsed_s,
@@ -140,6 +141,7 @@ impl Store {
                 provenance.rounds,
                 provenance.partial,
                 observed,
+                if provenance.scope.is_machine() { MACHINE } else { TAIL },
             ],
         )?;
         let id = transaction.last_insert_rowid();
@@ -173,6 +175,7 @@ fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
         cpus: row.get(8)?,
         rounds: row.get(9)?,
         partial: row.get(10)?,
+        scope: if row.get_ref(11)?.as_str()? == TAIL { Scope::Tail } else { Scope::Machine },
     })
 }
 

@@ -19,6 +19,24 @@ impl Ticks for Counter {
     }
 }
 
+impl Counter {
+    /// The same counter, read without waiting for what comes before: a third of the time, for loops in which nothing comes before.
+    pub const fn unordered(self) -> Unordered {
+        Unordered(())
+    }
+}
+
+/// The processor's counter without the order of [`Counter`].
+#[derive(Clone, Copy, Debug)]
+pub struct Unordered(());
+
+impl Ticks for Unordered {
+    #[inline(always)]
+    fn now(self) -> u64 {
+        architecture::unordered_counter()
+    }
+}
+
 /// The operating system's monotonic clock, in nanoseconds since it was made.
 #[derive(Clone, Copy, Debug)]
 pub struct SystemClock {
@@ -106,6 +124,59 @@ impl Clock {
     }
 }
 
+/// One moment on two clocks: ours, and the one that the kernel's events are told in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// Ticks of the clock's source.
+    pub ticks: u64,
+    /// Nanoseconds of CLOCK_MONOTONIC_RAW.
+    pub raw_ns: u64,
+}
+
+impl Clock {
+    /// This moment on both clocks, exact to about 30 ns: of several tries, the one with the least time between the readings of
+    /// the source around that of the other clock.
+    pub fn moment(&self) -> Moment {
+        match self.source {
+            Source::Counter(counter) => moment(counter),
+            Source::System(system) => moment(system),
+        }
+    }
+}
+
+fn moment(ticks: impl Ticks) -> Moment {
+    let one = || {
+        let before = ticks.now();
+        let raw_ns = crate::linux::thread::monotonic_raw_ns();
+        let window = ticks.now().saturating_sub(before);
+        (window, Moment { ticks: before + window / 2, raw_ns })
+    };
+    let best = (0..32).map(|_| one()).min_by_key(|(window, _)| *window);
+    best.map_or(Moment { ticks: 0, raw_ns: 0 }, |(_, moment)| moment)
+}
+
+/// The straight line through two moments, by which ticks between them become nanoseconds of CLOCK_MONOTONIC_RAW.
+#[derive(Clone, Copy, Debug)]
+pub struct Translation {
+    begin: Moment,
+    nanoseconds_per_tick: f64,
+}
+
+impl Translation {
+    /// The line through two moments; through the first with the given slope where the second is not later.
+    pub fn new(begin: Moment, end: Moment, nanoseconds_per_tick: f64) -> Self {
+        let (ticks, raw_ns) = (end.ticks.saturating_sub(begin.ticks), end.raw_ns.saturating_sub(begin.raw_ns));
+        let slope = raw_ns as f64 / ticks as f64;
+        Self { begin, nanoseconds_per_tick: if ticks > 0 && raw_ns > 0 { slope } else { nanoseconds_per_tick } }
+    }
+
+    /// When some ticks were, in nanoseconds of CLOCK_MONOTONIC_RAW.
+    pub fn raw_ns(&self, ticks: u64) -> u64 {
+        let since = ticks as i64 - self.begin.ticks as i64;
+        self.begin.raw_ns.saturating_add_signed((since as f64 * self.nanoseconds_per_tick).round() as i64)
+    }
+}
+
 /// The distances of readings with nothing between them: of several runs, the one that took least time in all, so that
 /// no interruption is in it.
 fn quietest_steps(ticks: impl Ticks) -> Vec<u64> {
@@ -160,6 +231,12 @@ mod architecture {
         }
     }
 
+    #[inline(always)]
+    pub fn unordered_counter() -> u64 {
+        // SAFETY: as above.
+        unsafe { _rdtsc() }
+    }
+
     /// Invariant TSC: CPUID leaf 0x80000007, EDX bit 8 (AMD APM volume 3, appendix E; Intel SDM volume 2, CPUID), on which
     /// the operating system relies too.
     pub fn constant_rate_counter() -> Option<&'static str> {
@@ -182,6 +259,16 @@ mod architecture {
         ticks
     }
 
+    #[inline(always)]
+    pub fn unordered_counter() -> u64 {
+        let ticks: u64;
+        // SAFETY: as above.
+        unsafe {
+            std::arch::asm!("mrs {ticks}, cntvct_el0", ticks = out(reg) ticks, options(nomem, nostack));
+        }
+        ticks
+    }
+
     /// The generic timer's virtual count runs at a constant rate by definition (Arm ARM, D12).
     pub fn constant_rate_counter() -> Option<&'static str> {
         Some("CNTVCT_EL0")
@@ -191,6 +278,10 @@ mod architecture {
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod architecture {
     pub fn counter() -> u64 {
+        0
+    }
+
+    pub fn unordered_counter() -> u64 {
         0
     }
 
@@ -220,6 +311,19 @@ mod tests {
     #[test]
     fn arm_has_its_counter() {
         assert_eq!(Clock::calibrated().name, "CNTVCT_EL0");
+    }
+
+    #[test]
+    fn a_moment_is_translated_into_the_other_clocks_time() {
+        let clock = Clock::calibrated();
+        let (begin, between) = (clock.moment(), (std::thread::sleep(Duration::from_millis(5)), clock.moment()).1);
+        std::thread::sleep(Duration::from_millis(5));
+        let line = Translation::new(begin, clock.moment(), clock.nanoseconds_per_tick);
+        assert_eq!(line.raw_ns(begin.ticks), begin.raw_ns);
+        // Generous: a virtual cpu may lose its processor between two readings.
+        assert!(line.raw_ns(between.ticks).abs_diff(between.raw_ns) < 1_000_000);
+        let early = Moment { ticks: 100, raw_ns: 5_000 };
+        assert_eq!(Translation::new(early, early, 0.5).raw_ns(90), 4_995);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 pub mod change;
 pub mod clock;
 pub mod error;
+pub mod irq;
 pub mod linux;
 pub mod record;
 pub mod root;

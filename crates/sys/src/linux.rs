@@ -1,15 +1,20 @@
 //! Linux: parsers take text and can be tested anywhere; calls are thin safe wrappers.
 
+pub mod accounts;
 pub mod affinity;
 pub mod cgroup;
 pub mod counters;
 pub mod counts;
 pub mod cpuset;
+pub mod events;
 pub mod execution;
+pub mod installed;
 pub mod interrupts;
 pub mod memory;
 pub mod memory_policy;
+pub mod open_files;
 pub mod process;
+pub mod scheduling;
 pub mod signals;
 pub mod spawn;
 pub mod standard_files;

@@ -1,4 +1,5 @@
-//! Writes a recording of a machine: the files that the topology reader reads of it, and nothing that tells whose it is.
+//! Writes a recording of a machine: the files that the readers of topology and interrupts read of it, and nothing that tells
+//! whose it is.
 
 mod scrub;
 
@@ -11,7 +12,7 @@ use std::path::Path;
 use corewise_model::Machine;
 
 use crate::root::{HWLOC_XML, Source};
-use crate::{Root, SysError, topology};
+use crate::{Root, SysError, irq, topology};
 
 /// The folder of the archive that holds the recorded files.
 const FOLDER: &str = "machine";
@@ -53,10 +54,10 @@ pub struct Recorded {
     pub text_bytes: u64,
 }
 
-/// Writes a recording of a machine's topology; [`Root::open`] reads it back, and gives an equal [`Machine`].
+/// Writes a recording of a machine's topology and interrupts; [`Root::open`] reads it back, and gives an equal [`Machine`].
 ///
-/// Left out are all files that [`topology::read`] does not read, and of those that it reads: serial numbers, control
-/// groups and mounts, the process's names and numbers, and who built the kernel on which host.
+/// Left out are all files that [`topology::read`] and [`irq::read`] do not read, and of those that they read: serial numbers,
+/// control groups and mounts, the process's names and numbers, network addresses, and who built the kernel on which host.
 ///
 /// # Errors
 /// What [`topology::read`] returns; [`SysError::Write`] where the output refuses; [`SysError::NotRecordable`] for an
@@ -64,6 +65,7 @@ pub struct Recorded {
 pub fn record(root: &Root, output: impl Write, packing: Packing) -> Result<Recorded, SysError> {
     let recorder = Recorder { root, read: RefCell::default() };
     let machine = topology::read_from(&recorder)?;
+    irq::read_from(&recorder);
     let allowed = topology::allowed_cpus(root);
     let files = scrub::scrubbed(recorder.read.into_inner(), &machine, allowed);
     if files.contains_key(HWLOC_XML) {

@@ -2,6 +2,7 @@
 
 mod archive;
 mod files;
+mod fixed_interrupts;
 mod folder;
 mod hypervisor;
 mod inline;
@@ -14,6 +15,7 @@ use std::path::{Path, PathBuf};
 
 use crate::SysError;
 use files::Files;
+pub(crate) use fixed_interrupts::FIXED_INTERRUPTS;
 use folder::Folder;
 pub(crate) use hypervisor::{EMULATOR, HYPERVISOR, called};
 pub(crate) use wanted::{CPUID, HWLOC_XML};
@@ -107,6 +109,7 @@ impl Root {
     pub fn read(&self, path: &str) -> Option<Cow<'_, str>> {
         match &self.place {
             Place::Live if path == HYPERVISOR => hypervisor::name().map(Cow::Owned),
+            Place::Live if path == FIXED_INTERRUPTS => fixed_interrupts::numbers().map(Cow::Owned),
             Place::Live => read_file(&Path::new("/").join(path)).map(Cow::Owned),
             Place::Folder(folder) => folder.read(path).map(Cow::Owned),
             Place::Files(files) => files.text(path).map(Cow::Borrowed),

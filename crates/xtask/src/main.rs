@@ -1,8 +1,11 @@
-//! Chores of the corewise project: `cargo xtask test`, `rig`, `schema`, `fuzz`, `compare-links`, `compare-run`, `validate`.
+//! Chores of the corewise project: `cargo xtask test`, `rig`, `schema`, `fuzz`, `bench-loop`, `compare-links`,
+//! `compare-tail`, `compare-run`, `compare-hyperfine`, `validate`.
 #![forbid(unsafe_code)]
 
+mod compare_hyperfine;
 mod compare_links;
 mod compare_run;
+mod compare_tail;
 mod fuzz;
 mod rig;
 mod schema;
@@ -28,8 +31,11 @@ usage: cargo xtask CHORE
   rig fetch               fetch the kernel that the machines boot
   schema [--check]        write docs/schema/*.json from the types, or say which of them are out of date
   fuzz [SECONDS] [TARGET] run every fuzz target, or one, for so long each (600)
+  bench-loop              what an iteration of the tail probe's loop takes, bare and recorded; is it cheap enough?
   compare-links [ROUNDS]  measure a link with corewise and with other tools, quiet and busy, in turn (9 rounds)
+  compare-tail [ROUNDS]   the stalls of one cpu by corewise, oslat, a loop like sysjitter's, and cyclictest, in turn (9 rounds)
   compare-run [PAIRS]     start a command with corewise and with taskset, in turn (200 pairs); is it fast and small enough?
+  compare-hyperfine FILE [SESSIONS]  a command against itself, `sha256sum FILE`, with corewise and with hyperfine, in turn (20)
   validate [SHARE]        check the statistics of `corewise try` by simulation, with a share of the repetitions (1);
                           use `cargo run --release -p xtask -- validate`";
 
@@ -64,14 +70,25 @@ fn run(words: &[&str]) -> Result<bool> {
         ["fuzz"] => fuzz::run(600, None),
         ["fuzz", seconds] => fuzz::run(number(seconds)?, None),
         ["fuzz", seconds, target] => fuzz::run(number(seconds)?, Some(target)),
+        ["bench-loop"] => bench_loop(),
         ["compare-links"] => compare_links::run(9).map(|()| true),
         ["compare-links", rounds] => compare_links::run(number(rounds)?).map(|()| true),
+        ["compare-tail"] => compare_tail::run(9).map(|()| true),
+        ["compare-tail", rounds] => compare_tail::run(number(rounds)?).map(|()| true),
         ["compare-run"] => compare_run::run(200),
         ["compare-run", pairs] => compare_run::run(number(pairs)?),
+        ["compare-hyperfine", file] => compare_hyperfine::run(file, 20),
+        ["compare-hyperfine", file, sessions] => compare_hyperfine::run(file, number(sessions)?),
         ["validate"] => Ok(validate::run(1.0)),
         ["validate", share] => Ok(validate::run(number(share)?)),
         _ => bail!("there is no such chore\n{USAGE}"),
     }
+}
+
+/// Whether the tail probe's loop is as cheap as it must be, in the release profile.
+fn bench_loop() -> Result<bool> {
+    let words = ["run", "--release", "--package", "corewise-lab", "--example", "loop_cost"];
+    Ok(cargo().args(words).status()?.success())
 }
 
 fn number<T: std::str::FromStr>(word: &str) -> Result<T> {

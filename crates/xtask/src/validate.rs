@@ -3,6 +3,7 @@
 mod looking;
 mod power;
 mod race;
+mod threads;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
@@ -20,6 +21,7 @@ pub fn run(share: f64) -> bool {
     race::cost();
     power::table(share, &trace, &mut bounds);
     power::carry_over(share);
+    threads::tables(share, &trace, &mut bounds);
     println!();
     for broken in &bounds.broken {
         println!("BROKEN: {broken}");

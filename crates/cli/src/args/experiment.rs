@@ -4,18 +4,20 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use jiff::SignedDuration;
 
 /// A command is needed, unless an experiment goes on that has one.
-pub const USAGE: &str =
-    "corewise try [OPTIONS] -- <COMMAND>...\n       corewise try --resume[=N] [--budget <DURATION>]";
+pub const USAGE: &str = "corewise try [OPTIONS] -- <COMMAND>...\n       corewise try --suite <SUITE> [OPTIONS]\n       corewise try --resume[=N] [--budget <DURATION>]";
 
 pub const AFTER: &str = "Examples:
   corewise try -- ./app                          the operating system's choice against what this machine offers
   corewise try --on 'all - core:0' --on llc:0 -- ./app
   corewise try --metric 'throughput=([0-9.]+) MB/s' --higher -- ./bench
+  corewise try --threads 1,2,4,8 --threads-as OMP_NUM_THREADS -- ./app
+  corewise try --threads 1,2,4,8 --pinned no -- ./app -t {threads}
   corewise try --budget 5m -- ./app              whatever is known after five minutes
+  corewise try --suite review --on 'all - core:0' --budget 30m
   corewise try --simulate truth.toml             how surely a truth of your making is found
   corewise try --resume                          goes on where the last one ended, the error rate intact
 
@@ -35,9 +37,17 @@ pub struct TryArguments {
     /// always tried [default: all that differ on this machine, as `corewise place --candidates` lists them]
     #[arg(long, value_name = "EXPR")]
     pub on: Vec<String>,
-    /// How many threads the program has, to plan placements of so many cpus
-    #[arg(long, value_name = "N", conflicts_with = "on", value_parser = clap::value_parser!(u32).range(1..=8_192))]
-    pub threads: Option<u32>,
+    /// How many threads the program has, to plan placements of so many cpus; or, with a way to tell the program, the numbers to
+    /// try, such as 1,2,4,8: which is best, what pinning changes, and how it scales
+    #[arg(long, value_name = "N,...", conflicts_with = "on", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=8_192))]
+    pub threads: Vec<u32>,
+    /// The environment variable that tells the program how many threads to have, such as OMP_NUM_THREADS; or write {threads} in
+    /// the command
+    #[arg(long, value_name = "VAR", requires = "threads")]
+    pub threads_as: Vec<String>,
+    /// Whether numbers of threads are tried on as many cpus (yes), left to the operating system (no), or both [default: both]
+    #[arg(long, value_name = "HOW", requires = "threads", hide_possible_values = true)]
+    pub pinned: Option<Pinned>,
     /// What decides: 'NAME=REGEX', found in the last matching line of the output; its first group is the number [default:
     /// the time from start to end]
     #[arg(long, value_name = "NAME=REGEX")]
@@ -51,7 +61,7 @@ pub struct TryArguments {
     /// What must not get worse by the margin, higher is better: 'NAME=REGEX'
     #[arg(long, value_name = "NAME=REGEX")]
     pub guard_higher: Vec<String>,
-    /// The smallest difference that matters, such as 3% [default: 3%]
+    /// The smallest difference that matters, such as 3% [default: 3%; 10% for a metric with the name of a tail, such as p99 or max]
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
     pub margin: Option<f64>,
     /// How often a placement may be called better where none is, such as 5% [default: 5%]
@@ -66,12 +76,19 @@ pub struct TryArguments {
     /// End a run that takes longer, and count it as failed, such as 30s [default: never]
     #[arg(long, value_name = "DURATION", value_parser = parse_timeout)]
     pub timeout: Option<Duration>,
-    /// Go on with a stored experiment: its number, or the last one of this machine
+    /// Try the benchmarks of a suite one after the other, for a table with a row for each: a file (TOML), or `review`, which
+    /// corewise holds
+    #[arg(long, value_name = "SUITE", conflicts_with_all = ["threads", "metric", "guard", "guard_higher", "timeout", "simulate", "command"])]
+    pub suite: Option<String>,
+    /// Print what installs the programs that the suite needs, and end
+    #[arg(long, requires = "suite", conflicts_with_all = ["resume", "csv", "markdown", "json"])]
+    pub install: bool,
+    /// Go on with a stored experiment: its number, or the last one of this machine; with --suite, with its last session
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, conflicts_with_all = ["on", "threads", "metric", "guard", "guard_higher", "margin", "error_rate", "timeout", "seed", "command"])]
     pub resume: Option<Option<i64>>,
     /// Try a program that is made up, of which this file (TOML) says the truth: gains = [0.05, 0.0], noise = "typical"; nothing is
     /// stored
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["on", "threads", "metric", "guard", "guard_higher", "timeout", "resume", "command"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["on", "threads", "metric", "guard", "guard_higher", "timeout", "resume", "suite", "command"])]
     pub simulate: Option<PathBuf>,
     /// The seed of the random orders [default: from the clock]
     #[arg(long, value_name = "N")]
@@ -83,8 +100,19 @@ pub struct TryArguments {
     #[arg(long, conflicts_with = "json")]
     pub markdown: bool,
     /// The command and its arguments
-    #[arg(value_name = "COMMAND", required_unless_present_any = ["resume", "simulate"], trailing_var_arg = true)]
+    #[arg(value_name = "COMMAND", required_unless_present_any = ["resume", "simulate", "suite"], trailing_var_arg = true)]
     pub command: Vec<OsString>,
+}
+
+/// Who says where threads run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Pinned {
+    /// The operating system.
+    No,
+    /// A placement of as many cpus.
+    Yes,
+    /// Each in turn.
+    Both,
 }
 
 /// A share, "3%" or "3", between 0 and 50 percent.

@@ -1,12 +1,17 @@
 //! `corewise doctor`: looks for what this machine, kernel or user keeps a survey from seeing, and how to change that.
 
+use std::path::Path;
+
+use corewise_lab::watch;
+use corewise_model::stall::Rung;
 use corewise_model::{Gap, Level, Machine};
 use corewise_sys::Root;
+use corewise_sys::change::left_in;
 use corewise_sys::clock::{Clock, Source};
 use corewise_sys::linux::counters::CycleCounter;
 use corewise_sys::linux::interrupts::Interrupts;
 
-use super::this_machine;
+use super::{irq, this_machine};
 use crate::document::DoctorDocument;
 use crate::error::{Exit, Failure};
 use crate::output::show;
@@ -22,8 +27,10 @@ pub fn run(settings: &Settings) -> Result<Exit, Failure> {
     let clock = Clock::calibrated();
     let found = Found {
         counters: CycleCounter::start().map(|counter| counter.counts_kernel),
+        causes: watch::recorder().map(|recorder| recorder.rung()),
         clock: clock.name,
         is_system_clock: matches!(clock.source, Source::System(_)),
+        moved_interrupts: settings.journals.as_deref().map_or(0, moved_interrupts),
     };
     let checks = checks(&Root::live(), &machine, &found);
     show(settings, || DoctorDocument::new(&checks), || screen(&checks, settings.width))?;
@@ -34,15 +41,20 @@ pub fn run(settings: &Settings) -> Result<Exit, Failure> {
 struct Found {
     /// Whether cycles in the kernel are counted too, or why none are.
     counters: Result<bool, Gap>,
+    /// How the causes of stalls can be named, or why they cannot.
+    causes: Result<Rung, Gap>,
     /// The name of the clock that a survey would use.
     clock: &'static str,
     /// Whether that is the operating system's, for want of a counter of the processor.
     is_system_clock: bool,
+    /// How many interrupts `corewise irq` has moved, and nobody moved back.
+    moved_interrupts: usize,
 }
 
 fn checks(root: &Root, machine: &Machine, found: &Found) -> Vec<Check> {
     let mut checks = vec![
         counters(root, &found.counters),
+        causes(&found.causes),
         clock(root, found),
         interrupts(root),
         stolen_time(root, machine),
@@ -51,6 +63,7 @@ fn checks(root: &Root, machine: &Machine, found: &Found) -> Vec<Check> {
         siblings(root, machine),
         load(root, machine),
     ];
+    checks.extend(moved(root, found.moved_interrupts));
     checks.extend(hypervisor(machine));
     checks.extend(machine.gaps.iter().map(of_gap));
     checks
@@ -89,6 +102,15 @@ fn counters(root: &Root, counters: &Result<bool, Gap>) -> Check {
     }
 }
 
+fn causes(causes: &Result<Rung, Gap>) -> Check {
+    const WHAT: &str = "causes of stalls";
+    match causes {
+        Ok(Rung::Ftrace) => check(WHAT, State::Good, "the kernel's tracepoints name them, through ftrace"),
+        Ok(_) => check(WHAT, State::Good, "the kernel's tracepoints name them, through perf"),
+        Err(gap) => of_gap(gap),
+    }
+}
+
 fn clock(root: &Root, found: &Found) -> Check {
     let source = line(root, "sys/devices/system/clocksource/clocksource0/current_clocksource");
     let kernel =
@@ -114,6 +136,28 @@ fn interrupts(root: &Root) -> Check {
     let files: Vec<String> = missing.iter().map(|path| format!("/{path}")).collect();
     check(WHAT, State::Gap, format!("{} cannot be read", files.join(" and ")))
         .cured_by("run where /proc is the kernel's own (many sandboxes hide it), or as a user who may read it")
+}
+
+/// How many changes that `corewise irq` made to stay are in force, by the journals in a folder.
+fn moved_interrupts(folder: &Path) -> usize {
+    let found = left_in(folder).unwrap_or_default();
+    let kept = found.iter().flatten().filter(|left| left.kept_by() == Some(irq::COMMAND));
+    kept.flat_map(|left| left.preview()).filter(|undone| undone.outcome.is_reverted()).count()
+}
+
+/// Interrupts that were moved; nothing where none was and nobody else moves them.
+fn moved(root: &Root, moved: usize) -> Option<Check> {
+    const WHAT: &str = "moved interrupts";
+    let balancer = corewise_sys::irq::irqbalance(root);
+    let balanced = balancer.map_or("", |_| "; irqbalance runs, and moves interrupts as it sees fit");
+    let given = match moved {
+        0 if balancer.is_none() => return None,
+        0 => return Some(check(WHAT, State::Good, format!("`corewise irq` has moved none{balanced}"))),
+        1 => "1 interrupt was given".to_owned(),
+        _ => format!("{moved} interrupts were given"),
+    };
+    let why = format!("{given} other cpus by `corewise irq`{balanced}");
+    Some(check(WHAT, State::Note, why).cured_by("corewise undo"))
 }
 
 fn stolen_time(root: &Root, machine: &Machine) -> Check {

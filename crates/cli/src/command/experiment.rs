@@ -3,14 +3,16 @@
 mod begin;
 mod live;
 mod lock;
+mod suite;
 
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use corewise_lab::experiment::process::ProcessRunner;
 use corewise_lab::experiment::simulated::SimulatedRunner;
 use corewise_lab::experiment::{Ending, Limits, Runner, Time, Watcher, conduct};
-use corewise_model::experiment::{Standing, Verdict};
-use corewise_model::trial::{Experiment, Outcome, Trial, standing};
+use corewise_model::experiment::{Standing, ThreadsStanding, Verdict};
+use corewise_model::trial::{Experiment, Outcome, Trial, standing, threads};
 use corewise_store::Store;
 use corewise_sys::linux::cpuset;
 
@@ -18,9 +20,10 @@ use crate::document::ExperimentDocument;
 use crate::error::{Exit, Failure};
 use crate::interruption::Interruption;
 use crate::output::{print_text, show};
-use crate::settings::experiment::{Print, TryTask, Which};
+use crate::settings::experiment::{Print, Subject, TryTask, Which};
 use crate::settings::{History, Settings};
 use crate::view::experiment::{Shown, csv, markdown, screen};
+use begin::Begun;
 use live::Live;
 
 /// After so many blocks a session ends that is not decided; who wants more goes on.
@@ -28,28 +31,39 @@ const MOST_BLOCKS: u32 = 60;
 
 /// Makes a session of an experiment.
 pub fn run(task: &TryTask, settings: &Settings) -> Result<Exit, Failure> {
-    // What is made up disturbs nobody.
-    let _lock = if let Which::Simulated { .. } = task.which { None } else { Some(lock::take()?) };
-    let begun = begin::begin(task, settings)?;
-    let interruption = Interruption::watch()?;
-    let done = begun.trials.iter().map(|trial| trial.block).max().unwrap_or_default();
-    let mut session = Session::new(&begun.experiment, begun.trials, begun.stored, settings)?;
-    let mut runner: Box<dyn Runner> = match &begun.simulation {
-        Some(simulation) => Box::new(SimulatedRunner::new(simulation, begun.experiment.seed)),
-        None => Box::new(runner(&begun.experiment, interruption.stop())?),
+    let which = match &task.subject {
+        Subject::One(which) => which,
+        Subject::Suite(suite) => return suite::run(suite, task, settings),
     };
-    let limits = Limits { blocks: done + MOST_BLOCKS, budget: task.budget, stop: interruption.stop() };
-    let earlier = session.trials.clone();
-    let (_, ending) = conduct(&begun.experiment, &earlier, &mut *runner, limits, &mut session)?;
-    session.live.clear();
-    let trials = session.trials;
+    // What is made up disturbs nobody.
+    let _lock = if let Which::Simulated { .. } = which { None } else { Some(lock::take()?) };
+    let begun = begin::begin(which, task.runs_max, settings)?;
+    let interruption = Interruption::watch()?;
+    let (trials, ending) = session(&begun, task.budget, interruption.stop(), settings)?;
     if trials.iter().all(|trial| matches!(trial.outcome, Outcome::Failed { .. })) {
         return Err(nothing_ran(&begun.experiment, &trials, ending));
     }
-    let standing = standing(&begun.experiment, &trials);
-    let shown = Shown { experiment: &begun.experiment, trials: &trials, standing: &standing, stored: begun.stored };
-    print(shown, task.print, settings)?;
-    Ok(exit(&standing, ending))
+    let standings = print(&begun.experiment, &trials, begun.stored, task.print, settings)?;
+    Ok(standings.iter().map(|standing| exit(standing, ending)).max_by_key(|exit| *exit as u8).unwrap_or(Exit::Done))
+}
+
+/// Goes on with an experiment; gives all its trials.
+fn session(
+    begun: &Begun,
+    budget: Option<Duration>,
+    stop: &AtomicBool,
+    settings: &Settings,
+) -> Result<(Vec<Trial>, Ending), Failure> {
+    let done = begun.trials.iter().map(|trial| trial.block).max().unwrap_or_default();
+    let mut session = Session::new(&begun.experiment, begun.trials.clone(), begun.stored, settings)?;
+    let mut runner: Box<dyn Runner> = match &begun.simulation {
+        Some(simulation) => Box::new(SimulatedRunner::new(simulation, begun.experiment.seed)),
+        None => Box::new(runner(&begun.experiment, stop)?),
+    };
+    let limits = Limits { blocks: done + MOST_BLOCKS, budget, stop };
+    let (_, ending) = conduct(&begun.experiment, &begun.trials, &mut *runner, limits, &mut session)?;
+    session.live.clear();
+    Ok((session.trials, ending))
 }
 
 fn runner<'a>(experiment: &Experiment, stop: &'a AtomicBool) -> Result<ProcessRunner<'a>, Failure> {
@@ -57,12 +71,24 @@ fn runner<'a>(experiment: &Experiment, stop: &'a AtomicBool) -> Result<ProcessRu
     ProcessRunner::new(&experiment.workload, all, experiment.seed, stop).map_err(Failure::unavailable)
 }
 
-fn print(shown: Shown<'_>, how: Print, settings: &Settings) -> Result<(), Failure> {
+/// Prints what an experiment shows; gives the answers to all that it asks.
+pub fn print(
+    experiment: &Experiment,
+    trials: &[Trial],
+    stored: Option<i64>,
+    how: Print,
+    settings: &Settings,
+) -> Result<Vec<Standing>, Failure> {
+    let (standing, threads) = (standing(experiment, trials), threads(experiment, trials));
+    let shown = Shown { experiment, trials, standing: &standing, threads: threads.as_ref(), stored };
     match how {
-        Print::Csv => print_text(&csv(shown)),
-        Print::Markdown => print_text(&markdown(shown)),
-        Print::Screen => show(settings, || ExperimentDocument::new(shown), || screen(shown, settings.width)),
+        Print::Csv => print_text(&csv(shown))?,
+        Print::Markdown => print_text(&markdown(shown))?,
+        Print::Screen => show(settings, || ExperimentDocument::new(shown), || screen(shown, settings.width))?,
     }
+    let pinned = threads.iter().flat_map(|report| &report.standing.pinned).filter(|pinned| !pinned.has_failed());
+    let pinned: Vec<Standing> = pinned.map(|pinned| pinned.standing.clone()).collect();
+    Ok([vec![standing], pinned].concat())
 }
 
 fn exit(standing: &Standing, ending: Ending) -> Exit {
@@ -155,5 +181,9 @@ impl Watcher for Session<'_> {
 
     fn stands(&mut self, standing: &Standing) {
         self.live.stands(standing);
+    }
+
+    fn stands_by_threads(&mut self, standing: &ThreadsStanding) {
+        self.live.stands_by_threads(standing);
     }
 }

@@ -1,4 +1,4 @@
-//! `corewise history`: lists, shows and compares stored surveys.
+//! `corewise history`: lists, shows and compares stored surveys, and lists and shows experiments.
 
 use std::path::Path;
 
@@ -12,6 +12,7 @@ use super::this_machine;
 use crate::document::{ComparisonDocument, HistoryDocument, SurveyDocument};
 use crate::error::{Exit, Failure};
 use crate::output::show as print;
+use crate::settings::experiment::Print;
 use crate::settings::{History, Settings};
 use crate::view;
 use crate::view::history::{Scope, when};
@@ -19,24 +20,34 @@ use crate::view::survey::Kept;
 
 /// Lists the surveys of this machine, or all.
 pub fn list(all: bool, settings: &Settings) -> Result<Exit, Failure> {
-    let every = match opened(settings)? {
-        Some(store) => store.list(None).map_err(broken)?,
-        None => Vec::new(),
+    let (mut surveys, mut experiments) = match opened(settings)? {
+        Some(store) => (store.list(None).map_err(broken)?, store.experiments(None).map_err(broken)?),
+        None => (Vec::new(), Vec::new()),
     };
-    let total = every.len();
-    let (entries, scope) = if all {
-        (every, Scope::All)
+    let scope = if all {
+        Scope::All
     } else {
-        let fingerprint = this_machine()?.fingerprint();
-        let own: Vec<_> = every.into_iter().filter(|entry| entry.fingerprint == fingerprint).collect();
-        let others = total - own.len();
-        (own, Scope::ThisMachine { others })
+        let (fingerprint, total) = (this_machine()?.fingerprint(), surveys.len() + experiments.len());
+        surveys.retain(|entry| entry.fingerprint == fingerprint);
+        experiments.retain(|entry| entry.fingerprint == fingerprint);
+        Scope::ThisMachine { others: total - surveys.len() - experiments.len() }
     };
     print(
         settings,
-        || HistoryDocument::new(&entries),
-        || view::history::screen(&entries, scope, &TimeZone::system(), settings.width),
+        || HistoryDocument::new(&surveys, &experiments),
+        || view::history::screen(&surveys, &experiments, scope, &TimeZone::system(), settings.width),
     )?;
+    Ok(Exit::Done)
+}
+
+/// Shows a stored experiment as it was shown when its last session ended.
+pub fn show_experiment(number: i64, how: Print, settings: &Settings) -> Result<Exit, Failure> {
+    let (experiment, trials) =
+        existing(settings, "Make one with `corewise try`")?.experiment(number).map_err(|error| match error {
+            StoreError::NoExperiment { .. } => Failure::unavailable(error).next("`corewise history --all` lists them."),
+            other => broken(other),
+        })?;
+    super::experiment::print(&experiment, &trials, Some(number), how, settings)?;
     Ok(Exit::Done)
 }
 
@@ -56,6 +67,15 @@ pub fn show(number: i64, settings: &Settings) -> Result<Exit, Failure> {
 /// Says what changed between two stored surveys.
 pub fn compare(before: i64, after: i64, settings: &Settings) -> Result<Exit, Failure> {
     let surveys = (stored(before, settings)?, stored(after, settings)?);
+    let works = (surveys.0.work.kind, surveys.1.work.kind);
+    if works.0 != works.1 {
+        let what = format!(
+            "survey {before} timed another work than survey {after} ({} and {}): their pieces cannot be compared",
+            works.0.name(),
+            works.1.name()
+        );
+        return Err(Failure::usage(what).next("Compare two surveys, or two of `corewise tail` with the same --work."));
+    }
     let comparison = compare_surveys(&surveys.0, &surveys.1);
     print(
         settings,
@@ -65,14 +85,15 @@ pub fn compare(before: i64, after: i64, settings: &Settings) -> Result<Exit, Fai
     Ok(Exit::Done)
 }
 
+/// The store, or what makes one.
+fn existing(settings: &Settings, first: &str) -> Result<Store, Failure> {
+    let what = || Ok(format!("there is no history at {}", path(settings)?.display()));
+    let next = || format!("{first}, or name another history with --store.");
+    opened(settings)?.map_or_else(|| Err(Failure::unavailable(what()?).next(next())), Ok)
+}
+
 fn stored(number: i64, settings: &Settings) -> Result<Survey, Failure> {
-    let Some(store) = opened(settings)? else {
-        let what = format!("there is no history at {}", path(settings)?.display());
-        return Err(
-            Failure::unavailable(what).next("Make a survey with `corewise`, or name another history with --store.")
-        );
-    };
-    store.survey(number).map_err(|error| match error {
+    existing(settings, "Make a survey with `corewise`")?.survey(number).map_err(|error| match error {
         StoreError::NoSurvey { .. } => Failure::unavailable(error).next("`corewise history --all` lists them."),
         other => broken(other),
     })

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use corewise_model::Machine;
 use corewise_model::machine_file::{self, BUILT_IN, Description, MachineFile};
-use corewise_sys::Root;
+use corewise_sys::{Root, SysError};
 
 use super::this_machine;
 use crate::document::{MachinesDocument, MachinesEntry};
@@ -79,11 +79,14 @@ fn text_of(path: &Path) -> std::io::Result<String> {
 
 fn recorded(path: &Path) -> Result<Machine, Failure> {
     let machine = Root::open(path).and_then(|root| corewise_sys::topology::read(&root));
-    machine.map_err(|error| {
-        let next = "--machine takes a name, a machine file (.toml), or a recording: a file of `corewise record`, or a \
-            folder or archive that holds sys and proc.";
-        Failure::unavailable(error).next(next)
-    })
+    machine.map_err(|error| unreadable(&error))
+}
+
+/// The failure of a recording that cannot be read.
+pub fn unreadable(error: &SysError) -> Failure {
+    let next = "--machine takes a name, a machine file (.toml), or a recording: a file of `corewise record`, or a \
+        folder or archive that holds sys and proc.";
+    Failure::unavailable(error).next(next)
 }
 
 /// Lists the machines that the program holds.

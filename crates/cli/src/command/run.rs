@@ -1,8 +1,8 @@
 //! `corewise run`: runs a command on cpus of the user's choice.
 
 mod group;
-mod place;
-mod supervise;
+pub mod place;
+pub mod supervise;
 mod watch;
 mod words;
 

@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use corewise_lab::survey::{Plan, survey};
+use corewise_lab::survey::{Plan, TailPlan, survey};
 use corewise_model::Survey;
 use corewise_model::finding::conclude;
 use corewise_store::Store;
@@ -23,10 +23,10 @@ pub fn run(options: &SurveyArguments, settings: &Settings) -> Result<Exit, Failu
     let cpus = cpus(options, &machine)?;
     let budget = budget(options, cpus.len());
     let seed = options.seed.unwrap_or_else(seed_of_the_clock);
-    let plan = Plan { cpus, budget, seed, corewise: env!("CARGO_PKG_VERSION") };
+    let plan = Plan { cpus, budget, seed, corewise: env!("CARGO_PKG_VERSION"), tail: TailPlan::of_survey() };
     let interruption = Interruption::watch()?;
     let bar = Bar::new(settings.progress);
-    let survey = survey(&plan, machine, interruption.stop(), &mut |progress| bar.show(progress));
+    let survey = survey(&plan, machine, interruption.stop(), &mut |progress| bar.show(progress)).survey;
     bar.clear();
     let is_interrupted = survey.provenance.partial && interruption.was_seen();
     if survey.cpus.is_empty() && survey.links.pairs.is_empty() {
@@ -44,7 +44,7 @@ pub fn run(options: &SurveyArguments, settings: &Settings) -> Result<Exit, Failu
 }
 
 /// There is nothing to show then, and nothing to store: it would say only what `corewise topology` says.
-fn nothing_measured(survey: &Survey, is_interrupted: bool) -> Failure {
+pub(super) fn nothing_measured(survey: &Survey, is_interrupted: bool) -> Failure {
     if is_interrupted {
         let what = "nothing was measured: the survey was ended before its first measurement";
         return Failure::new(Exit::Interrupted, what).next("Nothing is stored.");
@@ -56,14 +56,14 @@ fn nothing_measured(survey: &Survey, is_interrupted: bool) -> Failure {
     Failure::unavailable(format!("nothing was measured ({why})")).next("Nothing is stored; see `corewise doctor`.")
 }
 
-fn seed_of_the_clock() -> u64 {
+pub(super) fn seed_of_the_clock() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     // Microseconds: unlike nanoseconds they stay below 2^53, so that a seed survives readers of JSON that use doubles.
     u64::try_from(since.as_micros()).unwrap_or_default()
 }
 
 /// Stores the survey. A history that fails is said once, and the survey is shown all the same.
-fn keep(survey: &Survey, settings: &Settings) -> Kept {
+pub(super) fn keep(survey: &Survey, settings: &Settings) -> Kept {
     let path = match &settings.history {
         History::At(path) => path,
         History::Off => return Kept::No,

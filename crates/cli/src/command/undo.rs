@@ -1,9 +1,10 @@
-//! `corewise undo`: takes back what a corewise that crashed has changed.
+//! `corewise undo`: takes back what a corewise that crashed has changed, and what one changed to stay.
 
 use std::path::Path;
 
 use corewise_sys::SysError;
 use corewise_sys::change::{Change, Left, Outcome, Standing, Undone, left_in};
+use corewise_sys::linux::events::{left_instances, owner_of_instance, remove_left_instance};
 use jiff::tz::TimeZone;
 
 use crate::document::UndoDocument;
@@ -23,6 +24,7 @@ pub fn run(dry_run: bool, settings: &Settings) -> Result<Exit, Failure> {
             Err(error) => Some(Report { why: Some(error.to_string()), ..Report::new(State::Unreadable) }),
         });
     }
+    reports.extend(left_instances().iter().map(|name| instance(name, dry_run)));
     let folder = folder.display().to_string();
     show(
         settings,
@@ -55,18 +57,23 @@ fn report(mut left: Left, dry_run: bool) -> Option<Report> {
     let mut report = Report::new(state);
     report.journal = Some(left.path().display().to_string());
     if let Some(header) = left.header() {
+        report.kept_by = left.kept_by().map(str::to_owned);
         report.process = Some(header.process.id);
         report.host = Some(header.host.clone());
         report.started_unix_ms = Some(header.started_unix_ms);
     }
     report.changes = match (state, dry_run) {
-        (State::Left, true) => left.preview().into_iter().map(|undone| item(undone, Fate::WouldRevert)).collect(),
-        (State::Left, false) => left.undo().into_iter().map(|undone| item(undone, Fate::Reverted)).collect(),
+        (State::Left | State::Kept, true) => {
+            left.preview().into_iter().map(|undone| item(undone, Fate::WouldRevert)).collect()
+        }
+        (State::Left | State::Kept, false) => {
+            left.undo().into_iter().map(|undone| item(undone, Fate::Reverted)).collect()
+        }
         (State::OtherBoot, _) => left.open_entries().map(|entry| with(&entry.change, Fate::Gone)).collect(),
         (State::InForce, _) => left.open_entries().map(|entry| with(&entry.change, Fate::InForce)).collect(),
         _ => left.open_entries().map(|entry| with(&entry.change, Fate::Unknown)).collect(),
     };
-    if let (State::Left, [_, ..]) = (state, left.unreadable_lines()) {
+    if let (State::Left | State::Kept, [_, ..]) = (state, left.unreadable_lines()) {
         let numbers: Vec<String> = left.unreadable_lines().iter().map(usize::to_string).collect();
         report.why = Some(format!("cannot read line {} of the journal", numbers.join(", ")));
     }
@@ -74,14 +81,30 @@ fn report(mut left: Left, dry_run: bool) -> Option<Report> {
     if !dry_run && let Err(error) = left.clear() {
         report.why = Some(error.to_string());
     }
-    let says_something = !report.changes.is_empty() || report.why.is_some() || state != State::Left;
+    let says_something =
+        !report.changes.is_empty() || report.why.is_some() || !matches!(state, State::Left | State::Kept);
     says_something.then_some(report)
+}
+
+/// What became of an instance of ftrace; its name says whose it was.
+fn instance(name: &str, dry_run: bool) -> Report {
+    let (fate, why) = match dry_run {
+        true => (Fate::WouldRevert, None),
+        false => match remove_left_instance(name) {
+            Ok(()) => (Fate::Reverted, None),
+            Err(error) => (Fate::Failed, Some(error.to_string())),
+        },
+    };
+    let process = owner_of_instance(name).map(|process| process.id);
+    let changes = vec![Item { what: format!("the instance {name} of ftrace was made"), fate, why }];
+    Report { process, changes, ..Report::new(State::Left) }
 }
 
 const fn state(standing: &Standing) -> State {
     match standing {
         Standing::InForce => State::InForce,
         Standing::Left => State::Left,
+        Standing::Kept => State::Kept,
         Standing::OtherBoot => State::OtherBoot,
         Standing::OtherMachine => State::OtherMachine,
         Standing::Unknown => State::Unknown,

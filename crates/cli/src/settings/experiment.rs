@@ -1,5 +1,7 @@
 //! What `try` is to do.
 
+mod threads;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,18 +13,31 @@ use corewise_model::trial::{Finder, Metric};
 use crate::args::TryArguments;
 use crate::error::Failure;
 use crate::placing;
+pub use threads::ThreadTable;
+
+/// The margin where nothing is said and rare values decide.
+const MARGIN_OF_TAILS: f64 = 0.10;
 
 /// A session of an experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TryTask {
-    /// Which experiment.
-    pub which: Which,
+    /// What is tried.
+    pub subject: Subject,
     /// How long to try.
     pub budget: Option<Duration>,
     /// How many runs to make at most.
     pub runs_max: Option<u32>,
     /// How to print the result, where JSON is not asked for.
     pub print: Print,
+}
+
+/// What a session tries.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Subject {
+    /// One program.
+    One(Which),
+    /// Those of a suite.
+    Suite(Box<SuiteTask>),
 }
 
 /// Which experiment a session belongs to.
@@ -50,6 +65,8 @@ pub struct NewExperiment {
     pub choices: Vec<Choice>,
     /// How many threads to plan for.
     pub threads: Option<u32>,
+    /// The numbers of threads to try, instead of placements.
+    pub table: Option<ThreadTable>,
     /// The command and its arguments.
     pub command: Vec<String>,
     /// What decides.
@@ -62,6 +79,23 @@ pub struct NewExperiment {
     pub policy: Policy,
     /// The seed of the random orders; from the clock where nothing is said.
     pub seed: Option<u64>,
+}
+
+/// A suite, and how it is to be tried.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SuiteTask {
+    /// The file, or the name of the one that corewise holds.
+    pub source: String,
+    /// As [`NewExperiment::choices`].
+    pub choices: Vec<Choice>,
+    /// How each of its experiments is judged.
+    pub policy: Policy,
+    /// As [`NewExperiment::seed`].
+    pub seed: Option<u64>,
+    /// Whether its last session goes on.
+    pub resumes: bool,
+    /// Whether only what it needs is to be told.
+    pub only_installs: bool,
 }
 
 /// Something to try.
@@ -84,39 +118,51 @@ pub enum Print {
     Markdown,
 }
 
+impl Print {
+    /// As the options say.
+    pub fn new(csv: bool, markdown: bool) -> Self {
+        match (csv, markdown) {
+            (true, _) => Self::Csv,
+            (false, true) => Self::Markdown,
+            (false, false) => Self::Screen,
+        }
+    }
+}
+
 impl TryTask {
     /// What was typed, understood.
     ///
     /// # Errors
     /// Where an expression or a metric cannot be read, or the command is no text.
     pub fn new(typed: TryArguments) -> Result<Self, Failure> {
-        let print = match (typed.csv, typed.markdown) {
-            (true, _) => Print::Csv,
-            (false, true) => Print::Markdown,
-            (false, false) => Print::Screen,
-        };
+        let print = Print::new(typed.csv, typed.markdown);
         let (budget, runs_max) = (typed.budget, typed.runs_max);
-        let policy = policy(&typed);
-        let which = match (typed.resume, typed.simulate.clone()) {
-            (Some(number), _) => Which::Stored(number),
-            (None, Some(truth)) => Which::Simulated { truth, seed: typed.seed, policy },
-            (None, None) => Which::New(Box::new(NewExperiment::new(typed, policy)?)),
+        let policy = policy(&typed)?;
+        // With a command clap does not see it: `--suite` could not be there then.
+        if typed.install && typed.suite.is_none() {
+            return Err(Failure::usage("--install needs --suite").next("`corewise try --suite review --install`"));
+        }
+        let one = Subject::One;
+        let subject = match (typed.resume, typed.simulate.clone()) {
+            (resume, None) if typed.suite.is_some() => Subject::Suite(Box::new(SuiteTask::new(typed, policy, resume)?)),
+            (Some(number), _) => one(Which::Stored(number)),
+            (None, Some(truth)) => one(Which::Simulated { truth, seed: typed.seed, policy }),
+            (None, None) => one(Which::New(Box::new(NewExperiment::new(typed, policy)?))),
         };
-        Ok(Self { which, budget, runs_max, print })
+        Ok(Self { subject, budget, runs_max, print })
     }
 }
 
 impl NewExperiment {
     fn new(typed: TryArguments, policy: Policy) -> Result<Self, Failure> {
-        let metric = match &typed.metric {
-            None => Metric::wall_time(),
-            Some(text) => metric("--metric", text, typed.higher)?,
-        };
+        let (threads, table) = threads::asked(&typed)?;
+        let metric = primary(&typed)?;
         let guards = typed.guard.iter().map(|text| metric_of_guard(text, false));
         let guards = guards.chain(typed.guard_higher.iter().map(|text| metric_of_guard(text, true)));
         Ok(Self {
             choices: choices(&typed.on)?,
-            threads: typed.threads,
+            threads,
+            table,
             command: typed.command.into_iter().map(text).collect::<Result<_, _>>()?,
             metric,
             guards: guards.collect::<Result<_, _>>()?,
@@ -127,13 +173,44 @@ impl NewExperiment {
     }
 }
 
-fn policy(typed: &TryArguments) -> Policy {
+impl SuiteTask {
+    fn new(typed: TryArguments, policy: Policy, resume: Option<Option<i64>>) -> Result<Self, Failure> {
+        if let Some(Some(_)) = resume {
+            return Err(Failure::usage(
+                "--resume with --suite takes no number: it goes on with the suite's last session",
+            ));
+        }
+        Ok(Self {
+            source: typed.suite.unwrap_or_default(),
+            choices: choices(&typed.on)?,
+            policy,
+            seed: typed.seed,
+            resumes: resume.is_some(),
+            only_installs: typed.install,
+        })
+    }
+}
+
+fn policy(typed: &TryArguments) -> Result<Policy, Failure> {
     let default = Policy::default();
-    Policy {
+    let policy = Policy {
         error_rate: typed.error_rate.unwrap_or(default.error_rate),
         margin: typed.margin.unwrap_or(default.margin),
         ..default
-    }
+    };
+    let is_of_tails = typed.margin.is_none() && typed.metric.is_some();
+    Ok(if is_of_tails { Policy { margin: usual_margin(&policy, &primary(typed)?), ..policy } } else { policy })
+}
+
+/// The margin for a metric where nothing is said of it.
+pub fn usual_margin(policy: &Policy, metric: &Metric) -> f64 {
+    let is_default = policy.margin == Policy::default().margin;
+    if is_default && metric.is_tail() { MARGIN_OF_TAILS } else { policy.margin }
+}
+
+/// What decides.
+fn primary(typed: &TryArguments) -> Result<Metric, Failure> {
+    typed.metric.as_ref().map_or_else(|| Ok(Metric::wall_time()), |text| metric("--metric", text, typed.higher))
 }
 
 /// The choices beside the operating system's, which is tried in any case: where it is named twice, it is one of them.
@@ -188,14 +265,14 @@ mod tests {
     fn task(words: &[&str]) -> Result<TryTask, String> {
         let words = ["corewise", "try"].iter().chain(words);
         match Arguments::try_parse_from(words).map_err(|error| error.to_string())?.command {
-            Some(Command::Try(typed)) => TryTask::new(typed).map_err(|failure| failure.what),
+            Some(Command::Try(typed)) => TryTask::new(*typed).map_err(|failure| failure.what),
             other => Err(format!("{other:?}")),
         }
     }
 
     fn new(words: &[&str]) -> NewExperiment {
-        match task(words).unwrap().which {
-            Which::New(new) => *new,
+        match task(words).unwrap().subject {
+            Subject::One(Which::New(new)) => *new,
             other => panic!("{other:?}"),
         }
     }
@@ -222,9 +299,32 @@ mod tests {
     }
 
     #[test]
+    fn tails_have_a_margin_of_their_own() {
+        let margin = |words: &[&str]| new(words).policy.margin;
+        assert_eq!(margin(&["ls"]), 0.03);
+        assert_eq!(margin(&["--metric", "p99.9=([0-9]+)", "ls"]), 0.10);
+        assert_eq!(margin(&["--metric", "p99.9=([0-9]+)", "--margin", "2%", "ls"]), 0.02);
+        assert_eq!(margin(&["--metric", "p50=([0-9]+)", "ls"]), 0.03);
+    }
+
+    #[test]
     fn a_stored_experiment_has_its_command() {
-        assert_eq!(task(&["--resume"]).unwrap().which, Which::Stored(None));
-        assert_eq!(task(&["--resume=7", "--budget", "2m"]).unwrap().which, Which::Stored(Some(7)));
+        assert_eq!(task(&["--resume"]).unwrap().subject, Subject::One(Which::Stored(None)));
+        assert_eq!(task(&["--resume=7", "--budget", "2m"]).unwrap().subject, Subject::One(Which::Stored(Some(7))));
         assert!(task(&["--resume", "ls"]).is_err() && task(&[]).is_err());
+    }
+
+    #[test]
+    fn a_suite_has_its_commands_and_goes_on_as_a_whole() {
+        let suite = |words: &[&str]| match task(words)?.subject {
+            Subject::Suite(suite) => Ok(*suite),
+            other => Err(format!("{other:?}")),
+        };
+        let resumed = suite(&["--suite", "review", "--resume"]).unwrap();
+        assert!(resumed.resumes && resumed.source == "review" && !suite(&["--suite", "review"]).unwrap().resumes);
+        assert_eq!(suite(&["--suite", "review", "--on", "0"]).unwrap().choices.len(), 1);
+        for wrong in [&["--suite", "review", "ls"][..], &["--suite", "review", "--resume=3"], &["--install", "ls"]] {
+            assert!(task(wrong).is_err(), "{wrong:?}");
+        }
     }
 }

@@ -6,15 +6,18 @@ mod checks;
 mod export;
 mod gain;
 mod standings;
+pub mod suite;
+mod threads;
 
 use corewise_model::experiment::{ArmStanding, ArmVerdict, Standing, Verdict};
-use corewise_model::trial::{Arm, Experiment, Trial};
+use corewise_model::trial::{Arm, Experiment, ThreadsReport, Trial};
 
 use super::text::{Line, Screen};
 use super::wrap::wrap;
 pub use answer::{apply, in_words};
 pub use export::{csv, markdown};
 pub use standings::standings;
+pub use threads::table;
 
 /// An experiment with all that is shown of it.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +28,8 @@ pub struct Shown<'a> {
     pub trials: &'a [Trial],
     /// What they show.
     pub standing: &'a Standing,
+    /// What they show of numbers of threads, where these are what was tried.
+    pub threads: Option<&'a ThreadsReport>,
     /// Its number in the store.
     pub stored: Option<i64>,
 }
@@ -61,7 +66,13 @@ pub fn screen(shown: Shown<'_>, width: usize) -> Screen {
     screen.extend(wrap(&in_words(shown), width, 0));
     let apply = apply(shown);
     screen.extend(apply.into_iter().flat_map(|line| wrap(&line, width, 6)));
-    screen.block(standings(shown, width));
+    match shown.threads {
+        Some(report) => {
+            screen.block(table(shown.experiment, &report.standing, width));
+            screen.block(wrapped(threads::law(shown, report), width));
+        }
+        None => screen.block(standings(shown, width)),
+    }
     screen.block(wrapped(besides::lines(shown), width));
     screen.block(wrapped(checks::lines(shown), width));
     screen

@@ -1,12 +1,13 @@
 //! Machines and surveys made by hand for the tests of the views, from published facts where a real machine is meant.
 
 use corewise_model::facts::{CacheKind, CoreType};
-use corewise_model::finding::{Conclusions, Effect, Finding, Topic};
+use corewise_model::finding::{Conclusions, Effect, Finding, FirstCpu, Topic};
 use corewise_model::histogram::Histogram;
 use corewise_model::links::{Links, Pair, Relation, classes};
 use corewise_model::machine::{Cache, Kind, Llc, Node, Object, Processor, System};
 use corewise_model::survey::{
-    Clock, Count, Counted, CpuObservation, CpuRound, Frequency, FrequencySource, Provenance, Tail, ThreadUse, Work,
+    Clock, Count, Counted, CpuObservation, CpuRound, Frequency, FrequencySource, Provenance, Scope, Tail, ThreadUse,
+    Work, WorkKind,
 };
 use corewise_model::{CpuSet, Gap, Machine, Survey};
 
@@ -211,11 +212,12 @@ fn observation(cpu: u32, habit: Habit, source: FrequencySource) -> CpuObservatio
             stolen_s: None,
         });
     }
-    CpuObservation { cpu, tail, rounds }
+    CpuObservation { cpu, tail, rounds, stalls: None }
 }
 
 fn provenance(rounds: u32, elapsed_s: f64) -> Provenance {
     Provenance {
+        scope: Scope::Machine,
         corewise: "0.1.0".into(),
         started_unix_ms: 1_763_700_000_000,
         elapsed_s,
@@ -237,7 +239,8 @@ fn survey(machine: Machine, cpus: Vec<CpuObservation>, links: Links) -> Survey {
             reading_ns: 9.0,
             step_ns: TICK_NS,
         },
-        work: Work { additions: 1400, overhead_ns: 21.0 },
+        work: Work { kind: WorkKind::Compute, additions: 1400, overhead_ns: 21.0 },
+        watch: None,
         cpus,
         links,
         gaps: Vec::new(),
@@ -348,6 +351,7 @@ pub fn ryzen_conclusions(survey: &Survey) -> Conclusions {
         no_difference: vec!["No cpu is stolen from by a hypervisor.".into()],
         link_classes: classes(&survey.machine, &survey.links),
         quiet: list("1-31"),
+        first_cpu: Some(FirstCpu { cpu: 0, is_worse: true, answer: "Yes: interrupt rate 2.9x [2.6, 3.1].".into() }),
     }
 }
 
@@ -384,6 +388,7 @@ pub fn nothing(survey: &Survey) -> Conclusions {
         ],
         link_classes: classes(&survey.machine, &survey.links),
         quiet: survey.machine.allowed.clone(),
+        first_cpu: None,
     }
 }
 

@@ -9,6 +9,11 @@ use super::wrap::{glued, unbroken, wrap};
 /// Numbered findings, each with what to do next; then what was tested and does not differ.
 pub fn findings(survey: &Survey, conclusions: &Conclusions, width: usize) -> Vec<Line> {
     let mut lines = vec![Line::new().strong("What this means")];
+    if let Some(first) = &conclusions.first_cpu {
+        let question = format!(" ?{gap}Is cpu {} worse than its peers? ", first.cpu, gap = unbroken("  "));
+        let line = Line::new().plain(question).strong(glued(&first.answer));
+        lines.extend(wrap(&line, width, 4));
+    }
     if conclusions.findings.is_empty() {
         let text = if survey.cpus.is_empty() {
             " Nothing was measured."

@@ -1,42 +1,68 @@
-//! The screen of `corewise history`: the stored surveys of a machine.
+//! The screen of `corewise history`: the stored surveys and experiments of a machine.
 
-use corewise_store::Entry;
+use corewise_store::{Entry, ExperimentEntry};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::grid::{Column, Grid};
 use super::number::decimal;
-use super::text::{Line, Screen, Tone};
+use super::text::{Line, Screen, Tone, printable};
 use super::wrap::wrap;
 
-/// Which surveys a list shows, for its words.
+/// What a list shows, for its words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// Those of the machine corewise runs on; so many others are stored too.
+    /// Those of the machine corewise runs on; so many other things are stored too.
     ThisMachine {
-        /// How many surveys of other machines are stored.
+        /// How many surveys and experiments of other machines are stored.
         others: usize,
     },
     /// All.
     All,
 }
 
-/// The list of stored surveys, oldest first.
-pub fn screen(entries: &[Entry], scope: Scope, zone: &TimeZone, width: usize) -> Screen {
+/// The lists of stored surveys and of stored experiments, oldest first.
+pub fn screen(
+    surveys: &[Entry],
+    experiments: &[ExperimentEntry],
+    scope: Scope,
+    zone: &TimeZone,
+    width: usize,
+) -> Screen {
     let mut screen = Screen::new();
-    if entries.is_empty() {
+    if surveys.is_empty() {
         let whose = if scope == Scope::All { "" } else { " of this machine" };
         let text = format!("No survey{whose} is stored yet. Make one:  ");
         screen.extend(wrap(&Line::new().plain(text).strong("corewise"), width, 2));
     } else {
-        screen.extend(grid(entries, scope, zone).fit(width).with_remark(width, 0));
+        screen.extend(grid(surveys, scope, zone).fit(width).with_remark(width, 0));
+    }
+    if !experiments.is_empty() {
+        screen.block(experiment_grid(experiments, zone).fit(width).with_remark(width, 0));
     }
     if let Scope::ThisMachine { others: others @ 1.. } = scope {
-        let noun = if others == 1 { "survey" } else { "surveys" };
-        let text = format!("{others} {noun} of other machines, or of this one with other cpus:  ");
+        let text = format!("{others} more of other machines, or of this one with other cpus:  ");
         screen.block(wrap(&Line::new().faint(text).strong("corewise history --all"), width, 2));
     }
     screen
+}
+
+fn experiment_grid(experiments: &[ExperimentEntry], zone: &TimeZone) -> Grid {
+    let mut grid = Grid::new(vec![
+        Column::number("experiment", "", 0),
+        Column::text("begun", 2),
+        Column::number("runs", "", 1),
+        Column::text("command", 0).shrinking_to(8),
+    ]);
+    for entry in experiments {
+        grid.row(vec![
+            Line::new().strong(entry.id.to_string()),
+            Line::new().plain(when(entry.started_unix_ms, zone)),
+            Line::new().plain(entry.trials.to_string()),
+            Line::new().plain(printable(&entry.command)),
+        ]);
+    }
+    grid
 }
 
 fn grid(entries: &[Entry], scope: Scope, zone: &TimeZone) -> Grid {
@@ -62,7 +88,7 @@ fn grid(entries: &[Entry], scope: Scope, zone: &TimeZone) -> Grid {
             plain(entry.cpus.to_string()),
             plain(decimal(entry.elapsed_s, 0)),
             plain(entry.rounds.to_string()),
-            if entry.partial { Line::new().with(Tone::Warn, "partial") } else { Line::new() },
+            remark(entry),
             known(&entry.kernel),
             known(&entry.microcode),
             plain(entry.corewise.clone()),
@@ -70,6 +96,17 @@ fn grid(entries: &[Entry], scope: Scope, zone: &TimeZone) -> Grid {
         ]);
     }
     grid
+}
+
+/// What a survey is of, where that is not everything, and whether it is whole.
+fn remark(entry: &Entry) -> Line {
+    let tail = if entry.scope.is_machine() { "" } else { "tail" };
+    let line = Line::new().plain(tail);
+    match (entry.partial, tail.is_empty()) {
+        (false, _) => line,
+        (true, true) => line.with(Tone::Warn, "partial"),
+        (true, false) => line.plain(", ").with(Tone::Warn, "partial"),
+    }
 }
 
 /// A moment in the user's time zone: "2026-11-21 08:53".

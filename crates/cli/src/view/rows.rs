@@ -119,7 +119,7 @@ fn class(survey: &Survey, conclusions: &Conclusions, cpu: u32) -> String {
     let named: Vec<usize> = (0..conclusions.findings.len())
         .filter(|&index| {
             let finding = &conclusions.findings[index];
-            finding.topic != Topic::Links && finding.cpus.contains(cpu)
+            !matches!(finding.topic, Topic::Links | Topic::Causes) && finding.cpus.contains(cpu)
         })
         .collect();
     format!("{kind:?} {cache:?} {own:?} {named:?}")
@@ -194,6 +194,7 @@ fn middle_tail(observation: &CpuObservation, step_ns: f64) -> Tail {
         p99_ns: middle(|tail| tail.p99_ns),
         p99_9_ns: middle(|tail| tail.p99_9_ns),
         p99_99_ns: known(all.p99_99_ns),
+        p99_999_ns: all.p99_999_ns.map(known),
         max_ns: known(all.max_ns),
         lost: middle(|tail| tail.lost),
     }
@@ -252,6 +253,7 @@ fn merged(survey: &Survey, single: &[Row], group: &[usize]) -> Row {
             p99_ns: middle(&|row| row.tail.p99_ns),
             p99_9_ns: middle(&|row| row.tail.p99_9_ns),
             p99_99_ns: worst(|row| row.tail.p99_99_ns),
+            p99_999_ns: known(worst(|row| row.tail.p99_999_ns.unwrap_or(f64::NAN))),
             max_ns: worst(|row| row.tail.max_ns),
             lost: middle(&|row| row.tail.lost),
         },

@@ -1,14 +1,17 @@
 //! The screen of a survey: the machine, its cpus in numbers, its links, and what all that means.
 
 use corewise_model::finding::Conclusions;
-use corewise_model::{Gap, Survey, links};
+use corewise_model::survey::Scope;
+use corewise_model::{CpuSet, Gap, Survey, links};
 
 use super::activity::{activity, sources};
 use super::findings::{findings, gaps};
 use super::heatmap;
 use super::machine::{FEW_OBJECTS, headline, picture};
 use super::number::{count, decimal};
+use super::percentiles::percentiles;
 use super::rows::rows;
+use super::stalls;
 use super::tail::latency;
 use super::text::{Line, Screen, Tone};
 use super::wrap::{glued, wrap};
@@ -45,13 +48,29 @@ pub fn screen(survey: &Survey, conclusions: &Conclusions, kept: &Kept, width: us
     }
     screen.extend(busy_remark(survey).into_iter().flat_map(|line| wrap(&line, width, 2)));
     screen.extend(headline(&survey.machine, &[timing(survey)], width));
-    screen.block(picture(&survey.machine, width, FEW_OBJECTS));
     let rows = rows(survey, conclusions);
-    screen.block(latency(survey, &rows, width));
-    screen.block(activity(&rows, width));
-    screen.block(sources(&rows, width));
-    let classes = links::classes(&survey.machine, &survey.links);
-    screen.block(heatmap::links(survey, &classes, width));
+    match survey.provenance.scope {
+        Scope::Machine => {
+            screen.block(picture(&survey.machine, width, FEW_OBJECTS));
+            screen.block(latency(survey, &rows, width));
+            screen.block(activity(&rows, width));
+            screen.block(sources(&rows, width));
+            screen.block(stalls::causes(survey, width));
+            let classes = links::classes(&survey.machine, &survey.links);
+            screen.block(heatmap::links(survey, &classes, width));
+        }
+        Scope::Tail => {
+            screen.block(latency(survey, &rows, width));
+            let curves: Vec<_> = survey.cpus.iter().map(|seen| (CpuSet::of(seen.cpu), &seen.tail)).collect();
+            screen.block(percentiles(&curves, width));
+            screen.block(stalls::causes(survey, width));
+            let remarks =
+                [stalls::watching(survey, width), stalls::periods(survey, width), stalls::unexplained(survey, width)];
+            screen.block(remarks.concat());
+            screen.block(stalls::senders(survey, width));
+            screen.block(stalls::longest(survey, width));
+        }
+    }
     screen.block(findings(survey, conclusions, width));
     screen.block(footer(survey, kept, width));
     screen

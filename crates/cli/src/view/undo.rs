@@ -20,6 +20,8 @@ pub struct Report {
     pub process: Option<u32>,
     /// The machine it ran on; null where it cannot be read.
     pub host: Option<String>,
+    /// The command that meant its changes to stay, "corewise irq"; null where none did.
+    pub kept_by: Option<String>,
     /// When it made its first change, in milliseconds since 1970; null where it cannot be read.
     pub started_unix_ms: Option<i64>,
     /// How the journal stands.
@@ -36,6 +38,8 @@ pub struct Report {
 pub enum State {
     /// Its corewise ended without undoing its changes.
     Left,
+    /// Its corewise ended, and meant its changes to stay until they are undone.
+    Kept,
     /// Its corewise runs and will undo them itself.
     InForce,
     /// It is of an earlier boot, with which its changes ended.
@@ -84,7 +88,9 @@ pub enum Fate {
 impl Report {
     /// A report about which only its state is known.
     pub const fn new(state: State) -> Self {
-        Self { journal: None, process: None, host: None, started_unix_ms: None, state, why: None, changes: Vec::new() }
+        let (journal, process, host) = (None, None, None);
+        let (kept_by, started_unix_ms, why) = (None, None, None);
+        Self { journal, process, host, kept_by, started_unix_ms, state, why, changes: Vec::new() }
     }
 
     /// Whether something in it could not be undone.
@@ -133,13 +139,15 @@ pub fn screen(folder: &str, dry_run: bool, reports: &[Report], zone: &TimeZone, 
 }
 
 fn headline(report: &Report, zone: &TimeZone) -> Line {
+    let command = report.kept_by.as_deref().unwrap_or("corewise");
     let name = match report.process {
-        Some(process) => format!("corewise {process}"),
+        Some(process) => format!("{command} {process}"),
         None => "a corewise".to_owned(),
     };
     let begun = report.started_unix_ms.map(|moment| format!(" ({})", when(moment, zone))).unwrap_or_default();
     let host = report.host.as_deref().unwrap_or_default();
     let state = match report.state {
+        State::Kept => " made changes that were to stay".to_owned(),
         State::Left => " ended without undoing its changes".to_owned(),
         State::InForce => " runs, and will undo its changes itself".to_owned(),
         State::OtherBoot => " ran before this machine was started, which undid its changes".to_owned(),
@@ -169,7 +177,7 @@ fn of_item(item: &Item) -> Line {
 impl Report {
     /// Whether nothing in it waits to be undone, and what is wrong with it will not mend by itself.
     fn is_only_unreadable(&self) -> bool {
-        self.state == State::Left && self.why.is_some() && self.count(Fate::Failed) == 0
+        matches!(self.state, State::Left | State::Kept) && self.why.is_some() && self.count(Fate::Failed) == 0
     }
 
     fn count(&self, fate: Fate) -> usize {
@@ -252,6 +260,19 @@ mod tests {
         Changes: 2 reverted, 1 as before already, 1 left alone.
         "#);
         assert!(plain(false, &reports, 40).lines().all(|line| line.chars().count() <= 40));
+    }
+
+    #[test]
+    fn changes_that_were_to_stay_are_told_with_their_command() {
+        let file = "file /proc/irq/26/smp_affinity_list: \"0-3\" to \"1-3\"";
+        let kept_by = Some("corewise irq".to_owned());
+        let report = Report { kept_by, ..of(State::Kept, 4711, vec![item(file, Fate::WouldRevert, None)]) };
+        assert_snapshot!(plain(true, &[report], 80), @r#"
+        corewise irq 4711 (2026-11-21 03:51) made changes that were to stay
+          would revert   file /proc/irq/26/smp_affinity_list: "0-3" to "1-3"
+
+        Changes: 1 would be reverted; nothing was done. Do it:  corewise undo
+        "#);
     }
 
     #[test]

@@ -11,12 +11,15 @@ mod agreement;
 mod bench;
 mod booting;
 mod changes;
+mod experiment;
 mod expressions;
 mod found;
 mod groups;
+mod interrupts;
 mod memory;
 mod placement;
 mod recordings;
+mod stalls;
 mod survey;
 mod threads;
 mod topology;
@@ -104,8 +107,11 @@ fn all_scenarios() -> impl Iterator<Item = &'static Scenario> {
         threads::SCENARIOS,
         memory::SCENARIOS,
         groups::SCENARIOS,
+        interrupts::SCENARIOS,
         changes::SCENARIOS,
+        stalls::SCENARIOS,
         survey::SCENARIOS,
+        experiment::SCENARIOS,
     ];
     groups.into_iter().flatten()
 }

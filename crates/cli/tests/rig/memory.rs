@@ -17,9 +17,10 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario { name: "nodes_without_memory_give_none", applies: HAS_EMPTY, run: without_memory },
 ];
 
-/// Fills 8 MB, and prints where the kernel took them from.
+/// Fills 24 MB, and prints where the kernel took them from: eleven large pages or more, so that by turns no node's share depends
+/// on where the mapping begins.
 const FILL: &str =
-    r#"awk 'BEGIN { s = sprintf("%8000000s", "x"); while ((getline line < "/proc/self/numa_maps") > 0) print line }'"#;
+    r#"awk 'BEGIN { s = sprintf("%24000000s", "x"); while ((getline line < "/proc/self/numa_maps") > 0) print line }'"#;
 /// A mapping of fewer pages is not what was filled.
 const LEAST_PAGES: u64 = 512;
 
@@ -46,7 +47,7 @@ fn nodes(guest: &mut Guest) -> Outcome {
     {
         let pages = pages(guest, &format!("--on node:{near} --memory {memory}"))?;
         let all: u64 = pages.values().sum();
-        // In turn, large pages too: of three the first node gives two.
+        // In turn, large pages too: of eleven in four nodes the last gives two.
         let has_share =
             |node: &usize| pages.get(&(*node as u32)).is_some_and(|own| own * nodes.len() as u64 * 2 >= all);
         same(&format!("{memory}: {pages:?}"), nodes.iter().all(has_share), true)?;

@@ -83,7 +83,12 @@ pub fn text(bytes: &[u8]) -> String {
 
 /// Sends SIGINT, as Ctrl-C does.
 pub fn interrupt(child: &Child) {
-    let status = Command::new("sh").arg("-c").arg(format!("kill -INT {}", child.id())).status().unwrap();
+    send("INT", child);
+}
+
+/// Sends a signal by its name.
+pub fn send(signal: &str, child: &Child) {
+    let status = Command::new("sh").arg("-c").arg(format!("kill -{signal} {}", child.id())).status().unwrap();
     assert!(status.success());
 }
 

@@ -18,13 +18,14 @@ use super::{Ran, Runner};
 /// on that (Mytkowicz et al., "Producing wrong data without doing anything obviously wrong!", 2009).
 const MOST_PADDING_BYTES: usize = 4_096;
 const PADDING: &str = "COREWISE_PADDING";
+/// A trial during which corewise was stopped is made so often at most.
+const MOST_ATTEMPTS: u32 = 3;
 /// Of a failed run's output this many lines are kept.
 const KEPT_LINES: usize = 20;
 
 /// Starts the workload's command as a process for each run. No other children may there be while one lives.
 pub struct ProcessRunner<'a> {
-    program: OsString,
-    arguments: Vec<OsString>,
+    workload: Workload,
     timeout: Option<Duration>,
     finders: Vec<Option<Finder>>,
     /// The cpus that this process may use: those of an arm without its own.
@@ -49,10 +50,8 @@ impl<'a> ProcessRunner<'a> {
             return Err("it has children that it did not start, which a run could not be told from".to_owned());
         }
         spawn::adopt_orphans();
-        let mut words = workload.command.iter().map(OsString::from);
         Ok(Self {
-            program: words.next().unwrap_or_default(),
-            arguments: words.collect(),
+            workload: workload.clone(),
             timeout: workload.timeout_s.map(Duration::from_secs_f64),
             finders: finders?,
             all,
@@ -63,9 +62,11 @@ impl<'a> ProcessRunner<'a> {
 
     /// One run, with the values that were found in what it wrote.
     fn once(&self, arm: &Arm, environment: &[(OsString, OsString)]) -> Result<(Executed, Vec<Found>), String> {
+        let mut words = self.workload.command_of(arm).into_iter().map(OsString::from);
+        let (program, arguments) = (words.next().unwrap_or_default(), words.collect::<Vec<OsString>>());
         let execution = Execution {
-            program: &self.program,
-            arguments: &self.arguments,
+            program: &program,
+            arguments: &arguments,
             environment,
             cpus: arm.cpus.as_ref(),
             timeout: self.timeout,
@@ -96,13 +97,37 @@ enum Found {
 
 impl Runner for ProcessRunner<'_> {
     fn run(&mut self, arm: &Arm, _: usize, repeats: u32, trial: u64) -> Option<Ran> {
+        for attempt in 1.. {
+            match self.attempt(arm, repeats, trial, attempt < MOST_ATTEMPTS) {
+                Attempt::Ended(ran) => return ran.map(|ran| *ran),
+                Attempt::Held => {}
+            }
+        }
+        None
+    }
+}
+
+/// What became of making a trial.
+enum Attempt {
+    /// It is over; nothing came of it where it was interrupted.
+    Ended(Option<Box<Ran>>),
+    /// Corewise was stopped meanwhile: how long it took is not known, and it has to be made again.
+    Held,
+}
+
+impl ProcessRunner<'_> {
+    /// A trial that nobody slept through, or `may_fail` is false: it seemed to take longer then, never less.
+    fn attempt(&self, arm: &Arm, repeats: u32, trial: u64, may_fail: bool) -> Attempt {
         let padding = Random::new(self.seed ^ trial.wrapping_mul(0x9e37_79b9_7f4a_7c15)).below(MOST_PADDING_BYTES);
-        let environment = [(PADDING.into(), "x".repeat(padding).into())];
+        let told = self.workload.environment_of(arm).into_iter().map(|(name, value)| (name.into(), value.into()));
+        let environment: Vec<(OsString, OsString)> =
+            told.chain([(PADDING.into(), "x".repeat(padding).into())]).collect();
         let mut sum = Sum::new(self.finders.len());
         let (before, energy) = (KernelCounts::now(), Energy::now());
         for _ in 0..repeats {
             match self.once(arm, &environment) {
-                Ok((executed, _)) if executed.end == End::Interrupted => return None,
+                Ok((executed, _)) if executed.end == End::Interrupted => return Attempt::Ended(None),
+                Ok((executed, _)) if executed.was_held && may_fail => return Attempt::Held,
                 Ok((executed, found)) => sum.add(&executed, &found, self),
                 Err(why) => sum.fail(why, String::new()),
             }
@@ -114,11 +139,9 @@ impl Runner for ProcessRunner<'_> {
         let mut ran = sum.ran(repeats);
         self.add_counts(&mut ran.observed, arm, &before);
         ran.observed.energy_joules = energy;
-        Some(ran)
+        Attempt::Ended(Some(Box::new(ran)))
     }
-}
 
-impl ProcessRunner<'_> {
     /// What the kernel counted for the arm's cpus meanwhile.
     fn add_counts(&self, observed: &mut Observed, arm: &Arm, before: &KernelCounts) {
         let now = KernelCounts::now();
@@ -245,7 +268,8 @@ fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-fn last_lines(output: &[u8]) -> String {
+/// The end of what was written.
+pub fn last_lines(output: &[u8]) -> String {
     let text = String::from_utf8_lossy(output);
     let lines: Vec<&str> = text.lines().collect();
     lines[lines.len().saturating_sub(KEPT_LINES)..].join("\n")

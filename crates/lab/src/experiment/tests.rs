@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use corewise_model::CpuSet;
-use corewise_model::experiment::{Policy, Verdict};
+use corewise_model::experiment::{Policy, Race, Verdict};
 use corewise_model::simulate;
 use corewise_model::stats::random::Random;
 use corewise_model::trial::{Metric, Workload};
@@ -15,7 +15,7 @@ use super::*;
 const EFFECTS: [f64; 3] = [0.0, 0.0, 0.2];
 
 fn experiment(seed: u64) -> Experiment {
-    let arm = |name: &str, cpus| Arm { name: name.to_owned(), cpus, reason: String::new() };
+    let arm = |name: &str, cpus| Arm { name: name.to_owned(), cpus, threads: None, reason: String::new() };
     Experiment {
         corewise: "test".to_owned(),
         started_unix_ms: 0,
@@ -27,9 +27,11 @@ fn experiment(seed: u64) -> Experiment {
             metric: Metric::wall_time(),
             guards: Vec::new(),
             timeout_s: None,
+            threads_as: Vec::new(),
         },
         arms: vec![arm("OS default", None), arm("0-1", Some(CpuSet::first(2))), arm("0", Some(CpuSet::of(0)))],
         policy: Policy::default(),
+        suite: None,
     }
 }
 

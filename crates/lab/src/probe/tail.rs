@@ -1,24 +1,24 @@
 //! The tail probe: a fixed piece of work timed over and over on one cpu, no stall left out.
 
-use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use corewise_model::Gap;
 use corewise_model::histogram::Histogram;
-use corewise_model::survey::{CpuRound, Frequency, FrequencySource, Tail};
-use corewise_sys::clock::{Clock, Source, Ticks};
+use corewise_model::stall;
+use corewise_model::survey::{CpuRound, Frequency, FrequencySource, Tail, WorkKind};
+use corewise_sys::clock::{Clock, Source, Ticks, Translation};
 use corewise_sys::linux::affinity;
 use corewise_sys::linux::counters::CycleCounter;
 use corewise_sys::linux::counts::KernelCounts;
-use corewise_sys::linux::thread::ThreadMoment;
-use corewise_sys::work::dependent_additions;
+use corewise_sys::linux::scheduling;
+use corewise_sys::linux::thread::{ThreadMoment, own_number};
 
 use super::frequency;
-
-/// How many dependent additions a piece is: as many core cycles, about 250 ns at 4 GHz. The same on every machine and in
-/// every version, so that surveys can be compared.
-pub const ADDITIONS: u32 = 1000;
+use super::stalls::Stalls;
+use super::watchdog::Watchdog;
+use super::work::{ADDITIONS, Compute, Memory, Piece, Spin, Syscall};
+use crate::watch::Watching;
 
 /// Pieces between two looks at the clock's deadline and the stop flag; about 0.15 ms.
 const PIECES_PER_LOOK: u32 = 512;
@@ -38,6 +38,29 @@ pub struct Visit {
     pub warm_up: Duration,
     /// Whether to read the kernel's counts before and after.
     pub counting: bool,
+    /// What a piece is.
+    pub work: WorkKind,
+    /// A piece that takes this much longer than usual is a stall, in nanoseconds.
+    pub threshold_ns: f64,
+    /// Where this runs before all others (SCHED_FIFO): the other cpu from which somebody watches that it ends.
+    pub first_in_line: Option<u32>,
+}
+
+/// The room that visits share.
+#[derive(Debug)]
+pub struct Scratch {
+    /// The pieces of the last visit.
+    pub pieces: Histogram,
+    stalls: Stalls,
+    memory: Option<Memory>,
+}
+
+impl Scratch {
+    /// Room for the visits of a survey.
+    pub fn new(nanoseconds_per_tick: f64, work: WorkKind) -> Self {
+        let memory = (work == WorkKind::Memory).then(Memory::new);
+        Self { pieces: Histogram::new(nanoseconds_per_tick), stalls: Stalls::new(), memory }
+    }
 }
 
 /// What a visit gave: the round's figures, and what could not be had.
@@ -45,66 +68,151 @@ pub struct Visit {
 pub struct Visited {
     /// The figures.
     pub round: CpuRound,
+    /// The stalls, and the kernel's events where these were watched.
+    pub stalls: stall::Visit,
     /// Facts that could not be had on this visit.
     pub gaps: Vec<Gap>,
 }
 
 /// Visits a cpu from a thread of its own, which is pinned there and checked before and after.
 ///
-/// The histogram is cleared first and holds the visit's pieces afterwards.
+/// The scratch's histogram is cleared first and holds the visit's pieces afterwards.
 ///
 /// # Errors
 /// The gap that says why the cpu could not be measured; its pieces do not count.
-pub fn visit(clock: &Clock, visit: Visit, stop: &AtomicBool, pieces: &mut Histogram) -> Result<Visited, Gap> {
-    pieces.clear();
+pub fn visit(
+    clock: &Clock,
+    visit: Visit,
+    watching: Option<&mut Watching<'_>>,
+    stop: &AtomicBool,
+    scratch: &mut Scratch,
+) -> Result<Visited, Gap> {
+    visit_by(clock, visit, watching, stop, scratch, time_visit)
+}
+
+/// The same with a piece of the caller's own instead of the visit's kind of work.
+///
+/// # Errors
+/// As above.
+pub fn visit_with(
+    clock: &Clock,
+    visit: Visit,
+    watching: Option<&mut Watching<'_>>,
+    stop: &AtomicBool,
+    scratch: &mut Scratch,
+    piece: &mut (impl Piece + Send),
+) -> Result<Visited, Gap> {
+    let time = |clock: &Clock, visit: Visit, stop: &AtomicBool, scratch: &mut Scratch| match clock.source {
+        Source::Counter(ticks) => with_piece(clock, visit, ticks, stop, scratch, piece),
+        Source::System(ticks) => with_piece(clock, visit, ticks, stop, scratch, piece),
+    };
+    visit_by(clock, visit, watching, stop, scratch, time)
+}
+
+fn visit_by(
+    clock: &Clock,
+    visit: Visit,
+    watching: Option<&mut Watching<'_>>,
+    stop: &AtomicBool,
+    scratch: &mut Scratch,
+    time: impl FnOnce(&Clock, Visit, &AtomicBool, &mut Scratch) -> Timed + Send,
+) -> Result<Visited, Gap> {
+    scratch.pieces.clear();
+    let watchdog = visit.first_in_line.map(|cpu| Watchdog::new(cpu, visit.warm_up + visit.duration));
     let measured = std::thread::scope(|scope| {
-        std::thread::Builder::new()
+        let guard = watchdog.as_ref().map(|watchdog| scope.spawn(|| watchdog.watch()));
+        let measured = std::thread::Builder::new()
             .name(format!("tail {}", visit.cpu))
-            .spawn_scoped(scope, || on_cpu(clock, visit, stop, pieces))
-            .and_then(|thread| thread.join().map_err(|_| std::io::Error::other("the measuring thread died"))?)
+            .spawn_scoped(scope, || on_cpu(clock, visit, watching, watchdog.as_ref(), stop, scratch, time))
+            .and_then(|thread| thread.join().map_err(|_| std::io::Error::other("the measuring thread died"))?);
+        if let (Some(watchdog), Some(guard)) = (&watchdog, guard) {
+            watchdog.dismiss(guard.thread());
+        }
+        measured
     });
     measured.map_err(|error| Gap::new(format!("tail of cpu {}", visit.cpu), error.to_string()))
 }
 
 /// Runs on the visit's own thread.
-fn on_cpu(clock: &Clock, visit: Visit, stop: &AtomicBool, pieces: &mut Histogram) -> std::io::Result<Visited> {
+fn on_cpu(
+    clock: &Clock,
+    visit: Visit,
+    watching: Option<&mut Watching<'_>>,
+    watchdog: Option<&Watchdog>,
+    stop: &AtomicBool,
+    scratch: &mut Scratch,
+    time: impl FnOnce(&Clock, Visit, &AtomicBool, &mut Scratch) -> Timed,
+) -> std::io::Result<Visited> {
     affinity::pin_current(visit.cpu)?;
     let mut gaps = Vec::new();
     let mut counter = CycleCounter::start().map_err(|gap| gaps.push(gap)).ok();
-    match clock.source {
-        Source::Counter(ticks) => warm_up(ticks, clock.ticks_of(visit.warm_up), stop),
-        Source::System(ticks) => warm_up(ticks, clock.ticks_of(visit.warm_up), stop),
+    let mut watched = watching.and_then(|watching| {
+        let why = |error: std::io::Error| Gap::new(format!("causes of stalls of cpu {}", visit.cpu), error.to_string());
+        watching.begin(visit.cpu).map_err(|error| gaps.push(why(error))).ok()
+    });
+    // A visit under a watchdog is short: it ends by itself, or by the watchdog.
+    let stop = watchdog.map_or(stop, Watchdog::stop);
+    if let Some(watchdog) = watchdog {
+        watchdog.guard(own_number());
+        scheduling::run_first()?;
     }
+    warm_up(clock, visit.warm_up, stop);
     let counts = visit.counting.then(KernelCounts::now);
     let cycles = counter.as_mut().and_then(CycleCounter::cycles);
-    let before = ThreadMoment::now()?;
-    let duration = clock.ticks_of(visit.duration);
-    let elapsed_ticks = match clock.source {
-        Source::Counter(ticks) => time_pieces(ticks, ADDITIONS, duration, stop, pieces),
-        Source::System(ticks) => time_pieces(ticks, ADDITIONS, duration, stop, pieces),
-    };
+    let (before, begin) = (ThreadMoment::now()?, clock.moment());
+    let timed = time(clock, visit, stop, scratch);
+    let (end, thread) = (clock.moment(), ThreadMoment::now()?.since(&before));
     let cycles = counter.as_mut().and_then(|counter| Some(counter.cycles()? - cycles?));
-    let thread = ThreadMoment::now()?.since(&before);
-    let elapsed_s = elapsed_ticks as f64 * clock.nanoseconds_per_tick * 1e-9;
+    let elapsed_s = timed.elapsed_ticks as f64 * clock.nanoseconds_per_tick * 1e-9;
     let happened = counts.map(|before| KernelCounts::now().since(&before, visit.cpu)).unwrap_or_default();
     let counted = counter.zip(cycles).and_then(|(counter, cycles)| {
         let source = if counter.counts_kernel { FrequencySource::Cycles } else { FrequencySource::UserCycles };
         clock_rate(cycles, elapsed_s - thread.off_cpu_s, source)
     });
+    if watchdog.is_some() {
+        scheduling::run_as_others(own_number())?;
+    }
+    let line = Translation::new(begin, end, clock.nanoseconds_per_tick);
+    let mut stalls = stalls_of(visit, scratch, &line, timed, clock.nanoseconds_per_tick);
+    if let Some(watched) = &mut watched {
+        watched.end(&mut stalls);
+    }
     let frequency = counted.or_else(|| frequency::estimate(clock, stop));
     affinity::check_pinned(visit.cpu)?;
+    if watchdog.is_some() && stop.load(Ordering::SeqCst) {
+        return Err(std::io::Error::other("it ran far longer than planned, before all others, and was ended"));
+    }
     let round = CpuRound {
         round: visit.round,
         place: visit.place,
         elapsed_s,
-        tail: Tail::of(pieces, clock.step_ns),
+        tail: Tail::of(&scratch.pieces, clock.step_ns),
         frequency,
         interrupts: happened.interrupts,
         softirqs: happened.softirqs,
         thread,
         stolen_s: happened.stolen_s,
     };
-    Ok(Visited { round, gaps })
+    Ok(Visited { round, stalls, gaps })
+}
+
+fn stalls_of(
+    visit: Visit,
+    scratch: &Scratch,
+    line: &Translation,
+    timed: Timed,
+    nanoseconds_per_tick: f64,
+) -> stall::Visit {
+    stall::Visit {
+        cpu: visit.cpu,
+        round: visit.round,
+        begin_ns: line.raw_ns(timed.start),
+        end_ns: line.raw_ns(timed.start + timed.elapsed_ticks),
+        piece_ns: (timed.piece_ticks as f64 * nanoseconds_per_tick).round() as u64,
+        stalls: scratch.stalls.in_nanoseconds(line),
+        not_kept: scratch.stalls.not_kept,
+        ..stall::Visit::default()
+    }
 }
 
 /// The counter stands still while the thread is off the cpu, so only its time on the cpu counts.
@@ -113,32 +221,133 @@ fn clock_rate(cycles: f64, on_cpu_s: f64, source: FrequencySource) -> Option<Fre
     (on_cpu_s > 0.0 && gigahertz > 0.0).then_some(Frequency { gigahertz, source })
 }
 
-fn warm_up<T: Ticks>(ticks: T, duration: u64, stop: &AtomicBool) {
-    let start = ticks.now();
-    while ticks.now().saturating_sub(start) < duration && !stop.load(Ordering::Relaxed) {
-        black_box(dependent_additions(ADDITIONS * 20, 1));
+/// Works untimed, so that the core's clock has risen.
+fn warm_up(clock: &Clock, duration: Duration, stop: &AtomicBool) {
+    fn work<T: Ticks>(ticks: T, duration: u64, stop: &AtomicBool) {
+        let start = ticks.now();
+        while ticks.now().saturating_sub(start) < duration && !stop.load(Ordering::Relaxed) {
+            Compute(ADDITIONS * 20).make();
+        }
+    }
+    match clock.source {
+        Source::Counter(ticks) => work(ticks, clock.ticks_of(duration), stop),
+        Source::System(ticks) => work(ticks, clock.ticks_of(duration), stop),
     }
 }
 
-/// Times pieces until the duration is over; returns the ticks it really took.
+/// What timing pieces came to, in ticks.
+#[derive(Clone, Copy, Debug)]
+pub struct Timed {
+    start: u64,
+    /// How long it took.
+    pub elapsed_ticks: u64,
+    piece_ticks: u64,
+}
+
+fn time_visit(clock: &Clock, visit: Visit, stop: &AtomicBool, scratch: &mut Scratch) -> Timed {
+    match clock.source {
+        // Nothing comes before a reading of the clock that would have to be done.
+        Source::Counter(ticks) if visit.work == WorkKind::Spin => with(clock, visit, ticks.unordered(), stop, scratch),
+        Source::Counter(ticks) => with(clock, visit, ticks, stop, scratch),
+        Source::System(ticks) => with(clock, visit, ticks, stop, scratch),
+    }
+}
+
+fn with<T: Ticks>(clock: &Clock, visit: Visit, ticks: T, stop: &AtomicBool, scratch: &mut Scratch) -> Timed {
+    let Scratch { pieces, stalls, memory } = scratch;
+    let limits = Limits::of(clock, visit);
+    match (visit.work, memory) {
+        (WorkKind::Memory, Some(memory)) => time_work(ticks, memory, limits, stop, pieces, stalls),
+        (WorkKind::Spin, _) => time_work(ticks, &mut Spin, limits, stop, pieces, stalls),
+        (WorkKind::Syscall, _) => time_work(ticks, &mut Syscall, limits, stop, pieces, stalls),
+        _ => time_work(ticks, &mut Compute(ADDITIONS), limits, stop, pieces, stalls),
+    }
+}
+
+fn with_piece<T: Ticks>(
+    clock: &Clock,
+    visit: Visit,
+    ticks: T,
+    stop: &AtomicBool,
+    scratch: &mut Scratch,
+    piece: &mut impl Piece,
+) -> Timed {
+    time_work(ticks, piece, Limits::of(clock, visit), stop, &mut scratch.pieces, &mut scratch.stalls)
+}
+
+/// In ticks.
+#[derive(Clone, Copy, Debug)]
+struct Limits {
+    duration: u64,
+    threshold: u64,
+}
+
+impl Limits {
+    fn of(clock: &Clock, visit: Visit) -> Self {
+        let threshold = (visit.threshold_ns / clock.nanoseconds_per_tick).round() as u64;
+        Self { duration: clock.ticks_of(visit.duration), threshold }
+    }
+}
+
+fn time_work<T: Ticks>(
+    ticks: T,
+    work: &mut impl Piece,
+    limits: Limits,
+    stop: &AtomicBool,
+    pieces: &mut Histogram,
+    stalls: &mut Stalls,
+) -> Timed {
+    let piece_ticks = usual_piece(ticks, work);
+    stalls.begin(ticks, piece_ticks.saturating_add(limits.threshold));
+    let start = ticks.now();
+    let elapsed_ticks = time_pieces(ticks, work, start, limits.duration, stop, pieces, stalls);
+    Timed { start, elapsed_ticks, piece_ticks }
+}
+
+/// What a piece takes that nothing interrupts: the median of a few.
+fn usual_piece<T: Ticks>(ticks: T, work: &mut impl Piece) -> u64 {
+    let mut last = ticks.now();
+    let mut took = [0_u64; 255];
+    for one in &mut took {
+        work.make();
+        let now = ticks.now();
+        *one = now.saturating_sub(last);
+        last = now;
+    }
+    took.sort_unstable();
+    took[took.len() / 2]
+}
+
+/// Times pieces from `start` until the duration is over; returns the ticks it really took.
 ///
 /// The reading that ends a piece begins the next, so no stall can fall between two pieces: the recorded durations add
-/// up to the time that passed, the cost of recording among them.
+/// up to the time that passed, the cost of recording among them. Only what it takes to look at a stall is in no piece; it is
+/// added up in `stalls`, and a stall that falls into it is kept and recorded too. Nothing is allocated.
 pub fn time_pieces<T: Ticks>(
     ticks: T,
-    additions: u32,
+    work: &mut impl Piece,
+    start: u64,
     duration: u64,
     stop: &AtomicBool,
     pieces: &mut Histogram,
+    stalls: &mut Stalls,
 ) -> u64 {
-    let start = ticks.now();
+    let from = stalls.from_ticks;
     let mut last = start;
     loop {
         for _ in 0..PIECES_PER_LOOK {
-            black_box(dependent_additions(black_box(additions), 1));
+            work.make();
             let now = ticks.now();
-            pieces.record(now.saturating_sub(last));
+            let took = now.saturating_sub(last);
+            pieces.record(took);
             last = now;
+            if took >= from {
+                last = stalls.keep(ticks, now - took, now, pieces);
+                // Where every piece is a stall, there would be long between two looks.
+                if last.saturating_sub(start) >= duration {
+                    break;
+                }
+            }
         }
         if last.saturating_sub(start) >= duration || stop.load(Ordering::Relaxed) {
             return last.saturating_sub(start);
@@ -150,35 +359,91 @@ pub fn time_pieces<T: Ticks>(
 mod tests {
     use std::sync::atomic::AtomicU64;
 
+    use corewise_model::stall::Stall;
+    use corewise_sys::clock::Moment;
+
     use super::*;
 
-    /// A clock whose readings are 300 ticks apart, but for one stall.
+    /// A clock whose readings are 300 ticks apart, but for stalls at some readings in a row.
     #[derive(Clone, Copy)]
     struct Scripted<'a> {
         readings: &'a AtomicU64,
         stall_at: u64,
+        stalls: u64,
         stall: u64,
     }
 
     impl Ticks for Scripted<'_> {
         fn now(self) -> u64 {
             let reading = self.readings.fetch_add(1, Ordering::Relaxed);
-            300 * reading + if reading >= self.stall_at { self.stall } else { 0 }
+            300 * reading + self.stall * (reading + 1).saturating_sub(self.stall_at).min(self.stalls)
         }
+    }
+
+    /// How often the clock is read before the first piece: once for the beginning, and before that to time glances.
+    const READINGS_BEFORE: u64 = 2 * 15 + 2;
+
+    fn time(ticks: Scripted<'_>, pieces: &mut Histogram, stalls: &mut Stalls) -> u64 {
+        time_pieces(ticks, &mut Compute(20), ticks.now(), 500_000, &AtomicBool::new(false), pieces, stalls)
     }
 
     #[test]
     fn no_stall_falls_between_two_pieces() {
         // A stall at every place of the loop, the looks at deadline and stop flag among them.
-        for stall_at in 1..1100 {
+        for stall_at in READINGS_BEFORE..READINGS_BEFORE + 1100 {
             let readings = AtomicU64::new(0);
-            let ticks = Scripted { readings: &readings, stall_at, stall: 50_000 };
+            let ticks = Scripted { readings: &readings, stall_at, stalls: 1, stall: 50_000 };
             let mut pieces = Histogram::new(1.0);
-            let elapsed = time_pieces(ticks, 20, 500_000, &AtomicBool::new(false), &mut pieces);
+            let mut stalls = Stalls::new();
+            stalls.begin(ticks, 10_000);
+            let elapsed = time(ticks, &mut pieces, &mut stalls);
             let recorded: u64 = pieces.counts().iter().map(|(ticks, count)| ticks * count).sum();
             assert_eq!(pieces.count_from_ns(40_000.0), 1, "stall at reading {stall_at}");
-            assert!(recorded.abs_diff(elapsed) <= elapsed / 1000, "{recorded} of {elapsed}");
+            let timed = elapsed - stalls.bookkeeping_ticks;
+            assert!(recorded.abs_diff(timed) <= timed / 1000, "{recorded} of {timed}");
+            let line = Translation::new(Moment { ticks: 0, raw_ns: 0 }, Moment { ticks: 100, raw_ns: 100 }, 1.0);
+            let kept: Vec<u64> = stalls.in_nanoseconds(&line).iter().map(Stall::length_ns).collect();
+            assert_eq!(kept, [50_300], "stall at reading {stall_at}");
         }
+    }
+
+    #[test]
+    fn a_stall_of_the_look_at_a_stall_is_kept_too() {
+        for in_a_row in 1..5 {
+            let readings = AtomicU64::new(0);
+            let ticks =
+                Scripted { readings: &readings, stall_at: READINGS_BEFORE + 700, stalls: in_a_row, stall: 50_000 };
+            let (mut pieces, mut stalls) = (Histogram::new(1.0), Stalls::new());
+            stalls.begin(ticks, 10_000);
+            let elapsed = time(ticks, &mut pieces, &mut stalls);
+            let recorded: u64 = pieces.counts().iter().map(|(ticks, count)| ticks * count).sum();
+            assert_eq!(pieces.count_from_ns(40_000.0), in_a_row);
+            assert_eq!(stalls.count() as u64, in_a_row);
+            assert_eq!(stalls.bookkeeping_ticks, 300, "the last look was not interrupted");
+            assert!((recorded + 300).abs_diff(elapsed) <= elapsed / 1000, "{recorded} of {elapsed}");
+        }
+    }
+
+    #[test]
+    fn looks_that_have_become_slow_do_not_keep_the_visit_from_ending() {
+        let readings = AtomicU64::new(0);
+        let ticks = Scripted { readings: &readings, stall_at: READINGS_BEFORE + 700, stalls: u64::MAX, stall: 50_000 };
+        let (mut pieces, mut stalls) = (Histogram::new(1.0), Stalls::new());
+        stalls.begin(ticks, 10_000);
+        time(ticks, &mut pieces, &mut stalls);
+        let seen = pieces.count_from_ns(40_000.0);
+        assert_eq!(stalls.count() as u64 + stalls.not_kept, seen);
+        assert!(stalls.not_kept > 0);
+    }
+
+    #[test]
+    fn looks_that_are_always_slow_are_no_stalls() {
+        let readings = AtomicU64::new(0);
+        let ticks = Scripted { readings: &readings, stall_at: 0, stalls: u64::MAX, stall: 50_000 };
+        let (mut pieces, mut stalls) = (Histogram::new(1.0), Stalls::new());
+        stalls.begin(ticks, 10_000);
+        stalls.keep(ticks, 0, ticks.now(), &mut pieces);
+        assert_eq!((stalls.count(), pieces.count()), (1, 0));
     }
 
     #[test]
@@ -191,11 +456,21 @@ mod tests {
     #[test]
     fn a_cpu_that_cannot_be_had_is_a_gap() {
         let clock = Clock::calibrated();
-        let mut pieces = Histogram::new(clock.nanoseconds_per_tick);
+        let mut scratch = Scratch::new(clock.nanoseconds_per_tick, WorkKind::Compute);
         let second = Duration::from_secs(1);
-        let elsewhere = Visit { cpu: 8000, round: 0, place: 0, duration: second, warm_up: second, counting: false };
-        let gap = visit(&clock, elsewhere, &AtomicBool::new(false), &mut pieces).unwrap_err();
+        let elsewhere = Visit {
+            cpu: 8000,
+            round: 0,
+            place: 0,
+            duration: second,
+            warm_up: second,
+            counting: false,
+            work: WorkKind::Compute,
+            threshold_ns: 1e3,
+            first_in_line: None,
+        };
+        let gap = visit(&clock, elsewhere, None, &AtomicBool::new(false), &mut scratch).unwrap_err();
         assert_eq!(gap.what, "tail of cpu 8000");
-        assert_eq!(pieces.count(), 0);
+        assert_eq!(scratch.pieces.count(), 0);
     }
 }

@@ -50,6 +50,7 @@ fn survey(rounds: &[Vec<Shown>]) -> Survey {
         cpu: cpu as u32,
         tail: Histogram::new(1.0),
         rounds: rounds.iter().enumerate().map(|(index, &shown)| round(index, shown)).collect(),
+        stalls: None,
     };
     let visits_ns = vec![100.0; rounds.first().map_or(0, Vec::len)];
     let pairs = (0..cpus).flat_map(|a| (a + 1..cpus).map(move |b| (a, b)));

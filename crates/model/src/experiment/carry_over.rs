@@ -4,9 +4,11 @@
 //! so the runs after an arm are compared with the rest: each run's outcome without its arm's mean, its block's mean and
 //! the mean of its place in the block, regressed on "follows this arm" without the same three means.
 
+use super::Policy;
 use super::race::Ordered;
 use super::standing::CarryOver;
 use crate::stats::order::median;
+use crate::stats::student::normal_deviate;
 
 /// Fewer degrees of freedom than this tell nothing.
 const FEWEST: f64 = 10.0;
@@ -14,6 +16,13 @@ const FEWEST: f64 = 10.0;
 const SWEEPS: u32 = 12;
 /// Residuals are clamped at this many robust standard deviations.
 const CLAMP: f64 = 3.0;
+
+/// A carry-over counts from this many standard errors on (more with several candidates), and where it may move an estimate
+/// by this share of the margin.
+const ERRORS: f64 = 3.3;
+/// From so many on it is suspected, and a race with a winner goes on.
+const SUSPECTED_ERRORS: f64 = 2.0;
+const SHARE: f64 = 0.25;
 
 /// A run with its groups: by arm, by block, and by place in blocks of the same length.
 struct Entry {
@@ -38,6 +47,30 @@ pub(super) fn carry_over(blocks: &[Ordered], candidates: usize) -> Option<CarryO
         .max_by(|a, b| a.standard_errors.abs().total_cmp(&b.standard_errors.abs()))
 }
 
+/// Whether there is one that may be one, so that more runs will show it.
+pub(super) fn is_suspected(blocks: &[Ordered], candidates: usize, policy: &Policy) -> bool {
+    carry_over(blocks, candidates).is_some_and(|found| {
+        found.is_material(blocks, candidates, policy, SUSPECTED_ERRORS) && !found.counts(blocks, candidates, policy)
+    })
+}
+
+impl CarryOver {
+    /// Whether it is a doubt.
+    pub(super) fn counts(&self, blocks: &[Ordered], candidates: usize, policy: &Policy) -> bool {
+        self.is_material(blocks, candidates, policy, ERRORS)
+    }
+
+    /// Whether it is beyond so many standard errors (more with several candidates), and could move an estimate by the
+    /// share of the margin that is allowed. An arm never follows itself, so in blocks of `n` runs it is better off than the
+    /// others by about the `n`-th part.
+    fn is_material(&self, blocks: &[Ordered], candidates: usize, policy: &Policy, errors: f64) -> bool {
+        let enough = (errors * errors + 4.0 * (candidates.max(1) as f64).ln()).sqrt();
+        let runs: usize = blocks.iter().map(|block| block.runs.len()).sum();
+        let bias = self.slower.abs() * blocks.len() as f64 / runs as f64;
+        self.standard_errors.abs() >= enough && bias >= SHARE * policy.margin_ln()
+    }
+}
+
 fn after(arm: usize, entries: &[Entry], counts: &[usize; 3], residuals: &[f64], free: f64) -> Option<CarryOver> {
     let mut follows: Vec<f64> = entries.iter().map(|entry| f64::from(u8::from(entry.before == arm))).collect();
     sweep(entries, counts, &mut follows);
@@ -48,12 +81,7 @@ fn after(arm: usize, entries: &[Entry], counts: &[usize; 3], residuals: &[f64], 
     let slower = follows.iter().zip(residuals).map(|(follows, residual)| follows * residual).sum::<f64>() / weight;
     let rest = residuals.iter().zip(&follows).map(|(residual, follows)| residual - slower * follows);
     let error = (rest.map(|rest| rest * rest).sum::<f64>() / free / weight).sqrt();
-    (error > 0.0).then(|| CarryOver { after_arm: arm, slower, standard_errors: normal(slower / error, free) })
-}
-
-/// Wallace's approximation: the standard normal deviate as improbable as Student's `t` with so many degrees of freedom.
-fn normal(t: f64, free: f64) -> f64 {
-    (free * (1.0 + t * t / free).ln()).sqrt().copysign(t) * (8.0 * free + 1.0) / (8.0 * free + 3.0)
+    (error > 0.0).then(|| CarryOver { after_arm: arm, slower, standard_errors: normal_deviate(slower / error, free) })
 }
 
 /// The runs that did not fail and whose predecessor is known, and how many groups there are of each sort.

@@ -1,11 +1,11 @@
 //! The size of an effect: its estimate, how uncertain that is, and an interval that holds at any time.
 
-use super::evidence::{Evidence, FAILED, Outcome};
+use super::evidence::{Evidence, Outcome};
 use super::standing::Effect;
 use crate::stats::order::median;
 
-/// Differences beyond this are those of failed runs.
-const LARGEST: f64 = FAILED / 4.0;
+/// Differences beyond this, a ratio of e^100, are those of failed runs.
+const LARGEST: f64 = 100.0;
 /// The median absolute deviation times this estimates the standard deviation of a normal distribution.
 const NORMAL: f64 = 1.4826;
 /// The interval's search: the first step from the estimate, how it grows, and how far it goes (a ratio of 3,000).

@@ -43,6 +43,11 @@ impl Outcome {
         baselines.iter().sum::<f64>() / baselines.len() as f64 - self.values[0]
     }
 
+    /// By how much the candidate was better than one run of the baseline, the first or the second, where there are two.
+    pub(super) fn gain_over(&self, baseline: usize) -> f64 {
+        self.values[1 + baseline.min(self.count - 2)] - self.values[0]
+    }
+
     /// The logarithm of the candidate's metric; absent where it failed.
     pub(super) fn candidate(&self) -> Option<f64> {
         Some(self.values[0]).filter(|value| *value < FAILED)

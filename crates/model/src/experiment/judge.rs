@@ -1,6 +1,6 @@
 //! Judging a race: the verdict and each arm's part in it.
 
-use super::carry_over::carry_over;
+use super::carry_over::{carry_over, is_suspected};
 use super::effect::effect;
 use super::evidence::Outcome;
 use super::race::{Arm, Race};
@@ -9,12 +9,6 @@ use super::standing::{ArmStanding, ArmState, ArmVerdict, CarryOver, Checks, Doub
 use super::{DOUBT_RATE, MOST_FAILURES};
 use crate::stats::order::median;
 
-/// A carry-over counts from this many standard errors on (more with several candidates), and where it may move an estimate
-/// by this share of the margin.
-const CARRY_OVER_ERRORS: f64 = 3.3;
-/// From so many on it is suspected, and a race with a winner goes on.
-const SUSPECTED_ERRORS: f64 = 2.0;
-const CARRY_OVER_SHARE: f64 = 0.25;
 /// More runs than this are not promised.
 const MOST_PROMISED: f64 = 10_000.0;
 
@@ -107,34 +101,17 @@ fn checks(race: &Race) -> Checks {
     if let Some(e_value) = baseline_slots.filter(|e_value| *e_value >= 1.0 / DOUBT_RATE) {
         doubts.push(Doubt::BaselineSlotsDiffer { e_value });
     }
-    doubts.extend(
-        carry_over.as_ref().filter(|found| is_material(race, found, CARRY_OVER_ERRORS)).cloned().map(Doubt::CarryOver),
-    );
+    let counts = |found: &&CarryOver| found.counts(&race.order, race.arms.len(), &race.policy);
+    doubts.extend(carry_over.as_ref().filter(counts).cloned().map(Doubt::CarryOver));
     doubts.extend(winner(race).and_then(|arm| mean_disagrees(arm, &race.arm(arm).outcomes)));
     Checks { baseline_slots, carry_over, outliers: race.outliers, doubts }
-}
-
-/// Whether a carry-over is beyond so many standard errors (more with several candidates), and could move an estimate by the
-/// share of the margin that is allowed. An arm never follows itself, so in blocks of `n` runs it is better off than the
-/// others by about the `n`-th part.
-fn is_material(race: &Race, found: &CarryOver, errors: f64) -> bool {
-    let arms = race.arms.len().max(1) as f64;
-    let enough = (errors * errors + 4.0 * arms.ln()).sqrt();
-    let runs: usize = race.order.iter().map(|block| block.runs.len()).sum();
-    let bias = found.slower.abs() * race.order.len() as f64 / runs as f64;
-    found.standard_errors.abs() >= enough && bias >= CARRY_OVER_SHARE * race.policy.margin_ln()
 }
 
 /// Whether a winner may still turn out to be none: more runs will show whether its mean agrees, or whether a carry-over that
 /// is suspected is one.
 pub(super) fn is_open(race: &Race, winner: usize) -> bool {
     let means = Means::of(&race.arm(winner).outcomes).is_some_and(|means| means.disagree() && !means.surely());
-    let suspected = || {
-        carry_over(&race.order, race.arms.len()).is_some_and(|found| {
-            is_material(race, &found, SUSPECTED_ERRORS) && !is_material(race, &found, CARRY_OVER_ERRORS)
-        })
-    };
-    means || suspected()
+    means || is_suspected(&race.order, race.arms.len(), &race.policy)
 }
 
 fn mean_disagrees(arm: usize, outcomes: &[Outcome]) -> Option<Doubt> {

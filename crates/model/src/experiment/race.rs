@@ -89,11 +89,7 @@ impl Race {
     /// twice, and every candidate that is alive. It depends on the seed, the number of blocks so far, and who is alive, so
     /// that a stored experiment goes on exactly. Empty where no candidate is alive.
     pub fn next_block(&self, seed: u64) -> Vec<usize> {
-        let mut arms = self.members();
-        // A generator of its own for every block; the seed is mixed first, so that neighbouring seeds share no block.
-        let mixed = Random::new(seed).bits();
-        Random::new(mixed.wrapping_add(u64::from(self.blocks))).shuffle(&mut arms);
-        arms
+        shuffled(self.members(), seed, self.blocks)
     }
 
     /// Takes a block into account. One that lacks a run, or has one too many, is counted but takes no part in any test.
@@ -101,18 +97,27 @@ impl Race {
     /// # Panics
     /// When an arm is not one of the race's.
     pub fn add(&mut self, block: &Block) {
-        self.count(block);
-        let mut members = self.members();
-        let mut found: Vec<usize> = block.runs.iter().map(|run| run.arm).collect();
-        members.sort_unstable();
-        found.sort_unstable();
-        if !members.is_empty() && members == found {
-            self.test(block);
+        let is_whole = is_whole(&self.members(), block);
+        if is_whole {
+            self.order.push(Ordered { before: self.last_arm, runs: block.runs.clone() });
         }
         self.last_arm = block.runs.last().map(|run| run.arm);
+        self.add_part(block, is_whole);
+    }
+
+    /// Takes into account what of a larger experiment's block belongs to this race: every candidate that is alive once, and
+    /// the baseline once or twice. A part of a block that is not whole tests nothing. What runs before a part's runs is not
+    /// known here, so that carry-over is for the larger experiment to check.
+    pub(super) fn add_part(&mut self, part: &Block, is_whole: bool) {
+        self.count(part);
+        if is_whole {
+            self.test(part);
+        }
         self.drop_failed();
-        self.drop_not_better();
-        self.drop_behind();
+        if self.blocks >= self.policy.least_blocks {
+            self.drop_not_better();
+            self.drop_behind();
+        }
     }
 
     /// Whether there is nothing more to gain: a winner is proven and no live rival may still beat it, no candidate is
@@ -122,9 +127,10 @@ impl Race {
         members.is_empty()
             || self.baseline.failures >= MOST_FAILURES
             || self.policy.most_runs.is_some_and(|most| self.runs as usize + members.len() > most as usize)
-            || judge::winner(self).is_some_and(|winner| {
-                !self.alive().any(|arm| self.is_rival(arm, winner)) && !judge::is_open(self, winner)
-            })
+            || self.blocks >= self.policy.least_blocks
+                && judge::winner(self).is_some_and(|winner| {
+                    !self.alive().any(|arm| self.is_rival(arm, winner)) && !judge::is_open(self, winner)
+                })
     }
 
     /// What the race shows so far. Intervals are searched for here, so this costs more than [`Race::add`].
@@ -175,7 +181,6 @@ impl Race {
         self.outliers += clamped_baselines.map(u32::from).iter().sum::<u32>();
         self.baseline.add(&baselines, self.blocks);
         self.close();
-        self.order.push(Ordered { before: self.last_arm, runs: block.runs.clone() });
     }
 
     /// The closed test: the evidence for an arm is the least mean over all sets of candidates that it is in, which is its
@@ -260,6 +265,22 @@ impl Race {
         let may_win = self.arm(arm).estimate.is_none_or(|estimate| high(estimate) >= margin);
         may_reach(margin) || (arm < winner && may_win && may_reach(-margin))
     }
+}
+
+/// Whether a block has what was to be in it, no run more and none less.
+pub(super) fn is_whole(members: &[usize], block: &Block) -> bool {
+    let (mut members, mut found) = (members.to_vec(), block.runs.iter().map(|run| run.arm).collect::<Vec<usize>>());
+    members.sort_unstable();
+    found.sort_unstable();
+    !members.is_empty() && members == found
+}
+
+/// The arms in fresh, uniformly random order, which depends on the seed and on the number of blocks before alone.
+pub(super) fn shuffled(mut arms: Vec<usize>, seed: u64, blocks: u32) -> Vec<usize> {
+    // A generator of its own for every block; the seed is mixed first, so that neighbouring seeds share no block.
+    let mixed = Random::new(seed).bits();
+    Random::new(mixed.wrapping_add(u64::from(blocks))).shuffle(&mut arms);
+    arms
 }
 
 impl Arm {

@@ -291,6 +291,30 @@ fn carry_over_is_a_doubt() {
 }
 
 /// Of proven winners within the margin of the best, the first is the least restrictive.
+/// A mean over experiments needs blocks of all of them, whatever each could prove with fewer.
+#[test]
+fn an_experiment_whose_blocks_are_needed_goes_on() {
+    let made = |least_blocks: u32, gain: f64| {
+        let policy = Policy { least_blocks, ..Policy::default() };
+        let mut race = Race::new(1, &policy);
+        while !race.is_decided() {
+            let runs = race.next_block(1).into_iter().map(|arm| Run { arm, x: Some(-gain * arm as f64) });
+            race.add(&Block { runs: runs.collect() });
+        }
+        race
+    };
+    assert_eq!([made(0, 0.3).blocks, made(0, 0.0).blocks], [6, 5]);
+    assert_eq!([made(9, 0.3).blocks, made(9, 0.0).blocks], [9, 9]);
+    let mean_has_ends = |blocks: u32, arms: usize| {
+        mean_effect(&[&made(blocks, 0.0)], 1, 0.05 / arms as f64).unwrap().effect.low.is_some()
+    };
+    assert!(mean_has_ends(6, 1) && !mean_has_ends(5, 1));
+    for arms in 1..16 {
+        assert!(mean_has_ends(Policy::default().blocks_of_a_mean(arms), arms), "{arms}");
+    }
+    assert!(Policy::default().blocks_of_a_mean(11) > Policy::default().blocks_of_a_mean(4));
+}
+
 #[test]
 fn ties_go_to_the_first() {
     let gain = [0.0, 0.0, 0.10, 0.11, 0.0];

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::first::{self, Asked};
 use super::quantity::{self, Quantity, ROUNDS_ENOUGH, Tested};
 use super::words;
 use super::{Conclusions, Effect, Finding, Topic};
@@ -11,12 +12,20 @@ use crate::{CpuSet, Survey};
 /// Adds what sets single cpus apart.
 pub fn conclude(survey: &Survey, conclusions: &mut Conclusions) {
     let mut by_cpu = BTreeMap::<u32, Vec<(Quantity, Effect)>>::new();
+    let asked = first::asked(survey);
+    let mut asked_of = Vec::new();
     for quantity in Quantity::ALL {
         let mut tests = Vec::new();
         for group in quantity::peer_groups(survey) {
             let tested = test_group(survey, quantity, &group);
             for (column, effect) in &tested.differing {
                 by_cpu.entry(group[*column]).or_default().push((quantity, effect.clone()));
+            }
+            if asked.is_some_and(|cpu| group.contains(&cpu)) {
+                let is_unsure = tested.immaterial.iter().any(|(column, effect)| {
+                    Some(group[*column]) == asked && effect.ratio > 1.0 && !is_small(quantity, effect)
+                });
+                asked_of.push(Asked { quantity, rounds: tested.rounds, is_unsure });
             }
             tests.push((group, tested));
         }
@@ -27,6 +36,10 @@ pub fn conclude(survey: &Survey, conclusions: &mut Conclusions) {
             conclusions.quiet.remove(cpu);
         }
     }
+    conclusions.first_cpu = asked.and_then(|cpu| {
+        let differing = by_cpu.get(&cpu).map_or(&[][..], Vec::as_slice);
+        first::answer(cpu, &asked_of, differing)
+    });
     let mut marked = Vec::new();
     for (cpu, effects) in by_cpu {
         let (speed, stalls): (Vec<_>, Vec<_>) =
@@ -102,7 +115,8 @@ fn nothing_found(quantity: Quantity, tests: &[(Vec<u32>, Tested)]) -> Option<Str
     }
     if rounds < ROUNDS_ENOUGH {
         return Some(format!(
-            "{words}: {rounds} comparable rounds are too few to tell cpus apart ({ROUNDS_ENOUGH} needed)"
+            "{words}: {rounds} comparable {} too few to tell cpus apart ({ROUNDS_ENOUGH} needed)",
+            if rounds == 1 { "round is" } else { "rounds are" }
         ));
     }
     let immaterial = tests.iter().filter_map(|(group, tested)| {
@@ -110,12 +124,7 @@ fn nothing_found(quantity: Quantity, tests: &[(Vec<u32>, Tested)]) -> Option<Str
         Some((group[*column], effect))
     });
     if let Some((cpu, effect)) = immaterial.max_by(|(_, a), (_, b)| a.size().total_cmp(&b.size())) {
-        let differs = match quantity {
-            Quantity::Median => words::slower(effect),
-            _ => words::times(effect),
-        };
-        let (against, least) = (&effect.against, least(quantity));
-        return Some(format!("{words}: cpu {cpu} differs from {against} ({differs}), but by less than {least}"));
+        return Some(format!("{words}: {}", no_finding(quantity, cpu, effect)));
     }
     let beyond = tests.iter().filter_map(|(_, tested)| tested.excluded_beyond).fold(f64::NAN, f64::max);
     let excluded = match quantity {
@@ -125,6 +134,25 @@ fn nothing_found(quantity: Quantity, tests: &[(Vec<u32>, Tested)]) -> Option<Str
         _ => format!("; differences beyond {}x are excluded", words::figures(beyond)),
     };
     Some(format!("{words}: no cpu differs from its peers{excluded}"))
+}
+
+/// Whether a difference is surely smaller than what is worth a word.
+fn is_small(quantity: Quantity, effect: &Effect) -> bool {
+    effect.high.max(1.0 / effect.low) < quantity.margin()
+}
+
+/// Why a difference that surely exists is no finding.
+fn no_finding(quantity: Quantity, cpu: u32, effect: &Effect) -> String {
+    let differs = match quantity {
+        Quantity::Median => words::slower(effect),
+        _ => words::times(effect),
+    };
+    let but = if is_small(quantity, effect) {
+        format!("by less than {}", least(quantity))
+    } else {
+        "by how much is too uncertain to act on".to_owned()
+    };
+    format!("cpu {cpu} differs from {} ({differs}), but {but}", effect.against)
 }
 
 /// The margin as a person says it.
@@ -162,6 +190,10 @@ fn stall_finding(survey: &Survey, cpu: u32, effects: Vec<(Quantity, Effect)>, qu
     let others = others_ran(survey, cpu).filter(|_| spoilt);
     let statement = match others {
         Some(share) => format!("{statement}; other programs had it for {:.0} % of the time", share * 100.0),
+        None => statement,
+    };
+    let statement = match super::causes::by_whom(survey, cpu).filter(|_| spoilt) {
+        Some(whom) => format!("{statement}; {whom}"),
         None => statement,
     };
     let topic = if interrupts.is_some() { Topic::Interrupts } else { Topic::Tail };
@@ -228,4 +260,31 @@ fn interrupts_per_second(survey: &Survey, cpu: u32) -> f64 {
 fn rounds_of(survey: &Survey, cpu: u32, value: impl Fn(&crate::survey::CpuRound) -> f64) -> Vec<f64> {
     let seen = survey.cpus.iter().filter(|seen| seen.cpu == cpu);
     seen.flat_map(|seen| &seen.rounds).map(value).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_difference_that_is_no_finding_says_why() {
+        let effect = |quantity: Quantity, ratio, low, high| Effect {
+            quantity: quantity.words().to_owned(),
+            against: "cpu 1".to_owned(),
+            ratio,
+            low,
+            high,
+            p_value: Some(0.004),
+        };
+        let small = effect(Quantity::InterruptRate, 1.08, 1.01, 1.20);
+        assert_eq!(
+            no_finding(Quantity::InterruptRate, 0, &small),
+            "cpu 0 differs from cpu 1 (1.08x [1.01, 1.20]), but by less than 1.25x"
+        );
+        let unsure = effect(Quantity::Tail, 1.29, 0.83, 1.69);
+        assert_eq!(
+            no_finding(Quantity::Tail, 0, &unsure),
+            "cpu 0 differs from cpu 1 (1.29x [0.83, 1.69]), but by how much is too uncertain to act on"
+        );
+    }
 }

@@ -51,7 +51,25 @@ fn the_article_about_core_0_is_reproduced() {
     Links: Talking across last-level caches costs 4.2x [4.2, 4.2] what it costs within one last-level cache: 80 ns against 19 ns, one way. Threads that talk much belong together: corewise run --on llc:0 -- ./app
     "#);
     assert_eq!(conclusions.quiet.to_string(), "1-31");
+    let first = conclusions.first_cpu.unwrap();
+    assert!(first.is_worse);
+    insta::assert_snapshot!(first.answer, @"Yes: interrupt rate 2.8x [2.6, 3.2], time lost to stalls 8.0x [7.3, 9.5], p99.9 1.8x [1.5, 1.9].");
     insta::assert_snapshot!(conclusions.no_difference.join("\n"), @"p50: no cpu differs from its peers; differences beyond 0.4 % are excluded");
+}
+
+#[test]
+fn the_first_cpu_of_equal_ones_is_not_worse() {
+    let first = |cpus: u32, rounds, lost| {
+        let truth = |cpu| Truth { lost: if cpu == 0 { lost } else { QUIET.lost }, ..QUIET };
+        conclude(&survey(machine(&[(&format!("0-{}", cpus - 1), 32)], cpus, false), rounds, 7, truth)).first_cpu
+    };
+    insta::assert_snapshot!(first(2, 24, QUIET.lost).unwrap().answer, @"No, by none of: interrupt rate, time lost to stalls, p99.9, p50.");
+    insta::assert_snapshot!(first(4, 24, QUIET.lost / 8.0).unwrap().answer, @"No, it is better: time lost to stalls 0.20x [0.19, 0.22].");
+    insta::assert_snapshot!(first(2, 24, QUIET.lost * 8.0).unwrap().answer, @"Yes: time lost to stalls 9.2x [6.4, 10.0], p99.9 1.5x [1.2, 1.7].");
+    insta::assert_snapshot!(first(2, 24, QUIET.lost / 8.0).unwrap().answer, @"No, by none of: interrupt rate, time lost to stalls, p99.9, p50.");
+    assert_eq!(first(2, 7, QUIET.lost), None, "too few rounds");
+    let alone = survey(machine(&[("0", 32)], 1, false), 24, 7, |_| QUIET);
+    assert_eq!(conclude(&alone).first_cpu, None, "no peers");
 }
 
 /// What docs/measurements.md says of false calls, in small: of 300 surveys of two equal cpus, how many call one

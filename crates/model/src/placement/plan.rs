@@ -114,6 +114,21 @@ pub fn plan(machine: &Machine, reachable: &CpuSet, threads: Option<u32>, busiest
     }
 }
 
+/// The placement that a number of threads has most to itself, as an expression and its cpus: spread over the objects of the
+/// outermost level that has several, one cpu of each core before any sibling; all cpus for as many threads or more.
+pub fn spread_out(machine: &Machine, reachable: &CpuSet, threads: u32) -> (String, CpuSet) {
+    let context = Context { machine, reachable, quiet: None };
+    let usable = usable(&context);
+    let scene = Scene::new(context, usable, None);
+    let spread = |level: &crate::Level| {
+        let text = format!("{}({threads}, {level})", super::Pattern::Spread.word());
+        Some((text.clone(), scene.resolve(&text)?))
+    };
+    let is_part = (threads as usize) < scene.usable.len();
+    let found = scene.levels(&scene.usable).first().filter(|_| is_part).and_then(spread);
+    found.unwrap_or_else(|| (super::Name::All.word().to_owned(), scene.usable.clone()))
+}
+
 /// What `all` is; where that is nothing (every cpu is isolated, say), the cpus that this process has.
 fn usable(context: &Context<'_>) -> CpuSet {
     let all = super::parse("all").and_then(|all| all.resolve(context));

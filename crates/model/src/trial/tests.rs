@@ -25,6 +25,17 @@ fn a_number_is_found_in_a_line() {
 }
 
 #[test]
+fn tails_are_known_by_their_names() {
+    let is_tail = |name: &str| Metric { name: name.to_owned(), ..metric(None, false) }.is_tail();
+    for name in ["p99", "P99.9 latency", "latency_p95", "max", "worst frame", "tail latency"] {
+        assert!(is_tail(name), "{name}");
+    }
+    for name in ["p50", "wall time", "throughput", "maxwell", "p", "frames p5"] {
+        assert!(!is_tail(name), "{name}");
+    }
+}
+
+#[test]
 fn better_is_lower_once_it_is_judged() {
     let (lower, higher) = (metric(None, false), metric(None, true));
     assert!(lower.judged(1.0) < lower.judged(2.0) && higher.judged(2.0) < higher.judged(1.0));
@@ -76,9 +87,11 @@ fn guarded(guard: f64) -> Verdict {
             metric: Metric::wall_time(),
             guards: vec![metric(Some("x"), false)],
             timeout_s: None,
+            threads_as: Vec::new(),
         },
-        arms: vec![Arm { name: "0".into(), cpus: None, reason: String::new() }; 2],
+        arms: vec![Arm { name: "0".into(), cpus: None, threads: None, reason: String::new() }; 2],
         policy: Policy::default(),
+        suite: None,
     };
     let mut trials = Vec::new();
     for block in 1..=20 {
@@ -105,7 +118,90 @@ fn who_makes_a_guard_worse_does_not_win() {
 #[test]
 fn placements_by_numbers_are_spoken_as_cpus() {
     let spoken = |name: &str, cpus: u32| {
-        Arm { name: name.into(), cpus: Some(CpuSet::first(cpus)), reason: String::new() }.spoken()
+        Arm { name: name.into(), cpus: Some(CpuSet::first(cpus)), threads: None, reason: String::new() }.spoken()
     };
     assert_eq!([spoken("0", 1), spoken("0-3,8", 5), spoken("llc:0", 4)], ["cpu 0", "cpus 0-3,8", "llc:0"]);
+}
+
+fn arm(threads: Option<u32>, cpus: Option<u32>) -> Arm {
+    Arm { name: "x".into(), cpus: cpus.map(CpuSet::first), threads, reason: String::new() }
+}
+
+fn workload(words: &[&str], variables: &[&str]) -> Workload {
+    let texts = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+    Workload {
+        command: texts(words),
+        folder: "/".into(),
+        metric: Metric::wall_time(),
+        guards: Vec::new(),
+        timeout_s: None,
+        threads_as: texts(variables),
+    }
+}
+
+#[test]
+fn the_program_is_told_how_many_threads_to_have() {
+    let told = workload(&["./app", "-t{threads}", "{threads}:{threads}"], &["A", "B"]);
+    assert_eq!(told.command_of(&arm(Some(8), None)), ["./app", "-t8", "8:8"]);
+    assert_eq!(told.environment_of(&arm(Some(8), None)), [("A".into(), "8".into()), ("B".into(), "8".into())]);
+    assert_eq!(told.command_of(&arm(None, None)), told.command, "braces that mean something else stay");
+    assert!(told.environment_of(&arm(None, None)).is_empty());
+}
+
+fn of_threads(arms: Vec<Arm>) -> Experiment {
+    Experiment {
+        corewise: String::new(),
+        started_unix_ms: 0,
+        seed: 1,
+        machine: crate::simulate::machine(2, false, &[]),
+        workload: workload(&["app", "{threads}"], &[]),
+        arms,
+        policy: Policy::default(),
+        suite: None,
+    }
+}
+
+/// Experiments without numbers of threads are races between placements, as they were stored before there were any.
+#[test]
+fn old_experiments_are_read_as_they_were() {
+    let old = of_threads(vec![arm(None, None), arm(None, Some(1))]);
+    let text = serde_json::to_string(&old).unwrap();
+    assert!(!text.contains("\"threads"), "{text}");
+    let read: Experiment = serde_json::from_str(&text).unwrap();
+    assert_eq!(read, old);
+    assert!(
+        read.cells().is_none() && threads(&read, &[]).is_none() && matches!(Design::of(&read), Design::Placements(_))
+    );
+    let new = of_threads(vec![arm(Some(2), None), arm(Some(1), None), arm(Some(1), Some(1))]);
+    assert!(matches!(Design::of(&new), Design::Threads(_)));
+    assert_eq!(serde_json::from_str::<Experiment>(&serde_json::to_string(&new).unwrap()).unwrap(), new);
+}
+
+/// Time on the cpu over time, of runs with one thread: pinned to one cpu where there are such, and only those that count.
+#[test]
+fn one_thread_is_busy_for_a_share_of_its_time() {
+    let arms = vec![arm(Some(2), None), arm(Some(1), None), arm(Some(1), Some(1))];
+    let experiment = of_threads(arms);
+    let seen = |block: u32, arm: usize, busy: f64| {
+        let observed = Observed { wall_s: 2.0, user_s: 2.0 * busy * 3.0 - 0.3, system_s: 0.3, ..Observed::default() };
+        Trial { repeats: 3, observed, ..trial(block, arm, 2.0) }
+    };
+    let mut trials = vec![seen(0, 2, 0.1), seen(1, 0, 0.2), seen(1, 1, 1.4)];
+    let of = |trials: &[Trial]| {
+        threads(&experiment, trials)
+            .unwrap()
+            .occupancy
+            .map(|found| (found.pinned, found.runs, (100.0 * found.median).round()))
+    };
+    assert_eq!(of(&trials), Some((false, 1, 140.0)));
+    trials.extend([
+        seen(2, 2, 0.7),
+        seen(3, 2, 0.8),
+        seen(4, 2, 0.9),
+        Trial { observed: Observed::default(), ..trial(5, 2, -1.0) },
+    ]);
+    assert_eq!(of(&trials), Some((true, 3, 80.0)));
+    assert_eq!(of(&trials[..2]), None);
+    let text = serde_json::to_string(&threads(&experiment, &trials)).unwrap();
+    assert_eq!(serde_json::from_str::<Option<ThreadsReport>>(&text).unwrap(), threads(&experiment, &trials));
 }

@@ -8,7 +8,7 @@ use corewise_model::trial::{Arm, Experiment, Metric, Observed, Outcome, Trial, W
 use crate::{Store, StoreError};
 
 fn experiment(cpus: u32) -> Experiment {
-    let arm = |name: &str, cpus| Arm { name: name.to_owned(), cpus, reason: "a test".to_owned() };
+    let arm = |name: &str, cpus| Arm { name: name.to_owned(), cpus, threads: None, reason: "a test".to_owned() };
     Experiment {
         corewise: "0.1.0".to_owned(),
         started_unix_ms: 1_760_000_000_000,
@@ -20,9 +20,11 @@ fn experiment(cpus: u32) -> Experiment {
             metric: Metric { name: "rate".into(), pattern: Some("([0-9]+)".into()), higher_is_better: true },
             guards: vec![Metric::wall_time()],
             timeout_s: Some(1.5),
+            threads_as: Vec::new(),
         },
         arms: vec![arm("OS default", None), arm("0", Some(CpuSet::of(0)))],
         policy: Policy::default(),
+        suite: None,
     }
 }
 

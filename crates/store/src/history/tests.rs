@@ -29,7 +29,6 @@ fn a_survey_comes_back_as_it_was() {
 fn lists_tell_each_machine_apart() {
     let folder = folder();
     let mut store = Store::open(folder.path().join("history.db")).unwrap();
-    assert_eq!(store.latest(None).unwrap(), None);
     for (cpus, seed) in [(2, 1), (4, 2), (2, 3)] {
         store.add(&survey(cpus, seed)).unwrap();
     }
@@ -38,7 +37,7 @@ fn lists_tell_each_machine_apart() {
     assert_eq!(ids(store.list(None).unwrap()), [1, 2, 3]);
     assert_eq!(ids(store.list(Some(&two_cpus)).unwrap()), [1, 3]);
     assert!(store.list(Some("no such machine")).unwrap().is_empty());
-    assert_eq!(store.latest(Some(&two_cpus)).unwrap().unwrap().id, 3);
+    assert_eq!(store.list(Some(&two_cpus)).unwrap().last().unwrap().id, 3);
     let expected = Entry {
         id: 2,
         started_unix_ms: 1_760_000_000_002,
@@ -51,6 +50,7 @@ fn lists_tell_each_machine_apart() {
         cpus: 4,
         rounds: 2,
         partial: false,
+        scope: Scope::Machine,
     };
     assert_eq!(store.list(None).unwrap()[1], expected);
 }
@@ -63,8 +63,8 @@ fn what_an_emulator_made_is_of_another_machine() {
     emulated.machine.system.emulated = true;
     store.add(&survey(4, 1)).unwrap();
     store.add(&emulated).unwrap();
-    assert_eq!(store.latest(Some(&survey(4, 1).machine.fingerprint())).unwrap().unwrap().id, 1);
-    assert_eq!(store.latest(Some(&emulated.machine.fingerprint())).unwrap().unwrap().id, 2);
+    assert_eq!(store.list(Some(&survey(4, 1).machine.fingerprint())).unwrap().last().unwrap().id, 1);
+    assert_eq!(store.list(Some(&emulated.machine.fingerprint())).unwrap().last().unwrap().id, 2);
     assert!(store.survey(2).unwrap().machine.system.emulated);
 }
 

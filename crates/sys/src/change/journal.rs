@@ -11,7 +11,7 @@ use crate::SysError;
 
 /// The changes of this process. Its file is made with the first change and removed with the last undoing.
 ///
-/// Dropping it undoes what is still open. A process that catches signals should call [`Journal::undo_all`] when one comes;
+/// Dropping it undoes what is still open; [`Journal::keep`] does not. A process that catches signals should call [`Journal::undo_all`] when one comes;
 /// what a crash leaves is found by [`super::left_in`].
 #[derive(Debug)]
 pub struct Journal {
@@ -88,6 +88,16 @@ impl Journal {
     /// Undoes all changes, the last first, and removes the file where nothing remains.
     pub fn undo_all(&mut self) -> Vec<Undone> {
         self.undo_where(|_| true)
+    }
+
+    /// Ends the journal without undoing: its changes are meant to stay until `corewise undo` takes them back. `by` is the
+    /// command that made them, as a user types it. Until then they count as those of a process that may crash.
+    pub fn keep(mut self, by: &str) {
+        if let Some(mut log) = self.log.take()
+            && !log.remove_if_settled().unwrap_or(false)
+        {
+            log.keep(by);
+        }
     }
 
     fn undo_where(&mut self, is_wanted: impl Fn(&Entry) -> bool) -> Vec<Undone> {

@@ -17,6 +17,8 @@ pub enum Standing {
     InForce,
     /// Its corewise ended without undoing them all.
     Left,
+    /// Its corewise ended, and meant its changes to stay: only who is asked to undo them should.
+    Kept,
     /// It is of another boot of this machine, which no change outlives.
     OtherBoot,
     /// It is of another machine that shares the folder.
@@ -67,7 +69,10 @@ fn open(path: &Path) -> io::Result<Left> {
     let log = Log::read(path, file)?;
     let here = Here { boot: boot_id()?, host: host_name(), number_space: number_space() };
     let standing = match (&log.contents.header, log.contents.is_empty()) {
-        (Some(header), _) => standing(header, lock, &here, |header| header.process.is_alive()),
+        (Some(header), _) => match standing(header, lock, &here, |header| header.process.is_alive()) {
+            Standing::Left if log.contents.kept_by.is_some() => Standing::Kept,
+            other => other,
+        },
         // A crash tore it before the first change.
         (None, true) => Standing::Left,
         (None, false) => Standing::Unreadable,
@@ -138,6 +143,11 @@ impl Left {
         self.log.contents.header.as_ref()
     }
 
+    /// The command that meant its changes to stay: "corewise irq"; nothing where none did.
+    pub fn kept_by(&self) -> Option<&str> {
+        self.log.contents.kept_by.as_deref()
+    }
+
     /// The changes in it that are not settled.
     pub fn open_entries(&self) -> impl Iterator<Item = &Entry> {
         self.log.contents.entries.iter().filter(|entry| entry.is_open())
@@ -148,14 +158,20 @@ impl Left {
         &self.log.contents.unreadable
     }
 
-    /// What undoing it would come to, the last change first; nothing is done.
-    pub fn preview(&self) -> Vec<Undone> {
-        if self.standing == Standing::Left { self.log.preview() } else { Vec::new() }
+    /// Whether its corewise has ended, here and in this boot.
+    fn can_be_undone(&self) -> bool {
+        matches!(self.standing, Standing::Left | Standing::Kept)
     }
 
-    /// Undoes the changes that are left, the last first; does nothing unless it stands at [`Standing::Left`].
+    /// What undoing it would come to, the last change first; nothing is done.
+    pub fn preview(&self) -> Vec<Undone> {
+        if self.can_be_undone() { self.log.preview() } else { Vec::new() }
+    }
+
+    /// Undoes the changes that are left, the last first; does nothing unless it stands at [`Standing::Left`] or
+    /// [`Standing::Kept`].
     pub fn undo(&mut self) -> Vec<Undone> {
-        if self.standing == Standing::Left { self.log.undo(|_| true) } else { Vec::new() }
+        if self.can_be_undone() { self.log.undo(|_| true) } else { Vec::new() }
     }
 
     /// Removes the journal where nothing remains of it: all is settled, or it is of another boot. Whether it did.
@@ -164,7 +180,7 @@ impl Left {
     /// When the file cannot be removed.
     pub fn clear(self) -> Result<bool, SysError> {
         let cleared = match self.standing {
-            Standing::Left => self.log.remove_if_settled(),
+            Standing::Left | Standing::Kept => self.log.remove_if_settled(),
             Standing::OtherBoot => self.log.remove().map(|()| true),
             _ => Ok(false),
         };

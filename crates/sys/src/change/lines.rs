@@ -55,6 +55,11 @@ pub(super) enum Line {
         /// The number of the change.
         entry: u32,
     },
+    /// All changes are made, and meant to stay when the process ends.
+    Kept {
+        /// The command that made them, as a user types it: "corewise irq".
+        by: String,
+    },
 }
 
 impl Header {

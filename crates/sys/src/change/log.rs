@@ -51,6 +51,8 @@ impl Entry {
 pub(super) struct Contents {
     pub header: Option<Header>,
     pub entries: Vec<Entry>,
+    /// The command that meant them to stay.
+    pub kept_by: Option<String>,
     /// The numbers of complete lines that cannot be read.
     pub unreadable: Vec<usize>,
     /// Where the complete lines end, in bytes.
@@ -92,6 +94,10 @@ impl Contents {
             }
             Line::Made { entry, became } => self.set(entry, State::Made(became)),
             Line::Settled { entry } => self.set(entry, State::Settled),
+            Line::Kept { by } => {
+                self.kept_by = Some(by);
+                true
+            }
         };
         if !known {
             self.unreadable.push(number);
@@ -166,6 +172,12 @@ impl Log {
     pub fn settle(&mut self, number: u32) {
         let _ = self.append(&Line::Settled { entry: number }, false);
         self.contents.set(number, State::Settled);
+    }
+
+    /// Writes down that the changes are meant to stay. Where that cannot be written, they are told as those of a crash.
+    pub fn keep(&mut self, by: &str) {
+        let _ = self.append(&Line::Kept { by: by.to_owned() }, true);
+        self.contents.kept_by = Some(by.to_owned());
     }
 
     /// What undoing the open changes would come to, the last first.

@@ -306,6 +306,65 @@ fn what_somebody_else_changed_since_is_left_alone() {
     assert_eq!(fs::read_dir(world.journals()).unwrap().count(), 0);
 }
 
+/// What a corewise wrote that has ended since: its journal is another's.
+fn journal_of_the_dead(world: &World) -> Left {
+    let lines = String::from_utf8(world.journal_bytes()).unwrap();
+    let rest = lines.split_once('\n').unwrap().1.to_owned();
+    world.leave(&[header_of_the_dead(), rest.into_bytes()].concat());
+    left_in(&world.journals()).unwrap().pop().unwrap().unwrap()
+}
+
+#[test]
+fn what_is_kept_stays_and_is_undone_when_that_is_asked_for() {
+    let world = World::new();
+    let mut journal = Journal::in_folder(world.journals());
+    journal.make(world.written(0, "new")).unwrap();
+    journal.make(world.written(1, "other")).unwrap();
+    journal.undo(1).unwrap();
+    journal.keep("corewise irq");
+    let now = || [0, 1].map(|number| fs::read_to_string(world.file(number)).unwrap());
+    assert_eq!(now(), ["old\n", "other\n"], "keeping undoes nothing");
+    let lines = String::from_utf8(world.journal_bytes()).unwrap();
+    assert!(lines.ends_with("{\"kept\":{\"by\":\"corewise irq\"}}\n"), "{lines}");
+
+    // This process lives, so its journal is in force even without its lock.
+    let mine = left_in(&world.journals()).unwrap().pop().unwrap().unwrap();
+    assert_eq!(*mine.standing(), Standing::InForce);
+    drop(mine);
+    let mut left = journal_of_the_dead(&world);
+    assert_eq!((left.standing(), left.kept_by()), (&Standing::Kept, Some("corewise irq")));
+    assert_eq!((left.open_entries().count(), left.unreadable_lines().len()), (1, 0));
+    assert!(left.preview().iter().all(|undone| undone.outcome.is_reverted()) && now()[1] == "other\n");
+    assert!(left.undo().iter().all(|undone| undone.outcome.is_reverted()));
+    assert_eq!((now(), left.clear().unwrap()), (["old\n", "old\n"].map(str::to_owned), true));
+    assert_eq!(fs::read_dir(world.journals()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_journal_with_nothing_to_keep_is_gone() {
+    let world = World::new();
+    let mut journal = Journal::in_folder(world.journals());
+    journal.make(world.written(0, "new")).unwrap();
+    let number = journal.make(world.written(1, "new")).unwrap();
+    assert!([number, 1].iter().all(|number| journal.undo(*number).is_some_and(|undone| undone.outcome.is_reverted())));
+    journal.keep("corewise irq");
+    Journal::in_folder(world.journals()).keep("corewise irq");
+    assert_eq!(fs::read_dir(world.journals()).unwrap().count(), 0);
+}
+
+#[test]
+fn whoever_is_killed_before_it_says_that_all_is_to_stay_has_crashed() {
+    let world = World::new();
+    let mut journal = Journal::in_folder(world.journals());
+    journal.make(world.written(0, "new")).unwrap();
+    journal.keep("corewise irq");
+    let mut bytes = world.journal_bytes();
+    bytes.truncate(bytes.len() - 1);
+    fs::write(place::list(&world.journals()).unwrap().pop().unwrap(), bytes).unwrap();
+    let left = journal_of_the_dead(&world);
+    assert_eq!((left.standing(), left.kept_by(), left.open_entries().count()), (&Standing::Left, None, 1));
+}
+
 #[test]
 fn what_cannot_be_undone_stays_in_the_journal() {
     let world = World::new();

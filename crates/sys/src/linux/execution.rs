@@ -28,6 +28,10 @@ use tree::{Ended, Tree};
 const LOOK_SHARE: u32 = 100;
 const FIRST_LOOK: Duration = Duration::from_millis(5);
 const RAREST_LOOK: Duration = Duration::from_millis(100);
+/// Who wakes up so much later than was asked for was stopped meanwhile, as with Ctrl-Z.
+const HELD: Duration = Duration::from_millis(250);
+/// Reading what was written, and looking at many threads, takes less than this.
+const LONGEST_LOOK: Duration = Duration::from_secs(2);
 
 /// What is to be run, and how.
 #[derive(Debug)]
@@ -69,6 +73,8 @@ pub struct Executed {
     /// From the moment before execve(2) to the end of its last process, as far as that follows soon; what stays behind does
     /// not count. The end is noticed one wakeup late, which takes some 50 us.
     pub wall: Duration,
+    /// Whether this process was stopped meanwhile, so that nobody knows when it ended.
+    pub was_held: bool,
     /// What the kernel accounts for it.
     pub usage: Usage,
     /// What was seen of its threads while it ran.
@@ -103,14 +109,24 @@ impl Execution<'_> {
         let (reader, writer) = io::pipe()?;
         let output = Output::new(reader)?;
         let child = self.spawn(&start, writer)?;
-        let mut running = Running { tree: Tree::new(child), output, observed, began: start.get() };
+        let mut running = Running {
+            tree: Tree::new(child),
+            output,
+            observed,
+            began: start.get(),
+            seen: start.get(),
+            was_held: false,
+        };
+        // From the child's first instruction to here.
+        running.notice(RAREST_LOOK + HELD);
         let ended = running.attend(self, line);
         running.output.rest(line);
         let (gigahertz, migrations) = counters.read();
-        let Running { tree, output, observed, began } = running;
+        let Running { tree, output, observed, began, was_held, .. } = running;
         Ok(Executed {
             end: ended.end,
             wall: ended.at.saturating_sub(began),
+            was_held,
             usage: tree.usage,
             observed,
             migrations,
@@ -165,18 +181,30 @@ struct Running {
     output: Output,
     observed: Observed,
     began: Duration,
+    /// When this process was last known to run.
+    seen: Duration,
+    was_held: bool,
 }
 
 impl Running {
+    /// Takes note that this process runs, and whether it did not for longer than what it did may take; gives the time.
+    fn notice(&mut self, longest: Duration) -> Duration {
+        let now = now();
+        self.was_held |= now.saturating_sub(self.seen) > longest;
+        self.seen = now;
+        now
+    }
+
     /// Waits for the end, reads what is written, and looks at the threads meanwhile.
     fn attend(&mut self, execution: &Execution<'_>, line: &mut dyn FnMut(&[u8])) -> Ended {
         let deadline = execution.timeout.map(|timeout| self.began + timeout);
         let mut pause = FIRST_LOOK;
         let mut next_look = self.began + pause;
         loop {
-            let now = now();
+            let now = self.notice(LONGEST_LOOK);
             let wait = next_look.min(deadline.unwrap_or(next_look)).saturating_sub(now).min(RAREST_LOOK);
             self.tree.wait(&self.output, wait);
+            self.notice(RAREST_LOOK + HELD);
             // The end is looked for first: what was written may take time to read.
             if let Some((end, at)) = self.tree.reap() {
                 return self.tree.see_off(end, at, self.began, &mut || self.output.take(line));

@@ -97,6 +97,12 @@ pub fn number_space() -> String {
     fs::read_link("/proc/self/ns/pid").map(|link| link.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
+/// Whether a process has the same number here as everywhere: this is the namespace that the kernel began with
+/// (`PROC_PID_INIT_INO`, include/linux/proc_ns.h).
+pub fn sees_all_numbers() -> bool {
+    number_space() == "pid:[4026531836]"
+}
+
 /// The user whose rights this process has; 0 is root.
 pub fn effective_user() -> u32 {
     // SAFETY: takes no arguments, touches no memory of ours, and cannot fail.

@@ -83,12 +83,31 @@ fn kept(path: &str, text: &str) -> Option<String> {
         "proc/cpuinfo" => lines(text, |line| line.trim().is_empty() || CPUINFO_FIELDS.contains(&field(line))),
         "proc/version" => text.split_whitespace().take(3).collect::<Vec<_>>().join(" ") + "\n",
         "proc/hwloc-nofile-info" => lines(text, |line| ["OSRelease", "Architecture"].contains(&field(line))),
+        "proc/interrupts" => without_addresses(text),
+        _ if path.starts_with("sys/kernel/irq/") => without_addresses(text),
+        _ if path.starts_with("sys/kernel/debug/irq/") => lines(text, |line| line.trim().starts_with("IRQD_")),
+        _ if path.starts_with("sys/bus/pci/") => lines(text, |line| line.starts_with("DRIVER=")),
         _ if path.ends_with("meminfo") => lines(text, |line| line.contains("MemTotal:")),
         HYPERVISOR => lines(text, |line| called(line.trim()).is_some()),
         _ if path.starts_with("cpuid/") => {
             lines(text, |line| leaf(line).is_some_and(|leaf| CPUID_LEAVES.contains(&leaf)))
         }
         _ => text.to_owned(),
+    })
+}
+
+/// Digits of the address in a network interface's name, where systemd names it by that: "enx0a1b2c3d4e5f".
+const ADDRESS_DIGITS: usize = 12;
+
+/// The text with zeros for network addresses in the names of interfaces.
+fn without_addresses(text: &str) -> String {
+    let mut parts = text.split('x');
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |told, part| match part.get(..ADDRESS_DIGITS) {
+        Some(digits) if digits.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
+            format!("{told}x{}{}", "0".repeat(ADDRESS_DIGITS), &part[ADDRESS_DIGITS..])
+        }
+        _ => format!("{told}x{part}"),
     })
 }
 

@@ -27,6 +27,12 @@ fn told() -> Root {
         ("sys/devices/system/node/online".into(), "0\n".into()),
         ("sys/devices/system/node/node0/cpulist".into(), "0\n".into()),
         ("sys/devices/system/node/node0/meminfo".into(), "Node 0 MemTotal: 4 kB\nNode 0 SECRET: 1 kB\n".into()),
+        ("proc/interrupts".into(), "     CPU0 CPU1\n 36: 1 2 PCI-MSI 1-edge enx5ec2e7000001-rx-0\n".into()),
+        ("sys/kernel/irq/36/actions".into(), "enx5ec2e7000001-rx-0\n".into()),
+        ("sys/kernel/irq/36/chip_name".into(), "PCI-MSI-0000:01:00.0\n".into()),
+        ("sys/kernel/debug/irq/irqs/36".into(), "device: SECRET\n   IRQD_AFFINITY_MANAGED\n".into()),
+        ("sys/bus/pci/devices/0000:01:00.0/uevent".into(), "PCI_ID=SECRET\nDRIVER=e1000\n".into()),
+        ("proc/irq/36/smp_affinity_list".into(), "0-1\n".into()),
         (format!("{cpu}/online"), "0-1\n".into()),
         (format!("{cpu}/cpu0/topology/core_id"), "0\n".into()),
         (format!("{cpu}/cpu1/topology/core_id"), "1\n".into()),
@@ -54,6 +60,24 @@ fn nothing_that_identifies_is_recorded() {
     assert!(!text.contains("secret") && !text.contains("5ec2e7"), "{text}");
     assert!(text.contains("cpu part : 0xd0c"), "the rest is there");
     assert!(recorded.files > 5 && recorded.text_bytes > 100);
+}
+
+#[test]
+fn interrupts_are_recorded_with_what_tells_whether_they_can_be_moved() {
+    let back = |root: &Root| irq::read(&Root::from_archive_bytes(&recorded(root, Packing::Tar).1).unwrap());
+    let mut told = irq::read(&told());
+    assert_eq!((told[0].driver.as_deref(), told[0].handlers[0].as_str()), (Some("e1000"), "enx5ec2e7000001-rx-0"));
+    told[0].handlers = vec!["enx000000000000-rx-0".into()];
+    assert_eq!(back(&self::told()), told);
+
+    // Counts go on meanwhile; what is fixed comes from permissions, which an archive of texts does not hold.
+    let uncounted = |interrupts: Vec<corewise_model::interrupt::device::DeviceInterrupt>| {
+        interrupts
+            .into_iter()
+            .map(|interrupt| (interrupt.number, interrupt.handlers, interrupt.mobility))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(uncounted(back(&Root::live())), uncounted(irq::read(&Root::live())));
 }
 
 #[test]

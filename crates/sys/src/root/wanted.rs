@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::HYPERVISOR;
+use super::{FIXED_INTERRUPTS, HYPERVISOR};
 
 /// The folder under which the files of a cpuid dump are kept, one a cpu: "cpuid/pu0".
 pub const CPUID: &str = "cpuid";
@@ -11,9 +11,11 @@ pub const CPUID: &str = "cpuid";
 pub const HWLOC_XML: &str = "hwloc.xml";
 
 /// Files of which the whole path is known.
-const SINGLE: [&str; 25] = [
+const SINGLE: [&str; 27] = [
+    FIXED_INTERRUPTS,
     "proc/cpuinfo",
     "proc/hwloc-nofile-info",
+    "proc/interrupts",
     "proc/meminfo",
     "proc/mounts",
     "proc/self/cgroup",
@@ -68,6 +70,12 @@ const OF_POLICY: [&str; 5] =
 /// Files of a folder `sys/devices/system/node/nodeN`.
 const OF_NODE: [&str; 4] = ["cpulist", "cpumap", "distance", "meminfo"];
 
+/// Files of a folder `proc/irq/N`.
+const OF_INTERRUPT: [&str; 4] = ["smp_affinity_list", "effective_affinity_list", "affinity_hint", "node"];
+
+/// Files of a folder `sys/kernel/irq/N`.
+const OF_INTERRUPT_IN_SYSFS: [&str; 7] = ["actions", "chip_name", "hwirq", "type", "name", "per_cpu_count", "wakeup"];
+
 /// The names a cpuset's list of cpus has: version 2, version 1 effective and configured.
 const OF_CPUSET: [&str; 4] = ["cpuset.cpus.effective", "cpuset.effective_cpus", "cpuset.cpus", "cpus"];
 
@@ -88,7 +96,11 @@ pub fn is_wanted(path: &str) -> bool {
     if let Some(rest) = path.strip_prefix("sys/devices/system/node/node") {
         return OF_NODE.contains(&after_number(rest).unwrap_or_default());
     }
-    SINGLE.contains(&path) || is_cpuset(path) || is_dump(path) || [HWLOC_XML, HYPERVISOR].contains(&path)
+    SINGLE.contains(&path)
+        || is_of_interrupts(path)
+        || is_cpuset(path)
+        || is_dump(path)
+        || [HWLOC_XML, HYPERVISOR].contains(&path)
 }
 
 /// Whether the path is a cpu's file in a cpuid dump: "pu0".
@@ -107,6 +119,19 @@ fn is_wanted_of_cpus(path: &str) -> bool {
         (_, Some(name)) => OF_POLICY.contains(&name),
         _ => OF_CPU.contains(&of_cpu),
     }
+}
+
+/// What the kernel tells of interrupts, and the drivers of PCI devices, which raise most of them.
+fn is_of_interrupts(path: &str) -> bool {
+    let is_of = |folder: &str, names: &[&str]| {
+        path.strip_prefix(folder).and_then(after_number).is_some_and(|name| names.contains(&name))
+    };
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let device = path.strip_prefix("sys/bus/pci/devices/").and_then(|rest| rest.strip_suffix("/uevent"));
+    is_of("proc/irq/", &OF_INTERRUPT)
+        || is_of("sys/kernel/irq/", &OF_INTERRUPT_IN_SYSFS)
+        || path.strip_prefix("sys/kernel/debug/irq/irqs/").is_some_and(is_number)
+        || device.is_some_and(|address| !address.is_empty() && !address.contains('/'))
 }
 
 fn is_cpuset(path: &str) -> bool {
@@ -144,6 +169,10 @@ mod tests {
             "sys/devices/system/cpu/online",
             "sys/devices/system/node/node10/cpulist",
             "sys/fs/cgroup/a/b/cpuset.cpus.effective",
+            "proc/irq/36/effective_affinity_list",
+            "sys/kernel/irq/36/chip_name",
+            "sys/kernel/debug/irq/irqs/36",
+            "sys/bus/pci/devices/0000:00:02.0/uevent",
         ];
         for path in wanted {
             assert!(is_wanted(path), "{path}");
@@ -154,6 +183,10 @@ mod tests {
             "sys/devices/system/cpu/cpu0/cache/index3/ways_of_associativity",
             "sys/devices/system/node/node/cpulist",
             "sys/devices/virtual/dmi/id/product_serial",
+            "proc/irq/default_smp_affinity",
+            "proc/irq/36/spurious",
+            "sys/kernel/debug/irq/domains/default",
+            "sys/bus/pci/devices/0000:00:02.0/virtio1/uevent",
             "puz",
             "",
         ];

@@ -7,7 +7,8 @@ use super::*;
 use crate::view::fabricated::{ryzen_9950x3d, small_guest};
 
 fn found(counters: Result<bool, Gap>, clock: &'static str) -> Found {
-    Found { counters, clock, is_system_clock: clock == "operating system clock" }
+    let causes = Ok(Rung::Perf);
+    Found { counters, causes, clock, is_system_clock: clock == "operating system clock", moved_interrupts: 0 }
 }
 
 fn shown(files: &[(&str, &str)], machine: &Machine, found: &Found, width: usize) -> String {
@@ -57,6 +58,7 @@ fn a_guest_is_told_what_it_lacks_and_why() {
     note  virtual machine: this is a guest of KVM: levels and caches are what it
           shows, and cpus may move between real cores
             survey the host, or pin the guest's cpus there
+    good  causes of stalls: the kernel's tracepoints name them, through perf
 
     4 things cannot be measured here; a survey does without them and says so.
     ");
@@ -89,6 +91,7 @@ fn a_desktop_in_order_is_told_that_nothing_is_missing() {
             idle
     good  hardware counters: cycles are counted, in the kernel too
           (perf_event_paranoid is 1)
+    good  causes of stalls: the kernel's tracepoints name them, through perf
     good  clock: pieces are timed with the invariant TSC; the kernel's own clock
           source is tsc
     good  interrupt counts: /proc/interrupts and /proc/softirqs can be read
@@ -112,4 +115,18 @@ fn empty_counts_cannot_be_read() {
     assert_eq!(said(""), unreadable);
     assert_eq!(said("\n"), unreadable);
     assert_eq!(said("           CPU0\n").0, State::Good);
+}
+
+#[test]
+fn moved_interrupts_are_told_and_who_else_moves_them() {
+    let said = |name: &str, moved| {
+        let root = Root::from_files([("proc/812/comm", name)]);
+        super::moved(&root, moved).map(|check| (check.state, check.why, check.cure))
+    };
+    assert_eq!(said("bash", 0), None);
+    let balanced = "`corewise irq` has moved none; irqbalance runs, and moves interrupts as it sees fit";
+    assert_eq!(said("irqbalance", 0), Some((State::Good, balanced.into(), None)));
+    let (state, why, cure) = said("bash", 2).unwrap();
+    assert_eq!((state, cure.as_deref()), (State::Note, Some("corewise undo")));
+    assert_eq!(why, "2 interrupts were given other cpus by `corewise irq`");
 }

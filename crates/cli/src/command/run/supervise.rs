@@ -1,5 +1,6 @@
 //! Stays the parent of a command: watches its threads, passes signals and stops on, and ends as it ends.
 
+use std::ffi::OsStr;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -18,7 +19,7 @@ use crate::settings::Settings;
 use crate::settings::run::RunTask;
 
 /// How long to wait for signals where nothing is watched; the end of the command is a signal.
-const UNWATCHED: Duration = Duration::from_secs(3600);
+pub const UNWATCHED: Duration = Duration::from_secs(3600);
 
 /// Runs a command and attends it until it ends; does not return then, but ends corewise in the same way.
 pub fn run(task: &RunTask, command: &mut Command, settings: &Settings) -> Result<Exit, Failure> {
@@ -31,11 +32,11 @@ pub fn run(task: &RunTask, command: &mut Command, settings: &Settings) -> Result
     let place = place::find(task, settings)?;
     let held = Held::new().map_err(|error| Failure::new(Exit::Internal, error))?;
     let group = task.cgroup.then(|| Group::prepare(&place, settings)).transpose()?;
-    let watch = task.is_watched().then(|| watch(task, &place));
+    let mut watch = task.is_watched().then(|| watch(task, &place));
     if watch.is_some() {
         spawn::adopt_orphans();
     }
-    let child = match start(task, command, &place, &held, group.as_ref())? {
+    let child = match start(&task.program, command, Some(&place), &held, group.as_ref())? {
         Started::Child(child) => child,
         Started::Ended(signal) => {
             drop(group);
@@ -46,9 +47,9 @@ pub fn run(task: &RunTask, command: &mut Command, settings: &Settings) -> Result
         say(&words::in_force(task, &place));
         group.iter().for_each(|group| say(&group.words()));
     }
-    let mut supervisor = Supervisor { held, child, watch };
-    let end = supervisor.wait();
-    if let Some(watch) = supervisor.watch.as_ref().filter(|_| task.verbose) {
+    let supervisor = Supervisor { held, child };
+    let end = supervisor.wait(watch.as_mut().map(|watch| watch as &mut dyn Look));
+    if let Some(watch) = watch.as_ref().filter(|_| task.verbose) {
         watch.end();
     }
     if let Some(group) = group {
@@ -73,32 +74,49 @@ fn came_early(held: &Held) -> Option<i32> {
     None
 }
 
+/// What is looked at while a command runs.
+pub trait Look {
+    /// Looks, and says how long to wait for the next time.
+    fn look(&mut self) -> Duration;
+
+    /// A child may have ended; it is there until it was waited for, which is next.
+    fn before_end(&mut self) {}
+}
+
+impl Look for Watch {
+    fn look(&mut self) -> Duration {
+        Self::look(self)
+    }
+}
+
 /// What came of starting the command.
-enum Started {
+pub enum Started {
     /// It runs, with this number.
     Child(u32),
     /// A signal came before.
     Ended(i32),
 }
 
-/// Starts the command where it is to be.
-fn start(
-    task: &RunTask,
+/// Starts a command where it is to be; where it is, if nothing is said.
+pub fn start(
+    program: &OsStr,
     command: &mut Command,
-    place: &Place,
+    place: Option<&Place>,
     held: &Held,
     group: Option<&Group>,
 ) -> Result<Started, Failure> {
     let entry = group.map(|group| group.hold(command)).transpose()?;
-    let before = place.put_in_force()?;
+    let before = place.map(Place::put_in_force).transpose()?;
     if let Some(signal) = came_early(held) {
         return Ok(Started::Ended(signal));
     }
     let started = spawn::start(command, held);
-    before.give_back(&place.resolution.cpus);
+    if let (Some(before), Some(place)) = (before, place) {
+        before.give_back(&place.resolution.cpus);
+    }
     started.map(Started::Child).map_err(|error| match entry.and_then(|entry| entry.refusal()) {
         Some(refusal) => group::not_entered(&refusal),
-        None => words::not_started(&task.program, &error),
+        None => words::not_started(program, &error),
     })
 }
 
@@ -114,24 +132,28 @@ fn watch(task: &RunTask, place: &Place) -> Watch {
 
 /// How the command ended.
 #[derive(Clone, Copy)]
-enum End {
+pub enum End {
+    /// By itself, with this status.
     Exited(i32),
+    /// By this signal.
     Killed(i32),
 }
 
-struct Supervisor {
-    held: Held,
-    child: u32,
-    watch: Option<Watch>,
+/// The parent of a command.
+pub struct Supervisor {
+    /// The signals that are held back.
+    pub held: Held,
+    /// The command.
+    pub child: u32,
 }
 
 impl Supervisor {
-    /// Waits until the command ends; looks at its threads and takes signals meanwhile.
-    fn wait(&mut self) -> End {
+    /// Waits until the command ends; looks at what there is to be looked at, and takes signals meanwhile.
+    pub fn wait(&self, mut look: Option<&mut dyn Look>) -> End {
         let mut next_look = Instant::now();
         loop {
             if next_look <= Instant::now() {
-                next_look = Instant::now() + self.watch.as_mut().map_or(UNWATCHED, Watch::look);
+                next_look = Instant::now() + look.as_mut().map_or(UNWATCHED, |look| look.look());
             }
             // After the look: a command that has ended is seen until it is waited for.
             if let Some(end) = self.take_changes() {
@@ -140,6 +162,9 @@ impl Supervisor {
             let pause = next_look.saturating_duration_since(Instant::now());
             if let Some(signal) = self.held.next(pause.max(Duration::from_micros(1))) {
                 self.pass_on(signal);
+                if let Some(look) = look.as_mut().filter(|_| signals::is_about_children(signal.number)) {
+                    look.before_end();
+                }
             }
         }
     }
@@ -184,7 +209,7 @@ impl Supervisor {
 }
 
 /// Ends corewise as the command ended.
-fn leave(held: &Held, end: End) -> ! {
+pub fn leave(held: &Held, end: End) -> ! {
     match end {
         End::Exited(status) => std::process::exit(status),
         End::Killed(signal) => {

@@ -3,8 +3,8 @@
 use corewise_model::experiment::{ArmState, ArmVerdict, Doubt, Effect, Verdict};
 use corewise_model::placement::notation::{Notation, print};
 
-use super::Shown;
 use super::gain::{gain, interval, size};
+use super::{Shown, threads};
 use crate::args::in_shell;
 use crate::view::number::{count, decimal};
 use crate::view::text::{Line, Tone, printable};
@@ -15,6 +15,9 @@ const LONGEST_COMMAND: usize = 60;
 
 /// The verdict in words.
 pub fn in_words(shown: Shown<'_>) -> Line {
+    if let Some(report) = shown.threads {
+        return threads::in_words(shown, report);
+    }
     match &shown.standing.verdict {
         Verdict::Wins { .. } => wins(shown),
         Verdict::RealButBelowMargin { .. } => below_margin(shown),
@@ -37,7 +40,7 @@ fn wins(shown: Shown<'_>) -> Line {
 }
 
 /// "2.4x [1.9, 3.0] faster".
-fn better(shown: Shown<'_>, effect: Option<&Effect>) -> String {
+pub(super) fn better(shown: Shown<'_>, effect: Option<&Effect>) -> String {
     let word = if shown.is_time() {
         "faster".to_owned()
     } else {
@@ -118,7 +121,7 @@ fn unsound(shown: Shown<'_>, why: &[Doubt]) -> Line {
     Line::new().with(Tone::Warn, "Nothing can be recommended.").plain(glued(&sentence))
 }
 
-fn doubt_in_words(shown: Shown<'_>, doubt: &Doubt) -> String {
+pub(super) fn doubt_in_words(shown: Shown<'_>, doubt: &Doubt) -> String {
     let name = |arm: usize| shown.experiment.arms.get(arm).map_or_else(String::new, |arm| printable(&arm.spoken()));
     match doubt {
         Doubt::BaselineFails { failures } => {
@@ -160,11 +163,15 @@ pub fn percent(share: f64) -> String {
 
 /// The commands that put a winner in force, one line each.
 pub fn apply(shown: Shown<'_>) -> Vec<Line> {
+    if let Some(report) = shown.threads {
+        return threads::apply(shown, report);
+    }
     let (Verdict::Wins { .. }, Some((arm, _))) = (&shown.standing.verdict, shown.winner()) else {
-        return resume(shown).into_iter().collect();
+        let is_open = matches!(shown.standing.verdict, Verdict::Undecided { .. });
+        return resume(shown).filter(|_| is_open).into_iter().collect();
     };
     let Some(cpus) = &arm.cpus else { return Vec::new() };
-    let command = command(shown);
+    let command = in_a_shell(&shown.experiment.workload.command);
     let machine = &shown.experiment.machine;
     let text = |notation| {
         let lines = print(notation, cpus, &cpus.iter().collect::<Vec<_>>(), machine);
@@ -178,17 +185,21 @@ pub fn apply(shown: Shown<'_>) -> Vec<Line> {
 }
 
 /// What to type where more runs may decide it.
-fn resume(shown: Shown<'_>) -> Option<Line> {
-    let Verdict::Undecided { .. } = shown.standing.verdict else { return None };
+pub(super) fn resume(shown: Shown<'_>) -> Option<Line> {
     if shown.all_failed() {
         return None;
     }
     let number = shown.stored?;
-    Some(Line::new().plain("    ").strong(format!("corewise try --resume={number}")))
+    let command = match &shown.experiment.suite {
+        Some(_) => "corewise try --suite SUITE --resume".to_owned(),
+        None => format!("corewise try --resume={number}"),
+    };
+    Some(Line::new().plain("    ").strong(command))
 }
 
-fn command(shown: Shown<'_>) -> String {
-    let words: Vec<String> = shown.experiment.workload.command.iter().map(|word| in_shell(word)).collect();
+/// A command as it is typed in a shell, cut off where it is long.
+pub(super) fn in_a_shell(words: &[String]) -> String {
+    let words: Vec<String> = words.iter().map(|word| in_shell(word)).collect();
     let command = words.join(" ");
     match words.first() {
         Some(program) if command.chars().count() > LONGEST_COMMAND => format!("{program} …"),

@@ -5,13 +5,15 @@ use std::fmt::Write as _;
 use corewise_model::trial::{Outcome, Trial};
 
 use super::gain::{gain, interval};
-use super::{Shown, in_words};
+use super::{Shown, in_words, threads};
+
+/// The names of a line's values.
+pub const NAMES: &str = "block,place,arm,placement,cpus,started_unix_ms,repeats,value,failure,wall_s,user_s,system_s,\
+                         peak_memory_bytes,voluntary_switches,involuntary_switches,minor_faults,major_faults,migrations,gigahertz,\
+                         used_cpus,own_mask,most_threads,interrupts,stolen_s,others_busy,energy_joules,left_behind,output_bytes,threads";
 
 /// Every run as a line of comma-separated values, with a line of names (RFC 4180).
 pub fn csv(shown: Shown<'_>) -> String {
-    const NAMES: &str = "block,place,arm,placement,cpus,started_unix_ms,repeats,value,failure,wall_s,user_s,system_s,\
-                         peak_memory_bytes,voluntary_switches,involuntary_switches,minor_faults,major_faults,migrations,gigahertz,\
-                         used_cpus,own_mask,most_threads,interrupts,stolen_s,others_busy,energy_joules,left_behind,output_bytes";
     let mut text = NAMES.to_owned();
     for trial in shown.trials {
         let _ = write!(text, "\r\n{}", line(shown, trial));
@@ -19,7 +21,8 @@ pub fn csv(shown: Shown<'_>) -> String {
     text
 }
 
-fn line(shown: Shown<'_>, trial: &Trial) -> String {
+/// A run as a line.
+pub fn line(shown: Shown<'_>, trial: &Trial) -> String {
     let arm = &shown.experiment.arms[trial.arm];
     let seen = &trial.observed;
     let some = |value: Option<String>| value.unwrap_or_default();
@@ -56,12 +59,13 @@ fn line(shown: Shown<'_>, trial: &Trial) -> String {
         some(seen.energy_joules.map(|energy| energy.to_string())),
         seen.left_behind.to_string(),
         seen.output_bytes.to_string(),
+        some(arm.threads.map(|threads| threads.to_string())),
     ];
     fields.map(|field| quoted(&field)).join(",")
 }
 
 /// A field that holds what separates fields is quoted.
-fn quoted(field: &str) -> String {
+pub fn quoted(field: &str) -> String {
     if field.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", field.replace('"', "\"\""))
     } else {
@@ -72,7 +76,10 @@ fn quoted(field: &str) -> String {
 /// The verdict and the table, to be pasted where others read it.
 pub fn markdown(shown: Shown<'_>) -> String {
     let mut text = format!("{}\n\n", in_words(shown).to_plain());
-    text.push_str("| placement | cpus | runs | against OS | interval | verdict |\n|---|---|---:|---:|---|---|\n");
+    if let Some(report) = shown.threads {
+        return text + &threads::markdown(shown.experiment, &report.standing);
+    }
+    text.push_str("| placement | cpus | runs | vs OS | interval | verdict |\n|---|---|---:|---:|---|---|\n");
     for standing in &shown.standing.arms {
         let arm = &shown.experiment.arms[standing.arm];
         let cpus = arm.cpus.as_ref().map_or_else(|| "all".to_owned(), ToString::to_string);

@@ -1,6 +1,7 @@
 //! The table of the placements: runs, median, effect, interval, verdict.
 
-use corewise_model::experiment::{ArmStanding, ArmState, ArmVerdict, OutReason, Verdict};
+use corewise_model::experiment::{ArmStanding, ArmState, ArmVerdict, OutReason, Policy, Verdict};
+use corewise_model::trial::Metric;
 
 use super::Shown;
 use super::answer::percent;
@@ -10,7 +11,7 @@ use crate::view::number::{ABSENT, decimal, duration};
 use crate::view::text::{Line, Tone, printable};
 
 /// The columns of an interval's bar.
-const BAR: usize = 21;
+const BAR: usize = 13;
 /// Bars reach no further than this effect to either side, as one arm that is ten times slower would flatten the others.
 const WIDEST: f64 = 1.1;
 const NARROWEST: f64 = 0.02;
@@ -19,13 +20,13 @@ const NARROWEST: f64 = 0.02;
 pub fn standings(shown: Shown<'_>, width: usize) -> Vec<Line> {
     let mut grid = Grid::new(vec![
         Column::text("placement", 0).shrinking_to(12),
-        Column::number("cpus", "", 5),
+        Column::number("cpus", "", 6),
         Column::number("runs", "", 3),
         Column::number("median", "", 2),
-        Column::number("against OS", "", 0),
+        Column::number("vs OS", "", 0),
         Column::text("", 1),
         Column::number("interval", "", 2).named("interval"),
-        Column::text("", 6).named("its picture"),
+        Column::text("", 5).named("its picture"),
         Column::text("verdict", 1).shrinking_to(10),
     ]);
     let reach = reach(shown);
@@ -60,7 +61,7 @@ fn row(shown: Shown<'_>, standing: &ArmStanding, reach: f64) -> Vec<Line> {
         plain(standing.runs.to_string()),
         plain(standing.median.map_or_else(|| ABSENT.to_owned(), |x| value(shown, x))),
         plain(against),
-        arrow(shown, standing),
+        arrow(&shown.experiment.policy, standing),
         plain(low_high),
         Line::new().faint(bar),
         verdict(shown, standing, is_chosen),
@@ -68,9 +69,14 @@ fn row(shown: Shown<'_>, standing: &ArmStanding, reach: f64) -> Vec<Line> {
 }
 
 /// The metric's value as it is judged, as a person reads it.
-fn value(shown: Shown<'_>, x: f64) -> String {
-    let value = shown.experiment.workload.metric.value(x);
-    if shown.is_time() { duration(value * 1e9) } else { significant(value) }
+pub fn value(shown: Shown<'_>, x: f64) -> String {
+    metric_value(&shown.experiment.workload.metric, x)
+}
+
+/// A metric's value as it is judged, as a person reads it.
+pub fn metric_value(metric: &Metric, x: f64) -> String {
+    let value = metric.value(x);
+    if metric.pattern.is_none() { duration(value * 1e9) } else { significant(value) }
 }
 
 /// At least three digits that mean something.
@@ -80,9 +86,8 @@ pub fn significant(value: f64) -> String {
 }
 
 /// An arrow only where the effect is proven and reaches the margin.
-fn arrow(shown: Shown<'_>, standing: &ArmStanding) -> Line {
-    let reaches =
-        standing.effect.as_ref().is_some_and(|effect| effect.estimate.abs() >= shown.experiment.policy.margin_ln());
+pub fn arrow(policy: &Policy, standing: &ArmStanding) -> Line {
+    let reaches = standing.effect.as_ref().is_some_and(|effect| effect.estimate.abs() >= policy.margin_ln());
     match standing.verdict {
         None => Line::new(),
         Some(ArmVerdict::Wins) if reaches => Line::new().with(Tone::Good, "↑"),

@@ -11,10 +11,10 @@ use super::*;
 use crate::view::fabricated::ryzen_9950x3d;
 
 /// An experiment on the 9950X3D, with the runs that it took.
-struct Made {
-    experiment: Experiment,
-    trials: Vec<Trial>,
-    standing: Standing,
+pub struct Made {
+    pub experiment: Experiment,
+    pub trials: Vec<Trial>,
+    pub standing: Standing,
 }
 
 /// The names and cpus of the candidates.
@@ -26,12 +26,17 @@ fn made(gains: &[f64], noise: &RunNoise, seed: u64, most_blocks: u32) -> Made {
 }
 
 fn made_of(effects: &Effects, noise: &RunNoise, seed: u64, most_blocks: u32) -> Made {
+    made_by(Policy::default(), effects, noise, seed, most_blocks)
+}
+
+pub fn made_by(policy: Policy, effects: &Effects, noise: &RunNoise, seed: u64, most_blocks: u32) -> Made {
     let arm = |(name, cpus): &(&str, &str)| Arm {
         name: (*name).to_owned(),
         cpus: CpuSet::parse_list(cpus).ok(),
+        threads: None,
         reason: String::new(),
     };
-    let baseline = Arm { name: "OS default".into(), cpus: None, reason: String::new() };
+    let baseline = Arm { name: "OS default".into(), cpus: None, threads: None, reason: String::new() };
     let experiment = Experiment {
         corewise: "0.1.0".into(),
         started_unix_ms: 0,
@@ -43,9 +48,11 @@ fn made_of(effects: &Effects, noise: &RunNoise, seed: u64, most_blocks: u32) -> 
             metric: Metric::wall_time(),
             guards: Vec::new(),
             timeout_s: None,
+            threads_as: Vec::new(),
         },
         arms: std::iter::once(baseline).chain(CANDIDATES.iter().take(effects.gains.len()).map(arm)).collect(),
-        policy: Policy::default(),
+        policy,
+        suite: None,
     };
     let mut source = Trials::new(effects, noise, !seed);
     let mut race = Race::new(effects.gains.len(), &experiment.policy);
@@ -82,8 +89,13 @@ fn trial(block: u32, place: u32, arm: usize, x: Option<f64>) -> Trial {
 
 impl Made {
     fn at(&self, width: usize) -> String {
-        let shown =
-            Shown { experiment: &self.experiment, trials: &self.trials, standing: &self.standing, stored: Some(3) };
+        let shown = Shown {
+            experiment: &self.experiment,
+            trials: &self.trials,
+            standing: &self.standing,
+            threads: None,
+            stored: Some(3),
+        };
         screen(shown, width).plain()
     }
 }
@@ -99,12 +111,12 @@ fn a_winner_comes_with_the_commands_that_apply_it() {
         AllowedCPUs=1    (systemd)
         start /affinity 4    (Windows)
 
-    placement     cpus  runs  median  against OS           interval                        verdict
-    OS default            12   1.3 s        1.00
-    cpu 1            1     6  523 ms        2.4x  ↑      [2.3, 2.7]            │       ●┤  wins
-    all - core:0    30     4   1.3 s      +1.7 %  ?  [-89.3, 111.0]  ├─────────●──────┤    behind, given up
-    vcache          16     4   1.2 s      +1.6 %  ?  [-77.7, 151.6]  ├─────────●───────┤   behind, given up
-    frequency       16     4   1.4 s      -6.0 %  ?  [-76.3, 154.7]  ├────────●────────┤   behind, given up
+    placement     cpus  runs  median   vs OS           interval                verdict
+    OS default            12   1.3 s    1.00
+    cpu 1            1     6  523 ms    2.4x  ↑      [2.3, 2.7]        │    ●  wins
+    all - core:0    30     4   1.3 s  +1.7 %  ?  [-89.3, 111.0]  ├─────●───┤   behind, given up
+    vcache          16     4   1.2 s  +1.6 %  ?  [-77.7, 151.6]  ├─────●────┤  behind, given up
+    frequency       16     4   1.4 s  -6.0 %  ?  [-76.3, 154.7]  ├─────●────┤  behind, given up
 
     Also different, a run: moves to another cpu 1,200 → 0
 
@@ -119,13 +131,13 @@ fn a_winner_comes_with_the_commands_that_apply_it() {
         AllowedCPUs=1    (systemd)
         start /affinity 4    (Windows)
 
-    placement     median  against OS     verdict
-    OS default     1.3 s        1.00
-    cpu 1         523 ms        2.4x  ↑  wins
-    all - core:0   1.3 s      +1.7 %  ?  behind, given up
-    vcache         1.2 s      +1.6 %  ?  behind, given up
-    frequency      1.4 s      -6.0 %  ?  behind, given up
-    too narrow for: cpus, runs, interval, its picture
+    placement     median   vs OS           interval  verdict
+    OS default     1.3 s    1.00
+    cpu 1         523 ms    2.4x  ↑      [2.3, 2.7]  wins
+    all - core:0   1.3 s  +1.7 %  ?  [-89.3, 111.0]  behind, gi…
+    vcache         1.2 s  +1.6 %  ?  [-77.7, 151.6]  behind, gi…
+    frequency      1.4 s  -6.0 %  ?  [-76.3, 154.7]  behind, gi…
+    too narrow for: cpus, runs, its picture
 
     Also different, a run: moves to another cpu 1,200 → 0
 
@@ -141,10 +153,10 @@ fn no_difference_is_an_answer() {
     Leave it to the operating system. Of 2 placements 1 is proven not to be 3 % faster; 1 fell behind
     and was given up without proof (14 runs).
 
-    placement     cpus  runs  median  against OS     interval                         verdict
-    OS default             5   1.3 s        1.00
-    vcache          16     5   1.2 s      +0.3 %  ≈    […, …]  ────────────●────────  no difference
-    all - core:0    30     4   1.3 s       0.0 %  ?    […, …]  ──────────●──────────  behind, given up
+    placement     cpus  runs  median   vs OS     interval                 verdict
+    OS default             5   1.3 s    1.00
+    vcache          16     5   1.2 s  +0.3 %  ≈    […, …]  ───────●─────  no difference
+    all - core:0    30     4   1.3 s   0.0 %  ?    […, …]  ──────●──────  behind, given up
 
     Checks: 2 outliers · 5 blocks, seed 1 · stored as experiment 3
     ");
@@ -157,10 +169,10 @@ fn what_is_not_decided_says_what_would_decide_it() {
     core:0: +6.4 % […, …]. About 10 more runs would decide it.
         corewise try --resume=3
 
-    placement     cpus  runs  median  against OS     interval                         verdict
-    OS default             4   1.3 s        1.00
-    all - core:0    30     4   1.2 s      +6.4 %  ?    […, …]  ────────────────────●  undecided
-    vcache          16     4   1.2 s      +2.7 %  ?    […, …]  ──────────────●──────  behind, given up
+    placement     cpus  runs  median   vs OS     interval                 verdict
+    OS default             4   1.3 s    1.00
+    all - core:0    30     4   1.2 s  +6.4 %  ?    […, …]  ────────────●  undecided
+    vcache          16     4   1.2 s  +2.7 %  ?    […, …]  ─────────●───  behind, given up
 
     Checks: 4 blocks, seed 5 · stored as experiment 3
     ");
@@ -173,10 +185,10 @@ fn failures_are_shown_with_what_was_written() {
     Leave it to the operating system. Of 2 placements 1 is proven not to be 3 % faster; 1 failed (12
     runs).
 
-    placement     cpus  runs  median  against OS     interval                         verdict
-    OS default             5   1.3 s        1.00
-    vcache          16     5   1.2 s       0.0 %  ?    […, …]  ──────────●──────────  not 3 % better
-    all - core:0    30     2       –           –  ?                                   failed
+    placement     cpus  runs  median  vs OS     interval                 verdict
+    OS default             5   1.3 s   1.00
+    vcache          16     5   1.2 s  0.0 %  ?    […, …]  ──────●──────  not 3 % better
+    all - core:0    30     2       –      –  ?                           failed
 
     2 failed runs of all - core:0: exit status 1
         cannot allocate

@@ -3,7 +3,8 @@
 use corewise_model::CpuSet;
 use corewise_model::compare::{Comparison, Estimate, FactChange, NumberChange, Quantity, Subject};
 use corewise_model::links::Relation;
-use corewise_store::Entry;
+use corewise_model::survey::Scope as SurveyScope;
+use corewise_store::{Entry, ExperimentEntry};
 use insta::assert_snapshot;
 use jiff::tz::TimeZone;
 
@@ -23,20 +24,55 @@ fn entry(id: i64, partial: bool) -> Entry {
         cpus: 32,
         rounds: if partial { 3 } else { 24 },
         partial,
+        scope: if id == 7 { SurveyScope::Tail } else { SurveyScope::Machine },
     }
+}
+
+fn experiment(id: i64, command: &str) -> ExperimentEntry {
+    ExperimentEntry {
+        id,
+        started_unix_ms: 1_763_700_000_000 + id * 3_600_000,
+        fingerprint: "86c4f951bb913509".into(),
+        command: command.into(),
+        corewise: "0.1.0".into(),
+        trials: 33,
+    }
+}
+
+#[test]
+fn stored_experiments_stand_below() {
+    let experiments = [experiment(3, "./app --level 3"), experiment(4, "sh -c a\nb")];
+    let shown = |width| screen(&[], &experiments, Scope::All, &TimeZone::UTC, width).plain();
+    assert_snapshot!(shown(60), @r"
+    No survey is stored yet. Make one:  corewise
+
+    experiment  begun             runs  command
+             3  2025-11-21 07:40    33  ./app --level 3
+             4  2025-11-21 08:40    33  sh -c a?b
+    ");
+    assert_snapshot!(shown(24), @r"
+    No survey is stored yet.
+      Make one:  corewise
+
+    experiment  command
+             3  ./app --lev…
+             4  sh -c a?b
+    too narrow for: begun,
+      runs
+    ");
 }
 
 #[test]
 fn stored_surveys_stand_by_their_number() {
     let entries = [entry(1, false), entry(12, true)];
-    let shown = |scope, width| screen(&entries, scope, &TimeZone::UTC, width).plain();
+    let shown = |scope, width| screen(&entries, &[], scope, &TimeZone::UTC, width).plain();
     assert_snapshot!(shown(Scope::ThisMachine { others: 1 }, 80), @r"
     survey  made              cpus  seconds  rounds           kernel  microcode
          1  2025-11-21 05:40    32       30      24           6.18.2  0xb404032
         12  2025-11-21 16:40    32       30       3  partial  6.18.2  0xb404032
     too narrow for: corewise
 
-    1 survey of other machines, or of this one with other cpus:  corewise history
+    1 more of other machines, or of this one with other cpus:  corewise history
       --all
     ");
     assert_snapshot!(shown(Scope::All, 140), @r"
@@ -51,10 +87,10 @@ fn stored_surveys_stand_by_their_number() {
     too narrow for: cpus, seconds, rounds,
       kernel, microcode, corewise, processor
     ");
-    assert_snapshot!(screen(&[], Scope::ThisMachine { others: 3 }, &TimeZone::UTC, 80).plain(), @r"
+    assert_snapshot!(screen(&[], &[], Scope::ThisMachine { others: 3 }, &TimeZone::UTC, 80).plain(), @r"
     No survey of this machine is stored yet. Make one:  corewise
 
-    3 surveys of other machines, or of this one with other cpus:  corewise history
+    3 more of other machines, or of this one with other cpus:  corewise history
       --all
     ");
 }

@@ -162,6 +162,7 @@ fn the_article_s_9950x3d_at_80_columns() {
     core, named by its first cpu; a cell is the median of its pairs
 
     What this means
+     ?  Is cpu 0 worse than its peers? Yes: interrupt rate 2.9x [2.6, 3.1].
      1  cpu 0 is interrupted 2.9x [2.6, 3.1] as often as the median cpu (nvme0q1
         77 %, timer 23 %).
         Latency-sensitive work belongs elsewhere:  corewise run --on 1-31 -- ./app
@@ -208,6 +209,7 @@ fn the_article_s_9950x3d_at_140_columns() {
     a row is a core, named by its first cpu; a cell is the median of its pairs
 
     What this means
+     ?  Is cpu 0 worse than its peers? Yes: interrupt rate 2.9x [2.6, 3.1].
      1  cpu 0 is interrupted 2.9x [2.6, 3.1] as often as the median cpu (nvme0q1 77 %, timer 23 %).
         Latency-sensitive work belongs elsewhere:  corewise run --on 1-31 -- ./app
      2  llc:1 clocks 2.7 % [2.6, 2.8] higher than llc:0, which has three times the cache.

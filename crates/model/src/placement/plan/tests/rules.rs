@@ -8,7 +8,7 @@ use proptest::test_runner::RngSeed;
 use super::brute::Brute;
 use super::built::{built_in, machine, recipes};
 use crate::machine_file::BUILT_IN;
-use crate::placement::plan::{Count, Plan, USUAL_MOST, plan};
+use crate::placement::plan::{Count, Plan, USUAL_MOST, plan, spread_out};
 use crate::placement::sample::{bulldozer, set, stacked, without_memory};
 use crate::placement::{Context, parse};
 use crate::{CpuSet, Machine};
@@ -72,6 +72,26 @@ fn more_threads_than_cpus_are_said() {
     assert_eq!(plan.remarks, ["9 threads are more than the 8 cpus that can be used: some cpus get several."]);
     assert_eq!(expressions(&plan), ["-", "all - core:0"]);
     assert!(of(&bulldozer(), Some(8)).remarks.is_empty());
+}
+
+/// What numbers of threads are pinned to: as many cpus over the outermost level, siblings last; and all where there are no more.
+#[test]
+fn threads_are_spread_out() {
+    let of = |name: &str, threads| {
+        let machine = built_in(name);
+        let (text, cpus) = spread_out(&machine, &machine.allowed, threads);
+        assert_eq!(cpus.len(), machine.allowed.len().min(threads as usize), "{name}");
+        format!("{text}: {cpus}")
+    };
+    assert_eq!(of("fx-8150", 4), "spread(4, cluster): 0,2,4,6");
+    assert_eq!([of("fx-8150", 8), of("fx-8150", 9)], ["all: 0-7", "all: 0-7"]);
+    assert_eq!(of("ryzen-9-9950x3d", 4), "spread(4, llc): 0,1,8,9");
+    assert_eq!(of("ryzen-9-9950x3d", 17), "spread(17, llc): 0-16");
+    assert_eq!(of("simulated-2-packages", 2).split(':').next(), Some("spread(2, package)"));
+    let machine = built_in("fx-8150");
+    let few = spread_out(&machine, &CpuSet::first(2), 1);
+    assert_eq!(few.1.len(), 1);
+    assert_eq!(spread_out(&machine, &CpuSet::first(2), 2).1, CpuSet::first(2), "what cannot be reached is not used");
 }
 
 #[test]

@@ -1,0 +1,121 @@
+//! `corewise tail`: looks for stalls on every cpu, names who causes them, and shows what that means.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use corewise_lab::survey::{Plan, Surveyed, TailPlan, survey};
+use corewise_model::finding::conclude;
+use corewise_model::histogram::{Interval, hlog};
+use corewise_model::survey::{Recording, Scope};
+use corewise_model::{CpuSet, Machine, Survey};
+
+use super::survey::{keep, nothing_measured, seed_of_the_clock};
+use super::this_machine;
+use crate::document::SurveyDocument;
+use crate::error::{Exit, Failure};
+use crate::interruption::Interruption;
+use crate::output::show;
+use crate::placing::resolve_here;
+use crate::progress::Bar;
+use crate::settings::Settings;
+use crate::settings::tail::{Measure, TailTask};
+use crate::view::survey::{Kept, screen};
+
+mod beside;
+mod recording;
+
+/// Looks at stalls.
+pub fn run(task: &TailTask, settings: &Settings) -> Result<Exit, Failure> {
+    match task {
+        TailTask::Measure(measure) => measured(measure, settings),
+        TailTask::Replay { recording, histograms } => replayed(recording, histograms.as_deref(), settings),
+        TailTask::Beside { cpus, budget, command } => beside::run(cpus.as_ref(), *budget, command, settings),
+    }
+}
+
+fn measured(measure: &Measure, settings: &Settings) -> Result<Exit, Failure> {
+    let machine = this_machine()?;
+    let cpus = cpus(measure, &machine, settings)?;
+    if measure.fifo && machine.allowed.len() < 2 {
+        let what = "--fifo needs a second cpu that this process may use: somebody has to watch that it ends";
+        return Err(Failure::unavailable(what).next("Leave --fifo out, or allow this process another cpu."));
+    }
+    // Before anything is measured: a minute later is too late to say that it cannot be written.
+    let record = measure.record.as_deref().map(recording::create).transpose()?;
+    let plan = Plan {
+        budget: measure.budget(cpus.len()),
+        cpus,
+        seed: measure.seed.unwrap_or_else(seed_of_the_clock),
+        corewise: env!("CARGO_PKG_VERSION"),
+        tail: TailPlan {
+            scope: Scope::Tail,
+            work: measure.work,
+            threshold: measure.threshold,
+            explain: measure.explain,
+            first_in_line: measure.fifo,
+            keep_events: record.is_some(),
+        },
+    };
+    let interruption = Interruption::watch()?;
+    let bar = Bar::new(settings.progress);
+    let Surveyed { survey, recording } =
+        survey(&plan, machine, interruption.stop(), &mut |progress| bar.show(progress));
+    bar.clear();
+    let is_interrupted = survey.provenance.partial && interruption.was_seen();
+    if survey.cpus.is_empty() {
+        return Err(nothing_measured(&survey, is_interrupted));
+    }
+    if let (Some(file), Some(recording)) = (record, &recording) {
+        recording::write(file, recording)?;
+    }
+    let kept = keep(&survey, settings);
+    shown(&survey, &kept, measure.histograms.as_deref(), settings)?;
+    Ok(if is_interrupted { Exit::Interrupted } else { Exit::Done })
+}
+
+fn cpus(measure: &Measure, machine: &Machine, settings: &Settings) -> Result<CpuSet, Failure> {
+    let Some(expression) = &measure.cpus else { return Ok(machine.allowed.clone()) };
+    let cpus = resolve_here(expression, machine, settings)?.cpus;
+    if cpus.is_disjoint(&machine.allowed) {
+        let what = format!("none of the cpus {cpus} may be used by this process");
+        let next = format!("It may use {}: see its cpuset and affinity (taskset -p $$).", machine.allowed);
+        return Err(Failure::unavailable(what).next(next));
+    }
+    Ok(cpus)
+}
+
+fn replayed(path: &Path, histograms: Option<&Path>, settings: &Settings) -> Result<Exit, Failure> {
+    let recording: Recording = recording::read(path)?;
+    shown(&recording.replayed(), &Kept::No, histograms, settings)?;
+    Ok(Exit::Done)
+}
+
+fn shown(survey: &Survey, kept: &Kept, histograms: Option<&Path>, settings: &Settings) -> Result<(), Failure> {
+    if let Some(folder) = histograms {
+        write_histograms(survey, folder).map_err(|error| {
+            Failure::unavailable(format!("cannot write the histograms into {}: {error}", folder.display()))
+        })?;
+    }
+    let conclusions = conclude(survey);
+    let stored = if let Kept::Stored(number) = kept { Some(*number) } else { None };
+    show(
+        settings,
+        || SurveyDocument::new(survey, &conclusions, stored),
+        || screen(survey, &conclusions, kept, settings.width),
+    )
+}
+
+/// A file for each cpu, and one with all.
+fn write_histograms(survey: &Survey, folder: &Path) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    for seen in &survey.cpus {
+        fs::write(folder.join(format!("cpu{}.hgrm", seen.cpu)), seen.tail.to_hgrm())?;
+    }
+    let tags: Vec<String> = survey.cpus.iter().map(|seen| format!("cpu{}", seen.cpu)).collect();
+    let duration_s = survey.provenance.elapsed_s;
+    let with_tags = survey.cpus.iter().zip(&tags);
+    let intervals: Vec<Interval<'_>> =
+        with_tags.map(|(seen, tag)| Interval { tag, start_s: 0.0, duration_s, histogram: &seen.tail }).collect();
+    fs::write(folder.join("all.hlog"), hlog(survey.provenance.started_unix_ms, &intervals))
+}

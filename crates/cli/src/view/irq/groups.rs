@@ -1,0 +1,197 @@
+//! Interrupts that are alike but for a number in their names share a row: a drive may have one for each of 128 cpus.
+
+use corewise_model::placement::list;
+
+/// Fewer than this have a row each.
+const FEWEST: usize = 4;
+
+/// An interrupt, and what must be equal of those that share a row.
+pub struct Named<K> {
+    /// Its number.
+    pub number: u32,
+    /// Its handlers.
+    pub name: String,
+    /// What raises it. Names that differ in a number are those of one device's queues.
+    pub device: Option<String>,
+    /// What else must be equal.
+    pub key: K,
+}
+
+/// A row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// Which of the interrupts they are.
+    pub members: Vec<usize>,
+    /// Their numbers: "24-151".
+    pub numbers: String,
+    /// Their names in one: "nvme0q1-128".
+    pub name: String,
+}
+
+/// The rows of interrupts that are in order of their numbers.
+pub fn groups<K: PartialEq>(named: &[Named<K>]) -> Vec<Group> {
+    let mut patterns: Vec<Pattern> = Vec::new();
+    for (index, interrupt) in named.iter().enumerate() {
+        let tokens = tokens(&interrupt.name);
+        let place = patterns.iter().enumerate().find_map(|(at, pattern)| {
+            let first = &named[pattern.members[0]];
+            let place = pattern.place_of(&tokens, first.device == interrupt.device)?;
+            (first.key == interrupt.key).then_some((at, place))
+        });
+        match place {
+            Some((at, place)) => patterns[at].take(index, &tokens, place),
+            None => patterns.push(Pattern { members: vec![index], varying: None, values: Vec::new(), tokens }),
+        }
+    }
+    let mut groups: Vec<Group> = patterns.iter().flat_map(|pattern| pattern.groups(named)).collect();
+    groups.sort_by_key(|group| group.members[0]);
+    groups
+}
+
+/// A part of a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Token<'a> {
+    Text(&'a str),
+    Number(u32),
+}
+
+/// A name's numbers, and what is between them. Numbers with leading zeros are addresses, and no queue's.
+fn tokens(name: &str) -> Vec<Token<'_>> {
+    let is_digit = |part: &str| part.starts_with(|c: char| c.is_ascii_digit());
+    let mut tokens = Vec::new();
+    let mut rest = name;
+    while let Some(first) = rest.chars().next() {
+        let end = rest.find(|c: char| c.is_ascii_digit() != first.is_ascii_digit()).unwrap_or(rest.len());
+        let (part, after) = rest.split_at(end);
+        let number = part.parse().ok().filter(|_| is_digit(part) && (part == "0" || !part.starts_with('0')));
+        tokens.push(number.map_or(Token::Text(part), Token::Number));
+        rest = after;
+    }
+    tokens
+}
+
+/// Names that are equal, or equal but for the number at one place.
+struct Pattern<'a> {
+    members: Vec<usize>,
+    tokens: Vec<Token<'a>>,
+    varying: Option<usize>,
+    /// The numbers at the place that varies; empty as long as none does.
+    values: Vec<u32>,
+}
+
+impl<'a> Pattern<'a> {
+    /// The place at which a name that belongs here differs, or nothing in it where it does not differ.
+    fn place_of(&self, tokens: &[Token<'_>], is_same_device: bool) -> Option<Option<usize>> {
+        if tokens.len() != self.tokens.len() {
+            return None;
+        }
+        let mut differing = (0..tokens.len()).filter(|&at| tokens[at] != self.tokens[at]);
+        match (differing.next(), differing.next()) {
+            (None, _) => Some(None),
+            (Some(at), None) if is_same_device && self.varying.is_none_or(|varying| varying == at) => {
+                let both = matches!((tokens[at], self.tokens[at]), (Token::Number(_), Token::Number(_)));
+                both.then_some(Some(at))
+            }
+            _ => None,
+        }
+    }
+
+    fn take(&mut self, index: usize, tokens: &[Token<'_>], place: Option<usize>) {
+        self.members.push(index);
+        let number = |tokens: &[Token<'_>], at: usize| match tokens[at] {
+            Token::Number(number) => Some(number),
+            Token::Text(_) => None,
+        };
+        if let Some(at) = place {
+            if self.varying.is_none() {
+                self.varying = Some(at);
+                self.values.extend(number(&self.tokens, at));
+            }
+            self.values.extend(number(tokens, at));
+        }
+    }
+
+    fn groups<K>(&self, named: &[Named<K>]) -> Vec<Group> {
+        if self.members.len() >= FEWEST {
+            let mut numbers: Vec<u32> = self.members.iter().map(|&index| named[index].number).collect();
+            numbers.sort_unstable();
+            return vec![Group { members: self.members.clone(), numbers: list(&numbers), name: self.name() }];
+        }
+        let alone = |&index: &usize| Group {
+            members: vec![index],
+            numbers: named[index].number.to_string(),
+            name: named[index].name.clone(),
+        };
+        self.members.iter().map(alone).collect()
+    }
+
+    fn name(&self) -> String {
+        let mut values = self.values.clone();
+        values.sort_unstable();
+        values.dedup();
+        let word = |(at, token): (usize, &Token<'_>)| match token {
+            _ if self.varying == Some(at) => list(&values),
+            Token::Text(text) => (*text).to_owned(),
+            Token::Number(number) => number.to_string(),
+        };
+        let name: String = self.tokens.iter().enumerate().map(word).collect();
+        if self.varying.is_some() { name } else { format!("{name} ×{}", self.members.len()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(names: &[(&str, &str)]) -> Vec<String> {
+        let named = |(number, (name, device)): (u32, &(&str, &str))| Named {
+            number,
+            name: (*name).to_owned(),
+            device: Some((*device).to_owned()),
+            key: name.contains("q0"),
+        };
+        let named: Vec<_> = (24..).zip(names).map(named).collect();
+        groups(&named).into_iter().map(|group| format!("{} {}", group.numbers, group.name)).collect()
+    }
+
+    #[test]
+    fn queues_of_a_device_share_a_row() {
+        let names: Vec<String> = (0..=128).map(|queue| format!("nvme0q{queue}")).collect();
+        let names: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "0000:01:00.0")).collect();
+        assert_eq!(rows(&names), ["24 nvme0q0", "25-152 nvme0q1-128"], "the first has another key");
+        assert_eq!(rows(&names[1..4]), ["24 nvme0q1", "25 nvme0q2", "26 nvme0q3"], "three are shown as they are");
+    }
+
+    #[test]
+    fn queues_that_take_turns_are_told_apart() {
+        let turns =
+            ["rx-0", "tx-0", "rx-1", "tx-1", "rx-2", "tx-2", "rx-3", "tx-5"].map(|queue| format!("eth0-{queue}"));
+        let names = turns.each_ref().map(|name| (name.as_str(), "a"));
+        assert_eq!(rows(&names), ["24,26,28,30 eth0-rx-0-3", "25,27,29,31 eth0-tx-0-2,5"]);
+    }
+
+    #[test]
+    fn only_one_place_varies_and_an_address_never_does() {
+        let mlx = |port: u32| (0..4).map(move |queue| format!("mlx5_comp{queue}@pci:0000:3b:00.{port}"));
+        let names: Vec<String> = mlx(0).chain(mlx(1)).collect();
+        let names: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), &name[name.len() - 1..])).collect();
+        assert_eq!(rows(&names), ["24-27 mlx5_comp0-3@pci:0000:3b:00.0", "28-31 mlx5_comp0-3@pci:0000:3b:00.1"]);
+    }
+
+    #[test]
+    fn names_of_several_devices_share_a_row_only_where_they_are_equal() {
+        let config =
+            [("virtio0-config", "a"), ("virtio1-config", "b"), ("virtio2-config", "c"), ("virtio3-config", "d")];
+        assert_eq!(rows(&config).len(), 4);
+        assert_eq!(
+            rows(&["a", "b", "c", "d"].map(|device| ("PCIe PME, aerdrv", device))),
+            ["24-27 PCIe PME, aerdrv ×4"]
+        );
+    }
+
+    #[test]
+    fn any_name_is_survived() {
+        let odd = ["", "7", "007", "99999999999", "é1", "×"].map(|name| (name, "a"));
+        assert_eq!(rows(&odd).len(), 6);
+    }
+}

@@ -1,0 +1,79 @@
+//! Scenarios: `corewise try` finds the placement on which a program says that it is better, also while cpus go away. What decides is
+//! a number that the program writes: an emulator's time means nothing.
+
+use corewise_rig::Guest;
+use corewise_rig::cpus::{self, Cpus};
+use libtest_mimic::Completion;
+use serde_json::Value;
+
+use crate::changes::switch;
+use crate::expressions::reachable;
+use crate::found::{entries, json, same};
+use crate::placement::HAS_TWO;
+use crate::{Outcome, Scenario};
+
+pub const SCENARIOS: &[Scenario] = &[
+    Scenario { name: "the_better_placement_is_found", applies: HAS_TWO, run: found },
+    Scenario {
+        name: "a_placement_whose_cpu_goes_away_is_out",
+        applies: |machine| HAS_TWO(machine) && machine.isolated.is_empty(),
+        run: goes_away,
+    },
+];
+
+/// `corewise try` on the first cpu and on all others, with a script.
+fn trying(first: u32, others: &str, script: &str) -> String {
+    format!(
+        "corewise try --no-store --seed 7 --json --metric 'score=score ([0-9]+)' --higher --on {first} --on {others} -- sh -c '{script}'"
+    )
+}
+
+/// The least cpu, and a list of the others.
+fn split(guest: &Guest) -> (u32, String) {
+    let mut all = reachable(guest.machine());
+    let first = all.pop_first().unwrap_or_default();
+    (first, cpus::list(&all))
+}
+
+fn found(guest: &mut Guest) -> Outcome {
+    let (first, others) = split(guest);
+    let script = format!(
+        "if grep -q \"^Cpus_allowed_list:.{others}\\$\" /proc/self/status; then echo score 20; else echo score 10; fi"
+    );
+    let document = json(guest, &trying(first, &others, &script))?;
+    let arm = document["standing"]["verdict"]["arm"].as_u64().unwrap_or_default() as usize;
+    same("the verdict", &document["standing"]["verdict"]["kind"], &"wins".into())?;
+    same("the winner", &document["experiment"]["arms"][arm]["name"], &others.as_str().into())?;
+    for trial in entries(&document["trials"]) {
+        let (arm, used) = (&trial["arm"], used(trial));
+        let cpus = &document["experiment"]["arms"][arm.as_u64().unwrap_or_default() as usize]["cpus"];
+        let allowed = cpus.as_str().map_or_else(|| reachable(guest.machine()), cpus::parse);
+        same(&format!("arm {arm} was on {used:?}, may use {cpus}"), used.is_subset(&allowed), true)?;
+    }
+    Ok(Completion::Completed)
+}
+
+fn used(trial: &Value) -> Cpus {
+    trial["observed"]["used"].as_str().map(cpus::parse).unwrap_or_default()
+}
+
+/// The command itself switches the cpu off, as soon as it runs there the second time.
+fn goes_away(guest: &mut Guest) -> Outcome {
+    let mut all = reachable(guest.machine());
+    let last = all.pop_last().unwrap_or_default();
+    let script = format!(
+        "if grep -q \"^Cpus_allowed_list:.{last}\\$\" /proc/self/status; then echo run >>/tmp/runs; \
+         if test $(wc -l </tmp/runs) -gt 1; then echo 0 >/sys/devices/system/cpu/cpu{last}/online; fi; fi; echo score 10"
+    );
+    let tried = json(guest, &trying(last, &cpus::list(&all), &script));
+    switch(guest, &[last].into(), true)?;
+    guest.run("rm -f /tmp/runs")?;
+    let document = tried?;
+    let arms: Vec<&Value> = entries(&document["experiment"]["arms"]).collect();
+    let arm = arms.iter().position(|arm| arm["name"] == last.to_string().as_str()).unwrap_or_default();
+    same(&format!("the verdict of {last}"), &document["standing"]["arms"][arm]["verdict"], &"failed".into())?;
+    same("the experiment's", &document["standing"]["verdict"]["kind"], &"no-material-difference".into())?;
+    let failed = entries(&document["trials"]).find_map(|trial| trial["outcome"]["failed"]["why"].as_str());
+    same(&format!("why: {failed:?}"), failed.is_some_and(|why| why.starts_with("cannot be started: ")), true)?;
+    Ok(Completion::Completed)
+}

@@ -1,0 +1,73 @@
+//! Scenarios: `corewise tail` names a task that is put on a cpu, tells a user what it may not see, goes on while a cpu goes away,
+//! and what a killed one left is removed. How long anything takes is not looked at.
+
+use corewise_rig::{Description, Guest};
+use libtest_mimic::Completion;
+use serde_json::Value;
+
+use crate::found::{as_user, entries, json, list_of, same, text};
+use crate::survey::{goes_away_during, reachable_last};
+use crate::{Outcome, Scenario};
+
+pub const SCENARIOS: &[Scenario] = &[
+    Scenario { name: "a_task_that_takes_the_cpu_is_named", applies: IS_SMALL, run: planted },
+    Scenario { name: "a_user_is_told_why_causes_have_no_names", applies: IS_SMALL, run: user },
+    Scenario { name: "a_cpu_that_goes_away_while_stalls_are_named_is_told", applies: CAN_LOSE_ONE, run: goes_away },
+    Scenario { name: "an_instance_of_ftrace_that_was_left_is_removed", applies: IS_SMALL, run: instance },
+];
+
+/// Machines of many cpus take long, and would show nothing else.
+const IS_SMALL: fn(&Description) -> bool = |machine| machine.places().len() <= 16;
+const CAN_LOSE_ONE: fn(&Description) -> bool =
+    |machine| IS_SMALL(machine) && machine.places().len() > 1 && machine.isolated.is_empty();
+
+const TAIL: &str = "corewise tail --explain --json --no-store --seed 7";
+
+/// A task that does nothing but run, on the cpu that is looked at.
+fn planted(guest: &mut Guest) -> Outcome {
+    let cpu = reachable_last(guest);
+    let burner = "printf burner >/proc/$$/comm; while :; do :; done";
+    text(guest, &format!("taskset -c {cpu} sh -c '{burner}' >/dev/null 2>&1 & echo $! >/run/burner"))?;
+    let document = json(guest, &format!("{TAIL} --cpus {cpu} --for 3s"));
+    text(guest, "kill $(cat /run/burner); rm /run/burner")?;
+    let survey = &document?["survey"];
+    same("how names are known", survey["watch"]["rung"].as_str(), Some("perf"))?;
+    let visited: Vec<&Value> = entries(&survey["cpus"]).collect();
+    same("visited cpus", visited.iter().map(|seen| list_of(&seen["cpu"])).collect::<Vec<_>>(), vec![cpu.to_string()])?;
+    let causes = &visited[0]["stalls"]["causes"];
+    let tasks = entries(causes).filter(|cause| cause["cause"] == "task");
+    let longest =
+        tasks.max_by(|a, b| a["time_s"].as_f64().unwrap_or(0.0).total_cmp(&b["time_s"].as_f64().unwrap_or(0.0)));
+    let longest = longest.and_then(|cause| cause["name"].as_str());
+    same(&format!("the task that took most, of {causes}"), longest, Some("burner"))?;
+    Ok(Completion::Completed)
+}
+
+/// Without rights there are still stalls, divided by what the thread knows of itself.
+fn user(guest: &mut Guest) -> Outcome {
+    let cpu = reachable_last(guest);
+    let document = json(guest, &as_user(&format!("{TAIL} --cpus {cpu} --for 2s")))?;
+    let survey = &document["survey"];
+    same("how causes are known", survey["watch"]["rung"].as_str(), Some("thread"))?;
+    let is_about = |gap: &&Value| gap["what"] == "causes of stalls" && gap["cure"].as_str().is_some();
+    same(&format!("{} tell it", survey["gaps"]), entries(&survey["gaps"]).filter(is_about).count(), 1)?;
+    Ok(Completion::Completed)
+}
+
+fn goes_away(guest: &mut Guest) -> Outcome {
+    goes_away_during(guest, |seconds| format!("{TAIL} --for {seconds}s"))
+}
+
+/// Its corewise cannot run any more: the first process began with the machine.
+fn instance(guest: &mut Guest) -> Outcome {
+    const LEFT: &str = "corewise-1-4194399";
+    text(guest, &format!("mkdir /sys/kernel/tracing/instances/{LEFT}"))?;
+    let document = json(guest, "corewise undo --json")?;
+    let changes: Vec<String> = entries(&document["journals"])
+        .flat_map(|journal| entries(&journal["changes"]))
+        .map(|change| format!("{}: {}", change["fate"], change["what"]))
+        .collect();
+    same("what was undone", changes, vec![format!("\"reverted\": \"the instance {LEFT} of ftrace was made\"")])?;
+    same("what is left", text(guest, "ls /sys/kernel/tracing/instances")?, String::new())?;
+    Ok(Completion::Completed)
+}

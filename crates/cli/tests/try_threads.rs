@@ -1,0 +1,193 @@
+//! `corewise try --threads 1,2,…` as a user meets it: programs that are told how many threads to have, on this machine.
+//!
+//! One experiment at a time is made on a machine, so these tests run one after another, and wait for others' to end.
+
+mod support;
+
+use std::process::{Command, ExitCode, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use corewise_sys::linux::affinity;
+use libtest_mimic::{Arguments, Completion, Failed, Trial};
+use serde_json::Value;
+use support::{Place, text};
+
+type Outcome = Result<Completion, Failed>;
+
+/// Another corewise may make an experiment meanwhile.
+const LONGEST_WAIT: Duration = Duration::from_secs(300);
+
+fn main() -> ExitCode {
+    let mut arguments = Arguments::from_args();
+    arguments.test_threads = Some(1);
+    let trial = |name: &str, test: fn() -> Outcome| Trial::ignorable_test(name, test);
+    let trials = vec![
+        trial("more_threads_are_better_in_the_command", in_the_command),
+        trial("a_variable_tells_the_program", by_a_variable),
+        trial("a_session_that_ended_goes_on_with_the_same_blocks", goes_on),
+        trial("pinned_threads_are_on_as_many_cpus", pinned_are_pinned),
+        trial("what_cannot_be_tried_is_said", usage),
+    ];
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+const METRIC: [&str; 3] = ["--metric", "rate=rate ([0-9]+)", "--higher"];
+const LOCKED: &str = "another corewise makes an experiment";
+
+/// `corewise try` with options and a shell script.
+fn trying(place: &Place, options: &[&str], script: &str) -> Command {
+    let mut command = place.corewise(&["try", "--seed", "7"]);
+    command.args(options).args(["--", "sh", "-c", script]).stdin(Stdio::null());
+    command
+}
+
+fn done(command: &mut Command) -> Result<Output, Failed> {
+    let since = Instant::now();
+    loop {
+        let output = command.output()?;
+        if !text(&output.stderr).contains(LOCKED) || since.elapsed() > LONGEST_WAIT {
+            return Ok(output);
+        }
+        std::thread::sleep(Duration::from_secs(1));
+    }
+}
+
+/// The words on standard output; the exit status has to be this.
+fn said(command: &mut Command, code: i32) -> Result<String, Failed> {
+    let output = done(command)?;
+    let told = format!("{}{}", text(&output.stdout), text(&output.stderr));
+    same(&told, output.status.code(), Some(code))?;
+    Ok(text(&output.stdout))
+}
+
+fn json(command: &mut Command, code: i32) -> Result<Value, Failed> {
+    Ok(serde_json::from_str(&said(command, code)?)?)
+}
+
+fn same<T: PartialEq + std::fmt::Debug>(what: &str, found: T, expected: T) -> Result<(), Failed> {
+    if found == expected { Ok(()) } else { Err(format!("{what}\n   found {found:?}\nexpected {expected:?}").into()) }
+}
+
+/// Whatever the width, lines may end anywhere between words.
+fn contains(told: &str, words: &[&str]) -> Result<(), Failed> {
+    let told = &told.split_whitespace().collect::<Vec<_>>().join(" ");
+    words.iter().try_for_each(|word| same(&format!("{word:?} is in\n{told}"), told.contains(word), true))
+}
+
+fn allowed() -> usize {
+    affinity::current().map_or(1, |cpus| cpus.len())
+}
+
+/// Numbers of threads of which the first is the reference on this machine: as many as cpus, and two that are more.
+fn counts() -> [usize; 3] {
+    let cpus = allowed();
+    [cpus, 2 * cpus, 4 * cpus]
+}
+
+fn list(counts: [usize; 3]) -> String {
+    counts.map(|count| count.to_string()).join(",")
+}
+
+/// The program says itself how much it does: as much as it is told to have threads.
+fn in_the_command() -> Outcome {
+    let (place, counts) = (Place::new(), counts());
+    let numbers = list(counts);
+    let options = [&METRIC[..], &["--threads", &numbers, "--pinned", "no"]].concat();
+    let told = said(&mut trying(&place, &options, "echo rate {threads}00"), 0)?;
+    let best = format!("{} threads, left to the operating system: 4.0x", counts[2]);
+    let share = format!("better in rate than {} (one per cpu)", counts[0]);
+    contains(
+        &told,
+        &[&best, &share, "no law is fitted", &format!("'echo rate {}00'", counts[2]), "stored as experiment 1"],
+    )?;
+    let shown = said(&mut place.corewise(&["try", "--resume", "--markdown"]), 0)?;
+    contains(&shown, &["| threads | OS | speed-up |", "| 4.00x |"])?;
+    let lines = said(&mut place.corewise(&["try", "--resume", "--csv"]), 0)?;
+    let last = |line: &str| line.rsplit(',').next().unwrap_or_default().to_owned();
+    let mut told: Vec<String> = lines.trim_end().split("\r\n").skip(1).map(last).collect();
+    told.sort_unstable();
+    told.dedup();
+    let mut expected = counts.map(|count| count.to_string()).to_vec();
+    expected.sort_unstable();
+    same("the column of threads", told, expected)?;
+    Ok(Completion::Completed)
+}
+
+/// Twice as many threads in the variable, half as much done; and nothing that pinning changes.
+fn by_a_variable() -> Outcome {
+    if allowed() < 2 {
+        return Ok(Completion::ignored_with("one cpu is allowed"));
+    }
+    let place = Place::new();
+    let options = [&METRIC[..], &["--threads", "1,2", "--threads-as", "COREWISE_TEST_THREADS", "--json"]].concat();
+    let document = json(&mut trying(&place, &options, "echo rate $((400 / COREWISE_TEST_THREADS))"), 0)?;
+    let threads = &document["threads"];
+    same("the counts", &threads["counts"]["standing"]["verdict"]["kind"], &"wins".into())?;
+    same("pinned", &threads["pinned"][0]["standing"]["verdict"]["kind"], &"no-material-difference".into())?;
+    same("the law", &threads["law"]["kind"], &"too-few-counts".into())?;
+    let arms = document["experiment"]["arms"].as_array().cloned().unwrap_or_default();
+    let names: Vec<&str> = arms.iter().filter_map(|arm| arm["name"].as_str()).collect();
+    same("one count of threads is pinned at least", names.iter().any(|name| name.starts_with("1 thread on ")), true)?;
+    same("it is told as typed", &document["experiment"]["workload"]["threads_as"][0], &"COREWISE_TEST_THREADS".into())?;
+    Ok(Completion::Completed)
+}
+
+/// The blocks of two sessions are those of one: their orders depend on the seed and on what was stored.
+fn goes_on() -> Outcome {
+    let (place, numbers) = (Place::new(), list(counts()));
+    let options = [&METRIC[..], &["--threads", &numbers, "--pinned", "no", "--json"]].concat();
+    let whole = json(&mut trying(&place, &options, "echo rate {threads}00"), 0)?;
+    let first = json(&mut trying(&place, &[&options[..], &["--runs-max", "7"]].concat(), "echo rate {threads}00"), 1)?;
+    let second = json(&mut place.corewise(&["try", "--resume", "--json"]), 0)?;
+    let order = |document: &Value| -> Vec<(u64, u64)> {
+        let trials = document["trials"].as_array().into_iter().flatten();
+        let of = |trial: &Value| Some((trial["block"].as_u64()?, trial["arm"].as_u64()?));
+        trials.filter_map(of).filter(|(block, _)| *block > 0).collect()
+    };
+    same("runs of the first", order(&first).len(), 6)?;
+    same("the orders", order(&second), order(&whole))?;
+    same("the verdict", &second["threads"]["counts"], &whole["threads"]["counts"])?;
+    Ok(Completion::Completed)
+}
+
+/// The program says on how many cpus it may run.
+fn pinned_are_pinned() -> Outcome {
+    if allowed() < 2 {
+        return Ok(Completion::ignored_with("one cpu is allowed"));
+    }
+    let place = Place::new();
+    let options =
+        ["--metric", "rate=rate ([0-9]+)", "--higher", "--threads", "1,2", "--pinned", "yes", "--runs-max", "4"];
+    let script = "cpus=$(nproc); echo rate ${cpus}0; test $cpus = {threads} || exit 3";
+    if Command::new("nproc").output().is_err() {
+        return Ok(Completion::ignored_with("nproc is not installed (coreutils)"));
+    }
+    let document = json(&mut trying(&place, &[&options[..], &["--json"]].concat(), script), 1)?;
+    let trials = document["trials"].as_array().cloned().unwrap_or_default();
+    let failed = trials.iter().filter(|trial| trial["outcome"]["failed"].is_object()).count();
+    same(&format!("failed runs in {trials:?}"), (trials.len() >= 4, failed), (true, 0))?;
+    Ok(Completion::Completed)
+}
+
+fn usage() -> Outcome {
+    let place = Place::new();
+    let cases: [(&[&str], &str, i32, &[&str]); 5] = [
+        (&["--threads", "1,2"], "true", 2, &["nothing tells the program", "--threads-as OMP_NUM_THREADS", "{threads}"]),
+        (&["--threads", "1,2", "--on", "0"], "echo {threads}", 2, &["cannot be used with"]),
+        (&["--threads", "1,2", "--guard", "a=b"], "echo {threads}", 2, &["--guard"]),
+        (&["--pinned", "yes"], "true", 2, &["--threads"]),
+        (
+            &["--threads", "4096", "--pinned", "no"],
+            "echo {threads}",
+            3,
+            &["there is nothing to compare", "--threads takes"],
+        ),
+    ];
+    for (options, script, code, words) in cases {
+        let output = done(&mut trying(&place, options, script))?;
+        let told = text(&output.stderr);
+        same(&told, output.status.code(), Some(code))?;
+        contains(&told, words)?;
+    }
+    Ok(Completion::Completed)
+}

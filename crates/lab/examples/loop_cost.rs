@@ -1,0 +1,118 @@
+//! What an iteration of the spin loop takes: bare, and as the tail probe records it.
+//!
+//! `cargo xtask bench-loop` runs it in the release profile; it ends with 1 where the loop costs more than it may.
+
+use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
+
+use corewise_lab::probe::stalls::Stalls;
+use corewise_lab::probe::tail::time_pieces;
+use corewise_lab::probe::work::Spin;
+use corewise_model::histogram::Histogram;
+use corewise_model::stats::order::quantile;
+use corewise_sys::clock::{Clock, Source, Ticks};
+use corewise_sys::linux::affinity;
+
+/// An iteration that only reads the clock and compares may take so long, in nanoseconds.
+const BARE_AT_MOST_NS: f64 = 12.0;
+/// One that is recorded may take so much more.
+const MORE_AT_MOST_NS: f64 = 10.0;
+/// How often both are measured, in turn.
+const ROUNDS: usize = 101;
+/// Each time for about so long, in nanoseconds: a few of the kernel's ticks.
+const ROUND_NS: f64 = 20e6;
+/// From so much on it is a stall, in nanoseconds.
+const STALL_NS: f64 = 5_000.0;
+
+fn main() -> ExitCode {
+    let clock = Clock::calibrated();
+    if let Some(cpu) = affinity::current().ok().and_then(|allowed| allowed.iter().last())
+        && affinity::pin_current(cpu).is_ok()
+    {
+        println!("cpu {cpu}, clock {}", clock.name);
+    }
+    let times = match clock.source {
+        Source::Counter(ticks) => times(&clock, ticks.unordered()),
+        Source::System(ticks) => times(&clock, ticks),
+    };
+    let column = |which: fn(&[f64; 3]) -> f64| times.iter().map(which).collect::<Vec<f64>>();
+    let [reading, bare, recorded] =
+        [column(|row| row[0]), column(|row| row[1]), column(|row| row[2])].map(|column| Spread::of(&column));
+    println!("ns an iteration, medians of {ROUNDS} rounds in turn [lower, upper quartile]");
+    println!("  readings of the clock alone  {}", reading.words());
+    println!("  with a comparison            {}", bare.words());
+    println!("  recorded                     {}", recorded.words());
+    let more = recorded.median - bare.median;
+    println!("  recording costs              {more:.2}");
+    let is_cheap = bare.median <= BARE_AT_MOST_NS && more <= MORE_AT_MOST_NS;
+    println!("at most {BARE_AT_MOST_NS} and {MORE_AT_MOST_NS} more: {}", if is_cheap { "yes" } else { "no" });
+    if is_cheap { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+struct Spread {
+    median: f64,
+    quartiles: [f64; 2],
+}
+
+impl Spread {
+    fn of(values: &[f64]) -> Self {
+        Self { median: quantile(values, 0.5), quartiles: [quantile(values, 0.25), quantile(values, 0.75)] }
+    }
+
+    fn words(&self) -> String {
+        format!("{:.2} [{:.2}, {:.2}]", self.median, self.quartiles[0], self.quartiles[1])
+    }
+}
+
+/// Of each round the time of an iteration in nanoseconds: readings alone, with a comparison, recorded.
+fn times<T: Ticks>(clock: &Clock, ticks: T) -> Vec<[f64; 3]> {
+    let duration = (ROUND_NS / clock.nanoseconds_per_tick) as u64;
+    let from = (STALL_NS / clock.nanoseconds_per_tick) as u64;
+    let (mut pieces, mut stalls) = (Histogram::new(clock.nanoseconds_per_tick), Stalls::new());
+    let round = || {
+        pieces.clear();
+        stalls.begin(ticks, from);
+        let in_ns = |(elapsed, count): (u64, u64)| elapsed as f64 / count as f64 * clock.nanoseconds_per_tick;
+        let (reading, bare) = (readings(ticks, duration), bare(ticks, duration, from));
+        let elapsed =
+            time_pieces(ticks, &mut Spin, ticks.now(), duration, &AtomicBool::new(false), &mut pieces, &mut stalls);
+        [in_ns(reading), in_ns(bare), in_ns((elapsed, pieces.count()))]
+    };
+    std::iter::repeat_with(round).take(ROUNDS).collect()
+}
+
+/// Reads the clock until a time; how long that took, and how many readings there were. The time of stalls is in it.
+#[inline(never)]
+fn readings<T: Ticks>(ticks: T, duration: u64) -> (u64, u64) {
+    let (start, mut count) = (ticks.now(), 0);
+    loop {
+        for _ in 0..1024 {
+            std::hint::black_box(ticks.now());
+        }
+        count += 1024;
+        let elapsed = ticks.now() - start;
+        if elapsed >= duration {
+            return (elapsed, count);
+        }
+    }
+}
+
+/// The same loop as the probe's, which records nothing.
+#[inline(never)]
+fn bare<T: Ticks>(ticks: T, duration: u64, from: u64) -> (u64, u64) {
+    let start = ticks.now();
+    let (mut last, mut count, mut stalls) = (start, 0, 0_u64);
+    loop {
+        for _ in 0..512 {
+            let now = ticks.now();
+            if now.saturating_sub(last) >= from {
+                stalls = std::hint::black_box(stalls + 1);
+            }
+            last = now;
+        }
+        count += 512;
+        if last - start >= duration {
+            return (last - start, count);
+        }
+    }
+}

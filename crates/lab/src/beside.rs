@@ -1,0 +1,181 @@
+//! Watches a program that runs, without running on its cpus: who interrupts it, from the kernel's events or its accounts.
+
+mod accounts;
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use corewise_model::beside::{Follow, Seen};
+use corewise_model::stall::Rung;
+use corewise_model::{CpuSet, Gap};
+use corewise_sys::linux::events::{Interest, Recorder, online_cpus};
+use corewise_sys::linux::process::sees_all_numbers;
+use corewise_sys::linux::task;
+use corewise_sys::linux::thread::{monotonic_raw_ns, own_number};
+
+pub use accounts::Accounting;
+
+use crate::streams::{Batch, Streams};
+use crate::watch::surroundings;
+
+/// What is wanted of the cpus that the program runs on.
+const OF_ITS_CPUS: [Interest; 7] = [
+    Interest::Interrupts,
+    Interest::Switches,
+    Interest::PageFaults,
+    Interest::Functions,
+    Interest::Senders,
+    Interest::Migrations,
+    Interest::Tasks,
+];
+/// What is wanted of all others: what they do to the program's.
+const OF_OTHERS: [Interest; 3] = [Interest::Senders, Interest::Migrations, Interest::Tasks];
+
+/// What helps where there are more tracepoints and cpus than files may be open.
+const MORE_FILES: &str = "raise the limit of open files (ulimit -Hn)";
+
+/// How often events are taken out of their buffers.
+pub const INTERVAL: Duration = Duration::from_millis(100);
+
+/// Opens the way to the kernel's events.
+///
+/// # Errors
+/// The gap that says why there is none.
+pub fn recorder() -> Result<Recorder, Gap> {
+    let recorder = Recorder::open(&OF_ITS_CPUS)?;
+    // perf tells which events are of the thread that starts the program; ftrace has numbers alone.
+    if recorder.rung() == Rung::Ftrace && !sees_all_numbers() {
+        return Err(Gap::new(
+            "causes of stalls",
+            "perf's tracepoints are refused, and processes have other numbers in ftrace",
+        )
+        .cured_by("run with CAP_PERFMON, or outside of the container"));
+    }
+    Ok(recorder)
+}
+
+/// A program that is watched by the kernel's events.
+#[derive(Debug)]
+pub struct Watcher<'a> {
+    recorder: &'a Recorder,
+    streams: Streams<'a>,
+    follow: Follow,
+    watched: CpuSet,
+    refused: CpuSet,
+    gaps: Vec<Gap>,
+}
+
+impl<'a> Watcher<'a> {
+    /// Makes the tracepoints live and begins to watch some cpus, for a program that the calling thread starts afterwards.
+    /// The cpus are at rest again some 100 ms later.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn new(recorder: &'a Recorder, cpus: &CpuSet) -> io::Result<Self> {
+        let online = online_cpus();
+        let others = online.difference(cpus);
+        let armed = recorder.arm(&OF_ITS_CPUS)?;
+        let mut watcher = Self {
+            recorder,
+            streams: Streams::new(armed, online.len()),
+            follow: Follow::new(surroundings(None)),
+            watched: CpuSet::default(),
+            refused: CpuSet::default(),
+            gaps: recorder.gaps.clone(),
+        };
+        for cpu in cpus.iter() {
+            match watcher.watch(cpu) {
+                Err(error) if watcher.watched.is_empty() => return Err(error),
+                Err(error) => {
+                    watcher.refuse(cpu, &error);
+                    break;
+                }
+                Ok(()) => {}
+            }
+        }
+        for cpu in others.iter() {
+            if let Err(error) = watcher.streams.open(cpu, &OF_OTHERS) {
+                let what = format!("what cpu {cpu} and those after it send to the command's");
+                watcher.gaps.push(Gap::new(what, error.to_string()).cured_by(MORE_FILES));
+                break;
+            }
+        }
+        Ok(watcher)
+    }
+
+    fn watch(&mut self, cpu: u32) -> io::Result<()> {
+        self.streams.open(cpu, &OF_ITS_CPUS)?;
+        self.follow.watch(cpu);
+        self.watched.insert(cpu);
+        Ok(())
+    }
+
+    /// A cpu cannot be watched; said once, since those after it cannot either.
+    fn refuse(&mut self, cpu: u32, error: &io::Error) {
+        if self.refused.is_empty() {
+            let what = format!("what it did on cpu {cpu} and others");
+            self.gaps.push(Gap::new(what, error.to_string()).cured_by(MORE_FILES));
+        }
+        self.refused.insert(cpu);
+    }
+
+    /// The program was started; its first process has this number for the calling thread, which started it.
+    pub fn started(&mut self, child: u32) {
+        let batch = self.streams.drain_all();
+        let starter = if batch.own_task == 0 { own_number() } else { batch.own_task };
+        self.follow.expect_child_of(starter);
+        self.step(&batch);
+        if !self.follow.has_threads() {
+            // Its making was lost. Where this process does not see the whole system, the number is another's there.
+            self.follow.adopt(child, &task::name(child, child).unwrap_or_default());
+        }
+    }
+
+    /// Takes the events out of their buffers; how long to wait for the next time.
+    pub fn look(&mut self) -> Duration {
+        let begun = Instant::now();
+        let batch = self.streams.drain();
+        self.step(&batch);
+        for cpu in self.follow.take_unwatched().difference(&self.refused).iter() {
+            if let Err(error) = self.watch(cpu) {
+                self.refuse(cpu, &error);
+            }
+        }
+        // Where there is more to do than time, the buffers are emptied without a pause.
+        INTERVAL.saturating_sub(begun.elapsed())
+    }
+
+    fn step(&mut self, batch: &Batch) {
+        batch.lost.iter().for_each(|(cpu, events)| self.follow.lost(*cpu, *events));
+        batch.events.iter().for_each(|event| self.follow.step(event));
+        // Numbers of tasks are the system's; they are /proc's only where this process sees the whole system.
+        if batch.own_task == 0 || batch.own_task == own_number() {
+            for number in self.follow.unnamed() {
+                self.follow.name(number, task::name(number, number).unwrap_or_default());
+            }
+        }
+    }
+
+    /// Ends watching.
+    pub fn finish(mut self) -> Watched {
+        let until_ns = monotonic_raw_ns();
+        let batch = self.streams.drain_all();
+        self.step(&batch);
+        let rung = self.recorder.rung();
+        let report = self.follow.finish(until_ns, rung);
+        Watched { rung, cpus: self.watched, seen: Seen::Events(Box::new(report)), gaps: self.gaps }
+    }
+}
+
+/// What was seen of a program.
+#[derive(Debug)]
+pub struct Watched {
+    /// How much could be seen.
+    pub rung: Rung,
+    /// The cpus that were watched.
+    pub cpus: CpuSet,
+    /// What interrupted it.
+    pub seen: Seen,
+    /// What could not be seen.
+    pub gaps: Vec<Gap>,
+}

@@ -1,0 +1,175 @@
+//! What the tail probe says of a cpu while a load runs there.
+
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use corewise_lab::causes::SETTLING;
+use corewise_lab::probe::tail::{Scratch, Visit, visit_with};
+use corewise_lab::probe::work::Piece;
+use corewise_lab::watch::{self, Watching};
+use corewise_model::attribution::{Cause, Part, Sender, divide, settle};
+use corewise_model::event::Event;
+use corewise_model::stall::Surroundings;
+use corewise_model::survey::WorkKind;
+use corewise_model::{CpuSet, Gap};
+use corewise_sys::clock::Clock;
+use corewise_sys::linux::affinity;
+use corewise_sys::linux::events::{Recorder, online_cpus};
+use libtest_mimic::Failed;
+
+use crate::load::{Load, Logged};
+
+/// The cpus, and the way to the kernel's events.
+pub struct Place {
+    recorder: Recorder,
+    clock: Clock,
+    surroundings: Surroundings,
+    /// The cpu that is looked at.
+    pub cpu: u32,
+    /// Another one, where there is one.
+    pub other: Option<u32>,
+    /// Whether functions have names here.
+    pub names_functions: bool,
+    /// Whether the system's numbers of tasks are those that this process sees.
+    sees_all_tasks: bool,
+}
+
+/// How to look.
+pub struct Asked {
+    /// For how long.
+    pub duration: Duration,
+    /// What takes so much longer is a stall, in nanoseconds.
+    pub threshold_ns: f64,
+    /// Where to run before all others: the other cpu.
+    pub first_in_line: Option<u32>,
+}
+
+impl Asked {
+    /// For stalls from 5 us on, as a task like others.
+    pub fn of(duration: Duration) -> Self {
+        Self { duration, threshold_ns: 5_000.0, first_in_line: None }
+    }
+}
+
+/// A stall with the cause that it is counted with.
+pub struct Seen {
+    /// When it began, in nanoseconds of CLOCK_MONOTONIC_RAW.
+    pub begin_ns: u64,
+    /// When it ended.
+    pub end_ns: u64,
+    /// What it is counted with.
+    pub cause: Cause,
+    /// Its parts.
+    pub parts: Vec<Part>,
+}
+
+/// What was observed.
+pub struct Observed {
+    /// When timing began, in nanoseconds of CLOCK_MONOTONIC_RAW.
+    pub begin_ns: u64,
+    /// When it ended.
+    pub end_ns: u64,
+    /// The stalls, in order of time.
+    pub seen: Vec<Seen>,
+    /// Who sent interrupts.
+    pub senders: Vec<Sender>,
+    /// The kernel's events.
+    pub events: Vec<Event>,
+    /// Whether the system's numbers of tasks are those that this process sees.
+    pub numbers_are_known: bool,
+}
+
+impl Place {
+    /// The last allowed cpu, and the first.
+    pub fn find() -> Result<Self, Gap> {
+        let recorder = watch::recorder()?;
+        let gap = |error: std::io::Error| Gap::new("cpus", error.to_string());
+        let allowed = affinity::current().map_err(gap)?.difference(&kept_free_of_timers());
+        let cpu = allowed.iter().last().ok_or_else(|| Gap::new("cpus", "none is allowed that has timers"))?;
+        Ok(Self {
+            recorder,
+            clock: Clock::calibrated(),
+            // A virtual machine's host may steal time; on others nobody does, and the accounts say so.
+            surroundings: watch::surroundings(Some("unknown")),
+            cpu,
+            other: allowed.lowest().filter(|other| *other != cpu),
+            sees_all_tasks: is_first_in_sight(),
+            names_functions: std::fs::read_to_string("/proc/kallsyms").is_ok_and(|text| {
+                text.lines().any(|line| line.ends_with(" ipi_mb") && !line.starts_with("0000000000000000"))
+            }),
+        })
+    }
+
+    /// Looks at the cpu while a load runs: what was seen, and what the load logged within that time.
+    pub fn observe(
+        &self,
+        asked: &Asked,
+        piece: &mut (impl Piece + Send),
+        load: impl FnOnce(u32) -> Result<Load, Failed>,
+    ) -> Result<(Observed, Vec<Logged>), Failed> {
+        let mut watching = Watching::new(&self.recorder, &online_cpus())?;
+        std::thread::sleep(SETTLING);
+        let mut scratch = Scratch::new(self.clock.nanoseconds_per_tick, WorkKind::Spin);
+        let visit = Visit {
+            cpu: self.cpu,
+            round: 0,
+            place: 0,
+            duration: asked.duration,
+            warm_up: Duration::from_millis(5),
+            counting: false,
+            work: WorkKind::Spin,
+            threshold_ns: asked.threshold_ns,
+            first_in_line: asked.first_in_line,
+        };
+        let stop = AtomicBool::new(false);
+        let load = load(self.cpu)?;
+        let visited = visit_with(&self.clock, visit, Some(&mut watching), &stop, &mut scratch, piece)
+            .map_err(|gap| format!("{}: {}", gap.what, gap.why))?;
+        let logged = load.finish()?;
+        let mut surroundings = self.surroundings.clone();
+        surroundings.tasks.extend(watching.tasks.clone());
+        if visited.stalls.events_lost + visited.stalls.not_kept > 0 {
+            return Err(format!("{} events were lost", visited.stalls.events_lost).into());
+        }
+        let observed = observed(visited.stalls, &surroundings, self.sees_all_tasks);
+        let logged = observed.within(logged);
+        Ok((observed, logged))
+    }
+}
+
+impl Observed {
+    /// What was logged while the probe timed.
+    pub fn within(&self, mut logged: Vec<Logged>) -> Vec<Logged> {
+        logged.retain(|one| self.begin_ns <= one.begin_ns && one.end_ns <= self.end_ns);
+        logged
+    }
+}
+
+/// The stalls as a survey counts them: every one of them has its time-line.
+fn observed(visit: corewise_model::stall::Visit, surroundings: &Surroundings, numbers_are_known: bool) -> Observed {
+    let divided = divide(&visit, surroundings);
+    let senders = divided.senders.clone();
+    let causes = settle(vec![divided], surroundings, usize::MAX).remove(&visit.cpu).map(|cpu| cpu.causes);
+    let mut seen: Vec<Seen> = Vec::new();
+    for cause in causes.unwrap_or_default() {
+        seen.extend(cause.worst.into_iter().map(|line| Seen {
+            begin_ns: visit.begin_ns + line.begin_ns,
+            end_ns: visit.begin_ns + line.begin_ns + line.length_ns,
+            cause: cause.cause.clone(),
+            parts: line.parts,
+        }));
+    }
+    seen.sort_by_key(|one| one.begin_ns);
+    Observed { begin_ns: visit.begin_ns, end_ns: visit.end_ns, seen, senders, numbers_are_known, events: visit.events }
+}
+
+/// Cpus whose timers the kernel moves away (nohz_full).
+fn kept_free_of_timers() -> CpuSet {
+    let text = std::fs::read_to_string("/sys/devices/system/cpu/nohz_full").unwrap_or_default();
+    CpuSet::parse_list(text.trim()).unwrap_or_default()
+}
+
+/// Whether this process sees the whole system's tasks: the second one then is the kernel's (kthreadd).
+fn is_first_in_sight() -> bool {
+    corewise_sys::linux::task::name(2, 2).is_some_and(|name| name == "kthreadd")
+}

@@ -1,0 +1,36 @@
+//! What each device's interrupt cost the cpus of a survey.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Cause;
+use crate::Survey;
+use crate::event::Source;
+
+/// What a device's interrupt took from the cpu that it took most from.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DeviceCost {
+    /// That cpu.
+    pub cpu: u32,
+    /// What that cpu lost to it, in microseconds a second: its handler, and the ways in and out.
+    pub lost_us_per_s: f64,
+}
+
+/// By the interrupts' numbers; those that stalled no cpu are not in it.
+pub fn device_costs(survey: &Survey) -> BTreeMap<u32, DeviceCost> {
+    let mut costs: BTreeMap<u32, DeviceCost> = BTreeMap::new();
+    for seen in &survey.cpus {
+        let Some(stalls) = seen.stalls.as_ref().filter(|stalls| stalls.watched_s > 0.0) else { continue };
+        for cause in &stalls.causes {
+            let Cause::Interrupt { source: Source::Device(number), .. } = cause.cause else { continue };
+            let cost = DeviceCost { cpu: seen.cpu, lost_us_per_s: cause.time_s / stalls.watched_s * 1e6 };
+            let kept = costs.entry(number).or_insert(cost);
+            if cost.lost_us_per_s > kept.lost_us_per_s {
+                *kept = cost;
+            }
+        }
+    }
+    costs
+}

@@ -1,0 +1,256 @@
+//! One visit: each stall is held against the kernel's events of its cpu.
+
+use super::{Cause, Divided, DividedVisit, Part, Phase, senders};
+use crate::event::{Event, Source, What};
+use crate::stall::{Stall, Surroundings, Visit};
+
+/// Events so far outside of a stall still belong to it, in nanoseconds: two clocks that are held against each other differ by
+/// some 30 ns, and a reading of the clock takes a while.
+const SLACK_NS: u64 = 100;
+
+/// A thread's cpu time and the clock agree better than this, in nanoseconds: what is less is not taken for time off the cpu.
+pub(super) const OFF_CPU_AT_LEAST_NS: u64 = 2_000;
+
+/// Divides the stalls of a visit.
+///
+/// Without the kernel's events, what is known is whether the thread was off the cpu, and whether that was for another task.
+pub fn divide(visit: &Visit, surroundings: &Surroundings) -> DividedVisit {
+    let own: Vec<&Event> = visit.events.iter().filter(|event| event.cpu == visit.cpu).collect();
+    let mut first = 0;
+    let divided = visit.stalls.iter().map(|stall| {
+        first += own[first..].partition_point(|event| event.at_ns + SLACK_NS < stall.begin_ns);
+        let count = own[first..].partition_point(|event| event.at_ns <= stall.end_ns + SLACK_NS);
+        let events = &own[first..first + count];
+        // What is at the end of one stall is not at the beginning of the next as well.
+        first += count;
+        let (parts, has_events) = if visit.armed {
+            Walk::new(stall, events, visit.own_task, surroundings).parts()
+        } else {
+            (by_thread(stall, surroundings), false)
+        };
+        Divided { stall: *stall, parts: with_work(parts, visit.piece_ns), has_events }
+    });
+    DividedVisit {
+        stalls: divided.collect(),
+        cpu: visit.cpu,
+        round: visit.round,
+        armed: visit.armed,
+        begin_ns: visit.begin_ns,
+        end_ns: visit.end_ns,
+        not_kept: visit.not_kept,
+        events_lost: visit.events_lost,
+        tick_ns: tick_ns(&own),
+        senders: senders::senders(visit, surroundings),
+    }
+}
+
+/// The time between two strikes of the cpu's own timer, in the middle; 0 where it struck less than three times.
+fn tick_ns(events: &[&Event]) -> u64 {
+    let is_tick = |event: &&&Event| event.what == What::Enter { source: Source::LocalTimer };
+    let times: Vec<u64> = events.iter().filter(is_tick).map(|event| event.at_ns).collect();
+    let mut steps: Vec<u64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    steps.sort_unstable();
+    if steps.len() < 2 { 0 } else { steps[steps.len() / 2] }
+}
+
+/// What a thread knows about itself.
+fn by_thread(stall: &Stall, surroundings: &Surroundings) -> Vec<Part> {
+    let length_ns = stall.length_ns();
+    let off_ns = if stall.off_cpu_ns < OFF_CPU_AT_LEAST_NS { 0 } else { stall.off_cpu_ns.min(length_ns) };
+    let away = match (stall.involuntary_switches, surroundings.has_hypervisor) {
+        (1.., _) => Cause::OtherTask,
+        (0, true) => Cause::Stolen,
+        (0, false) => Cause::Interrupted,
+    };
+    let on = Part { cause: Cause::Interrupted, phase: Phase::Running, length_ns: length_ns - off_ns };
+    let off = Part { cause: away, phase: Phase::Running, length_ns: off_ns };
+    [on, off].into_iter().filter(|part| part.length_ns > 0).collect()
+}
+
+/// Takes the work that was done meanwhile out of the longest part that is not in a handler or another task.
+fn with_work(mut parts: Vec<Part>, piece_ns: u64) -> Vec<Part> {
+    let is_loose = |part: &Part| part.phase != Phase::Running || !part.cause.is_named();
+    let longest = parts.iter_mut().filter(|part| is_loose(part)).max_by_key(|part| part.length_ns);
+    let done_ns = longest.map_or(0, |part| {
+        let done_ns = piece_ns.min(part.length_ns);
+        part.length_ns -= done_ns;
+        done_ns
+    });
+    parts.retain(|part| part.length_ns > 0);
+    if done_ns > 0 {
+        parts.push(Part { cause: Cause::Work, phase: Phase::Running, length_ns: done_ns });
+    }
+    parts
+}
+
+/// The walk through the events of one stall. It begins and ends in the loop, so no handler is open at either end.
+struct Walk<'a> {
+    stall: &'a Stall,
+    events: &'a [&'a Event],
+    surroundings: &'a Surroundings,
+    own_task: u32,
+    at_ns: u64,
+    /// Handlers that have begun and not ended, the innermost last.
+    open: Vec<(Source, Cause)>,
+    /// The task that runs instead of the loop.
+    other: Option<Cause>,
+    /// The loop itself ran into a page that is not there; the kernel does not tell when it has it.
+    fault: Option<Cause>,
+    /// Whose the last event was.
+    last: Option<Cause>,
+    parts: Vec<Part>,
+}
+
+impl<'a> Walk<'a> {
+    fn new(stall: &'a Stall, events: &'a [&'a Event], own_task: u32, surroundings: &'a Surroundings) -> Self {
+        // The loop was running when the stall began: whoever is switched away from first is it.
+        let first = events.iter().find_map(|event| match event.what {
+            What::Switch { from, .. } => Some(from),
+            _ => None,
+        });
+        Self {
+            stall,
+            events,
+            surroundings,
+            own_task: if own_task == 0 { first.unwrap_or(0) } else { own_task },
+            at_ns: stall.begin_ns,
+            open: Vec::new(),
+            other: None,
+            fault: None,
+            last: None,
+            parts: Vec::new(),
+        }
+    }
+
+    /// The parts, and whether any event told who has the cpu.
+    fn parts(mut self) -> (Vec<Part>, bool) {
+        for index in 0..self.events.len() {
+            self.step(index);
+        }
+        let is_told = self.last.is_some();
+        let end_ns = self.stall.end_ns;
+        match self.last.take() {
+            None => self.take_until(end_ns, Cause::Unknown, Phase::Running),
+            Some(last) => {
+                let (cause, phase) = self.present().unwrap_or((last, Phase::Return));
+                self.take_until(end_ns, cause, phase);
+            }
+        }
+        (self.parts, is_told)
+    }
+
+    /// Who has the cpu between two events, where that is not the way from one to another.
+    fn present(&self) -> Option<(Cause, Phase)> {
+        let handler = self.open.last().map(|(_, cause)| cause);
+        handler.or(self.other.as_ref()).or(self.fault.as_ref()).map(|cause| (cause.clone(), Phase::Running))
+    }
+
+    fn step(&mut self, index: usize) {
+        let event = self.events[index];
+        let Some(cause) = self.cause_of(index) else { return };
+        match &event.what {
+            // Told when it is over, with how long it took.
+            What::NonMaskable { duration_ns, .. } => {
+                self.close(event.at_ns.saturating_sub(*duration_ns), &cause);
+                self.take_until(event.at_ns, cause.clone(), Phase::Running);
+            }
+            // What it is the end of began before anything that is known here: before the first event, or it was lost.
+            _ if self.ends_what_was_not_seen(&event.what) => {
+                let (cause, phase) = self.present().unwrap_or((cause.clone(), Phase::Running));
+                self.take_until(event.at_ns, cause, phase);
+            }
+            _ => self.close(event.at_ns, &cause),
+        }
+        self.note(&event.what, &cause);
+        self.last = Some(cause);
+    }
+
+    fn ends_what_was_not_seen(&self, what: &What) -> bool {
+        match what {
+            What::Exit { source } => !self.open.iter().any(|(open, _)| open == source),
+            What::Switch { to, .. } => *to == self.own_task && self.other.is_none(),
+            _ => false,
+        }
+    }
+
+    /// Who has the cpu from an event on.
+    fn note(&mut self, what: &What, cause: &Cause) {
+        match what {
+            // The end of irq_work is not told.
+            What::Enter { source } if *source != Source::IrqWork => self.open.push((*source, cause.clone())),
+            What::Exit { source } => {
+                if let Some(at) = self.open.iter().rposition(|(open, _)| open == source) {
+                    self.open.truncate(at);
+                }
+            }
+            What::Switch { to, .. } => {
+                // No handler is left by a switch: the end of one that still seems to be open was lost.
+                self.open.clear();
+                self.other = (*to != self.own_task).then(|| cause.clone());
+            }
+            What::PageFault { .. } if self.open.is_empty() && self.other.is_none() => self.fault = Some(cause.clone()),
+            _ => {}
+        }
+    }
+
+    /// Gives the time up to an event to whom it belongs: the handler that is open, the task that runs, the way in before the
+    /// first event, or the way from the event before.
+    fn close(&mut self, at_ns: u64, next: &Cause) {
+        let (cause, phase) = match (self.present(), &self.last) {
+            (Some(present), _) => present,
+            (None, None) => (next.clone(), Phase::Delivery),
+            (None, Some(last)) => (last.clone(), Phase::Between),
+        };
+        self.take_until(at_ns, cause, phase);
+    }
+
+    fn take_until(&mut self, until_ns: u64, cause: Cause, phase: Phase) {
+        let until_ns = until_ns.min(self.stall.end_ns).max(self.at_ns);
+        let length_ns = until_ns - self.at_ns;
+        self.at_ns = until_ns;
+        match self.parts.last_mut() {
+            Some(part) if part.cause == cause && part.phase == phase => part.length_ns += length_ns,
+            _ if length_ns > 0 => self.parts.push(Part { cause, phase, length_ns }),
+            _ => {}
+        }
+    }
+
+    /// Whose an event is; nothing for those that say nothing about who has the cpu.
+    fn cause_of(&self, index: usize) -> Option<Cause> {
+        let event = self.events[index];
+        Some(match &event.what {
+            What::Enter { source } => Cause::Interrupt { source: *source, detail: self.detail_of(*source, index) },
+            What::Exit { source } => match self.open.iter().rev().find(|(open, _)| open == source) {
+                Some((_, cause)) => cause.clone(),
+                None => Cause::Interrupt { source: *source, detail: self.detail_of(*source, index) },
+            },
+            What::NonMaskable { handler, .. } => Cause::NonMaskable { handler: handler.clone() },
+            What::PageFault { .. } => Cause::PageFault,
+            // The way back from a task is that task's; where nobody told that it came, its name is not known.
+            What::Switch { to, .. } if *to == self.own_task => self.other.clone().unwrap_or(Cause::OtherTask),
+            What::Switch { to, to_name, .. } => {
+                Cause::Task { name: to_name.clone(), number: *to, function: self.function_of_worker(index) }
+            }
+            _ => return None,
+        })
+    }
+
+    /// A device's name, or the function that is called until the handler ends.
+    fn detail_of(&self, source: Source, index: usize) -> String {
+        match source {
+            Source::Device(number) => self.surroundings.devices.get(&number).cloned().unwrap_or_default(),
+            Source::FunctionCall | Source::Processor => senders::called_after(self.events, index).to_owned(),
+            _ => String::new(),
+        }
+    }
+
+    fn function_of_worker(&self, index: usize) -> String {
+        let until_switch =
+            self.events[index + 1..].iter().take_while(|event| !matches!(event.what, What::Switch { .. }));
+        let functions = until_switch.filter_map(|event| match &event.what {
+            What::Work { function } => Some(function.clone()),
+            _ => None,
+        });
+        functions.into_iter().next().unwrap_or_default()
+    }
+}

@@ -1,0 +1,151 @@
+//! All visits together: what is too long to be a way into the kernel, what the hypervisor took, what comes with a period.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use super::divide::OFF_CPU_AT_LEAST_NS;
+use super::fence::Fences;
+use super::{Cause, CpuStalls, Divided, DividedVisit, Part, Phase, summary};
+use crate::period;
+use crate::stall::Surroundings;
+use crate::stats::order::median;
+
+/// Where there are more stalls than are looked at, those that are looked at are drawn by this.
+const SEED: u64 = 1;
+
+/// Settles what one visit alone could not tell, and sums up cpu by cpu.
+///
+/// `worst` is how many time-lines of the longest stalls are kept for each cause.
+pub fn settle(mut visits: Vec<DividedVisit>, surroundings: &Surroundings, worst: usize) -> BTreeMap<u32, CpuStalls> {
+    let fences = Fences::of(&visits);
+    let is_apart = interrupt_time_is_apart(&visits);
+    for visit in &mut visits {
+        for stall in &mut visit.stalls {
+            if visit.armed {
+                fences.cut(&mut stall.parts);
+                give_to_host(stall, surroundings, is_apart);
+            } else if is_apart {
+                // It may have been either.
+                let stolen = stall.parts.iter_mut().filter(|part| part.cause == Cause::Stolen);
+                stolen.for_each(|part| part.cause = Cause::Interrupted);
+            }
+        }
+    }
+    let mut by_cpu: BTreeMap<u32, Vec<DividedVisit>> = BTreeMap::new();
+    for visit in visits {
+        by_cpu.entry(visit.cpu).or_default().push(visit);
+    }
+    let of_cpu = |(cpu, mut visits): (u32, Vec<DividedVisit>)| {
+        // Where some visits saw the kernel's events, the others are there to compare with, and name nothing.
+        if visits.iter().any(|visit| visit.armed) {
+            visits.retain(|visit| visit.armed);
+        }
+        let periods = give_to_periods(&mut visits);
+        (cpu, summary::of_cpu(visits, periods, worst))
+    };
+    by_cpu.into_iter().map(of_cpu).collect()
+}
+
+/// Whether this kernel leaves the time of interrupts out of a thread's cpu time (CONFIG_IRQ_TIME_ACCOUNTING): then most stalls in
+/// which nobody else ran took cpu time from the thread, otherwise next to none did.
+fn interrupt_time_is_apart(visits: &[DividedVisit]) -> bool {
+    const NOISE_NS: f64 = 400.0;
+    let own = visits.iter().flat_map(|visit| &visit.stalls).map(|one| &one.stall);
+    let off: Vec<f64> =
+        own.filter(|stall| stall.involuntary_switches == 0).map(|stall| stall.off_cpu_ns as f64).collect();
+    median(&off) > NOISE_NS
+}
+
+/// Time off the cpu in which no other task had it was the hypervisor's. It is taken from the parts that nobody is known for,
+/// then from the ways in and out, then from the longest handlers.
+fn give_to_host(stall: &mut Divided, surroundings: &Surroundings, is_apart: bool) {
+    if !surroundings.has_hypervisor {
+        return;
+    }
+    let away = away(&stall.parts);
+    let of_tasks_ns: u64 = stall.parts[away.clone()].iter().map(|part| part.length_ns).sum();
+    let on_cpu = || stall.parts.iter().enumerate().filter(|(index, _)| !away.contains(index));
+    let in_handlers = on_cpu().filter(|(_, part)| is_apart && is_interrupt(&part.cause));
+    let in_handlers_ns: u64 = in_handlers.map(|(_, part)| part.length_ns).sum();
+    let length_ns = stall.stall.length_ns();
+    let mut stolen_ns = stall.stall.off_cpu_ns.min(length_ns).saturating_sub(of_tasks_ns + in_handlers_ns);
+    if stolen_ns < OFF_CPU_AT_LEAST_NS {
+        return;
+    }
+    // The cpu was taken from the thread, and the switch was not told: the record of it had no room.
+    let is_preempted = stall.stall.involuntary_switches > 0 && of_tasks_ns == 0;
+    let taker = if is_preempted { Cause::OtherTask } else { Cause::Stolen };
+    // Work was done on the cpu.
+    let mut order: Vec<usize> =
+        on_cpu().filter(|(_, part)| part.cause != Cause::Work).map(|(index, _)| index).collect();
+    order.sort_by_key(|&index| (rank(&stall.parts[index]), std::cmp::Reverse(stall.parts[index].length_ns)));
+    for index in order {
+        let part = &mut stall.parts[index];
+        let taken_ns = stolen_ns.min(part.length_ns);
+        part.length_ns -= taken_ns;
+        stolen_ns -= taken_ns;
+        // Where in the stall it was is not known.
+        stall.parts.push(Part { cause: taker.clone(), phase: Phase::Running, length_ns: taken_ns });
+    }
+    join(&mut stall.parts, &taker);
+}
+
+/// The parts in which other tasks had the cpu: from the first that ran to the last, with what interrupted them. All of it is time
+/// off the cpu for the thread.
+fn away(parts: &[Part]) -> Range<usize> {
+    let runs = |part: &Part| part.cause.is_task() && part.phase == Phase::Running;
+    let first = parts.iter().position(runs).unwrap_or(0);
+    first..parts.iter().rposition(runs).map_or(first, |last| last + 1)
+}
+
+const fn is_interrupt(cause: &Cause) -> bool {
+    matches!(cause, Cause::Interrupt { .. } | Cause::NonMaskable { .. })
+}
+
+/// From whom time is taken first.
+const fn rank(part: &Part) -> u8 {
+    match (&part.cause, part.phase) {
+        (Cause::Unknown, _) => 0,
+        (_, Phase::Running) => 2,
+        _ => 1,
+    }
+}
+
+/// The parts of one cause become one, and those of no length go.
+fn join(parts: &mut Vec<Part>, cause: &Cause) {
+    let length_ns: u64 = parts.iter().filter(|part| part.cause == *cause).map(|part| part.length_ns).sum();
+    parts.retain(|part| part.cause != *cause);
+    parts.push(Part { cause: cause.clone(), phase: Phase::Running, length_ns });
+    parts.retain(|part| part.length_ns > 0);
+}
+
+/// Looks for periods in the stalls that the kernel told nothing of, and gives those on their phase to them.
+fn give_to_periods(visits: &mut [DividedVisit]) -> Vec<period::Source> {
+    let is_open = |cause: &Cause| matches!(cause, Cause::Unknown | Cause::Interrupted);
+    let mut places: Vec<Vec<usize>> = Vec::new();
+    let mut asked = Vec::new();
+    let Some(zero_ns) = visits.iter().map(|visit| visit.begin_ns).min() else { return Vec::new() };
+    let seconds = |at_ns: u64| at_ns.saturating_sub(zero_ns) as f64 * 1e-9;
+    for visit in visits.iter() {
+        let (mut indices, mut times_s) = (Vec::new(), Vec::new());
+        for (index, stall) in visit.stalls.iter().enumerate() {
+            let open_ns = stall.time_of(is_open);
+            let taken_ns = stall.time_of(|cause| *cause != Cause::Work) - open_ns;
+            if !stall.has_events && open_ns > taken_ns {
+                indices.push(index);
+                times_s.push(seconds(stall.stall.begin_ns));
+            }
+        }
+        places.push(indices);
+        asked.push(period::Visit { begin_s: seconds(visit.begin_ns), end_s: seconds(visit.end_ns), times_s });
+    }
+    let found = period::find(&asked, SEED);
+    for ((visit, indices), membership) in visits.iter_mut().zip(&places).zip(&found.membership) {
+        for (&index, source) in indices.iter().zip(membership) {
+            let Some(source) = *source else { continue };
+            let open = visit.stalls[index].parts.iter_mut().filter(|part| is_open(&part.cause));
+            open.for_each(|part| part.cause = Cause::Periodic { rank: source as u8 });
+        }
+    }
+    found.sources
+}

@@ -1,0 +1,197 @@
+//! What took a cpu's time, cause by cause, with the longest stalls of each.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Cause, Divided, DividedVisit, Part, Phase};
+use crate::event::Source;
+use crate::histogram::Histogram;
+use crate::period;
+
+/// What stalled one cpu.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CpuStalls {
+    /// How long the cpu was watched for causes, in seconds.
+    pub watched_s: f64,
+    /// How many stalls there were in that time.
+    pub count: u64,
+    /// What they took in all, in seconds, without the work that was done in them.
+    pub lost_s: f64,
+    /// How many of them a kernel event or the switch to another task names.
+    pub named: u64,
+    /// How many of them are counted with a cause: with one that is named, with the host, or with a period that is outside of this system.
+    pub explained: u64,
+    /// By cause, the most time first; their times add up to `lost_s`.
+    pub causes: Vec<CauseSummary>,
+    /// The periods of what the kernel knows nothing of; [`Cause::Periodic`] counts them.
+    pub periods: Vec<period::Source>,
+    /// Who sent this cpu interrupts, most first.
+    pub senders: Vec<Sender>,
+    /// Stalls for which there was no room: they are in the histogram alone.
+    pub not_kept: u64,
+    /// Events that the kernel had no room for.
+    pub events_lost: u64,
+}
+
+/// What one cause took.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CauseSummary {
+    /// The cause.
+    #[serde(flatten)]
+    pub cause: Cause,
+    /// How many stalls are counted with it: each is with one cause alone.
+    pub count: u64,
+    /// In how many it took part.
+    pub took_part: u64,
+    /// What it took in all stalls, in seconds.
+    pub time_s: f64,
+    /// What of that was in its handler, or while it ran; the rest are the ways in and out.
+    pub running_s: f64,
+    /// Its share of the time that all causes took, 0 to 1.
+    pub share: f64,
+    /// The lengths of the stalls that are counted with it, in ticks of a nanosecond.
+    pub lengths: Histogram,
+    /// The longest of these, longest first.
+    pub worst: Vec<Timeline>,
+}
+
+/// One stall from its beginning to its end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Timeline {
+    /// When it began, in nanoseconds since the first visit to this cpu began.
+    pub begin_ns: u64,
+    /// In which round.
+    pub round: u32,
+    /// How long it took, in nanoseconds.
+    pub length_ns: u64,
+    /// Its parts; they add up to its length.
+    pub parts: Vec<Part>,
+}
+
+/// Who sent interrupts from another cpu.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub struct Sender {
+    /// What arrived.
+    pub source: Source,
+    /// The cpu that it came from; absent where nobody was seen to send it.
+    pub cpu: Option<u32>,
+    /// The task that was current there: its number in the system as a whole, 0 while that cpu was idle.
+    pub task: Option<u32>,
+    /// That task's name; empty where it is not known.
+    pub name: String,
+    /// What was to be done; empty where it is not known.
+    pub function: String,
+    /// How often.
+    pub count: u64,
+}
+
+/// Sums up the visits to a cpu.
+pub fn of_cpu(visits: Vec<DividedVisit>, periods: Vec<period::Source>, worst: usize) -> CpuStalls {
+    let zero_ns = visits.iter().map(|visit| visit.begin_ns).min().unwrap_or(0);
+    let mut sums: BTreeMap<Cause, Sum> = BTreeMap::new();
+    let mut senders: BTreeMap<Sender, u64> = BTreeMap::new();
+    let (mut count, mut named, mut explained) = (0, 0, 0);
+    for visit in &visits {
+        for stall in &visit.stalls {
+            let main = stall.main();
+            count += 1;
+            named += u64::from(stall.has_events || main.is_task());
+            explained += u64::from(!matches!(main, Cause::Unknown | Cause::Interrupted));
+            add(&mut sums, stall, main, visit, zero_ns, worst);
+        }
+        for sender in &visit.senders {
+            *senders.entry(Sender { count: 0, ..sender.clone() }).or_default() += sender.count;
+        }
+    }
+    let lost_ns: u64 = sums.values().map(|sum| sum.time_ns).sum();
+    let mut causes: Vec<CauseSummary> = sums.into_iter().map(|(cause, sum)| sum.summary(cause, lost_ns)).collect();
+    causes.sort_by(|a, b| b.time_s.total_cmp(&a.time_s).then_with(|| a.cause.cmp(&b.cause)));
+    let mut senders: Vec<Sender> = senders.into_iter().map(|(sender, count)| Sender { count, ..sender }).collect();
+    senders.sort_by_key(|sender| std::cmp::Reverse(sender.count));
+    CpuStalls {
+        watched_s: visits.iter().map(|visit| visit.end_ns.saturating_sub(visit.begin_ns) as f64 * 1e-9).sum(),
+        count,
+        lost_s: lost_ns as f64 * 1e-9,
+        named,
+        explained,
+        causes,
+        periods,
+        senders,
+        not_kept: visits.iter().map(|visit| visit.not_kept).sum(),
+        events_lost: visits.iter().map(|visit| visit.events_lost).sum(),
+    }
+}
+
+/// One cause in the making.
+struct Sum {
+    count: u64,
+    took_part: u64,
+    time_ns: u64,
+    running_ns: u64,
+    lengths: Histogram,
+    worst: Vec<Timeline>,
+}
+
+fn add(
+    sums: &mut BTreeMap<Cause, Sum>,
+    stall: &Divided,
+    main: &Cause,
+    visit: &DividedVisit,
+    zero_ns: u64,
+    worst: usize,
+) {
+    for (cause, length_ns) in stall.sums() {
+        if *cause == Cause::Work {
+            continue;
+        }
+        let sum = sums.entry(kept(sums, cause)).or_insert_with(Sum::new);
+        sum.took_part += 1;
+        sum.time_ns += length_ns;
+        let is_running = |part: &&Part| part.cause == *cause && part.phase == Phase::Running;
+        sum.running_ns += stall.parts.iter().filter(is_running).map(|part| part.length_ns).sum::<u64>();
+    }
+    let sum = sums.entry(kept(sums, main)).or_insert_with(Sum::new);
+    sum.count += 1;
+    sum.lengths.collect(stall.stall.length_ns());
+    sum.keep(stall, visit, zero_ns, worst);
+}
+
+/// The cause that a sum is kept for: beside a build there are new tasks all the time, and those beyond the first are one.
+fn kept(sums: &BTreeMap<Cause, Sum>, cause: &Cause) -> Cause {
+    const MOST: usize = 1000;
+    let is_one_more = cause.is_task() && sums.len() >= MOST && !sums.contains_key(cause);
+    if is_one_more { Cause::OtherTask } else { cause.clone() }
+}
+
+impl Sum {
+    fn new() -> Self {
+        let lengths = Histogram::collecting(1.0);
+        Self { count: 0, took_part: 0, time_ns: 0, running_ns: 0, lengths, worst: Vec::new() }
+    }
+
+    fn keep(&mut self, stall: &Divided, visit: &DividedVisit, zero_ns: u64, worst: usize) {
+        let length_ns = stall.stall.length_ns();
+        let place = self.worst.partition_point(|kept| kept.length_ns >= length_ns);
+        if place < worst {
+            let begin_ns = stall.stall.begin_ns.saturating_sub(zero_ns);
+            let line = Timeline { begin_ns, round: visit.round, length_ns, parts: stall.parts.clone() };
+            self.worst.insert(place, line);
+            self.worst.truncate(worst);
+        }
+    }
+
+    fn summary(self, cause: Cause, lost_ns: u64) -> CauseSummary {
+        CauseSummary {
+            cause,
+            count: self.count,
+            took_part: self.took_part,
+            time_s: self.time_ns as f64 * 1e-9,
+            running_s: self.running_ns as f64 * 1e-9,
+            share: if lost_ns == 0 { 0.0 } else { self.time_ns as f64 / lost_ns as f64 },
+            lengths: self.lengths,
+            worst: self.worst,
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Made-up visits, and their parts in words.
+
+use super::super::{Cause, Divided, DividedVisit, Phase, divide};
+use crate::CpuSet;
+use crate::event::{Event, Source, What};
+use crate::stall::{Stall, Surroundings, Visit};
+
+/// The number of the thread that times.
+pub const LOOP: u32 = 77;
+
+/// A visit to cpu 0 in the making.
+#[derive(Clone, Debug)]
+pub struct Made {
+    /// The visit.
+    pub visit: Visit,
+    /// What is known of the machine.
+    pub surroundings: Surroundings,
+}
+
+impl Made {
+    /// A watched visit without anything.
+    pub fn new() -> Self {
+        let visit = Visit { armed: true, own_task: LOOP, end_ns: 1_000_000_000, ..Visit::default() };
+        Self { visit, surroundings: Surroundings::default() }
+    }
+
+    /// With a stall, in nanoseconds.
+    pub fn stall(mut self, begin_ns: u64, end_ns: u64) -> Self {
+        self.visit.stalls.push(Stall { begin_ns, end_ns, off_cpu_ns: 0, involuntary_switches: 0 });
+        self
+    }
+
+    /// With a stall in which the thread was off the cpu.
+    pub fn stall_off_cpu(mut self, begin_ns: u64, end_ns: u64, off_cpu_ns: u64, switches: u32) -> Self {
+        self.visit.stalls.push(Stall { begin_ns, end_ns, off_cpu_ns, involuntary_switches: switches });
+        self
+    }
+
+    /// With an event of the cpu.
+    pub fn at(self, at_ns: u64, what: What) -> Self {
+        self.from(0, LOOP, at_ns, what)
+    }
+
+    /// With an event of any cpu, where a task was current.
+    pub fn from(mut self, cpu: u32, task: u32, at_ns: u64, what: What) -> Self {
+        self.visit.events.push(Event { at_ns, cpu, task, what });
+        self
+    }
+
+    /// On a virtual machine.
+    pub fn under_hypervisor(mut self) -> Self {
+        self.surroundings.has_hypervisor = true;
+        self
+    }
+
+    /// Unwatched.
+    pub fn unwatched(mut self) -> Self {
+        self.visit.armed = false;
+        self
+    }
+
+    /// With pieces that take so long.
+    pub fn pieces(mut self, piece_ns: u64) -> Self {
+        self.visit.piece_ns = piece_ns;
+        self
+    }
+
+    /// Divided.
+    pub fn divided(&self) -> DividedVisit {
+        divide(&self.visit, &self.surroundings)
+    }
+
+    /// The parts of the only stall in words, which must add up to its length.
+    pub fn parts(&self) -> Vec<String> {
+        let divided = self.divided();
+        assert_eq!(divided.stalls.len(), 1);
+        in_words(&divided.stalls[0])
+    }
+}
+
+/// "timer delivery 700"; the parts must add up.
+pub fn in_words(divided: &Divided) -> Vec<String> {
+    let sum_ns: u64 = divided.parts.iter().map(|part| part.length_ns).sum();
+    assert_eq!(sum_ns, divided.stall.length_ns(), "{divided:?}");
+    let phase = |phase: Phase| match phase {
+        Phase::Delivery => "delivery",
+        Phase::Running => "running",
+        Phase::Between => "between",
+        Phase::Return => "return",
+    };
+    let word = |part: &super::super::Part| format!("{} {} {}", part.cause.name(), phase(part.phase), part.length_ns);
+    divided.parts.iter().map(word).collect()
+}
+
+/// A handler begins.
+pub fn enter(source: Source) -> What {
+    What::Enter { source }
+}
+
+/// A handler ends.
+pub fn exit(source: Source) -> What {
+    What::Exit { source }
+}
+
+/// The cpu goes from one task, which wanted to go on, to another.
+pub fn switch(from: u32, to: u32, to_name: &str) -> What {
+    What::Switch { from, preempted: true, to, to_name: to_name.into() }
+}
+
+/// A page fault of a program.
+pub fn fault() -> What {
+    What::PageFault { in_kernel: false }
+}
+
+/// A call from another cpu.
+pub fn called(function: &str) -> What {
+    What::Called { function: function.into() }
+}
+
+/// A piece of a kernel worker's work.
+pub fn work(function: &str) -> What {
+    What::Work { function: function.into() }
+}
+
+/// An interrupt is sent to cpus.
+pub fn sent(to: &[u32], function: &str) -> What {
+    What::Sent { to: to.iter().copied().collect::<CpuSet>(), function: function.into() }
+}
+
+/// A non-maskable interrupt ended.
+pub fn non_maskable(duration_ns: u64) -> What {
+    What::NonMaskable { duration_ns, handler: "perf_event_nmi_handler".into() }
+}
+
+/// The cpu's timer.
+pub fn timer() -> Source {
+    Source::LocalTimer
+}
+
+/// Softirq SCHED.
+pub fn soft() -> Source {
+    Source::Soft(7)
+}
+
+/// A device without a name.
+pub fn device() -> Source {
+    Source::Device(36)
+}
+
+/// The cause that a task is.
+pub fn task(name: &str, number: u32) -> Cause {
+    Cause::Task { name: name.into(), number, function: String::new() }
+}

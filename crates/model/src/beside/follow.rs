@@ -1,0 +1,212 @@
+//! Follows a program's threads through the events of the cpus that they run on.
+
+mod handlers;
+mod switches;
+
+use std::collections::BTreeMap;
+
+use switches::Leaving;
+
+use super::Report;
+use super::cpu::{Cpu, Sent};
+use super::sums::Sums;
+use super::thread::{State, Thread};
+use crate::CpuSet;
+use crate::event::{Event, What};
+use crate::stall::{Rung, Surroundings};
+
+/// The kernel keeps so many bytes of a task's name.
+const NAME_BYTES: usize = 15;
+/// So many names of other tasks are kept.
+const MOST_NAMES: usize = 4_096;
+
+/// A program that is followed.
+///
+/// What it knows of each cpu follows the task that the event itself names, so that events that are lost make its sums less
+/// and never nonsense.
+#[derive(Debug)]
+pub struct Follow {
+    /// Whose children are the program's first tasks.
+    starter: Option<u32>,
+    has_begun: bool,
+    threads: BTreeMap<u32, Thread>,
+    cpus: BTreeMap<u32, Cpu>,
+    unwatched: CpuSet,
+    /// The names under which other tasks came to a cpu last.
+    names: BTreeMap<u32, String>,
+    surroundings: Surroundings,
+    sums: Sums,
+}
+
+impl Follow {
+    /// A program that is not started yet.
+    pub fn new(surroundings: Surroundings) -> Self {
+        Self {
+            starter: None,
+            has_begun: false,
+            threads: BTreeMap::new(),
+            cpus: BTreeMap::new(),
+            unwatched: CpuSet::default(),
+            names: BTreeMap::new(),
+            surroundings,
+            sums: Sums::new(0, 0),
+        }
+    }
+
+    /// All events of a cpu come from now on.
+    pub fn watch(&mut self, cpu: u32) {
+        self.cpus.entry(cpu).or_default();
+    }
+
+    /// Tasks that this task makes are the program.
+    pub fn expect_child_of(&mut self, starter: u32) {
+        self.starter = Some(starter);
+    }
+
+    /// A task is the program's.
+    pub fn adopt(&mut self, task: u32, name: &str) {
+        if self.threads.insert(task, Thread::new(name.to_owned())).is_none() {
+            self.sums.threads += 1;
+        }
+        self.sums.threads_at_once = self.sums.threads_at_once.max(self.threads.len() as u64);
+    }
+
+    /// Whether any of the program's tasks is known, or was.
+    pub const fn has_threads(&self) -> bool {
+        self.sums.threads > 0
+    }
+
+    /// The cpus that the program's threads went to and that are not watched, since this was asked last.
+    pub fn take_unwatched(&mut self) -> CpuSet {
+        std::mem::take(&mut self.unwatched)
+    }
+
+    /// Tasks that sent the program interrupts, and whose names are not known.
+    pub fn unnamed(&self) -> Vec<u32> {
+        let mut unnamed: Vec<u32> =
+            self.sums.unnamed().filter(|task| !self.surroundings.tasks.contains_key(task)).collect();
+        unnamed.dedup();
+        unnamed
+    }
+
+    /// The name of a task.
+    pub fn name(&mut self, task: u32, name: String) {
+        self.surroundings.tasks.insert(task, name);
+    }
+
+    /// So many events of a cpu are missing before those that follow.
+    pub fn lost(&mut self, cpu: u32, events: u64) {
+        if events > 0 {
+            self.sums.events_lost += events;
+            // Of a cpu that is not watched, only what it sends is seen.
+            if let Some(cpu) = self.cpus.get_mut(&cpu) {
+                cpu.handlers.clear();
+            }
+        }
+    }
+
+    /// The next event, in order of time.
+    pub fn step(&mut self, event: &Event) {
+        self.sums.events += 1;
+        if self.cpus.contains_key(&event.cpu) {
+            self.find_current(event);
+            self.sums.events_in_program += u64::from(self.threads.contains_key(&event.task));
+            self.on_cpu(event);
+        }
+        self.anywhere(event);
+        if let Some(cpu) = self.cpus.get_mut(&event.cpu) {
+            cpu.last_ns = event.at_ns;
+        }
+    }
+
+    /// The report, and the end.
+    pub fn finish(mut self, until_ns: u64, rung: Rung) -> Report {
+        let cpus: Vec<u32> = self.cpus.keys().copied().collect();
+        for cpu in cpus {
+            self.depart(cpu, until_ns, Leaving::Unknown);
+        }
+        let threads: Vec<u32> = self.threads.keys().copied().collect();
+        threads.into_iter().for_each(|thread| self.end_interruption(thread));
+        let names = &self.surroundings.tasks;
+        self.sums.report(until_ns, rung, |task| names.get(&task).cloned().unwrap_or_default())
+    }
+
+    /// What concerns the program on whichever cpu it is told.
+    fn anywhere(&mut self, event: &Event) {
+        match &event.what {
+            What::Forked { parent, child, name } => self.forked(*parent, *child, name),
+            What::Executed { task, program } => self.executed(*task, program, event.at_ns),
+            What::Ended { task, .. } => {
+                if let Some(thread) = self.threads.get_mut(task) {
+                    thread.has_ended = true;
+                }
+            }
+            What::Migrated { task, to, .. } => self.migrated(*task, *to, event.at_ns),
+            What::Sent { to, function } => self.sent(event, to, function),
+            _ => {}
+        }
+    }
+
+    fn forked(&mut self, parent: u32, child: u32, name: &str) {
+        if self.threads.contains_key(&parent) || self.starter == Some(parent) {
+            self.adopt(child, name);
+        } else {
+            // A number that the program had before and whose end was lost.
+            self.threads.remove(&child);
+        }
+    }
+
+    /// The program begins with its first: what came before was still the program that started it.
+    fn executed(&mut self, task: u32, program: &str, at_ns: u64) {
+        let Some(thread) = self.threads.get_mut(&task) else { return };
+        let mut name = program.rsplit('/').next().unwrap_or_default().to_owned();
+        while name.len() > NAME_BYTES {
+            name.pop();
+        }
+        thread.name.clone_from(&name);
+        // The first thread of a process ends where another one executes a program, and gives its number to that.
+        thread.has_ended = false;
+        let on = self.cpus.values_mut().find(|cpu| cpu.current == Some(task));
+        on.into_iter().for_each(|cpu| cpu.name.clone_from(&name));
+        if !std::mem::replace(&mut self.has_begun, true) {
+            let (events_lost, threads) = (self.sums.events_lost, self.threads.len() as u64);
+            self.sums = Sums::new(at_ns, threads);
+            self.sums.events_lost = events_lost;
+            self.threads.values_mut().for_each(|thread| thread.making = None);
+            self.cpus.values_mut().for_each(|cpu| cpu.since_ns = at_ns);
+        }
+    }
+
+    fn migrated(&mut self, task: u32, to: u32, at_ns: u64) {
+        let Some(thread) = self.threads.get(&task) else { return };
+        self.sums.migrations += 1;
+        if !self.cpus.contains_key(&to) {
+            self.unwatched.insert(to);
+        }
+        if let State::Waiting { cpu: from, .. } = thread.state {
+            self.waits(task, at_ns);
+            self.cpus.entry(from).or_default().waiting.retain(|waiting| *waiting != task);
+            if let Some(cpu) = self.cpus.get_mut(&to) {
+                cpu.waiting.push(task);
+            }
+            self.set_state(task, State::Waiting { cpu: to, since_ns: at_ns });
+        }
+    }
+
+    fn sent(&mut self, event: &Event, to: &CpuSet, function: &str) {
+        let is_own = self.threads.contains_key(&event.task);
+        let name = self.cpus.get(&event.cpu).map(|cpu| cpu.name.clone()).unwrap_or_default();
+        for cpu in to.iter().filter(|cpu| *cpu != event.cpu) {
+            if let Some(target) = self.cpus.get_mut(&cpu) {
+                target.sent = Some(Sent {
+                    at_ns: event.at_ns,
+                    cpu: event.cpu,
+                    task: event.task,
+                    name: name.clone(),
+                    is_own,
+                    function: function.to_owned(),
+                });
+            }
+        }
+    }
+}

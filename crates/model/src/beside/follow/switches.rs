@@ -1,0 +1,112 @@
+//! Who is on a cpu, and for whom the program's threads wait.
+
+use super::{Follow, MOST_NAMES};
+use crate::attribution::Cause;
+use crate::beside::cpu::Cpu;
+use crate::beside::thread::State;
+use crate::event::Event;
+
+/// How a task leaves a cpu.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Leaving {
+    /// It could go on.
+    Preempted,
+    /// It waits for something, or ends.
+    Waiting,
+    /// Nobody told.
+    Unknown,
+}
+
+impl Follow {
+    /// Holds who is on a cpu against the task that an event names: where they differ, a switch was lost.
+    pub(super) fn find_current(&mut self, event: &Event) {
+        let Some(cpu) = self.cpus.get(&event.cpu).filter(|cpu| cpu.current != Some(event.task)) else { return };
+        if cpu.current.is_some() {
+            let (waiting, last_ns) = (cpu.waiting.clone(), cpu.last_ns);
+            // Whoever was there had the cpu until now for all that is known; the program had it until its last event.
+            waiting.into_iter().for_each(|thread| self.waits(thread, event.at_ns));
+            self.depart(event.cpu, last_ns, Leaving::Unknown);
+        }
+        let name = self.threads.get(&event.task).map(|thread| &thread.name).or_else(|| self.names.get(&event.task));
+        let name = name.cloned().unwrap_or_default();
+        self.arrive(event.cpu, event.at_ns, event.task, &name);
+    }
+
+    /// Who is on a cpu leaves it: the threads that waited meanwhile waited for that.
+    pub(super) fn depart(&mut self, at: u32, at_ns: u64, leaving: Leaving) {
+        let waiting = self.cpus.get(&at).map(|cpu| cpu.waiting.clone()).unwrap_or_default();
+        waiting.into_iter().for_each(|thread| self.waits(thread, at_ns));
+        let cpu = self.cpus.entry(at).or_default();
+        cpu.handlers.clear();
+        let Some((task, since_ns)) = cpu.current.map(|task| (task, cpu.since_ns)) else { return };
+        let Some(thread) = self.threads.get(&task) else { return };
+        let has_ended = thread.has_ended;
+        self.sums.ran(at, at_ns.saturating_sub(since_ns));
+        if leaving == Leaving::Preempted && !has_ended {
+            self.begin_interruption(task, at, at_ns);
+            self.sums.preempted(at);
+            self.cpus.entry(at).or_default().waiting.push(task);
+            self.set_state(task, State::Waiting { cpu: at, since_ns: at_ns });
+            return;
+        }
+        self.end_interruption(task);
+        self.set_state(task, State::Away);
+        if has_ended {
+            self.threads.remove(&task);
+        } else {
+            self.sums.voluntary_waits += u64::from(leaving == Leaving::Waiting);
+        }
+    }
+
+    /// A task comes to a cpu.
+    pub(super) fn arrive(&mut self, at: u32, at_ns: u64, task: u32, name: &str) {
+        if let Some(State::Waiting { cpu, .. }) = self.threads.get(&task).map(|thread| thread.state) {
+            self.waits(task, at_ns);
+            self.cpus.entry(cpu).or_default().waiting.retain(|waiting| *waiting != task);
+            self.end_interruption(task);
+        }
+        if let Some(thread) = self.threads.get_mut(&task) {
+            thread.state = State::Running;
+            if !name.is_empty() {
+                name.clone_into(&mut thread.name);
+            }
+        }
+        let cpu = self.cpus.entry(at).or_default();
+        (cpu.current, cpu.since_ns) = (Some(task), at_ns);
+        name.clone_into(&mut cpu.name);
+        cpu.function.clear();
+    }
+
+    /// A preempted thread waited until a time for who is on its cpu.
+    pub(super) fn waits(&mut self, task: u32, until_ns: u64) {
+        let Some(State::Waiting { cpu: at, since_ns }) = self.threads.get(&task).map(|thread| thread.state) else {
+            return;
+        };
+        let length_ns = until_ns.saturating_sub(since_ns);
+        if length_ns == 0 {
+            return;
+        }
+        let cpu = self.cpus.get(&at);
+        let is_own = cpu.and_then(|cpu| cpu.current).is_some_and(|current| self.threads.contains_key(&current));
+        let cause = cpu.map_or(Cause::OtherTask, Cpu::cause);
+        self.sums.waited(at, &cause, is_own, length_ns);
+        self.add(task, cause, length_ns, until_ns, is_own);
+        self.set_state(task, State::Waiting { cpu: at, since_ns: until_ns });
+    }
+
+    pub(super) fn set_state(&mut self, task: u32, state: State) {
+        if let Some(thread) = self.threads.get_mut(&task) {
+            thread.state = state;
+        }
+    }
+
+    /// Keeps the name of a task, for events that name it by its number alone.
+    pub(super) fn remember(&mut self, task: u32, name: &str) {
+        if self.names.len() >= MOST_NAMES {
+            self.names.clear();
+        }
+        if self.names.get(&task).is_none_or(|known| known != name) {
+            self.names.insert(task, name.to_owned());
+        }
+    }
+}

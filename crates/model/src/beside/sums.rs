@@ -1,0 +1,273 @@
+//! What is counted while a program runs, in bounded memory.
+
+use std::collections::BTreeMap;
+
+use super::cpu::Sent;
+use super::{Cost, Handled, HandledOnCpu, Instead, Interruption, OnCpu, Report, SentBy, Task};
+use crate::attribution::Cause;
+use crate::event::Source;
+use crate::histogram::Histogram;
+use crate::stall::Rung;
+
+/// So many of the longest interruptions are kept.
+const WORST: usize = 10;
+/// More tasks, or senders, than this are told by name alone, and more names than this as one.
+const MOST_KEYS: usize = 1_000;
+const MOST_NAMES: usize = 1_500;
+
+/// What recording one event takes, in nanoseconds: measured as the difference of a system call with and without its
+/// tracepoint recorded, on an Intel Xeon at 4.2 GHz under KVM with Linux 6.18, medians of three runs within 1 ns.
+const EVENT_OF_PERF_NS: f64 = 151.0;
+const EVENT_OF_FTRACE_NS: f64 = 65.0;
+
+/// The sums.
+#[derive(Debug)]
+pub struct Sums {
+    /// When the program began, in nanoseconds.
+    pub zero_ns: u64,
+    pub threads: u64,
+    pub threads_at_once: u64,
+    pub waited_for_own_ns: u64,
+    pub voluntary_waits: u64,
+    pub migrations: u64,
+    pub page_faults_user: u64,
+    pub page_faults_kernel: u64,
+    pub events: u64,
+    pub events_in_program: u64,
+    pub events_lost: u64,
+    interruptions: u64,
+    lengths: Histogram,
+    cpus: BTreeMap<u32, CpuSum>,
+    handlers: BTreeMap<Cause, HandlerSum>,
+    instead: BTreeMap<Task, TaskSum>,
+    senders: BTreeMap<SentBy, u64>,
+    worst: Vec<Interruption>,
+}
+
+#[derive(Debug, Default)]
+struct CpuSum {
+    on_cpu_ns: u64,
+    waited_ns: u64,
+    preemptions: u64,
+    handlers: BTreeMap<Cause, (u64, u64)>,
+}
+
+#[derive(Debug)]
+struct HandlerSum {
+    count: u64,
+    time_ns: u64,
+    lengths: Histogram,
+}
+
+#[derive(Debug, Default)]
+struct TaskSum {
+    count: u64,
+    time_ns: u64,
+    longest_ns: u64,
+}
+
+impl Sums {
+    /// Nothing yet, for a program that begins at a time with so many threads.
+    pub fn new(zero_ns: u64, threads: u64) -> Self {
+        Self {
+            zero_ns,
+            threads,
+            threads_at_once: threads,
+            waited_for_own_ns: 0,
+            voluntary_waits: 0,
+            migrations: 0,
+            page_faults_user: 0,
+            page_faults_kernel: 0,
+            events: 0,
+            events_in_program: 0,
+            events_lost: 0,
+            interruptions: 0,
+            lengths: Histogram::collecting(1.0),
+            cpus: BTreeMap::new(),
+            handlers: BTreeMap::new(),
+            instead: BTreeMap::new(),
+            senders: BTreeMap::new(),
+            worst: Vec::new(),
+        }
+    }
+
+    /// A thread was on a cpu for so long.
+    pub fn ran(&mut self, cpu: u32, length_ns: u64) {
+        self.cpus.entry(cpu).or_default().on_cpu_ns += length_ns;
+    }
+
+    /// A thread was preempted on a cpu.
+    pub fn preempted(&mut self, cpu: u32) {
+        self.cpus.entry(cpu).or_default().preemptions += 1;
+    }
+
+    /// A preempted thread waited for a cpu while somebody else ran.
+    pub fn waited(&mut self, cpu: u32, cause: &Cause, is_own: bool, length_ns: u64) {
+        self.cpus.entry(cpu).or_default().waited_ns += length_ns;
+        self.waited_for_own_ns += if is_own { length_ns } else { 0 };
+        let sum = self.instead.entry(task_key(&self.instead, cause, is_own)).or_default();
+        sum.count += 1;
+        sum.time_ns += length_ns;
+        sum.longest_ns = sum.longest_ns.max(length_ns);
+    }
+
+    /// A handler interrupted a thread; how long it took, where the kernel tells.
+    pub fn handled(&mut self, cpu: u32, cause: &Cause, length_ns: Option<u64>) {
+        let new = || HandlerSum { count: 0, time_ns: 0, lengths: Histogram::collecting(1.0) };
+        let sum = self.handlers.entry(cause.clone()).or_insert_with(new);
+        sum.count += 1;
+        sum.time_ns += length_ns.unwrap_or(0);
+        if let Some(length_ns) = length_ns {
+            sum.lengths.collect(length_ns);
+        }
+        let (count, time_ns) = self.cpus.entry(cpu).or_default().handlers.entry(cause.clone()).or_default();
+        *count += 1;
+        *time_ns += length_ns.unwrap_or(0);
+    }
+
+    /// An interrupt that another cpu sent arrived.
+    pub fn arrived(&mut self, source: Source, sent: Option<&Sent>, function: &str) {
+        let function = match sent {
+            Some(sent) if function.is_empty() => &sent.function,
+            _ => function,
+        };
+        let mut key = SentBy {
+            source,
+            cpu: sent.map(|sent| sent.cpu),
+            task: sent.map(|sent| sent.task),
+            name: sent.map(|sent| sent.name.clone()).unwrap_or_default(),
+            is_own: sent.is_some_and(|sent| sent.is_own),
+            function: function.to_owned(),
+            count: 0,
+        };
+        if self.senders.len() >= MOST_KEYS && !self.senders.contains_key(&key) {
+            key = SentBy { cpu: None, task: None, name: String::new(), is_own: false, ..key };
+        }
+        *self.senders.entry(key).or_default() += 1;
+    }
+
+    /// Tasks that sent something, and whose names are not known.
+    pub fn unnamed(&self) -> impl Iterator<Item = u32> {
+        let unnamed = self.senders.keys().filter(|sender| sender.name.is_empty());
+        unnamed.filter_map(|sender| sender.task).filter(|task| *task != 0)
+    }
+
+    /// An interruption is over.
+    pub fn keep(&mut self, interruption: Interruption) {
+        self.interruptions += 1;
+        self.lengths.collect(interruption.taken_ns);
+        let place = self.worst.partition_point(|kept| kept.taken_ns >= interruption.taken_ns);
+        if place < WORST {
+            self.worst.insert(place, interruption);
+            self.worst.truncate(WORST);
+        }
+    }
+
+    /// The report of what was counted until a time; names of tasks are looked up by number where they are not known.
+    pub fn report(self, until_ns: u64, rung: Rung, name: impl Fn(u32) -> String) -> Report {
+        let sum = |of: fn(&CpuSum) -> u64| self.cpus.values().map(of).sum::<u64>() as f64 * 1e-9;
+        let (on_cpu_s, waited_s) = (sum(|cpu| cpu.on_cpu_ns), sum(|cpu| cpu.waited_ns));
+        let share = |time_s: f64| if time_s > 0.0 { time_s / (on_cpu_s + waited_s) } else { 0.0 };
+        let handlers = handlers(self.handlers, share);
+        Report {
+            watched_s: until_ns.saturating_sub(self.zero_ns) as f64 * 1e-9,
+            on_cpu_s,
+            handlers_s: handlers.iter().map(|one| one.time_s).sum(),
+            waited_s,
+            waited_for_own_s: self.waited_for_own_ns as f64 * 1e-9,
+            threads: self.threads,
+            threads_at_once: self.threads_at_once,
+            interruptions: self.interruptions,
+            lengths: self.lengths,
+            handlers,
+            instead: instead(self.instead, share),
+            preemptions: self.cpus.values().map(|cpu| cpu.preemptions).sum(),
+            cpus: self.cpus.into_iter().map(on_cpu).collect(),
+            senders: senders(self.senders, name),
+            voluntary_waits: self.voluntary_waits,
+            migrations: self.migrations,
+            page_faults_user: self.page_faults_user,
+            page_faults_kernel: self.page_faults_kernel,
+            worst: self.worst,
+            cost: cost(self.events_in_program, rung, on_cpu_s),
+            events: self.events,
+            events_lost: self.events_lost,
+        }
+    }
+}
+
+/// Under which name a task is counted: its own while there are few, that of all of its name then, and in the end of all.
+fn task_key(known: &BTreeMap<Task, TaskSum>, cause: &Cause, is_own: bool) -> Task {
+    let nobody = Task { is_own, name: String::new(), number: 0, function: String::new() };
+    let key = match cause {
+        Cause::Task { name, number, function } if !is_own => {
+            Task { is_own, name: name.clone(), number: *number, function: function.clone() }
+        }
+        _ => nobody.clone(),
+    };
+    if known.len() < MOST_KEYS || known.contains_key(&key) {
+        return key;
+    }
+    let by_name = Task { number: 0, function: String::new(), ..key };
+    if known.len() < MOST_NAMES || known.contains_key(&by_name) { by_name } else { nobody }
+}
+
+fn handlers(sums: BTreeMap<Cause, HandlerSum>, share: impl Fn(f64) -> f64) -> Vec<Handled> {
+    let one = |(cause, sum): (Cause, HandlerSum)| {
+        let time_s = sum.time_ns as f64 * 1e-9;
+        Handled { cause, count: sum.count, time_s, share: share(time_s), lengths: sum.lengths }
+    };
+    let mut all: Vec<Handled> = sums.into_iter().map(one).collect();
+    all.sort_by(|a, b| b.time_s.total_cmp(&a.time_s).then(b.count.cmp(&a.count)));
+    all
+}
+
+fn instead(sums: BTreeMap<Task, TaskSum>, share: impl Fn(f64) -> f64) -> Vec<Instead> {
+    let one = |(task, sum): (Task, TaskSum)| {
+        let time_s = sum.time_ns as f64 * 1e-9;
+        Instead { task, count: sum.count, time_s, share: share(time_s), longest_ns: sum.longest_ns }
+    };
+    let mut all: Vec<Instead> = sums.into_iter().map(one).collect();
+    all.sort_by(|a, b| b.time_s.total_cmp(&a.time_s).then_with(|| a.task.cmp(&b.task)));
+    all
+}
+
+fn on_cpu((cpu, sum): (u32, CpuSum)) -> OnCpu {
+    let one =
+        |(cause, (count, time_ns)): (Cause, (u64, u64))| HandledOnCpu { cause, count, time_s: time_ns as f64 * 1e-9 };
+    let mut handlers: Vec<HandledOnCpu> = sum.handlers.into_iter().map(one).collect();
+    handlers.sort_by(|a, b| b.time_s.total_cmp(&a.time_s).then(b.count.cmp(&a.count)));
+    OnCpu {
+        cpu,
+        on_cpu_s: sum.on_cpu_ns as f64 * 1e-9,
+        waited_s: sum.waited_ns as f64 * 1e-9,
+        preemptions: sum.preemptions,
+        handlers,
+    }
+}
+
+/// Those whose names became known later are one with those whose names were.
+fn senders(sums: BTreeMap<SentBy, u64>, name: impl Fn(u32) -> String) -> Vec<SentBy> {
+    let mut named: BTreeMap<SentBy, u64> = BTreeMap::new();
+    for (mut sender, count) in sums {
+        match sender.task {
+            Some(0) => sender.name = "idle".into(),
+            Some(task) if sender.name.is_empty() => sender.name = name(task),
+            _ => {}
+        }
+        *named.entry(sender).or_default() += count;
+    }
+    let mut all: Vec<SentBy> = named.into_iter().map(|(sender, count)| SentBy { count, ..sender }).collect();
+    all.sort_by_key(|sender| std::cmp::Reverse(sender.count));
+    all
+}
+
+fn cost(events: u64, rung: Rung, on_cpu_s: f64) -> Cost {
+    let event_ns = match rung {
+        Rung::Thread => 0.0,
+        Rung::Perf => EVENT_OF_PERF_NS,
+        Rung::Ftrace => EVENT_OF_FTRACE_NS,
+    };
+    let share = if on_cpu_s > 0.0 { events as f64 * event_ns * 1e-9 / on_cpu_s } else { 0.0 };
+    Cost { events, event_ns, share }
+}

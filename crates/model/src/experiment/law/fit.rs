@@ -1,0 +1,193 @@
+//! The law's two parameters from ratios of throughputs within blocks: robust means, then least squares.
+
+use super::Row;
+use crate::stats::order::median;
+
+/// Differences are moved to within so many robust standard deviations of their median.
+const CLAMP: f64 = 3.0 * 1.4826;
+/// Neither parameter is above this.
+const LARGEST: f64 = 100.0;
+/// Where the search starts; it goes from there along both parameters, and along each alone with the other at 0.
+const STARTS: [([f64; 2], [bool; 2]); 4] = [
+    ([0.05, 0.001], [true, true]),
+    ([0.5, 0.05], [true, true]),
+    ([0.05, 0.0], [true, false]),
+    ([0.0, 0.001], [false, true]),
+];
+const MOST_STEPS: u32 = 100;
+
+/// The two parameters of the law.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Parameters {
+    pub contention: f64,
+    pub coherency: f64,
+}
+
+impl Parameters {
+    /// By how much `threads` do more than one, as a logarithm.
+    pub fn speed_up_ln(&self, threads: f64) -> f64 {
+        threads.ln() - (1.0 + self.contention * (threads - 1.0) + self.coherency * threads * (threads - 1.0)).ln()
+    }
+
+    /// The number of threads that do the most; infinite where more always do more.
+    pub fn peak(&self) -> f64 {
+        let gain = 1.0 - self.contention;
+        if gain <= 0.0 { 1.0 } else { (gain / self.coherency).sqrt().max(1.0) }
+    }
+
+    /// How much they do, as a multiple of what one thread does.
+    pub fn best_speed_up(&self) -> f64 {
+        let peak = self.peak();
+        if peak.is_finite() { self.speed_up_ln(peak).exp() } else { 1.0 / self.contention }
+    }
+}
+
+/// The law that fits best, and how well.
+pub struct Best {
+    pub parameters: Parameters,
+    /// The root of the weighted mean square of what is left.
+    pub misfit: f64,
+}
+
+/// Two counts, and the difference of the logarithms of their throughputs in each block that has both.
+struct Pair {
+    counts: [usize; 2],
+    threads: [f64; 2],
+    differences: Vec<Option<f64>>,
+}
+
+/// What a fit is made to: by how much one count does more than another, and in how many blocks that was seen.
+struct Point {
+    threads: [f64; 2],
+    difference: f64,
+    weight: f64,
+}
+
+/// All pairs of counts.
+pub struct Pairs(Vec<Pair>);
+
+impl Pairs {
+    /// The pairs of these counts of threads in these blocks.
+    pub fn new(counts: &[u32], rows: &[&Row]) -> Self {
+        let mut pairs = Vec::new();
+        for more in 1..counts.len() {
+            for fewer in 0..more {
+                let difference = |row: &&Row| Some(row[more]? - row[fewer]?);
+                pairs.push(Pair {
+                    counts: [fewer, more],
+                    threads: [f64::from(counts[fewer]), f64::from(counts[more])],
+                    differences: rows.iter().map(difference).collect(),
+                });
+            }
+        }
+        Self(pairs)
+    }
+
+    /// Those of the counts that have a pair in some block.
+    pub fn with_runs(&self, counts: &[u32]) -> Vec<u32> {
+        let has_runs = |count: usize| {
+            self.0.iter().any(|pair| pair.counts.contains(&count) && pair.differences.iter().any(Option::is_some))
+        };
+        (0..counts.len()).filter(|&count| has_runs(count)).map(|count| counts[count]).collect()
+    }
+
+    /// How many counts have a pair in these blocks.
+    pub fn counts_in(&self, blocks: &[usize]) -> usize {
+        let in_blocks = |pair: &&Pair| blocks.iter().any(|&block| pair.differences[block].is_some());
+        let mut counts: Vec<usize> = self.0.iter().filter(in_blocks).flat_map(|pair| pair.counts).collect();
+        counts.sort_unstable();
+        counts.dedup();
+        counts.len()
+    }
+
+    /// The best law for these blocks, each as often as it is named.
+    pub fn fit(&self, blocks: &[usize]) -> Best {
+        let point = |pair: &Pair| {
+            let differences: Vec<f64> = blocks.iter().filter_map(|&block| pair.differences[block]).collect();
+            let difference = clamped_mean(&differences)?;
+            Some(Point { threads: pair.threads, difference, weight: differences.len() as f64 })
+        };
+        let points: Vec<Point> = self.0.iter().filter_map(point).collect();
+        let found = STARTS.iter().map(|(start, free)| descend(&points, *start, *free));
+        let (values, squares) = found.min_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or_default();
+        let weights: f64 = points.iter().map(|point| point.weight).sum();
+        Best { parameters: parameters(values), misfit: (squares / weights).sqrt() }
+    }
+}
+
+/// The mean of values that are moved to within three robust standard deviations of their median.
+fn clamped_mean(values: &[f64]) -> Option<f64> {
+    let middle = median(values);
+    let deviations: Vec<f64> = values.iter().map(|value| (value - middle).abs()).collect();
+    let bound = CLAMP * median(&deviations);
+    let sum: f64 = values.iter().map(|value| value.clamp(middle - bound, middle + bound)).sum();
+    (!values.is_empty()).then(|| sum / values.len() as f64)
+}
+
+fn parameters([contention, coherency]: [f64; 2]) -> Parameters {
+    Parameters { contention, coherency }
+}
+
+/// The weighted sum of the squares of what the law leaves unexplained.
+fn squares(points: &[Point], values: [f64; 2]) -> f64 {
+    points.iter().map(|point| point.weight * residual(point, values).powi(2)).sum()
+}
+
+fn residual(point: &Point, values: [f64; 2]) -> f64 {
+    let [fewer, more] = point.threads.map(|threads| parameters(values).speed_up_ln(threads));
+    point.difference - (more - fewer)
+}
+
+/// Levenberg's and Marquardt's descent along the free parameters, none of which goes below 0.
+fn descend(points: &[Point], start: [f64; 2], free: [bool; 2]) -> ([f64; 2], f64) {
+    let (mut values, mut damping) = (start, 1e-3);
+    let mut least = squares(points, values);
+    for _ in 0..MOST_STEPS {
+        let next = step(points, values, free, damping);
+        let now = squares(points, next);
+        if now < least {
+            let gained = least - now;
+            (values, least, damping) = (next, now, damping * 0.2);
+            if gained < 1e-14 * (1e-12 + least) {
+                break;
+            }
+        } else if damping > 1e9 {
+            break;
+        } else {
+            damping *= 5.0;
+        }
+    }
+    (values, least)
+}
+
+fn step(points: &[Point], values: [f64; 2], free: [bool; 2], damping: f64) -> [f64; 2] {
+    // The normal equations' matrix, and their right side.
+    let (mut first, mut both, mut second, mut gradient) = (0.0, 0.0, 0.0, [0.0; 2]);
+    for point in points {
+        let (slope, residual) = (slope(point, values, free), residual(point, values));
+        first += point.weight * slope[0] * slope[0];
+        both += point.weight * slope[0] * slope[1];
+        second += point.weight * slope[1] * slope[1];
+        gradient = [0, 1].map(|index| gradient[index] + point.weight * slope[index] * residual);
+    }
+    // A parameter that is not free, or that no point depends on, stays where it is.
+    let [first, second] = [first, second].map(|sum| sum * (1.0 + damping) + f64::MIN_POSITIVE.sqrt());
+    let determinant = first * second - both * both;
+    let change = [
+        (gradient[0] * second - gradient[1] * both) / determinant,
+        (gradient[1] * first - gradient[0] * both) / determinant,
+    ];
+    let moved = |index: usize| (values[index] + change[index]).clamp(0.0, LARGEST);
+    [0, 1].map(|index| if free[index] && change[index].is_finite() { moved(index) } else { values[index] })
+}
+
+/// How the difference that the law gives a point grows with each parameter.
+fn slope(point: &Point, values: [f64; 2], free: [bool; 2]) -> [f64; 2] {
+    let of = |threads: f64| {
+        let (once, pairs) = (threads - 1.0, threads * (threads - 1.0));
+        let whole = 1.0 + values[0] * once + values[1] * pairs;
+        [-once / whole, -pairs / whole]
+    };
+    let [fewer, more] = point.threads.map(of);
+    [0, 1].map(|index| if free[index] { more[index] - fewer[index] } else { 0.0 })
+}

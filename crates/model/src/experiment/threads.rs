@@ -1,0 +1,250 @@
+//! How many threads a program should have, and whether pinning them matters: several races in common blocks.
+//!
+//! Each cell is a number of threads, left to the operating system or pinned. All cells are arms of one experiment; its blocks
+//! are fed in parts to one [`Race`] between the counts and one at each count between pinned and not. docs/statistics.md
+//! has the rules.
+
+mod standing;
+#[cfg(test)]
+mod tests;
+
+use std::cell::LazyCell;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::carry_over::is_suspected;
+use super::effect::hodges_lehmann;
+use super::law::{FEWEST_BLOCKS, Fit, Row, law};
+use super::race::{Ordered, is_whole, shuffled};
+use super::{Block, MOST_FAILURES, Policy, Race, Run, judge};
+pub use standing::{CellStanding, CountsStanding, PinnedStanding, ThreadsStanding};
+
+/// A number of threads, and who says where they run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Cell {
+    /// How many threads.
+    pub threads: u32,
+    /// Whether the program is on a placement, instead of left to the operating system.
+    pub pinned: bool,
+}
+
+/// Races between numbers of threads, and between pinned and not, block by block.
+#[derive(Clone, Debug)]
+pub struct Threads {
+    policy: Policy,
+    cells: Vec<Cell>,
+    cpus: u32,
+    /// Absent where there is one count only.
+    counts: Option<Question>,
+    pinned: Vec<Question>,
+    failures: Vec<u32>,
+    /// Whole blocks in a row.
+    order: Vec<Ordered>,
+    blocks: u32,
+    runs: u32,
+    last_arm: Option<usize>,
+}
+
+/// A race between some of the cells.
+#[derive(Clone, Debug)]
+struct Question {
+    /// The experiment's number of each of the race's arms.
+    arms: Vec<usize>,
+    race: Race,
+}
+
+/// Puts cells into the order in which an experiment has them as arms: the reference first, the other counts of its column
+/// from the fewest threads to the most, then the other column likewise. So the arms of the race between the counts have
+/// the same numbers in it as in the experiment.
+pub fn arrange(cells: &mut [Cell], cpus: u32) {
+    let is_pinned = column(cells);
+    let reference = reference(cells.iter().filter(|cell| cell.pinned == is_pinned).map(|cell| cell.threads), cpus);
+    let rank = |cell: &Cell| {
+        let is_reference = cell.pinned == is_pinned && Some(cell.threads) == reference;
+        (!is_reference, cell.pinned, cell.threads)
+    };
+    cells.sort_by_key(rank);
+}
+
+/// Whether the counts are compared pinned: only where nothing is left to the operating system.
+fn column(cells: &[Cell]) -> bool {
+    cells.iter().all(|cell| cell.pinned)
+}
+
+/// What counts are compared with: the most threads that have a cpu each, as most programs start; else the fewest.
+fn reference(counts: impl Iterator<Item = u32> + Clone, cpus: u32) -> Option<u32> {
+    counts.clone().filter(|&count| count <= cpus).max().or_else(|| counts.min())
+}
+
+impl Threads {
+    /// Before the first block. `cpus` is how many cpus the operating system may choose from.
+    pub fn new(cells: &[Cell], cpus: u32, policy: &Policy) -> Self {
+        let policy_of = |claims: usize| Policy {
+            error_rate: policy.error_rate / claims.max(1) as f64,
+            most_runs: None,
+            ..policy.clone()
+        };
+        let compared = pinned_pairs(cells);
+        let arms = counts_arms(cells, cpus);
+        let question =
+            |arms: Vec<usize>, claims| Question { race: Race::new(arms.len() - 1, &policy_of(claims)), arms };
+        Self {
+            policy: policy.clone(),
+            cells: cells.to_vec(),
+            cpus,
+            counts: (arms.len() > 1).then(|| question(arms, 1)),
+            pinned: compared.iter().map(|pair| question(pair.to_vec(), compared.len())).collect(),
+            failures: vec![0; cells.len()],
+            order: Vec::new(),
+            blocks: 0,
+            runs: 0,
+            last_arm: None,
+        }
+    }
+
+    /// The arms of the next block in fresh, uniformly random order, as [`Race::next_block`]. Empty where nothing is left to
+    /// be tried.
+    pub fn next_block(&self, seed: u64) -> Vec<usize> {
+        shuffled(self.members(), seed, self.blocks)
+    }
+
+    /// Takes a block into account. One that lacks a run is counted, but takes no part in any test.
+    ///
+    /// # Panics
+    /// When an arm is not one of the cells.
+    pub fn add(&mut self, block: &Block) {
+        let is_whole = is_whole(&self.members(), block);
+        let needed = self.needed();
+        if is_whole {
+            self.order.push(Ordered { before: self.last_arm, runs: block.runs.clone() });
+        }
+        self.last_arm = block.runs.last().map(|run| run.arm);
+        self.blocks += 1;
+        self.runs += block.runs.len() as u32;
+        for run in &block.runs {
+            self.failures[run.arm] += u32::from(run.value().is_none());
+        }
+        let questions = self.counts.iter_mut().chain(&mut self.pinned);
+        for (question, _) in questions.zip(needed).filter(|(_, needed)| *needed) {
+            question.add(block, is_whole);
+        }
+    }
+
+    /// Whether there is nothing more to gain: all races are decided and there are enough blocks for the law, or another
+    /// block would exceed the policy's most runs.
+    pub fn is_decided(&self) -> bool {
+        let members = self.members();
+        let exceeds = |most: u32| self.runs as usize + members.len() > most as usize;
+        members.is_empty() || self.policy.most_runs.is_some_and(exceeds)
+    }
+
+    /// The cells of the next block, each once.
+    pub fn alive(&self) -> Vec<usize> {
+        let mut arms = self.members();
+        arms.dedup();
+        arms
+    }
+
+    /// What the blocks show so far, but for the law.
+    pub fn standing(&self) -> ThreadsStanding {
+        standing::standing(self)
+    }
+
+    /// The law of scalability, as the blocks so far show it: of what is left to the operating system, or pinned where
+    /// that is all there is. Its intervals are searched for by drawing again, so this costs more than anything else here.
+    pub fn law(&self) -> Fit {
+        let (counts, arms) = self.lawful();
+        law(&counts, &self.throughputs(&arms))
+    }
+
+    /// The counts that have a cpu for each thread, in ascending order, and their arms.
+    fn lawful(&self) -> (Vec<u32>, Vec<usize>) {
+        let arms = self.column_arms(column(&self.cells));
+        arms.into_iter().map(|arm| (self.cells[arm].threads, arm)).filter(|(threads, _)| *threads <= self.cpus).unzip()
+    }
+
+    /// The arms of a column, the fewest threads first.
+    fn column_arms(&self, is_pinned: bool) -> Vec<usize> {
+        let mut arms: Vec<usize> = (0..self.cells.len()).filter(|&arm| self.cells[arm].pinned == is_pinned).collect();
+        arms.sort_by_key(|&arm| self.cells[arm].threads);
+        arms
+    }
+
+    /// The logarithms of the throughputs of some arms in each whole block; of several runs the mean.
+    fn throughputs(&self, arms: &[usize]) -> Vec<Row> {
+        let of = |block: &Ordered, arm: usize| {
+            let of_arm = block.runs.iter().filter(|run| run.arm == arm);
+            let values: Vec<f64> = of_arm.filter_map(Run::value).collect();
+            (!values.is_empty()).then(|| -values.iter().sum::<f64>() / values.len() as f64)
+        };
+        self.order.iter().map(|block| arms.iter().map(|&arm| of(block, arm)).collect()).collect()
+    }
+
+    /// By how much an arm does more than another, from the blocks that both were in.
+    fn speed_up(&self, arm: usize, other: usize) -> Option<f64> {
+        let rows = self.throughputs(&[arm, other]);
+        hodges_lehmann(&rows.iter().filter_map(|row| Some(row[0]? - row[1]?)).collect::<Vec<f64>>())
+    }
+
+    fn questions(&self) -> impl Iterator<Item = &Question> {
+        self.counts.iter().chain(&self.pinned)
+    }
+
+    /// Which races go on: those that are not decided, or have a winner, while some carry-over is suspected.
+    fn needed(&self) -> Vec<bool> {
+        let candidates = self.cells.len().saturating_sub(1);
+        let suspected = LazyCell::new(|| is_suspected(&self.order, candidates, &self.policy));
+        let is_needed = |question: &Question| {
+            !question.race.is_decided() || (judge::winner(&question.race).is_some() && *suspected)
+        };
+        self.questions().map(is_needed).collect()
+    }
+
+    /// The arms of the next block in ascending order: those that a race needs, as often as the one that needs it most; and
+    /// in the first blocks, for the law, all that did not fail.
+    fn members(&self) -> Vec<usize> {
+        let for_law = self.order.len() < FEWEST_BLOCKS;
+        let least = |failures: &u32| usize::from(for_law && *failures < MOST_FAILURES);
+        let mut times: Vec<usize> = self.failures.iter().map(least).collect();
+        for (question, _) in self.questions().zip(self.needed()).filter(|(_, needed)| *needed) {
+            let members = question.race.members();
+            for (place, &arm) in question.arms.iter().enumerate() {
+                times[arm] = times[arm].max(members.iter().filter(|member| **member == place).count());
+            }
+        }
+        times.iter().enumerate().flat_map(|(arm, &times)| std::iter::repeat_n(arm, times)).collect()
+    }
+}
+
+/// The arms of the race between the counts, the reference first.
+fn counts_arms(cells: &[Cell], cpus: u32) -> Vec<usize> {
+    let is_pinned = column(cells);
+    let mut arms: Vec<usize> = (0..cells.len()).filter(|&arm| cells[arm].pinned == is_pinned).collect();
+    let reference = reference(arms.iter().map(|&arm| cells[arm].threads), cpus);
+    arms.sort_by_key(|&arm| (Some(cells[arm].threads) != reference, cells[arm].threads));
+    arms
+}
+
+/// The arms of each count that is tried both ways: left to the operating system, and pinned.
+fn pinned_pairs(cells: &[Cell]) -> Vec<[usize; 2]> {
+    let find = |wanted: Cell| cells.iter().position(|cell| *cell == wanted);
+    let pair = |(arm, cell): (usize, &Cell)| Some([arm, find(Cell { pinned: true, ..*cell })?]);
+    let mut pairs: Vec<[usize; 2]> =
+        cells.iter().enumerate().filter(|(_, cell)| !cell.pinned).filter_map(pair).collect();
+    pairs.sort_by_key(|pair| cells[pair[0]].threads);
+    pairs
+}
+
+impl Question {
+    /// Takes what of a block belongs to it into account: its live arms, under the numbers that they have in the race.
+    fn add(&mut self, block: &Block, is_whole: bool) {
+        let members = self.race.members();
+        let of_race = |run: &Run| {
+            let arm = self.arms.iter().position(|arm| *arm == run.arm).filter(|arm| members.contains(arm))?;
+            Some(Run { arm, x: run.x })
+        };
+        let part = Block { runs: block.runs.iter().filter_map(of_race).collect() };
+        self.race.add_part(&part, is_whole);
+    }
+}

@@ -1,0 +1,298 @@
+//! Findings about who causes stalls: a device that takes much of what a cpu loses, calls from other cpus, a source outside the system.
+//!
+//! That they take time is observed, not inferred: every stall was divided. That something comes with a period has its own test
+//! ([`crate::period`]).
+
+use std::collections::BTreeMap;
+
+use super::words::cpus;
+use super::{Conclusions, Finding, Topic};
+use crate::attribution::{Cause, CauseSummary, CpuStalls, Sender};
+use crate::event::Source;
+use crate::stall::Rung;
+use crate::{CpuSet, Survey};
+
+/// A smaller share of what a cpu loses is told in the table alone.
+const SHARE: f64 = 0.05;
+/// A smaller share of a cpu's time is not worth a word, whoever takes it.
+const OF_ALL: f64 = 0.0005;
+
+/// Adds what can be done about causes.
+pub fn conclude(survey: &Survey, conclusions: &mut Conclusions) {
+    // What a thread knows of itself tells the timer apart from nothing: its ticks come with a period, and are the system's own.
+    let is_named = survey.watch.as_ref().is_some_and(|watch| watch.rung != Rung::Thread);
+    let seen = || survey.cpus.iter().filter_map(|seen| Some((seen.cpu, seen.stalls.as_ref()?)));
+    let mut devices: BTreeMap<(u32, String), Taken> = BTreeMap::new();
+    let mut calls: BTreeMap<(Source, String), Taken> = BTreeMap::new();
+    let mut periods: Vec<(f64, f64, Taken)> = Vec::new();
+    for (cpu, stalls) in seen() {
+        for cause in stalls.causes.iter().filter(|cause| is_much(cause, stalls)) {
+            match &cause.cause {
+                Cause::Interrupt { source: Source::Device(number), detail } => {
+                    devices.entry((*number, detail.clone())).or_default().add(cpu, cause, stalls);
+                }
+                Cause::Interrupt { source, detail } if source.is_sent() => {
+                    calls.entry((*source, detail.clone())).or_default().add(cpu, cause, stalls);
+                }
+                Cause::Periodic { rank } if is_named => {
+                    let Some(period) = stalls.periods.get(usize::from(*rank)) else { continue };
+                    let same = periods.iter_mut().find(|(hertz, _, _)| (hertz / period.hertz - 1.0).abs() < 0.005);
+                    match same {
+                        Some((_, _, taken)) => taken.add(cpu, cause, stalls),
+                        None => {
+                            let mut taken = Taken::default();
+                            taken.add(cpu, cause, stalls);
+                            periods.push((period.hertz, period.vector_strength, taken));
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    conclusions
+        .findings
+        .extend(devices.into_iter().map(|((number, name), taken)| device(number, &name, &taken, survey)));
+    conclusions
+        .findings
+        .extend(calls.into_iter().map(|((source, detail), taken)| called(source, &detail, &taken, survey)));
+    let has_host = survey.machine.system.hypervisor.is_some();
+    conclusions
+        .findings
+        .extend(periods.into_iter().map(|(hertz, strength, taken)| periodic(hertz, strength, &taken, has_host)));
+}
+
+fn is_much(cause: &CauseSummary, stalls: &CpuStalls) -> bool {
+    cause.share >= SHARE && cause.time_s >= OF_ALL * stalls.watched_s
+}
+
+/// What a cause took on the cpus where it took much.
+#[derive(Default)]
+struct Taken {
+    cpus: CpuSet,
+    count: u64,
+    time_s: f64,
+    lost_s: f64,
+    watched_s: f64,
+    /// The cpu of which it takes the largest share, and the share.
+    most: (u32, f64),
+}
+
+impl Taken {
+    fn add(&mut self, cpu: u32, cause: &CauseSummary, stalls: &CpuStalls) {
+        // Two sources may have the same period.
+        if !self.cpus.contains(cpu) {
+            self.lost_s += stalls.lost_s;
+            self.watched_s += stalls.watched_s;
+        }
+        self.cpus.insert(cpu);
+        self.count += cause.took_part;
+        self.time_s += cause.time_s;
+        if cause.share > self.most.1 {
+            self.most = (cpu, cause.share);
+        }
+    }
+
+    /// "23 % of the time that cpu 1 loses to stalls (120/s, 0.31 % of all)".
+    fn words(&self) -> String {
+        let lose = if self.cpus.len() == 1 { "loses" } else { "lose" };
+        format!(
+            "{:.0} % of the time that {} {lose} to stalls ({:.0}/s, {:.2} % of all)",
+            self.time_s / self.lost_s * 100.0,
+            cpus(&self.cpus),
+            self.count as f64 / self.watched_s,
+            self.time_s / self.watched_s * 100.0
+        )
+    }
+
+    fn finding(&self, statement: String, advice: &str, command: Option<String>) -> Finding {
+        Finding {
+            topic: Topic::Causes,
+            cpus: self.cpus.clone(),
+            statement,
+            advice: advice.to_owned(),
+            command,
+            effects: Vec::new(),
+        }
+    }
+}
+
+fn device(number: u32, name: &str, taken: &Taken, survey: &Survey) -> Finding {
+    let name = if name.is_empty() { format!("Interrupt {number}") } else { format!("{name} (interrupt {number})") };
+    let statement = format!("{name} takes {}.", taken.words());
+    let machine = &survey.machine;
+    let usable = machine.online.difference(&machine.isolated).difference(&machine.nohz_full);
+    // Interrupts have to go somewhere: where they take time from all cpus, the one that loses most is spared.
+    let spared = [taken.cpus.clone(), CpuSet::of(taken.most.0)];
+    match spared.into_iter().find(|spared| !usable.difference(spared).is_empty()) {
+        Some(spared) => {
+            let command = format!("corewise irq --away-from {spared}");
+            taken.finding(statement, "Where it can be moved, move it, and look again:", Some(command))
+        }
+        None => taken.finding(statement, "There is no other cpu that it could go to.", None),
+    }
+}
+
+fn called(source: Source, detail: &str, taken: &Taken, survey: &Survey) -> Finding {
+    let mut by_name: BTreeMap<&str, (u64, CpuSet)> = BTreeMap::new();
+    let seen = survey.cpus.iter().filter(|seen| taken.cpus.contains(seen.cpu)).filter_map(|seen| seen.stalls.as_ref());
+    let of_this = |sender: &&Sender| sender.source == source && (detail.is_empty() || sender.function == detail);
+    for sender in seen.flat_map(|stalls| &stalls.senders).filter(of_this) {
+        // What comes while a cpu is idle was sent by an interrupt there.
+        let is_somebody = sender.task.is_some_and(|task| task != 0) && !sender.name.is_empty();
+        let (count, cpus) = by_name.entry(if is_somebody { &sender.name } else { "" }).or_default();
+        *count += sender.count;
+        cpus.extend(sender.cpu);
+    }
+    let all: u64 = by_name.values().map(|(count, _)| count).sum();
+    let most = by_name.iter().find(|(name, (count, _))| !name.is_empty() && 2 * count > all);
+    let by = most.map_or_else(String::new, |(name, (_, on))| format!("; most are sent by {name} on {}", cpus(on)));
+    let name = Cause::Interrupt { source, detail: detail.to_owned() }.name();
+    let statement = format!("Interrupts from other cpus ({name}) take {}{by}.", taken.words());
+    taken.finding(statement, "They end with whoever sends them: stop it, or run it elsewhere.", None)
+}
+
+fn periodic(hertz: f64, strength: f64, taken: &Taken, has_host: bool) -> Finding {
+    let statement = format!(
+        "Every {:.2} ms (R {strength:.2}) something takes {}, and this system's kernel does not know of it.",
+        1e3 / hertz,
+        taken.words()
+    );
+    let advice = if has_host {
+        "It is outside this virtual machine, probably the host's timer: no placement avoids it; the host's owner can (nohz_full, \
+         isolated cpus)."
+    } else {
+        "It is below the kernel: firmware (SMI) or a device without an event; look in the firmware's settings."
+    };
+    taken.finding(statement, advice, None)
+}
+
+/// "of what it loses, timer 60 %, virtio1-req.0 (interrupt 36) 20 %; 3 % is unexplained"; nothing where causes were not named.
+pub fn by_whom(survey: &Survey, cpu: u32) -> Option<String> {
+    let stalls = survey.cpus.iter().find(|seen| seen.cpu == cpu)?.stalls.as_ref()?;
+    let is_told = |cause: &&CauseSummary| cause.cause.is_named() || cause.cause == Cause::Stolen;
+    let told: Vec<String> = stalls
+        .causes
+        .iter()
+        .filter(is_told)
+        .take(2)
+        .map(|cause| format!("{} {:.0} %", cause.cause.name(), cause.share * 100.0))
+        .collect();
+    let open = |cause: &&CauseSummary| matches!(cause.cause, Cause::Unknown | Cause::Interrupted);
+    let open: f64 = stalls.causes.iter().filter(open).map(|cause| cause.share).sum();
+    let is_named = stalls.causes.iter().any(|cause| cause.cause.is_named());
+    is_named.then(|| format!("of what it loses, {}; {:.0} % is unexplained", told.join(", "), open * 100.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::attribution::Sender;
+    use crate::histogram::Histogram;
+    use crate::period;
+    use crate::simulate::{self, Noise, Truth};
+    use crate::survey::Watch;
+
+    fn cause(cause: Cause, share: f64, took_part: u64) -> CauseSummary {
+        let (count, time_s) = (took_part / 2, share * 0.1);
+        let lengths = Histogram::collecting(1.0);
+        CauseSummary { cause, count, took_part, time_s, running_s: 0.0, share, lengths, worst: Vec::new() }
+    }
+
+    /// Cpus that were watched for 10 s each, and lost a tenth of a second.
+    fn concluded(cpus: u32, rung: Rung, stalls: impl Fn(u32) -> CpuStalls) -> Vec<Finding> {
+        let machine = simulate::machine(cpus, false, &[(CpuSet::parse_list(&format!("0-{}", cpus - 1)).unwrap(), 32)]);
+        let truth = |_| Truth { piece_ns: 262.0, interrupts_per_s: 38.0, lost: 0.001 };
+        let mut survey = simulate::survey(machine, 8, 1, Noise::Quiet, truth);
+        survey.cpus.iter_mut().for_each(|seen| seen.stalls = Some(stalls(seen.cpu)));
+        survey.watch = Some(Watch { rung, threshold_ns: 1_000.0, first_in_line: false, perturbation: None });
+        let findings = super::super::conclude(&survey).findings;
+        findings.into_iter().filter(|finding| finding.topic == Topic::Causes).collect()
+    }
+
+    fn stalls(causes: Vec<CauseSummary>) -> CpuStalls {
+        CpuStalls {
+            watched_s: 10.0,
+            count: 1000,
+            lost_s: 0.1,
+            named: 0,
+            explained: 0,
+            causes,
+            periods: Vec::new(),
+            senders: Vec::new(),
+            not_kept: 0,
+            events_lost: 0,
+        }
+    }
+
+    fn disk() -> Cause {
+        Cause::Interrupt { source: Source::Device(36), detail: "nvme0q1".into() }
+    }
+
+    #[test]
+    fn a_device_is_kept_away_from_cpus_only_where_another_is_left_for_it() {
+        let command = |cpus, on: fn(u32) -> bool| {
+            let of = |cpu| if on(cpu) { vec![cause(disk(), 0.2 + 0.1 * f64::from(cpu), 200)] } else { Vec::new() };
+            let findings = concluded(cpus, Rung::Perf, |cpu| stalls(of(cpu)));
+            (findings[0].statement.clone(), findings[0].command.clone())
+        };
+        let (statement, some) = command(4, |cpu| cpu < 2);
+        assert_eq!(
+            statement,
+            "nvme0q1 (interrupt 36) takes 25 % of the time that cpus 0,1 lose to stalls (20/s, 0.25 % of all)."
+        );
+        assert_eq!(some.as_deref(), Some("corewise irq --away-from 0,1"));
+        assert_eq!(command(4, |_| true).1.as_deref(), Some("corewise irq --away-from 3"), "the one that loses most");
+        assert_eq!(command(1, |_| true).1, None);
+    }
+
+    #[test]
+    fn who_sends_most_of_one_kind_is_told_and_idle_cpus_are_nobody() {
+        let calls = || Cause::Interrupt { source: Source::FunctionCall, detail: "do_sync_core".into() };
+        let sender = |task: u32, name: &str, function: &str, count| Sender {
+            source: Source::FunctionCall,
+            cpu: Some(1),
+            task: Some(task),
+            name: name.into(),
+            function: function.into(),
+            count,
+        };
+        let told = |senders: Vec<Sender>| {
+            let of = |_| CpuStalls { senders: senders.clone(), ..stalls(vec![cause(calls(), 0.3, 400)]) };
+            concluded(1, Rung::Perf, of)[0].statement.clone()
+        };
+        let of_another_function = sender(7, "loud", "ipi_mb", 9000);
+        let is_told = |senders: Vec<Sender>| told(senders).contains("most are sent by patcher on cpu 1");
+        let (one, two) = (sender(8, "patcher", "do_sync_core", 30), sender(9, "patcher", "do_sync_core", 30));
+        assert!(is_told(vec![of_another_function.clone(), one.clone(), two.clone()]));
+        assert!(!is_told(vec![one.clone(), two.clone(), sender(10, "other", "do_sync_core", 60)]), "half is not most");
+        let idle = told(vec![one, sender(0, "idle", "do_sync_core", 500)]);
+        assert!(!idle.contains("sent by"), "{idle}");
+    }
+
+    #[test]
+    fn a_period_is_told_once_and_only_where_the_kernels_events_were_seen() {
+        let source = period::Source {
+            hertz: 100.0,
+            vector_strength: 0.9,
+            tested: 1500,
+            on_phase: 1500,
+            by_chance: 1.0,
+            window: 0.1,
+            false_alarm: 0.0,
+            coherent: false,
+        };
+        let of = |_| CpuStalls {
+            periods: vec![source, source],
+            ..stalls(vec![cause(Cause::Periodic { rank: 0 }, 0.3, 1000), cause(Cause::Periodic { rank: 1 }, 0.2, 500)])
+        };
+        let findings = concluded(1, Rung::Perf, of);
+        assert_eq!(findings.len(), 1);
+        let statement = &findings[0].statement;
+        assert!(
+            statement.contains("takes 50 % of the time that cpu 0 loses to stalls (150/s, 0.50 % of all)"),
+            "{statement}"
+        );
+        assert_eq!(concluded(1, Rung::Thread, of), [], "there the timer's own stalls have no name");
+    }
+}

@@ -1,0 +1,200 @@
+//! Whether stalls that nothing explains strike periodically: a test of their phases, and the sources that it finds.
+//!
+//! The method, with formulas, is in `docs/tail.md` under "The period test".
+
+mod chance;
+mod describe;
+mod fold;
+mod spectrum;
+#[cfg(test)]
+mod tests;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::stats::random::Random;
+use fold::Fold;
+use spectrum::Peak;
+
+pub use describe::{Surroundings, describe};
+
+/// The probability, over all frequencies looked at, with which stalls that strike at random are called periodic at most.
+pub const FALSE_ALARM: f64 = 0.01;
+/// The least share of stalls that are on phase beyond chance, and of those on phase that are not there by chance: of what
+/// only drifts, phases are not this close together.
+pub const LEAST_SHARE: f64 = 0.1;
+/// See [`LEAST_SHARE`].
+pub const LEAST_PURITY: f64 = 0.9;
+/// How many sources are looked for, one after the other.
+pub const MOST_SOURCES: usize = 3;
+
+/// Stalls whose phases agree better than this, in seconds, were told by a clock that stands still in between: no work
+/// loop sees where a stall begins this precisely.
+const STANDING_CLOCK_S: f64 = 2e-9;
+/// Where more than this share of its cycles has a stall, a source is one, however precise.
+const FULL: f64 = 0.9;
+/// Candidates are compared on a random part of this many stalls, and fitted so many times; the best is then fitted to all.
+const STALLS_COMPARED: f64 = 2000.0;
+const ROUGH_FITS: usize = 2;
+const FITS: usize = 5;
+
+/// What one cpu showed in one stretch of watching it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Visit {
+    /// When the watching began, in seconds on a clock that all visits share.
+    pub begin_s: f64,
+    /// When it ended.
+    pub end_s: f64,
+    /// When each unexplained stall began, rising, in seconds on the same clock.
+    pub times_s: Vec<f64>,
+}
+
+/// A source of stalls that strikes once a period.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Source {
+    /// How often it strikes a second.
+    pub hertz: f64,
+    /// How well the phases of all stalls that were tested agree within a visit, 0 to 1 (mean resultant length, Rayleigh's R,
+    /// freed of what few stalls show by chance).
+    pub vector_strength: f64,
+    /// How many stalls were tested: all but those of the sources before it.
+    pub tested: u64,
+    /// How many of these are on its phase.
+    pub on_phase: u64,
+    /// How many of these would be there by chance, judged by how many there are far from its phase.
+    pub by_chance: f64,
+    /// The share of a period that counts as on its phase, 0 to 1.
+    pub window: f64,
+    /// The probability, at most, that stalls at random show any frequency as strong as this.
+    pub false_alarm: f64,
+    /// Whether one phase was shown to hold for all visits; otherwise each visit has its own.
+    pub coherent: bool,
+}
+
+/// What the test found, the source with the most stalls closest to its phase first.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Periods {
+    /// The sources, at most [`MOST_SOURCES`].
+    pub sources: Vec<Source>,
+    /// For each visit and each of its stalls, the index of the source on whose phase it is.
+    pub membership: Vec<Vec<Option<usize>>>,
+}
+
+/// The periodic sources among the stalls of one cpu.
+///
+/// A visit that is empty, or whose times lie outside of it or do not rise, is allowed; times outside are never on a phase.
+/// The seed chooses which stalls are looked at where there are more than can be.
+pub fn find(visits: &[Visit], seed: u64) -> Periods {
+    let mut periods = Periods {
+        sources: Vec::new(),
+        membership: visits.iter().map(|visit| vec![None; visit.times_s.len()]).collect(),
+    };
+    let mut random = Random::new(seed);
+    while periods.sources.len() < MOST_SOURCES {
+        let tracks = tracks(visits, &periods.membership);
+        let Some(peak) = likeliest(&tracks, &mut random) else { break };
+        let own_phases = closest(&tracks, peak.hertz);
+        let fold = own_phases.in_one_phase(&tracks).unwrap_or(own_phases);
+        let source = source(&tracks, peak, &fold);
+        if is_standing_clock(&tracks, &fold) || !is_plain(&source) {
+            break;
+        }
+        claim(&mut periods.membership, &tracks, &fold, periods.sources.len());
+        periods.sources.push(source);
+    }
+    periods
+}
+
+/// Of all frequencies beyond chance the one at which stalls gather most closely.
+fn likeliest(tracks: &[Track], random: &mut Random) -> Option<Peak> {
+    let candidates = spectrum::candidates(tracks, random);
+    let stalls: usize = tracks.iter().map(|track| track.times_s.len()).sum();
+    let share = STALLS_COMPARED / stalls as f64;
+    let part: Vec<Track> = tracks
+        .iter()
+        .map(|track| Track {
+            times_s: track.times_s.iter().copied().filter(|_| share >= 1.0 || random.unit() < share).collect(),
+            ..track.clone()
+        })
+        .collect();
+    let folded = candidates.into_iter().map(|peak| {
+        let fold = fold::fold(&part, peak.hertz, ROUGH_FITS);
+        (fold.likelihood, Peak { hertz: fold.hertz, ..peak })
+    });
+    folded.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, peak)| peak)
+}
+
+/// The stalls folded at a frequency, or at that whole part of it at which they gather most closely. A multiple of the rate
+/// has wider windows than the rate, and a part of it has fewer stalls in them.
+fn closest(tracks: &[Track], hertz: f64) -> Fold {
+    let mut best = fold::fold(tracks, hertz, FITS);
+    loop {
+        let parts = spectrum::parts(tracks, best.hertz).into_iter().map(|part| fold::fold(tracks, part, FITS));
+        match parts.max_by(|a, b| a.likelihood.total_cmp(&b.likelihood)) {
+            Some(part) if part.likelihood > best.likelihood => best = part,
+            _ => return best,
+        }
+    }
+}
+
+/// Whether enough stalls are on phase, and few enough of them by chance, that each may be said to be the source's.
+fn is_plain(source: &Source) -> bool {
+    let beyond_chance = source.on_phase as f64 - source.by_chance;
+    beyond_chance >= LEAST_SHARE * source.tested as f64 && beyond_chance >= LEAST_PURITY * source.on_phase as f64
+}
+
+/// The stalls of one visit that no source explains yet, in seconds from its beginning, rising.
+#[derive(Clone, Debug, Default)]
+struct Track {
+    begin_s: f64,
+    length_s: f64,
+    times_s: Vec<f64>,
+    /// Each one's index in the visit.
+    indices: Vec<usize>,
+}
+
+fn tracks(visits: &[Visit], membership: &[Vec<Option<usize>>]) -> Vec<Track> {
+    let track = |(visit, taken): (&Visit, &Vec<Option<usize>>)| {
+        let free = (0..visit.times_s.len()).filter(|&index| taken[index].is_none());
+        let inside = free.filter(|&index| (visit.begin_s..=visit.end_s).contains(&visit.times_s[index]));
+        let mut indices: Vec<usize> = inside.collect();
+        indices.sort_by(|&a, &b| visit.times_s[a].total_cmp(&visit.times_s[b]));
+        Track {
+            begin_s: visit.begin_s,
+            length_s: visit.end_s - visit.begin_s,
+            times_s: indices.iter().map(|&index| visit.times_s[index] - visit.begin_s).collect(),
+            indices,
+        }
+    };
+    visits.iter().zip(membership).map(track).collect()
+}
+
+/// Whether the phases agree as only those of a clock with long steps do, which makes any stalls look periodic.
+fn is_standing_clock(tracks: &[Track], fold: &Fold) -> bool {
+    let cycles: f64 = tracks.iter().map(|track| track.length_s * fold.hertz).sum();
+    fold.typical_deviation(tracks) / fold.hertz < STANDING_CLOCK_S && (fold.on_phase(tracks) as f64) < FULL * cycles
+}
+
+/// Gives a source the stalls on its phase.
+fn claim(membership: &mut [Vec<Option<usize>>], tracks: &[Track], fold: &Fold, source: usize) {
+    for (visit, track) in tracks.iter().enumerate() {
+        for (&time_s, &index) in track.times_s.iter().zip(&track.indices) {
+            if fold.is_on_phase(visit, time_s) {
+                membership[visit][index] = Some(source);
+            }
+        }
+    }
+}
+
+fn source(tracks: &[Track], peak: Peak, fold: &Fold) -> Source {
+    Source {
+        hertz: fold.hertz,
+        vector_strength: spectrum::strength(tracks, fold.hertz).vector_strength(),
+        tested: tracks.iter().map(|track| track.times_s.len() as u64).sum(),
+        on_phase: fold.on_phase(tracks),
+        by_chance: fold.by_chance,
+        window: 2.0 * fold.half_window,
+        false_alarm: peak.false_alarm,
+        coherent: fold.coherent,
+    }
+}

@@ -1,0 +1,245 @@
+//! The periodogram: how strongly stalls gather at one phase, for every frequency that is looked at.
+
+use std::f64::consts::TAU;
+
+use super::chance::log_upper_tail;
+use super::{FALSE_ALARM, Track};
+use crate::stats::random::Random;
+
+/// The frequencies that are looked at.
+const LOWEST_HERTZ: f64 = 0.5;
+const HIGHEST_HERTZ: f64 = 2500.0;
+/// A visit takes part in looking at the frequencies of which it holds at least so many periods.
+const PERIODS_IN_A_VISIT: f64 = 3.0;
+/// Steps between two frequencies that the longest visit tells apart: at most 2 % of a strength is lost between steps.
+const OVERSAMPLING: f64 = 5.0;
+/// Stalls times frequencies that are evaluated; of more stalls a random part is looked at.
+const MOST_EVALUATIONS: f64 = 2e7;
+/// Frequencies that are looked at: with visits too long for these, only the lower ones.
+const MOST_FREQUENCIES: usize = 500_000;
+/// How many peaks are taken, highest first, and how far from a higher one they are, in steps: beyond its side lobes.
+const MOST_PEAKS: usize = 16;
+const APART: usize = 15;
+/// The smallest part of a frequency that may be the rate.
+const HIGHEST_HARMONIC: usize = 25;
+/// Stalls within this share of a period, and within this time, speak with one voice: they may have one cause.
+const BLOCK_PERIODS: f64 = 0.75;
+const BLOCK_S: f64 = 4e-3;
+
+/// A frequency at which stalls gather, and how probably stalls at random show any like it.
+#[derive(Clone, Copy, Debug)]
+pub struct Peak {
+    pub hertz: f64,
+    pub false_alarm: f64,
+}
+
+/// How well phases agree at one frequency, summed over visits.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Strength {
+    /// Sum over visits of Rayleigh's statistic, `|sum of block sums|^2 / sum of |block sum|^2`.
+    rayleigh: f64,
+    /// How many visits have at least two blocks.
+    visits: usize,
+    /// Sums over visits, each divided by its stalls: of the cosine between any two stalls of different blocks, and the
+    /// number of such pairs.
+    agreement: f64,
+    pairs: f64,
+}
+
+impl Strength {
+    /// The square root of the mean cosine between stalls of different blocks: the mean resultant length without what few
+    /// stalls have by chance (Vinck and others, "The pairwise phase consistency", NeuroImage 51, 2010).
+    pub fn vector_strength(&self) -> f64 {
+        if self.pairs > 0.0 { (self.agreement / self.pairs).max(0.0).sqrt() } else { 0.0 }
+    }
+
+    fn add(&mut self, sums: &Sums) {
+        if sums.blocks < 2 || sums.squares <= 0.0 {
+            return;
+        }
+        let all = sums.x * sums.x + sums.y * sums.y;
+        self.rayleigh += all / sums.squares;
+        self.visits += 1;
+        self.agreement += (all - sums.squares) / sums.count;
+        self.pairs += (sums.count * sums.count - sums.counts_squared) / sums.count;
+    }
+}
+
+/// The sums of one visit's unit vectors, of all and by block.
+#[derive(Default)]
+struct Sums {
+    x: f64,
+    y: f64,
+    squares: f64,
+    count: f64,
+    counts_squared: f64,
+    blocks: usize,
+}
+
+impl Sums {
+    /// Over vectors with their times, rising.
+    #[inline]
+    fn of(vectors: impl Iterator<Item = (f64, f64, f64)>, block_s: f64) -> Self {
+        let mut sums = Self::default();
+        let (mut x, mut y, mut count, mut end) = (0.0, 0.0, 0.0, f64::NEG_INFINITY);
+        for (time, along, across) in vectors {
+            if time >= end {
+                sums.close(x, y, count);
+                (x, y, count, end) = (0.0, 0.0, 0.0, time + block_s);
+            }
+            x += along;
+            y += across;
+            count += 1.0;
+        }
+        sums.close(x, y, count);
+        sums
+    }
+
+    #[inline]
+    fn close(&mut self, x: f64, y: f64, count: f64) {
+        if count > 0.0 {
+            self.x += x;
+            self.y += y;
+            self.squares += x * x + y * y;
+            self.count += count;
+            self.counts_squared += count * count;
+            self.blocks += 1;
+        }
+    }
+}
+
+fn block_s(hertz: f64) -> f64 {
+    (BLOCK_PERIODS / hertz).max(BLOCK_S)
+}
+
+fn takes_part(length_s: f64, hertz: f64) -> bool {
+    length_s * hertz >= PERIODS_IN_A_VISIT * (1.0 - 1e-9)
+}
+
+/// How well the phases of all stalls agree at one frequency.
+pub fn strength(tracks: &[Track], hertz: f64) -> Strength {
+    let mut strength = Strength::default();
+    for track in tracks.iter().filter(|track| takes_part(track.length_s, hertz)) {
+        let vectors = track.times_s.iter().map(|&time| {
+            let (sine, cosine) = (TAU * hertz * time).sin_cos();
+            (time, cosine, sine)
+        });
+        strength.add(&Sums::of(vectors, block_s(hertz)));
+    }
+    strength
+}
+
+/// The highest of the frequencies at which stalls gather beyond chance.
+pub fn candidates(tracks: &[Track], random: &mut Random) -> Vec<Peak> {
+    let longest = tracks.iter().map(|track| track.length_s).fold(0.0, f64::max);
+    let stalls: usize = tracks.iter().map(|track| track.times_s.len()).sum();
+    if longest <= 0.0 || stalls < 3 {
+        return Vec::new();
+    }
+    let lowest = LOWEST_HERTZ.max(PERIODS_IN_A_VISIT / longest);
+    let step = 1.0 / (OVERSAMPLING * longest);
+    let looks = (((HIGHEST_HERTZ - lowest) / step).max(0.0) as usize + 1).min(MOST_FREQUENCIES);
+    let share = MOST_EVALUATIONS / (looks as f64 * stalls as f64);
+    let strengths = Scan::of(tracks, lowest, step, share, random).run(looks);
+    // Bonferroni's inequality over every frequency that is looked at.
+    let log_false_alarm =
+        |strength: &Strength| log_upper_tail(strength.rayleigh, strength.visits) + (looks as f64).ln();
+    let false_alarms: Vec<f64> = strengths.iter().map(log_false_alarm).collect();
+    let peak = |place: usize| Peak {
+        hertz: lowest + (place as f64 + summit(&strengths, place)) * step,
+        false_alarm: false_alarms[place].exp(),
+    };
+    peaks(&false_alarms).into_iter().map(peak).collect()
+}
+
+/// Those whole parts of a frequency at which stalls gather beyond chance too. A train of pulses has a peak at every multiple
+/// of its rate, and other stalls may make any of them the highest.
+pub fn parts(tracks: &[Track], hertz: f64) -> Vec<f64> {
+    let parts = (2..=HIGHEST_HARMONIC).map(|harmonic| hertz / harmonic as f64);
+    let most = (FALSE_ALARM / (HIGHEST_HARMONIC - 1) as f64).ln();
+    let log = |part: f64| {
+        let strength = strength(tracks, part);
+        log_upper_tail(strength.rayleigh, strength.visits)
+    };
+    parts.filter(|part| *part >= LOWEST_HERTZ && log(*part) <= most).collect()
+}
+
+/// The places of the highest peaks, by the logarithms of the false alarm probabilities of all places.
+fn peaks(false_alarms: &[f64]) -> Vec<usize> {
+    let mut passing: Vec<usize> =
+        (0..false_alarms.len()).filter(|&place| false_alarms[place] <= FALSE_ALARM.ln()).collect();
+    passing.sort_by(|&a, &b| false_alarms[a].total_cmp(&false_alarms[b]));
+    let mut peaks: Vec<usize> = Vec::new();
+    for place in passing {
+        if peaks.len() < MOST_PEAKS && peaks.iter().all(|peak| peak.abs_diff(place) > APART) {
+            peaks.push(place);
+        }
+    }
+    peaks
+}
+
+/// How far from a peak's place its summit is, by the parabola through it and its neighbours: -0.5 to 0.5 steps.
+fn summit(strengths: &[Strength], place: usize) -> f64 {
+    let at = |place: usize| strengths.get(place).map(|strength| strength.rayleigh);
+    let (Some(before), Some(here), Some(after)) = (place.checked_sub(1).and_then(at), at(place), at(place + 1)) else {
+        return 0.0;
+    };
+    let bend = before - 2.0 * here + after;
+    if bend < 0.0 { (0.5 * (before - after) / bend).clamp(-0.5, 0.5) } else { 0.0 }
+}
+
+/// Unit vectors of all stalls, turned a step of frequency at a time.
+struct Scan {
+    hertz: f64,
+    step: f64,
+    visits: Vec<(f64, Vec<Turning>)>,
+}
+
+/// One stall's time and unit vector, and by how much it turns in a step.
+struct Turning {
+    time: f64,
+    x: f64,
+    y: f64,
+    cosine: f64,
+    sine: f64,
+}
+
+impl Scan {
+    /// With a random share of the stalls. A strided one would make every second pulse of a train a train itself.
+    fn of(tracks: &[Track], hertz: f64, step: f64, share: f64, random: &mut Random) -> Self {
+        let turning = |&time: &f64| {
+            let (y, x) = (TAU * hertz * time).sin_cos();
+            let (sine, cosine) = (TAU * step * time).sin_cos();
+            Turning { time, x, y, cosine, sine }
+        };
+        let visit = |track: &Track| {
+            let kept = track.times_s.iter().filter(|_| share >= 1.0 || random.unit() < share);
+            (track.length_s, kept.map(turning).collect())
+        };
+        Self { hertz, step, visits: tracks.iter().map(visit).collect() }
+    }
+
+    fn run(mut self, looks: usize) -> Vec<Strength> {
+        let mut strengths = Vec::with_capacity(looks);
+        for look in 0..looks {
+            let hertz = self.hertz + look as f64 * self.step;
+            let mut strength = Strength::default();
+            for (length_s, stalls) in &mut self.visits {
+                if takes_part(*length_s, hertz) {
+                    let vectors = stalls.iter().map(|stall| (stall.time, stall.x, stall.y));
+                    strength.add(&Sums::of(vectors, block_s(hertz)));
+                }
+                stalls.iter_mut().for_each(Turning::turn);
+            }
+            strengths.push(strength);
+        }
+        strengths
+    }
+}
+
+impl Turning {
+    #[inline]
+    fn turn(&mut self) {
+        (self.x, self.y) = (self.x * self.cosine - self.y * self.sine, self.x * self.sine + self.y * self.cosine);
+    }
+}

@@ -1,0 +1,255 @@
+//! Suites: benchmarks that are tried one after the other on the same placements, for a table as reviews have it.
+//!
+//! A suite is a file (TOML); docs/trying.md describes the format.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::experiment::Policy;
+use crate::machine_file::line_of;
+use crate::trial::{Finder, Metric};
+
+/// A suite.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Suite {
+    /// Its name.
+    pub name: String,
+    /// What it is, in one sentence.
+    pub about: Option<String>,
+    /// The command that installs packages, by the distribution's `ID` of os-release(5).
+    #[serde(default)]
+    pub install: BTreeMap<String, String>,
+    /// What is run, in order.
+    #[serde(rename = "benchmark")]
+    pub benchmarks: Vec<Benchmark>,
+}
+
+/// One of a suite's benchmarks.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Benchmark {
+    /// Its name, which no other of the suite has.
+    pub name: String,
+    /// What it is one of: there is a mean for each category.
+    pub category: String,
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// The programs that must be installed; the command's alone where nothing is said.
+    #[serde(default)]
+    pub needs: Vec<String>,
+    /// The packages that have them, by the distribution's `ID` of os-release(5).
+    #[serde(default)]
+    pub packages: BTreeMap<String, String>,
+    /// What decides; the wall time where nothing is said.
+    metric: Option<MetricEntry>,
+    /// Where it is run, from the suite's own folder; in an empty folder of its own where nothing is said.
+    pub folder: Option<String>,
+    /// A script for sh(1), run once before.
+    pub setup: Option<String>,
+    /// A script for sh(1), run once after.
+    pub cleanup: Option<String>,
+    /// A run that takes longer, in seconds, has failed.
+    pub timeout_s: Option<f64>,
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MetricEntry {
+    name: String,
+    pattern: String,
+    #[serde(default)]
+    higher: bool,
+}
+
+/// Where an experiment belongs that is part of a suite.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Part {
+    /// The suite's name.
+    pub suite: String,
+    /// When the suite was begun, in milliseconds since 1970-01-01 UTC: the same for all parts.
+    pub begun_unix_ms: i64,
+    /// The benchmark's name.
+    pub benchmark: String,
+    /// Its category.
+    pub category: String,
+    /// The script that was run before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setup: Option<String>,
+    /// How the suite is judged, and each benchmark unless it says more.
+    #[serde(default)]
+    pub policy: Policy,
+}
+
+/// How a distribution installs programs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Installation {
+    /// The command, with all packages whose names are known.
+    pub command: String,
+    /// Programs whose packages are not known.
+    pub unknown: Vec<String>,
+}
+
+/// Why a text is not a suite.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SuiteError {
+    /// It is no TOML, or has keys or values that a suite does not have.
+    #[error("line {line}: {what}")]
+    Text {
+        /// The line where it is, counted from 1.
+        line: usize,
+        /// What is wrong there.
+        what: String,
+    },
+    /// A benchmark cannot be run as it is described.
+    #[error("benchmark \"{name}\": {what}")]
+    Benchmark {
+        /// Its name.
+        name: String,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// There is nothing in it.
+    #[error("it has no benchmark")]
+    Empty,
+}
+
+impl Suite {
+    /// Reads a suite.
+    ///
+    /// # Errors
+    /// [`SuiteError`] where it is none.
+    pub fn parse(text: &str) -> Result<Self, SuiteError> {
+        let suite: Self = toml::from_str(text).map_err(|error| SuiteError::Text {
+            line: line_of(text, error.span().map_or(0, |span| span.start)),
+            what: error.message().to_owned(),
+        })?;
+        let mut names = BTreeSet::new();
+        for benchmark in &suite.benchmarks {
+            let wrong = benchmark.wrong().or_else(|| {
+                (!names.insert(benchmark.name.as_str())).then(|| "another one has the same name".to_owned())
+            });
+            if let Some(what) = wrong {
+                return Err(SuiteError::Benchmark { name: benchmark.name.clone(), what });
+            }
+        }
+        if suite.benchmarks.is_empty() { Err(SuiteError::Empty) } else { Ok(suite) }
+    }
+
+    /// How a distribution installs what these benchmarks need. Absent where the suite does not know the distribution, or none
+    /// of the packages.
+    pub fn installation(&self, distribution: &str, benchmarks: &[&Benchmark]) -> Option<Installation> {
+        let command = self.install.get(distribution)?;
+        let packages = |benchmark: &Benchmark| benchmark.packages.get(distribution).cloned();
+        let known: BTreeSet<String> = benchmarks.iter().filter_map(|benchmark| packages(benchmark)).collect();
+        let known: Vec<&str> = known.iter().flat_map(|packages| packages.split_whitespace()).collect();
+        let unknown = benchmarks.iter().filter(|benchmark| packages(benchmark).is_none());
+        let unknown: BTreeSet<&String> = unknown.flat_map(|benchmark| benchmark.programs()).collect();
+        (!known.is_empty()).then(|| Installation {
+            command: format!("{command} {}", known.join(" ")),
+            unknown: unknown.into_iter().cloned().collect(),
+        })
+    }
+}
+
+impl Benchmark {
+    /// What decides.
+    pub fn metric(&self) -> Metric {
+        self.metric.as_ref().map_or_else(Metric::wall_time, |metric| Metric {
+            name: metric.name.clone(),
+            pattern: Some(metric.pattern.clone()),
+            higher_is_better: metric.higher,
+        })
+    }
+
+    /// The programs that must be installed.
+    pub fn programs(&self) -> &[String] {
+        if self.needs.is_empty() { &self.command[..1] } else { &self.needs }
+    }
+
+    fn wrong(&self) -> Option<String> {
+        let is_blank = |text: &String| text.trim().is_empty();
+        if is_blank(&self.name) || is_blank(&self.category) {
+            return Some("name and category must not be empty".to_owned());
+        }
+        if self.command.first().is_none_or(is_blank) {
+            return Some("command must name a program".to_owned());
+        }
+        if self.timeout_s.is_some_and(|timeout| !(timeout > 0.0 && timeout.is_finite())) {
+            return Some("timeout_s must be above zero".to_owned());
+        }
+        let metric = self.metric.as_ref()?;
+        Finder::new(&metric.pattern).err().map(|error| format!("the pattern of {}: {error}", metric.name))
+    }
+}
+
+/// The suite that the program holds: `suites/review.toml`.
+pub const REVIEW: &str = include_str!("../../../suites/review.toml");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SMALL: &str = r#"
+name = "small"
+[install]
+debian = "apt install"
+arch = "pacman -S"
+[[benchmark]]
+name = "seven"
+category = "encoding"
+command = ["7z", "b"]
+metric = { name = "rating", pattern = "Tot: ([0-9]+)", higher = true }
+packages = { debian = "7zip", arch = "7zip" }
+[[benchmark]]
+name = "compile"
+category = "development"
+command = ["sh", "-c", "gcc -c a.c"]
+needs = ["gcc"]
+packages = { debian = "gcc make" }
+"#;
+
+    #[test]
+    fn a_suite_says_what_is_run_and_what_of_it_counts() {
+        let suite = Suite::parse(SMALL).unwrap();
+        let [seven, compile] = &suite.benchmarks[..] else { panic!("{suite:?}") };
+        assert_eq!((seven.programs(), compile.programs()), (&["7z".to_owned()][..], &["gcc".to_owned()][..]));
+        assert!(seven.metric().higher_is_better && compile.metric() == Metric::wall_time());
+    }
+
+    #[test]
+    fn packages_are_named_once_and_what_is_not_known_is_said() {
+        let suite = Suite::parse(SMALL).unwrap();
+        let all: Vec<&Benchmark> = suite.benchmarks.iter().collect();
+        let command = |distribution: &str, benchmarks: &[&Benchmark]| {
+            suite.installation(distribution, benchmarks).map(|found| (found.command, found.unknown))
+        };
+        let all_known = |command: &str| Some((command.to_owned(), Vec::new()));
+        assert_eq!(command("debian", &all), all_known("apt install 7zip gcc make"));
+        assert_eq!(command("debian", &[all[0], all[0]]), all_known("apt install 7zip"));
+        assert_eq!(command("debian", &[]), None);
+        assert_eq!(command("arch", &all), Some(("pacman -S 7zip".to_owned(), vec!["gcc".to_owned()])));
+        assert!(command("arch", &all[1..]).is_none() && command("fedora", &all).is_none());
+    }
+
+    #[test]
+    fn what_cannot_be_run_is_refused_with_its_place() {
+        let wrong = |from: &str, to: &str| Suite::parse(&SMALL.replacen(from, to, 1)).unwrap_err().to_string();
+        assert_eq!(wrong(r#"["7z", "b"]"#, "[]"), "benchmark \"seven\": command must name a program");
+        assert_eq!(wrong("\"compile\"", "\"seven\""), "benchmark \"seven\": another one has the same name");
+        assert!(wrong("Tot: (", "Tot: ((").starts_with("benchmark \"seven\": the pattern of rating: "));
+        assert!(wrong("category", "kind").starts_with("line 8: unknown field `kind`"), "{}", wrong("category", "kind"));
+        assert_eq!(Suite::parse("name = \"none\"\nbenchmark = []").unwrap_err(), SuiteError::Empty);
+        assert!(wrong("needs", "timeout_s = 0\nneeds").ends_with("timeout_s must be above zero"));
+    }
+
+    #[test]
+    fn the_suite_that_the_program_holds_is_one() {
+        let suite = Suite::parse(REVIEW).unwrap();
+        assert!(suite.benchmarks.len() >= 10);
+        let all: Vec<&Benchmark> = suite.benchmarks.iter().collect();
+        assert!(suite.installation("debian", &all).is_some_and(|found| found.unknown.is_empty()));
+    }
+}

@@ -1,0 +1,65 @@
+//! What the trials of an experiment with numbers of threads show beyond one answer: the table, the law, and how busy one
+//! thread is.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::design::Design;
+use super::{Experiment, Outcome, Trial, blocks};
+use crate::experiment::{Fit, ThreadsStanding};
+use crate::stats::order::median;
+
+/// What an experiment with numbers of threads shows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ThreadsReport {
+    /// The answers, and what each cell showed.
+    #[serde(flatten)]
+    pub standing: ThreadsStanding,
+    /// The Universal Scalability Law.
+    pub law: Fit,
+    /// How busy one thread is; absent where no run had one thread.
+    pub occupancy: Option<Occupancy>,
+}
+
+/// How much of its time one thread computes: user and system time over wall time, in the runs with one thread.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Occupancy {
+    /// Whether these runs were pinned to one cpu, where helpers of the program can have no cpu of their own.
+    pub pinned: bool,
+    /// How many runs.
+    pub runs: usize,
+    /// The median share; above 1 where more than one cpu was used at a time.
+    pub median: f64,
+    /// The least share.
+    pub least: f64,
+    /// The largest share.
+    pub most: f64,
+}
+
+/// What the trials of an experiment with numbers of threads show; absent for other experiments.
+pub fn threads(experiment: &Experiment, trials: &[Trial]) -> Option<ThreadsReport> {
+    let Design::Threads(mut threads) = Design::of(experiment) else { return None };
+    blocks(trials, &experiment.workload.metric).iter().for_each(|block| threads.add(block));
+    let occupancy = occupancy(experiment, trials, true).or_else(|| occupancy(experiment, trials, false));
+    Some(ThreadsReport { standing: threads.standing(), law: threads.law(), occupancy })
+}
+
+fn occupancy(experiment: &Experiment, trials: &[Trial], pinned: bool) -> Option<Occupancy> {
+    let is_of = |trial: &&Trial| {
+        let arm = &experiment.arms[trial.arm];
+        let is_placed = if pinned { arm.cpus.as_ref().is_some_and(|cpus| cpus.len() == 1) } else { arm.cpus.is_none() };
+        arm.threads == Some(1) && is_placed && trial.block > 0 && matches!(trial.outcome, Outcome::Value(_))
+    };
+    let share = |trial: &Trial| {
+        let seen = &trial.observed;
+        (seen.user_s + seen.system_s) / f64::from(trial.repeats.max(1)) / seen.wall_s
+    };
+    let shares: Vec<f64> = trials.iter().filter(is_of).map(share).filter(|share| share.is_finite()).collect();
+    (!shares.is_empty()).then(|| Occupancy {
+        pinned,
+        runs: shares.len(),
+        median: median(&shares),
+        least: shares.iter().copied().fold(f64::INFINITY, f64::min),
+        most: shares.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+    })
+}

@@ -1,0 +1,166 @@
+//! The interrupts of devices as the kernel tells of them: /proc/irq, /sys/kernel/irq, /proc/interrupts.
+
+mod counts;
+mod evidence;
+mod mover;
+mod pci;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeSet, HashSet};
+
+use corewise_model::CpuSet;
+use corewise_model::interrupt::device::{CpuCount, DeviceInterrupt};
+
+use crate::Root;
+use crate::linux::interrupts::Interrupts;
+use crate::root::{FIXED_INTERRUPTS, Source};
+pub use counts::{Counts, counts};
+use evidence::Evidence;
+pub use mover::{Arrival, Refusal, arrival, move_away};
+
+/// The interrupts of devices, in order of their numbers. Those that no driver handles are left out, and what the kernel does
+/// not tell is absent.
+///
+/// Interfaces: Documentation/core-api/irq/irq-affinity.rst for /proc/irq, Documentation/ABI/testing/sysfs-kernel-irq; whether
+/// one can be moved is told by the flags in /sys/kernel/debug/irq/irqs where that can be read, else as
+/// [`corewise_model::interrupt::device::Mobility`] says.
+pub fn read(root: &Root) -> Vec<DeviceInterrupt> {
+    read_from(root)
+}
+
+/// The process number of irqbalance, which moves interrupts as it sees fit; nothing where it does not run.
+pub fn irqbalance(root: &Root) -> Option<u32> {
+    let numbers = root.list("proc").into_iter().filter_map(|name| name.parse::<u32>().ok());
+    let mut named = numbers
+        .filter(|number| root.read(&format!("proc/{number}/comm")).is_some_and(|name| name.trim_end() == "irqbalance"));
+    named.next()
+}
+
+pub(crate) fn read_from(source: &dyn Source) -> Vec<DeviceInterrupt> {
+    let reader = Reader::new(source);
+    reader.numbers().into_iter().filter_map(|number| reader.interrupt(number)).collect()
+}
+
+/// Reads single interrupts, knowing what is told of all at once.
+struct Reader<'a> {
+    source: &'a dyn Source,
+    table: Interrupts,
+    counts: Counts,
+    fixed: HashSet<u32>,
+    drivers: pci::Drivers<'a>,
+}
+
+impl<'a> Reader<'a> {
+    fn new(source: &'a dyn Source) -> Self {
+        let table = source.text("proc/interrupts").map(|text| Interrupts::parse(&text)).unwrap_or_default();
+        let fixed = source.text(FIXED_INTERRUPTS).unwrap_or_default();
+        Self {
+            source,
+            counts: counts::of(&table),
+            table,
+            fixed: fixed.lines().filter_map(|line| line.parse().ok()).collect(),
+            drivers: pci::Drivers::new(source),
+        }
+    }
+
+    fn numbers(&self) -> BTreeSet<u32> {
+        let folders = ["sys/kernel/irq", "proc/irq"].map(|folder| self.source.names(folder)).into_iter().flatten();
+        let listed = self.table.sources.iter().map(|source| source.name.clone());
+        folders.chain(listed).filter_map(|name| name.parse().ok()).collect()
+    }
+
+    fn interrupt(&self, number: u32) -> Option<DeviceInterrupt> {
+        let handlers = self.handlers(number);
+        if handlers.is_empty() {
+            return None;
+        }
+        let chip = self.word(number, "chip_name");
+        let hardware_number = self.word(number, "hwirq").and_then(|word| word.parse().ok());
+        let device = chip.as_deref().and_then(|chip| pci::address(chip, hardware_number));
+        let allowed = self.list(number, "smp_affinity_list");
+        let flags = self.source.text(&format!("sys/kernel/debug/irq/irqs/{number}"));
+        let evidence = Evidence {
+            flags: flags.as_deref(),
+            chip: chip.as_deref(),
+            hardware_number,
+            is_read_only: self.fixed.contains(&number),
+            has_affinity: allowed.is_some(),
+        };
+        Some(DeviceInterrupt {
+            number,
+            handlers,
+            driver: device.as_deref().and_then(|address| self.drivers.of(address)),
+            mobility: evidence.mobility(),
+            device,
+            chip,
+            hardware_number,
+            trigger: self.word(number, "type"),
+            allowed,
+            effective: self.list(number, "effective_affinity_list"),
+            hint: self.in_proc(number, "affinity_hint", |text| non_empty(CpuSet::parse_mask(text).ok()?)),
+            // The kernel says -1 where it knows none.
+            node: self.in_proc(number, "node", |text| text.parse().ok()),
+            wakes: self.word(number, "wakeup").map(|word| word == "enabled"),
+            counts: self.counts.get(&number).cloned().or_else(|| self.counts_in_sysfs(number)).unwrap_or_default(),
+        })
+    }
+
+    /// The handlers' names: as sysfs lists them, as /proc/interrupts does, or as they have folders.
+    fn handlers(&self, number: u32) -> Vec<String> {
+        let split = |text: &str, by: &str| {
+            text.split(by).map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect::<Vec<_>>()
+        };
+        if let Some(actions) = self.source.text(&format!("sys/kernel/irq/{number}/actions")) {
+            return split(&actions, ",");
+        }
+        let name = number.to_string();
+        match self.table.sources.iter().find(|source| source.name == name) {
+            Some(source) => split(&source.device, ", "),
+            None => {
+                self.source.names(&format!("proc/irq/{number}")).into_iter().filter(|name| !is_file(name)).collect()
+            }
+        }
+    }
+
+    /// A word from sysfs.
+    fn word(&self, number: u32, name: &str) -> Option<String> {
+        let text = self.source.text(&format!("sys/kernel/irq/{number}/{name}"))?;
+        Some(text.trim().to_owned()).filter(|word| !word.is_empty())
+    }
+
+    /// A value from /proc/irq; absent where it cannot be read.
+    fn in_proc<T>(&self, number: u32, name: &str, parse: impl Fn(&str) -> Option<T>) -> Option<T> {
+        parse(self.source.text(&format!("proc/irq/{number}/{name}"))?.trim())
+    }
+
+    fn list(&self, number: u32, name: &str) -> Option<CpuSet> {
+        self.in_proc(number, name, |text| non_empty(CpuSet::parse_list(text).ok()?))
+    }
+
+    /// The counts in sysfs, one for each cpu that the machine could have.
+    fn counts_in_sysfs(&self, number: u32) -> Option<Vec<CpuCount>> {
+        let text = self.word(number, "per_cpu_count")?;
+        let possible = CpuSet::parse_list(self.source.text("sys/devices/system/cpu/possible")?.trim()).ok()?;
+        Some(counts::above_zero(possible.iter().zip(text.split(',').map_while(|count| count.parse().ok()))))
+    }
+}
+
+/// The kernel lists no cpu where it has chosen none, as for interrupts of which every cpu has its own.
+fn non_empty(cpus: CpuSet) -> Option<CpuSet> {
+    (!cpus.is_empty()).then_some(cpus)
+}
+
+/// The files of a folder in /proc/irq; its folders are named after handlers.
+fn is_file(name: &str) -> bool {
+    const FILES: [&str; 7] = [
+        "affinity_hint",
+        "effective_affinity",
+        "effective_affinity_list",
+        "node",
+        "smp_affinity",
+        "smp_affinity_list",
+        "spurious",
+    ];
+    FILES.contains(&name)
+}

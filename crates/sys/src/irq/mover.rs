@@ -1,0 +1,172 @@
+//! Moves interrupts, through a journal, and looks whether they went.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use corewise_model::CpuSet;
+use corewise_model::interrupt::away::Move;
+use corewise_model::interrupt::device::CpuCount;
+
+use super::Counts;
+use crate::change::{Change, Format, Journal};
+use crate::{Root, SysError};
+
+/// Where the kernel has the files of interrupts.
+const FOLDER: &str = "/proc/irq";
+
+/// Why an interrupt was not moved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// This user may not.
+    NotPermitted,
+    /// /proc/irq is mounted read-only, as in a container.
+    ReadOnly,
+    /// The kernel lets nobody move it: EPERM, in older kernels EIO.
+    ByKernel,
+    /// These cpus have no interrupt vectors left, of which x86 has some 200 for each.
+    NoVector,
+    /// None of these cpus is online any more.
+    NoCpuOnline,
+    /// The device is gone.
+    Gone,
+    /// Anything else, in the system's words.
+    Other(String),
+}
+
+impl Refusal {
+    /// Why a move failed; nothing where it was not the kernel that refused it.
+    pub fn of(error: &SysError) -> Option<Self> {
+        let (SysError::Change { source, .. } | SysError::Read { source, .. }) = error else { return None };
+        Some(match source.raw_os_error() {
+            Some(libc::EACCES) => Self::NotPermitted,
+            Some(libc::EROFS) => Self::ReadOnly,
+            Some(libc::EPERM | libc::EIO) => Self::ByKernel,
+            Some(libc::ENOSPC) => Self::NoVector,
+            Some(libc::EINVAL) => Self::NoCpuOnline,
+            Some(libc::ENOENT) => Self::Gone,
+            _ => Self::Other(source.to_string()),
+        })
+    }
+
+    /// The refusal in words.
+    pub fn words(&self) -> String {
+        match self {
+            Self::NotPermitted => "this user may not move interrupts".to_owned(),
+            Self::ReadOnly => "/proc/irq is mounted read-only here".to_owned(),
+            Self::ByKernel => "the kernel lets nobody move it: it is managed, or its driver holds it".to_owned(),
+            Self::NoVector => {
+                "no interrupt vector is free on these cpus: give it more cpus, or devices fewer queues".to_owned()
+            }
+            Self::NoCpuOnline => "none of these cpus is online any more".to_owned(),
+            Self::Gone => "its device is gone".to_owned(),
+            Self::Other(words) => words.clone(),
+        }
+    }
+}
+
+/// Moves an interrupt, after it was written down in the journal.
+///
+/// # Errors
+/// [`SysError::Read`] where it is not there, and those of [`Journal::make`]; [`Refusal::of`] knows what they mean.
+pub fn move_away(journal: &mut Journal, step: &Move) -> Result<(), SysError> {
+    move_in(Path::new(FOLDER), journal, step)
+}
+
+fn move_in(folder: &Path, journal: &mut Journal, step: &Move) -> Result<(), SysError> {
+    let path: PathBuf = folder.join(step.number.to_string()).join("smp_affinity_list");
+    let change = Change::file(&path, step.to.to_string(), Format::List);
+    journal.make(change.map_err(|source: io::Error| SysError::Read { path, source })?).map(drop)
+}
+
+/// Whether an interrupt goes where it was sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// It does, to these cpus.
+    There(CpuSet),
+    /// Not yet: it goes to these cpus, and has not struck since. Some controllers are told by the handler, when it strikes.
+    Waits(CpuSet),
+    /// It struck since, and still goes to these cpus.
+    Elsewhere(CpuSet),
+    /// The kernel does not tell where it goes.
+    Untold,
+}
+
+/// Looks whether an interrupt goes where it was sent; `then` are counts of after it was, `now` those of before this look.
+pub fn arrival(root: &Root, step: &Move, then: &Counts, now: &Counts) -> Arrival {
+    let number = step.number;
+    let effective = root.read(&format!("proc/irq/{number}/effective_affinity_list"));
+    let effective = effective.and_then(|text| CpuSet::parse_list(text.trim()).ok()).filter(|cpus| !cpus.is_empty());
+    let Some(effective) = effective else { return Arrival::Untold };
+    let total = |counts: &Counts| counts.get(&number).map_or(0, |counts| sum(counts));
+    if effective.is_subset(&step.to) {
+        Arrival::There(effective)
+    } else if total(now) > total(then) {
+        Arrival::Elsewhere(effective)
+    } else {
+        Arrival::Waits(effective)
+    }
+}
+
+fn sum(counts: &[CpuCount]) -> u64 {
+    counts.iter().map(|count| count.since_boot).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use corewise_model::interrupt::device::CpuCount;
+
+    use super::*;
+
+    fn step(number: u32, to: &str) -> Move {
+        let set = |list: &str| CpuSet::parse_list(list).unwrap();
+        Move { number, name: "ttyS0".into(), from: set("0-3"), to: set(to), reason: None }
+    }
+
+    #[test]
+    fn a_move_is_a_change_with_a_way_back() {
+        let place = tempfile::tempdir().unwrap();
+        let file = place.path().join("4/smp_affinity_list");
+        fs::create_dir(place.path().join("4")).unwrap();
+        fs::write(&file, "0-3\n").unwrap();
+        let mut journal = Journal::in_folder(place.path().join("journals"));
+        move_in(place.path(), &mut journal, &step(4, "1,3")).unwrap();
+        assert_eq!(fs::read_to_string(&file).unwrap(), "1,3\n");
+        let gone = move_in(place.path(), &mut journal, &step(5, "1,3")).unwrap_err();
+        assert_eq!(Refusal::of(&gone), Some(Refusal::Gone));
+        assert_eq!(journal.entries().len(), 1);
+        drop(journal);
+        assert_eq!(fs::read_to_string(&file).unwrap(), "0-3\n");
+    }
+
+    #[test]
+    fn refusals_are_known_by_the_kernels_number() {
+        let refused = |number| {
+            let source = io::Error::from_raw_os_error(number);
+            Refusal::of(&SysError::Change { what: "a file".into(), source }).unwrap()
+        };
+        assert_eq!([refused(libc::EPERM), refused(libc::EIO)], [Refusal::ByKernel, Refusal::ByKernel]);
+        assert_eq!([refused(libc::EACCES), refused(libc::EROFS)], [Refusal::NotPermitted, Refusal::ReadOnly]);
+        assert_eq!([refused(libc::ENOSPC), refused(libc::EINVAL)], [Refusal::NoVector, Refusal::NoCpuOnline]);
+        assert_eq!(refused(libc::EBUSY).words(), io::Error::from_raw_os_error(libc::EBUSY).to_string());
+        let journal = SysError::Journal { path: "/run/corewise".into(), source: io::Error::from_raw_os_error(28) };
+        assert_eq!(Refusal::of(&journal), None, "a full disk is no want of vectors");
+    }
+
+    #[test]
+    fn an_interrupt_is_there_waits_or_went_elsewhere() {
+        let counts = |since_boot| Counts::from([(4, vec![CpuCount { cpu: 0, since_boot, per_second: None }])]);
+        let look = |effective: &'static str, now: u64| {
+            let root = Root::from_files([("proc/irq/4/effective_affinity_list", effective)]);
+            arrival(&root, &step(4, "2-3"), &counts(7), &counts(now))
+        };
+        let set = |list: &str| CpuSet::parse_list(list).unwrap();
+        assert_eq!(look("3\n", 9), Arrival::There(set("3")));
+        assert_eq!(look("0\n", 7), Arrival::Waits(set("0")));
+        assert_eq!(look("0-2\n", 8), Arrival::Elsewhere(set("0-2")));
+        assert_eq!(look("\n", 8), Arrival::Untold);
+        let untold = arrival(&Root::from_files([("proc/x", "")]), &step(4, "2"), &counts(7), &counts(7));
+        assert_eq!(untold, Arrival::Untold);
+    }
+}

@@ -1,0 +1,74 @@
+//! What the kernel accounts for each thread of any process of one's own: /proc/PID/task/TID/schedstat and status.
+
+use std::fs;
+
+/// A thread's accounts since it began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Account {
+    /// Time on cpus, in nanoseconds.
+    pub on_cpu_ns: u64,
+    /// Time for which it could have run and did not, in nanoseconds.
+    pub waited_ns: u64,
+    /// How often it gave up its cpu to wait for something.
+    pub voluntary_switches: u64,
+    /// How often it was switched away from although it could have gone on.
+    pub involuntary_switches: u64,
+}
+
+impl Account {
+    /// Those of a thread; nothing where it has ended, and zeros for what this kernel does not account for.
+    pub fn of(process: u32, thread: u32) -> Option<Self> {
+        let read = |file: &str| fs::read_to_string(format!("/proc/{process}/task/{thread}/{file}"));
+        let status = read("status").ok()?;
+        // Absent without CONFIG_SCHED_INFO.
+        Some(Self::parse(&read("schedstat").unwrap_or_default(), &status))
+    }
+
+    /// Reads both files (Documentation/scheduler/sched-stats.rst, "/proc/<pid>/schedstat"; proc_pid_status(5)).
+    pub fn parse(schedstat: &str, status: &str) -> Self {
+        let mut words = schedstat.split_whitespace().map(|word| word.parse().unwrap_or(0));
+        let line = |name: &str| {
+            let value = status.lines().find_map(|line| line.strip_prefix(name));
+            value.and_then(|value| value.trim().parse().ok()).unwrap_or(0)
+        };
+        Self {
+            on_cpu_ns: words.next().unwrap_or(0),
+            waited_ns: words.next().unwrap_or(0),
+            voluntary_switches: line("voluntary_ctxt_switches:"),
+            involuntary_switches: line("nonvoluntary_ctxt_switches:"),
+        }
+    }
+}
+
+/// Whether this kernel accounts for the time that threads wait for a cpu (CONFIG_SCHED_INFO).
+pub fn has_waiting_time() -> bool {
+    fs::exists("/proc/self/schedstat").unwrap_or(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_files_are_read_and_what_they_lack_is_zero() {
+        let status = "Name:\tapp\nvoluntary_ctxt_switches:\t150\nnonvoluntary_ctxt_switches:\t545\n";
+        let whole = Account { on_cpu_ns: 5_000, waited_ns: 77, voluntary_switches: 150, involuntary_switches: 545 };
+        assert_eq!(Account::parse("5000 77 3\n", status), whole);
+        assert_eq!(Account::parse("", ""), Account::default());
+        assert_eq!(Account::parse("x 7", "").waited_ns, 7);
+    }
+
+    #[test]
+    fn a_thread_has_run_for_a_while() {
+        let own = super::super::thread::own_number();
+        // The kernel accounts for a thread's time when it leaves the cpu, or at the timer.
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        let account = Account::of(std::process::id(), own).unwrap();
+        if has_waiting_time() {
+            assert!(account.on_cpu_ns > 0, "{account:?}");
+        } else {
+            println!("skipped: this kernel was built without CONFIG_SCHED_INFO");
+        }
+        assert_eq!(Account::of(std::process::id(), u32::MAX), None);
+    }
+}

@@ -1,0 +1,156 @@
+//! A tracepoint's own description of its records: which fields, where, how long.
+
+/// One tracepoint as its `format` file describes it (Documentation/trace/events.rst, "Event formats").
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Format {
+    /// The number under which perf and ftrace know it.
+    pub id: u16,
+    fields: Vec<Field>,
+}
+
+/// A field of a record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Field {
+    name: String,
+    offset: usize,
+    size: usize,
+    is_signed: bool,
+    /// The field holds where the data are: their offset and length.
+    is_located: bool,
+}
+
+/// Where a field is, once its name was looked up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slot {
+    offset: usize,
+    size: usize,
+    is_signed: bool,
+    is_located: bool,
+}
+
+impl Format {
+    /// Reads a `format` file; nothing where it has no number.
+    pub fn parse(text: &str) -> Option<Self> {
+        let id = text.lines().find_map(|line| line.strip_prefix("ID:"))?.trim().parse().ok()?;
+        Some(Self { id, fields: text.lines().filter_map(parse_field).collect() })
+    }
+
+    /// Where a field is; nothing where this kernel's tracepoint has none of that name.
+    pub fn slot(&self, name: &str) -> Option<Slot> {
+        let field = self.fields.iter().find(|field| field.name == name)?;
+        let Field { offset, size, is_signed, is_located, .. } = *field;
+        Some(Slot { offset, size, is_signed, is_located })
+    }
+}
+
+/// "field:__data_loc char[] name; offset:12; size:4; signed:0;"
+fn parse_field(line: &str) -> Option<Field> {
+    let mut parts = line.trim().strip_prefix("field:")?.split(';');
+    let declaration = parts.next()?.trim();
+    let value =
+        |part: Option<&str>, name: &str| part?.trim().strip_prefix(name)?.strip_prefix(':')?.parse::<usize>().ok();
+    let offset = value(parts.next(), "offset")?;
+    let size = value(parts.next(), "size")?;
+    // Kernels before 2.6.30 say nothing of signs.
+    let is_signed = value(parts.next(), "signed").unwrap_or(0) == 1;
+    let last = declaration.rsplit(|c: char| c.is_whitespace() || c == '*').next()?;
+    let name = last.split('[').next()?.to_owned();
+    let is_located = declaration.starts_with("__data_loc") || declaration.starts_with("__rel_loc");
+    Some(Field { name, offset, size, is_signed, is_located })
+}
+
+impl Slot {
+    /// The field as a number; 0 where the record is too short for it. Negative ones keep their bits.
+    pub fn number(self, record: &[u8]) -> u64 {
+        let Some(bytes) = self.bytes(record).filter(|bytes| bytes.len() <= 8) else { return 0 };
+        let mut whole = [0_u8; 8];
+        whole[..bytes.len()].copy_from_slice(bytes);
+        let value = u64::from_le_bytes(whole);
+        let unused_bits = 64 - 8 * bytes.len() as u32;
+        match (self.is_signed, unused_bits) {
+            (true, 1..64) => ((value << unused_bits) as i64 >> unused_bits) as u64,
+            _ => value,
+        }
+    }
+
+    /// The field as the number of a task; those below zero are none.
+    pub fn task(self, record: &[u8]) -> u32 {
+        u32::try_from(self.number(record) as i64).unwrap_or(0)
+    }
+
+    /// The field as a text up to its first zero byte.
+    pub fn text(self, record: &[u8]) -> String {
+        let bytes = self.data(record);
+        let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+        String::from_utf8_lossy(&bytes[..end]).into_owned()
+    }
+
+    /// The field's bytes, where they lie elsewhere in the record too: the lower half of what is in its place is the offset
+    /// from the record's beginning, the upper half the length.
+    pub fn data(self, record: &[u8]) -> &[u8] {
+        if !self.is_located {
+            return self.bytes(record).unwrap_or_default();
+        }
+        let place = self.number(record);
+        let (offset, length) = ((place & 0xffff) as usize, (place >> 16 & 0xffff) as usize);
+        record.get(offset..offset + length).unwrap_or_default()
+    }
+
+    fn bytes(self, record: &[u8]) -> Option<&[u8]> {
+        record.get(self.offset..self.offset + self.size)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As Linux 6.18 prints it.
+    const IRQ: &str = "name: irq_handler_entry\nID: 225\nformat:\n\
+        \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
+        \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n\
+        \tfield:int irq;\toffset:8;\tsize:4;\tsigned:1;\n\
+        \tfield:__data_loc char[] name;\toffset:12;\tsize:4;\tsigned:0;\n\n\
+        print fmt: \"irq=%d name=%s\", REC->irq, __get_str(name)\n";
+
+    #[test]
+    fn fields_are_found_by_name_wherever_they_are() {
+        let format = Format::parse(IRQ).unwrap();
+        assert_eq!(format.id, 225);
+        let mut record = vec![0_u8; 16];
+        record[4..8].copy_from_slice(&4321_i32.to_le_bytes());
+        record[8..12].copy_from_slice(&(-3_i32).to_le_bytes());
+        record[12..16].copy_from_slice(&((7_u32 << 16) | 16).to_le_bytes());
+        record.extend_from_slice(b"virtio\0");
+        assert_eq!(format.slot("common_pid").unwrap().task(&record), 4321);
+        assert_eq!(format.slot("irq").unwrap().number(&record) as i64, -3);
+        assert_eq!(format.slot("irq").unwrap().task(&record), 0);
+        assert_eq!(format.slot("name").unwrap().text(&record), "virtio");
+        assert_eq!(format.slot("absent"), None);
+    }
+
+    #[test]
+    fn arrays_and_pointers_have_the_name_behind_their_type() {
+        let format = "ID: 7\nfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;\n\
+            field:void * func;\toffset:24;\tsize:8;\tsigned:0;\nfield:void *csd;\toffset:32;\tsize:8;\tsigned:0;\n";
+        let format = Format::parse(format).unwrap();
+        let mut record = vec![0_u8; 40];
+        record[8..13].copy_from_slice(b"bash\0");
+        record[24..32].copy_from_slice(&0xffff_ffff_8100_0000_u64.to_le_bytes());
+        assert_eq!(format.slot("prev_comm").unwrap().text(&record), "bash");
+        assert_eq!(format.slot("func").unwrap().number(&record), 0xffff_ffff_8100_0000);
+        assert!(format.slot("csd").is_some());
+    }
+
+    #[test]
+    fn nonsense_and_short_records_are_survived() {
+        for text in ["", "ID: x", "field:int a;offset:0;", "ID: 70000"] {
+            assert_eq!(Format::parse(text), None, "{text}");
+        }
+        let format = Format::parse(IRQ).unwrap();
+        for length in 0..16 {
+            let record = vec![0xff_u8; length];
+            let _ = (format.slot("irq").unwrap().number(&record), format.slot("name").unwrap().text(&record));
+        }
+    }
+}

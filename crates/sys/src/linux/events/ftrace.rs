@@ -1,0 +1,172 @@
+//! Tracepoints through an instance of ftrace of its own, where perf_event_open(2) is refused (containers often do).
+//!
+//! The instance is a folder in tracefs with buffers and switches of its own: what others trace is not touched. Its clock is the same
+//! as perf's here, `mono_raw`, so that one arithmetic serves both.
+
+use std::fs;
+use std::io::{self, Read as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::PathBuf;
+
+use corewise_model::Gap;
+use corewise_model::event::Event;
+
+use super::{Catalogue, Drained, Interest, Pages, Tracefs};
+use crate::linux::process::{Process, sees_all_numbers};
+use crate::linux::thread::own_number;
+
+/// What instances of corewise are called, before the number of the process and its start time.
+const PREFIX: &str = "corewise-";
+/// The buffer of each cpu, in KiB.
+const BUFFER_KIB: u32 = 4096;
+
+/// An instance; removed when dropped.
+#[derive(Debug)]
+pub struct Instance {
+    tracefs: Tracefs,
+    name: String,
+    page_bytes: usize,
+    /// Open for as long as the instance is wanted: the kernel removes none in which a file is open.
+    held: Option<fs::File>,
+}
+
+impl Instance {
+    /// Makes an instance in which the tracepoints that serve some interests are on, and which does not trace yet. What killed
+    /// corewises left is removed first.
+    pub fn new(tracefs: Tracefs, catalogue: &Catalogue, interests: &[Interest]) -> io::Result<Self> {
+        remove_left(&tracefs);
+        let Process { id, start_ticks } = Process::this()?;
+        let name = format!("instances/{PREFIX}{id}-{start_ticks}");
+        fs::create_dir(tracefs.path(&name))?;
+        let held = fs::File::open(tracefs.path(&format!("{name}/tracing_on"))).ok();
+        let kib = tracefs.read(&format!("{name}/buffer_subbuf_size_kb")).ok().and_then(|text| text.trim().parse().ok());
+        // SAFETY: sysconf reads a constant of the system.
+        let system_bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) }.max(4096) as usize;
+        let page_bytes = kib.map_or(system_bytes, |kib: usize| kib * 1024);
+        let instance = Self { tracefs, name, page_bytes, held };
+        instance.write("tracing_on", "0")?;
+        instance.write("trace_clock", "mono_raw")?;
+        instance.write("buffer_size_kb", &BUFFER_KIB.to_string())?;
+        for (_, path) in catalogue.tracepoints(interests) {
+            instance.write(&format!("events/{path}/enable"), "1")?;
+        }
+        Ok(instance)
+    }
+
+    /// Begins or ends to trace.
+    pub fn turn(&self, on: bool) -> io::Result<()> {
+        self.write("tracing_on", if on { "1" } else { "0" })
+    }
+
+    /// The pages of a cpu from now on; of what all streams share, only what serves some interests is read.
+    pub fn pages_of(&self, cpu: u32, catalogue: &Catalogue, interests: &[Interest]) -> io::Result<CpuPages> {
+        let path = self.path(&format!("per_cpu/cpu{cpu}/trace_pipe_raw"));
+        let file = fs::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+        let overruns = self.path(&format!("per_cpu/cpu{cpu}/stats"));
+        let wanted = catalogue.tracepoints(interests).into_iter().map(|(id, _)| id).collect();
+        // Where this process has numbers of its own, another task has its number in the events.
+        let own = sees_all_numbers().then(own_number);
+        let mut pages = CpuPages { cpu, own, wanted, file, overruns, lost: 0, page: vec![0; self.page_bytes] };
+        pages.skip();
+        Ok(pages)
+    }
+
+    fn path(&self, inside: &str) -> PathBuf {
+        self.tracefs.path(&format!("{}/{inside}", self.name))
+    }
+
+    fn write(&self, inside: &str, value: &str) -> io::Result<()> {
+        let path = self.path(inside);
+        fs::write(&path, value).map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))
+    }
+}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        drop(self.held.take());
+        // Whoever comes next removes what is left.
+        let _ = fs::remove_dir(self.tracefs.path(&self.name));
+    }
+}
+
+/// Removes the instances whose corewise no longer runs; how many there were.
+pub fn remove_left(tracefs: &Tracefs) -> usize {
+    left(tracefs).filter(|name| remove(tracefs, name).is_ok()).count()
+}
+
+/// The names of the instances whose corewise no longer runs.
+pub fn left(tracefs: &Tracefs) -> impl Iterator<Item = String> {
+    let entries = fs::read_dir(tracefs.path("instances")).into_iter().flatten();
+    entries.filter_map(|entry| {
+        let name = entry.ok()?.file_name().into_string().ok()?;
+        (!process_of(&name)?.is_alive()).then_some(name)
+    })
+}
+
+/// Whose instance it is, by its name; nothing where it is none of corewise's.
+pub fn process_of(name: &str) -> Option<Process> {
+    let (id, start_ticks) = name.strip_prefix(PREFIX)?.split_once('-')?;
+    Some(Process { id: id.parse().ok()?, start_ticks: start_ticks.parse().ok()? })
+}
+
+/// Removes an instance by its name.
+pub fn remove(tracefs: &Tracefs, name: &str) -> io::Result<()> {
+    fs::remove_dir(tracefs.path(&format!("instances/{name}")))
+}
+
+/// Why there is no instance.
+pub fn gap(error: &io::Error) -> Gap {
+    Gap::new("causes of stalls", format!("an instance of ftrace is refused: {error}"))
+        .cured_by("run as root, or with a tracefs that may be written to")
+}
+
+/// The pages of one cpu.
+#[derive(Debug)]
+pub struct CpuPages {
+    cpu: u32,
+    own: Option<u32>,
+    wanted: Vec<u16>,
+    file: fs::File,
+    overruns: PathBuf,
+    lost: u64,
+    page: Vec<u8>,
+}
+
+impl CpuPages {
+    /// Forgets what was recorded so far.
+    fn skip(&mut self) {
+        let _ = (0..self.most_pages()).find(|_| !self.file.read(&mut self.page).is_ok_and(|length| length > 0));
+        self.lost = self.overrun();
+    }
+
+    /// No more than a buffer holds: where another cpu fills it as fast as it is read, reading would never end.
+    const fn most_pages(&self) -> usize {
+        (BUFFER_KIB as usize * 1024).div_ceil(self.page.len()) + 1
+    }
+
+    /// Records that the buffer had no room for, since it was made.
+    fn overrun(&self) -> u64 {
+        let text = fs::read_to_string(&self.overruns).unwrap_or_default();
+        let line = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
+        line("overrun:").unwrap_or(0) + line("dropped events:").unwrap_or(0)
+    }
+
+    /// Reads what there is.
+    pub fn drain(&mut self, catalogue: &Catalogue, into: &mut Vec<Event>) -> Drained {
+        let mut drained = Drained::default();
+        for _ in 0..self.most_pages() {
+            let Ok(length @ 1..) = self.file.read(&mut self.page) else { break };
+            for (at_ns, record) in Pages::new(&self.page[..length]) {
+                let is_wanted = record.first_chunk().is_some_and(|id| self.wanted.contains(&u16::from_le_bytes(*id)));
+                let Some((task, what)) = is_wanted.then(|| catalogue.decode(record)).flatten() else { continue };
+                if Some(task) == self.own {
+                    drained.own_task = task;
+                }
+                into.push(Event { at_ns, cpu: self.cpu, task, what });
+            }
+        }
+        let overrun = self.overrun();
+        drained.lost = overrun.saturating_sub(std::mem::replace(&mut self.lost, overrun));
+        drained
+    }
+}

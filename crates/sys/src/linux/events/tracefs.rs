@@ -1,0 +1,92 @@
+//! The kernel's trace file system: where it is mounted, or a mount of our own that nobody else sees.
+
+use std::ffi::CString;
+use std::fs;
+use std::io;
+use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use corewise_model::Gap;
+
+/// Where it is usually mounted.
+const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
+
+/// The trace file system.
+#[derive(Debug)]
+pub struct Tracefs {
+    path: PathBuf,
+    /// Keeps a mount of our own alive.
+    _mount: Option<OwnedFd>,
+}
+
+impl Tracefs {
+    /// Finds it. Where it is not mounted, a mount is made that is attached nowhere, so that nothing changes on the machine
+    /// (fsopen(2), fsmount(2)); it is gone with this value.
+    ///
+    /// # Errors
+    /// The gap that says why there is none.
+    pub fn open() -> Result<Self, Gap> {
+        let mut refused = None;
+        for place in PLACES {
+            match fs::read_dir(Path::new(place).join("events")) {
+                Ok(_) => return Ok(Self { path: PathBuf::from(place), _mount: None }),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => refused = Some(error),
+            }
+        }
+        if let Some(error) = refused {
+            return Err(gap(format!("{} cannot be read: {error}", PLACES[0])));
+        }
+        match mount() {
+            Ok(mount) => {
+                Ok(Self { path: PathBuf::from(format!("/proc/self/fd/{}", mount.as_raw_fd())), _mount: Some(mount) })
+            }
+            Err(error) if error.raw_os_error() == Some(libc::ENODEV) => {
+                Err(Gap::new(WHAT, "this kernel was built without tracing (no tracefs)"))
+            }
+            Err(error) => Err(gap(format!("tracefs is not mounted, and cannot be: {error}"))),
+        }
+    }
+
+    /// The path of a file or folder in it.
+    pub fn path(&self, inside: &str) -> PathBuf {
+        self.path.join(inside)
+    }
+
+    /// The text of a file in it.
+    pub fn read(&self, inside: &str) -> io::Result<String> {
+        fs::read_to_string(self.path(inside))
+    }
+}
+
+const WHAT: &str = "causes of stalls";
+
+fn gap(why: String) -> Gap {
+    Gap::new(WHAT, why).cured_by("run as root (or with CAP_PERFMON and a tracefs that may be read)")
+}
+
+/// A mount of tracefs that is attached nowhere.
+fn mount() -> io::Result<OwnedFd> {
+    const FSOPEN_CLOEXEC: libc::c_long = 1;
+    const FSCONFIG_CMD_CREATE: libc::c_long = 6;
+    const FSMOUNT_CLOEXEC: libc::c_long = 1;
+    let name = CString::new("tracefs").expect("it holds no zero");
+    // SAFETY: the arguments are those of fsopen(2); the name outlives the call.
+    let context = owned(unsafe { libc::syscall(libc::SYS_fsopen, name.as_ptr(), FSOPEN_CLOEXEC) })?;
+    let none = std::ptr::null::<libc::c_void>();
+    // SAFETY: FSCONFIG_CMD_CREATE takes neither key nor value.
+    let made = unsafe { libc::syscall(libc::SYS_fsconfig, context.as_raw_fd(), FSCONFIG_CMD_CREATE, none, none, 0) };
+    if made != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the arguments are those of fsmount(2), without attributes.
+    owned(unsafe { libc::syscall(libc::SYS_fsmount, context.as_raw_fd(), FSMOUNT_CLOEXEC, 0) })
+}
+
+fn owned(descriptor: libc::c_long) -> io::Result<OwnedFd> {
+    match libc::c_int::try_from(descriptor) {
+        // SAFETY: the kernel has just made this descriptor for us, and nobody else knows it.
+        Ok(descriptor @ 0..) => Ok(unsafe { OwnedFd::from_raw_fd(descriptor) }),
+        _ => Err(io::Error::last_os_error()),
+    }
+}

@@ -1,0 +1,57 @@
+//! What is installed: programs that PATH leads to, and the distribution that has packages of the others.
+
+use std::ffi::OsStr;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+/// Whether a program can be run by its name: a path to an executable file, or one that a folder of PATH has.
+pub fn is_installed(program: &str) -> bool {
+    is_in(program, std::env::var_os("PATH").as_deref())
+}
+
+fn is_in(program: &str, path: Option<&OsStr>) -> bool {
+    if program.contains('/') {
+        return is_executable(Path::new(program));
+    }
+    path.is_some_and(|path| std::env::split_paths(path).any(|folder| is_executable(&folder.join(program))))
+}
+
+fn is_executable(file: &Path) -> bool {
+    file.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+}
+
+/// The names of the distribution, its own first and then those that it is like ("ubuntu", "debian"), as os-release(5) says
+/// them; none where there is no such file.
+pub fn distributions() -> Vec<String> {
+    let read = |file| std::fs::read_to_string(file).ok();
+    let text = read("/etc/os-release").or_else(|| read("/usr/lib/os-release"));
+    text.map(|text| named(&text)).unwrap_or_default()
+}
+
+fn named(text: &str) -> Vec<String> {
+    let value = |key: &str| {
+        let line = text.lines().find_map(|line| line.trim().strip_prefix(key)?.strip_prefix('='))?;
+        Some(line.trim_matches(['"', '\'']).split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+    };
+    ["ID", "ID_LIKE"].into_iter().filter_map(value).flatten().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_is_a_file_that_may_be_run() {
+        let path = OsStr::new("/nowhere:/usr/bin:/bin");
+        assert!(is_in("sh", Some(path)) && is_in("/bin/sh", None));
+        assert!(!is_in("sh", Some(OsStr::new("/nowhere"))) && !is_in("sh", None));
+        assert!(!is_in("/etc/passwd", Some(path)) && !is_in("/bin", Some(path)) && !is_in("", Some(path)));
+    }
+
+    #[test]
+    fn a_distribution_is_like_others() {
+        assert_eq!(named("NAME=\"Ubuntu\"\nID=ubuntu\nID_LIKE=debian\n"), ["ubuntu", "debian"]);
+        assert_eq!(named("ID_LIKE=\"rhel centos fedora\"\nID='rocky'"), ["rocky", "rhel", "centos", "fedora"]);
+        assert!(named("").is_empty() && named("VERSION_ID=12").is_empty());
+    }
+}

@@ -1,0 +1,305 @@
+//! The running kernel's events, where this user may have them: they fall where they happened, what had no room is counted, and nothing
+//! of ours is left behind.
+
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use corewise_model::Gap;
+use corewise_model::event::What;
+use corewise_model::stall::Rung;
+use corewise_sys::linux::affinity;
+use corewise_sys::linux::events::{Armed, Drained, Interest, Recorder, Tracefs, left_instances, remove_left_instance};
+use corewise_sys::linux::thread::monotonic_raw_ns;
+use libtest_mimic::{Arguments, Completion, Failed, Trial};
+
+type Outcome = Result<Completion, Failed>;
+
+const SWITCHES: [Interest; 1] = [Interest::Switches];
+/// Says what this program is to do instead of its tests.
+const PART: &str = "COREWISE_EVENTS_PART";
+
+fn main() -> ExitCode {
+    if let Some(part) = std::env::var_os(PART) {
+        return play(&part.to_string_lossy());
+    }
+    let mut arguments = Arguments::from_args();
+    // They make code of the kernel live and take it back.
+    arguments.test_threads = Some(1);
+    let trial = |name: &str, test: fn() -> Outcome| Trial::ignorable_test(name, test);
+    let trials = vec![
+        trial("a_sleep_is_seen_by_perf", seen_by_perf),
+        trial("a_sleep_is_seen_by_ftrace_and_its_instance_goes_again", seen_by_ftrace),
+        trial("what_has_no_room_in_perfs_ring_is_counted", lost_by_perf),
+        trial("what_has_no_room_in_ftraces_buffer_is_counted", lost_by_ftrace),
+        trial("an_instance_that_a_killed_process_left_is_removed", || left_by_killed(true)),
+        trial("an_instance_that_a_killed_process_left_can_be_removed", || left_by_killed(false)),
+        trial("where_perf_is_refused_ftrace_serves", perf_refused),
+        trial("who_may_not_is_told_what_would_help", not_permitted),
+    ];
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+fn ignored(gap: &Gap) -> Completion {
+    Completion::ignored_with(gap.why.clone())
+}
+
+fn by_perf() -> Result<Recorder, Completion> {
+    match Recorder::open(&SWITCHES) {
+        Ok(recorder) if recorder.rung() == Rung::Perf => Ok(recorder),
+        Ok(_) => Err(Completion::ignored_with("perf's tracepoints are refused")),
+        Err(gap) => Err(ignored(&gap)),
+    }
+}
+
+fn by_ftrace() -> Result<Recorder, Completion> {
+    Recorder::through_ftrace(&SWITCHES).map_err(|gap| ignored(&gap))
+}
+
+fn seen_by_perf() -> Outcome {
+    match by_perf() {
+        Ok(recorder) => on_one_cpu(|cpu| sees_a_sleep(&recorder, cpu)),
+        Err(ignored) => Ok(ignored),
+    }
+}
+
+fn seen_by_ftrace() -> Outcome {
+    let recorder = match by_ftrace() {
+        Ok(recorder) => recorder,
+        Err(ignored) => return Ok(ignored),
+    };
+    let instance = instance_of(std::process::id());
+    if !instance()? {
+        return Err("there is no instance".into());
+    }
+    on_one_cpu(|cpu| sees_a_sleep(&recorder, cpu))?;
+    drop(recorder);
+    if instance()? { Err("the instance is still there".into()) } else { Ok(Completion::Completed) }
+}
+
+/// Whether a process's instance is there.
+fn instance_of(process: u32) -> impl Fn() -> Result<bool, Failed> {
+    move || {
+        let tracefs = Tracefs::open().map_err(|gap| gap.why)?;
+        let start = format!("corewise-{process}-");
+        let mut entries = std::fs::read_dir(tracefs.path("instances"))?;
+        Ok(entries.any(|entry| entry.is_ok_and(|entry| entry.file_name().to_string_lossy().starts_with(&start))))
+    }
+}
+
+/// Runs something on a thread that is on one cpu.
+fn on_one_cpu(test: impl FnOnce(u32) -> Outcome + Send) -> Outcome {
+    let pinned = move || {
+        let cpu = affinity::current()?.lowest().ok_or("no cpu is allowed")?;
+        affinity::pin_current(cpu)?;
+        test(cpu)
+    };
+    std::thread::scope(|scope| scope.spawn(pinned).join()).map_err(|_| "the thread died")?
+}
+
+/// A thread that sleeps is switched away from and back to, between the clock's readings around the sleep.
+fn sees_a_sleep(recorder: &Recorder, cpu: u32) -> Outcome {
+    let armed = recorder.arm(&SWITCHES)?;
+    let mut stream = armed.stream(cpu, &SWITCHES, 1 << 20)?;
+    let mut events = Vec::new();
+    let before_ns = monotonic_raw_ns();
+    std::thread::sleep(Duration::from_millis(5));
+    let after_ns = monotonic_raw_ns();
+    let own = stream.drain(&mut events).own_task;
+    let inside: Vec<_> = events.iter().filter(|event| (before_ns..=after_ns).contains(&event.at_ns)).collect();
+    let away = inside.iter().find_map(|event| match &event.what {
+        What::Switch { from, preempted: false, .. } if own == 0 || *from == own => Some((event.at_ns, *from)),
+        _ => None,
+    });
+    let (away_ns, me) = away.ok_or("the switch to whoever ran meanwhile is missing")?;
+    let is_back = |event: &&&_| {
+        let event: &corewise_model::event::Event = event;
+        matches!(&event.what, What::Switch { to, .. } if *to == me) && event.at_ns > away_ns
+    };
+    if !inside.iter().any(|event| is_back(&event)) {
+        return Err(format!("the switch back is missing: {events:?}").into());
+    }
+    let in_order = events.windows(2).all(|pair| pair[0].at_ns <= pair[1].at_ns);
+    if in_order { Ok(Completion::Completed) } else { Err(format!("out of order: {events:?}").into()) }
+}
+
+/// Two threads on one cpu that hand something to each other: at least two switches a turn.
+fn hand_over(cpu: u32, turns: u32) -> Result<(), Failed> {
+    let ((there, from_here), (back, from_there)) = (mpsc::sync_channel(0), mpsc::sync_channel(0));
+    let other = std::thread::spawn(move || -> std::io::Result<()> {
+        affinity::pin_current(cpu)?;
+        while from_here.recv().is_ok() && back.send(()).is_ok() {}
+        Ok(())
+    });
+    for _ in 0..turns {
+        there.send(())?;
+        from_there.recv()?;
+    }
+    drop(there);
+    Ok(other.join().map_err(|_| "the thread died")??)
+}
+
+/// More switches than have room: all are either told or counted as lost.
+fn counts_lost(armed: &Armed<'_>, cpu: u32, buffer_bytes: usize, turns: u32) -> Outcome {
+    let mut stream = armed.stream(cpu, &SWITCHES, buffer_bytes)?;
+    let mut events = Vec::new();
+    hand_over(cpu, turns)?;
+    let Drained { lost, .. } = stream.drain(&mut events);
+    let seen = events.len() as u64 + lost;
+    println!("{} told, {lost} lost", events.len());
+    if lost == 0 || seen < 2 * u64::from(turns) {
+        return Err(format!("{} told, {lost} lost, of {} at least", events.len(), 2 * turns).into());
+    }
+    events.clear();
+    let Drained { lost, .. } = stream.drain(&mut events);
+    if lost == 0 { Ok(Completion::Completed) } else { Err(format!("{lost} were lost a second time").into()) }
+}
+
+fn lost_by_perf() -> Outcome {
+    match by_perf() {
+        Ok(recorder) => on_one_cpu(|cpu| counts_lost(&recorder.arm(&SWITCHES)?, cpu, 1 << 16, 3_000)),
+        Err(ignored) => Ok(ignored),
+    }
+}
+
+fn lost_by_ftrace() -> Outcome {
+    match by_ftrace() {
+        Ok(recorder) => {
+            // Its buffer is as large as it is: some 60,000 switches.
+            on_one_cpu(|cpu| counts_lost(&recorder.arm(&SWITCHES)?, cpu, 1 << 16, 60_000))
+        }
+        Err(ignored) => Ok(ignored),
+    }
+}
+
+/// This program once more, with a part to play.
+fn started(part: &str) -> std::io::Result<Child> {
+    Command::new(std::env::current_exe()?).env(PART, part).stdout(Stdio::piped()).spawn()
+}
+
+/// What a part had to say.
+fn told_by(part: &str) -> Result<String, Failed> {
+    let mut child = started(part)?;
+    let mut told = String::new();
+    child.stdout.take().ok_or("no output")?.read_to_string(&mut told)?;
+    child.wait()?;
+    Ok(told.trim().to_owned())
+}
+
+fn left_by_killed(next_one: bool) -> Outcome {
+    if let Err(ignored) = by_ftrace() {
+        return Ok(ignored);
+    }
+    let mut child = started("hold")?;
+    let mut ready = String::new();
+    BufReader::new(child.stdout.take().ok_or("no output")?).read_line(&mut ready)?;
+    let instance = instance_of(child.id());
+    let was_there = instance()?;
+    let start = format!("corewise-{}-", child.id());
+    let left = || left_instances().into_iter().find(|name| name.starts_with(&start));
+    let left_early = left().is_some();
+    let lasts = instance()?;
+    child.kill()?;
+    child.wait()?;
+    let name = left().ok_or("nothing was left")?;
+    let is_left = instance()?;
+    // Whoever makes the next instance removes it, or whoever is asked to.
+    if next_one {
+        drop(by_ftrace());
+    } else {
+        remove_left_instance(&name)?;
+    }
+    let found = (ready.trim(), was_there, left_early, lasts, is_left, instance()?);
+    let expected = ("ready", true, false, true, true, false);
+    if found == expected { Ok(Completion::Completed) } else { Err(format!("{found:?}, not {expected:?}").into()) }
+}
+
+fn perf_refused() -> Outcome {
+    if let Err(ignored) = by_ftrace() {
+        return Ok(ignored);
+    }
+    match told_by("refused")?.as_str() {
+        "Ftrace seen" => Ok(Completion::Completed),
+        told if told.starts_with("no filter") => Ok(Completion::ignored_with(told.to_owned())),
+        told => Err(told.into()),
+    }
+}
+
+fn not_permitted() -> Outcome {
+    if std::env::var_os("COREWISE_EMULATED").is_some() {
+        return Ok(Completion::ignored_with("the emulator lacks the calls that would be refused"));
+    }
+    match told_by("nobody")?.as_str() {
+        "not root" => Ok(Completion::ignored_with("only root can become somebody who may not")),
+        told if told.starts_with("gap causes of stalls: ") && told.contains(" cure run as root") => {
+            Ok(Completion::Completed)
+        }
+        told => Err(told.into()),
+    }
+}
+
+/// What this program does when it is started for a test.
+fn play(part: &str) -> ExitCode {
+    match part {
+        "hold" => {
+            let _recorder = Recorder::through_ftrace(&SWITCHES);
+            println!("ready");
+            std::thread::sleep(Duration::from_secs(600));
+        }
+        "refused" => match refuse_perf() {
+            Ok(()) => println!("{}", seen_where_refused().unwrap_or_else(|why| why)),
+            Err(error) => println!("no filter of system calls: {error}"),
+        },
+        "nobody" => match become_nobody() {
+            Ok(()) => match Recorder::open(&SWITCHES) {
+                Ok(recorder) => println!("nobody may: {:?}", recorder.rung()),
+                Err(gap) => println!("gap {}: {} cure {}", gap.what, gap.why, gap.cure.unwrap_or_default()),
+            },
+            Err(_) => println!("not root"),
+        },
+        _ => println!("nothing to play"),
+    }
+    ExitCode::SUCCESS
+}
+
+fn seen_where_refused() -> Result<String, String> {
+    let recorder = Recorder::open(&SWITCHES).map_err(|gap| gap.why)?;
+    let rung = recorder.rung();
+    match on_one_cpu(|cpu| sees_a_sleep(&recorder, cpu)) {
+        Ok(_) => Ok(format!("{rung:?} seen")),
+        Err(failed) => Err(failed.message().unwrap_or_default().to_owned()),
+    }
+}
+
+/// From now on this process may not call perf_event_open(2), as in most containers: a filter of system calls (seccomp(2)) of
+/// four instructions.
+fn refuse_perf() -> std::io::Result<()> {
+    const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
+    const IF_EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
+    const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
+    let step = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
+    let mut steps = [
+        // The call's number is the first of what a filter sees.
+        step(LOAD, 0, 0, 0),
+        step(IF_EQUAL, 0, 1, libc::SYS_perf_event_open as u32),
+        step(RETURN, 0, 0, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32),
+        step(RETURN, 0, 0, libc::SECCOMP_RET_ALLOW),
+    ];
+    let filter = libc::sock_fprog { len: steps.len() as u16, filter: steps.as_mut_ptr() };
+    // SAFETY: the kernel copies the filter, which outlives the calls.
+    let refused = unsafe {
+        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0
+            || libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const filter) != 0
+    };
+    if refused { Err(std::io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// From now on this process has no rights of root.
+fn become_nobody() -> std::io::Result<()> {
+    const NOBODY: libc::uid_t = 65_534;
+    // SAFETY: these calls take numbers, or no groups at all.
+    let refused =
+        unsafe { libc::setgroups(0, std::ptr::null()) != 0 || libc::setgid(NOBODY) != 0 || libc::setuid(NOBODY) != 0 };
+    if refused { Err(std::io::Error::last_os_error()) } else { Ok(()) }
+}

@@ -1,0 +1,176 @@
+//! `cargo xtask compare-tail`: the stalls of one cpu by corewise and by other tools, measured in turn.
+//!
+//! oslat and cyclictest are in Debian's package `rt-tests`. A loop in the manner of sysjitter is here: it keeps each interruption
+//! of a microsecond and more, and nothing else. Every tool runs as an ordinary thread (SCHED_OTHER), so that all meet the same.
+
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use corewise_model::Survey;
+use corewise_model::histogram::Histogram;
+use corewise_sys::clock::{Clock, Source, Ticks};
+use corewise_sys::linux::affinity;
+use serde_json::Value;
+
+use crate::{cargo, done, output, root};
+
+/// How long each tool looks at the cpu in a round, in seconds.
+const SECONDS: u64 = 10;
+/// From how much on an interruption is compared, in nanoseconds: oslat tells whole microseconds apart.
+const FROM_NS: f64 = 1_000.0;
+/// Where a tool writes what it found.
+const FOUND: &str = "target/compare-tail.json";
+
+/// What one tool saw in one round.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    /// Stalls of a microsecond and more, a second; of cyclictest, wake-ups.
+    per_s: f64,
+    /// Of these, the 99.9th percentile, in microseconds.
+    p99_9_us: f64,
+    /// The longest, in microseconds.
+    max_us: f64,
+}
+
+struct Tool {
+    name: &'static str,
+    look: fn(u32) -> Result<Seen>,
+}
+
+const TOOLS: [Tool; 5] = [
+    Tool { name: "corewise tail", look: |cpu| corewise(cpu, &[]) },
+    Tool { name: "corewise tail --explain", look: |cpu| corewise(cpu, &["--explain"]) },
+    Tool { name: "oslat", look: oslat },
+    Tool { name: "a loop like sysjitter's", look: like_sysjitter },
+    Tool { name: "cyclictest (wake-ups)", look: cyclictest },
+];
+
+/// Looks at the last allowed cpu with every tool in turn, so many times, and prints medians and ranges.
+pub fn run(rounds: usize) -> Result<()> {
+    for tool in ["oslat", "cyclictest"] {
+        Command::new(tool).arg("--help").output().with_context(|| format!("{tool} is in Debian's package rt-tests"))?;
+    }
+    done(cargo().args(["build", "--release", "--package", "corewise"]))?;
+    let cpu = affinity::current()?.iter().last().context("no cpu is allowed")?;
+    let mut seen = vec![Vec::new(); TOOLS.len()];
+    for round in 0..rounds {
+        for turn in 0..TOOLS.len() {
+            let tool = (round + turn) % TOOLS.len();
+            eprintln!("round {} of {rounds}: {}", round + 1, TOOLS[tool].name);
+            seen[tool].push((TOOLS[tool].look)(cpu).with_context(|| TOOLS[tool].name)?);
+        }
+    }
+    print!("{}", table(cpu, &seen));
+    Ok(())
+}
+
+fn table(cpu: u32, seen: &[Vec<Seen>]) -> String {
+    let mut text = format!(
+        "cpu {cpu}, {SECONDS} s a round, medians and ranges of {} rounds\n{:26} {:>22} {:>24} {:>26}\n",
+        seen[0].len(),
+        "of 1 µs and more",
+        "a second",
+        "p99.9 of these, µs",
+        "max, µs"
+    );
+    for (tool, seen) in TOOLS.iter().zip(seen) {
+        let column = |value: fn(&Seen) -> f64| {
+            let mut values: Vec<f64> = seen.iter().map(value).collect();
+            values.sort_by(f64::total_cmp);
+            format!("{:.0} [{:.0}, {:.0}]", values[values.len() / 2], values[0], values[values.len() - 1])
+        };
+        text.push_str(&format!(
+            "{:26} {:>22} {:>24} {:>26}\n",
+            tool.name,
+            column(|seen| seen.per_s),
+            column(|seen| seen.p99_9_us),
+            column(|seen| seen.max_us)
+        ));
+    }
+    text
+}
+
+fn corewise(cpu: u32, more: &[&str]) -> Result<Seen> {
+    let mut command = Command::new(root().join("target/release/corewise"));
+    command.args(["tail", "--no-store", "--json", "--cpus", &cpu.to_string(), "--for", &format!("{SECONDS}s")]);
+    let mut document: Value = serde_json::from_str(&output(command.args(more))?)?;
+    let ns_per_tick = document["survey"]["cpus"][0]["tail"]["nanoseconds_per_tick"].as_f64();
+    let ns_per_tick = ns_per_tick.context("no cpu was visited")?;
+    let survey: Survey = serde_json::from_value(document["survey"].take())?;
+    let timed_s: f64 = survey.cpus[0].rounds.iter().map(|round| round.elapsed_s).sum();
+    of(survey.cpus[0].tail.counts().into_iter().map(|(ticks, count)| (ticks as f64 * ns_per_tick, count)), timed_s)
+}
+
+/// Its number k stands for everything from k - 1 to k microseconds.
+fn oslat(cpu: u32) -> Result<Seen> {
+    let mut command = Command::new("oslat");
+    command.args(["-q", "-b", "1024", "-c", &cpu.to_string(), "-D", &format!("{SECONDS}s"), "--json", FOUND]);
+    output(command.current_dir(root()))?;
+    let found = found()?;
+    let mut seen = of(buckets(&found).into_iter().map(|(us, count)| ((us - 1.0) * 1e3, count)), SECONDS as f64)?;
+    seen.max_us = found["max"].as_f64().context("oslat told no maximum")?;
+    Ok(seen)
+}
+
+/// A thread wakes every millisecond.
+fn cyclictest(cpu: u32) -> Result<Seen> {
+    let mut command = Command::new("cyclictest");
+    command.args(["-q", "--policy=other", "-t", "1", "-i", "1000", "-h", "20000", "-a", &cpu.to_string()]);
+    output(command.args(["-D", &SECONDS.to_string(), "--json", FOUND]).current_dir(root()))?;
+    let found = found()?;
+    let mut seen = of(buckets(&found).into_iter().map(|(us, count)| (us * 1e3, count)), SECONDS as f64)?;
+    seen.max_us = found["max"].as_f64().context("cyclictest told no maximum")?;
+    Ok(seen)
+}
+
+fn found() -> Result<Value> {
+    let mut document: Value = serde_json::from_slice(&std::fs::read(root().join(FOUND))?)?;
+    Ok(document["thread"]["0"].take())
+}
+
+/// Microseconds and how often.
+fn buckets(found: &Value) -> Vec<(f64, u64)> {
+    let all = found["histogram"].as_object().into_iter().flatten();
+    all.filter_map(|(us, count)| Some((us.parse().ok()?, count.as_u64()?))).collect()
+}
+
+fn like_sysjitter(cpu: u32) -> Result<Seen> {
+    fn look<T: Ticks>(ticks: T, from: u64, duration: u64, kept: &mut Vec<u64>) {
+        let (start, mut last) = (ticks.now(), ticks.now());
+        while last - start < duration {
+            let now = ticks.now();
+            if now - last >= from && kept.len() < kept.capacity() {
+                kept.push(now - last);
+            }
+            last = now;
+        }
+    }
+    let clock = Clock::calibrated();
+    let looking = std::thread::spawn(move || -> std::io::Result<Vec<u64>> {
+        affinity::pin_current(cpu)?;
+        let mut kept = vec![1; 1 << 20];
+        kept.clear();
+        let [from, duration] = [FROM_NS, SECONDS as f64 * 1e9].map(|ns| (ns / clock.nanoseconds_per_tick) as u64);
+        match clock.source {
+            Source::Counter(ticks) => look(ticks.unordered(), from, duration, &mut kept),
+            Source::System(ticks) => look(ticks, from, duration, &mut kept),
+        }
+        Ok(kept)
+    });
+    let Ok(kept) = looking.join() else { bail!("the loop died") };
+    let ns_per_tick = Clock::calibrated().nanoseconds_per_tick;
+    of(kept?.into_iter().map(|ticks| (ticks as f64 * ns_per_tick, 1)), SECONDS as f64)
+}
+
+/// Sums up durations in nanoseconds with their counts.
+fn of(durations: impl Iterator<Item = (f64, u64)>, timed_s: f64) -> Result<Seen> {
+    let mut stalls = Histogram::new(1.0);
+    for (ns, count) in durations.filter(|(ns, _)| *ns >= FROM_NS) {
+        (0..count).for_each(|_| stalls.record(ns as u64));
+    }
+    if stalls.count() == 0 {
+        bail!("nothing took a microsecond in {timed_s} s");
+    }
+    let (p99_9_us, max_us) = (stalls.quantile_ns(0.999) / 1e3, stalls.max_ns() / 1e3);
+    Ok(Seen { per_s: stalls.count() as f64 / timed_s, p99_9_us, max_us })
+}

@@ -1,0 +1,98 @@
+//! Numbers of threads: equal cells, and a program that follows the law of scalability, with one number at which pinning is better.
+
+use corewise_model::experiment::{ArmVerdict, Cell, Fit, Interval, Policy, Threads, ThreadsStanding, Verdict, arrange};
+use corewise_model::simulate::noise::RunNoise;
+use corewise_model::simulate::{Effects, Trials};
+use corewise_model::stats::order::median;
+
+use super::{Bounds, noises, percent, repeat, repetitions};
+
+const CPUS: u32 = 8;
+const COUNTS: [u32; 4] = [1, 2, 4, 8];
+/// The truth of the law.
+const CONTENTION: f64 = 0.05;
+const COHERENCY: f64 = 0.004;
+/// The number at which pinning is better, by 5 %.
+const BETTER: u32 = 4;
+
+/// What came of one experiment.
+struct Made {
+    standing: ThreadsStanding,
+    law: Option<Fit>,
+}
+
+/// An experiment with all numbers both ways, of a program that does so much more, as a logarithm, in a cell.
+fn experiment(does: fn(Cell) -> f64, noise: &RunNoise, seed: u64, is_fitted: bool) -> Made {
+    let mut cells: Vec<Cell> =
+        COUNTS.iter().flat_map(|&threads| [false, true].map(|pinned| Cell { threads, pinned })).collect();
+    arrange(&mut cells, CPUS);
+    // 60 blocks before any cell goes.
+    let policy = Policy { most_runs: Some(60 * 9), ..Policy::default() };
+    let gains: Vec<f64> = cells[1..].iter().map(|cell| does(*cell) - does(cells[0])).collect();
+    let mut trials = Trials::new(&Effects::of(&gains), noise, !seed);
+    let mut threads = Threads::new(&cells, CPUS, &policy);
+    while !threads.is_decided() {
+        let arms = threads.next_block(seed);
+        threads.add(&trials.block(&arms));
+    }
+    Made { standing: threads.standing(), law: is_fitted.then(|| threads.law()) }
+}
+
+fn equal(_: Cell) -> f64 {
+    0.0
+}
+
+fn lawful(cell: Cell) -> f64 {
+    let n = f64::from(cell.threads);
+    let pinned = if cell.pinned && cell.threads == BETTER { 1.05_f64.ln() } else { 0.0 };
+    (n / (1.0 + CONTENTION * (n - 1.0) + COHERENCY * n * (n - 1.0))).ln() + pinned
+}
+
+/// Whether a difference between pinned and not is claimed at a number that a condition holds for.
+fn claims(made: &Made, at: impl Fn(u32) -> bool) -> bool {
+    let proven = |verdict| matches!(verdict, ArmVerdict::Wins | ArmVerdict::RealButBelowMargin | ArmVerdict::Worse);
+    let is_claimed = |standing: &corewise_model::experiment::Standing| standing.arms[1].verdict.is_some_and(proven);
+    made.standing.pinned.iter().any(|pinned| at(pinned.threads) && is_claimed(&pinned.standing))
+}
+
+fn count_wins(made: &Made) -> bool {
+    made.standing.counts.as_ref().is_some_and(|counts| matches!(counts.standing.verdict, Verdict::Wins { .. }))
+}
+
+fn holds(made: &Made, of: fn(&corewise_model::experiment::Law) -> Interval, truth: f64) -> bool {
+    matches!(&made.law, Some(Fit::Fitted(law)) if of(law).low <= truth && truth <= of(law).high)
+}
+
+/// Both tables.
+pub fn tables(share: f64, trace: &[f64], bounds: &mut Bounds) {
+    let count = repetitions(2000.0, share);
+    // Each draws its blocks a thousand times.
+    let lawful_count = repetitions(400.0, share);
+    println!(
+        "\n## Numbers of threads: 1, 2, 4 and 8, both ways: {count} experiments with equal cells, {lawful_count} with a law\n"
+    );
+    println!(
+        "| noise | equal: pinned differs % | equal: a number wins % | runs, mean | median | +5 % pinned at 4: found % | elsewhere % | a number wins % | s in its interval % | k % |"
+    );
+    println!("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|");
+    for noise in noises(trace) {
+        let equal = repeat(count, |seed| experiment(equal, &noise, seed, false));
+        let lawful = repeat(lawful_count, |seed| experiment(lawful, &noise, seed, true));
+        let runs: Vec<f64> = equal.iter().map(|made| f64::from(made.standing.runs)).collect();
+        let (false_pinned, false_counts) =
+            (percent(&equal, |made| claims(made, |_| true)), percent(&equal, count_wins));
+        println!(
+            "| {} | {false_pinned:.2} | {false_counts:.2} | {:.0} | {:.0} | {:.1} | {:.2} | {:.2} | {:.1} | {:.1} |",
+            noise.word(),
+            runs.iter().sum::<f64>() / runs.len() as f64,
+            median(&runs),
+            percent(&lawful, |made| claims(made, |threads| threads == BETTER)),
+            percent(&lawful, |made| claims(made, |threads| threads != BETTER)),
+            percent(&lawful, count_wins),
+            percent(&lawful, |made| holds(made, |law| law.contention, CONTENTION)),
+            percent(&lawful, |made| holds(made, |law| law.coherency, COHERENCY)),
+        );
+        bounds.at_most(&format!("false claims about pinning under {} noise", noise.word()), false_pinned, 5.0);
+        bounds.at_most(&format!("false claims about numbers under {} noise", noise.word()), false_counts, 5.0);
+    }
+}
