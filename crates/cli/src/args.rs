@@ -137,7 +137,7 @@ pub struct SurveyArguments {
     /// The seed of the random orders, to repeat a survey's schedule [default: from the clock]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Survey these cpus only, such as 0-3,8
+    /// Survey these cpus only, such as 0-3,8; isolated ones too
     #[arg(long, value_name = "LIST", value_parser = parse_cpus)]
     pub cpus: Option<CpuSet>,
 }

@@ -253,9 +253,9 @@ fn both(before: SurveyArguments, after: SurveyArguments) -> Result<SurveyArgumen
     Ok(joined)
 }
 
-/// The cpus to survey: those asked for, or all that are online. Cpus that are not allowed become gaps of the survey;
-/// where none is left, there is nothing to survey.
-pub fn cpus(survey: &SurveyArguments, machine: &Machine) -> Result<CpuSet, Failure> {
+/// The cpus to survey: those asked for, or all in the mask that was inherited. Who names isolated cpus, or others outside that mask, means
+/// them; those that the cpuset keeps back become gaps of the survey, and where none is left, there is nothing to survey.
+pub fn cpus(survey: &SurveyArguments, machine: &Machine, reachable: &CpuSet) -> Result<CpuSet, Failure> {
     let Some(wanted) = &survey.cpus else { return Ok(machine.allowed.clone()) };
     let unknown = wanted.difference(&machine.possible.union(&machine.online));
     if !unknown.is_empty() {
@@ -264,9 +264,9 @@ pub fn cpus(survey: &SurveyArguments, machine: &Machine) -> Result<CpuSet, Failu
             Failure::usage(what).next(format!("Its cpus are {}; `corewise topology` shows them.", machine.online))
         );
     }
-    if wanted.is_disjoint(&machine.allowed) {
+    if wanted.is_disjoint(reachable) {
         let what = format!("none of the cpus {wanted} may be used by this process");
-        let next = format!("It may use {}: see its cpuset and affinity (taskset -p $$).", machine.allowed);
+        let next = format!("Its cpuset lets it use {reachable}.");
         return Err(Failure::unavailable(what).next(next));
     }
     Ok(wanted.clone())
@@ -354,15 +354,18 @@ mod tests {
     }
 
     #[test]
-    fn the_cpus_to_survey_are_those_of_the_machine_and_of_this_process() {
+    fn the_cpus_to_survey_are_those_of_the_machine_that_can_be_had() {
         let mut machine = crate::view::fabricated::ryzen_9950x3d();
         machine.allowed = CpuSet::first(4);
+        let reachable = CpuSet::first(8);
+        let cpus = |arguments: &SurveyArguments| cpus(arguments, &machine, &reachable);
         let wanted = |list: &str| SurveyArguments { cpus: CpuSet::parse_list(list).ok(), ..SurveyArguments::default() };
-        assert_eq!(cpus(&SurveyArguments::default(), &machine).unwrap(), machine.allowed);
-        assert_eq!(cpus(&wanted("3,8"), &machine).unwrap().to_string(), "3,8");
-        let unknown = cpus(&wanted("3,32"), &machine).unwrap_err();
+        assert_eq!(cpus(&SurveyArguments::default()).unwrap(), machine.allowed);
+        assert_eq!(cpus(&wanted("3,8")).unwrap().to_string(), "3,8");
+        assert_eq!(cpus(&wanted("5-7")).unwrap().to_string(), "5-7", "outside the inherited mask, but named");
+        let unknown = cpus(&wanted("3,32")).unwrap_err();
         assert_eq!(unknown.what, "--cpus names 32, which this machine does not have");
-        let denied = cpus(&wanted("8-11"), &machine).unwrap_err();
+        let denied = cpus(&wanted("8-11")).unwrap_err();
         assert_eq!(denied.what, "none of the cpus 8-11 may be used by this process");
         assert_eq!([unknown.exit, denied.exit], [crate::error::Exit::Usage, crate::error::Exit::Unavailable]);
     }

@@ -14,6 +14,7 @@ use corewise_model::survey::{
 use corewise_model::{CpuSet, Gap, Machine, Survey};
 use corewise_sys::clock::Clock;
 use corewise_sys::linux::counts::KernelCounts;
+use corewise_sys::linux::cpuset;
 use corewise_sys::linux::events::Recorder;
 use corewise_sys::linux::thread::process_cpu_time;
 
@@ -25,7 +26,7 @@ use crate::watch;
 /// What to survey, and within what time.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The cpus to visit; those that are not allowed become gaps.
+    /// The cpus to visit, whatever mask this process inherited; those that cannot be had become gaps.
     pub cpus: CpuSet,
     /// How long it may take.
     pub budget: Duration,
@@ -164,7 +165,8 @@ impl<'a> Running<'a> {
         let (counts, cpu_time) = (KernelCounts::now(), process_cpu_time().unwrap_or_default());
         let clock = Clock::calibrated();
         let mut random = Random::new(plan.seed);
-        let cpus = plan.cpus.intersection(&machine.allowed);
+        let reachable = cpuset::reachable().unwrap_or_else(|_| machine.allowed.clone());
+        let cpus = plan.cpus.intersection(&reachable);
         let pairs = match plan.tail.scope {
             Scope::Machine => schedule::pairs(&machine, &cpus, &mut random),
             Scope::Tail => Vec::new(),
@@ -197,7 +199,7 @@ impl<'a> Running<'a> {
             sweeps: Sweeps::new(pairs),
             visits: BTreeMap::new(),
             link_gaps: BTreeMap::new(),
-            gaps: not_allowed(&plan.cpus, &machine),
+            gaps: out_of_reach(&plan.cpus.difference(&reachable)).into_iter().collect(),
             machine,
             counts,
         }
@@ -450,13 +452,9 @@ impl<'a> Running<'a> {
     }
 }
 
-fn not_allowed(wanted: &CpuSet, machine: &Machine) -> Vec<Gap> {
-    let missing = wanted.difference(&machine.allowed);
-    if missing.is_empty() {
-        return Vec::new();
-    }
-    let why = "this process may not use them (its cpuset or affinity mask), or they are offline";
-    vec![Gap::new(format!("cpus {missing}"), why)]
+fn out_of_reach(missing: &CpuSet) -> Option<Gap> {
+    let why = "this process may not use them (its cpuset), or they are offline";
+    (!missing.is_empty()).then(|| Gap::new(format!("cpus {missing}"), why))
 }
 
 /// Pairs that were measured at least once, and why the others were not.

@@ -38,7 +38,7 @@ ends corewise too (128+n in a shell).";
 /// Options of `tail`.
 #[derive(Clone, Debug, Args)]
 pub struct TailArguments {
-    /// The cpus, in the placement language: 0-3, llc:0, 'all - core:0' [default: all that are allowed]
+    /// The cpus, in the placement language: 0-3, llc:0, 'all - core:0', isolated [default: all that are allowed]
     #[arg(long, value_name = "EXPR")]
     pub cpus: Option<String>,
     /// How long in all, such as 10s or 5m [default: 30s, more above 32 cpus]

@@ -13,6 +13,7 @@ use crate::document::SurveyDocument;
 use crate::error::{Exit, Failure};
 use crate::interruption::Interruption;
 use crate::output::{say, show};
+use crate::placing::reachable_here;
 use crate::progress::Bar;
 use crate::settings::{History, Settings, budget, cpus};
 use crate::view::survey::{Kept, screen};
@@ -20,7 +21,7 @@ use crate::view::survey::{Kept, screen};
 /// Surveys this machine.
 pub fn run(options: &SurveyArguments, settings: &Settings) -> Result<Exit, Failure> {
     let machine = this_machine()?;
-    let cpus = cpus(options, &machine)?;
+    let cpus = cpus(options, &machine, &reachable_here(&machine))?;
     let budget = budget(options, cpus.len());
     let seed = options.seed.unwrap_or_else(seed_of_the_clock);
     let plan = Plan { cpus, budget, seed, corewise: env!("CARGO_PKG_VERSION"), tail: TailPlan::of_survey() };
