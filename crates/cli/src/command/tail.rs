@@ -37,7 +37,8 @@ pub fn run(task: &TailTask, settings: &Settings) -> Result<Exit, Failure> {
 fn measured(measure: &Measure, settings: &Settings) -> Result<Exit, Failure> {
     let machine = this_machine()?;
     let cpus = cpus(measure, &machine, settings)?;
-    if measure.fifo && machine.allowed.len() < 2 {
+    let has_watchman = |cpu| machine.allowed.iter().any(|other| other != cpu);
+    if measure.fifo && !cpus.iter().all(has_watchman) {
         let what = "--fifo needs a second cpu that this process may use: somebody has to watch that it ends";
         return Err(Failure::unavailable(what).next("Leave --fifo out, or allow this process another cpu."));
     }
