@@ -16,7 +16,7 @@ use corewise_sys::linux::thread::{monotonic_raw_ns, own_number};
 pub use accounts::Accounting;
 
 use crate::streams::{Batch, Streams};
-use crate::watch::surroundings;
+use crate::watch::{MORE_FILES, surroundings};
 
 /// What is wanted of the cpus that the program runs on.
 const OF_ITS_CPUS: [Interest; 7] = [
@@ -30,9 +30,6 @@ const OF_ITS_CPUS: [Interest; 7] = [
 ];
 /// What is wanted of all others: what they do to the program's.
 const OF_OTHERS: [Interest; 3] = [Interest::Senders, Interest::Migrations, Interest::Tasks];
-
-/// What helps where there are more tracepoints and cpus than files may be open.
-const MORE_FILES: &str = "raise the limit of open files (ulimit -Hn)";
 
 /// How often events are taken out of their buffers.
 pub const INTERVAL: Duration = Duration::from_millis(100);

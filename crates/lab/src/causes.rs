@@ -16,6 +16,8 @@ use crate::watch::{Watching, surroundings};
 pub const SETTLING: Duration = Duration::from_millis(100);
 /// How many stalls are divided in all; those beyond are in the histograms alone.
 const ROOM: usize = 500_000;
+/// How many of the kernel's events a recording holds: some hundred megabytes before they are packed.
+const ROOM_FOR_EVENTS: usize = 2_000_000;
 
 /// Causes in the making.
 #[derive(Debug, Default)]
@@ -27,6 +29,7 @@ pub struct Causes<'a> {
     surroundings: Surroundings,
     divided: Vec<DividedVisit>,
     stalls: usize,
+    events: usize,
     visits: Option<Vec<Visit>>,
     /// The kernel refused them since.
     is_refused: bool,
@@ -77,7 +80,10 @@ impl<'a> Causes<'a> {
         let mut gap = None;
         if on {
             match Watching::new(recorder, &self.cpus) {
-                Ok(watching) => self.watching = Some(watching),
+                Ok((watching, unwatched)) => {
+                    self.watching = Some(watching);
+                    gap = unwatched;
+                }
                 Err(error) => {
                     self.is_refused = true;
                     gap = Some(Gap::new("causes of stalls in some rounds", error.to_string()));
@@ -98,10 +104,10 @@ impl<'a> Causes<'a> {
         let told = names.filter(|(_, name)| !name.is_empty()).map(|(number, name)| (*number, name.clone()));
         self.surroundings.tasks.extend(told);
         // What is left out here is left out of a recording too, so that a replay says the same.
-        let room = ROOM.saturating_sub(self.stalls);
-        visit.not_kept += visit.stalls.len().saturating_sub(room) as u64;
-        visit.stalls.truncate(room);
+        let is_full = self.visits.is_some() && self.events + visit.events.len() > ROOM_FOR_EVENTS;
+        visit.cut_to_stalls(if is_full { 0 } else { ROOM.saturating_sub(self.stalls) });
         self.stalls += visit.stalls.len();
+        self.events += visit.events.len();
         self.divided.push(divide(&visit, &self.surroundings));
         if let Some(visits) = &mut self.visits {
             visits.push(visit);

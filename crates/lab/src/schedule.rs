@@ -28,6 +28,10 @@ const VISIT_AT_MOST: Duration = Duration::from_secs(3);
 /// A visit to a cpu that is at least this long is worth its thread and its warm-up.
 const VISIT_AT_LEAST: Duration = Duration::from_millis(20);
 
+/// So long a cpu is looked at in a round that looks at stalls alone, or longer: 50 ms watched, with what is unwatched, warming up, and
+/// beginning.
+const LOOK_AT_LEAST: Duration = Duration::from_millis(100);
+
 /// How many rounds a budget is divided into.
 pub fn rounds(budget: Duration, cpus: usize) -> u32 {
     let visits = budget.as_secs_f64() * TAIL_SHARE / VISIT_AT_LEAST.as_secs_f64();
@@ -41,8 +45,12 @@ pub fn tail_rounds(budget: Duration, cpus: usize, first_in_line: bool) -> u32 {
         let visits = budget.as_secs_f64() / FIRST_IN_LINE_AT_MOST.as_secs_f64() / cpus.max(1) as f64;
         return (visits.ceil() as u32).max(*ROUNDS.start());
     }
-    let visits = budget.as_secs_f64() / VISIT_AT_MOST.as_secs_f64() / cpus.max(1) as f64;
+    let for_each_cpu = budget.as_secs_f64() / cpus.max(1) as f64;
+    // Fewer rounds on many cpus: a period has to fit into a visit more than once.
+    let most = (for_each_cpu / LOOK_AT_LEAST.as_secs_f64()) as u32;
+    let visits = for_each_cpu / VISIT_AT_MOST.as_secs_f64();
     ((budget.as_secs_f64() / TAIL_ROUND.as_secs_f64()) as u32)
+        .min(most)
         .clamp(*ROUNDS.start(), *ROUNDS.end())
         .max(visits.ceil() as u32)
 }
@@ -193,6 +201,9 @@ mod tests {
         assert_eq!(rounds(Duration::from_secs(30), 64), 15);
         assert_eq!(rounds(Duration::from_secs(30), 512), 8);
         assert_eq!(rounds(Duration::from_secs(5), 2), 24);
+        let looks = [(30, 2), (30, 16), (60, 128), (120, 512)]
+            .map(|(seconds, cpus)| tail_rounds(Duration::from_secs(seconds), cpus, false));
+        assert_eq!(looks, [12, 12, 8, 8], "on many cpus fewer, that each visit is long enough");
         let (timed, warm_up) = visit_lengths(Duration::from_millis(800), 2, Duration::from_millis(5));
         assert!(timed > Duration::from_millis(380) && timed + warm_up < Duration::from_millis(401), "{timed:?}");
         let (timed, _) = visit_lengths(Duration::ZERO, 2, Duration::from_millis(5));

@@ -77,7 +77,7 @@ impl<'a> Streams<'a> {
     fn collect(&mut self, until_ns: u64) -> Batch {
         let mut batch = Batch { events: std::mem::take(&mut self.young), ..Batch::default() };
         for (cpu, stream) in &mut self.streams {
-            let Drained { lost, own_task } = stream.drain_now(&mut batch.events);
+            let Drained { lost, own_task, .. } = stream.drain_now(&mut batch.events);
             if lost > 0 {
                 batch.lost.push((*cpu, lost));
             }

@@ -426,7 +426,8 @@ impl<'a> Running<'a> {
 
     /// What the budget was too short for.
     fn budget_gaps(&self) -> Vec<Gap> {
-        let cure = format!("--budget {}s", (self.plan.budget.as_secs_f64() * 2.0).ceil());
+        let option = if self.plan.tail.scope.is_machine() { "--budget" } else { "--for" };
+        let cure = format!("{option} {}s", (self.plan.budget.as_secs_f64() * 2.0).ceil());
         let mut gaps = Vec::new();
         if !self.is_stopped() && self.rounds_done < self.rounds {
             let what = format!("{} of {} rounds", self.rounds - self.rounds_done, self.rounds);

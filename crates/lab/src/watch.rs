@@ -23,6 +23,8 @@ const INTERESTS: [Interest; 5] =
 const BUFFER_BYTES: usize = 8 << 20;
 /// Too many open files: errno(3).
 const EMFILE: i32 = 24;
+/// What helps against that.
+pub const MORE_FILES: &str = "raise the limit of open files (ulimit -Hn)";
 /// So many senders' streams are given up for the tracepoints of a visited cpu: each has at least one open file, a visit some 35.
 const ROOM_FOR_VISITS: usize = 64;
 /// Room for what one of the others sends meanwhile.
@@ -48,13 +50,14 @@ pub struct Watching<'a> {
 }
 
 impl<'a> Watching<'a> {
-    /// Makes the tracepoints live, and begins to watch who sends what on some cpus.
+    /// Makes the tracepoints live, and begins to watch who sends what on some cpus; the gap tells on which it could not.
     ///
     /// # Errors
     /// What the kernel says.
-    pub fn new(recorder: &'a Recorder, cpus: &CpuSet) -> io::Result<Self> {
+    pub fn new(recorder: &'a Recorder, cpus: &CpuSet) -> io::Result<(Self, Option<Gap>)> {
         let armed = recorder.arm(&INTERESTS)?;
         let mut senders = BTreeMap::new();
+        let mut gap = None;
         for cpu in cpus.iter() {
             match armed.stream(cpu, &OF_OTHERS, OTHERS_BUFFER_BYTES) {
                 Ok(stream) => _ = senders.insert(cpu, stream),
@@ -62,13 +65,16 @@ impl<'a> Watching<'a> {
                 // watched at all.
                 Err(error) if error.raw_os_error() == Some(EMFILE) => {
                     (0..ROOM_FOR_VISITS).for_each(|_| _ = senders.pop_last());
+                    let watched: CpuSet = senders.keys().copied().collect();
+                    let what = format!("what cpus {} send to others", cpus.difference(&watched));
+                    gap = Some(Gap::new(what, error.to_string()).cured_by(MORE_FILES));
                     break;
                 }
                 // It went offline.
                 Err(_) => {}
             }
         }
-        Ok(Self { armed, senders, tasks: BTreeMap::new() })
+        Ok((Self { armed, senders, tasks: BTreeMap::new() }, gap))
     }
 
     /// Begins to watch a cpu; to be called on it.
@@ -100,7 +106,7 @@ impl Watched<'_, '_> {
     /// Adds the events of a visit to it.
     pub fn end(&mut self, visit: &mut stall::Visit) {
         let mut events = Vec::new();
-        let Drained { mut lost, own_task } = self.own.drain(&mut events);
+        let Drained { mut lost, own_task, nothing_before_ns, nothing_after_ns } = self.own.drain(&mut events);
         let mut sent = Vec::new();
         let others = self.senders.iter_mut().filter(|(cpu, _)| **cpu != self.cpu);
         others.for_each(|(_, stream)| lost += stream.drain_now(&mut sent).lost);
@@ -113,6 +119,7 @@ impl Watched<'_, '_> {
         events.retain(|event| (visit.begin_ns..=visit.end_ns).contains(&event.at_ns));
         events.sort_by_key(|event| event.at_ns);
         (visit.armed, visit.events, visit.events_lost, visit.own_task) = (true, events, lost, own_task);
+        visit.cut_to(nothing_before_ns.unwrap_or(0), nothing_after_ns.unwrap_or(u64::MAX));
     }
 
     fn name_tasks(&mut self, sent: &[Event]) {

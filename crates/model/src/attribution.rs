@@ -8,7 +8,7 @@ mod devices;
 mod divide;
 mod fence;
 mod perturbation;
-mod senders;
+pub(crate) mod senders;
 mod settle;
 mod summary;
 #[cfg(test)]

@@ -56,6 +56,26 @@ pub struct Visit {
 }
 
 impl Visit {
+    /// Leaves what lies in a stretch of it. Outside of that there was no room for stalls, or for the events that would name them: rates
+    /// would be too low, and stalls would seem to be nobody's.
+    pub fn cut_to(&mut self, begin_ns: u64, end_ns: u64) {
+        self.end_ns = end_ns.clamp(self.begin_ns, self.end_ns);
+        self.begin_ns = begin_ns.clamp(self.begin_ns, self.end_ns);
+        let stretch = self.begin_ns..=self.end_ns;
+        let before = self.stalls.len();
+        self.stalls.retain(|stall| stretch.contains(&stall.begin_ns) && stretch.contains(&stall.end_ns));
+        self.not_kept += (before - self.stalls.len()) as u64;
+        self.events.retain(|event| stretch.contains(&event.at_ns));
+    }
+
+    /// Leaves so many of its stalls, and the time up to the last of them.
+    pub fn cut_to_stalls(&mut self, most: usize) {
+        if most < self.stalls.len() {
+            let last = most.checked_sub(1).map(|last| self.stalls[last].end_ns);
+            self.cut_to(self.begin_ns, last.unwrap_or(self.begin_ns));
+        }
+    }
+
     /// How long it was timed, in seconds.
     pub fn elapsed_s(&self) -> f64 {
         self.end_ns.saturating_sub(self.begin_ns) as f64 * 1e-9
@@ -83,4 +103,42 @@ pub struct Surroundings {
     pub devices: BTreeMap<u32, String>,
     /// The names of tasks that sent interrupts to a visited cpu, by number.
     pub tasks: BTreeMap<u32, String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::What;
+
+    #[test]
+    fn what_had_no_room_takes_its_time_with_it() {
+        let stall = |begin_ns| Stall { begin_ns, end_ns: begin_ns + 10, off_cpu_ns: 0, involuntary_switches: 0 };
+        let event = |at_ns| Event { at_ns, cpu: 0, task: 1, what: What::PageFault { in_kernel: false } };
+        let whole = Visit {
+            begin_ns: 100,
+            end_ns: 1100,
+            stalls: [200, 400, 600].map(stall).to_vec(),
+            events: [205, 405, 605].map(event).to_vec(),
+            not_kept: 1,
+            ..Visit::default()
+        };
+        let facts =
+            |visit: &Visit| (visit.begin_ns, visit.end_ns, visit.stalls.len(), visit.events.len(), visit.not_kept);
+        let cut = |begin_ns, end_ns| {
+            let mut visit = whole.clone();
+            visit.cut_to(begin_ns, end_ns);
+            facts(&visit)
+        };
+        assert_eq!(cut(0, u64::MAX), (100, 1100, 3, 3, 1));
+        assert_eq!(cut(0, 605), (100, 605, 2, 3, 2), "the last stall is not whole");
+        assert_eq!(cut(405, u64::MAX), (405, 1100, 1, 2, 3));
+        let kept = |most| {
+            let mut visit = whole.clone();
+            visit.cut_to_stalls(most);
+            facts(&visit)
+        };
+        assert_eq!(kept(3), (100, 1100, 3, 3, 1));
+        assert_eq!(kept(2), (100, 410, 2, 2, 2));
+        assert_eq!(kept(0), (100, 100, 0, 0, 4));
+    }
 }

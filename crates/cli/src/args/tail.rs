@@ -63,13 +63,13 @@ pub struct TailArguments {
     #[arg(long, value_name = "FILE", conflicts_with = "beside")]
     pub record: Option<PathBuf>,
     /// Show a recording instead; its causes are computed anew
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["record", "cpus", "budget", "explain", "fifo", "seed", "beside"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["record", "cpus", "budget", "explain", "fifo", "seed", "beside", "threshold", "work"])]
     pub replay: Option<PathBuf>,
     /// Write each cpu's histogram into this folder: cpuN.hgrm, and all.hlog for HdrHistogram's tools
     #[arg(long, value_name = "FOLDER", conflicts_with = "beside")]
     pub histograms: Option<PathBuf>,
     /// Run a command and watch who interrupts it
-    #[arg(long, conflicts_with_all = ["explain", "fifo", "work", "threshold"], requires = "command")]
+    #[arg(long, conflicts_with_all = ["explain", "fifo", "work", "threshold", "seed"], requires = "command")]
     pub beside: bool,
     /// The command that --beside watches
     #[arg(value_name = "COMMAND", last = true, requires = "beside")]

@@ -65,6 +65,10 @@ fn measured(measure: &Measure, settings: &Settings) -> Result<Exit, Failure> {
     bar.clear();
     let is_interrupted = survey.provenance.partial && interruption.was_seen();
     if survey.cpus.is_empty() {
+        // An empty file would be in the way of the next try.
+        if let Some(path) = measure.record.as_deref() {
+            let _ = std::fs::remove_file(path);
+        }
         return Err(nothing_measured(&survey, is_interrupted));
     }
     if let (Some(file), Some(recording)) = (record, &recording) {

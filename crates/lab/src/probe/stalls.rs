@@ -71,6 +71,11 @@ impl Stalls {
         self.since = ticks.now();
     }
 
+    /// Whether there was no room for the last ones.
+    pub const fn is_full(&self) -> bool {
+        self.not_kept > 0 && self.kept.len() == self.kept.capacity()
+    }
+
     /// How many are kept.
     pub const fn count(&self) -> usize {
         self.kept.len()

@@ -172,14 +172,20 @@ fn on_cpu(
     if watchdog.is_some() {
         scheduling::run_as_others(own_number())?;
     }
+    let was_stopped = watchdog.is_some_and(Watchdog::end);
     let line = Translation::new(begin, end, clock.nanoseconds_per_tick);
     let mut stalls = stalls_of(visit, scratch, &line, timed, clock.nanoseconds_per_tick);
+    if scratch.stalls.is_full()
+        && let Some(last) = stalls.stalls.last()
+    {
+        stalls.cut_to(stalls.begin_ns, last.end_ns);
+    }
     if let Some(watched) = &mut watched {
         watched.end(&mut stalls);
     }
     let frequency = counted.or_else(|| frequency::estimate(clock, stop));
     affinity::check_pinned(visit.cpu)?;
-    if watchdog.is_some() && stop.load(Ordering::SeqCst) {
+    if was_stopped {
         return Err(std::io::Error::other("it ran far longer than planned, before all others, and was ended"));
     }
     let round = CpuRound {

@@ -67,9 +67,15 @@ impl Watchdog {
         }
     }
 
+    /// What was watched is over: whether its time was, before. What the thread does next is watched no more.
+    pub fn end(&self) -> bool {
+        self.is_dismissed.store(true, Ordering::SeqCst);
+        self.stop.load(Ordering::SeqCst)
+    }
+
     /// Ends the watch.
     pub fn dismiss(&self, watching: &Thread) {
-        self.is_dismissed.store(true, Ordering::SeqCst);
+        self.end();
         watching.unpark();
     }
 }

@@ -30,8 +30,8 @@ const FEWEST: usize = 5;
 
 /// Compares watched with unwatched visits of the same cpu and round; absent where there are no such pairs.
 ///
-/// Without events nobody says which stall is the timer's, so both are told in the same way: those on the densest phase of the
-/// timer's period. Stalls in which the thread was off the cpu are left out.
+/// Without events nobody says which stall is the timer's, so both are told in the same way: by the phase of the timer's period.
+/// Stalls in which the thread was off the cpu are left out.
 pub fn perturbation(visits: &[DividedVisit]) -> Option<Perturbation> {
     let steps: Vec<f64> = visits.iter().map(|visit| visit.tick_ns as f64).filter(|step| *step > 0.0).collect();
     let tick_ns = median(&steps);
@@ -57,7 +57,8 @@ pub fn perturbation(visits: &[DividedVisit]) -> Option<Perturbation> {
     })
 }
 
-/// The lengths, in nanoseconds, of a visit's stalls on the densest phase of the timer's period.
+/// The lengths, in nanoseconds, of a visit's stalls on the phase of the timer's period on which most time is lost: of each period the
+/// longest. Others may come on the same phase for a while, such as those of a host's timer of nearly the same rate; they are shorter.
 fn on_tick(visit: &DividedVisit, tick_ns: f64) -> Vec<f64> {
     let bin = |begin_ns: u64| ((begin_ns as f64 % tick_ns) / tick_ns * BINS as f64) as usize % BINS;
     let on_cpu =
@@ -66,10 +67,18 @@ fn on_tick(visit: &DividedVisit, tick_ns: f64) -> Vec<f64> {
                 stall.involuntary_switches == 0 && stall.off_cpu_ns < super::divide::OFF_CPU_AT_LEAST_NS
             })
         };
-    let mut counts = [0_u32; BINS];
-    on_cpu().for_each(|stall| counts[bin(stall.begin_ns)] += 1);
-    let with_next = |at: usize| counts[at] + counts[(at + 1) % BINS];
-    let Some(densest) = (0..BINS).max_by_key(|&at| with_next(at)) else { return Vec::new() };
-    let is_on = |begin_ns: u64| [densest, (densest + 1) % BINS].contains(&bin(begin_ns));
-    on_cpu().filter(|stall| is_on(stall.begin_ns)).map(|stall| stall.length_ns() as f64).collect()
+    // A rare stall that is longer than a bin counts as one that fills it.
+    let most_ns = tick_ns / BINS as f64;
+    let mut lost_ns = [0.0_f64; BINS];
+    on_cpu().for_each(|stall| lost_ns[bin(stall.begin_ns)] += most_ns.min(stall.length_ns() as f64));
+    let with_next = |at: usize| lost_ns[at] + lost_ns[(at + 1) % BINS];
+    let Some(first) = (0..BINS).max_by(|&a, &b| with_next(a).total_cmp(&with_next(b))) else { return Vec::new() };
+    let begin_ns = first as f64 * most_ns;
+    let mut longest: BTreeMap<u64, f64> = BTreeMap::new();
+    for stall in on_cpu().filter(|stall| [first, (first + 1) % BINS].contains(&bin(stall.begin_ns))) {
+        let period = ((stall.begin_ns as f64 - begin_ns) / tick_ns).floor() as u64;
+        let length_ns = longest.entry(period).or_default();
+        *length_ns = length_ns.max(stall.length_ns() as f64);
+    }
+    longest.into_values().collect()
 }

@@ -7,7 +7,7 @@ use crate::event::{Event, Source, What};
 use crate::stall::{Surroundings, Visit};
 
 /// An interrupt that was sent is taken longer than this, in nanoseconds, only by a cpu that a hypervisor did not run.
-const ON_THE_WAY_AT_MOST_NS: u64 = 10_000_000;
+pub(crate) const ON_THE_WAY_AT_MOST_NS: u64 = 10_000_000;
 /// How far two cpus' records of one clock may be out of order, in nanoseconds.
 const SKEW_NS: u64 = 200;
 
@@ -69,7 +69,7 @@ fn sender_of(sent: &[&Event], at_ns: u64, fits: impl Fn(&Event) -> bool) -> Opti
 
 /// Whether an interrupt may be one that was sent with a callback: Linux names one for calls of functions, and none where a cpu is
 /// only to look whom to run (kernel/smp.c, `trace_ipi_send_cpu`).
-const fn fits(source: Source, callback: &str) -> bool {
+pub(crate) const fn fits(source: Source, callback: &str) -> bool {
     match source {
         Source::Reschedule => callback.is_empty(),
         Source::FunctionCall => !callback.is_empty(),

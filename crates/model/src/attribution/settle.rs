@@ -8,7 +8,7 @@ use super::fence::Fences;
 use super::{Cause, CpuStalls, Divided, DividedVisit, Part, Phase, summary};
 use crate::period;
 use crate::stall::Surroundings;
-use crate::stats::order::median;
+use crate::stats::order::quantile;
 
 /// Where there are more stalls than are looked at, those that are looked at are drawn by this.
 const SEED: u64 = 1;
@@ -48,20 +48,21 @@ pub fn settle(mut visits: Vec<DividedVisit>, surroundings: &Surroundings, worst:
 
 /// Whether this kernel leaves the time of interrupts out of a thread's cpu time (CONFIG_IRQ_TIME_ACCOUNTING): then most stalls in
 /// which nobody else ran took cpu time from the thread, otherwise next to none did.
+///
+/// Stalls that nothing of this system made take none, so that only those with a handler are asked where these are known.
 fn interrupt_time_is_apart(visits: &[DividedVisit]) -> bool {
     const NOISE_NS: f64 = 400.0;
-    let own = visits.iter().flat_map(|visit| &visit.stalls).map(|one| &one.stall);
-    let off: Vec<f64> =
-        own.filter(|stall| stall.involuntary_switches == 0).map(|stall| stall.off_cpu_ns as f64).collect();
-    median(&off) > NOISE_NS
+    let is_told = visits.iter().any(|visit| visit.armed);
+    let has_handler = |stall: &Divided| stall.parts.iter().any(|part| is_interrupt(&part.cause));
+    let stalls = visits.iter().flat_map(|visit| &visit.stalls);
+    let own = stalls.filter(|one| one.stall.involuntary_switches == 0 && (!is_told || has_handler(one)));
+    let off: Vec<f64> = own.map(|one| one.stall.off_cpu_ns as f64).collect();
+    quantile(&off, if is_told { 0.5 } else { 0.75 }) > NOISE_NS
 }
 
 /// Time off the cpu in which no other task had it was the hypervisor's. It is taken from the parts that nobody is known for,
 /// then from the ways in and out, then from the longest handlers.
 fn give_to_host(stall: &mut Divided, surroundings: &Surroundings, is_apart: bool) {
-    if !surroundings.has_hypervisor {
-        return;
-    }
     let away = away(&stall.parts);
     let of_tasks_ns: u64 = stall.parts[away.clone()].iter().map(|part| part.length_ns).sum();
     let on_cpu = || stall.parts.iter().enumerate().filter(|(index, _)| !away.contains(index));
@@ -74,7 +75,11 @@ fn give_to_host(stall: &mut Divided, surroundings: &Surroundings, is_apart: bool
     }
     // The cpu was taken from the thread, and the switch was not told: the record of it had no room.
     let is_preempted = stall.stall.involuntary_switches > 0 && of_tasks_ns == 0;
-    let taker = if is_preempted { Cause::OtherTask } else { Cause::Stolen };
+    let taker = match is_preempted {
+        true => Cause::OtherTask,
+        false if surroundings.has_hypervisor => Cause::Stolen,
+        false => return,
+    };
     // Work was done on the cpu.
     let mut order: Vec<usize> =
         on_cpu().filter(|(_, part)| part.cause != Cause::Work).map(|(index, _)| index).collect();

@@ -1,10 +1,8 @@
 //! A cpu that is watched: who is on it, and in which handlers.
 
 use crate::attribution::Cause;
+use crate::attribution::senders::{ON_THE_WAY_AT_MOST_NS, fits};
 use crate::event::Source;
-
-/// An interrupt that was sent is taken longer than this, in nanoseconds, only by a cpu that a hypervisor did not run.
-const ON_THE_WAY_AT_MOST_NS: u64 = 10_000_000;
 
 /// What stands for the name of a task that no event told.
 const UNNAMED: &str = "?";
@@ -58,8 +56,8 @@ pub struct Cpu {
     pub handlers: Vec<Handler>,
     /// The threads of the program that were preempted and wait for it.
     pub waiting: Vec<u32>,
-    /// What another cpu sent it last.
-    pub sent: Option<Sent>,
+    /// What other cpus sent it last: to have a function called, and without one.
+    sent: [Option<Sent>; 2],
 }
 
 impl Cpu {
@@ -75,9 +73,18 @@ impl Cpu {
         }
     }
 
-    /// Who sent the interrupt that arrives at a time.
-    pub fn sender(&self, at_ns: u64) -> Option<Sent> {
-        self.sent.clone().filter(|sent| sent.at_ns + ON_THE_WAY_AT_MOST_NS >= at_ns)
+    /// Another cpu sends it an interrupt.
+    pub fn expect(&mut self, sent: Sent) {
+        let place = usize::from(sent.function.is_empty());
+        self.sent[place] = Some(sent);
+    }
+
+    /// Who sent the interrupt that arrives at a time. Kernels that name no function to call send all kinds alike.
+    fn sender(&self, source: Source, at_ns: u64) -> Option<Sent> {
+        let are_told = self.sent[0].is_some();
+        let may_be =
+            |sent: &&Sent| sent.at_ns + ON_THE_WAY_AT_MOST_NS >= at_ns && (!are_told || fits(source, &sent.function));
+        self.sent.iter().flatten().filter(may_be).max_by_key(|sent| sent.at_ns).cloned()
     }
 
     /// A handler begins. One of the same source that is still open ended without our knowing, and so did what is in it.
@@ -85,7 +92,7 @@ impl Cpu {
         if let Some(place) = self.handlers.iter().position(|handler| handler.source == source) {
             self.handlers.truncate(place);
         }
-        let sent = if source.is_sent() { self.sender(at_ns) } else { None };
+        let sent = if source.is_sent() { self.sender(source, at_ns) } else { None };
         self.handlers.push(Handler { source, at_ns, nested_ns: 0, function: String::new(), sent });
     }
 

@@ -198,7 +198,7 @@ impl Follow {
         let name = self.cpus.get(&event.cpu).map(|cpu| cpu.name.clone()).unwrap_or_default();
         for cpu in to.iter().filter(|cpu| *cpu != event.cpu) {
             if let Some(target) = self.cpus.get_mut(&cpu) {
-                target.sent = Some(Sent {
+                target.expect(Sent {
                     at_ns: event.at_ns,
                     cpu: event.cpu,
                     task: event.task,

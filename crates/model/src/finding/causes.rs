@@ -9,6 +9,7 @@ use super::words::cpus;
 use super::{Conclusions, Finding, Topic};
 use crate::attribution::{Cause, CauseSummary, CpuStalls, Sender};
 use crate::event::Source;
+use crate::period::Surroundings;
 use crate::stall::Rung;
 use crate::{CpuSet, Survey};
 
@@ -21,6 +22,7 @@ const OF_ALL: f64 = 0.0005;
 pub fn conclude(survey: &Survey, conclusions: &mut Conclusions) {
     // What a thread knows of itself tells the timer apart from nothing: its ticks come with a period, and are the system's own.
     let is_named = survey.watch.as_ref().is_some_and(|watch| watch.rung != Rung::Thread);
+    let surroundings = Surroundings::of(survey);
     let seen = || survey.cpus.iter().filter_map(|seen| Some((seen.cpu, seen.stalls.as_ref()?)));
     let mut devices: BTreeMap<(u32, String), Taken> = BTreeMap::new();
     let mut calls: BTreeMap<(Source, String), Taken> = BTreeMap::new();
@@ -36,6 +38,10 @@ pub fn conclude(survey: &Survey, conclusions: &mut Conclusions) {
                 }
                 Cause::Periodic { rank } if is_named => {
                     let Some(period) = stalls.periods.get(usize::from(*rank)) else { continue };
+                    // Ticks of this system whose events were lost.
+                    if !surroundings.under_hypervisor && surroundings.is_own_tick(period.hertz) {
+                        continue;
+                    }
                     let same = periods.iter_mut().find(|(hertz, _, _)| (hertz / period.hertz - 1.0).abs() < 0.005);
                     match same {
                         Some((_, _, taken)) => taken.add(cpu, cause, stalls),
@@ -56,7 +62,7 @@ pub fn conclude(survey: &Survey, conclusions: &mut Conclusions) {
     conclusions
         .findings
         .extend(calls.into_iter().map(|((source, detail), taken)| called(source, &detail, &taken, survey)));
-    let has_host = survey.machine.system.hypervisor.is_some();
+    let has_host = surroundings.under_hypervisor;
     conclusions
         .findings
         .extend(periods.into_iter().map(|(hertz, strength, taken)| periodic(hertz, strength, &taken, has_host)));

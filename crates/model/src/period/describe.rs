@@ -1,6 +1,9 @@
 //! A periodic source in a sentence: how often it strikes, how surely, and what it probably is.
 
 use super::Source;
+use crate::Survey;
+use crate::interrupt::plain_name;
+use crate::stats::order::median;
 
 /// What is known of the machine on which a source was found.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -9,6 +12,28 @@ pub struct Surroundings {
     pub under_hypervisor: bool,
     /// How often this system's own timer interrupt strikes a second (the kernel's HZ), where known.
     pub own_tick_hz: Option<f64>,
+}
+
+impl Surroundings {
+    /// Those of a survey: how often the timer strikes a cpu while it is busy is in the kernel's counts.
+    pub fn of(survey: &Survey) -> Self {
+        let counted = survey.cpus.iter().flat_map(|seen| &seen.rounds).filter_map(|round| round.interrupts.as_ref());
+        let rates: Vec<f64> = counted
+            .filter_map(|counted| {
+                let timer = counted.sources.iter().find(|one| plain_name(&one.source) == "timer")?;
+                Some(timer.count as f64 / counted.elapsed_s)
+            })
+            .collect();
+        let rate = median(&rates);
+        // Counts of a visit are a little off: the kernel's rates are few.
+        let own_tick_hz = LINUX_TICKS.into_iter().find(|known| (rate / known - 1.0).abs() < 0.1);
+        Self { under_hypervisor: survey.machine.system.hypervisor.is_some(), own_tick_hz }
+    }
+
+    /// Whether something of this frequency is the system's own timer.
+    pub fn is_own_tick(&self, hertz: f64) -> bool {
+        self.own_tick_hz.is_some_and(|own| is_same(hertz, own))
+    }
 }
 
 /// Frequencies that differ by less than this share are one: clocks differ by some parts in a million, and a few pulses tell
@@ -29,9 +54,13 @@ pub fn describe(source: &Source, surroundings: Surroundings) -> String {
     format!("{frequency} Hz, R {:.2}: {}", source.vector_strength, cause(hertz, surroundings))
 }
 
+fn is_same(hertz: f64, rate: f64) -> bool {
+    (hertz / rate - 1.0).abs() < SAME
+}
+
 fn cause(hertz: f64, surroundings: Surroundings) -> &'static str {
-    let is = |rate: f64| (hertz / rate - 1.0).abs() < SAME;
-    let own = surroundings.own_tick_hz.is_some_and(is);
+    let is = |rate: f64| is_same(hertz, rate);
+    let own = surroundings.is_own_tick(hertz);
     match surroundings.under_hypervisor {
         true if own => "this system's own timer, or the host's tick at the same rate",
         false if own => "this system's own timer",

@@ -71,6 +71,10 @@ pub struct Drained {
     pub lost: u64,
     /// The calling thread's number in the system as a whole, where an event told it; 0 otherwise.
     pub own_task: u32,
+    /// Events before this time, in nanoseconds, had no room: ftrace's buffer gives up what is oldest.
+    pub nothing_before_ns: Option<u64>,
+    /// Events after this time had none: perf's ring takes no more once it is full.
+    pub nothing_after_ns: Option<u64>,
 }
 
 /// The way to the kernel's events that is open to this process.
@@ -97,6 +101,7 @@ impl Recorder {
     pub fn open(interests: &[Interest]) -> Result<Self, Gap> {
         same_clock()?;
         let tracefs = Tracefs::open()?;
+        ftrace::remove_left(&tracefs);
         let (catalogue, gaps) = Catalogue::read(&tracefs, interests);
         let refusal = match perf::Held::new(&catalogue, interests) {
             Ok(_) => return Ok(Self { catalogue, way: Way::Perf, gaps }),

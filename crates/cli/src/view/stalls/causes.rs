@@ -17,6 +17,8 @@ use crate::view::wrap::wrap;
 const FEW_CPUS: usize = 4;
 /// More causes than this are told together.
 const MOST_CAUSES: usize = 7;
+/// The same where all cpus are in one table.
+const MOST_TOGETHER: usize = 14;
 /// More tasks than this likewise.
 const MOST_TASKS: usize = 3;
 /// Causes below this share of the lost time are told together, but for the first.
@@ -200,7 +202,20 @@ fn together<'a>(seen: &[(u32, &'a CpuStalls)]) -> Vec<Row<'a>> {
         })
         .collect();
     rows.sort_by(|a, b| b.share.total_cmp(&a.share));
-    rows.truncate(2 * MOST_CAUSES);
+    if rows.len() > MOST_TOGETHER + 1 {
+        let rest = rows.split_off(MOST_TOGETHER);
+        let lengths = joined(rest.iter().filter_map(|row| row.lengths.as_deref()));
+        rows.push(Row {
+            cpus: String::new(),
+            name: count(rest.len(), "other"),
+            tone: Tone::Faint,
+            count: rest.iter().map(|row| row.count).sum(),
+            watched_s,
+            share: rest.iter().map(|row| row.share).sum(),
+            in_handler: None,
+            lengths: Some(std::borrow::Cow::Owned(lengths)),
+        });
+    }
     rows
 }
 

@@ -69,8 +69,7 @@ pub fn watching(survey: &Survey, width: usize) -> Vec<Line> {
 
 /// What comes with a period, cpus that show the same told together.
 pub fn periods(survey: &Survey, width: usize) -> Vec<Line> {
-    let surroundings =
-        Surroundings { under_hypervisor: survey.machine.system.hypervisor.is_some(), own_tick_hz: own_tick_hz(survey) };
+    let surroundings = Surroundings::of(survey);
     let mut told: Vec<(String, Vec<u32>)> = Vec::new();
     for seen in &survey.cpus {
         for period in seen.stalls.iter().flat_map(|stalls| &stalls.periods) {
@@ -113,21 +112,6 @@ pub fn unexplained(survey: &Survey, width: usize) -> Vec<Line> {
     let line =
         |(cpu, text): (u32, String)| wrap(&Line::new().strong(format!("cpu {cpu}: ")).plain(glued(&text)), width, 2);
     survey.cpus.iter().filter_map(open).take(MOST_UNEXPLAINED).flat_map(line).collect()
-}
-
-/// How often this system's own timer strikes a cpu while it is busy, by the kernel's counts.
-fn own_tick_hz(survey: &Survey) -> Option<f64> {
-    let rounds = survey.cpus.iter().flat_map(|seen| &seen.rounds).filter_map(|round| round.interrupts.as_ref());
-    let rates: Vec<f64> = rounds
-        .filter_map(|counted| {
-            let timer =
-                counted.sources.iter().find(|one| corewise_model::interrupt::plain_name(&one.source) == "timer")?;
-            Some(timer.count as f64 / counted.elapsed_s)
-        })
-        .collect();
-    let rate = corewise_model::stats::order::median(&rates);
-    // Counts of a visit are a little off: the kernel's rates are few.
-    [100.0, 250.0, 300.0, 1000.0].into_iter().find(|known: &f64| (rate / known - 1.0).abs() < 0.1)
 }
 
 /// Who sends interrupts from other cpus, most first.

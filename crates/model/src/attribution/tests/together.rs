@@ -3,6 +3,7 @@
 use super::*;
 use crate::attribution::{Cause, CpuStalls, Phase, perturbation, settle};
 use crate::event::Source;
+use crate::stall::Stall;
 
 /// A millisecond, in nanoseconds.
 const MS: u64 = 1_000_000;
@@ -167,6 +168,26 @@ fn unwatched_visits_beside_watched_ones_only_tell_what_watching_costs() {
     let (watched, unwatched): (Vec<_>, Vec<_>) = visits.into_iter().partition(|visit| visit.armed);
     assert_eq!(perturbation(&watched), None);
     assert_eq!(perturbation(&unwatched), None, "nobody tells the timer's period");
+}
+
+#[test]
+fn what_watching_costs_is_told_by_the_timer_s_stalls_alone() {
+    let watched = ticks(Made::new(), &[7_200; 12]);
+    let mut unwatched = ticks(Made::new(), &[6_000; 12]).unwatched();
+    unwatched.visit.events.clear();
+    let alone = perturbation(&[unwatched.divided(), watched.divided()]).unwrap();
+    // A host's timer strikes right after each of this system's, twice.
+    let of_timer = unwatched.visit.stalls.clone();
+    for after_ns in [9_000, 12_000] {
+        let short = |stall: &Stall| Stall {
+            begin_ns: stall.begin_ns + after_ns,
+            end_ns: stall.begin_ns + after_ns + 1_500,
+            ..*stall
+        };
+        unwatched.visit.stalls.extend(of_timer.iter().map(short));
+    }
+    unwatched.visit.stalls.sort_by_key(|stall| stall.begin_ns);
+    assert_eq!(perturbation(&[unwatched.divided(), watched.divided()]), Some(alone));
 }
 
 #[test]

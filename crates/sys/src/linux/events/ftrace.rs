@@ -11,14 +11,18 @@ use std::path::PathBuf;
 use corewise_model::Gap;
 use corewise_model::event::Event;
 
-use super::{Catalogue, Drained, Interest, Pages, Tracefs};
+use super::{Catalogue, Drained, Interest, Pages, Tracefs, online_cpus};
 use crate::linux::process::{Process, sees_all_numbers};
 use crate::linux::thread::own_number;
 
 /// What instances of corewise are called, before the number of the process and its start time.
 const PREFIX: &str = "corewise-";
 /// The buffer of each cpu, in KiB.
-const BUFFER_KIB: u32 = 4096;
+const BUFFER_KIB: usize = 4096;
+/// The buffers of all cpus take no more, in KiB…
+const ALL_BUFFERS_KIB: usize = 256 * 1024;
+/// …but each has at least so many.
+const LEAST_BUFFER_KIB: usize = 512;
 
 /// An instance; removed when dropped.
 #[derive(Debug)]
@@ -26,13 +30,16 @@ pub struct Instance {
     tracefs: Tracefs,
     name: String,
     page_bytes: usize,
+    buffer_kib: usize,
+    /// The tracepoints that are wanted.
+    paths: Vec<&'static str>,
     /// Open for as long as the instance is wanted: the kernel removes none in which a file is open.
     held: Option<fs::File>,
 }
 
 impl Instance {
-    /// Makes an instance in which the tracepoints that serve some interests are on, and which does not trace yet. What killed
-    /// corewises left is removed first.
+    /// Makes an instance for the tracepoints that serve some interests, which does not trace yet. What killed corewises left is
+    /// removed first.
     pub fn new(tracefs: Tracefs, catalogue: &Catalogue, interests: &[Interest]) -> io::Result<Self> {
         remove_left(&tracefs);
         let Process { id, start_ticks } = Process::this()?;
@@ -43,19 +50,23 @@ impl Instance {
         // SAFETY: sysconf reads a constant of the system.
         let system_bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) }.max(4096) as usize;
         let page_bytes = kib.map_or(system_bytes, |kib: usize| kib * 1024);
-        let instance = Self { tracefs, name, page_bytes, held };
+        let buffer_kib = (ALL_BUFFERS_KIB / online_cpus().len().max(1)).clamp(LEAST_BUFFER_KIB, BUFFER_KIB);
+        let paths = catalogue.tracepoints(interests).into_iter().map(|(_, path)| path).collect();
+        let instance = Self { tracefs, name, page_bytes, buffer_kib, paths, held };
         instance.write("tracing_on", "0")?;
         instance.write("trace_clock", "mono_raw")?;
-        instance.write("buffer_size_kb", &BUFFER_KIB.to_string())?;
-        for (_, path) in catalogue.tracepoints(interests) {
-            instance.write(&format!("events/{path}/enable"), "1")?;
-        }
+        instance.write("buffer_size_kb", &buffer_kib.to_string())?;
+        // What is refused is told before anything is measured.
+        instance.turn(true)?;
+        instance.turn(false)?;
         Ok(instance)
     }
 
-    /// Begins or ends to trace.
+    /// Begins or ends to trace: tracepoints that are only not recorded would still cost most of what they do.
     pub fn turn(&self, on: bool) -> io::Result<()> {
-        self.write("tracing_on", if on { "1" } else { "0" })
+        let value = if on { "1" } else { "0" };
+        self.paths.iter().try_for_each(|path| self.write(&format!("events/{path}/enable"), value))?;
+        self.write("tracing_on", value)
     }
 
     /// The pages of a cpu from now on; of what all streams share, only what serves some interests is read.
@@ -66,7 +77,9 @@ impl Instance {
         let wanted = catalogue.tracepoints(interests).into_iter().map(|(id, _)| id).collect();
         // Where this process has numbers of its own, another task has its number in the events.
         let own = sees_all_numbers().then(own_number);
-        let mut pages = CpuPages { cpu, own, wanted, file, overruns, lost: 0, page: vec![0; self.page_bytes] };
+        let most_pages = (self.buffer_kib * 1024).div_ceil(self.page_bytes) + 1;
+        let page = vec![0; self.page_bytes];
+        let mut pages = CpuPages { cpu, own, wanted, file, overruns, lost: 0, most_pages, page };
         pages.skip();
         Ok(pages)
     }
@@ -129,19 +142,16 @@ pub struct CpuPages {
     file: fs::File,
     overruns: PathBuf,
     lost: u64,
+    /// No more than a buffer holds: where another cpu fills it as fast as it is read, reading would never end.
+    most_pages: usize,
     page: Vec<u8>,
 }
 
 impl CpuPages {
     /// Forgets what was recorded so far.
     fn skip(&mut self) {
-        let _ = (0..self.most_pages()).find(|_| !self.file.read(&mut self.page).is_ok_and(|length| length > 0));
+        let _ = (0..self.most_pages).find(|_| !self.file.read(&mut self.page).is_ok_and(|length| length > 0));
         self.lost = self.overrun();
-    }
-
-    /// No more than a buffer holds: where another cpu fills it as fast as it is read, reading would never end.
-    const fn most_pages(&self) -> usize {
-        (BUFFER_KIB as usize * 1024).div_ceil(self.page.len()) + 1
     }
 
     /// Records that the buffer had no room for, since it was made.
@@ -153,8 +163,8 @@ impl CpuPages {
 
     /// Reads what there is.
     pub fn drain(&mut self, catalogue: &Catalogue, into: &mut Vec<Event>) -> Drained {
-        let mut drained = Drained::default();
-        for _ in 0..self.most_pages() {
+        let (mut drained, before) = (Drained::default(), into.len());
+        for _ in 0..self.most_pages {
             let Ok(length @ 1..) = self.file.read(&mut self.page) else { break };
             for (at_ns, record) in Pages::new(&self.page[..length]) {
                 let is_wanted = record.first_chunk().is_some_and(|id| self.wanted.contains(&u16::from_le_bytes(*id)));
@@ -167,6 +177,9 @@ impl CpuPages {
         }
         let overrun = self.overrun();
         drained.lost = overrun.saturating_sub(std::mem::replace(&mut self.lost, overrun));
+        if drained.lost > 0 {
+            drained.nothing_before_ns = Some(into.get(before).map_or(u64::MAX, |event| event.at_ns));
+        }
         drained
     }
 }

@@ -127,7 +127,11 @@ impl Ring {
                     }
                     into.push(event);
                 }
-                PERF_RECORD_LOST => drained.lost += number(&bytes, 8),
+                PERF_RECORD_LOST => {
+                    drained.lost += number(&bytes, 8);
+                    let last_ns = || into.last().map_or(0, |event: &Event| event.at_ns);
+                    drained.nothing_after_ns.get_or_insert_with(last_ns);
+                }
                 _ => {}
             }
         }
