@@ -3,12 +3,22 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use corewise_sys::linux::signals;
+
 use crate::error::{Exit, Failure};
+use crate::output::say;
 
 /// Watches for SIGINT, SIGTERM and SIGHUP while something is measured.
 #[derive(Clone, Debug)]
 pub struct Interruption {
     stop: Arc<AtomicBool>,
+}
+
+/// Nothing is cleared up but the processes that were started: they would go on without anybody to measure them.
+fn ended_at_once() -> ! {
+    signals::kill_descendants();
+    say(&"ended at once: `corewise undo` takes back what is left");
+    std::process::exit(Exit::Interrupted as i32);
 }
 
 impl Interruption {
@@ -19,10 +29,15 @@ impl Interruption {
         // A first signal that comes when all is measured changes nothing: a complete result is stored and printed.
         let handler = move || {
             if seen.stop.swap(true, Ordering::SeqCst) {
-                std::process::exit(Exit::Interrupted as i32);
+                ended_at_once();
             }
         };
+        // nohup(1) means it: a terminal that is closed does not end what was started with it.
+        let outlives_terminal = signals::outlives_terminal();
         ctrlc::set_handler(handler).map_err(|error| Failure::new(Exit::Internal, error))?;
+        if outlives_terminal {
+            signals::outlive_terminal();
+        }
         Ok(watch)
     }
 

@@ -80,9 +80,9 @@ impl<'a> Causes<'a> {
         let mut gap = None;
         if on {
             match Watching::new(recorder, &self.cpus) {
-                Ok((watching, unwatched)) => {
+                Ok(watching) => {
+                    gap.clone_from(&watching.unwatched);
                     self.watching = Some(watching);
-                    gap = unwatched;
                 }
                 Err(error) => {
                     self.is_refused = true;

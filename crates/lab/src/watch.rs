@@ -47,17 +47,19 @@ pub struct Watching<'a> {
     senders: BTreeMap<u32, Stream<'a>>,
     /// The names of tasks that sent interrupts, by number.
     pub tasks: BTreeMap<u32, String>,
+    /// On which cpus nobody watches what they send, and why.
+    pub unwatched: Option<Gap>,
 }
 
 impl<'a> Watching<'a> {
-    /// Makes the tracepoints live, and begins to watch who sends what on some cpus; the gap tells on which it could not.
+    /// Makes the tracepoints live, and begins to watch who sends what on some cpus.
     ///
     /// # Errors
     /// What the kernel says.
-    pub fn new(recorder: &'a Recorder, cpus: &CpuSet) -> io::Result<(Self, Option<Gap>)> {
+    pub fn new(recorder: &'a Recorder, cpus: &CpuSet) -> io::Result<Self> {
         let armed = recorder.arm(&INTERESTS)?;
         let mut senders = BTreeMap::new();
-        let mut gap = None;
+        let mut unwatched = None;
         for cpu in cpus.iter() {
             match armed.stream(cpu, &OF_OTHERS, OTHERS_BUFFER_BYTES) {
                 Ok(stream) => _ = senders.insert(cpu, stream),
@@ -67,14 +69,14 @@ impl<'a> Watching<'a> {
                     (0..ROOM_FOR_VISITS).for_each(|_| _ = senders.pop_last());
                     let watched: CpuSet = senders.keys().copied().collect();
                     let what = format!("what cpus {} send to others", cpus.difference(&watched));
-                    gap = Some(Gap::new(what, error.to_string()).cured_by(MORE_FILES));
+                    unwatched = Some(Gap::new(what, error.to_string()).cured_by(MORE_FILES));
                     break;
                 }
                 // It went offline.
                 Err(_) => {}
             }
         }
-        Ok((Self { armed, senders, tasks: BTreeMap::new() }, gap))
+        Ok(Self { armed, senders, tasks: BTreeMap::new(), unwatched })
     }
 
     /// Begins to watch a cpu; to be called on it.

@@ -114,6 +114,12 @@ impl Metric {
         x.is_finite().then_some(x)
     }
 
+    /// The same for a guard, of which nothing at all is as good as can be where less is better: no errors, no retries.
+    pub fn judged_as_guard(&self, value: f64) -> Option<f64> {
+        let is_none = !self.higher_is_better && value == 0.0;
+        self.judged(if is_none { f64::MIN_POSITIVE } else { value })
+    }
+
     /// The value that is judged as `x`: the inverse of [`Metric::judged`].
     pub fn value(&self, x: f64) -> f64 {
         if self.higher_is_better { (-x).exp() } else { x.exp() }
@@ -282,7 +288,7 @@ pub fn blocks(trials: &[Trial], metric: &Metric) -> Vec<Block> {
 /// The blocks of a guard, by its place in [`Workload::guards`].
 pub fn guard_blocks(trials: &[Trial], guards: &[Metric], guard: usize) -> Vec<Block> {
     judged_blocks(trials, |trial| {
-        trial.guards.get(guard).copied().flatten().and_then(|value| guards[guard].judged(value))
+        trial.guards.get(guard).copied().flatten().and_then(|value| guards[guard].judged_as_guard(value))
     })
 }
 

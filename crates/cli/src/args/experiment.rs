@@ -70,7 +70,7 @@ pub struct TryArguments {
     /// How long to try, such as 90s or 5m [default: until it is decided, or 60 blocks are made]
     #[arg(long, value_name = "DURATION", value_parser = super::parse_budget)]
     pub budget: Option<Duration>,
-    /// How many runs to make at most, those of earlier sessions among them
+    /// How many runs to make at most, those of earlier sessions among them; a warm-up of each placement comes on top
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub runs_max: Option<u32>,
     /// End a run that takes longer, and count it as failed, such as 30s [default: never]

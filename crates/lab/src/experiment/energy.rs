@@ -11,10 +11,11 @@ impl Energy {
     /// The counters now; empty where there are none, or where they may not be read, which most kernels keep to root.
     pub fn now() -> Self {
         let zones = fs::read_dir("/sys/class/powercap").into_iter().flatten().flatten().map(|entry| entry.path());
-        // "intel-rapl:0" is a package, "intel-rapl:0:1" a part of it.
+        // Others are parts of a package ("core"), or the whole machine with its packages ("psys").
         let is_package = |path: &PathBuf| {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            name.starts_with("intel-rapl:") && name.matches(':').count() == 1
+            let folder = path.file_name().unwrap_or_default().to_string_lossy();
+            let name = fs::read_to_string(path.join("name")).unwrap_or_default();
+            folder.starts_with("intel-rapl:") && name.starts_with("package-")
         };
         let read = |zone: PathBuf| number(&zone, "energy_uj").map(|value| (zone, value));
         Self(zones.filter(is_package).filter_map(read).collect())

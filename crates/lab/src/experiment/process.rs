@@ -1,7 +1,7 @@
 //! Runs a workload as processes of this machine.
 
 use std::ffi::OsString;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use corewise_model::CpuSet;
@@ -47,7 +47,8 @@ impl<'a> ProcessRunner<'a> {
             .map(|metric| finder(&metric.pattern).map_err(|error| format!("the pattern of {}: {error}", metric.name)))
             .collect();
         if !task::descendants(std::process::id()).is_empty() {
-            return Err("it has children that it did not start, which a run could not be told from".to_owned());
+            return Err("corewise has children that it did not start, which a run could not be told from: start it from a shell"
+                .to_owned());
         }
         spawn::adopt_orphans();
         Ok(Self {
@@ -125,8 +126,12 @@ impl ProcessRunner<'_> {
         let mut sum = Sum::new(self.finders.len());
         let (before, energy) = (KernelCounts::now(), Energy::now());
         for _ in 0..repeats {
-            match self.once(arm, &environment) {
-                Ok((executed, _)) if executed.end == End::Interrupted => return Attempt::Ended(None),
+            let once = self.once(arm, &environment);
+            // Whoever ends corewise may end all that it started (a service manager, a batch system): that is no failure of the run.
+            if self.stop.load(Ordering::SeqCst) {
+                return Attempt::Ended(None);
+            }
+            match once {
                 Ok((executed, _)) if executed.was_held && may_fail => return Attempt::Held,
                 Ok((executed, found)) => sum.add(&executed, &found, self),
                 Err(why) => sum.fail(why, String::new()),
@@ -168,9 +173,12 @@ impl ProcessRunner<'_> {
             End::Stopped => return Some("stopped by a signal: it may want the terminal".to_owned()),
             End::Interrupted => return Some("interrupted".to_owned()),
         }
-        let missing = self.finders.iter().zip(found).skip(1).position(|(_, found)| !matches!(found, Found::Number(_)));
-        if let Some(guard) = missing {
-            return Some(format!("its guard {} is not in what it wrote", guard + 1));
+        for (guard, found) in self.workload.guards.iter().zip(&found[1..]) {
+            match found {
+                Found::Number(_) => {}
+                Found::Text(text) => return Some(format!("its guard {} is {text:?}, which is no number", guard.name)),
+                Found::Nothing => return Some(format!("its guard {} is not in what it wrote", guard.name)),
+            }
         }
         match (&self.finders[0], &found[0]) {
             // What it left to others may be most of its work, and nobody knows how long they would have taken.

@@ -31,14 +31,14 @@ impl SimulatedRunner {
 }
 
 impl Runner for SimulatedRunner {
-    /// A run of the baseline takes about a second.
     fn run(&mut self, arm: &Arm, number: usize, _: u32, _: u64) -> Option<Ran> {
         let x = self.0.run(number).x;
         let outcome = x.map_or_else(
             || Outcome::Failed { why: format!("{} failed, as simulated", arm.name), output: String::new() },
             |x| Outcome::Value(x.exp()),
         );
-        let observed = Observed { wall_s: x.unwrap_or_default().exp(), ..Observed::default() };
+        // Whatever its metric is, a run takes about a second.
+        let observed = Observed { wall_s: 1.0, ..Observed::default() };
         Some(Ran { outcome, guards: Vec::new(), observed })
     }
 

@@ -74,8 +74,12 @@ fn trials_make_blocks_and_those_before_the_first_do_not_count() {
     assert!(super::blocks(&[], &metric(None, false)).is_empty());
 }
 
-/// The candidate takes half the time, and `guard` times the baseline's guard.
+/// The candidate takes half the time, and its guard is so much where the baseline's is 1.
 fn guarded(guard: f64) -> Verdict {
+    guarded_from(1.0, guard)
+}
+
+fn guarded_from(baseline: f64, guard: f64) -> Verdict {
     let experiment = Experiment {
         corewise: String::new(),
         started_unix_ms: 0,
@@ -100,7 +104,7 @@ fn guarded(guard: f64) -> Verdict {
             guards: vec![Some(guard * noise)],
             ..trial(block, arm, time * noise)
         };
-        let pair = [of(0, 1.0, 1.0), of(1, 0.5, guard)];
+        let pair = [of(0, 1.0, baseline), of(1, 0.5, guard)];
         trials.extend(if block % 2 == 0 { pair } else { [pair[1].clone(), pair[0].clone()] });
     }
     standing(&experiment, &trials).verdict
@@ -113,6 +117,14 @@ fn who_makes_a_guard_worse_does_not_win() {
     assert_eq!(guarded(1.01), Verdict::Wins { arm: 1 }, "worse by less than the margin");
     let Verdict::Unsound { why } = guarded(1.5) else { panic!("a guard that is 50 % worse") };
     assert!(matches!(why[..], [Doubt::GuardWorse { guard: 0, arm: 1, estimate }] if estimate < -0.3), "{why:?}");
+}
+
+#[test]
+fn no_errors_are_better_than_some() {
+    assert_eq!(guarded_from(0.0, 0.0), Verdict::Wins { arm: 1 });
+    assert_eq!(guarded_from(500.0, 0.0), Verdict::Wins { arm: 1 });
+    let Verdict::Unsound { why } = guarded_from(0.0, 500.0) else { panic!("errors where there were none") };
+    assert!(matches!(why[..], [Doubt::GuardWorse { guard: 0, arm: 1, .. }]), "{why:?}");
 }
 
 #[test]

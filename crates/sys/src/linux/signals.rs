@@ -48,6 +48,16 @@ pub fn is_ignored(signal: i32) -> bool {
     }
 }
 
+/// Whether this process was started to outlive its terminal, as nohup(1) does.
+pub fn outlives_terminal() -> bool {
+    is_ignored(libc::SIGHUP)
+}
+
+/// Lets this process outlive its terminal, whatever was set up before.
+pub fn outlive_terminal() {
+    ignore(libc::SIGHUP, true);
+}
+
 /// Lets a signal do what it does by default, or be ignored. Safe to call between fork(2) and execve(2).
 pub(super) fn ignore(signal: i32, ignored: bool) {
     let action = if ignored { libc::SIG_IGN } else { libc::SIG_DFL };
@@ -206,6 +216,13 @@ pub fn send(process: u32, signal: i32) {
     if let Ok(process) = libc::pid_t::try_from(process) {
         // SAFETY: a call without memory. It was started by us and not waited for yet, so its number is its own.
         unsafe { libc::kill(process, signal) };
+    }
+}
+
+/// Ends all that descends from this process, at once.
+pub fn kill_descendants() {
+    for process in super::task::descendants(std::process::id()) {
+        send(process.number, libc::SIGKILL);
     }
 }
 

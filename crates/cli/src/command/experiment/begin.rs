@@ -180,6 +180,9 @@ fn simulated(path: &Path, seed: Option<u64>, policy: &Policy) -> Result<Begun, F
     };
     let text = std::fs::read_to_string(path).map_err(|error| told(&error))?;
     let simulation: Simulation = toml::from_str(&text).map_err(|error| told(&error))?;
+    if simulation.effects.gains.is_empty() || !simulation.effects.gains.iter().all(|gain| gain.is_finite()) {
+        return Err(told(&"`gains` has to be a list of at least one number"));
+    }
     let arm = |number: usize| match number {
         0 => Arm { name: BASELINE.to_owned(), cpus: None, threads: None, reason: "the baseline".to_owned() },
         number => Arm {
@@ -214,7 +217,8 @@ fn stored(number: Option<i64>, settings: &Settings) -> Result<Begun, Failure> {
         );
     };
     let unavailable = |error| Failure::unavailable(error);
-    let store = Store::open_to_read(path).map_err(unavailable)?.ok_or_else(nothing)?;
+    // Opened as it is to be written to: a store of an older corewise is brought up to date.
+    let store = if path.exists() { Store::open(path).map_err(unavailable)? } else { return Err(nothing()) };
     let number = match number {
         Some(number) => number,
         None => store.experiments(Some(&machine.fingerprint())).map_err(unavailable)?.last().ok_or_else(nothing)?.id,

@@ -61,8 +61,13 @@ pub fn run(task: &SuiteTask, limits: &TryTask, settings: &Settings) -> Result<Ex
         seed: task.seed,
         begun_unix_ms,
         until: limits.budget.map(|budget| Instant::now() + budget),
+        decided: Vec::new(),
         interruption: &interruption,
     };
+    let is_done = |benchmark: &Benchmark| {
+        earlier.iter().any(|part| session.is_of(&part.experiment, benchmark) && is_decided(part))
+    };
+    session.decided = (0..suite.benchmarks.len()).filter(|&place| is_done(&suite.benchmarks[place])).collect();
     let mut rows = Vec::new();
     for (number, benchmark) in suite.benchmarks.iter().enumerate() {
         let known = earlier.iter().position(|part| session.is_of(&part.experiment, benchmark));
@@ -159,7 +164,7 @@ fn parts(suite: &Suite, machine: &Machine, settings: &Settings) -> Result<Vec<Be
     };
     let History::At(path) = &settings.history else { return Err(nothing()) };
     let unavailable = |error| Failure::unavailable(error);
-    let store = Store::open_to_read(path).map_err(unavailable)?.ok_or_else(nothing)?;
+    let store = if path.exists() { Store::open(path).map_err(unavailable)? } else { return Err(nothing()) };
     let mut parts: Vec<Begun> = Vec::new();
     for entry in store.experiments(Some(&machine.fingerprint())).map_err(unavailable)?.iter().rev() {
         let (experiment, trials) = store.experiment(entry.id).map_err(unavailable)?;
@@ -171,6 +176,10 @@ fn parts(suite: &Suite, machine: &Machine, settings: &Settings) -> Result<Vec<Be
         }
     }
     if parts.is_empty() { Err(nothing()) } else { Ok(parts) }
+}
+
+fn is_decided(begun: &Begun) -> bool {
+    trial::race(&begun.experiment, &begun.trials).is_decided()
 }
 
 struct SuiteSession<'a> {
@@ -185,6 +194,8 @@ struct SuiteSession<'a> {
     /// When the suite was begun; with its first experiment where it is not known.
     begun_unix_ms: Option<i64>,
     until: Option<Instant>,
+    /// The benchmarks that earlier sessions have decided, by place.
+    decided: Vec<usize>,
     interruption: &'a Interruption,
 }
 
@@ -215,7 +226,6 @@ impl SuiteSession<'_> {
             () if is_over => Some(RowResult::NotTried),
             () => None,
         };
-        let is_decided = |begun: &Begun| trial::race(&begun.experiment, &begun.trials).is_decided();
         if instead.is_some() || known.as_ref().is_some_and(is_decided) {
             let known = known.map(|known| of(known.experiment, known.trials, known.stored));
             return Ok(known.or(instead).unwrap_or(RowResult::NotTried));
@@ -234,10 +244,15 @@ impl SuiteSession<'_> {
         Ok(result)
     }
 
-    /// A benchmark's part of the time that is left.
+    /// A benchmark's part of the time that is left: shared with those after it that can be tried and are not decided yet.
     fn left(&self, number: usize) -> Option<Duration> {
         let left = self.until.map(|until| until.saturating_duration_since(Instant::now()));
-        left.map(|left| left / (self.suite.benchmarks.len() - number) as u32)
+        let take_time = |place: &usize| {
+            let benchmark = &self.suite.benchmarks[*place];
+            !self.decided.contains(place) && missing(benchmark, self.folder).is_empty()
+        };
+        let waiting = (number..self.suite.benchmarks.len()).filter(take_time).count();
+        left.map(|left| left / waiting.max(1) as u32)
     }
 
     /// Sets a benchmark up, tries it, and clears up after it.
@@ -253,8 +268,15 @@ impl SuiteSession<'_> {
         if let Some(script) = &benchmark.setup
             && let Err(stopped) = scripted("set-up", script, self.interruption.stop())
         {
-            let known = known.map(|known| of(known.experiment, known.trials, known.stored));
-            return known.filter(|_| self.interruption.was_seen()).ok_or(stopped);
+            let Some(known) = known.filter(|known| !known.trials.is_empty()) else { return Err(stopped) };
+            // What it has shown so far stays; only there is nothing new.
+            if let Stopped::Row(row) = &stopped
+                && let RowResult::Failed { why, .. } = &**row
+                && !self.interruption.was_seen()
+            {
+                say(&format!("warning: {}: {why}", printable(&benchmark.name)));
+            }
+            return Ok(of(known.experiment, known.trials, known.stored));
         }
         let budget = self.left(number);
         let result = self.tried(number, benchmark, known, place.path(), budget);

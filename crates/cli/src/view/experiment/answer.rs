@@ -146,12 +146,13 @@ pub(super) fn doubt_in_words(shown: Shown<'_>, doubt: &Doubt) -> String {
             name(*arm),
             size(mean_ratio.ln()),
         ),
-        Doubt::GuardWorse { guard, arm, estimate } => format!(
-            "{} is better, but it makes {} {} worse.",
-            name(*arm),
-            shown.experiment.workload.guards.get(*guard).map_or_else(String::new, |guard| printable(&guard.name)),
-            size(*estimate),
-        ),
+        Doubt::GuardWorse { guard, arm, estimate } => {
+            let guards = &shown.experiment.workload.guards;
+            let guard = guards.get(*guard).map_or_else(String::new, |guard| printable(&guard.name));
+            // From nothing to something is no share.
+            let worse = if estimate.abs() < 100.0 { format!(" {}", size(*estimate)) } else { String::new() };
+            format!("{} is better, but it makes {guard}{worse} worse.", name(*arm))
+        }
     }
 }
 

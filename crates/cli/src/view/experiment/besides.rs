@@ -30,7 +30,7 @@ fn each(trial: &Trial, count: u64) -> Option<f64> {
     Some(count as f64 / f64::from(trial.repeats.max(1)))
 }
 
-const QUANTITIES: [Quantity; 7] = [
+const QUANTITIES: [Quantity; 6] = [
     Quantity {
         name: "moves to another cpu",
         of: |trial| each(trial, trial.observed.migrations?),
@@ -47,12 +47,6 @@ const QUANTITIES: [Quantity; 7] = [
         name: "preemptions",
         of: |trial| each(trial, trial.observed.involuntary_switches),
         least: 10.0,
-        words: significant,
-    },
-    Quantity {
-        name: "interrupts",
-        of: |trial| each(trial, trial.observed.interrupts?),
-        least: 100.0,
         words: significant,
     },
     Quantity {

@@ -75,8 +75,11 @@ impl Output {
         self.last.extend(last);
         self.last.drain(..self.last.len().saturating_sub(KEPT_BYTES));
         for byte in bytes {
-            if *byte == b'\n' {
-                line(&std::mem::take(&mut self.line));
+            // Programs that rewrite a line of progress end it with a carriage return; two ends in a row are one.
+            if matches!(byte, b'\n' | b'\r') {
+                if !self.line.is_empty() {
+                    line(&std::mem::take(&mut self.line));
+                }
             } else {
                 self.line.push(*byte);
                 if self.line.len() >= LONGEST_LINE_BYTES {
