@@ -100,3 +100,19 @@ impl Output {
         kept
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_end_as_programs_end_them() {
+        let (read, write) = io::pipe().unwrap();
+        let mut output = Output::new(read).unwrap();
+        io::Write::write_all(&mut &write, b"fps=0\rfps=1\r\n\n\nfps=2\nend").unwrap();
+        drop(write);
+        let mut lines = Vec::new();
+        output.rest(&mut |line| lines.push(String::from_utf8_lossy(line).into_owned()));
+        assert_eq!(lines, ["fps=0", "fps=1", "fps=2", "end"]);
+    }
+}
