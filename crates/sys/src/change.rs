@@ -15,6 +15,7 @@ mod place;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -118,10 +119,10 @@ impl Change {
 
     /// Looks how it stands; `became` is what [`Change::make`] said, nothing where that was not written down any more, and
     /// `going` are folders that will be gone before this is undone.
-    fn look(&self, became: Option<&str>, going: &[PathBuf]) -> io::Result<Look> {
+    fn look(&self, became: Option<&str>, meanwhile: &Meanwhile) -> io::Result<Look> {
         match self {
-            Self::File(change) => change.look(became),
-            Self::Controller(change) => change.look(going),
+            Self::File(change) => change.look(became, meanwhile.values.get(&change.path)),
+            Self::Controller(change) => change.look(&meanwhile.going),
             Self::Folder(change) => change.look(),
             Self::Affinity(change) => change.look(),
         }
@@ -138,8 +139,8 @@ impl Change {
     }
 
     /// What undoing would come to; nothing is done.
-    fn preview(&self, became: Option<&str>, going: &[PathBuf]) -> Outcome {
-        match self.look(became, going) {
+    fn preview(&self, became: Option<&str>, meanwhile: &Meanwhile) -> Outcome {
+        match self.look(became, meanwhile) {
             Ok(Look::AsBefore(why)) => Outcome::NothingToDo(why.to_owned()),
             Ok(Look::Changed(why)) => Outcome::LeftAlone(why),
             Ok(Look::InForce) => Outcome::Reverted(None),
@@ -149,11 +150,12 @@ impl Change {
 
     /// Undoes the change where it is still as corewise left it.
     fn undo(&self, became: Option<&str>) -> Outcome {
-        let seen = self.preview(became, &[]);
+        let nothing = Meanwhile::default();
+        let seen = self.preview(became, &nothing);
         match self {
             // Whoever decides by looking must not be overtaken by another corewise that looks at the same group.
             Self::Controller(change) if seen.is_reverted() => match controller::hold(&change.group) {
-                Ok(_held) => self.undo_as(self.preview(became, &[])),
+                Ok(_held) => self.undo_as(self.preview(became, &nothing)),
                 Err(error) => Outcome::Failed(error.to_string()),
             },
             _ => self.undo_as(seen),
@@ -166,6 +168,15 @@ impl Change {
             other => other,
         }
     }
+}
+
+/// What undoing would have come to so far, where it is only looked at.
+#[derive(Debug, Default)]
+pub struct Meanwhile {
+    /// What files would hold.
+    values: BTreeMap<PathBuf, String>,
+    /// The folders that would be gone.
+    going: Vec<PathBuf>,
 }
 
 impl Outcome {

@@ -6,7 +6,7 @@ use corewise_lab::watch;
 use corewise_model::stall::Rung;
 use corewise_model::{Gap, Level, Machine};
 use corewise_sys::Root;
-use corewise_sys::change::left_in;
+use corewise_sys::change::{Meanwhile, left_in};
 use corewise_sys::clock::{Clock, Source};
 use corewise_sys::linux::counters::CycleCounter;
 use corewise_sys::linux::interrupts::Interrupts;
@@ -142,7 +142,8 @@ fn interrupts(root: &Root) -> Check {
 fn moved_interrupts(folder: &Path) -> usize {
     let found = left_in(folder).unwrap_or_default();
     let kept = found.iter().flatten().filter(|left| left.kept_by() == Some(irq::COMMAND));
-    kept.flat_map(|left| left.preview()).filter(|undone| undone.outcome.is_reverted()).count()
+    let mut meanwhile = Meanwhile::default();
+    kept.flat_map(|left| left.preview(&mut meanwhile)).filter(|undone| undone.outcome.is_reverted()).count()
 }
 
 /// Interrupts that were moved; nothing where none was and nobody else moves them.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use corewise_sys::SysError;
-use corewise_sys::change::{Change, Left, Outcome, Standing, Undone, left_in};
+use corewise_sys::change::{Change, Left, Meanwhile, Outcome, Standing, Undone, left_in};
 use corewise_sys::linux::events::{left_instances, owner_of_instance, remove_left_instance};
 use jiff::tz::TimeZone;
 
@@ -17,10 +17,10 @@ use crate::view::undo::{Fate, Item, Report, State, screen};
 pub fn run(dry_run: bool, settings: &Settings) -> Result<Exit, Failure> {
     let folder = folder(settings)?;
     let found = left_in(folder).map_err(|error| refused(&error))?;
-    let mut reports = Vec::new();
+    let (mut reports, mut meanwhile) = (Vec::new(), Meanwhile::default());
     for left in found {
         reports.extend(match left {
-            Ok(left) => report(left, dry_run),
+            Ok(left) => report(left, dry_run.then_some(&mut meanwhile)),
             Err(error) => Some(Report { why: Some(error.to_string()), ..Report::new(State::Unreadable) }),
         });
     }
@@ -51,8 +51,9 @@ fn refused(error: &SysError) -> Failure {
     }
 }
 
-/// What became of a journal; nothing where all in it was settled before.
-fn report(mut left: Left, dry_run: bool) -> Option<Report> {
+/// What became of a journal, or would become of it after others; nothing where all in it was settled before.
+fn report(mut left: Left, meanwhile: Option<&mut Meanwhile>) -> Option<Report> {
+    let dry_run = meanwhile.is_some();
     let state = state(left.standing());
     let mut report = Report::new(state);
     report.journal = Some(left.path().display().to_string());
@@ -62,11 +63,11 @@ fn report(mut left: Left, dry_run: bool) -> Option<Report> {
         report.host = Some(header.host.clone());
         report.started_unix_ms = Some(header.started_unix_ms);
     }
-    report.changes = match (state, dry_run) {
-        (State::Left | State::Kept, true) => {
-            left.preview().into_iter().map(|undone| item(undone, Fate::WouldRevert)).collect()
+    report.changes = match (state, meanwhile) {
+        (State::Left | State::Kept, Some(meanwhile)) => {
+            left.preview(meanwhile).into_iter().map(|undone| item(undone, Fate::WouldRevert)).collect()
         }
-        (State::Left | State::Kept, false) => {
+        (State::Left | State::Kept, None) => {
             left.undo().into_iter().map(|undone| item(undone, Fate::Reverted)).collect()
         }
         (State::OtherBoot, _) => left.open_entries().map(|entry| with(&entry.change, Fate::Gone)).collect(),

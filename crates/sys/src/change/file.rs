@@ -45,8 +45,9 @@ impl FileChange {
         read(&self.path)
     }
 
-    pub(super) fn look(&self, became: Option<&str>) -> io::Result<Look> {
-        let now = match read(&self.path) {
+    /// `now` is what it will hold, where that is known; otherwise what it holds counts.
+    pub(super) fn look(&self, became: Option<&str>, now: Option<&String>) -> io::Result<Look> {
+        let now = match now.map_or_else(|| read(&self.path), |now| Ok(now.clone())) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Look::AsBefore("the file is gone")),
             other => other?,
         };

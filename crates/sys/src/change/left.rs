@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::lines::Header;
 use super::log::{Entry, Log};
-use super::{Change, Undone, place};
+use super::{Change, Meanwhile, Undone, place};
 use crate::SysError;
 use crate::linux::process::{boot_id, host_name, number_space};
 
@@ -164,8 +164,10 @@ impl Left {
     }
 
     /// What undoing it would come to, the last change first; nothing is done.
-    pub fn preview(&self) -> Vec<Undone> {
-        if self.can_be_undone() { self.log.preview() } else { Vec::new() }
+    ///
+    /// `meanwhile` is what was looked at before it would have come to, and is added to: the same file may be in several journals.
+    pub fn preview(&self, meanwhile: &mut Meanwhile) -> Vec<Undone> {
+        if self.can_be_undone() { self.log.preview(meanwhile) } else { Vec::new() }
     }
 
     /// Undoes the changes that are left, the last first; does nothing unless it stands at [`Standing::Left`] or

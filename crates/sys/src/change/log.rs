@@ -5,7 +5,7 @@ use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
 use super::lines::{Header, Line};
-use super::{Change, Outcome, Undone};
+use super::{Change, Meanwhile, Outcome, Undone};
 
 /// The largest journal that is read, in bytes; one entry takes a few hundred.
 const LARGEST_BYTES: u64 = 64 << 20;
@@ -180,16 +180,21 @@ impl Log {
         self.contents.kept_by = Some(by.to_owned());
     }
 
-    /// What undoing the open changes would come to, the last first.
-    pub fn preview(&self) -> Vec<Undone> {
-        let (mut undone, mut going, mut staying) = (Vec::new(), Vec::new(), Vec::new());
+    /// What undoing the open changes would come to, the last first, after others that were looked at before.
+    pub fn preview(&self, meanwhile: &mut Meanwhile) -> Vec<Undone> {
+        let (mut undone, mut staying) = (Vec::new(), Vec::new());
         for entry in self.contents.entries.iter().rev().filter(|entry| entry.is_open()) {
             let outcome = match rests_on(&staying, &entry.change) {
                 Some(group) => must_go_first(group),
-                None => entry.change.preview(entry.became(), &going),
+                None => entry.change.preview(entry.became(), meanwhile),
             };
-            if let Change::Folder(folder) = &entry.change {
-                if outcome.is_settled() { &mut going } else { &mut staying }.push(folder.path.clone());
+            match &entry.change {
+                Change::Folder(folder) if outcome.is_settled() => meanwhile.going.push(folder.path.clone()),
+                Change::Folder(folder) => staying.push(folder.path.clone()),
+                Change::File(file) if outcome.is_reverted() => {
+                    meanwhile.values.insert(file.path.clone(), file.old.clone());
+                }
+                _ => {}
             }
             undone.push(Undone { change: entry.change.clone(), outcome });
         }

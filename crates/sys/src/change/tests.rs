@@ -159,7 +159,8 @@ fn undone_in(folder: &Path) -> Vec<Outcome> {
     for left in left_in(folder).unwrap() {
         let mut left = left.unwrap();
         assert_eq!(*left.standing(), Standing::Left);
-        let previewed: Vec<bool> = left.preview().iter().map(|undone| undone.outcome.is_settled()).collect();
+        let previewed: Vec<bool> =
+            left.preview(&mut Meanwhile::default()).iter().map(|undone| undone.outcome.is_settled()).collect();
         let undone = left.undo();
         assert_eq!(undone.iter().map(|undone| undone.outcome.is_settled()).collect::<Vec<_>>(), previewed);
         outcomes.extend(undone.into_iter().map(|undone| undone.outcome));
@@ -315,6 +316,20 @@ fn journal_of_the_dead(world: &World) -> Left {
 }
 
 #[test]
+fn a_look_at_undoing_goes_by_what_undoing_would_leave() {
+    let world = World::new();
+    world.done(&[Step::Write(0, 7), Step::Write(0, 8)]);
+    let left = journal_of_the_dead(&world);
+    let mut meanwhile = Meanwhile::default();
+    assert!(left.preview(&mut meanwhile).iter().all(|undone| undone.outcome.is_reverted()));
+    assert_eq!(fs::read_to_string(world.file(0)).unwrap(), "8\n", "nothing is done");
+    // It is as it was now; an older journal that put that there would be undone next.
+    let older = FileChange { path: world.file(0), old: "oldest".into(), new: "old".into(), format: Format::Text };
+    let seen = Change::File(older).preview(None, &meanwhile);
+    assert!(seen.is_reverted(), "{seen:?}");
+}
+
+#[test]
 fn what_is_kept_stays_and_is_undone_when_that_is_asked_for() {
     let world = World::new();
     let mut journal = Journal::in_folder(world.journals());
@@ -334,7 +349,10 @@ fn what_is_kept_stays_and_is_undone_when_that_is_asked_for() {
     let mut left = journal_of_the_dead(&world);
     assert_eq!((left.standing(), left.kept_by()), (&Standing::Kept, Some("corewise irq")));
     assert_eq!((left.open_entries().count(), left.unreadable_lines().len()), (1, 0));
-    assert!(left.preview().iter().all(|undone| undone.outcome.is_reverted()) && now()[1] == "other\n");
+    assert!(
+        left.preview(&mut Meanwhile::default()).iter().all(|undone| undone.outcome.is_reverted())
+            && now()[1] == "other\n"
+    );
     assert!(left.undo().iter().all(|undone| undone.outcome.is_reverted()));
     assert_eq!((now(), left.clear().unwrap()), (["old\n", "old\n"].map(str::to_owned), true));
     assert_eq!(fs::read_dir(world.journals()).unwrap().count(), 0);
@@ -403,7 +421,7 @@ fn values_are_compared_as_the_kernel_prints_them() {
     let look = |format, old: &str, new: &str, now: &str| {
         fs::write(world.file(0), now).unwrap();
         let change = FileChange { path: world.file(0), old: old.into(), new: new.into(), format };
-        change.look(None).unwrap()
+        change.look(None, None).unwrap()
     };
     assert_eq!(look(Format::Mask, "f", "3", "00000000,00000003\n"), Look::InForce);
     assert_eq!(look(Format::List, "0-3", "0,1", "0-1\n"), Look::InForce);
@@ -436,7 +454,11 @@ fn a_controller_stays_on_while_other_groups_may_depend_on_it() {
     assert!(matches!(&outcomes[1], Outcome::Failed(why) if why.ends_with("neighbour must go first")), "{outcomes:?}");
     fs::remove_dir(world.machine().join("neighbour/inside")).unwrap();
     let left = left_in(&world.journals()).unwrap().pop().unwrap().unwrap();
-    assert!(left.preview().iter().all(|undone| undone.outcome.is_reverted()), "{:?}", left.preview());
+    assert!(
+        left.preview(&mut Meanwhile::default()).iter().all(|undone| undone.outcome.is_reverted()),
+        "{:?}",
+        left.preview(&mut Meanwhile::default())
+    );
 }
 
 #[test]
@@ -462,7 +484,10 @@ fn journals_of_the_living_of_other_boots_and_of_nobody_known_are_told_apart() {
     journal.make(world.written(0, "new")).unwrap();
     let mut left = left_in(&world.journals()).unwrap().pop().unwrap().unwrap();
     assert_eq!(*left.standing(), Standing::InForce);
-    assert_eq!((left.open_entries().count(), left.preview(), left.undo()), (1, vec![], vec![]));
+    assert_eq!(
+        (left.open_entries().count(), left.preview(&mut Meanwhile::default()), left.undo()),
+        (1, vec![], vec![])
+    );
     assert!(!left.clear().unwrap());
     assert_eq!(fs::read_to_string(world.file(0)).unwrap(), "new\n");
 

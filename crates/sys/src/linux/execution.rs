@@ -207,7 +207,10 @@ impl Running {
             self.notice(RAREST_LOOK + HELD);
             // The end is looked for first: what was written may take time to read.
             if let Some((end, at)) = self.tree.reap() {
-                return self.tree.see_off(end, at, self.began, &mut || self.output.take(line));
+                let is_over = || {
+                    execution.stop.load(Ordering::SeqCst) || deadline.is_some_and(|deadline| deadline <= self::now())
+                };
+                return self.tree.see_off(end, at, self.began, &is_over, &mut || self.output.take(line));
             }
             self.output.take(line);
             let why = if execution.stop.load(Ordering::SeqCst) {

@@ -403,6 +403,9 @@ fn failed(why: String) -> Stopped {
     Stopped::Row(Box::new(RowResult::Failed { why, output: String::new(), stored: None }))
 }
 
+/// A script takes no longer, so that one that hangs does not hold up the others.
+const LONGEST_SCRIPT: Duration = Duration::from_mins(10);
+
 /// Runs a suite's script in the current folder. What it leaves running is ended, and a failure: it would run beside
 /// everything that is measured.
 fn scripted(what: &str, script: &str, stop: &AtomicBool) -> Result<(), Stopped> {
@@ -412,7 +415,7 @@ fn scripted(what: &str, script: &str, stop: &AtomicBool) -> Result<(), Stopped> 
         arguments: &["-e".into(), "-c".into(), script.into()],
         environment: &[],
         cpus: None,
-        timeout: None,
+        timeout: Some(LONGEST_SCRIPT),
         stop,
     };
     let ran =
@@ -425,7 +428,8 @@ fn scripted(what: &str, script: &str, stop: &AtomicBool) -> Result<(), Stopped> 
         End::Exited(status) => format!("its {what} failed: exit status {status}"),
         End::Interrupted => return Err(Stopped::Row(Box::new(RowResult::NotTried))),
         End::Killed(signal) => format!("its {what} was killed by signal {signal}"),
-        End::TimedOut | End::Stopped => format!("its {what} was ended: it wanted the terminal"),
+        End::Stopped => format!("its {what} was ended: it wanted the terminal"),
+        End::TimedOut => format!("its {what} was ended: it took longer than {} minutes", LONGEST_SCRIPT.as_secs() / 60),
     };
     Err(Stopped::Row(Box::new(RowResult::Failed { why, output: last_lines(&ran.output), stored: None })))
 }

@@ -123,9 +123,16 @@ impl Tree {
         }
     }
 
-    /// Waits for the others once the child has ended, and reads what they write; those that stay are ended, and do not
-    /// count.
-    pub fn see_off(&mut self, end: End, at: Duration, began: Duration, read: &mut dyn FnMut()) -> Ended {
+    /// Waits for the others once the child has ended, and reads what they write; those that stay, or are there when its time is over, are
+    /// ended, and do not count.
+    pub fn see_off(
+        &mut self,
+        end: End,
+        at: Duration,
+        began: Duration,
+        is_over: &dyn Fn() -> bool,
+        read: &mut dyn FnMut(),
+    ) -> Ended {
         let patience = LEAST_PATIENCE.max(at.saturating_sub(began) / 10);
         let mut last = at;
         loop {
@@ -133,7 +140,7 @@ impl Tree {
                 Waited::NoneLeft => return Ended { end, at: last, left_behind: 0 },
                 Waited::For(_, status) if libc::WIFSTOPPED(status) => {}
                 Waited::For(..) => last = now(),
-                Waited::Nothing if now().saturating_sub(at) > patience => {
+                Waited::Nothing if now().saturating_sub(at) > patience || is_over() => {
                     return Ended { end, at, left_behind: self.kill() };
                 }
                 Waited::Nothing => {
