@@ -105,7 +105,7 @@ pub struct ExperimentDocument<'a> {
 impl<'a> ExperimentDocument<'a> {
     /// The document of an experiment.
     pub fn new(shown: Shown<'a>) -> Self {
-        let Shown { experiment, trials, standing, threads, stored } = shown;
+        let Shown { experiment, trials, standing, threads, stored, .. } = shown;
         Self {
             schema: "corewise/experiment/1",
             sentence: in_words(shown).to_plain(),
@@ -149,8 +149,10 @@ pub struct SuiteEntry<'a> {
     experiment: Option<ExperimentDocument<'a>>,
     /// The programs that are not installed.
     missing: &'a [String],
-    /// Why no run gave a number; null where one did, and where none was made.
+    /// Why no run gave a number, or none could be made; null where one did, and where none was tried.
     failure: Option<&'a str>,
+    /// The last lines of what then was written; null where nothing failed.
+    output: Option<&'a str>,
     /// The number in the store of the experiment whose runs all failed; null where there is none.
     failed: Option<i64>,
 }
@@ -164,6 +166,7 @@ impl<'a> SuiteDocument<'a> {
             experiment: row.tried().map(|tried| ExperimentDocument::new(tried.shown())),
             missing: if let suite::RowResult::Missing(programs) = &row.result { programs } else { &[] },
             failure: if let suite::RowResult::Failed { why, .. } = &row.result { Some(why) } else { None },
+            output: if let suite::RowResult::Failed { output, .. } = &row.result { Some(output) } else { None },
             failed: if let suite::RowResult::Failed { stored, .. } = &row.result { *stored } else { None },
         };
         Self {

@@ -97,6 +97,8 @@ pub struct Settings {
     pub progress: bool,
     /// Where surveys are kept.
     pub history: History,
+    /// The store that was named, as it was typed: what is proposed to be typed has to name it too.
+    pub named_store: Option<PathBuf>,
     /// The folder of the journals of changes; nothing where neither the user nor the environment says where.
     pub journals: Option<PathBuf>,
 }
@@ -115,6 +117,7 @@ impl Settings {
             stdout_is_terminal: environment.stdout_is_terminal,
             progress: environment.stderr_is_terminal,
             history: history(common, environment),
+            named_store: common.store.clone(),
             journals: journals(common, environment),
         }
     }

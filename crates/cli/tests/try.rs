@@ -320,12 +320,14 @@ fn exports() -> Outcome {
     let (place, (first, _)) = (Place::new(), cpus());
     let options = |how: &'static str| [&METRIC[..], &["--runs-max", "8", how]].concat();
     let on = format!("--on={first}");
-    let told =
-        said(&mut trying(&place, &[&options("--csv")[..], &[&on]].concat(), "echo score 10; echo 'a, \"b\"'"), 1)?;
+    let guard = "--guard=rest=rest ([0-9]+)";
+    let options_of_lines = [&options("--csv")[..], &[guard, &on]].concat();
+    let told = said(&mut trying(&place, &options_of_lines, "echo score 10; echo rest 0; echo 'a, \"b\"'"), 1)?;
     let lines: Vec<&str> = told.trim_end().split("\r\n").collect();
-    same("fields of the names", lines[0].split(',').count(), 29)?;
+    same("fields of the names", lines[0].split(',').count(), 30)?;
     same("lines", lines.len() >= 1 + 2 + 4, true)?;
     same("the first run", lines[1].starts_with("0,0,0,OS default,,"), true)?;
+    same("its guard", lines[1].ends_with(",rest=0"), true)?;
     let told = said(&mut trying(&place, &[&options("--markdown")[..], &[&on]].concat(), &scores()), 1)?;
     contains(&told, &["| placement | cpus |", "|---|", "| OS default | all |"])?;
     Ok(Completion::Completed)
@@ -343,6 +345,9 @@ fn simulated() -> Outcome {
     let output = done(&mut place.corewise(&["try", "--simulate", &path]))?;
     same("the status", output.status.code(), Some(2))?;
     contains(&text(&output.stderr), &["truth.toml", "missing field `noise`"])?;
+    std::fs::write(&truth, "gains = []\nnoise = \"typical\"\n")?;
+    let output = done(&mut place.corewise(&["try", "--simulate", &path]))?;
+    contains(&text(&output.stderr), &["`gains` has to be a list of at least one number"])?;
     Ok(Completion::Completed)
 }
 

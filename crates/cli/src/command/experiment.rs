@@ -80,7 +80,8 @@ pub fn print(
     settings: &Settings,
 ) -> Result<Vec<Standing>, Failure> {
     let (standing, threads) = (standing(experiment, trials), threads(experiment, trials));
-    let shown = Shown { experiment, trials, standing: &standing, threads: threads.as_ref(), stored };
+    let named_store = settings.named_store.as_deref();
+    let shown = Shown { experiment, trials, standing: &standing, threads: threads.as_ref(), stored, named_store };
     match how {
         Print::Csv => print_text(&csv(shown))?,
         Print::Markdown => print_text(&markdown(shown))?,

@@ -9,7 +9,9 @@ mod standings;
 pub mod suite;
 mod threads;
 
-use corewise_model::experiment::{ArmStanding, ArmVerdict, Standing, Verdict};
+use std::path::Path;
+
+use corewise_model::experiment::{ArmStanding, ArmState, ArmVerdict, Standing, Verdict};
 use corewise_model::trial::{Arm, Experiment, ThreadsReport, Trial};
 
 use super::text::{Line, Screen};
@@ -32,6 +34,8 @@ pub struct Shown<'a> {
     pub threads: Option<&'a ThreadsReport>,
     /// Its number in the store.
     pub stored: Option<i64>,
+    /// The store, where it is not the usual one.
+    pub named_store: Option<&'a Path>,
 }
 
 impl Shown<'_> {
@@ -53,6 +57,11 @@ impl Shown<'_> {
     /// Whether there is nothing left to compare with.
     fn all_failed(&self) -> bool {
         self.standing.arms.iter().skip(1).all(|arm| arm.verdict == Some(ArmVerdict::Failed))
+    }
+
+    /// Whether a candidate is still tried: where none is, more runs change nothing.
+    fn is_any_alive(&self) -> bool {
+        self.threads.is_some() || self.standing.arms.iter().skip(1).any(|arm| arm.state == ArmState::Alive)
     }
 
     fn is_time(&self) -> bool {

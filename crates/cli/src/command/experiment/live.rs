@@ -62,7 +62,14 @@ impl<'a> Live<'a> {
     /// A block is over.
     pub fn stands(&self, standing: &Standing) {
         self.more_runs.set(more_runs(standing));
-        let shown = Shown { experiment: self.experiment, trials: &[], standing, threads: None, stored: None };
+        let shown = Shown {
+            experiment: self.experiment,
+            trials: &[],
+            standing,
+            threads: None,
+            stored: None,
+            named_store: None,
+        };
         self.show(&standings(shown, self.width));
     }
 

@@ -187,13 +187,15 @@ pub fn apply(shown: Shown<'_>) -> Vec<Line> {
 
 /// What to type where more runs may decide it.
 pub(super) fn resume(shown: Shown<'_>) -> Option<Line> {
-    if shown.all_failed() {
+    if shown.all_failed() || !shown.is_any_alive() {
         return None;
     }
     let number = shown.stored?;
+    let store =
+        shown.named_store.map_or_else(String::new, |store| format!(" --store {}", in_shell(&store.to_string_lossy())));
     let command = match &shown.experiment.suite {
-        Some(_) => "corewise try --suite SUITE --resume".to_owned(),
-        None => format!("corewise try --resume={number}"),
+        Some(_) => format!("corewise try --suite SUITE --resume{store}"),
+        None => format!("corewise try --resume={number}{store}"),
     };
     Some(Line::new().plain("    ").strong(command))
 }

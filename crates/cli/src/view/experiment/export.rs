@@ -10,7 +10,7 @@ use super::{Shown, in_words, threads};
 /// The names of a line's values.
 pub const NAMES: &str = "block,place,arm,placement,cpus,started_unix_ms,repeats,value,failure,wall_s,user_s,system_s,\
                          peak_memory_bytes,voluntary_switches,involuntary_switches,minor_faults,major_faults,migrations,gigahertz,\
-                         used_cpus,own_mask,most_threads,interrupts,stolen_s,others_busy,energy_joules,left_behind,output_bytes,threads";
+                         used_cpus,own_mask,most_threads,interrupts,stolen_s,others_busy,energy_joules,left_behind,output_bytes,threads,guards";
 
 /// Every run as a line of comma-separated values, with a line of names (RFC 4180).
 pub fn csv(shown: Shown<'_>) -> String {
@@ -60,8 +60,17 @@ pub fn line(shown: Shown<'_>, trial: &Trial) -> String {
         seen.left_behind.to_string(),
         seen.output_bytes.to_string(),
         some(arm.threads.map(|threads| threads.to_string())),
+        guards(shown, trial),
     ];
     fields.map(|field| quoted(&field)).join(",")
+}
+
+/// "errors=0;p99=12.5"; a guard that is not in what the run wrote has no value.
+fn guards(shown: Shown<'_>, trial: &Trial) -> String {
+    let each = shown.experiment.workload.guards.iter().zip(&trial.guards);
+    let told = each
+        .map(|(guard, value)| format!("{}={}", guard.name, value.map(|value| value.to_string()).unwrap_or_default()));
+    told.collect::<Vec<_>>().join(";")
 }
 
 /// A field that holds what separates fields is quoted.

@@ -79,7 +79,7 @@ impl Tried {
     /// The experiment as it is shown alone.
     pub fn shown(&self) -> Shown<'_> {
         let Self { experiment, trials, standing, stored, .. } = self;
-        Shown { experiment, trials, standing, threads: None, stored: *stored }
+        Shown { experiment, trials, standing, threads: None, stored: *stored, named_store: None }
     }
 }
 

@@ -95,6 +95,7 @@ impl Made {
             standing: &self.standing,
             threads: None,
             stored: Some(3),
+            named_store: None,
         };
         screen(shown, width).plain()
     }

@@ -102,6 +102,7 @@ impl Made {
             standing: &self.standing,
             threads: Some(&self.report),
             stored: Some(3),
+            named_store: None,
         }
     }
 
