@@ -68,12 +68,14 @@ impl Visit {
         self.events.retain(|event| stretch.contains(&event.at_ns));
     }
 
-    /// Leaves so many of its stalls, and the time up to the last of them.
+    /// Leaves so many of its stalls, and the time up to the last of them; nothing of it where that is none.
     pub fn cut_to_stalls(&mut self, most: usize) {
-        if most < self.stalls.len() {
-            let last = most.checked_sub(1).map(|last| self.stalls[last].end_ns);
-            self.cut_to(self.begin_ns, last.unwrap_or(self.begin_ns));
-        }
+        let end_ns = match most.checked_sub(1) {
+            None => self.begin_ns,
+            Some(last) if most < self.stalls.len() => self.stalls[last].end_ns,
+            Some(_) => return,
+        };
+        self.cut_to(self.begin_ns, end_ns);
     }
 
     /// How long it was timed, in seconds.
@@ -140,5 +142,8 @@ mod tests {
         assert_eq!(kept(3), (100, 1100, 3, 3, 1));
         assert_eq!(kept(2), (100, 410, 2, 2, 2));
         assert_eq!(kept(0), (100, 100, 0, 0, 4));
+        let mut without = Visit { stalls: Vec::new(), ..whole };
+        without.cut_to_stalls(0);
+        assert_eq!(facts(&without), (100, 100, 0, 0, 1), "nor does a visit without stalls count then");
     }
 }

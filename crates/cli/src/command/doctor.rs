@@ -142,8 +142,8 @@ fn interrupts(root: &Root) -> Check {
 fn moved_interrupts(folder: &Path) -> usize {
     let found = left_in(folder).unwrap_or_default();
     let kept = found.iter().flatten().filter(|left| left.kept_by() == Some(irq::COMMAND));
-    let mut meanwhile = Meanwhile::default();
-    kept.flat_map(|left| left.preview(&mut meanwhile)).filter(|undone| undone.outcome.is_reverted()).count()
+    // As it is now: of an interrupt that was moved twice the later move is in force.
+    kept.flat_map(|left| left.preview(&mut Meanwhile::default())).filter(|undone| undone.outcome.is_reverted()).count()
 }
 
 /// Interrupts that were moved; nothing where none was and nobody else moves them.

@@ -81,7 +81,9 @@ fn measured(measure: &Measure, settings: &Settings) -> Result<Exit, Failure> {
 
 fn cpus(measure: &Measure, machine: &Machine, settings: &Settings) -> Result<CpuSet, Failure> {
     let Some(expression) = &measure.cpus else { return Ok(machine.allowed.clone()) };
-    Ok(resolve_here(expression, machine, settings)?.cpus)
+    let found = resolve_here(expression, machine, settings)?;
+    // Those that were named and cannot be had are told with what was not measured.
+    Ok(found.left_out.iter().fold(found.cpus, |cpus, out| cpus.union(&out.named)))
 }
 
 fn replayed(path: &Path, histograms: Option<&Path>, settings: &Settings) -> Result<Exit, Failure> {

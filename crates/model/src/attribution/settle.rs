@@ -8,7 +8,7 @@ use super::fence::Fences;
 use super::{Cause, CpuStalls, Divided, DividedVisit, Part, Phase, summary};
 use crate::period;
 use crate::stall::Surroundings;
-use crate::stats::order::quantile;
+use crate::stats::order::median;
 
 /// Where there are more stalls than are looked at, those that are looked at are drawn by this.
 const SEED: u64 = 1;
@@ -57,7 +57,7 @@ fn interrupt_time_is_apart(visits: &[DividedVisit]) -> bool {
     let stalls = visits.iter().flat_map(|visit| &visit.stalls);
     let own = stalls.filter(|one| one.stall.involuntary_switches == 0 && (!is_told || has_handler(one)));
     let off: Vec<f64> = own.map(|one| one.stall.off_cpu_ns as f64).collect();
-    quantile(&off, if is_told { 0.5 } else { 0.75 }) > NOISE_NS
+    median(&off) > NOISE_NS
 }
 
 /// Time off the cpu in which no other task had it was the hypervisor's. It is taken from the parts that nobody is known for,

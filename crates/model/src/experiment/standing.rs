@@ -69,7 +69,7 @@ pub enum Doubt {
         guard: usize,
         /// The candidate that would have won.
         arm: usize,
-        /// By how much, as in [`Effect::estimate`]; negative.
+        /// By how much, as in [`Effect::estimate`]; negative, and below -100 where the baseline has none of it.
         estimate: f64,
     },
     /// The winner's typical run is better than the baseline's, but its mean is worse, and not because of a single run.

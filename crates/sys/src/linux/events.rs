@@ -99,9 +99,7 @@ impl Recorder {
     /// # Errors
     /// The gap that says why neither is to be had, and what would change that.
     pub fn open(interests: &[Interest]) -> Result<Self, Gap> {
-        same_clock()?;
-        let tracefs = Tracefs::open()?;
-        ftrace::remove_left(&tracefs);
+        let tracefs = prepared()?;
         let (catalogue, gaps) = Catalogue::read(&tracefs, interests);
         let refusal = match perf::Held::new(&catalogue, interests) {
             Ok(_) => return Ok(Self { catalogue, way: Way::Perf, gaps }),
@@ -118,8 +116,7 @@ impl Recorder {
     /// # Errors
     /// The gap that says why it is not to be had, and what would change that.
     pub fn through_ftrace(interests: &[Interest]) -> Result<Self, Gap> {
-        same_clock()?;
-        let tracefs = Tracefs::open()?;
+        let tracefs = prepared()?;
         let (catalogue, gaps) = Catalogue::read(&tracefs, interests);
         match Instance::new(tracefs, &catalogue, interests) {
             Ok(instance) => Ok(Self { catalogue, way: Way::Ftrace(instance), gaps }),
@@ -150,6 +147,14 @@ impl Recorder {
         };
         Ok(Armed { recorder: self, _held: held })
     }
+}
+
+/// The way to the tracepoints, without what killed corewises left there.
+fn prepared() -> Result<Tracefs, Gap> {
+    same_clock()?;
+    let tracefs = Tracefs::open()?;
+    ftrace::remove_left(&tracefs);
+    Ok(tracefs)
 }
 
 /// In a time namespace with an offset this process reads another clock than the one that events are stamped with: time_namespaces(7).

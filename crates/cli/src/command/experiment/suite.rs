@@ -1,7 +1,7 @@
 //! `corewise try --suite`: an experiment for each benchmark of a suite, one after the other, on the same placements.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use corewise_lab::experiment::Ending;
@@ -271,10 +271,10 @@ impl SuiteSession<'_> {
             let Some(known) = known.filter(|known| !known.trials.is_empty()) else { return Err(stopped) };
             // What it has shown so far stays; only there is nothing new.
             if let Stopped::Row(row) = &stopped
-                && let RowResult::Failed { why, .. } = &**row
-                && !self.interruption.was_seen()
+                && let RowResult::Failed { why, output, .. } = &**row
             {
-                say(&format!("warning: {}: {why}", printable(&benchmark.name)));
+                let lines: String = output.lines().map(|line| format!("\n    {}", printable(line))).collect();
+                say(&format!("warning: {}: {why}{lines}", printable(&benchmark.name)));
             }
             return Ok(of(known.experiment, known.trials, known.stored));
         }
@@ -420,13 +420,18 @@ fn scripted(what: &str, script: &str, stop: &AtomicBool) -> Result<(), Stopped> 
     };
     let ran =
         execution.run(&mut |_| {}).map_err(|error| failed(format!("its {what} could not be started: {error}")))?;
+    // Whoever ends corewise may end all that it started: that is no failure of the script.
+    let is_done = ran.end == End::Exited(0) && ran.left_behind == 0;
+    if stop.load(Ordering::SeqCst) && !is_done {
+        return Err(Stopped::Row(Box::new(RowResult::NotTried)));
+    }
     let why = match ran.end {
         End::Exited(0) if ran.left_behind > 0 => {
             format!("its {what} left {} behind, which was ended", count(ran.left_behind as usize, "running process"))
         }
         End::Exited(0) => return Ok(()),
         End::Exited(status) => format!("its {what} failed: exit status {status}"),
-        End::Interrupted => return Err(Stopped::Row(Box::new(RowResult::NotTried))),
+        End::Interrupted => format!("its {what} was interrupted"),
         End::Killed(signal) => format!("its {what} was killed by signal {signal}"),
         End::Stopped => format!("its {what} was ended: it wanted the terminal"),
         End::TimedOut => format!("its {what} was ended: it took longer than {} minutes", LONGEST_SCRIPT.as_secs() / 60),

@@ -38,10 +38,8 @@ pub struct Instance {
 }
 
 impl Instance {
-    /// Makes an instance for the tracepoints that serve some interests, which does not trace yet. What killed corewises left is
-    /// removed first.
+    /// Makes an instance for the tracepoints that serve some interests, which does not trace yet.
     pub fn new(tracefs: Tracefs, catalogue: &Catalogue, interests: &[Interest]) -> io::Result<Self> {
-        remove_left(&tracefs);
         let Process { id, start_ticks } = Process::this()?;
         let name = format!("instances/{PREFIX}{id}-{start_ticks}");
         fs::create_dir(tracefs.path(&name))?;
@@ -65,8 +63,17 @@ impl Instance {
     /// Begins or ends to trace: tracepoints that are only not recorded would still cost most of what they do.
     pub fn turn(&self, on: bool) -> io::Result<()> {
         let value = if on { "1" } else { "0" };
-        self.paths.iter().try_for_each(|path| self.write(&format!("events/{path}/enable"), value))?;
-        self.write("tracing_on", value)
+        let enabled = |path: &&str| self.write(&format!("events/{path}/enable"), value);
+        if !on {
+            // All of them, whatever is refused.
+            let failed = self.paths.iter().filter_map(|path| enabled(path).err()).next_back();
+            return self.write("tracing_on", value).and(failed.map_or(Ok(()), Err));
+        }
+        let outcome = self.paths.iter().try_for_each(enabled).and_then(|()| self.write("tracing_on", value));
+        if outcome.is_err() {
+            let _ = self.turn(false);
+        }
+        outcome
     }
 
     /// The pages of a cpu from now on; of what all streams share, only what serves some interests is read.
