@@ -103,8 +103,11 @@ fn in_the_command() -> Outcome {
     let shown = said(&mut place.corewise(&["try", "--resume", "--markdown"]), 0)?;
     contains(&shown, &["| threads | OS | speed-up |", "| 4.00x |"])?;
     let lines = said(&mut place.corewise(&["try", "--resume", "--csv"]), 0)?;
-    let last = |line: &str| line.rsplit(',').next().unwrap_or_default().to_owned();
-    let mut told: Vec<String> = lines.trim_end().split("\r\n").skip(1).map(last).collect();
+    let (names, runs) = lines.trim_end().split_once("\r\n").ok_or("there is one line only")?;
+    let place = names.split(',').rev().position(|name| name == "threads").ok_or("no column of threads")?;
+    // Counted from the end: before it are texts, which may hold commas.
+    let threads = |line: &str| line.rsplit(',').nth(place).unwrap_or_default().to_owned();
+    let mut told: Vec<String> = runs.split("\r\n").map(threads).collect();
     told.sort_unstable();
     told.dedup();
     let mut expected = counts.map(|count| count.to_string()).to_vec();
