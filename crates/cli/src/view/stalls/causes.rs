@@ -116,9 +116,11 @@ fn of_cpu(cpu: u32, stalls: &CpuStalls) -> Vec<Row<'_>> {
         let told = causes.iter().enumerate().filter(is_told).count().min(most);
         // One row for one cause says more than "1 other".
         let told = if causes.len() == told + 1 { told + 1 } else { told };
-        rows.extend(causes[..told].iter().map(|cause| row(cpu.to_string(), cause, stalls)));
-        if told < causes.len() {
-            rows.push(rest_of(cpu.to_string(), &causes[told..], noun, stalls.watched_s));
+        let mut each: Vec<Row<'_>> = causes.iter().map(|cause| row(cpu.to_string(), cause, stalls)).collect();
+        let rest = each.split_off(told);
+        rows.extend(each);
+        if !rest.is_empty() {
+            rows.push(rest_of(cpu.to_string(), &rest, noun, stalls.watched_s));
         }
     }
     rows.sort_by(|a, b| b.share.total_cmp(&a.share));
@@ -153,15 +155,16 @@ const fn tone(cause: &Cause) -> Tone {
     }
 }
 
-fn rest_of<'a>(cpus: String, rest: &[&CauseSummary], noun: &str, watched_s: f64) -> Row<'a> {
-    let lengths = joined(rest.iter().map(|cause| &cause.lengths));
+/// Rows that are told together.
+fn rest_of<'a>(cpus: String, rest: &[Row<'_>], noun: &str, watched_s: f64) -> Row<'a> {
+    let lengths = joined(rest.iter().filter_map(|row| row.lengths.as_deref()));
     Row {
         cpus,
         name: count(rest.len(), noun),
         tone: Tone::Faint,
-        count: rest.iter().map(|cause| cause.count).sum(),
+        count: rest.iter().map(|row| row.count).sum(),
         watched_s,
-        share: rest.iter().map(|cause| cause.share).sum(),
+        share: rest.iter().map(|row| row.share).sum(),
         in_handler: None,
         lengths: Some(std::borrow::Cow::Owned(lengths)),
     }
@@ -204,17 +207,7 @@ fn together<'a>(seen: &[(u32, &'a CpuStalls)]) -> Vec<Row<'a>> {
     rows.sort_by(|a, b| b.share.total_cmp(&a.share));
     if rows.len() > MOST_TOGETHER + 1 {
         let rest = rows.split_off(MOST_TOGETHER);
-        let lengths = joined(rest.iter().filter_map(|row| row.lengths.as_deref()));
-        rows.push(Row {
-            cpus: String::new(),
-            name: count(rest.len(), "other"),
-            tone: Tone::Faint,
-            count: rest.iter().map(|row| row.count).sum(),
-            watched_s,
-            share: rest.iter().map(|row| row.share).sum(),
-            in_handler: None,
-            lengths: Some(std::borrow::Cow::Owned(lengths)),
-        });
+        rows.push(rest_of(String::new(), &rest, "other", watched_s));
     }
     rows
 }
