@@ -467,6 +467,6 @@ fn links_of(visits: BTreeMap<(u32, u32), Vec<f64>>, gaps: BTreeMap<(u32, u32), (
         let why = format!("links need two cpus; {cpus} was surveyed");
         gaps.push(Gap::new("links between cpus", why).cured_by("survey two cpus, and allow this process two"));
     }
-    let pairs = visits.into_iter().map(|((a, b), visits_ns)| Pair { a, b, visits_ns }).collect();
+    let pairs = visits.into_iter().map(|((a, b), visits_ns)| Pair::new(a, b, visits_ns)).collect();
     Links { pairs, possible_pairs, gaps }
 }

@@ -1,5 +1,9 @@
 //! What talking between two cpus costs: observations, and the cost classes that the topology makes of them.
 
+pub mod map;
+mod matrix;
+mod what;
+
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
@@ -7,6 +11,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::stats::order::median;
 use crate::{CpuSet, Gap, Level, Machine};
+pub use map::LinkMap;
+pub use matrix::Matrix;
+pub use what::{MESSAGE_BYTES, Slots, What};
 
 /// Round trips between pairs of cpus.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -26,15 +33,37 @@ pub struct Pair {
     pub a: u32,
     /// The higher cpu.
     pub b: u32,
-    /// Half of the median round trip of each visit, in nanoseconds. A visit has a fresh page, several of its lines, and
-    /// many short samples; the median is over all samples of all its lines.
+    /// Each visit that `a` began, in order of time, in nanoseconds: for compare-and-swap half of the median round trip. A visit has
+    /// fresh pages on the node of the cpu that begins, several lines, and many short samples; the median is over all samples of all lines.
     pub visits_ns: Vec<f64>,
+    /// The same for the visits that `b` began.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub back_ns: Vec<f64>,
 }
 
 impl Pair {
-    /// The pair's cost: the median over its visits, one way, in nanoseconds; not a number without a visit.
+    /// A pair that `a` visited alone.
+    pub fn new(a: u32, b: u32, visits_ns: Vec<f64>) -> Self {
+        Self { a, b, visits_ns, back_ns: Vec::new() }
+    }
+
+    /// The pair's cost, one way, in nanoseconds: the mean of both ways, or the one that was visited; not a number without a visit.
     pub fn one_way_ns(&self) -> f64 {
+        match (self.from_a_ns(), self.from_b_ns()) {
+            (there, back) if back.is_nan() => there,
+            (there, back) if there.is_nan() => back,
+            (there, back) => f64::midpoint(there, back),
+        }
+    }
+
+    /// The median over the visits that `a` began, with the memory on its node; not a number without one.
+    pub fn from_a_ns(&self) -> f64 {
         median(&self.visits_ns)
+    }
+
+    /// The same for `b`.
+    pub fn from_b_ns(&self) -> f64 {
+        median(&self.back_ns)
     }
 }
 

@@ -185,7 +185,7 @@ pub fn links(machine: &Machine, seed: u64, one_way_ns: impl Fn(Relation) -> f64)
             let Some(relation) = Relation::of(machine, a, b) else { continue };
             let cost = one_way_ns(relation);
             let visits_ns = (0..8).map(|_| cost * (0.02 * random.normal()).exp()).collect();
-            pairs.push(Pair { a, b, visits_ns });
+            pairs.push(Pair::new(a, b, visits_ns));
         }
     }
     Links { possible_pairs: pairs.len() as u64, pairs, gaps: Vec::new() }

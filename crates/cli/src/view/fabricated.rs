@@ -253,7 +253,7 @@ pub fn links(machine: &Machine, cpus: &[u32], cost_ns: fn(Relation) -> f64) -> L
     for (place, &a) in cpus.iter().enumerate() {
         for &b in &cpus[place + 1..] {
             let cost = Relation::of(machine, a, b).map_or(f64::NAN, cost_ns) + f64::from((a * 7 + b * 3) % 5) * 0.4;
-            pairs.push(Pair { a, b, visits_ns: vec![cost, cost + 0.5, cost - 0.5] });
+            pairs.push(Pair::new(a, b, vec![cost, cost + 0.5, cost - 0.5]));
         }
     }
     Links { possible_pairs: pairs.len() as u64, pairs, gaps: Vec::new() }

@@ -242,7 +242,7 @@ mod tests {
     use super::*;
 
     fn drawn(machine: &Machine, pairs: &[(u32, u32, f64)], width: usize) -> Vec<String> {
-        let pairs: Vec<Pair> = pairs.iter().map(|&(a, b, ns)| Pair { a, b, visits_ns: vec![ns] }).collect();
+        let pairs: Vec<Pair> = pairs.iter().map(|&(a, b, ns)| Pair::new(a, b, vec![ns])).collect();
         let links = Links { possible_pairs: pairs.len() as u64, pairs, gaps: Vec::new() };
         choose(machine, &links, width).unwrap().draw().iter().map(Line::to_plain).collect()
     }
@@ -252,7 +252,7 @@ mod tests {
     fn what_siblings_say_to_each_other_is_not_a_block_s_cost() {
         let machine = large();
         let costs = [(0, 256, 7.0), (1, 257, 7.0), (2, 258, 7.0), (0, 1, 18.0), (0, 8, 80.0)];
-        let pairs: Vec<Pair> = costs.iter().map(|&(a, b, ns)| Pair { a, b, visits_ns: vec![ns] }).collect();
+        let pairs: Vec<Pair> = costs.iter().map(|&(a, b, ns)| Pair::new(a, b, vec![ns])).collect();
         let links = Links { possible_pairs: pairs.len() as u64, pairs, gaps: Vec::new() };
         let blocks = blocks(&machine, Level::Llc, &cpus(&links));
         let map = Map::of(&machine, &links, Level::Llc, &blocks);

@@ -54,8 +54,7 @@ fn survey(rounds: &[Vec<Shown>]) -> Survey {
     };
     let visits_ns = vec![100.0; rounds.first().map_or(0, Vec::len)];
     let pairs = (0..cpus).flat_map(|a| (a + 1..cpus).map(move |b| (a, b)));
-    let links =
-        Links { pairs: pairs.map(|(a, b)| Pair { a, b, visits_ns: visits_ns.clone() }).collect(), ..Links::default() };
+    let links = Links { pairs: pairs.map(|(a, b)| Pair::new(a, b, visits_ns.clone())).collect(), ..Links::default() };
     let cpus_seen = rounds.iter().enumerate().map(observation).collect();
     let truth = Truth { piece_ns: 260.0, interrupts_per_s: 0.0, lost: 0.0 };
     let frame = simulate::survey(machine(cpus), 0, 1, Noise::Quiet, |_| truth);

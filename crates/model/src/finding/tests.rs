@@ -154,7 +154,7 @@ fn links_of_one_class_are_no_finding() {
 fn a_pair_with_two_costs_is_a_finding_and_noise_is_not() {
     let mut guest = survey(machine(&[("0-1", 32)], 2, false), 24, 1, |_| QUIET);
     guest.machine.system.hypervisor = Some("KVM".into());
-    guest.links.pairs = vec![Pair { a: 0, b: 1, visits_ns: (0..60).map(|n| 28.0 + f64::from(n) * 0.08).collect() }];
+    guest.links.pairs = vec![Pair::new(0, 1, (0..60).map(|n| 28.0 + f64::from(n) * 0.08).collect())];
     assert!(conclude(&guest).findings.is_empty(), "a spread is not two modes");
     guest.links.pairs[0].visits_ns[..12].fill(110.0);
     let conclusions = conclude(&guest);
@@ -178,7 +178,7 @@ fn contention_is_seldom_called_a_second_cost() {
             let contention = if random.unit() < struck { 1.0 + 9.0 * random.unit() } else { 1.0 };
             28.0 * contention * (0.03 * random.normal()).exp()
         };
-        guest.links.pairs = vec![Pair { a: 0, b: 1, visits_ns: (0..60).map(|_| visit()).collect() }];
+        guest.links.pairs = vec![Pair::new(0, 1, (0..60).map(|_| visit()).collect())];
         called += usize::from(conclude(&guest).findings.iter().any(|finding| finding.topic == Topic::Links));
     }
     assert!(called <= 10, "{called} of 500");

@@ -1,0 +1,98 @@
+//! What every pair of some cpus costs, as far as it is known.
+
+use crate::CpuSet;
+
+use super::Links;
+
+/// A square of costs in nanoseconds between cpus; a cell that is not known is not a number, and so is the diagonal.
+///
+/// Row `i`, column `j` is the cost with `i` as the first cpu: the one that owns the memory, begins, and takes the time.
+#[derive(Clone, Debug)]
+pub struct Matrix {
+    cpus: Vec<u32>,
+    costs: Vec<f64>,
+}
+
+impl Matrix {
+    /// A matrix over cpus (by the system's numbers, rising) of which nothing is known.
+    pub fn unknown(cpus: impl IntoIterator<Item = u32>) -> Self {
+        let cpus: Vec<u32> = cpus.into_iter().collect();
+        let costs = vec![f64::NAN; cpus.len() * cpus.len()];
+        Self { cpus, costs }
+    }
+
+    /// The costs of measured pairs.
+    pub fn of(links: &Links) -> Self {
+        let cpus = super::cpus(links);
+        let mut matrix = Self::unknown(cpus.iter());
+        for pair in &links.pairs {
+            let (Some(a), Some(b)) = (matrix.place(pair.a), matrix.place(pair.b)) else { continue };
+            let both = pair.one_way_ns();
+            let or_both = |cost: f64| if cost.is_finite() { cost } else { both };
+            matrix.set(a, b, or_both(pair.from_a_ns()));
+            matrix.set(b, a, or_both(pair.from_b_ns()));
+        }
+        matrix
+    }
+
+    /// How many cpus it has.
+    pub fn len(&self) -> usize {
+        self.cpus.len()
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.cpus.is_empty()
+    }
+
+    /// The cpus, by the system's numbers, in the order of rows and columns.
+    pub fn cpus(&self) -> &[u32] {
+        &self.cpus
+    }
+
+    /// The cpus as a set.
+    pub fn cpu_set(&self) -> CpuSet {
+        self.cpus.iter().copied().collect()
+    }
+
+    /// The row of a cpu.
+    pub fn place(&self, cpu: u32) -> Option<usize> {
+        // Mostly the cpus are 0, 1, 2, …
+        match self.cpus.get(cpu as usize) {
+            Some(&own) if own == cpu => Some(cpu as usize),
+            _ => self.cpus.iter().position(|&own| own == cpu),
+        }
+    }
+
+    /// The cost with the cpu of row `first` as the first and that of column `second` as the second; not a number where it is not known.
+    pub fn way(&self, first: usize, second: usize) -> f64 {
+        self.costs[first * self.cpus.len() + second]
+    }
+
+    /// The cost of a pair: the mean of both ways, or the one that is known.
+    pub fn cost(&self, i: usize, j: usize) -> f64 {
+        match (self.way(i, j), self.way(j, i)) {
+            (there, back) if back.is_nan() => there,
+            (there, back) if there.is_nan() => back,
+            (there, back) => f64::midpoint(there, back),
+        }
+    }
+
+    /// Sets one way.
+    pub fn set(&mut self, first: usize, second: usize, cost: f64) {
+        let width = self.cpus.len();
+        self.costs[first * width + second] = cost;
+    }
+
+    /// Sets both ways.
+    pub fn set_both(&mut self, i: usize, j: usize, cost: f64) {
+        self.set(i, j, cost);
+        self.set(j, i, cost);
+    }
+
+    /// All pairs `i < j` whose cost is known, by their places, with their cost.
+    pub fn known(&self) -> impl Iterator<Item = (usize, usize, f64)> + '_ {
+        let all = (0..self.len()).flat_map(move |i| (i + 1..self.len()).map(move |j| (i, j)));
+        all.map(|(i, j)| (i, j, self.cost(i, j))).filter(|(_, _, cost)| cost.is_finite())
+    }
+}

@@ -1,0 +1,134 @@
+//! What can be measured between two cpus: the kinds of talk, and what one number of each means.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Bytes of a message of the channel and the queue kinds.
+pub const MESSAGE_BYTES: u32 = 8;
+
+/// A way in which two threads talk. Every number is nanoseconds, the median over short samples; in each visit the *first* cpu owns
+/// the memory (fresh pages on its node), begins, and takes the time, and the *second* answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum What {
+    /// Half of a round trip by compare-and-swap on one line, without a load before it and without a pause: what
+    /// `core-to-core-latency` and `c2clat -w` measure.
+    #[default]
+    Cas,
+    /// Half of a round trip over two lines, each written by one side (release) and read by the other (acquire): what `c2clat` measures.
+    Store,
+    /// From the sender's reading of the clock to the receiver's, for a message that lies in a line. Needs clocks that agree, which is
+    /// checked; what reading the clock costs is part of it.
+    Oneway,
+    /// One block written by the first and read by the second, a block at a time in turn; the time of one block.
+    Bandwidth {
+        /// The size of a block.
+        block_bytes: u32,
+    },
+    /// One send through a channel of crossbeam-channel, the receiver taking as fast as it can; both block (sleep) where it is full or
+    /// empty, as they do in programs.
+    Channel {
+        /// How many messages it holds; absent where it has no bound.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        bound: Option<u32>,
+    },
+    /// One send through a ring with one sender and one receiver, both spinning.
+    Queue {
+        /// How its slots lie.
+        slots: Slots,
+    },
+    /// From the write and the futex(2) wake of a sleeping thread to its answer's arrival at the waker, which sleeps likewise, halved:
+    /// a wake-up, the way out of sleep included.
+    Wakeup,
+}
+
+/// How the slots of a queue lie in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Slots {
+    /// One after the other: neighbours share a line.
+    Packed,
+    /// Each in its own pair of lines (128 bytes), since the hardware fetches lines in pairs.
+    Padded,
+}
+
+impl Slots {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Packed, Self::Padded];
+
+    /// The word on the command line.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Packed => "packed",
+            Self::Padded => "padded",
+        }
+    }
+
+    /// The distance of two slots in bytes.
+    pub const fn stride_bytes(self) -> usize {
+        match self {
+            // A sequence number beside the message.
+            Self::Packed => 16,
+            Self::Padded => 128,
+        }
+    }
+}
+
+impl What {
+    /// The word on the command line; several of one kind (block sizes) share it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Cas => "cas",
+            Self::Store => "store",
+            Self::Oneway => "oneway",
+            Self::Bandwidth { .. } => "bandwidth",
+            Self::Channel { .. } => "channel",
+            Self::Queue { .. } => "queue",
+            Self::Wakeup => "wakeup",
+        }
+    }
+
+    /// What a person calls it: "channel of 64", "bandwidth, blocks of 64 KiB".
+    pub fn words(self) -> String {
+        match self {
+            Self::Cas => "compare-and-swap".into(),
+            Self::Store => "store and load".into(),
+            Self::Oneway => "one-way message".into(),
+            Self::Bandwidth { block_bytes } if block_bytes >= 1 << 20 => {
+                format!("blocks of {} MiB", block_bytes >> 20)
+            }
+            Self::Bandwidth { block_bytes } if block_bytes >= 1 << 10 => {
+                format!("blocks of {} KiB", block_bytes >> 10)
+            }
+            Self::Bandwidth { block_bytes } => format!("blocks of {block_bytes} B"),
+            Self::Channel { bound: Some(bound) } => format!("channel of {bound}"),
+            Self::Channel { bound: None } => "channel without a bound".into(),
+            Self::Queue { slots } => format!("queue, {} slots", slots.word()),
+            Self::Wakeup => "wake-up".into(),
+        }
+    }
+
+    /// What one number is the time of: "one way", "a send", "a block", "a wake-up".
+    pub const fn unit(self) -> &'static str {
+        match self {
+            Self::Cas | Self::Store | Self::Oneway => "one way",
+            Self::Bandwidth { .. } => "a block",
+            Self::Channel { .. } | Self::Queue { .. } => "a send",
+            Self::Wakeup => "a wake-up",
+        }
+    }
+
+    /// The bytes that are moved in the time of one number, where it makes sense to ask.
+    pub const fn bytes(self) -> Option<u32> {
+        match self {
+            Self::Bandwidth { block_bytes } => Some(block_bytes),
+            Self::Channel { .. } | Self::Queue { .. } => Some(MESSAGE_BYTES),
+            Self::Cas | Self::Store | Self::Oneway | Self::Wakeup => None,
+        }
+    }
+
+    /// Megabytes (10^6) a second that a time per number stands for.
+    pub fn megabytes_per_s(self, nanoseconds: f64) -> Option<f64> {
+        self.bytes().map(|bytes| f64::from(bytes) / nanoseconds * 1e3)
+    }
+}
