@@ -1,7 +1,11 @@
 //! What talking between two cpus costs: observations, and the cost classes that the topology makes of them.
 
+pub mod explore;
+pub mod groups;
 pub mod map;
 mod matrix;
+pub mod predict;
+pub mod structure;
 mod what;
 
 use std::collections::BTreeMap;

@@ -2,6 +2,7 @@
 
 mod experiment;
 mod expression;
+pub mod layout;
 pub mod noise;
 
 use crate::assemble::assemble;

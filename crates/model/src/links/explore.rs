@@ -1,0 +1,315 @@
+//! Which pairs to measure: few, but enough to know the others, and some more to prove it.
+//!
+//! Small machines are measured in full, one pair of cpus for each pair of cores. On larger ones every block (pairs of cores that the
+//! topology makes equal) gives a few random pairs; blocks that turn out uneven are measured in full, and where what is predicted for pairs
+//! that were held out is wrong, all blocks give more. A large machine of which the topology tells no groups is asked for them first: from one cpu
+//! to all others, then from one that is not near it, and so on.
+
+mod search;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::predict::Predictor;
+use super::structure::{Block, Structure};
+use super::{Matrix, Relation};
+use crate::stats::order::{median, quantile};
+use crate::stats::random::Random;
+use search::Search;
+
+/// Up to so many cores all pairs of cores are measured.
+const FULL_CORES: usize = 64;
+/// …and up to so many where no groups are told and none are found: a mesh cannot be predicted.
+const FULL_MESH_CORES: usize = 128;
+/// Without a word from the user, about so many pairs at most.
+pub const PAIRS: usize = 2000;
+/// Of each block, first.
+const FIRST_PER_BLOCK: usize = 3;
+/// Sibling pairs of one relation are alike: so many are measured.
+const SIBLINGS: usize = 32;
+/// Held-out pairs: this share of the others, within limits.
+const HELD_OUT_SHARE: f64 = 0.1;
+const HELD_OUT: std::ops::RangeInclusive<usize> = 60..=160;
+/// A block is uneven, and a prediction is wrong, beyond this.
+const UNEVEN: f64 = 0.1;
+
+/// What the user wants of a map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Every pair of cpus is to be measured.
+    pub all: bool,
+    /// How many pairs at most, held-out ones too, where a part can stand for the whole.
+    pub pairs: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { all: false, pairs: PAIRS }
+    }
+}
+
+/// A pair that is to be measured, by places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Wish {
+    /// The lower place.
+    pub i: usize,
+    /// The higher place.
+    pub j: usize,
+    /// Whether it is measured only to check what is predicted for it.
+    pub held_out: bool,
+}
+
+/// How far the exploration has come.
+#[derive(Debug)]
+enum Stage {
+    Search(Search),
+    First,
+    Check,
+    More { per_block: usize },
+    Done,
+}
+
+/// The exploration of a machine; gives batches of pairs, each chosen from what the pairs before have cost.
+#[derive(Debug)]
+pub struct Explorer {
+    structure: Structure,
+    limits: Limits,
+    random: Random,
+    stage: Stage,
+    wished: BTreeSet<(usize, usize)>,
+    /// Those of them that only check what is predicted.
+    held_out: Vec<(usize, usize)>,
+}
+
+impl Explorer {
+    /// An exploration that has not begun.
+    pub fn new(structure: Structure, limits: Limits, seed: u64) -> Self {
+        let cores = structure.cores.len();
+        let is_told = structure.caches() > 1;
+        let stage = if !limits.all && cores > FULL_CORES && !is_told {
+            Stage::Search(Search::new(cores))
+        } else {
+            Stage::First
+        };
+        Self { structure, limits, random: Random::new(seed), stage, wished: BTreeSet::new(), held_out: Vec::new() }
+    }
+
+    /// What is told of the cpus, or was found out where nothing was.
+    pub fn structure(&self) -> &Structure {
+        &self.structure
+    }
+
+    /// The pairs to measure next; absent when there are enough. `costs` holds what the pairs so far have cost, held-out ones too.
+    pub fn next(&mut self, costs: &Matrix) -> Option<Vec<Wish>> {
+        loop {
+            let batch = match std::mem::replace(&mut self.stage, Stage::Done) {
+                Stage::Done => return None,
+                Stage::Search(search) => self.search(search, costs),
+                Stage::First => {
+                    self.stage = Stage::Check;
+                    self.first()
+                }
+                Stage::Check => {
+                    self.stage = Stage::More { per_block: FIRST_PER_BLOCK };
+                    self.check()
+                }
+                Stage::More { per_block } => self.more(per_block, costs),
+            };
+            if !batch.is_empty() {
+                return Some(batch);
+            }
+        }
+    }
+
+    fn wish(&mut self, pairs: impl IntoIterator<Item = (usize, usize)>, held_out: bool) -> Vec<Wish> {
+        let mut batch = Vec::new();
+        for (i, j) in pairs {
+            let (i, j) = (i.min(j), i.max(j));
+            if self.wished.insert((i, j)) {
+                if held_out {
+                    self.held_out.push((i, j));
+                }
+                batch.push(Wish { i, j, held_out });
+            }
+        }
+        batch
+    }
+
+    fn search(&mut self, mut search: Search, costs: &Matrix) -> Vec<Wish> {
+        let firsts = self.structure.first_of_cores();
+        match search.next(costs, &firsts, &mut self.random) {
+            Some(row) => {
+                self.stage = Stage::Search(search);
+                self.wish(row, false)
+            }
+            None => {
+                self.structure.tell_caches(search.groups());
+                // What the search took is on top: nothing was told that could have spared it.
+                self.limits.pairs = self.limits.pairs.saturating_add(self.wished.len());
+                self.stage = Stage::First;
+                Vec::new()
+            }
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        let most = if self.structure.caches() > 1 { FULL_CORES } else { FULL_MESH_CORES };
+        self.structure.cores.len() <= most
+    }
+
+    /// The first pairs: all of them, one for each pair of cores, or some of each block.
+    fn first(&mut self) -> Vec<Wish> {
+        let places = self.structure.cpus.len();
+        if self.limits.all {
+            return self.wish((0..places).flat_map(|i| (i + 1..places).map(move |j| (i, j))), false);
+        }
+        let mut pairs = self.siblings();
+        if self.is_full() {
+            let cores = self.structure.cores.len();
+            for a in 0..cores {
+                for b in a + 1..cores {
+                    pairs.push(self.between(a, b));
+                }
+            }
+        } else {
+            pairs.extend(self.of_each_block(FIRST_PER_BLOCK, self.room(pairs.len())));
+        }
+        self.wish(pairs, false)
+    }
+
+    /// One pair of each of some cores.
+    fn siblings(&mut self) -> Vec<(usize, usize)> {
+        let mut cores: Vec<Vec<usize>> = self.structure.cores.iter().filter(|core| core.len() > 1).cloned().collect();
+        self.random.shuffle(&mut cores);
+        cores.truncate(SIBLINGS);
+        cores.iter_mut().for_each(|core| self.random.shuffle(core));
+        cores.iter().map(|core| (core[0], core[1])).collect()
+    }
+
+    /// A pair of cpus for a pair of cores: which of the siblings is left to chance.
+    fn between(&mut self, a: usize, b: usize) -> (usize, usize) {
+        let mut one_of = |core: usize| self.structure.cores[core][self.random.below(self.structure.cores[core].len())];
+        (one_of(a), one_of(b))
+    }
+
+    /// How many more pairs the limit leaves, with room for those that are held out.
+    fn room(&self, more: usize) -> usize {
+        let kept = HELD_OUT.end().saturating_sub(self.held_out.len());
+        self.limits.pairs.saturating_sub(self.wished.len() + more + kept)
+    }
+
+    /// Pairs of cores by block, in random order.
+    fn blocks(&mut self) -> BTreeMap<Block, Vec<(usize, usize)>> {
+        let mut blocks = BTreeMap::<Block, Vec<(usize, usize)>>::new();
+        let firsts = self.structure.first_of_cores();
+        for (a, &i) in firsts.iter().enumerate() {
+            for (b, &j) in firsts.iter().enumerate().skip(a + 1) {
+                blocks.entry(self.structure.block(i, j)).or_default().push((a, b));
+            }
+        }
+        blocks.values_mut().for_each(|pairs| self.random.shuffle(pairs));
+        blocks
+    }
+
+    /// So many pairs of each block, those that were wished counted in; turn by turn, so that a limit cuts all alike.
+    fn of_each_block(&mut self, per_block: usize, room: usize) -> Vec<(usize, usize)> {
+        let had = self.cores_wished();
+        let mut waiting: Vec<Vec<(usize, usize)>> = Vec::new();
+        for pairs in self.blocks().into_values() {
+            let (done, left): (Vec<_>, Vec<_>) = pairs.into_iter().partition(|pair| had.contains(pair));
+            waiting.push(left.into_iter().take(per_block.saturating_sub(done.len())).collect());
+        }
+        self.random.shuffle(&mut waiting);
+        let mut chosen = Vec::new();
+        for turn in 0..per_block {
+            chosen.extend(waiting.iter().filter_map(|pairs| pairs.get(turn)));
+        }
+        chosen.truncate(room);
+        chosen.into_iter().map(|(a, b)| self.between(a, b)).collect()
+    }
+
+    /// The pairs of cores that were wished for, held out or not.
+    fn cores_wished(&self) -> BTreeSet<(usize, usize)> {
+        let cores = self.wished.iter().map(|&(i, j)| (self.structure.core(i), self.structure.core(j)));
+        cores.map(|(a, b)| (a.min(b), a.max(b))).collect()
+    }
+
+    /// Random pairs of cpus, whatever they are, among those that would be predicted.
+    fn check(&mut self) -> Vec<Wish> {
+        let places = self.structure.cpus.len();
+        let possible = places * places.saturating_sub(1) / 2;
+        let left = possible - self.wished.len();
+        let wanted = ((self.wished.len() as f64 * HELD_OUT_SHARE) as usize).clamp(*HELD_OUT.start(), *HELD_OUT.end());
+        // Where hardly any pair is left to predict, there is nothing to check.
+        let wanted = wanted.min(left / 2);
+        let mut batch = Vec::new();
+        while batch.len() < wanted {
+            let (i, j) = (self.random.below(places), self.random.below(places));
+            if i != j {
+                batch.extend(self.wish([(i, j)], true));
+            }
+        }
+        batch
+    }
+
+    /// What is still missing: all pairs of uneven blocks, the most uneven first; more of all blocks where predictions are wrong.
+    fn more(&mut self, per_block: usize, costs: &Matrix) -> Vec<Wish> {
+        if self.limits.all || self.is_full() {
+            return Vec::new();
+        }
+        let (measured, held_out) = self.measured(costs);
+        let structure = self.structure.clone();
+        let predictor = Predictor::fit(&structure, &measured);
+        let mut pairs = Vec::new();
+        let mut room = self.room(0);
+        for block in uneven(&structure, &predictor, &measured) {
+            let missing = self.missing(block);
+            if missing.len() <= room {
+                room -= missing.len();
+                pairs.extend(missing.into_iter().map(|(a, b)| self.between(a, b)));
+            }
+        }
+        let errors: Vec<f64> = held_out.iter().map(|&(i, j, cost)| (predictor.cost(i, j) / cost - 1.0).abs()).collect();
+        if pairs.is_empty() && quantile(&errors, 0.95) > UNEVEN && median(&errors).is_finite() {
+            pairs = self.of_each_block(2 * per_block, room);
+        }
+        if !pairs.is_empty() {
+            self.stage = Stage::More { per_block: 2 * per_block };
+        }
+        self.wish(pairs, false)
+    }
+
+    /// What was measured, and what was held out, as places and costs.
+    fn measured(&self, costs: &Matrix) -> (Vec<(usize, usize, f64)>, Vec<(usize, usize, f64)>) {
+        let held_out: BTreeSet<_> = self.held_out.iter().copied().collect();
+        let seen = self.wished.iter().map(|&(i, j)| (i, j, costs.cost(i, j))).filter(|(_, _, cost)| cost.is_finite());
+        seen.partition(|&(i, j, _)| !held_out.contains(&(i, j)))
+    }
+
+    /// The pairs of cores of a block that were not wished for.
+    fn missing(&mut self, block: Block) -> Vec<(usize, usize)> {
+        let had = self.cores_wished();
+        let mut pairs = self.blocks().remove(&block).unwrap_or_default();
+        pairs.retain(|pair| !had.contains(pair));
+        pairs
+    }
+}
+
+/// Blocks whose measured pairs differ by more than a prediction may be wrong, the most uneven first.
+fn uneven(structure: &Structure, predictor: &Predictor<'_>, measured: &[(usize, usize, f64)]) -> Vec<Block> {
+    let mut ratios = BTreeMap::<Block, Vec<f64>>::new();
+    for &(i, j, cost) in measured {
+        let block = structure.block(i, j);
+        if block.relation != Relation::SameCore {
+            ratios.entry(block).or_default().push(cost / predictor.modelled(i, j));
+        }
+    }
+    let spread = |ratios: &Vec<f64>| {
+        let (low, high) =
+            ratios.iter().fold((f64::MAX, 0.0_f64), |(low, high), &ratio| (low.min(ratio), high.max(ratio)));
+        high / low - 1.0
+    };
+    let mut uneven: Vec<(f64, Block)> = ratios.iter().map(|(block, ratios)| (spread(ratios), *block)).collect();
+    uneven.retain(|(spread, _)| *spread > UNEVEN);
+    uneven.sort_by(|one, other| other.0.total_cmp(&one.0));
+    uneven.into_iter().map(|(_, block)| block).collect()
+}

@@ -1,0 +1,115 @@
+//! What is told of the cpus of a map before anything is measured: which share a core, a cluster, a last-level cache, a package.
+
+use std::collections::BTreeMap;
+
+use super::{Relation, Relations};
+use crate::{CpuSet, Level, Machine};
+
+/// The cpus of a map by their places, with what is told of them.
+#[derive(Clone, Debug)]
+pub struct Structure {
+    /// The cpus in the order of their places.
+    pub cpus: Vec<u32>,
+    /// The places of each core's cpus.
+    pub cores: Vec<Vec<usize>>,
+    /// The core of each place.
+    core_of: Vec<usize>,
+    /// The last-level cache of each core; all in one where nothing is told.
+    cache_of: Vec<usize>,
+    package_of: Vec<usize>,
+    relations: Option<Relations>,
+}
+
+/// Pairs of cores that the topology makes equal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Block {
+    /// How near they are.
+    pub relation: Relation,
+    /// The last-level caches of the two, the lower first.
+    pub caches: [usize; 2],
+    /// Their packages, likewise.
+    pub packages: [usize; 2],
+}
+
+/// Blocks of one relation between the same two packages.
+pub type Family = (Relation, [usize; 2]);
+
+impl Block {
+    /// The blocks that it is one of.
+    pub fn family(&self) -> Family {
+        (self.relation, self.packages)
+    }
+}
+
+impl Structure {
+    /// What a machine tells of some cpus; without one every cpu is a core of its own, and all are alike.
+    pub fn new(machine: Option<&Machine>, cpus: &CpuSet) -> Self {
+        let list: Vec<u32> = cpus.iter().collect();
+        let core = |cpu: u32| machine.and_then(|machine| machine.index_of(Level::Core, cpu));
+        let mut by_core = BTreeMap::<_, Vec<usize>>::new();
+        for (place, &cpu) in list.iter().enumerate() {
+            // A cpu of which nothing is told is a core of its own.
+            let key = core(cpu).map_or((1, place), |core| (0, core));
+            by_core.entry(key).or_default().push(place);
+        }
+        let mut cores: Vec<Vec<usize>> = by_core.into_values().collect();
+        cores.sort_unstable();
+        let mut core_of = vec![0; list.len()];
+        for (core, places) in cores.iter().enumerate() {
+            places.iter().for_each(|&place| core_of[place] = core);
+        }
+        let index = |level, places: &Vec<usize>| machine.and_then(|machine| machine.index_of(level, list[places[0]]));
+        let of_cores = |level| cores.iter().map(|places| index(level, places).unwrap_or(0)).collect();
+        let (cache_of, package_of) = (of_cores(Level::Llc), of_cores(Level::Package));
+        let relations = machine.map(|machine| Relations::new(machine, cpus));
+        Self { cpus: list, cores, core_of, cache_of, package_of, relations }
+    }
+
+    /// The core of a place.
+    pub fn core(&self, place: usize) -> usize {
+        self.core_of[place]
+    }
+
+    /// The last-level cache of a core.
+    pub fn cache(&self, core: usize) -> usize {
+        self.cache_of[core]
+    }
+
+    /// How many last-level caches there are.
+    pub fn caches(&self) -> usize {
+        self.cache_of.iter().collect::<std::collections::BTreeSet<_>>().len()
+    }
+
+    /// Tells which cores share a cache, where the machine did not: the group of each core.
+    pub fn tell_caches(&mut self, groups: Vec<usize>) {
+        if groups.len() == self.cache_of.len() {
+            self.cache_of = groups;
+        }
+    }
+
+    /// The relation of two places.
+    pub fn relation(&self, i: usize, j: usize) -> Relation {
+        if self.core_of[i] == self.core_of[j] {
+            return Relation::SameCore;
+        }
+        let told = self.relations.as_ref().and_then(|relations| relations.of(self.cpus[i], self.cpus[j]));
+        let found = if self.cache_of[self.core_of[i]] == self.cache_of[self.core_of[j]] {
+            Relation::SameLlc
+        } else {
+            Relation::OtherLlc
+        };
+        told.unwrap_or(found)
+    }
+
+    /// The block of two places.
+    pub fn block(&self, i: usize, j: usize) -> Block {
+        let (a, b) = (self.core_of[i], self.core_of[j]);
+        let both = |of: &[usize]| [of[a].min(of[b]), of[a].max(of[b])];
+        Block { relation: self.relation(i, j), caches: both(&self.cache_of), packages: both(&self.package_of) }
+    }
+
+    /// Places with the first cpu of each core.
+    pub fn first_of_cores(&self) -> Vec<usize> {
+        self.cores.iter().map(|places| places[0]).collect()
+    }
+}
