@@ -4,6 +4,7 @@
 pub mod beside;
 pub mod causes;
 pub mod experiment;
+pub mod links;
 pub mod probe;
 pub mod schedule;
 pub mod streams;

@@ -12,10 +12,10 @@ mod first;
 mod groups;
 mod quantity;
 mod stolen;
-mod talk;
+pub(crate) mod talk;
 #[cfg(test)]
 mod tests;
-mod words;
+pub(crate) mod words;
 
 /// What was concluded from one survey.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -1,5 +1,6 @@
 //! What talking between two cpus costs: observations, and the cost classes that the topology makes of them.
 
+pub mod conclude;
 pub mod explore;
 pub mod groups;
 pub mod map;
@@ -58,6 +59,11 @@ impl Pair {
             (there, back) if there.is_nan() => back,
             (there, back) => f64::midpoint(there, back),
         }
+    }
+
+    /// All visits, those that `b` began last.
+    pub fn all_visits_ns(&self) -> Vec<f64> {
+        [&self.visits_ns[..], &self.back_ns].concat()
     }
 
     /// The median over the visits that `a` began, with the memory on its node; not a number without one.

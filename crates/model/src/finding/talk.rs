@@ -22,7 +22,8 @@ pub fn conclude(survey: &Survey, conclusions: &mut Conclusions) {
     let classes: Vec<LinkClass> =
         conclusions.link_classes.iter().filter(|class| class.relation != Relation::SameCore).cloned().collect();
     let Some((base, farther)) = classes.split_first() else { return };
-    conclusions.findings.extend(modes(survey));
+    let hypervisor = survey.machine.system.hypervisor.as_deref();
+    conclusions.findings.extend(modes(&survey.links.pairs, hypervisor));
     if farther.is_empty() {
         let (words, low, high) = (base.relation.words(), base.lowest_ns, base.highest_ns);
         conclusions.no_difference.push(match base.pairs {
@@ -46,9 +47,9 @@ pub fn conclude(survey: &Survey, conclusions: &mut Conclusions) {
 
 /// The finding that pairs had two costs while they were measured: a host that moves virtual cpus between its own cores
 /// does that, and so does a clock that changes.
-fn modes(survey: &Survey) -> Option<Finding> {
+pub(crate) fn modes(pairs: &[Pair], hypervisor: Option<&str>) -> Option<Finding> {
     let split: Vec<(&Pair, Modes)> =
-        survey.links.pairs.iter().filter_map(|pair| Some((pair, Modes::of(&pair.visits_ns)?))).collect();
+        pairs.iter().filter_map(|pair| Some((pair, Modes::of(&pair.all_visits_ns())?))).collect();
     let (pair, modes) = split.iter().max_by(|a, b| a.1.ratio().total_cmp(&b.1.ratio()))?;
     let cpus: CpuSet = split.iter().flat_map(|(pair, _)| [pair.a, pair.b]).collect();
     let whose = match split.len() {
@@ -56,7 +57,7 @@ fn modes(survey: &Survey) -> Option<Finding> {
         count => format!("{count} pairs of cpus; the widest, cpus {} and {},", pair.a, pair.b),
     };
     let share = modes.high_share * 100.0;
-    let advice = match survey.machine.system.hypervisor {
+    let advice = match hypervisor {
         Some(_) => {
             "A host that moves virtual cpus among its own cores does that; ask it to pin them, no placement in here can."
         }
@@ -69,10 +70,10 @@ fn modes(survey: &Survey) -> Option<Finding> {
             "Talking between {whose} costs {:.0} ns in some visits and {:.0} ns in others ({share:.0} % of {}).",
             modes.low_ns,
             modes.high_ns,
-            pair.visits_ns.len()
+            pair.visits_ns.len() + pair.back_ns.len()
         ),
         advice: advice.into(),
-        command: survey.machine.system.hypervisor.is_none().then(|| "corewise".into()),
+        command: hypervisor.is_none().then(|| "corewise".into()),
         effects: Vec::new(),
     })
 }

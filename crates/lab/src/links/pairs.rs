@@ -1,0 +1,255 @@
+//! What is known of each pair so far: its visits, how sure its cost is, and what went wrong.
+
+use std::collections::BTreeMap;
+
+use corewise_model::links::explore::Wish;
+use corewise_model::links::map::{LinkMap, Provenance, Series, Spoiled};
+use corewise_model::links::structure::Structure;
+use corewise_model::links::{Links, Matrix, Pair, What};
+use corewise_model::stats::order::median;
+use corewise_model::survey::Clock;
+use corewise_model::{Gap, Machine};
+
+use super::{Ordered, Plan, Visited, clock_of, node_of};
+
+/// A pair that failed so often is not visited any more: each try takes two threads and up to a quarter of a second.
+const TRIES: u32 = 3;
+/// The deviation of a median from its truth, against that of a mean, of normal values; twice that is a 95 % interval.
+const MEDIAN_INTERVAL: f64 = 2.0 * 1.2533;
+const NORMAL: f64 = 1.4826;
+/// Fewer visits tell nothing of how sure a cost is.
+const VISITS_ENOUGH: usize = 4;
+
+/// One visit of one pair in one way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Turn {
+    pair: usize,
+    kind: usize,
+    /// Whether the higher cpu begins.
+    back: bool,
+}
+
+/// Visits of a pair, from the lower and from the higher cpu.
+#[derive(Clone, Debug, Default)]
+struct Seen {
+    there: Vec<f64>,
+    back: Vec<f64>,
+}
+
+/// All pairs that were chosen.
+pub(super) struct Known {
+    kinds: Vec<What>,
+    cpus: Vec<u32>,
+    core_of: Vec<usize>,
+    node_of: Vec<Option<u32>>,
+    pairs: Vec<Wish>,
+    /// By pair and kind.
+    seen: Vec<Vec<Seen>>,
+    failed: BTreeMap<(usize, usize), (u32, Gap)>,
+    /// Where memory did not lie on the node of the cpu that touched it first.
+    strangers: BTreeMap<u32, u32>,
+    rates: BTreeMap<u32, Vec<f64>>,
+    spoiled: Spoiled,
+    possible_pairs: u64,
+}
+
+impl Known {
+    pub(super) fn new(plan: &Plan, machine: Option<&Machine>, structure: &Structure) -> Self {
+        let count = structure.cpus.len() as u64;
+        Self {
+            kinds: plan.kinds.clone(),
+            cpus: structure.cpus.clone(),
+            core_of: (0..structure.cpus.len()).map(|place| structure.core(place)).collect(),
+            node_of: structure.cpus.iter().map(|&cpu| machine.and_then(|machine| node_of(machine, cpu))).collect(),
+            pairs: Vec::new(),
+            seen: Vec::new(),
+            failed: BTreeMap::new(),
+            strangers: BTreeMap::new(),
+            rates: BTreeMap::new(),
+            spoiled: Spoiled::default(),
+            possible_pairs: count * count.saturating_sub(1) / 2,
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.pairs.len()
+    }
+
+    pub(super) fn add(&mut self, wish: Wish) {
+        self.pairs.push(wish);
+        self.seen.push(vec![Seen::default(); self.kinds.len()]);
+    }
+
+    /// The pairs that were added last.
+    pub(super) fn last(&self, count: usize) -> Vec<usize> {
+        (self.pairs.len() - count..self.pairs.len()).collect()
+    }
+
+    /// What pairs cost in one of the ways to talk, held-out ones too.
+    pub(super) fn matrix(&self, kind: usize) -> Matrix {
+        let mut matrix = Matrix::unknown(self.cpus.iter().copied());
+        for (wish, seen) in self.pairs.iter().zip(&self.seen) {
+            matrix.set(wish.i, wish.j, median(&seen[kind].there));
+            matrix.set(wish.j, wish.i, median(&seen[kind].back));
+        }
+        matrix
+    }
+
+    /// How often a pair was visited in its least visited way; one that is given up was visited often enough.
+    pub(super) fn visits(&self, pair: usize) -> usize {
+        let kinds = (0..self.kinds.len()).filter(|&kind| !self.is_given_up(pair, kind));
+        let visits = |kind: usize| {
+            let seen = &self.seen[pair][kind];
+            if self.has_two_sides(pair, kind) {
+                seen.there.len().min(seen.back.len())
+            } else {
+                seen.there.len() + seen.back.len()
+            }
+        };
+        kinds.map(visits).min().unwrap_or(usize::MAX)
+    }
+
+    /// How far the 95 % interval of a pair's cost reaches, as a share of the cost: of the kind and side that is least sure.
+    pub(super) fn uncertainty(&self, pair: usize) -> f64 {
+        let kinds = (0..self.kinds.len()).filter(|&kind| !self.is_given_up(pair, kind));
+        let sides = kinds.flat_map(|kind| {
+            let Seen { there, back } = &self.seen[pair][kind];
+            if self.has_two_sides(pair, kind) {
+                vec![there.clone(), back.clone()]
+            } else {
+                vec![[&there[..], back].concat()]
+            }
+        });
+        sides.map(|visits| reach(&visits)).fold(0.0, f64::max)
+    }
+
+    /// Whether it matters who begins: the memory is on another node then, or one sends and the other receives.
+    fn has_two_sides(&self, pair: usize, kind: usize) -> bool {
+        let Wish { i, j, .. } = self.pairs[pair];
+        self.node_of[i] != self.node_of[j] || !matches!(self.kinds[kind], What::Cas | What::Store | What::Wakeup)
+    }
+
+    /// The visits of a pair's next round: one in each way to talk, from both sides where it matters, from either in turn elsewhere.
+    pub(super) fn turns(&self, pair: usize) -> Vec<Turn> {
+        let kinds = (0..self.kinds.len()).filter(|&kind| !self.is_given_up(pair, kind));
+        let turns = kinds.flat_map(|kind| {
+            let Seen { there, back } = &self.seen[pair][kind];
+            let sides = if self.has_two_sides(pair, kind) { vec![false, true] } else { vec![there.len() > back.len()] };
+            sides.into_iter().map(move |back| Turn { pair, kind, back })
+        });
+        turns.collect()
+    }
+
+    /// Takes turns that have no core in common, at most so many.
+    pub(super) fn disjoint(&self, turns: &mut Vec<Turn>, at_a_time: usize) -> Vec<Turn> {
+        let mut busy = std::collections::BTreeSet::new();
+        let mut taken = Vec::new();
+        let mut place = turns.len();
+        // From the end, so that taking out one moves nothing but what comes behind it.
+        while place > 0 && taken.len() < at_a_time {
+            place -= 1;
+            let Wish { i, j, .. } = self.pairs[turns[place].pair];
+            let cores = [self.core_of[i], self.core_of[j]];
+            let is_first = taken.is_empty();
+            if is_first || cores.iter().all(|core| !busy.contains(core)) {
+                busy.extend(cores);
+                taken.push(turns.remove(place));
+            }
+        }
+        taken
+    }
+
+    pub(super) fn ordered(&self, turn: &Turn) -> Ordered {
+        let Wish { i, j, .. } = self.pairs[turn.pair];
+        let (first, second) = if turn.back { (j, i) } else { (i, j) };
+        Ordered { what: self.kinds[turn.kind], first: self.cpus[first], second: self.cpus[second] }
+    }
+
+    pub(super) fn take(&mut self, turn: &Turn, visited: &Visited) {
+        let seen = &mut self.seen[turn.pair][turn.kind];
+        if turn.back { &mut seen.back } else { &mut seen.there }.push(visited.cost_ns);
+        let Ordered { first, second, .. } = self.ordered(turn);
+        for (cpu, rate) in [first, second].into_iter().zip(visited.gigahertz) {
+            self.rates.entry(cpu).or_default().extend(rate);
+        }
+        self.note_home(turn, visited.home);
+        let (all, more) = (&mut self.spoiled, visited.spoiled);
+        all.samples += more.samples;
+        all.switched += more.switched;
+        all.interrupted += more.interrupted;
+        all.stolen += more.stolen;
+    }
+
+    fn note_home(&mut self, turn: &Turn, home: Option<u32>) {
+        let Wish { i, j, .. } = self.pairs[turn.pair];
+        let own = self.node_of[if turn.back { j } else { i }];
+        if let (Some(own), Some(home)) = (own, home)
+            && own != home
+        {
+            self.strangers.insert(own, home);
+        }
+    }
+
+    pub(super) fn fail(&mut self, turn: &Turn, gap: Gap) {
+        self.failed.entry((turn.pair, turn.kind)).or_insert((0, gap)).0 += 1;
+    }
+
+    fn is_given_up(&self, pair: usize, kind: usize) -> bool {
+        self.failed.get(&(pair, kind)).is_some_and(|(times, _)| *times >= TRIES)
+    }
+
+    pub(super) fn into_map(self, provenance: Provenance, clock: Option<Clock>) -> LinkMap {
+        let gaps = self.strangers.iter().map(|(own, home)| {
+            let why = format!("the kernel puts what its cpus touch first on node {home}");
+            Gap::new(format!("memory on node {own}"), why)
+        });
+        LinkMap {
+            provenance,
+            machine: None,
+            clock,
+            cpus: self.cpus.iter().copied().collect(),
+            series: (0..self.kinds.len()).map(|kind| self.series(kind)).collect(),
+            clocks: self
+                .rates
+                .iter()
+                .filter(|(_, rates)| !rates.is_empty())
+                .map(|(cpu, rates)| clock_of(*cpu, rates))
+                .collect(),
+            spoiled: self.spoiled,
+            parallel: None,
+            gaps: gaps.collect(),
+        }
+    }
+
+    fn series(&self, kind: usize) -> Series {
+        let (mut pairs, mut held_out) = (Vec::new(), Vec::new());
+        for (wish, seen) in self.pairs.iter().zip(&self.seen) {
+            let Seen { there, back } = &seen[kind];
+            if there.is_empty() && back.is_empty() {
+                continue;
+            }
+            let pair =
+                Pair { a: self.cpus[wish.i], b: self.cpus[wish.j], visits_ns: there.clone(), back_ns: back.clone() };
+            if wish.held_out { &mut held_out } else { &mut pairs }.push(pair);
+        }
+        pairs.sort_by_key(|pair| (pair.a, pair.b));
+        held_out.sort_by_key(|pair| (pair.a, pair.b));
+        let failed = self.failed.iter().filter(|((_, of), _)| *of == kind);
+        let gaps = failed.filter(|((pair, _), _)| {
+            let seen = &self.seen[*pair][kind];
+            seen.there.is_empty() && seen.back.is_empty()
+        });
+        let gaps = gaps.map(|(_, (_, gap))| gap.clone()).collect();
+        Series { what: self.kinds[kind], links: Links { pairs, possible_pairs: self.possible_pairs, gaps }, held_out }
+    }
+}
+
+/// How far the interval of the median of visits reaches, as a share of the median.
+fn reach(visits: &[f64]) -> f64 {
+    if visits.len() < VISITS_ENOUGH {
+        return f64::INFINITY;
+    }
+    let middle = median(visits);
+    let deviation = NORMAL * median(&visits.iter().map(|visit| (visit - middle).abs()).collect::<Vec<_>>());
+    MEDIAN_INTERVAL * deviation / (visits.len() as f64).sqrt() / middle
+}

@@ -1,0 +1,129 @@
+//! A recorded matrix that stands for a machine: visits give its costs, with noise that was recorded too, and take the time that they would.
+
+use std::time::Duration;
+
+use corewise_model::Gap;
+use corewise_model::links::Matrix;
+use corewise_model::links::map::Origin;
+use corewise_model::stats::order::median;
+use corewise_model::stats::random::Random;
+use corewise_model::survey::Clock;
+
+use super::{Ordered, Outcome, Talk, Visited};
+
+/// Samples that make a visit's median.
+const SAMPLES: usize = 10;
+
+/// How long a visit takes on the simulated machine.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TimeModel {
+    /// Round trips of a visit, all samples of all lines.
+    pub round_trips: f64,
+    /// What a visit takes besides.
+    pub besides: Duration,
+}
+
+impl Default for TimeModel {
+    /// As the probe visits: four lines of 13 samples of 100 round trips, and two threads.
+    fn default() -> Self {
+        Self { round_trips: 5_200.0, besides: Duration::from_micros(400) }
+    }
+}
+
+/// A machine that is a matrix.
+#[derive(Debug)]
+pub struct Simulated {
+    matrix: Matrix,
+    /// Recorded samples of pairs, each against its own pair's median.
+    noise: Vec<Vec<f64>>,
+    random: Random,
+    time: TimeModel,
+    elapsed: Duration,
+    /// How much dearer a visit is for each other one at the same time.
+    contention: f64,
+    file: String,
+}
+
+impl Simulated {
+    /// A machine with the costs of a matrix, and the noise of recorded samples: those of a pair in the order of time. No samples, no noise.
+    pub fn new(file: impl Into<String>, matrix: Matrix, samples: &[Vec<f64>], seed: u64) -> Self {
+        let relative = |pair: &Vec<f64>| {
+            let middle = median(pair);
+            pair.iter().map(|sample| sample / middle).collect()
+        };
+        let noise = samples.iter().filter(|pair| pair.len() >= SAMPLES).map(relative).collect();
+        let random = Random::new(seed.rotate_left(17));
+        let (time, file) = (TimeModel::default(), file.into());
+        Self { matrix, noise, random, time, elapsed: Duration::ZERO, contention: 0.0, file }
+    }
+
+    /// The machine, on which visits take another time.
+    #[must_use]
+    pub fn taking(mut self, time: TimeModel) -> Self {
+        self.time = time;
+        self
+    }
+
+    /// The machine, on which visits at a time disturb each other: each makes the others dearer by this share.
+    #[must_use]
+    pub fn with_contention(mut self, share: f64) -> Self {
+        self.contention = share;
+        self
+    }
+
+    /// The median of samples that follow each other in a random recorded pair.
+    fn disturbance(&mut self) -> f64 {
+        if self.noise.is_empty() {
+            return 1.0;
+        }
+        let pair = &self.noise[self.random.below(self.noise.len())];
+        let from = self.random.below(pair.len() - SAMPLES + 1);
+        median(&pair[from..from + SAMPLES])
+    }
+
+    fn cost(&self, visit: &Ordered) -> Option<f64> {
+        let (first, second) = (self.matrix.place(visit.first)?, self.matrix.place(visit.second)?);
+        let way = self.matrix.way(first, second);
+        Some(if way.is_nan() { self.matrix.cost(first, second) } else { way }).filter(|cost| cost.is_finite())
+    }
+}
+
+impl Talk for Simulated {
+    fn visit(&mut self, visits: &[Ordered]) -> Vec<Outcome> {
+        let dearer = 1.0 + self.contention * (visits.len().saturating_sub(1)) as f64;
+        let mut longest = 0.0_f64;
+        let outcomes = visits
+            .iter()
+            .map(|visit| match self.cost(visit) {
+                Some(cost) => {
+                    longest = longest.max(cost * dearer);
+                    let cost_ns = cost * dearer * self.disturbance();
+                    Outcome::Visited(Visited { cost_ns, ..Visited::default() })
+                }
+                None => {
+                    let what = format!("link between cpus {} and {}", visit.first, visit.second);
+                    Outcome::Failed(Gap::new(what, "the matrix has no cost for it"))
+                }
+            })
+            .collect();
+        let talking = Duration::from_nanos((longest * 2.0 * self.time.round_trips) as u64);
+        self.elapsed += self.time.besides + talking;
+        outcomes
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.elapsed
+    }
+
+    fn at_a_time(&self) -> usize {
+        self.matrix.len() / 2
+    }
+
+    fn clock(&self) -> Option<Clock> {
+        None
+    }
+
+    fn origin(&self) -> Origin {
+        Origin::Simulated { file: self.file.clone() }
+    }
+}

@@ -1,0 +1,1 @@
+//! Whole maps of simulated machines.

@@ -1,0 +1,236 @@
+//! What a map of links shows: cost classes, groups, what was held out, and what it means.
+
+mod classes;
+mod findings;
+mod told;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::groups::{self, GroupLevel, Unnamed};
+use super::map::{LinkMap, Series};
+use super::predict::Predictor;
+use super::structure::Structure;
+use super::{Matrix, What};
+use crate::finding::Finding;
+use crate::stats::order::{median, quantile};
+use crate::{CpuSet, Machine};
+pub use told::Agreement;
+
+/// What was concluded from a map.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LinkConclusions {
+    /// One entry for each way to talk, in the order of the map's series.
+    pub kinds: Vec<KindConclusions>,
+    /// The groups that the first of them shows; absent where its costs show one group.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub groups: Option<Groups>,
+    /// What the map means, weightiest first.
+    pub findings: Vec<Finding>,
+    /// What was tested and found not to differ, one sentence each.
+    pub no_difference: Vec<String>,
+}
+
+/// What one way to talk costs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct KindConclusions {
+    /// The way to talk.
+    pub what: What,
+    /// The cost classes, cheapest first.
+    pub classes: Vec<CostClass>,
+    /// How wrong predictions are; absent where nothing had to be predicted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_out: Option<HeldOut>,
+}
+
+/// Pairs that cost about the same, and less or more than all others.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CostClass {
+    /// Where they are: "same core", "same group", "other group".
+    pub words: String,
+    /// How many pairs were measured.
+    pub pairs: u64,
+    /// The median, in nanoseconds.
+    pub median_ns: f64,
+    /// The 5th percentile.
+    pub low_ns: f64,
+    /// The 95th percentile.
+    pub high_ns: f64,
+}
+
+/// How far predictions lie from what pairs cost that were held out.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HeldOut {
+    /// How many pairs were held out.
+    pub pairs: u64,
+    /// The median error, as a share of the cost.
+    pub median: f64,
+    /// The 95th percentile of the errors.
+    pub p95: f64,
+}
+
+/// Groups of cpus that the costs show, and what the kernel says to that.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Groups {
+    /// The innermost level above cores; its groups are `group:0`, `group:1`, … of the placement language.
+    pub level: GroupLevel,
+    /// The levels above that, if any, innermost first.
+    pub outer: Vec<GroupLevel>,
+    /// How many cores each group has.
+    pub cores: Vec<usize>,
+    /// Whether the kernel says the same; absent where nothing is known of the machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agreement: Option<Agreement>,
+    /// SMT siblings as the costs show them, where nothing is known of the machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub siblings: Option<GroupLevel>,
+}
+
+impl Groups {
+    /// "8 groups of 3 cores".
+    pub fn words(&self) -> String {
+        let (least, most) = (self.cores.iter().min().unwrap_or(&0), self.cores.iter().max().unwrap_or(&0));
+        let size = if least == most { format!("{least}") } else { format!("{least} to {most}") };
+        format!("{} groups of {size} {}", self.cores.len(), if *most == 1 { "core" } else { "cores" })
+    }
+}
+
+/// A series with everything that is computed from it before anything is said.
+pub struct Filled {
+    /// What is told of the cpus.
+    pub structure: Structure,
+    /// What was measured, held-out pairs too.
+    pub measured: Matrix,
+    /// All costs: what was not measured is predicted, and not a number where that cannot be.
+    pub all: Matrix,
+    /// How wrong predictions are.
+    pub held_out: Option<HeldOut>,
+}
+
+impl Filled {
+    /// Predicts what a series did not measure.
+    pub fn of(series: &Series, map: &LinkMap) -> Self {
+        let mut structure = Structure::new(map.machine.as_ref(), &map.cpus);
+        let mut measured = Matrix::unknown(map.cpus.iter());
+        let mut points = places(&series.links.pairs, &mut measured);
+        if structure.caches() < 2 && points.len() < map.cpus.len() * map.cpus.len().saturating_sub(1) / 2 {
+            tell_groups(&mut structure, &points, &measured);
+        }
+        let predictor = Predictor::fit(&structure, &points);
+        let held_out_points = places(&series.held_out, &mut measured);
+        let errors: Vec<f64> =
+            held_out_points.iter().map(|&(i, j, cost)| (predictor.cost(i, j) / cost - 1.0).abs()).collect();
+        let held_out = (!errors.is_empty()).then(|| HeldOut {
+            pairs: errors.len() as u64,
+            median: median(&errors),
+            p95: quantile(&errors, 0.95),
+        });
+        // What was held out to check is known now, and helps for the rest.
+        points.extend(held_out_points);
+        let all = Predictor::fit(&structure, &points).filled(&measured);
+        Self { structure, measured, all, held_out }
+    }
+
+    /// The costs between cores: one cpu of each stands for its core.
+    fn between_cores(&self) -> Matrix {
+        let firsts = self.structure.first_of_cores();
+        let mut cores = Matrix::unknown(firsts.iter().map(|&place| self.structure.cpus[place]));
+        let mut costs = std::collections::BTreeMap::<(usize, usize), Vec<f64>>::new();
+        for (i, j, cost) in self.all.known() {
+            let (a, b) = (self.structure.core(i), self.structure.core(j));
+            if a != b {
+                costs.entry((a, b)).or_default().push(cost);
+            }
+        }
+        for ((a, b), costs) in costs {
+            cores.set_both(a, b, median(&costs));
+        }
+        cores
+    }
+}
+
+/// Where the topology tells no groups and a part was measured, the rows that were measured whole tell them: who is near the same cpu.
+fn tell_groups(structure: &mut Structure, points: &[(usize, usize, f64)], measured: &Matrix) {
+    let mut known = Matrix::unknown(0..structure.cores.len() as u32);
+    for &(i, j, _) in points {
+        known.set_both(structure.core(i), structure.core(j), measured.cost(i, j));
+    }
+    if let Some(level) = groups::levels(&known).last() {
+        let mut group_of = vec![0; structure.cores.len()];
+        for (group, cores) in level.groups.iter().enumerate() {
+            cores.iter().for_each(|core| group_of[core as usize] = group);
+        }
+        structure.tell_caches(group_of);
+    }
+}
+
+fn places(pairs: &[super::Pair], measured: &mut Matrix) -> Vec<(usize, usize, f64)> {
+    let mut points = Vec::with_capacity(pairs.len());
+    for pair in pairs {
+        let (Some(i), Some(j)) = (measured.place(pair.a), measured.place(pair.b)) else { continue };
+        let cost = pair.one_way_ns();
+        if cost.is_finite() {
+            measured.set(i, j, pair.from_a_ns());
+            measured.set(j, i, pair.from_b_ns());
+            points.push((i, j, cost));
+        }
+    }
+    points
+}
+
+/// Concludes from a map.
+pub fn conclude(map: &LinkMap) -> LinkConclusions {
+    let filled: Vec<Filled> = map.series.iter().map(|series| Filled::of(series, map)).collect();
+    let groups = filled.first().and_then(|filled| groups_of(filled, map));
+    let kinds = map.series.iter().zip(&filled).map(|(series, filled)| KindConclusions {
+        what: series.what,
+        classes: classes::of(filled, groups.as_ref(), map.machine.as_ref()),
+        held_out: filled.held_out,
+    });
+    let mut conclusions =
+        LinkConclusions { kinds: kinds.collect(), groups, findings: Vec::new(), no_difference: Vec::new() };
+    findings::conclude(map, &filled, &mut conclusions);
+    conclusions
+}
+
+/// The groups that the costs of a series show.
+fn groups_of(filled: &Filled, map: &LinkMap) -> Option<Groups> {
+    let cores = filled.between_cores();
+    let (siblings, levels) = match &map.machine {
+        Some(_) => (None, groups::levels(&cores)),
+        None => {
+            let Unnamed { siblings, levels } = Unnamed::of(&cores, None);
+            (siblings, levels)
+        }
+    };
+    let whole = |level: &GroupLevel| GroupLevel {
+        groups: level.groups.iter().map(|group| with_siblings(group, &filled.structure)).collect(),
+        ..level.clone()
+    };
+    let mut levels = levels.iter().map(whole);
+    let level = levels.next()?;
+    let core_count = |group: &CpuSet| match &siblings {
+        Some(siblings) => siblings.groups.iter().filter(|core| !core.is_disjoint(group)).count(),
+        None => filled.structure.cores.iter().filter(|core| group.contains(filled.structure.cpus[core[0]])).count(),
+    };
+    Some(Groups {
+        cores: level.groups.iter().map(core_count).collect(),
+        outer: levels.collect(),
+        agreement: map.machine.as_ref().map(|machine: &Machine| Agreement::of(&level.groups, machine, &map.cpus)),
+        level,
+        siblings,
+    })
+}
+
+/// The cpus of some cores, each named by its first.
+fn with_siblings(firsts: &CpuSet, structure: &Structure) -> CpuSet {
+    let cores = structure.cores.iter().filter(|core| firsts.contains(structure.cpus[core[0]]));
+    cores.flatten().map(|&place| structure.cpus[place]).collect()
+}
+
+/// Which group each place is in; absent where there are no groups.
+fn group_of(filled: &Filled, groups: Option<&Groups>) -> Option<Vec<usize>> {
+    let groups = groups?;
+    let of = |cpu: &u32| groups.level.groups.iter().position(|group| group.contains(*cpu)).unwrap_or(usize::MAX);
+    Some(filled.structure.cpus.iter().map(of).collect())
+}

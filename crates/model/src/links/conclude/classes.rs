@@ -1,0 +1,116 @@
+//! Cost classes: blocks of pairs put in order of their medians, and cut where a step is clear and the pairs keep to their side of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{CostClass, Filled, Groups, group_of};
+use crate::links::Relation;
+use crate::stats::order::{median, quantile};
+use crate::{Level, Machine};
+
+/// Two classes cost at least this much apart.
+const STEP: f64 = 1.15;
+/// At most this share of the pairs of either lies beyond the middle of the step.
+const MISPLACED: f64 = 0.05;
+
+/// Pairs between the same two groups (or of one group) and of one relation.
+struct Block {
+    words: String,
+    costs: Vec<f64>,
+    median_ns: f64,
+}
+
+/// The classes of what was measured, cheapest first.
+pub(super) fn of(filled: &Filled, groups: Option<&Groups>, machine: Option<&Machine>) -> Vec<CostClass> {
+    let mut blocks = blocks(filled, groups, machine);
+    blocks.sort_by(|one, other| one.median_ns.total_cmp(&other.median_ns));
+    let mut classes: Vec<Vec<Block>> = Vec::new();
+    for block in blocks {
+        match classes.last_mut() {
+            Some(class) if !is_step(class, &block) => class.push(block),
+            _ => classes.push(vec![block]),
+        }
+    }
+    joined_where_unclear(classes).iter().map(|class| described(class)).collect()
+}
+
+fn blocks(filled: &Filled, groups: Option<&Groups>, machine: Option<&Machine>) -> Vec<Block> {
+    let group_of = group_of(filled, groups);
+    let mut blocks = BTreeMap::<_, Vec<f64>>::new();
+    for (i, j, cost) in filled.measured.known() {
+        let pair = |of: &[usize]| [of[i].min(of[j]), of[i].max(of[j])];
+        let is_sibling = siblings(filled, groups, i, j);
+        let key = if is_sibling { None } else { Some((filled.structure.block(i, j), group_of.as_deref().map(pair))) };
+        blocks.entry(key).or_default().push(cost);
+    }
+    let several_packages = machine.is_some_and(|machine| machine.objects(Level::Package).len() > 1);
+    blocks
+        .into_iter()
+        .map(|(key, costs)| {
+            let words = match key {
+                None => Relation::SameCore.words(),
+                Some((block, Some(groups))) => match (groups[0] == groups[1], block.packages[0] == block.packages[1]) {
+                    (true, _) => "same group",
+                    (false, true) if several_packages => "other group, same package",
+                    (false, true) => "other group",
+                    (false, false) => "other package",
+                },
+                // Where nothing is told, all pairs are alike.
+                Some((_, None)) if machine.is_none() => "any two",
+                Some((block, None)) => block.relation.words(),
+            };
+            Block { words: words.to_owned(), median_ns: median(&costs), costs }
+        })
+        .collect()
+}
+
+/// Whether two places are siblings, by the topology or by what the costs show.
+fn siblings(filled: &Filled, groups: Option<&Groups>, i: usize, j: usize) -> bool {
+    let shown = groups.and_then(|groups| groups.siblings.as_ref());
+    let cpus = [filled.structure.cpus[i], filled.structure.cpus[j]];
+    filled.structure.core(i) == filled.structure.core(j)
+        || shown.is_some_and(|level| level.groups.iter().any(|core| cpus.iter().all(|&cpu| core.contains(cpu))))
+}
+
+/// Whether a block costs clearly more than a class.
+fn is_step(class: &[Block], block: &Block) -> bool {
+    class.last().is_some_and(|last| block.median_ns >= STEP * last.median_ns)
+}
+
+/// Joins classes whose pairs do not keep to their sides.
+fn joined_where_unclear(classes: Vec<Vec<Block>>) -> Vec<Vec<Block>> {
+    let mut clear: Vec<Vec<Block>> = Vec::new();
+    for class in classes {
+        match clear.last_mut() {
+            Some(before) if !keep_apart(&costs(before), &costs(&class)) => before.extend(class),
+            _ => clear.push(class),
+        }
+    }
+    clear
+}
+
+fn keep_apart(low: &[f64], high: &[f64]) -> bool {
+    let middle = (median(low) * median(high)).sqrt();
+    let share = |wrong: usize, of: usize| wrong as f64 / of.max(1) as f64;
+    let above = low.iter().filter(|cost| **cost > middle).count();
+    let below = high.iter().filter(|cost| **cost < middle).count();
+    share(above, low.len()) <= MISPLACED && share(below, high.len()) <= MISPLACED
+}
+
+fn costs(class: &[Block]) -> Vec<f64> {
+    class.iter().flat_map(|block| block.costs.iter().copied()).collect()
+}
+
+fn described(class: &[Block]) -> CostClass {
+    let costs = costs(class);
+    let words: BTreeSet<&str> = class.iter().map(|block| block.words.as_str()).collect();
+    let mut words: Vec<&str> = words.into_iter().collect();
+    // Nearest first, and what is said twice once.
+    words.sort_by_key(|words| (!words.starts_with("same"), words.len()));
+    CostClass {
+        words: words.join(" and "),
+        pairs: costs.len() as u64,
+        median_ns: median(&costs),
+        low_ns: quantile(&costs, 0.05),
+        high_ns: quantile(&costs, 0.95),
+    }
+}

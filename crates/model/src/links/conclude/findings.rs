@@ -1,0 +1,241 @@
+//! The sentences: groups and what they are worth, what the kernel does not tell, homes that matter, padding, two costs of one pair.
+
+use super::{Agreement, Filled, Groups, LinkConclusions, group_of};
+use crate::finding::{CONFIDENCE, Effect, Finding, Topic, words};
+use crate::links::map::{LinkMap, Series};
+use crate::links::{Pair, Slots, What};
+use crate::stats::order::{median, median_interval};
+use crate::{CpuSet, Level};
+
+/// Homes differ when the dearer costs at least so much more.
+const HOME_MARGIN: f64 = 1.1;
+/// Padding is worth a word when it changes a cost by so much.
+const PADDING_MARGIN: f64 = 1.1;
+
+/// Adds what a map means.
+pub(super) fn conclude(map: &LinkMap, filled: &[Filled], conclusions: &mut LinkConclusions) {
+    let (Some(series), Some(first)) = (map.series.first(), filled.first()) else { return };
+    match conclusions.groups.clone() {
+        Some(groups) => {
+            conclusions.findings.extend(hidden(&groups));
+            conclusions.findings.extend(step(&groups, first, series));
+            conclusions.no_difference.extend(agreed(&groups));
+        }
+        None => conclusions.no_difference.extend(one_group(first, map)),
+    }
+    for series in &map.series {
+        match homes(series, map) {
+            Some(effect) if effect.low >= HOME_MARGIN => conclusions.findings.push(home_finding(series, map, effect)),
+            Some(effect) => conclusions.no_difference.push(format!(
+                "{}: on which of the two nodes the memory lies changes a cost by {}",
+                series.what.words(),
+                words::times(&effect)
+            )),
+            None => {}
+        }
+    }
+    padding(map, filled, conclusions);
+    let hypervisor = map.machine.as_ref().and_then(|machine| machine.system.hypervisor.as_deref());
+    conclusions.findings.extend(crate::finding::talk::modes(&series.links.pairs, hypervisor));
+}
+
+/// The finding that the kernel does not tell what divides its caches.
+fn hidden(groups: &Groups) -> Option<Finding> {
+    let (level, cut) = match groups.agreement.as_ref()? {
+        Agreement::Finer { level, cut } => (*level, cut),
+        _ => return None,
+    };
+    let (object, parts) = cut.first()?;
+    let named: Vec<String> = parts.iter().take(4).map(CpuSet::to_string).collect();
+    let more = if parts.len() > 4 { " …" } else { "" };
+    let others = if cut.len() > 1 { format!(" ({} more like it)", cut.len() - 1) } else { String::new() };
+    let one = if level == Level::Llc { "one last-level cache".to_owned() } else { format!("one {level}") };
+    Some(Finding {
+        topic: Topic::Links,
+        cpus: object.clone(),
+        statement: format!(
+            "The kernel says {one} for cpus {object}{others}, the costs say {} groups: {}{more}.",
+            parts.len(),
+            named.join(" | ")
+        ),
+        advice: "Firmware that hides caches or nodes does that; `group:0` and the others name what the costs show."
+            .into(),
+        command: None,
+        effects: Vec::new(),
+    })
+}
+
+/// "8 groups of 3 cores: 23 ns inside, 95 ns to the nearest other (4.1x [4.0, 4.2])."
+fn step(groups: &Groups, filled: &Filled, series: &Series) -> Option<Finding> {
+    let group_of = group_of(filled, Some(groups))?;
+    let (mut inside, mut between) = (Vec::new(), Vec::new());
+    for (i, j, cost) in
+        filled.measured.known().filter(|&(i, j, _)| filled.structure.core(i) != filled.structure.core(j))
+    {
+        let shown = groups.siblings.as_ref().map(|level| &level.groups);
+        let cpus = [filled.structure.cpus[i], filled.structure.cpus[j]];
+        if shown.is_some_and(|cores| cores.iter().any(|core| cpus.iter().all(|&cpu| core.contains(cpu)))) {
+            continue;
+        }
+        if group_of[i] == group_of[j] { inside.push(cost) } else { between.push(cost) }
+    }
+    let effect = ratio(&between, &inside, "cost", "inside a group")?;
+    let most = groups.cores.iter().max().copied().unwrap_or(1);
+    Some(Finding {
+        topic: Topic::Links,
+        cpus: groups.level.groups.iter().fold(CpuSet::default(), |all, group| all.union(group)),
+        statement: format!(
+            "{}: inside {:.0} ns, across {:.0} ns {} ({}).",
+            groups.words(),
+            median(&inside),
+            median(&between),
+            series.what.unit(),
+            words::times(&effect)
+        ),
+        advice: "Keep threads that talk inside one group; whether your program gains is for a trial to say:".into(),
+        command: Some(format!("corewise try --on 'pack({most}, group)' -- ./app")),
+        effects: vec![effect],
+    })
+}
+
+fn agreed(groups: &Groups) -> Option<String> {
+    let words = groups.words();
+    match groups.agreement.as_ref()? {
+        Agreement::Same { level: Level::Llc } => {
+            Some(format!("{words}: they are the last-level caches that the kernel tells"))
+        }
+        Agreement::Same { level } => Some(format!("{words}: they are the {level}s that the kernel tells")),
+        Agreement::Coarser { level } => Some(format!(
+            "{words}: each is several {level}s of the kernel's, between which talking costs no more than inside"
+        )),
+        Agreement::Across => Some(format!("{words}: they cut across the levels that the kernel tells")),
+        Agreement::Finer { .. } => None,
+    }
+}
+
+fn one_group(filled: &Filled, map: &LinkMap) -> Option<String> {
+    let between = |&(i, j, _): &(usize, usize, f64)| filled.structure.core(i) != filled.structure.core(j);
+    let costs: Vec<f64> = filled.measured.known().filter(between).map(|(_, _, cost)| cost).collect();
+    let caches = map.machine.as_ref().map_or(1, |machine| machine.llcs.len());
+    match costs.len() {
+        0 => None,
+        1 => Some(format!("one pair of cores, {:.0} ns", costs[0])),
+        _ => {
+            let [low, middle, high] = [0.05, 0.5, 0.95].map(|at| crate::stats::order::quantile(&costs, at));
+            let told = if caches > 1 {
+                format!(", though the kernel tells {caches} last-level caches")
+            } else {
+                String::new()
+            };
+            Some(format!(
+                "groups: the costs show none{told}; any two cores talk for {middle:.0} ns (90 % of the pairs for {low:.0} to {high:.0})"
+            ))
+        }
+    }
+}
+
+/// The ratio of the medians of two sets of costs, with an interval that keeps its confidence.
+fn ratio(of: &[f64], against: &[f64], quantity: &str, words: &str) -> Option<Effect> {
+    let half = 1.0 - (1.0 - CONFIDENCE) / 2.0;
+    let whole = |costs: &[f64]| {
+        let range = (costs.iter().copied().fold(f64::INFINITY, f64::min), costs.iter().copied().fold(0.0, f64::max));
+        median_interval(costs, half).or((!costs.is_empty()).then_some(range))
+    };
+    let ((low, high), (base_low, base_high)) = (whole(of)?, whole(against)?);
+    Some(Effect {
+        quantity: quantity.to_owned(),
+        against: words.to_owned(),
+        ratio: median(of) / median(against),
+        low: low / base_high,
+        high: high / base_low,
+        p_value: None,
+    })
+}
+
+/// How much dearer the dearer home is, over the pairs whose cpus are on different nodes and that were visited from both sides.
+fn homes(series: &Series, map: &LinkMap) -> Option<Effect> {
+    if matches!(series.what, What::Oneway | What::Bandwidth { .. } | What::Channel { .. } | What::Queue { .. }) {
+        return None;
+    }
+    let machine = map.machine.as_ref()?;
+    let node = |cpu| machine.index_of(Level::Node, cpu);
+    let crosses = |pair: &&Pair| node(pair.a) != node(pair.b) && !pair.back_ns.is_empty() && !pair.visits_ns.is_empty();
+    // Turned so that the lower node comes first: the direction is that of the machine, not of the pair.
+    let turned = |pair: &Pair| {
+        let ratio = pair.from_b_ns() / pair.from_a_ns();
+        if node(pair.a) < node(pair.b) { ratio } else { 1.0 / ratio }
+    };
+    let ratios: Vec<f64> =
+        series.links.pairs.iter().filter(crosses).map(turned).filter(|ratio| ratio.is_finite()).collect();
+    let (low, high) = median_interval(&ratios, CONFIDENCE)?;
+    let middle = median(&ratios);
+    let (ratio, low, high) = if middle >= 1.0 { (middle, low, high) } else { (1.0 / middle, 1.0 / high, 1.0 / low) };
+    Some(Effect { quantity: "cost".into(), against: "the other home".into(), ratio, low, high, p_value: None })
+}
+
+fn home_finding(series: &Series, map: &LinkMap, effect: Effect) -> Finding {
+    Finding {
+        topic: Topic::Links,
+        cpus: map.cpus.clone(),
+        statement: format!(
+            "Between nodes it matters where the memory lies: {} costs {} with it on the one node than on the other.",
+            series.what.words(),
+            words::times(&effect)
+        ),
+        advice:
+            "Let the thread touch shared memory first for which that is cheap, or bind it (`run --memory bind:node:0`)."
+                .into(),
+        command: None,
+        effects: vec![effect],
+    }
+}
+
+/// What padding the slots of a queue buys, inside groups and between them.
+fn padding(map: &LinkMap, filled: &[Filled], conclusions: &mut LinkConclusions) {
+    let of = |slots| map.series.iter().position(|series| series.what == What::Queue { slots });
+    let (Some(packed), Some(padded)) = (of(Slots::Packed), of(Slots::Padded)) else { return };
+    let group_of = group_of(&filled[packed], conclusions.groups.as_ref());
+    for (inside, words_of) in [(true, "inside a group"), (false, "between groups")] {
+        let is_side = |i: usize, j: usize| group_of.as_ref().map_or(inside, |of| (of[i] == of[j]) == inside);
+        let pairs = filled[packed].measured.known().filter(|&(i, j, _)| is_side(i, j));
+        let ratios: Vec<f64> = pairs
+            .map(|(i, j, cost)| filled[padded].measured.cost(i, j) / cost)
+            .filter(|ratio| ratio.is_finite())
+            .collect();
+        if ratios.is_empty() {
+            continue;
+        }
+        let range =
+            || (ratios.iter().copied().fold(f64::INFINITY, f64::min), ratios.iter().copied().fold(0.0, f64::max));
+        let (low, high) = median_interval(&ratios, CONFIDENCE).unwrap_or_else(range);
+        let effect = Effect {
+            quantity: "send".into(),
+            against: "packed slots".into(),
+            ratio: median(&ratios),
+            low,
+            high,
+            p_value: None,
+        };
+        let place = if group_of.is_some() { format!(" {words_of}") } else { String::new() };
+        let statement =
+            format!("A queue with padded slots costs {} of one with packed slots{place}.", words::times(&effect));
+        if high <= 1.0 / PADDING_MARGIN || low >= PADDING_MARGIN {
+            let advice = if high < 1.0 {
+                "Pad the slots of queues whose ends run on different cpus (128 bytes: lines are fetched in pairs)."
+            } else {
+                "Packed slots are the better choice here: one line brings several messages."
+            };
+            let cpus = map.cpus.clone();
+            conclusions.findings.push(Finding {
+                topic: Topic::Links,
+                cpus,
+                statement,
+                advice: advice.into(),
+                command: None,
+                effects: vec![effect],
+            });
+        } else {
+            conclusions.no_difference.push(statement.trim_end_matches('.').to_owned());
+        }
+    }
+}

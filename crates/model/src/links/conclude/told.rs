@@ -1,0 +1,69 @@
+//! Whether the kernel tells the groups that the costs show.
+
+use std::collections::BTreeSet;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{CpuSet, Level, Machine};
+
+/// Groups of the costs against the levels that the kernel tells.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "is", rename_all = "kebab-case")]
+pub enum Agreement {
+    /// They are the objects of a level.
+    Same {
+        /// The level.
+        level: Level,
+    },
+    /// Objects of a level are cut into several groups: the kernel does not tell what divides them.
+    Finer {
+        /// The innermost level whose objects are cut.
+        level: Level,
+        /// The objects that are cut, each with its groups.
+        cut: Vec<(CpuSet, Vec<CpuSet>)>,
+    },
+    /// Each group is several objects of a level: talking between these costs no more than inside.
+    Coarser {
+        /// The outermost level whose objects are joined.
+        level: Level,
+    },
+    /// They cut across what the kernel tells.
+    Across,
+}
+
+/// The levels that a group could be, innermost first.
+const LEVELS: [Level; 5] = [Level::Cluster, Level::Llc, Level::Die, Level::Node, Level::Package];
+
+impl Agreement {
+    /// Compares groups with the levels of a machine, as far as the cpus of a map go.
+    pub fn of(groups: &[CpuSet], machine: &Machine, cpus: &CpuSet) -> Self {
+        let told = |level: Level| -> Vec<CpuSet> {
+            let objects = machine.objects(level).into_iter().map(|object| object.intersection(cpus));
+            objects.filter(|object| !object.is_empty()).collect()
+        };
+        // Last-level caches first: that is what groups mostly are, and a cluster may be the same cpus.
+        let by_likelihood = [Level::Llc, Level::Cluster, Level::Die, Level::Node, Level::Package];
+        if let Some(level) = by_likelihood.into_iter().find(|&level| set_of(&told(level)) == set_of(groups)) {
+            return Self::Same { level };
+        }
+        let is_inside = |inner: &CpuSet, outer: &[CpuSet]| outer.iter().any(|object| inner.is_subset(object));
+        let cuts = |level: &Level| groups.iter().all(|group| is_inside(group, &told(*level)));
+        if let Some(level) = LEVELS.into_iter().find(cuts) {
+            return Self::Finer { level, cut: cut(groups, &told(level)) };
+        }
+        let joins = |level: &Level| told(*level).iter().all(|object| is_inside(object, groups));
+        LEVELS.into_iter().rev().find(joins).map_or(Self::Across, |level| Self::Coarser { level })
+    }
+}
+
+fn set_of(groups: &[CpuSet]) -> BTreeSet<String> {
+    groups.iter().map(CpuSet::to_string).collect()
+}
+
+/// The objects that hold several groups.
+fn cut(groups: &[CpuSet], objects: &[CpuSet]) -> Vec<(CpuSet, Vec<CpuSet>)> {
+    let parts = |object: &CpuSet| groups.iter().filter(|group| group.is_subset(object)).cloned().collect::<Vec<_>>();
+    let cut = objects.iter().map(|object| (object.clone(), parts(object)));
+    cut.filter(|(_, parts)| parts.len() > 1).collect()
+}
