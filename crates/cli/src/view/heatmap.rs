@@ -9,9 +9,9 @@ use super::text::{HEAT_STEPS, Line, Tone};
 use super::wrap::{unbroken, wrap};
 
 /// Shades of the heat steps, cheapest first, for terminals without colour.
-const SHADES: [char; HEAT_STEPS as usize] = ['·', '░', '▒', '▓', '█'];
+pub const SHADES: [char; HEAT_STEPS as usize] = ['·', '░', '▒', '▓', '█'];
 /// Costs that differ by less than this ratio get one shade: noise is not a pattern.
-const FLAT: f64 = 1.3;
+pub const FLAT: f64 = 1.3;
 /// With more cpus than this, SMT siblings share a row.
 const FEW_CPUS: usize = 16;
 /// A map with more rows than this is shown in blocks.

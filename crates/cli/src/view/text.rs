@@ -23,6 +23,13 @@ pub enum Tone {
     Good,
     /// A step of the heat scale, 0 for the cheapest, up to [`HEAT_STEPS`] - 1.
     Heat(u8),
+    /// A colour of a picture's own; the picture knows how many the terminal has.
+    Paint {
+        /// Of the text.
+        text: Option<Color>,
+        /// Behind the text.
+        behind: Option<Color>,
+    },
 }
 
 /// How many steps the heat scale has.
@@ -46,6 +53,7 @@ impl Tone {
                 let palette = |index| Some(Color::Ansi256(Ansi256Color(index)));
                 Style::new().bg_color(palette(background)).fg_color(palette(foreground))
             }
+            Self::Paint { text, behind } => Style::new().fg_color(text).bg_color(behind),
         }
     }
 }
@@ -211,7 +219,8 @@ impl Line {
         let last = self.spans.len().saturating_sub(1);
         for (index, (tone, text)) in self.spans.iter().enumerate() {
             let text = text.replace(NO_BREAK, " ");
-            let text = if index == last && !matches!(tone, Tone::Heat(_)) { text.trim_end() } else { &text };
+            let is_picture = matches!(tone, Tone::Heat(_) | Tone::Paint { .. });
+            let text = if index == last && !is_picture { text.trim_end() } else { &text };
             let style = tone.style();
             let _ = write!(out, "{style}{text}{style:#}");
         }

@@ -1,0 +1,112 @@
+//! How the rows of a map are joined to blocks.
+
+use std::ops::Range;
+
+/// Rows, and alike columns, joined to blocks.
+pub struct Cut {
+    blocks: Vec<Range<usize>>,
+    /// For each block whether a group begins with it and stands apart from the block before.
+    apart: Vec<bool>,
+    /// How many whole groups a block is; 0 where blocks lie inside groups, or there are no groups.
+    whole_groups: usize,
+}
+
+/// All ways to join rows, the finest first: blocks inside groups, then whole groups joined.
+pub fn cuts(groups: &[Range<usize>]) -> impl Iterator<Item = Cut> {
+    let longest = groups.iter().map(Range::len).max().unwrap_or(0);
+    // Uneven blocks are no easier to read than larger ones.
+    let even = move |size: usize| size.is_power_of_two() || groups.iter().all(|group| group.len().is_multiple_of(size));
+    let inside = (1..longest).filter(move |&size| even(size)).map(|size| Cut::inside(groups, size));
+    inside.chain((1..=groups.len()).map(|count| Cut::joined(groups, count)))
+}
+
+impl Cut {
+    fn inside(groups: &[Range<usize>], size: usize) -> Self {
+        let mut cut = Self { blocks: Vec::new(), apart: Vec::new(), whole_groups: 0 };
+        for group in groups {
+            for start in group.clone().step_by(size) {
+                cut.apart.push(start == group.start && start > 0);
+                cut.blocks.push(start..(start + size).min(group.end));
+            }
+        }
+        cut
+    }
+
+    fn joined(groups: &[Range<usize>], count: usize) -> Self {
+        let blocks: Vec<_> = groups.chunks(count).map(|part| part[0].start..part[part.len() - 1].end).collect();
+        Self { apart: vec![false; blocks.len()], blocks, whole_groups: if groups.len() > 1 { count } else { 0 } }
+    }
+
+    /// How many blocks there are.
+    pub fn len(&self) -> usize {
+        self.blocks.len()
+    }
+
+    /// The blocks, as ranges of rows.
+    pub fn blocks(&self) -> &[Range<usize>] {
+        &self.blocks
+    }
+
+    /// The first row of a block.
+    pub fn first(&self, block: usize) -> usize {
+        self.blocks[block].start
+    }
+
+    /// Whether a block stands apart from the one before.
+    pub fn is_apart(&self, block: usize) -> bool {
+        self.apart[block]
+    }
+
+    /// How many blocks stand apart from the one before.
+    pub fn gaps(&self) -> usize {
+        self.apart.iter().filter(|&&apart| apart).count()
+    }
+
+    /// The rows of the largest block.
+    pub fn largest(&self) -> usize {
+        self.blocks.iter().map(Range::len).max().unwrap_or(0)
+    }
+
+    /// The groups as ranges of blocks.
+    pub fn groups(&self) -> Vec<Range<usize>> {
+        let starts: Vec<usize> = (0..self.len()).filter(|&block| block == 0 || self.apart[block]).collect();
+        let ends = starts.iter().copied().skip(1).chain([self.len()]);
+        starts.iter().copied().zip(ends).map(|(start, end)| start..end).collect()
+    }
+
+    /// What a cell is, where it is more than one pair.
+    pub fn words(&self) -> Option<String> {
+        let largest = self.largest();
+        if largest < 2 {
+            return None;
+        }
+        let up_to = if self.blocks.iter().all(|block| block.len() == largest) { "" } else { "up to " };
+        let row = match self.whole_groups {
+            0 => String::new(),
+            1 => "a row is a group, ".to_owned(),
+            count => format!("a row is {count} groups, "),
+        };
+        Some(format!("{row}a cell is the median of {up_to}{largest} x {largest} pairs"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_grow_inside_groups_and_then_join_whole_ones() {
+        let groups = [0..6, 6..12, 12..18];
+        let all: Vec<_> = cuts(&groups).map(|cut| (cut.len(), cut.gaps(), cut.largest())).collect();
+        assert_eq!(all, [(18, 2, 1), (9, 2, 2), (6, 2, 3), (6, 2, 4), (3, 0, 6), (2, 0, 12), (1, 0, 18)]);
+        let words: Vec<_> = cuts(&groups).filter_map(|cut| cut.words()).collect();
+        assert_eq!(words[0], "a cell is the median of 2 x 2 pairs");
+        assert_eq!(words[2], "a cell is the median of up to 4 x 4 pairs");
+        assert_eq!(words[4], "a row is 2 groups, a cell is the median of up to 12 x 12 pairs");
+    }
+
+    #[test]
+    fn one_cpu_is_one_block() {
+        assert_eq!(cuts(std::slice::from_ref(&(0..1))).map(|cut| cut.len()).collect::<Vec<_>>(), [1]);
+    }
+}
