@@ -264,7 +264,7 @@ impl<'a> PlaceDocument<'a> {
             expression: placed.text,
             fingerprint: machine.fingerprint(),
             resolution,
-            levels: Level::ALL.into_iter().map(share).collect(),
+            levels: Level::TOLD.into_iter().map(share).collect(),
             remarks: placed.read.map_or(&[], |read| &read.remarks),
             notations: Notation::ALL.into_iter().map(lines).collect(),
         }

@@ -49,6 +49,7 @@ pub fn assemble(facts: MachineFacts) -> Machine {
         llcs,
         clusters,
         cores,
+        groups: Vec::new(),
         caches,
         kinds,
         gaps,

@@ -15,6 +15,8 @@ pub enum Level {
     Die,
     /// The cpus that share a last-level cache.
     Llc,
+    /// Cpus that talk cheaply among themselves: what a map of links proved. Where there is no map, the last-level caches.
+    Group,
     /// Cores that share an L2, or that the kernel calls a cluster (a Bulldozer module, an Intel E-core module, an Arm cluster).
     Cluster,
     /// A physical core; its cpus are SMT siblings.
@@ -25,15 +27,20 @@ pub enum Level {
 
 impl Level {
     /// All levels, outermost first.
-    pub const ALL: [Self; 7] = [Self::Package, Self::Node, Self::Die, Self::Llc, Self::Cluster, Self::Core, Self::Cpu];
+    pub const ALL: [Self; 8] =
+        [Self::Package, Self::Node, Self::Die, Self::Llc, Self::Group, Self::Cluster, Self::Core, Self::Cpu];
 
-    /// The word of the placement language: "package", "node", "die", "llc", "cluster", "core", "cpu".
+    /// The levels that a system tells, outermost first: all but groups, which have to be measured.
+    pub const TOLD: [Self; 7] = [Self::Package, Self::Node, Self::Die, Self::Llc, Self::Cluster, Self::Core, Self::Cpu];
+
+    /// The word of the placement language: "package", "node", "die", "llc", "group", "cluster", "core", "cpu".
     pub const fn word(self) -> &'static str {
         match self {
             Self::Package => "package",
             Self::Node => "node",
             Self::Die => "die",
             Self::Llc => "llc",
+            Self::Group => "group",
             Self::Cluster => "cluster",
             Self::Core => "core",
             Self::Cpu => "cpu",

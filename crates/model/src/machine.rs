@@ -40,6 +40,9 @@ pub struct Machine {
     pub clusters: Vec<Object>,
     /// Physical cores, in order of their lowest cpu.
     pub cores: Vec<Object>,
+    /// Groups that a map of links proved, in order of their lowest cpu; empty where no map was asked. A system tells none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<CpuSet>,
     /// Every cache once, by level, then kind, then lowest cpu.
     pub caches: Vec<Cache>,
     /// Kinds of core, best first; empty where all cores are alike.
@@ -164,7 +167,8 @@ impl Machine {
             Level::Package => of(&self.packages),
             Level::Node => self.nodes.iter().map(|node| node.cpus.clone()).collect(),
             Level::Die => of(&self.dies),
-            Level::Llc => self.llcs.iter().map(|llc| llc.cpus.clone()).collect(),
+            Level::Group if !self.groups.is_empty() => self.groups.clone(),
+            Level::Llc | Level::Group => self.llcs.iter().map(|llc| llc.cpus.clone()).collect(),
             Level::Cluster => of(&self.clusters),
             Level::Core => of(&self.cores),
             Level::Cpu => self.online.iter().map(CpuSet::of).collect(),
@@ -177,7 +181,8 @@ impl Machine {
             Level::Package => self.packages.iter().position(|object| object.cpus.contains(cpu)),
             Level::Node => self.nodes.iter().position(|node| node.cpus.contains(cpu)),
             Level::Die => self.dies.iter().position(|object| object.cpus.contains(cpu)),
-            Level::Llc => self.llcs.iter().position(|llc| llc.cpus.contains(cpu)),
+            Level::Group if !self.groups.is_empty() => self.groups.iter().position(|cpus| cpus.contains(cpu)),
+            Level::Llc | Level::Group => self.llcs.iter().position(|llc| llc.cpus.contains(cpu)),
             Level::Cluster => self.clusters.iter().position(|object| object.cpus.contains(cpu)),
             Level::Core => self.cores.iter().position(|object| object.cpus.contains(cpu)),
             Level::Cpu => self.online.iter().position(|online| online == cpu),
@@ -214,7 +219,7 @@ impl Machine {
         feed(self.processor.model_name.as_deref().unwrap_or(""));
         feed(&format!("{:?} {:?} {:?}", self.processor.family, self.processor.model, self.processor.stepping));
         feed(&self.present.to_string());
-        for level in Level::ALL {
+        for level in Level::TOLD {
             for cpus in self.objects(level) {
                 feed(&format!("{level}:{cpus}"));
             }

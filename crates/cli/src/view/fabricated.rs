@@ -77,6 +77,7 @@ impl Shape {
             nohz_full: CpuSet::new(),
             nodes: packages.iter().enumerate().map(node).collect(),
             dies: packages.clone(),
+            groups: Vec::new(),
             packages,
             caches: caches(&all_cores, &llcs),
             llcs,

@@ -179,6 +179,14 @@ impl Expression {
         }
     }
 
+    /// Whether the expression speaks of groups, which need a map of links.
+    pub fn needs_groups(&self) -> bool {
+        let is_group = |node: &Node| {
+            matches!(node, Node::Objects { level: Level::Group, .. } | Node::Pattern { level: Level::Group, .. })
+        };
+        self.term.has(&is_group)
+    }
+
     /// Whether the expression has the name `quiet`, which needs a survey.
     pub fn needs_survey(&self) -> bool {
         self.term.has(&|node| *node == Node::Name(Name::Quiet))

@@ -69,6 +69,7 @@ pub fn object(level: Level, sort: &str) -> String {
         Level::Node => "its memory is the nearest",
         Level::Die => "nothing leaves it but for memory",
         Level::Llc => "what threads share stays in it",
+        Level::Group => "its cpus talk for less than any others do",
         Level::Cluster => "the nearest neighbours among cores",
         Level::Core | Level::Cpu => "its siblings share even the nearest cache",
     };

@@ -148,6 +148,7 @@ impl<'a> Evaluator<'a> {
             Node::Objects { of: None, level, indices } => self.objects(*level, indices, term),
             Node::Objects { of: Some(of), level, indices } => self.objects_in(of, *level, indices, term),
             Node::Pattern { pattern, count, level, among } => {
+                self.has_groups(*level, term)?;
                 let pool = match among {
                     Some(among) => {
                         let value = self.value(among)?;
@@ -227,6 +228,7 @@ impl<'a> Evaluator<'a> {
     }
 
     fn objects(&self, level: Level, indices: &Indices, term: &Term) -> Result<Value> {
+        self.has_groups(level, term)?;
         let objects = self.machine().objects(level);
         let chosen = indices.among(objects.len()).map_err(|_| {
             let last = objects.len().saturating_sub(1);
@@ -234,6 +236,15 @@ impl<'a> Evaluator<'a> {
             PlacementError::new(term.at.clone(), what)
         })?;
         self.of_objects(chosen.into_iter().map(|index| objects[index].clone()).collect(), term)
+    }
+
+    /// Whether groups are known, where they are asked for.
+    fn has_groups(&self, level: Level, term: &Term) -> Result<()> {
+        if level != Level::Group || !self.machine().groups.is_empty() {
+            return Ok(());
+        }
+        let error = PlacementError::new(term.at.clone(), "group: no map of links of this machine shows groups");
+        Err(error.hint("`corewise links` on the machine itself makes one; the last-level caches are llc:0, llc:1, …"))
     }
 
     fn of_objects(&self, objects: Vec<CpuSet>, term: &Term) -> Result<Value> {
@@ -252,6 +263,7 @@ impl<'a> Evaluator<'a> {
 
     /// The objects of a level in each object of a term; in what is no object, among its usable cpus.
     fn objects_in(&mut self, of: &Term, level: Level, indices: &Indices, term: &Term) -> Result<Value> {
+        self.has_groups(level, term)?;
         let value = self.value(of)?;
         let containers = match &value.objects {
             Some(objects) => objects.clone(),
