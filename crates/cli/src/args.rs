@@ -2,6 +2,7 @@
 
 mod experiment;
 mod irq;
+mod links;
 mod run;
 mod tail;
 mod tip;
@@ -22,6 +23,8 @@ use experiment::{AFTER as TRY_AFTER, USAGE as TRY_USAGE};
 pub use experiment::{Pinned, TryArguments};
 use irq::AFTER as IRQ_AFTER;
 pub use irq::IrqArguments;
+use links::AFTER as LINKS_AFTER;
+pub use links::{FormatName, KindName, LinksArguments, LinksCommand, OrderName, SlotsName};
 use run::{AFTER as RUN_AFTER, USAGE as RUN_USAGE, beginning_with_run};
 pub use run::{EnforcementName, RunArguments};
 pub use tail::TailArguments;
@@ -83,6 +86,7 @@ const EXAMPLES: &str = "Examples:
   corewise try -- ./app          which placement of ./app wins, if any
   corewise run --on llc:0 -- ./app   run ./app on the cpus of the first last-level cache
   corewise tail --explain        how long each cpu stalls, and who causes it
+  corewise links                 what talking between any two cpus costs, and which belong together
   corewise history compare 3 7   what changed between two surveys
   corewise doctor                what cannot be measured here, and why
 
@@ -109,6 +113,9 @@ pub enum Command {
     /// How long each cpu stalls, how often, and who causes it
     #[command(override_usage = TAIL_USAGE, after_help = TAIL_AFTER)]
     Tail(TailArguments),
+    /// Measure what talking between cpus costs: heat map, cost classes, groups
+    #[command(after_help = LINKS_AFTER)]
+    Links(Box<LinksArguments>),
     /// Show which cpus each device's interrupts go to, and move them away from some
     #[command(after_help = IRQ_AFTER)]
     Irq(IrqArguments),

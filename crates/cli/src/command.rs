@@ -5,6 +5,7 @@ mod doctor;
 mod experiment;
 mod history;
 mod irq;
+mod links;
 mod machine;
 mod place;
 mod record;
@@ -32,6 +33,7 @@ pub fn run(task: Task, settings: &Settings) -> Result<Exit, Failure> {
         Task::Try(task) => experiment::run(&task, settings),
         Task::Run(task) => run::run(&task, settings),
         Task::Tail(task) => tail::run(&task, settings),
+        Task::Links(task) => links::run(&task, settings),
         Task::Irq(task) => irq::run(&task, settings),
         Task::Record(output, packing) => record::run(&output, packing, settings),
         Task::List { all } => history::list(all, settings),

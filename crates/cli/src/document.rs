@@ -8,6 +8,9 @@ use corewise_model::compare::Comparison;
 use corewise_model::experiment::{Policy, Standing};
 use corewise_model::finding::Conclusions;
 use corewise_model::interrupt::device::DeviceInterrupt;
+use corewise_model::links::compare::LinkComparison;
+use corewise_model::links::conclude::LinkConclusions;
+use corewise_model::links::map::LinkMap;
 use corewise_model::machine_file::{Description, MachineFile};
 use corewise_model::placement::Resolution;
 use corewise_model::placement::notation::{self, Notation, NotationLine};
@@ -15,7 +18,7 @@ use corewise_model::placement::plan::Plan;
 use corewise_model::stall::Rung;
 use corewise_model::trial::{Arm, Experiment, ThreadsReport, Trial};
 use corewise_model::{CpuSet, Gap, Level, Machine, Survey};
-use corewise_store::{Entry, ExperimentEntry};
+use corewise_store::{Entry, ExperimentEntry, MapEntry};
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::Serialize;
 
@@ -462,8 +465,67 @@ impl<'a> IrqDocument<'a> {
     }
 }
 
+/// What `corewise links --json` prints.
+#[derive(Serialize, JsonSchema)]
+#[schemars(title = "corewise/links/1")]
+pub struct LinksDocument<'a> {
+    #[schemars(extend("const" = "corewise/links/1"))]
+    schema: &'static str,
+    /// What was measured.
+    map: &'a LinkMap,
+    /// What it shows.
+    conclusions: &'a LinkConclusions,
+    /// Its number in the history; null where it is not stored.
+    stored: Option<i64>,
+}
+
+impl<'a> LinksDocument<'a> {
+    /// The document of a map.
+    pub fn new(map: &'a LinkMap, conclusions: &'a LinkConclusions, stored: Option<i64>) -> Self {
+        Self { schema: "corewise/links/1", map, conclusions, stored }
+    }
+}
+
+/// What `corewise links compare --json` prints.
+#[derive(Serialize, JsonSchema)]
+#[schemars(title = "corewise/links-comparison/1")]
+pub struct LinksComparisonDocument<'a> {
+    #[schemars(extend("const" = "corewise/links-comparison/1"))]
+    schema: &'static str,
+    /// The earlier map: "map 3", or a file.
+    before: String,
+    /// The later map.
+    after: String,
+    /// One entry for each way to talk that both have.
+    kinds: &'a [LinkComparison],
+}
+
+impl<'a> LinksComparisonDocument<'a> {
+    /// The document of a comparison.
+    pub fn new(before: String, after: String, kinds: &'a [LinkComparison]) -> Self {
+        Self { schema: "corewise/links-comparison/1", before, after, kinds }
+    }
+}
+
+/// What `corewise links list --json` prints.
+#[derive(Serialize, JsonSchema)]
+#[schemars(title = "corewise/maps/1")]
+pub struct MapsDocument<'a> {
+    #[schemars(extend("const" = "corewise/maps/1"))]
+    schema: &'static str,
+    /// The stored maps in the order they were added.
+    maps: &'a [MapEntry],
+}
+
+impl<'a> MapsDocument<'a> {
+    /// The document of a list.
+    pub fn new(maps: &'a [MapEntry]) -> Self {
+        Self { schema: "corewise/maps/1", maps }
+    }
+}
+
 /// The names of all schemas.
-pub const SCHEMAS: [&str; 14] = [
+pub const SCHEMAS: [&str; 17] = [
     "survey",
     "beside",
     "topology",
@@ -478,6 +540,9 @@ pub const SCHEMAS: [&str; 14] = [
     "doctor",
     "undo",
     "irq",
+    "links",
+    "links-comparison",
+    "maps",
 ];
 
 /// The schema of a document by its name.
@@ -497,6 +562,9 @@ pub fn schema(name: &str) -> Option<Schema> {
         "doctor" => schema_for!(DoctorDocument<'_>),
         "undo" => schema_for!(UndoDocument<'_>),
         "irq" => schema_for!(IrqDocument<'_>),
+        "links" => schema_for!(LinksDocument<'_>),
+        "links-comparison" => schema_for!(LinksComparisonDocument<'_>),
+        "maps" => schema_for!(MapsDocument<'_>),
         _ => return None,
     })
 }

@@ -2,6 +2,7 @@
 
 pub mod experiment;
 pub mod irq;
+pub mod links;
 pub mod machine;
 pub mod place;
 pub mod run;
@@ -20,6 +21,7 @@ use crate::args::{Arguments, Command, CommonArguments, HistoryCommand, PackingNa
 use crate::error::Failure;
 use experiment::{Print, TryTask};
 use irq::IrqTask;
+use links::LinksTask;
 use machine::MachineChoice;
 use place::{CandidatesRequest, PlaceRequest};
 use run::RunTask;
@@ -176,6 +178,8 @@ pub enum Task {
     Run(Box<RunTask>),
     /// Look for stalls.
     Tail(Box<TailTask>),
+    /// Measure, import, show and compare links.
+    Links(Box<LinksTask>),
     /// Show interrupts, or move them.
     Irq(IrqTask),
     /// Record this machine in a file, packed as its name says or as told.
@@ -225,6 +229,7 @@ impl Task {
             Some(Command::Run(run)) => Self::Run(Box::new(RunTask::new(run)?)),
             Some(Command::Try(typed)) => Self::Try(Box::new(TryTask::new(*typed)?)),
             Some(Command::Tail(typed)) => Self::Tail(Box::new(TailTask::new(typed)?)),
+            Some(Command::Links(typed)) => Self::Links(Box::new(LinksTask::new(*typed)?)),
             Some(Command::Irq(irq)) => Self::Irq(IrqTask::new(irq)?),
             Some(Command::Record(record)) => Self::Record(record.output, record.packing),
             Some(Command::Doctor) => Self::Doctor,

@@ -11,7 +11,6 @@ pub mod grid;
 pub mod heatmap;
 pub mod history;
 pub mod irq;
-#[cfg_attr(not(test), expect(dead_code, reason = "no command shows a map of links yet"))]
 pub mod links;
 pub mod machine;
 pub mod machines;

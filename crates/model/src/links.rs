@@ -1,5 +1,6 @@
 //! What talking between two cpus costs: observations, and the cost classes that the topology makes of them.
 
+pub mod compare;
 pub mod conclude;
 pub mod explore;
 pub mod groups;

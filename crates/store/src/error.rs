@@ -134,6 +134,26 @@ pub enum StoreError {
         /// The numbers that exist, rising.
         existing: Vec<i64>,
     },
+    /// There is no map of links of this number.
+    #[error("there is no map {id} in {}; {}", path.display(), existing_words(existing))]
+    NoMap {
+        /// The store.
+        path: PathBuf,
+        /// The number asked for.
+        id: i64,
+        /// The numbers that exist, rising.
+        existing: Vec<i64>,
+    },
+    /// A stored map of links is not one that this corewise can read.
+    #[error("map {id} in {} cannot be read by this corewise: {source}", path.display())]
+    UnreadableMap {
+        /// The store.
+        path: PathBuf,
+        /// Its number.
+        id: i64,
+        /// What is wrong with it.
+        source: serde_json::Error,
+    },
     /// A stored experiment, or a trial of it, is not one that this corewise can read.
     #[error("experiment {id} in {} cannot be read by this corewise: {source}", path.display())]
     UnreadableExperiment {

@@ -106,7 +106,7 @@ impl Store {
 }
 
 /// JSON that was checked to be readable: a number that is infinite or none would be written as null.
-fn written<T: Serialize + DeserializeOwned>(value: &T) -> Result<String> {
+pub(crate) fn written<T: Serialize + DeserializeOwned>(value: &T) -> Result<String> {
     let text = serde_json::to_string(value).and_then(|text| serde_json::from_str::<T>(&text).map(|_| text));
     text.map_err(|source| StoreError::Unwritable { source })
 }

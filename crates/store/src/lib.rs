@@ -1,4 +1,4 @@
-//! The history of surveys and experiments, in an SQLite database.
+//! The history of surveys, experiments and maps of links, in an SQLite database.
 //!
 //! The database holds what was observed and nothing that was concluded from it: findings are computed anew by whoever
 //! reads a survey, so a better statistic works on old surveys. Everything is kept until its owner deletes it.
@@ -7,6 +7,7 @@
 mod error;
 mod experiments;
 mod history;
+mod maps;
 mod open;
 mod schema;
 
@@ -16,6 +17,7 @@ mod sample;
 pub use error::StoreError;
 pub use experiments::ExperimentEntry;
 pub use history::{Entry, Store};
+pub use maps::MapEntry;
 
 /// What the functions of this crate give.
 pub type Result<T> = std::result::Result<T, StoreError>;

@@ -86,7 +86,7 @@ pub fn compare(before: i64, after: i64, settings: &Settings) -> Result<Exit, Fai
 }
 
 /// The store, or what makes one.
-fn existing(settings: &Settings, first: &str) -> Result<Store, Failure> {
+pub(super) fn existing(settings: &Settings, first: &str) -> Result<Store, Failure> {
     let what = || Ok(format!("there is no history at {}", path(settings)?.display()));
     let next = || format!("{first}, or name another history with --store.");
     opened(settings)?.map_or_else(|| Err(Failure::unavailable(what()?).next(next())), Ok)
@@ -99,7 +99,7 @@ fn stored(number: i64, settings: &Settings) -> Result<Survey, Failure> {
     })
 }
 
-fn opened(settings: &Settings) -> Result<Option<Store>, Failure> {
+pub(super) fn opened(settings: &Settings) -> Result<Option<Store>, Failure> {
     Store::open_to_read(path(settings)?).map_err(broken)
 }
 
@@ -116,6 +116,6 @@ fn path(settings: &Settings) -> Result<&Path, Failure> {
     }
 }
 
-fn broken(error: StoreError) -> Failure {
+pub(super) fn broken(error: StoreError) -> Failure {
     Failure::unavailable(format!("the history cannot be read: {error}"))
 }

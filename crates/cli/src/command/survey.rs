@@ -1,5 +1,6 @@
 //! `corewise survey`: measures this machine, keeps the result, and shows what it means.
 
+use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use corewise_lab::survey::{Plan, TailPlan, survey};
@@ -65,21 +66,30 @@ pub(super) fn seed_of_the_clock() -> u64 {
 
 /// Stores the survey. A history that fails is said once, and the survey is shown all the same.
 pub(super) fn keep(survey: &Survey, settings: &Settings) -> Kept {
+    kept(settings, "survey", |path| Store::open(path).and_then(|mut store| store.add(survey)))
+}
+
+/// Stores what was made, a survey or a map. A history that fails is said once.
+pub(super) fn kept(
+    settings: &Settings,
+    what: &str,
+    store: impl FnOnce(&Path) -> corewise_store::Result<i64>,
+) -> Kept {
     let path = match &settings.history {
         History::At(path) => path,
         History::Off => return Kept::No,
         History::Homeless => {
-            say(
-                &"warning: the survey is not stored: neither XDG_DATA_HOME nor HOME says where\n  --store PATH stores it",
-            );
+            say(&format!(
+                "warning: the {what} is not stored: neither XDG_DATA_HOME nor HOME says where\n  --store PATH stores it"
+            ));
             return Kept::Failed;
         }
     };
-    match Store::open(path).and_then(|mut store| store.add(survey)) {
+    match store(path) {
         Ok(number) => Kept::Stored(number),
         Err(error) => {
             say(&format!(
-                "warning: the survey is not stored: {error}\n  --store PATH stores it elsewhere, --no-store nowhere"
+                "warning: the {what} is not stored: {error}\n  --store PATH stores it elsewhere, --no-store nowhere"
             ));
             Kept::Failed
         }

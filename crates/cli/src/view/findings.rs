@@ -41,7 +41,8 @@ pub fn findings(survey: &Survey, conclusions: &Conclusions, width: usize) -> Vec
     lines
 }
 
-fn numbered(number: usize, finding: &Finding, width: usize) -> Vec<Line> {
+/// A finding with its number, and what to do next.
+pub fn numbered(number: usize, finding: &Finding, width: usize) -> Vec<Line> {
     let head = format!("{number:>2}{gap}", gap = unbroken("  "));
     let mut lines = wrap(&Line::new().strong(head).plain(glued(&finding.statement)), width, 4);
     let advice = Line::new().plain("    ").plain(glued(&finding.advice));

@@ -1,10 +1,12 @@
 //! The pictures of a map of links: the whole map for the terminal and as SVG, and tables for other programs.
 
+pub mod comparison;
 pub mod depth;
 pub mod export;
 pub mod heat;
 mod labels;
 mod scale;
+pub mod screen;
 pub mod svg;
 #[cfg(test)]
 mod tests;

@@ -15,6 +15,7 @@ use super::{Matrix, What};
 use crate::finding::Finding;
 use crate::stats::order::{median, quantile};
 use crate::{CpuSet, Machine};
+pub(super) use classes::class_of;
 pub use told::Agreement;
 
 /// What was concluded from a map.

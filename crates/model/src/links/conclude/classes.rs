@@ -15,12 +15,35 @@ const MISPLACED: f64 = 0.05;
 /// Pairs between the same two groups (or of one group) and of one relation.
 struct Block {
     words: String,
+    /// Places.
+    pairs: Vec<(usize, usize)>,
     costs: Vec<f64>,
     median_ns: f64,
 }
 
 /// The classes of what was measured, cheapest first.
 pub(super) fn of(filled: &Filled, groups: Option<&Groups>, machine: Option<&Machine>) -> Vec<CostClass> {
+    classes(filled, groups, machine).iter().map(|class| described(class)).collect()
+}
+
+/// Which class each measured pair of cpus is in, counted from the cheapest, and what the class is called.
+pub(in crate::links) fn class_of(
+    filled: &Filled,
+    groups: Option<&Groups>,
+    machine: Option<&Machine>,
+) -> impl Fn(u32, u32) -> Option<(usize, String)> + use<> {
+    let mut class_of = BTreeMap::new();
+    for (index, class) in classes(filled, groups, machine).iter().enumerate() {
+        let words = described(class).words;
+        for &(i, j) in class.iter().flat_map(|block| &block.pairs) {
+            let (a, b) = (filled.structure.cpus[i], filled.structure.cpus[j]);
+            class_of.insert((a.min(b), a.max(b)), (index, words.clone()));
+        }
+    }
+    move |a, b| class_of.get(&(a.min(b), a.max(b))).cloned()
+}
+
+fn classes(filled: &Filled, groups: Option<&Groups>, machine: Option<&Machine>) -> Vec<Vec<Block>> {
     let mut blocks = blocks(filled, groups, machine);
     blocks.sort_by(|one, other| one.median_ns.total_cmp(&other.median_ns));
     let mut classes: Vec<Vec<Block>> = Vec::new();
@@ -30,22 +53,24 @@ pub(super) fn of(filled: &Filled, groups: Option<&Groups>, machine: Option<&Mach
             _ => classes.push(vec![block]),
         }
     }
-    joined_where_unclear(classes).iter().map(|class| described(class)).collect()
+    joined_where_unclear(classes)
 }
 
 fn blocks(filled: &Filled, groups: Option<&Groups>, machine: Option<&Machine>) -> Vec<Block> {
     let group_of = group_of(filled, groups);
-    let mut blocks = BTreeMap::<_, Vec<f64>>::new();
+    let mut blocks = BTreeMap::<_, (Vec<(usize, usize)>, Vec<f64>)>::new();
     for (i, j, cost) in filled.measured.known() {
         let pair = |of: &[usize]| [of[i].min(of[j]), of[i].max(of[j])];
         let is_sibling = siblings(filled, groups, i, j);
         let key = if is_sibling { None } else { Some((filled.structure.block(i, j), group_of.as_deref().map(pair))) };
-        blocks.entry(key).or_default().push(cost);
+        let block = blocks.entry(key).or_default();
+        block.0.push((i, j));
+        block.1.push(cost);
     }
     let several_packages = machine.is_some_and(|machine| machine.objects(Level::Package).len() > 1);
     blocks
         .into_iter()
-        .map(|(key, costs)| {
+        .map(|(key, (pairs, costs))| {
             let words = match key {
                 None => Relation::SameCore.words(),
                 Some((block, Some(groups))) => match (groups[0] == groups[1], block.packages[0] == block.packages[1]) {
@@ -58,7 +83,7 @@ fn blocks(filled: &Filled, groups: Option<&Groups>, machine: Option<&Machine>) -
                 Some((_, None)) if machine.is_none() => "any two",
                 Some((block, None)) => block.relation.words(),
             };
-            Block { words: words.to_owned(), median_ns: median(&costs), costs }
+            Block { words: words.to_owned(), pairs, median_ns: median(&costs), costs }
         })
         .collect()
 }

@@ -1,0 +1,157 @@
+//! What changed between two maps of links: which pairs lie beyond their intervals, and by how much each class of them.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::conclude::{Filled, LinkConclusions};
+use super::map::{LinkMap, Series};
+use super::{Pair, What};
+use crate::finding::Effect;
+use crate::stats::order::{median, median_interval};
+
+/// Where a pair was visited too seldom for an interval, or imported without its visits, its cost counts as known to within this share: the
+/// cost of one pair of cores through other siblings differs by as much in published matrices.
+const UNKNOWN: f64 = 0.05;
+/// Fewer visits have no interval.
+const VISITS_ENOUGH: usize = 6;
+/// The confidence of each pair's interval: both have to leave each other alone.
+const CONFIDENCE: f64 = 0.99;
+/// So many of the pairs that changed most are told.
+const TOLD: usize = 10;
+
+/// What changed in one way to talk.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LinkComparison {
+    /// The way to talk.
+    pub what: What,
+    /// How many pairs both maps measured.
+    pub pairs: u64,
+    /// How many of them cost more beyond both intervals.
+    pub dearer: u64,
+    /// How many cost less.
+    pub cheaper: u64,
+    /// The same by class of the earlier map, cheapest first.
+    pub classes: Vec<ClassChange>,
+    /// The pairs that changed most, both ways.
+    pub most: Vec<PairChange>,
+}
+
+/// How a class of pairs changed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ClassChange {
+    /// Where the pairs are: "same group", "other group".
+    pub words: String,
+    /// How many pairs both maps measured.
+    pub pairs: u64,
+    /// How many of them changed beyond their intervals.
+    pub changed: u64,
+    /// The median cost before, in nanoseconds.
+    pub before_ns: f64,
+    /// The median cost after.
+    pub after_ns: f64,
+    /// After against before, over pairs.
+    pub effect: Effect,
+}
+
+/// How a pair changed.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PairChange {
+    /// The lower cpu.
+    pub a: u32,
+    /// The higher cpu.
+    pub b: u32,
+    /// Its cost before, in nanoseconds.
+    pub before_ns: f64,
+    /// Its cost after.
+    pub after_ns: f64,
+    /// After against before.
+    pub ratio: f64,
+}
+
+/// Compares the ways to talk that both maps have; pairs that both measured.
+pub fn compare(before: &LinkMap, after: &LinkMap, conclusions: &LinkConclusions) -> Vec<LinkComparison> {
+    let of = |series: &Series| {
+        after.series.iter().find(|other| other.what == series.what).map(|other| (series.clone(), other.clone()))
+    };
+    let both = before.series.iter().filter_map(of);
+    both.map(|(earlier, later)| compared(&earlier, &later, before, conclusions)).collect()
+}
+
+fn compared(earlier: &Series, later: &Series, before: &LinkMap, conclusions: &LinkConclusions) -> LinkComparison {
+    let later_pairs: BTreeMap<(u32, u32), &Pair> = all(later).map(|pair| ((pair.a, pair.b), pair)).collect();
+    let filled = Filled::of(earlier, before);
+    let class_of = super::conclude::class_of(&filled, conclusions.groups.as_ref(), before.machine.as_ref());
+    let mut by_class = BTreeMap::<usize, Vec<(PairChange, bool)>>::new();
+    let mut words = BTreeMap::new();
+    for pair in all(earlier) {
+        let Some(other) = later_pairs.get(&(pair.a, pair.b)) else { continue };
+        let (before_ns, after_ns) = (pair.one_way_ns(), other.one_way_ns());
+        if !(before_ns.is_finite() && after_ns.is_finite() && before_ns > 0.0) {
+            continue;
+        }
+        let change = PairChange { a: pair.a, b: pair.b, before_ns, after_ns, ratio: after_ns / before_ns };
+        let Some((class, name)) = class_of(pair.a, pair.b) else { continue };
+        words.insert(class, name);
+        by_class.entry(class).or_default().push((change, is_beyond(pair, other)));
+    }
+    let changes: Vec<(PairChange, bool)> = by_class.values().flatten().copied().collect();
+    let changed =
+        |up: bool| changes.iter().filter(|(change, beyond)| *beyond && (change.ratio > 1.0) == up).count() as u64;
+    LinkComparison {
+        what: earlier.what,
+        pairs: changes.len() as u64,
+        dearer: changed(true),
+        cheaper: changed(false),
+        classes: by_class.iter().map(|(class, changes)| class_change(&words[class], changes)).collect(),
+        most: most(&changes),
+    }
+}
+
+fn all(series: &Series) -> impl Iterator<Item = &Pair> {
+    series.links.pairs.iter().chain(&series.held_out)
+}
+
+fn class_change(words: &str, changes: &[(PairChange, bool)]) -> ClassChange {
+    let ratios: Vec<f64> = changes.iter().map(|(change, _)| change.ratio).collect();
+    let range = || (ratios.iter().copied().fold(f64::INFINITY, f64::min), ratios.iter().copied().fold(0.0, f64::max));
+    let (low, high) = median_interval(&ratios, crate::finding::CONFIDENCE).unwrap_or_else(range);
+    let costs = |of: fn(&PairChange) -> f64| median(&changes.iter().map(|(change, _)| of(change)).collect::<Vec<_>>());
+    ClassChange {
+        words: words.to_owned(),
+        pairs: changes.len() as u64,
+        changed: changes.iter().filter(|(_, beyond)| *beyond).count() as u64,
+        before_ns: costs(|change| change.before_ns),
+        after_ns: costs(|change| change.after_ns),
+        effect: Effect {
+            quantity: "cost".into(),
+            against: "before".into(),
+            ratio: median(&ratios),
+            low,
+            high,
+            p_value: None,
+        },
+    }
+}
+
+fn most(changes: &[(PairChange, bool)]) -> Vec<PairChange> {
+    let mut beyond: Vec<PairChange> = changes.iter().filter(|(_, beyond)| *beyond).map(|(change, _)| *change).collect();
+    beyond.sort_by(|one, other| other.ratio.ln().abs().total_cmp(&one.ratio.ln().abs()));
+    beyond.truncate(TOLD);
+    beyond
+}
+
+/// Whether the intervals of two costs of a pair have nothing in common.
+fn is_beyond(before: &Pair, after: &Pair) -> bool {
+    let (before, after) = (interval(before), interval(after));
+    before.1 < after.0 || after.1 < before.0
+}
+
+fn interval(pair: &Pair) -> (f64, f64) {
+    let visits = pair.all_visits_ns();
+    let cost = pair.one_way_ns();
+    let around = (cost * (1.0 - UNKNOWN), cost * (1.0 + UNKNOWN));
+    let own = (visits.len() >= VISITS_ENOUGH).then(|| median_interval(&visits, CONFIDENCE)).flatten();
+    own.unwrap_or(around)
+}
