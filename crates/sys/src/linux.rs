@@ -8,6 +8,7 @@ pub mod counts;
 pub mod cpuset;
 pub mod events;
 pub mod execution;
+pub mod futex;
 pub mod installed;
 pub mod interrupts;
 pub mod memory;

@@ -1,45 +1,79 @@
-//! A fresh page of memory whose cache lines two threads can talk over.
+//! Fresh memory that two threads can talk over, on a node that is known.
 
 use std::io;
 use std::ptr::NonNull;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU32, AtomicU64};
 
-/// The bytes of a page used here; real pages may be larger.
+use super::memory_policy;
+
+/// The bytes of the smallest page; real pages may be larger.
 const PAGE_BYTES: usize = 4096;
 /// The distance of two lines: the line size of every x86-64 and most arm64 processors. On processors with longer lines
 /// neighbouring indices share one, which does no harm while one index is used at a time.
-const LINE_BYTES: usize = 64;
+pub const LINE_BYTES: usize = 64;
 
-/// An anonymous page, fresh from the kernel, that nobody has used before; given back on drop.
+/// What [`Memory`] can be seen as: an atomic for which all bits zero is a value.
 ///
-/// The kernel places it on the memory node of the cpu that first touches it, so touch it from the thread that should
-/// own it: [`Page::new`] does.
+/// # Safety
+/// The type has no padding, needs no more alignment than a page has, divides a line, is valid with all bits zero, and changes by
+/// atomic operations alone.
+pub unsafe trait Word: Send + Sync {}
+
+// SAFETY: eight bytes, any bits, atomic.
+unsafe impl Word for AtomicU64 {}
+// SAFETY: four bytes, any bits, atomic.
+unsafe impl Word for AtomicU32 {}
+
+/// Anonymous memory of whole pages, fresh from the kernel, that nobody has used before and that is all zero; given back on drop.
 #[derive(Debug)]
-pub struct Page {
-    start: NonNull<u8>,
+pub struct Memory<W: Word = AtomicU64> {
+    start: NonNull<W>,
+    bytes: usize,
 }
 
-// SAFETY: the page is only ever seen as atomics.
-unsafe impl Send for Page {}
-// SAFETY: the page is only ever seen as atomics.
-unsafe impl Sync for Page {}
+// SAFETY: the memory is only ever seen as atomics.
+unsafe impl<W: Word> Send for Memory<W> {}
+// SAFETY: the memory is only ever seen as atomics.
+unsafe impl<W: Word> Sync for Memory<W> {}
 
-impl Page {
-    /// How many lines a page has.
-    pub const LINES: usize = PAGE_BYTES / LINE_BYTES;
-
-    /// Maps a page and touches it from the calling thread.
+impl<W: Word> Memory<W> {
+    /// Maps at least so many bytes, rounded up to pages, and touches each page from the calling thread. The kernel places a page on
+    /// the memory node of the cpu that touches it first, unless the thread's memory policy says otherwise, so call it from the thread
+    /// that should own the memory.
     ///
     /// # Errors
     /// When the kernel has no memory for it.
-    pub fn new() -> io::Result<Self> {
+    pub fn new(bytes: usize) -> io::Result<Self> {
+        let memory = Self::map(bytes)?;
+        memory.touch();
+        Ok(memory)
+    }
+
+    /// The same on one node, whatever thread calls: bound by mbind(2) before the first touch, and looked up afterwards.
+    ///
+    /// # Errors
+    /// In words: the node is not there, has no memory, or is not allowed; binding is forbidden to this process or unknown to the
+    /// kernel; the pages are elsewhere nevertheless.
+    pub fn on_node(bytes: usize, node: u32) -> io::Result<Self> {
+        let memory = Self::map(bytes)?;
+        memory_policy::bind(memory.start.cast(), memory.bytes, node)?;
+        memory.touch();
+        match memory.home() {
+            Some(home) if home == node => Ok(memory),
+            Some(home) => Err(io::Error::other(format!("memory bound to node {node} is on node {home}"))),
+            None => Err(io::Error::other(format!("whether memory bound to node {node} is there cannot be seen"))),
+        }
+    }
+
+    fn map(bytes: usize) -> io::Result<Self> {
+        let bytes = bytes.max(1).next_multiple_of(PAGE_BYTES);
         // SAFETY: a new private mapping at an address of the kernel's choice; no existing memory is affected.
         let start = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
-                PAGE_BYTES,
+                bytes,
                 libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_POPULATE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
                 -1,
                 0,
             )
@@ -47,30 +81,54 @@ impl Page {
         if start == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        let start = NonNull::new(start.cast()).ok_or_else(|| io::Error::other("a page at address zero"))?;
-        let page = Self { start };
-        for line in 0..Self::LINES {
-            page.line(line).store(0, std::sync::atomic::Ordering::Relaxed);
+        let start = NonNull::new(start.cast()).ok_or_else(|| io::Error::other("memory at address zero"))?;
+        Ok(Self { start, bytes })
+    }
+
+    /// Writes one word of each page: a page that was only read would be the kernel's page of zeros.
+    fn touch(&self) {
+        for page in (0..self.bytes).step_by(PAGE_BYTES) {
+            // SAFETY: inside the mapping and aligned; nobody else has the address yet, and a word may be all zero.
+            unsafe { self.start.cast::<u8>().add(page).cast::<u32>().write_volatile(0) };
         }
-        Ok(page)
+    }
+
+    /// The node that the memory is on; absent where the first and the last page are on different ones, where the kernel has no NUMA,
+    /// or where this process may not ask (get_mempolicy(2) is closed in many containers).
+    pub fn home(&self) -> Option<u32> {
+        let node = |offset: usize| {
+            // SAFETY: inside the mapping.
+            memory_policy::node_of(unsafe { self.start.cast::<u8>().add(offset) }).ok()
+        };
+        let (first, last) = (node(0)?, node(self.bytes - 1)?);
+        (first == last).then_some(first)
+    }
+
+    /// All words.
+    pub fn words(&self) -> &[W] {
+        // SAFETY: the whole mapping, aligned to a page, zeroed by the kernel, alive as long as `self`, and never seen as anything but
+        // atomics of this one type.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.bytes / size_of::<W>()) }
+    }
+
+    /// How many lines it has.
+    pub const fn lines(&self) -> usize {
+        self.bytes / LINE_BYTES
     }
 
     /// The first word of a line.
     ///
     /// # Panics
-    /// When the index is not below [`Page::LINES`].
-    pub fn line(&self, index: usize) -> &AtomicU64 {
-        assert!(index < Self::LINES, "line {index} of a page with {} lines", Self::LINES);
-        // SAFETY: inside the mapping, aligned to 64 bytes, zeroed by the kernel, alive as long as `self`, and never seen as
-        // anything but an atomic.
-        unsafe { &*self.start.as_ptr().add(index * LINE_BYTES).cast::<AtomicU64>() }
+    /// When the index is not below [`Memory::lines`].
+    pub fn line(&self, index: usize) -> &W {
+        &self.words()[index * (LINE_BYTES / size_of::<W>())]
     }
 }
 
-impl Drop for Page {
+impl<W: Word> Drop for Memory<W> {
     fn drop(&mut self) {
-        // SAFETY: exactly the mapping that `new` made; references to its lines borrow `self` and are gone.
-        unsafe { libc::munmap(self.start.as_ptr().cast(), PAGE_BYTES) };
+        // SAFETY: exactly the mapping that `map` made; references to its words borrow `self` and are gone.
+        unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes) };
     }
 }
 
@@ -81,10 +139,40 @@ mod tests {
 
     #[test]
     fn lines_are_apart_and_zero() {
-        let page = Page::new().unwrap();
-        page.line(0).store(u64::MAX, Ordering::Relaxed);
-        assert_eq!(page.line(1).load(Ordering::Relaxed), 0);
-        let distance = std::ptr::from_ref(page.line(1)) as usize - std::ptr::from_ref(page.line(0)) as usize;
+        let memory = Memory::<AtomicU64>::new(PAGE_BYTES + 1).unwrap();
+        assert_eq!((memory.lines(), memory.words().len()), (128, 1024));
+        assert!(memory.words().iter().all(|word| word.load(Ordering::Relaxed) == 0));
+        memory.line(0).store(u64::MAX, Ordering::Relaxed);
+        assert_eq!(memory.line(1).load(Ordering::Relaxed), 0);
+        let distance = std::ptr::from_ref(memory.line(1)) as usize - std::ptr::from_ref(memory.line(0)) as usize;
         assert_eq!(distance, LINE_BYTES);
+        assert_eq!(Memory::<AtomicU32>::new(0).unwrap().words().len(), 1024);
+    }
+
+    #[test]
+    fn memory_is_where_it_was_bound_to() {
+        let node = match memory_policy::allowed_nodes() {
+            Ok(nodes) => nodes[0],
+            Err(error) => {
+                println!("skipped: the nodes cannot be had: {error}");
+                assert!(Memory::<AtomicU64>::new(1).unwrap().home().is_none());
+                return;
+            }
+        };
+        for bytes in [1, 3 * PAGE_BYTES, 1 << 20] {
+            assert_eq!(Memory::<AtomicU64>::on_node(bytes, node).unwrap().home(), Some(node));
+        }
+    }
+
+    #[test]
+    fn a_node_that_is_not_there_is_told() {
+        if let Err(error) = memory_policy::allowed_nodes() {
+            println!("skipped: the nodes cannot be had: {error}");
+            return;
+        }
+        for node in [1_000, u32::MAX] {
+            let error = Memory::<AtomicU64>::on_node(1, node).unwrap_err();
+            assert_eq!(error.to_string(), format!("there is no node {node}"));
+        }
     }
 }

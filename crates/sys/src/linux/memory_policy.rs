@@ -1,6 +1,11 @@
-//! The memory policy of the calling thread, which its children and the program it becomes inherit: set_mempolicy(2).
+//! Which nodes memory comes from: the policy of the calling thread, which its children and the program it becomes inherit
+//! (set_mempolicy(2)), and that of single mappings (mbind(2)).
 
 use std::io;
+use std::path::Path;
+use std::ptr::NonNull;
+
+use corewise_model::CpuSet;
 
 use corewise_model::placement::memory::Mode;
 
@@ -15,6 +20,10 @@ const MPOL_PREFERRED_MANY: i32 = 5;
 const MPOL_WEIGHTED_INTERLEAVE: i32 = 6;
 /// The nodes stay those that were named when the cpuset changes; otherwise the kernel takes others in their place.
 const MPOL_F_STATIC_NODES: i32 = 1 << 15;
+/// Of get_mempolicy: a node, not the policy.
+const MPOL_F_NODE: i32 = 1;
+/// Of get_mempolicy: of the page at an address, not of the thread.
+const MPOL_F_ADDR: i32 = 1 << 1;
 /// Of get_mempolicy: the nodes that the cpuset allows, not the policy.
 const MPOL_F_MEMS_ALLOWED: i32 = 1 << 2;
 
@@ -77,9 +86,7 @@ impl Policy {
     /// kernel was built without NUMA.
     pub fn set_current(&self) -> io::Result<()> {
         let words = words(&self.nodes);
-        // The kernel takes one off the number of bits that it is given, and no mask at all for no nodes.
-        let (mask, bits) =
-            if words.is_empty() { (std::ptr::null(), 0) } else { (words.as_ptr(), words.len() * 64 + 1) };
+        let (mask, bits) = mask(&words);
         // SAFETY: the kernel reads at most `bits` bits, rounded up to the words, which outlive the call.
         let result = unsafe { libc::syscall(libc::SYS_set_mempolicy, self.mode, mask, bits) };
         if result >= 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
@@ -120,6 +127,69 @@ fn get(flags: i32) -> io::Result<(i32, Vec<u32>)> {
         }
         words.resize(words.len() * 2, 0);
     }
+}
+
+/// Binds whole pages that were not touched yet to one node: mbind(2) with MPOL_BIND.
+///
+/// # Errors
+/// In words, each that mbind(2) has for this.
+pub(super) fn bind(start: NonNull<u8>, bytes: usize, node: u32) -> io::Result<()> {
+    // No kernel takes a longer mask than a page.
+    if node >= 1 << 15 {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("there is no node {node}")));
+    }
+    let words = words(&[node]);
+    let (mask, bits) = mask(&words);
+    // SAFETY: the kernel reads at most `bits` bits, rounded up to the words, which outlive the call; what the memory holds stays.
+    let result = unsafe { libc::syscall(libc::SYS_mbind, start.as_ptr(), bytes, MPOL_BIND, mask, bits, 0) };
+    if result >= 0 {
+        return Ok(());
+    }
+    let error = io::Error::last_os_error();
+    Err(io::Error::new(error.kind(), refusal(&error, node)))
+}
+
+/// Why memory could not be bound to a node, in words.
+fn refusal(error: &io::Error, node: u32) -> String {
+    match error.raw_os_error() {
+        Some(libc::EINVAL) => missing(Path::new("/sys/devices/system/node"), node),
+        Some(libc::EPERM) => "this process may not bind memory to nodes (mbind is refused, as in many containers)".into(),
+        Some(libc::ENOSYS) => "this kernel was built without NUMA".into(),
+        Some(libc::ENOMEM) => format!("node {node} has no memory left"),
+        _ => format!("memory cannot be bound to node {node}: {error}"),
+    }
+}
+
+/// Why the kernel finds no memory on a node, by the folder in which it lists the nodes.
+fn missing(nodes: &Path, node: u32) -> String {
+    let list = |name| std::fs::read_to_string(nodes.join(name)).ok().and_then(|text| CpuSet::parse_list(text.trim()).ok());
+    if list("online").is_some_and(|online| !online.contains(node)) {
+        return format!("there is no node {node}");
+    }
+    if list("has_memory").is_some_and(|with_memory| !with_memory.contains(node)) {
+        return format!("node {node} has no memory");
+    }
+    format!("this process may not use the memory of node {node}")
+}
+
+/// The node of the page at an address; the page is touched where it was not yet.
+///
+/// # Errors
+/// ENOSYS where the kernel was built without NUMA; EPERM in many containers.
+pub(super) fn node_of(address: NonNull<u8>) -> io::Result<u32> {
+    let mut node = -1_i32;
+    let (mask, flags) = (std::ptr::null_mut::<u64>(), MPOL_F_NODE | MPOL_F_ADDR);
+    // SAFETY: the kernel writes one integer, and uses the address as a name.
+    let result = unsafe { libc::syscall(libc::SYS_get_mempolicy, &raw mut node, mask, 0, address.as_ptr(), flags) };
+    match u32::try_from(node) {
+        Ok(node) if result >= 0 => Ok(node),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// A mask as the kernel takes it: one is taken off the number of bits that it is given, and no nodes are no mask at all.
+fn mask(words: &[u64]) -> (*const u64, usize) {
+    if words.is_empty() { (std::ptr::null(), 0) } else { (words.as_ptr(), words.len() * 64 + 1) }
 }
 
 fn words(nodes: &[u32]) -> Vec<u64> {
@@ -172,6 +242,21 @@ mod tests {
         })
         .join()
         .unwrap();
+    }
+
+    #[test]
+    fn why_a_node_cannot_be_had_is_told_in_words() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("online"), "0-2\n").unwrap();
+        std::fs::write(folder.path().join("has_memory"), "0,1\n").unwrap();
+        assert_eq!(missing(folder.path(), 3), "there is no node 3");
+        assert_eq!(missing(folder.path(), 2), "node 2 has no memory");
+        assert_eq!(missing(folder.path(), 1), "this process may not use the memory of node 1");
+        let told = |number| refusal(&io::Error::from_raw_os_error(number), 1);
+        assert_eq!(told(libc::ENOMEM), "node 1 has no memory left");
+        assert!(told(libc::EPERM).contains("may not bind"));
+        assert!(told(libc::ENOSYS).contains("without NUMA"));
+        assert!(told(libc::EIO).starts_with("memory cannot be bound to node 1: "));
     }
 
     #[test]

@@ -25,14 +25,7 @@ impl ThreadMoment {
     /// # Errors
     /// What the kernel says; none is known.
     pub fn now() -> io::Result<Self> {
-        // SAFETY: an all-zero rusage is a valid one, and the kernel fills it.
-        let usage = unsafe {
-            let mut usage: libc::rusage = std::mem::zeroed();
-            if libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) != 0 {
-                return Err(io::Error::last_os_error());
-            }
-            usage
-        };
+        let usage = usage()?;
         let duration = |time: libc::timeval| {
             Duration::from_secs(time.tv_sec.max(0) as u64) + Duration::from_micros(time.tv_usec.max(0) as u64)
         };
@@ -73,13 +66,39 @@ impl Glance {
     /// The calling thread now; zero for what the kernel would not say. Nothing is allocated.
     pub fn now() -> Self {
         let cpu_time_ns = cpu_time(libc::CLOCK_THREAD_CPUTIME_ID).map_or(0, |time| time.as_nanos() as u64);
-        // SAFETY: an all-zero rusage is a valid one, and the kernel fills it.
-        let usage = unsafe {
-            let mut usage: libc::rusage = std::mem::zeroed();
-            libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage);
-            usage
+        Self { cpu_time_ns, involuntary_switches: Switches::now().involuntary }
+    }
+}
+
+/// How often the cpu went from a thread to another; one call of the system, some 0.2 us.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Switches {
+    /// Since the thread waited for something.
+    pub voluntary: u64,
+    /// Since the scheduler took the cpu from it.
+    pub involuntary: u64,
+}
+
+impl Switches {
+    /// Of the calling thread since it began; zero for what the kernel would not say. Nothing is allocated.
+    pub fn now() -> Self {
+        let count = |usage: &libc::rusage| Self {
+            voluntary: usage.ru_nvcsw.max(0) as u64,
+            involuntary: usage.ru_nivcsw.max(0) as u64,
         };
-        Self { cpu_time_ns, involuntary_switches: usage.ru_nivcsw.max(0) as u64 }
+        usage().as_ref().map(count).unwrap_or_default()
+    }
+}
+
+/// What the kernel accounts the calling thread for: getrusage(2) with RUSAGE_THREAD.
+fn usage() -> io::Result<libc::rusage> {
+    // SAFETY: an all-zero rusage is a valid one, and the kernel fills it.
+    unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        if libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(usage)
     }
 }
 
@@ -154,6 +173,17 @@ mod tests {
             let used = ThreadMoment::now().unwrap().since(&before);
             assert!(used.off_cpu_s >= 0.015, "{used:?}");
             assert!(used.voluntary_switches >= 1, "{used:?}");
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
+    fn a_sleep_is_a_voluntary_switch() {
+        std::thread::spawn(|| {
+            let before = Switches::now();
+            std::thread::sleep(Duration::from_millis(1));
+            assert!(Switches::now().voluntary > before.voluntary);
         })
         .join()
         .unwrap();

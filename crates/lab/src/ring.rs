@@ -1,0 +1,224 @@
+//! A ring of messages between one sender and one receiver that never sleep, with slots packed or apart.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use corewise_model::links::Slots;
+use corewise_sys::linux::memory::Memory;
+
+/// How many messages a ring holds where nobody says otherwise: as many as the channel that it is compared with.
+pub const CAPACITY: usize = 64;
+
+const WORD_BYTES: usize = size_of::<AtomicU64>();
+
+/// The bytes that the slots of a ring take; the capacity is rounded up to a power of two.
+pub const fn bytes(capacity: usize, slots: Slots) -> usize {
+    capacity.next_power_of_two() * slots.stride_bytes()
+}
+
+/// Makes a ring in memory of the calling thread's node.
+///
+/// # Errors
+/// When the kernel has no memory for it.
+pub fn new(capacity: usize, slots: Slots) -> io::Result<(Sender, Receiver)> {
+    Ok(within(Memory::new(bytes(capacity, slots))?, capacity, slots))
+}
+
+/// Makes a ring in fresh memory, wherever that is. The capacity is rounded up to a power of two; one message is the least.
+///
+/// # Panics
+/// When the memory has fewer than [`bytes`].
+pub fn within(memory: Memory, capacity: usize, slots: Slots) -> (Sender, Receiver) {
+    let needed = bytes(capacity, slots);
+    assert!(memory.words().len() * WORD_BYTES >= needed, "a ring of {capacity} needs {needed} bytes");
+    let (capacity, stride) = (capacity.next_power_of_two(), slots.stride_bytes() / WORD_BYTES);
+    let ring = Arc::new(Ring { memory, mask: capacity as u64 - 1, lap_bits: capacity.trailing_zeros(), stride });
+    (Sender { ring: Arc::clone(&ring), tail: 0 }, Receiver { ring, head: 0 })
+}
+
+/// The slots. Each is a sequence number and, in the next word, a message.
+///
+/// A slot's sequence number is twice the lap in which it may be written next, or one more while it holds that lap's message.
+/// So an end looks at the slot alone, never at the other end's position, and fresh memory, all zero, is an empty ring. As in
+/// Dmitry Vyukov's bounded queue (1024cores.net), but with laps, so that one slot is enough.
+#[derive(Debug)]
+struct Ring {
+    memory: Memory,
+    /// The capacity less one.
+    mask: u64,
+    /// The binary logarithm of the capacity.
+    lap_bits: u32,
+    /// From a slot to the next, in words.
+    stride: usize,
+}
+
+impl Ring {
+    /// The sequence number and the message of the slot at a position.
+    #[inline(always)]
+    fn slot(&self, position: u64) -> (&AtomicU64, &AtomicU64) {
+        let word = (position & self.mask) as usize * self.stride;
+        let slot = &self.memory.words()[word..word + 2];
+        (&slot[0], &slot[1])
+    }
+
+    /// The sequence number that lets the sender write at a position.
+    #[inline(always)]
+    const fn free(&self, position: u64) -> u64 {
+        2 * (position >> self.lap_bits)
+    }
+}
+
+/// The end that messages go in. Aligned so that its position shares no pair of lines with the other's, wherever the two lie.
+#[derive(Debug)]
+#[repr(align(128))]
+pub struct Sender {
+    ring: Arc<Ring>,
+    /// How many messages were sent.
+    tail: u64,
+}
+
+impl Sender {
+    /// Sends a message; false where the ring is full.
+    #[inline(always)]
+    pub fn try_send(&mut self, message: u64) -> bool {
+        let (sequence, place) = self.ring.slot(self.tail);
+        let free = self.ring.free(self.tail);
+        if sequence.load(Ordering::Acquire) != free {
+            return false;
+        }
+        place.store(message, Ordering::Relaxed);
+        sequence.store(free + 1, Ordering::Release);
+        self.tail += 1;
+        true
+    }
+
+    /// Sends a message, and spins while the ring is full; false where it was given up. Asks whether to give up after each try.
+    #[inline(always)]
+    pub fn send(&mut self, message: u64, mut give_up: impl FnMut() -> bool) -> bool {
+        while !self.try_send(message) {
+            if give_up() {
+                return false;
+            }
+            std::hint::spin_loop();
+        }
+        true
+    }
+}
+
+/// The end that messages come out of, in the order in which they were sent.
+#[derive(Debug)]
+#[repr(align(128))]
+pub struct Receiver {
+    ring: Arc<Ring>,
+    /// How many messages were received.
+    head: u64,
+}
+
+impl Receiver {
+    /// Takes the next message; absent where the ring is empty.
+    #[inline(always)]
+    pub fn try_receive(&mut self) -> Option<u64> {
+        let (sequence, place) = self.ring.slot(self.head);
+        let full = self.ring.free(self.head) + 1;
+        if sequence.load(Ordering::Acquire) != full {
+            return None;
+        }
+        let message = place.load(Ordering::Relaxed);
+        sequence.store(full + 1, Ordering::Release);
+        self.head += 1;
+        Some(message)
+    }
+
+    /// Takes the next message, and spins while the ring is empty; absent where it was given up. Asks whether to give up after each
+    /// try.
+    #[inline(always)]
+    pub fn receive(&mut self, mut give_up: impl FnMut() -> bool) -> Option<u64> {
+        loop {
+            if let Some(message) = self.try_receive() {
+                return Some(message);
+            }
+            if give_up() {
+                return None;
+            }
+            std::hint::spin_loop();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_ring_does_what_a_queue_of_its_capacity_does(
+            wanted in 1_usize..40,
+            is_padded in any::<bool>(),
+            steps in proptest::collection::vec(any::<(bool, u64)>(), 0..400),
+        ) {
+            let slots = if is_padded { Slots::Padded } else { Slots::Packed };
+            let (mut sender, mut receiver) = new(wanted, slots).unwrap();
+            let (capacity, mut model) = (wanted.next_power_of_two(), VecDeque::new());
+            for (sends, message) in steps {
+                if sends {
+                    prop_assert_eq!(sender.try_send(message), model.len() < capacity);
+                    if model.len() < capacity {
+                        model.push_back(message);
+                    }
+                } else {
+                    prop_assert_eq!(receiver.try_receive(), model.pop_front());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn all_messages_arrive_in_order() {
+        const MESSAGES: u64 = 20_000;
+        for (slots, capacity) in Slots::ALL.into_iter().flat_map(|slots| [1, 2, 3, 7, 64, 100].map(|size| (slots, size))) {
+            let (mut sender, mut receiver) = new(capacity, slots).unwrap();
+            // Others wait for this cpu too where there is only one.
+            let patiently = || {
+                std::thread::yield_now();
+                false
+            };
+            std::thread::scope(|scope| {
+                scope.spawn(move || assert!((0..MESSAGES).all(|message| sender.send(message * 3, patiently))));
+                for message in 0..MESSAGES {
+                    assert_eq!(receiver.receive(patiently), Some(message * 3));
+                }
+                assert_eq!(receiver.try_receive(), None);
+            });
+        }
+    }
+
+    #[test]
+    fn neither_end_waits_longer_than_it_is_told() {
+        let (mut sender, mut receiver) = new(1, Slots::Packed).unwrap();
+        let mut asked = 0;
+        let mut twice = || {
+            asked += 1;
+            asked == 2
+        };
+        assert_eq!(receiver.receive(&mut twice), None);
+        assert!(sender.send(5, || false));
+        assert!(!sender.send(6, || true));
+        assert_eq!((receiver.receive(|| false), asked), (Some(5), 2));
+    }
+
+    #[test]
+    fn slots_lie_as_they_are_named() {
+        assert_eq!((bytes(CAPACITY, Slots::Packed), bytes(CAPACITY, Slots::Padded)), (1024, 8192));
+        for slots in Slots::ALL {
+            let (sender, _) = new(CAPACITY, slots).unwrap();
+            let at = |position| std::ptr::from_ref(sender.ring.slot(position).0) as usize;
+            assert_eq!(at(1) - at(0), slots.stride_bytes());
+            assert_eq!(at(CAPACITY as u64), at(0), "a lap later");
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Sleeping until a word changes, and waking who sleeps so: futex(2), within one process.
+
+use std::io;
+use std::sync::atomic::AtomicU32;
+use std::time::Duration;
+
+/// How a wait ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waited {
+    /// Somebody called [`wake`], or the kernel woke the thread for no reason (futex(2) says that it may).
+    Woken,
+    /// The word had another value already, so the thread did not sleep.
+    Changed,
+    /// The time was over.
+    TimedOut,
+}
+
+/// Sleeps while the word has the expected value, until somebody calls [`wake`], a signal comes, or the time is over. Look at the word
+/// afterwards: being woken does not mean that it changed.
+///
+/// # Errors
+/// ENOSYS where futex(2) is refused.
+pub fn wait(word: &AtomicU32, expected: u32, timeout: Duration) -> io::Result<Waited> {
+    let time = libc::timespec {
+        tv_sec: libc::time_t::try_from(timeout.as_secs()).unwrap_or(libc::time_t::MAX),
+        tv_nsec: timeout.subsec_nanos().into(),
+    };
+    let operation = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
+    // SAFETY: the kernel reads the word atomically and the time; both outlive the call.
+    let result = unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, expected, &raw const time) };
+    if result == 0 {
+        return Ok(Waited::Woken);
+    }
+    let error = io::Error::last_os_error();
+    match error.raw_os_error() {
+        Some(libc::EAGAIN) => Ok(Waited::Changed),
+        Some(libc::ETIMEDOUT) => Ok(Waited::TimedOut),
+        Some(libc::EINTR) => Ok(Waited::Woken),
+        _ => Err(error),
+    }
+}
+
+/// Wakes one thread that sleeps in [`wait`] on this word; whether there was one.
+pub fn wake(word: &AtomicU32) -> bool {
+    // SAFETY: the kernel uses the address as a name, and wakes at most one thread.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG, 1) > 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::Ordering;
+
+    #[test]
+    fn a_word_that_differs_is_not_waited_for_and_one_that_stays_is_until_the_time_is_over() {
+        let word = AtomicU32::new(3);
+        assert_eq!(wait(&word, 4, Duration::from_secs(3600)).unwrap(), Waited::Changed);
+        assert_eq!(wait(&word, 3, Duration::from_millis(1)).unwrap(), Waited::TimedOut);
+        assert!(!wake(&word), "nobody sleeps");
+    }
+
+    #[test]
+    fn a_sleeper_is_woken() {
+        let word = AtomicU32::new(0);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while word.load(Ordering::Acquire) == 0 {
+                    assert_ne!(wait(&word, 0, Duration::from_secs(3600)).unwrap(), Waited::TimedOut);
+                }
+            });
+            // Until it sleeps there is nobody to wake.
+            while !wake(&word) {
+                std::thread::yield_now();
+            }
+            word.store(1, Ordering::Release);
+            wake(&word);
+        });
+    }
+}
