@@ -1,23 +1,60 @@
-//! Prints what talking between the first two allowed cpus costs, one way, in nanoseconds: the median of a few visits.
+//! Prints what one way of talking between two cpus costs, in nanoseconds: the median of a few visits.
+//!
+//! `link_once [KIND] [A B]`: compare-and-swap between the first two allowed cpus where nothing else is named.
 
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 
-use corewise_lab::probe::links;
+use corewise_lab::probe::links::{self, Home, Visit, Warmth};
+use corewise_model::links::{Slots, What};
 use corewise_model::stats::order::median;
 use corewise_model::stats::random::Random;
 use corewise_sys::clock::Clock;
 use corewise_sys::linux::affinity;
 
+const KINDS: [(&str, What); 11] = [
+    ("cas", What::Cas),
+    ("store", What::Store),
+    ("oneway", What::Oneway),
+    ("bandwidth-4k", What::Bandwidth { block_bytes: 4 << 10 }),
+    ("bandwidth-64k", What::Bandwidth { block_bytes: 64 << 10 }),
+    ("bandwidth-1m", What::Bandwidth { block_bytes: 1 << 20 }),
+    ("channel", What::Channel { bound: Some(64) }),
+    ("channel-unbounded", What::Channel { bound: None }),
+    ("queue-packed", What::Queue { slots: Slots::Packed }),
+    ("queue-padded", What::Queue { slots: Slots::Padded }),
+    ("wakeup", What::Wakeup),
+];
+
 fn main() -> ExitCode {
-    let cpus: Vec<u32> = affinity::current().map(|cpus| cpus.iter().take(2).collect()).unwrap_or_default();
-    let [a, b] = cpus[..] else {
+    let mut words: Vec<String> = std::env::args().skip(1).collect();
+    let named = words.first().filter(|word| word.parse::<u32>().is_err()).cloned();
+    if named.is_some() {
+        words.remove(0);
+    }
+    let kind = named.as_deref().unwrap_or("cas");
+    let Some((_, what)) = KINDS.into_iter().find(|(word, _)| *word == kind) else {
+        eprintln!("link_once: no kind \"{kind}\"; there are {}", KINDS.map(|(word, _)| word).join(", "));
+        return ExitCode::from(2);
+    };
+    let mut cpus: Vec<u32> = words.iter().filter_map(|word| word.parse().ok()).collect();
+    if cpus.is_empty() {
+        cpus = affinity::current().map(|cpus| cpus.iter().take(2).collect()).unwrap_or_default();
+    }
+    let [first, second] = cpus[..] else {
         eprintln!("link_once: two allowed cpus are needed");
         return ExitCode::from(3);
     };
-    let (clock, mut random, stop) = (Clock::calibrated(), Random::new(1), AtomicBool::new(false));
-    let visits: Vec<f64> =
-        (0..24).filter_map(|_| links::visit(&clock, a, b, &mut random, &stop).ok().flatten()).collect();
+    let visit = Visit { what, first, second, home: Home::First };
+    let (clock, warmth, mut random) = (Clock::calibrated(), Warmth::default(), Random::new(1));
+    let stop = AtomicBool::new(false);
+    let mut visits = Vec::new();
+    for _ in 0..24 {
+        match links::visit(&clock, &visit, &warmth, &mut random, &stop) {
+            Ok(visited) => visits.extend(visited.map(|visited| visited.cost_ns)),
+            Err(gap) => eprintln!("link_once: {}: {}", gap.what, gap.why),
+        }
+    }
     println!("{:.1}", median(&visits));
-    ExitCode::SUCCESS
+    if visits.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use corewise_model::histogram::Histogram;
-use corewise_model::links::{Links, Pair};
+use corewise_model::links::{Links, Pair, What};
 use corewise_model::stats::order::median;
 use corewise_model::stats::random::Random;
 use corewise_model::survey::{
@@ -146,6 +146,7 @@ struct Running<'a> {
     /// The kernel's counts are read in every round that this divides.
     count_every: u32,
     sweeps: Sweeps,
+    warmth: links::Warmth,
     visits: BTreeMap<(u32, u32), Vec<f64>>,
     link_gaps: BTreeMap<(u32, u32), (u32, Gap)>,
     gaps: Vec<Gap>,
@@ -197,6 +198,7 @@ impl<'a> Running<'a> {
             turning: [SETTLING; 2],
             count_every: schedule::count_every(counts.reading, plan.budget, cpus.len()),
             sweeps: Sweeps::new(pairs),
+            warmth: links::Warmth::default(),
             visits: BTreeMap::new(),
             link_gaps: BTreeMap::new(),
             gaps: out_of_reach(&plan.cpus.difference(&reachable)).into_iter().collect(),
@@ -342,8 +344,9 @@ impl<'a> Running<'a> {
         self.report("links", round);
         while Instant::now() < self.end_of(round) && !self.is_stopped() {
             let Some((a, b)) = self.sweeps.next(&mut self.random) else { return };
-            match links::visit(&self.clock, a, b, &mut self.random, self.stop) {
-                Ok(Some(one_way_ns)) => self.visits.entry((a, b)).or_default().push(one_way_ns),
+            let visit = links::Visit { what: What::Cas, first: a, second: b, home: links::Home::First };
+            match links::visit(&self.clock, &visit, &self.warmth, &mut self.random, self.stop) {
+                Ok(Some(visited)) => self.visits.entry((a, b)).or_default().push(visited.cost_ns),
                 Ok(None) => {}
                 Err(gap) => self.link_failed((a, b), gap),
             }

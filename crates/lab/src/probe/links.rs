@@ -1,218 +1,250 @@
-//! The link probe: round trips on one cache line between two pinned threads.
+//! The link probe: two pinned threads talk in one of several ways, and the first takes the time.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, OnceLock};
-use std::time::{Duration, Instant};
+mod bandwidth;
+mod cas;
+mod channel;
+mod lines;
+mod meeting;
+mod oneway;
+mod queue;
+mod samples;
+mod store;
+#[cfg(test)]
+mod tests;
+mod wakeup;
+mod warmth;
+
+use std::io;
+use std::sync::OnceLock;
+use std::sync::atomic::AtomicBool;
+use std::thread::{Builder, scope};
 
 use corewise_model::Gap;
+use corewise_model::links::What;
+use corewise_model::links::map::Spoiled;
 use corewise_model::stats::order::median;
 use corewise_model::stats::random::Random;
 use corewise_sys::clock::{Clock, Source, Ticks};
 use corewise_sys::linux::affinity;
-use corewise_sys::linux::memory::Page;
+use corewise_sys::linux::memory::{Memory, Word};
 
-/// Round trips of one sample: about 10 µs, short beside a scheduler's slice, so that few samples are interrupted.
-const ROUND_TRIPS: u64 = 100;
-/// Samples on each line; the first is thrown away, since the line is still elsewhere.
-const SAMPLES: usize = 13;
-/// Lines of the page that a visit uses. Some lines are dearer than others (their home is elsewhere).
-const LINES: usize = 4;
-/// A visit ends after this, whatever became of the partner.
-const VISIT_LIMIT: Duration = Duration::from_millis(250);
-/// A visit that was cut short counts if it has this many samples.
+use meeting::{LIMIT, Meeting};
+use samples::{Plan, Record, Sifted};
+pub use warmth::Warmth;
+use warmth::Core;
+
+/// A visit that was cut short counts if it has this many good samples.
 const SAMPLES_ENOUGH: usize = 12;
-/// Failed exchanges between two looks at the time; about 20 µs.
-const SPINS_PER_LOOK: u32 = 1024;
 
-/// What two threads of a visit share besides the page.
-struct Meeting<'a> {
-    page: OnceLock<Page>,
-    trouble: Mutex<Option<String>>,
-    ended: AtomicBool,
-    stop: &'a AtomicBool,
-    lines: [usize; LINES],
-    deadline: Instant,
+/// Where the memory lies that two threads talk over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Home {
+    /// Where the kernel puts what the first cpu's thread touches first: its own node, unless this process has a memory policy.
+    #[default]
+    First,
+    /// On this node, bound.
+    Node(u32),
 }
 
-impl Meeting<'_> {
-    fn fail(&self, error: impl ToString) {
-        self.trouble.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert(error.to_string());
-        self.ended.store(true, Ordering::Relaxed);
-    }
-
-    /// The deadline is the operating system's: counters of different cpus need not agree.
-    fn is_over(&self) -> bool {
-        self.ended.load(Ordering::Relaxed) || self.stop.load(Ordering::Relaxed) || Instant::now() > self.deadline
-    }
+/// What to measure between two cpus.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Visit {
+    /// The way to talk.
+    pub what: What,
+    /// The cpu whose thread owns the memory, begins, and takes the time.
+    pub first: u32,
+    /// The cpu whose thread answers.
+    pub second: u32,
+    /// Where the memory is to be.
+    pub home: Home,
 }
 
-/// Measures one pair once: a fresh page, several of its lines, many short samples. The result is half of the median round
-/// trip, in nanoseconds; absent when the visit was stopped.
+/// What a visit found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Visited {
+    /// The median of the good samples, in nanoseconds; [`What`] says of what.
+    pub cost_ns: f64,
+    /// The median of each line's good samples, in order of time; empty for kinds that do not talk over single lines.
+    pub lines_ns: Vec<f64>,
+    /// The samples that were thrown away; the first of each line is not among them, and stolen time is not looked at.
+    pub spoiled: Spoiled,
+    /// The effective clock rates of the first and the second cpu right after the samples, in gigahertz; absent where it could not
+    /// be told.
+    pub gigahertz: [Option<f64>; 2],
+    /// The node that the memory is on, as the kernel tells; absent where it does not, and for channels.
+    pub home: Option<u32>,
+}
+
+/// Measures once: fresh memory, warm cores, many short samples. Absent when the visit was stopped. A visit takes 250 ms at most.
 ///
 /// # Errors
-/// The gap that says why the pair could not be measured.
-pub fn visit(clock: &Clock, a: u32, b: u32, random: &mut Random, stop: &AtomicBool) -> Result<Option<f64>, Gap> {
-    let samples = match clock.source {
-        Source::Counter(ticks) => talk(ticks, a, b, random, stop),
-        Source::System(ticks) => talk(ticks, a, b, random, stop),
+/// The gap that says why it could not be measured.
+pub fn visit(
+    clock: &Clock,
+    visit: &Visit,
+    warmth: &Warmth,
+    random: &mut Random,
+    stop: &AtomicBool,
+) -> Result<Option<Visited>, Gap> {
+    let pair = Pair { clock, visit, warmth, stop };
+    let visited = match visit.what {
+        What::Cas => pair.measure(&cas::Cas::new(random)),
+        What::Store => pair.measure(&store::Store::new(random)),
+        What::Oneway => pair.measure(&oneway::Oneway::new(visit, random)),
+        What::Bandwidth { block_bytes } => pair.measure(&bandwidth::Bandwidth::new(block_bytes)),
+        What::Channel { bound } => pair.measure(&channel::Channel::new(bound)),
+        What::Queue { slots } => pair.measure(&queue::Queue::new(slots)),
+        What::Wakeup => pair.measure(&wakeup::Wakeup),
     };
-    let samples = samples.map_err(|why| Gap::new(format!("link between cpus {a} and {b}"), why))?;
-    if samples.len() < SAMPLES_ENOUGH {
-        if stop.load(Ordering::Relaxed) {
-            return Ok(None);
-        }
-        let why = format!("no {ROUND_TRIPS} round trips within {} ms: one cpu is busy", VISIT_LIMIT.as_millis());
-        return Err(Gap::new(format!("link between cpus {a} and {b}"), why));
-    }
-    Ok(Some(median(&samples) * clock.nanoseconds_per_tick / (2 * ROUND_TRIPS) as f64))
+    visited.map_err(|why| Gap::new(visit.words(), why))
 }
 
-/// Both threads of a visit; gives the ticks of each sample of [`ROUND_TRIPS`] round trips.
-fn talk<T: Ticks>(ticks: T, a: u32, b: u32, random: &mut Random, stop: &AtomicBool) -> Result<Vec<f64>, String> {
-    let meeting = Meeting {
-        page: OnceLock::new(),
-        trouble: Mutex::new(None),
-        ended: AtomicBool::new(false),
-        stop,
-        lines: distinct_lines(random),
-        deadline: Instant::now() + VISIT_LIMIT,
-    };
-    let mut samples = Vec::with_capacity(LINES * SAMPLES);
-    std::thread::scope(|scope| {
-        let name = |cpu| std::thread::Builder::new().name(format!("link {cpu}"));
-        if let Err(error) = name(b).spawn_scoped(scope, || answer(b, &meeting)) {
-            meeting.fail(error);
-        }
-        if let Err(error) = name(a).spawn_scoped(scope, || ask(ticks, a, &meeting, &mut samples)) {
-            meeting.fail(error);
-        }
-    });
-    match meeting.trouble.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
-        Some(trouble) => Err(trouble),
-        None => Ok(samples),
+impl Visit {
+    /// What is missing where it cannot be measured.
+    fn words(&self) -> String {
+        let what = if self.what == What::Cas { "link".into() } else { self.what.words() };
+        format!("{what} between cpus {} and {}", self.first, self.second)
     }
 }
 
-/// Lines of a page in random order, none twice: the partner may still be answering on the last one.
-fn distinct_lines(random: &mut Random) -> [usize; LINES] {
-    let mut all: [usize; Page::LINES] = std::array::from_fn(|line| line);
-    random.shuffle(&mut all);
-    std::array::from_fn(|turn| all[turn])
-}
+/// A way to talk: what each side does. Hot loops are free functions that allocate nothing and call the system for nothing that is
+/// not what they measure.
+trait Kind: Sync {
+    /// Where the two talk.
+    type Place: Send + Sync;
 
-/// The thread on `a`: owns the page, begins each round trip, and takes the time.
-fn ask<T: Ticks>(ticks: T, cpu: u32, meeting: &Meeting, samples: &mut Vec<f64>) {
-    let page = match affinity::pin_current(cpu).and_then(|()| Page::new()) {
-        Ok(page) => meeting.page.get_or_init(|| page),
-        Err(error) => return meeting.fail(error),
-    };
-    for &line in &meeting.lines {
-        if !ask_on_line(ticks, page.line(line), meeting, samples) {
-            break;
-        }
-    }
-    if let Err(error) = affinity::check_pinned(cpu) {
-        meeting.fail(error);
-    }
-}
+    /// How many samples there are, and of what.
+    fn plan(&self) -> Plan;
 
-/// The thread on `b`: answers each exchange.
-fn answer(cpu: u32, meeting: &Meeting) {
-    if let Err(error) = affinity::pin_current(cpu) {
-        return meeting.fail(error);
-    }
-    let page = loop {
-        match meeting.page.get() {
-            Some(page) => break page,
-            None if meeting.is_over() => return,
-            None => std::hint::spin_loop(),
-        }
-    };
-    let lines = meeting.lines.iter().map(|&line| page.line(line));
-    let trips = lines.flat_map(|line| (0..SAMPLES as u64 * ROUND_TRIPS).map(move |trip| (line, 2 * trip + 1)));
-    for (line, expected) in trips {
-        if !exchange(line, expected, meeting) {
-            break;
-        }
-    }
-    if let Err(error) = affinity::check_pinned(cpu) {
-        meeting.fail(error);
+    /// Makes the place; called on the first cpu.
+    fn furnish(&self, home: Home) -> io::Result<Self::Place>;
+
+    /// The node that it is on.
+    fn home(&self, place: &Self::Place) -> Option<u32>;
+
+    /// The side of the first cpu.
+    fn first<T: Ticks>(&self, place: &Self::Place, ticks: T, meeting: &Meeting, record: &mut Record);
+
+    /// The side of the second cpu.
+    fn second<T: Ticks>(&self, place: &Self::Place, ticks: T, meeting: &Meeting, record: &mut Record);
+
+    /// Which of the two sides' values are the samples, if they can be believed.
+    fn believed<'r>(&self, records: &'r [Record; 2]) -> Result<&'r [f64], String> {
+        Ok(&records[0].values)
     }
 }
 
-/// Times [`SAMPLES`] samples on a line; false when the visit is over.
-fn ask_on_line<T: Ticks>(ticks: T, line: &AtomicU64, meeting: &Meeting, samples: &mut Vec<f64>) -> bool {
-    let mut value = 0;
-    let mut last = ticks.now();
-    for sample in 0..SAMPLES {
-        for _ in 0..ROUND_TRIPS {
-            if !exchange(line, value, meeting) {
-                return false;
+/// Memory with a home.
+fn memory<W: Word>(bytes: usize, home: Home) -> io::Result<Memory<W>> {
+    match home {
+        Home::First => Memory::new(bytes),
+        Home::Node(node) => Memory::on_node(bytes, node),
+    }
+}
+
+/// What a visit needs whatever its kind.
+struct Pair<'a> {
+    clock: &'a Clock,
+    visit: &'a Visit,
+    warmth: &'a Warmth,
+    stop: &'a AtomicBool,
+}
+
+impl Pair<'_> {
+    fn measure<K: Kind>(&self, kind: &K) -> Result<Option<Visited>, String> {
+        match self.clock.source {
+            Source::Counter(ticks) => self.meet(kind, ticks),
+            Source::System(ticks) => self.meet(kind, ticks),
+        }
+    }
+
+    /// Both threads of a visit, and what they found.
+    fn meet<K: Kind, T: Ticks>(&self, kind: &K, ticks: T) -> Result<Option<Visited>, String> {
+        let (plan, meeting, place) = (kind.plan(), Meeting::new(self.stop), OnceLock::new());
+        let (mut first, mut second) = (Record::new(&plan), Record::new(&plan));
+        let mut gigahertz = [None; 2];
+        scope(|scope| {
+            let thread = |cpu| Builder::new().name(format!("link {cpu}"));
+            let [first_gigahertz, second_gigahertz] = &mut gigahertz;
+            let (meeting, place, first, second) = (&meeting, &place, &mut first, &mut second);
+            let answering = thread(self.visit.second).spawn_scoped(scope, move || {
+                *second_gigahertz = self.attend(self.visit.second, ticks, meeting, || {
+                    if let Some(place) = meeting.await_place(place) {
+                        kind.second(place, ticks, meeting, second);
+                    }
+                });
+            });
+            let asking = thread(self.visit.first).spawn_scoped(scope, move || {
+                *first_gigahertz = self.attend(self.visit.first, ticks, meeting, || {
+                    match kind.furnish(self.visit.home) {
+                        Ok(made) => {
+                            let place = place.get_or_init(|| made);
+                            if meeting.await_second() {
+                                kind.first(place, ticks, meeting, first);
+                            }
+                        }
+                        Err(error) => meeting.fail(error),
+                    }
+                });
+            });
+            for error in [answering.err(), asking.err()].into_iter().flatten() {
+                meeting.fail(error);
             }
-            value += 2;
-        }
-        let now = ticks.now();
-        if sample > 0 {
-            samples.push(now.saturating_sub(last) as f64);
-        }
-        last = now;
+        });
+        meeting.trouble()?;
+        let records = [first, second];
+        let sifted = samples::sift(&plan, kind.believed(&records)?, [&records[0].switches, &records[1].switches]);
+        let home = place.get().and_then(|place| kind.home(place));
+        self.visited(&plan, &sifted, gigahertz, home)
     }
-    true
+
+    /// One thread's visit: pinned before and after, warm, and its clock rate at the end.
+    fn attend(&self, cpu: u32, ticks: impl Ticks, meeting: &Meeting, talk: impl FnOnce()) -> Option<f64> {
+        if let Err(error) = affinity::pin_current(cpu) {
+            meeting.fail(error);
+            return None;
+        }
+        let core = Core { cpu, ticks, clock: self.clock };
+        self.warmth.warm_up(&core, || meeting.is_over());
+        talk();
+        let gigahertz = self.warmth.look(&core);
+        if let Err(error) = affinity::check_pinned(cpu) {
+            meeting.fail(error);
+        }
+        gigahertz
+    }
+
+    fn visited(
+        &self,
+        plan: &Plan,
+        sifted: &Sifted,
+        gigahertz: [Option<f64>; 2],
+        home: Option<u32>,
+    ) -> Result<Option<Visited>, String> {
+        let good: Vec<f64> = sifted.groups.iter().flatten().copied().collect();
+        if good.len() < SAMPLES_ENOUGH {
+            return if self.stop.load(std::sync::atomic::Ordering::Relaxed) { Ok(None) } else { Err(sifted.too_few(plan)) };
+        }
+        let in_ns = |ticks: f64| ticks * self.clock.nanoseconds_per_tick / plan.numbers;
+        let lines = sifted.groups.iter().filter(|line| plan.groups > 1 && !line.is_empty());
+        Ok(Some(Visited {
+            cost_ns: in_ns(median(&good)),
+            lines_ns: lines.map(|line| in_ns(median(line))).collect(),
+            spoiled: sifted.spoiled,
+            gigahertz,
+            home,
+        }))
+    }
 }
 
-/// Waits for the line to hold `expected` and replaces it by the next number: bare compare-and-swap, no load before it and
-/// no pause, as the other tools do. False when the visit is over.
-#[inline(always)]
-fn exchange(line: &AtomicU64, expected: u64, meeting: &Meeting) -> bool {
-    let mut spins = 0_u32;
-    while line.compare_exchange(expected, expected + 1, Ordering::AcqRel, Ordering::Relaxed).is_err() {
-        spins += 1;
-        if spins.is_multiple_of(SPINS_PER_LOOK) && meeting.is_over() {
-            return false;
+impl Sifted {
+    /// Why there are fewer than [`SAMPLES_ENOUGH`] good samples.
+    fn too_few(&self, plan: &Plan) -> String {
+        let spoiled = self.spoiled;
+        if spoiled.samples < plan.kept() {
+            return format!("no {} samples within {} ms: one cpu is busy", plan.kept(), LIMIT.as_millis());
         }
-    }
-    true
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn visit_now(a: u32, b: u32, stop: bool) -> Result<Option<f64>, Gap> {
-        visit(&Clock::calibrated(), a, b, &mut Random::new(1), &AtomicBool::new(stop))
-    }
-
-    fn first_cpu() -> u32 {
-        affinity::current().unwrap().lowest().unwrap()
-    }
-
-    #[test]
-    fn a_partner_that_cannot_be_placed_is_a_gap() {
-        let gap = visit_now(first_cpu(), 8000, false).unwrap_err();
-        assert_eq!(gap.what, format!("link between cpus {} and 8000", first_cpu()));
-        let gap = visit_now(8000, first_cpu(), false).unwrap_err();
-        assert_eq!(gap.what, format!("link between cpus 8000 and {}", first_cpu()));
-    }
-
-    /// Two threads on one cpu get a round trip only when the scheduler changes between them.
-    #[test]
-    fn the_watchdog_ends_a_visit_whose_partner_does_not_run() {
-        let gap = visit_now(first_cpu(), first_cpu(), false).unwrap_err();
-        assert!(gap.why.contains("within 250 ms"), "{}", gap.why);
-    }
-
-    #[test]
-    fn a_stopped_visit_gives_nothing() {
-        assert_eq!(visit_now(first_cpu(), first_cpu(), true), Ok(None));
-    }
-
-    #[test]
-    fn lines_of_a_visit_are_distinct() {
-        let mut random = Random::new(5);
-        for _ in 0..100 {
-            let mut lines = distinct_lines(&mut random);
-            lines.sort_unstable();
-            assert!(lines.windows(2).all(|pair| pair[0] < pair[1]) && lines[LINES - 1] < Page::LINES);
-        }
+        let bad = spoiled.switched + spoiled.interrupted;
+        format!("{bad} of {} samples within {} ms were spoiled: one cpu is busy", spoiled.samples, LIMIT.as_millis())
     }
 }

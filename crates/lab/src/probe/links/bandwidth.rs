@@ -1,0 +1,132 @@
+//! Blocks that one side writes and the other reads.
+
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use corewise_sys::clock::Ticks;
+use corewise_sys::linux::memory::{LINE_BYTES, Memory};
+
+use super::meeting::{Meeting, spin};
+use super::samples::{Plan, Record, Side, Untimed, take};
+use super::{Home, Kind, memory};
+
+/// Blocks of one sample: as many as this many bytes have, so that samples of small blocks are not all clock reading.
+const SAMPLE_BYTES: usize = 64 << 10;
+const SAMPLES: usize = 25;
+/// A visit has no time for larger blocks.
+const LARGEST: usize = 16 << 20;
+const LINE_WORDS: usize = LINE_BYTES / size_of::<AtomicU64>();
+
+/// The kind.
+pub struct Bandwidth {
+    block_bytes: usize,
+}
+
+impl Bandwidth {
+    /// With blocks of a size.
+    pub const fn new(block_bytes: u32) -> Self {
+        Self { block_bytes: block_bytes as usize }
+    }
+
+    fn blocks_per_sample(&self) -> u64 {
+        (SAMPLE_BYTES / self.block_bytes.max(1)).max(1) as u64
+    }
+
+    /// The block, and behind it the line whose turn it is.
+    fn side<'a>(&self, place: &'a Memory, is_first: bool, meeting: &'a Meeting) -> Blocks<'a> {
+        let block = &place.words()[..self.block_bytes / size_of::<AtomicU64>()];
+        let turn = place.line(place.lines() - 1);
+        Blocks { block, turn, next: 1, blocks: self.blocks_per_sample(), is_first, meeting }
+    }
+}
+
+impl Kind for Bandwidth {
+    type Place = Memory;
+
+    fn plan(&self) -> Plan {
+        Plan { groups: 1, samples: SAMPLES, numbers: self.blocks_per_sample() as f64, sleeps: false }
+    }
+
+    fn furnish(&self, home: Home) -> io::Result<Memory> {
+        if self.block_bytes == 0 || self.block_bytes > LARGEST || !self.block_bytes.is_multiple_of(LINE_BYTES) {
+            let why = format!("a block is of whole lines of {LINE_BYTES} bytes and at most {} MiB", LARGEST >> 20);
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+        }
+        // Two lines more, so that whose turn it is shares no pair of lines with the block.
+        memory(self.block_bytes + 2 * LINE_BYTES, home)
+    }
+
+    fn home(&self, place: &Memory) -> Option<u32> {
+        place.home()
+    }
+
+    fn first<T: Ticks>(&self, place: &Memory, ticks: T, meeting: &Meeting, record: &mut Record) {
+        take(ticks, &self.plan(), &mut self.side(place, true, meeting), record);
+    }
+
+    fn second<T: Ticks>(&self, place: &Memory, _ticks: T, meeting: &Meeting, record: &mut Record) {
+        take(Untimed, &self.plan(), &mut self.side(place, false, meeting), record);
+    }
+}
+
+/// One side.
+struct Blocks<'a> {
+    block: &'a [AtomicU64],
+    turn: &'a AtomicU64,
+    /// The next block's number; its turn is twice that once it was written, and one more once it was read.
+    next: u64,
+    blocks: u64,
+    is_first: bool,
+    meeting: &'a Meeting<'a>,
+}
+
+impl Blocks<'_> {
+    fn pass(&mut self, blocks: u64) -> bool {
+        let from = self.next;
+        self.next += blocks;
+        if self.is_first {
+            write(self.block, self.turn, from, self.next, self.meeting)
+        } else {
+            read(self.block, self.turn, from, self.next, self.meeting)
+        }
+    }
+}
+
+impl Side for Blocks<'_> {
+    fn lead(&mut self) -> bool {
+        self.pass(1)
+    }
+
+    fn talk(&mut self) -> bool {
+        self.pass(self.blocks)
+    }
+}
+
+/// Writes the block for each number of a range and waits until it was read; false when the visit is over.
+fn write(block: &[AtomicU64], turn: &AtomicU64, from: u64, until: u64, meeting: &Meeting) -> bool {
+    for number in from..until {
+        for word in block {
+            word.store(number, Ordering::Relaxed);
+        }
+        turn.store(2 * number, Ordering::Release);
+        if !spin(meeting, || turn.load(Ordering::Acquire) == 2 * number + 1) {
+            return false;
+        }
+    }
+    true
+}
+
+/// Waits for each block of a range and adds it up; false when the visit is over.
+fn read(block: &[AtomicU64], turn: &AtomicU64, from: u64, until: u64, meeting: &Meeting) -> bool {
+    for number in from..until {
+        if !spin(meeting, || turn.load(Ordering::Acquire) == 2 * number) {
+            return false;
+        }
+        // Line by line: a single chain of additions would be slower than memory is.
+        let line = |words: &[AtomicU64]| words.iter().fold(0_u64, |sum, word| sum.wrapping_add(word.load(Ordering::Relaxed)));
+        let sum = block.chunks_exact(LINE_WORDS).fold(0_u64, |sum, words| sum.wrapping_add(line(words)));
+        std::hint::black_box(sum);
+        turn.store(2 * number + 1, Ordering::Release);
+    }
+    true
+}

@@ -1,0 +1,118 @@
+//! Sends through a channel of crossbeam-channel.
+
+use std::io;
+use std::sync::{Mutex, PoisonError};
+
+use corewise_sys::clock::Ticks;
+use crossbeam_channel::{Receiver, Sender};
+
+use super::meeting::Meeting;
+use super::samples::{Plan, Record, Side, Untimed, take};
+use super::{Home, Kind};
+
+/// Sends of one sample.
+const SENDS: u64 = 500;
+const SAMPLES: usize = 41;
+
+/// The kind.
+pub struct Channel {
+    bound: Option<u32>,
+}
+
+impl Channel {
+    /// With a bound, or without.
+    pub const fn new(bound: Option<u32>) -> Self {
+        Self { bound }
+    }
+
+    /// Sends before each sample: twice what the channel holds, so that it is as full as it is in the long run.
+    fn lead(&self) -> u64 {
+        2 * u64::from(self.bound.unwrap_or(64))
+    }
+}
+
+/// Both ends, until they are taken. An end that is dropped ends the other's wait.
+pub struct Ends(Mutex<Option<Sender<u64>>>, Mutex<Option<Receiver<u64>>>);
+
+fn taken<T>(end: &Mutex<Option<T>>) -> Option<T> {
+    end.lock().unwrap_or_else(PoisonError::into_inner).take()
+}
+
+impl Kind for Channel {
+    type Place = Ends;
+
+    fn plan(&self) -> Plan {
+        Plan { groups: 1, samples: SAMPLES, numbers: SENDS as f64, sleeps: true }
+    }
+
+    fn furnish(&self, home: Home) -> io::Result<Ends> {
+        if let Home::Node(_) = home {
+            return Err(io::Error::other("a channel takes its memory from the program's heap, which is not bound to a node"));
+        }
+        let (sender, receiver) = match self.bound {
+            Some(bound) => crossbeam_channel::bounded(bound as usize),
+            None => crossbeam_channel::unbounded(),
+        };
+        Ok(Ends(Mutex::new(Some(sender)), Mutex::new(Some(receiver))))
+    }
+
+    fn home(&self, _place: &Ends) -> Option<u32> {
+        None
+    }
+
+    fn first<T: Ticks>(&self, place: &Ends, ticks: T, meeting: &Meeting, record: &mut Record) {
+        let Some(sender) = taken(&place.0) else { return };
+        take(ticks, &self.plan(), &mut Sending { sender, lead: self.lead(), meeting }, record);
+    }
+
+    fn second<T: Ticks>(&self, place: &Ends, _ticks: T, meeting: &Meeting, record: &mut Record) {
+        let Some(receiver) = taken(&place.1) else { return };
+        take(Untimed, &self.plan(), &mut Receiving { receiver, lead: self.lead(), meeting }, record);
+    }
+}
+
+/// The first's side.
+struct Sending<'a> {
+    sender: Sender<u64>,
+    lead: u64,
+    meeting: &'a Meeting<'a>,
+}
+
+impl Side for Sending<'_> {
+    fn lead(&mut self) -> bool {
+        !self.meeting.is_over() && send(&self.sender, self.lead, self.meeting)
+    }
+
+    fn talk(&mut self) -> bool {
+        send(&self.sender, SENDS, self.meeting)
+    }
+}
+
+/// The second's side.
+struct Receiving<'a> {
+    receiver: Receiver<u64>,
+    lead: u64,
+    meeting: &'a Meeting<'a>,
+}
+
+impl Side for Receiving<'_> {
+    fn lead(&mut self) -> bool {
+        !self.meeting.is_over() && receive(&self.receiver, self.lead, self.meeting)
+    }
+
+    fn talk(&mut self) -> bool {
+        receive(&self.receiver, SENDS, self.meeting)
+    }
+}
+
+/// Sends messages one after the other; false when the visit is over.
+fn send(sender: &Sender<u64>, messages: u64, meeting: &Meeting) -> bool {
+    let deadline = meeting.deadline();
+    (0..messages).all(|message| sender.send_deadline(message, deadline).is_ok())
+}
+
+/// Takes messages one after the other; false when the visit is over.
+fn receive(receiver: &Receiver<u64>, messages: u64, meeting: &Meeting) -> bool {
+    let deadline = meeting.deadline();
+    (0..messages).all(|_| std::hint::black_box(receiver.recv_deadline(deadline)).is_ok())
+}

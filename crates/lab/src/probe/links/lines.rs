@@ -1,0 +1,31 @@
+//! Which lines of a page two threads talk over.
+
+use corewise_model::stats::random::Random;
+
+/// Lines of the smallest page.
+const LINES: usize = 64;
+
+/// Some lines of a page at random, each in a pair of lines (128 bytes) of its own: the hardware fetches lines in pairs, and the
+/// partner may still be answering on the last one.
+pub fn apart<const COUNT: usize>(random: &mut Random) -> [usize; COUNT] {
+    let mut pairs: [usize; LINES / 2] = std::array::from_fn(|pair| pair);
+    random.shuffle(&mut pairs);
+    std::array::from_fn(|turn| 2 * pairs[turn] + random.below(2))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_a_visit_are_in_pairs_of_their_own_and_any_line_is_taken() {
+        let (mut random, mut taken) = (Random::new(5), [false; LINES]);
+        for _ in 0..200 {
+            let mut lines = apart::<8>(&mut random);
+            lines.iter().for_each(|&line| taken[line] = true);
+            lines.sort_unstable();
+            assert!(lines.windows(2).all(|pair| pair[0] / 2 < pair[1] / 2));
+        }
+        assert!(taken.iter().all(|&is_taken| is_taken));
+    }
+}

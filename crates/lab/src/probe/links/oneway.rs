@@ -1,0 +1,179 @@
+//! Messages that carry the time at which they were sent.
+
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use corewise_model::stats::order::median;
+use corewise_model::stats::random::Random;
+use corewise_sys::clock::Ticks;
+use corewise_sys::linux::memory::{LINE_BYTES, Memory};
+
+use super::meeting::{Meeting, spin};
+use super::samples::{Plan, Record, Side, take};
+use super::{Home, Kind, Visit, memory};
+
+/// Messages of one sample, each way.
+const MESSAGES: usize = 32;
+/// Messages before each sample, each way.
+const LEAD: usize = 1;
+const SAMPLES: usize = 25;
+/// Each message has a line of its own, which nobody has written before.
+const LINES: usize = 2 * SAMPLES * (LEAD + MESSAGES);
+/// The clocks agree where the two ways differ from their mean by no more than this share of it. Clocks that differ by less cannot be told
+/// from ways that do: with the memory on one side, one way is dearer by a fifth of the mean on some machines of two sockets.
+const DIFFERENCE: f64 = 1.0 / 3.0;
+
+/// The kind, with the cpus and the lines of one visit.
+pub struct Oneway {
+    cpus: [u32; 2],
+    /// In the order of their use, each second one for each way; at random, so that the hardware does not foresee them.
+    lines: Vec<usize>,
+}
+
+impl Oneway {
+    /// On lines in random order.
+    pub fn new(visit: &Visit, random: &mut Random) -> Self {
+        let mut lines: Vec<usize> = (0..LINES).collect();
+        random.shuffle(&mut lines);
+        Self { cpus: [visit.first, visit.second], lines }
+    }
+
+    fn letters<'a, T: Ticks>(&'a self, place: &'a Memory, is_first: bool, ticks: T, meeting: &'a Meeting) -> Letters<'a, T> {
+        let lines = self.lines.iter().map(|&line| place.line(line)).collect();
+        Letters { lines, used: 0, is_first, ticks, meeting, taken: [0; MESSAGES] }
+    }
+}
+
+impl Kind for Oneway {
+    type Place = Memory;
+
+    fn plan(&self) -> Plan {
+        Plan { groups: 1, samples: SAMPLES, numbers: 1.0, sleeps: false }
+    }
+
+    fn furnish(&self, home: Home) -> io::Result<Memory> {
+        memory(LINES * LINE_BYTES, home)
+    }
+
+    fn home(&self, place: &Memory) -> Option<u32> {
+        place.home()
+    }
+
+    fn first<T: Ticks>(&self, place: &Memory, ticks: T, meeting: &Meeting, record: &mut Record) {
+        take(ticks, &self.plan(), &mut self.letters(place, true, ticks, meeting), record);
+    }
+
+    fn second<T: Ticks>(&self, place: &Memory, ticks: T, meeting: &Meeting, record: &mut Record) {
+        take(ticks, &self.plan(), &mut self.letters(place, false, ticks, meeting), record);
+    }
+
+    /// What is sent to the second takes its time on the second's clock.
+    fn believed<'r>(&self, records: &'r [Record; 2]) -> Result<&'r [f64], String> {
+        let [back, there] = records.each_ref().map(|record| record.values.as_slice());
+        if agree(there, back) {
+            return Ok(there);
+        }
+        let [first, second] = self.cpus;
+        Err(format!("the clocks of cpus {first} and {second} do not agree, so a message that goes one way cannot be timed"))
+    }
+}
+
+/// Whether two clocks agree, by what messages took each way: the clocks' offset is half of the difference.
+fn agree(there: &[f64], back: &[f64]) -> bool {
+    let (is_back_in_time, there, back) =
+        (there.iter().chain(back).any(|&ticks| ticks < 0.0), median(there), median(back));
+    !is_back_in_time && (there.is_nan() || back.is_nan() || (there - back).abs() <= DIFFERENCE * (there + back))
+}
+
+/// One side.
+struct Letters<'a, T> {
+    lines: Vec<&'a AtomicU64>,
+    used: usize,
+    is_first: bool,
+    ticks: T,
+    meeting: &'a Meeting<'a>,
+    /// What each message of the sample took to come here.
+    taken: [i64; MESSAGES],
+}
+
+impl<T: Ticks> Letters<'_, T> {
+    fn exchange(&mut self, messages: usize) -> bool {
+        let lines = &self.lines[self.used..self.used + 2 * messages];
+        self.used += 2 * messages;
+        let taken = &mut self.taken[..messages];
+        if self.is_first {
+            write_and_read(self.ticks, lines, taken, self.meeting)
+        } else {
+            read_and_write(self.ticks, lines, taken, self.meeting)
+        }
+    }
+}
+
+impl<T: Ticks> Side for Letters<'_, T> {
+    fn lead(&mut self) -> bool {
+        self.exchange(LEAD)
+    }
+
+    fn talk(&mut self) -> bool {
+        self.exchange(MESSAGES)
+    }
+
+    /// The median of the messages that came, or the least where that was sent after it came.
+    fn value(&mut self, _elapsed: u64) -> f64 {
+        self.taken.sort_unstable();
+        let least = self.taken[0];
+        if least < 0 { least as f64 } else { self.taken[MESSAGES / 2] as f64 }
+    }
+}
+
+/// Sends and waits for the answer, message by message; false when the visit is over.
+fn write_and_read<T: Ticks>(ticks: T, lines: &[&AtomicU64], taken: &mut [i64], meeting: &Meeting) -> bool {
+    for (pair, taken) in lines.chunks_exact(2).zip(taken) {
+        pair[0].store(ticks.now(), Ordering::Release);
+        match arrival(ticks, pair[1], meeting) {
+            Some(ticks) => *taken = ticks,
+            None => return false,
+        }
+    }
+    true
+}
+
+/// Waits for a message and answers, message by message; false when the visit is over.
+fn read_and_write<T: Ticks>(ticks: T, lines: &[&AtomicU64], taken: &mut [i64], meeting: &Meeting) -> bool {
+    for (pair, taken) in lines.chunks_exact(2).zip(taken) {
+        match arrival(ticks, pair[0], meeting) {
+            Some(ticks) => *taken = ticks,
+            None => return false,
+        }
+        pair[1].store(ticks.now(), Ordering::Release);
+    }
+    true
+}
+
+/// Waits for a message; the ticks since it was sent.
+#[inline(always)]
+fn arrival<T: Ticks>(ticks: T, line: &AtomicU64, meeting: &Meeting) -> Option<i64> {
+    let mut sent = 0;
+    let has_come = spin(meeting, || {
+        sent = line.load(Ordering::Acquire);
+        sent != 0
+    });
+    has_come.then(|| ticks.now().wrapping_sub(sent).cast_signed())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clocks_that_differ_are_told_from_ways_that_do() {
+        // The dearest known difference of ways: 113 and 175 ns with the memory on one side.
+        assert!(agree(&[113.0; 3], &[175.0; 3]));
+        assert!(agree(&[100.0; 3], &[100.0; 3]));
+        // A clock that is 60 ns ahead makes one way look as long as 40 ns and the other as 160.
+        assert!(!agree(&[40.0; 3], &[160.0; 3]));
+        assert!(!agree(&[160.0; 3], &[40.0; 3]));
+        assert!(!agree(&[100.0, 100.0, -1.0], &[100.0; 3]), "sent after it came");
+        assert!(agree(&[], &[]), "there is nothing to tell them apart by");
+    }
+}

@@ -1,0 +1,180 @@
+//! The samples of a visit: how they are taken, and which of them count.
+
+use corewise_model::links::map::Spoiled;
+use corewise_model::stats::order::quantile;
+use corewise_sys::clock::Ticks;
+use corewise_sys::linux::thread::Switches;
+
+/// A sample that takes more than this many times what is typical is an interrupt's, or the host's.
+const INTERRUPTED: f64 = 1.5;
+/// What is typical: this quantile. The lower quartile, since only disturbances make a sample longer.
+const TYPICAL: f64 = 0.25;
+
+/// How many samples a kind takes, and of what.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    /// On so many lines, one after the other; 1 for kinds that do not talk over single lines.
+    pub groups: usize,
+    /// So many samples on each; the first is thrown away, since the lines are still elsewhere.
+    pub samples: usize,
+    /// How many of the numbers that the kind documents one sample is the sum of.
+    pub numbers: f64,
+    /// Whether the threads sleep as part of what is measured.
+    pub sleeps: bool,
+}
+
+impl Plan {
+    /// How many samples are not thrown away.
+    pub const fn kept(&self) -> u64 {
+        (self.groups * (self.samples - 1)) as u64
+    }
+
+    /// How often the calling thread lost the cpu in a way that spoils a sample.
+    fn switches(&self) -> u64 {
+        let Switches { voluntary, involuntary } = Switches::now();
+        if self.sleeps { involuntary } else { voluntary + involuntary }
+    }
+}
+
+/// One side of a talk. Both sides take the same number of samples, and each does its share of the same sample.
+pub trait Side {
+    /// The next samples are on these lines.
+    fn turn_to(&mut self, _group: usize) {}
+
+    /// What comes before a sample and is not timed: until the partner is known to be through with what it does between samples, and
+    /// the talk is in full swing. False when the visit is over.
+    fn lead(&mut self) -> bool;
+
+    /// The sample; false when the visit is over.
+    fn talk(&mut self) -> bool;
+
+    /// The sample's value, in ticks.
+    fn value(&mut self, elapsed: u64) -> f64 {
+        elapsed as f64
+    }
+}
+
+/// What one side noted.
+#[derive(Debug)]
+pub struct Record {
+    /// One for each sample, in ticks.
+    pub values: Vec<f64>,
+    /// How often the thread had lost the cpu: before the first sample, and after each.
+    pub switches: Vec<u64>,
+}
+
+impl Record {
+    /// Room for all samples.
+    pub fn new(plan: &Plan) -> Self {
+        let all = plan.groups * plan.samples;
+        Self { values: Vec::with_capacity(all), switches: Vec::with_capacity(all + 1) }
+    }
+}
+
+/// Takes all samples of one side, until the visit is over.
+pub fn take(ticks: impl Ticks, plan: &Plan, side: &mut impl Side, record: &mut Record) {
+    record.switches.push(plan.switches());
+    for group in 0..plan.groups {
+        side.turn_to(group);
+        for _ in 0..plan.samples {
+            if !side.lead() {
+                return;
+            }
+            let begin = ticks.now();
+            if !side.talk() {
+                return;
+            }
+            let elapsed = ticks.now().saturating_sub(begin);
+            record.values.push(side.value(elapsed));
+            record.switches.push(plan.switches());
+        }
+    }
+}
+
+/// The clock of the side that takes no time: reading a real one would delay its answers.
+#[derive(Clone, Copy)]
+pub struct Untimed;
+
+impl Ticks for Untimed {
+    #[inline(always)]
+    fn now(self) -> u64 {
+        0
+    }
+}
+
+/// Samples that count.
+#[derive(Debug, PartialEq)]
+pub struct Sifted {
+    /// The good values of each group.
+    pub groups: Vec<Vec<f64>>,
+    /// What was thrown away.
+    pub spoiled: Spoiled,
+}
+
+/// Throws away samples in which a side lost the cpu, and those that are much longer than is typical of their group. Groups are judged by
+/// themselves since some lines are dearer than others (their home in the cache is elsewhere).
+pub fn sift(plan: &Plan, values: &[f64], switches: [&[u64]; 2]) -> Sifted {
+    let noted = switches.map(|counts| counts.len().saturating_sub(1));
+    // A visit that was cut short: samples that both sides ended.
+    let complete = values.len().min(noted[0]).min(noted[1]);
+    let mut sifted = Sifted { groups: vec![Vec::new(); plan.groups], spoiled: Spoiled::default() };
+    let is_switched = |sample: usize| switches.iter().any(|counts| counts[sample + 1] != counts[sample]);
+    for (group, good) in sifted.groups.iter_mut().enumerate() {
+        let begin = group * plan.samples;
+        let kept = (begin + 1..begin + plan.samples).take_while(|&sample| sample < complete);
+        let (switched, whole): (Vec<usize>, Vec<usize>) = kept.partition(|&sample| is_switched(sample));
+        let whole: Vec<f64> = whole.into_iter().map(|sample| values[sample]).collect();
+        let longest = INTERRUPTED * quantile(&whole, TYPICAL);
+        good.extend(whole.iter().filter(|&&value| value <= longest));
+        sifted.spoiled.samples += (switched.len() + whole.len()) as u64;
+        sifted.spoiled.switched += switched.len() as u64;
+        sifted.spoiled.interrupted += (whole.len() - good.len()) as u64;
+    }
+    sifted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAN: Plan = Plan { groups: 2, samples: 4, numbers: 1.0, sleeps: false };
+    const QUIET: [u64; 9] = [5; 9];
+
+    #[test]
+    fn the_first_sample_of_a_line_and_much_longer_ones_do_not_count() {
+        let values = [900.0, 10.0, 15.0, 11.0, 900.0, 20.0, 30.0, 31.0];
+        let sifted = sift(&PLAN, &values, [&QUIET; 2]);
+        // The lower quartiles are 10.5 and 25, each line's own.
+        assert_eq!(sifted.groups, [vec![10.0, 15.0, 11.0], vec![20.0, 30.0, 31.0]]);
+        assert_eq!(sifted.spoiled, Spoiled { samples: 6, ..Spoiled::default() });
+        let values = [900.0, 10.0, 16.0, 10.0, 0.0, 20.0, 20.0, 500.0];
+        let sifted = sift(&PLAN, &values, [&QUIET; 2]);
+        assert_eq!(sifted.groups, [vec![10.0, 10.0], vec![20.0, 20.0]]);
+        assert_eq!(sifted.spoiled, Spoiled { samples: 6, interrupted: 2, ..Spoiled::default() });
+    }
+
+    #[test]
+    fn a_sample_in_which_either_side_was_switched_does_not_count() {
+        let values = [10.0; 8];
+        let first = [0, 1, 1, 1, 1, 1, 1, 1, 1];
+        let second = [7, 7, 7, 8, 8, 8, 8, 8, 9];
+        let sifted = sift(&PLAN, &values, [&first, &second]);
+        assert_eq!(sifted.groups, [vec![10.0; 2], vec![10.0; 2]]);
+        // The first side's switch was in a sample that is thrown away anyway.
+        assert_eq!(sifted.spoiled, Spoiled { samples: 6, switched: 2, ..Spoiled::default() });
+    }
+
+    #[test]
+    fn a_switched_sample_says_nothing_about_what_is_typical() {
+        let values = [10.0, 1.0, 10.0, 10.0, 10.0, 10.0, 10.0, 10.0];
+        let sifted = sift(&PLAN, &values, [&[0, 0, 1, 1, 1, 1, 1, 1, 1], &QUIET]);
+        assert_eq!(sifted.groups[0], [10.0, 10.0]);
+    }
+
+    #[test]
+    fn a_visit_that_was_cut_short_has_the_samples_that_both_sides_ended() {
+        let sifted = sift(&PLAN, &[10.0; 7], [&QUIET, &QUIET[..7]]);
+        assert_eq!(sifted.groups, [vec![10.0; 3], vec![10.0; 1]]);
+        assert_eq!(sift(&PLAN, &[10.0; 7], [&QUIET, &[]]).spoiled.samples, 0);
+    }
+}

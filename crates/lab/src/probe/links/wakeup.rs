@@ -1,0 +1,113 @@
+//! Wake-ups of a sleeping thread by futex(2), there and back.
+
+use std::io;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use corewise_sys::clock::Ticks;
+use corewise_sys::linux::futex;
+use corewise_sys::linux::memory::Memory;
+
+use super::meeting::Meeting;
+use super::samples::{Plan, Record, Side, Untimed, take};
+use super::{Home, Kind, memory};
+
+const SAMPLES: usize = 49;
+/// How long the first lets the second fall asleep before each sample.
+const FALLING_ASLEEP: Duration = Duration::from_micros(30);
+/// How long one sleep lasts before it is looked whether the visit is over.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// The kind.
+pub struct Wakeup;
+
+impl Kind for Wakeup {
+    type Place = Memory<AtomicU32>;
+
+    fn plan(&self) -> Plan {
+        Plan { groups: 1, samples: SAMPLES, numbers: 2.0, sleeps: true }
+    }
+
+    fn furnish(&self, home: Home) -> io::Result<Self::Place> {
+        memory(1, home)
+    }
+
+    fn home(&self, place: &Self::Place) -> Option<u32> {
+        place.home()
+    }
+
+    fn first<T: Ticks>(&self, place: &Self::Place, ticks: T, meeting: &Meeting, record: &mut Record) {
+        take(ticks, &self.plan(), &mut Calling { word: place.line(0), next: 1, meeting }, record);
+    }
+
+    fn second<T: Ticks>(&self, place: &Self::Place, _ticks: T, meeting: &Meeting, record: &mut Record) {
+        take(Untimed, &self.plan(), &mut Answering { word: place.line(0), next: 1, meeting }, record);
+    }
+}
+
+/// The first's side: writes odd numbers.
+struct Calling<'a> {
+    word: &'a AtomicU32,
+    next: u32,
+    meeting: &'a Meeting<'a>,
+}
+
+impl Side for Calling<'_> {
+    /// Awake, so that its own core does not sleep before each sample.
+    fn lead(&mut self) -> bool {
+        let until = Instant::now() + FALLING_ASLEEP;
+        while Instant::now() < until {
+            std::hint::spin_loop();
+        }
+        !self.meeting.is_over()
+    }
+
+    fn talk(&mut self) -> bool {
+        let number = self.next;
+        self.next += 2;
+        call(self.word, number);
+        sleep(self.word, number, self.meeting)
+    }
+}
+
+/// The second's side: answers with even numbers.
+struct Answering<'a> {
+    word: &'a AtomicU32,
+    next: u32,
+    meeting: &'a Meeting<'a>,
+}
+
+impl Side for Answering<'_> {
+    fn lead(&mut self) -> bool {
+        true
+    }
+
+    fn talk(&mut self) -> bool {
+        let number = self.next;
+        self.next += 2;
+        if !sleep(self.word, number - 1, self.meeting) {
+            return false;
+        }
+        call(self.word, number + 1);
+        true
+    }
+}
+
+/// Writes a number and wakes who sleeps until then.
+fn call(word: &AtomicU32, number: u32) {
+    word.store(number, Ordering::Release);
+    futex::wake(word);
+}
+
+/// Sleeps while the word is a number; false when the visit is over.
+fn sleep(word: &AtomicU32, number: u32, meeting: &Meeting) -> bool {
+    while word.load(Ordering::Acquire) == number {
+        if let Err(error) = futex::wait(word, number, LOOK) {
+            meeting.fail(error);
+        }
+        if word.load(Ordering::Acquire) == number && meeting.is_over() {
+            return false;
+        }
+    }
+    true
+}

@@ -1,0 +1,171 @@
+//! Whether a core runs at its full clock rate, by chains of dependent additions.
+
+use std::collections::BTreeMap;
+use std::hint::black_box;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use corewise_sys::clock::{Clock, Ticks};
+use corewise_sys::work::dependent_additions;
+
+/// Additions of one chain: some 5 us, so that the clock's reading is little beside it.
+const ADDITIONS: u32 = 20_000;
+/// Chains of one estimate; the fastest counts, since an interrupt only makes one slower.
+const CHAINS: u32 = 3;
+/// A core is warm at this share of the best that was seen of it.
+const WARM: f64 = 0.97;
+/// A core of which nothing is known is warm once so many estimates in a row agree within this share, after a while.
+const STEADY: f64 = 0.01;
+const STEADY_ESTIMATES: usize = 3;
+const AT_LEAST: Duration = Duration::from_millis(1);
+/// Warming up ends after this at the latest.
+const AT_MOST: Duration = Duration::from_millis(10);
+
+/// The best clock rate that was seen of each cpu, in gigahertz.
+#[derive(Debug, Default)]
+pub struct Warmth {
+    best: Mutex<BTreeMap<u32, f64>>,
+}
+
+/// The core that the calling thread is pinned to, and a clock.
+pub struct Core<'a, T> {
+    pub cpu: u32,
+    pub ticks: T,
+    pub clock: &'a Clock,
+}
+
+impl<T: Ticks> Core<'_, T> {
+    /// The clock rate in gigahertz; takes some 15 us. Absent where the clock is too coarse.
+    fn gigahertz(&self) -> Option<f64> {
+        let chain = || {
+            let begin = self.ticks.now();
+            black_box(dependent_additions(black_box(ADDITIONS), 1));
+            self.ticks.now().saturating_sub(begin)
+        };
+        let ticks = (0..CHAINS).map(|_| chain()).min().unwrap_or_default();
+        let elapsed_ns = ticks as f64 * self.clock.nanoseconds_per_tick - self.clock.reading_ns;
+        let gigahertz = f64::from(ADDITIONS) / elapsed_ns;
+        (gigahertz.is_finite() && gigahertz > 0.0).then_some(gigahertz)
+    }
+}
+
+impl Warmth {
+    /// Keeps the calling thread's core busy until it is warm: one estimate long where it is. Ends when `is_over` says so.
+    pub(super) fn warm_up(&self, core: &Core<impl Ticks>, is_over: impl Fn() -> bool) {
+        let (begin, mut warming) = (Instant::now(), Warming::new(self.best(core.cpu)));
+        while let Some(gigahertz) = core.gigahertz() {
+            let is_warm = warming.add(gigahertz, begin.elapsed());
+            if is_warm || is_over() {
+                break;
+            }
+        }
+        if let Some(best) = warming.best_now() {
+            self.set(core.cpu, best);
+        }
+    }
+
+    /// The clock rate of the calling thread's core now, in gigahertz.
+    pub(super) fn look(&self, core: &Core<impl Ticks>) -> Option<f64> {
+        let gigahertz = core.gigahertz()?;
+        self.set(core.cpu, self.best(core.cpu).map_or(gigahertz, |best| best.max(gigahertz)));
+        Some(gigahertz)
+    }
+
+    fn best(&self, cpu: u32) -> Option<f64> {
+        self.best.lock().unwrap_or_else(PoisonError::into_inner).get(&cpu).copied()
+    }
+
+    fn set(&self, cpu: u32, gigahertz: f64) {
+        self.best.lock().unwrap_or_else(PoisonError::into_inner).insert(cpu, gigahertz);
+    }
+}
+
+/// One warming up.
+struct Warming {
+    best: Option<f64>,
+    estimates: Vec<f64>,
+    is_at_end: bool,
+}
+
+impl Warming {
+    const fn new(best: Option<f64>) -> Self {
+        Self { best, estimates: Vec::new(), is_at_end: false }
+    }
+
+    /// Takes an estimate; true when it has been enough.
+    fn add(&mut self, gigahertz: f64, elapsed: Duration) -> bool {
+        self.estimates.push(gigahertz);
+        if elapsed >= AT_MOST {
+            self.is_at_end = true;
+            return true;
+        }
+        match self.best {
+            Some(best) => gigahertz >= WARM * best,
+            None => elapsed >= AT_LEAST && self.is_steady(),
+        }
+    }
+
+    fn is_steady(&self) -> bool {
+        let Some(from) = self.estimates.len().checked_sub(STEADY_ESTIMATES) else { return false };
+        let (least, most) = range(&self.estimates[from..]);
+        most <= least * (1.0 + STEADY)
+    }
+
+    /// The best that is to be expected of the core from now on. A core that did not get as fast as it once was in all the time is as
+    /// warm as it gets, since others run beside it now; or else each later visit would wait in vain.
+    fn best_now(&self) -> Option<f64> {
+        let (_, most) = range(&self.estimates);
+        match self.best {
+            _ if self.estimates.is_empty() => self.best,
+            Some(best) if !self.is_at_end => Some(best.max(most)),
+            _ => Some(most),
+        }
+    }
+}
+
+fn range(values: &[f64]) -> (f64, f64) {
+    values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), &value| (least.min(value), most.max(value)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn ms(milliseconds: u64) -> Duration {
+        Duration::from_millis(milliseconds)
+    }
+
+    #[test]
+    fn a_known_core_is_warm_at_97_percent() {
+        let mut warming = Warming::new(Some(4.0));
+        assert!(!warming.add(1.0, ms(0)));
+        assert!(!warming.add(3.87, ms(0)));
+        assert!(warming.add(3.89, ms(0)));
+        assert_eq!(warming.best_now(), Some(4.0));
+        let mut warming = Warming::new(Some(4.0));
+        assert!(warming.add(4.2, ms(0)));
+        assert_eq!(warming.best_now(), Some(4.2));
+    }
+
+    #[test]
+    fn an_unknown_core_is_warm_once_it_is_steady_for_a_while() {
+        let mut warming = Warming::new(None);
+        assert!([2.0, 2.0, 2.0].iter().all(|&gigahertz| !warming.add(gigahertz, ms(0))), "too early");
+        assert!(!warming.add(2.5, ms(1)));
+        assert!(!warming.add(3.0, ms(1)));
+        assert!(!warming.add(3.02, ms(2)));
+        assert!(warming.add(3.01, ms(2)));
+        assert_eq!(warming.best_now(), Some(3.02));
+    }
+
+    #[test]
+    fn nothing_is_waited_for_in_vain_twice() {
+        let mut warming = Warming::new(Some(4.0));
+        assert!(!warming.add(3.0, ms(9)));
+        assert!(warming.add(3.0, ms(10)));
+        assert_eq!(warming.best_now(), Some(3.0));
+        assert!(Warming::new(None).add(1.0, ms(11)));
+        assert_eq!(Warming::new(Some(2.0)).best_now(), Some(2.0));
+        assert_eq!(Warming::new(None).best_now(), None);
+    }
+}
