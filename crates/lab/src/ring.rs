@@ -180,7 +180,9 @@ mod tests {
     #[test]
     fn all_messages_arrive_in_order() {
         const MESSAGES: u64 = 20_000;
-        for (slots, capacity) in Slots::ALL.into_iter().flat_map(|slots| [1, 2, 3, 7, 64, 100].map(|size| (slots, size))) {
+        for (slots, capacity) in
+            Slots::ALL.into_iter().flat_map(|slots| [1, 2, 3, 7, 64, 100].map(|size| (slots, size)))
+        {
             let (mut sender, mut receiver) = new(capacity, slots).unwrap();
             // Others wait for this cpu too where there is only one.
             let patiently = || {

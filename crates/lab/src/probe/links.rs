@@ -22,7 +22,6 @@ use std::thread::{Builder, scope};
 use corewise_model::Gap;
 use corewise_model::links::What;
 use corewise_model::links::map::Spoiled;
-use corewise_model::stats::order::median;
 use corewise_model::stats::random::Random;
 use corewise_sys::clock::{Clock, Source, Ticks};
 use corewise_sys::linux::affinity;
@@ -30,8 +29,8 @@ use corewise_sys::linux::memory::{Memory, Word};
 
 use meeting::{LIMIT, Meeting};
 use samples::{Plan, Record, Sifted};
-pub use warmth::Warmth;
 use warmth::Core;
+pub use warmth::Warmth;
 
 /// A visit that was cut short counts if it has this many good samples.
 const SAMPLES_ENOUGH: usize = 12;
@@ -175,8 +174,8 @@ impl Pair<'_> {
                 });
             });
             let asking = thread(self.visit.first).spawn_scoped(scope, move || {
-                *first_gigahertz = self.attend(self.visit.first, ticks, meeting, || {
-                    match kind.furnish(self.visit.home) {
+                *first_gigahertz =
+                    self.attend(self.visit.first, ticks, meeting, || match kind.furnish(self.visit.home) {
                         Ok(made) => {
                             let place = place.get_or_init(|| made);
                             if meeting.await_second() {
@@ -184,8 +183,7 @@ impl Pair<'_> {
                             }
                         }
                         Err(error) => meeting.fail(error),
-                    }
-                });
+                    });
             });
             for error in [answering.err(), asking.err()].into_iter().flatten() {
                 meeting.fail(error);
@@ -223,13 +221,17 @@ impl Pair<'_> {
     ) -> Result<Option<Visited>, String> {
         let good: Vec<f64> = sifted.groups.iter().flatten().copied().collect();
         if good.len() < SAMPLES_ENOUGH {
-            return if self.stop.load(std::sync::atomic::Ordering::Relaxed) { Ok(None) } else { Err(sifted.too_few(plan)) };
+            return if self.stop.load(std::sync::atomic::Ordering::Relaxed) {
+                Ok(None)
+            } else {
+                Err(sifted.too_few(plan))
+            };
         }
         let in_ns = |ticks: f64| ticks * self.clock.nanoseconds_per_tick / plan.numbers;
         let lines = sifted.groups.iter().filter(|line| plan.groups > 1 && !line.is_empty());
         Ok(Some(Visited {
-            cost_ns: in_ns(median(&good)),
-            lines_ns: lines.map(|line| in_ns(median(line))).collect(),
+            cost_ns: in_ns(plan.number.of(&good)),
+            lines_ns: lines.map(|line| in_ns(plan.number.of(line))).collect(),
             spoiled: sifted.spoiled,
             gigahertz,
             home,

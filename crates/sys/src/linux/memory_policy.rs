@@ -153,7 +153,9 @@ pub(super) fn bind(start: NonNull<u8>, bytes: usize, node: u32) -> io::Result<()
 fn refusal(error: &io::Error, node: u32) -> String {
     match error.raw_os_error() {
         Some(libc::EINVAL) => missing(Path::new("/sys/devices/system/node"), node),
-        Some(libc::EPERM) => "this process may not bind memory to nodes (mbind is refused, as in many containers)".into(),
+        Some(libc::EPERM) => {
+            "this process may not bind memory to nodes (mbind is refused, as in many containers)".into()
+        }
         Some(libc::ENOSYS) => "this kernel was built without NUMA".into(),
         Some(libc::ENOMEM) => format!("node {node} has no memory left"),
         _ => format!("memory cannot be bound to node {node}: {error}"),
@@ -162,7 +164,8 @@ fn refusal(error: &io::Error, node: u32) -> String {
 
 /// Why the kernel finds no memory on a node, by the folder in which it lists the nodes.
 fn missing(nodes: &Path, node: u32) -> String {
-    let list = |name| std::fs::read_to_string(nodes.join(name)).ok().and_then(|text| CpuSet::parse_list(text.trim()).ok());
+    let list =
+        |name| std::fs::read_to_string(nodes.join(name)).ok().and_then(|text| CpuSet::parse_list(text.trim()).ok());
     if list("online").is_some_and(|online| !online.contains(node)) {
         return format!("there is no node {node}");
     }

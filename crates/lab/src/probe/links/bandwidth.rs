@@ -7,7 +7,7 @@ use corewise_sys::clock::Ticks;
 use corewise_sys::linux::memory::{LINE_BYTES, Memory};
 
 use super::meeting::{Meeting, spin};
-use super::samples::{Plan, Record, Side, Untimed, take};
+use super::samples::{Number, Plan, Record, Side, Untimed, take};
 use super::{Home, Kind, memory};
 
 /// Blocks of one sample: as many as this many bytes have, so that samples of small blocks are not all clock reading.
@@ -44,7 +44,13 @@ impl Kind for Bandwidth {
     type Place = Memory;
 
     fn plan(&self) -> Plan {
-        Plan { groups: 1, samples: SAMPLES, numbers: self.blocks_per_sample() as f64, sleeps: false }
+        Plan {
+            groups: 1,
+            samples: SAMPLES,
+            numbers: self.blocks_per_sample() as f64,
+            sleeps: false,
+            number: Number::Median,
+        }
     }
 
     fn furnish(&self, home: Home) -> io::Result<Memory> {
@@ -123,7 +129,8 @@ fn read(block: &[AtomicU64], turn: &AtomicU64, from: u64, until: u64, meeting: &
             return false;
         }
         // Line by line: a single chain of additions would be slower than memory is.
-        let line = |words: &[AtomicU64]| words.iter().fold(0_u64, |sum, word| sum.wrapping_add(word.load(Ordering::Relaxed)));
+        let line =
+            |words: &[AtomicU64]| words.iter().fold(0_u64, |sum, word| sum.wrapping_add(word.load(Ordering::Relaxed)));
         let sum = block.chunks_exact(LINE_WORDS).fold(0_u64, |sum, words| sum.wrapping_add(line(words)));
         std::hint::black_box(sum);
         turn.store(2 * number + 1, Ordering::Release);

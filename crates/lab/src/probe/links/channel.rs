@@ -2,17 +2,21 @@
 
 use std::io;
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use corewise_sys::clock::Ticks;
 use crossbeam_channel::{Receiver, Sender};
 
 use super::meeting::Meeting;
-use super::samples::{Plan, Record, Side, Untimed, take};
+use super::samples::{Number, Plan, Record, Side, Untimed, take};
 use super::{Home, Kind};
 
 /// Sends of one sample.
-const SENDS: u64 = 500;
-const SAMPLES: usize = 41;
+const SENDS: u64 = 5000;
+/// So many samples are enough; a channel without a bound holds no more than what is sent in them.
+const SAMPLES: usize = 121;
+/// And so much time is. A channel is now cheap and now dear: who waits for whom changes every few milliseconds.
+const ENOUGH: Duration = Duration::from_millis(20);
 
 /// The kind.
 pub struct Channel {
@@ -42,12 +46,14 @@ impl Kind for Channel {
     type Place = Ends;
 
     fn plan(&self) -> Plan {
-        Plan { groups: 1, samples: SAMPLES, numbers: SENDS as f64, sleeps: true }
+        Plan { groups: 1, samples: SAMPLES, numbers: SENDS as f64, sleeps: true, number: Number::Mean }
     }
 
     fn furnish(&self, home: Home) -> io::Result<Ends> {
         if let Home::Node(_) = home {
-            return Err(io::Error::other("a channel takes its memory from the program's heap, which is not bound to a node"));
+            return Err(io::Error::other(
+                "a channel takes its memory from the program's heap, which is not bound to a node",
+            ));
         }
         let (sender, receiver) = match self.bound {
             Some(bound) => crossbeam_channel::bounded(bound as usize),
@@ -62,7 +68,12 @@ impl Kind for Channel {
 
     fn first<T: Ticks>(&self, place: &Ends, ticks: T, meeting: &Meeting, record: &mut Record) {
         let Some(sender) = taken(&place.0) else { return };
-        take(ticks, &self.plan(), &mut Sending { sender, lead: self.lead(), meeting }, record);
+        take(
+            ticks,
+            &self.plan(),
+            &mut Sending { sender, lead: self.lead(), until: Instant::now() + ENOUGH, meeting },
+            record,
+        );
     }
 
     fn second<T: Ticks>(&self, place: &Ends, _ticks: T, meeting: &Meeting, record: &mut Record) {
@@ -75,12 +86,13 @@ impl Kind for Channel {
 struct Sending<'a> {
     sender: Sender<u64>,
     lead: u64,
+    until: Instant,
     meeting: &'a Meeting<'a>,
 }
 
 impl Side for Sending<'_> {
     fn lead(&mut self) -> bool {
-        !self.meeting.is_over() && send(&self.sender, self.lead, self.meeting)
+        Instant::now() < self.until && !self.meeting.is_over() && send(&self.sender, self.lead, self.meeting)
     }
 
     fn talk(&mut self) -> bool {

@@ -9,7 +9,7 @@ use corewise_sys::clock::Ticks;
 use corewise_sys::linux::memory::{LINE_BYTES, Memory};
 
 use super::meeting::{Meeting, spin};
-use super::samples::{Plan, Record, Side, take};
+use super::samples::{Number, Plan, Record, Side, take};
 use super::{Home, Kind, Visit, memory};
 
 /// Messages of one sample, each way.
@@ -38,7 +38,13 @@ impl Oneway {
         Self { cpus: [visit.first, visit.second], lines }
     }
 
-    fn letters<'a, T: Ticks>(&'a self, place: &'a Memory, is_first: bool, ticks: T, meeting: &'a Meeting) -> Letters<'a, T> {
+    fn letters<'a, T: Ticks>(
+        &'a self,
+        place: &'a Memory,
+        is_first: bool,
+        ticks: T,
+        meeting: &'a Meeting,
+    ) -> Letters<'a, T> {
         let lines = self.lines.iter().map(|&line| place.line(line)).collect();
         Letters { lines, used: 0, is_first, ticks, meeting, taken: [0; MESSAGES] }
     }
@@ -48,7 +54,7 @@ impl Kind for Oneway {
     type Place = Memory;
 
     fn plan(&self) -> Plan {
-        Plan { groups: 1, samples: SAMPLES, numbers: 1.0, sleeps: false }
+        Plan { groups: 1, samples: SAMPLES, numbers: 1.0, sleeps: false, number: Number::Median }
     }
 
     fn furnish(&self, home: Home) -> io::Result<Memory> {
@@ -74,7 +80,9 @@ impl Kind for Oneway {
             return Ok(there);
         }
         let [first, second] = self.cpus;
-        Err(format!("the clocks of cpus {first} and {second} do not agree, so a message that goes one way cannot be timed"))
+        Err(format!(
+            "the clocks of cpus {first} and {second} do not agree, so a message that goes one way cannot be timed"
+        ))
     }
 }
 

@@ -7,7 +7,7 @@ use corewise_model::links::Slots;
 use corewise_sys::clock::Ticks;
 
 use super::meeting::Meeting;
-use super::samples::{Plan, Record, Side, Untimed, take};
+use super::samples::{Number, Plan, Record, Side, Untimed, take};
 use super::{Home, Kind, memory};
 use crate::ring::{self, Receiver, Sender};
 
@@ -44,7 +44,7 @@ impl Kind for Queue {
     type Place = Ends;
 
     fn plan(&self) -> Plan {
-        Plan { groups: 1, samples: SAMPLES, numbers: SENDS as f64, sleeps: false }
+        Plan { groups: 1, samples: SAMPLES, numbers: SENDS as f64, sleeps: false, number: Number::Median }
     }
 
     fn furnish(&self, home: Home) -> io::Result<Ends> {

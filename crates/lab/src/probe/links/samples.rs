@@ -1,7 +1,7 @@
 //! The samples of a visit: how they are taken, and which of them count.
 
 use corewise_model::links::map::Spoiled;
-use corewise_model::stats::order::quantile;
+use corewise_model::stats::order::{median, quantile};
 use corewise_sys::clock::Ticks;
 use corewise_sys::linux::thread::Switches;
 
@@ -19,8 +19,30 @@ pub struct Plan {
     pub samples: usize,
     /// How many of the numbers that the kind documents one sample is the sum of.
     pub numbers: f64,
-    /// Whether the threads sleep as part of what is measured.
+    /// Whether the threads sleep as part of what is measured: then only switches that they did not want spoil a sample, and no sample is
+    /// too long.
     pub sleeps: bool,
+    /// What the kind's number is of the good samples.
+    pub number: Number,
+}
+
+/// How a number is made from many samples.
+#[derive(Clone, Copy, Debug)]
+pub enum Number {
+    /// Their median.
+    Median,
+    /// Their mean: for what is now cheap and now dear by itself, so that no single sample is typical.
+    Mean,
+}
+
+impl Number {
+    /// The number of some values; not a number for none.
+    pub fn of(self, values: &[f64]) -> f64 {
+        match self {
+            Self::Median => median(values),
+            Self::Mean => values.iter().sum::<f64>() / values.len() as f64,
+        }
+    }
 }
 
 impl Plan {
@@ -124,7 +146,7 @@ pub fn sift(plan: &Plan, values: &[f64], switches: [&[u64]; 2]) -> Sifted {
         let kept = (begin + 1..begin + plan.samples).take_while(|&sample| sample < complete);
         let (switched, whole): (Vec<usize>, Vec<usize>) = kept.partition(|&sample| is_switched(sample));
         let whole: Vec<f64> = whole.into_iter().map(|sample| values[sample]).collect();
-        let longest = INTERRUPTED * quantile(&whole, TYPICAL);
+        let longest = if plan.sleeps { f64::INFINITY } else { INTERRUPTED * quantile(&whole, TYPICAL) };
         good.extend(whole.iter().filter(|&&value| value <= longest));
         sifted.spoiled.samples += (switched.len() + whole.len()) as u64;
         sifted.spoiled.switched += switched.len() as u64;
@@ -137,7 +159,7 @@ pub fn sift(plan: &Plan, values: &[f64], switches: [&[u64]; 2]) -> Sifted {
 mod tests {
     use super::*;
 
-    const PLAN: Plan = Plan { groups: 2, samples: 4, numbers: 1.0, sleeps: false };
+    const PLAN: Plan = Plan { groups: 2, samples: 4, numbers: 1.0, sleeps: false, number: Number::Median };
     const QUIET: [u64; 9] = [5; 9];
 
     #[test]

@@ -8,7 +8,7 @@ use corewise_sys::clock::Ticks;
 use corewise_sys::linux::memory::Memory;
 
 use super::meeting::{Meeting, spin};
-use super::samples::{Plan, Record, Side, Untimed, take};
+use super::samples::{Number, Plan, Record, Side, Untimed, take};
 use super::{Home, Kind, lines, memory};
 
 /// Round trips of one sample: some 10 us.
@@ -40,7 +40,13 @@ impl Kind for Store {
     type Place = Memory;
 
     fn plan(&self) -> Plan {
-        Plan { groups: PAIRS, samples: SAMPLES, numbers: (2 * ROUND_TRIPS) as f64, sleeps: false }
+        Plan {
+            groups: PAIRS,
+            samples: SAMPLES,
+            numbers: (2 * ROUND_TRIPS) as f64,
+            sleeps: false,
+            number: Number::Median,
+        }
     }
 
     fn furnish(&self, home: Home) -> io::Result<Memory> {

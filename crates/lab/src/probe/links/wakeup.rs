@@ -9,7 +9,7 @@ use corewise_sys::linux::futex;
 use corewise_sys::linux::memory::Memory;
 
 use super::meeting::Meeting;
-use super::samples::{Plan, Record, Side, Untimed, take};
+use super::samples::{Number, Plan, Record, Side, Untimed, take};
 use super::{Home, Kind, memory};
 
 const SAMPLES: usize = 49;
@@ -25,7 +25,7 @@ impl Kind for Wakeup {
     type Place = Memory<AtomicU32>;
 
     fn plan(&self) -> Plan {
-        Plan { groups: 1, samples: SAMPLES, numbers: 2.0, sleeps: true }
+        Plan { groups: 1, samples: SAMPLES, numbers: 2.0, sleeps: true, number: Number::Median }
     }
 
     fn furnish(&self, home: Home) -> io::Result<Self::Place> {
