@@ -3,6 +3,7 @@
 //! A talker visits pairs: this machine, or a recorded matrix that stands for one. Pairs are visited again and again over the whole time, in
 //! fresh random order, so that a drift cannot look like a pair, and an interval comes from visits, not from samples inside one.
 
+pub mod measured;
 mod pairs;
 mod parallel;
 pub mod simulated;

@@ -61,7 +61,15 @@ pub struct LinksArguments {
     #[command(flatten)]
     pub machine: LinksMachine,
     /// What to print
-    #[arg(long, global = true, value_enum, value_name = "FORMAT", default_value = "text", ignore_case = true, conflicts_with = "json")]
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        value_name = "FORMAT",
+        default_value = "text",
+        ignore_case = true,
+        conflicts_with = "json"
+    )]
     pub format: FormatName,
     /// The order of cpus in pictures [default: by group where groups are found]
     #[arg(long, global = true, value_enum, value_name = "ORDER", ignore_case = true)]

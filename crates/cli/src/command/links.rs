@@ -5,9 +5,9 @@ mod source;
 use std::io::IsTerminal as _;
 
 use anstream::ColorChoice;
-use corewise_lab::links::{Plan, Talk, map as make_map};
 use corewise_lab::links::measured::Measured;
 use corewise_lab::links::simulated::Simulated;
+use corewise_lab::links::{Plan, Talk, map as make_map};
 use corewise_model::links::compare::compare as compare_maps;
 use corewise_model::links::conclude::{Filled, LinkConclusions, conclude};
 use corewise_model::links::map::{LinkMap, Origin};
@@ -29,11 +29,11 @@ use crate::progress::Bar;
 use crate::settings::Settings;
 use crate::settings::links::{Action, LinksTask, MapRequest, Simulation, Source};
 use crate::view::history::when;
+use crate::view::links::comparison;
 use crate::view::links::depth::Depth;
 use crate::view::links::export::{long_csv, matrix_csv};
 use crate::view::links::screen::{Picture, layout, pairs_words, screen};
 use crate::view::links::svg::{SvgText, svg};
-use crate::view::links::comparison;
 use crate::view::machine::model_name;
 use crate::view::survey::Kept;
 
@@ -45,7 +45,8 @@ pub fn run(task: &LinksTask, settings: &Settings) -> Result<Exit, Failure> {
             None => measured(request, task, settings),
         },
         Action::Import { files, machine } => {
-            let machine = machine.as_ref().map(|choice| machine::read(choice)).transpose()?.map(|chosen| chosen.machine);
+            let machine =
+                machine.as_ref().map(|choice| machine::read(choice)).transpose()?.map(|chosen| chosen.machine);
             for file in files {
                 let map = source::imported(file, machine.as_ref())?;
                 let kept = keep(&map, settings);
@@ -54,7 +55,8 @@ pub fn run(task: &LinksTask, settings: &Settings) -> Result<Exit, Failure> {
             Ok(Exit::Done)
         }
         Action::Compare { before, after, machine } => {
-            let machine = machine.as_ref().map(|choice| machine::read(choice)).transpose()?.map(|chosen| chosen.machine);
+            let machine =
+                machine.as_ref().map(|choice| machine::read(choice)).transpose()?.map(|chosen| chosen.machine);
             compared(before, after, machine.as_ref(), task, settings)
         }
         Action::Show(number) => {
@@ -81,10 +83,16 @@ fn measured(request: &MapRequest, task: &LinksTask, settings: &Settings) -> Resu
     finished(&map, &interruption, task, settings)
 }
 
-fn simulated(request: &MapRequest, simulation: &Simulation, task: &LinksTask, settings: &Settings) -> Result<Exit, Failure> {
+fn simulated(
+    request: &MapRequest,
+    simulation: &Simulation,
+    task: &LinksTask,
+    settings: &Settings,
+) -> Result<Exit, Failure> {
     let matrix = source::matrix(&simulation.matrix)?;
     let noise = simulation.noise.as_deref().map(source::samples).transpose()?.unwrap_or_default();
-    let machine = simulation.machine.as_ref().map(|choice| machine::read(choice)).transpose()?.map(|chosen| chosen.machine);
+    let machine =
+        simulation.machine.as_ref().map(|choice| machine::read(choice)).transpose()?.map(|chosen| chosen.machine);
     let all = matrix.cpu_set();
     let cpus = match (&request.cpus, &machine) {
         (Some(expression), Some(machine)) => resolve_elsewhere(expression, machine)?.cpus.intersection(&all),
@@ -114,7 +122,10 @@ fn two_at_least(cpus: &CpuSet, whose: &str) -> Result<(), Failure> {
     if cpus.len() >= 2 {
         return Ok(());
     }
-    let what = format!("a link takes two cpus, and {whose} only {}", if cpus.is_empty() { "none".into() } else { cpus.to_string() });
+    let what = format!(
+        "a link takes two cpus, and {whose} only {}",
+        if cpus.is_empty() { "none".into() } else { cpus.to_string() }
+    );
     Err(Failure::unavailable(what).next("`corewise topology` shows which cpus there are, and which are allowed."))
 }
 
@@ -142,7 +153,12 @@ fn made(
 }
 
 /// Keeps and shows a map that was made.
-fn finished(map: &LinkMap, interruption: &Interruption, task: &LinksTask, settings: &Settings) -> Result<Exit, Failure> {
+fn finished(
+    map: &LinkMap,
+    interruption: &Interruption,
+    task: &LinksTask,
+    settings: &Settings,
+) -> Result<Exit, Failure> {
     let is_interrupted = map.provenance.partial && interruption.was_seen();
     if map.series.iter().all(|series| series.links.pairs.is_empty() && series.held_out.is_empty()) {
         return Err(nothing_measured(map, is_interrupted));
@@ -158,7 +174,10 @@ fn nothing_measured(map: &LinkMap, is_interrupted: bool) -> Failure {
         return Failure::new(Exit::Interrupted, what).next("Nothing is stored.");
     }
     let gap = map.series.iter().flat_map(|series| &series.links.gaps).chain(&map.gaps).next();
-    let why = gap.map_or_else(|| "the time was over before the first pair".to_owned(), |gap| format!("{}: {}", gap.what, gap.why));
+    let why = gap.map_or_else(
+        || "the time was over before the first pair".to_owned(),
+        |gap| format!("{}: {}", gap.what, gap.why),
+    );
     Failure::unavailable(format!("nothing was measured ({why})")).next("Nothing is stored; see `corewise doctor`.")
 }
 
@@ -169,7 +188,9 @@ fn keep(map: &LinkMap, settings: &Settings) -> Kept {
 
 fn stored(number: i64, settings: &Settings) -> Result<LinkMap, Failure> {
     existing(settings, "Make a map with `corewise links`")?.map(number).map_err(|error| match error {
-        corewise_store::StoreError::NoMap { .. } => Failure::unavailable(error).next("`corewise links list --all` lists them."),
+        corewise_store::StoreError::NoMap { .. } => {
+            Failure::unavailable(error).next("`corewise links list --all` lists them.")
+        }
         other => broken(other),
     })
 }
@@ -184,7 +205,13 @@ fn list(all: bool, settings: &Settings) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn compared(before: &Source, after: &Source, machine: Option<&Machine>, task: &LinksTask, settings: &Settings) -> Result<Exit, Failure> {
+fn compared(
+    before: &Source,
+    after: &Source,
+    machine: Option<&Machine>,
+    task: &LinksTask,
+    settings: &Settings,
+) -> Result<Exit, Failure> {
     let map = |source: &Source| match source {
         Source::Stored(number) => stored(*number, settings),
         Source::File(path) => source::map(path, machine),
@@ -238,7 +265,9 @@ fn depth(settings: &Settings) -> Depth {
     let wanted = match settings.color {
         ColorChoice::Never => false,
         ColorChoice::Always | ColorChoice::AlwaysAnsi => true,
-        ColorChoice::Auto => std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
+        ColorChoice::Auto => {
+            std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+        }
     };
     let of = |name: &str| std::env::var(name).ok();
     let term = of("TERM");

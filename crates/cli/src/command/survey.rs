@@ -70,11 +70,7 @@ pub(super) fn keep(survey: &Survey, settings: &Settings) -> Kept {
 }
 
 /// Stores what was made, a survey or a map. A history that fails is said once.
-pub(super) fn kept(
-    settings: &Settings,
-    what: &str,
-    store: impl FnOnce(&Path) -> corewise_store::Result<i64>,
-) -> Kept {
+pub(super) fn kept(settings: &Settings, what: &str, store: impl FnOnce(&Path) -> corewise_store::Result<i64>) -> Kept {
     let path = match &settings.history {
         History::At(path) => path,
         History::Off => return Kept::No,

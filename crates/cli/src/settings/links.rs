@@ -117,10 +117,12 @@ impl LinksTask {
     /// [`Failure`] for what does not go together, and for an expression that is none.
     pub fn new(typed: LinksArguments) -> Result<Self, Failure> {
         let (format, order) = (typed.format, typed.order);
-        let machine = typed.machine.machine.as_ref().map(|_| MachineChoice::new(&typed.machine.arguments())).transpose()?;
+        let machine =
+            typed.machine.machine.as_ref().map(|_| MachineChoice::new(&typed.machine.arguments())).transpose()?;
         let action = match &typed.command {
             Some(_) if typed.measures() => {
-                let what = "--kind, --slots, --cpus, --budget, --all-pairs, --seed and --simulate are options of a new map";
+                let what =
+                    "--kind, --slots, --cpus, --budget, --all-pairs, --seed and --simulate are options of a new map";
                 return Err(Failure::usage(what).next("Leave them out, or the word behind `links`."));
             }
             Some(LinksCommand::Import { files }) => Action::Import { files: files.clone(), machine },
@@ -233,7 +235,9 @@ mod tests {
 
     #[test]
     fn a_number_is_a_stored_map_and_anything_else_a_file() {
-        let Action::Compare { before, after, .. } = task("corewise links compare 3 ./3").unwrap().action else { panic!() };
+        let Action::Compare { before, after, .. } = task("corewise links compare 3 ./3").unwrap().action else {
+            panic!()
+        };
         assert_eq!((before, after), (Source::Stored(3), Source::File("./3".into())));
         assert!(task("corewise links --kind cas compare 1 2").is_err());
         assert!(task("corewise links --machine fx-8150").is_err());

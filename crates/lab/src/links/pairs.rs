@@ -17,6 +17,8 @@ const TRIES: u32 = 3;
 /// The deviation of a median from its truth, against that of a mean, of normal values; twice that is a 95 % interval.
 const MEDIAN_INTERVAL: f64 = 2.0 * 1.2533;
 const NORMAL: f64 = 1.4826;
+/// So many visits of a pair in which the host stole time are thrown away; after that they are taken, since it always does.
+const THROWN_AWAY: u32 = 6;
 /// Fewer visits tell nothing of how sure a cost is.
 const VISITS_ENOUGH: usize = 4;
 
@@ -45,6 +47,8 @@ pub(super) struct Known {
     pairs: Vec<Wish>,
     /// By pair and kind.
     seen: Vec<Vec<Seen>>,
+    /// How many visits of each pair were thrown away.
+    thrown_away: BTreeMap<usize, u32>,
     failed: BTreeMap<(usize, usize), (u32, Gap)>,
     /// Where memory did not lie on the node of the cpu that touched it first.
     strangers: BTreeMap<u32, u32>,
@@ -63,6 +67,7 @@ impl Known {
             node_of: structure.cpus.iter().map(|&cpu| machine.and_then(|machine| node_of(machine, cpu))).collect(),
             pairs: Vec::new(),
             seen: Vec::new(),
+            thrown_away: BTreeMap::new(),
             failed: BTreeMap::new(),
             strangers: BTreeMap::new(),
             rates: BTreeMap::new(),
@@ -166,8 +171,20 @@ impl Known {
     }
 
     pub(super) fn take(&mut self, turn: &Turn, visited: &Visited) {
+        self.note(turn, visited);
+        if visited.spoiled.stolen > 0 {
+            let thrown_away = self.thrown_away.entry(turn.pair).or_default();
+            *thrown_away += 1;
+            if *thrown_away <= THROWN_AWAY {
+                return;
+            }
+        }
         let seen = &mut self.seen[turn.pair][turn.kind];
         if turn.back { &mut seen.back } else { &mut seen.there }.push(visited.cost_ns);
+    }
+
+    /// Notes what a visit tells besides its cost.
+    fn note(&mut self, turn: &Turn, visited: &Visited) {
         let Ordered { first, second, .. } = self.ordered(turn);
         for (cpu, rate) in [first, second].into_iter().zip(visited.gigahertz) {
             self.rates.entry(cpu).or_default().extend(rate);

@@ -1,1 +1,201 @@
 //! Whole maps of simulated machines.
+
+use std::sync::atomic::AtomicBool;
+
+use corewise_model::links::Relation;
+use corewise_model::links::conclude::conclude;
+use corewise_model::simulate::layout::{Layout, costs};
+
+use super::simulated::Simulated;
+use super::*;
+
+fn plan(cpus: &CpuSet) -> Plan {
+    Plan {
+        cpus: cpus.clone(),
+        kinds: vec![What::Cas],
+        budget: Duration::from_secs(60),
+        limits: Limits::default(),
+        seed: 11,
+        corewise: "test",
+    }
+}
+
+fn chiplet_costs(relation: Relation) -> f64 {
+    match relation {
+        Relation::SameCore => 7.0,
+        Relation::SameCluster | Relation::SameLlc => 25.0,
+        Relation::OtherLlc => 100.0,
+        Relation::OtherPackage => 200.0,
+    }
+}
+
+fn mapped(plan: &Plan, machine: &Machine, talk: &mut dyn Talk) -> LinkMap {
+    map(plan, Some(machine.clone()), talk, &AtomicBool::new(false), &mut |_| {})
+}
+
+/// Visits fail for a while, for ever, or give nothing.
+struct Broken<'a> {
+    inner: Simulated,
+    fails: &'a dyn Fn(&Ordered) -> bool,
+    tries: usize,
+}
+
+impl Talk for Broken<'_> {
+    fn visit(&mut self, visits: &[Ordered]) -> Vec<Outcome> {
+        let mut outcomes = self.inner.visit(visits);
+        for (visit, outcome) in visits.iter().zip(&mut outcomes) {
+            if (self.fails)(visit) {
+                self.tries += 1;
+                *outcome = Outcome::Failed(Gap::new(format!("link {}-{}", visit.first, visit.second), "no answer"));
+            }
+        }
+        outcomes
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.inner.elapsed()
+    }
+
+    fn at_a_time(&self) -> usize {
+        1
+    }
+
+    fn clock(&self) -> Option<Clock> {
+        None
+    }
+
+    fn origin(&self) -> Origin {
+        Origin::Measured
+    }
+}
+
+#[test]
+fn a_small_machine_is_measured_in_full_and_its_caches_found() {
+    let machine = Layout { packages: 1, caches: 2, cores: 4, threads: 2, adjacent: false }.machine();
+    let mut talk = Simulated::new("test", costs(&machine, 1, chiplet_costs), &[], 1);
+    let map = mapped(&plan(&machine.allowed), &machine, &mut talk);
+    assert!(!map.provenance.partial);
+    // 28 pairs of cores, 8 of siblings.
+    assert_eq!(map.series[0].links.pairs.len(), 36);
+    assert!(map.series[0].links.pairs.iter().all(|pair| pair.visits_ns.len() + pair.back_ns.len() >= 3));
+    let conclusions = conclude(&map);
+    assert_eq!(conclusions.groups.unwrap().words(), "2 groups of 4 cores");
+    let classes: Vec<&str> = conclusions.kinds[0].classes.iter().map(|class| class.words.as_str()).collect();
+    assert_eq!(classes, ["same core", "same group", "other group"]);
+    assert!(conclusions.kinds[0].held_out.unwrap().median < 0.02);
+}
+
+#[test]
+fn pairs_are_visited_at_a_time_only_where_that_costs_nothing() {
+    let machine = Layout { packages: 2, caches: 4, cores: 8, threads: 1, adjacent: false }.machine();
+    let matrix = costs(&machine, 1, chiplet_costs);
+    let with = |contention: f64| {
+        let mut talk = Simulated::new("test", matrix.clone(), &[], 1).with_contention(contention);
+        mapped(&plan(&machine.allowed), &machine, &mut talk)
+    };
+    let (free, dear) = (with(0.0), with(0.01));
+    assert_eq!(free.parallel.as_ref().unwrap().at_a_time, 16);
+    assert_eq!(dear.parallel.as_ref().unwrap().at_a_time, 1);
+    assert!(free.provenance.elapsed_s < dear.provenance.elapsed_s / 4.0);
+    let cost =
+        |map: &LinkMap| map.series[0].links.pairs.iter().map(corewise_model::links::Pair::one_way_ns).sum::<f64>();
+    assert!((cost(&free) / cost(&dear) - 1.0).abs() < 1e-9, "alone in both: {} {}", cost(&free), cost(&dear));
+}
+
+#[test]
+fn a_pair_that_never_answers_becomes_a_gap_and_the_others_go_on() {
+    let machine = Layout { packages: 1, caches: 2, cores: 2, threads: 1, adjacent: false }.machine();
+    let inner = Simulated::new("test", costs(&machine, 1, chiplet_costs), &[], 1);
+    let mut talk = Broken { inner, fails: &|visit| visit.first.max(visit.second) == 3, tries: 0 };
+    let map = mapped(&plan(&machine.allowed), &machine, &mut talk);
+    let links = &map.series[0].links;
+    assert_eq!((links.pairs.len(), links.gaps.len()), (3, 3));
+    assert!(links.gaps.iter().all(|gap| gap.why == "no answer"));
+    assert_eq!(talk.tries, 9, "three of each are enough");
+}
+
+#[test]
+fn a_pair_that_fails_once_is_visited_again() {
+    let machine = Layout { packages: 1, caches: 1, cores: 3, threads: 1, adjacent: false }.machine();
+    let inner = Simulated::new("test", costs(&machine, 1, chiplet_costs), &[], 1);
+    let failed = std::cell::Cell::new(false);
+    let once = |visit: &Ordered| visit.first.min(visit.second) == 0 && !failed.replace(true);
+    let map = mapped(&plan(&machine.allowed), &machine, &mut Broken { inner, fails: &once, tries: 0 });
+    assert_eq!((map.series[0].links.pairs.len(), map.series[0].links.gaps.len()), (3, 0));
+}
+
+#[test]
+fn a_map_that_is_stopped_or_out_of_time_is_partial() {
+    let machine = Layout { packages: 1, caches: 2, cores: 8, threads: 1, adjacent: false }.machine();
+    let matrix = costs(&machine, 1, chiplet_costs);
+    let plan = Plan { budget: Duration::from_millis(20), ..plan(&machine.allowed) };
+    let map = mapped(&plan, &machine, &mut Simulated::new("test", matrix.clone(), &[], 1));
+    assert!(map.provenance.partial && map.series[0].links.pairs.len() < 120, "{}", map.series[0].links.pairs.len());
+    let stopped = AtomicBool::new(true);
+    let mut talk = Simulated::new("test", matrix, &[], 1);
+    let map = super::map(&plan, Some(machine), &mut talk, &stopped, &mut |_| {});
+    assert!(map.provenance.partial && map.series[0].links.pairs.is_empty());
+}
+
+/// With the memory on the second node a line costs half as much more; both are measured, and it is a finding.
+#[test]
+fn between_nodes_both_homes_are_measured() {
+    let machine = Layout { packages: 2, caches: 1, cores: 4, threads: 1, adjacent: false }.machine();
+    let mut matrix = costs(&machine, 1, chiplet_costs);
+    for i in 0..4 {
+        for j in 4..8 {
+            matrix.set(j, i, 1.5 * matrix.way(i, j));
+        }
+    }
+    let map = mapped(&plan(&machine.allowed), &machine, &mut Simulated::new("test", matrix, &[], 1));
+    let crosses = |pair: &&corewise_model::links::Pair| pair.a < 4 && pair.b >= 4;
+    assert!(map.series[0].links.pairs.iter().filter(crosses).all(|pair| pair.back_ns.len() >= 3));
+    let conclusions = conclude(&map);
+    let finding =
+        conclusions.findings.iter().find(|finding| finding.statement.contains("where the memory lies")).unwrap();
+    assert!((finding.effects[0].ratio - 1.5).abs() < 0.01, "{finding:?}");
+}
+
+/// The kernel tells one cache of eight cores; the costs show two of four, and all of its pairs are measured.
+#[test]
+fn a_cache_that_the_kernel_does_not_tell_is_found() {
+    let truth = Layout { packages: 1, caches: 2, cores: 4, threads: 1, adjacent: false }.machine();
+    let told = Layout { packages: 1, caches: 1, cores: 8, threads: 1, adjacent: false }.machine();
+    let map = mapped(&plan(&told.allowed), &told, &mut Simulated::new("test", costs(&truth, 1, chiplet_costs), &[], 1));
+    let conclusions = conclude(&map);
+    assert_eq!(
+        conclusions.findings[0].statement,
+        "The kernel says one last-level cache for cpus 0-7, the costs say 2 groups: 0-3 | 4-7."
+    );
+    assert!(conclusions.findings[1].statement.starts_with("2 groups of 4 cores: inside 25 ns, across "));
+}
+
+#[test]
+fn a_thousand_cpus_on_paper_take_a_minute_at_most() {
+    let machine = Layout { packages: 2, caches: 48, cores: 8, threads: 2, adjacent: false }.machine();
+    assert_eq!(machine.allowed.len(), 1536);
+    let map = mapped(
+        &plan(&machine.allowed),
+        &machine,
+        &mut Simulated::new("test", costs(&machine, 1, chiplet_costs), &[], 1),
+    );
+    assert!(map.provenance.elapsed_s < 60.0, "{}", map.provenance.elapsed_s);
+    let groups = conclude(&map).groups.unwrap();
+    assert_eq!(groups.level.groups, machine.llcs.iter().map(|llc| llc.cpus.clone()).collect::<Vec<_>>());
+}
+
+#[test]
+fn the_same_seed_makes_the_same_map() {
+    let machine = Layout { packages: 1, caches: 2, cores: 4, threads: 2, adjacent: true }.machine();
+    let once = || {
+        let samples = vec![(0..40).map(|n| 10.0 + f64::from(n % 7)).collect::<Vec<f64>>()];
+        let mut map = mapped(
+            &plan(&machine.allowed),
+            &machine,
+            &mut Simulated::new("test", costs(&machine, 1, chiplet_costs), &samples, 9),
+        );
+        map.provenance.started_unix_ms = 0;
+        map
+    };
+    assert_eq!(once(), once());
+}

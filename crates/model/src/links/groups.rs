@@ -194,3 +194,6 @@ impl Sides {
         share(inside_wrong, inside).max(share(between_wrong, between))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -90,7 +90,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("llc:", "[] expected an index after \"llc:\", such as 0, 0-3, 0,2, all, even, odd or last"),
     (
         "all:0",
-        "[:] \"all\" is a name, no level: no index follows it | the levels are package, node, die, llc, cluster, core, cpu",
+        "[:] \"all\" is a name, no level: no index follows it | the levels are package, node, die, llc, group, cluster, core, cpu",
     ),
     ("0 - 3", "[-] this could be a range, or one list without another | write 0-3 for the range, (0) - 3 for without"),
     ("0-7-3", "[-] a range has one minus | put spaces around the minus of without: 0-7 - 3"),

@@ -1,8 +1,13 @@
 //! Machines of chiplets, as regular as vendors publish them.
 
+use std::collections::BTreeMap;
+
 use crate::assemble::assemble;
 use crate::facts::{CacheFacts, CacheKind, CpuFacts, MachineFacts, NodeFacts};
+use crate::links::structure::Structure;
+use crate::links::{Matrix, Relation};
 use crate::machine::{Processor, System};
+use crate::stats::random::Random;
 use crate::{CpuSet, Machine};
 
 /// How many of each there are, and how the system numbers the cpus.
@@ -60,4 +65,38 @@ impl Layout {
             ..CpuFacts::default()
         }
     }
+}
+
+/// The costs of a machine in nanoseconds: that of each pair's relation, with a little for each core, for each pair of caches, and for each
+/// pair, of 1 % each.
+pub fn costs(machine: &Machine, seed: u64, one_way_ns: impl Fn(Relation) -> f64) -> Matrix {
+    let mut random = Random::new(seed);
+    let structure = Structure::new(Some(machine), &machine.online);
+    let mut matrix = Matrix::unknown(machine.online.iter());
+    let cores: Vec<f64> = structure.cores.iter().map(|_| 0.01 * random.normal()).collect();
+    let mut caches = BTreeMap::new();
+    for i in 0..matrix.len() {
+        for j in i + 1..matrix.len() {
+            let (a, b) = (structure.core(i), structure.core(j));
+            let between = *caches.entry(structure.block(i, j)).or_insert_with(|| 0.01 * random.normal());
+            let apart = cores[a] + cores[b] + between + 0.01 * random.normal();
+            matrix.set_both(i, j, one_way_ns(structure.relation(i, j)) * apart.exp());
+        }
+    }
+    matrix
+}
+
+/// The costs of cores on a mesh: so much for a near one and so much more for each step on the way, with 2 % of noise.
+pub fn mesh(columns: u32, rows: u32, seed: u64, near_ns: f64, step_ns: f64) -> Matrix {
+    let mut random = Random::new(seed);
+    let mut matrix = Matrix::unknown(0..columns * rows);
+    let at = |place: usize| (place as u32 % columns, place as u32 / columns);
+    for i in 0..matrix.len() {
+        for j in i + 1..matrix.len() {
+            let ((x, y), (other_x, other_y)) = (at(i), at(j));
+            let steps = x.abs_diff(other_x) + y.abs_diff(other_y);
+            matrix.set_both(i, j, (near_ns + step_ns * f64::from(steps)) * (0.02 * random.normal()).exp());
+        }
+    }
+    matrix
 }

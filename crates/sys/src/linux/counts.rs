@@ -85,9 +85,38 @@ impl KernelCounts {
     }
 }
 
+/// What hypervisors have stolen from every cpu, read at one moment: /proc/stat alone, for short visits.
+#[derive(Clone, Debug)]
+pub struct StolenTime(String);
+
+impl StolenTime {
+    /// The running kernel's count now; absent where it cannot be read.
+    pub fn now() -> Option<Self> {
+        std::fs::read_to_string("/proc/stat").ok().map(Self)
+    }
+
+    /// Whether anything was stolen from one of some cpus since an earlier moment; the kernel counts in steps of 10 ms.
+    pub fn grew_since(&self, earlier: &Self, cpus: [u32; 2]) -> bool {
+        let (now, then) = (stat::parse(&self.0), stat::parse(&earlier.0));
+        let of = |times: &BTreeMap<u32, stat::CpuTime>, cpu| times.get(&cpu).map(|time| time.stolen_s);
+        cpus.into_iter().any(|cpu| of(&now, cpu).zip(of(&then, cpu)).is_some_and(|(now, then)| now > then))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn time_stolen_from_either_cpu_is_seen() {
+        let at = |steal: [u32; 3]| {
+            let line = |(cpu, steal): (usize, u32)| format!("cpu{cpu} 100 0 50 300 4 1 2 {steal} 0 0\n");
+            StolenTime(steal.into_iter().enumerate().map(line).collect())
+        };
+        let (then, now) = (at([7, 3, 0]), at([7, 4, 0]));
+        assert!(now.grew_since(&then, [0, 1]) && now.grew_since(&then, [1, 2]));
+        assert!(!now.grew_since(&then, [0, 2]) && !then.grew_since(&then, [0, 1]));
+    }
 
     fn moment(interrupts: Option<&str>, stat: &str, second: u64) -> KernelCounts {
         KernelCounts {

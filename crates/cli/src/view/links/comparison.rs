@@ -34,7 +34,8 @@ fn compared(comparison: &LinkComparison, width: usize) -> Vec<Line> {
         format!("none of {} changed beyond its interval", count(comparison.pairs as usize, "pair"))
     } else {
         let of = |number: u64, words: &str| (number > 0).then(|| format!("{} {words}", whole(number)));
-        let parts: Vec<String> = [of(comparison.cheaper, "cost less"), of(comparison.dearer, "cost more")].into_iter().flatten().collect();
+        let parts: Vec<String> =
+            [of(comparison.cheaper, "cost less"), of(comparison.dearer, "cost more")].into_iter().flatten().collect();
         format!("of {} {}", count(comparison.pairs as usize, "pair"), parts.join(", "))
     };
     let mut lines = wrap(&Line::new().strong(name).plain(": ").plain(verdict), width, 2);
@@ -53,7 +54,13 @@ fn compared(comparison: &LinkComparison, width: usize) -> Vec<Line> {
     .indented(2);
     for class in &comparison.classes {
         let effect = &class.effect;
-        let tone = if class.changed == 0 { Tone::Faint } else if effect.ratio > 1.0 { Tone::Warn } else { Tone::Good };
+        let tone = if class.changed == 0 {
+            Tone::Faint
+        } else if effect.ratio > 1.0 {
+            Tone::Warn
+        } else {
+            Tone::Good
+        };
         grid.row(vec![
             Line::new().plain(&class.words),
             Line::new().plain(brief(class.before_ns)),
@@ -95,7 +102,8 @@ pub fn list(entries: &[MapEntry], all: bool, zone: &TimeZone, width: usize) -> S
         Column::text("processor", 4).shrinking_to(8),
     ]);
     for entry in entries {
-        let from = entry.file.as_ref().map_or(entry.origin.clone(), |file| format!("{} {}", entry.origin, printable(file)));
+        let from =
+            entry.file.as_ref().map_or(entry.origin.clone(), |file| format!("{} {}", entry.origin, printable(file)));
         grid.row(vec![
             Line::new().strong(entry.id.to_string()),
             Line::new().plain(when(entry.started_unix_ms, zone)),

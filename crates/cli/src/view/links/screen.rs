@@ -43,13 +43,16 @@ pub fn screen(
     if let Kept::Recalled(number, when) = kept {
         screen.extend(wrap(&Line::new().faint(format!("map {number}, made {when}")), width, 2));
     }
-    if map.machine.as_ref().is_some_and(|machine| machine.system.emulated) && map.provenance.origin == Origin::Measured {
+    if map.machine.as_ref().is_some_and(|machine| machine.system.emulated) && map.provenance.origin == Origin::Measured
+    {
         let text = "EMULATED: every instruction of this machine is emulated";
         let line = Line::new().with(Tone::Warn, text).plain("; the times below are the emulator's, and mean nothing.");
         screen.extend(wrap(&line, width, 2));
     }
     if map.provenance.partial {
-        let line = Line::new().with(Tone::Warn, "PARTIAL: ended early").plain("; what follows is what was measured until then.");
+        let line = Line::new()
+            .with(Tone::Warn, "PARTIAL: ended early")
+            .plain("; what follows is what was measured until then.");
         screen.extend(wrap(&line, width, 2));
     }
     screen.extend(title(map, width));
@@ -161,7 +164,12 @@ fn group_lines(groups: &Groups, width: usize) -> Vec<Line> {
         lines.extend(wrap(&line, width, margin + 4));
     }
     for outer in &groups.outer {
-        let text = format!("  above them {}: {} ns inside, {} ns between", outer.words("cpu"), brief(outer.inside_ns), brief(outer.between_ns));
+        let text = format!(
+            "  above them {}: {} ns inside, {} ns between",
+            outer.words("cpu"),
+            brief(outer.inside_ns),
+            brief(outer.between_ns)
+        );
         lines.extend(wrap(&Line::new().faint(text), width, 4));
     }
     lines
@@ -198,7 +206,8 @@ fn footer(map: &LinkMap, conclusions: &LinkConclusions, kept: &Kept, width: usiz
     let mut lines: Vec<Line> =
         conclusions.kinds.iter().filter_map(held_out).flat_map(|line| wrap(&line, width, 2)).collect();
     lines.extend(sampling(map).into_iter().flat_map(|line| wrap(&line, width, 2)));
-    let all: Vec<Gap> = map.gaps.iter().chain(map.series.iter().flat_map(|series| &series.links.gaps)).cloned().collect();
+    let all: Vec<Gap> =
+        map.gaps.iter().chain(map.series.iter().flat_map(|series| &series.links.gaps)).cloned().collect();
     lines.extend(gaps(&all, width));
     let mut end = match map.provenance.origin {
         Origin::Imported { .. } => Vec::new(),
@@ -257,7 +266,11 @@ fn sampling(map: &LinkMap) -> Option<Line> {
     if !rates.is_empty() {
         let low = rates.iter().copied().fold(f64::INFINITY, f64::min);
         let high = rates.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let range = if decimal(low, 2) == decimal(high, 2) { decimal(low, 2) } else { format!("{} to {}", decimal(low, 2), decimal(high, 2)) };
+        let range = if decimal(low, 2) == decimal(high, 2) {
+            decimal(low, 2)
+        } else {
+            format!("{} to {}", decimal(low, 2), decimal(high, 2))
+        };
         items.push(format!("cpus at ~{range} GHz"));
     }
     (!items.is_empty()).then(|| Line::new().faint(glued(&items.join("; "))))

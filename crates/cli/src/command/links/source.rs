@@ -1,0 +1,109 @@
+//! Maps, matrices and samples from files: corewise's own JSON, and what other tools write.
+
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use corewise_model::links::Matrix;
+use corewise_model::links::import::{Imported, MAXIMUM_BYTES, read};
+use corewise_model::links::map::{LinkMap, Origin, Provenance, Spoiled};
+use corewise_model::{CpuSet, Machine};
+use serde::Deserialize;
+
+use crate::error::Failure;
+
+/// A document of `corewise links --json`.
+#[derive(Deserialize)]
+struct Document {
+    map: LinkMap,
+}
+
+/// A map from a file: corewise's own, or another tool's.
+pub fn map(path: &Path, machine: Option<&Machine>) -> Result<LinkMap, Failure> {
+    let text = text(path)?;
+    if !text.trim_start().starts_with('{') {
+        return of_other_tool(path, &text, machine);
+    }
+    let document: Result<Document, _> = serde_json::from_str(&text);
+    document.map(|document| document.map).map_err(|error| {
+        let what = format!("{} is no map of `corewise links --json`: {error}", path.display());
+        Failure::unavailable(what).next("Make one with `corewise links --json > FILE`.")
+    })
+}
+
+/// A map from a file of another tool, or of corewise, on its way into the history.
+pub fn imported(path: &Path, machine: Option<&Machine>) -> Result<LinkMap, Failure> {
+    map(path, machine)
+}
+
+/// The costs that a file tells, to stand for a machine.
+pub fn matrix(path: &Path) -> Result<Matrix, Failure> {
+    let map = map(path, None)?;
+    let series = map.series.first().ok_or_else(|| Failure::unavailable(format!("{} has no costs", path.display())))?;
+    Ok(Matrix::of(&series.links))
+}
+
+/// Raw samples: those of each pair and direction that a file has, in the order of time.
+pub fn samples(path: &Path) -> Result<Vec<Vec<f64>>, Failure> {
+    let map = map(path, None)?;
+    let pairs = map.series.into_iter().flat_map(|series| series.links.pairs);
+    let samples: Vec<Vec<f64>> =
+        pairs.flat_map(|pair| [pair.visits_ns, pair.back_ns]).filter(|samples| samples.len() >= 10).collect();
+    if samples.is_empty() {
+        let what = format!("{} has no raw samples: noise is drawn from ten or more of a pair", path.display());
+        return Err(Failure::unavailable(what).next("A log of samples does, or a map of corewise's with many visits."));
+    }
+    Ok(samples)
+}
+
+fn of_other_tool(path: &Path, text: &str, machine: Option<&Machine>) -> Result<LinkMap, Failure> {
+    let Imported { format, series, cpus, mut remarks, .. } = read(text).map_err(|error| {
+        Failure::unavailable(format!("{} cannot be imported: {error}", path.display()))
+            .next("docs/links.md has the formats that can.")
+    })?;
+    let machine = machine.filter(|machine| fits(machine, &cpus, &mut remarks)).cloned();
+    let name = path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned());
+    Ok(LinkMap {
+        provenance: Provenance {
+            origin: Origin::Imported { file: name, format: format.words().to_owned(), remarks },
+            corewise: env!("CARGO_PKG_VERSION").to_owned(),
+            started_unix_ms: now(),
+            elapsed_s: 0.0,
+            budget_s: 0.0,
+            seed: 0,
+            partial: false,
+        },
+        machine,
+        clock: None,
+        cpus,
+        series,
+        clocks: Vec::new(),
+        spoiled: Spoiled::default(),
+        parallel: None,
+        gaps: Vec::new(),
+    })
+}
+
+/// Whether a machine has the cpus of a file; a remark says where not.
+fn fits(machine: &Machine, cpus: &CpuSet, remarks: &mut Vec<String>) -> bool {
+    let fits = cpus.is_subset(&machine.online);
+    if !fits {
+        let others = cpus.difference(&machine.online);
+        remarks.push(format!("the machine that was named has no cpus {others}: nothing of it is used"));
+    }
+    fits
+}
+
+fn text(path: &Path) -> Result<String, Failure> {
+    let unreadable =
+        |error: &dyn std::fmt::Display| Failure::unavailable(format!("cannot read {}: {error}", path.display()));
+    let size = std::fs::metadata(path).map_err(|error| unreadable(&error))?.len();
+    if size > MAXIMUM_BYTES as u64 {
+        return Err(unreadable(&format!("it has {size} bytes, more than any map")));
+    }
+    let bytes = std::fs::read(path).map_err(|error| unreadable(&error))?;
+    String::from_utf8(bytes).map_err(|_| unreadable(&"it is no text"))
+}
+
+fn now() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as i64)
+}
