@@ -1,10 +1,11 @@
 //! From what a user writes as a placement to cpus: shared by every command that takes one.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use corewise_model::finding::{Conclusions, Finding, Topic, conclude};
 use corewise_model::placement::{Context, Expression, PlacementError, Resolution, parse};
-use corewise_model::{CpuSet, Machine, Survey};
+use corewise_model::{CpuSet, Machine, Survey, links};
 use corewise_store::Store;
 use corewise_sys::linux::cpuset;
 
@@ -24,6 +25,7 @@ pub fn expression(text: &str) -> Result<Expression, Failure> {
 /// The cpus of an expression on the machine that corewise runs on.
 pub fn resolve_here(expression: &Expression, machine: &Machine, settings: &Settings) -> Result<Resolution, Failure> {
     let reachable = reachable_here(machine);
+    let machine = &with_groups(expression, machine, settings);
     let quiet = if expression.needs_survey() { quiet(machine, settings) } else { None };
     resolve(expression, &Context { machine, reachable: &reachable, quiet: quiet.as_ref() })
 }
@@ -31,7 +33,8 @@ pub fn resolve_here(expression: &Expression, machine: &Machine, settings: &Setti
 /// The cpus of an expression on this machine, where it does not matter which of them this process may use.
 pub fn resolve_for_all(expression: &Expression, machine: &Machine, settings: &Settings) -> Result<Resolution, Failure> {
     let quiet = if expression.needs_survey() { quiet(machine, settings) } else { None };
-    let machine = Machine { allowed: machine.online.clone(), ..machine.clone() };
+    let machine = with_groups(expression, machine, settings);
+    let machine = Machine { allowed: machine.online.clone(), ..machine.into_owned() };
     resolve(expression, &Context { machine: &machine, reachable: &machine.online, quiet: quiet.as_ref() })
 }
 
@@ -48,6 +51,22 @@ fn resolve(expression: &Expression, context: &Context<'_>) -> Result<Resolution,
 /// is known to be allowed.
 pub fn reachable_here(machine: &Machine) -> CpuSet {
     cpuset::reachable().unwrap_or_else(|_| machine.allowed.clone())
+}
+
+/// The machine, with the groups that its latest map of links proves, where an expression speaks of groups.
+fn with_groups<'a>(expression: &Expression, machine: &'a Machine, settings: &Settings) -> Cow<'a, Machine> {
+    let groups = if expression.needs_groups() { groups(machine, settings) } else { None };
+    groups.map_or(Cow::Borrowed(machine), |groups| Cow::Owned(Machine { groups, ..machine.clone() }))
+}
+
+/// The groups that the latest map of links of this machine shows; cpus that it did not visit are in none.
+fn groups(machine: &Machine, settings: &Settings) -> Option<Vec<CpuSet>> {
+    let History::At(path) = &settings.history else { return None };
+    let map = Store::open_to_read(path).ok()??.latest_map(&machine.fingerprint()).ok()??;
+    let groups = links::conclude::conclude(&map).groups?.level.groups;
+    Some(
+        groups.into_iter().map(|group| group.intersection(&machine.online)).filter(|group| !group.is_empty()).collect(),
+    )
 }
 
 /// The cpus that the latest survey of this machine speaks against in nothing.

@@ -27,6 +27,10 @@ const TWICE: f64 = 0.2;
 /// About so many visits of pairs are made in any case, on each pair no fewer and no more than these.
 const VISITS_IN_ALL: usize = 2000;
 const VISITS: std::ops::RangeInclusive<usize> = 3..=12;
+/// A map of few pairs goes on for this long, so that it does not show a moment…
+const AT_LEAST: Duration = Duration::from_secs(2);
+/// …but with no more visits of each than these.
+const VISITS_OF_FEW: usize = 200;
 /// Pairs that are still unsure are visited up to so many times.
 const MOST_VISITS: usize = 48;
 /// A pair is sure when its interval reaches no farther than this from its cost.
@@ -145,10 +149,11 @@ struct Mapping<'a> {
 }
 
 impl Mapping<'_> {
+    /// Whether the time is over, or somebody ended it.
     fn is_over(&mut self) -> bool {
-        let over = self.stop.load(Ordering::Relaxed) || self.talk.elapsed() >= self.plan.budget;
-        self.partial |= over;
-        over
+        let stopped = self.stop.load(Ordering::Relaxed);
+        self.partial |= stopped;
+        stopped || self.talk.elapsed() >= self.plan.budget
     }
 
     fn at_a_time(&self) -> usize {
@@ -157,15 +162,20 @@ impl Mapping<'_> {
 
     /// Measures what the explorer wishes for, until it has no wish left.
     fn explore(&mut self) {
-        while !self.is_over() {
+        loop {
             let costs: Matrix = self.known.matrix(0);
             let Some(wishes) = self.explorer.next(&costs) else { return };
+            if self.is_over() {
+                self.partial = true;
+                return;
+            }
             for wish in &wishes {
                 self.known.add(*wish);
             }
             let pairs: Vec<usize> = self.known.last(wishes.len());
             let begun = self.talk.elapsed();
             self.sweep("choosing pairs", &pairs);
+            self.partial |= pairs.iter().any(|&pair| self.known.visits(pair) == 0);
             let took = self.talk.elapsed().saturating_sub(begun);
             if took.as_secs_f64() < TWICE * self.plan.budget.as_secs_f64() {
                 self.sweep("choosing pairs", &pairs);
@@ -177,6 +187,7 @@ impl Mapping<'_> {
     fn repeat(&mut self) {
         let wanted = (VISITS_IN_ALL / self.known.len().max(1)).clamp(*VISITS.start(), *VISITS.end());
         loop {
+            let wanted = if self.talk.elapsed() < AT_LEAST { VISITS_OF_FEW } else { wanted };
             let few: Vec<usize> = (0..self.known.len()).filter(|&pair| self.known.visits(pair) < wanted).collect();
             if few.is_empty() || self.is_over() || !self.sweep("visiting pairs", &few) {
                 return;
@@ -190,9 +201,7 @@ impl Mapping<'_> {
             let unsure: Vec<usize> = (0..self.known.len())
                 .filter(|&pair| self.known.visits(pair) < MOST_VISITS && self.known.uncertainty(pair) > SURE)
                 .collect();
-            // The time being over is no fault here: every pair has its visits.
-            let over = self.stop.load(Ordering::Relaxed) || self.talk.elapsed() >= self.plan.budget;
-            if unsure.is_empty() || over || !self.sweep("unsure pairs", &unsure) {
+            if unsure.is_empty() || self.is_over() || !self.sweep("unsure pairs", &unsure) {
                 return;
             }
         }
@@ -276,6 +285,7 @@ impl Mapping<'_> {
         let mut map = self.known.into_map(provenance, self.talk.clock());
         map.machine = self.machine;
         map.parallel = self.parallel;
+        map.searched = self.explorer.searched();
         map
     }
 }

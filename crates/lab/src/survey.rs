@@ -11,7 +11,7 @@ use corewise_model::stats::random::Random;
 use corewise_model::survey::{
     Clock as ClockFacts, CpuObservation, Provenance, Recording, Scope, Watch, Work, WorkKind,
 };
-use corewise_model::{CpuSet, Gap, Machine, Survey};
+use corewise_model::{CpuSet, Gap, Level, Machine, Survey};
 use corewise_sys::clock::Clock;
 use corewise_sys::linux::counts::KernelCounts;
 use corewise_sys::linux::cpuset;
@@ -147,7 +147,7 @@ struct Running<'a> {
     count_every: u32,
     sweeps: Sweeps,
     warmth: links::Warmth,
-    visits: BTreeMap<(u32, u32), Vec<f64>>,
+    visits: BTreeMap<(u32, u32), Pair>,
     link_gaps: BTreeMap<(u32, u32), (u32, Gap)>,
     gaps: Vec<Gap>,
 }
@@ -344,13 +344,25 @@ impl<'a> Running<'a> {
         self.report("links", round);
         while Instant::now() < self.end_of(round) && !self.is_stopped() {
             let Some((a, b)) = self.sweeps.next(&mut self.random) else { return };
-            let visit = links::Visit { what: What::Cas, first: a, second: b, home: links::Home::First };
+            let back = self.turn_back(a, b);
+            let (first, second) = if back { (b, a) } else { (a, b) };
+            let visit = links::Visit { what: What::Cas, first, second, home: links::Home::First };
             match links::visit(&self.clock, &visit, &self.warmth, &mut self.random, self.stop) {
-                Ok(Some(visited)) => self.visits.entry((a, b)).or_default().push(visited.cost_ns),
+                Ok(Some(visited)) => {
+                    let pair = self.visits.entry((a, b)).or_insert_with(|| Pair::new(a, b, Vec::new()));
+                    if back { &mut pair.back_ns } else { &mut pair.visits_ns }.push(visited.cost_ns);
+                }
                 Ok(None) => {}
                 Err(gap) => self.link_failed((a, b), gap),
             }
         }
+    }
+
+    /// Whether the higher cpu begins: between nodes they take turns, since it matters there on which of them the memory lies.
+    fn turn_back(&self, a: u32, b: u32) -> bool {
+        let node = |cpu| self.machine.index_of(Level::Node, cpu);
+        let seen = self.visits.get(&(a, b));
+        node(a) != node(b) && seen.is_some_and(|pair| pair.visits_ns.len() > pair.back_ns.len())
     }
 
     /// A pair that fails again and again is not visited any more: each try takes two threads and up to 250 ms.
@@ -462,7 +474,7 @@ fn out_of_reach(missing: &CpuSet) -> Option<Gap> {
 }
 
 /// Pairs that were measured at least once, and why the others were not.
-fn links_of(visits: BTreeMap<(u32, u32), Vec<f64>>, gaps: BTreeMap<(u32, u32), (u32, Gap)>, cpus: usize) -> Links {
+fn links_of(visits: BTreeMap<(u32, u32), Pair>, gaps: BTreeMap<(u32, u32), (u32, Gap)>, cpus: usize) -> Links {
     let possible_pairs = (cpus * cpus.saturating_sub(1) / 2) as u64;
     let mut gaps: Vec<Gap> =
         gaps.into_iter().filter(|(pair, _)| !visits.contains_key(pair)).map(|(_, (_, gap))| gap).collect();
@@ -470,6 +482,5 @@ fn links_of(visits: BTreeMap<(u32, u32), Vec<f64>>, gaps: BTreeMap<(u32, u32), (
         let why = format!("links need two cpus; {cpus} was surveyed");
         gaps.push(Gap::new("links between cpus", why).cured_by("survey two cpus, and allow this process two"));
     }
-    let pairs = visits.into_iter().map(|((a, b), visits_ns)| Pair::new(a, b, visits_ns)).collect();
-    Links { pairs, possible_pairs, gaps }
+    Links { pairs: visits.into_values().collect(), possible_pairs, gaps }
 }

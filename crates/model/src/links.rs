@@ -4,6 +4,7 @@ pub mod compare;
 pub mod conclude;
 pub mod explore;
 pub mod groups;
+pub mod import;
 pub mod map;
 mod matrix;
 pub mod predict;
@@ -21,7 +22,7 @@ pub use map::LinkMap;
 pub use matrix::Matrix;
 pub use what::{MESSAGE_BYTES, Slots, What};
 
-/// Round trips between pairs of cpus.
+/// What pairs of cpus cost.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Links {
     /// One entry for each pair that was measured, `a < b`.
@@ -65,6 +66,14 @@ impl Pair {
     /// All visits, those that `b` began last.
     pub fn all_visits_ns(&self) -> Vec<f64> {
         [&self.visits_ns[..], &self.back_ns].concat()
+    }
+
+    /// A cost for each turn, in order of time: the visit that `a` began, or, where both sides took turns, the mean of one from each.
+    pub fn in_turn_ns(&self) -> Vec<f64> {
+        if self.back_ns.is_empty() {
+            return self.visits_ns.clone();
+        }
+        self.visits_ns.iter().zip(&self.back_ns).map(|(there, back)| f64::midpoint(*there, *back)).collect()
     }
 
     /// The median over the visits that `a` began, with the memory on its node; not a number without one.

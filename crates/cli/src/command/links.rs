@@ -284,6 +284,6 @@ fn picture(map: &LinkMap, filled: &Filled, conclusions: &LinkConclusions, by_gro
     let title = map.machine.as_ref().map_or_else(|| format!("{} cpus", map.cpus.len()), model_name);
     let mut subtitle = vec![format!("{}, {}", what.words(), what.unit()), pairs_words(map)];
     subtitle.extend(conclusions.groups.as_ref().map(|groups| groups.words()));
-    let text = SvgText { title, subtitle: subtitle.join(" · "), unit: "ns".into(), source };
+    let text = SvgText { title, subtitle: subtitle.join(" · "), unit: map.unit.word().into(), source };
     svg(&filled.all, &layout(&filled.all, conclusions, by_group), &text)
 }

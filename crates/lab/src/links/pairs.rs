@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use corewise_model::links::explore::Wish;
-use corewise_model::links::map::{LinkMap, Provenance, Series, Spoiled};
+use corewise_model::links::map::{LinkMap, Provenance, Series, Spoiled, Unit};
 use corewise_model::links::structure::Structure;
 use corewise_model::links::{Links, Matrix, Pair, What};
 use corewise_model::stats::order::median;
@@ -224,7 +224,9 @@ impl Known {
             provenance,
             machine: None,
             clock,
+            unit: Unit::Nanoseconds,
             cpus: self.cpus.iter().copied().collect(),
+            searched: Vec::new(),
             series: (0..self.kinds.len()).map(|kind| self.series(kind)).collect(),
             clocks: self
                 .rates

@@ -64,6 +64,11 @@ impl Simulated {
         self
     }
 
+    /// The costs that it stands for.
+    pub fn truth(&self) -> &Matrix {
+        &self.matrix
+    }
+
     /// The machine, on which visits at a time disturb each other: each makes the others dearer by this share.
     #[must_use]
     pub fn with_contention(mut self, share: f64) -> Self {

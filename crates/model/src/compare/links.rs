@@ -58,7 +58,7 @@ fn classes(before: &Survey, after: &Survey) -> BTreeMap<Relation, Class> {
 }
 
 fn relative(pair: &Pair, typical_ns: f64) -> impl Iterator<Item = (usize, f64)> + '_ {
-    let visits = pair.visits_ns.iter().map(move |visit| visit / typical_ns);
+    let visits = pair.in_turn_ns().into_iter().map(move |visit| visit / typical_ns);
     visits.enumerate().filter(|(_, visit)| visit.is_finite())
 }
 

@@ -127,8 +127,8 @@ fn effect(survey: &Survey, base: &LinkClass, class: &LinkClass) -> Option<Effect
 
 /// The ratio of the two classes' medians in each sweep that all pairs have.
 fn sweep_ratios(near: &[&Pair], far: &[&Pair]) -> Vec<f64> {
-    let sweeps = near.iter().chain(far).map(|pair| pair.visits_ns.len()).min().unwrap_or(0);
-    let cost = |pairs: &[&Pair], sweep| median(&pairs.iter().map(|pair| pair.visits_ns[sweep]).collect::<Vec<_>>());
+    let sweeps = near.iter().chain(far).map(|pair| pair.in_turn_ns().len()).min().unwrap_or(0);
+    let cost = |pairs: &[&Pair], sweep| median(&pairs.iter().map(|pair| pair.in_turn_ns()[sweep]).collect::<Vec<_>>());
     (0..sweeps).map(|sweep| cost(far, sweep) / cost(near, sweep)).collect()
 }
 

@@ -82,7 +82,7 @@ pub fn compare(before: &LinkMap, after: &LinkMap, conclusions: &LinkConclusions)
 fn compared(earlier: &Series, later: &Series, before: &LinkMap, conclusions: &LinkConclusions) -> LinkComparison {
     let later_pairs: BTreeMap<(u32, u32), &Pair> = all(later).map(|pair| ((pair.a, pair.b), pair)).collect();
     let filled = Filled::of(earlier, before);
-    let class_of = super::conclude::class_of(&filled, conclusions.groups.as_ref(), before.machine.as_ref());
+    let class_of = super::conclude::class_of(&filled, conclusions, before.machine.as_ref());
     let mut by_class = BTreeMap::<usize, Vec<(PairChange, bool)>>::new();
     let mut words = BTreeMap::new();
     for pair in all(earlier) {

@@ -26,6 +26,9 @@ pub struct LinkConclusions {
     /// The groups that the first of them shows; absent where its costs show one group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub groups: Option<Groups>,
+    /// SMT siblings as the costs show them, where nothing is known of the machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub siblings: Option<GroupLevel>,
     /// What the map means, weightiest first.
     pub findings: Vec<Finding>,
     /// What was tested and found not to differ, one sentence each.
@@ -82,9 +85,6 @@ pub struct Groups {
     /// Whether the kernel says the same; absent where nothing is known of the machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agreement: Option<Agreement>,
-    /// SMT siblings as the costs show them, where nothing is known of the machine.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub siblings: Option<GroupLevel>,
 }
 
 impl Groups {
@@ -114,8 +114,8 @@ impl Filled {
         let mut structure = Structure::new(map.machine.as_ref(), &map.cpus);
         let mut measured = Matrix::unknown(map.cpus.iter());
         let mut points = places(&series.links.pairs, &mut measured);
-        if structure.caches() < 2 && points.len() < map.cpus.len() * map.cpus.len().saturating_sub(1) / 2 {
-            tell_groups(&mut structure, &points, &measured);
+        if !map.searched.is_empty() {
+            structure.tell_groups(&map.searched);
         }
         let predictor = Predictor::fit(&structure, &points);
         let held_out_points = places(&series.held_out, &mut measured);
@@ -150,21 +150,6 @@ impl Filled {
     }
 }
 
-/// Where the topology tells no groups and a part was measured, the rows that were measured whole tell them: who is near the same cpu.
-fn tell_groups(structure: &mut Structure, points: &[(usize, usize, f64)], measured: &Matrix) {
-    let mut known = Matrix::unknown(0..structure.cores.len() as u32);
-    for &(i, j, _) in points {
-        known.set_both(structure.core(i), structure.core(j), measured.cost(i, j));
-    }
-    if let Some(level) = groups::levels(&known).last() {
-        let mut group_of = vec![0; structure.cores.len()];
-        for (group, cores) in level.groups.iter().enumerate() {
-            cores.iter().for_each(|core| group_of[core as usize] = group);
-        }
-        structure.tell_caches(group_of);
-    }
-}
-
 fn places(pairs: &[super::Pair], measured: &mut Matrix) -> Vec<(usize, usize, f64)> {
     let mut points = Vec::with_capacity(pairs.len());
     for pair in pairs {
@@ -182,25 +167,26 @@ fn places(pairs: &[super::Pair], measured: &mut Matrix) -> Vec<(usize, usize, f6
 /// Concludes from a map.
 pub fn conclude(map: &LinkMap) -> LinkConclusions {
     let filled: Vec<Filled> = map.series.iter().map(|series| Filled::of(series, map)).collect();
-    let groups = filled.first().and_then(|filled| groups_of(filled, map));
+    let (siblings, groups) = filled.first().map_or((None, None), |filled| groups_of(filled, map));
+    let mut conclusions =
+        LinkConclusions { kinds: Vec::new(), groups, siblings, findings: Vec::new(), no_difference: Vec::new() };
     let kinds = map.series.iter().zip(&filled).map(|(series, filled)| KindConclusions {
         what: series.what,
-        classes: classes::of(filled, groups.as_ref(), map.machine.as_ref()),
+        classes: classes::of(filled, &conclusions, map.machine.as_ref()),
         held_out: filled.held_out,
     });
-    let mut conclusions =
-        LinkConclusions { kinds: kinds.collect(), groups, findings: Vec::new(), no_difference: Vec::new() };
+    conclusions.kinds = kinds.collect();
     findings::conclude(map, &filled, &mut conclusions);
     conclusions
 }
 
-/// The groups that the costs of a series show.
-fn groups_of(filled: &Filled, map: &LinkMap) -> Option<Groups> {
+/// The siblings and the groups that the costs of a series show.
+fn groups_of(filled: &Filled, map: &LinkMap) -> (Option<GroupLevel>, Option<Groups>) {
     let cores = filled.between_cores();
     let (siblings, levels) = match &map.machine {
         Some(_) => (None, groups::levels(&cores)),
         None => {
-            let Unnamed { siblings, levels } = Unnamed::of(&cores, None);
+            let Unnamed { siblings, levels } = Unnamed::of(&cores, map.unit);
             (siblings, levels)
         }
     };
@@ -209,24 +195,34 @@ fn groups_of(filled: &Filled, map: &LinkMap) -> Option<Groups> {
         ..level.clone()
     };
     let mut levels = levels.iter().map(whole);
-    let level = levels.next()?;
+    let Some(level) = levels.next() else { return (siblings, None) };
     let core_count = |group: &CpuSet| match &siblings {
         Some(siblings) => siblings.groups.iter().filter(|core| !core.is_disjoint(group)).count(),
         None => filled.structure.cores.iter().filter(|core| group.contains(filled.structure.cpus[core[0]])).count(),
     };
-    Some(Groups {
+    let groups = Groups {
         cores: level.groups.iter().map(core_count).collect(),
         outer: levels.collect(),
         agreement: map.machine.as_ref().map(|machine: &Machine| Agreement::of(&level.groups, machine, &map.cpus)),
         level,
-        siblings,
-    })
+    };
+    (siblings, Some(groups))
 }
 
 /// The cpus of some cores, each named by its first.
 fn with_siblings(firsts: &CpuSet, structure: &Structure) -> CpuSet {
     let cores = structure.cores.iter().filter(|core| firsts.contains(structure.cpus[core[0]]));
     cores.flatten().map(|&place| structure.cpus[place]).collect()
+}
+
+impl LinkConclusions {
+    /// Whether two places are siblings, by the topology or, where nothing is known of it, by what the costs show.
+    fn are_siblings(&self, filled: &Filled, i: usize, j: usize) -> bool {
+        let cpus = [filled.structure.cpus[i], filled.structure.cpus[j]];
+        let holds_both = |core: &CpuSet| cpus.iter().all(|&cpu| core.contains(cpu));
+        filled.structure.core(i) == filled.structure.core(j)
+            || self.siblings.as_ref().is_some_and(|level| level.groups.iter().any(holds_both))
+    }
 }
 
 /// Which group each place is in; absent where there are no groups.

@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::predict::Predictor;
 use super::structure::{Block, Structure};
 use super::{Matrix, Relation};
+use crate::CpuSet;
 use crate::stats::order::{median, quantile};
 use crate::stats::random::Random;
 use search::Search;
@@ -75,6 +76,7 @@ pub struct Explorer {
     limits: Limits,
     random: Random,
     stage: Stage,
+    has_searched: bool,
     wished: BTreeSet<(usize, usize)>,
     /// Those of them that only check what is predicted.
     held_out: Vec<(usize, usize)>,
@@ -90,7 +92,21 @@ impl Explorer {
         } else {
             Stage::First
         };
-        Self { structure, limits, random: Random::new(seed), stage, wished: BTreeSet::new(), held_out: Vec::new() }
+        Self {
+            structure,
+            limits,
+            random: Random::new(seed),
+            stage,
+            has_searched: false,
+            wished: BTreeSet::new(),
+            held_out: Vec::new(),
+        }
+    }
+
+    /// The groups that were searched for because none were told; empty where there was no search, and where it found none.
+    pub fn searched(&self) -> Vec<CpuSet> {
+        let is_found = self.has_searched && self.structure.caches() > 1;
+        if is_found { self.structure.caches_as_sets() } else { Vec::new() }
     }
 
     /// What is told of the cpus, or was found out where nothing was.
@@ -143,6 +159,7 @@ impl Explorer {
             }
             None => {
                 self.structure.tell_caches(search.groups());
+                self.has_searched = true;
                 // What the search took is on top: nothing was told that could have spared it.
                 self.limits.pairs = self.limits.pairs.saturating_add(self.wished.len());
                 self.stage = Stage::First;

@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Matrix;
+use super::map::Unit;
 use crate::CpuSet;
 use crate::stats::order::median;
 use linkage::Merge;
@@ -98,15 +99,14 @@ pub struct Unnamed {
 }
 
 impl Unnamed {
-    /// `smt`: whether there are siblings, where that is known. Otherwise twos and fours that talk for less than two cores could are taken for
-    /// siblings.
-    pub fn of(matrix: &Matrix, smt: Option<bool>) -> Self {
+    /// Twos and fours that talk for less than two cores could are taken for siblings.
+    pub fn of(matrix: &Matrix, unit: Unit) -> Self {
         let mut levels = levels(matrix);
         let few = |level: &GroupLevel| {
             let sized = level.groups.iter().filter(|group| matches!(group.len(), 1 | 2 | 4)).count();
-            10 * sized >= 8 * level.groups.len() && level.inside_ns < SIBLINGS_NS
+            10 * sized >= 8 * level.groups.len() && level.inside_ns < unit.from_ns(SIBLINGS_NS)
         };
-        let siblings = levels.first().is_some_and(|level| smt.unwrap_or_else(|| few(level))).then(|| levels.remove(0));
+        let siblings = levels.first().is_some_and(few).then(|| levels.remove(0));
         Self { siblings, levels }
     }
 }

@@ -18,8 +18,15 @@ pub struct LinkMap {
     /// The clock that timed it; absent where it was imported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<Clock>,
+    /// What the numbers are.
+    #[serde(default, skip_serializing_if = "Unit::is_nanoseconds")]
+    pub unit: Unit,
     /// The cpus that the map is of, by the system's numbers.
     pub cpus: CpuSet,
+    /// Groups that were searched for before pairs were chosen, since nothing was told of a large machine; empty where there was no search,
+    /// and where it found none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub searched: Vec<CpuSet>,
     /// One entry for each way to talk; all were measured in turn, pair by pair.
     pub series: Vec<Series>,
     /// How fast each cpu ran while it was measured, by rising number, where that was looked at.
@@ -33,6 +40,40 @@ pub struct LinkMap {
     pub parallel: Option<Parallel>,
     /// What could not be had; what concerns pairs stands with the series.
     pub gaps: Vec<Gap>,
+}
+
+/// What the numbers of a map are. Fields whose names end in `_ns` hold cycles where the unit says so.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unit {
+    /// Nanoseconds.
+    #[default]
+    Nanoseconds,
+    /// Cycles of a clock of which nothing more is known: some tools write these.
+    Cycles,
+}
+
+impl Unit {
+    /// "ns" or "cycles".
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Nanoseconds => "ns",
+            Self::Cycles => "cycles",
+        }
+    }
+
+    /// Whether it is the usual one.
+    pub fn is_nanoseconds(&self) -> bool {
+        *self == Self::Nanoseconds
+    }
+
+    /// A time in nanoseconds in this unit, at the three gigahertz that a clock of unknown rate most likely has.
+    pub fn from_ns(self, nanoseconds: f64) -> f64 {
+        match self {
+            Self::Nanoseconds => nanoseconds,
+            Self::Cycles => 3.0 * nanoseconds,
+        }
+    }
 }
 
 /// One way to talk and what it costs.

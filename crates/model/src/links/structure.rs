@@ -87,6 +87,22 @@ impl Structure {
         }
     }
 
+    /// The same by the groups' cpus.
+    pub fn tell_groups(&mut self, groups: &[CpuSet]) {
+        let first = |places: &Vec<usize>| self.cpus[places[0]];
+        let group = |cpu: u32| groups.iter().position(|group| group.contains(cpu)).unwrap_or(groups.len());
+        self.cache_of = self.cores.iter().map(|places| group(first(places))).collect();
+    }
+
+    /// The cpus of each cache, as far as the map's cpus go.
+    pub fn caches_as_sets(&self) -> Vec<CpuSet> {
+        let mut sets = BTreeMap::<usize, CpuSet>::new();
+        for (core, places) in self.cores.iter().enumerate() {
+            sets.entry(self.cache_of[core]).or_default().extend(places.iter().map(|&place| self.cpus[place]));
+        }
+        sets.into_values().collect()
+    }
+
     /// The relation of two places.
     pub fn relation(&self, i: usize, j: usize) -> Relation {
         if self.core_of[i] == self.core_of[j] {

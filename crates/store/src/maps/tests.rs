@@ -1,4 +1,4 @@
-use corewise_model::links::map::{LinkMap, Origin, Provenance, Series, Spoiled};
+use corewise_model::links::map::{LinkMap, Origin, Provenance, Series, Spoiled, Unit};
 use corewise_model::links::{Links, Pair, What};
 use corewise_model::simulate::layout::Layout;
 
@@ -20,6 +20,8 @@ fn map(origin: Origin) -> LinkMap {
         cpus: machine.allowed.clone(),
         machine: Some(machine),
         clock: None,
+        searched: Vec::new(),
+        unit: Unit::Nanoseconds,
         series: vec![Series {
             what: What::Channel { bound: Some(64) },
             links: Links { pairs: vec![pair], possible_pairs: 6, gaps: Vec::new() },

@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use corewise_model::links::Matrix;
 use corewise_model::links::import::{Imported, MAXIMUM_BYTES, read};
-use corewise_model::links::map::{LinkMap, Origin, Provenance, Spoiled};
+use corewise_model::links::map::{LinkMap, Origin, Provenance, Spoiled, Unit};
 use corewise_model::{CpuSet, Machine};
 use serde::Deserialize;
 
@@ -56,7 +56,7 @@ pub fn samples(path: &Path) -> Result<Vec<Vec<f64>>, Failure> {
 }
 
 fn of_other_tool(path: &Path, text: &str, machine: Option<&Machine>) -> Result<LinkMap, Failure> {
-    let Imported { format, series, cpus, mut remarks, .. } = read(text).map_err(|error| {
+    let Imported { format, series, cpus, in_cycles, mut remarks, .. } = read(text).map_err(|error| {
         Failure::unavailable(format!("{} cannot be imported: {error}", path.display()))
             .next("docs/links.md has the formats that can.")
     })?;
@@ -74,6 +74,8 @@ fn of_other_tool(path: &Path, text: &str, machine: Option<&Machine>) -> Result<L
         },
         machine,
         clock: None,
+        searched: Vec::new(),
+        unit: if in_cycles { Unit::Cycles } else { Unit::Nanoseconds },
         cpus,
         series,
         clocks: Vec::new(),

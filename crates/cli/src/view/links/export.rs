@@ -86,6 +86,8 @@ mod tests {
             },
             machine: None,
             clock: None,
+            searched: Vec::new(),
+            unit: corewise_model::links::map::Unit::Nanoseconds,
             cpus: CpuSet::first(4),
             series,
             clocks: Vec::new(),

@@ -2,7 +2,7 @@
 
 use corewise_model::Gap;
 use corewise_model::links::conclude::{Filled, Groups, KindConclusions, LinkConclusions};
-use corewise_model::links::map::{LinkMap, Origin};
+use corewise_model::links::map::{LinkMap, Origin, Unit};
 use corewise_model::links::{Matrix, What};
 
 use super::Layout;
@@ -56,7 +56,7 @@ pub fn screen(
         screen.extend(wrap(&line, width, 2));
     }
     screen.extend(title(map, width));
-    screen.block(costs(&conclusions.kinds, width));
+    screen.block(costs(map.unit, &conclusions.kinds, width));
     screen.block(conclusions.groups.as_ref().map_or_else(Vec::new, |groups| group_lines(groups, width)));
     screen.block(drawn(map, filled, conclusions, picture, width));
     screen.block(meaning(conclusions, width));
@@ -115,14 +115,14 @@ fn title(map: &LinkMap, width: usize) -> Vec<Line> {
 }
 
 /// The cost classes of every way to talk.
-fn costs(kinds: &[KindConclusions], width: usize) -> Vec<Line> {
+fn costs(unit: Unit, kinds: &[KindConclusions], width: usize) -> Vec<Line> {
     let moves_bytes = kinds.iter().any(|kind| kind.what.bytes().is_some());
     let mut columns = vec![
         Column::text("costs", 0),
         Column::text("pairs of cpus", 0).shrinking_to(10),
-        Column::number("median", "ns", 0),
-        Column::number("5 %", "ns", 3),
-        Column::number("95 %", "ns", 3),
+        Column::number("median", unit.word(), 0),
+        Column::number("5 %", unit.word(), 3),
+        Column::number("95 %", unit.word(), 3),
         Column::number("measured", "", 4),
     ];
     if moves_bytes {
@@ -131,13 +131,15 @@ fn costs(kinds: &[KindConclusions], width: usize) -> Vec<Line> {
     let mut grid = Grid::new(columns);
     for kind in kinds {
         for (place, class) in kind.classes.iter().enumerate() {
+            // One pair has no percentiles.
+            let percentile = |value: f64| if class.pairs > 1 { brief(value) } else { String::new() };
             let name = if place == 0 { format!("{}, {}", kind.what.words(), kind.what.unit()) } else { String::new() };
             let mut row = vec![
                 Line::new().strong(name),
                 Line::new().plain(&class.words),
                 Line::new().strong(brief(class.median_ns)),
-                Line::new().faint(brief(class.low_ns)),
-                Line::new().faint(brief(class.high_ns)),
+                Line::new().faint(percentile(class.low_ns)),
+                Line::new().faint(percentile(class.high_ns)),
                 Line::new().faint(whole(class.pairs)),
             ];
             if moves_bytes {
@@ -182,7 +184,7 @@ fn drawn(map: &LinkMap, filled: &Filled, conclusions: &LinkConclusions, picture:
         return Vec::new();
     }
     let layout = layout(&filled.all, conclusions, picture.by_group);
-    let what = format!("{}, ns {}", series.what.words(), series.what.unit());
+    let what = format!("{}, {} {}", series.what.words(), map.unit.word(), series.what.unit());
     let mut lines = wrap(&Line::new().strong("Map").plain("  ").faint(what), width, 2);
     lines.extend(heat(&filled.all, &layout, picture.depth, width, MOST_ROWS));
     lines

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{CostClass, Filled, Groups, group_of};
+use super::{CostClass, Filled, LinkConclusions, group_of};
 use crate::links::Relation;
 use crate::stats::order::{median, quantile};
 use crate::{Level, Machine};
@@ -22,18 +22,18 @@ struct Block {
 }
 
 /// The classes of what was measured, cheapest first.
-pub(super) fn of(filled: &Filled, groups: Option<&Groups>, machine: Option<&Machine>) -> Vec<CostClass> {
-    classes(filled, groups, machine).iter().map(|class| described(class)).collect()
+pub(super) fn of(filled: &Filled, conclusions: &LinkConclusions, machine: Option<&Machine>) -> Vec<CostClass> {
+    classes(filled, conclusions, machine).iter().map(|class| described(class)).collect()
 }
 
 /// Which class each measured pair of cpus is in, counted from the cheapest, and what the class is called.
 pub(in crate::links) fn class_of(
     filled: &Filled,
-    groups: Option<&Groups>,
+    conclusions: &LinkConclusions,
     machine: Option<&Machine>,
 ) -> impl Fn(u32, u32) -> Option<(usize, String)> + use<> {
     let mut class_of = BTreeMap::new();
-    for (index, class) in classes(filled, groups, machine).iter().enumerate() {
+    for (index, class) in classes(filled, conclusions, machine).iter().enumerate() {
         let words = described(class).words;
         for &(i, j) in class.iter().flat_map(|block| &block.pairs) {
             let (a, b) = (filled.structure.cpus[i], filled.structure.cpus[j]);
@@ -43,8 +43,8 @@ pub(in crate::links) fn class_of(
     move |a, b| class_of.get(&(a.min(b), a.max(b))).cloned()
 }
 
-fn classes(filled: &Filled, groups: Option<&Groups>, machine: Option<&Machine>) -> Vec<Vec<Block>> {
-    let mut blocks = blocks(filled, groups, machine);
+fn classes(filled: &Filled, conclusions: &LinkConclusions, machine: Option<&Machine>) -> Vec<Vec<Block>> {
+    let mut blocks = blocks(filled, conclusions, machine);
     blocks.sort_by(|one, other| one.median_ns.total_cmp(&other.median_ns));
     let mut classes: Vec<Vec<Block>> = Vec::new();
     for block in blocks {
@@ -56,12 +56,12 @@ fn classes(filled: &Filled, groups: Option<&Groups>, machine: Option<&Machine>) 
     joined_where_unclear(classes)
 }
 
-fn blocks(filled: &Filled, groups: Option<&Groups>, machine: Option<&Machine>) -> Vec<Block> {
-    let group_of = group_of(filled, groups);
+fn blocks(filled: &Filled, conclusions: &LinkConclusions, machine: Option<&Machine>) -> Vec<Block> {
+    let group_of = group_of(filled, conclusions.groups.as_ref());
     let mut blocks = BTreeMap::<_, (Vec<(usize, usize)>, Vec<f64>)>::new();
     for (i, j, cost) in filled.measured.known() {
         let pair = |of: &[usize]| [of[i].min(of[j]), of[i].max(of[j])];
-        let is_sibling = siblings(filled, groups, i, j);
+        let is_sibling = conclusions.are_siblings(filled, i, j);
         let key = if is_sibling { None } else { Some((filled.structure.block(i, j), group_of.as_deref().map(pair))) };
         let block = blocks.entry(key).or_default();
         block.0.push((i, j));
@@ -86,14 +86,6 @@ fn blocks(filled: &Filled, groups: Option<&Groups>, machine: Option<&Machine>) -
             Block { words: words.to_owned(), pairs, median_ns: median(&costs), costs }
         })
         .collect()
-}
-
-/// Whether two places are siblings, by the topology or by what the costs show.
-fn siblings(filled: &Filled, groups: Option<&Groups>, i: usize, j: usize) -> bool {
-    let shown = groups.and_then(|groups| groups.siblings.as_ref());
-    let cpus = [filled.structure.cpus[i], filled.structure.cpus[j]];
-    filled.structure.core(i) == filled.structure.core(j)
-        || shown.is_some_and(|level| level.groups.iter().any(|core| cpus.iter().all(|&cpu| core.contains(cpu))))
 }
 
 /// Whether a block costs clearly more than a class.

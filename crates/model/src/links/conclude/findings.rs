@@ -18,10 +18,10 @@ pub(super) fn conclude(map: &LinkMap, filled: &[Filled], conclusions: &mut LinkC
     match conclusions.groups.clone() {
         Some(groups) => {
             conclusions.findings.extend(hidden(&groups));
-            conclusions.findings.extend(step(&groups, first, series));
+            conclusions.findings.extend(step(&groups, first, map, conclusions));
             conclusions.no_difference.extend(agreed(&groups));
         }
-        None => conclusions.no_difference.extend(one_group(first, map)),
+        None => conclusions.no_difference.extend(one_group(first, map, conclusions)),
     }
     for series in &map.series {
         match homes(series, map) {
@@ -66,18 +66,16 @@ fn hidden(groups: &Groups) -> Option<Finding> {
 }
 
 /// "8 groups of 3 cores: 23 ns inside, 95 ns to the nearest other (4.1x [4.0, 4.2])."
-fn step(groups: &Groups, filled: &Filled, series: &Series) -> Option<Finding> {
+fn step(groups: &Groups, filled: &Filled, map: &LinkMap, conclusions: &LinkConclusions) -> Option<Finding> {
+    let (unit, what) = (map.unit.word(), map.series.first()?.what);
     let group_of = group_of(filled, Some(groups))?;
     let (mut inside, mut between) = (Vec::new(), Vec::new());
-    for (i, j, cost) in
-        filled.measured.known().filter(|&(i, j, _)| filled.structure.core(i) != filled.structure.core(j))
-    {
-        let shown = groups.siblings.as_ref().map(|level| &level.groups);
-        let cpus = [filled.structure.cpus[i], filled.structure.cpus[j]];
-        if shown.is_some_and(|cores| cores.iter().any(|core| cpus.iter().all(|&cpu| core.contains(cpu)))) {
-            continue;
+    for (i, j, cost) in filled.measured.known() {
+        match group_of[i] == group_of[j] {
+            _ if conclusions.are_siblings(filled, i, j) => {}
+            true => inside.push(cost),
+            false => between.push(cost),
         }
-        if group_of[i] == group_of[j] { inside.push(cost) } else { between.push(cost) }
     }
     let effect = ratio(&between, &inside, "cost", "inside a group")?;
     let most = groups.cores.iter().max().copied().unwrap_or(1);
@@ -85,11 +83,11 @@ fn step(groups: &Groups, filled: &Filled, series: &Series) -> Option<Finding> {
         topic: Topic::Links,
         cpus: groups.level.groups.iter().fold(CpuSet::default(), |all, group| all.union(group)),
         statement: format!(
-            "{}: inside {:.0} ns, across {:.0} ns {} ({}).",
+            "{}: inside {:.0} {unit}, across {:.0} {unit} {} ({}).",
             groups.words(),
             median(&inside),
             median(&between),
-            series.what.unit(),
+            what.unit(),
             words::times(&effect)
         ),
         advice: "Keep threads that talk inside one group; whether your program gains is for a trial to say:".into(),
@@ -113,13 +111,14 @@ fn agreed(groups: &Groups) -> Option<String> {
     }
 }
 
-fn one_group(filled: &Filled, map: &LinkMap) -> Option<String> {
-    let between = |&(i, j, _): &(usize, usize, f64)| filled.structure.core(i) != filled.structure.core(j);
+fn one_group(filled: &Filled, map: &LinkMap, conclusions: &LinkConclusions) -> Option<String> {
+    let unit = map.unit.word();
+    let between = |&(i, j, _): &(usize, usize, f64)| !conclusions.are_siblings(filled, i, j);
     let costs: Vec<f64> = filled.measured.known().filter(between).map(|(_, _, cost)| cost).collect();
     let caches = map.machine.as_ref().map_or(1, |machine| machine.llcs.len());
     match costs.len() {
         0 => None,
-        1 => Some(format!("one pair of cores, {:.0} ns", costs[0])),
+        1 => Some(format!("one pair of cores, {:.0} {unit}", costs[0])),
         _ => {
             let [low, middle, high] = [0.05, 0.5, 0.95].map(|at| crate::stats::order::quantile(&costs, at));
             let told = if caches > 1 {
@@ -128,7 +127,7 @@ fn one_group(filled: &Filled, map: &LinkMap) -> Option<String> {
                 String::new()
             };
             Some(format!(
-                "groups: the costs show none{told}; any two cores talk for {middle:.0} ns (90 % of the pairs for {low:.0} to {high:.0})"
+                "groups: the costs show none{told}; any two cores talk for {middle:.0} {unit} (90 % of the pairs for {low:.0} to {high:.0})"
             ))
         }
     }
@@ -197,11 +196,10 @@ fn padding(map: &LinkMap, filled: &[Filled], conclusions: &mut LinkConclusions) 
     let group_of = group_of(&filled[packed], conclusions.groups.as_ref());
     for (inside, words_of) in [(true, "inside a group"), (false, "between groups")] {
         let is_side = |i: usize, j: usize| group_of.as_ref().map_or(inside, |of| (of[i] == of[j]) == inside);
-        let pairs = filled[packed].measured.known().filter(|&(i, j, _)| is_side(i, j));
-        let ratios: Vec<f64> = pairs
-            .map(|(i, j, cost)| filled[padded].measured.cost(i, j) / cost)
-            .filter(|ratio| ratio.is_finite())
-            .collect();
+        let ratios = padding_ratios(&map.series[packed], &map.series[padded], &|a, b| {
+            let place = |cpu| filled[packed].measured.place(cpu);
+            place(a).zip(place(b)).is_some_and(|(i, j)| is_side(i, j))
+        });
         if ratios.is_empty() {
             continue;
         }
@@ -238,4 +236,24 @@ fn padding(map: &LinkMap, filled: &[Filled], conclusions: &mut LinkConclusions) 
             conclusions.no_difference.push(statement.trim_end_matches('.').to_owned());
         }
     }
+}
+
+/// Padded against packed: one ratio for each pair, or one for each visit where there are few pairs; both were visited in turn.
+fn padding_ratios(packed: &Series, padded: &Series, is_side: &dyn Fn(u32, u32) -> bool) -> Vec<f64> {
+    const FEW: usize = 8;
+    let both = packed.links.pairs.iter().filter(|pair| is_side(pair.a, pair.b)).filter_map(|pair| {
+        let other = padded.links.pairs.iter().find(|other| (other.a, other.b) == (pair.a, pair.b))?;
+        Some((pair, other))
+    });
+    let both: Vec<(&Pair, &Pair)> = both.collect();
+    let ratios: Vec<f64> = if both.len() < FEW {
+        let visits = |(pair, other): &(&Pair, &Pair)| {
+            let pairs = pair.visits_ns.iter().zip(&other.visits_ns).chain(pair.back_ns.iter().zip(&other.back_ns));
+            pairs.map(|(packed, padded)| padded / packed).collect::<Vec<_>>()
+        };
+        both.iter().flat_map(visits).collect()
+    } else {
+        both.iter().map(|(pair, other)| other.one_way_ns() / pair.one_way_ns()).collect()
+    };
+    ratios.into_iter().filter(|ratio| ratio.is_finite()).collect()
 }

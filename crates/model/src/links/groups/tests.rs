@@ -61,12 +61,10 @@ fn siblings_and_packages_are_levels_of_their_own() {
         Relation::OtherLlc => 110.0,
         Relation::OtherPackage => 205.0,
     });
-    let found = Unnamed::of(&matrix, None);
+    let found = Unnamed::of(&matrix, Unit::Nanoseconds);
     assert_eq!(found.siblings.map(|level| level.words("cpu")).as_deref(), Some("16 groups of 2 cpus"));
     let words: Vec<String> = found.levels.iter().map(|level| level.words("cpu")).collect();
     assert_eq!(words, ["4 groups of 8 cpus", "2 groups of 16 cpus"]);
-    let with_siblings = Unnamed::of(&matrix, Some(false));
-    assert_eq!((with_siblings.siblings, with_siblings.levels.len()), (None, 3));
 }
 
 /// One pair of siblings that was disturbed must not cost its level: (0, 12) is nearer to the rest of its cache than to its sibling's.
@@ -79,7 +77,7 @@ fn one_dear_pair_of_siblings_does_not_hide_the_others() {
         _ => 95.0,
     });
     matrix.set_both(0, 12, 12.0);
-    let found = Unnamed::of(&matrix, None);
+    let found = Unnamed::of(&matrix, Unit::Nanoseconds);
     assert_eq!(found.siblings.map(|level| level.groups.len()), Some(12));
     assert_eq!(found.levels.iter().map(|level| level.groups.len()).collect::<Vec<_>>(), [4]);
 }

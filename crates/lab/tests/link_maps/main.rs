@@ -1,0 +1,233 @@
+//! Maps of real machines: published matrices stand for them, with noise from published samples. Are the groups the caches that their vendors
+//! publish, are few pairs enough to know the others, and is what the map says of its own error true?
+//!
+//! The data is looked for in `COREWISE_TESTDATA`, or in `../shared/data` beside the repository. Without it these tests are counted as
+//! ignored, with the reason; in continuous integration (`CI=true`) its absence is a failure.
+
+mod machines;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use corewise_lab::links::simulated::{Simulated, TimeModel};
+use corewise_lab::links::{Plan, map};
+use corewise_model::links::conclude::{Filled, conclude};
+use corewise_model::links::explore::Limits;
+use corewise_model::links::import::read;
+use corewise_model::links::map::LinkMap;
+use corewise_model::links::{Matrix, What};
+use corewise_model::stats::order::{median, quantile};
+use corewise_model::{CpuSet, Machine};
+use libtest_mimic::{Arguments, Failed, Trial};
+use machines::{Expected, MACHINES, Real};
+
+/// Raw samples of pairs, for noise.
+const NOISE: &str = "hydroo/241204-0-m4pro-cntvct-el0-i-2000-r-300.log";
+/// Three lines, ten samples of 2,000 round trips: what other tools would need for the same pairs.
+const LONG_VISITS: TimeModel = TimeModel { round_trips: 60_000.0, besides: Duration::from_micros(400) };
+/// The least machine of which few pairs are asked.
+const LARGE: u32 = 32;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::from_args();
+    let trials = match folder() {
+        Ok(folder) => trials(&folder),
+        Err(why) => vec![absent(why)],
+    };
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+/// The folder with the matrices, or why there is none.
+fn folder() -> Result<PathBuf, String> {
+    let data = match std::env::var_os("COREWISE_TESTDATA") {
+        Some(folder) => PathBuf::from(folder),
+        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
+    };
+    let folder = data.join("links");
+    let missing = || "no published matrices; set COREWISE_TESTDATA to the folder that holds links/".to_owned();
+    if folder.is_dir() { Ok(folder) } else { Err(missing()) }
+}
+
+fn absent(why: String) -> Trial {
+    let failing = std::env::var("CI").is_ok_and(|value| value == "true");
+    let message = why.clone();
+    Trial::test(format!("link_maps skipped: {why}"), move || Err(message.into())).with_ignored_flag(!failing)
+}
+
+fn trials(folder: &Path) -> Vec<Trial> {
+    let mut trials = Vec::new();
+    for real in MACHINES {
+        let own = folder.to_owned();
+        trials.push(Trial::test(format!("groups::{}", real.file), move || groups(&own, real)));
+        if real.layout.cpus() >= LARGE {
+            let own = folder.to_owned();
+            trials.push(Trial::test(format!("few_pairs::{}", real.file), move || few_pairs(&own, real)));
+        }
+    }
+    let own = folder.to_owned();
+    trials.push(Trial::test("time::512 cpus one pair after the other", move || serial_time(&own)));
+    let own = folder.to_owned();
+    trials.push(Trial::test("unknown::512 cpus of which nothing is told", move || nothing_told(&own)));
+    trials
+}
+
+fn text(folder: &Path, file: &str) -> String {
+    std::fs::read_to_string(folder.join(file)).unwrap_or_else(|error| panic!("{file}: {error}"))
+}
+
+fn matrix(folder: &Path, file: &str) -> Matrix {
+    Matrix::of(&read(&text(folder, file)).expect("a matrix").series[0].links)
+}
+
+fn noise(folder: &Path) -> Vec<Vec<f64>> {
+    let imported = read(&text(folder, NOISE)).expect("samples");
+    let pairs = imported.series.into_iter().flat_map(|series| series.links.pairs);
+    pairs.flat_map(|pair| [pair.visits_ns, pair.back_ns]).filter(|samples| samples.len() >= 10).collect()
+}
+
+/// The groups that the matrix alone shows, without a word of the machine, are the caches that are published.
+fn groups(folder: &Path, real: &Real) -> Result<(), Failed> {
+    let imported = read(&text(folder, real.file))?;
+    let map = LinkMap {
+        provenance: corewise_model::links::map::Provenance {
+            origin: corewise_model::links::map::Origin::Simulated { file: real.file.into() },
+            corewise: "test".into(),
+            started_unix_ms: 0,
+            elapsed_s: 0.0,
+            budget_s: 0.0,
+            seed: 0,
+            partial: false,
+        },
+        machine: None,
+        clock: None,
+        searched: Vec::new(),
+        unit: if imported.in_cycles { corewise_model::links::map::Unit::Cycles } else { Default::default() },
+        cpus: imported.cpus.clone(),
+        series: imported.series,
+        clocks: Vec::new(),
+        spoiled: Default::default(),
+        parallel: None,
+        gaps: Vec::new(),
+    };
+    let found = conclude(&map).groups.map_or_else(|| vec![map.cpus.clone()], |groups| groups.level.groups);
+    let expected = match real.expected {
+        Expected::Caches => caches(&real.layout.machine()),
+        Expected::One => vec![map.cpus.clone()],
+        Expected::These(lists) => lists.iter().map(|list| CpuSet::parse_list(list).unwrap()).collect(),
+    };
+    let index = adjusted_rand_index(&found, &expected);
+    let told: Vec<String> = found.iter().map(CpuSet::to_string).collect();
+    if index == 1.0 { Ok(()) } else { Err(format!("{index:.3}: found {}", told.join(" | ")).into()) }
+}
+
+fn caches(machine: &Machine) -> Vec<CpuSet> {
+    machine.llcs.iter().map(|llc| llc.cpus.clone()).collect()
+}
+
+/// How alike two divisions are, 1 where they are the same (Hubert and Arabie 1985).
+fn adjusted_rand_index(one: &[CpuSet], other: &[CpuSet]) -> f64 {
+    let pairs = |count: usize| (count * count.saturating_sub(1) / 2) as f64;
+    let all: usize = one.iter().map(CpuSet::len).sum();
+    assert_eq!(all, other.iter().map(CpuSet::len).sum::<usize>(), "both divide the same cpus");
+    let both: f64 = one.iter().flat_map(|a| other.iter().map(|b| pairs(a.intersection(b).len()))).sum();
+    let (a, b): (f64, f64) =
+        (one.iter().map(|group| pairs(group.len())).sum(), other.iter().map(|group| pairs(group.len())).sum());
+    let (expected, most) = (a * b / pairs(all), f64::midpoint(a, b));
+    // Both have one group, or only groups of one.
+    if most == expected { 1.0 } else { (both - expected) / (most - expected) }
+}
+
+/// What a map of a simulated machine knows, against the truth.
+struct Known {
+    pairs: usize,
+    /// Median and 95th percentile of the errors of predicted cells; absent where all were measured.
+    errors: Option<[f64; 2]>,
+    /// What the map says of that itself.
+    said: Option<[f64; 2]>,
+    elapsed_s: f64,
+    partial: bool,
+}
+
+fn explored(machine: Option<&Machine>, mut talk: Simulated, seed: u64) -> Known {
+    let plan = Plan {
+        cpus: talk.truth().cpu_set(),
+        kinds: vec![What::Cas],
+        budget: Duration::from_secs(60),
+        limits: Limits::default(),
+        seed,
+        corewise: "test",
+    };
+    let map = map(&plan, machine.cloned(), &mut talk, &AtomicBool::new(false), &mut |_| {});
+    let series = &map.series[0];
+    let filled = Filled::of(series, &map);
+    let truth = talk.truth();
+    let errors: Vec<f64> = truth
+        .known()
+        .filter(|&(i, j, _)| filled.measured.cost(i, j).is_nan())
+        .map(|(i, j, cost)| (filled.all.cost(i, j) / cost - 1.0).abs())
+        .collect();
+    Known {
+        pairs: series.links.pairs.len() + series.held_out.len(),
+        errors: (!errors.is_empty()).then(|| [median(&errors), quantile(&errors, 0.95)]),
+        said: filled.held_out.map(|held_out| [held_out.median, held_out.p95]),
+        elapsed_s: map.provenance.elapsed_s,
+        partial: map.provenance.partial,
+    }
+}
+
+/// Few pairs are enough, and what is said of the error is true within a factor of two, or to one and a half percent of the cost.
+fn few_pairs(folder: &Path, real: &Real) -> Result<(), Failed> {
+    let (machine, matrix, noise) = (real.layout.machine(), matrix(folder, real.file), noise(folder));
+    for seed in 0..3 {
+        let talk = Simulated::new(real.file, matrix.clone(), &noise, seed);
+        let known = explored(Some(&machine), talk, seed);
+        // A mesh cannot be predicted from a few pairs, and one that is not told has to be recognised first.
+        let most =
+            if real.layout.packages * real.layout.caches > 1 || real.layout.cpus() <= 64 { 2_080 } else { 4_000 };
+        if known.partial || known.pairs > most {
+            return Err(format!("{} pairs, partial {}", known.pairs, known.partial).into());
+        }
+        let (Some(errors), Some(said)) = (known.errors, known.said) else {
+            if known.errors.is_some() {
+                return Err("something is predicted and nothing held out".into());
+            }
+            continue;
+        };
+        println!("{} seed {seed}: {} pairs, errors {errors:.4?}, said {said:.4?}", real.file, known.pairs);
+        let bounds = real.errors;
+        if errors[0] > bounds[0] || errors[1] > bounds[1] {
+            return Err(format!("seed {seed}: errors {errors:.4?}, {} pairs", known.pairs).into());
+        }
+        let is_true = |said: f64, error: f64| (said - error).abs() < 0.015 || (0.5..=2.0).contains(&(said / error));
+        if !real.is_coarse && !(is_true(said[0], errors[0]) && is_true(said[1], errors[1])) {
+            return Err(format!("seed {seed}: says {said:.4?}, errors are {errors:.4?}").into());
+        }
+    }
+    Ok(())
+}
+
+/// Where pairs disturb each other at a time, and each visit is as long as other tools', a minute is still enough for 512 cpus.
+fn serial_time(folder: &Path) -> Result<(), Failed> {
+    let real = MACHINES.iter().find(|real| real.layout.cpus() == 512).expect("the largest");
+    let talk = Simulated::new(real.file, matrix(folder, real.file), &noise(folder), 1);
+    let known = explored(Some(&real.layout.machine()), talk.taking(LONG_VISITS).with_contention(0.1), 1);
+    println!("{} pairs in {:.1} s, errors {:.4?}", known.pairs, known.elapsed_s, known.errors);
+    let errors = known.errors.expect("most are predicted");
+    let is_right = known.elapsed_s <= 60.1 && errors[0] <= 0.015 && errors[1] <= 0.05;
+    if is_right { Ok(()) } else { Err(format!("{:.1} s, errors {errors:.4?}", known.elapsed_s).into()) }
+}
+
+/// Without a word of caches and siblings more pairs are needed, but not all, and the groups are found.
+fn nothing_told(folder: &Path) -> Result<(), Failed> {
+    let real = MACHINES.iter().find(|real| real.layout.cpus() == 512).expect("the largest");
+    let known = explored(None, Simulated::new(real.file, matrix(folder, real.file), &noise(folder), 1), 1);
+    println!("{} of 130,816 pairs, errors {:.4?}", known.pairs, known.errors);
+    let errors = known.errors.expect("most are predicted");
+    if known.pairs < 13_000 && errors[0] < 0.02 && errors[1] < 0.08 {
+        Ok(())
+    } else {
+        Err(format!("{} pairs, {errors:.4?}", known.pairs).into())
+    }
+}

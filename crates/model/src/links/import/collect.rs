@@ -1,0 +1,143 @@
+//! From single numbers to pairs of cpus.
+
+use std::collections::BTreeMap;
+
+use super::{ImportError, MAXIMUM_CPUS};
+use crate::CpuSet;
+use crate::links::map::Series;
+use crate::links::{Links, Pair, What};
+
+/// The numbers of a file, as they are read.
+#[derive(Debug, Default)]
+pub struct Collector {
+    numbers: Vec<Number>,
+    cpus: CpuSet,
+    /// The kinds in the order in which the file begins them.
+    kinds: Vec<What>,
+    places: BTreeMap<What, u32>,
+    own: usize,
+}
+
+/// A cost, zero if the file says so.
+#[derive(Clone, Copy, Debug)]
+struct Number {
+    kind: u32,
+    /// Whether the higher cpu is the first one.
+    back: bool,
+    low: u32,
+    high: u32,
+    ns: f64,
+}
+
+/// How many numbers of a file are what.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Costs between two cpus, zeros included.
+    pub cells: usize,
+    /// Costs of zero, which are left out.
+    pub zeros: usize,
+    /// Costs of a cpu with itself that are not zero, which are left out.
+    pub own: usize,
+    /// Pairs of the file's cpus for which a kind has no number, over all kinds.
+    pub unknown_pairs: u64,
+}
+
+impl Collector {
+    /// For numbers of one kind.
+    pub fn of(what: What) -> Self {
+        let mut collector = Self::default();
+        collector.kind(what);
+        collector
+    }
+
+    /// The place of a kind, which is made where it is new.
+    pub fn kind(&mut self, what: What) -> u32 {
+        *self.places.entry(what).or_insert_with(|| {
+            self.kinds.push(what);
+            self.kinds.len() as u32 - 1
+        })
+    }
+
+    /// A cpu that the file speaks of.
+    pub fn name(&mut self, cpu: u32) {
+        self.cpus.insert(cpu);
+    }
+
+    /// A cost of the first kind.
+    pub fn add(&mut self, first: u32, second: u32, ns: f64) {
+        self.add_kind(0, first, second, ns);
+    }
+
+    /// A cost.
+    pub fn add_kind(&mut self, kind: u32, first: u32, second: u32, ns: f64) {
+        if first == second {
+            self.own += usize::from(ns != 0.0);
+            return;
+        }
+        let (low, high) = (first.min(second), first.max(second));
+        self.numbers.push(Number { kind, back: first > second, low, high, ns });
+    }
+
+    /// Counts all costs as begun by the lower cpu: the file does not say who began.
+    pub fn forget_directions(&mut self) {
+        for number in &mut self.numbers {
+            number.back = false;
+        }
+    }
+
+    /// Whether some cost was begun by the lower cpu, and by the higher one.
+    pub fn directions(&self) -> (bool, bool) {
+        let any = |back| self.numbers.iter().any(|number| number.back == back);
+        (any(false), any(true))
+    }
+
+    /// The cpus, if their number is one that can be read.
+    pub fn cpus(&self) -> Result<CpuSet, ImportError> {
+        match self.cpus.len() {
+            cpus @ 0..=1 => Err(ImportError::TooFew { cpus }),
+            cpus if cpus > MAXIMUM_CPUS => Err(ImportError::TooMany { cpus }),
+            _ => Ok(self.cpus.clone()),
+        }
+    }
+
+    /// The pairs of each kind, in order. In a `mirrored` format a file whose directions are equal throughout has each pair once.
+    pub fn finish(mut self, mirrored: bool, cpus: &CpuSet) -> Result<(Vec<Series>, Counts), ImportError> {
+        let zeros = self.numbers.iter().filter(|number| number.ns == 0.0).count();
+        let mut counts = Counts { cells: self.numbers.len(), zeros, own: self.own, unknown_pairs: 0 };
+        match counts.cells {
+            0 => return Err(ImportError::Nothing),
+            cells if cells == zeros => return Err(ImportError::AllZero { cells }),
+            _ => {}
+        }
+        // Stable: the visits of a pair stay in the file's order.
+        self.numbers.sort_by_key(|number| (number.kind, number.low, number.high));
+        let possible_pairs = (cpus.len() * (cpus.len() - 1) / 2) as u64;
+        let mut series = Vec::new();
+        for numbers in self.numbers.chunk_by(|a, b| a.kind == b.kind) {
+            let by_pair = || numbers.chunk_by(|a, b| (a.low, a.high) == (b.low, b.high));
+            counts.unknown_pairs += possible_pairs - by_pair().count() as u64;
+            let mut pairs: Vec<Pair> = by_pair().filter_map(pair).collect();
+            if mirrored && pairs.iter().all(is_mirrored) {
+                pairs.iter_mut().for_each(|pair| pair.back_ns = Vec::new());
+            }
+            let links = Links { pairs, possible_pairs, gaps: Vec::new() };
+            let what = self.kinds[numbers[0].kind as usize];
+            series.push(Series { what, links, held_out: Vec::new() });
+        }
+        series.retain(|series| !series.links.pairs.is_empty());
+        Ok((series, counts))
+    }
+}
+
+/// The numbers of one pair without zeros; nothing where none is left.
+fn pair(numbers: &[Number]) -> Option<Pair> {
+    let costs = |back| numbers.iter().filter(move |n| n.back == back && n.ns > 0.0).map(|n| n.ns).collect::<Vec<f64>>();
+    let (visits_ns, back_ns) = (costs(false), costs(true));
+    let some = !visits_ns.is_empty() || !back_ns.is_empty();
+    some.then(|| Pair { a: numbers[0].low, b: numbers[0].high, visits_ns, back_ns })
+}
+
+/// Whether both directions are the same number.
+fn is_mirrored(pair: &Pair) -> bool {
+    pair.visits_ns.len() == 1 && pair.visits_ns == pair.back_ns
+}

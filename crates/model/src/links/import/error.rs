@@ -1,0 +1,211 @@
+//! Why a file of another tool is not read: what is wrong, where, and what to do.
+
+use super::{MAXIMUM_BYTES, MAXIMUM_CPUS};
+use crate::cpu_set::MAXIMUM_CPU;
+
+/// Why a file of another tool is not read. Lines and columns (cells of a row) are counted from 1.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ImportError {
+    /// Nothing but white space and comments.
+    #[error("the file has no rows: give the file that the other tool wrote")]
+    Empty,
+    /// More than [`MAXIMUM_BYTES`].
+    #[error("the file has {bytes} bytes, and at most {MAXIMUM_BYTES} are read: leave out samples or kinds")]
+    TooLong {
+        /// The length of the text.
+        bytes: usize,
+    },
+    /// A NUL character.
+    #[error(
+        "line {line} holds a NUL character, so this is no text in UTF-8: give the tool's CSV or text file, saved as UTF-8"
+    )]
+    Binary {
+        /// Where it is.
+        line: usize,
+    },
+    /// An object or a list of JSON.
+    #[error(
+        "this is JSON, which is not imported: a map of corewise is read as it is, and of another tool its matrix or table is needed"
+    )]
+    Json,
+    /// What `core-to-core-latency` prints on the terminal.
+    #[error(
+        "line {line}, {found}, is what the tool printed on the terminal, with rulers and units, not its file: \
+         give what `core-to-core-latency --csv` writes to its standard output"
+    )]
+    Console {
+        /// Where it is.
+        line: usize,
+        /// The line.
+        found: String,
+    },
+    /// A first row that is neither numbers nor a header that is known.
+    #[error(
+        "line {line}, {found}, is no row of numbers, and no header that names two columns of cpus and one of latencies: \
+         name them, such as a,b,latency_ns"
+    )]
+    Header {
+        /// Where it is.
+        line: usize,
+        /// The line.
+        found: String,
+    },
+    /// A kind of talk that corewise does not know.
+    #[error(
+        "line {line}: there is no kind {found}: the kinds are cas, store, oneway, bandwidth-BYTES, channel, channel-BOUND, queue-packed, queue-padded, wakeup"
+    )]
+    Kind {
+        /// Where it is.
+        line: usize,
+        /// The cell.
+        found: String,
+    },
+    /// A cpu that is said to have begun and is none of the pair's.
+    #[error("line {line}: cpu {first} is said to have begun, but the pair is {a} and {b}: one of them belongs there")]
+    First {
+        /// The row.
+        line: usize,
+        /// The cpu that is said to have begun.
+        first: u32,
+        /// One cpu of the pair.
+        a: u32,
+        /// The other one.
+        b: u32,
+    },
+    /// A cell that is no number.
+    #[error(
+        "line {line}, column {column}: {found} is no number: correct it, or leave the cell empty where the cost is not known"
+    )]
+    NoNumber {
+        /// The row.
+        line: usize,
+        /// The cell in the row.
+        column: usize,
+        /// The cell.
+        found: String,
+    },
+    /// A cell below zero.
+    #[error(
+        "line {line}, column {column}: {found} is negative, which no cost can be: leave the cell empty if it is not known"
+    )]
+    Negative {
+        /// The row.
+        line: usize,
+        /// The cell in the row.
+        column: usize,
+        /// The cell.
+        found: String,
+    },
+    /// A cell that is infinite, or too large for a number.
+    #[error(
+        "line {line}, column {column}: {found} is infinite or too large: leave the cell empty if the cost is not known"
+    )]
+    Infinite {
+        /// The row.
+        line: usize,
+        /// The cell in the row.
+        column: usize,
+        /// The cell.
+        found: String,
+    },
+    /// A cell that should name a cpu and does not.
+    #[error("line {line}: {found} is no cpu: a number from 0 to {MAXIMUM_CPU} is expected there")]
+    Cpu {
+        /// Where it is.
+        line: usize,
+        /// The cell.
+        found: String,
+    },
+    /// A cpu that has two rows or two columns of a matrix, or is out of order where the tool keeps one.
+    #[error("line {line}: cpu {cpu} stands there twice or out of order: keep one row and one column for each cpu")]
+    Twice {
+        /// Where it is named again.
+        line: usize,
+        /// The cpu.
+        cpu: u32,
+    },
+    /// A row with too few or too many cells.
+    #[error(
+        "line {line}: {expected} cells belong in the row, and it has {found}: it is cut off, or a separator is missing or too many"
+    )]
+    RowLength {
+        /// The row.
+        line: usize,
+        /// Its cells.
+        found: usize,
+        /// How many it should have.
+        expected: usize,
+    },
+    /// A matrix without names whose rows and columns differ in number.
+    #[error(
+        "the matrix has {rows} rows and {columns} columns, and must have as many of both, one for each cpu: \
+         it is cut off, or rows are missing"
+    )]
+    NotSquare {
+        /// Its rows.
+        rows: usize,
+        /// Its columns.
+        columns: usize,
+    },
+    /// One cpu or none.
+    #[error("a pair needs two cpus, and the file speaks of {cpus}: measure at least two")]
+    TooFew {
+        /// How many there are.
+        cpus: usize,
+    },
+    /// More than [`MAXIMUM_CPUS`].
+    #[error("the file speaks of {cpus} cpus or more, and at most {MAXIMUM_CPUS} are read: give a part of them")]
+    TooMany {
+        /// How many there are at least.
+        cpus: usize,
+    },
+    /// Not one known cost between two cpus.
+    #[error("the file has no cost between two cpus: all cells are empty")]
+    Nothing,
+    /// Costs of zero alone.
+    #[error(
+        "the file has no cost but 0 ({cells} cells): the tool's clock did not work on that machine, so there is nothing to read; \
+         measure again with another tool"
+    )]
+    AllZero {
+        /// How many there are.
+        cells: usize,
+    },
+}
+
+impl ImportError {
+    /// The line of the text that is wrong, counted from 1; absent where it is the whole.
+    pub fn line(&self) -> Option<usize> {
+        match self {
+            Self::Binary { line }
+            | Self::Console { line, .. }
+            | Self::Header { line, .. }
+            | Self::Kind { line, .. }
+            | Self::First { line, .. }
+            | Self::NoNumber { line, .. }
+            | Self::Negative { line, .. }
+            | Self::Infinite { line, .. }
+            | Self::Cpu { line, .. }
+            | Self::Twice { line, .. }
+            | Self::RowLength { line, .. } => Some(*line),
+            Self::Empty
+            | Self::TooLong { .. }
+            | Self::Json
+            | Self::NotSquare { .. }
+            | Self::TooFew { .. }
+            | Self::TooMany { .. }
+            | Self::Nothing
+            | Self::AllZero { .. } => None,
+        }
+    }
+}
+
+/// A piece of the text in quotation marks, shortened, with what cannot be printed written out.
+pub fn shown(text: &str) -> String {
+    const LENGTH: usize = 48;
+    let text = text.trim();
+    match text.char_indices().nth(LENGTH) {
+        Some((end, _)) => format!("{:?}", format!("{}…", &text[..end])),
+        None => format!("{text:?}"),
+    }
+}

@@ -1,0 +1,48 @@
+//! Matrices: a cost in each cell, one row and one column for each cpu, with or without the cpus' numbers.
+
+mod layout;
+
+use super::cells::{Place, cost};
+use super::collect::Collector;
+use super::error::ImportError;
+use super::table::Row;
+use super::{Format, Found};
+use crate::links::What;
+use layout::Layout;
+
+/// Reads a matrix; `printed` if it is what c2clat prints.
+///
+/// A cell of row `i` and column `j` has `i` as the first cpu, unless no cell above the diagonal is known: then nothing tells who
+/// began, and all count as begun by the lower cpu.
+pub fn read(rows: &[Row], printed: bool) -> Result<Found, ImportError> {
+    let layout = Layout::of(rows)?;
+    let mut collector = Collector::of(if printed { What::Store } else { What::Cas });
+    for &cpu in layout.columns.iter().chain(&layout.rows) {
+        collector.name(cpu);
+    }
+    for (row, &first) in rows[layout.header_rows..].iter().zip(&layout.rows) {
+        let cells = row.cells.iter().enumerate().skip(layout.name_columns);
+        for (&second, (index, cell)) in layout.columns.iter().zip(cells) {
+            if let Some(ns) = cost(cell, Place { line: row.line, column: index + 1 })? {
+                collector.add(first, second, ns);
+            }
+        }
+    }
+    let (above, below) = collector.directions();
+    if !above {
+        collector.forget_directions();
+    }
+    let format = match (layout.names_cpus(), above, below) {
+        _ if printed => Format::C2clat,
+        (true, ..) => Format::NamedMatrix,
+        (false, true, true) => Format::FullMatrix,
+        (false, true, false) => Format::UpperTriangle,
+        (false, false, _) => Format::LowerTriangle,
+    };
+    let names_cpus = layout.names_cpus();
+    let mut remarks: Vec<String> = layout.remark.into_iter().collect();
+    if printed {
+        remarks.push("taken for store and load, as c2clat measures by default; with -w it is compare-and-swap, and prints the same".into());
+    }
+    Ok(Found { format, collector, names_cpus, in_cycles: false, remarks })
+}

@@ -1,0 +1,203 @@
+//! Where in a matrix the costs stand, and which cpus its rows and columns are.
+
+use std::collections::BTreeSet;
+
+use crate::links::import::cells::{self, cpu, cpu_at, is_number, is_unknown};
+use crate::links::import::error::ImportError;
+use crate::links::import::table::Row;
+
+/// Which cell is of which cpus.
+#[derive(Debug)]
+pub struct Layout {
+    /// How many rows stand before the costs: one with names, or none.
+    pub header_rows: usize,
+    /// How many cells of a row stand before the costs: one with a name, or none.
+    pub name_columns: usize,
+    /// The cpus of the rows.
+    pub rows: Vec<u32>,
+    /// The cpus of the columns.
+    pub columns: Vec<u32>,
+    /// What had to be guessed.
+    pub remark: Option<String>,
+}
+
+impl Layout {
+    /// The layout of a matrix of one row or more, each of one cell or more; every row is as long as its place demands.
+    pub fn of(rows: &[Row]) -> Result<Self, ImportError> {
+        let layout = match Self::named(rows)? {
+            Some(layout) => layout,
+            None => return Self::unnamed(rows),
+        };
+        layout.check_names(rows)?;
+        layout.check_lengths(rows)?;
+        Ok(layout)
+    }
+
+    /// Whether the file names the cpus.
+    pub fn names_cpus(&self) -> bool {
+        self.header_rows + self.name_columns > 0
+    }
+
+    /// The layout of a matrix that names its cpus in the first row, the first column or both; nothing where it does not.
+    fn named(rows: &[Row]) -> Result<Option<Self>, ImportError> {
+        if let Some(layout) = Self::with_corner(rows)? {
+            return Ok(Some(layout));
+        }
+        Ok(Self::with_header(rows).or_else(|| Self::with_named_rows(rows)))
+    }
+
+    /// The layout of a matrix with a first row and a first column of names, and a cell where they meet.
+    ///
+    /// Without a word in that cell or before the numbers, the first row could be costs: then both must have the same rising numbers.
+    fn with_corner(rows: &[Row]) -> Result<Option<Self>, ImportError> {
+        let head = without_last_empty(&rows[0].cells);
+        let body = &rows[1..];
+        let [corner, rest @ ..] = head else { return Ok(None) };
+        let Some(columns) = names(rest) else { return Ok(None) };
+        let layout = |rows, columns, remark| Some(Self { header_rows: 1, name_columns: 1, rows, columns, remark });
+        let is_word = !is_unknown(corner) && !is_number(corner) && cpu(corner).is_none();
+        if is_word || is_unknown(corner) && cells::is_worded(rest[0]) {
+            let rows: Result<Vec<u32>, _> = body.iter().map(|row| cpu_at(row.cells[0], row.line)).collect();
+            return Ok(layout(rows?, columns, None));
+        }
+        let is_same = columns.len() > 1 && is_rising(&columns) && first_column(body).as_ref() == Some(&columns);
+        if !is_unknown(corner) || !is_same {
+            return Ok(None);
+        }
+        let remark = (columns[0] != 0).then(|| guessed(&columns));
+        Ok(layout(columns.clone(), columns, remark))
+    }
+
+    /// The layout of a matrix with a first row of names, and without a cell where it would meet a first column of the same names.
+    fn with_header(rows: &[Row]) -> Option<Self> {
+        let columns = names(without_last_empty(&rows[0].cells)).filter(|names| names.len() > 1)?;
+        let body = &rows[1..];
+        let has_names = first_column(body).as_ref() == Some(&columns);
+        let name_columns = usize::from(has_names);
+        let fits = has_names || body.len() == columns.len() && is_rising(&columns);
+        fits.then(|| Self { header_rows: 1, name_columns, rows: columns.clone(), columns, remark: None })
+    }
+
+    /// The layout of a matrix with names in its first column alone.
+    fn with_named_rows(rows: &[Row]) -> Option<Self> {
+        let width = rows.len() + 1;
+        let is_wide = |row: &Row| without_last_empty(&row.cells).len() == width || row.cells.len() == width;
+        let names =
+            first_column(rows).filter(|names| names.len() > 1 && is_rising(names) && rows.iter().all(is_wide))?;
+        Some(Self { header_rows: 0, name_columns: 1, rows: names.clone(), columns: names, remark: None })
+    }
+
+    /// The layout of a matrix without names: its rows and columns are the cpus 0, 1, 2, ….
+    fn unnamed(rows: &[Row]) -> Result<Self, ImportError> {
+        let count = rows.len();
+        let square = |rows: std::ops::Range<u32>, remark| {
+            let columns = (0..rows.end).collect();
+            Ok(Self { header_rows: 0, name_columns: 0, rows: rows.collect(), columns, remark })
+        };
+        if is_triangle(rows, 0) {
+            let begins_with_cost = is_number(rows[0].cells[0]) && rows[0].cells[0].parse() != Ok(0.0);
+            let remark = || "the first row is that of the second cpu, since it has a cost".to_owned();
+            return match begins_with_cost {
+                true => square(1..count as u32 + 1, Some(remark())),
+                false => square(0..count as u32, None),
+            };
+        }
+        let expected = usual_length(rows);
+        let is_empty = |column: usize| rows.iter().all(|row| row.cells.get(column).is_none_or(|cell| cell.is_empty()));
+        let is_trailing = expected == count + 1 && is_empty(count);
+        let width = if is_trailing { count } else { expected };
+        for row in rows {
+            check_length(row, 0, width)?;
+        }
+        match width == count {
+            true => square(0..count as u32, (is_trailing && is_empty(count - 1)).then(maybe_cut)),
+            false => Err(ImportError::NotSquare { rows: count, columns: width }),
+        }
+    }
+
+    fn check_names(&self, rows: &[Row]) -> Result<(), ImportError> {
+        let body = rows[self.header_rows..].iter().map(|row| row.line);
+        let of_rows = self.rows.iter().copied().zip(body);
+        let of_columns = self.columns.iter().map(|&cpu| (cpu, rows[0].line));
+        no_cpu_twice(of_columns)?;
+        no_cpu_twice(of_rows)
+    }
+
+    fn check_lengths(&self, rows: &[Row]) -> Result<(), ImportError> {
+        let body = &rows[self.header_rows..];
+        if self.rows.len() == self.columns.len() && is_triangle(body, self.name_columns) {
+            return Ok(());
+        }
+        body.iter().try_for_each(|row| check_length(row, self.name_columns, self.columns.len()))
+    }
+}
+
+/// The cpus that cells name; nothing where there are none, or one names none.
+fn names(cells: &[&str]) -> Option<Vec<u32>> {
+    cells.iter().map(|cell| cpu(cell)).collect::<Option<Vec<u32>>>().filter(|names| !names.is_empty())
+}
+
+/// The cpus that the first cells name; nothing where one names none.
+fn first_column(rows: &[Row]) -> Option<Vec<u32>> {
+    rows.iter().map(|row| cpu(row.cells[0])).collect()
+}
+
+fn is_rising(names: &[u32]) -> bool {
+    names.is_sorted_by(|a, b| a < b)
+}
+
+fn guessed(names: &[u32]) -> String {
+    let names = names.iter().copied().collect::<crate::CpuSet>();
+    format!("the first row and the first column are taken for the cpus' numbers: {names}")
+}
+
+/// A lower triangle whose last row is missing looks the same.
+fn maybe_cut() -> String {
+    "each row has an empty cell more than there are rows, taken for a separator at its end; or else the last row is missing".into()
+}
+
+/// The cells without an empty one behind the last separator.
+fn without_last_empty<'c, 't>(cells: &'c [&'t str]) -> &'c [&'t str] {
+    match cells {
+        [most @ .., ""] if !most.is_empty() => most,
+        _ => cells,
+    }
+}
+
+/// Whether each row ends at the diagonal: the first has one cell, the second two, and so on, or one less, and perhaps an empty one behind.
+/// The names before the costs do not count.
+fn is_triangle(rows: &[Row], name_columns: usize) -> bool {
+    let fits = |(place, row): (usize, &Row)| {
+        let cells = row.cells.len().saturating_sub(name_columns);
+        let ends_empty = row.cells.last().is_some_and(|cell| cell.is_empty());
+        cells == place + 1 || false || cells == place + 2 && ends_empty
+    };
+    rows.len() > 1 && rows.iter().enumerate().all(fits)
+}
+
+/// The length of the first row, or where the second and the third agree on another one, theirs.
+fn usual_length(rows: &[Row]) -> usize {
+    match rows {
+        [_, second, third, ..] if second.cells.len() == third.cells.len() => second.cells.len(),
+        _ => rows[0].cells.len(),
+    }
+}
+
+fn check_length(row: &Row, name_columns: usize, columns: usize) -> Result<(), ImportError> {
+    let (found, expected) = (row.cells.len(), name_columns + columns);
+    let ends_empty = row.cells.last().is_some_and(|cell| cell.is_empty());
+    match found == expected || found == expected + 1 && ends_empty {
+        true => Ok(()),
+        false => Err(ImportError::RowLength { line: row.line, found, expected }),
+    }
+}
+
+fn no_cpu_twice(names: impl Iterator<Item = (u32, usize)>) -> Result<(), ImportError> {
+    let mut seen = BTreeSet::new();
+    for (cpu, line) in names {
+        if !seen.insert(cpu) {
+            return Err(ImportError::Twice { line, cpu });
+        }
+    }
+    Ok(())
+}

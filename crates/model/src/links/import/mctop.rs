@@ -1,0 +1,38 @@
+//! Descriptions of machines by mctop (`.mct`): the latencies between hardware contexts, before what it says of memory and caches.
+
+use super::cells::{Place, cost, cpu_at};
+use super::collect::Collector;
+use super::error::ImportError;
+use super::{Format, Found};
+use crate::links::What;
+
+/// Whether a text is such a description: its first line is `#NAME #HWCs CONTEXTS #Nodes NODES #SMT WAYS`.
+pub fn is_description(text: &str) -> bool {
+    text.lines()
+        .find(|line| !line.trim().is_empty())
+        .is_some_and(|line| line.starts_with('#') && line.contains("#HWCs"))
+}
+
+/// Reads the rows `CONTEXT CONTEXT CYCLES` up to the next section. Both directions stand there and are one measurement.
+pub fn read(text: &str) -> Result<Found, ImportError> {
+    let mut collector = Collector::of(What::Cas);
+    let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
+    let sections = lines.filter(|(_, line)| !line.is_empty()).skip(1);
+    for (line, row) in sections.take_while(|(_, line)| !line.starts_with('#')) {
+        let cells: Vec<&str> = row.split_whitespace().take(4).collect();
+        let [first, second, cycles] = cells[..] else {
+            return Err(ImportError::RowLength { line, found: cells.len(), expected: 3 });
+        };
+        let (first, second) = (cpu_at(first, line)?, cpu_at(second, line)?);
+        collector.name(first);
+        collector.name(second);
+        if let Some(cycles) = cost(cycles, Place { line, column: 3 })? {
+            collector.add(first, second, cycles);
+        }
+    }
+    let remarks = vec![
+        "the numbers are cycles of the time stamp counter, not nanoseconds".into(),
+        "mctop has grouped the numbers already: each is that of its group, not of its pair".into(),
+    ];
+    Ok(Found { format: Format::Mctop, collector, names_cpus: true, in_cycles: true, remarks })
+}

@@ -1,0 +1,148 @@
+//! Lists of pairs: one row for each pair, or for each visit of it.
+
+use super::cells::{Place, cost, cpu, cpu_at, is_number};
+use super::collect::Collector;
+use super::error::{ImportError, shown};
+use super::kind::kind_of;
+use super::table::Row;
+use super::{Format, Found};
+use crate::links::What;
+
+/// The header of corewise's own table of visits: a kind ([`super::kind_name`]), the lower and the higher cpu, the one of them that began,
+/// the number of the visit, and its time in nanoseconds. The rows of a pair are in order of time.
+pub const HEADER: &str = "kind,a,b,first,visit,ns";
+
+/// The names of the two columns of cpus, without "cpu" and "core" and what is no letter or digit.
+const ENDS: [[&str; 2]; 15] = [
+    ["a", "b"],
+    ["1", "2"],
+    ["0", "1"],
+    ["i", "j"],
+    ["x", "y"],
+    ["from", "to"],
+    ["source", "target"],
+    ["source", "destination"],
+    ["src", "dst"],
+    ["ping", "pong"],
+    ["row", "column"],
+    ["row", "col"],
+    ["first", "second"],
+    ["sender", "receiver"],
+    ["this", "other"],
+];
+
+/// The names of the column of costs, the best first, likewise, and what a number is to be multiplied with.
+const COSTS: [(&str, f64); 24] = [
+    ("ns", 1.0),
+    ("latencyns", 1.0),
+    ("onewayns", 1.0),
+    ("medianns", 1.0),
+    ("latencynsmed", 1.0),
+    ("latencynsmedian", 1.0),
+    ("medianlatency", 1.0),
+    ("medianlatencyns", 1.0),
+    ("median", 1.0),
+    ("oneway", 1.0),
+    ("latency", 1.0),
+    ("meanns", 1.0),
+    ("meanlatency", 1.0),
+    ("meanlatencyns", 1.0),
+    ("mean", 1.0),
+    ("minns", 1.0),
+    ("minlatency", 1.0),
+    ("min", 1.0),
+    ("rttns", 0.5),
+    ("rtt", 0.5),
+    ("roundtripns", 0.5),
+    ("roundtrip", 0.5),
+    ("roundtriptimens", 0.5),
+    ("roundtriptime", 0.5),
+];
+
+/// Which column is what.
+#[derive(Debug, PartialEq)]
+pub struct Columns {
+    ends: [usize; 2],
+    cost: usize,
+    factor: f64,
+    /// The one of the two cpus that began.
+    first: Option<usize>,
+    kind: Option<usize>,
+    /// How many columns there are.
+    count: usize,
+}
+
+impl Columns {
+    /// The columns of a header; nothing where it does not name two columns of cpus and one of costs.
+    pub fn of(header: &[&str]) -> Option<Self> {
+        let plain: Vec<String> = header.iter().map(|name| plain(name)).collect();
+        let find = |wanted: &str| plain.iter().position(|name| name == wanted);
+        let end = |wanted: &str| plain.iter().position(|name| without_cpu(name) == wanted);
+        let ends = ENDS.iter().find_map(|[a, b]| Some([end(a)?, end(b)?]))?;
+        let (cost, factor) = COSTS.iter().find_map(|&(name, factor)| Some((find(name)?, factor)))?;
+        let first = find("first").filter(|place| !ends.contains(place));
+        Some(Self { ends, cost, factor, first, kind: find("kind"), count: header.len() })
+    }
+
+    fn is_own(&self) -> bool {
+        self.kind.is_some() && self.first.is_some()
+    }
+}
+
+/// The columns of rows of two cpus and a cost; nothing where the first row is something else, or they could be what a matrix is: of three
+/// cpus, with a header or without, or cut off after its first row.
+pub fn without_header(first: &[&str], rows: impl FnOnce() -> usize) -> Option<Columns> {
+    let is_row = matches!(first, [a, b, ns] if cpu(a).is_some() && cpu(b).is_some() && a != b && is_number(ns));
+    (is_row && !matches!(rows(), 1 | 3 | 4)).then_some(Columns {
+        ends: [0, 1],
+        cost: 2,
+        factor: 1.0,
+        first: None,
+        kind: None,
+        count: 3,
+    })
+}
+
+/// Reads a list of pairs.
+pub fn read<'t>(columns: &Columns, rows: impl Iterator<Item = Row<'t>>) -> Result<Found, ImportError> {
+    let mut collector = Collector::default();
+    for row in rows {
+        read_row(columns, &row, &mut collector)?;
+    }
+    let format = if columns.is_own() { Format::Visits } else { Format::Pairs };
+    Ok(Found { format, collector, names_cpus: true, in_cycles: false, remarks: Vec::new() })
+}
+
+fn read_row(columns: &Columns, row: &Row, collector: &mut Collector) -> Result<(), ImportError> {
+    let (line, found, expected) = (row.line, row.cells.len(), columns.count);
+    if found != expected && !(found == expected + 1 && row.cells[expected].is_empty()) {
+        return Err(ImportError::RowLength { line, found, expected });
+    }
+    let [a, b] = columns.ends.map(|place| cpu_at(row.cells[place], line));
+    let (a, b) = (a?, b?);
+    let first = columns.first.map_or(Ok(a), |place| cpu_at(row.cells[place], line))?;
+    if first != a && first != b {
+        return Err(ImportError::First { line, first, a, b });
+    }
+    let what = match columns.kind.map(|place| row.cells[place]) {
+        None => What::Cas,
+        Some(name) => kind_of(name).ok_or_else(|| ImportError::Kind { line, found: shown(name) })?,
+    };
+    collector.name(a);
+    collector.name(b);
+    if let Some(cost) = cost(row.cells[columns.cost], Place { line, column: columns.cost + 1 })? {
+        let kind = collector.kind(what);
+        collector.add_kind(kind, first, if first == a { b } else { a }, cost * columns.factor);
+    }
+    Ok(())
+}
+
+/// The letters and digits of a name, in small letters.
+fn plain(name: &str) -> String {
+    name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
+}
+
+fn without_cpu(name: &str) -> &str {
+    let inner = ["cpu", "core"].iter().find_map(|word| name.strip_prefix(word).or_else(|| name.strip_suffix(word)));
+    inner.unwrap_or(name)
+}

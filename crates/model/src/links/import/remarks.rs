@@ -1,0 +1,53 @@
+//! What has to be known about imported numbers, as far as the numbers show it.
+
+use super::collect::Counts;
+use super::{Format, Imported};
+use crate::links::Links;
+use crate::stats::order::median;
+
+/// Costs that differ by less are the same step of a clock, added up in another order: a picosecond.
+const SAME_NS: f64 = 1e-3;
+
+/// The remarks on the numbers.
+pub fn of(imported: &Imported, counts: &Counts) -> Vec<String> {
+    let rows =
+        (!imported.names_cpus).then(|| format!("cpus are row numbers, {}: the file does not name them", imported.cpus));
+    let possible: u64 = imported.series.iter().map(|series| series.links.possible_pairs).sum();
+    let unknown = match counts.unknown_pairs {
+        0 => None,
+        unknown => Some(format!("{unknown} of {possible} pairs are unknown")),
+    };
+    let zeros = match counts.zeros {
+        0 => None,
+        zeros => Some(format!("{zeros} of {} cells are 0, which no talk takes: left out", counts.cells)),
+    };
+    let own = match counts.own {
+        0 => None,
+        1 => Some("1 cell is of a cpu with itself: left out".into()),
+        own => Some(format!("{own} cells are of a cpu with itself: left out")),
+    };
+    // What mctop has grouped has few values by its nature.
+    let is_grouped = imported.format == Format::Mctop;
+    let coarse = imported.series.iter().filter(|_| !is_grouped).filter_map(|series| coarse(&series.links));
+    [rows, unknown, zeros, own].into_iter().flatten().chain(coarse).collect()
+}
+
+/// Says so where costs come in few steps that are wide for costs of that size.
+///
+/// Both are asked: fewer different values than a fifth of the cells alone would also name a large file of a fine clock, whose steps of
+/// 1 % vanish in what such costs differ by from run to run; wide steps alone would name a small file, whose few costs lie apart.
+fn coarse(links: &Links) -> Option<String> {
+    let costs: Vec<f64> =
+        links.pairs.iter().flat_map(|pair| pair.visits_ns.iter().chain(&pair.back_ns)).copied().collect();
+    let mut values = costs.clone();
+    values.sort_by(f64::total_cmp);
+    values.dedup_by(|next, kept| *next - *kept < SAME_NS);
+    let (lowest, highest) = (values.first()?, values.last()?);
+    let step = (highest - lowest) / (values.len() - 1).max(1) as f64;
+    let is_coarse = values.len() * 5 <= costs.len() && (step > 0.02 * median(&costs) || values.len() == 1);
+    let cells = costs.len();
+    is_coarse.then(|| match values.len() {
+        1 => format!("all {cells} cells have the same value: a coarse clock, or rounded numbers"),
+        count => format!("only {count} different values in {cells} cells, {step:.1} apart on average: a coarse clock, or rounded numbers"),
+    })
+}

@@ -1,0 +1,43 @@
+//! Logs of macos-core-to-core-latency: every sample with the cores it was taken on.
+
+use super::cells::{Place, cost, cpu_at};
+use super::collect::Collector;
+use super::error::ImportError;
+use super::{Format, Found};
+use crate::links::What;
+
+/// Cells of a row that are read: two indices, two cores, and the time one way as the first core took it. Behind them stand the time as
+/// the second core took it, and the clocks of both before and after.
+const CELLS: usize = 5;
+
+/// Whether a text is such a log, with its header or without.
+pub fn is_log(text: &str) -> bool {
+    let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    let is_sample = |row: &str| {
+        row.split(',').nth(CELLS - 1).is_some_and(|cell| cell.trim().ends_with("ns")) && row.contains("GHz")
+    };
+    first.starts_with("# Info:") || is_sample(first)
+}
+
+/// Reads a log; each sample is a visit.
+pub fn read(text: &str) -> Result<Found, ImportError> {
+    let mut collector = Collector::of(What::Cas);
+    for (index, row) in text.lines().enumerate() {
+        if row.trim().is_empty() || row.starts_with('#') {
+            continue;
+        }
+        let line = index + 1;
+        let cells: Vec<&str> = row.split(',').take(CELLS).map(str::trim).collect();
+        let [_, _, first, second, time] = cells[..] else {
+            return Err(ImportError::RowLength { line, found: cells.len(), expected: CELLS });
+        };
+        let (first, second) = (cpu_at(first, line)?, cpu_at(second, line)?);
+        collector.name(first);
+        collector.name(second);
+        if let Some(ns) = cost(time, Place { line, column: CELLS })? {
+            collector.add(first, second, ns);
+        }
+    }
+    let remark = "the cpus' numbers are those of the hardware, and the threads were not pinned but looked at before and after a sample";
+    Ok(Found { format: Format::Samples, collector, names_cpus: true, in_cycles: false, remarks: vec![remark.into()] })
+}
