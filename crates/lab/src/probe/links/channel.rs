@@ -11,11 +11,11 @@ use super::meeting::Meeting;
 use super::samples::{Number, Plan, Record, Side, Untimed, take};
 use super::{Home, Kind};
 
-/// Sends of one sample.
-const SENDS: u64 = 5000;
-/// So many samples are enough; a channel without a bound holds no more than what is sent in them.
-const SAMPLES: usize = 121;
-/// And so much time is. A channel is now cheap and now dear: who waits for whom changes every few milliseconds.
+/// Sends of one sample. What a side does between samples, some 0.5 us, is enough to change who waits for whom, so it is done rarely.
+const SENDS: u64 = 2000;
+/// So many samples are taken at least, and at most; a channel without a bound holds no more than what is sent in them.
+const SAMPLES: [usize; 2] = [25, 301];
+/// Between these it ends after so long. A channel is now cheap and now dear: who waits for whom changes every few milliseconds.
 const ENOUGH: Duration = Duration::from_millis(20);
 
 /// The kind.
@@ -46,7 +46,7 @@ impl Kind for Channel {
     type Place = Ends;
 
     fn plan(&self) -> Plan {
-        Plan { groups: 1, samples: SAMPLES, numbers: SENDS as f64, sleeps: true, number: Number::Mean }
+        Plan { groups: 1, samples: SAMPLES[1], numbers: SENDS as f64, sleeps: true, number: Number::Mean }
     }
 
     fn furnish(&self, home: Home) -> io::Result<Ends> {
@@ -68,12 +68,8 @@ impl Kind for Channel {
 
     fn first<T: Ticks>(&self, place: &Ends, ticks: T, meeting: &Meeting, record: &mut Record) {
         let Some(sender) = taken(&place.0) else { return };
-        take(
-            ticks,
-            &self.plan(),
-            &mut Sending { sender, lead: self.lead(), until: Instant::now() + ENOUGH, meeting },
-            record,
-        );
+        let until = Instant::now() + ENOUGH;
+        take(ticks, &self.plan(), &mut Sending { sender, lead: self.lead(), until, taken: 0, meeting }, record);
     }
 
     fn second<T: Ticks>(&self, place: &Ends, _ticks: T, meeting: &Meeting, record: &mut Record) {
@@ -87,12 +83,15 @@ struct Sending<'a> {
     sender: Sender<u64>,
     lead: u64,
     until: Instant,
+    taken: usize,
     meeting: &'a Meeting<'a>,
 }
 
 impl Side for Sending<'_> {
     fn lead(&mut self) -> bool {
-        Instant::now() < self.until && !self.meeting.is_over() && send(&self.sender, self.lead, self.meeting)
+        self.taken += 1;
+        let is_enough = self.taken > SAMPLES[0] && Instant::now() >= self.until;
+        !is_enough && !self.meeting.is_over() && send(&self.sender, self.lead, self.meeting)
     }
 
     fn talk(&mut self) -> bool {
