@@ -147,7 +147,30 @@ pub fn pointed(what: &str, text: &str, at: &Range<usize>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser as _;
+
     use super::*;
+
+    /// A map of links in the store is what `group` means, for the machine that it was measured on.
+    #[test]
+    fn groups_are_those_of_the_latest_map() {
+        let machine = crate::view::fabricated::ryzen_9950x3d();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("history.db");
+        let line = ["corewise", "--store", path.to_str().unwrap()];
+        let common = crate::args::Arguments::try_parse_from(line).unwrap().common;
+        let settings = Settings::new(&common, &crate::settings::Environment::default());
+        let typed = expression("pack(3, group) + group:1").unwrap();
+        let none = resolve_for_all(&typed, &machine, &settings).unwrap_err();
+        assert!(none.what.starts_with("group: no map of links of this machine shows groups"), "{none}");
+        let cost = |relation: links::Relation| if relation <= links::Relation::SameLlc { 20.0 } else { 80.0 };
+        let map = crate::view::fabricated::link_map(&machine, cost);
+        Store::open(&path).unwrap().add_map(&map).unwrap();
+        let found = resolve_for_all(&typed, &machine, &settings).unwrap();
+        assert_eq!(found.cpus.to_string(), "0-2,8-15,24-31");
+        let other = Machine { present: machine.present.union(&CpuSet::of(99)), ..machine };
+        assert!(resolve_for_all(&typed, &other, &settings).is_err(), "another machine's map says nothing");
+    }
 
     #[test]
     fn what_was_typed_is_repeated_only_in_part() {

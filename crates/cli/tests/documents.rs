@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use support::{Place, text};
 
-const NAMES: [&str; 14] = [
+const NAMES: [&str; 17] = [
     "survey",
     "beside",
     "topology",
@@ -23,6 +23,9 @@ const NAMES: [&str; 14] = [
     "doctor",
     "undo",
     "irq",
+    "links",
+    "links-comparison",
+    "maps",
 ];
 
 fn printed(place: &Place, arguments: &[&str]) -> Value {

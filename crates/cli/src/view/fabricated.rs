@@ -3,7 +3,8 @@
 use corewise_model::facts::{CacheKind, CoreType};
 use corewise_model::finding::{Conclusions, Effect, Finding, FirstCpu, Topic};
 use corewise_model::histogram::Histogram;
-use corewise_model::links::{Links, Pair, Relation, classes};
+use corewise_model::links::map::{LinkMap, Origin, Provenance as MapProvenance, Series, Spoiled, Unit};
+use corewise_model::links::{Links, Pair, Relation, What, classes};
 use corewise_model::machine::{Cache, Kind, Llc, Node, Object, Processor, System};
 use corewise_model::survey::{
     Clock, Count, Counted, CpuObservation, CpuRound, Frequency, FrequencySource, Provenance, Scope, Tail, ThreadUse,
@@ -477,4 +478,30 @@ pub fn hybrid() -> Machine {
     machine.kinds =
         vec![kind(CoreType::Performance, "0-11", "cpu_core"), kind(CoreType::Efficiency, "12-19", "cpu_atom")];
     machine
+}
+
+/// A map of links between all cpus of a machine, measured by compare-and-swap.
+pub fn link_map(machine: &Machine, cost_ns: fn(Relation) -> f64) -> LinkMap {
+    let cpus: Vec<u32> = machine.allowed.iter().collect();
+    LinkMap {
+        provenance: MapProvenance {
+            origin: Origin::Measured,
+            corewise: "0.1.0".into(),
+            started_unix_ms: 1_795_000_000_000,
+            elapsed_s: 4.2,
+            budget_s: 60.0,
+            seed: 7,
+            partial: false,
+        },
+        machine: Some(machine.clone()),
+        clock: None,
+        unit: Unit::Nanoseconds,
+        cpus: machine.allowed.clone(),
+        searched: Vec::new(),
+        series: vec![Series { what: What::Cas, links: links(machine, &cpus, cost_ns), held_out: Vec::new() }],
+        clocks: Vec::new(),
+        spoiled: Spoiled::default(),
+        parallel: None,
+        gaps: Vec::new(),
+    }
 }

@@ -1,0 +1,194 @@
+//! `corewise links` as a user meets it: this machine, matrices in files, pictures, the history, and what cannot be.
+
+mod support;
+
+use std::fs;
+use std::io::Read as _;
+use std::process::Stdio;
+use std::time::Duration;
+
+use corewise_model::CpuSet;
+use corewise_sys::linux::affinity;
+use serde_json::Value;
+use support::{Place, text};
+
+/// Two groups of three: 20 ns inside, 80 between, each cell a little different.
+fn matrix() -> String {
+    let cell = |i: u32, j: u32| (if i / 3 == j / 3 { 20.0 } else { 80.0 }) + f64::from(i) * 0.1 + f64::from(j) * 0.01;
+    let row = |i: u32| (0..6).map(move |j| if j < i { format!("{:.2}", cell(i, j)) } else { String::new() });
+    (0..6).map(|i| row(i).collect::<Vec<_>>().join(",") + "\n").collect()
+}
+
+fn with_matrix() -> Place {
+    let place = Place::new();
+    fs::write(place.path().join("matrix.csv"), matrix()).unwrap();
+    place
+}
+
+fn printed(place: &Place, arguments: &[&str]) -> String {
+    let run = place.corewise(arguments).output().unwrap();
+    assert_eq!((run.status.code(), text(&run.stderr)), (Some(0), String::new()), "{arguments:?}");
+    text(&run.stdout)
+}
+
+fn refused(place: &Place, arguments: &[&str]) -> (Option<i32>, String) {
+    let run = place.corewise(arguments).output().unwrap();
+    assert_eq!(text(&run.stdout), "", "{arguments:?}");
+    (run.status.code(), text(&run.stderr))
+}
+
+fn has_two_cpus() -> bool {
+    let two = affinity::current().unwrap().len() > 1;
+    if !two {
+        println!("skipped: a link takes two cpus");
+    }
+    two
+}
+
+#[test]
+fn this_machine_has_a_map_that_is_kept_shown_and_compared() {
+    if !has_two_cpus() {
+        return;
+    }
+    let place = Place::new();
+    let cpus = affinity::current().unwrap().iter().take(2).collect::<CpuSet>().to_string();
+    let screen = printed(&place, &["links", "--cpus", &cpus, "--kind", "cas,store,queue,wakeup"]);
+    for words in ["compare-and-swap, one way", "store and load", "queue, padded slots", "wake-up", "stored as map 1"] {
+        assert!(screen.contains(words), "{words}: {screen}");
+    }
+    assert!(screen.contains("thrown away") && screen.contains("GHz"), "{screen}");
+    let list = printed(&place, &["links", "list"]);
+    assert!(list.contains("cas,store,queue,wakeup") && list.contains("measured"), "{list}");
+    let again = printed(&place, &["links", "show", "1"]);
+    assert!(again.starts_with("map 1, made "), "{again}");
+    let same = printed(&place, &["links", "compare", "1", "1"]);
+    assert!(same.contains("compare-and-swap: none of 1 pair changed beyond its interval"), "{same}");
+    let json: Value = serde_json::from_str(&printed(&place, &["links", "show", "1", "--json"])).unwrap();
+    assert_eq!((&json["schema"], &json["stored"]), (&"corewise/links/1".into(), &1.into()));
+    fs::write(place.path().join("map.json"), json.to_string()).unwrap();
+    let file = printed(&place, &["links", "compare", "map.json", "1"]);
+    assert!(file.contains("From map.json to map 1") && file.contains("none of 1 pair"), "{file}");
+}
+
+#[test]
+fn a_file_of_another_tool_shows_its_groups_and_is_kept() {
+    let place = with_matrix();
+    let screen = printed(&place, &["links", "import", "matrix.csv"]);
+    assert!(screen.contains("lower triangle without names"), "{screen}");
+    assert!(screen.contains("2 groups of 3 cores: inside 21 ns, across 8"), "{screen}");
+    assert!(screen.contains("group:1  3-5") && screen.contains("pack(3, group)"), "{screen}");
+    assert!(screen.contains("stored as map 1"), "{screen}");
+    let list = printed(&place, &["links", "list", "--all"]);
+    assert!(list.contains("imported matrix.csv"), "{list}");
+    // What is written is read again, and is the same.
+    fs::write(place.path().join("long.csv"), printed(&place, &["links", "show", "1", "--format", "csv"])).unwrap();
+    fs::write(place.path().join("full.csv"), printed(&place, &["links", "show", "1", "--format", "matrix"])).unwrap();
+    for file in ["long.csv", "full.csv"] {
+        let same = printed(&place, &["links", "compare", "matrix.csv", file]);
+        assert!(same.contains("none of 15 pairs changed"), "{file}: {same}");
+    }
+}
+
+#[test]
+fn pictures_and_tables_are_what_they_say() {
+    let place = with_matrix();
+    let import = |format| printed(&place, &["links", "import", "matrix.csv", "--no-store", "--format", format]);
+    let svg = import("svg");
+    assert!(svg.starts_with("<svg ") && svg.contains("group:1") && svg.trim_end().ends_with("</svg>"), "{svg}");
+    assert!(import("matrix").starts_with("cpu,0,1,2,3,4,5\n0,,20.1"), "{}", import("matrix"));
+    assert!(import("csv").starts_with("kind,a,b,first,visit,use,ns\ncas,0,1,"), "{}", import("csv"));
+    let json: Value = serde_json::from_str(&import("json")).unwrap();
+    assert_eq!(json["conclusions"]["groups"]["cores"], serde_json::json!([3, 3]));
+}
+
+#[test]
+fn a_matrix_stands_for_a_machine_the_same_way_each_time() {
+    let place = with_matrix();
+    let arguments = ["links", "--simulate", "matrix.csv", "--seed", "5", "--no-store"];
+    let screen = printed(&place, &arguments);
+    assert_eq!(screen, printed(&place, &arguments));
+    assert!(screen.contains("simulated from matrix.csv") && screen.contains("2 groups of 3 cores"), "{screen}");
+    let few = printed(&place, &["links", "--simulate", "matrix.csv", "--cpus", "1-3", "--no-store"]);
+    assert!(few.contains("3 pairs"), "{few}");
+    let (code, said) = refused(&place, &["links", "--simulate", "matrix.csv", "--cpus", "llc:0"]);
+    assert!(code == Some(2) && said.contains("--cpus takes numbers only"), "{said}");
+    // A simulated map says nothing of this machine.
+    printed(&place, &["links", "--simulate", "matrix.csv"]);
+    let (code, said) = refused(&place, &["place", "group:0"]);
+    assert!(code == Some(3) && said.contains("no map of links of this machine shows groups"), "{said}");
+}
+
+#[test]
+fn nothing_is_wider_than_forty_columns() {
+    let place = with_matrix();
+    printed(&place, &["links", "import", "matrix.csv"]);
+    for arguments in [&["links", "show", "1"][..], &["links", "list", "--all"], &["links", "compare", "1", "1"]] {
+        let screen = printed(&place, &[arguments, &["--width", "40"]].concat());
+        for line in screen.lines() {
+            assert!(line.chars().count() <= 40, "{arguments:?}: {line}");
+        }
+    }
+}
+
+#[test]
+fn what_is_no_map_is_refused_with_the_reason() {
+    let place = Place::new();
+    let file = |name: &str, content: &str| fs::write(place.path().join(name), content).unwrap();
+    file("pasted.txt", "Num cores: 2\nUsing RDTSC to measure time: true\n    0    1\n 0\n 1  57±0\n");
+    file("ragged.csv", ",,\n20,\n20,20,20\n");
+    file("other.json", "{\"schema\": \"corewise/survey/1\"}");
+    let said = |name| refused(&place, &["links", "import", name]);
+    for (name, words) in [
+        ("pasted.txt", "what the tool printed on the terminal"),
+        ("ragged.csv", "line 2"),
+        ("other.json", "is no map of `corewise links --json`"),
+        ("absent.csv", "cannot read absent.csv"),
+        (".", "cannot read ."),
+    ] {
+        let (code, said) = said(name);
+        assert!(code == Some(3) && said.contains(words), "{name}: {said}");
+    }
+    let (code, said) = refused(&place, &["links", "compare", "1", "2"]);
+    assert!(code == Some(3) && said.contains("there is no history at"), "{said}");
+}
+
+#[test]
+fn one_cpu_has_no_links() {
+    let place = Place::new();
+    let allowed = affinity::current().unwrap();
+    let cpu = allowed.lowest().unwrap();
+    // The child inherits the affinity of the thread that starts it; this thread ends with the test.
+    affinity::set_current(&CpuSet::of(cpu)).unwrap();
+    let (code, said) = refused(&place, &["links"]);
+    affinity::set_current(&allowed).unwrap();
+    assert_eq!(code, Some(3));
+    assert!(
+        said.starts_with(&format!("error: a link takes two cpus, and this process may use only {cpu}\n")),
+        "{said}"
+    );
+}
+
+#[test]
+fn ctrl_c_gives_what_was_measured() {
+    if !has_two_cpus() {
+        return;
+    }
+    for after_ms in [0, 50, 400] {
+        let place = Place::new();
+        let arguments = ["links", "--kind", "wakeup,channel,cas"];
+        let mut run = place.corewise(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        support::wait_until_it_catches_interrupts(&run);
+        std::thread::sleep(Duration::from_millis(after_ms));
+        support::interrupt(&run);
+        let mut screen = String::new();
+        run.stdout.take().unwrap().read_to_string(&mut screen).unwrap();
+        let output = run.wait_with_output().unwrap();
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(130), "after {after_ms} ms: {said}{screen}");
+        if screen.is_empty() {
+            assert!(said.starts_with("error: nothing was measured: the map was ended before its first pair"), "{said}");
+        } else {
+            assert!(screen.starts_with("PARTIAL: ended early"), "{screen}");
+        }
+    }
+}
