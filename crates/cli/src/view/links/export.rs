@@ -2,15 +2,16 @@
 
 use std::fmt::Write as _;
 
-use corewise_model::links::{LinkMap, Matrix, Pair, What};
+use corewise_model::links::import::{HEADER, kind_name};
+use corewise_model::links::{LinkMap, Matrix, Pair};
 
-/// Every visit of every series as comma-separated values with a head, lines ended by a line feed: `kind` (see [`kind_word`]), the cpus
+/// Every visit of every series as comma-separated values with a head, lines ended by a line feed: `kind` ([`kind_name`]), the cpus
 /// `a` < `b`, the cpu that began, the number of its visit in order of time from 0, `measured` or `held-out`, and nanoseconds; no
 /// nanoseconds where the visit has no number.
 pub fn long_csv(map: &LinkMap) -> String {
-    let mut text = "kind,a,b,first,visit,use,ns\n".to_owned();
+    let mut text = format!("{HEADER}\n");
     for series in &map.series {
-        let kind = kind_word(series.what);
+        let kind = kind_name(series.what);
         series.links.pairs.iter().for_each(|pair| visits(&mut text, &kind, "measured", pair));
         series.held_out.iter().for_each(|pair| visits(&mut text, &kind, "held-out", pair));
     }
@@ -32,19 +33,6 @@ pub fn matrix_csv(matrix: &Matrix) -> String {
         }
     }
     text + "\n"
-}
-
-/// A kind of talk in one word with its parameter: `cas`, `bandwidth:65536` (bytes), `channel:64` (messages), `channel:unbounded`,
-/// `queue:packed`.
-pub fn kind_word(what: What) -> String {
-    let word = what.word();
-    match what {
-        What::Bandwidth { block_bytes } => format!("{word}:{block_bytes}"),
-        What::Channel { bound: Some(bound) } => format!("{word}:{bound}"),
-        What::Channel { bound: None } => format!("{word}:unbounded"),
-        What::Queue { slots } => format!("{word}:{}", slots.word()),
-        What::Cas | What::Store | What::Oneway | What::Wakeup => word.to_owned(),
-    }
 }
 
 fn visits(text: &mut String, kind: &str, purpose: &str, pair: &Pair) {
@@ -69,7 +57,7 @@ fn short(cost: f64) -> String {
 mod tests {
     use corewise_model::CpuSet;
     use corewise_model::links::map::{Origin, Provenance, Series, Spoiled};
-    use corewise_model::links::{Links, Slots};
+    use corewise_model::links::{Links, Slots, What};
 
     use super::*;
 
@@ -109,10 +97,10 @@ mod tests {
         let cas = Series { what: What::Cas, links: links(vec![Pair::new(0, 1, vec![7.5])]), held_out: Vec::new() };
         insta::assert_snapshot!(long_csv(&map(vec![channel, cas])), @r"
         kind,a,b,first,visit,use,ns
-        channel:unbounded,0,2,0,0,measured,20.25
-        channel:unbounded,0,2,0,1,measured,
-        channel:unbounded,0,2,2,0,measured,21
-        channel:unbounded,1,3,1,0,held-out,1000000
+        channel,0,2,0,0,measured,20.25
+        channel,0,2,0,1,measured,
+        channel,0,2,2,0,measured,21
+        channel,1,3,1,0,held-out,1000000
         cas,0,1,0,0,measured,7.5
         ");
     }
@@ -125,7 +113,7 @@ mod tests {
             What::Queue { slots: Slots::Packed },
             What::Wakeup,
         ];
-        assert_eq!(kinds.map(kind_word), ["bandwidth:65536", "channel:64", "queue:packed", "wakeup"]);
+        assert_eq!(kinds.map(kind_name), ["bandwidth-65536", "channel-64", "queue-packed", "wakeup"]);
     }
 
     #[test]

@@ -9,8 +9,9 @@ use super::{Format, Found};
 use crate::links::What;
 
 /// The header of corewise's own table of visits: a kind ([`super::kind_name`]), the lower and the higher cpu, the one of them that began,
-/// the number of the visit, and its time in nanoseconds. The rows of a pair are in order of time.
-pub const HEADER: &str = "kind,a,b,first,visit,ns";
+/// the number of the visit, whether it was `measured` or `held-out` (which is not read back), and its time in nanoseconds. The rows of a pair
+/// are in order of time.
+pub const HEADER: &str = "kind,a,b,first,visit,use,ns";
 
 /// The names of the two columns of cpus, without "cpu" and "core" and what is no letter or digit.
 const ENDS: [[&str; 2]; 15] = [

@@ -210,6 +210,13 @@ fn several_rows_of_a_pair_are_its_visits() {
 }
 
 #[test]
+fn equal_visits_of_both_cpus_are_two_in_a_list() {
+    let text = "kind,a,b,first,visit,ns\ncas,0,1,0,0,50\ncas,0,1,1,0,50\n";
+    check(text, Format::Visits, &["0-1: 50 / 50"]);
+    check("from,to,ns\n0,1,50\n1,0,50\n", Format::Pairs, &["0-1: 50 / 50"]);
+}
+
+#[test]
 fn samples_of_macos_are_visits() {
     let text = "# Info: Clock: CNTVCT_EL0\n# Info: New core: 8200, index  0\n   0,  1,    8200, 4100,     38.45 ns,  38.45,   0.00,    3.87 GHz, 3.87, 0.00,    3.87, 3.87, 0.00\n# Info: New core: 2, index  3\n   1,  0,    4100, 8200,     39.00 ns,  38.45,   3.87 GHz, 3.87, 3.87, 3.87\n   1,  0,    4100, 8200,     39.25 ns,  38.45,   3.87 GHz, 3.87, 3.87, 3.87\n";
     let read = check(text, Format::Samples, &["4100-8200: 39 39.25 / 38.45"]);

@@ -170,7 +170,7 @@ fn is_triangle(rows: &[Row], name_columns: usize) -> bool {
     let fits = |(place, row): (usize, &Row)| {
         let cells = row.cells.len().saturating_sub(name_columns);
         let ends_empty = row.cells.last().is_some_and(|cell| cell.is_empty());
-        cells == place + 1 || false || cells == place + 2 && ends_empty
+        cells == place + 1 || cells == place && name_columns > 0 || cells == place + 2 && ends_empty
     };
     rows.len() > 1 && rows.iter().enumerate().all(fits)
 }

@@ -173,7 +173,7 @@ proptest! {
             for (place, what) in kinds().into_iter().enumerate() {
                 text += &costs.list(|first, second, ns| {
                     let ns = ns + f64::from(visit) + place as f64;
-                    format!("{},{},{},{first},{visit},{ns}\n", kind_name(what), first.min(second), first.max(second))
+                    format!("{},{},{},{first},{visit},measured,{ns}\n", kind_name(what), first.min(second), first.max(second))
                 });
             }
         }
