@@ -75,7 +75,7 @@ fn a_file_of_another_tool_shows_its_groups_and_is_kept() {
     let place = with_matrix();
     let screen = printed(&place, &["links", "import", "matrix.csv"]);
     assert!(screen.contains("lower triangle without names"), "{screen}");
-    assert!(screen.contains("2 groups of 3 cores: inside 21 ns, across 8"), "{screen}");
+    assert!(screen.contains("2 groups of 3 cores: inside 20 ns, across 80 ns one way"), "{screen}");
     assert!(screen.contains("group:1  3-5") && screen.contains("pack(3, group)"), "{screen}");
     assert!(screen.contains("stored as map 1"), "{screen}");
     let list = printed(&place, &["links", "list", "--all"]);

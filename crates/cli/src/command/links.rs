@@ -28,6 +28,7 @@ use crate::placing::{resolve_elsewhere, resolve_here};
 use crate::progress::Bar;
 use crate::settings::Settings;
 use crate::settings::links::{Action, LinksTask, MapRequest, Simulation, Source};
+use crate::settings::machine::MachineChoice;
 use crate::view::history::when;
 use crate::view::links::comparison;
 use crate::view::links::depth::Depth;
@@ -45,8 +46,7 @@ pub fn run(task: &LinksTask, settings: &Settings) -> Result<Exit, Failure> {
             None => measured(request, task, settings),
         },
         Action::Import { files, machine } => {
-            let machine =
-                machine.as_ref().map(|choice| machine::read(choice)).transpose()?.map(|chosen| chosen.machine);
+            let machine = chosen(machine.as_ref())?;
             for file in files {
                 let map = source::imported(file, machine.as_ref())?;
                 let kept = keep(&map, settings);
@@ -55,8 +55,7 @@ pub fn run(task: &LinksTask, settings: &Settings) -> Result<Exit, Failure> {
             Ok(Exit::Done)
         }
         Action::Compare { before, after, machine } => {
-            let machine =
-                machine.as_ref().map(|choice| machine::read(choice)).transpose()?.map(|chosen| chosen.machine);
+            let machine = chosen(machine.as_ref())?;
             compared(before, after, machine.as_ref(), task, settings)
         }
         Action::Show(number) => {
@@ -67,6 +66,11 @@ pub fn run(task: &LinksTask, settings: &Settings) -> Result<Exit, Failure> {
         }
         Action::List { all } => list(*all, settings),
     }
+}
+
+/// The machine that was named, if one was.
+fn chosen(choice: Option<&MachineChoice>) -> Result<Option<Machine>, Failure> {
+    Ok(choice.map(machine::read).transpose()?.map(|chosen| chosen.machine))
 }
 
 fn measured(request: &MapRequest, task: &LinksTask, settings: &Settings) -> Result<Exit, Failure> {
@@ -91,8 +95,7 @@ fn simulated(
 ) -> Result<Exit, Failure> {
     let matrix = source::matrix(&simulation.matrix)?;
     let noise = simulation.noise.as_deref().map(source::samples).transpose()?.unwrap_or_default();
-    let machine =
-        simulation.machine.as_ref().map(|choice| machine::read(choice)).transpose()?.map(|chosen| chosen.machine);
+    let machine = chosen(simulation.machine.as_ref())?;
     let all = matrix.cpu_set();
     let cpus = match (&request.cpus, &machine) {
         (Some(expression), Some(machine)) => resolve_elsewhere(expression, machine)?.cpus.intersection(&all),

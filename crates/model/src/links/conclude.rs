@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::groups::{self, GroupLevel, Unnamed};
 use super::map::{LinkMap, Series};
-use super::predict::Predictor;
+use super::predict::{Measured, Predictor};
 use super::structure::Structure;
 use super::{Matrix, What};
 use crate::finding::Finding;
@@ -150,7 +150,7 @@ impl Filled {
     }
 }
 
-fn places(pairs: &[super::Pair], measured: &mut Matrix) -> Vec<(usize, usize, f64)> {
+fn places(pairs: &[super::Pair], measured: &mut Matrix) -> Vec<Measured> {
     let mut points = Vec::with_capacity(pairs.len());
     for pair in pairs {
         let (Some(i), Some(j)) = (measured.place(pair.a), measured.place(pair.b)) else { continue };

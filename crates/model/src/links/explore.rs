@@ -9,7 +9,7 @@ mod search;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::predict::Predictor;
+use super::predict::{Measured, Predictor};
 use super::structure::{Block, Structure};
 use super::{Matrix, Relation};
 use crate::CpuSet;
@@ -296,7 +296,7 @@ impl Explorer {
     }
 
     /// What was measured, and what was held out, as places and costs.
-    fn measured(&self, costs: &Matrix) -> (Vec<(usize, usize, f64)>, Vec<(usize, usize, f64)>) {
+    fn measured(&self, costs: &Matrix) -> (Vec<Measured>, Vec<Measured>) {
         let held_out: BTreeSet<_> = self.held_out.iter().copied().collect();
         let seen = self.wished.iter().map(|&(i, j)| (i, j, costs.cost(i, j))).filter(|(_, _, cost)| cost.is_finite());
         seen.partition(|&(i, j, _)| !held_out.contains(&(i, j)))
@@ -312,7 +312,7 @@ impl Explorer {
 }
 
 /// Blocks whose measured pairs differ by more than a prediction may be wrong, the most uneven first.
-fn uneven(structure: &Structure, predictor: &Predictor<'_>, measured: &[(usize, usize, f64)]) -> Vec<Block> {
+fn uneven(structure: &Structure, predictor: &Predictor<'_>, measured: &[Measured]) -> Vec<Block> {
     let mut ratios = BTreeMap::<Block, Vec<f64>>::new();
     for &(i, j, cost) in measured {
         let block = structure.block(i, j);

@@ -29,7 +29,10 @@ pub struct Predictor<'a> {
     measured: BTreeMap<(usize, usize), f64>,
 }
 
-/// A measured pair: two places and the logarithm of the cost.
+/// A measured pair: two places, and its cost in nanoseconds.
+pub type Measured = (usize, usize, f64);
+
+/// A measured pair for the fit: its cores, its block, and the logarithm of the cost.
 struct Point {
     cores: [usize; 2],
     block: Block,
@@ -38,7 +41,7 @@ struct Point {
 
 impl<'a> Predictor<'a> {
     /// Fits measured pairs: places and costs in nanoseconds.
-    pub fn fit(structure: &'a Structure, seen: &[(usize, usize, f64)]) -> Self {
+    pub fn fit(structure: &'a Structure, seen: &[Measured]) -> Self {
         let mut measured = BTreeMap::<(usize, usize), Vec<f64>>::new();
         let mut points = Vec::with_capacity(seen.len());
         for &(i, j, cost) in seen.iter().filter(|(_, _, cost)| *cost > 0.0) {
