@@ -184,15 +184,19 @@ mod tests {
             Slots::ALL.into_iter().flat_map(|slots| [1, 2, 3, 7, 64, 100].map(|size| (slots, size)))
         {
             let (mut sender, mut receiver) = new(capacity, slots).unwrap();
-            // Others wait for this cpu too where there is only one.
+            // The other end waits for this cpu too where there is only one.
             let patiently = || {
-                std::thread::yield_now();
-                false
+                let mut tries = 0;
+                move || {
+                    std::thread::yield_now();
+                    tries += 1;
+                    tries > 1 << 22
+                }
             };
             std::thread::scope(|scope| {
-                scope.spawn(move || assert!((0..MESSAGES).all(|message| sender.send(message * 3, patiently))));
+                scope.spawn(move || assert!((0..MESSAGES).all(|message| sender.send(message * 3, patiently()))));
                 for message in 0..MESSAGES {
-                    assert_eq!(receiver.receive(patiently), Some(message * 3));
+                    assert_eq!(receiver.receive(patiently()), Some(message * 3));
                 }
                 assert_eq!(receiver.try_receive(), None);
             });
