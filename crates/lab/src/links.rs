@@ -31,6 +31,8 @@ const VISITS: std::ops::RangeInclusive<usize> = 3..=12;
 const AT_LEAST: Duration = Duration::from_secs(2);
 /// …but with no more visits of each than these.
 const VISITS_OF_FEW: usize = 200;
+/// The look at whether pairs may be visited at a time takes no more than this part of the budget.
+const LOOK_SHARE: u32 = 8;
 /// Pairs that are still unsure are visited up to so many times.
 const MOST_VISITS: usize = 48;
 /// A pair is sure when its interval reaches no farther than this from its cost.
@@ -263,11 +265,12 @@ impl Mapping<'_> {
             self.random.shuffle(&mut order);
             for place in order {
                 looks.alone(place, &self.talk.visit(&[ordered(&pairs[place])]));
+                // Pairs that do not answer, or take long, are a matter for the map itself.
+                if looks.has_failed() || self.talk.elapsed() > self.plan.budget / LOOK_SHARE || self.is_over() {
+                    return;
+                }
             }
             looks.together(&self.talk.visit(&pairs.iter().map(ordered).collect::<Vec<_>>()));
-            if self.is_over() {
-                return;
-            }
         }
         self.parallel = looks.verdict();
     }

@@ -16,6 +16,7 @@ mod expressions;
 mod found;
 mod groups;
 mod interrupts;
+mod links;
 mod memory;
 mod placement;
 mod recordings;
@@ -111,6 +112,7 @@ fn all_scenarios() -> impl Iterator<Item = &'static Scenario> {
         changes::SCENARIOS,
         stalls::SCENARIOS,
         survey::SCENARIOS,
+        links::SCENARIOS,
         experiment::SCENARIOS,
     ];
     groups.into_iter().flatten()

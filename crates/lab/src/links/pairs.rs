@@ -254,9 +254,10 @@ impl Known {
         pairs.sort_by_key(|pair| (pair.a, pair.b));
         held_out.sort_by_key(|pair| (pair.a, pair.b));
         let failed = self.failed.iter().filter(|((_, of), _)| *of == kind);
-        let gaps = failed.filter(|((pair, _), _)| {
+        // A pair that was given up is told, visited before or not.
+        let gaps = failed.filter(|((pair, _), (times, _))| {
             let seen = &self.seen[*pair][kind];
-            seen.there.is_empty() && seen.back.is_empty()
+            *times >= TRIES || seen.there.is_empty() && seen.back.is_empty()
         });
         let gaps = gaps.map(|(_, (_, gap))| gap.clone()).collect();
         Series { what: self.kinds[kind], links: Links { pairs, possible_pairs: self.possible_pairs, gaps }, held_out }

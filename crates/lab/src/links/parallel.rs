@@ -30,15 +30,22 @@ pub(super) fn disjoint_pairs(structure: &Structure, pairs: usize, random: &mut R
 pub(super) struct Looks {
     alone: Vec<Vec<f64>>,
     together: Vec<Vec<f64>>,
+    has_failed: bool,
 }
 
 impl Looks {
     pub(super) fn new(pairs: usize) -> Self {
-        Self { alone: vec![Vec::new(); pairs], together: vec![Vec::new(); pairs] }
+        Self { alone: vec![Vec::new(); pairs], together: vec![Vec::new(); pairs], has_failed: false }
     }
 
     pub(super) fn alone(&mut self, place: usize, outcomes: &[Outcome]) {
         self.alone[place].extend(outcomes.iter().filter_map(cost));
+        self.has_failed |= outcomes.iter().any(|outcome| matches!(outcome, Outcome::Failed(_)));
+    }
+
+    /// Whether a pair could not be visited.
+    pub(super) fn has_failed(&self) -> bool {
+        self.has_failed
     }
 
     pub(super) fn together(&mut self, outcomes: &[Outcome]) {

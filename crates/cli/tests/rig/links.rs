@@ -1,0 +1,68 @@
+//! Scenarios: a map of links visits the cpus it may use, knows on which node memory lies, and goes on when a cpu goes away; what it
+//! finds under emulation is not looked at. Threads that spin get no turns there with fewer cpus below than above, so they sleep.
+
+use corewise_rig::Guest;
+use corewise_rig::cpus::{self, Cpus};
+use libtest_mimic::{Completion, Failed};
+use serde_json::Value;
+
+use crate::changes::switch;
+use crate::expressions::reachable;
+use crate::found::{entries, json, list_of, same, text};
+use crate::placement::HAS_TWO;
+use crate::{Outcome, Scenario};
+
+pub const SCENARIOS: &[Scenario] = &[
+    Scenario { name: "a_map_visits_the_allowed_cpus", applies: HAS_TWO, run: allowed },
+    Scenario {
+        name: "a_cpu_that_goes_away_in_a_map_is_told",
+        applies: |machine| HAS_TWO(machine) && machine.isolated.is_empty(),
+        run: goes_away,
+    },
+];
+
+fn allowed(guest: &mut Guest) -> Outcome {
+    let document = json(guest, "corewise links --kind wakeup --json --no-store --budget 10s --seed 7")?;
+    let map = &document["map"];
+    same("whether it is marked", &map["machine"]["system"]["emulated"], &true.into())?;
+    same("its cpus", list_of(&map["cpus"]), cpus::list(&cpus::parse(&guest.machine().expected().allowed)))?;
+    let links = &map["series"][0]["links"];
+    let told = entries(&links["pairs"]).count() + entries(&links["gaps"]).count();
+    same(&format!("whether pairs were visited, or told why not, in {links}"), told > 0, true)?;
+    Ok(Completion::Completed)
+}
+
+/// The last cpu is switched off while pairs are visited; the map ends, and tells which pairs it gave up.
+fn goes_away(guest: &mut Guest) -> Outcome {
+    let gone = reachable(guest.machine()).last().copied().unwrap_or_default();
+    for kinds in ["wakeup", "wakeup,channel"] {
+        let document = map_without(guest, gone, kinds)?;
+        if is_told(&document, gone) {
+            return Ok(Completion::Completed);
+        }
+    }
+    Err("each map was over before it could miss a cpu".into())
+}
+
+fn map_without(guest: &mut Guest, gone: u32, kinds: &str) -> Result<Value, Failed> {
+    let last = Cpus::from([gone]);
+    text(
+        guest,
+        &format!("corewise links --json --no-store --budget 60s --seed 7 --kind {kinds} >/tmp/map 2>/tmp/told &"),
+    )?;
+    guest.wait_for("the map to begin", "pidof corewise")?;
+    text(guest, "sleep 0.7")?;
+    switch(guest, &last, false)?;
+    guest.wait_for("the map to end", "sleep 0.2; ! pidof corewise")?;
+    switch(guest, &last, true)?;
+    json(guest, "cat /tmp/map; cat /tmp/told >&2; rm /tmp/map /tmp/told")
+}
+
+fn is_told(document: &Value, gone: u32) -> bool {
+    let ends = [format!(" {gone}"), format!(" {gone} ")];
+    let is_about = |gap: &Value| {
+        let what = gap["what"].as_str().unwrap_or_default();
+        what.ends_with(&ends[0]) || what.contains(&ends[1])
+    };
+    entries(&document["map"]["series"]).any(|series| entries(&series["links"]["gaps"]).any(is_about))
+}
