@@ -26,7 +26,7 @@ pub enum What {
         block_bytes: u32,
     },
     /// One send through a channel of crossbeam-channel, the receiver taking as fast as it can; both block (sleep) where it is full or
-    /// empty, as they do in programs.
+    /// empty, as they do in programs. The mean over some milliseconds, since a channel is now cheap and now dear.
     Channel {
         /// How many messages it holds; absent where it has no bound.
         #[serde(default, skip_serializing_if = "Option::is_none")]
