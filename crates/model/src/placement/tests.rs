@@ -115,7 +115,7 @@ const REFUSED: &[(&str, &str)] = &[
     ),
     (
         "spread(4,",
-        "[] expected a level: one of package, node, die, llc, cluster, core, cpu | spread(4, llc) and spread(4, llc, node:0) are its forms",
+        "[] expected a level: one of package, node, die, llc, group, cluster, core, cpu | spread(4, llc) and spread(4, llc, node:0) are its forms",
     ),
     ("(0-3", "[] expected \")\", the end of what \"(\" began; found the end"),
     ("0-3)", "[)] expected +, - or & before another term, found \")\" | there is no \"(\" before it"),
@@ -138,7 +138,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("pack(40, llc)", "[pack(40, llc)] pack(40, llc): 32 cpus can be used"),
     (
         "pack(4, ccx)",
-        "[ccx] expected a level: one of package, node, die, llc, cluster, core, cpu | it is called llc:N here",
+        "[ccx] expected a level: one of package, node, die, llc, group, cluster, core, cpu | it is called llc:N here",
     ),
     ("performance", "[performance] performance: all cores of this machine are of one kind"),
     ("isolated", "[isolated] isolated: the kernel isolates no cpu here"),
@@ -282,4 +282,24 @@ proptest! {
             let _ = resolved(&stacked(), &text);
         }
     }
+}
+
+/// No system tells groups: they come from a map of links, and without one nothing is taken in their place.
+#[test]
+fn groups_are_those_that_a_map_proved() {
+    let told = stacked();
+    for text in ["group:0", "pack(3, group)", "llc:0.group:0"] {
+        assert_eq!(
+            refusal(&told, text).split(" | ").next().unwrap().split("] ").nth(1),
+            Some("group: no map of links of this machine shows groups"),
+            "{text}"
+        );
+    }
+    let groups = ["0-3,16-19", "4-7,20-23", "8-15,24-31"].map(set).to_vec();
+    let machine = crate::Machine { groups, ..told };
+    assert_eq!(cpus(&machine, "group:1"), "4-7,20-23");
+    assert_eq!(cpus(&machine, "group:last - core:8"), "9-15,25-31");
+    assert_eq!(cpus(&machine, "pack(3, group)"), "0-2");
+    assert_eq!(cpus(&machine, "spread(3, group)"), "0,4,8");
+    assert_eq!(cpus(&machine, "llc:0.group:1"), "4-7,20-23");
 }
