@@ -20,6 +20,7 @@ use corewise_model::survey::Clock;
 use corewise_model::{CpuSet, Gap, Level, Machine};
 
 use crate::survey::Progress;
+pub use pairs::reach;
 use pairs::{Known, Turn};
 
 /// Two visits of each pair come before what is chosen next; where that takes more than this share of the budget, one.
@@ -36,7 +37,7 @@ const LOOK_SHARE: u32 = 8;
 /// Pairs that are still unsure are visited up to so many times.
 const MOST_VISITS: usize = 48;
 /// A pair is sure when its interval reaches no farther than this from its cost.
-const SURE: f64 = 0.02;
+pub const SURE: f64 = 0.02;
 
 /// What to measure, and within what time.
 #[derive(Clone, Debug)]

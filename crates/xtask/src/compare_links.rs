@@ -1,49 +1,76 @@
-//! `cargo xtask compare-links`: what a link costs by corewise and by other tools, quiet and busy, measured in turn.
+//! `cargo xtask compare-links`: what a link costs by corewise and by other tools, quiet and busy, measured in turn; and how long each takes
+//! for a pair.
 //!
 //! The tools come from the registry. `c2clat` there is a port that has no write mode (`-w`, compare-and-swap on one line)
 //! and measures two lines by load and store. The method and statistic of `-w` are had from `core-to-core-latency`, which
 //! swaps on one line: one sample of 100 round trips a run, and the least of many runs. `C2CLAT=PATH` names a c2clat built
-//! from its author's source, which has `-w`, and adds a row for it.
+//! from its author's source, which has `-w`, and takes both their places. Channels are compared with a plain loop over crossbeam-channel.
 
 use std::hint::black_box;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 
 use crate::{cargo, done, output, root};
 
 const RIVALS: [&str; 2] = ["c2clat", "core-to-core-latency"];
-/// corewise's probe alone, as arguments for cargo.
-const LINK_ONCE: [&str; 5] = ["--release", "--example", "link_once", "--package", "corewise-lab"];
+/// The examples of the lab that stand for corewise, and for a plain loop over a channel.
+const EXAMPLES: [&str; 3] = ["link_once", "link_interval", "channel_straight"];
 /// How many runs of one sample make one value of the least-of-many row.
 const SHORT_RUNS: usize = 100;
 
-/// A way to have the one-way cost between the first two allowed cpus, in nanoseconds.
+/// A way to have a number about the first two allowed cpus.
 struct Tool {
     name: &'static str,
+    unit: &'static str,
     measure: fn() -> Result<f64>,
+    /// The tool that its ratio is to.
+    reference: &'static str,
 }
 
-const TOOLS: [Tool; 6] = [
-    Tool { name: "corewise, median", measure: corewise },
-    Tool { name: "core-to-core-latency 100 1, least of 100 runs", measure: least_of_short_runs },
-    Tool { name: "core-to-core-latency, mean", measure: || core_to_core_latency(&[]) },
-    Tool { name: "core-to-core-latency -b 2 (two lines), mean", measure: || core_to_core_latency(&["-b", "2"]) },
-    Tool { name: "c2clat (two lines), least", measure: || c2clat(&binary("c2clat"), &[]) },
-    Tool { name: "c2clat -w, least", measure: || c2clat(&std::env::var("C2CLAT").unwrap_or_default(), &["-w"]) },
-];
+const fn tool(name: &'static str, unit: &'static str, measure: fn() -> Result<f64>, reference: &'static str) -> Tool {
+    Tool { name, unit, measure, reference }
+}
 
-/// The tools that are here: the last only where the environment names it.
-fn tools() -> &'static [Tool] {
-    if std::env::var_os("C2CLAT").is_some() { &TOOLS } else { &TOOLS[..TOOLS.len() - 1] }
+const SHORT: &str = "core-to-core-latency 100 1, least of 100 runs";
+const WRITE: &str = "c2clat -w, least";
+const STORE: &str = "c2clat (two lines), least";
+const BOUNDED: &str = "plain loop over a channel of 64";
+const UNBOUNDED: &str = "plain loop over a channel without a bound";
+const DEFAULT: &str = "core-to-core-latency, its default";
+
+/// The tools that are here: `c2clat -w` only where the environment names it; what it is the reference of has another without it.
+fn tools() -> Vec<Tool> {
+    let c2clat_source = std::env::var_os("C2CLAT").is_some();
+    let one_line = if c2clat_source { WRITE } else { SHORT };
+    let mut tools = vec![
+        tool("corewise cas, median", "ns", || example("link_once", &["cas"], 0), one_line),
+        tool(SHORT, "ns", least_of_short_runs, one_line),
+        tool("core-to-core-latency, mean", "ns", || core_to_core_latency(&[]), one_line),
+        tool("corewise store, median", "ns", || example("link_once", &["store"], 0), STORE),
+        tool("core-to-core-latency -b 2 (two lines), mean", "ns", || core_to_core_latency(&["-b", "2"]), STORE),
+        tool(STORE, "ns", || c2clat(&[]), STORE),
+        tool("corewise channel of 64, a send", "ns", || example("link_once", &["channel"], 0), BOUNDED),
+        tool(BOUNDED, "ns", || example("channel_straight", &[], 0), BOUNDED),
+        tool("corewise channel without a bound", "ns", || example("link_once", &["channel-unbounded"], 0), UNBOUNDED),
+        tool(UNBOUNDED, "ns", || example("channel_straight", &[], 1), UNBOUNDED),
+        tool("corewise cas, until its interval is 2 %", "ms", || example("link_interval", &[], 0), DEFAULT),
+        tool(DEFAULT, "ms", core_to_core_latency_ms, DEFAULT),
+    ];
+    if c2clat_source {
+        tools.push(tool(WRITE, "ns", || c2clat(&["-w"]), WRITE));
+    }
+    tools
 }
 
 /// Measures with every tool in turn, first quiet, then beside two busy loops, and prints the medians.
 pub fn run(rounds: usize) -> Result<()> {
     install()?;
-    done(cargo().arg("build").args(LINK_ONCE))?;
+    let examples = EXAMPLES.iter().flat_map(|name| ["--example", name]);
+    done(cargo().args(["build", "--release", "--package", "corewise-lab"]).args(examples))?;
     let quiet = measure(rounds, "quiet")?;
     let busy = beside_two_busy_loops(|| measure(rounds, "busy"))?;
     print!("{}", table(&quiet, &busy));
@@ -95,8 +122,21 @@ fn binary(rival: &str) -> String {
     format!("target/rivals/bin/{rival}")
 }
 
-fn corewise() -> Result<f64> {
-    first_number(&output(cargo().args(["run", "--quiet"]).args(LINK_ONCE))?)
+/// A number that an example prints, counted from 0.
+fn example(name: &str, arguments: &[&str], place: usize) -> Result<f64> {
+    let text = output(Command::new(root().join("target/release/examples").join(name)).args(arguments))?;
+    let numbers: Vec<f64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    numbers.get(place).copied().with_context(|| format!("expected numbers, found \"{text}\""))
+}
+
+/// How long core-to-core-latency takes for one pair, less what it takes to start and to end.
+fn core_to_core_latency_ms() -> Result<f64> {
+    let took = |arguments: &[&str]| -> Result<f64> {
+        let begun = Instant::now();
+        core_to_core_latency(arguments)?;
+        Ok(begun.elapsed().as_secs_f64() * 1e3)
+    };
+    Ok(took(&[])? - took(&["1", "1"])?)
 }
 
 fn least_of_short_runs() -> Result<f64> {
@@ -115,8 +155,9 @@ fn core_to_core_latency(arguments: &[&str]) -> Result<f64> {
 }
 
 /// The table's first row holds the first cpu's costs: to itself, then to the second.
-fn c2clat(path: &str, arguments: &[&str]) -> Result<f64> {
-    let text = output(Command::new(root().join(path)).args(arguments))?;
+fn c2clat(arguments: &[&str]) -> Result<f64> {
+    let path = std::env::var("C2CLAT").map_or_else(|_| root().join(binary("c2clat")), |path| root().join(path));
+    let text = output(Command::new(path).args(arguments))?;
     let row = text.lines().nth(1).context("c2clat printed no row")?;
     first_number(row.split_whitespace().nth(2).context("c2clat measured fewer than two cpus")?)
 }
@@ -145,23 +186,23 @@ fn first_number(text: &str) -> Result<f64> {
     numbers.next().with_context(|| format!("expected a number, found \"{text}\""))
 }
 
-/// Medians and ranges, and each tool against the reference tool of the same round: a virtual machine's cpus may be moved
+/// Medians and ranges, and each tool against its reference of the same round: a virtual machine's cpus may be moved
 /// between near and far cores of the host from one round to the next, and only what was measured together can be compared.
 fn table(quiet: &[Vec<f64>], busy: &[Vec<f64>]) -> String {
-    // c2clat -w where it is there, else what stands in for it.
-    let reference = if tools().len() == TOOLS.len() { TOOLS.len() - 1 } else { 1 };
+    let tools = tools();
     let against = |values: &[Vec<f64>], tool: usize| {
+        let reference = tools.iter().position(|other| other.name == tools[tool].reference).unwrap_or(tool);
         let ratios = values[tool].iter().zip(&values[reference]).map(|(value, reference)| value / reference);
         median(&ratios.collect::<Vec<_>>())
     };
     let mut text = format!(
-        "{:46} {:>7} {:>14} {:>9} {:>7} {:>14} {:>9}\n",
-        "one way, ns", "quiet", "range", "ratio", "busy", "range", "ratio"
+        "{:48} {:>7} {:>14} {:>9} {:>7} {:>14} {:>9}\n",
+        "", "quiet", "range", "ratio", "busy", "range", "ratio"
     );
-    for (tool, named) in tools().iter().enumerate() {
+    for (tool, named) in tools.iter().enumerate() {
         text.push_str(&format!(
-            "{:46} {:>7.1} {:>14} {:>8.2}x {:>7.1} {:>14} {:>8.2}x\n",
-            named.name,
+            "{:48} {:>7.1} {:>14} {:>8.2}x {:>7.1} {:>14} {:>8.2}x\n",
+            format!("{}, {}", named.name, named.unit),
             median(&quiet[tool]),
             range(&quiet[tool]),
             against(quiet, tool),
@@ -170,7 +211,7 @@ fn table(quiet: &[Vec<f64>], busy: &[Vec<f64>]) -> String {
             against(busy, tool)
         ));
     }
-    text + &format!("ratio: to {} of the same round, median over the rounds\n", TOOLS[reference].name)
+    text + "ratio: to the tool of its kind (1.00x) in the same round, median over the rounds\n"
 }
 
 fn median(values: &[f64]) -> f64 {

@@ -264,8 +264,8 @@ impl Known {
     }
 }
 
-/// How far the interval of the median of visits reaches, as a share of the median.
-fn reach(visits: &[f64]) -> f64 {
+/// How far the 95 % interval of the median of visits reaches, as a share of the median; without end for fewer visits than four.
+pub fn reach(visits: &[f64]) -> f64 {
     if visits.len() < VISITS_ENOUGH {
         return f64::INFINITY;
     }

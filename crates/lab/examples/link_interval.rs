@@ -1,0 +1,37 @@
+//! Visits one pair of cpus by compare-and-swap until the 95 % interval of its cost reaches no farther than 2 %, and prints how many
+//! milliseconds that took, how many visits, and the cost in nanoseconds; as `corewise links` goes on with a pair that is not sure.
+
+use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use corewise_lab::links::{SURE, reach};
+use corewise_lab::probe::links::{self, Home, Visit, Warmth};
+use corewise_model::links::What;
+use corewise_model::stats::order::median;
+use corewise_model::stats::random::Random;
+use corewise_sys::clock::Clock;
+use corewise_sys::linux::affinity;
+
+/// More visits than this would not help.
+const MOST: usize = 1000;
+
+fn main() -> ExitCode {
+    let cpus: Vec<u32> = affinity::current().map(|cpus| cpus.iter().take(2).collect()).unwrap_or_default();
+    let [first, second] = cpus[..] else {
+        eprintln!("link_interval: two allowed cpus are needed");
+        return ExitCode::from(3);
+    };
+    let visit = Visit { what: What::Cas, first, second, home: Home::First };
+    let (clock, warmth, mut random) = (Clock::calibrated(), Warmth::default(), Random::new(1));
+    let stop = AtomicBool::new(false);
+    let (begun, mut visits) = (Instant::now(), Vec::new());
+    while visits.len() < MOST && reach(&visits) > SURE {
+        match links::visit(&clock, &visit, &warmth, &mut random, &stop) {
+            Ok(visited) => visits.extend(visited.map(|visited| visited.cost_ns)),
+            Err(gap) => eprintln!("link_interval: {}: {}", gap.what, gap.why),
+        }
+    }
+    println!("{:.2} {} {:.1}", begun.elapsed().as_secs_f64() * 1e3, visits.len(), median(&visits));
+    ExitCode::SUCCESS
+}
