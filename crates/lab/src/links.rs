@@ -23,6 +23,9 @@ use crate::survey::Progress;
 pub use pairs::reach;
 use pairs::{Known, Turn};
 
+/// What chance chooses is the same in every map, so that two maps of a machine have their pairs in common; the seed of a plan is that of the
+/// order in which they are visited.
+pub const CHOICES: u64 = 1;
 /// Two visits of each pair come before what is chosen next; where that takes more than this share of the budget, one.
 const TWICE: f64 = 0.2;
 /// About so many visits of pairs are made in any case, on each pair no fewer and no more than these.
@@ -50,8 +53,10 @@ pub struct Plan {
     pub budget: Duration,
     /// How many pairs.
     pub limits: Limits,
-    /// The seed of the random orders and choices.
+    /// The seed of the random orders.
     pub seed: u64,
+    /// The seed of what chance chooses: [`CHOICES`], so that two maps of a machine have their pairs in common.
+    pub choices: u64,
     /// corewise's version, for the record.
     pub corewise: &'static str,
 }
@@ -117,7 +122,7 @@ pub fn map(
     let mut mapping = Mapping {
         plan,
         known: Known::new(plan, machine.as_ref(), &structure),
-        explorer: Explorer::new(structure, plan.limits, plan.seed),
+        explorer: Explorer::new(structure, plan.limits, plan.choices),
         machine,
         talk,
         stop,
@@ -132,6 +137,8 @@ pub fn map(
     mapping.explore();
     mapping.repeat();
     mapping.refine();
+    // A pair that was given up is a gap, and no fault of the time.
+    mapping.partial |= mapping.known.has_missed_some();
     mapping.finish(started_unix_ms)
 }
 
@@ -178,7 +185,6 @@ impl Mapping<'_> {
             let pairs: Vec<usize> = self.known.last(wishes.len());
             let begun = self.talk.elapsed();
             self.sweep("choosing pairs", &pairs);
-            self.partial |= pairs.iter().any(|&pair| self.known.visits(pair) == 0);
             let took = self.talk.elapsed().saturating_sub(begun);
             if took.as_secs_f64() < TWICE * self.plan.budget.as_secs_f64() {
                 self.sweep("choosing pairs", &pairs);

@@ -48,7 +48,7 @@ pub struct LinksArguments {
     /// Measure every pair of cpus, instead of predicting most of a large machine's; no limit of time unless --budget sets one
     #[arg(long)]
     pub all_pairs: bool,
-    /// The seed of the random orders and choices [default: from the clock]
+    /// The seed of the random orders [default: from the clock]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
     /// Let a matrix in a file stand for the machine: which pairs would be chosen, what would be found

@@ -7,7 +7,7 @@ use std::io::IsTerminal as _;
 use anstream::ColorChoice;
 use corewise_lab::links::measured::Measured;
 use corewise_lab::links::simulated::Simulated;
-use corewise_lab::links::{Plan, Talk, map as make_map};
+use corewise_lab::links::{CHOICES, Plan, Talk, map as make_map};
 use corewise_model::links::compare::compare as compare_maps;
 use corewise_model::links::conclude::{Filled, LinkConclusions, conclude};
 use corewise_model::links::map::{LinkMap, Origin};
@@ -147,6 +147,7 @@ fn made(
         budget: request.budget,
         limits: request.limits,
         seed,
+        choices: CHOICES,
         corewise: env!("CARGO_PKG_VERSION"),
     };
     let bar = Bar::new(settings.progress);

@@ -100,6 +100,11 @@ impl Known {
         matrix
     }
 
+    /// Whether a pair that was not given up has never been visited.
+    pub(super) fn has_missed_some(&self) -> bool {
+        (0..self.pairs.len()).any(|pair| self.visits(pair) == 0)
+    }
+
     /// How often a pair was visited in its least visited way; one that is given up was visited often enough.
     pub(super) fn visits(&self, pair: usize) -> usize {
         let kinds = (0..self.kinds.len()).filter(|&kind| !self.is_given_up(pair, kind));
@@ -179,6 +184,8 @@ impl Known {
                 return;
             }
         }
+        // Three failures in a row give a pair up, not three of a hundred.
+        self.failed.remove(&(turn.pair, turn.kind));
         let seen = &mut self.seen[turn.pair][turn.kind];
         if turn.back { &mut seen.back } else { &mut seen.there }.push(visited.cost_ns);
     }

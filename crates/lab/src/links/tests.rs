@@ -16,6 +16,7 @@ fn plan(cpus: &CpuSet) -> Plan {
         budget: Duration::from_secs(60),
         limits: Limits::default(),
         seed: 11,
+        choices: CHOICES,
         corewise: "test",
     }
 }

@@ -1,5 +1,6 @@
 //! The link probe: two pinned threads talk in one of several ways, and the first takes the time.
 
+mod attendance;
 mod bandwidth;
 mod cas;
 mod channel;
@@ -27,6 +28,7 @@ use corewise_sys::clock::{Clock, Source, Ticks};
 use corewise_sys::linux::affinity;
 use corewise_sys::linux::memory::{Memory, Word};
 
+use attendance::Attendance;
 use meeting::{LIMIT, Meeting};
 use samples::{Plan, Record, Sifted};
 use warmth::Core;
@@ -166,7 +168,10 @@ impl Pair<'_> {
             let thread = |cpu| Builder::new().name(format!("link {cpu}"));
             let [first_gigahertz, second_gigahertz] = &mut gigahertz;
             let (meeting, place, first, second) = (&meeting, &place, &mut first, &mut second);
+            let (attendance, guests) = Attendance::new();
+            let [second_guest, first_guest] = guests;
             let answering = thread(self.visit.second).spawn_scoped(scope, move || {
+                let _here = second_guest.arrive(self.visit.second);
                 *second_gigahertz = self.attend(self.visit.second, ticks, meeting, || {
                     if let Some(place) = meeting.await_place(place) {
                         kind.second(place, ticks, meeting, second);
@@ -174,6 +179,7 @@ impl Pair<'_> {
                 });
             });
             let asking = thread(self.visit.first).spawn_scoped(scope, move || {
+                let _here = first_guest.arrive(self.visit.first);
                 *first_gigahertz =
                     self.attend(self.visit.first, ticks, meeting, || match kind.furnish(self.visit.home) {
                         Ok(made) => {
@@ -188,6 +194,7 @@ impl Pair<'_> {
             for error in [answering.err(), asking.err()].into_iter().flatten() {
                 meeting.fail(error);
             }
+            attendance.see_off(meeting);
         });
         meeting.trouble()?;
         let records = [first, second];

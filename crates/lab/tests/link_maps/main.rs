@@ -157,6 +157,7 @@ fn explored(machine: Option<&Machine>, mut talk: Simulated, seed: u64) -> Known 
         budget: Duration::from_secs(60),
         limits: Limits::default(),
         seed,
+        choices: seed,
         corewise: "test",
     };
     let map = map(&plan, machine.cloned(), &mut talk, &AtomicBool::new(false), &mut |_| {});

@@ -119,8 +119,8 @@ impl Filled {
         }
         let predictor = Predictor::fit(&structure, &points);
         let held_out_points = places(&series.held_out, &mut measured);
-        let errors: Vec<f64> =
-            held_out_points.iter().map(|&(i, j, cost)| (predictor.cost(i, j) / cost - 1.0).abs()).collect();
+        let errors = held_out_points.iter().map(|&(i, j, cost)| (predictor.cost(i, j) / cost - 1.0).abs());
+        let errors: Vec<f64> = errors.filter(|error| error.is_finite()).collect();
         let held_out = (!errors.is_empty()).then(|| HeldOut {
             pairs: errors.len() as u64,
             median: median(&errors),
@@ -132,12 +132,12 @@ impl Filled {
         Self { structure, measured, all, held_out }
     }
 
-    /// The costs between cores: one cpu of each stands for its core.
-    fn between_cores(&self) -> Matrix {
+    /// Costs between cores, all or those that were measured: one cpu of each stands for its core.
+    fn between_cores(&self, costs_of: &Matrix) -> Matrix {
         let firsts = self.structure.first_of_cores();
         let mut cores = Matrix::unknown(firsts.iter().map(|&place| self.structure.cpus[place]));
         let mut costs = std::collections::BTreeMap::<(usize, usize), Vec<f64>>::new();
-        for (i, j, cost) in self.all.known() {
+        for (i, j, cost) in costs_of.known() {
             let (a, b) = (self.structure.core(i), self.structure.core(j));
             if a != b {
                 costs.entry((a, b)).or_default().push(cost);
@@ -182,11 +182,11 @@ pub fn conclude(map: &LinkMap) -> LinkConclusions {
 
 /// The siblings and the groups that the costs of a series show.
 fn groups_of(filled: &Filled, map: &LinkMap) -> (Option<GroupLevel>, Option<Groups>) {
-    let cores = filled.between_cores();
+    let (cores, measured) = (filled.between_cores(&filled.all), filled.between_cores(&filled.measured));
     let (siblings, levels) = match &map.machine {
-        Some(_) => (None, groups::levels(&cores)),
+        Some(_) => (None, groups::levels(&cores, &measured)),
         None => {
-            let Unnamed { siblings, levels } = Unnamed::of(&cores, map.unit);
+            let Unnamed { siblings, levels } = Unnamed::of(&cores, &measured, map.unit);
             (siblings, levels)
         }
     };

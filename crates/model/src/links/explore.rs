@@ -30,8 +30,14 @@ const SIBLINGS: usize = 32;
 /// Held-out pairs: this share of the others, within limits.
 const HELD_OUT_SHARE: f64 = 0.1;
 const HELD_OUT: std::ops::RangeInclusive<usize> = 60..=160;
-/// A block is uneven, and a prediction is wrong, beyond this.
-const UNEVEN: f64 = 0.1;
+/// The middle 95 % of normal values lie within so many deviations.
+const MIDDLE_95: f64 = 3.92;
+/// A prediction is wrong beyond this…
+const WRONG: f64 = 0.1;
+/// …and a block is uneven when the middle 95 % of its pairs lie within more than that on either side.
+const UNEVEN: f64 = 2.0 * WRONG;
+/// Cores on a cache beyond which it is worth to look for what divides it.
+const LARGE_CACHE: usize = 24;
 
 /// What the user wants of a map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +70,6 @@ pub struct Wish {
 enum Stage {
     Search(Search),
     First,
-    Check,
     More { per_block: usize },
     Done,
 }
@@ -77,18 +82,21 @@ pub struct Explorer {
     random: Random,
     stage: Stage,
     has_searched: bool,
+    /// The caches that were searched already.
+    searched: BTreeSet<usize>,
     wished: BTreeSet<(usize, usize)>,
     /// Those of them that only check what is predicted.
     held_out: Vec<(usize, usize)>,
 }
 
 impl Explorer {
-    /// An exploration that has not begun.
+    /// An exploration that has not begun. What is left to chance depends on the seed alone: two maps of a machine that are to be compared have
+    /// to choose alike.
     pub fn new(structure: Structure, limits: Limits, seed: u64) -> Self {
         let cores = structure.cores.len();
         let is_told = structure.caches() > 1;
         let stage = if !limits.all && cores > FULL_CORES && !is_told {
-            Stage::Search(Search::new(cores))
+            Stage::Search(Search::new((0..cores).collect()))
         } else {
             Stage::First
         };
@@ -98,6 +106,7 @@ impl Explorer {
             random: Random::new(seed),
             stage,
             has_searched: false,
+            searched: BTreeSet::new(),
             wished: BTreeSet::new(),
             held_out: Vec::new(),
         }
@@ -121,12 +130,13 @@ impl Explorer {
                 Stage::Done => return None,
                 Stage::Search(search) => self.search(search, costs),
                 Stage::First => {
-                    self.stage = Stage::Check;
-                    self.first()
-                }
-                Stage::Check => {
                     self.stage = Stage::More { per_block: FIRST_PER_BLOCK };
-                    self.check()
+                    let mut batch = self.first();
+                    // Together with the first, so that whatever ends the map finds both.
+                    if self.held_out.is_empty() {
+                        batch.extend(self.held_out());
+                    }
+                    batch
                 }
                 Stage::More { per_block } => self.more(per_block, costs),
             };
@@ -155,13 +165,12 @@ impl Explorer {
         match search.next(costs, &firsts, &mut self.random) {
             Some(row) => {
                 self.stage = Stage::Search(search);
+                // What a search takes is on top: nothing was told that could have spared it.
+                self.limits.pairs = self.limits.pairs.saturating_add(row.len());
                 self.wish(row, false)
             }
             None => {
-                self.structure.tell_caches(search.groups());
-                self.has_searched = true;
-                // What the search took is on top: nothing was told that could have spared it.
-                self.limits.pairs = self.limits.pairs.saturating_add(self.wished.len());
+                self.has_searched |= self.structure.divide(&search.groups());
                 self.stage = Stage::First;
                 Vec::new()
             }
@@ -208,9 +217,9 @@ impl Explorer {
         (one_of(a), one_of(b))
     }
 
-    /// How many more pairs the limit leaves, with room for those that are held out.
+    /// How many more pairs the limit leaves, with room for those that are to be held out.
     fn room(&self, more: usize) -> usize {
-        let kept = HELD_OUT.end().saturating_sub(self.held_out.len());
+        let kept = if self.held_out.is_empty() { *HELD_OUT.end() } else { 0 };
         self.limits.pairs.saturating_sub(self.wished.len() + more + kept)
     }
 
@@ -227,18 +236,20 @@ impl Explorer {
         blocks
     }
 
-    /// So many pairs of each block, those that were wished counted in; turn by turn, so that a limit cuts all alike.
+    /// So many more pairs of each block; turn by turn, those inside caches first, so that a limit cuts all alike.
     fn of_each_block(&mut self, per_block: usize, room: usize) -> Vec<(usize, usize)> {
         let had = self.cores_wished();
-        let mut waiting: Vec<Vec<(usize, usize)>> = Vec::new();
-        for pairs in self.blocks().into_values() {
-            let (done, left): (Vec<_>, Vec<_>) = pairs.into_iter().partition(|pair| had.contains(pair));
-            waiting.push(left.into_iter().take(per_block.saturating_sub(done.len())).collect());
+        let mut waiting: Vec<(bool, Vec<(usize, usize)>)> = Vec::new();
+        for (block, mut pairs) in self.blocks() {
+            pairs.retain(|pair| !had.contains(pair));
+            pairs.truncate(per_block);
+            waiting.push((block.caches[0] != block.caches[1], pairs));
         }
         self.random.shuffle(&mut waiting);
+        waiting.sort_by_key(|(is_between, _)| *is_between);
         let mut chosen = Vec::new();
         for turn in 0..per_block {
-            chosen.extend(waiting.iter().filter_map(|pairs| pairs.get(turn)));
+            chosen.extend(waiting.iter().filter_map(|(_, pairs)| pairs.get(turn)));
         }
         chosen.truncate(room);
         chosen.into_iter().map(|(a, b)| self.between(a, b)).collect()
@@ -251,7 +262,7 @@ impl Explorer {
     }
 
     /// Random pairs of cpus, whatever they are, among those that would be predicted.
-    fn check(&mut self) -> Vec<Wish> {
+    fn held_out(&mut self) -> Vec<Wish> {
         let places = self.structure.cpus.len();
         let possible = places * places.saturating_sub(1) / 2;
         let left = possible - self.wished.len();
@@ -276,18 +287,17 @@ impl Explorer {
         let (measured, held_out) = self.measured(costs);
         let structure = self.structure.clone();
         let predictor = Predictor::fit(&structure, &measured);
-        let mut pairs = Vec::new();
-        let mut room = self.room(0);
-        for block in uneven(&structure, &predictor, &measured) {
-            let missing = self.missing(block);
-            if missing.len() <= room {
-                room -= missing.len();
-                pairs.extend(missing.into_iter().map(|(a, b)| self.between(a, b)));
-            }
-        }
         let errors: Vec<f64> = held_out.iter().map(|&(i, j, cost)| (predictor.cost(i, j) / cost - 1.0).abs()).collect();
-        if pairs.is_empty() && quantile(&errors, 0.95) > UNEVEN && median(&errors).is_finite() {
-            pairs = self.of_each_block(2 * per_block, room);
+        let is_wrong = quantile(&errors, 0.95) > WRONG || median(&errors).is_nan();
+        let mut room = self.room(0);
+        let uneven = uneven(&structure, &predictor, &measured);
+        if let Some(search) = self.hidden(&uneven, room) {
+            self.stage = Stage::Search(search);
+            return Vec::new();
+        }
+        let mut pairs = self.of_uneven_blocks(&uneven, &mut room);
+        if is_wrong {
+            pairs.extend(self.of_each_block(per_block, room));
         }
         if !pairs.is_empty() {
             self.stage = Stage::More { per_block: 2 * per_block };
@@ -295,19 +305,41 @@ impl Explorer {
         self.wish(pairs, false)
     }
 
+    /// A search inside a cache that is uneven, and too large to be measured in full: firmware may hide what divides it.
+    fn hidden(&mut self, uneven: &[Block], room: usize) -> Option<Search> {
+        let is_large = |cores: &Vec<usize>| cores.len() > LARGE_CACHE && cores.len() * (cores.len() - 1) / 2 > room;
+        let inside = uneven.iter().filter(|block| block.caches[0] == block.caches[1]).map(|block| block.caches[0]);
+        let unsearched: Vec<usize> = inside.filter(|cache| !self.searched.contains(cache)).collect();
+        let of = |cache: &usize| (*cache, self.structure.cores_of(*cache));
+        let (cache, cores) = unsearched.iter().map(of).find(|(_, cores)| is_large(cores))?;
+        self.searched.insert(cache);
+        Some(Search::new(cores))
+    }
+
+    /// All pairs of those uneven blocks that the room has place for.
+    fn of_uneven_blocks(&mut self, uneven: &[Block], room: &mut usize) -> Vec<(usize, usize)> {
+        if uneven.is_empty() {
+            return Vec::new();
+        }
+        let had = self.cores_wished();
+        let mut blocks = self.blocks();
+        let mut chosen = Vec::new();
+        for block in uneven {
+            let mut missing = blocks.remove(block).unwrap_or_default();
+            missing.retain(|pair| !had.contains(pair));
+            if missing.len() <= *room {
+                *room -= missing.len();
+                chosen.extend(missing);
+            }
+        }
+        chosen.into_iter().map(|(a, b)| self.between(a, b)).collect()
+    }
+
     /// What was measured, and what was held out, as places and costs.
     fn measured(&self, costs: &Matrix) -> (Vec<Measured>, Vec<Measured>) {
         let held_out: BTreeSet<_> = self.held_out.iter().copied().collect();
         let seen = self.wished.iter().map(|&(i, j)| (i, j, costs.cost(i, j))).filter(|(_, _, cost)| cost.is_finite());
         seen.partition(|&(i, j, _)| !held_out.contains(&(i, j)))
-    }
-
-    /// The pairs of cores of a block that were not wished for.
-    fn missing(&mut self, block: Block) -> Vec<(usize, usize)> {
-        let had = self.cores_wished();
-        let mut pairs = self.blocks().remove(&block).unwrap_or_default();
-        pairs.retain(|pair| !had.contains(pair));
-        pairs
     }
 }
 
@@ -320,10 +352,11 @@ fn uneven(structure: &Structure, predictor: &Predictor<'_>, measured: &[Measured
             ratios.entry(block).or_default().push(cost / predictor.modelled(i, j));
         }
     }
+    // The deviation of a few values, times what the middle 95 % of normal ones spread over; it does not grow with their number.
     let spread = |ratios: &Vec<f64>| {
-        let (low, high) =
-            ratios.iter().fold((f64::MAX, 0.0_f64), |(low, high), &ratio| (low.min(ratio), high.max(ratio)));
-        high / low - 1.0
+        let mean = ratios.iter().sum::<f64>() / ratios.len() as f64;
+        let sum: f64 = ratios.iter().map(|ratio| (ratio / mean - 1.0).powi(2)).sum();
+        MIDDLE_95 * (sum / (ratios.len() as f64 - 1.0).max(1.0)).sqrt()
     };
     let mut uneven: Vec<(f64, Block)> = ratios.iter().map(|(block, ratios)| (spread(ratios), *block)).collect();
     uneven.retain(|(spread, _)| *spread > UNEVEN);

@@ -50,15 +50,16 @@ impl GroupLevel {
     }
 }
 
-/// The levels of groups in a matrix, innermost first; empty where the costs show one group.
-pub fn levels(matrix: &Matrix) -> Vec<GroupLevel> {
+/// The levels of groups in a matrix, innermost first; empty where the costs show one group. `measured` is what was measured of it: the rest
+/// may say who belongs together, but only what was measured proves it.
+pub fn levels(matrix: &Matrix, measured: &Matrix) -> Vec<GroupLevel> {
     let places: Vec<usize> = (0..matrix.len()).collect();
     if places.len() < 3 {
         return Vec::new();
     }
     let merges = linkage::average(matrix);
     let mut levels = Vec::<GroupLevel>::new();
-    for level in candidates(&merges, places.len()).filter_map(|groups| judged(matrix, groups)) {
+    for level in candidates(&merges, places.len()).filter_map(|groups| judged(measured, groups)) {
         match levels.last() {
             Some(inner) if level.completes(inner) => *levels.last_mut().expect("there is one") = level,
             Some(inner) if level.leaves_out_some_of(inner) => {}
@@ -100,8 +101,8 @@ pub struct Unnamed {
 
 impl Unnamed {
     /// Twos and fours that talk for less than two cores could are taken for siblings.
-    pub fn of(matrix: &Matrix, unit: Unit) -> Self {
-        let mut levels = levels(matrix);
+    pub fn of(matrix: &Matrix, measured: &Matrix, unit: Unit) -> Self {
+        let mut levels = levels(matrix, measured);
         let few = |level: &GroupLevel| {
             let sized = level.groups.iter().filter(|group| matches!(group.len(), 1 | 2 | 4)).count();
             10 * sized >= 8 * level.groups.len() && level.inside_ns < unit.from_ns(SIBLINGS_NS)
@@ -123,6 +124,9 @@ fn judged(matrix: &Matrix, groups: Vec<Vec<usize>>) -> Option<GroupLevel> {
         return None;
     }
     let sides = Sides::of(matrix, &groups);
+    if groups.iter().enumerate().any(|(group, cores)| cores.len() > 1 && sides.step(group).is_none()) {
+        return None;
+    }
     let step = sides.smallest_step()?;
     let misplaced = sides.misplaced();
     (step >= STEP && misplaced <= MISPLACED).then(|| GroupLevel {

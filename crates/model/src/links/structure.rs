@@ -80,14 +80,22 @@ impl Structure {
         self.cache_of.iter().collect::<std::collections::BTreeSet<_>>().len()
     }
 
-    /// Tells which cores share a cache, where the machine did not: the group of each core.
-    pub fn tell_caches(&mut self, groups: Vec<usize>) {
-        if groups.len() == self.cache_of.len() {
-            self.cache_of = groups;
+    /// Divides what shares a cache into groups: cores, and the group of each. Whether that changed anything.
+    pub fn divide(&mut self, groups: &[(usize, usize)]) -> bool {
+        let next = self.cache_of.iter().max().map_or(0, |last| last + 1);
+        let before = self.caches();
+        for &(core, group) in groups.iter().filter(|(_, group)| *group > 0) {
+            self.cache_of[core] = next + group - 1;
         }
+        self.caches() > before
     }
 
-    /// The same by the groups' cpus.
+    /// The cores of a cache.
+    pub fn cores_of(&self, cache: usize) -> Vec<usize> {
+        (0..self.cores.len()).filter(|&core| self.cache_of[core] == cache).collect()
+    }
+
+    /// Tells which cpus share a cache, where the machine did not, or told wrong.
     pub fn tell_groups(&mut self, groups: &[CpuSet]) {
         let first = |places: &Vec<usize>| self.cpus[places[0]];
         let group = |cpu: u32| groups.iter().position(|group| group.contains(cpu)).unwrap_or(groups.len());
@@ -109,12 +117,12 @@ impl Structure {
             return Relation::SameCore;
         }
         let told = self.relations.as_ref().and_then(|relations| relations.of(self.cpus[i], self.cpus[j]));
-        let found = if self.cache_of[self.core_of[i]] == self.cache_of[self.core_of[j]] {
-            Relation::SameLlc
-        } else {
-            Relation::OtherLlc
-        };
-        told.unwrap_or(found)
+        let is_same = self.cache_of[self.core_of[i]] == self.cache_of[self.core_of[j]];
+        match told {
+            // What a search divided is not as near as it was told to be.
+            Some(Relation::SameCluster | Relation::SameLlc) | None if !is_same => Relation::OtherLlc,
+            told => told.unwrap_or(Relation::SameLlc),
+        }
     }
 
     /// The block of two places.

@@ -1,5 +1,7 @@
 //! Medians, quantiles, and intervals that hold for any distribution.
 
+use super::normal::upper_tail;
+
 /// The median; the mean of the middle two for an even count; not a number for none. Values that are not a number are
 /// left out.
 pub fn median(values: &[f64]) -> f64 {
@@ -25,6 +27,12 @@ pub fn quantile(values: &[f64], at: f64) -> f64 {
 pub fn median_interval(values: &[f64], confidence: f64) -> Option<(f64, f64)> {
     let sorted = sorted(values);
     let count = sorted.len();
+    if count > EXACT {
+        // Far from both ends the binomial is normal, with the continuity correction of a half.
+        let depth = (count as f64 - two_sided_deviate(confidence) * (count as f64).sqrt()) / 2.0 - 0.5;
+        let k = depth.floor() as usize;
+        return Some((sorted[k], sorted[count - 1 - k]));
+    }
     let mut term = 0.5_f64.powi(i32::try_from(count).ok()?);
     let mut below = 0.0;
     let mut depth = None;
@@ -37,6 +45,19 @@ pub fn median_interval(values: &[f64], confidence: f64) -> Option<(f64, f64)> {
         term *= (count - k) as f64 / (k + 1) as f64;
     }
     depth.map(|k| (sorted[k], sorted[count - 1 - k]))
+}
+
+/// Up to so many values the binomial probabilities are added up; beyond about a thousand the first of them is no number any more.
+const EXACT: usize = 500;
+
+/// The normal deviate that a value lies within, on either side, with a probability.
+fn two_sided_deviate(confidence: f64) -> f64 {
+    let (mut low, mut high) = (0.0, 10.0);
+    for _ in 0..60 {
+        let middle = f64::midpoint(low, high);
+        if 2.0 * upper_tail(middle) > 1.0 - confidence { low = middle } else { high = middle }
+    }
+    high
 }
 
 fn sorted(values: &[f64]) -> Vec<f64> {
@@ -67,5 +88,15 @@ mod tests {
         assert_eq!(median_interval(&values(20), 0.95), Some((6.0, 15.0)));
         assert_eq!(median_interval(&values(7), 0.99), None);
         assert_eq!(median_interval(&values(8), 0.99), Some((1.0, 8.0)));
+    }
+
+    /// Both ways to have the depth agree where they meet, and many values have an interval too.
+    #[test]
+    fn intervals_of_many_values_are_those_of_the_normal_distribution() {
+        let values = |count: u32| (1..=count).map(f64::from).collect::<Vec<_>>();
+        assert_eq!(median_interval(&values(500), 0.95), Some((228.0, 273.0)));
+        assert_eq!(median_interval(&values(501), 0.95), Some((229.0, 273.0)));
+        assert_eq!(median_interval(&values(2000), 0.95), Some((956.0, 1045.0)));
+        assert_eq!(median_interval(&values(130_816), 0.95), Some((65_054.0, 65_763.0)));
     }
 }

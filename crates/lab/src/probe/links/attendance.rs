@@ -1,0 +1,123 @@
+//! Who of a visit's two threads has come and gone, and what is done with one that its cpu does not let go on.
+//!
+//! A thread that is pinned to a cpu which somebody else keeps (SCHED_FIFO without throttling) never looks at the time again. It is allowed
+//! on all cpus then, where it sees that the visit is over, and ends.
+
+use std::collections::BTreeMap;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+use corewise_sys::linux::affinity;
+use corewise_sys::linux::thread::own_number;
+
+use super::meeting::Meeting;
+
+/// So long after a visit's end its threads are waited for before they are let go elsewhere.
+const GRACE: Duration = Duration::from_millis(100);
+
+/// What a thread says: its number and its cpu, or that it has gone.
+enum Word {
+    Here { thread: u32, cpu: u32 },
+    Gone { thread: u32 },
+}
+
+/// The list of who is there.
+pub struct Attendance {
+    words: Receiver<Word>,
+}
+
+/// Who will come.
+pub struct Guest(Sender<Word>);
+
+/// Somebody who has come; says that it goes when it is dropped.
+pub struct Here {
+    words: Sender<Word>,
+    thread: u32,
+}
+
+impl Attendance {
+    /// An empty list, and two who will come.
+    pub fn new() -> (Self, [Guest; 2]) {
+        let (sender, words) = channel();
+        (Self { words }, [Guest(sender.clone()), Guest(sender)])
+    }
+
+    /// Waits until all have gone; some time after the visit's end, those who cannot are allowed on all cpus of the calling thread.
+    pub fn see_off(&self, meeting: &Meeting) {
+        let mut here = BTreeMap::new();
+        let patience = meeting.deadline() + GRACE;
+        loop {
+            match self.words.recv_timeout(patience.saturating_duration_since(Instant::now()).max(GRACE)) {
+                Ok(Word::Here { thread, cpu }) => {
+                    here.insert(thread, cpu);
+                }
+                Ok(Word::Gone { thread }) => {
+                    here.remove(&thread);
+                }
+                Err(RecvTimeoutError::Timeout) => release(&here, meeting),
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    }
+}
+
+fn release(here: &BTreeMap<u32, u32>, meeting: &Meeting) {
+    for (thread, cpu) in here {
+        meeting.fail(format!("cpu {cpu} has not let the thread go on: something else keeps it"));
+        if let Ok(all) = affinity::current() {
+            // One that has ended meanwhile is no trouble.
+            let _ = affinity::set(*thread, &all);
+        }
+    }
+}
+
+impl Guest {
+    /// Says that the calling thread is there, before it is pinned to a cpu.
+    pub fn arrive(self, cpu: u32) -> Here {
+        let thread = own_number();
+        // The list is read until all who may write on it have gone.
+        let _ = self.0.send(Word::Here { thread, cpu });
+        Here { words: self.0, thread }
+    }
+}
+
+impl Drop for Here {
+    fn drop(&mut self) {
+        let _ = self.words.send(Word::Gone { thread: self.thread });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+
+    /// A thread that waits, whatever the time is, until it may run on another cpu: as if its own were kept by somebody.
+    #[test]
+    fn a_thread_that_its_cpu_does_not_let_go_on_is_released() {
+        let allowed = affinity::current().unwrap();
+        if allowed.len() < 2 {
+            return println!("skipped: one cpu");
+        }
+        let (cpu, stop, released) = (allowed.lowest().unwrap(), AtomicBool::new(false), AtomicBool::new(false));
+        let meeting = Meeting::new(&stop);
+        let (attendance, [guest, other]) = Attendance::new();
+        drop(other);
+        std::thread::scope(|scope| {
+            let released = &released;
+            scope.spawn(move || {
+                let _here = guest.arrive(cpu);
+                affinity::pin_current(cpu).unwrap();
+                while affinity::check_pinned(cpu).is_ok() {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                released.store(true, Ordering::Relaxed);
+            });
+            attendance.see_off(&meeting);
+        });
+        assert!(released.load(Ordering::Relaxed));
+        let told = format!("cpu {cpu} has not let the thread go on: something else keeps it");
+        assert_eq!(meeting.trouble(), Err(told));
+    }
+}
