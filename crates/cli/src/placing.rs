@@ -4,8 +4,9 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use corewise_model::finding::{Conclusions, Finding, Topic, conclude};
+use corewise_model::links::{self, LinkMap, What};
 use corewise_model::placement::{Context, Expression, PlacementError, Resolution, parse};
-use corewise_model::{CpuSet, Machine, Survey, links};
+use corewise_model::{CpuSet, Machine, Survey};
 use corewise_store::Store;
 use corewise_sys::linux::cpuset;
 
@@ -59,14 +60,17 @@ fn with_groups<'a>(expression: &Expression, machine: &'a Machine, settings: &Set
     groups.map_or(Cow::Borrowed(machine), |groups| Cow::Owned(Machine { groups, ..machine.clone() }))
 }
 
-/// The groups that the latest map of links of this machine shows; cpus that it did not visit are in none.
+/// The groups that the latest map of links of this machine shows: a whole one, of lines and not of sleeping threads, over all cpus that may be
+/// used.
 fn groups(machine: &Machine, settings: &Settings) -> Option<Vec<CpuSet>> {
+    let proves = |map: &LinkMap| {
+        let what = map.series.first().map(|series| series.what);
+        let is_of_lines = matches!(what, Some(What::Cas | What::Store));
+        is_of_lines && !map.provenance.partial && machine.allowed.is_subset(&map.cpus)
+    };
     let History::At(path) = &settings.history else { return None };
-    let map = Store::open_to_read(path).ok()??.latest_map(&machine.fingerprint()).ok()??;
-    let groups = links::conclude::conclude(&map).groups?.level.groups;
-    Some(
-        groups.into_iter().map(|group| group.intersection(&machine.online)).filter(|group| !group.is_empty()).collect(),
-    )
+    let map = Store::open_to_read(path).ok()??.latest_map(&machine.fingerprint(), proves).ok()??;
+    Some(links::conclude::conclude(&map).groups?.level.groups)
 }
 
 /// The cpus that the latest survey of this machine speaks against in nothing.

@@ -79,14 +79,18 @@ impl Store {
         })
     }
 
-    /// The latest map of a machine that was measured, not imported or simulated.
+    /// The latest map of a machine that was measured, not imported or simulated, and will do.
     ///
     /// # Errors
     /// Those of the database, and of what is stored in it.
-    pub fn latest_map(&self, fingerprint: &str) -> Result<Option<LinkMap>> {
-        let maps = self.maps(Some(fingerprint))?;
-        let latest = maps.iter().rev().find(|entry| entry.origin == MEASURED);
-        latest.map(|entry| self.map(entry.id)).transpose()
+    pub fn latest_map(&self, fingerprint: &str, will_do: impl Fn(&LinkMap) -> bool) -> Result<Option<LinkMap>> {
+        for entry in self.maps(Some(fingerprint))?.iter().rev().filter(|entry| entry.origin == MEASURED) {
+            let map = self.map(entry.id)?;
+            if will_do(&map) {
+                return Ok(Some(map));
+            }
+        }
+        Ok(None)
     }
 }
 

@@ -47,10 +47,12 @@ pub fn run(task: &LinksTask, settings: &Settings) -> Result<Exit, Failure> {
         },
         Action::Import { files, machine } => {
             let machine = chosen(machine.as_ref())?;
-            for file in files {
-                let map = source::imported(file, machine.as_ref())?;
-                let kept = keep(&map, settings);
-                print(&map, &kept, task, settings)?;
+            // All are read before the first is kept.
+            let maps: Vec<LinkMap> =
+                files.iter().map(|file| source::imported(file, machine.as_ref())).collect::<Result<_, _>>()?;
+            for map in &maps {
+                let kept = keep(map, settings);
+                print(map, &kept, task, settings)?;
             }
             Ok(Exit::Done)
         }
@@ -64,7 +66,7 @@ pub fn run(task: &LinksTask, settings: &Settings) -> Result<Exit, Failure> {
             print(&map, &kept, task, settings)?;
             Ok(Exit::Done)
         }
-        Action::List { all } => list(*all, settings),
+        Action::List { all } => list(*all, task, settings),
     }
 }
 
@@ -79,7 +81,7 @@ fn measured(request: &MapRequest, task: &LinksTask, settings: &Settings) -> Resu
         Some(expression) => resolve_here(expression, &machine, settings)?.cpus,
         None => machine.allowed.clone(),
     };
-    two_at_least(&cpus, "this process may use")?;
+    two_at_least(&cpus, request.cpus.is_some().then_some("--cpus leaves").unwrap_or("this process may use"))?;
     let interruption = Interruption::watch()?;
     let seed = seed(request);
     let mut talk = Measured::new(&machine, seed, interruption.stop());
@@ -93,7 +95,7 @@ fn simulated(
     task: &LinksTask,
     settings: &Settings,
 ) -> Result<Exit, Failure> {
-    let matrix = source::matrix(&simulation.matrix)?;
+    let (what, unit, matrix) = source::matrix(&simulation.matrix)?;
     let noise = simulation.noise.as_deref().map(source::samples).transpose()?.unwrap_or_default();
     let machine = chosen(simulation.machine.as_ref())?;
     let all = matrix.cpu_set();
@@ -108,13 +110,15 @@ fn simulated(
         },
         (None, _) => all,
     };
-    two_at_least(&cpus, "the matrix has of these")?;
+    two_at_least(&cpus, "the matrix has of them")?;
     let interruption = Interruption::watch()?;
     let name = simulation.matrix.display().to_string();
     let seed = seed(request);
     let mut talk = Simulated::new(name, matrix, &noise, seed);
+    // A matrix is of one way to talk, whatever it is.
+    let request = &MapRequest { kinds: vec![what], ..request.clone() };
     let map = made(request, seed, cpus, machine, &mut talk, &interruption, settings);
-    finished(&map, &interruption, task, settings)
+    finished(&LinkMap { unit, ..map }, &interruption, task, settings)
 }
 
 fn seed(request: &MapRequest) -> u64 {
@@ -199,12 +203,13 @@ fn stored(number: i64, settings: &Settings) -> Result<LinkMap, Failure> {
     })
 }
 
-fn list(all: bool, settings: &Settings) -> Result<Exit, Failure> {
+fn list(all: bool, task: &LinksTask, settings: &Settings) -> Result<Exit, Failure> {
     let fingerprint = if all { None } else { Some(this_machine()?.fingerprint()) };
     let maps = match opened(settings)? {
         Some(store) => store.maps(fingerprint.as_deref()).map_err(broken)?,
         None => Vec::new(),
     };
+    let settings = &Settings { json: settings.json || task.format == FormatName::Json, ..settings.clone() };
     show(settings, || MapsDocument::new(&maps), || comparison::list(&maps, all, &TimeZone::system(), settings.width))?;
     Ok(Exit::Done)
 }
@@ -225,6 +230,14 @@ fn compared(
         && one.fingerprint() != other.fingerprint()
     {
         crate::output::say(&"warning: the maps are of different machines, or of one with other cpus");
+    }
+    if earlier.unit != later.unit {
+        let what =
+            format!("{} is in {} and {} in {}", before.words(), earlier.unit.word(), after.words(), later.unit.word());
+        return Err(Failure::usage(what).next("Only maps of one unit can be compared."));
+    }
+    if earlier.cpus != later.cpus {
+        crate::output::say(&"warning: the maps are of different cpus; what they have in common is compared");
     }
     let kinds = compare_maps(&earlier, &later, &conclude(&earlier));
     let (before, after) = (before.words(), after.words());
@@ -289,5 +302,5 @@ fn picture(map: &LinkMap, filled: &Filled, conclusions: &LinkConclusions, by_gro
     let mut subtitle = vec![format!("{}, {}", what.words(), what.unit()), pairs_words(map)];
     subtitle.extend(conclusions.groups.as_ref().map(|groups| groups.words()));
     let text = SvgText { title, subtitle: subtitle.join(" · "), unit: map.unit.word().into(), source };
-    svg(&filled.all, &layout(&filled.all, conclusions, by_group), &text)
+    svg(&filled.all, &layout(&filled.all, conclusions, map.unit, by_group), &text)
 }

@@ -96,7 +96,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// A number is one of the history, unless a file has that name: `./3` is always a file.
+    /// A number is one of the history; `./3` is a file.
     fn new(text: &str) -> Self {
         text.parse().map_or_else(|_| Self::File(text.into()), Self::Stored)
     }
@@ -119,6 +119,9 @@ impl LinksTask {
         let (format, order) = (typed.format, typed.order);
         let machine =
             typed.machine.machine.as_ref().map(|_| MachineChoice::new(&typed.machine.arguments())).transpose()?;
+        if let Some(refused) = typed.makes_no_sense() {
+            return Err(refused);
+        }
         let action = match &typed.command {
             Some(_) if typed.measures() => {
                 let what =
@@ -142,6 +145,30 @@ impl LinksTask {
 }
 
 impl LinksArguments {
+    /// What was said that the word behind `links` has no use for.
+    fn makes_no_sense(&self) -> Option<Failure> {
+        let refused = |what: &str, next: &str| Some(Failure::usage(what).next(next));
+        let is_table = !matches!(self.format, FormatName::Text | FormatName::Json);
+        match &self.command {
+            Some(LinksCommand::Compare { .. } | LinksCommand::List { .. }) if is_table || self.order.is_some() => {
+                refused(
+                    "compare and list have no picture and no table of visits",
+                    "They print text or, with --json, JSON.",
+                )
+            }
+            Some(LinksCommand::Show { .. } | LinksCommand::List { .. }) if self.machine.machine.is_some() => {
+                refused("--machine says of which machine a file is, and none is read here", "Leave --machine out.")
+            }
+            Some(LinksCommand::Import { files }) if files.len() > 1 && self.format != FormatName::Text => {
+                refused("several files in one format would be one file that nobody can read", "Import one at a time.")
+            }
+            None if self.simulate.is_some() && (self.channel || !self.kind.is_empty() || !self.slots.is_empty()) => {
+                refused("--simulate takes the way to talk from the matrix", "Leave --kind, --channel and --slots out.")
+            }
+            _ => None,
+        }
+    }
+
     /// Whether something was said of a new map.
     fn measures(&self) -> bool {
         let said = [self.channel, self.all_pairs, self.cpus.is_some(), self.budget.is_some(), self.seed.is_some()];

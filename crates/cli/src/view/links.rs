@@ -7,6 +7,7 @@ pub mod heat;
 mod labels;
 mod scale;
 pub mod screen;
+mod sends;
 pub mod svg;
 #[cfg(test)]
 mod tests;
@@ -15,6 +16,7 @@ use std::ops::Range;
 
 use corewise_model::CpuSet;
 use corewise_model::links::Matrix;
+use corewise_model::links::map::Unit;
 
 /// In which order the cpus of a matrix are drawn, and what stands beside them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,6 +29,8 @@ pub struct Layout {
     pub labels: Vec<String>,
     /// What the groups are called, in the order in which they are drawn; a group without an entry has no name.
     pub names: Vec<String>,
+    /// What the costs are.
+    pub unit: Unit,
 }
 
 impl Layout {

@@ -11,11 +11,9 @@ use super::{Pair, What};
 use crate::finding::Effect;
 use crate::stats::order::{median, median_interval};
 
-/// Where a pair was visited too seldom for an interval, or imported without its visits, its cost counts as known to within this share: the
+/// Where a pair was visited too seldom for an interval (eight times are needed), or imported without its visits, its cost counts as known to within this share: the
 /// cost of one pair of cores through other siblings differs by as much in published matrices.
 const UNKNOWN: f64 = 0.05;
-/// Fewer visits have no interval.
-const VISITS_ENOUGH: usize = 6;
 /// The confidence of each pair's interval: both have to leave each other alone.
 const CONFIDENCE: f64 = 0.99;
 /// So many of the pairs that changed most are told.
@@ -28,7 +26,9 @@ pub struct LinkComparison {
     pub what: What,
     /// How many pairs both maps measured.
     pub pairs: u64,
-    /// How many of them cost more beyond both intervals.
+    /// How many the earlier map measured, and how many the later.
+    pub measured: [u64; 2],
+    /// How many of those in both cost more beyond both intervals.
     pub dearer: u64,
     /// How many cost less.
     pub cheaper: u64,
@@ -102,6 +102,7 @@ fn compared(earlier: &Series, later: &Series, before: &LinkMap, conclusions: &Li
     LinkComparison {
         what: earlier.what,
         pairs: changes.len() as u64,
+        measured: [earlier, later].map(|series| all(series).count() as u64),
         dearer: changed(true),
         cheaper: changed(false),
         classes: by_class.iter().map(|(class, changes)| class_change(&words[class], changes)).collect(),
@@ -142,16 +143,19 @@ fn most(changes: &[(PairChange, bool)]) -> Vec<PairChange> {
     beyond
 }
 
-/// Whether the intervals of two costs of a pair have nothing in common.
+/// Whether the intervals of two costs of a pair have nothing in common, on either side.
 fn is_beyond(before: &Pair, after: &Pair) -> bool {
-    let (before, after) = (interval(before), interval(after));
-    before.1 < after.0 || after.1 < before.0
+    let sides = |pair: &Pair| [interval(&pair.visits_ns), interval(&pair.back_ns)];
+    let both = sides(before).into_iter().zip(sides(after)).filter_map(|(before, after)| before.zip(after));
+    both.fold(false, |beyond, (before, after)| beyond || before.1 < after.0 || after.1 < before.0)
 }
 
-fn interval(pair: &Pair) -> (f64, f64) {
-    let visits = pair.all_visits_ns();
-    let cost = pair.one_way_ns();
-    let around = (cost * (1.0 - UNKNOWN), cost * (1.0 + UNKNOWN));
-    let own = (visits.len() >= VISITS_ENOUGH).then(|| median_interval(&visits, CONFIDENCE)).flatten();
-    own.unwrap_or(around)
+/// Where the cost of one side lies; absent without a visit.
+fn interval(visits: &[f64]) -> Option<(f64, f64)> {
+    let cost = median(visits);
+    let around = || (cost * (1.0 - UNKNOWN), cost * (1.0 + UNKNOWN));
+    cost.is_finite().then(|| median_interval(visits, CONFIDENCE).unwrap_or_else(around))
 }
+
+#[cfg(test)]
+mod tests;

@@ -42,7 +42,9 @@ pub struct KindConclusions {
     pub what: What,
     /// The cost classes, cheapest first.
     pub classes: Vec<CostClass>,
-    /// How wrong predictions are; absent where nothing had to be predicted.
+    /// How many pairs are predicted.
+    pub predicted: u64,
+    /// How wrong predictions are; absent where nothing had to be predicted, and where the map ended before it was looked at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_out: Option<HeldOut>,
 }
@@ -80,8 +82,10 @@ pub struct Groups {
     pub level: GroupLevel,
     /// The levels above that, if any, innermost first.
     pub outer: Vec<GroupLevel>,
-    /// How many cores each group has.
+    /// How many cores each group has, or cpus where it is not known which of them are siblings.
     pub cores: Vec<usize>,
+    /// Whether these are cores.
+    pub counts_cores: bool,
     /// Whether the kernel says the same; absent where nothing is known of the machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agreement: Option<Agreement>,
@@ -92,7 +96,9 @@ impl Groups {
     pub fn words(&self) -> String {
         let (least, most) = (self.cores.iter().min().unwrap_or(&0), self.cores.iter().max().unwrap_or(&0));
         let size = if least == most { format!("{least}") } else { format!("{least} to {most}") };
-        format!("{} groups of {size} {}", self.cores.len(), if *most == 1 { "core" } else { "cores" })
+        let unit = if self.counts_cores { "core" } else { "cpu" };
+        let plural = if *most == 1 { "" } else { "s" };
+        format!("{} groups of {size} {unit}{plural}", self.cores.len())
     }
 }
 
@@ -104,6 +110,8 @@ pub struct Filled {
     pub measured: Matrix,
     /// All costs: what was not measured is predicted, and not a number where that cannot be.
     pub all: Matrix,
+    /// How many pairs are predicted.
+    pub predicted: u64,
     /// How wrong predictions are.
     pub held_out: Option<HeldOut>,
 }
@@ -128,8 +136,10 @@ impl Filled {
         });
         // What was held out to check is known now, and helps for the rest.
         points.extend(held_out_points);
-        let all = Predictor::fit(&structure, &points).filled(&measured);
-        Self { structure, measured, all, held_out }
+        let predictor = Predictor::fit(&structure, &points);
+        let all = if map.is_predicted() { predictor.filled(&measured) } else { measured.clone() };
+        let predicted = (all.known().count() - measured.known().count()) as u64;
+        Self { structure, measured, all, predicted, held_out }
     }
 
     /// Costs between cores, all or those that were measured: one cpu of each stands for its core.
@@ -173,6 +183,7 @@ pub fn conclude(map: &LinkMap) -> LinkConclusions {
     let kinds = map.series.iter().zip(&filled).map(|(series, filled)| KindConclusions {
         what: series.what,
         classes: classes::of(filled, &conclusions, map.machine.as_ref()),
+        predicted: filled.predicted,
         held_out: filled.held_out,
     });
     conclusions.kinds = kinds.collect();
@@ -196,11 +207,16 @@ fn groups_of(filled: &Filled, map: &LinkMap) -> (Option<GroupLevel>, Option<Grou
     };
     let mut levels = levels.iter().map(whole);
     let Some(level) = levels.next() else { return (siblings, None) };
-    let core_count = |group: &CpuSet| match &siblings {
+    // Siblings that the costs show have to be seen for all: of a machine of which a part was measured they are not.
+    let is_whole = |siblings: &GroupLevel| siblings.groups.iter().all(|core| core.len() > 1);
+    let siblings_of_all = siblings.as_ref().filter(|siblings| is_whole(siblings));
+    let core_count = |group: &CpuSet| match siblings_of_all {
         Some(siblings) => siblings.groups.iter().filter(|core| !core.is_disjoint(group)).count(),
         None => filled.structure.cores.iter().filter(|core| group.contains(filled.structure.cpus[core[0]])).count(),
     };
+    let counts_cores = map.machine.is_some() || siblings_of_all.is_some();
     let groups = Groups {
+        counts_cores,
         cores: level.groups.iter().map(core_count).collect(),
         outer: levels.collect(),
         agreement: map.machine.as_ref().map(|machine: &Machine| Agreement::of(&level.groups, machine, &map.cpus)),

@@ -13,6 +13,7 @@ mod samples;
 mod table;
 #[cfg(test)]
 mod tests;
+mod trb;
 
 use super::map::Series;
 use crate::CpuSet;
@@ -63,6 +64,8 @@ pub enum Format {
     C2clat,
     /// What `pingpong` of multichase prints. Taken for compare-and-swap (`-l`); it prints the same with `-u` and `-x`.
     PingPong,
+    /// What `trb` prints: sends through a bounded and an unbounded channel.
+    Trb,
     /// A machine as `mctop` describes it.
     Mctop,
     /// One row a pair, or several.
@@ -83,6 +86,7 @@ impl Format {
             Self::NamedMatrix => "matrix with the cpus' numbers",
             Self::C2clat => "table that c2clat prints",
             Self::PingPong => "table that pingpong prints (multichase)",
+            Self::Trb => "lines that trb prints",
             Self::Mctop => "description of a machine (mctop)",
             Self::Pairs => "one row a pair",
             Self::Visits => "one row a visit (corewise)",
@@ -102,6 +106,8 @@ pub fn read(text: &str) -> Result<Imported, ImportError> {
         samples::read(text)
     } else if mctop::is_description(text) {
         mctop::read(text)
+    } else if trb::is_lines(text) {
+        trb::read(text)
     } else if pingpong::is_table(text) {
         pingpong::read(text)
     } else {
@@ -122,7 +128,7 @@ struct Found {
 
 impl Found {
     fn finish(self) -> Result<Imported, ImportError> {
-        let mirrored = !matches!(self.format, Format::Pairs | Format::Visits | Format::Samples);
+        let mirrored = !matches!(self.format, Format::Trb | Format::Pairs | Format::Visits | Format::Samples);
         let cpus = self.collector.cpus()?;
         let (series, counts) = self.collector.finish(mirrored, &cpus)?;
         let mut imported = Imported {

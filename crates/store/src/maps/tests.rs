@@ -52,11 +52,13 @@ fn the_latest_map_of_a_machine_was_measured_on_it() {
     let folder = tempfile::tempdir().unwrap();
     let mut store = Store::open(folder.path().join("history.db")).unwrap();
     let fingerprint = map(Origin::Measured).machine.unwrap().fingerprint();
-    assert_eq!(store.latest_map(&fingerprint).unwrap(), None);
+    assert_eq!(store.latest_map(&fingerprint, |_| true).unwrap(), None);
     let measured = LinkMap { gaps: vec![corewise_model::Gap::new("a", "b")], ..map(Origin::Measured) };
     store.add_map(&map(Origin::Measured)).unwrap();
     store.add_map(&measured).unwrap();
     store.add_map(&map(Origin::Simulated { file: "matrix.csv".into() })).unwrap();
-    assert_eq!(store.latest_map(&fingerprint).unwrap(), Some(measured));
-    assert_eq!(store.latest_map("another").unwrap(), None);
+    assert_eq!(store.latest_map(&fingerprint, |_| true).unwrap(), Some(measured));
+    assert_eq!(store.latest_map("another", |_| true).unwrap(), None);
+    let first = store.latest_map(&fingerprint, |map| map.gaps.is_empty()).unwrap();
+    assert_eq!(first, Some(map(Origin::Measured)), "one that will do");
 }

@@ -1,11 +1,14 @@
 //! Maps, matrices and samples from files: corewise's own JSON, and what other tools write.
 
+use std::fs::File;
+use std::io::Read as _;
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use corewise_model::links::Matrix;
 use corewise_model::links::import::{Imported, MAXIMUM_BYTES, read};
 use corewise_model::links::map::{LinkMap, Origin, Provenance, Spoiled, Unit};
+use corewise_model::links::{Matrix, What};
 use corewise_model::{CpuSet, Machine};
 use serde::Deserialize;
 
@@ -24,22 +27,32 @@ pub fn map(path: &Path, machine: Option<&Machine>) -> Result<LinkMap, Failure> {
         return of_other_tool(path, &text, machine);
     }
     let document: Result<Document, _> = serde_json::from_str(&text);
-    document.map(|document| document.map).map_err(|error| {
-        let what = format!("{} is no map of `corewise links --json`: {error}", path.display());
+    let map = document.map_err(|error| error.to_string()).and_then(|Document { map }| map.check().map(|()| map));
+    map.map_err(|why| {
+        let what = format!("{} is no map of `corewise links --json`: {why}", path.display());
         Failure::unavailable(what).next("Make one with `corewise links --json > FILE`.")
     })
 }
 
-/// A map from a file of another tool, or of corewise, on its way into the history.
+/// A map from a file on its way into the history, where it is an import even if corewise made it: a file says nothing of this machine.
 pub fn imported(path: &Path, machine: Option<&Machine>) -> Result<LinkMap, Failure> {
-    map(path, machine)
+    let mut map = map(path, machine)?;
+    if !matches!(map.provenance.origin, Origin::Imported { .. }) {
+        let (format, remarks) = ("map of `corewise links --json`".to_owned(), Vec::new());
+        map.provenance.origin = Origin::Imported { file: name_of(path), format, remarks };
+    }
+    Ok(map)
 }
 
-/// The costs that a file tells, to stand for a machine.
-pub fn matrix(path: &Path) -> Result<Matrix, Failure> {
+/// The costs that a file tells, to stand for a machine: of its first way to talk.
+pub fn matrix(path: &Path) -> Result<(What, Unit, Matrix), Failure> {
     let map = map(path, None)?;
     let series = map.series.first().ok_or_else(|| Failure::unavailable(format!("{} has no costs", path.display())))?;
-    Ok(Matrix::of(&series.links))
+    Ok((series.what, map.unit, Matrix::of(&series.links)))
+}
+
+fn name_of(path: &Path) -> String {
+    path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
 }
 
 /// Raw samples: those of each pair and direction that a file has, in the order of time.
@@ -61,7 +74,7 @@ fn of_other_tool(path: &Path, text: &str, machine: Option<&Machine>) -> Result<L
             .next("docs/links.md has the formats that can.")
     })?;
     let machine = machine.filter(|machine| fits(machine, &cpus, &mut remarks)).cloned();
-    let name = path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned());
+    let name = name_of(path);
     Ok(LinkMap {
         provenance: Provenance {
             origin: Origin::Imported { file: name, format: format.words().to_owned(), remarks },
@@ -98,12 +111,18 @@ fn fits(machine: &Machine, cpus: &CpuSet, remarks: &mut Vec<String>) -> bool {
 fn text(path: &Path) -> Result<String, Failure> {
     let unreadable =
         |error: &dyn std::fmt::Display| Failure::unavailable(format!("cannot read {}: {error}", path.display()));
-    let size = std::fs::metadata(path).map_err(|error| unreadable(&error))?.len();
-    if size > MAXIMUM_BYTES as u64 {
-        return Err(unreadable(&format!("it has {size} bytes, more than any map")));
+    let is_device = std::fs::metadata(path).map_err(|error| unreadable(&error))?.file_type().is_char_device();
+    if is_device {
+        return Err(unreadable(&"it is a device"));
     }
-    let bytes = std::fs::read(path).map_err(|error| unreadable(&error))?;
-    String::from_utf8(bytes).map_err(|_| unreadable(&"it is no text"))
+    // One more than is read at most: the length of a pipe is not known before.
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(|error| unreadable(&error))?;
+    file.take(MAXIMUM_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(|error| unreadable(&error))?;
+    if bytes.len() > MAXIMUM_BYTES {
+        return Err(unreadable(&format!("it has more than {MAXIMUM_BYTES} bytes, more than any map")));
+    }
+    String::from_utf8(bytes).map_err(|_| unreadable(&"it is no text in UTF-8: save it as that"))
 }
 
 fn now() -> i64 {

@@ -28,6 +28,11 @@ pub fn screen(comparisons: &[LinkComparison], before: &str, after: &str, width: 
 fn compared(comparison: &LinkComparison, width: usize) -> Vec<Line> {
     let name = comparison.what.words();
     let changed = comparison.dearer + comparison.cheaper;
+    let [earlier, later] = comparison.measured;
+    let common = (comparison.pairs < earlier.max(later)).then(|| {
+        let [both, earlier, later] = [comparison.pairs, earlier, later].map(whole);
+        format!("  ({earlier} pairs in the one, {later} in the other, {both} in both)")
+    });
     let verdict = if comparison.pairs == 0 {
         "no pair is in both maps".to_owned()
     } else if changed == 0 {
@@ -38,7 +43,8 @@ fn compared(comparison: &LinkComparison, width: usize) -> Vec<Line> {
             [of(comparison.cheaper, "cost less"), of(comparison.dearer, "cost more")].into_iter().flatten().collect();
         format!("of {} {}", count(comparison.pairs as usize, "pair"), parts.join(", "))
     };
-    let mut lines = wrap(&Line::new().strong(name).plain(": ").plain(verdict), width, 2);
+    let mut lines =
+        wrap(&Line::new().strong(name).plain(": ").plain(verdict).faint(common.unwrap_or_default()), width, 2);
     if comparison.pairs == 0 {
         return lines;
     }

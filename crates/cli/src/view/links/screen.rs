@@ -8,6 +8,7 @@ use corewise_model::links::{Matrix, What};
 use super::Layout;
 use super::depth::Depth;
 use super::heat::heat;
+use super::sends::sends;
 use crate::view::findings::{gaps, numbered};
 use crate::view::grid::{Column, Grid};
 use crate::view::machine::headline;
@@ -58,6 +59,7 @@ pub fn screen(
     screen.extend(title(map, width));
     screen.block(costs(map.unit, &conclusions.kinds, width));
     screen.block(conclusions.groups.as_ref().map_or_else(Vec::new, |groups| group_lines(groups, width)));
+    screen.block(sends(map, width));
     screen.block(drawn(map, filled, conclusions, picture, width));
     screen.block(meaning(conclusions, width));
     screen.block(footer(map, conclusions, kept, width));
@@ -65,11 +67,12 @@ pub fn screen(
 }
 
 /// The layout of a picture: by group, where groups are wanted and known.
-pub fn layout(matrix: &Matrix, conclusions: &LinkConclusions, by_group: bool) -> Layout {
-    match &conclusions.groups {
+pub fn layout(matrix: &Matrix, conclusions: &LinkConclusions, unit: Unit, by_group: bool) -> Layout {
+    let layout = match &conclusions.groups {
         Some(groups) if by_group => Layout::by_group(matrix, &groups.level.groups),
         _ => Layout::by_number(matrix),
-    }
+    };
+    Layout { unit, ..layout }
 }
 
 /// "338 of 1,128 pairs".
@@ -118,8 +121,8 @@ fn title(map: &LinkMap, width: usize) -> Vec<Line> {
 fn costs(unit: Unit, kinds: &[KindConclusions], width: usize) -> Vec<Line> {
     let moves_bytes = kinds.iter().any(|kind| kind.what.bytes().is_some());
     let mut columns = vec![
-        Column::text("costs", 0),
-        Column::text("pairs of cpus", 0).shrinking_to(10),
+        Column::text("costs", 0).shrinking_to(8),
+        Column::text("pairs of cpus", 0).shrinking_to(6),
         Column::number("median", unit.word(), 0),
         Column::number("5 %", unit.word(), 3),
         Column::number("95 %", unit.word(), 3),
@@ -183,7 +186,7 @@ fn drawn(map: &LinkMap, filled: &Filled, conclusions: &LinkConclusions, picture:
     if filled.all.len() < 2 {
         return Vec::new();
     }
-    let layout = layout(&filled.all, conclusions, picture.by_group);
+    let layout = layout(&filled.all, conclusions, map.unit, picture.by_group);
     let what = format!("{}, {} {}", series.what.words(), map.unit.word(), series.what.unit());
     let mut lines = wrap(&Line::new().strong("Map").plain("  ").faint(what), width, 2);
     lines.extend(heat(&filled.all, &layout, picture.depth, width, MOST_ROWS));
@@ -227,7 +230,10 @@ fn footer(map: &LinkMap, conclusions: &LinkConclusions, kept: &Kept, width: usiz
 
 /// How wrong predictions are: the first thing that a reader of a map that is mostly predicted wants to know.
 fn held_out(kind: &KindConclusions) -> Option<Line> {
-    let held_out = kind.held_out?;
+    let Some(held_out) = kind.held_out else {
+        let text = format!("{} pairs are predicted, and how wrong that is was not looked at", whole(kind.predicted));
+        return (kind.predicted > 0).then(|| Line::new().with(Tone::Warn, text));
+    };
     let percent = |share: f64| format!("{} %", decimal(share * 100.0, 1));
     let what = if kind.what == What::Cas { String::new() } else { format!(" ({})", kind.what.words()) };
     let text = format!(

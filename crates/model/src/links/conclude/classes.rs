@@ -23,7 +23,16 @@ struct Block {
 
 /// The classes of what was measured, cheapest first.
 pub(super) fn of(filled: &Filled, conclusions: &LinkConclusions, machine: Option<&Machine>) -> Vec<CostClass> {
-    classes(filled, conclusions, machine).iter().map(|class| described(class)).collect()
+    let mut described: Vec<CostClass> =
+        classes(filled, conclusions, machine).iter().map(|class| described(class)).collect();
+    // Two classes of one name are the nearer and the farther of their kind.
+    for place in 1..described.len() {
+        if described[place].words == described[place - 1].words {
+            described[place - 1].words.insert_str(0, "nearer ");
+            described[place].words.insert_str(0, "farther ");
+        }
+    }
+    described
 }
 
 /// Which class each measured pair of cpus is in, counted from the cheapest, and what the class is called.
@@ -49,7 +58,11 @@ fn classes(filled: &Filled, conclusions: &LinkConclusions, machine: Option<&Mach
     let mut classes: Vec<Vec<Block>> = Vec::new();
     for block in blocks {
         match classes.last_mut() {
-            Some(class) if !is_step(class, &block) => class.push(block),
+            Some(class)
+                if !is_step(class, &block) && is_told_apart(class) == is_told_apart(std::slice::from_ref(&block)) =>
+            {
+                class.push(block);
+            }
             _ => classes.push(vec![block]),
         }
     }
@@ -98,11 +111,18 @@ fn joined_where_unclear(classes: Vec<Vec<Block>>) -> Vec<Vec<Block>> {
     let mut clear: Vec<Vec<Block>> = Vec::new();
     for class in classes {
         match clear.last_mut() {
-            Some(before) if !keep_apart(&costs(before), &costs(&class)) => before.extend(class),
+            Some(before) if !is_told_apart(before) && !keep_apart(&costs(before), &costs(&class)) => {
+                before.extend(class)
+            }
             _ => clear.push(class),
         }
     }
     clear
+}
+
+/// Siblings are a class of their own, whatever they cost.
+fn is_told_apart(class: &[Block]) -> bool {
+    class.iter().all(|block| block.words == Relation::SameCore.words())
 }
 
 fn keep_apart(low: &[f64], high: &[f64]) -> bool {

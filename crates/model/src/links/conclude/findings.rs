@@ -2,7 +2,7 @@
 
 use super::{Agreement, Filled, Groups, LinkConclusions, group_of};
 use crate::finding::{CONFIDENCE, Effect, Finding, Topic, words};
-use crate::links::map::{LinkMap, Series};
+use crate::links::map::{LinkMap, Origin, Series};
 use crate::links::{Pair, Slots, What};
 use crate::stats::order::{median, median_interval};
 use crate::{CpuSet, Level};
@@ -14,11 +14,11 @@ const PADDING_MARGIN: f64 = 1.1;
 
 /// Adds what a map means.
 pub(super) fn conclude(map: &LinkMap, filled: &[Filled], conclusions: &mut LinkConclusions) {
-    let (Some(series), Some(first)) = (map.series.first(), filled.first()) else { return };
+    let Some(first) = filled.first() else { return };
     match conclusions.groups.clone() {
         Some(groups) => {
             conclusions.findings.extend(hidden(&groups));
-            conclusions.findings.extend(step(&groups, first, map, conclusions));
+            step(&groups, first, map, conclusions);
             conclusions.no_difference.extend(agreed(&groups));
         }
         None => conclusions.no_difference.extend(one_group(first, map, conclusions)),
@@ -36,7 +36,13 @@ pub(super) fn conclude(map: &LinkMap, filled: &[Filled], conclusions: &mut LinkC
     }
     padding(map, filled, conclusions);
     let hypervisor = map.machine.as_ref().and_then(|machine| machine.system.hypervisor.as_deref());
-    conclusions.findings.extend(crate::finding::talk::modes(&series.links.pairs, hypervisor));
+    for series in &map.series {
+        // Each side apart: that the two sides differ is another matter.
+        let sides = series.links.pairs.iter().flat_map(|pair| {
+            [Pair::new(pair.a, pair.b, pair.visits_ns.clone()), Pair::new(pair.a, pair.b, pair.back_ns.clone())]
+        });
+        conclusions.findings.extend(crate::finding::talk::modes(&sides.collect::<Vec<_>>(), hypervisor));
+    }
 }
 
 /// The finding that the kernel does not tell what divides its caches.
@@ -65,35 +71,57 @@ fn hidden(groups: &Groups) -> Option<Finding> {
     })
 }
 
-/// "8 groups of 3 cores: 23 ns inside, 95 ns to the nearest other (4.1x [4.0, 4.2])."
-fn step(groups: &Groups, filled: &Filled, map: &LinkMap, conclusions: &LinkConclusions) -> Option<Finding> {
-    let (unit, what) = (map.unit.word(), map.series.first()?.what);
-    let group_of = group_of(filled, Some(groups))?;
-    let (mut inside, mut between) = (Vec::new(), Vec::new());
-    for (i, j, cost) in filled.measured.known() {
-        match group_of[i] == group_of[j] {
-            _ if conclusions.are_siblings(filled, i, j) => {}
-            true => inside.push(cost),
-            false => between.push(cost),
-        }
-    }
-    let effect = ratio(&between, &inside, "cost", "inside a group")?;
+/// "8 groups of 3 cores: inside 23 ns, across 95 ns (4.1x [4.0, 4.2])." Where there are too few cores for an interval, it is no finding.
+fn step(groups: &Groups, filled: &Filled, map: &LinkMap, conclusions: &mut LinkConclusions) {
+    let Some(series) = map.series.first() else { return };
+    let sides = Sides::of(groups, filled, conclusions);
+    let (inside, across) = (median(&sides.inside), median(&sides.across));
+    let (unit, of) = (map.unit.word(), series.what.unit());
+    let words = format!("{}: inside {inside:.0} {unit}, across {across:.0} {unit} {of}", groups.words());
+    let Some(effect) = ratio(&sides.across_of, &sides.inside_of, "cost", "inside a group") else {
+        conclusions.no_difference.push(format!("{words}; too few cores for an interval of the ratio"));
+        return;
+    };
+    let is_here = map.provenance.origin == Origin::Measured;
     let most = groups.cores.iter().max().copied().unwrap_or(1);
-    Some(Finding {
+    conclusions.findings.push(Finding {
         topic: Topic::Links,
         cpus: groups.level.groups.iter().fold(CpuSet::default(), |all, group| all.union(group)),
-        statement: format!(
-            "{}: inside {:.0} {unit}, across {:.0} {unit} {} ({}).",
-            groups.words(),
-            median(&inside),
-            median(&between),
-            what.unit(),
-            words::times(&effect)
-        ),
-        advice: "Keep threads that talk inside one group; whether your program gains is for a trial to say:".into(),
-        command: Some(format!("corewise try --on 'pack({most}, group)' -- ./app")),
+        statement: format!("{words} ({}).", words::times(&effect)),
+        advice: if is_here {
+            "Keep threads that talk inside one group; whether your program gains is for a trial to say:".into()
+        } else {
+            let names = "On the machine itself `corewise links` gives them the names group:0, group:1, …";
+            format!("Keep threads that talk inside one group. {names}")
+        },
+        command: is_here.then(|| format!("corewise try --on 'pack({most}, group)' -- ./app")),
         effects: vec![effect],
-    })
+    });
+}
+
+/// Costs inside groups and across them: all, and the median of each core.
+struct Sides {
+    inside: Vec<f64>,
+    across: Vec<f64>,
+    inside_of: Vec<f64>,
+    across_of: Vec<f64>,
+}
+
+impl Sides {
+    fn of(groups: &Groups, filled: &Filled, conclusions: &LinkConclusions) -> Self {
+        let group_of = group_of(filled, Some(groups)).unwrap_or_default();
+        let cores = filled.structure.cores.len();
+        let mut all = [Vec::new(), Vec::new()];
+        let mut of_cores = [vec![Vec::new(); cores], vec![Vec::new(); cores]];
+        for (i, j, cost) in filled.measured.known().filter(|&(i, j, _)| !conclusions.are_siblings(filled, i, j)) {
+            let side = usize::from(group_of[i] != group_of[j]);
+            all[side].push(cost);
+            [i, j].into_iter().for_each(|place| of_cores[side][filled.structure.core(place)].push(cost));
+        }
+        let [inside, across] = all;
+        let [inside_of, across_of] = of_cores.map(|costs| costs.iter().map(|costs| median(costs)).collect());
+        Self { inside, across, inside_of, across_of }
+    }
 }
 
 fn agreed(groups: &Groups) -> Option<String> {
@@ -115,7 +143,7 @@ fn one_group(filled: &Filled, map: &LinkMap, conclusions: &LinkConclusions) -> O
     let unit = map.unit.word();
     let between = |&(i, j, _): &(usize, usize, f64)| !conclusions.are_siblings(filled, i, j);
     let costs: Vec<f64> = filled.measured.known().filter(between).map(|(_, _, cost)| cost).collect();
-    let caches = map.machine.as_ref().map_or(1, |machine| machine.llcs.len());
+    let caches = filled.structure.caches();
     match costs.len() {
         0 => None,
         1 => Some(format!("one pair of cores, {:.0} {unit}", costs[0])),
@@ -133,22 +161,13 @@ fn one_group(filled: &Filled, map: &LinkMap, conclusions: &LinkConclusions) -> O
     }
 }
 
-/// The ratio of the medians of two sets of costs, with an interval that keeps its confidence.
+/// The ratio of two medians over cores: one value for each, since the pairs of one core are not independent of each other. Absent where there
+/// are too few cores for an interval.
 fn ratio(of: &[f64], against: &[f64], quantity: &str, words: &str) -> Option<Effect> {
-    let half = 1.0 - (1.0 - CONFIDENCE) / 2.0;
-    let whole = |costs: &[f64]| {
-        let range = (costs.iter().copied().fold(f64::INFINITY, f64::min), costs.iter().copied().fold(0.0, f64::max));
-        median_interval(costs, half).or((!costs.is_empty()).then_some(range))
-    };
-    let ((low, high), (base_low, base_high)) = (whole(of)?, whole(against)?);
-    Some(Effect {
-        quantity: quantity.to_owned(),
-        against: words.to_owned(),
-        ratio: median(of) / median(against),
-        low: low / base_high,
-        high: high / base_low,
-        p_value: None,
-    })
+    let ratios: Vec<f64> = of.iter().zip(against).map(|(of, against)| of / against).filter(|r| r.is_finite()).collect();
+    let (low, high) = median_interval(&ratios, CONFIDENCE)?;
+    let (quantity, against) = (quantity.to_owned(), words.to_owned());
+    Some(Effect { quantity, against, ratio: median(&ratios), low, high, p_value: None })
 }
 
 /// How much dearer the dearer home is, over the pairs whose cpus are on different nodes and that were visited from both sides.
@@ -203,9 +222,7 @@ fn padding(map: &LinkMap, filled: &[Filled], conclusions: &mut LinkConclusions) 
         if ratios.is_empty() {
             continue;
         }
-        let range =
-            || (ratios.iter().copied().fold(f64::INFINITY, f64::min), ratios.iter().copied().fold(0.0, f64::max));
-        let (low, high) = median_interval(&ratios, CONFIDENCE).unwrap_or_else(range);
+        let Some((low, high)) = median_interval(&ratios, CONFIDENCE) else { continue };
         let effect = Effect {
             quantity: "send".into(),
             against: "packed slots".into(),

@@ -82,6 +82,9 @@ pub fn is_unknown(cell: &str) -> bool {
     WORDS.iter().any(|word| cell.eq_ignore_ascii_case(word))
 }
 
+/// No talk takes longer, in nanoseconds: a quarter of an hour.
+const LARGEST: f64 = 1e12;
+
 /// The cost in a cell, with "ns" behind it or not; nothing where the cell says that it is not known.
 pub fn cost(cell: &str, Place { line, column }: Place) -> Result<Option<f64>, ImportError> {
     if is_unknown(cell) {
@@ -95,7 +98,7 @@ pub fn cost(cell: &str, Place { line, column }: Place) -> Result<Option<f64>, Im
     });
     match parsed {
         Ok(value) if f64::is_nan(value) => Ok(None),
-        Ok(value) if value.is_infinite() => Err(ImportError::Infinite { line, column, found: shown(cell) }),
+        Ok(value) if value > LARGEST => Err(ImportError::Infinite { line, column, found: shown(cell) }),
         Ok(value) if value < 0.0 => Err(ImportError::Negative { line, column, found: shown(cell) }),
         Ok(value) => Ok(Some(value)),
         Err(_) => Err(ImportError::NoNumber { line, column, found: shown(cell) }),

@@ -19,7 +19,7 @@ impl Heat<'_> {
         let mut lines = Vec::new();
         match &self.scale {
             None => notes.push("no pair was measured".to_owned()),
-            Some(_) if plain_figures => notes.push("ns".to_owned()),
+            Some(_) if plain_figures => notes.push(self.layout.unit.word().to_owned()),
             Some(scale) => lines.extend(wrap(&self.bar(scale), self.width, 4)),
         }
         if is_directed {
@@ -35,7 +35,7 @@ impl Heat<'_> {
 
     /// The colours with the costs between them.
     fn bar(&self, scale: &Scale) -> Line {
-        let line = Line::new().faint("ns ");
+        let line = Line::new().faint(format!("{} ", self.layout.unit.word()));
         if scale.is_flat() {
             let text = format!(" {}", scale.range());
             return line.plain(" ").then(self.swatch(0.0, 2)).plain(unbroken(&text));

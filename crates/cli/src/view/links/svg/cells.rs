@@ -35,7 +35,7 @@ impl Picture<'_> {
         if let Some(step) = self.step(row, column) {
             let names = [row, column].map(|index| escaped(self.layout.label(index)));
             let cost = decimal(self.layout.cost(self.matrix, row, column), 1);
-            let title = format!("<title>{} to {}: {cost} ns</title>", names[0], names[1]);
+            let title = format!("<title>{} to {}: {cost} {}</title>", names[0], names[1], self.layout.unit.word());
             let _ = writeln!(text, "<rect {place} fill=\"{}\">{title}</rect>", hex(colour(step)));
         } else if row == column {
             let _ = writeln!(text, "<rect {place} fill=\"{}\"/>", hex(PAPER));

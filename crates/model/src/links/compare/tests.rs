@@ -1,0 +1,98 @@
+use super::*;
+use crate::links::conclude::conclude;
+use crate::links::map::{LinkMap, Origin, Provenance, Spoiled, Unit};
+use crate::links::{Links, Relation};
+use crate::simulate::layout::Layout;
+use crate::stats::random::Random;
+
+/// Two caches of three cores; visits with 1 % of noise. `cost` gets the pair and its relation.
+fn map(visits: usize, seed: u64, cost: impl Fn(u32, u32, Relation) -> f64) -> LinkMap {
+    let machine = Layout { packages: 1, caches: 2, cores: 3, threads: 1, adjacent: false }.machine();
+    let mut random = Random::new(seed);
+    let mut pairs = Vec::new();
+    for a in 0..6 {
+        for b in a + 1..6 {
+            let cost = cost(a, b, Relation::of(&machine, a, b).unwrap());
+            pairs.push(Pair::new(a, b, (0..visits).map(|_| cost * (0.01 * random.normal()).exp()).collect()));
+        }
+    }
+    LinkMap {
+        provenance: Provenance {
+            origin: Origin::Measured,
+            corewise: "test".into(),
+            started_unix_ms: 0,
+            elapsed_s: 1.0,
+            budget_s: 60.0,
+            seed,
+            partial: false,
+        },
+        cpus: machine.allowed.clone(),
+        machine: Some(machine),
+        clock: None,
+        unit: Unit::Nanoseconds,
+        searched: Vec::new(),
+        series: vec![Series {
+            what: What::Cas,
+            links: Links { pairs, possible_pairs: 15, gaps: Vec::new() },
+            held_out: Vec::new(),
+        }],
+        clocks: Vec::new(),
+        spoiled: Spoiled::default(),
+        parallel: None,
+        gaps: Vec::new(),
+    }
+}
+
+fn chiplets(_: u32, _: u32, relation: Relation) -> f64 {
+    if relation == Relation::SameLlc { 20.0 } else { 200.0 }
+}
+
+fn compared(before: &LinkMap, after: &LinkMap) -> LinkComparison {
+    compare(before, after, &conclude(before)).remove(0)
+}
+
+#[test]
+fn a_class_that_changed_is_told_and_the_other_is_not() {
+    let before = map(12, 1, chiplets);
+    let after = map(12, 2, |_, _, relation| if relation == Relation::SameLlc { 20.0 } else { 80.0 });
+    let found = compared(&before, &after);
+    assert_eq!((found.pairs, found.measured, found.cheaper), (15, [15, 15], 9));
+    let [inside, across] = &found.classes[..] else { panic!("{found:?}") };
+    assert_eq!((&*inside.words, &*across.words), ("same group", "other group"));
+    assert!((across.effect.ratio - 0.4).abs() < 0.02 && across.changed == 9, "{across:?}");
+    assert!((inside.effect.ratio - 1.0).abs() < 0.02, "{inside:?}");
+    assert!(found.most.iter().all(|change| change.a < 3 && change.b >= 3), "{:?}", found.most);
+}
+
+/// How often an unchanged pair is called changed: both 99 % intervals have to leave each other alone.
+#[test]
+fn what_did_not_change_is_seldom_called_changed() {
+    let (mut changed, mut pairs) = (0, 0);
+    for seed in 0..100 {
+        let found = compared(&map(12, 2 * seed, chiplets), &map(12, 2 * seed + 1, chiplets));
+        changed += found.dearer + found.cheaper;
+        pairs += found.pairs;
+    }
+    assert!(changed * 200 <= pairs, "{changed} of {pairs}");
+}
+
+#[test]
+fn pairs_of_one_map_alone_are_counted_and_not_compared() {
+    let before = map(12, 1, chiplets);
+    let mut after = map(12, 2, chiplets);
+    after.series[0].links.pairs.retain(|pair| pair.a == 0);
+    let found = compared(&before, &after);
+    assert_eq!((found.pairs, found.measured), (5, [15, 5]));
+}
+
+/// A single number is known to within 5 %.
+#[test]
+fn numbers_without_visits_count_as_known_to_within_5_percent() {
+    let of = |factor: f64| {
+        let mut map = map(1, 1, chiplets);
+        map.series[0].links.pairs.iter_mut().for_each(|pair| pair.visits_ns[0] *= factor);
+        map
+    };
+    assert_eq!(compared(&of(1.0), &of(1.08)).dearer, 0);
+    assert_eq!(compared(&of(1.0), &of(1.12)).dearer, 15);
+}
