@@ -75,8 +75,8 @@ fn a_file_of_another_tool_shows_its_groups_and_is_kept() {
     let place = with_matrix();
     let screen = printed(&place, &["links", "import", "matrix.csv"]);
     assert!(screen.contains("lower triangle without names"), "{screen}");
-    assert!(screen.contains("2 groups of 3 cores: inside 20 ns, across 80 ns one way"), "{screen}");
-    assert!(screen.contains("group:1  3-5") && screen.contains("pack(3, group)"), "{screen}");
+    assert!(screen.contains("2 groups of 3 cpus: inside 20 ns, across 80 ns one way"), "{screen}");
+    assert!(screen.contains("group:1  3-5") && screen.contains("names group:0"), "{screen}");
     assert!(screen.contains("stored as map 1"), "{screen}");
     let list = printed(&place, &["links", "list", "--all"]);
     assert!(list.contains("imported matrix.csv"), "{list}");
@@ -107,7 +107,7 @@ fn a_matrix_stands_for_a_machine_the_same_way_each_time() {
     let arguments = ["links", "--simulate", "matrix.csv", "--seed", "5", "--no-store"];
     let screen = printed(&place, &arguments);
     assert_eq!(screen, printed(&place, &arguments));
-    assert!(screen.contains("simulated from matrix.csv") && screen.contains("2 groups of 3 cores"), "{screen}");
+    assert!(screen.contains("simulated from matrix.csv") && screen.contains("2 groups of 3 cpus"), "{screen}");
     let few = printed(&place, &["links", "--simulate", "matrix.csv", "--cpus", "1-3", "--no-store"]);
     assert!(few.contains("3 pairs"), "{few}");
     let (code, said) = refused(&place, &["links", "--simulate", "matrix.csv", "--cpus", "llc:0"]);
@@ -190,5 +190,69 @@ fn ctrl_c_gives_what_was_measured() {
         } else {
             assert!(screen.starts_with("PARTIAL: ended early"), "{screen}");
         }
+    }
+}
+
+#[test]
+fn what_has_no_use_for_an_option_says_so() {
+    let place = with_matrix();
+    for (arguments, words) in [
+        (&["links", "compare", "matrix.csv", "matrix.csv", "--format", "svg"][..], "no picture and no table of visits"),
+        (&["links", "list", "--order", "group"], "no picture and no table of visits"),
+        (&["links", "show", "1", "--machine", "fx-8150"], "--machine says of which machine a file is"),
+        (&["links", "import", "matrix.csv", "matrix.csv", "--format", "csv"], "Import one at a time"),
+        (&["links", "--simulate", "matrix.csv", "--kind", "wakeup"], "takes the way to talk from the matrix"),
+        (&["links", "--kind", "nonsense"], "invalid value 'nonsense'"),
+    ] {
+        let (code, said) = refused(&place, arguments);
+        assert!(code == Some(2) && said.contains(words), "{arguments:?}: {said}");
+    }
+    let list: Value = serde_json::from_str(&printed(&place, &["links", "list", "--format", "json"])).unwrap();
+    assert_eq!(list["maps"], serde_json::json!([]));
+}
+
+/// Maps come from strangers: what they say of themselves is looked at before it is believed, and before it is kept.
+#[test]
+fn a_map_that_cannot_be_is_refused_and_not_kept() {
+    let place = with_matrix();
+    let sound: Value =
+        serde_json::from_str(&printed(&place, &["links", "import", "matrix.csv", "--no-store", "--json"])).unwrap();
+    let broken = |name: &str, change: &dyn Fn(&mut Value)| {
+        let mut document = sound.clone();
+        change(&mut document["map"]);
+        fs::write(place.path().join(name), document.to_string()).unwrap();
+    };
+    broken("huge.json", &|map| map["cpus"] = "0-65535".into());
+    broken("empty.json", &|map| map["series"] = serde_json::json!([]));
+    broken("strange.json", &|map| map["series"][0]["links"]["pairs"][0]["b"] = 77.into());
+    broken("negative.json", &|map| map["series"][0]["links"]["pairs"][0]["visits_ns"][0] = (-5.0).into());
+    for (name, words) in [
+        ("huge.json", "65536 cpus"),
+        ("empty.json", "it has no pairs"),
+        ("strange.json", "are no pair of its cpus"),
+        ("negative.json", "a cost that none can be"),
+        ("/dev/zero", "it is a device"),
+    ] {
+        let (code, said) = refused(&place, &["links", "import", name]);
+        assert!(code == Some(3) && said.contains(words), "{name}: {said}");
+    }
+    assert!(printed(&place, &["links", "list", "--all"]).starts_with("No map is stored yet."));
+    // A map of corewise's own that comes from a file is an import: it says nothing of this machine.
+    fs::write(place.path().join("sound.json"), sound.to_string()).unwrap();
+    printed(&place, &["links", "import", "sound.json"]);
+    assert!(printed(&place, &["links", "list", "--all"]).contains("imported"));
+}
+
+#[test]
+fn sends_are_shown_from_cpu_to_cpu_with_what_padding_buys() {
+    if !has_two_cpus() {
+        return;
+    }
+    let place = Place::new();
+    let cpus = affinity::current().unwrap().iter().take(2).collect::<CpuSet>().to_string();
+    let arguments = ["links", "--channel", "--slots", "packed,padded", "--no-store", "--width", "120", "--cpus", &cpus];
+    let screen = printed(&place, &arguments);
+    for words in ["Sends", "from   to", "bounded", "MB/s", "of packed", "queue with padded slots costs"] {
+        assert!(screen.contains(words), "{words}: {screen}");
     }
 }
