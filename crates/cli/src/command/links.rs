@@ -81,7 +81,7 @@ fn measured(request: &MapRequest, task: &LinksTask, settings: &Settings) -> Resu
         Some(expression) => resolve_here(expression, &machine, settings)?.cpus,
         None => machine.allowed.clone(),
     };
-    two_at_least(&cpus, request.cpus.is_some().then_some("--cpus leaves").unwrap_or("this process may use"))?;
+    two_at_least(&cpus, if request.cpus.is_some() { "--cpus leaves" } else { "this process may use" })?;
     let interruption = Interruption::watch()?;
     let seed = seed(request);
     let mut talk = Measured::new(&machine, seed, interruption.stop());

@@ -14,9 +14,9 @@ use super::{Home, Kind, lines, memory};
 /// Round trips of one sample: about 10 us, short beside a scheduler's slice, so that few samples are interrupted.
 const ROUND_TRIPS: u64 = 100;
 /// Samples on each line.
-const SAMPLES: usize = 13;
+const SAMPLES: usize = 5;
 /// Lines of the page that a visit uses. Some lines are dearer than others (their home is elsewhere).
-const LINES: usize = 4;
+const LINES: usize = 12;
 
 /// The kind, with the lines of one visit.
 pub struct Cas {

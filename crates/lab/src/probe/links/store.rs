@@ -14,9 +14,9 @@ use super::{Home, Kind, lines, memory};
 /// Round trips of one sample: some 10 us.
 const ROUND_TRIPS: u64 = 100;
 /// Samples on each pair of lines.
-const SAMPLES: usize = 13;
+const SAMPLES: usize = 5;
 /// Pairs of lines that a visit uses.
-const PAIRS: usize = 4;
+const PAIRS: usize = 12;
 
 /// The kind, with the lines of one visit: those of the first, then those of the second.
 pub struct Store {
