@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::groups::{self, GroupLevel, Unnamed};
-use super::map::{LinkMap, Series};
+use super::map::{LinkMap, Origin, Series};
 use super::predict::{Measured, Predictor};
 use super::structure::Structure;
 use super::{Matrix, What};
@@ -188,6 +188,11 @@ pub fn conclude(map: &LinkMap) -> LinkConclusions {
     });
     conclusions.kinds = kinds.collect();
     findings::conclude(map, &filled, &mut conclusions);
+    if let (Origin::Imported { .. }, Some(first)) = (&map.provenance.origin, filled.first()) {
+        let (cores, measured) = (first.between_cores(&first.all), first.between_cores(&first.measured));
+        let half = groups::favoured_half(&cores, &measured).map(|cores| with_siblings(&cores, &first.structure));
+        conclusions.findings.extend(half.map(|half| findings::favoured(&half, map)));
+    }
     conclusions
 }
 

@@ -69,6 +69,20 @@ pub fn levels(matrix: &Matrix, measured: &Matrix) -> Vec<GroupLevel> {
     levels
 }
 
+/// A half of the machine that looks better than the other: several groups that talk for less among themselves than the groups of the rest do.
+/// That is what a line that is used for the whole matrix, and lives on one node, makes of two equal nodes.
+pub fn favoured_half(matrix: &Matrix, measured: &Matrix) -> Option<CpuSet> {
+    let inner = levels(matrix, measured).into_iter().next_back()?;
+    let merges = linkage::average(matrix);
+    let lopsided = candidates(&merges, matrix.len()).filter_map(|groups| judged(measured, groups)).find(|level| {
+        let joined = level.parts(&inner).filter(|parts| parts.len() > 1).count();
+        joined == 1 && level.leaves_out_some_of(&inner)
+    })?;
+    let largest = lopsided.groups.into_iter().max_by_key(CpuSet::len)?;
+    // About half: what is joined otherwise is a part of the machine.
+    (3..=5).contains(&(8 * largest.len() / matrix.len().max(1))).then_some(largest)
+}
+
 impl GroupLevel {
     /// The groups of an inner level that each group of this one holds, by their sizes.
     fn parts<'a>(&'a self, inner: &'a Self) -> impl Iterator<Item = Vec<usize>> + 'a {

@@ -45,6 +45,22 @@ pub(super) fn conclude(map: &LinkMap, filled: &[Filled], conclusions: &mut LinkC
     }
 }
 
+/// The finding that one half of an imported map looks better than the other, and what most likely explains it.
+pub(super) fn favoured(half: &CpuSet, map: &LinkMap) -> Finding {
+    Finding {
+        topic: Topic::Links,
+        cpus: half.clone(),
+        statement: format!(
+            "Cpus {half} talk for less among themselves than {} do, whose costs are those between the halves.",
+            map.cpus.difference(half)
+        ),
+        advice: "A tool that uses one line for the whole matrix makes that of two equal nodes: the line lives on one of them. Do not place by it."
+            .into(),
+        command: None,
+        effects: Vec::new(),
+    }
+}
+
 /// The finding that the kernel does not tell what divides its caches.
 fn hidden(groups: &Groups) -> Option<Finding> {
     let (level, cut) = match groups.agreement.as_ref()? {

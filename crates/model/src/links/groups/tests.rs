@@ -103,6 +103,9 @@ fn a_socket_that_is_dear_inside_makes_no_level() {
     }
     let words: Vec<String> = levels(&matrix, &matrix).iter().map(|level| level.words("cpu")).collect();
     assert_eq!(words, ["8 groups of 2 cpus"]);
+    assert_eq!(favoured_half(&matrix, &matrix), Some(CpuSet::first(8)));
+    let (even, _) = chiplets(|relation| if relation == Relation::SameLlc { 23.0 } else { 95.0 });
+    assert_eq!(favoured_half(&even, &even), None);
 }
 
 #[test]
