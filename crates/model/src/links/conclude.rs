@@ -121,7 +121,7 @@ impl Filled {
     pub fn of(series: &Series, map: &LinkMap) -> Self {
         let mut structure = Structure::new(map.machine.as_ref(), &map.cpus);
         let mut measured = Matrix::unknown(map.cpus.iter());
-        let mut points = places(&series.links.pairs, &mut measured);
+        let points = places(&series.links.pairs, &mut measured);
         if !map.searched.is_empty() {
             structure.tell_groups(&map.searched);
         }
@@ -134,9 +134,7 @@ impl Filled {
             median: median(&errors),
             p95: quantile(&errors, 0.95),
         });
-        // What was held out to check is known now, and helps for the rest.
-        points.extend(held_out_points);
-        let predictor = Predictor::fit(&structure, &points);
+        // What was held out is shown as measured, and helps no prediction: its error is that of the predictions that are shown.
         let all = if map.is_predicted() { predictor.filled(&measured) } else { measured.clone() };
         let predicted = (all.known().count() - measured.known().count()) as u64;
         Self { structure, measured, all, predicted, held_out }
