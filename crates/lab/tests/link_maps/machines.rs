@@ -53,7 +53,7 @@ pub const MACHINES: &[Real] = &[
         [2, 6, 8, 2],
         false,
         Caches,
-        [0.025, 0.08],
+        [0.02, 0.08],
     ),
     real(
         "kcores/amd-epyc-9754-128-core-processor-by-entropy-enthalpy.csv",

@@ -29,13 +29,13 @@ const FIRST_PER_BLOCK: usize = 3;
 const SIBLINGS: usize = 32;
 /// Held-out pairs: this share of the others, within limits.
 const HELD_OUT_SHARE: f64 = 0.1;
-const HELD_OUT: std::ops::RangeInclusive<usize> = 60..=160;
+const HELD_OUT: std::ops::RangeInclusive<usize> = 120..=160;
 /// The middle 95 % of normal values lie within so many deviations.
 const MIDDLE_95: f64 = 3.92;
 /// A prediction is wrong beyond this…
-const WRONG: f64 = 0.1;
-/// …and a block is uneven when the middle 95 % of its pairs lie within more than that on either side.
-const UNEVEN: f64 = 2.0 * WRONG;
+const WRONG: f64 = 0.05;
+/// …and a block is uneven when the middle 95 % of its pairs lie within more than half of this on either side.
+const UNEVEN: f64 = 0.2;
 /// Cores on a cache beyond which it is worth to look for what divides it.
 const LARGE_CACHE: usize = 24;
 
@@ -255,9 +255,14 @@ impl Explorer {
         chosen.into_iter().map(|(a, b)| self.between(a, b)).collect()
     }
 
-    /// The pairs of cores that were wished for, held out or not.
+    /// The pairs of cores that were wished for. One that is held out counts only where it has no other threads: measured through those, it is
+    /// predicted as all others are.
     fn cores_wished(&self) -> BTreeSet<(usize, usize)> {
-        let cores = self.wished.iter().map(|&(i, j)| (self.structure.core(i), self.structure.core(j)));
+        let held_out: BTreeSet<_> = self.held_out.iter().collect();
+        let has_siblings = |place: usize| self.structure.cores[self.structure.core(place)].len() > 1;
+        let counts =
+            |pair: &&(usize, usize)| !held_out.contains(pair) || !(has_siblings(pair.0) || has_siblings(pair.1));
+        let cores = self.wished.iter().filter(counts).map(|&(i, j)| (self.structure.core(i), self.structure.core(j)));
         cores.map(|(a, b)| (a.min(b), a.max(b))).collect()
     }
 
@@ -299,10 +304,11 @@ impl Explorer {
         if is_wrong {
             pairs.extend(self.of_each_block(per_block, room));
         }
-        if !pairs.is_empty() {
+        let batch = self.wish(pairs, false);
+        if !batch.is_empty() {
             self.stage = Stage::More { per_block: 2 * per_block };
         }
-        self.wish(pairs, false)
+        batch
     }
 
     /// A search inside a cache that is uneven, and too large to be measured in full: firmware may hide what divides it.
