@@ -6,7 +6,6 @@ pub mod causes;
 pub mod experiment;
 pub mod links;
 pub mod probe;
-pub mod ring;
 pub mod schedule;
 pub mod streams;
 pub mod survey;

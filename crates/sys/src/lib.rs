@@ -7,6 +7,7 @@ pub mod error;
 pub mod irq;
 pub mod linux;
 pub mod record;
+pub mod ring;
 pub mod root;
 pub mod topology;
 pub mod work;

@@ -5,11 +5,11 @@ use std::sync::{Mutex, PoisonError};
 
 use corewise_model::links::Slots;
 use corewise_sys::clock::Ticks;
+use corewise_sys::ring::{self, Receiver, Sender};
 
 use super::meeting::Meeting;
 use super::samples::{Number, Plan, Record, Side, Untimed, take};
 use super::{Home, Kind, memory};
-use crate::ring::{self, Receiver, Sender};
 
 /// Sends of one sample: some 20 us.
 const SENDS: u64 = 500;

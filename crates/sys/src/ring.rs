@@ -4,8 +4,8 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::linux::memory::Memory;
 use corewise_model::links::Slots;
-use corewise_sys::linux::memory::Memory;
 
 /// How many messages a ring holds where nobody says otherwise: as many as the channel that it is compared with.
 pub const CAPACITY: usize = 64;

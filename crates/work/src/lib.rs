@@ -1,0 +1,44 @@
+//! The built-in workloads: programs worth placing, each of which checks its own result, and examples of programs that place their own threads.
+#![forbid(unsafe_code)]
+
+pub mod crew;
+pub mod report;
+pub mod settings;
+
+pub use report::{Limit, Report};
+pub use settings::{Settings, Size};
+
+/// Why a workload has no result.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// It computed something else than it must; a defect of the program or of the machine.
+    #[error("the result is wrong: {0}")]
+    Wrong(String),
+    /// What it was given cannot be used.
+    #[error("{what}: {why}")]
+    Input {
+        /// A file, or an option.
+        what: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The operating system refused something.
+    #[error("{what}: {error}")]
+    System {
+        /// What was tried.
+        what: String,
+        /// What it said.
+        error: std::io::Error,
+    },
+    /// It was ended from outside.
+    #[error("it was stopped before its end")]
+    Stopped,
+}
+
+impl Error {
+    /// For `map_err`: what was tried.
+    pub fn system(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
+        let what = what.into();
+        move |error| Self::System { what, error }
+    }
+}
