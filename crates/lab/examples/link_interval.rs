@@ -15,6 +15,8 @@ use corewise_sys::linux::affinity;
 
 /// More visits than this would not help.
 const MOST: usize = 1000;
+/// So many visits that give nothing are enough to give up.
+const FAILURES: usize = 20;
 
 fn main() -> ExitCode {
     let cpus: Vec<u32> = affinity::current().map(|cpus| cpus.iter().take(2).collect()).unwrap_or_default();
@@ -25,11 +27,17 @@ fn main() -> ExitCode {
     let visit = Visit { what: What::Cas, first, second, home: Home::First };
     let (clock, warmth, mut random) = (Clock::calibrated(), Warmth::default(), Random::new(1));
     let stop = AtomicBool::new(false);
-    let (begun, mut visits) = (Instant::now(), Vec::new());
+    let (begun, mut visits, mut failures) = (Instant::now(), Vec::new(), 0);
     while visits.len() < MOST && reach(&visits) > SURE {
         match links::visit(&clock, &visit, &warmth, &mut random, &stop) {
             Ok(visited) => visits.extend(visited.map(|visited| visited.cost_ns)),
-            Err(gap) => eprintln!("link_interval: {}: {}", gap.what, gap.why),
+            Err(gap) => {
+                eprintln!("link_interval: {}: {}", gap.what, gap.why);
+                failures += 1;
+                if failures == FAILURES {
+                    return ExitCode::FAILURE;
+                }
+            }
         }
     }
     println!("{:.2} {} {:.1}", begun.elapsed().as_secs_f64() * 1e3, visits.len(), median(&visits));

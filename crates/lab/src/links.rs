@@ -15,6 +15,7 @@ use corewise_model::links::explore::{Explorer, Limits};
 use corewise_model::links::map::{CpuClock, LinkMap, Origin, Parallel, Provenance, Spoiled};
 use corewise_model::links::structure::Structure;
 use corewise_model::links::{Matrix, What};
+use corewise_model::stats::order::{median, range};
 use corewise_model::stats::random::Random;
 use corewise_model::survey::Clock;
 use corewise_model::{CpuSet, Gap, Level, Machine};
@@ -302,12 +303,8 @@ impl Mapping<'_> {
 
 /// The clock rates of a cpu's visits as one entry.
 fn clock_of(cpu: u32, rates: &[f64]) -> CpuClock {
-    CpuClock {
-        cpu,
-        gigahertz: corewise_model::stats::order::median(rates),
-        lowest: rates.iter().copied().fold(f64::INFINITY, f64::min),
-        highest: rates.iter().copied().fold(f64::NEG_INFINITY, f64::max),
-    }
+    let (lowest, highest) = range(rates);
+    CpuClock { cpu, gigahertz: median(rates), lowest, highest }
 }
 
 /// The node of a cpu by the system's number, where the machine has nodes.

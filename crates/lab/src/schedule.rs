@@ -1,20 +1,17 @@
 //! Who is measured when: rounds, the share of each probe, and which pairs of cpus are worth a visit.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use corewise_model::links::Relations;
+use corewise_model::links::explore::{Explorer, Limits};
+use corewise_model::links::structure::Structure;
 use corewise_model::stats::random::Random;
-use corewise_model::{CpuSet, Level, Machine};
+use corewise_model::{CpuSet, Machine};
 
 use crate::causes::SETTLING;
+use crate::links::CHOICES;
 
 /// Up to this many cpus every pair is measured.
 pub const ALL_PAIRS_UP_TO: usize = 32;
-/// Beyond, about this many random pairs in all…
-const PAIRS: usize = 2000;
-/// …but this many of each pair of last-level caches and each relation, as long as that is not more than [`PAIRS`].
-const PAIRS_PER_BLOCK: usize = 3;
 /// The share of a round that goes to the tail probe when there are links to measure too.
 pub const TAIL_SHARE: f64 = 0.66;
 /// Rounds: enough for the tests on rounds, not so many that a visit becomes short.
@@ -79,31 +76,10 @@ pub fn count_every(reading: Duration, budget: Duration, cpus: usize) -> u32 {
     (4.0 * reading.as_secs_f64() / (visit / 4.0)).ceil().clamp(1.0, f64::from(*ROUNDS.end())) as u32
 }
 
-/// The pairs to measure, `a < b`: all of them up to 32 cpus; beyond, random pairs of each relation in each pair of
-/// last-level caches.
-pub fn pairs(machine: &Machine, cpus: &CpuSet, random: &mut Random) -> Vec<(u32, u32)> {
-    let list: Vec<u32> = cpus.iter().collect();
-    let all = || list.iter().enumerate().flat_map(|(i, &a)| list[i + 1..].iter().map(move |&b| (a, b)));
-    if list.len() <= ALL_PAIRS_UP_TO {
-        return all().collect();
-    }
-    let llc: BTreeMap<u32, Option<usize>> = list.iter().map(|&cpu| (cpu, machine.index_of(Level::Llc, cpu))).collect();
-    let relations = Relations::new(machine, cpus);
-    let mut blocks = BTreeMap::<_, Vec<(u32, u32)>>::new();
-    for (a, b) in all() {
-        let (low, high) = (llc[&a].min(llc[&b]), llc[&a].max(llc[&b]));
-        blocks.entry((relations.of(a, b), low, high)).or_default().push((a, b));
-    }
-    let each = (PAIRS / blocks.len().max(1)).max(PAIRS_PER_BLOCK);
-    let mut chosen: Vec<(u32, u32)> = Vec::new();
-    for block in blocks.values_mut() {
-        random.shuffle(block);
-        chosen.extend(block.iter().take(each));
-    }
-    random.shuffle(&mut chosen);
-    chosen.truncate(PAIRS);
-    chosen.sort_unstable();
-    chosen
+/// The pairs to measure, `a < b`: all of them up to 32 cpus; beyond, those that a map of links begins with.
+pub fn pairs(machine: &Machine, cpus: &CpuSet) -> Vec<(u32, u32)> {
+    let limits = Limits { all: cpus.len() <= ALL_PAIRS_UP_TO, ..Limits::default() };
+    Explorer::new(Structure::new(Some(machine), cpus), limits, CHOICES).begun()
 }
 
 /// An endless walk over the pairs: sweep after sweep, each in fresh random order.
@@ -179,12 +155,21 @@ mod tests {
         let llcs: Vec<(CpuSet, u64)> =
             (0..8).map(|llc| ((llc * 8..llc * 8 + 8).chain(64 + llc * 8..72 + llc * 8).collect(), 32)).collect();
         let machine = corewise_model::simulate::machine(128, true, &llcs);
-        let pairs = pairs(&machine, &machine.allowed, &mut Random::new(1));
-        assert!((1000..=PAIRS).contains(&pairs.len()), "{}", pairs.len());
+        let pairs = pairs(&machine, &machine.allowed);
+        assert!((1000..=2100).contains(&pairs.len()), "{}", pairs.len());
+        assert!(pairs.is_sorted() && pairs.iter().all(|(a, b)| a < b));
         for relation in [Relation::SameCore, Relation::SameLlc, Relation::OtherLlc] {
             let seen = pairs.iter().filter(|&&(a, b)| Relation::of(&machine, a, b) == Some(relation)).count();
             assert!(seen >= 24, "{relation:?}: {seen}");
         }
+    }
+
+    #[test]
+    fn every_pair_of_a_small_machine_is_visited_and_few_of_a_very_large_one() {
+        let machine = |cpus| corewise_model::simulate::machine(cpus, true, &[((0..cpus).collect(), 32)]);
+        assert_eq!(pairs(&machine(32), &machine(32).allowed).len(), 496);
+        let large = pairs(&machine(1024), &machine(1024).allowed);
+        assert!((100..=2000).contains(&large.len()), "{}", large.len());
     }
 
     #[test]

@@ -169,7 +169,7 @@ impl<'a> Running<'a> {
         let reachable = cpuset::reachable().unwrap_or_else(|_| machine.allowed.clone());
         let cpus = plan.cpus.intersection(&reachable);
         let pairs = match plan.tail.scope {
-            Scope::Machine => schedule::pairs(&machine, &cpus, &mut random),
+            Scope::Machine => schedule::pairs(&machine, &cpus),
             Scope::Tail => Vec::new(),
         };
         let rounds = match plan.tail.scope {

@@ -44,9 +44,11 @@ pub(crate) fn for_writing(path: &Path, migrations: &[&str]) -> Result<Connection
 pub(crate) fn for_reading(path: &Path, migrations: &[&str]) -> Result<Option<Connection>> {
     match look(path, migrations)? {
         Found::Nothing => Ok(None),
-        Found::Ours { schema, .. } if schema < newest(migrations) => {
-            Err(StoreError::Older { path: path.to_owned(), found: schema })
-        }
+        // What a newer version looks for is not in there yet. Where this user may not write, nobody but its owner can put that right.
+        Found::Ours { schema, .. } if schema < newest(migrations) => match for_writing(path, migrations) {
+            Err(_) => Err(StoreError::Older { path: path.to_owned(), found: schema }),
+            opened => opened.map(Some),
+        },
         Found::Ours { reader, .. } => Ok(Some(reader)),
         Found::Interrupted => for_writing(path, migrations).map(Some),
     }

@@ -6,7 +6,7 @@ use corewise_model::links::explore::Wish;
 use corewise_model::links::map::{LinkMap, Provenance, Series, Spoiled, Unit};
 use corewise_model::links::structure::Structure;
 use corewise_model::links::{Links, Matrix, Pair, What};
-use corewise_model::stats::order::median;
+use corewise_model::stats::order::{deviation, median};
 use corewise_model::survey::Clock;
 use corewise_model::{Gap, Machine};
 
@@ -16,7 +16,6 @@ use super::{Ordered, Plan, Visited, clock_of, node_of};
 const TRIES: u32 = 3;
 /// The deviation of a median from its truth, against that of a mean, of normal values; twice that is a 95 % interval.
 const MEDIAN_INTERVAL: f64 = 2.0 * 1.2533;
-const NORMAL: f64 = 1.4826;
 /// So many visits of a pair in which the host stole time are thrown away; after that they are taken, since it always does.
 const THROWN_AWAY: u32 = 6;
 /// Fewer visits tell nothing of how sure a cost is.
@@ -276,7 +275,5 @@ pub fn reach(visits: &[f64]) -> f64 {
     if visits.len() < VISITS_ENOUGH {
         return f64::INFINITY;
     }
-    let middle = median(visits);
-    let deviation = NORMAL * median(&visits.iter().map(|visit| (visit - middle).abs()).collect::<Vec<_>>());
-    MEDIAN_INTERVAL * deviation / (visits.len() as f64).sqrt() / middle
+    MEDIAN_INTERVAL * deviation(visits) / (visits.len() as f64).sqrt() / median(visits)
 }

@@ -2,7 +2,7 @@
 
 use corewise_model::links::map::Parallel;
 use corewise_model::links::structure::Structure;
-use corewise_model::stats::order::{median, median_interval};
+use corewise_model::stats::order::{median, median_interval, range};
 use corewise_model::stats::random::Random;
 
 use super::Outcome;
@@ -61,11 +61,7 @@ impl Looks {
         let ratios: Vec<f64> = ratios.into_iter().filter(|ratio| ratio.is_finite()).collect();
         let pairs = ratios.len() as u32;
         // Fewer than six pairs have no 95 % interval; the range of all of them has to do.
-        let range = || {
-            let low = ratios.iter().copied().fold(f64::INFINITY, f64::min);
-            (low, ratios.iter().copied().fold(f64::NEG_INFINITY, f64::max))
-        };
-        let interval = median_interval(&ratios, CONFIDENCE).unwrap_or_else(range);
+        let interval = median_interval(&ratios, CONFIDENCE).unwrap_or_else(|| range(&ratios));
         let alike = interval.0 >= 1.0 - ALIKE && interval.1 <= 1.0 + ALIKE;
         (ratios.len() >= WORTH_IT).then(|| Parallel {
             at_a_time: if alike { pairs } else { 1 },

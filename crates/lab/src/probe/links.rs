@@ -91,7 +91,7 @@ pub fn visit(
     let visited = match visit.what {
         What::Cas => pair.measure(&cas::Cas::new(random)),
         What::Store => pair.measure(&store::Store::new(random)),
-        What::Oneway => pair.measure(&oneway::Oneway::new(visit, random)),
+        What::Oneway => pair.measure(&oneway::Oneway::new(visit, clock, random)),
         What::Bandwidth { block_bytes } => pair.measure(&bandwidth::Bandwidth::new(block_bytes)),
         What::Channel { bound } => pair.measure(&channel::Channel::new(bound)),
         What::Queue { slots } => pair.measure(&queue::Queue::new(slots)),

@@ -2,12 +2,10 @@
 
 use super::evidence::{Evidence, Outcome};
 use super::standing::Effect;
-use crate::stats::order::median;
+use crate::stats::order::deviation;
 
 /// Differences beyond this, a ratio of e^100, are those of failed runs.
 const LARGEST: f64 = 100.0;
-/// The median absolute deviation times this estimates the standard deviation of a normal distribution.
-const NORMAL: f64 = 1.4826;
 /// The interval's search: the first step from the estimate, how it grows, and how far it goes (a ratio of 3,000).
 const FIRST_STEP: f64 = 0.0005;
 const GROWTH: f64 = 1.5;
@@ -27,12 +25,10 @@ impl Estimate {
     /// absent for no differences.
     pub(super) fn of(differences: &[f64]) -> Option<Self> {
         let value = hodges_lehmann(differences)?;
-        let middle = median(differences);
-        let deviations: Vec<f64> = differences.iter().map(|difference| (difference - middle).abs()).collect();
         let count = differences.len() as f64;
         // The deviations of few values from their own median are too small.
         let correction = 1.0 + 1.0 / count;
-        Some(Self { value, error: correction * NORMAL * median(&deviations) / count.sqrt() })
+        Some(Self { value, error: correction * deviation(differences) / count.sqrt() })
     }
 }
 

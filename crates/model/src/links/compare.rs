@@ -9,7 +9,7 @@ use super::conclude::{Filled, LinkConclusions};
 use super::map::{LinkMap, Series};
 use super::{Pair, What};
 use crate::finding::Effect;
-use crate::stats::order::{median, median_interval};
+use crate::stats::order::{median, median_interval, range};
 
 /// Where a pair was visited too seldom for an interval (eight times are needed), or imported without its visits, its cost counts as known to within this share: the
 /// cost of one pair of cores through other siblings differs by as much in published matrices.
@@ -116,8 +116,7 @@ fn all(series: &Series) -> impl Iterator<Item = &Pair> {
 
 fn class_change(words: &str, changes: &[(PairChange, bool)]) -> ClassChange {
     let ratios: Vec<f64> = changes.iter().map(|(change, _)| change.ratio).collect();
-    let range = || (ratios.iter().copied().fold(f64::INFINITY, f64::min), ratios.iter().copied().fold(0.0, f64::max));
-    let (low, high) = median_interval(&ratios, crate::finding::CONFIDENCE).unwrap_or_else(range);
+    let (low, high) = median_interval(&ratios, crate::finding::CONFIDENCE).unwrap_or_else(|| range(&ratios));
     let costs = |of: fn(&PairChange) -> f64| median(&changes.iter().map(|(change, _)| of(change)).collect::<Vec<_>>());
     ClassChange {
         words: words.to_owned(),

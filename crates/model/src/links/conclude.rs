@@ -235,12 +235,17 @@ fn with_siblings(firsts: &CpuSet, structure: &Structure) -> CpuSet {
 }
 
 impl LinkConclusions {
-    /// Whether two places are siblings, by the topology or, where nothing is known of it, by what the costs show.
-    fn are_siblings(&self, filled: &Filled, i: usize, j: usize) -> bool {
-        let cpus = [filled.structure.cpus[i], filled.structure.cpus[j]];
-        let holds_both = |core: &CpuSet| cpus.iter().all(|&cpu| core.contains(cpu));
-        filled.structure.core(i) == filled.structure.core(j)
-            || self.siblings.as_ref().is_some_and(|level| level.groups.iter().any(holds_both))
+    /// The core of each place: places of one number are siblings, by the topology or, where nothing is known of it, by what the costs show.
+    fn cores(&self, filled: &Filled) -> Vec<usize> {
+        let shown = self.siblings.as_ref().map_or(&[][..], |level| &level.groups);
+        let mut cores: Vec<usize> =
+            (0..filled.structure.cpus.len()).map(|place| filled.structure.core(place)).collect();
+        for (index, core) in shown.iter().enumerate() {
+            for place in core.iter().filter_map(|cpu| filled.measured.place(cpu)) {
+                cores[place] = filled.structure.cores.len() + index;
+            }
+        }
+        cores
     }
 }
 

@@ -9,10 +9,8 @@ use std::collections::BTreeMap;
 
 use super::structure::{Block, Family, Structure};
 use super::{Matrix, Relation};
-use crate::stats::order::median;
+use crate::stats::order::{deviation, median};
 
-/// Deviations of a normal distribution in one median deviation.
-const NORMAL: f64 = 1.4826;
 /// Turns of fitting blocks and cores in turn; both change by less than a tenth of a percent long before.
 const TURNS: usize = 12;
 /// What lies farther out than this many deviations is drawn in.
@@ -181,10 +179,4 @@ fn robust_mean(values: &[f64]) -> f64 {
     let middle = median(values);
     let limit = FAR_OUT * deviation(values);
     values.iter().map(|value| middle + (value - middle).clamp(-limit, limit)).sum::<f64>() / values.len() as f64
-}
-
-/// The median distance from the median, as the deviation of a normal distribution.
-fn deviation(values: &[f64]) -> f64 {
-    let middle = median(values);
-    NORMAL * median(&values.iter().map(|value| (value - middle).abs()).collect::<Vec<_>>())
 }

@@ -2,6 +2,9 @@
 
 use super::normal::upper_tail;
 
+/// Standard deviations of a normal distribution in one median absolute deviation.
+const NORMAL: f64 = 1.4826;
+
 /// The median; the mean of the middle two for an even count; not a number for none. Values that are not a number are
 /// left out.
 pub fn median(values: &[f64]) -> f64 {
@@ -17,6 +20,18 @@ pub fn quantile(values: &[f64], at: f64) -> f64 {
     let (low, share) = (place.floor() as usize, place.fract());
     let high = (low + 1).min(last);
     sorted[low] + (sorted[high] - sorted[low]) * share
+}
+
+/// The median distance from the median, scaled so that it estimates the standard deviation of normal values; not a number for none.
+pub fn deviation(values: &[f64]) -> f64 {
+    let middle = median(values);
+    NORMAL * median(&values.iter().map(|value| (value - middle).abs()).collect::<Vec<_>>())
+}
+
+/// The least and the greatest; infinities the wrong way round for none.
+pub fn range(values: &[f64]) -> (f64, f64) {
+    let (least, greatest) = (f64::INFINITY, f64::NEG_INFINITY);
+    values.iter().fold((least, greatest), |(low, high), value| (low.min(*value), high.max(*value)))
 }
 
 /// A confidence interval for the median from order statistics, valid for any distribution of independent values.

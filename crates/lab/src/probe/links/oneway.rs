@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use corewise_model::stats::order::median;
 use corewise_model::stats::random::Random;
-use corewise_sys::clock::Ticks;
+use corewise_sys::clock::{Clock, Ticks};
 use corewise_sys::linux::memory::{LINE_BYTES, Memory};
 
 use super::meeting::{Meeting, spin};
@@ -23,19 +23,25 @@ const LINES: usize = 2 * SAMPLES * (LEAD + MESSAGES);
 /// from ways that do: with the memory on one side, one way is dearer by a fifth of the mean on some machines of two sockets.
 const DIFFERENCE: f64 = 1.0 / 3.0;
 
+/// A message takes no less than this many steps of the clock. The mean of many is exact though each is a whole number of steps, as long as
+/// not nearly all of them are none.
+const STEPS: f64 = 0.5;
+
 /// The kind, with the cpus and the lines of one visit.
 pub struct Oneway {
     cpus: [u32; 2],
+    /// A step of the clock, in ticks.
+    step: f64,
     /// In the order of their use, each second one for each way; at random, so that the hardware does not foresee them.
     lines: Vec<usize>,
 }
 
 impl Oneway {
     /// On lines in random order.
-    pub fn new(visit: &Visit, random: &mut Random) -> Self {
+    pub fn new(visit: &Visit, clock: &Clock, random: &mut Random) -> Self {
         let mut lines: Vec<usize> = (0..LINES).collect();
         random.shuffle(&mut lines);
-        Self { cpus: [visit.first, visit.second], lines }
+        Self { cpus: [visit.first, visit.second], step: clock.step_ns / clock.nanoseconds_per_tick, lines }
     }
 
     fn letters<'a, T: Ticks>(
@@ -76,13 +82,18 @@ impl Kind for Oneway {
     /// What is sent to the second takes its time on the second's clock.
     fn believed<'r>(&self, records: &'r [Record; 2]) -> Result<&'r [f64], String> {
         let [back, there] = records.each_ref().map(|record| record.values.as_slice());
-        if agree(there, back) {
-            return Ok(there);
-        }
         let [first, second] = self.cpus;
-        Err(format!(
-            "the clocks of cpus {first} and {second} do not agree, so a message that goes one way cannot be timed"
-        ))
+        if !agree(there, back) {
+            Err(format!(
+                "the clocks of cpus {first} and {second} do not agree, so a message that goes one way cannot be timed"
+            ))
+        } else if is_too_short(there, self.step) {
+            Err(format!(
+                "a message between cpus {first} and {second} takes less than half of a step of the clock, so it cannot be timed"
+            ))
+        } else {
+            Ok(there)
+        }
     }
 }
 
@@ -91,6 +102,11 @@ fn agree(there: &[f64], back: &[f64]) -> bool {
     let (is_back_in_time, there, back) =
         (there.iter().chain(back).any(|&ticks| ticks < 0.0), median(there), median(back));
     !is_back_in_time && (there.is_nan() || back.is_nan() || (there - back).abs() <= DIFFERENCE * (there + back))
+}
+
+/// Whether messages take so much less than a step of the clock that the samples do not tell how long.
+fn is_too_short(taken: &[f64], step: f64) -> bool {
+    median(taken) < STEPS * step
 }
 
 /// One side.
@@ -126,11 +142,11 @@ impl<T: Ticks> Side for Letters<'_, T> {
         self.exchange(MESSAGES)
     }
 
-    /// The median of the messages that came, or the least where that was sent after it came.
+    /// The mean of the messages that came, or the least where that was sent after it came.
     fn value(&mut self, _elapsed: u64) -> f64 {
-        self.taken.sort_unstable();
-        let least = self.taken[0];
-        if least < 0 { least as f64 } else { self.taken[MESSAGES / 2] as f64 }
+        let least = self.taken.iter().copied().min().unwrap_or_default();
+        let sum: i64 = self.taken.iter().sum();
+        if least < 0 { least as f64 } else { sum as f64 / MESSAGES as f64 }
     }
 }
 
@@ -183,5 +199,12 @@ mod tests {
         assert!(!agree(&[160.0; 3], &[40.0; 3]));
         assert!(!agree(&[100.0, 100.0, -1.0], &[100.0; 3]), "sent after it came");
         assert!(agree(&[], &[]), "there is nothing to tell them apart by");
+    }
+
+    #[test]
+    fn a_message_is_not_timed_by_a_clock_that_hardly_steps_meanwhile() {
+        assert!(is_too_short(&[0.0; 3], 1.0) && is_too_short(&[0.4; 3], 1.0) && is_too_short(&[30.0; 3], 62.0));
+        assert!(!is_too_short(&[0.6; 3], 1.0) && !is_too_short(&[60.0; 3], 62.0));
+        assert!(!is_too_short(&[], 1.0), "there were no samples, which is told elsewhere");
     }
 }

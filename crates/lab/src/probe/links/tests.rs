@@ -55,6 +55,7 @@ fn every_kind_has_a_number_both_ways() {
         for (first, second) in [(a, b), (b, a)] {
             let visited = match visit_at_last(what, first, second, Home::First) {
                 Err(gap) if what == What::Oneway && gap.why.contains("do not agree") => continue,
+                Err(gap) if what == What::Oneway && gap.why.contains("a step of the clock") => continue,
                 visited => visited.unwrap(),
             };
             assert!(visited.cost_ns.is_finite() && visited.cost_ns > 0.0, "{what:?}: {visited:?}");

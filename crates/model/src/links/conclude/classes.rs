@@ -9,7 +9,7 @@ use crate::{Level, Machine};
 
 /// Two classes cost at least this much apart.
 const STEP: f64 = 1.15;
-/// At most this share of the pairs of either lies beyond the middle of the step.
+/// At most this share of the pairs of either lies beyond the middle of the step (the geometric mean of their medians).
 const MISPLACED: f64 = 0.05;
 
 /// Pairs between the same two groups (or of one group) and of one relation.
@@ -71,11 +71,15 @@ fn classes(filled: &Filled, conclusions: &LinkConclusions, machine: Option<&Mach
 
 fn blocks(filled: &Filled, conclusions: &LinkConclusions, machine: Option<&Machine>) -> Vec<Block> {
     let group_of = group_of(filled, conclusions.groups.as_ref());
+    let core_of = conclusions.cores(filled);
     let mut blocks = BTreeMap::<_, (Vec<(usize, usize)>, Vec<f64>)>::new();
     for (i, j, cost) in filled.measured.known() {
         let pair = |of: &[usize]| [of[i].min(of[j]), of[i].max(of[j])];
-        let is_sibling = conclusions.are_siblings(filled, i, j);
-        let key = if is_sibling { None } else { Some((filled.structure.block(i, j), group_of.as_deref().map(pair))) };
+        let key = if core_of[i] == core_of[j] {
+            None
+        } else {
+            Some((filled.structure.block(i, j), group_of.as_deref().map(pair)))
+        };
         let block = blocks.entry(key).or_default();
         block.0.push((i, j));
         block.1.push(cost);

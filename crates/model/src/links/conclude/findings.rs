@@ -1,5 +1,7 @@
 //! The sentences: groups and what they are worth, what the kernel does not tell, homes that matter, padding, two costs of one pair.
 
+use std::collections::BTreeMap;
+
 use super::{Agreement, Filled, Groups, LinkConclusions, group_of};
 use crate::finding::{CONFIDENCE, Effect, Finding, Topic, words};
 use crate::links::map::{LinkMap, Origin, Series};
@@ -24,12 +26,19 @@ pub(super) fn conclude(map: &LinkMap, filled: &[Filled], conclusions: &mut LinkC
         None => conclusions.no_difference.extend(one_group(first, map, conclusions)),
     }
     for series in &map.series {
-        match homes(series, map) {
-            Some(effect) if effect.low >= HOME_MARGIN => conclusions.findings.push(home_finding(series, map, effect)),
-            Some(effect) => conclusions.no_difference.push(format!(
-                "{}: on which of the two nodes the memory lies changes a cost by {}",
+        let homes = homes(series, map);
+        // The nodes between which it matters most stand for the others.
+        let most = homes.iter().max_by(|one, other| one.effect.low.total_cmp(&other.effect.low));
+        match most {
+            Some(home) if home.effect.low >= HOME_MARGIN => {
+                conclusions.findings.push(home_finding(series, map, home, &homes));
+            }
+            Some(home) => conclusions.no_difference.push(format!(
+                "{}: on which of two nodes the memory lies changes a cost by {} at most (nodes {} and {})",
                 series.what.words(),
-                words::times(&effect)
+                words::times(&home.effect),
+                home.dear,
+                home.cheap
             )),
             None => {}
         }
@@ -129,7 +138,8 @@ impl Sides {
         let cores = filled.structure.cores.len();
         let mut all = [Vec::new(), Vec::new()];
         let mut of_cores = [vec![Vec::new(); cores], vec![Vec::new(); cores]];
-        for (i, j, cost) in filled.measured.known().filter(|&(i, j, _)| !conclusions.are_siblings(filled, i, j)) {
+        let core_of = conclusions.cores(filled);
+        for (i, j, cost) in filled.measured.known().filter(|&(i, j, _)| core_of[i] != core_of[j]) {
             let side = usize::from(group_of[i] != group_of[j]);
             all[side].push(cost);
             [i, j].into_iter().for_each(|place| of_cores[side][filled.structure.core(place)].push(cost));
@@ -157,8 +167,9 @@ fn agreed(groups: &Groups) -> Option<String> {
 
 fn one_group(filled: &Filled, map: &LinkMap, conclusions: &LinkConclusions) -> Option<String> {
     let unit = map.unit.word();
-    let between = |&(i, j, _): &(usize, usize, f64)| !conclusions.are_siblings(filled, i, j);
-    let costs: Vec<f64> = filled.measured.known().filter(between).map(|(_, _, cost)| cost).collect();
+    let core_of = conclusions.cores(filled);
+    let between = filled.measured.known().filter(|&(i, j, _)| core_of[i] != core_of[j]);
+    let costs: Vec<f64> = between.map(|(_, _, cost)| cost).collect();
     let caches = filled.structure.caches();
     match costs.len() {
         0 => None,
@@ -186,41 +197,69 @@ fn ratio(of: &[f64], against: &[f64], quantity: &str, words: &str) -> Option<Eff
     Some(Effect { quantity, against, ratio: median(&ratios), low, high, p_value: None })
 }
 
-/// How much dearer the dearer home is, over the pairs whose cpus are on different nodes and that were visited from both sides.
-fn homes(series: &Series, map: &LinkMap) -> Option<Effect> {
-    if matches!(series.what, What::Oneway | What::Bandwidth { .. } | What::Channel { .. } | What::Queue { .. }) {
-        return None;
-    }
-    let machine = map.machine.as_ref()?;
-    let node = |cpu| machine.index_of(Level::Node, cpu);
-    let crosses = |pair: &&Pair| node(pair.a) != node(pair.b) && !pair.back_ns.is_empty() && !pair.visits_ns.is_empty();
-    // Turned so that the lower node comes first: the direction is that of the machine, not of the pair.
-    let turned = |pair: &Pair| {
-        let ratio = pair.from_b_ns() / pair.from_a_ns();
-        if node(pair.a) < node(pair.b) { ratio } else { 1.0 / ratio }
-    };
-    let ratios: Vec<f64> =
-        series.links.pairs.iter().filter(crosses).map(turned).filter(|ratio| ratio.is_finite()).collect();
-    let (low, high) = median_interval(&ratios, CONFIDENCE)?;
-    let middle = median(&ratios);
-    let (ratio, low, high) = if middle >= 1.0 { (middle, low, high) } else { (1.0 / middle, 1.0 / high, 1.0 / low) };
-    Some(Effect { quantity: "cost".into(), against: "the other home".into(), ratio, low, high, p_value: None })
+/// Two nodes, and how much dearer talking between their cpus is with the memory on the one than on the other.
+struct Homes {
+    /// The node by the system's number on which memory is dearer.
+    dear: u32,
+    cheap: u32,
+    effect: Effect,
 }
 
-fn home_finding(series: &Series, map: &LinkMap, effect: Effect) -> Finding {
+/// What the home does between each two nodes, over the pairs that were visited from both sides. Their intervals hold all together.
+fn homes(series: &Series, map: &LinkMap) -> Vec<Homes> {
+    let Some(machine) = &map.machine else { return Vec::new() };
+    if matches!(series.what, What::Oneway | What::Bandwidth { .. } | What::Channel { .. } | What::Queue { .. }) {
+        return Vec::new();
+    }
+    let node = |cpu| machine.index_of(Level::Node, cpu).map(|index| machine.nodes[index].number);
+    let mut ratios = BTreeMap::<(u32, u32), Vec<f64>>::new();
+    for pair in &series.links.pairs {
+        let (Some(a), Some(b)) = (node(pair.a), node(pair.b)) else { continue };
+        // The memory is on the node of the cpu that begins.
+        let ratio = pair.from_b_ns() / pair.from_a_ns();
+        if a != b && ratio.is_finite() {
+            let turned = if a < b { ratio } else { 1.0 / ratio };
+            ratios.entry((a.min(b), a.max(b))).or_default().push(turned);
+        }
+    }
+    let confidence = 1.0 - (1.0 - CONFIDENCE) / ratios.len().max(1) as f64;
+    let known = ratios.iter().filter_map(|(&(low_node, high_node), ratios)| {
+        let (low, high) = median_interval(ratios, confidence)?;
+        let middle = median(ratios);
+        let is_high_dear = middle >= 1.0;
+        let (ratio, low, high) = if is_high_dear { (middle, low, high) } else { (1.0 / middle, 1.0 / high, 1.0 / low) };
+        let (dear, cheap) = if is_high_dear { (high_node, low_node) } else { (low_node, high_node) };
+        let against = format!("with the memory on node {cheap}");
+        Some(Homes {
+            dear,
+            cheap,
+            effect: Effect { quantity: "cost".into(), against, ratio, low, high, p_value: None },
+        })
+    });
+    known.collect()
+}
+
+fn home_finding(series: &Series, map: &LinkMap, most: &Homes, all: &[Homes]) -> Finding {
+    let others = all.iter().filter(|home| home.effect.low >= HOME_MARGIN).count() - 1;
+    let more = match others {
+        0 => String::new(),
+        1 => "; one more pair of nodes is like that".to_owned(),
+        _ => format!("; {others} more pairs of nodes are like that"),
+    };
     Finding {
         topic: Topic::Links,
         cpus: map.cpus.clone(),
         statement: format!(
-            "Between nodes it matters where the memory lies: {} costs {} with it on the one node than on the other.",
+            "Between nodes it matters where the memory lies: {} between nodes {} and {} costs {} with it on node {}{more}.",
             series.what.words(),
-            words::times(&effect)
+            most.cheap,
+            most.dear,
+            words::times(&most.effect),
+            most.dear
         ),
-        advice:
-            "Let the thread touch shared memory first for which that is cheap, or bind it (`run --memory bind:node:0`)."
-                .into(),
-        command: None,
-        effects: vec![effect],
+        advice: "Let the thread touch shared memory first for which that is cheap, or bind it:".into(),
+        command: Some(format!("corewise run --memory bind:node:{} -- ./app", most.cheap)),
+        effects: vec![most.effect.clone()],
     }
 }
 
@@ -274,10 +313,9 @@ fn padding(map: &LinkMap, filled: &[Filled], conclusions: &mut LinkConclusions) 
 /// Padded against packed: one ratio for each pair, or one for each visit where there are few pairs; both were visited in turn.
 fn padding_ratios(packed: &Series, padded: &Series, is_side: &dyn Fn(u32, u32) -> bool) -> Vec<f64> {
     const FEW: usize = 8;
-    let both = packed.links.pairs.iter().filter(|pair| is_side(pair.a, pair.b)).filter_map(|pair| {
-        let other = padded.links.pairs.iter().find(|other| (other.a, other.b) == (pair.a, pair.b))?;
-        Some((pair, other))
-    });
+    let others: BTreeMap<(u32, u32), &Pair> = padded.links.pairs.iter().map(|pair| ((pair.a, pair.b), pair)).collect();
+    let packed = packed.links.pairs.iter().filter(|pair| is_side(pair.a, pair.b));
+    let both = packed.filter_map(|pair| Some((pair, *others.get(&(pair.a, pair.b))?)));
     let both: Vec<(&Pair, &Pair)> = both.collect();
     let ratios: Vec<f64> = if both.len() < FEW {
         let visits = |(pair, other): &(&Pair, &Pair)| {
