@@ -277,3 +277,28 @@ pub fn reach(visits: &[f64]) -> f64 {
     }
     MEDIAN_INTERVAL * deviation(visits) / (visits.len() as f64).sqrt() / median(visits)
 }
+
+#[cfg(test)]
+mod tests {
+    use corewise_model::stats::random::Random;
+
+    use super::*;
+
+    #[test]
+    fn few_visits_tell_nothing_and_equal_ones_are_sure() {
+        assert_eq!(reach(&[10.0; 3]), f64::INFINITY);
+        assert_eq!(reach(&[10.0; 4]), 0.0);
+    }
+
+    /// Of normal visits, the interval of the median holds the truth in about 95 of 100 cases.
+    #[test]
+    fn the_interval_of_normal_visits_holds_what_it_should() {
+        let mut random = Random::new(1);
+        let mut held = 0;
+        for _ in 0..2000 {
+            let visits: Vec<f64> = (0..24).map(|_| 100.0 + 5.0 * random.normal()).collect();
+            held += usize::from((median(&visits) - 100.0).abs() <= reach(&visits) * median(&visits));
+        }
+        assert!((1800..1980).contains(&held), "{held}");
+    }
+}

@@ -255,3 +255,6 @@ fn group_of(filled: &Filled, groups: Option<&Groups>) -> Option<Vec<usize>> {
     let of = |cpu: &u32| groups.level.groups.iter().position(|group| group.contains(*cpu)).unwrap_or(usize::MAX);
     Some(filled.structure.cpus.iter().map(of).collect())
 }
+
+#[cfg(test)]
+mod tests;

@@ -149,7 +149,9 @@ impl Explorer {
     /// The cpus of the pairs that it begins with, the lower first, in their order: as much as can be known before anything is measured.
     pub fn begun(mut self) -> Vec<(u32, u32)> {
         let mut wishes = self.first();
-        wishes.extend(self.held_out());
+        if !self.is_full() {
+            wishes.extend(self.held_out());
+        }
         let cpu = |place: usize| self.structure.cpus[place];
         let mut pairs: Vec<(u32, u32)> = wishes.iter().map(|wish| (cpu(wish.i), cpu(wish.j))).collect();
         pairs.sort_unstable();

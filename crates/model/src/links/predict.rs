@@ -180,3 +180,67 @@ fn robust_mean(values: &[f64]) -> f64 {
     let limit = FAR_OUT * deviation(values);
     values.iter().map(|value| middle + (value - middle).clamp(-limit, limit)).sum::<f64>() / values.len() as f64
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simulate::layout::Layout;
+
+    const CHIPLETS: Layout = Layout { packages: 1, caches: 3, cores: 4, threads: 2, adjacent: true };
+
+    #[test]
+    fn siblings_of_measured_cores_cost_what_these_cost() {
+        let machine = CHIPLETS.machine();
+        let structure = Structure::new(Some(&machine), &machine.allowed);
+        // Cores 0 and 5 through their first threads, places 0 and 10.
+        let fit = Predictor::fit(&structure, &[(0, 10, 100.0), (2, 12, 140.0)]);
+        for (i, j) in [(0, 10), (1, 10), (0, 11), (1, 11), (11, 0)] {
+            assert!((fit.cost(i, j) - 100.0).abs() < 1e-9, "{i} {j}");
+        }
+    }
+
+    #[test]
+    fn blocks_of_which_nothing_was_measured_are_like_those_of_their_relation_and_else_unknown() {
+        let machine = CHIPLETS.machine();
+        let structure = Structure::new(Some(&machine), &machine.allowed);
+        // Between the first two caches only, places 0-7 and 8-15.
+        let seen: Vec<Measured> = (0..4).map(|core| (2 * core, 8 + 2 * core, 100.0)).collect();
+        let fit = Predictor::fit(&structure, &seen);
+        assert!((fit.cost(0, 16) - 100.0).abs() < 1e-6, "{}", fit.cost(0, 16));
+        assert!(fit.cost(0, 2).is_nan(), "inside a cache nothing is known");
+        assert!(fit.cost(0, 1).is_nan(), "nor of siblings");
+    }
+
+    #[test]
+    fn a_core_that_is_far_from_everything_is_predicted_so() {
+        let machine = Layout { packages: 1, caches: 4, cores: 8, threads: 1, adjacent: false }.machine();
+        let structure = Structure::new(Some(&machine), &machine.allowed);
+        let cost = |i: usize, j: usize| {
+            let near = if structure.cache(i) == structure.cache(j) { 30.0 } else { 100.0 };
+            if i == 3 || j == 3 { near * 1.2 } else { near }
+        };
+        let mut random = crate::stats::random::Random::new(1);
+        let pairs = (0..32).flat_map(|i| (i + 1..32).map(move |j| (i, j)));
+        let pairs: Vec<_> = pairs.filter(|_| random.unit() < 0.3).collect();
+        let seen = pairs.iter().map(|&(i, j)| (i, j, cost(i, j) * (0.01 * random.normal()).exp()));
+        let fit = Predictor::fit(&structure, &seen.collect::<Vec<_>>());
+        for (i, j) in [(3, 30), (3, 20), (1, 3), (4, 30), (9, 20)] {
+            let error = fit.modelled(i, j) / cost(i, j) - 1.0;
+            assert!(error.abs() < 0.03, "{i} {j}: {error}");
+        }
+    }
+
+    #[test]
+    fn one_wild_value_does_not_move_the_others() {
+        let machine = CHIPLETS.machine();
+        let structure = Structure::new(Some(&machine), &machine.allowed);
+        let mut seen: Vec<Measured> = Vec::new();
+        for i in 0..4 {
+            seen.extend((4..8).map(|j| (2 * i, 2 * j, 100.0 * (1.0 + 0.001 * (i * j) as f64))));
+        }
+        seen[5].2 = 4000.0;
+        let fit = Predictor::fit(&structure, &seen);
+        let error = fit.modelled(0, 15) / 100.0 - 1.0;
+        assert!(error.abs() < 0.1, "{error}");
+    }
+}

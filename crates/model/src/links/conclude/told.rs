@@ -32,8 +32,9 @@ pub enum Agreement {
     Across,
 }
 
-/// The levels that a group could be, innermost first.
-const LEVELS: [Level; 5] = [Level::Cluster, Level::Llc, Level::Die, Level::Node, Level::Package];
+/// The levels that a group could be, innermost first: caches, and what holds caches.
+const CACHES: [Level; 2] = [Level::Cluster, Level::Llc];
+const HOLDERS: [Level; 3] = [Level::Die, Level::Node, Level::Package];
 
 impl Agreement {
     /// Compares groups with the levels of a machine, as far as the cpus of a map go.
@@ -48,12 +49,23 @@ impl Agreement {
             return Self::Same { level };
         }
         let is_inside = |inner: &CpuSet, outer: &[CpuSet]| outer.iter().any(|object| inner.is_subset(object));
-        let cuts = |level: &Level| groups.iter().all(|group| is_inside(group, &told(*level)));
-        if let Some(level) = LEVELS.into_iter().find(cuts) {
-            return Self::Finer { level, cut: cut(groups, &told(level)) };
+        let cut_by = |level: &Level| groups.iter().all(|group| is_inside(group, &told(*level)));
+        let finer = |level: Level| Self::Finer { level, cut: cut(groups, &told(level)) };
+        // Objects of one core each divide nothing and join nothing.
+        let core = |cpu| machine.index_of(Level::Core, cpu);
+        let has_several = |object: &CpuSet| object.iter().any(|cpu| core(cpu) != object.lowest().and_then(core));
+        let divides = |level: &Level| told(*level).iter().any(has_several);
+        let joined = |level: &Level| divides(level) && told(*level).iter().all(|object| is_inside(object, groups));
+        // Groups of whole caches divide a die, and nothing is hidden.
+        if let Some(level) = CACHES.into_iter().find(cut_by) {
+            finer(level)
+        } else if let Some(level) = CACHES.into_iter().chain(HOLDERS).rev().find(joined) {
+            Self::Coarser { level }
+        } else if CACHES.iter().any(divides) {
+            Self::Across
+        } else {
+            HOLDERS.into_iter().find(cut_by).map_or(Self::Across, finer)
         }
-        let joins = |level: &Level| told(*level).iter().all(|object| is_inside(object, groups));
-        LEVELS.into_iter().rev().find(joins).map_or(Self::Across, |level| Self::Coarser { level })
     }
 }
 

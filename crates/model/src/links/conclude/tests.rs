@@ -1,0 +1,159 @@
+use super::*;
+use crate::links::map::{Provenance, Spoiled, Unit};
+use crate::links::{Links, Pair, Relation};
+use crate::simulate::layout::Layout;
+use crate::stats::random::Random;
+
+const PACKAGES: Layout = Layout { packages: 3, caches: 1, cores: 4, threads: 1, adjacent: false };
+
+/// A map of all pairs with six visits from each side; `cost` is asked with the cpu that begins first.
+fn map(machine: Machine, cost: impl Fn(u32, u32) -> f64) -> LinkMap {
+    let mut random = Random::new(1);
+    let cpus: Vec<u32> = machine.allowed.iter().collect();
+    let mut visits = |cost: f64| (0..6).map(|_| cost * (0.01 * random.normal()).exp()).collect::<Vec<f64>>();
+    let mut pairs = Vec::new();
+    for (place, &a) in cpus.iter().enumerate() {
+        for &b in &cpus[place + 1..] {
+            pairs.push(Pair { a, b, visits_ns: visits(cost(a, b)), back_ns: visits(cost(b, a)) });
+        }
+    }
+    LinkMap {
+        provenance: Provenance {
+            origin: Origin::Measured,
+            corewise: "test".into(),
+            started_unix_ms: 0,
+            elapsed_s: 1.0,
+            budget_s: 60.0,
+            seed: 1,
+            partial: false,
+        },
+        cpus: machine.allowed.clone(),
+        machine: Some(machine),
+        clock: None,
+        unit: Unit::Nanoseconds,
+        searched: Vec::new(),
+        series: vec![Series {
+            what: What::Cas,
+            links: Links { possible_pairs: pairs.len() as u64, pairs, gaps: Vec::new() },
+            held_out: Vec::new(),
+        }],
+        clocks: Vec::new(),
+        spoiled: Spoiled::default(),
+        parallel: None,
+        gaps: Vec::new(),
+    }
+}
+
+fn statements(conclusions: &LinkConclusions) -> Vec<&str> {
+    conclusions.findings.iter().map(|finding| finding.statement.as_str()).collect()
+}
+
+/// Inside a package 80 ns, between them 200 ns; half as much again from node 2 to cpus of node 0.
+#[test]
+fn a_home_that_matters_between_two_nodes_of_three_is_told_of_these_two() {
+    let found = conclude(&map(PACKAGES.machine(), |first, second| match (first / 4, second / 4) {
+        (2, 0) => 300.0,
+        (one, other) if one == other => 80.0,
+        _ => 200.0,
+    }));
+    let home = found.findings.iter().find(|finding| finding.statement.contains("where the memory lies")).unwrap();
+    assert!(home.statement.contains("between nodes 0 and 2 costs 1.5"), "{}", home.statement);
+    assert!(home.statement.ends_with("with it on node 2."), "{}", home.statement);
+    assert_eq!(home.command.as_deref(), Some("corewise run --memory bind:node:0 -- ./app"));
+    let effect = &home.effects[0];
+    assert!(effect.low > 1.45 && effect.high < 1.55, "{effect:?}");
+}
+
+#[test]
+fn homes_that_cost_the_same_are_told_as_no_difference() {
+    let found = conclude(&map(PACKAGES.machine(), |first, second| if first / 4 == second / 4 { 80.0 } else { 200.0 }));
+    assert!(statements(&found).iter().all(|statement| !statement.contains("memory lies")), "{found:?}");
+    assert!(found.no_difference.iter().any(|told| told.contains("on which of two nodes")), "{found:?}");
+}
+
+#[test]
+fn classes_are_the_levels_that_cost_apart_and_siblings_are_always_one_of_their_own() {
+    let layout = Layout { packages: 2, caches: 2, cores: 3, threads: 2, adjacent: true };
+    let machine = layout.machine();
+    let of = |cost: fn(Relation) -> f64| {
+        let told = layout.machine();
+        let found = conclude(&map(machine.clone(), |a, b| cost(Relation::of(&told, a, b).unwrap())));
+        let classes = found.kinds.into_iter().next().unwrap().classes;
+        classes.into_iter().map(|class| (class.words, class.pairs)).collect::<Vec<_>>()
+    };
+    let all = of(|relation| match relation {
+        Relation::SameCore => 8.0,
+        Relation::SameCluster | Relation::SameLlc => 30.0,
+        Relation::OtherPackage => 250.0,
+        _ => 90.0,
+    });
+    let words = |classes: &[(String, u64)]| classes.iter().map(|(words, _)| words.clone()).collect::<Vec<_>>();
+    assert_eq!(words(&all), ["same core", "same group", "other group, same package", "other package"]);
+    assert_eq!(all.iter().map(|(_, pairs)| *pairs).collect::<Vec<_>>(), [12, 48, 72, 144]);
+    // One cost for all: two classes, since siblings are no question of cost.
+    let flat = of(|_| 50.0);
+    assert_eq!(flat.len(), 2, "{flat:?}");
+    assert_eq!(flat.iter().map(|(_, pairs)| *pairs).sum::<u64>(), 276);
+}
+
+#[test]
+fn groups_that_the_kernel_hides_are_told_with_the_cache_that_they_divide() {
+    // One cache of eight cores for the kernel, two halves for the costs.
+    let machine = Layout { packages: 1, caches: 1, cores: 8, threads: 1, adjacent: false }.machine();
+    let found = conclude(&map(machine, |a, b| if a / 4 == b / 4 { 25.0 } else { 80.0 }));
+    let told = statements(&found);
+    assert!(
+        told.contains(&"The kernel says one last-level cache for cpus 0-7, the costs say 2 groups: 0-3 | 4-7."),
+        "{told:?}"
+    );
+    assert!(matches!(found.groups.unwrap().agreement, Some(Agreement::Finer { .. })));
+}
+
+#[test]
+fn groups_are_held_against_every_level_that_the_kernel_tells() {
+    let machine = Layout { packages: 2, caches: 2, cores: 2, threads: 1, adjacent: false }.machine();
+    let agreement = |groups: &[&str]| {
+        let groups: Vec<CpuSet> = groups.iter().map(|cpus| cpus.parse().unwrap()).collect();
+        Agreement::of(&groups, &machine, &machine.allowed)
+    };
+    use crate::Level;
+    assert_eq!(agreement(&["0-1", "2-3", "4-5", "6-7"]), Agreement::Same { level: Level::Llc });
+    assert!(matches!(agreement(&["0-3", "4-7"]), Agreement::Same { level: Level::Die | Level::Node | Level::Package }));
+    assert!(matches!(agreement(&["0", "1", "2-3", "4-5", "6-7"]), Agreement::Finer { level: Level::Llc, .. }));
+    assert_eq!(agreement(&["0-1", "2-3", "4-7"]), Agreement::Coarser { level: Level::Llc }, "no die is hidden");
+    assert_eq!(agreement(&["0,2", "1,3", "4-7"]), Agreement::Across);
+}
+
+#[test]
+fn what_was_not_measured_is_predicted_and_what_was_held_out_says_how_well() {
+    let layout = Layout { packages: 2, caches: 4, cores: 4, threads: 1, adjacent: false };
+    let told = layout.machine();
+    let mut map = map(layout.machine(), |a, b| match Relation::of(&told, a, b).unwrap() {
+        Relation::OtherPackage => 250.0,
+        Relation::SameCluster | Relation::SameLlc => 30.0,
+        _ => 90.0,
+    });
+    let series = &mut map.series[0];
+    let all = std::mem::take(&mut series.links.pairs);
+    for (index, pair) in all.into_iter().enumerate() {
+        match index % 5 {
+            0 | 1 => series.links.pairs.push(pair),
+            2 => series.held_out.push(pair),
+            _ => {}
+        }
+    }
+    let filled = Filled::of(&map.series[0], &map);
+    let held_out = filled.held_out.unwrap();
+    assert_eq!(held_out.pairs, 99);
+    assert!(held_out.median < 0.01 && held_out.p95 < 0.03, "{held_out:?}");
+    assert_eq!(filled.all.known().count(), 496);
+    assert_eq!(filled.predicted, 496 - 199 - 99);
+    for (i, j, cost) in filled.all.known() {
+        let true_cost = match Relation::of(&told, i as u32, j as u32).unwrap() {
+            Relation::OtherPackage => 250.0,
+            Relation::SameCluster | Relation::SameLlc => 30.0,
+            _ => 90.0,
+        };
+        assert!((cost / true_cost - 1.0).abs() < 0.05, "{i} {j}: {cost}");
+    }
+}
