@@ -165,7 +165,7 @@ impl<'a> Running<'a> {
         progress(&Progress { step: "calibrating the clock".into(), done: 0.0, left: plan.budget });
         let (counts, cpu_time) = (KernelCounts::now(), process_cpu_time().unwrap_or_default());
         let clock = Clock::calibrated();
-        let mut random = Random::new(plan.seed);
+        let random = Random::new(plan.seed);
         let reachable = cpuset::reachable().unwrap_or_else(|_| machine.allowed.clone());
         let cpus = plan.cpus.intersection(&reachable);
         let pairs = match plan.tail.scope {

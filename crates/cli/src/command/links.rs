@@ -23,7 +23,7 @@ use crate::args::{FormatName, OrderName};
 use crate::document::{LinksComparisonDocument, LinksDocument, MapsDocument};
 use crate::error::{Exit, Failure};
 use crate::interruption::Interruption;
-use crate::output::{print_text, show};
+use crate::output::{print_text, say, show};
 use crate::placing::{resolve_elsewhere, resolve_here};
 use crate::progress::Bar;
 use crate::settings::Settings;
@@ -36,6 +36,7 @@ use crate::view::links::export::{long_csv, matrix_csv};
 use crate::view::links::screen::{Picture, layout, pairs_words, screen};
 use crate::view::links::svg::{SvgText, svg};
 use crate::view::machine::model_name;
+use crate::view::number;
 use crate::view::survey::Kept;
 
 /// Does what was asked for.
@@ -264,7 +265,14 @@ fn print(map: &LinkMap, kept: &Kept, task: &LinksTask, settings: &Settings) -> R
         _ if settings.json => crate::output::print_json(&LinksDocument::new(map, &conclusions, number)),
         FormatName::Json => crate::output::print_json(&LinksDocument::new(map, &conclusions, number)),
         FormatName::Csv => print_text(long_csv(map).trim_end()),
-        FormatName::Matrix => print_text(matrix_csv(&filled.all).trim_end()),
+        FormatName::Matrix => {
+            if filled.predicted > 0 {
+                let all = filled.all.known().count() as u64;
+                let (all, predicted) = (number::whole(all), number::whole(filled.predicted));
+                say(&format!("{predicted} of {all} pairs are predicted; `--format csv` has what was measured"));
+            }
+            print_text(matrix_csv(&filled.all).trim_end())
+        }
         FormatName::Svg => print_text(&picture(map, &filled, &conclusions, by_group)),
         FormatName::Text => {
             let picture = Picture { depth: depth(settings), by_group };

@@ -6,10 +6,10 @@ use corewise_model::links::import::{HEADER, kind_name};
 use corewise_model::links::{LinkMap, Matrix, Pair};
 
 /// Every visit of every series as comma-separated values with a head, lines ended by a line feed: `kind` ([`kind_name`]), the cpus
-/// `a` < `b`, the cpu that began, the number of its visit in order of time from 0, `measured` or `held-out`, and nanoseconds; no
-/// nanoseconds where the visit has no number.
+/// `a` < `b`, the cpu that began, the number of its visit in order of time from 0, `measured` or `held-out`, and `ns` or `cycles`;
+/// nothing there where the visit has no number.
 pub fn long_csv(map: &LinkMap) -> String {
-    let mut text = format!("{HEADER}\n");
+    let mut text = format!("{HEADER}{}\n", map.unit.word());
     for series in &map.series {
         let kind = kind_name(series.what);
         series.links.pairs.iter().for_each(|pair| visits(&mut text, &kind, "measured", pair));

@@ -9,9 +9,11 @@ use super::{Format, Found};
 use crate::links::What;
 
 /// The header of corewise's own table of visits: a kind ([`super::kind_name`]), the lower and the higher cpu, the one of them that began,
-/// the number of the visit, whether it was `measured` or `held-out` (which is not read back), and its time in nanoseconds. The rows of a pair
-/// are in order of time.
-pub const HEADER: &str = "kind,a,b,first,visit,use,ns";
+/// the number of the visit, whether it was `measured` or `held-out` (which is not read back), and its time, in the unit that the last column
+/// is named by. The rows of a pair are in order of time.
+pub const HEADER: &str = "kind,a,b,first,visit,use,";
+/// The last column where times are in cycles of a clock of which nothing more is known.
+const CYCLES: &str = "cycles";
 
 /// The names of the two columns of cpus, without "cpu" and "core" and what is no letter or digit.
 const ENDS: [[&str; 2]; 15] = [
@@ -33,7 +35,7 @@ const ENDS: [[&str; 2]; 15] = [
 ];
 
 /// The names of the column of costs, the best first, likewise, and what a number is to be multiplied with.
-const COSTS: [(&str, f64); 24] = [
+const COSTS: [(&str, f64); 25] = [
     ("ns", 1.0),
     ("latencyns", 1.0),
     ("onewayns", 1.0),
@@ -58,6 +60,7 @@ const COSTS: [(&str, f64); 24] = [
     ("roundtrip", 0.5),
     ("roundtriptimens", 0.5),
     ("roundtriptime", 0.5),
+    (CYCLES, 1.0),
 ];
 
 /// Which column is what.
@@ -66,6 +69,7 @@ pub struct Columns {
     ends: [usize; 2],
     cost: usize,
     factor: f64,
+    in_cycles: bool,
     /// The one of the two cpus that began.
     first: Option<usize>,
     kind: Option<usize>,
@@ -82,7 +86,8 @@ impl Columns {
         let ends = ENDS.iter().find_map(|[a, b]| Some([end(a)?, end(b)?]))?;
         let (cost, factor) = COSTS.iter().find_map(|&(name, factor)| Some((find(name)?, factor)))?;
         let first = find("first").filter(|place| !ends.contains(place));
-        Some(Self { ends, cost, factor, first, kind: find("kind"), count: header.len() })
+        let in_cycles = plain[cost] == CYCLES;
+        Some(Self { ends, cost, factor, in_cycles, first, kind: find("kind"), count: header.len() })
     }
 
     fn is_own(&self) -> bool {
@@ -98,6 +103,7 @@ pub fn without_header(first: &[&str], rows: impl FnOnce() -> usize) -> Option<Co
         ends: [0, 1],
         cost: 2,
         factor: 1.0,
+        in_cycles: false,
         first: None,
         kind: None,
         count: 3,
@@ -111,7 +117,7 @@ pub fn read<'t>(columns: &Columns, rows: impl Iterator<Item = Row<'t>>) -> Resul
         read_row(columns, &row, &mut collector)?;
     }
     let format = if columns.is_own() { Format::Visits } else { Format::Pairs };
-    Ok(Found { format, collector, names_cpus: true, in_cycles: false, remarks: Vec::new() })
+    Ok(Found { format, collector, names_cpus: true, in_cycles: columns.in_cycles, remarks: Vec::new() })
 }
 
 fn read_row(columns: &Columns, row: &Row, collector: &mut Collector) -> Result<(), ImportError> {

@@ -168,7 +168,7 @@ proptest! {
     #[test]
     fn visits_of_several_kinds_come_back(costs in Costs::strategy(), visits in 1..4_u32) {
         prop_assume!(!costs.is_empty());
-        let mut text = format!("{HEADER}\n");
+        let mut text = format!("{HEADER}ns\n");
         for visit in 0..visits {
             for (place, what) in kinds().into_iter().enumerate() {
                 text += &costs.list(|first, second, ns| {
@@ -191,6 +191,13 @@ proptest! {
                 prop_assert_eq!(&pair.back_ns, &expected(pair.b, pair.a));
             }
         }
+    }
+
+    #[test]
+    fn visits_in_cycles_come_back_in_cycles(cycles in 1..1000_u32) {
+        let read = imported(&format!("{HEADER}cycles\ncas,0,1,0,0,measured,{cycles}\n"))?;
+        prop_assert!(read.in_cycles);
+        prop_assert_eq!(&read.series[0].links.pairs[0].visits_ns, &[f64::from(cycles)]);
     }
 
     #[test]
