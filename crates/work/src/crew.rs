@@ -1,5 +1,6 @@
 //! Named threads, pinned where that is asked for.
 
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread::{Builder, scope};
 
 use corewise_sys::linux::affinity;
@@ -7,7 +8,8 @@ use corewise_sys::linux::affinity;
 use crate::{Error, Settings};
 
 /// Runs `work` on each thread of the settings and gives what each found, in their order. Thread `k` is named "NAME k", so that a role
-/// (`corewise run --roles`) can be given to it, and is on its cpu before it begins. The calling thread waits.
+/// (`corewise run --roles`) can be given to it, and is on its cpu before it begins. No thread begins before all are there, and none does
+/// where one of them cannot, so that threads which wait for each other never wait for one that will not come. The calling thread waits.
 ///
 /// # Errors
 /// When a thread cannot be started or pinned, or what the first of them that failed said.
@@ -16,19 +18,58 @@ pub fn crew<T: Send>(
     name: &str,
     work: impl Fn(usize) -> Result<T, Error> + Sync,
 ) -> Result<Vec<T>, Error> {
+    let roll = Roll::default();
     scope(|scope| {
-        let work = &work;
+        let (work, roll) = (&work, &roll);
         let start = |thread: usize| {
             let named = format!("{name} {thread}");
-            let begin = move || pin(settings, thread).and_then(|()| work(thread));
-            Builder::new().name(named.clone()).spawn_scoped(scope, begin).map_err(Error::system(named))
+            let begin = move || {
+                let here = pin(settings, thread).inspect_err(|_| roll.call_off());
+                here.map(|()| roll.answer(settings.threads).then(|| work(thread)))
+            };
+            let started = Builder::new().name(named.clone()).spawn_scoped(scope, begin);
+            started.inspect_err(|_| roll.call_off()).map_err(Error::system(named))
         };
         let threads: Vec<_> = (0..settings.threads).map(start).collect();
         let ended =
             threads.into_iter().map(|thread| thread?.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        // All are waited for, and the first error is told.
-        ended.collect::<Vec<_>>().into_iter().collect()
+        // All are waited for, and the first error is told. Those that did not begin have none: another has.
+        let ended: Vec<Result<Option<Result<T, Error>>, Error>> = ended.collect();
+        ended.into_iter().filter_map(|ended| ended.map_or_else(|error| Some(Err(error)), |found| found)).collect()
     })
+}
+
+/// Who of the threads is there.
+#[derive(Default)]
+struct Roll {
+    here: Mutex<Here>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Here {
+    count: usize,
+    is_called_off: bool,
+}
+
+impl Roll {
+    /// Says that the calling thread is there, and waits for the others; whether all came.
+    fn answer(&self, all: usize) -> bool {
+        let mut here = self.here.lock().unwrap_or_else(PoisonError::into_inner);
+        here.count += 1;
+        if here.count == all {
+            self.changed.notify_all();
+        }
+        let waits = |here: &mut Here| here.count < all && !here.is_called_off;
+        let here = self.changed.wait_while(here, waits).unwrap_or_else(PoisonError::into_inner);
+        !here.is_called_off
+    }
+
+    /// One will not come.
+    fn call_off(&self) {
+        self.here.lock().unwrap_or_else(PoisonError::into_inner).is_called_off = true;
+        self.changed.notify_all();
+    }
 }
 
 /// Pins the calling thread where the settings give it a cpu.
@@ -42,6 +83,8 @@ pub fn pin(settings: &Settings, thread: usize) -> Result<(), Error> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
 
     #[test]
@@ -62,5 +105,20 @@ mod tests {
         let settings = Settings { cpus: vec![8000], ..Settings::new(2) };
         let error = crew(&settings, "walk", |_| Ok(())).unwrap_err().to_string();
         assert!(error.starts_with("pinning a thread to cpu 8000: "), "{error}");
+    }
+
+    #[test]
+    fn none_begins_where_one_cannot_and_the_error_of_that_one_is_told() {
+        let cpu = affinity::current().unwrap().lowest().unwrap();
+        let (settings, begun) = (Settings { cpus: vec![cpu, cpu, 8000], ..Settings::new(3) }, AtomicUsize::new(0));
+        let error = crew(&settings, "walk", |_| Ok(begun.fetch_add(1, Ordering::Relaxed))).unwrap_err().to_string();
+        assert!(error.starts_with("pinning a thread to cpu 8000: "), "{error}");
+        assert_eq!(begun.into_inner(), 0);
+    }
+
+    #[test]
+    fn what_a_thread_that_failed_said_is_told() {
+        let fail = |thread| if thread == 1 { Err(Error::Stopped) } else { Ok(thread) };
+        assert!(matches!(crew(&Settings::new(3), "walk", fail), Err(Error::Stopped)));
     }
 }

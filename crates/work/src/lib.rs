@@ -1,12 +1,14 @@
 //! The built-in workloads: programs worth placing, each of which checks its own result, and examples of programs that place their own threads.
 #![forbid(unsafe_code)]
 
+pub mod amount;
 pub mod crew;
+pub mod particles;
 pub mod report;
 pub mod settings;
 
 pub use report::{Limit, Report};
-pub use settings::{Settings, Size};
+pub use settings::{Company, Settings, Size};
 
 /// Why a workload has no result.
 #[derive(Debug, thiserror::Error)]

@@ -1,0 +1,179 @@
+//! Many independent random walks in three dimensions: arithmetic alone, with nothing shared.
+
+pub mod movement;
+
+use std::sync::atomic::AtomicBool;
+
+use corewise_model::metric_line::MetricLine;
+use corewise_model::stats::random::Random;
+
+use crate::amount::{Amount, Span, Supply};
+use crate::crew::crew;
+use crate::{Company, Error, Limit, Report, Settings};
+use movement::{MOVEMENTS, Movement, squared_length};
+
+/// Walks that a thread takes at a time: some 0.1 ms of the quickest movement and less than 1 ms of the slowest.
+const WALKS_PER_ITEM: u64 = 8;
+/// Steps of each movement that the usual size has.
+const USUAL_STEPS: u64 = 20_000_000;
+/// Fewer walks are so few that their mean is not yet normal, and six standard errors would be too strict.
+const FEWEST_WALKS: u64 = 256;
+/// A walk of more steps would look at the stop too seldom.
+const MOST_STEPS: u32 = 10_000;
+/// How far a mean may be from what it must be, in standard errors: once in five hundred million.
+const TOLERANCE: f64 = 6.0;
+/// Distances are added up as whole multiples of 1 / this, so that the order does not matter.
+const FIXED: f64 = (1_u64 << 20) as f64;
+
+/// The workload's own options.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// How many steps a walk has, 2 to 10,000.
+    pub steps: u32,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { steps: 1000 }
+    }
+}
+
+/// Walks, with each of six ways to draw a step of length one, and gives the steps per second of each and their geometric mean, in which a
+/// percent counts the same whichever movement it is of.
+///
+/// What limits it is arithmetic: a thread works in its registers and meets others once in a millisecond, when it takes the next walks.
+/// It is faster with each core, and with a higher clock; two threads of one core share that core's units, more usefully where a movement
+/// waits (`normal`: logarithms and cosines in a row; `disc`, `cube`: branches that nobody can foretell) than where it does not.
+///
+/// The result is checked against two closed forms, for each movement: steps that are independent, of length one and alike in all
+/// directions end at the origin in the mean, with a variance of n/3 along each axis, and at a mean squared distance of n. That has a
+/// variance of 2/3 n (n - 1): the squared distance is n + 2 Σ u·v over all pairs of different steps; the pairs are not correlated, and the
+/// mean of (u·v)² is 1/3, on the sphere and on the lattice. Each mean must be within six standard errors.
+///
+/// # Errors
+/// As [`Error`] says.
+pub fn run(settings: &Settings, options: &Options, company: &mut Company<'_>) -> Result<Report, Error> {
+    if !(2..=MOST_STEPS).contains(&options.steps) {
+        let why = format!("{} are not from 2 to {MOST_STEPS}", options.steps);
+        return Err(Error::Input { what: "steps".into(), why });
+    }
+    let walks = USUAL_STEPS / u64::from(options.steps);
+    let amount = Amount::of(settings, walks / WALKS_PER_ITEM)?.at_least(FEWEST_WALKS / WALKS_PER_ITEM);
+    let (mut rates, mut worst, mut checksum) = (Vec::new(), 0.0_f64, 0_u64);
+    for (number, movement) in MOVEMENTS.iter().enumerate() {
+        (company.progress)(&format!("walking by {} steps", movement.name));
+        let seed = Random::new(settings.seed.wrapping_add(number as u64)).bits();
+        let (tally, seconds) = all_walks(settings, options.steps, movement, seed, of_six(amount), company.stop)?;
+        company.go_on()?;
+        worst = worst.max(check(movement.name, options.steps, &tally)?);
+        checksum = checksum.rotate_left(7).wrapping_add(tally.checksum);
+        rates.push((movement.name, tally.walks as f64 * f64::from(options.steps) / seconds));
+    }
+    Ok(report(&rates, worst, amount.is_fixed().then_some(checksum)))
+}
+
+/// What one of the six movements has of the amount.
+fn of_six(amount: Amount) -> Amount {
+    match amount {
+        Amount::Items(_) => amount,
+        Amount::Time(time) => Amount::Time(time / MOVEMENTS.len() as u32),
+    }
+}
+
+fn report(rates: &[(&str, f64)], worst: f64, checksum: Option<u64>) -> Report {
+    let mean = (rates.iter().map(|(_, rate)| rate.ln()).sum::<f64>() / rates.len() as f64).exp();
+    let each = rates.iter().map(|(name, rate)| MetricLine::new(format!("{name}_steps_per_second"), *rate));
+    Report {
+        metrics: std::iter::once(MetricLine::new("steps_per_second", mean)).chain(each).collect(),
+        limit: Limit::Compute,
+        checked: format!(
+            "the mean end and the mean squared distance of the walks of each movement are the closed forms', the farthest {worst:.1} \
+             standard errors off ({TOLERANCE} allowed)"
+        ),
+        checksum,
+    }
+}
+
+/// What is kept of some walks; the same for the same walks in whatever order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Tally {
+    walks: u64,
+    /// The sum of the ends, in 1 / FIXED.
+    end: [i128; 3],
+    /// The sum of their squared distances, in 1 / FIXED.
+    squared: i128,
+    checksum: u64,
+}
+
+impl Tally {
+    fn record(&mut self, end: [f64; 3]) {
+        let fixed = |number: f64| (number * FIXED).round() as i128;
+        self.walks += 1;
+        (0..3).for_each(|axis| self.end[axis] += fixed(end[axis]));
+        self.squared += fixed(squared_length(end));
+        let [x, y, z] = end.map(f64::to_bits);
+        let mixed = Random::new(x ^ y.rotate_left(21) ^ z.rotate_left(42)).bits();
+        self.checksum = self.checksum.wrapping_add(mixed);
+    }
+
+    fn add(mut self, other: &Self) -> Self {
+        self.walks += other.walks;
+        (0..3).for_each(|axis| self.end[axis] += other.end[axis]);
+        self.squared += other.squared;
+        self.checksum = self.checksum.wrapping_add(other.checksum);
+        self
+    }
+}
+
+/// All walks of a movement, and the seconds that they took.
+fn all_walks(
+    settings: &Settings,
+    steps: u32,
+    movement: &Movement,
+    seed: u64,
+    amount: Amount,
+    stop: &AtomicBool,
+) -> Result<(Tally, f64), Error> {
+    let supply = Supply::new(amount, stop);
+    let work = |_| {
+        Ok(Span::of(|| {
+            let mut tally = Tally::default();
+            while let Some(item) = supply.take() {
+                some_walks(movement, steps, &mut Random::new(seed.wrapping_add(item)), &mut tally);
+            }
+            tally
+        }))
+    };
+    let (tallies, spans): (Vec<Tally>, Vec<Span>) = crew(settings, "particles", work)?.into_iter().unzip();
+    Ok((tallies.iter().fold(Tally::default(), Tally::add), Span::seconds(spans)))
+}
+
+fn some_walks(movement: &Movement, steps: u32, random: &mut Random, tally: &mut Tally) {
+    for _ in 0..WALKS_PER_ITEM {
+        tally.record((movement.walk)(random, steps));
+    }
+}
+
+/// How many standard errors the farthest mean is from its closed form.
+///
+/// # Errors
+/// [`Error::Wrong`] where that is over the tolerance.
+fn check(name: &str, steps: u32, tally: &Tally) -> Result<f64, Error> {
+    let (steps, walks) = (f64::from(steps), tally.walks as f64);
+    let mean = |sum: i128| sum as f64 / FIXED / walks;
+    let off = |mean: f64, wanted: f64, variance: f64| (mean - wanted).abs() / (variance / walks).sqrt();
+    let ends = tally.end.iter().map(|&end| off(mean(end), 0.0, steps / 3.0));
+    let distance = off(mean(tally.squared), steps, 2.0 / 3.0 * steps * (steps - 1.0));
+    let worst = ends.chain([distance]).fold(0.0, f64::max);
+    if worst <= TOLERANCE {
+        return Ok(worst);
+    }
+    let (end, squared) = (tally.end.map(mean), mean(tally.squared));
+    Err(Error::Wrong(format!(
+        "{walks} walks of {steps} {name} steps end at {end:?} in the mean and at a mean squared distance of {squared}, {worst:.1} standard \
+         errors off"
+    )))
+}
+
+#[cfg(test)]
+mod tests;

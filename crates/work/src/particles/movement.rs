@@ -1,0 +1,154 @@
+//! Six ways to make a random step of length one in three dimensions.
+//!
+//! The first five draw a direction uniformly on the sphere and differ in what they ask of a core: sines and cosines, a branch that cannot
+//! be foretold, square roots, logarithms. The last walks on the lattice and hardly computes.
+
+use std::f64::consts::TAU;
+
+use corewise_model::stats::random::Random;
+
+/// A way to step, and how a walk of such steps is made.
+#[derive(Clone, Copy)]
+pub struct Movement {
+    /// The first word of its metric.
+    pub name: &'static str,
+    /// Where a walk of so many steps from the origin ends.
+    pub walk: fn(&mut Random, u32) -> [f64; 3],
+}
+
+/// All of them, in the order of their metrics.
+pub const MOVEMENTS: [Movement; 6] = [
+    Movement { name: "trigonometric", walk: |random, steps| walk(random, steps, trigonometric) },
+    Movement { name: "disc", walk: |random, steps| walk(random, steps, disc) },
+    Movement { name: "cube", walk: |random, steps| walk(random, steps, cube) },
+    Movement { name: "normal", walk: |random, steps| walk(random, steps, normal) },
+    Movement { name: "polar", walk: |random, steps| walk(random, steps, polar) },
+    Movement { name: "lattice", walk: |random, steps| walk(random, steps, lattice) },
+];
+
+#[inline(always)]
+fn walk(random: &mut Random, steps: u32, step: impl Fn(&mut Random) -> [f64; 3]) -> [f64; 3] {
+    let mut at = [0.0; 3];
+    for _ in 0..steps {
+        let by = step(random);
+        at = [at[0] + by[0], at[1] + by[1], at[2] + by[2]];
+    }
+    at
+}
+
+/// A height and an angle, both uniform: a sphere's surface between two heights is that of its cylinder (Archimedes).
+pub fn trigonometric(random: &mut Random) -> [f64; 3] {
+    let (z, angle) = (1.0 - 2.0 * random.unit(), TAU * random.unit());
+    let radius = (1.0 - z * z).sqrt();
+    let (sine, cosine) = angle.sin_cos();
+    [radius * cosine, radius * sine, z]
+}
+
+/// A point in the unit disc, found by trying points of its square (G. Marsaglia, Choosing a point from the surface of a sphere, Annals of
+/// Mathematical Statistics 43, 1972).
+pub fn disc(random: &mut Random) -> [f64; 3] {
+    loop {
+        let (x, y) = (sided(random), sided(random));
+        let squared = x * x + y * y;
+        if squared < 1.0 {
+            let scale = 2.0 * (1.0 - squared).sqrt();
+            return [x * scale, y * scale, 1.0 - 2.0 * squared];
+        }
+    }
+}
+
+/// A point in the unit ball, found by trying points of its cube, moved to the ball's surface. One too near to the middle has lost its
+/// direction to rounding.
+pub fn cube(random: &mut Random) -> [f64; 3] {
+    loop {
+        let at = [sided(random), sided(random), sided(random)];
+        let squared = squared_length(at);
+        if (1e-12..1.0).contains(&squared) {
+            return scaled(at, 1.0 / squared.sqrt());
+        }
+    }
+}
+
+/// Three standard normal numbers, whose density is the same in all directions.
+pub fn normal(random: &mut Random) -> [f64; 3] {
+    loop {
+        let at = [random.normal(), random.normal(), random.normal()];
+        let squared = squared_length(at);
+        if squared > 1e-12 {
+            return scaled(at, 1.0 / squared.sqrt());
+        }
+    }
+}
+
+/// The two angles of polar coordinates, the first by its distribution's inverse, and the sine and cosine of both.
+pub fn polar(random: &mut Random) -> [f64; 3] {
+    let (down, around) = ((1.0 - 2.0 * random.unit()).acos(), TAU * random.unit());
+    let ((down_sine, down_cosine), (around_sine, around_cosine)) = (down.sin_cos(), around.sin_cos());
+    [down_sine * around_cosine, down_sine * around_sine, down_cosine]
+}
+
+/// One of the six neighbours on the lattice of whole numbers.
+pub fn lattice(random: &mut Random) -> [f64; 3] {
+    const NEIGHBOURS: [[f64; 3]; 6] =
+        [[1.0, 0.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, -1.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, -1.0]];
+    NEIGHBOURS[random.below(NEIGHBOURS.len())]
+}
+
+/// A number from -1 to 1.
+fn sided(random: &mut Random) -> f64 {
+    2.0 * random.unit() - 1.0
+}
+
+/// The square of a vector's length.
+pub fn squared_length([x, y, z]: [f64; 3]) -> f64 {
+    x * x + y * y + z * z
+}
+
+fn scaled([x, y, z]: [f64; 3], by: f64) -> [f64; 3] {
+    [x * by, y * by, z * by]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DRAWS: u32 = 100_000;
+
+    /// Mean squares alone do not tell the sphere from a cube's corners or from the lattice: the fourth power of a coordinate, whose mean
+    /// is 1/5 on the sphere with a variance of 1/9 - 1/25, does.
+    #[test]
+    fn five_draw_from_the_whole_sphere_evenly() {
+        let tolerance = 6.0 * ((1.0 / 9.0 - 1.0 / 25.0) / f64::from(DRAWS)).sqrt();
+        for (name, step) in [
+            ("trigonometric", trigonometric as fn(&mut Random) -> [f64; 3]),
+            ("disc", disc),
+            ("cube", cube),
+            ("normal", normal),
+            ("polar", polar),
+        ] {
+            let (mut random, mut fourth, mut diagonal) = (Random::new(3), [0.0; 3], 0.0);
+            for _ in 0..DRAWS {
+                let at = step(&mut random);
+                assert!((squared_length(at) - 1.0).abs() < 1e-12, "{name}: {at:?}");
+                (0..3).for_each(|axis| fourth[axis] += at[axis].powi(4));
+                diagonal += (at[0] * at[1]).powi(2);
+            }
+            for mean in fourth.map(|sum| sum / f64::from(DRAWS)) {
+                assert!((mean - 0.2).abs() < tolerance, "{name}: {fourth:?}");
+            }
+            // The mean of x²y² is 1/15, its variance below 1/100.
+            let mean: f64 = diagonal / f64::from(DRAWS);
+            assert!((mean - 1.0 / 15.0).abs() < 0.6 / f64::from(DRAWS).sqrt(), "{name}: {mean}");
+        }
+    }
+
+    #[test]
+    fn each_neighbour_of_the_lattice_is_as_likely_as_any() {
+        let (mut random, mut seen) = (Random::new(3), std::collections::BTreeMap::new());
+        for _ in 0..60_000 {
+            *seen.entry(lattice(&mut random).map(|part| part as i8)).or_insert(0_u32) += 1;
+        }
+        assert_eq!(seen.len(), 6);
+        assert!(seen.values().all(|&count| count.abs_diff(10_000) < 600), "{seen:?}");
+    }
+}
