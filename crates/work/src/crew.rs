@@ -35,7 +35,7 @@ pub fn crew<T: Send>(
             threads.into_iter().map(|thread| thread?.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         // All are waited for, and the first error is told. Those that did not begin have none: another has.
         let ended: Vec<Result<Option<Result<T, Error>>, Error>> = ended.collect();
-        ended.into_iter().filter_map(|ended| ended.map_or_else(|error| Some(Err(error)), |found| found)).collect()
+        ended.into_iter().filter_map(|ended| ended.unwrap_or_else(|error| Some(Err(error)))).collect()
     })
 }
 

@@ -6,6 +6,7 @@ pub mod crew;
 pub mod particles;
 pub mod report;
 pub mod settings;
+pub mod tail;
 
 pub use report::{Limit, Report};
 pub use settings::{Company, Settings, Size};

@@ -1,0 +1,254 @@
+//! A server whose requests are all the same short piece of work: what its slowest answers show is what came in between.
+
+use std::hint::black_box;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use corewise_model::histogram::Histogram;
+use corewise_model::metric_line::MetricLine;
+use corewise_sys::clock::{Clock, Source, Ticks};
+use corewise_sys::work::{ADDITIONS_PER_TURN, dependent_additions};
+
+use crate::amount::{Amount, Span};
+use crate::crew::crew;
+use crate::{Company, Error, Limit, Report, Settings};
+
+/// What the usual size takes on one cpu, in nanoseconds.
+const USUAL_NS: f64 = 4e9;
+/// What a request costs besides its additions: two readings of the clock and the histogram.
+const AROUND_NS: f64 = 40.0;
+/// A core's cycle, about.
+const CYCLE_NS: f64 = 0.25;
+/// Requests between two looks at the stop and at the time; 0.1 s with the longest.
+const REQUESTS_PER_LOOK: u64 = 256;
+/// Additions of the longest request: about 0.3 ms.
+const MOST_ADDITIONS: u32 = 1_000_000;
+/// The longest pause.
+const LONGEST_GAP: Duration = Duration::from_secs(1);
+/// The rate of the ticks is known to about a millionth; this is far beyond.
+const RATE_TOLERANCE: f64 = 1e-3;
+/// Where threads number their requests from when nobody knows how many there will be: so far apart that they never meet.
+const APART: u64 = 1 << 48;
+
+/// The workload's own options.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// How many dependent additions a request is: as many cycles of a core; 1 to 1,000,000, rounded up to a multiple of 20.
+    pub additions: u32,
+    /// How long a thread waits after each answer before it takes the next request, up to 1 s. It waits awake, so that what it measures is
+    /// never how long the kernel takes to wake it.
+    pub gap: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { additions: 1000, gap: Duration::ZERO }
+    }
+}
+
+/// Serves requests on each thread, one after the other, and gives quantiles of how long they took.
+///
+/// A request is a chain of additions, about 250 ns, that needs nothing but the core it is on: no memory, no lock, no system call. What a
+/// request takes beyond that is the core's clock, a second thread on the same core, or somebody else who had the cpu: an interrupt, another
+/// program, the hypervisor. Quiet cpus make the tail short; more cpus do not. It is a closed loop: the next request comes when the last one
+/// was answered, so one long stall is one long request, however many would have come meanwhile.
+///
+/// The result is checked: the histogram holds as many requests as there were to be, their sums are those of the closed form (an arithmetic
+/// series), no thread's requests took longer in all than the thread did by another clock, and the quantiles are in order.
+///
+/// # Errors
+/// As [`Error`] says.
+pub fn run(settings: &Settings, options: &Options, company: &mut Company<'_>) -> Result<Report, Error> {
+    let options = admitted(options)?;
+    let request_ns = f64::from(options.additions) * CYCLE_NS + AROUND_NS + options.gap.as_nanos() as f64;
+    let amount = Amount::of(settings, (USUAL_NS / request_ns) as u64)?;
+    (company.progress)("calibrating the clock");
+    let clock = Clock::calibrated();
+    (company.progress)("serving requests");
+    let work = |thread| {
+        let duty = duty(settings, &options, amount, thread);
+        let mut histogram = Histogram::new(clock.nanoseconds_per_tick);
+        let (served, span) = Span::of(|| match clock.source {
+            Source::Counter(counter) => serve(counter, &clock, &duty, company.stop, &mut histogram),
+            Source::System(system) => serve(system, &clock, &duty, company.stop, &mut histogram),
+        });
+        Ok(Shift { duty, served, histogram, span })
+    };
+    let shifts = crew(settings, "tail", work)?;
+    company.go_on()?;
+    report(&shifts, amount, clock.nanoseconds_per_tick)
+}
+
+/// The options as they are used.
+fn admitted(options: &Options) -> Result<Options, Error> {
+    let wrong = |what: &str, why: String| Err(Error::Input { what: what.into(), why });
+    if !(1..=MOST_ADDITIONS).contains(&options.additions) {
+        return wrong("additions", format!("{} are not from 1 to {MOST_ADDITIONS}", options.additions));
+    }
+    if options.gap > LONGEST_GAP {
+        return wrong("gap", format!("{:?} is over {LONGEST_GAP:?}", options.gap));
+    }
+    Ok(Options { additions: options.additions.next_multiple_of(ADDITIONS_PER_TURN), gap: options.gap })
+}
+
+/// What one thread is to do.
+#[derive(Clone, Debug)]
+struct Duty {
+    /// What the first request begins its additions with; each next one with one more.
+    first: u64,
+    /// So many requests, or requests until the time is over.
+    amount: Amount,
+    options: Options,
+}
+
+fn duty(settings: &Settings, options: &Options, amount: Amount, thread: usize) -> Duty {
+    let (thread, threads) = (thread as u64, settings.threads as u64);
+    let (from, own) = match amount {
+        Amount::Items(all) => {
+            let until = |thread: u64| (u128::from(all) * u128::from(thread) / u128::from(threads)) as u64;
+            (until(thread), Amount::Items(until(thread + 1) - until(thread)))
+        }
+        Amount::Time(_) => (thread * APART, amount),
+    };
+    Duty { first: settings.seed.wrapping_add(from), amount: own, options: options.clone() }
+}
+
+/// What one thread did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Served {
+    requests: u64,
+    /// Of all answers.
+    sum: u64,
+    /// The ticks that requests took.
+    ticks: u64,
+}
+
+fn serve<T: Ticks>(ticks: T, clock: &Clock, duty: &Duty, stop: &AtomicBool, histogram: &mut Histogram) -> Served {
+    let (begin, mut served) = (ticks.now(), Served::default());
+    let gap = clock.ticks_of(duty.options.gap);
+    loop {
+        let next = match duty.amount {
+            Amount::Items(all) => (all - served.requests).min(REQUESTS_PER_LOOK),
+            Amount::Time(time) if served.requests > 0 && ticks.now().saturating_sub(begin) >= clock.ticks_of(time) => 0,
+            Amount::Time(_) => REQUESTS_PER_LOOK,
+        };
+        if next == 0 || stop.load(Ordering::Relaxed) {
+            return served;
+        }
+        let first = duty.first.wrapping_add(served.requests);
+        if gap == 0 {
+            some_requests(ticks, first, next, duty.options.additions, histogram, &mut served);
+        } else {
+            some_requests(ticks, first, 1, duty.options.additions, histogram, &mut served);
+            pause(ticks, gap, stop);
+        }
+    }
+}
+
+/// Some requests, back to back.
+fn some_requests<T: Ticks>(
+    ticks: T,
+    first: u64,
+    requests: u64,
+    additions: u32,
+    histogram: &mut Histogram,
+    served: &mut Served,
+) {
+    for number in 0..requests {
+        let begin = ticks.now();
+        let answer = black_box(dependent_additions(black_box(additions), black_box(first.wrapping_add(number))));
+        // A counter of another cpu may be behind by a few ticks.
+        let took = ticks.now().saturating_sub(begin);
+        histogram.record(took);
+        served.ticks += took;
+        served.sum = served.sum.wrapping_add(answer);
+    }
+    served.requests += requests;
+}
+
+fn pause<T: Ticks>(ticks: T, gap: u64, stop: &AtomicBool) {
+    let begin = ticks.now();
+    while ticks.now().saturating_sub(begin) < gap && !stop.load(Ordering::Relaxed) {
+        std::hint::spin_loop();
+    }
+}
+
+/// One thread's part of the result.
+struct Shift {
+    duty: Duty,
+    served: Served,
+    histogram: Histogram,
+    span: Span,
+}
+
+fn report(shifts: &[Shift], amount: Amount, nanoseconds_per_tick: f64) -> Result<Report, Error> {
+    let mut all = Histogram::new(nanoseconds_per_tick);
+    for shift in shifts {
+        check_shift(shift, nanoseconds_per_tick)?;
+        all.merge(&shift.histogram);
+    }
+    let requests = shifts.iter().map(|shift| shift.served.requests).sum();
+    check_histogram(&all, if let Amount::Items(items) = amount { items } else { requests })?;
+    let quantile = |name: &str, at| MetricLine::new(name, all.quantile_ns(at));
+    let seconds = Span::seconds(shifts.iter().map(|shift| shift.span));
+    Ok(Report {
+        metrics: vec![
+            quantile("p99.9_ns", 0.999),
+            quantile("p99_ns", 0.99),
+            quantile("p50_ns", 0.5),
+            MetricLine::new("max_ns", all.max_ns()),
+            MetricLine::new("requests_per_second", requests as f64 / seconds),
+        ],
+        limit: Limit::Compute,
+        checked: format!(
+            "all {requests} requests are in the histogram, and the sums of their answers are the closed form's, exactly"
+        ),
+        checksum: amount
+            .is_fixed()
+            .then(|| shifts.iter().fold(0, |sum: u64, shift| sum.wrapping_add(shift.served.sum))),
+    })
+}
+
+/// The sum of the answers to so many requests: each adds `start | 1` to its start, so many times, and starts are consecutive.
+fn closed_form(first: u64, requests: u64, additions: u32) -> u64 {
+    let pairs = (u128::from(requests) * u128::from(requests.saturating_sub(1)) / 2) as u64;
+    let starts = first.wrapping_mul(requests).wrapping_add(pairs);
+    let even = if first.is_multiple_of(2) { requests.div_ceil(2) } else { requests / 2 };
+    starts.wrapping_add(starts.wrapping_add(even).wrapping_mul(u64::from(additions)))
+}
+
+/// # Errors
+/// [`Error::Wrong`] where a thread's answers, number of requests or time cannot be.
+fn check_shift(shift: &Shift, nanoseconds_per_tick: f64) -> Result<(), Error> {
+    let Shift { duty, served, histogram, span } = shift;
+    let wanted = closed_form(duty.first, served.requests, duty.options.additions);
+    if served.sum != wanted {
+        return Err(Error::Wrong(format!("the answers' sum is {}, and {wanted} by the closed form", served.sum)));
+    }
+    if histogram.count() != served.requests {
+        let (held, requests) = (histogram.count(), served.requests);
+        return Err(Error::Wrong(format!("a histogram holds {held} of {requests} requests")));
+    }
+    let (busy_ns, all_ns) =
+        (served.ticks as f64 * nanoseconds_per_tick, span.end.duration_since(span.begin).as_nanos() as f64);
+    if busy_ns > all_ns * (1.0 + RATE_TOLERANCE) + 1e3 {
+        return Err(Error::Wrong(format!("requests took {busy_ns} ns in all on a thread that took {all_ns} ns")));
+    }
+    Ok(())
+}
+
+/// # Errors
+/// [`Error::Wrong`] where the histogram holds another number of requests, or its quantiles are not in order.
+fn check_histogram(all: &Histogram, requests: u64) -> Result<(), Error> {
+    let quantiles = [0.5, 0.99, 0.999, 1.0].map(|at| all.quantile_ns(at));
+    if all.count() != requests {
+        return Err(Error::Wrong(format!("the histogram holds {} of {requests} requests", all.count())));
+    }
+    if !quantiles.is_sorted() || quantiles[3] > all.max_ns() {
+        return Err(Error::Wrong(format!("quantiles are not in order: {quantiles:?}, {}", all.max_ns())));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;
