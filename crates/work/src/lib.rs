@@ -4,6 +4,7 @@
 pub mod amount;
 pub mod crew;
 pub mod particles;
+pub mod pingpong;
 pub mod report;
 pub mod settings;
 pub mod tail;

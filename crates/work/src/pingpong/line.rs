@@ -1,9 +1,9 @@
 //! What two ends say numbers to each other over: a word that one sleeps on, a pair of pipes, or a pair of sockets.
 //!
-//! Each kind can be ended by a third party, and then no end waits any more. Nobody needs to look at a clock for that: the word is set to what
-//! it never counts to, the same is written into the pipes, and the sockets are shut.
+//! Each kind can be ended by a third party, and is ended when either end goes; then no end waits any more. Nobody needs to look at a clock
+//! for that: the word is set to what it never counts to, the same is written into the pipes, and the sockets are shut.
 
-use std::io::{self, PipeReader, PipeWriter, Read, Write};
+use std::io::{self, ErrorKind, PipeReader, PipeWriter, Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -13,9 +13,12 @@ use std::time::Duration;
 use corewise_sys::linux::futex;
 
 use super::By;
+use super::partner::Partner;
 
 /// The number that ends a line; no count gets there.
 pub const OVER: u32 = u32::MAX;
+/// Numbers begin again at zero after this.
+const LAST: u32 = u32::MAX >> 1;
 /// How long one sleep on a word lasts at most.
 const SLEEP: Duration = Duration::from_secs(1);
 
@@ -42,6 +45,13 @@ pub enum Ender {
     Pipe([PipeWriter; 2]),
     /// A second handle of either socket.
     Socket(UnixStream),
+    /// The process at the other end, which takes its end with it.
+    Process(Partner),
+}
+
+/// The number after another; zero after [`LAST`].
+pub const fn after(number: u32) -> u32 {
+    number.wrapping_add(1) & LAST
 }
 
 /// A new line's two ends and who can end it.
@@ -68,38 +78,58 @@ pub fn line(by: By) -> io::Result<([End; 2], Ender)> {
 }
 
 impl End {
-    /// Says the number after `heard`, the last one that was heard or zero; false where the line was ended.
+    /// Says the number after the last one that was heard, or after zero; false where the line was ended.
     ///
     /// # Errors
-    /// When the operating system does not take it, or the other end has gone.
+    /// When the operating system does not take it.
     #[inline]
     pub fn say_after(&mut self, heard: u32) -> io::Result<bool> {
-        match self {
+        let number = after(heard);
+        let said = match self {
             Self::Futex(word) => {
                 // A word that was ended stays so.
-                let said = word.0.compare_exchange(heard, heard + 1, Ordering::AcqRel, Ordering::Acquire).is_ok();
+                let said = word.0.compare_exchange(heard, number, Ordering::AcqRel, Ordering::Acquire).is_ok();
                 futex::wake(&word.0);
                 return Ok(said);
             }
-            Self::Pipe(_, writer) => writer.write_all(&(heard + 1).to_ne_bytes())?,
-            Self::Socket(stream) => stream.write_all(&(heard + 1).to_ne_bytes())?,
-        }
-        Ok(true)
+            Self::Pipe(_, writer) => writer.write_all(&number.to_ne_bytes()),
+            Self::Socket(stream) => stream.write_all(&number.to_ne_bytes()),
+        };
+        said.map_or_else(|error| gone(error).map(|_| false), |()| Ok(true))
     }
 
-    /// Sleeps until the other end says a number after `said`, the last one that was said or zero; [`OVER`] where the line was ended.
+    /// Sleeps until the other end says another number than the last one that was said; [`OVER`] where the line was ended.
     ///
     /// # Errors
-    /// When the operating system fails, or the other end has gone.
+    /// When the operating system fails.
     #[inline]
     pub fn hear_after(&mut self, said: u32) -> io::Result<u32> {
         let mut number = [0; size_of::<u32>()];
-        match self {
+        let heard = match self {
             Self::Futex(word) => return sleep_on(&word.0, said),
-            Self::Pipe(reader, _) => reader.read_exact(&mut number)?,
-            Self::Socket(stream) => stream.read_exact(&mut number)?,
+            Self::Pipe(reader, _) => reader.read_exact(&mut number),
+            Self::Socket(stream) => stream.read_exact(&mut number),
+        };
+        heard.map_or_else(gone, |()| Ok(u32::from_ne_bytes(number)))
+    }
+}
+
+/// An end that goes, for whatever reason, ends the line.
+impl Drop for End {
+    fn drop(&mut self) {
+        match self {
+            Self::Futex(word) => end_word(word),
+            Self::Pipe(_, writer) => end_pipe(writer),
+            Self::Socket(stream) => end_socket(stream),
         }
-        Ok(u32::from_ne_bytes(number))
+    }
+}
+
+/// That the other end has gone ends the line, and is no error.
+fn gone(error: io::Error) -> io::Result<u32> {
+    match error.kind() {
+        ErrorKind::BrokenPipe | ErrorKind::ConnectionReset | ErrorKind::UnexpectedEof => Ok(OVER),
+        _ => Err(error),
     }
 }
 
@@ -117,15 +147,74 @@ impl Ender {
     /// Ends the line: neither end waits after that.
     pub fn end(&mut self) {
         match self {
-            Self::Futex(word) => {
-                word.0.store(OVER, Ordering::Release);
-                // Both may sleep on it for a moment: one of them has said its number and not yet been heard.
-                futex::wake(&word.0);
-                futex::wake(&word.0);
-            }
-            // One whose end has gone needs no telling, and is no error.
-            Self::Pipe(writers) => writers.iter_mut().for_each(|writer| drop(writer.write_all(&OVER.to_ne_bytes()))),
-            Self::Socket(stream) => drop(stream.shutdown(Shutdown::Both)),
+            Self::Futex(word) => end_word(word),
+            Self::Pipe(writers) => writers.iter_mut().for_each(end_pipe),
+            Self::Socket(stream) => end_socket(stream),
+            Self::Process(partner) => partner.kill(),
         }
+    }
+}
+
+fn end_word(word: &Word) {
+    word.0.store(OVER, Ordering::Release);
+    // Both may sleep on it for a moment: one of them has said its number and not yet been heard.
+    futex::wake(&word.0);
+    futex::wake(&word.0);
+}
+
+/// A reader that has gone needs no telling. A pipe never fills up: there are two numbers in it at most.
+fn end_pipe(writer: &mut PipeWriter) {
+    drop(writer.write_all(&OVER.to_ne_bytes()));
+}
+
+/// Fails where the other has done it already.
+fn end_socket(stream: &UnixStream) {
+    drop(stream.shutdown(Shutdown::Both));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KINDS: [By; 3] = [By::Futex, By::Pipe, By::Socket];
+
+    #[test]
+    fn numbers_go_back_and_forth_and_begin_again_after_the_last() {
+        for by in KINDS {
+            let ([mut a, mut b], _ender) = line(by).unwrap();
+            assert!(a.say_after(0).unwrap());
+            assert_eq!(b.hear_after(0).unwrap(), 1, "{by:?}");
+            assert!(b.say_after(1).unwrap());
+            assert_eq!(a.hear_after(1).unwrap(), 2, "{by:?}");
+        }
+        assert_eq!([after(LAST - 1), after(LAST), after(0)], [LAST, 0, 1]);
+    }
+
+    #[test]
+    fn whoever_waits_hears_that_the_other_has_gone_or_that_the_line_was_ended() {
+        for by in KINDS {
+            let ([a, mut b], _ender) = line(by).unwrap();
+            std::thread::scope(|scope| {
+                let waits = scope.spawn(move || b.hear_after(0).unwrap());
+                drop(a);
+                assert_eq!(waits.join().unwrap(), OVER, "{by:?}");
+            });
+            let ([mut a, mut b], mut ender) = line(by).unwrap();
+            std::thread::scope(|scope| {
+                let wait =
+                    [scope.spawn(move || a.hear_after(0).unwrap()), scope.spawn(move || b.hear_after(0).unwrap())];
+                std::thread::sleep(Duration::from_millis(5));
+                ender.end();
+                assert_eq!(wait.map(|wait| wait.join().unwrap()), [OVER; 2], "{by:?}");
+            });
+        }
+    }
+
+    #[test]
+    fn what_is_said_on_a_line_that_was_ended_is_not_heard() {
+        let ([mut a, mut b], mut ender) = line(By::Futex).unwrap();
+        ender.end();
+        assert!(!a.say_after(0).unwrap());
+        assert_eq!(b.hear_after(0).unwrap(), OVER);
     }
 }

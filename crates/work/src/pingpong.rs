@@ -1,0 +1,279 @@
+//! Pairs of threads that wake each other in turn: what a wake-up costs from here to there.
+
+pub mod line;
+pub mod partner;
+mod watch;
+
+use std::ffi::OsString;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use corewise_model::histogram::Histogram;
+use corewise_model::metric_line::MetricLine;
+use corewise_model::stats::random::Random;
+use corewise_sys::clock::{Clock, Source, Ticks};
+
+use crate::amount::{Amount, Span};
+use crate::crew::crew;
+use crate::{Company, Error, Limit, Report, Settings};
+use line::{End, Ender, OVER};
+use partner::Partner;
+use watch::{Progress, Watch};
+
+/// Round trips of all pairs together that the usual size has.
+const USUAL_ROUND_TRIPS: u64 = 400_000;
+/// How long all pairs may stand still before they are given up.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// By what the two of a pair wake each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum By {
+    /// A word in memory, and futex(2); for threads alone.
+    #[default]
+    Futex,
+    /// Two pipes.
+    Pipe,
+    /// A connected pair of stream sockets of the local kind.
+    Socket,
+}
+
+/// The workload's own options.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// By what they wake each other.
+    pub by: By,
+    /// The second of each pair as a process instead of a thread: the arguments with which this program, begun again, calls
+    /// [`partner::answer`]. Not with [`By::Futex`].
+    pub partner: Option<Vec<OsString>>,
+}
+
+/// Has pairs of threads say numbers to each other, each number one more than the last, and each said only when the one before was heard, and
+/// gives the round trips per second of all pairs together and the quantiles of how long one took.
+///
+/// Threads `2 k` and `2 k + 1` are a pair; where their number is odd, the last has a partner on the cpu that would come next. Whoever waits
+/// sleeps in the kernel, so the time is that of system calls, of the kernel's way to the sleeper, of the interrupt that wakes its cpu, and of
+/// that cpu's way out of its idle state. It is least where both are on one cpu, or on two of one cache that have no time to fall asleep
+/// deeply; what it costs across sockets is what a placement can save.
+///
+/// The result is checked: each pair has counted to exactly twice its number of round trips, each number was the one that was to come,
+/// and the histogram holds as many round trips. A partner that dies ends its pair at once; where no pair makes a round trip for ten
+/// seconds, all are ended.
+///
+/// # Errors
+/// As [`Error`] says; [`Error::System`] with [`io::ErrorKind::TimedOut`] where nobody answers.
+pub fn run(settings: &Settings, options: &Options, company: &mut Company<'_>) -> Result<Report, Error> {
+    let amount = Amount::of(settings, USUAL_ROUND_TRIPS)?;
+    (company.progress)("calibrating the clock");
+    let clock = Clock::calibrated();
+    (company.progress)("connecting the pairs");
+    let table = Table::laid(settings, options)?;
+    (company.progress)("waking each other");
+    let games = table.play(settings, amount, &clock, company.stop, PATIENCE)?;
+    company.go_on()?;
+    report(&games, amount, &clock)
+}
+
+/// What one pair has before it plays.
+struct Table {
+    /// Where the first of each pair finds its end, and the second where it is a thread.
+    ends: Vec<[Mutex<Option<End>>; 2]>,
+    enders: Vec<Mutex<Ender>>,
+    are_threads: bool,
+}
+
+impl Table {
+    fn laid(settings: &Settings, options: &Options) -> Result<Self, Error> {
+        let mut table = Self { ends: Vec::new(), enders: Vec::new(), are_threads: options.partner.is_none() };
+        for pair in 0..settings.threads.div_ceil(2) {
+            let (ends, ender) = match &options.partner {
+                None => {
+                    let ([a, b], ender) = line::line(options.by).map_err(Error::system("connecting a pair"))?;
+                    ([Some(a), Some(b)], ender)
+                }
+                Some(arguments) => {
+                    let (partner, end) = Partner::begin(options.by, arguments, settings.cpu_of(2 * pair + 1))?;
+                    ([Some(end), None], Ender::Process(partner))
+                }
+            };
+            table.ends.push(ends.map(Mutex::new));
+            table.enders.push(Mutex::new(ender));
+        }
+        Ok(table)
+    }
+
+    /// Whom the crew consists of: both of each pair, or the first alone.
+    fn crew(&self, settings: &Settings) -> Settings {
+        let step = if self.are_threads { 1 } else { 2 };
+        let threads = 2 * self.ends.len() / step;
+        let cpus = (0..threads).filter_map(|thread| settings.cpu_of(thread * step)).collect();
+        Settings { threads, cpus, ..settings.clone() }
+    }
+
+    fn play(
+        &self,
+        settings: &Settings,
+        amount: Amount,
+        clock: &Clock,
+        stop: &AtomicBool,
+        patience: Duration,
+    ) -> Result<Vec<Game>, Error> {
+        let progress: Vec<Progress> = self.ends.iter().map(|_| Progress::default()).collect();
+        let watch = Watch { progress: &progress, enders: &self.enders, stop, patience };
+        let crewed = self.crew(settings);
+        let work = |thread: usize| {
+            let (pair, side) = if self.are_threads { (thread / 2, thread % 2) } else { (thread, 0) };
+            let end = self.ends[pair][side].lock().unwrap_or_else(PoisonError::into_inner).take();
+            let mut end = end.ok_or_else(|| Error::Wrong("an end of a line was taken twice".into()))?;
+            if side == 1 {
+                return partner::answer_all(&mut end).map(|_| None).map_err(Error::system("answering"));
+            }
+            let own = share(amount, pair, self.ends.len());
+            let game = self.first(&mut end, own, clock, stop, &progress[pair]);
+            game.map(Some).map_err(Error::system("waking the partner"))
+        };
+        let (here, done) = channel::<()>();
+        let (played, went_well) = std::thread::scope(|scope| {
+            let playing = scope.spawn(move || {
+                // Dropped, with which the watch ends, when the crew has come back.
+                let _here = here;
+                crew(&crewed, "pingpong", work)
+            });
+            let went_well = watch.until_closed(&done);
+            (playing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), went_well)
+        });
+        if !went_well && !stop.load(Ordering::Relaxed) {
+            let error = io::Error::new(io::ErrorKind::TimedOut, format!("no answer for {patience:?}"));
+            return Err(Error::System { what: "waking each other".into(), error });
+        }
+        Ok(played?.into_iter().flatten().collect())
+    }
+
+    fn first(
+        &self,
+        end: &mut End,
+        own: Amount,
+        clock: &Clock,
+        stop: &AtomicBool,
+        progress: &Progress,
+    ) -> io::Result<Game> {
+        let mut game = Game::new(own, clock);
+        if !self.are_threads && !partner::await_greeting(end)? {
+            return Ok(game);
+        }
+        let (played, span) = Span::of(|| match clock.source {
+            Source::Counter(counter) => game.play(counter, end, stop, progress),
+            Source::System(system) => game.play(system, end, stop, progress),
+        });
+        game.span = span;
+        played.map(|()| game)
+    }
+}
+
+/// What a pair has of all round trips.
+fn share(amount: Amount, pair: usize, pairs: usize) -> Amount {
+    let until = |all: u64, pair: usize| (u128::from(all) * pair as u128 / pairs as u128) as u64;
+    match amount {
+        Amount::Items(all) => Amount::Items(until(all, pair + 1) - until(all, pair)),
+        Amount::Time(_) => amount,
+    }
+}
+
+/// What the first of a pair knows.
+struct Game {
+    amount: Amount,
+    round_trips: u64,
+    /// The last number that was heard.
+    count: u32,
+    /// Whether the line was ended before the last round trip.
+    was_ended: bool,
+    histogram: Histogram,
+    span: Span,
+}
+
+impl Game {
+    fn new(amount: Amount, clock: &Clock) -> Self {
+        let now = Instant::now();
+        let histogram = Histogram::new(clock.nanoseconds_per_tick);
+        Self { amount, round_trips: 0, count: 0, was_ended: true, histogram, span: Span { begin: now, end: now } }
+    }
+
+    fn play<T: Ticks>(&mut self, ticks: T, end: &mut End, stop: &AtomicBool, progress: &Progress) -> io::Result<()> {
+        let begin = Instant::now();
+        let mut last = ticks.now();
+        loop {
+            let is_over = match self.amount {
+                Amount::Items(all) => self.round_trips >= all,
+                Amount::Time(time) => self.round_trips > 0 && begin.elapsed() >= time,
+            };
+            if is_over || stop.load(Ordering::Relaxed) {
+                self.was_ended = false;
+                return Ok(());
+            }
+            let said = line::after(self.count);
+            if !end.say_after(self.count)? {
+                return Ok(());
+            }
+            let heard = end.hear_after(said)?;
+            if heard == OVER {
+                return Ok(());
+            }
+            if heard != line::after(said) {
+                return Err(io::Error::other(format!("{heard} was heard after {said}")));
+            }
+            let now = ticks.now();
+            self.histogram.record(now.saturating_sub(last));
+            last = now;
+            self.count = heard;
+            self.round_trips += 1;
+            progress.0.store(self.round_trips, Ordering::Relaxed);
+        }
+    }
+}
+
+fn report(games: &[Game], amount: Amount, clock: &Clock) -> Result<Report, Error> {
+    let mut all = Histogram::new(clock.nanoseconds_per_tick);
+    for game in games {
+        check(game)?;
+        all.merge(&game.histogram);
+    }
+    let round_trips = games.iter().map(|game| game.round_trips).sum::<u64>();
+    if let Amount::Items(wanted) = amount
+        && wanted != round_trips
+    {
+        return Err(Error::Wrong(format!("{round_trips} of {wanted} round trips were made")));
+    }
+    let counted = 2 * round_trips;
+    let seconds = Span::seconds(games.iter().map(|game| game.span));
+    Ok(Report {
+        metrics: vec![
+            MetricLine::new("round_trips_per_second", round_trips as f64 / seconds),
+            MetricLine::new("p50_ns", all.quantile_ns(0.5)),
+            MetricLine::new("p99_ns", all.quantile_ns(0.99)),
+        ],
+        limit: Limit::Waiting,
+        checked: format!("{} pairs have counted to {counted} in all, two for each round trip, exactly", games.len()),
+        checksum: amount.is_fixed().then(|| Random::new(counted).bits()),
+    })
+}
+
+/// # Errors
+/// [`Error::Wrong`] where a pair ended early, or its counts do not agree.
+fn check(game: &Game) -> Result<(), Error> {
+    let round_trips = game.round_trips;
+    if game.was_ended {
+        return Err(Error::Wrong(format!("a partner has gone after {round_trips} round trips")));
+    }
+    // The count begins again at zero after 2^31 - 1.
+    let wanted = (2 * round_trips) & u64::from(u32::MAX >> 1);
+    if u64::from(game.count) != wanted || game.histogram.count() != round_trips {
+        let (count, held) = (game.count, game.histogram.count());
+        return Err(Error::Wrong(format!("{round_trips} round trips, a count of {count}, and a histogram of {held}")));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,148 @@
+//! Tests of the pairs.
+
+use super::*;
+use crate::Size;
+
+const KINDS: [By; 3] = [By::Futex, By::Pipe, By::Socket];
+
+fn run_with(settings: &Settings, options: &Options, stop: &AtomicBool) -> Result<Report, Error> {
+    run(settings, options, &mut Company { stop, progress: &mut |_| () })
+}
+
+fn small(threads: usize) -> Settings {
+    Settings { size: Size::Share(0.002), ..Settings::new(threads) }
+}
+
+/// The program of the tests, begun again for the one test that answers.
+fn begun_again(test: &str) -> Option<Vec<OsString>> {
+    Some(["--exact", test, "--ignored", "--nocapture"].map(OsString::from).into())
+}
+
+/// Only where this program was begun for it, and not for all that is ignored.
+fn answer_if_alone(by: By) {
+    if std::env::args().any(|argument| argument == "--exact") {
+        partner::answer(by).unwrap();
+    }
+}
+
+#[test]
+fn all_kinds_count_to_the_same_with_any_number_of_threads() {
+    let stop = AtomicBool::new(false);
+    for by in KINDS {
+        let options = Options { by, partner: None };
+        let checksum = |threads| run_with(&small(threads), &options, &stop).unwrap().checksum;
+        assert_eq!([checksum(1), checksum(2), checksum(5)], [Some(Random::new(1600).bits()); 3], "{by:?}");
+    }
+    // More pairs than round trips.
+    let few = Settings { size: Size::Share(1e-9), ..small(6) };
+    assert_eq!(run_with(&few, &Options::default(), &stop).unwrap().checksum, Some(Random::new(2).bits()));
+}
+
+#[test]
+fn pairs_play_for_a_time() {
+    let (stop, time) = (AtomicBool::new(false), Size::Time(Duration::from_millis(10)));
+    let report = run_with(&Settings { size: time, ..small(3) }, &Options::default(), &stop).unwrap();
+    let names: Vec<&str> = report.metrics.iter().map(|metric| metric.name.as_str()).collect();
+    assert_eq!((names, report.checksum), (vec!["round_trips_per_second", "p50_ns", "p99_ns"], None));
+}
+
+#[test]
+#[ignore = "not a test: the partner of the tests of processes, over pipes"]
+fn answers_over_pipes() {
+    answer_if_alone(By::Pipe);
+}
+
+#[test]
+#[ignore = "not a test: the partner of the tests of processes, over a socket"]
+fn answers_over_a_socket() {
+    answer_if_alone(By::Socket);
+}
+
+#[test]
+fn a_partner_may_be_a_process() {
+    let stop = AtomicBool::new(false);
+    for (by, test) in
+        [(By::Pipe, "pingpong::tests::answers_over_pipes"), (By::Socket, "pingpong::tests::answers_over_a_socket")]
+    {
+        let options = Options { by, partner: begun_again(test) };
+        let report = run_with(&small(3), &options, &stop).unwrap();
+        assert_eq!(report.checksum, Some(Random::new(1600).bits()), "{by:?}");
+    }
+}
+
+#[test]
+fn a_partner_that_dies_or_cannot_be_is_told() {
+    let stop = AtomicBool::new(false);
+    for by in [By::Pipe, By::Socket] {
+        // A program that prints and ends: no test has this name.
+        let options = Options { by, partner: begun_again("none") };
+        let error = run_with(&small(2), &options, &stop).unwrap_err().to_string();
+        assert_eq!(error, "the result is wrong: a partner has gone after 0 round trips", "{by:?}");
+    }
+    let options = Options { by: By::Futex, partner: begun_again("none") };
+    assert!(matches!(run_with(&small(2), &options, &stop), Err(Error::Input { .. })));
+}
+
+/// As a partner that has greeted and of which nobody hears anything more.
+#[test]
+fn a_partner_that_never_answers_is_not_waited_for() {
+    let (clock, stop) = (Clock::calibrated(), AtomicBool::new(false));
+    for by in KINDS {
+        let ([mut silent, own], ender) = line::line(by).unwrap();
+        let ends = vec![[Mutex::new(Some(own)), Mutex::new(None)]];
+        let table = Table { ends, enders: vec![Mutex::new(ender)], are_threads: false };
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                partner::greet(&mut silent).unwrap();
+                while silent.hear_after(1).unwrap() != OVER {}
+            });
+            let played = table.play(&small(2), Amount::Items(5), &clock, &stop, Duration::from_millis(60));
+            let error = played.map(|_| ()).unwrap_err().to_string();
+            assert_eq!(error, "waking each other: no answer for 60ms", "{by:?}");
+        });
+    }
+}
+
+#[test]
+fn it_is_stopped_whatever_it_waits_for() {
+    for by in KINDS {
+        let stop = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let settings = Settings { size: Size::Time(Duration::from_secs(3600)), ..Settings::new(3) };
+            let options = Options { by, partner: None };
+            let stop = &stop;
+            let run = scope.spawn(move || run_with(&settings, &options, stop));
+            std::thread::sleep(Duration::from_millis(80));
+            stop.store(true, Ordering::Relaxed);
+            assert!(matches!(run.join().unwrap(), Err(Error::Stopped)), "{by:?}");
+        });
+    }
+    let none = Settings { threads: 0, ..small(1) };
+    assert!(matches!(run_with(&none, &Options::default(), &AtomicBool::new(false)), Err(Error::Input { .. })));
+}
+
+#[test]
+fn a_wrong_count_is_found() {
+    let clock = Clock::calibrated();
+    let game = |spoil: fn(&mut Game)| {
+        let mut game = Game::new(Amount::Items(3), &clock);
+        (game.round_trips, game.count, game.was_ended) = (3, 6, false);
+        (0..3).for_each(|_| game.histogram.record(5));
+        spoil(&mut game);
+        report(&[game], Amount::Items(3), &clock).map(|report| report.checksum)
+    };
+    assert_eq!(game(|_| ()).unwrap(), Some(Random::new(6).bits()));
+    let spoiled: [fn(&mut Game); 4] = [
+        |game| game.count = 5,
+        |game| game.histogram.record(1),
+        |game| game.was_ended = true,
+        |game| {
+            (game.round_trips, game.count) = (2, 4);
+            game.histogram.clear();
+            (0..2).for_each(|_| game.histogram.record(5));
+        },
+    ];
+    for spoil in spoiled {
+        assert!(matches!(game(spoil), Err(Error::Wrong(_))));
+    }
+}
