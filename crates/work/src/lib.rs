@@ -3,6 +3,7 @@
 
 pub mod amount;
 pub mod crew;
+pub mod euler;
 pub mod particles;
 pub mod pingpong;
 pub mod report;

@@ -1,0 +1,48 @@
+//! The layers at the ends of slabs, which neighbours look at.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::slab::{PARTS, Slab};
+use super::sweep::BEYOND;
+
+/// Copies of the layers that others need; of those of one step while others may still read those of the step before.
+pub struct Exchange {
+    layers: Vec<[Mutex<Vec<f64>>; 2]>,
+}
+
+impl Exchange {
+    /// For a box of so many layers.
+    pub fn new(layers: usize) -> Self {
+        Self { layers: (0..layers).map(|_| Default::default()).collect() }
+    }
+
+    fn layer(&self, layer: usize, step: u64) -> MutexGuard<'_, Vec<f64>> {
+        let copies = &self.layers[layer % self.layers.len()];
+        copies[(step % 2) as usize].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Shows the layers at both ends of a slab to the others.
+    pub fn publish(&self, slab: &Slab, step: u64) {
+        let layers = slab.layers();
+        for layer in layers.clone() {
+            if layer < layers.start + BEYOND || layer + BEYOND >= layers.end {
+                let mut copy = self.layer(layer, step);
+                copy.clear();
+                (0..PARTS).for_each(|part| copy.extend_from_slice(slab.layer(layer, part)));
+            }
+        }
+    }
+
+    /// Copies the layers beyond both ends of a slab into it. All must have published theirs. The box is a ring.
+    pub fn fetch(&self, slab: &mut Slab, step: u64) {
+        let (layers, all) = (slab.layers(), self.layers.len());
+        if layers.is_empty() {
+            return;
+        }
+        for (number, beyond) in slab.beyond().iter_mut().enumerate() {
+            let layer =
+                if number < BEYOND { all + layers.start + number - BEYOND } else { layers.end + number - BEYOND };
+            beyond.copy_from_slice(&self.layer(layer, step));
+        }
+    }
+}

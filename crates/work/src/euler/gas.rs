@@ -1,0 +1,159 @@
+//! An ideal gas: its state in the two usual sets of variables, its flux, and the flux between two states.
+
+/// The ratio of specific heats of air.
+pub const GAMMA: f64 = 1.4;
+
+/// What is conserved, per volume: mass, momentum normal to a face and along it, energy.
+pub type Conserved = [f64; 5];
+
+/// Density, velocity normal to a face and along it, pressure.
+pub type Primitive = [f64; 5];
+
+/// The conserved variables of primitive ones.
+#[inline(always)]
+pub fn conserved([density, normal, first, second, pressure]: Primitive) -> Conserved {
+    let kinetic = 0.5 * density * (normal * normal + first * first + second * second);
+    [density, density * normal, density * first, density * second, pressure / (GAMMA - 1.0) + kinetic]
+}
+
+/// The primitive variables of conserved ones.
+#[inline(always)]
+pub fn primitive([density, normal, first, second, energy]: Conserved) -> Primitive {
+    let volume = 1.0 / density;
+    let kinetic = 0.5 * volume * (normal * normal + first * first + second * second);
+    [density, normal * volume, first * volume, second * volume, (GAMMA - 1.0) * (energy - kinetic)]
+}
+
+/// The speed of sound.
+#[inline(always)]
+pub fn sound(density: f64, pressure: f64) -> f64 {
+    (GAMMA * pressure / density).sqrt()
+}
+
+/// What flows through a face of area one in a time of one where the state is the same on both sides.
+#[inline(always)]
+pub fn flux(state: Conserved, [_, speed, _, _, pressure]: Primitive) -> Conserved {
+    let [density, normal, first, second, energy] = state;
+    [density * speed, normal * speed + pressure, first * speed, second * speed, (energy + pressure) * speed]
+}
+
+/// The smaller one. The standard library's also looks for what is no number, and takes three times as long.
+#[inline(always)]
+const fn smaller(a: f64, b: f64) -> f64 {
+    if a < b { a } else { b }
+}
+
+#[inline(always)]
+const fn larger(a: f64, b: f64) -> f64 {
+    if a > b { a } else { b }
+}
+
+/// The larger one; what is no number where one of them is none, so that it is not passed over.
+#[inline(always)]
+pub const fn most(a: f64, b: f64) -> f64 {
+    if a >= b || a.is_nan() { a } else { b }
+}
+
+/// The fastest waves to the left and to the right of two states: with the averages of Roe (B. Einfeldt, On Godunov-type methods for gas
+/// dynamics, SIAM Journal on Numerical Analysis 25, 1988), with which density and pressure stay positive.
+#[inline(always)]
+fn wave_speeds(left: Conserved, right: Conserved, l: Primitive, r: Primitive) -> [f64; 2] {
+    let (left_weight, right_weight) = (l[0].sqrt(), r[0].sqrt());
+    let scale = 1.0 / (left_weight + right_weight);
+    let mean = |a: f64, b: f64| (left_weight * a + right_weight * b) * scale;
+    let [u, v, w] = [1, 2, 3].map(|part| mean(l[part], r[part]));
+    let enthalpy = mean((left[4] + l[4]) / l[0], (right[4] + r[4]) / r[0]);
+    let squared = (GAMMA - 1.0) * (enthalpy - 0.5 * (u * u + v * v + w * w));
+    // Never below zero but by rounding.
+    let sound_between = larger(squared, 0.0).sqrt();
+    let (left_sound, right_sound) = (sound(l[0], l[4]), sound(r[0], r[4]));
+    [smaller(l[1] - left_sound, u - sound_between), larger(r[1] + right_sound, u + sound_between)]
+}
+
+/// The flux between two states: HLLC (E. F. Toro, M. Spruce and W. Speares, Shock Waves 4, 1994), with the wave speeds of P. Batten et al.
+/// (SIAM Journal on Scientific Computing 18, 1997). Without a branch, so that a compiler can do several at a time.
+#[inline(always)]
+pub fn flux_between(left: Conserved, right: Conserved) -> Conserved {
+    let (l, r) = (primitive(left), primitive(right));
+    let [left_speed, right_speed] = wave_speeds(left, right, l, r);
+    // What flows into the waves from either side, never zero.
+    let (left_mass, right_mass) = (l[0] * (left_speed - l[1]), r[0] * (right_speed - r[1]));
+    let contact = (r[4] - l[4] + l[1] * left_mass - r[1] * right_mass) / (left_mass - right_mass);
+    // The face is in the gas that came from the side away from which the contact moves.
+    let is_left = contact >= 0.0;
+    let pick = |a: f64, b: f64| if is_left { a } else { b };
+    let state: Conserved = std::array::from_fn(|part| pick(left[part], right[part]));
+    let own: Primitive = std::array::from_fn(|part| pick(l[part], r[part]));
+    let (speed, mass) = (pick(left_speed, right_speed), pick(left_mass, right_mass));
+    let density = mass / (speed - contact);
+    let energy = density * (state[4] / own[0] + (contact - own[1]) * (contact + own[4] / mass));
+    let between = [density, density * contact, density * own[2], density * own[3], energy];
+    let outward = pick(smaller(left_speed, 0.0), larger(right_speed, 0.0));
+    let plain = flux(state, own);
+    std::array::from_fn(|part| plain[part] + outward * (between[part] - state[part]))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A gas with a density and a pressure over six powers of ten, and up to some ten times the speed of sound.
+    pub fn any_gas() -> impl Strategy<Value = Primitive> {
+        let (power, mach) = (-3.0..3.0_f64, -10.0..10.0_f64);
+        (power.clone(), power, mach.clone(), mach.clone(), mach).prop_map(|(density, pressure, u, v, w)| {
+            let (density, pressure) = (10_f64.powf(density), 10_f64.powf(pressure));
+            let unit = sound(density, pressure);
+            [density, u * unit, v * unit, w * unit, pressure]
+        })
+    }
+
+    fn close(a: Conserved, b: Conserved, scale: f64) -> Result<(), TestCaseError> {
+        for (a, b) in a.into_iter().zip(b) {
+            prop_assert!((a - b).abs() <= 1e-11 * scale, "{a} {b} {scale}");
+        }
+        Ok(())
+    }
+
+    fn size(state: Conserved) -> f64 {
+        let gas = primitive(state);
+        let speed = gas[1].abs() + sound(gas[0], gas[4]);
+        state.into_iter().map(f64::abs).sum::<f64>() * (1.0 + speed)
+    }
+
+    proptest! {
+        #[test]
+        fn variables_are_translated_back_and_forth(gas in any_gas()) {
+            let back = primitive(conserved(gas));
+            for part in 0..4 {
+                prop_assert!((back[part] - gas[part]).abs() <= 1e-12 * gas[part].abs());
+            }
+            prop_assert!((back[4] - gas[4]).abs() <= 1e-11 * conserved(gas)[4]);
+        }
+
+        #[test]
+        fn between_two_equal_states_is_the_flux_of_that_state(gas in any_gas()) {
+            let state = conserved(gas);
+            close(flux_between(state, state), flux(state, gas), size(state))?;
+        }
+
+        #[test]
+        fn seen_in_a_mirror_the_same_flows_the_other_way(left in any_gas(), right in any_gas()) {
+            let mirrored = |[density, u, v, w, pressure]: Primitive| conserved([density, -u, v, w, pressure]);
+            let (a, b) = (flux_between(conserved(left), conserved(right)), flux_between(mirrored(right), mirrored(left)));
+            let scale = size(conserved(left)) + size(conserved(right));
+            close(a, [-b[0], b[1], -b[2], -b[3], -b[4]], scale)?;
+        }
+
+        #[test]
+        fn what_flows_faster_than_sound_comes_from_one_side(gas in any_gas(), other in any_gas()) {
+            let fast = [gas[0], 30.0 * (sound(gas[0], gas[4]) + sound(other[0], other[4])), gas[2], gas[3], gas[4]];
+            let other = [other[0], fast[1], other[2], other[3], other[4]];
+            prop_assume!(gas[4] / other[4] < 10.0 && other[4] / gas[4] < 10.0);
+            prop_assume!(gas[0] / other[0] < 10.0 && other[0] / gas[0] < 10.0);
+            let state = conserved(fast);
+            close(flux_between(state, conserved(other)), flux(state, fast), size(state))?;
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Where threads wait for each other again and again, and none waits for one that has gone.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
+
+/// How often a thread looks whether the others are there before it sleeps: some 20 us.
+const LOOKS: u32 = 1000;
+
+/// A barrier that can be broken.
+pub struct Gate {
+    members: usize,
+    waiting: Mutex<Waiting>,
+    changed: Condvar,
+    /// How often all have passed; beside the lock, so that it can be looked at without it.
+    passed: AtomicU64,
+}
+
+#[derive(Default)]
+struct Waiting {
+    count: usize,
+    is_broken: bool,
+}
+
+/// Somebody who comes to the gate; breaks it when dropped before [`Member::leave`], by an error or a panic too.
+pub struct Member<'a> {
+    gate: &'a Gate,
+    has_left: bool,
+}
+
+impl Gate {
+    /// For so many members.
+    pub fn new(members: usize) -> Self {
+        Self { members, waiting: Mutex::default(), changed: Condvar::new(), passed: AtomicU64::new(0) }
+    }
+
+    /// One of the members. Each must become one, or the others wait for ever.
+    pub const fn member(&self) -> Member<'_> {
+        Member { gate: self, has_left: false }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Member<'_> {
+    /// Waits until all are here; whether they came.
+    pub fn wait(&self) -> bool {
+        let gate = self.gate;
+        let before = {
+            let mut waiting = gate.lock();
+            if waiting.is_broken {
+                return false;
+            }
+            waiting.count += 1;
+            if waiting.count == gate.members {
+                waiting.count = 0;
+                gate.passed.fetch_add(1, Ordering::Release);
+                gate.changed.notify_all();
+                return true;
+            }
+            gate.passed.load(Ordering::Relaxed)
+        };
+        let has_passed = || gate.passed.load(Ordering::Acquire) != before;
+        for _ in 0..LOOKS {
+            if has_passed() {
+                return true;
+            }
+            std::hint::spin_loop();
+        }
+        let waits = |waiting: &mut Waiting| !has_passed() && !waiting.is_broken;
+        drop(gate.changed.wait_while(gate.lock(), waits).unwrap_or_else(PoisonError::into_inner));
+        has_passed()
+    }
+
+    /// Goes, with the work done: nobody will wait any more.
+    pub fn leave(mut self) {
+        self.has_left = true;
+    }
+}
+
+impl Drop for Member<'_> {
+    fn drop(&mut self) {
+        if !self.has_left {
+            self.gate.lock().is_broken = true;
+            self.gate.changed.notify_all();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_pass_together_every_time() {
+        let (gate, sums) = (Gate::new(4), AtomicU64::new(0));
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    let member = gate.member();
+                    for round in 1..=500 {
+                        sums.fetch_add(1, Ordering::Relaxed);
+                        assert!(member.wait());
+                        assert_eq!(sums.load(Ordering::Relaxed), 4 * round);
+                        assert!(member.wait());
+                    }
+                    member.leave();
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn nobody_waits_for_one_that_has_failed() {
+        let gate = Gate::new(3);
+        std::thread::scope(|scope| {
+            let waits = [(); 2].map(|()| {
+                scope.spawn(|| {
+                    let member = gate.member();
+                    member.wait()
+                })
+            });
+            std::thread::sleep(std::time::Duration::from_millis(5));
+            drop(gate.member());
+            assert_eq!(waits.map(|waits| waits.join().unwrap()), [false; 2]);
+        });
+        assert!(!gate.member().wait(), "and it stays so");
+    }
+}

@@ -1,0 +1,187 @@
+//! The gas in a box that is a ring in each direction, moved on by threads that each have some of its layers.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use super::exchange::Exchange;
+use super::gas::{Primitive, most};
+use super::gate::{Gate, Member};
+use super::slab::{PARTS, Slab};
+use crate::amount::Span;
+use crate::crew::crew;
+use crate::{Error, Settings};
+
+/// How many cells a wave may cross in a step. Below one half, so that what flows into a cell's two edges is never more than is in it.
+const COURANT: f64 = 0.4;
+
+/// What is in the box, and when it is enough.
+pub struct Problem<'a> {
+    /// Cells along x, y and z; the number of threads at work is at most that along z.
+    pub shape: [usize; 3],
+    /// The width of a cell.
+    pub width: f64,
+    /// What a cell holds at the beginning, by its number along x, y and z.
+    pub gas: &'a (dyn Fn([usize; 3]) -> Primitive + Sync),
+    /// When to end.
+    pub until: Until,
+}
+
+/// When to end.
+#[derive(Clone, Copy, Debug)]
+pub enum Until {
+    /// After so many steps.
+    Steps(u64),
+    /// When the gas has moved on for so long, in its own time; the last step is shortened to end there.
+    Moment(f64),
+    /// When the computer has worked for so long; one step at least.
+    Elapsed(Duration),
+}
+
+/// What came out.
+pub struct Solution {
+    /// Steps that were made.
+    pub steps: u64,
+    /// Seconds that they took.
+    pub seconds: f64,
+    /// The layers, in the order of z.
+    pub slabs: Vec<Slab>,
+    /// The sums of the variables over all cells, before and after, in an order that does not depend on the number of threads.
+    pub sums: [[f64; PARTS]; 2],
+}
+
+/// What the threads have in common.
+struct Shared<'a> {
+    problem: &'a Problem<'a>,
+    exchange: Exchange,
+    gate: Gate,
+    /// The fastest wave of each thread, as bits, by the step's parity.
+    speeds: [Vec<AtomicU64>; 2],
+    /// Whether the first thread's clock says that it is enough, by the step's parity.
+    is_over: [AtomicBool; 2],
+    stop: &'a AtomicBool,
+}
+
+/// Moves the gas on.
+///
+/// # Errors
+/// As [`Error`] says; [`Error::Wrong`] where the gas became something that no gas is.
+pub fn solve(settings: &Settings, problem: &Problem<'_>, stop: &AtomicBool) -> Result<Solution, Error> {
+    let threads = settings.threads;
+    let shared = Shared {
+        problem,
+        exchange: Exchange::new(problem.shape[2]),
+        gate: Gate::new(threads),
+        speeds: [(); 2].map(|()| (0..threads).map(|_| AtomicU64::new(0)).collect()),
+        is_over: Default::default(),
+        stop,
+    };
+    let parts = crew(settings, "euler", |thread| shared.work(thread, threads))?;
+    let Some(parts) = parts.into_iter().collect::<Option<Vec<Part>>>() else { return Err(Error::Stopped) };
+    let sums = [0, 1].map(|when| total(parts.iter().flat_map(|part| &part.sums[when])));
+    let (steps, seconds) = (parts[0].steps, Span::seconds(parts.iter().map(|part| part.span)));
+    Ok(Solution { steps, seconds, slabs: parts.into_iter().map(|part| part.slab).collect(), sums })
+}
+
+/// What one thread has at its end.
+struct Part {
+    slab: Slab,
+    steps: u64,
+    /// Of each layer.
+    sums: [Vec<[f64; PARTS]>; 2],
+    span: Span,
+}
+
+fn total<'a>(sums: impl Iterator<Item = &'a [f64; PARTS]>) -> [f64; PARTS] {
+    sums.fold([0.0; PARTS], |all, sums| std::array::from_fn(|part| all[part] + sums[part]))
+}
+
+fn layer_sums(slab: &Slab) -> Vec<[f64; PARTS]> {
+    let sums = |layer| std::array::from_fn(|part| slab.layer(layer, part).iter().sum());
+    slab.layers().map(sums).collect()
+}
+
+impl Shared<'_> {
+    /// One thread's work; absent where it was stopped, or where another thread has gone.
+    fn work(&self, thread: usize, threads: usize) -> Result<Option<Part>, Error> {
+        let member = self.gate.member();
+        let until = |thread: usize| self.problem.shape[2] * thread / threads;
+        let mut slab = Slab::new(self.problem.shape, until(thread)..until(thread + 1), self.problem.gas);
+        let before = layer_sums(&slab);
+        // Its own layers would not do for a sweep along z; nothing moves in no time.
+        let Some(speed) = slab.step_along(0, 0.0, self.stop) else { return Ok(None) };
+        if !member.wait() {
+            return Ok(None);
+        }
+        let (steps, span) = Span::of(|| self.steps(&mut slab, thread, speed, &member));
+        let Some(steps) = steps? else { return Ok(None) };
+        member.leave();
+        let sums = [before, layer_sums(&slab)];
+        Ok(Some(Part { slab, steps, sums, span }))
+    }
+
+    /// All steps, and how many they were. Even ones go along x, y and z, odd ones back, so that two are exact to the second order (G. Strang,
+    /// SIAM Journal on Numerical Analysis 5, 1968).
+    fn steps(&self, slab: &mut Slab, thread: usize, mut speed: f64, member: &Member<'_>) -> Result<Option<u64>, Error> {
+        let (begin, mut moment) = (std::time::Instant::now(), 0.0);
+        for step in 0.. {
+            let goes_back = step % 2 == 1;
+            if goes_back {
+                self.exchange.publish(slab, step);
+            }
+            if thread == 0
+                && let Until::Elapsed(time) = self.problem.until
+            {
+                self.is_over[step as usize % 2].store(step > 0 && begin.elapsed() >= time, Ordering::Relaxed);
+            }
+            self.speeds[step as usize % 2][thread].store(speed.to_bits(), Ordering::Relaxed);
+            if !member.wait() {
+                return Ok(None);
+            }
+            let time = self.time_of(step)?;
+            let Some(time) = self.time_left(step, moment, time) else { return Ok(Some(step)) };
+            moment += time;
+            let ratio = time / self.problem.width;
+            let Some(fastest) = self.step(slab, step, ratio, member) else { return Ok(None) };
+            speed = fastest;
+        }
+        Ok(None)
+    }
+
+    /// How long a step may be for the fastest wave of all.
+    fn time_of(&self, step: u64) -> Result<f64, Error> {
+        let speeds = self.speeds[step as usize % 2].iter().map(|bits| f64::from_bits(bits.load(Ordering::Relaxed)));
+        let fastest = speeds.fold(0.0, most);
+        if fastest.is_finite() && fastest > 0.0 {
+            return Ok(COURANT * self.problem.width / fastest);
+        }
+        Err(Error::Wrong(format!("the fastest wave of the gas is {fastest} after {step} steps")))
+    }
+
+    /// How long the step is; absent where it was enough.
+    fn time_left(&self, step: u64, moment: f64, time: f64) -> Option<f64> {
+        let (is_enough, time) = match self.problem.until {
+            Until::Steps(steps) => (step >= steps, time),
+            Until::Moment(end) => (moment >= end, time.min(end - moment)),
+            Until::Elapsed(_) => (self.is_over[step as usize % 2].load(Ordering::Relaxed), time),
+        };
+        (!is_enough).then_some(time)
+    }
+
+    /// One step; the fastest wave afterwards.
+    fn step(&self, slab: &mut Slab, step: u64, ratio: f64, member: &Member<'_>) -> Option<f64> {
+        if step % 2 == 1 {
+            self.exchange.fetch(slab, step);
+            slab.step_along(2, ratio, self.stop)?;
+            slab.step_along(1, ratio, self.stop)?;
+            return slab.step_along(0, ratio, self.stop);
+        }
+        slab.step_along(0, ratio, self.stop)?;
+        slab.step_along(1, ratio, self.stop)?;
+        self.exchange.publish(slab, step);
+        if !member.wait() {
+            return None;
+        }
+        self.exchange.fetch(slab, step);
+        slab.step_along(2, ratio, self.stop)
+    }
+}
