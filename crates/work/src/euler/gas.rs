@@ -147,11 +147,9 @@ mod tests {
         }
 
         #[test]
-        fn what_flows_faster_than_sound_comes_from_one_side(gas in any_gas(), other in any_gas()) {
-            let fast = [gas[0], 30.0 * (sound(gas[0], gas[4]) + sound(other[0], other[4])), gas[2], gas[3], gas[4]];
-            let other = [other[0], fast[1], other[2], other[3], other[4]];
-            prop_assume!(gas[4] / other[4] < 10.0 && other[4] / gas[4] < 10.0);
-            prop_assume!(gas[0] / other[0] < 10.0 && other[0] / gas[0] < 10.0);
+        fn what_flows_faster_than_sound_comes_from_one_side(gas in any_gas(), ratios in [0.1..10.0_f64, 0.1..10.0]) {
+            let fast = [gas[0], 30.0 * sound(gas[0], gas[4]) * (1.0 + ratios[1]), gas[2], gas[3], gas[4]];
+            let other = [gas[0] * ratios[0], fast[1], gas[3], gas[2], gas[4] * ratios[1]];
             let state = conserved(fast);
             close(flux_between(state, conserved(other)), flux(state, fast), size(state))?;
         }

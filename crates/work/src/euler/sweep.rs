@@ -3,15 +3,17 @@
 //! After B. van Leer, SIAM Journal on Scientific and Statistical Computing 5, 1984, and E. F. Toro, Riemann Solvers and Numerical Methods
 //! for Fluid Dynamics, section 14.4.
 
-use super::gas::{Conserved, Primitive, conserved, flux, flux_between, most, primitive, sound};
+use super::gas::{Conserved, GAMMA, Primitive, conserved, flux, flux_between, most, primitive, sound};
 
 /// Rows that are worked on side by side, so that a compiler can use wide registers.
 pub const ROWS: usize = 8;
 /// Cells beyond each end of a row that its step looks at.
 pub const BEYOND: usize = 2;
-/// A cell whose edges would have less than this part of its density or pressure is taken as even: a slope of so much gains nothing, and
-/// might take more out of a cell than is in it.
-const LEAST_PART: f64 = 0.2;
+/// A cell is taken as even where one of its edges would have less than this part of its density or pressure: more might flow out of it than
+/// is in it.
+const LEAST_PART: f64 = 0.4;
+/// And where a wave would go through more than this part of a cell from one of its edges, which is faster than the step allows for.
+const MOST_CROSSED: f64 = 0.5;
 
 /// The same cell of all rows: each variable of all of them, together.
 pub type Cells = [[f64; ROWS]; 5];
@@ -119,15 +121,26 @@ fn edges_of(
     let change: Conserved = std::array::from_fn(|part| 0.5 * ratio * (inflow[part] - outflow[part]));
     let left_state: Conserved = std::array::from_fn(|part| left_state[part] + change[part]);
     let right_state: Conserved = std::array::from_fn(|part| right_state[part] + change[part]);
-    let is_even = !(is_enough(left_state, own) && is_enough(right_state, own));
+    let middle: Conserved = std::array::from_fn(|part| 3.0 * state[part] - left_state[part] - right_state[part]);
+    let are_admitted = is_admitted(left_state, own, ratio) & is_admitted(right_state, own, ratio);
+    let is_even = !(are_admitted & is_gas(middle));
     let pick = |edge: Conserved| std::array::from_fn(|part| if is_even { state[part] } else { edge[part] });
     (pick(left_state), pick(right_state))
 }
 
+/// Whether there is mass, and energy beyond that of its motion.
 #[inline(always)]
-fn is_enough(edge: Conserved, own: Primitive) -> bool {
-    let [density, _, _, _, pressure] = primitive(edge);
-    (density > LEAST_PART * own[0]) & (pressure > LEAST_PART * own[4])
+fn is_gas([density, normal, first, second, energy]: Conserved) -> bool {
+    (density > 0.0) & (2.0 * density * energy > normal * normal + first * first + second * second)
+}
+
+/// Without the square root that the speed of sound is.
+#[inline(always)]
+fn is_admitted(edge: Conserved, own: Primitive, ratio: f64) -> bool {
+    let [density, speed, _, _, pressure] = primitive(edge);
+    let left = MOST_CROSSED - ratio * speed.abs();
+    let is_slow = (left > 0.0) & (GAMMA * pressure * ratio * ratio <= density * left * left);
+    (density > LEAST_PART * own[0]) & (pressure > LEAST_PART * own[4]) & is_slow
 }
 
 /// The smaller of two differences where both are of one sign, and none where they are not.
