@@ -4,9 +4,13 @@
 pub mod amount;
 pub mod crew;
 pub mod euler;
+pub mod geometry;
 pub mod particles;
+pub mod picture;
 pub mod pingpong;
+pub mod raymesh;
 pub mod report;
+pub mod rounds;
 pub mod settings;
 pub mod tail;
 

@@ -1,0 +1,25 @@
+//! Triangle meshes and the rays that meet them, for the workloads that trace rays.
+
+pub mod exact;
+pub mod file;
+pub mod hierarchy;
+pub mod mesh;
+pub mod shapes;
+
+pub use hierarchy::{Hierarchy, Hit};
+pub use mesh::Mesh;
+
+use glam::Vec3A;
+
+/// A ray, or the part of one that counts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ray {
+    /// Where it begins.
+    pub origin: Vec3A,
+    /// Its direction, of length one.
+    pub direction: Vec3A,
+    /// What is nearer than this is not met.
+    pub near: f32,
+    /// What is not nearer than this is not met.
+    pub far: f32,
+}

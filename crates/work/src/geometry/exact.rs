@@ -1,0 +1,84 @@
+//! The second method: a ray against every triangle of a mesh, in double precision.
+
+use glam::Vec3A;
+
+use super::{Mesh, Ray};
+
+/// How exactly distances agree, relative to them.
+pub const TOLERANCE: f64 = 1e-4;
+/// What single precision may lose in one step of the computation, with room to spare: sixteen times half the distance of neighbouring numbers.
+const LOST: f64 = 1e-6;
+
+/// What a ray may meet: single precision cannot tell on which side of an edge a ray passes that is very close to it, so such a ray has more than
+/// one right answer.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Answer {
+    /// The distance of the nearest triangle that it meets well inside; absent where it meets none so.
+    pub surely: Option<f64>,
+    /// Triangles that it meets too close to an edge, or too flat, to be sure, and that are nearer than that: their distances, and how uncertain
+    /// these are.
+    pub perhaps: Vec<(f64, f64)>,
+}
+
+impl Answer {
+    /// Whether a distance, or that nothing is met, is right.
+    pub fn allows(&self, distance: Option<f32>) -> bool {
+        let Some(distance) = distance.map(f64::from) else { return self.surely.is_none() };
+        let is = |exact: f64, uncertain: f64| (exact - distance).abs() <= uncertain.max(TOLERANCE * exact);
+        self.surely.is_some_and(|exact| is(exact, 0.0)) || self.perhaps.iter().any(|(exact, by)| is(*exact, *by))
+    }
+
+    /// Whether there is one right answer only.
+    pub fn is_certain(&self) -> bool {
+        self.perhaps.is_empty()
+    }
+}
+
+/// What a ray meets first, by asking every triangle.
+pub fn nearest(mesh: &Mesh, ray: &Ray) -> Answer {
+    let mut answer = Answer::default();
+    for met in mesh.all_corners().filter_map(|corners| meet(corners, ray)) {
+        if !met.is_certain {
+            answer.perhaps.push((met.distance, met.uncertain));
+        } else if answer.surely.is_none_or(|surely| met.distance < surely) {
+            answer.surely = Some(met.distance);
+        }
+    }
+    let surely = answer.surely.unwrap_or(f64::INFINITY);
+    answer.perhaps.retain(|(distance, by)| distance - by < surely);
+    answer
+}
+
+struct Met {
+    distance: f64,
+    uncertain: f64,
+    /// Well inside of the triangle and of the ray's ends.
+    is_certain: bool,
+}
+
+/// One triangle: Moeller and Trumbore, "Fast, minimum storage ray/triangle intersection", Journal of Graphics Tools 2(1), 1997.
+fn meet(corners: [Vec3A; 3], ray: &Ray) -> Option<Met> {
+    let [a, b, c] = corners.map(|corner| corner.as_dvec3());
+    let (origin, direction) = (ray.origin.as_dvec3(), ray.direction.as_dvec3());
+    let (side_b, side_c, from_a) = (b - a, c - a, origin - a);
+    let (across, turned) = (direction.cross(side_c), from_a.cross(side_b));
+    let determinant = side_b.dot(across);
+    if determinant == 0.0 {
+        return None;
+    }
+    let (u, v) = (from_a.dot(across) / determinant, direction.dot(turned) / determinant);
+    let distance = side_c.dot(turned) / determinant;
+    // The errors of the products above, over what they are divided by.
+    let (long, short) = (side_b.length().max(side_c.length()), side_b.length().min(side_c.length()));
+    let edge = LOST * (1.0 + from_a.length() * long / determinant.abs());
+    let uncertain = LOST * (from_a.length() * long * short / determinant.abs() + distance.abs());
+    let (near, far) = (f64::from(ray.near), f64::from(ray.far));
+    let inner = u.min(v).min(1.0 - u - v);
+    let is_met = inner >= -edge && distance >= near - uncertain && distance <= far + uncertain;
+    let is_inside = inner > edge && distance > near + uncertain && distance < far - uncertain;
+    let is_certain = is_inside && uncertain < TOLERANCE * distance;
+    is_met.then_some(Met { distance, uncertain, is_certain })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,119 @@
+//! Meshes out of files: Wavefront OBJ, and PLY (text and binary).
+
+use std::fs::File;
+use std::io::{BufReader, Read as _};
+use std::path::Path;
+
+use glam::Vec3A;
+use ply_rs_bw::parser::Parser;
+use ply_rs_bw::ply::{Property, PropertyAccess, PropertyAccessResult};
+
+use super::Mesh;
+use crate::Error;
+
+/// The largest file that is read, in bytes.
+const MOST_BYTES: u64 = 2 << 30;
+
+/// The mesh in a file; which kind it is of is seen by its first bytes. Polygons are divided into triangles from their first corner; what else
+/// is in the file (normals, colours, materials, lines) is not looked at.
+///
+/// # Errors
+/// [`Error::Input`] where it cannot be read, is neither, is damaged, or holds no triangle.
+pub fn read(path: &Path) -> Result<Mesh, Error> {
+    let wrong = |why: String| Error::Input { what: path.display().to_string(), why };
+    let open = || File::open(path).map_err(|error| wrong(error.to_string()));
+    let length = open()?.metadata().map_err(|error| wrong(error.to_string()))?.len();
+    if length > MOST_BYTES {
+        return Err(wrong(format!("it has {length} bytes, and {MOST_BYTES} are the most")));
+    }
+    let mut start = Vec::new();
+    open()?.take(4).read_to_end(&mut start).map_err(|error| wrong(error.to_string()))?;
+    let file = BufReader::new(open()?);
+    let mesh = if start.starts_with(b"ply") { ply(file) } else { obj(file) };
+    mesh.map_err(wrong)
+}
+
+fn obj(mut file: BufReader<File>) -> Result<Mesh, String> {
+    let options =
+        tobj::LoadOptions { triangulate: true, ignore_points: true, ignore_lines: true, ..Default::default() };
+    // No materials are wanted, so none are read.
+    let read = tobj::load_obj_buf(&mut file, &options, |_| Err(tobj::LoadError::OpenFileFailed));
+    let (models, _) = read.map_err(|error| format!("as an OBJ file: {error}"))?;
+    let (mut points, mut triangles) = (Vec::new(), Vec::new());
+    for model in models {
+        let first = u32::try_from(points.len()).map_err(|_| "it has too many points")?;
+        points.extend(model.mesh.positions.chunks_exact(3).map(Vec3A::from_slice));
+        triangles.extend(model.mesh.indices.chunks_exact(3).map(|corners| [0, 1, 2].map(|at| first + corners[at])));
+    }
+    Mesh::new(points, triangles)
+}
+
+fn ply(mut file: BufReader<File>) -> Result<Mesh, String> {
+    let read = Parser::<Element>::new().read_ply(&mut file).map_err(|error| format!("as a PLY file: {error}"))?;
+    let elements = |name: &str| read.payload.get(name).map_or(&[][..], Vec::as_slice);
+    let points = elements("vertex").iter().map(|vertex| vertex.point).collect();
+    let mut triangles = Vec::new();
+    for face in elements("face") {
+        let corners = face.corners.as_ref().map_err(|value| format!("a face names point {value}"))?;
+        let fan = corners.windows(2).skip(1).map(|edge| [corners[0], edge[0], edge[1]]);
+        triangles.extend(fan);
+    }
+    Mesh::new(points, triangles)
+}
+
+/// A vertex, a face, or something else of a PLY file. A coordinate that is not there is no number, which a mesh refuses.
+struct Element {
+    point: Vec3A,
+    /// The numbers of a face's points, or what is none.
+    corners: Result<Vec<u32>, i64>,
+}
+
+impl PropertyAccess for Element {
+    fn new() -> Self {
+        Self { point: Vec3A::NAN, corners: Ok(Vec::new()) }
+    }
+
+    fn set_property(&mut self, name: &str, property: Property) -> PropertyAccessResult {
+        match (name, number(&property)) {
+            ("x", Some(value)) => self.point.x = value,
+            ("y", Some(value)) => self.point.y = value,
+            ("z", Some(value)) => self.point.z = value,
+            ("vertex_indices" | "vertex_index", None) => self.corners = corners(property),
+            _ => return PropertyAccessResult::Ignored,
+        }
+        PropertyAccessResult::Set
+    }
+}
+
+fn number(property: &Property) -> Option<f32> {
+    match *property {
+        Property::Char(value) => Some(value.into()),
+        Property::UChar(value) => Some(value.into()),
+        Property::Short(value) => Some(value.into()),
+        Property::UShort(value) => Some(value.into()),
+        Property::Int(value) => Some(value as f32),
+        Property::UInt(value) => Some(value as f32),
+        Property::Float(value) => Some(value),
+        Property::Double(value) => Some(value as f32),
+        _ => None,
+    }
+}
+
+/// The numbers of a face's points; an error with the first that is none.
+fn corners(property: Property) -> Result<Vec<u32>, i64> {
+    fn all<T: Into<i64>>(values: Vec<T>) -> Result<Vec<u32>, i64> {
+        values.into_iter().map(|value| value.into()).map(|value| u32::try_from(value).map_err(|_| value)).collect()
+    }
+    match property {
+        Property::ListChar(values) => all(values),
+        Property::ListUChar(values) => all(values),
+        Property::ListShort(values) => all(values),
+        Property::ListUShort(values) => all(values),
+        Property::ListInt(values) => all(values),
+        Property::ListUInt(values) => Ok(values),
+        _ => Ok(Vec::new()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

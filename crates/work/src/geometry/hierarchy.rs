@@ -1,0 +1,67 @@
+//! The bounding-volume hierarchy over a mesh: which of its triangles a ray meets first, without asking all.
+
+use std::time::Duration;
+
+use obvhs::BvhBuildParams;
+use obvhs::bvh2::Bvh2;
+use obvhs::bvh2::builder::build_bvh2_from_tris;
+use obvhs::ray::{INVALID_ID, RayHit};
+use obvhs::rt_triangle::RtTriangle;
+use obvhs::triangle::Triangle;
+
+use super::{Mesh, Ray};
+
+/// Where a ray meets a mesh.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Hit {
+    /// The number of the triangle in its mesh.
+    pub triangle: u32,
+    /// How far from the ray's origin, in lengths of its direction.
+    pub distance: f32,
+}
+
+/// A hierarchy of boxes, two in each, made by the crate obvhs, and the triangles of its leaves in the order in which a ray comes to them. It is only
+/// read after it was made, by any number of threads.
+#[derive(Clone)]
+pub struct Hierarchy {
+    boxes: Bvh2,
+    triangles: Vec<RtTriangle>,
+}
+
+impl Hierarchy {
+    /// The hierarchy of a mesh; the same for the same mesh.
+    pub fn new(mesh: &Mesh) -> Self {
+        let corners: Vec<Triangle> = mesh.all_corners().map(|[v0, v1, v2]| Triangle { v0, v1, v2 }).collect();
+        let boxes = build_bvh2_from_tris(&corners, BvhBuildParams::medium_build(), &mut Duration::default());
+        let triangles = boxes.primitive_indices.iter().map(|number| (&corners[*number as usize]).into()).collect();
+        Self { boxes, triangles }
+    }
+
+    /// The triangle that a ray meets first, from either side.
+    #[inline]
+    pub fn nearest(&self, ray: &Ray) -> Option<Hit> {
+        let mut hit = RayHit::none();
+        let triangles = self.triangles.as_slice();
+        self.boxes.ray_traverse(inner(ray), &mut hit, |ray, leaf| triangles[leaf].intersect(ray));
+        let is_hit = hit.primitive_id != INVALID_ID;
+        is_hit.then(|| Hit { triangle: self.boxes.primitive_indices[hit.primitive_id as usize], distance: hit.t })
+    }
+
+    /// Whether a ray meets no triangle; no more of them are asked than it takes.
+    #[inline]
+    pub fn is_free(&self, ray: &Ray) -> bool {
+        let triangles = self.triangles.as_slice();
+        self.boxes.ray_traverse_miss(inner(ray), |ray, leaf| triangles[leaf].intersect(ray))
+    }
+
+    /// The memory that tracing a ray reads, in bytes.
+    pub fn bytes(&self) -> usize {
+        let Self { boxes, triangles } = self;
+        size_of_val(&boxes.nodes[..]) + size_of_val(&boxes.primitive_indices[..]) + size_of_val(&triangles[..])
+    }
+}
+
+#[inline]
+fn inner(ray: &Ray) -> obvhs::ray::Ray {
+    obvhs::ray::Ray::new(ray.origin, ray.direction, ray.near, ray.far)
+}

@@ -1,0 +1,125 @@
+//! A triangle mesh.
+
+use glam::Vec3A;
+
+/// The most triangles a mesh may have: its hierarchy takes some 200 bytes for each.
+pub const MOST_TRIANGLES: usize = 10_000_000;
+
+/// Points, and triangles between them; at least one triangle, all numbers finite.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mesh {
+    points: Vec<Vec3A>,
+    triangles: Vec<[u32; 3]>,
+}
+
+impl Mesh {
+    /// A mesh of triangles that name points by their numbers from zero.
+    ///
+    /// # Errors
+    /// In words: there is no triangle, or too many; a point is not there; a coordinate is no number, or so large that squares of it are none.
+    pub fn new(points: Vec<Vec3A>, triangles: Vec<[u32; 3]>) -> Result<Self, String> {
+        if triangles.is_empty() {
+            return Err("there is no triangle in it".into());
+        }
+        if triangles.len() > MOST_TRIANGLES {
+            return Err(format!("it has {} triangles, and {MOST_TRIANGLES} are the most", triangles.len()));
+        }
+        if let Some(corner) = triangles.iter().flatten().find(|corner| **corner as usize >= points.len()) {
+            return Err(format!("a triangle names point {corner}, and the last is {}", points.len() as i64 - 1));
+        }
+        if let Some(point) = points.iter().find(|point| !point.is_finite() || point.abs().max_element() > 1e15) {
+            return Err(format!("a point is at {point}"));
+        }
+        Ok(Self { points, triangles })
+    }
+
+    /// How many triangles it has.
+    pub fn len(&self) -> usize {
+        self.triangles.len()
+    }
+
+    /// Never: a mesh has a triangle.
+    pub fn is_empty(&self) -> bool {
+        self.triangles.is_empty()
+    }
+
+    /// The corners of a triangle by its number.
+    ///
+    /// # Panics
+    /// When the number is not below [`Mesh::len`].
+    pub fn corners(&self, triangle: usize) -> [Vec3A; 3] {
+        self.triangles[triangle].map(|point| self.points[point as usize])
+    }
+
+    /// The corners of all triangles, in order of their numbers.
+    pub fn all_corners(&self) -> impl Iterator<Item = [Vec3A; 3]> + '_ {
+        (0..self.len()).map(|triangle| self.corners(triangle))
+    }
+
+    /// The lowest and the highest coordinates of what its triangles cover.
+    pub fn bounds(&self) -> [Vec3A; 2] {
+        let start = [Vec3A::splat(f32::INFINITY), Vec3A::splat(f32::NEG_INFINITY)];
+        self.all_corners().flatten().fold(start, |[low, high], point| [low.min(point), high.max(point)])
+    }
+
+    /// The same shape, moved and scaled so that its longest side is from -1 to 1 and the middle of its box at zero. A shape without extent is
+    /// only moved.
+    #[must_use]
+    pub fn fitted(mut self) -> Self {
+        let [low, high] = self.bounds();
+        let (middle, half) = ((low + high) * 0.5, (high - low).max_element() * 0.5);
+        let scale = if half > f32::MIN_POSITIVE { 1.0 / half } else { 1.0 };
+        for point in &mut self.points {
+            *point = (*point - middle) * scale;
+        }
+        self
+    }
+
+    /// Adds another mesh's triangles behind its own.
+    pub fn append(&mut self, other: &Self) {
+        let first = self.points.len() as u32;
+        self.points.extend(&other.points);
+        self.triangles.extend(other.triangles.iter().map(|corners| corners.map(|point| point + first)));
+    }
+
+    /// Moves each point.
+    #[must_use]
+    pub fn map(mut self, to: impl Fn(Vec3A) -> Vec3A) -> Self {
+        for point in &mut self.points {
+            *point = to(*point);
+        }
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn points(coordinates: &[[f32; 3]]) -> Vec<Vec3A> {
+        coordinates.iter().copied().map(Vec3A::from_array).collect()
+    }
+
+    #[test]
+    fn what_is_no_mesh_is_told() {
+        let three = || points(&[[0.0; 3], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]);
+        let error = |points, triangles| Mesh::new(points, triangles).unwrap_err();
+        assert_eq!(error(three(), vec![]), "there is no triangle in it");
+        assert_eq!(error(three(), vec![[0, 1, 3]]), "a triangle names point 3, and the last is 2");
+        assert_eq!(error(vec![], vec![[0, 0, 0]]), "a triangle names point 0, and the last is -1");
+        for bad in [f32::NAN, f32::INFINITY, -1e30] {
+            let mut points = three();
+            points[1].y = bad;
+            assert!(error(points, vec![[0, 1, 2]]).starts_with("a point is at ["));
+        }
+    }
+
+    #[test]
+    fn a_fitted_mesh_fills_its_box_and_one_without_extent_stays_finite() {
+        let mesh = Mesh::new(points(&[[5.0, 5.0, 5.0], [9.0, 5.0, 6.0], [5.0, 7.0, 5.0]]), vec![[0, 1, 2]]).unwrap();
+        let [low, high] = mesh.fitted().bounds();
+        assert_eq!((low, high), (Vec3A::new(-1.0, -0.5, -0.25), Vec3A::new(1.0, 0.5, 0.25)));
+        let dot = Mesh::new(points(&[[5.0; 3]]), vec![[0, 0, 0]]).unwrap().fitted();
+        assert_eq!(dot.bounds(), [Vec3A::ZERO; 2]);
+    }
+}

@@ -1,0 +1,89 @@
+//! How many tests there are.
+
+use std::time::Duration;
+
+use crate::{Error, Settings, Size};
+
+/// The cells of the three tables together, as many as the tests of one of the article's tables.
+pub const TESTS: u64 = 975_065;
+/// How often each cell is tested in the usual size.
+pub const PASSES: u32 = 12;
+/// The cells of the three tables together of a size in time.
+const ROUND: u64 = TESTS / 10;
+/// The largest share.
+const MOST: f64 = 1_000.0;
+
+/// The tests of a run, or of one of its rounds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// The cells of each table.
+    pub cells: [usize; 3],
+    /// The tests of each cell.
+    pub samples: u32,
+    /// Where the points within cells come from.
+    pub seed: u64,
+    /// How long to repeat it; absent for once.
+    pub until: Option<Duration>,
+}
+
+impl Plan {
+    /// The tests of a size.
+    ///
+    /// # Errors
+    /// [`Error::Input`] for no threads, and a share that is no number above zero or too large.
+    pub fn new(settings: &Settings) -> Result<Self, Error> {
+        let wrong = |what: &str, why: String| Err(Error::Input { what: what.into(), why });
+        if settings.threads == 0 {
+            return wrong("threads", "there are none".into());
+        }
+        let (tests, samples, until) = match settings.size {
+            Size::Time(time) => (ROUND, 1, Some(time)),
+            Size::Share(share) if share > 0.0 && share <= MOST => {
+                let wanted = share * f64::from(PASSES);
+                let tests = if wanted < 1.0 { (wanted * TESTS as f64).ceil() as u64 } else { TESTS };
+                (tests, (wanted.round() as u32).max(1), None)
+            }
+            Size::Share(share) => return wrong("size", format!("{share} is not above 0 and at most {MOST}")),
+        };
+        let cells = [0, 1, 2].map(|number| (tests.saturating_sub(number).div_ceil(3) as usize).max(1));
+        Ok(Self { cells, samples, seed: settings.seed, until })
+    }
+
+    /// The tests of all cells.
+    pub fn rays(&self) -> u64 {
+        self.cells.iter().sum::<usize>() as u64 * u64::from(self.samples)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(size: Size) -> Result<Plan, Error> {
+        Plan::new(&Settings { size, ..Settings::new(1) })
+    }
+
+    #[test]
+    fn the_usual_size_has_the_tests_of_the_article_in_each_pass() {
+        let usual = plan(Size::Share(1.0)).unwrap();
+        assert_eq!((usual.cells, usual.samples), ([325_022, 325_022, 325_021], PASSES));
+        assert_eq!(usual.rays(), TESTS * u64::from(PASSES));
+        assert_eq!(plan(Size::Share(2.0)).unwrap().rays(), 2 * usual.rays());
+    }
+
+    #[test]
+    fn less_than_a_pass_has_smaller_tables() {
+        let tenth = plan(Size::Share(0.1 / f64::from(PASSES))).unwrap();
+        assert_eq!((tenth.rays(), tenth.samples), (97_507, 1));
+        assert_eq!(plan(Size::Share(1e-300)).unwrap().cells, [1, 1, 1]);
+    }
+
+    #[test]
+    fn sizes_out_of_range_are_told() {
+        for share in [0.0, -1.0, f64::NAN, f64::INFINITY, 1_001.0] {
+            assert!(matches!(plan(Size::Share(share)), Err(Error::Input { .. })), "{share}");
+        }
+        let none = Plan::new(&Settings { threads: 0, ..Settings::new(1) });
+        assert!(matches!(none, Err(Error::Input { .. })));
+    }
+}
