@@ -9,6 +9,7 @@ pub mod particles;
 pub mod picture;
 pub mod pingpong;
 pub mod raymesh;
+pub mod render;
 pub mod report;
 pub mod rounds;
 pub mod settings;

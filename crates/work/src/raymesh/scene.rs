@@ -10,11 +10,11 @@ use crate::Error;
 use crate::geometry::{Hierarchy, Mesh as Triangles, Ray};
 
 /// Half the side of the floor; the mesh is two long.
-const FLOOR: f32 = 2.0;
+const FLOOR: f32 = 1.5;
 /// How far the floor is below the mesh: a ray does not begin in a triangle.
 const GAP: f32 = 0.02;
 /// Where the lights are.
-const LIGHTS: [[f32; 3]; 3] = [[2.5, 3.0, 1.0], [-1.5, 4.0, 2.0], [0.3, 3.5, -3.0]];
+const LIGHTS: [[f32; 3]; 3] = [[1.6, 3.0, 0.6], [-1.0, 4.0, 1.2], [0.2, 3.5, -1.8]];
 
 /// What rays are traced through.
 pub struct Scene {

@@ -1,0 +1,162 @@
+//! A path tracer that divides its scene by memory node: each thread reads a copy that lies near it.
+
+mod canvas;
+mod check;
+mod homes;
+mod path;
+mod plan;
+mod scene;
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Instant;
+
+use corewise_model::metric_line::MetricLine;
+
+use crate::picture::{Folder, Samples, write_png};
+use crate::report::{Limit, Report};
+use crate::rounds::{Rounds, in_rounds};
+use crate::settings::Company;
+use crate::{Error, Settings};
+
+use canvas::Canvas;
+use homes::Homes;
+use plan::Plan;
+use scene::Scene;
+
+/// The picture, and where its scene lies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Each memory node with cpus that this process may use has a copy of the scene, and threads stay on the cpus of a node. Otherwise there is one
+    /// scene, which the main thread has touched first.
+    pub numa_aware: bool,
+    /// The points of a row, 1 to 16,384.
+    pub width: u32,
+    /// The rows, 1 to 16,384.
+    pub height: u32,
+    /// The paths of each point in the usual size, 1 to 100,000.
+    pub samples: u32,
+    /// About how many triangles the scene has, 1 to 5,000,000.
+    pub triangles: usize,
+    /// The folder for the picture, made where it is not there; absent for no file.
+    pub output: Option<PathBuf>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { numa_aware: true, width: 320, height: 240, samples: 16, triangles: 400_000, output: None }
+    }
+}
+
+/// Renders a picture by following light backwards: from the camera through each point of the picture, off matt surfaces and mirrors, to lamps and the
+/// sky. Threads take squares of 16 times 16 points. Each point has random numbers of its own, so the picture is the same for any threads and any
+/// memory. A share has fewer or more paths for each point, and where that is less than one, a smaller picture; a size in time repeats pictures of one
+/// path for each point, and adds them up.
+///
+/// What limits it is memory: after the first reflection neighbouring paths go apart, and each step of one reads boxes and triangles somewhere in some
+/// 50 MB, more than most caches hold. With memory on several nodes, half of these reads or more are remote, unless each node has a copy: that is what
+/// `numa_aware` does. A node's copy is made by a thread on the node's cpus, under a policy that binds its memory to the node (to the nearest node with
+/// memory where it has none); a thread of the settings that has a cpu reads the copy of that cpu's node, and others are spread over the nodes and kept on
+/// their cpus. Where the kernel refuses the policy, the first touch places the copy, and the report says so. On a machine with one node there is one
+/// copy, and nothing to gain.
+///
+/// Each run checks the tracer, with the same code, against two closed forms: a closed sphere that glows all over (furnace test: emission e and albedo r
+/// give e (1 - r^n) / (1 - r) for paths of n points), and a matt floor below a round lamp (albedo r, radiance l, lamp of radius a at height h:
+/// r l (a / h)^2), each within five standard errors. And that all points of the picture are finite, no brighter than lamps allow, complete, and for 50 of
+/// them the same when they are traced again.
+///
+/// # Errors
+/// [`Error::Input`] for numbers out of range, [`Error::System`] where threads cannot be started or placed or the picture cannot be saved,
+/// [`Error::Wrong`], [`Error::Stopped`].
+pub fn run(settings: &Settings, options: &Options, company: &mut Company<'_>) -> Result<Report, Error> {
+    let plan = Plan::new(settings, options)?;
+    let folder = options.output.as_deref().map(|path| Folder::new(Some(path))).transpose()?;
+    (company.progress)("building the scene");
+    let begun = Instant::now();
+    let scene = Scene::stones(options.triangles);
+    company.go_on()?;
+    let homes = Homes::new(scene, options.numa_aware, company)?;
+    let build_seconds = begun.elapsed().as_secs_f64();
+    let job = Job::new(settings, &plan, &homes, company.stop);
+    let spent =
+        in_rounds(settings, "render", |thread, round| job.work(thread, round), |rounds| job.lead(rounds, company))?;
+    (company.progress)("checking the picture");
+    let checked = check::check(homes.scene(0), &plan, &job.canvas, spent.rounds)?;
+    if let Some(folder) = folder {
+        write_png(&folder.file("render.png"), plan.width, Samples::Colour(&job.canvas.bytes()))?;
+    }
+    let samples = plan.samples_of_a_round() * spent.rounds;
+    let metrics = vec![
+        MetricLine::new("samples_per_second", samples as f64 / spent.compute_seconds),
+        MetricLine::new("compute_seconds", spent.compute_seconds),
+        MetricLine::new("build_seconds", build_seconds),
+        MetricLine::new("scene_copies", homes.len() as f64),
+        MetricLine::new("scene_bytes", homes.scene(0).bytes() as f64),
+    ];
+    let checksum = plan.until.is_none().then(|| job.canvas.checksum());
+    Ok(Report { metrics, limit: Limit::Memory, checked: format!("{checked}; {}", homes.words()), checksum })
+}
+
+/// What was done.
+#[derive(Debug, Default)]
+struct Spent {
+    rounds: u64,
+    compute_seconds: f64,
+}
+
+/// What all threads share.
+struct Job<'a> {
+    settings: &'a Settings,
+    plan: &'a Plan,
+    homes: &'a Homes,
+    stop: &'a AtomicBool,
+    canvas: Canvas,
+    /// The next square.
+    next: AtomicUsize,
+}
+
+impl<'a> Job<'a> {
+    fn new(settings: &'a Settings, plan: &'a Plan, homes: &'a Homes, stop: &'a AtomicBool) -> Self {
+        Self { settings, plan, homes, stop, canvas: Canvas::new(plan.width, plan.height), next: AtomicUsize::new(0) }
+    }
+
+    /// What a thread does: it goes where its copy of the scene is, and then takes square after square in each round.
+    fn work(&self, thread: usize, round: usize) -> Result<(), Error> {
+        if round == 1 {
+            return self.homes.enter(self.settings, thread);
+        }
+        let scene = self.homes.scene(self.homes.of(self.settings, thread));
+        loop {
+            let square = self.next.fetch_add(1, Ordering::Relaxed);
+            let Some(points) = self.canvas.square(square) else { return Ok(()) };
+            for point in points {
+                if self.stop.load(Ordering::Relaxed) {
+                    return Err(Error::Stopped);
+                }
+                self.canvas.add(point, self.plan.trace(scene, point, round as u64 - 2));
+            }
+        }
+    }
+
+    /// What the main thread does: it begins each round, and waits.
+    fn lead(&self, rounds: &Rounds, company: &mut Company<'_>) -> Result<Spent, Error> {
+        rounds.round()?;
+        (company.progress)("tracing paths");
+        let mut spent = Spent::default();
+        let begun = Instant::now();
+        loop {
+            company.go_on()?;
+            self.next.store(0, Ordering::Relaxed);
+            let computed = Instant::now();
+            rounds.round()?;
+            spent.compute_seconds += computed.elapsed().as_secs_f64();
+            spent.rounds += 1;
+            if self.plan.until.is_none_or(|until| begun.elapsed() >= until) {
+                return Ok(spent);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

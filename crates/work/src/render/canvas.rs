@@ -1,0 +1,105 @@
+//! A picture that many threads add light to, each point by one of them at a time.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use glam::Vec3A;
+
+use crate::picture;
+
+/// The side of the squares that are given out.
+const SQUARE: usize = 16;
+
+/// For each point the sums of red, green and blue light, and how often light was added.
+#[derive(Debug)]
+pub struct Canvas {
+    width: usize,
+    height: usize,
+    points: Vec<[AtomicU32; 4]>,
+}
+
+impl Canvas {
+    /// A black picture, both sides at least one.
+    pub fn new(width: usize, height: usize) -> Self {
+        let points = std::iter::repeat_with(<[AtomicU32; 4]>::default).take(width * height).collect();
+        Self { width, height, points }
+    }
+
+    /// How many points it has.
+    pub fn len(&self) -> usize {
+        self.points.len()
+    }
+
+    /// The numbers of the points of a square, counted from the upper left; absent where there is no such square.
+    pub fn square(&self, square: usize) -> Option<impl Iterator<Item = usize> + use<>> {
+        let (width, height) = (self.width, self.height);
+        let across = width.div_ceil(SQUARE);
+        let [left, top] = [square % across * SQUARE, square / across * SQUARE];
+        let rows = top..height.min(top + SQUARE);
+        let columns = left..width.min(left + SQUARE);
+        (top < height).then(|| rows.flat_map(move |row| columns.clone().map(move |column| row * width + column)))
+    }
+
+    /// Adds light to a point; only one thread does that to a point at a time.
+    pub fn add(&self, point: usize, light: Vec3A) {
+        let [count, ..] = &self.points[point];
+        let sum = self.light(point) + light;
+        for (sum, channel) in sum.to_array().into_iter().zip(&self.points[point][1..]) {
+            channel.store(sum.to_bits(), Ordering::Relaxed);
+        }
+        count.store(count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
+
+    /// The sum of a point's light.
+    pub fn light(&self, point: usize) -> Vec3A {
+        let [_, red, green, blue] = &self.points[point];
+        Vec3A::from_array([red, green, blue].map(|channel| f32::from_bits(channel.load(Ordering::Relaxed))))
+    }
+
+    /// How often light was added to a point.
+    pub fn count(&self, point: usize) -> u32 {
+        self.points[point][0].load(Ordering::Relaxed)
+    }
+
+    /// A number that depends on every bit of it.
+    pub fn checksum(&self) -> u64 {
+        picture::checksum(self.points.iter().flatten().map(|channel| u64::from(channel.load(Ordering::Relaxed))))
+    }
+
+    /// Red, green and blue of all points as a screen shows them (gamma 2.2), so bright that the mean is at a quarter of white.
+    pub fn bytes(&self) -> Vec<u8> {
+        let light = || (0..self.len()).map(|point| self.light(point));
+        let mean = light().map(|light| f64::from(light.element_sum())).sum::<f64>() / (3 * self.len()) as f64;
+        let scale = if mean > 0.0 { 0.25 / mean } else { 0.0 };
+        let byte = |light: f32| (255.0 * (f64::from(light) * scale).clamp(0.0, 1.0).powf(1.0 / 2.2)).round() as u8;
+        light().flat_map(|light| light.to_array().map(byte)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn squares_have_all_points_once() {
+        for (width, height) in [(1, 1), (16, 16), (17, 15), (40, 33)] {
+            let canvas = Canvas::new(width, height);
+            let squares = (0..).map_while(|square| canvas.square(square));
+            let mut points: Vec<usize> = squares.flatten().collect();
+            points.sort_unstable();
+            assert!(points.into_iter().eq(0..width * height), "{width} x {height}");
+        }
+    }
+
+    #[test]
+    fn light_adds_up_and_shows() {
+        let canvas = Canvas::new(2, 1);
+        canvas.add(1, Vec3A::new(1.0, 2.0, 3.0));
+        let before = canvas.checksum();
+        canvas.add(1, Vec3A::new(1.0, 0.0, 3.0));
+        assert_eq!((canvas.light(1), canvas.count(1), canvas.count(0)), (Vec3A::new(2.0, 2.0, 6.0), 2, 0));
+        assert_ne!(canvas.checksum(), before);
+        let bytes = canvas.bytes();
+        assert_eq!(bytes[..3], [0, 0, 0]);
+        assert!(bytes[3] == bytes[4] && bytes[3] < bytes[5] && bytes[3] > 0, "{bytes:?}");
+    }
+}

@@ -1,0 +1,171 @@
+//! Whether the tracer agrees with closed forms, and whether a picture is what it must be.
+
+use corewise_model::stats::random::Random;
+use glam::Vec3A;
+
+use super::canvas::Canvas;
+use super::path::{DEPTH, radiance};
+use super::plan::Plan;
+use super::scene::{Ball, Material, Scene, square};
+use crate::Error;
+use crate::geometry::{Ray, shapes};
+
+/// The paths of each closed form.
+const PATHS: u32 = 50_000;
+/// The standard errors that a mean may be away.
+const ERRORS: f64 = 5.0;
+/// How many points of a picture are traced again.
+const POINTS: usize = 50;
+
+/// Checks the tracer, and then a picture of so many rounds.
+///
+/// # Errors
+/// [`Error::Wrong`].
+pub fn check(scene: &Scene, plan: &Plan, canvas: &Canvas, rounds: u64) -> Result<String, Error> {
+    let furnace = furnace(&glowing_sphere(GLOW), plan.seed)?;
+    let lamp = lamp(&lamp_over_floor(LAMP_RADIUS), plan.seed)?;
+    check_picture(scene, plan, canvas, rounds)?;
+    Ok(format!(
+        "a glowing sphere ({furnace}), a floor under a lamp ({lamp}), and {POINTS} points of the picture traced again (the same)"
+    ))
+}
+
+/// What glows in the furnace.
+const GLOW: Material = Material { albedo: Vec3A::splat(0.7), emission: Vec3A::splat(0.5), is_mirror: false };
+const LAMP_RADIUS: f32 = 0.5;
+const LAMP_HEIGHT: f32 = 2.0;
+const LAMP_EMISSION: f32 = 10.0;
+const FLOOR_ALBEDO: f32 = 0.5;
+
+fn glowing_sphere(material: Material) -> Scene {
+    Scene::new(&shapes::sphere(20), vec![material], |_| 0, Vec::new(), Vec3A::ZERO)
+}
+
+fn lamp_over_floor(radius: f32) -> Scene {
+    let lamp = Ball { middle: Vec3A::Y * LAMP_HEIGHT, radius, material: Material::lamp([LAMP_EMISSION; 3]) };
+    Scene::new(&square(0.0, 9.0), vec![Material::matt([FLOOR_ALBEDO; 3])], |_| 0, vec![lamp], Vec3A::ZERO)
+}
+
+/// Inside of a closed sphere that is the same all over, light comes from everywhere alike: what each of the surfaces of a path adds is its emission times
+/// the albedos before.
+fn furnace(scene: &Scene, seed: u64) -> Result<String, Error> {
+    let (albedo, emission) = (f64::from(GLOW.albedo.x), f64::from(GLOW.emission.x));
+    let exact = emission * (1.0 - albedo.powi(DEPTH as i32)) / (1.0 - albedo);
+    compare(
+        "the glowing sphere",
+        exact,
+        |random| {
+            let direction = Vec3A::from_array([(); 3].map(|()| random.normal() as f32)).normalize();
+            radiance(scene, from(Vec3A::new(0.3, 0.1, -0.2), direction), random)
+        },
+        seed,
+    )
+}
+
+/// On the floor straight below a ball of radiance l, of radius a at height h, the irradiance is PI l (a / h)^2, and a matt floor sends on its albedo over PI
+/// of it, to all sides.
+fn lamp(scene: &Scene, seed: u64) -> Result<String, Error> {
+    let exact = f64::from(FLOOR_ALBEDO * LAMP_EMISSION * (LAMP_RADIUS / LAMP_HEIGHT).powi(2));
+    // Onto the middle of the floor, where no edge of a triangle is, from beside the lamp.
+    let eye = Vec3A::new(2.0, 1.0, 0.3);
+    compare(
+        "the floor under a lamp",
+        exact,
+        |random| radiance(scene, from(eye, (Vec3A::new(1e-3, 0.0, 3e-3) - eye).normalize()), random),
+        seed,
+    )
+}
+
+fn from(origin: Vec3A, direction: Vec3A) -> Ray {
+    Ray { origin, direction, near: 0.0, far: f32::INFINITY }
+}
+
+fn compare(what: &str, exact: f64, path: impl Fn(&mut Random) -> Vec3A, seed: u64) -> Result<String, Error> {
+    let mut random = Random::new(seed);
+    let (mut sum, mut squares) = (0.0, 0.0);
+    for _ in 0..PATHS {
+        let light = path(&mut random).to_array().map(f64::from);
+        let grey = light.iter().sum::<f64>() / 3.0;
+        (sum, squares) = (sum + grey, squares + grey * grey);
+    }
+    let paths = f64::from(PATHS);
+    let mean = sum / paths;
+    let error = ((squares / paths - mean * mean).max(0.0) / (paths - 1.0)).sqrt();
+    // A mean that is no number is not near anything.
+    if (mean - exact).abs() <= ERRORS * error {
+        return Ok(format!("{mean:.4}, exactly {exact:.4}, standard error {error:.4}"));
+    }
+    Err(Error::Wrong(format!("{what} has radiance {mean}, and must have {exact} with a standard error of {error}")))
+}
+
+/// Whether all points are complete and possible, and some the same again.
+fn check_picture(scene: &Scene, plan: &Plan, canvas: &Canvas, rounds: u64) -> Result<(), Error> {
+    let wrong = |point, what: String| Err(Error::Wrong(format!("point {point} of the picture {what}")));
+    let most = rounds as f32 * plan.samples as f32 * DEPTH as f32 * scene.brightest();
+    for point in 0..canvas.len() {
+        let (light, count) = (canvas.light(point), u64::from(canvas.count(point)));
+        if count != rounds {
+            return wrong(point, format!("has {count} rounds of {rounds}"));
+        }
+        if !light.is_finite() || light.min_element() < 0.0 || light.max_element() > most {
+            return wrong(point, format!("has the light {light}"));
+        }
+    }
+    let mut random = Random::new(plan.seed);
+    for _ in 0..POINTS {
+        let point = random.below(canvas.len());
+        let again = (0..rounds).fold(Vec3A::ZERO, |sum, round| sum + plan.trace(scene, point, round));
+        if again != canvas.light(point) {
+            return wrong(point, format!("has the light {}, and again {again}", canvas.light(point)));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render::Options;
+    use crate::{Settings, Size};
+
+    #[test]
+    fn right_tracers_agree_with_closed_forms_for_any_seed() {
+        for seed in 0..10 {
+            furnace(&glowing_sphere(GLOW), seed).unwrap();
+            lamp(&lamp_over_floor(LAMP_RADIUS), seed).unwrap();
+        }
+    }
+
+    #[test]
+    fn other_light_than_that_of_the_closed_form_is_found() {
+        let duller = Material { albedo: Vec3A::splat(0.69), ..GLOW };
+        assert!(matches!(furnace(&glowing_sphere(duller), 1), Err(Error::Wrong(_))));
+        let brighter = Material { emission: Vec3A::splat(0.51), ..GLOW };
+        assert!(matches!(furnace(&glowing_sphere(brighter), 1), Err(Error::Wrong(_))));
+        assert!(matches!(lamp(&lamp_over_floor(0.55), 1), Err(Error::Wrong(_))));
+        let nothing = |_: &mut Random| Vec3A::NAN;
+        assert!(matches!(compare("it", 1.0, nothing, 1), Err(Error::Wrong(_))));
+    }
+
+    #[test]
+    fn spoiled_pictures_are_found() {
+        let settings = Settings { size: Size::Share(1.0), ..Settings::new(1) };
+        let options = Options { width: 8, height: 6, samples: 2, ..Options::default() };
+        let (scene, plan) = (Scene::stones(500), Plan::new(&settings, &options).unwrap());
+        let traced = |spoil: &dyn Fn(usize, Vec3A) -> Option<Vec3A>| {
+            let canvas = Canvas::new(8, 6);
+            for point in 0..canvas.len() {
+                if let Some(light) = spoil(point, plan.trace(&scene, point, 0)) {
+                    canvas.add(point, light);
+                }
+            }
+            check_picture(&scene, &plan, &canvas, 1)
+        };
+        traced(&|_, light| Some(light)).unwrap();
+        assert!(traced(&|point, light| (point != 7).then_some(light)).is_err(), "a point is missing");
+        assert!(traced(&|point, light| Some(if point == 7 { Vec3A::NAN } else { light })).is_err());
+        assert!(traced(&|point, light| Some(if point == 7 { light * -1.0 - 1.0 } else { light })).is_err());
+        assert!(traced(&|point, light| Some(if point == 7 { Vec3A::splat(1e9) } else { light })).is_err());
+        assert!(traced(&|_, light| Some(light * 1.001)).is_err(), "not what is traced again");
+    }
+}

@@ -1,0 +1,159 @@
+//! Which memory node each thread reads its scene from, and the copies there.
+
+use std::thread::{Builder, scope};
+
+use corewise_model::placement::memory::Mode;
+use corewise_model::{CpuSet, Machine};
+use corewise_sys::linux::affinity;
+use corewise_sys::linux::memory_policy::{self, Policy};
+use corewise_sys::{Root, topology};
+
+use super::scene::Scene;
+use crate::settings::Company;
+use crate::{Error, Settings};
+
+/// A node's cpus, and where their scene is to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Home {
+    /// The node of the memory, by the system's number; absent where the nearest is not known.
+    pub memory: Option<u32>,
+    /// The cpus that read it.
+    pub cpus: CpuSet,
+}
+
+/// The scenes, and who reads which.
+pub struct Homes {
+    /// Empty where there is one scene for all.
+    homes: Vec<Home>,
+    scenes: Vec<Scene>,
+    /// What the kernel said where it would not bind memory.
+    refused: Option<String>,
+}
+
+impl Homes {
+    /// Copies a scene to each node where that is wanted, or else keeps it as the calling thread has made it.
+    ///
+    /// # Errors
+    /// [`Error::System`] where a thread cannot be started or kept on a node's cpus; [`Error::Stopped`].
+    pub fn new(scene: Scene, numa_aware: bool, company: &mut Company<'_>) -> Result<Self, Error> {
+        if !numa_aware {
+            return Ok(Self { homes: Vec::new(), scenes: vec![scene], refused: None });
+        }
+        let allowed = affinity::current().map_err(Error::system("reading the affinity mask"))?;
+        let machine = topology::read(&Root::live());
+        let machine = machine.map_err(|error| Error::system("reading the topology")(std::io::Error::other(error)))?;
+        let homes = homes(&machine, &allowed, memory_policy::allowed_nodes().ok().as_deref());
+        let mut made = Self { homes, scenes: Vec::new(), refused: None };
+        for home in made.homes.clone() {
+            company.go_on()?;
+            (company.progress)(&format!("copying the scene for cpus {}", home.cpus));
+            let (copy, refused) = copied(&scene, &home)?;
+            made.scenes.push(copy);
+            made.refused = made.refused.or(refused);
+        }
+        Ok(made)
+    }
+
+    /// How many scenes there are.
+    pub fn len(&self) -> usize {
+        self.scenes.len()
+    }
+
+    /// A scene.
+    ///
+    /// # Panics
+    /// When the number is not below [`Homes::len`].
+    pub fn scene(&self, number: usize) -> &Scene {
+        &self.scenes[number]
+    }
+
+    /// The number of the scene that a thread reads.
+    pub fn of(&self, settings: &Settings, thread: usize) -> usize {
+        of(&self.homes, settings, thread)
+    }
+
+    /// Keeps the calling thread on the cpus of its node, where nothing narrower was asked for.
+    ///
+    /// # Errors
+    /// When the operating system refuses.
+    pub fn enter(&self, settings: &Settings, thread: usize) -> Result<(), Error> {
+        let Some(home) = self.homes.get(self.of(settings, thread)) else { return Ok(()) };
+        if settings.cpu_of(thread).is_some() {
+            return Ok(());
+        }
+        affinity::set_current(&home.cpus).map_err(Error::system(format!("keeping a thread on cpus {}", home.cpus)))
+    }
+
+    /// Where the copies are, in words.
+    pub fn words(&self) -> String {
+        let home = |home: &Home| {
+            let memory = home.memory.map_or("the nearest node".to_owned(), |node| format!("node {node}"));
+            format!("on {memory} for cpus {}", home.cpus)
+        };
+        let copies: Vec<String> = self.homes.iter().map(home).collect();
+        let refused = self.refused.as_ref().map_or(String::new(), |why| {
+            format!("; memory cannot be bound here ({why}), so the first touch alone has placed them")
+        });
+        match copies.len() {
+            0 => "one scene for all threads, touched first by the main thread".to_owned(),
+            1 => format!("one copy of the scene, {}{refused}", copies[0]),
+            count => format!("{count} copies of the scene, {}{refused}", copies.join(", ")),
+        }
+    }
+}
+
+/// The homes of a machine: each node with cpus that are allowed, and the nearest node with memory that is allowed, itself first. `memory` are the nodes that
+/// memory may come from, where that is known. One home for all cpus where no node is known.
+pub fn homes(machine: &Machine, allowed: &CpuSet, memory: Option<&[u32]>) -> Vec<Home> {
+    let cpus = |index: usize| machine.nodes[index].cpus.intersection(allowed);
+    let with_cpus = (0..machine.nodes.len()).filter(|index| !cpus(*index).is_empty());
+    let homes: Vec<Home> =
+        with_cpus.map(|index| Home { memory: nearest(machine, index, memory), cpus: cpus(index) }).collect();
+    if homes.is_empty() { vec![Home { memory: None, cpus: allowed.clone() }] } else { homes }
+}
+
+/// The system's number of the nearest node with memory that is allowed.
+fn nearest(machine: &Machine, from: usize, memory: Option<&[u32]>) -> Option<u32> {
+    let has_memory = |index: &usize| {
+        let node = &machine.nodes[*index];
+        node.memory_bytes != Some(0) && memory.is_none_or(|memory| memory.contains(&node.number))
+    };
+    // Where the kernel tells no distances, a node is nearest to itself, and all others are alike.
+    let distance = |index: &usize| (*index != from, machine.nodes[from].distances.get(*index).copied());
+    let nodes = (0..machine.nodes.len()).filter(has_memory);
+    nodes.min_by_key(distance).map(|index| machine.nodes[index].number)
+}
+
+/// The home of a thread: that of its cpu where it has one, or else threads are spread over homes in proportion to their cpus.
+fn of(homes: &[Home], settings: &Settings, thread: usize) -> usize {
+    if let Some(cpu) = settings.cpu_of(thread) {
+        return homes.iter().position(|home| home.cpus.contains(cpu)).unwrap_or(0);
+    }
+    let cpus = || homes.iter().map(|home| home.cpus.len());
+    let mut before = cpus().sum::<usize>() * thread / settings.threads;
+    for (number, cpus) in cpus().enumerate() {
+        if before < cpus {
+            return number;
+        }
+        before -= cpus;
+    }
+    0
+}
+
+/// Copies a scene from a thread on the cpus that will read it; and what the kernel said where it would not bind the memory.
+fn copied(scene: &Scene, home: &Home) -> Result<(Scene, Option<String>), Error> {
+    let copy = || {
+        let named = format!("keeping a thread on cpus {}", home.cpus);
+        affinity::set_current(&home.cpus).map_err(Error::system(named))?;
+        let bound = home.memory.map_or(Ok(()), |node| Policy::new(Mode::Bind, vec![node]).set_current());
+        Ok((scene.copied(), bound.err().map(|error| error.to_string())))
+    };
+    scope(|scope| {
+        let thread = Builder::new().name("render copy".into()).spawn_scoped(scope, copy);
+        let thread = thread.map_err(Error::system("starting a thread that copies"))?;
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,135 @@
+//! How many paths there are, and where they begin.
+
+use std::time::Duration;
+
+use corewise_model::stats::random::Random;
+use glam::Vec3A;
+
+use super::Options;
+use super::path::radiance;
+use super::scene::Scene;
+use crate::geometry::Ray;
+use crate::{Error, Settings, Size};
+
+/// The largest share.
+const MOST: f64 = 1_000.0;
+/// Where the camera is, and what it looks at.
+const CAMERA: Vec3A = Vec3A::new(0.4, 0.9, 3.2);
+const SUBJECT: Vec3A = Vec3A::new(0.0, -0.25, 0.0);
+/// Half the height of the picture at a distance of one.
+const OPENING: f32 = 0.42;
+
+/// The paths of a run, or of one of its rounds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// The points of a row.
+    pub width: usize,
+    /// The rows.
+    pub height: usize,
+    /// The paths of each point.
+    pub samples: u32,
+    /// What random numbers depend on.
+    pub seed: u64,
+    /// How long to repeat it; absent for once.
+    pub until: Option<Duration>,
+}
+
+impl Plan {
+    /// The paths of a size.
+    ///
+    /// # Errors
+    /// [`Error::Input`] for no threads, options out of their range, a share that is no number above zero or too large.
+    pub fn new(settings: &Settings, options: &Options) -> Result<Self, Error> {
+        for (what, value, most) in [
+            ("threads", settings.threads, usize::MAX),
+            ("width", options.width as usize, 16_384),
+            ("height", options.height as usize, 16_384),
+            ("samples", options.samples as usize, 100_000),
+            ("triangles", options.triangles, 5_000_000),
+        ] {
+            if value == 0 || value > most {
+                return Err(Error::Input { what: what.into(), why: format!("{value} is not 1 to {most}") });
+            }
+        }
+        let whole = |samples, until| Self {
+            width: options.width as usize,
+            height: options.height as usize,
+            samples,
+            seed: settings.seed,
+            until,
+        };
+        match settings.size {
+            Size::Time(time) => Ok(whole(1, Some(time))),
+            Size::Share(share) if share > 0.0 && share <= MOST => {
+                let samples = share * f64::from(options.samples);
+                let side = |side: u32| (f64::from(side) * samples.min(1.0).sqrt()).ceil() as usize;
+                let (width, height) = (side(options.width), side(options.height));
+                Ok(Self { width, height, ..whole((samples.round() as u32).max(1), None) })
+            }
+            Size::Share(share) => {
+                Err(Error::Input { what: "size".into(), why: format!("{share} is not above 0 and at most {MOST}") })
+            }
+        }
+    }
+
+    /// The paths of all points.
+    pub fn samples_of_a_round(&self) -> u64 {
+        (self.width * self.height) as u64 * u64::from(self.samples)
+    }
+
+    /// The sum of the light of a point's paths in a round. Its random numbers depend on the seed, the point and the round alone.
+    pub fn trace(&self, scene: &Scene, point: usize, round: u64) -> Vec3A {
+        let item = (point as u64) << 32 | round;
+        let mut random = Random::new(self.seed.wrapping_add(item.wrapping_mul(0xd134_2543_de82_ef95)));
+        (0..self.samples).map(|_| radiance(scene, self.ray(point, &mut random), &mut random)).sum()
+    }
+
+    /// A ray from the camera through somewhere in a point of the picture.
+    fn ray(&self, point: usize, random: &mut Random) -> Ray {
+        let ahead = (SUBJECT - CAMERA).normalize();
+        let right = ahead.cross(Vec3A::Y).normalize();
+        let up = right.cross(ahead);
+        let mut within = |at: usize, side: usize| ((at as f64 + random.unit()) / side as f64 * 2.0 - 1.0) as f32;
+        let (across, down) = (within(point % self.width, self.width), within(point / self.width, self.height));
+        let wide = OPENING * self.width as f32 / self.height as f32;
+        let direction = (ahead + right * (across * wide) - up * (down * OPENING)).normalize();
+        Ray { origin: CAMERA, direction, near: 0.0, far: f32::INFINITY }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(size: Size) -> Result<Plan, Error> {
+        Plan::new(&Settings { size, ..Settings::new(1) }, &Options::default())
+    }
+
+    #[test]
+    fn shares_change_the_paths_and_then_the_picture() {
+        let shape = |share| plan(Size::Share(share)).map(|plan| (plan.width, plan.height, plan.samples)).unwrap();
+        assert_eq!(shape(1.0), (320, 240, 16));
+        assert_eq!(shape(2.5), (320, 240, 40));
+        assert_eq!(shape(1.0 / 16.0), (320, 240, 1));
+        assert_eq!(shape(1.0 / 64.0), (160, 120, 1));
+        assert_eq!(shape(1e-300), (1, 1, 1));
+        assert_eq!(plan(Size::Time(Duration::ZERO)).unwrap().samples_of_a_round(), 320 * 240);
+    }
+
+    #[test]
+    fn what_is_out_of_range_is_told() {
+        for share in [0.0, -1.0, f64::NAN, f64::INFINITY, 1_001.0] {
+            assert!(matches!(plan(Size::Share(share)), Err(Error::Input { .. })), "{share}");
+        }
+        let usual = Options::default;
+        for options in [
+            Options { width: 0, ..usual() },
+            Options { height: 20_000, ..usual() },
+            Options { samples: 0, ..usual() },
+            Options { triangles: 0, ..usual() },
+        ] {
+            assert!(matches!(Plan::new(&Settings::new(1), &options), Err(Error::Input { .. })), "{options:?}");
+        }
+        assert!(Plan::new(&Settings { threads: 0, ..Settings::new(1) }, &usual()).is_err());
+    }
+}

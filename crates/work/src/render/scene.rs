@@ -1,0 +1,222 @@
+//! What light meets: triangles and balls, what they are made of, and the sky.
+
+use std::mem::size_of_val;
+
+use glam::Vec3A;
+
+use crate::geometry::hierarchy::fresh;
+use crate::geometry::{Hierarchy, Mesh, Ray, shapes};
+
+/// What a surface does with light, for each of red, green and blue.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Material {
+    /// How much of the light it sends on, 0 to 1.
+    pub albedo: Vec3A,
+    /// The radiance that it sends out by itself.
+    pub emission: Vec3A,
+    /// It sends light on as a mirror does, otherwise to all sides (Lambert).
+    pub is_mirror: bool,
+}
+
+impl Material {
+    /// A matt surface.
+    pub const fn matt(albedo: [f32; 3]) -> Self {
+        Self { albedo: Vec3A::from_array(albedo), emission: Vec3A::ZERO, is_mirror: false }
+    }
+
+    /// A mirror.
+    pub const fn mirror(albedo: f32) -> Self {
+        Self { albedo: Vec3A::splat(albedo), emission: Vec3A::ZERO, is_mirror: true }
+    }
+
+    /// A lamp, which sends nothing on.
+    pub const fn lamp(emission: [f32; 3]) -> Self {
+        Self { albedo: Vec3A::ZERO, emission: Vec3A::from_array(emission), is_mirror: false }
+    }
+}
+
+/// A perfect ball.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ball {
+    /// Its middle.
+    pub middle: Vec3A,
+    /// Its radius.
+    pub radius: f32,
+    /// What it is made of.
+    pub material: Material,
+}
+
+/// A scene; it is only read once it was made.
+pub struct Scene {
+    hierarchy: Hierarchy,
+    /// The material of each triangle, by its number.
+    made_of: Vec<u8>,
+    materials: Vec<Material>,
+    balls: Vec<Ball>,
+    /// The radiance of the sky.
+    sky: Vec3A,
+}
+
+/// A point where light meets a surface.
+pub struct Met {
+    /// The point.
+    pub point: Vec3A,
+    /// The direction away from the surface, of length one, on the side that the ray came from.
+    pub normal: Vec3A,
+    /// What it is made of.
+    pub material: Material,
+}
+
+impl Scene {
+    /// A scene of a mesh and balls under a sky of one colour; the material of each triangle by its number.
+    ///
+    /// # Panics
+    /// When there are more than 256 materials, or one is named that is not there.
+    pub fn new(
+        mesh: &Mesh,
+        materials: Vec<Material>,
+        made_of: impl Fn(usize) -> usize,
+        balls: Vec<Ball>,
+        sky: Vec3A,
+    ) -> Self {
+        let material = |triangle| {
+            let material = made_of(triangle);
+            assert!(material < materials.len(), "there is no material {material}");
+            u8::try_from(material).expect("there are 256 materials at most")
+        };
+        let made_of = (0..mesh.len()).map(material).collect();
+        Self { hierarchy: Hierarchy::new(mesh), made_of, materials, balls, sky }
+    }
+
+    /// A stone and seven balls of about so many triangles, in four colours, on a floor, with two mirrors and a lamp.
+    pub fn stones(triangles: usize) -> Self {
+        let mut mesh = shapes::stone_and_balls(triangles);
+        let stones = mesh.len();
+        let floor = mesh.bounds()[0].y;
+        mesh.append(&square(floor, 30.0));
+        let materials = vec![
+            Material::matt([0.75, 0.65, 0.55]),
+            Material::matt([0.65, 0.25, 0.2]),
+            Material::matt([0.25, 0.45, 0.65]),
+            Material::matt([0.7, 0.7, 0.3]),
+            Material::matt([0.6, 0.6, 0.6]),
+        ];
+        let made_of = move |triangle| match triangle {
+            _ if triangle >= stones => 4,
+            _ if triangle < stones / 2 => 0,
+            _ => 1 + triangle * 14 / stones % 3,
+        };
+        let ball = |middle: [f32; 3], radius, material| Ball { middle: Vec3A::from_array(middle), radius, material };
+        let balls = vec![
+            ball([-1.5, floor + 0.5, -0.9], 0.5, Material::mirror(0.9)),
+            ball([1.1, floor + 0.25, 1.0], 0.25, Material::mirror(0.8)),
+            ball([2.0, 2.6, 1.0], 0.6, Material::lamp([22.0, 20.0, 16.0])),
+        ];
+        Self::new(&mesh, materials, made_of, balls, Vec3A::new(0.45, 0.6, 0.85))
+    }
+
+    /// The same again in memory that nobody has touched before the calling thread.
+    #[must_use]
+    pub fn copied(&self) -> Self {
+        Self {
+            hierarchy: self.hierarchy.copied(),
+            made_of: fresh(&self.made_of),
+            materials: self.materials.clone(),
+            balls: self.balls.clone(),
+            sky: self.sky,
+        }
+    }
+
+    /// What tracing paths reads of it, in bytes.
+    pub fn bytes(&self) -> usize {
+        self.hierarchy.bytes() + size_of_val(&self.made_of[..])
+    }
+
+    /// The radiance of the sky.
+    pub fn sky(&self) -> Vec3A {
+        self.sky
+    }
+
+    /// The most radiance that any surface, or the sky, sends out by itself.
+    pub fn brightest(&self) -> f32 {
+        let surfaces = self.materials.iter().chain(self.balls.iter().map(|ball| &ball.material));
+        surfaces.map(|material| material.emission.max_element()).fold(self.sky.max_element(), f32::max)
+    }
+
+    /// Where a ray first meets a surface.
+    pub fn meet(&self, ray: &Ray) -> Option<Met> {
+        let (ball, far) = self.nearest_ball(ray);
+        if let Some(hit) = self.hierarchy.nearest(&Ray { far, ..*ray }) {
+            let material = self.materials[usize::from(self.made_of[hit.triangle as usize])];
+            return Some(met(ray, hit.distance, self.hierarchy.normal(&hit), material));
+        }
+        let ball = ball?;
+        let point = ray.origin + ray.direction * far;
+        Some(met(ray, far, (point - ball.middle).normalize(), ball.material))
+    }
+
+    fn nearest_ball(&self, ray: &Ray) -> (Option<&Ball>, f32) {
+        let mut nearest = (None, ray.far);
+        for ball in &self.balls {
+            if let Some(distance) = to_ball(ray, ball).filter(|distance| *distance < nearest.1) {
+                nearest = (Some(ball), distance);
+            }
+        }
+        nearest
+    }
+}
+
+fn met(ray: &Ray, distance: f32, normal: Vec3A, material: Material) -> Met {
+    let normal = if normal.dot(ray.direction) > 0.0 { -normal } else { normal };
+    Met { point: ray.origin + ray.direction * distance, normal, material }
+}
+
+/// How far a ray, that begins outside, goes to a ball.
+fn to_ball(ray: &Ray, ball: &Ball) -> Option<f32> {
+    let from = ray.origin - ball.middle;
+    let half = from.dot(ray.direction);
+    let square = half * half - from.length_squared() + ball.radius * ball.radius;
+    let distance = -half - square.max(0.0).sqrt();
+    (square >= 0.0 && distance > ray.near).then_some(distance)
+}
+
+/// A horizontal square around the axis at a height, by half its side.
+pub fn square(height: f32, half: f32) -> Mesh {
+    let corners = [[-half, -half], [half, -half], [half, half], [-half, half]];
+    let points = corners.map(|[x, z]| Vec3A::new(x, height, z)).to_vec();
+    Mesh::new(points, vec![[0, 1, 2], [0, 2, 3]]).expect("a square is a mesh")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn down_from(x: f32) -> Ray {
+        Ray { origin: Vec3A::new(x, 5.0, 0.1), direction: Vec3A::NEG_Y, near: 0.0, far: f32::INFINITY }
+    }
+
+    #[test]
+    fn the_first_surface_is_met_from_its_outside() {
+        let ball = Ball { middle: Vec3A::new(0.0, 1.0, 0.1), radius: 1.0, material: Material::mirror(0.5) };
+        let floor = Material::matt([0.1, 0.2, 0.3]);
+        let scene = Scene::new(&square(0.0, 3.0), vec![floor], |_| 0, vec![ball], Vec3A::ONE);
+        let met = scene.meet(&down_from(0.0)).unwrap();
+        assert!(met.point.distance(Vec3A::new(0.0, 2.0, 0.1)) < 1e-6 && met.normal.distance(Vec3A::Y) < 1e-6);
+        assert!(met.material.is_mirror);
+        let met = scene.meet(&down_from(2.0)).unwrap();
+        assert_eq!((met.material, met.normal), (floor, Vec3A::Y));
+        assert!(scene.meet(&down_from(4.0)).is_none());
+        assert_eq!(scene.brightest(), 1.0);
+    }
+
+    #[test]
+    fn a_copy_is_the_same_and_as_large() {
+        let scene = Scene::stones(2_000);
+        let copy = scene.copied();
+        assert_eq!((copy.bytes(), copy.brightest(), copy.sky()), (scene.bytes(), 22.0, scene.sky()));
+        for step in 0..100_u8 {
+            let point = |scene: &Scene| scene.meet(&down_from(f32::from(step) * 0.02 - 1.0)).map(|met| met.point);
+            assert_eq!(point(&copy), point(&scene));
+        }
+    }
+}

@@ -1,0 +1,70 @@
+use std::time::Duration;
+
+use super::*;
+use crate::Size;
+
+fn small(threads: usize) -> (Settings, Options) {
+    let settings = Settings { size: Size::Share(1.0), ..Settings::new(threads) };
+    (settings, Options { width: 40, height: 33, samples: 2, triangles: 2_000, ..Options::default() })
+}
+
+fn run_with(settings: &Settings, options: &Options) -> Result<Report, Error> {
+    let mut company = Company { stop: &AtomicBool::new(false), progress: &mut |_| {} };
+    run(settings, options, &mut company)
+}
+
+#[test]
+fn the_picture_is_the_same_for_any_threads_and_any_memory_and_another_for_another_seed() {
+    let checksum = |threads, numa_aware, seed| {
+        let (settings, options) = small(threads);
+        run_with(&Settings { seed, ..settings }, &Options { numa_aware, ..options }).unwrap().checksum.unwrap()
+    };
+    let first = checksum(1, false, 1);
+    for threads in [1, 2, 5, 40] {
+        assert_eq!(checksum(threads, true, 1), first, "{threads} threads with copies");
+        assert_eq!(checksum(threads, false, 1), first, "{threads} threads with one scene");
+    }
+    assert_ne!(checksum(2, true, 2), first);
+}
+
+#[test]
+fn pinned_threads_stay_where_they_are_pinned() {
+    let (settings, options) = small(2);
+    let cpus: Vec<u32> = corewise_sys::linux::affinity::current().unwrap().iter().collect();
+    let report = run_with(&Settings { cpus, ..settings.clone() }, &options).unwrap();
+    assert_eq!(report.checksum, run_with(&settings, &options).unwrap().checksum);
+    assert!(run_with(&Settings { cpus: vec![8_000], ..settings }, &options).is_err());
+}
+
+#[test]
+fn the_picture_is_written_where_it_is_wanted() {
+    let folder = tempfile::tempdir().unwrap();
+    let (settings, options) = small(2);
+    let output = folder.path().join("pictures");
+    run_with(&settings, &Options { output: Some(output.clone()), ..options.clone() }).unwrap();
+    assert!(std::fs::read(output.join("render.png")).unwrap().starts_with(b"\x89PNG"));
+    std::fs::write(folder.path().join("file"), "").unwrap();
+    let error = run_with(&settings, &Options { output: Some(folder.path().join("file")), ..options });
+    assert!(matches!(error, Err(Error::System { .. })), "{error:?}");
+}
+
+#[test]
+fn a_size_in_time_adds_rounds_up_and_has_no_checksum() {
+    let (settings, options) = small(2);
+    let settings = Settings { size: Size::Time(Duration::from_millis(20)), ..settings };
+    let report = run_with(&settings, &options).unwrap();
+    assert_eq!((report.checksum, report.metrics[0].name.as_str()), (None, "samples_per_second"));
+    assert!(report.metrics.iter().all(|metric| metric.value.is_finite() && metric.value > 0.0));
+}
+
+#[test]
+fn it_ends_when_it_is_stopped() {
+    let (settings, options) = small(3);
+    for size in [Size::Share(1_000.0), Size::Time(Duration::from_secs(1_000_000))] {
+        let stop = AtomicBool::new(false);
+        let mut company =
+            Company { stop: &stop, progress: &mut |what| stop.store(what == "tracing paths", Ordering::Relaxed) };
+        let ended = run(&Settings { size, ..settings.clone() }, &options, &mut company);
+        assert!(matches!(ended, Err(Error::Stopped)), "{ended:?}");
+    }
+}
