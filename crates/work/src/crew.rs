@@ -12,31 +12,66 @@ use crate::{Error, Settings};
 /// where one of them cannot, so that threads which wait for each other never wait for one that will not come. The calling thread waits.
 ///
 /// # Errors
-/// When a thread cannot be started or pinned, or what the first of them that failed said.
+/// When a thread cannot be started or pinned, or what the first of them that failed said; that one was stopped is told only where none says
+/// anything else.
 pub fn crew<T: Send>(
     settings: &Settings,
     name: &str,
     work: impl Fn(usize) -> Result<T, Error> + Sync,
 ) -> Result<Vec<T>, Error> {
+    together(settings, |thread| format!("{name} {thread}"), || (), work)
+}
+
+/// [`crew`] for threads that wait for each other, each of a name of its own. `fails` is called as soon as one of them gives an error or panics,
+/// so that it can tell the others not to wait for it.
+///
+/// # Errors
+/// As [`crew`].
+pub fn together<T: Send>(
+    settings: &Settings,
+    name: impl Fn(usize) -> String,
+    fails: impl Fn() + Sync,
+    work: impl Fn(usize) -> Result<T, Error> + Sync,
+) -> Result<Vec<T>, Error> {
     let roll = Roll::default();
     scope(|scope| {
-        let (work, roll) = (&work, &roll);
+        let (work, fails, roll) = (&work, &fails, &roll);
         let start = |thread: usize| {
-            let named = format!("{name} {thread}");
             let begin = move || {
-                let here = pin(settings, thread).inspect_err(|_| roll.call_off());
-                here.map(|()| roll.answer(settings.threads).then(|| work(thread)))
+                pin(settings, thread).inspect_err(|_| roll.call_off())?;
+                if !roll.answer(settings.threads) {
+                    return Ok(None);
+                }
+                let alarm = Alarm(fails);
+                let found = work(thread)?;
+                std::mem::forget(alarm);
+                Ok(Some(found))
             };
-            let started = Builder::new().name(named.clone()).spawn_scoped(scope, begin);
-            started.inspect_err(|_| roll.call_off()).map_err(Error::system(named))
+            let started = Builder::new().name(name(thread)).spawn_scoped(scope, begin);
+            started.inspect_err(|_| roll.call_off()).map_err(Error::system(name(thread)))
         };
         let threads: Vec<_> = (0..settings.threads).map(start).collect();
         let ended =
             threads.into_iter().map(|thread| thread?.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        // All are waited for, and the first error is told. Those that did not begin have none: another has.
-        let ended: Vec<Result<Option<Result<T, Error>>, Error>> = ended.collect();
-        ended.into_iter().filter_map(|ended| ended.unwrap_or_else(|error| Some(Err(error)))).collect()
+        // All are waited for. Those that did not begin have nothing to say: another has.
+        first_error(ended.collect()).map(|found| found.into_iter().flatten().collect())
     })
+}
+
+/// Calls a function when it is dropped, by an error or by a panic.
+struct Alarm<'a, F: Fn()>(&'a F);
+
+impl<F: Fn()> Drop for Alarm<'_, F> {
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}
+
+/// What all found, or the first error; one that a thread was stopped is the least of them, since what another said may be the reason.
+fn first_error<T>(mut ended: Vec<Result<T, Error>>) -> Result<Vec<T>, Error> {
+    let reason = ended.iter().position(|found| matches!(found, Err(error) if !matches!(error, Error::Stopped)));
+    reason.map_or(Ok(()), |reason| ended.swap_remove(reason).map(drop))?;
+    ended.into_iter().collect()
 }
 
 /// Who of the threads is there.
@@ -83,7 +118,7 @@ pub fn pin(settings: &Settings, thread: usize) -> Result<(), Error> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
     use super::*;
 
@@ -120,5 +155,22 @@ mod tests {
     fn what_a_thread_that_failed_said_is_told() {
         let fail = |thread| if thread == 1 { Err(Error::Stopped) } else { Ok(thread) };
         assert!(matches!(crew(&Settings::new(3), "walk", fail), Err(Error::Stopped)));
+    }
+
+    #[test]
+    fn those_who_wait_for_a_thread_that_fails_are_told_and_its_reason_is_given() {
+        let lost = AtomicBool::new(false);
+        let wait = |thread| match thread {
+            2 => Err(Error::Wrong("two".into())),
+            _ => {
+                while !lost.load(Ordering::Relaxed) {
+                    std::thread::yield_now();
+                }
+                Err::<(), _>(Error::Stopped)
+            }
+        };
+        let fails = || lost.store(true, Ordering::Relaxed);
+        let error = together(&Settings::new(4), |thread| format!("walk {thread}"), fails, wait).unwrap_err();
+        assert_eq!(error.to_string(), "the result is wrong: two");
     }
 }
