@@ -1,0 +1,176 @@
+//! Log events that are parsed, changed and written again by threads that send them to each other: the benchmark of channels.
+
+mod generate;
+mod input;
+mod plan;
+mod port;
+mod stage;
+pub mod straight;
+#[cfg(test)]
+mod tests;
+mod worker;
+
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use corewise_model::links::Slots;
+use corewise_model::metric_line::MetricLine;
+use corewise_sys::ring;
+
+use crate::settings::Company;
+use crate::{Error, Limit, Report, Settings, Size, crew};
+pub use generate::EVENTS;
+pub use input::Input;
+pub use plan::LANE_THREADS;
+use port::{Halt, Ports};
+pub use stage::{Tallies, Tally};
+use worker::{Found, Job};
+
+/// What one cpu of today does in some seconds.
+const USUAL_BYTES: f64 = 400e6;
+/// One link never holds more lines, so that memory is bounded.
+const MOST_LINES: usize = 1 << 14;
+
+/// What goes from thread to thread, and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// What the threads of a lane send each other messages through.
+    pub via: Via,
+    /// Lines in one message; 1 at least.
+    pub batch: usize,
+    /// Messages that a link holds before its sender waits; 1 at least, rounded up to a power of two by a ring. Times the batch it is at most
+    /// 16384 lines.
+    pub capacity: usize,
+    /// Over how many threads the five stages of one lane are spread at most: from 1, where no thread sends anything, to 5, one for each stage.
+    pub lane_threads: usize,
+    /// A file of JSON lines, each an object; absent for generated events.
+    pub input: Option<PathBuf>,
+}
+
+impl Default for Options {
+    /// One line in a message, and three threads in a lane.
+    fn default() -> Self {
+        Self { via: Via::Channel, batch: 1, capacity: ring::CAPACITY, lane_threads: 3, input: None }
+    }
+}
+
+/// What messages are sent through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Via {
+    /// A bounded channel of crossbeam-channel, whose ends sleep where they wait long. A message is fresh memory that one thread takes and
+    /// another gives back.
+    Channel,
+    /// A ring of our own, whose ends spin; the messages are places of a slab, which are used again.
+    Ring(Slots),
+}
+
+/// Passes JSON lines through five stages: the source copies a line of the input, parse makes an object of it, transform removes, renames and
+/// adds fields and tallies bytes per service, serialise makes a line of it again, and the sink counts lines and adds up their hashes.
+///
+/// A lane is a chain of threads that do these stages, each next to the one that it sends to: with 1 thread all of it; with 2 "parse"
+/// (from the source on) and "serialise" (transform to sink); with 3 "parse", "transform" and "serialise" (with the sink); with 4 "source" too;
+/// with 5 "sink" too. The threads of the settings make as few lanes as [`Options::lane_threads`] lets them, of nearly equal length; threads
+/// (and the cpus of the settings) are counted lane by lane, in the order of the stages. Lanes take the lines in blocks from a common count.
+/// A number stands behind each name: "parse 1" is of the second lane. The thread of a lane that is alone is "pipeline 0".
+///
+/// What limits it is what the threads send each other: a line is written by one cpu and read by the next, and so are the channel's
+/// positions and slots. With threads on cpus that share a cache that is cheap, and across caches it can cost more than parsing does.
+/// Besides, parse takes about half of the time, so that a lane of three threads is at best about twice as fast as one thread.
+///
+/// The usual size is 400 MB of lines: the input again and again, up to a last line. Generated events are 16384 lines of 200 to 1000 bytes.
+/// The number of lines, the sum of the hashes and the tallies are compared with those of the same transformation written a second time
+/// without stages, on one thread; for generated events the tallies with sums that are known in closed form too. Against [`straight`], the
+/// same loops over plain threads, it was compared in speed.
+///
+/// # Errors
+/// As every workload; a file that is too large (256 MiB), or has a line that is no object of JSON or longer than 64 KiB, is a wrong input.
+pub fn run(settings: &Settings, options: &Options, company: &mut Company<'_>) -> Result<Report, Error> {
+    options.check()?;
+    (company.progress)(if options.input.is_some() { "reading events" } else { "generating events" });
+    let input = match &options.input {
+        Some(path) => Input::read(path, company.stop)?,
+        None => Input::generated(settings.seed),
+    };
+    (company.progress)("passing events on");
+    let found = pass(settings, options, &input, Halt::new(company.stop))?;
+    (company.progress)("doing the same straight");
+    let checked = check(&found, &input, company)?;
+    let seconds = found.seconds();
+    let metrics = vec![
+        MetricLine::new("megabytes_per_second", found.bytes as f64 / 1e6 / seconds),
+        MetricLine::new("lines_per_second", found.lines as f64 / seconds),
+    ];
+    let checksum = matches!(settings.size, Size::Share(_)).then_some(found.checksum);
+    Ok(Report { metrics, limit: Limit::Communication, checked, checksum })
+}
+
+impl Options {
+    fn check(&self) -> Result<(), Error> {
+        let wrong = |what: &str, why: String| Err(Error::Input { what: what.into(), why });
+        if !(1..=LANE_THREADS).contains(&self.lane_threads) {
+            return wrong("threads of a lane", format!("from 1 to {LANE_THREADS}, and not {}", self.lane_threads));
+        }
+        let fits = self.batch.checked_mul(self.capacity).is_some_and(|lines| (1..=MOST_LINES).contains(&lines));
+        if !fits {
+            let why = format!("at least 1 each, and at most {MOST_LINES} lines in all");
+            return wrong("lines in a message and messages in a link", why);
+        }
+        Ok(())
+    }
+}
+
+/// How many lines of an input a size is, and until when lines are taken.
+///
+/// # Errors
+/// When the size is none.
+pub fn lines_of(size: Size, input: &Input) -> Result<(u64, Option<Duration>), Error> {
+    match size {
+        Size::Time(time) => Ok((u64::MAX, Some(time))),
+        Size::Share(share) if share.is_finite() && share > 0.0 && share <= 1e6 => {
+            let mean_bytes = (input.bytes() as f64 / input.lines() as f64).max(1.0);
+            Ok(((share * USUAL_BYTES / mean_bytes).ceil() as u64, None))
+        }
+        Size::Share(share) => Err(Error::Input {
+            what: "size".into(),
+            why: format!("more than 0 and at most a million, and not {share}"),
+        }),
+    }
+}
+
+/// The timed part.
+fn pass(settings: &Settings, options: &Options, input: &Input, halt: Halt<'_>) -> Result<Found, Error> {
+    let roles = plan::roles(settings.threads, options.lane_threads);
+    let ports: Vec<_> = Ports::of(&roles, options, &halt)?.into_iter().map(|port| Mutex::new(Some(port))).collect();
+    let (lines, time) = lines_of(settings.size, input)?;
+    let job = Job::new(input, lines, time.map(|time| Instant::now() + time), options.batch, &halt);
+    // Ends of channels that nobody will use would keep those who have the other ends waiting.
+    let take = |thread: usize| ports[thread].lock().ok().and_then(|mut port| port.take());
+    let fails = || {
+        halt.fail();
+        (0..ports.len()).for_each(|thread| drop(take(thread)));
+    };
+    let work = |thread: usize| take(thread).ok_or(Error::Stopped)?.serve(&job, &roles[thread]);
+    let found = crew::together(settings, |thread| roles[thread].name(), fails, work)?;
+    Ok(found.into_iter().reduce(Found::merge).unwrap_or_default())
+}
+
+/// What the result was checked against.
+fn check(found: &Found, input: &Input, company: &Company<'_>) -> Result<String, Error> {
+    let expected = straight::alone(input, found.taken, company.stop)?;
+    let same = |what: &str, found: u64, expected: u64| match found == expected {
+        true => Ok(()),
+        false => Err(Error::Wrong(format!("{what}: {found}, and straight {expected}"))),
+    };
+    same("lines", found.lines, found.taken)?;
+    same("bytes", found.bytes, expected.bytes)?;
+    same("checksum of the output", found.checksum, expected.checksum)?;
+    if found.tallies != expected.tallies {
+        return Err(Error::Wrong("the tallies are not those of the same done straight".into()));
+    }
+    if input.is_generated() && found.tallies != generate::tallies(found.taken) {
+        return Err(Error::Wrong("the tallies are not those that the events were made with".into()));
+    }
+    let closed = if input.is_generated() { ", and the tallies by their closed form" } else { "" };
+    Ok(format!("all {} lines by the same transformation written straight on one thread, exactly{closed}", found.lines))
+}

@@ -1,0 +1,120 @@
+//! Events as a fleet of services logs them.
+
+use std::fmt::Write;
+
+use corewise_model::stats::random::Random;
+
+use super::stage::{Tallies, Tally};
+
+/// How many events there are.
+pub const EVENTS: u64 = 1 << 14;
+const SERVICES: [&str; 8] = ["gateway", "accounts", "billing", "search", "mail", "storage", "scheduler", "telemetry"];
+const LEVELS: [&str; 8] = ["info", "info", "info", "info", "debug", "debug", "warn", "error"];
+/// An event is at least so long, and up to as much again as the other.
+const SHORTEST_BYTES: usize = 240;
+const MORE_BYTES: usize = 700;
+/// Among them what has to be escaped, and what is longer than a byte.
+const WORDS: [&str; 20] = [
+    "request",
+    "finished",
+    "after",
+    "retry",
+    "of",
+    "upstream",
+    "\\\"quoted\\\"",
+    "connection",
+    "closed",
+    "by",
+    "peer",
+    "while",
+    "reading",
+    "header",
+    "größe",
+    "cache",
+    "miss",
+    "for",
+    "key\\t",
+    "queue",
+];
+
+/// The events of a seed, a line each. Event `i` has random numbers of its own, and says that its service, number `i` modulo 8, sent `1000 + i`
+/// bytes.
+pub fn text(seed: u64) -> Vec<u8> {
+    let mut text = String::with_capacity(EVENTS as usize * (SHORTEST_BYTES + MORE_BYTES / 2 + 50));
+    for number in 0..EVENTS {
+        event(&mut text, number, &mut Random::new(seed.wrapping_mul(EVENTS).wrapping_add(number)));
+        text.push('\n');
+    }
+    text.into_bytes()
+}
+
+fn event(text: &mut String, number: u64, random: &mut Random) {
+    let end = text.len() + SHORTEST_BYTES + random.below(MORE_BYTES);
+    let (service, bytes) = (SERVICES[(number % SERVICES.len() as u64) as usize], 1000 + number);
+    let (second, milli) = (number / 40 % 60, random.below(1000));
+    let level = LEVELS[random.below(LEVELS.len())];
+    let (status, duration) = ([200, 200, 204, 301, 404, 500][random.below(6)], random.unit() * 900.0);
+    let wrote = write!(
+        text,
+        r#"{{"ts":"2020-01-11T10:{:02}:{second:02}.{milli:03}Z","level":"{level}","service":"{service}","bytes":{bytes},"status":{status},"duration_ms":{duration:.3},"#,
+        number / 2400 % 60
+    );
+    debug_assert!(wrote.is_ok(), "a string takes all");
+    if random.below(3) == 0 {
+        let _ = write!(text, r#""debug":{{"file":"worker.c","line":{},"traced":true}},"#, random.below(3000));
+    }
+    if random.below(2) == 0 {
+        let _ = write!(text, r#""tags":["eu-{}",null,{}],"#, random.below(9), random.below(100));
+    }
+    text.push_str("\"message\":\"");
+    while text.len() < end {
+        text.push_str(WORDS[random.below(WORDS.len())]);
+        text.push(' ');
+    }
+    text.push_str("\"}");
+}
+
+/// What the tallies of the first so many lines must be, beginning again behind the last event: sums of arithmetic progressions.
+pub fn tallies(lines: u64) -> Tallies {
+    let (passes, rest) = (lines / EVENTS, lines % EVENTS);
+    let services = (0_u64..).zip(SERVICES).map(|(service, name)| {
+        let (whole, part) = (progression(service, EVENTS), progression(service, rest));
+        let lines = passes * whole.lines + part.lines;
+        (name.to_owned(), Tally { lines, bytes: passes * whole.bytes + part.bytes })
+    });
+    services.filter(|(_, tally)| tally.lines > 0).collect()
+}
+
+/// The tally of one service over the first so many events.
+fn progression(service: u64, events: u64) -> Tally {
+    let step = SERVICES.len() as u64;
+    let lines = events.saturating_sub(service).div_ceil(step);
+    Tally { lines, bytes: lines * (1000 + service) + step * (lines * lines.saturating_sub(1) / 2) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_are_objects_of_the_lengths_that_are_said_and_differ_by_seed() {
+        let text = text(3);
+        let lines: Vec<_> = text.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).collect();
+        assert_eq!(lines.len() as u64, EVENTS);
+        assert!(lines.iter().all(|line| (200..=1000).contains(&line.len())));
+        assert!(lines.iter().all(|line| super::super::stage::parse(line).is_ok()));
+        assert_ne!(text, super::text(4));
+    }
+
+    #[test]
+    fn sums_are_those_of_counting() {
+        for lines in [0, 1, 7, 8, 9, 1000, EVENTS, EVENTS + 13, 3 * EVENTS + 8] {
+            let mut counted = Tallies::new();
+            for number in (0..lines).map(|line| line % EVENTS) {
+                let tally = counted.entry(SERVICES[number as usize % SERVICES.len()].into()).or_default();
+                tally.add(1, 1000 + number);
+            }
+            assert_eq!(tallies(lines), counted, "{lines}");
+        }
+    }
+}

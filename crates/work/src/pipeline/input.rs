@@ -1,0 +1,114 @@
+//! The lines that are passed on.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::generate;
+use super::stage::parse;
+use crate::Error;
+
+const LARGEST_BYTES: usize = 256 << 20;
+const LONGEST_LINE_BYTES: usize = 64 << 10;
+
+/// Lines of JSON in memory, one at least.
+#[derive(Debug)]
+pub struct Input {
+    text: Vec<u8>,
+    lines: Vec<Line>,
+    /// The file, or absent where the lines are generated.
+    file: Option<String>,
+}
+
+/// Where a line is. Blank lines are left out, so that each has its number.
+#[derive(Clone, Copy, Debug)]
+struct Line {
+    begin: u32,
+    end: u32,
+    number: u32,
+}
+
+impl Input {
+    /// The generated events of a seed, always [`generate::EVENTS`].
+    pub fn generated(seed: u64) -> Self {
+        Self::new(generate::text(seed), None).unwrap_or_else(|_| unreachable!("events are short and some"))
+    }
+
+    /// The lines of a file; blank ones are left out.
+    ///
+    /// # Errors
+    /// When it cannot be read, is larger than 256 MiB, has no line, one longer than 64 KiB, or one that is no object of JSON: its number
+    /// is told.
+    pub fn read(path: &Path, stop: &AtomicBool) -> Result<Self, Error> {
+        let name = path.display().to_string();
+        let wrong = |why: String| Error::Input { what: name.clone(), why };
+        let mut text = Vec::new();
+        let file = File::open(path).map_err(|error| wrong(error.to_string()))?;
+        file.take(LARGEST_BYTES as u64 + 1).read_to_end(&mut text).map_err(|error| wrong(error.to_string()))?;
+        if text.len() > LARGEST_BYTES {
+            return Err(wrong(format!("larger than {} MiB", LARGEST_BYTES >> 20)));
+        }
+        let input = Self::new(text, Some(name))?;
+        for line in 0..input.lines() {
+            parse(input.line(line)).map_err(|error| input.broken(line, &error))?;
+            if stop.load(Ordering::Relaxed) {
+                return Err(Error::Stopped);
+            }
+        }
+        Ok(input)
+    }
+
+    /// Text that nobody has parsed yet.
+    pub(super) fn new(text: Vec<u8>, file: Option<String>) -> Result<Self, Error> {
+        let what = || file.clone().unwrap_or_default();
+        let (mut lines, mut begin) = (Vec::new(), 0);
+        for (number, line) in (1..).zip(text.split(|&byte| byte == b'\n')) {
+            if line.len() > LONGEST_LINE_BYTES {
+                let why = format!("longer than {} KiB", LONGEST_LINE_BYTES >> 10);
+                return Err(Error::Input { what: format!("{}, line {number}", what()), why });
+            }
+            if !line.trim_ascii().is_empty() {
+                lines.push(Line { begin, end: begin + line.len() as u32, number });
+            }
+            begin += line.len() as u32 + 1;
+        }
+        if lines.is_empty() {
+            return Err(Error::Input { what: what(), why: "it has no line".into() });
+        }
+        Ok(Self { text, lines, file })
+    }
+
+    /// How many lines there are.
+    pub const fn lines(&self) -> u64 {
+        self.lines.len() as u64
+    }
+
+    /// The bytes of all lines, without their ends.
+    pub fn bytes(&self) -> u64 {
+        self.lines.iter().map(|line| u64::from(line.end - line.begin)).sum()
+    }
+
+    /// Whether the lines were generated.
+    pub const fn is_generated(&self) -> bool {
+        self.file.is_none()
+    }
+
+    /// A line, without its end; counted on from the beginning again behind the last.
+    pub fn line(&self, position: u64) -> &[u8] {
+        let line = self.place(position);
+        &self.text[line.begin as usize..line.end as usize]
+    }
+
+    /// What is wrong with a line.
+    pub(super) fn broken(&self, position: u64, error: &serde_json::Error) -> Error {
+        let file = self.file.as_deref().unwrap_or("generated events");
+        // It is always the first line of what was parsed.
+        let why = error.to_string().replace(" at line 1 column ", " at column ");
+        Error::Input { what: format!("{file}, line {}", self.place(position).number), why }
+    }
+
+    fn place(&self, position: u64) -> Line {
+        self.lines[(position % self.lines()) as usize]
+    }
+}

@@ -1,0 +1,124 @@
+//! What is done with an event: parse, transform, serialise, count.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+/// An event.
+pub type Event = Map<String, Value>;
+/// What each service sent, by its name.
+pub type Tallies = BTreeMap<String, Tally>;
+
+/// What a service sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// How many events are its.
+    pub lines: u64,
+    /// The bytes that they tell of, summed modulo 2 to the power of 64, as a file may tell of any number.
+    pub bytes: u64,
+}
+
+impl Tally {
+    /// Adds events.
+    pub const fn add(&mut self, lines: u64, bytes: u64) {
+        self.lines += lines;
+        self.bytes = self.bytes.wrapping_add(bytes);
+    }
+}
+
+/// Makes an event of a line.
+///
+/// # Errors
+/// When it is no object of JSON.
+pub fn parse(line: &[u8]) -> serde_json::Result<Event> {
+    serde_json::from_slice(line)
+}
+
+/// Removes the field "debug", renames "ts" to "time", adds the "severity" (of syslog) of its "level", and adds its "bytes" to its "service".
+/// What a field is not there for, or is of another kind, is not done; bytes and service count as 0 and "" then.
+pub fn transform(event: &mut Event, tallies: &mut Tallies) {
+    event.remove("debug");
+    if let Some(time) = event.remove("ts") {
+        event.insert("time".into(), time);
+    }
+    if let Some(severity) = event.get("level").and_then(Value::as_str).map(severity) {
+        event.insert("severity".into(), severity.into());
+    }
+    let bytes = event.get("bytes").and_then(Value::as_u64).unwrap_or(0);
+    let service = event.get("service").and_then(Value::as_str).unwrap_or("");
+    match tallies.get_mut(service) {
+        Some(tally) => tally.add(1, bytes),
+        None => tallies.entry(service.to_owned()).or_default().add(1, bytes),
+    }
+}
+
+/// The severity of a level (RFC 5424, 6.2.1); a notice where the level is another.
+fn severity(level: &str) -> u64 {
+    match level {
+        "error" => 3,
+        "warn" => 4,
+        "info" => 6,
+        "debug" => 7,
+        _ => 5,
+    }
+}
+
+/// Writes an event as a line without its end.
+pub fn serialise(event: &Event, text: &mut Vec<u8>) {
+    let wrote = serde_json::to_writer(text, event);
+    debug_assert!(wrote.is_ok(), "memory takes all, and keys are strings");
+}
+
+/// A hash of a line, eight bytes at a time; those of all lines are summed, so that their order does not matter.
+pub fn hash(line: &[u8]) -> u64 {
+    const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mix = |hash: u64, word: u64| {
+        let product = (hash ^ word).wrapping_mul(FACTOR);
+        product ^ (product >> 32)
+    };
+    let mut words = line.chunks_exact(8);
+    let hash = words.by_ref().fold(mix(FACTOR.rotate_left(32), line.len() as u64), |hash, word| {
+        mix(hash, u64::from_le_bytes([word[0], word[1], word[2], word[3], word[4], word[5], word[6], word[7]]))
+    });
+    mix(words.remainder().iter().fold(hash, |hash, &byte| mix(hash, u64::from(byte) + 1)), FACTOR)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_removed_renamed_and_added_and_the_rest_stays() {
+        let changed = |line: &str| {
+            let (mut event, mut tallies, mut text) = (parse(line.as_bytes()).unwrap(), Tallies::new(), Vec::new());
+            transform(&mut event, &mut tallies);
+            serialise(&event, &mut text);
+            (serde_json::from_slice::<Value>(&text).unwrap(), tallies.into_iter().next().unwrap())
+        };
+        let (event, tally) = changed(r#"{"ts":"now","level":"warn","service":"a","bytes":7,"debug":[1],"x":1.5}"#);
+        assert_eq!(
+            event,
+            serde_json::json!({"time":"now","level":"warn","service":"a","bytes":7,"severity":4,"x":1.5})
+        );
+        assert_eq!(tally, ("a".into(), Tally { lines: 1, bytes: 7 }));
+        let (event, tally) = changed(r#"{"bytes":-1,"service":3}"#);
+        assert_eq!(event, serde_json::json!({"bytes":-1,"service":3}));
+        assert_eq!(tally, (String::new(), Tally { lines: 1, bytes: 0 }));
+    }
+
+    #[test]
+    fn a_hash_depends_on_each_byte_and_on_the_length() {
+        let line: Vec<u8> = (0..37).collect();
+        let mut hashes: Vec<u64> = (0..line.len()).map(|end| hash(&line[..end])).collect();
+        for place in 0..line.len() {
+            let mut other = line.clone();
+            other[place] ^= 1;
+            hashes.push(hash(&other));
+        }
+        hashes.extend([hash(&line), hash(&[0; 8]), hash(&[0; 16])]);
+        let all = hashes.len();
+        hashes.sort_unstable();
+        hashes.dedup();
+        assert_eq!(hashes.len(), all);
+    }
+}

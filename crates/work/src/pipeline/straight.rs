@@ -1,0 +1,162 @@
+//! The same loop as anybody would write it: plain threads, crossbeam-channel and serde_json, without anything of this crate's machinery.
+//!
+//! It is what [`super::run`] is measured against, and what its result is checked against: the transformation is written a second time here.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Instant;
+
+use crossbeam_channel::bounded;
+use serde_json::Value;
+
+use super::input::Input;
+use super::stage::{Tallies, Tally, hash};
+use crate::Error;
+
+/// What came out.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Outcome {
+    /// How many lines.
+    pub lines: u64,
+    /// The bytes of the lines that went in, without their ends.
+    pub bytes: u64,
+    /// The sum of the hashes of the lines that came out.
+    pub checksum: u64,
+    /// What each service sent.
+    pub tallies: Tallies,
+    /// How long it took, without making the input.
+    pub seconds: f64,
+}
+
+impl Outcome {
+    /// The metric of [`super::run`]: millions of bytes of input per second.
+    pub fn megabytes_per_second(&self) -> f64 {
+        self.bytes as f64 / 1e6 / self.seconds
+    }
+}
+
+/// Passes so many lines of an input through lanes of three threads each (parse, transform, serialise), one line in a message. Each lane
+/// has a part of the lines of its own. What is compared to it: [`super::run`] with three threads for each lane and default options.
+///
+/// # Panics
+/// When the capacity is zero.
+pub fn lanes(input: &Input, lines: u64, lanes: u64, capacity: usize) -> Outcome {
+    let begin = Instant::now();
+    let found: Vec<Outcome> = thread::scope(|scope| {
+        let start =
+            |lane| scope.spawn(move || self::lane(input, lane * lines / lanes..(lane + 1) * lines / lanes, capacity));
+        let threads: Vec<_> = (0..lanes).map(start).collect();
+        threads.into_iter().filter_map(|thread| thread.join().ok()).collect()
+    });
+    let mut all = found.into_iter().fold(Outcome::default(), add);
+    all.seconds = begin.elapsed().as_secs_f64();
+    all
+}
+
+/// One lane: the calling thread parses, and two more do the rest.
+fn lane(input: &Input, lines: std::ops::Range<u64>, capacity: usize) -> Outcome {
+    let (to_transform, parsed) = bounded::<Value>(capacity);
+    let (to_serialise, changed) = bounded::<Value>(capacity);
+    let mut outcome = Outcome::default();
+    thread::scope(|scope| {
+        let transform = scope.spawn(move || {
+            let mut tallies = Tallies::new();
+            for mut event in parsed {
+                change(&mut event);
+                let (service, bytes) = told(&event);
+                tally(&mut tallies, service, 1, bytes);
+                if to_serialise.send(event).is_err() {
+                    break;
+                }
+            }
+            tallies
+        });
+        let serialise = scope.spawn(move || {
+            changed
+                .iter()
+                .filter_map(|event| serde_json::to_vec(&event).ok())
+                .fold((0, 0_u64), |(lines, sum), line| (lines + 1, sum.wrapping_add(hash(&line))))
+        });
+        for position in lines {
+            let line = input.line(position).to_vec();
+            outcome.bytes += line.len() as u64;
+            // A line that is broken is missing at the end.
+            let Ok(event) = serde_json::from_slice(&line) else { break };
+            if to_transform.send(event).is_err() {
+                break;
+            }
+        }
+        drop(to_transform);
+        outcome.tallies = transform.join().unwrap_or_default();
+        (outcome.lines, outcome.checksum) = serialise.join().unwrap_or_default();
+    });
+    outcome
+}
+
+/// What must come out of so many lines, found on the calling thread: each line of the input once, and counted as often as it is passed.
+///
+/// # Errors
+/// When a line is broken; when it was stopped.
+pub fn alone(input: &Input, lines: u64, stop: &AtomicBool) -> Result<Outcome, Error> {
+    let begin = Instant::now();
+    let mut outcome = Outcome::default();
+    for number in 0..input.lines().min(lines) {
+        if stop.load(Ordering::Relaxed) {
+            return Err(Error::Stopped);
+        }
+        let times = lines / input.lines() + u64::from(number < lines % input.lines());
+        let broken = |error: &serde_json::Error| input.broken(number, error);
+        let mut event: Value = serde_json::from_slice(input.line(number)).map_err(|error| broken(&error))?;
+        change(&mut event);
+        let text = serde_json::to_string(&event).map_err(|error| broken(&error))?;
+        outcome.lines += times;
+        outcome.bytes += times * input.line(number).len() as u64;
+        outcome.checksum = outcome.checksum.wrapping_add(hash(text.as_bytes()).wrapping_mul(times));
+        let (service, bytes) = told(&event);
+        tally(&mut outcome.tallies, service, times, bytes.wrapping_mul(times));
+    }
+    outcome.seconds = begin.elapsed().as_secs_f64();
+    Ok(outcome)
+}
+
+/// The transformation.
+fn change(event: &mut Value) {
+    if let Some(fields) = event.as_object_mut() {
+        fields.remove("debug");
+        if let Some(time) = fields.remove("ts") {
+            fields.insert("time".to_owned(), time);
+        }
+    }
+    if let Value::String(level) = &event["level"] {
+        let names = [("error", 3), ("warn", 4), ("info", 6), ("debug", 7)];
+        let severity = names.iter().find(|(name, _)| name == level).map_or(5, |(_, severity)| *severity);
+        event["severity"] = Value::from(severity);
+    }
+}
+
+/// The service and the bytes that are to be tallied.
+fn told(event: &Value) -> (&str, u64) {
+    (event["service"].as_str().unwrap_or_default(), event["bytes"].as_u64().unwrap_or_default())
+}
+
+fn tally(tallies: &mut Tallies, service: &str, lines: u64, bytes: u64) {
+    if let Some(tally) = tallies.get_mut(service) {
+        tally.add(lines, bytes);
+    } else {
+        tallies.insert(service.to_owned(), Tally { lines, bytes });
+    }
+}
+
+fn add(one: Outcome, other: Outcome) -> Outcome {
+    let mut tallies = one.tallies;
+    for (service, sums) in other.tallies {
+        tally(&mut tallies, &service, sums.lines, sums.bytes);
+    }
+    Outcome {
+        lines: one.lines + other.lines,
+        bytes: one.bytes + other.bytes,
+        checksum: one.checksum.wrapping_add(other.checksum),
+        tallies,
+        seconds: 0.0,
+    }
+}

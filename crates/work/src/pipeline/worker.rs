@@ -1,0 +1,200 @@
+//! What one thread does with each message.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use super::input::Input;
+use super::plan::{PARSE, Role, SERIALISE, SINK, SOURCE, TRANSFORM};
+use super::port::{Halt, Port};
+use super::stage::{Event, Tallies, hash, parse, serialise, transform};
+use crate::Error;
+
+/// Lanes take so many lines at a time, or a message's where that is more.
+const BLOCK_LINES: u64 = 64;
+
+/// What is passed on.
+pub struct Job<'a> {
+    input: &'a Input,
+    /// All lines, by their positions; those behind the input's last are its first again.
+    lines: u64,
+    /// No block is taken after this.
+    until: Option<Instant>,
+    batch: u64,
+    /// The position of the next block.
+    next: AtomicU64,
+    halt: &'a Halt<'a>,
+}
+
+impl<'a> Job<'a> {
+    /// So many lines of an input, in messages of `batch`.
+    pub const fn new(input: &'a Input, lines: u64, until: Option<Instant>, batch: usize, halt: &'a Halt<'a>) -> Self {
+        Self { input, lines, until, batch: batch as u64, next: AtomicU64::new(0), halt }
+    }
+
+    /// The next block of lines; empty where there is none.
+    fn block(&self) -> Range<u64> {
+        if self.until.is_some_and(|until| self.next.load(Ordering::Relaxed) > 0 && Instant::now() >= until) {
+            return 0..0;
+        }
+        let length = BLOCK_LINES.max(self.batch);
+        let begin = self.next.fetch_add(length, Ordering::Relaxed).min(self.lines);
+        begin..begin.saturating_add(length).min(self.lines)
+    }
+}
+
+/// A message: lines that are text first, then events, then text again.
+#[derive(Debug, Default)]
+pub struct Batch {
+    /// The position of the first line.
+    first: u64,
+    /// The lines, one behind the other.
+    text: Vec<u8>,
+    /// Where each of them ends.
+    ends: Vec<usize>,
+    events: Vec<Event>,
+}
+
+impl Batch {
+    /// Empties it; it keeps its memory.
+    pub fn clear(&mut self) {
+        self.text.clear();
+        self.ends.clear();
+        self.events.clear();
+    }
+
+    fn lines(&self) -> impl Iterator<Item = &[u8]> {
+        let begins = std::iter::once(0).chain(self.ends.iter().copied());
+        begins.zip(&self.ends).map(|(begin, &end)| &self.text[begin..end])
+    }
+}
+
+/// What a thread found, and of all threads together.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    /// Lines that sources took.
+    pub taken: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// What the transformation tallied.
+    pub tallies: Tallies,
+    /// Lines that sinks counted.
+    pub lines: u64,
+    /// The sum of their hashes.
+    pub checksum: u64,
+    /// From the first thread's begin to the last one's end.
+    pub times: Option<(Instant, Instant)>,
+}
+
+impl Found {
+    /// What two found.
+    pub fn merge(mut self, other: Self) -> Self {
+        self.taken += other.taken;
+        self.bytes += other.bytes;
+        self.lines += other.lines;
+        self.checksum = self.checksum.wrapping_add(other.checksum);
+        for (service, tally) in other.tallies {
+            self.tallies.entry(service).or_default().add(tally.lines, tally.bytes);
+        }
+        let both = self.times.zip(other.times);
+        self.times = both.map(|((begin, end), other)| (begin.min(other.0), end.max(other.1)));
+        self
+    }
+
+    /// How long it took in all.
+    pub fn seconds(&self) -> f64 {
+        self.times.map_or(f64::NAN, |(begin, end)| (end - begin).as_secs_f64())
+    }
+}
+
+/// Does the stages of a role with each message until nothing follows.
+///
+/// # Errors
+/// What a stage says; that it was stopped.
+pub fn serve(job: &Job<'_>, role: &Role, mut port: impl Port) -> Result<Found, Error> {
+    let begin = Instant::now();
+    let mut worker = Worker { job, block: 0..0, found: Found::default() };
+    while let Some(mut token) = port.next()? {
+        if !port.work(&mut token, |batch| worker.stages(&role.stages, batch))? {
+            break;
+        }
+        port.pass(token)?;
+    }
+    port.finish()?;
+    Ok(Found { times: Some((begin, Instant::now())), ..worker.found })
+}
+
+struct Worker<'a> {
+    job: &'a Job<'a>,
+    /// Lines that are taken, and not yet sent.
+    block: Range<u64>,
+    found: Found,
+}
+
+impl Worker<'_> {
+    /// Does some stages; false when there are no lines any more.
+    fn stages(&mut self, stages: &Range<usize>, batch: &mut Batch) -> Result<bool, Error> {
+        for stage in stages.clone() {
+            self.job.halt.go_on()?;
+            match stage {
+                SOURCE if !self.source(batch) => return Ok(false),
+                PARSE => self.parse(batch)?,
+                TRANSFORM => self.transform(batch)?,
+                SERIALISE => self.serialise(batch)?,
+                SINK => self.sink(batch),
+                _ => {}
+            }
+        }
+        Ok(true)
+    }
+
+    fn source(&mut self, batch: &mut Batch) -> bool {
+        if self.block.is_empty() {
+            self.block = self.job.block();
+        }
+        batch.first = self.block.start;
+        for position in self.block.by_ref().take(self.job.batch as usize) {
+            batch.text.extend_from_slice(self.job.input.line(position));
+            batch.ends.push(batch.text.len());
+        }
+        self.found.taken += batch.ends.len() as u64;
+        self.found.bytes += batch.text.len() as u64;
+        !batch.ends.is_empty()
+    }
+
+    fn parse(&self, batch: &mut Batch) -> Result<(), Error> {
+        let mut events = std::mem::take(&mut batch.events);
+        for (position, line) in (batch.first..).zip(batch.lines()) {
+            self.job.halt.go_on()?;
+            events.push(parse(line).map_err(|error| self.job.input.broken(position, &error))?);
+        }
+        batch.events = events;
+        Ok(())
+    }
+
+    fn transform(&mut self, batch: &mut Batch) -> Result<(), Error> {
+        for event in &mut batch.events {
+            self.job.halt.go_on()?;
+            transform(event, &mut self.found.tallies);
+        }
+        Ok(())
+    }
+
+    fn serialise(&self, batch: &mut Batch) -> Result<(), Error> {
+        batch.text.clear();
+        batch.ends.clear();
+        for event in batch.events.drain(..) {
+            self.job.halt.go_on()?;
+            serialise(&event, &mut batch.text);
+            batch.ends.push(batch.text.len());
+        }
+        Ok(())
+    }
+
+    fn sink(&mut self, batch: &Batch) {
+        for line in batch.lines() {
+            self.found.lines += 1;
+            self.found.checksum = self.found.checksum.wrapping_add(hash(line));
+        }
+    }
+}
