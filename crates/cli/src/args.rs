@@ -6,6 +6,7 @@ mod links;
 mod run;
 mod tail;
 mod tip;
+mod workload;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -30,6 +31,8 @@ pub use run::{EnforcementName, RunArguments};
 pub use tail::TailArguments;
 use tail::{AFTER as TAIL_AFTER, USAGE as TAIL_USAGE};
 pub use tip::in_shell;
+use workload::AFTER as WORKLOAD_AFTER;
+pub use workload::{ByName, SplitName, Switch, ViaName, WorkloadArguments, WorkloadCommand};
 
 /// The shortest and the longest budget of a survey that make sense, in seconds.
 const BUDGET_SECONDS: std::ops::RangeInclusive<i64> = 1..=86_400;
@@ -116,6 +119,9 @@ pub enum Command {
     /// Measure what talking between cpus costs: heat map, cost classes, groups
     #[command(after_help = LINKS_AFTER)]
     Links(Box<LinksArguments>),
+    /// Run a built-in workload, which checks its own result: something to try placements on
+    #[command(after_help = WORKLOAD_AFTER)]
+    Workload(Box<WorkloadArguments>),
     /// Show which cpus each device's interrupts go to, and move them away from some
     #[command(after_help = IRQ_AFTER)]
     Irq(IrqArguments),

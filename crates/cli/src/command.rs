@@ -15,6 +15,7 @@ mod survey;
 mod tail;
 mod topology;
 mod undo;
+mod workload;
 
 use corewise_model::Machine;
 use corewise_sys::Root;
@@ -34,6 +35,7 @@ pub fn run(task: Task, settings: &Settings) -> Result<Exit, Failure> {
         Task::Run(task) => run::run(&task, settings),
         Task::Tail(task) => tail::run(&task, settings),
         Task::Links(task) => links::run(&task, settings),
+        Task::Workload(task) => workload::run(&task, settings),
         Task::Irq(task) => irq::run(&task, settings),
         Task::Record(output, packing) => record::run(&output, packing, settings),
         Task::List { all } => history::list(all, settings),

@@ -12,6 +12,7 @@ use corewise_model::links::compare::LinkComparison;
 use corewise_model::links::conclude::LinkConclusions;
 use corewise_model::links::map::LinkMap;
 use corewise_model::machine_file::{Description, MachineFile};
+use corewise_model::metric_line::{self, MetricLine};
 use corewise_model::placement::Resolution;
 use corewise_model::placement::notation::{self, Notation, NotationLine};
 use corewise_model::placement::plan::Plan;
@@ -19,6 +20,7 @@ use corewise_model::stall::Rung;
 use corewise_model::trial::{Arm, Experiment, ThreadsReport, Trial};
 use corewise_model::{CpuSet, Gap, Level, Machine, Survey};
 use corewise_store::{Entry, ExperimentEntry, MapEntry};
+use corewise_work::{Report as WorkReport, Settings as WorkSettings, Size};
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::Serialize;
 
@@ -379,6 +381,73 @@ impl<'a> HistoryDocument<'a> {
     }
 }
 
+/// What `corewise workload --json` prints.
+#[derive(Serialize, JsonSchema)]
+#[schemars(title = "corewise/workload/1")]
+pub struct WorkloadDocument<'a> {
+    #[schemars(extend("const" = "corewise/workload/1"))]
+    schema: &'static str,
+    /// The workload.
+    workload: &'a str,
+    /// How many threads did the work.
+    threads: usize,
+    /// The cpu of each thread, from the beginning again where there are fewer; empty where the operating system chose.
+    cpus: &'a [u32],
+    /// How much work there was, as a share of the usual size; null where it was a time.
+    size: Option<f64>,
+    /// How long it worked at least, in seconds; null where the size was a share.
+    seconds: Option<f64>,
+    /// The seed.
+    seed: u64,
+    /// The metrics, the most telling first.
+    metrics: Vec<WorkloadMetric<'a>>,
+    /// What limits it: "compute", "memory", "cache sharing", "communication" or "waiting".
+    limited_by: &'static str,
+    /// What its result was checked against.
+    checked: &'a str,
+    /// A number of 64 bits, hexadecimal, that depends on the whole result; null where the size was a time.
+    checksum: Option<String>,
+}
+
+/// A metric of a workload.
+#[derive(Serialize, JsonSchema)]
+pub struct WorkloadMetric<'a> {
+    /// Its name, which ends in its unit.
+    name: &'a str,
+    /// The value.
+    value: f64,
+    /// Whether more is better.
+    higher_is_better: bool,
+}
+
+impl<'a> WorkloadDocument<'a> {
+    /// The document of a workload's end.
+    pub fn new(workload: &'a str, settings: &'a WorkSettings, report: &'a WorkReport) -> Self {
+        let (size, seconds) = match settings.size {
+            Size::Share(share) => (Some(share), None),
+            Size::Time(time) => (None, Some(time.as_secs_f64())),
+        };
+        let metric = |line: &'a MetricLine| WorkloadMetric {
+            name: &line.name,
+            value: line.value,
+            higher_is_better: metric_line::is_rate(&line.name),
+        };
+        Self {
+            schema: "corewise/workload/1",
+            workload,
+            threads: settings.threads,
+            cpus: &settings.cpus,
+            size,
+            seconds,
+            seed: settings.seed,
+            metrics: report.metrics.iter().map(metric).collect(),
+            limited_by: report.limit.words(),
+            checked: &report.checked,
+            checksum: report.checksum.map(|checksum| format!("{checksum:016x}")),
+        }
+    }
+}
+
 /// What `corewise history compare --json` prints.
 #[derive(Serialize, JsonSchema)]
 #[schemars(title = "corewise/comparison/1")]
@@ -525,7 +594,7 @@ impl<'a> MapsDocument<'a> {
 }
 
 /// The names of all schemas.
-pub const SCHEMAS: [&str; 17] = [
+pub const SCHEMAS: [&str; 18] = [
     "survey",
     "beside",
     "topology",
@@ -540,6 +609,7 @@ pub const SCHEMAS: [&str; 17] = [
     "doctor",
     "undo",
     "irq",
+    "workload",
     "links",
     "links-comparison",
     "maps",
@@ -562,6 +632,7 @@ pub fn schema(name: &str) -> Option<Schema> {
         "doctor" => schema_for!(DoctorDocument<'_>),
         "undo" => schema_for!(UndoDocument<'_>),
         "irq" => schema_for!(IrqDocument<'_>),
+        "workload" => schema_for!(WorkloadDocument<'_>),
         "links" => schema_for!(LinksDocument<'_>),
         "links-comparison" => schema_for!(LinksComparisonDocument<'_>),
         "maps" => schema_for!(MapsDocument<'_>),

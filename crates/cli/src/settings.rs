@@ -7,6 +7,7 @@ pub mod machine;
 pub mod place;
 pub mod run;
 pub mod tail;
+pub mod workload;
 
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
@@ -26,6 +27,7 @@ use machine::MachineChoice;
 use place::{CandidatesRequest, PlaceRequest};
 use run::RunTask;
 use tail::TailTask;
+use workload::WorkloadTask;
 
 /// The width of a page where there is no terminal.
 const PAGE_WIDTH: usize = 80;
@@ -180,6 +182,8 @@ pub enum Task {
     Tail(Box<TailTask>),
     /// Measure, import, show and compare links.
     Links(Box<LinksTask>),
+    /// Run a built-in workload.
+    Workload(Box<WorkloadTask>),
     /// Show interrupts, or move them.
     Irq(IrqTask),
     /// Record this machine in a file, packed as its name says or as told.
@@ -230,6 +234,7 @@ impl Task {
             Some(Command::Try(typed)) => Self::Try(Box::new(TryTask::new(*typed)?)),
             Some(Command::Tail(typed)) => Self::Tail(Box::new(TailTask::new(typed)?)),
             Some(Command::Links(typed)) => Self::Links(Box::new(LinksTask::new(*typed)?)),
+            Some(Command::Workload(typed)) => Self::Workload(Box::new(WorkloadTask::new(*typed)?)),
             Some(Command::Irq(irq)) => Self::Irq(IrqTask::new(irq)?),
             Some(Command::Record(record)) => Self::Record(record.output, record.packing),
             Some(Command::Doctor) => Self::Doctor,

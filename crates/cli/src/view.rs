@@ -27,6 +27,7 @@ pub mod text;
 pub mod topology;
 pub mod tree;
 pub mod undo;
+pub mod workload;
 pub mod wrap;
 
 #[cfg(test)]

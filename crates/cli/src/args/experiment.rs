@@ -48,18 +48,18 @@ pub struct TryArguments {
     /// Whether numbers of threads are tried on as many cpus (yes), left to the operating system (no), or both [default: both]
     #[arg(long, value_name = "HOW", requires = "threads", hide_possible_values = true)]
     pub pinned: Option<Pinned>,
-    /// What decides: 'NAME=REGEX', found in the last matching line of the output; its first group is the number [default:
-    /// the time from start to end]
-    #[arg(long, value_name = "NAME=REGEX")]
+    /// What decides: 'NAME=REGEX', found in the last matching line of the output, its first group is the number; or the NAME of
+    /// a line "metric NAME VALUE", where _per_ in it says that more is better [default: the time from start to end]
+    #[arg(long, value_name = "NAME[=REGEX]")]
     pub metric: Option<String>,
     /// More of the metric is better
     #[arg(long, requires = "metric")]
     pub higher: bool,
-    /// What must not get worse by the margin, lower is better: 'NAME=REGEX'
-    #[arg(long, value_name = "NAME=REGEX")]
+    /// What must not get worse by the margin, lower is better: as for --metric
+    #[arg(long, value_name = "NAME[=REGEX]")]
     pub guard: Vec<String>,
-    /// What must not get worse by the margin, higher is better: 'NAME=REGEX'
-    #[arg(long, value_name = "NAME=REGEX")]
+    /// What must not get worse by the margin, higher is better: as for --metric
+    #[arg(long, value_name = "NAME[=REGEX]")]
     pub guard_higher: Vec<String>,
     /// The smallest difference that matters, such as 3% [default: 3%; 10% for a metric with the name of a tail, such as p99 or max]
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]

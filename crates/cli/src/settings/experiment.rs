@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use corewise_model::experiment::Policy;
+use corewise_model::metric_line;
 use corewise_model::placement::Expression;
 use corewise_model::trial::{Finder, Metric};
 
@@ -236,13 +237,20 @@ fn metric_of_guard(text: &str, higher_is_better: bool) -> Result<Metric, Failure
     metric(if higher_is_better { "--guard-higher" } else { "--guard" }, text, higher_is_better)
 }
 
-/// "throughput=([0-9.]+) MB/s".
+/// "throughput=([0-9.]+) MB/s", or the name of a metric line.
 fn metric(option: &str, text: &str, higher_is_better: bool) -> Result<Metric, Failure> {
     let example = "For example: --metric 'throughput=([0-9.]+) MB/s' --higher";
+    if metric_line::is_name(text) {
+        let higher_is_better = higher_is_better || metric_line::is_rate(text);
+        return Ok(Metric { name: text.to_owned(), pattern: Some(metric_line::pattern(text)), higher_is_better });
+    }
     let (name, pattern) = text
         .split_once('=')
         .filter(|(name, pattern)| !name.trim().is_empty() && !pattern.is_empty())
-        .ok_or_else(|| Failure::usage(format!("{option}: expected NAME=REGEX, found \"{text}\"")).next(example))?;
+        .ok_or_else(|| {
+            Failure::usage(format!("{option}: expected NAME=REGEX, or the NAME of a metric line, found \"{text}\""))
+                .next(example)
+        })?;
     Finder::new(pattern).map_err(|error| Failure::usage(format!("{option}: {error}")).next(example))?;
     Ok(Metric { name: name.trim().to_owned(), pattern: Some(pattern.to_owned()), higher_is_better })
 }
@@ -292,10 +300,18 @@ mod tests {
         let metric = new(&["--metric", "rate=([0-9.]+) MB/s", "--higher", "ls"]).metric;
         assert_eq!((metric.name.as_str(), metric.pattern.as_deref()), ("rate", Some("([0-9.]+) MB/s")));
         assert!(metric.higher_is_better);
-        for wrong in ["rate", "=x", "rate=", "rate=(", "rate=["] {
+        for wrong in ["my rate", "=x", "rate=", "rate=(", "rate=["] {
             assert!(task(&["--metric", wrong, "ls"]).unwrap_err().starts_with("--metric: "), "{wrong}");
         }
         assert!(task(&["--higher", "ls"]).is_err());
+    }
+
+    #[test]
+    fn a_metric_line_is_found_by_its_name_and_the_name_says_whether_more_is_better() {
+        let metric = |name| new(&["--metric", name, "ls"]).metric;
+        assert!(metric("rays_per_second").higher_is_better && !metric("p99_ns").higher_is_better);
+        assert_eq!(metric("p99.9_ns").pattern, Some(metric_line::pattern("p99.9_ns")));
+        assert!(metric("p99.9_ns").is_tail() && metric("max_ns").is_tail() && !metric("p50_ns").is_tail());
     }
 
     #[test]

@@ -45,10 +45,10 @@ pub fn sweep(cells: &mut [Cells], ratio: f64) {
 pub fn fastest(cells: &[Cells]) -> f64 {
     let mut fastest = [0.0_f64; ROWS];
     for cell in cells {
-        for row in 0..ROWS {
+        for (row, fastest) in fastest.iter_mut().enumerate() {
             let [density, u, v, w, pressure] = primitive(of(cell, row));
             let speed = u.abs().max(v.abs()).max(w.abs()) + sound(density, pressure);
-            fastest[row] = most(fastest[row], speed);
+            *fastest = most(*fastest, speed);
         }
     }
     fastest.into_iter().fold(0.0, most)

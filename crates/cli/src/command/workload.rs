@@ -1,0 +1,73 @@
+//! `corewise workload`: runs a built-in workload and prints its metrics.
+
+use corewise_model::CpuSet;
+use corewise_work::pingpong::partner;
+use corewise_work::settings::Company;
+use corewise_work::{
+    Error, Report, Settings as WorkSettings, euler, particles, pingpong, pipeline, raymesh, render, tail,
+};
+
+use super::this_machine;
+use crate::document::WorkloadDocument;
+use crate::error::{Exit, Failure};
+use crate::interruption::Interruption;
+use crate::output::{say, show};
+use crate::placing::resolve_here;
+use crate::settings::Settings;
+use crate::settings::workload::{Which, WorkloadTask};
+use crate::view::workload::screen;
+
+/// Does what was asked for.
+pub fn run(task: &WorkloadTask, settings: &Settings) -> Result<Exit, Failure> {
+    if let Which::Partner(by) = task.which {
+        return partner::answer(by).map(|()| Exit::Done).map_err(failure);
+    }
+    let work = work_settings(task, settings)?;
+    let interruption = Interruption::watch()?;
+    let name = task.which.name();
+    let mut progress = |what: &str| say(&format!("{name}: {what}"));
+    let mut company = Company { stop: interruption.stop(), progress: &mut progress };
+    let report = ran(&task.which, &work, &mut company).map_err(failure)?;
+    show(settings, || WorkloadDocument::new(name, &work, &report), || screen(name, &work, &report, settings.width))?;
+    Ok(Exit::Done)
+}
+
+fn work_settings(task: &WorkloadTask, settings: &Settings) -> Result<WorkSettings, Failure> {
+    let machine = this_machine()?;
+    let pinned: CpuSet = match &task.pin {
+        Some(expression) => resolve_here(expression, &machine, settings)?.cpus,
+        None => CpuSet::default(),
+    };
+    let all = if pinned.is_empty() { machine.allowed.len() } else { pinned.len() };
+    Ok(WorkSettings {
+        threads: task.threads.unwrap_or(all).max(1),
+        size: task.size,
+        seed: task.seed,
+        cpus: pinned.iter().collect(),
+    })
+}
+
+fn ran(which: &Which, work: &WorkSettings, company: &mut Company<'_>) -> Result<Report, Error> {
+    match which {
+        Which::Particles(options) => particles::run(work, options, company),
+        Which::Raymesh(options) => raymesh::run(work, options, company),
+        Which::Pipeline(options) => pipeline::run(work, options, company),
+        Which::Euler(options) => euler::run(work, options, company),
+        Which::Render(options) => render::run(work, options, company),
+        Which::Tail(options) => tail::run(work, options, company),
+        Which::Pingpong(options) => pingpong::run(work, options, company),
+        // It answers before there is anything to run.
+        Which::Partner(_) => Err(Error::Stopped),
+    }
+}
+
+fn failure(error: Error) -> Failure {
+    match &error {
+        Error::Wrong(_) => Failure::new(Exit::Internal, error).next(
+            "Either the workload has a defect or this machine computes wrongly; run it again, and with one thread.",
+        ),
+        Error::Input { .. } => Failure::usage(error),
+        Error::System { .. } => Failure::unavailable(error),
+        Error::Stopped => Failure::new(Exit::Interrupted, error),
+    }
+}
