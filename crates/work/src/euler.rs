@@ -51,9 +51,9 @@ impl Default for Options {
 ///
 /// Each thread has some layers of the box, in memory that it has touched first, and steps its cells along x, y and z (finite volumes,
 /// MUSCL-Hancock, HLLC). Each step, it looks at two layers of each neighbour, and all threads agree on how long the step may be, so it is
-/// as fast as its slowest thread. One core is limited by its arithmetic, mostly divisions and square roots; each step moves every cell
-/// three times from memory and back, 240 bytes, so that many cores are limited by memory: by how many channels they use, and by whether
-/// a thread stays on the node where its layers are.
+/// as fast as its slowest thread. One core is limited by its arithmetic, mostly divisions and square roots, at some hundred cycles an update;
+/// each step moves every cell three times from memory and back, 240 bytes, so that many cores may be limited by memory: by how many
+/// channels they use, and by whether a thread stays on the node where its layers are.
 ///
 /// The result is checked: mass, momentum and energy in the box are what they were, to rounding (a bound on what 3 sweeps a step can
 /// round, and the sums themselves); and the same solver, on the same threads, is given Sod's shock tube along each of x, y and z, and

@@ -154,6 +154,11 @@ fn some_walks(movement: &Movement, steps: u32, random: &mut Random, tally: &mut 
     }
 }
 
+/// The variance of the squared distance after so many steps.
+fn squared_distance_variance(steps: f64) -> f64 {
+    2.0 / 3.0 * steps * (steps - 1.0)
+}
+
 /// How many standard errors the farthest mean is from its closed form.
 ///
 /// # Errors
@@ -163,7 +168,7 @@ fn check(name: &str, steps: u32, tally: &Tally) -> Result<f64, Error> {
     let mean = |sum: i128| sum as f64 / FIXED / walks;
     let off = |mean: f64, wanted: f64, variance: f64| (mean - wanted).abs() / (variance / walks).sqrt();
     let ends = tally.end.iter().map(|&end| off(mean(end), 0.0, steps / 3.0));
-    let distance = off(mean(tally.squared), steps, 2.0 / 3.0 * steps * (steps - 1.0));
+    let distance = off(mean(tally.squared), steps, squared_distance_variance(steps));
     let worst = ends.chain([distance]).fold(0.0, f64::max);
     if worst <= TOLERANCE {
         return Ok(worst);

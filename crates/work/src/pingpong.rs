@@ -24,7 +24,7 @@ use partner::Partner;
 use watch::{Progress, Watch};
 
 /// Round trips of all pairs together that the usual size has.
-const USUAL_ROUND_TRIPS: u64 = 400_000;
+const USUAL_ROUND_TRIPS: u64 = 600_000;
 /// How long all pairs may stand still before they are given up.
 const PATIENCE: Duration = Duration::from_secs(10);
 

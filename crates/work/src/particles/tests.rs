@@ -62,7 +62,7 @@ fn the_squared_distance_varies_as_the_closed_form_says() {
         let mut random = Random::new(9);
         let squares: Vec<f64> = (0..WALKS).map(|_| squared_length((movement.walk)(&mut random, 10))).collect();
         let variance = squares.iter().map(|square| (square - 10.0).powi(2)).sum::<f64>() / f64::from(WALKS);
-        assert!((variance / 60.0 - 1.0).abs() < 0.06, "{}: {variance}", movement.name);
+        assert!((variance / squared_distance_variance(10.0) - 1.0).abs() < 0.06, "{}: {variance}", movement.name);
     }
 }
 

@@ -92,6 +92,10 @@ fn it_is_stopped_in_the_middle_of_a_pause_and_refuses_what_cannot_be() {
         stop.store(true, Ordering::Relaxed);
         assert!(matches!(run.join().unwrap(), Err(Error::Stopped)));
     });
+    // For ever, if it did not look.
+    if let Source::Counter(counter) = Clock::calibrated().source {
+        pause(counter, u64::MAX, &stop);
+    }
     let stop = AtomicBool::new(false);
     for options in [
         Options { additions: 0, ..Options::default() },
