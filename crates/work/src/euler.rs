@@ -1,4 +1,4 @@
-//! A gas in a box, by the Euler equations in three dimensions: floating-point arithmetic on much memory, and threads that meet each step.
+//! A gas in a box, by the Euler equations in three dimensions: floating-point arithmetic over much memory, and threads that meet each step.
 
 mod exchange;
 pub mod gas;
@@ -87,7 +87,7 @@ pub fn run(settings: &Settings, options: &Options, company: &mut Company<'_>) ->
             MetricLine::new("cell_updates_per_second", updates / seconds),
             MetricLine::new("steps_per_second", steps as f64 / seconds),
         ],
-        limit: Limit::Memory,
+        limit: Limit::Compute,
         checked: format!(
             "mass, momentum and energy are kept to {lost:.1e} of what they are, and Sod's shock tube along x, y and z is {:.0} % of the \
              tolerance from the exact solution",

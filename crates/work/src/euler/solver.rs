@@ -107,7 +107,7 @@ impl Shared<'_> {
         let until = |thread: usize| self.problem.shape[2] * thread / threads;
         let mut slab = Slab::new(self.problem.shape, until(thread)..until(thread + 1), self.problem.gas);
         let before = layer_sums(&slab);
-        // Its own layers would not do for a sweep along z; nothing moves in no time.
+        // For the fastest wave: nothing moves in no time. Not along z, where the neighbours' layers are still missing.
         let Some(speed) = slab.step_along(0, 0.0, self.stop) else { return Ok(None) };
         if !member.wait() {
             return Ok(None);

@@ -3,18 +3,12 @@
 //! After B. van Leer, SIAM Journal on Scientific and Statistical Computing 5, 1984, and E. F. Toro, Riemann Solvers and Numerical Methods
 //! for Fluid Dynamics, section 14.4.
 
-use super::gas::{Conserved, GAMMA, Primitive, conserved, flux, flux_between, most, primitive, sound};
+use super::gas::{Conserved, Primitive, conserved, flux, flux_between, most, primitive, sound};
 
 /// Rows that are worked on side by side, so that a compiler can use wide registers.
 pub const ROWS: usize = 8;
 /// Cells beyond each end of a row that its step looks at.
 pub const BEYOND: usize = 2;
-/// A cell is taken as even where one of its edges would have less than this part of its density or pressure: more might flow out of it than
-/// is in it.
-const LEAST_PART: f64 = 0.4;
-/// And where a wave would go through more than this part of a cell from one of its edges, which is faster than the step allows for.
-const MOST_CROSSED: f64 = 0.5;
-
 /// The same cell of all rows: each variable of all of them, together.
 pub type Cells = [[f64; ROWS]; 5];
 
@@ -104,7 +98,7 @@ fn update(cells: &mut Cells, inflow: &Cells, outflow: &Cells, ratio: f64) {
     }
 }
 
-/// The states at a cell's two edges after half of the step.
+/// The states at a cell's two edges after half of the step. A cell from which more might flow than is in it is taken as even.
 #[inline(always)]
 fn edges_of(
     state: Conserved,
@@ -121,9 +115,9 @@ fn edges_of(
     let change: Conserved = std::array::from_fn(|part| 0.5 * ratio * (inflow[part] - outflow[part]));
     let left_state: Conserved = std::array::from_fn(|part| left_state[part] + change[part]);
     let right_state: Conserved = std::array::from_fn(|part| right_state[part] + change[part]);
+    // As thirds of the cell: what the edges have too much, the middle must have left (C. Berthon, Numerische Mathematik 104, 2006).
     let middle: Conserved = std::array::from_fn(|part| 3.0 * state[part] - left_state[part] - right_state[part]);
-    let are_admitted = is_admitted(left_state, own, ratio) & is_admitted(right_state, own, ratio);
-    let is_even = !(are_admitted & is_gas(middle));
+    let is_even = !(is_gas(left_state) & is_gas(middle) & is_gas(right_state));
     let pick = |edge: Conserved| std::array::from_fn(|part| if is_even { state[part] } else { edge[part] });
     (pick(left_state), pick(right_state))
 }
@@ -132,15 +126,6 @@ fn edges_of(
 #[inline(always)]
 fn is_gas([density, normal, first, second, energy]: Conserved) -> bool {
     (density > 0.0) & (2.0 * density * energy > normal * normal + first * first + second * second)
-}
-
-/// Without the square root that the speed of sound is.
-#[inline(always)]
-fn is_admitted(edge: Conserved, own: Primitive, ratio: f64) -> bool {
-    let [density, speed, _, _, pressure] = primitive(edge);
-    let left = MOST_CROSSED - ratio * speed.abs();
-    let is_slow = (left > 0.0) & (GAMMA * pressure * ratio * ratio <= density * left * left);
-    (density > LEAST_PART * own[0]) & (pressure > LEAST_PART * own[4]) & is_slow
 }
 
 /// The smaller of two differences where both are of one sign, and none where they are not.
@@ -184,12 +169,12 @@ mod tests {
         &cells[BEYOND..LENGTH + BEYOND]
     }
 
-    /// Of a thousand rings in each of three kinds: still, some times as fast as sound, and much faster.
+    /// Of eight thousand rings of each of three kinds: still, some times as fast as sound, and much faster.
     #[test]
     fn density_and_pressure_stay_positive() {
         for mach in [0.0, 3.0, 20.0] {
             let mut random = Random::new(11);
-            for ring in 0..125 {
+            for ring in 0..1000 {
                 let mut cells = random_rows(&mut random, mach);
                 for step in 0..4 {
                     let ratio = 0.4 / fastest(inner(&cells));
