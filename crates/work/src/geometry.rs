@@ -16,9 +16,9 @@ use glam::Vec3A;
 pub struct Ray {
     /// Where it begins.
     pub origin: Vec3A,
-    /// Its direction, of length one.
+    /// Its direction, of any length above zero.
     pub direction: Vec3A,
-    /// What is nearer than this is not met.
+    /// What is nearer than this is not met; in lengths of the direction, as all distances along a ray.
     pub near: f32,
     /// What is not nearer than this is not met.
     pub far: f32,

@@ -70,7 +70,7 @@ fn meet(corners: [Vec3A; 3], ray: &Ray) -> Option<Met> {
     let distance = side_c.dot(turned) / determinant;
     // The errors of the products above, over what they are divided by.
     let (long, short) = (side_b.length().max(side_c.length()), side_b.length().min(side_c.length()));
-    let edge = LOST * (1.0 + from_a.length() * long / determinant.abs());
+    let edge = LOST * (1.0 + from_a.length() * direction.length() * long / determinant.abs());
     let uncertain = LOST * (from_a.length() * long * short / determinant.abs() + distance.abs());
     let (near, far) = (f64::from(ray.near), f64::from(ray.far));
     let inner = u.min(v).min(1.0 - u - v);

@@ -43,12 +43,25 @@ impl Hierarchy {
     /// The triangle that a ray meets first, from either side.
     #[inline]
     pub fn nearest(&self, ray: &Ray) -> Option<Hit> {
-        let mut hit = RayHit::none();
-        let triangles = self.triangles.as_slice();
-        self.boxes.ray_traverse(inner(ray), &mut hit, |ray, leaf| triangles[leaf].intersect(ray));
+        let hit = self.traverse(ray);
         let leaf = hit.primitive_id;
         let triangle = *self.boxes.primitive_indices.get(leaf as usize).filter(|_| leaf != INVALID_ID)?;
         Some(Hit { triangle, distance: hit.t, leaf })
+    }
+
+    /// How far a ray goes until it meets a triangle; absent where it meets none. It is [`Hierarchy::nearest`] without the look-up of which triangle it is.
+    #[inline]
+    pub fn distance(&self, ray: &Ray) -> Option<f32> {
+        let hit = self.traverse(ray);
+        (hit.primitive_id != INVALID_ID).then_some(hit.t)
+    }
+
+    #[inline]
+    fn traverse(&self, ray: &Ray) -> RayHit {
+        let mut hit = RayHit::none();
+        let triangles = self.triangles.as_slice();
+        self.boxes.ray_traverse(inner(ray), &mut hit, |ray, leaf| triangles[leaf].intersect(ray));
+        hit
     }
 
     /// Whether a ray meets no triangle; no more of them are asked than it takes.

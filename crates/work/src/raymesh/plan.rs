@@ -7,7 +7,7 @@ use crate::{Error, Settings, Size};
 /// The cells of the three tables together, as many as the tests of one of the article's tables.
 pub const TESTS: u64 = 975_065;
 /// How often each cell is tested in the usual size.
-pub const PASSES: u32 = 30;
+pub const PASSES: u32 = 40;
 /// The cells of the three tables together of a size in time.
 const ROUND: u64 = TESTS / 10;
 /// The largest share.

@@ -12,7 +12,7 @@ use obvhs::triangle::Triangle;
 use super::plan::Plan;
 use super::scene::{Scene, rays};
 use super::table::Table;
-use super::{Options, mesh_of};
+use super::{Options, TESTS, mesh_of};
 use crate::{Error, Settings};
 
 /// The rays of a workload, and the crate's own hierarchy of its mesh.
@@ -23,19 +23,22 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// The rays of one test of each cell of what [`super::run`] would compute, in its order; at most one pass of them, 70 MB. They are all the rays of a run
-    /// whose share is 1 / [`super::PASSES`] or less: a run with several tests of each cell has neighbouring rays one after the other, which is faster.
+    /// Rays of what [`super::run`] would trace, in its order: all of them where they are as many as one pass has ([`super::TESTS`]), or else those of whole
+    /// rows that are equally far apart, as many as in a pass, about; 80 MB at most.
     ///
     /// # Errors
     /// As [`super::run`] for what it is given.
     pub fn new(settings: &Settings, options: &Options) -> Result<Self, Error> {
-        let plan = Plan { samples: 1, ..Plan::new(settings)? };
+        let plan = Plan::new(settings)?;
+        let apart = plan.rays().div_ceil(TESTS) as usize;
         let scene = Scene::new(&options.mesh)?;
         let inner = |ray: crate::geometry::Ray| Ray::new(ray.origin, ray.direction, ray.near, ray.far);
         let mut all = Vec::new();
         for (number, cells) in plan.cells.into_iter().enumerate() {
             let table = Table::new(cells);
-            all.extend((0..cells).flat_map(|cell| rays(&scene, &plan, &table, number, cell).map(inner)));
+            let rows = (apart / 2..table.rows()).step_by(apart);
+            let cells = rows.flat_map(|row| table.row(row));
+            all.extend(cells.flat_map(|cell| rays(&scene, &plan, &table, number, cell).map(inner)));
         }
         let mesh = mesh_of(&options.mesh)?;
         let corners: Vec<Triangle> = mesh.all_corners().map(|[v0, v1, v2]| Triangle { v0, v1, v2 }).collect();
@@ -63,13 +66,17 @@ mod tests {
     use crate::Size;
     use crate::raymesh::{Mesh, PASSES};
 
-    #[test]
-    fn the_reference_has_the_rays_of_one_pass() {
+    fn rays(share: f64) -> usize {
         let options = Options { mesh: Mesh::Procedural { triangles: 1_000 }, ..Options::default() };
-        let reference =
-            Reference::new(&Settings { size: Size::Share(1e-3 / f64::from(PASSES)), ..Settings::new(1) }, &options)
-                .unwrap();
-        assert_eq!(reference.rays.len(), 976);
+        let reference = Reference::new(&Settings { size: Size::Share(share), ..Settings::new(1) }, &options).unwrap();
         assert!(reference.rays_per_second() > 0.0);
+        reference.rays.len()
+    }
+
+    #[test]
+    fn the_reference_has_the_rays_of_a_pass_or_of_less() {
+        assert_eq!(rays(1e-3 / f64::from(PASSES)), 976);
+        let rays = rays(1.0) as f64 / TESTS as f64;
+        assert!((0.95..1.05).contains(&rays), "{rays}");
     }
 }

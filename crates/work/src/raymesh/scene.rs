@@ -36,35 +36,35 @@ impl Scene {
         let (hierarchy, floor) = (Hierarchy::new(&mesh), mesh.bounds()[0].y - GAP);
         Ok(Self { mesh, hierarchy, floor })
     }
-
-    /// The ray from a place on the floor, each coordinate from 0 to 1, to a light.
-    fn ray(&self, place: [f32; 2], light: usize) -> Ray {
-        let [x, z] = place.map(|at| FLOOR * (2.0 * at - 1.0));
-        let origin = Vec3A::new(x, self.floor, z);
-        let way = Vec3A::from_array(LIGHTS[light]) - origin;
-        Ray { origin, direction: way.normalize(), near: 0.0, far: way.length() }
-    }
 }
 
-/// The rays of a cell, in their order: from random points within it, that depend on the seed, the table and the cell alone.
+/// The rays of a cell, in their order: from random points within it to the light of its table, which they reach at a distance of one. The points depend on
+/// the seed, the table and the cell alone.
+#[inline]
 pub fn rays(scene: &Scene, plan: &Plan, table: &Table, number: usize, cell: usize) -> impl Iterator<Item = Ray> {
     let item = (number as u64) << 32 | cell as u64;
     let mut random = Random::new(plan.seed.wrapping_add(item.wrapping_mul(0xd134_2543_de82_ef95)));
-    let corner = [(cell % table.width()) as f64, (cell / table.width()) as f64];
-    let size = [table.width() as f64, table.rows() as f64];
+    let size = [table.width(), table.rows()].map(|side| 2.0 * FLOOR / side as f32);
+    let corner = [cell % table.width(), cell / table.width()];
+    let [x, z] = [0, 1].map(|axis| corner[axis] as f32 * size[axis] - FLOOR);
+    let (floor, light) = (scene.floor, Vec3A::from_array(LIGHTS[number]));
     (0..plan.samples).map(move |_| {
-        let place = [0, 1].map(|axis| ((corner[axis] + random.unit()) / size[axis]) as f32);
-        scene.ray(place, number)
+        let bits = random.bits();
+        // The upper 24 bits of each half are all that single precision holds.
+        let [right, down] = [bits >> 40, bits >> 8 & 0xff_ffff].map(|bits| bits as u32 as f32 / (1 << 24) as f32);
+        let origin = Vec3A::new(x + right * size[0], floor, z + down * size[1]);
+        Ray { origin, direction: light - origin, near: 0.0, far: 1.0 }
     })
 }
 
 /// How light a cell is.
+#[inline]
 pub fn trace(scene: &Scene, plan: &Plan, table: &Table, number: usize, cell: usize) -> Light {
     let (mut free, mut way) = (0, 0.0);
     for ray in rays(scene, plan, table, number, cell) {
-        let hit = scene.hierarchy.nearest(&ray);
-        free += u32::from(hit.is_none());
-        way += hit.map_or(ray.far, |hit| hit.distance);
+        let met = scene.hierarchy.distance(&ray);
+        free += u32::from(met.is_none());
+        way += met.unwrap_or(ray.far) * ray.direction.length();
     }
     Light { free, way: way / plan.samples as f32 }
 }
