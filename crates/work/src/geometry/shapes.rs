@@ -58,6 +58,23 @@ pub fn stone_and_balls(triangles: usize) -> Mesh {
     mesh.fitted()
 }
 
+/// A square with waves on it around the axis, from -`half` to `half` in x and z, of about so many triangles, all above the height given, and not more than
+/// a tenth of `half`: a grid of squares, each of two triangles.
+pub fn ground(triangles: usize, height: f32, half: f32) -> Mesh {
+    let side = ((triangles as f64 / 2.0).sqrt().round() as u32).max(1);
+    let point = |number: u32| {
+        let [x, z] = [number % (side + 1), number / (side + 1)].map(|at| 2.0 * at as f32 / side as f32 - 1.0);
+        let waves = (31.0 * x + 3.0 * (5.0 * z).sin()).sin() * (27.0 * z).cos() + 0.4 * (90.0 * (x + z)).sin();
+        Vec3A::new(x * half, height + half * 0.01 * (waves + 1.5), z * half)
+    };
+    let corners = |square: u32| {
+        let first = square / side * (side + 1) + square % side;
+        [[first, first + side + 1, first + 1], [first + 1, first + side + 1, first + side + 2]]
+    };
+    let points = (0..(side + 1) * (side + 1)).map(point).collect();
+    Mesh::new(points, (0..side * side).flat_map(corners).collect()).expect("a ground is a mesh")
+}
+
 /// A sphere with waves on it.
 fn ridged(sphere: Mesh) -> Mesh {
     sphere.map(|point| {
@@ -90,6 +107,23 @@ mod tests {
         let volume: f32 = sphere(60).all_corners().map(|[a, b, c]| a.dot(b.cross(c)) / 6.0).sum();
         let ball = 4.0 / 3.0 * PI;
         assert!((volume.abs() - ball).abs() < 0.003 * ball, "{volume}");
+    }
+
+    #[test]
+    fn a_ground_covers_its_square_from_above() {
+        for triangles in [0, 1_000, 50_000] {
+            let ground = ground(triangles, -1.0, 4.0);
+            assert!(
+                triangles == 0 || ground.len().abs_diff(triangles) * 20 < triangles,
+                "{} of {triangles}",
+                ground.len()
+            );
+            // Twice the area of each triangle, seen from above; none is turned over.
+            let seen = ground.all_corners().map(|[a, b, c]| (b - a).cross(c - a).y);
+            assert!(seen.clone().all(|area| area > 0.0) && (seen.sum::<f32>() / 2.0 - 64.0).abs() < 0.1);
+            let [low, high] = ground.bounds();
+            assert!(low.y >= -1.0 && high.y <= -0.6);
+        }
     }
 
     #[test]

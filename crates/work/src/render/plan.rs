@@ -14,7 +14,7 @@ use crate::{Error, Settings, Size};
 /// The largest share.
 const MOST: f64 = 1_000.0;
 /// Where the camera is, and what it looks at.
-const CAMERA: Vec3A = Vec3A::new(0.4, 0.9, 3.2);
+const CAMERA: Vec3A = Vec3A::new(0.35, 0.8, 2.6);
 const SUBJECT: Vec3A = Vec3A::new(0.0, -0.25, 0.0);
 /// Half the height of the picture at a distance of one.
 const OPENING: f32 = 0.42;
@@ -108,12 +108,12 @@ mod tests {
     #[test]
     fn shares_change_the_paths_and_then_the_picture() {
         let shape = |share| plan(Size::Share(share)).map(|plan| (plan.width, plan.height, plan.samples)).unwrap();
-        assert_eq!(shape(1.0), (320, 240, 16));
-        assert_eq!(shape(2.5), (320, 240, 40));
-        assert_eq!(shape(1.0 / 16.0), (320, 240, 1));
-        assert_eq!(shape(1.0 / 64.0), (160, 120, 1));
+        assert_eq!(shape(1.0), (400, 300, 32));
+        assert_eq!(shape(2.5), (400, 300, 80));
+        assert_eq!(shape(1.0 / 32.0), (400, 300, 1));
+        assert_eq!(shape(1.0 / 128.0), (200, 150, 1));
         assert_eq!(shape(1e-300), (1, 1, 1));
-        assert_eq!(plan(Size::Time(Duration::ZERO)).unwrap().samples_of_a_round(), 320 * 240);
+        assert_eq!(plan(Size::Time(Duration::ZERO)).unwrap().samples_of_a_round(), 400 * 300);
     }
 
     #[test]
