@@ -68,7 +68,7 @@ impl Default for Options {
 /// share has fewer passes and then smaller tables, a size in time repeats tables of a tenth of the cells with one test in each. Each test looks for
 /// the nearest triangle in a hierarchy of boxes (crate obvhs).
 ///
-/// What limits it is arithmetic: some hundred boxes and triangles for each ray, out of caches as long as they hold the hierarchy (12 MB with 100,000
+/// What limits it is arithmetic: some hundred boxes and triangles for each ray, out of caches as long as they hold the hierarchy (9 MB with 100,000
 /// triangles). Rows cost differently, since rays that pass the mesh closely take longer, so fixed bands of rows end at different times. While the
 /// main thread saves, all others sleep.
 ///

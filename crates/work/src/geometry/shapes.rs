@@ -119,8 +119,8 @@ mod tests {
                 ground.len()
             );
             // Twice the area of each triangle, seen from above; none is turned over.
-            let seen = ground.all_corners().map(|[a, b, c]| (b - a).cross(c - a).y);
-            assert!(seen.clone().all(|area| area > 0.0) && (seen.sum::<f32>() / 2.0 - 64.0).abs() < 0.1);
+            let seen: Vec<f32> = ground.all_corners().map(|[a, b, c]| (b - a).cross(c - a).y).collect();
+            assert!(seen.iter().all(|area| *area > 0.0) && (seen.iter().sum::<f32>() / 2.0 - 64.0).abs() < 0.1);
             let [low, high] = ground.bounds();
             assert!(low.y >= -1.0 && high.y <= -0.6);
         }
