@@ -68,3 +68,28 @@ pub fn trace(scene: &Scene, plan: &Plan, table: &Table, number: usize, cell: usi
     }
     Light { free, way: way / plan.samples as f32 }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Settings, Size};
+
+    #[test]
+    fn rays_begin_at_random_in_their_cell_and_end_at_their_light() {
+        let scene = Scene::new(&Mesh::Procedural { triangles: 500 }).unwrap();
+        let plan = Plan::new(&Settings { size: Size::Share(1.0), ..Settings::new(1) }).unwrap();
+        let (table, side) = (Table::new(9), 2.0 * FLOOR / 3.0);
+        let mut begins = std::collections::BTreeSet::new();
+        for (number, cell) in (0..3).flat_map(|number| (0..9).map(move |cell| (number, cell))) {
+            let corner = Vec3A::new((cell % 3) as f32, 0.0, (cell / 3) as f32) * side - Vec3A::new(FLOOR, 0.0, FLOOR);
+            for ray in rays(&scene, &plan, &table, number, cell) {
+                let within = (ray.origin - corner) / side;
+                assert!((-1e-6..=1.000_001).contains(&within.x) && (-1e-6..=1.000_001).contains(&within.z), "{within}");
+                assert!((ray.origin + ray.direction).distance(Vec3A::from_array(LIGHTS[number])) < 1e-5);
+                begins.insert([within.x, within.z].map(|at| (at * 1e4) as i32));
+            }
+        }
+        // A few of them are the same by chance.
+        assert!(begins.len() > 27 * plan.samples as usize - 5, "{}", begins.len());
+    }
+}

@@ -77,10 +77,15 @@ impl Plan {
         (self.width * self.height) as u64 * u64::from(self.samples)
     }
 
-    /// The sum of the light of a point's paths in a round. Its random numbers depend on the seed, the point and the round alone.
-    pub fn trace(&self, scene: &Scene, point: usize, round: u64) -> Vec3A {
+    /// The random numbers of a point in a round; they depend on these and the seed alone.
+    fn random(&self, point: usize, round: u64) -> Random {
         let item = (point as u64) << 32 | round;
-        let mut random = Random::new(self.seed.wrapping_add(item.wrapping_mul(0xd134_2543_de82_ef95)));
+        Random::new(self.seed.wrapping_add(item.wrapping_mul(0xd134_2543_de82_ef95)))
+    }
+
+    /// The sum of the light of a point's paths in a round.
+    pub fn trace(&self, scene: &Scene, point: usize, round: u64) -> Vec3A {
+        let mut random = self.random(point, round);
         (0..self.samples).map(|_| radiance(scene, self.ray(point, &mut random), &mut random)).sum()
     }
 
@@ -114,6 +119,15 @@ mod tests {
         assert_eq!(shape(1.0 / 128.0), (200, 150, 1));
         assert_eq!(shape(1e-300), (1, 1, 1));
         assert_eq!(plan(Size::Time(Duration::ZERO)).unwrap().samples_of_a_round(), 400 * 300);
+    }
+
+    #[test]
+    fn each_point_has_random_numbers_of_its_own_in_each_round() {
+        let plan = plan(Size::Share(1.0)).unwrap();
+        let pairs = (0..1_000).flat_map(|point| (0..10).map(move |round| (point, round)));
+        let first: std::collections::BTreeSet<u64> =
+            pairs.map(|(point, round)| plan.random(point, round).bits()).collect();
+        assert_eq!(first.len(), 10_000);
     }
 
     #[test]

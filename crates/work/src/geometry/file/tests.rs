@@ -14,6 +14,8 @@ fn read_bytes(bytes: &[u8]) -> Result<Mesh, String> {
 fn is_square(mesh: &Mesh) {
     assert_eq!(mesh.len(), 2);
     let area: f32 = mesh.all_corners().map(|[a, b, c]| (b - a).cross(c - a).length() / 2.0).sum();
+    let middles: Vec<Vec3A> = mesh.all_corners().map(|corners| corners.into_iter().sum::<Vec3A>() / 3.0).collect();
+    assert_eq!(middles, [Vec3A::new(2.0, 1.0, 2.0), Vec3A::new(1.0, 2.0, 2.0)]);
     assert_eq!((area, mesh.bounds()), (9.0, [Vec3A::new(0.0, 0.0, 2.0), Vec3A::new(3.0, 3.0, 2.0)]));
 }
 
