@@ -184,7 +184,8 @@ fn rings<'a>(length: usize, capacity: usize, slots: Slots, halt: &'a Halt<'a>) -
     let slab: Arc<[Mutex<Batch>]> = (0..places).map(|_| Mutex::default()).collect();
     let ring = |capacity| ring::new(capacity, slots).map_err(Error::system("memory for a ring"));
     let (mut back, first) = ring(places)?;
-    (0..places as u64).for_each(|place| debug_assert!(back.try_send(place), "the ring has room for all"));
+    let all_fit = (0..places as u64).all(|place| back.try_send(place));
+    debug_assert!(all_fit, "the ring has as many slots");
     let (mut ports, mut from) = (Vec::new(), first);
     for link in 1..length {
         let (to, next) = ring(capacity)?;
