@@ -8,6 +8,7 @@ pub mod geometry;
 pub mod particles;
 pub mod picture;
 pub mod pingpong;
+pub mod image;
 pub mod pipeline;
 pub mod raymesh;
 pub mod render;

@@ -28,7 +28,7 @@ pub use stage::{Tallies, Tally};
 use worker::{Found, Job};
 
 /// What one cpu of today does in some seconds.
-const USUAL_BYTES: f64 = 400e6;
+const USUAL_BYTES: f64 = 800e6;
 /// One link never holds more lines, so that memory is bounded.
 const MOST_LINES: usize = 1 << 14;
 
@@ -78,7 +78,7 @@ pub enum Via {
 /// positions and slots. With threads on cpus that share a cache that is cheap, and across caches it can cost more than parsing does.
 /// Besides, parse takes about half of the time, so that a lane of three threads is at best about twice as fast as one thread.
 ///
-/// The usual size is 400 MB of lines: the input again and again, up to a last line. Generated events are 16384 lines of 200 to 1000 bytes.
+/// The usual size is 800 MB of lines: the input again and again, up to a last line. Generated events are 16384 lines of 200 to 1000 bytes.
 /// The number of lines, the sum of the hashes and the tallies are compared with those of the same transformation written a second time
 /// without stages, on one thread; for generated events the tallies with sums that are known in closed form too. Against [`straight`], the
 /// same loops over plain threads, it was compared in speed.

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use super::*;
 
-const SMALL: Size = Size::Share(0.002);
+const SMALL: Size = Size::Share(0.001);
 const VIAS: [Via; 3] = [Via::Channel, Via::Ring(Slots::Packed), Via::Ring(Slots::Padded)];
 
 fn run_with(threads: usize, size: Size, options: &Options) -> Result<Report, Error> {
@@ -30,14 +30,16 @@ fn why(text: &[u8]) -> String {
 fn the_result_is_the_same_with_any_threads_links_batches_and_lanes() {
     let alone = run_with(1, SMALL, &Options::default()).unwrap().checksum;
     assert!(alone.is_some());
-    for (threads, lane_threads) in [(2, 3), (3, 3), (5, 3), (5, 5), (4, 4), (7, 5), (3, 1), (40, 3)] {
-        for via in VIAS {
-            for (batch, capacity) in [(1, 64), (7, 3), (1000, 1)] {
-                let options = Options { via, batch, capacity, lane_threads, ..Options::default() };
-                let report = run_with(threads, SMALL, &options).unwrap();
-                assert_eq!(report.checksum, alone, "{threads} threads, {options:?}");
-            }
-        }
+    let same = |threads, options: Options| {
+        let report = run_with(threads, SMALL, &options).unwrap();
+        assert_eq!(report.checksum, alone, "{threads} threads, {options:?}");
+    };
+    for via in VIAS {
+        let usual = Options { via, ..Options::default() };
+        [2, 3, 5, 40].map(|threads| same(threads, usual.clone()));
+        [(3, 1), (4, 4), (7, 5)]
+            .map(|(threads, lane_threads)| same(threads, Options { lane_threads, ..usual.clone() }));
+        [(7, 3), (1000, 1)].map(|(batch, capacity)| same(3, Options { batch, capacity, ..usual.clone() }));
     }
 }
 

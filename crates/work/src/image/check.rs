@@ -1,0 +1,317 @@
+//! The same results, found in other ways.
+
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+
+use rustfft::num_complex::Complex;
+
+use super::distance::NEVER;
+use super::fourier::{LOW_PASS_SIGMA, through_spectrum};
+use super::histogram::Histogram;
+use super::picture::Picture;
+use super::planes::{Member, Planes};
+use super::stencil::{BLUR_RADIUS, OPENING_RADIUS, blur_kernel};
+use crate::Error;
+use crate::settings::Company;
+
+/// Grey values that a blur in 32 bits may be away from one in 64.
+const BLUR_TOLERANCE: f64 = 1e-3;
+/// The same for transforms there and back.
+const FOURIER_TOLERANCE: f64 = 0.02;
+/// One in so many pixels is looked at where all would take long; a prime, so that no row or column is left out.
+const PIXELS_PER_SAMPLE: usize = 499;
+/// So many pixels are looked at in search of dark ones; a few samples must do where these are far.
+const LOOKS: usize = 50_000_000;
+
+/// Compares all results of the last round with what is found in other ways, and says with what.
+///
+/// # Errors
+/// [`Error::Wrong`] with the first that is not the same; when it was stopped.
+pub fn all(picture: &Picture, planes: &Planes, spectrum: &Spectrum, company: &Company<'_>) -> Result<String, Error> {
+    let threshold = planes.threshold.load(Ordering::Relaxed);
+    company.go_on()?;
+    blur(picture, &planes.blurred.values())?;
+    sobel(picture, &planes.edges.values())?;
+    company.go_on()?;
+    median(picture, &planes.median.values())?;
+    open(picture, &planes.opened.values())?;
+    company.go_on()?;
+    histogram(picture, &planes.histogram(), threshold)?;
+    distances(picture, threshold, &planes.distances.values())?;
+    company.go_on()?;
+    labels(picture, threshold, &planes.labels.values())?;
+    company.go_on()?;
+    low_pass(picture, &planes.filtered.values())?;
+    spectrum.check(picture, &planes.between.values())?;
+    Ok(format!(
+        "blur, gradient, median, opening, distances and low-pass of one in {PIXELS_PER_SAMPLE} pixels by other ways, the real ones within \
+         {BLUR_TOLERANCE} and {FOURIER_TOLERANCE} grey values; threshold, labels and the transform back of all"
+    ))
+}
+
+/// A number that depends on each result.
+pub fn checksum(planes: &Planes) -> u64 {
+    let bits = |values: Vec<f32>| values.into_iter().map(f32::to_bits).collect::<Vec<_>>();
+    let wide = |values: Vec<u8>| values.into_iter().map(u32::from).collect::<Vec<_>>();
+    let results = [
+        bits(planes.blurred.values()),
+        bits(planes.edges.values()),
+        wide(planes.median.values()),
+        wide(planes.opened.values()),
+        planes.histogram().map(|count| count as u32).to_vec(),
+        vec![u32::from(planes.threshold.load(Ordering::Relaxed))],
+        planes.distances.values(),
+        planes.labels.values(),
+        bits(planes.filtered.values()),
+    ];
+    let mix = |hash: u64, &value: &u32| {
+        let product = (hash ^ u64::from(value)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        product ^ (product >> 32)
+    };
+    results.iter().flatten().fold(1, mix)
+}
+
+/// The samples: number, column, row.
+fn samples(picture: &Picture) -> impl Iterator<Item = (usize, isize, isize)> {
+    let place = |number: usize| (number, (number % picture.width) as isize, (number / picture.width) as isize);
+    (0..picture.pixels.len()).step_by(PIXELS_PER_SAMPLE).map(place)
+}
+
+fn wrong(what: &str, x: isize, y: isize, found: impl ToString, expected: impl ToString) -> Error {
+    let (found, expected) = (found.to_string(), expected.to_string());
+    Error::Wrong(format!("{what} at column {x}, row {y}: {found}, and otherwise {expected}"))
+}
+
+fn is_near(found: f32, expected: f64, tolerance: f64) -> bool {
+    (f64::from(found) - expected).abs() <= tolerance
+}
+
+/// By a sum over the square in two dimensions.
+pub fn blur(picture: &Picture, blurred: &[f32]) -> Result<(), Error> {
+    let (kernel, radius) = (blur_kernel(), BLUR_RADIUS as isize);
+    for (number, x, y) in samples(picture) {
+        let tap = |dx: isize, dy: isize| {
+            let weight = kernel[(dx + radius) as usize] * kernel[(dy + radius) as usize];
+            weight * f64::from(picture.clamped(x + dx, y + dy))
+        };
+        let expected: f64 = (-radius..=radius).flat_map(|dy| (-radius..=radius).map(move |dx| tap(dx, dy))).sum();
+        if !is_near(blurred[number], expected, BLUR_TOLERANCE) {
+            return Err(wrong("blur", x, y, blurred[number], expected));
+        }
+    }
+    Ok(())
+}
+
+/// By the two masks, as they are printed everywhere.
+pub fn sobel(picture: &Picture, edges: &[f32]) -> Result<(), Error> {
+    const ACROSS: [[f64; 3]; 3] = [[-1.0, 0.0, 1.0], [-2.0, 0.0, 2.0], [-1.0, 0.0, 1.0]];
+    for (number, x, y) in samples(picture) {
+        let (mut across, mut down) = (0.0, 0.0);
+        for (dy, dx) in (0..3).flat_map(|dy| (0..3).map(move |dx| (dy, dx))) {
+            let pixel = f64::from(picture.clamped(x + dx as isize - 1, y + dy as isize - 1));
+            across += ACROSS[dy][dx] * pixel;
+            down += ACROSS[dx][dy] * pixel;
+        }
+        let expected = f64::hypot(across, down);
+        if !is_near(edges[number], expected, BLUR_TOLERANCE) {
+            return Err(wrong("gradient", x, y, edges[number], expected));
+        }
+    }
+    Ok(())
+}
+
+/// The pixels of a square, row by row.
+fn square(picture: &Picture, x: isize, y: isize, radius: usize) -> impl Iterator<Item = u8> {
+    let radius = radius as isize;
+    (-radius..=radius).flat_map(move |dy| (-radius..=radius).map(move |dx| picture.clamped(x + dx, y + dy)))
+}
+
+/// By sorting.
+pub fn median(picture: &Picture, medians: &[u8]) -> Result<(), Error> {
+    for (number, x, y) in samples(picture) {
+        let mut pixels: Vec<u8> = square(picture, x, y, 1).collect();
+        pixels.sort_unstable();
+        if medians[number] != pixels[4] {
+            return Err(wrong("median", x, y, medians[number], pixels[4]));
+        }
+    }
+    Ok(())
+}
+
+/// By its other definition: the greatest, over all squares within the image's surroundings that hold the pixel, of their least.
+pub fn open(picture: &Picture, opened: &[u8]) -> Result<(), Error> {
+    let radius = OPENING_RADIUS as isize;
+    let (width, height) = (picture.width as isize, picture.height as isize);
+    for (number, x, y) in samples(picture) {
+        let centres = (y - radius..=y + radius).flat_map(|y| (x - radius..=x + radius).map(move |x| (x, y)));
+        let inside = centres.filter(|(x, y)| (0..width).contains(x) && (0..height).contains(y));
+        let least = inside.filter_map(|(x, y)| square(picture, x, y, OPENING_RADIUS).min());
+        let expected = least.max().unwrap_or(0);
+        if opened[number] != expected {
+            return Err(wrong("opening", x, y, opened[number], expected));
+        }
+    }
+    Ok(())
+}
+
+/// By counting each grey value on its own, and by trying all thresholds in whole numbers.
+pub fn histogram(picture: &Picture, histogram: &Histogram, threshold: u8) -> Result<(), Error> {
+    let mut counts = [0_u64; 256];
+    picture.pixels.iter().for_each(|&pixel| counts[usize::from(pixel)] += 1);
+    if *histogram != counts || histogram.iter().sum::<u64>() != picture.pixels.len() as u64 {
+        return Err(Error::Wrong("the histogram is not that of the pixels".into()));
+    }
+    let sums = |values: std::ops::RangeInclusive<usize>| {
+        let counts = values.map(|value| (u128::from(histogram[value]), value as u128));
+        counts.fold((0, 0), |(count, sum), (more, value)| (count + more, sum + more * value))
+    };
+    // The variance between two classes, times the square of the number of pixels, as a fraction.
+    let between = |threshold: usize| {
+        let ((dark, dark_sum), (bright, bright_sum)) = (sums(0..=threshold), sums(threshold + 1..=255));
+        let difference = (dark_sum * bright).abs_diff(bright_sum * dark);
+        if dark * bright == 0 { 0.0 } else { (difference as f64).powi(2) / (dark * bright) as f64 }
+    };
+    let best = (0..255).map(between).fold(0.0, f64::max);
+    let found = if threshold == 255 { 0.0 } else { between(usize::from(threshold)) };
+    match found >= best * (1.0 - 1e-9) {
+        true => Ok(()),
+        false => Err(Error::Wrong(format!("threshold {threshold} does not part dark from bright best"))),
+    }
+}
+
+/// By looking: one dark pixel is that far away, and none is nearer.
+pub fn distances(picture: &Picture, threshold: u8, distances: &[u32]) -> Result<(), Error> {
+    let is_dark = |x: usize, y: usize| picture.pixels[y * picture.width + x] <= threshold;
+    let any_dark = picture.pixels.iter().any(|&pixel| pixel <= threshold);
+    let mut looks = 0;
+    for (number, x, y) in samples(picture) {
+        let found = distances[number];
+        if found == NEVER || !any_dark {
+            if found == NEVER && !any_dark {
+                continue;
+            }
+            return Err(wrong("squared distance", x, y, found, "the other of never and somewhere"));
+        }
+        let radius = f64::from(found).sqrt().ceil() as usize;
+        let (x, y) = (x as usize, y as usize);
+        let rows = y.saturating_sub(radius)..(y + radius + 1).min(picture.height);
+        let columns = x.saturating_sub(radius)..(x + radius + 1).min(picture.width);
+        let dark = rows.flat_map(|row| columns.clone().map(move |column| (column, row)));
+        let squared = dark.filter(|&(column, row)| is_dark(column, row)).map(|(column, row)| {
+            looks += 1;
+            (x.abs_diff(column).pow(2) + y.abs_diff(row).pow(2)) as u64
+        });
+        let nearest = squared.min();
+        if nearest != Some(u64::from(found)) {
+            let expected = nearest.map_or("none as near".to_owned(), |nearest| nearest.to_string());
+            return Err(wrong("squared distance", x as isize, y as isize, found, expected));
+        }
+        looks += (2 * radius + 1).pow(2);
+        if looks > LOOKS {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// By filling each set from its first pixel on.
+pub fn labels(picture: &Picture, threshold: u8, labels: &[u32]) -> Result<(), Error> {
+    let filled = fill(picture, threshold);
+    match filled.iter().zip(labels).position(|(expected, found)| expected != found) {
+        None => Ok(()),
+        Some(number) => {
+            let (x, y) = (number % picture.width, number / picture.width);
+            Err(wrong("label", x as isize, y as isize, labels[number], filled[number]))
+        }
+    }
+}
+
+/// The labels, by flood fill.
+fn fill(picture: &Picture, threshold: u8) -> Vec<u32> {
+    let (width, height) = (picture.width, picture.height);
+    let (mut labels, mut sets, mut edge) = (vec![0; width * height], 0, Vec::new());
+    for number in 0..labels.len() {
+        if picture.pixels[number] <= threshold || labels[number] != 0 {
+            continue;
+        }
+        sets += 1;
+        labels[number] = sets;
+        edge.push(number);
+        while let Some(pixel) = edge.pop() {
+            let (x, y) = (pixel % width, pixel / width);
+            for row in y.saturating_sub(1)..(y + 2).min(height) {
+                for column in x.saturating_sub(1)..(x + 2).min(width) {
+                    let next = row * width + column;
+                    if labels[next] == 0 && picture.pixels[next] > threshold {
+                        labels[next] = sets;
+                        edge.push(next);
+                    }
+                }
+            }
+        }
+    }
+    labels
+}
+
+/// By a convolution with a Gaussian's density in the domain of places, where the image goes on at its other side.
+pub fn low_pass(picture: &Picture, filtered: &[f32]) -> Result<(), Error> {
+    let (width, height) = (picture.width as isize, picture.height as isize);
+    let radius = (6.0 * LOW_PASS_SIGMA) as isize;
+    let spread = 2.0 * LOW_PASS_SIGMA * LOW_PASS_SIGMA;
+    let density = |away: isize| (-((away * away) as f64) / spread).exp() / (std::f64::consts::PI * spread).sqrt();
+    let density: Vec<f64> = (-radius..=radius).map(density).collect();
+    for (number, x, y) in samples(picture) {
+        let pixel = |dx: usize, dy: usize| {
+            let (x, y) = ((x + dx as isize - radius).rem_euclid(width), (y + dy as isize - radius).rem_euclid(height));
+            f64::from(picture.pixels[(y * width + x) as usize])
+        };
+        let row = |dy: usize| density.iter().enumerate().map(|(dx, weight)| weight * pixel(dx, dy)).sum::<f64>();
+        let expected: f64 = density.iter().enumerate().map(|(dy, weight)| weight * row(dy)).sum();
+        if !is_near(filtered[number], expected, FOURIER_TOLERANCE) {
+            return Err(wrong("low-pass", x, y, filtered[number], expected));
+        }
+    }
+    Ok(())
+}
+
+/// What is known of the image's spectrum: the sum of its squares.
+#[derive(Debug, Default)]
+pub struct Spectrum {
+    squares: Mutex<f64>,
+}
+
+impl Spectrum {
+    /// Transforms the image there and back, untimed, and adds up the squares on the way.
+    ///
+    /// # Errors
+    /// [`Error::Stopped`].
+    pub fn find(&self, member: &Member<'_>, planes: &Planes) -> Result<(), Error> {
+        let mut squares = 0.0;
+        let square = |value: &Complex<f32>| f64::from(value.re).powi(2) + f64::from(value.im).powi(2);
+        let add = |_, column: &mut [Complex<f32>]| squares += column.iter().map(square).sum::<f64>();
+        through_spectrum(member, planes, &planes.between, add)?;
+        *self.squares.lock().unwrap_or_else(PoisonError::into_inner) += squares;
+        Ok(())
+    }
+
+    /// Compares the squares with the image's, by Parseval's theorem, and what came back with the image.
+    ///
+    /// # Errors
+    /// [`Error::Wrong`].
+    pub fn check(&self, picture: &Picture, back: &[f32]) -> Result<(), Error> {
+        let expected: f64 = picture.pixels.iter().map(|&pixel| f64::from(pixel).powi(2)).sum();
+        let found = *self.squares.lock().unwrap_or_else(PoisonError::into_inner) / picture.pixels.len() as f64;
+        if (found - expected).abs() > 1e-5 * expected {
+            return Err(Error::Wrong(format!("the squares of the spectrum are {found}, and the image's {expected}")));
+        }
+        let far = |(&pixel, &back): (&u8, &f32)| !is_near(back, f64::from(pixel), FOURIER_TOLERANCE);
+        match picture.pixels.iter().zip(back).position(far) {
+            None => Ok(()),
+            Some(number) => {
+                let (x, y) = ((number % picture.width) as isize, (number / picture.width) as isize);
+                Err(wrong("the transform back", x, y, back[number], picture.pixels[number]))
+            }
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! How far each bright pixel is from the dark.
+
+use super::planes::{Member, Planes};
+use crate::Error;
+
+/// The squared distance where nothing is dark.
+pub const NEVER: u32 = u32::MAX;
+
+/// The squared Euclidean distance of each pixel's centre to that of the nearest dark one, exactly: along rows by a walk there and one back,
+/// and along columns by the lower envelope of parabolas (P. Felzenszwalb and D. Huttenlocher, Distance Transforms of Sampled
+/// Functions, 2012), in whole numbers. A member turns columns into rows, and back.
+pub fn transform(member: &Member<'_>, planes: &Planes) -> Result<(), Error> {
+    let dark = planes.darkest_bright();
+    {
+        let source = planes.source.around(member.band, 0);
+        let mut squares = planes.squares.write(member.band);
+        for (y, row) in planes.source.rows(member.band).zip(squares.chunks_exact_mut(planes.source.width())) {
+            member.go_on()?;
+            along_row(source.row(y), dark, row);
+        }
+    }
+    member.meet()?;
+    {
+        let height = planes.turned_squares.width();
+        let mut columns = planes.turned_squares.write(member.band);
+        planes.squares.all().turn(planes.turned_squares.rows(member.band), &mut columns);
+        let mut envelope = Envelope::new(height);
+        for column in columns.chunks_exact_mut(height) {
+            member.go_on()?;
+            envelope.along(column);
+        }
+    }
+    member.meet()?;
+    let mut distances = planes.distances.write(member.band);
+    planes.turned_squares.all().turn(planes.distances.rows(member.band), &mut distances);
+    Ok(())
+}
+
+/// The squared distance of each pixel to the nearest one of the row that is darker than `bright`.
+fn along_row(pixels: &[u8], bright: u16, squares: &mut [u32]) {
+    let mut distance = NEVER;
+    for (square, &pixel) in squares.iter_mut().zip(pixels) {
+        distance = if u16::from(pixel) < bright { 0 } else { distance.saturating_add(1) };
+        *square = distance;
+    }
+    distance = NEVER;
+    for square in squares.iter_mut().rev() {
+        distance = distance.saturating_add(1).min(*square);
+        *square = if distance == NEVER { NEVER } else { distance * distance };
+    }
+}
+
+/// Parabolas of which each is the lowest somewhere.
+struct Envelope {
+    /// Where a parabola has its lowest point, how high that is, and from where on it is the lowest.
+    parabolas: Vec<(i64, i64, i64)>,
+}
+
+impl Envelope {
+    fn new(length: usize) -> Self {
+        Self { parabolas: Vec::with_capacity(length) }
+    }
+
+    /// Makes of the values `f` the least of `f(i) + (x - i)^2` over all `i`, for each `x`.
+    fn along(&mut self, values: &mut [u32]) {
+        self.parabolas.clear();
+        let length = values.len() as i64;
+        for (place, &height) in (0..length).zip(values.iter()).filter(|(_, height)| **height != NEVER) {
+            self.add(place, i64::from(height), length);
+        }
+        let mut parabolas = self.parabolas.iter().copied().peekable();
+        let Some(mut lowest) = parabolas.next() else { return };
+        for (x, value) in (0..length).zip(values) {
+            while let Some(next) = parabolas.next_if(|(_, _, from)| *from <= x) {
+                lowest = next;
+            }
+            *value = ((x - lowest.0) * (x - lowest.0) + lowest.1) as u32;
+        }
+    }
+
+    /// Adds a parabola to the right of all others.
+    fn add(&mut self, place: i64, height: i64, length: i64) {
+        while let Some(&(other, its_height, its_begin)) = self.parabolas.last() {
+            let difference = (height + place * place) - (its_height + other * other);
+            // The first whole number at which the new one is lower.
+            let begin = difference.div_euclid(2 * (place - other)) + 1;
+            if begin > its_begin {
+                if begin < length {
+                    self.parabolas.push((place, height, begin));
+                }
+                return;
+            }
+            self.parabolas.pop();
+        }
+        self.parabolas.push((place, height, 0));
+    }
+}

@@ -1,0 +1,57 @@
+//! How often each grey value is, and the threshold that parts the dark from the bright best.
+
+use std::sync::atomic::Ordering;
+
+use super::planes::{Member, Planes};
+use crate::Error;
+
+/// How often each grey value is.
+pub type Histogram = [u64; 256];
+
+/// Counts grey values, each thread those of its band, and finds Otsu's threshold in the sum.
+pub fn otsu(member: &Member<'_>, planes: &Planes) -> Result<(), Error> {
+    let source = planes.source.around(member.band, 0);
+    // Four counts at a time: pixels are often as bright as the one before, and a count must be stored before it is counted on.
+    let mut counts = [[0_u32; 256]; 4];
+    for y in planes.source.rows(member.band) {
+        member.go_on()?;
+        count(source.row(y), &mut counts);
+    }
+    let sums = std::array::from_fn(|value| counts.iter().map(|counts| u64::from(counts[value])).sum());
+    planes.set_histogram(member.band, sums);
+    member.meet()?;
+    if member.band == 0 {
+        planes.threshold.store(threshold(&planes.histogram()), Ordering::Relaxed);
+    }
+    Ok(())
+}
+
+fn count(pixels: &[u8], counts: &mut [[u32; 256]; 4]) {
+    let mut fours = pixels.chunks_exact(4);
+    for four in fours.by_ref() {
+        for (counts, &pixel) in counts.iter_mut().zip(four) {
+            counts[usize::from(pixel)] += 1;
+        }
+    }
+    fours.remainder().iter().for_each(|&pixel| counts[0][usize::from(pixel)] += 1);
+}
+
+/// The grey value, up to which all are dark, for which the variance between dark and bright is greatest; the least of several
+/// (N. Otsu, A Threshold Selection Method from Gray-Level Histograms, 1979).
+pub fn threshold(histogram: &Histogram) -> u8 {
+    let all: u64 = histogram.iter().sum();
+    let sum: u64 = (0..).zip(histogram).map(|(value, count)| value * count).sum();
+    let (mut dark, mut dark_sum, mut best) = (0, 0, (0, 0.0));
+    for (value, count) in (0_u8..=255).zip(histogram) {
+        dark += count;
+        dark_sum += u64::from(value) * count;
+        if dark > 0 && dark < all {
+            let means = dark_sum as f64 / dark as f64 - (sum - dark_sum) as f64 / (all - dark) as f64;
+            let between = dark as f64 * (all - dark) as f64 * means * means;
+            if between > best.1 {
+                best = (value, between);
+            }
+        }
+    }
+    best.0
+}

@@ -1,0 +1,124 @@
+//! The image that is analysed: drawn, or read from a file.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+
+use corewise_model::stats::random::Random;
+use png::{ColorType, Decoder, Transformations};
+
+use crate::Error;
+
+/// Results and what lies between passes take about 60 bytes for each pixel.
+const MOST_PIXELS: usize = 1 << 24;
+/// A longer side would make squared distances too large for 32 bits.
+const LONGEST_SIDE: usize = 1 << 14;
+/// Discs are drawn so densely: one in so many pixels.
+const PIXELS_PER_DISC: usize = 4000;
+
+/// Grey values, row by row; neither side is zero.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Picture {
+    /// Pixels of a row.
+    pub width: usize,
+    /// Rows.
+    pub height: usize,
+    /// From 0, black, to 255.
+    pub pixels: Vec<u8>,
+}
+
+impl Picture {
+    /// Bright discs on a ground that brightens from left to right and from top to bottom, under noise; each row has random numbers of its own.
+    ///
+    /// # Errors
+    /// When there are no pixels, more than 2 to the power of 24, or more than 16384 in a row or a column.
+    pub fn draw(width: usize, height: usize, seed: u64) -> Result<Self, Error> {
+        check_size("size of the image", width, height)?;
+        let mut random = Random::new(seed);
+        let disc = |_| Disc { x: random.below(width), y: random.below(height), radius: 5 + random.below(30) };
+        let discs: Vec<Disc> = (0..(width * height).div_ceil(PIXELS_PER_DISC)).map(disc).collect();
+        let row_seed = random.bits();
+        let mut pixels = vec![0; width * height];
+        for (y, row) in pixels.chunks_exact_mut(width).enumerate() {
+            row.fill(40 + (30 * y / height) as u8);
+            discs.iter().for_each(|disc| disc.draw(y, row));
+            let mut random = Random::new(row_seed.wrapping_add(y as u64));
+            for (x, pixel) in row.iter_mut().enumerate() {
+                // The sum of 32 coins, three grey values each: nearly normal, with a standard deviation of 8.5.
+                let noise = 3 * ((random.bits() >> 32).count_ones() as i32 - 16);
+                *pixel = (i32::from(*pixel) + (20 * x / width) as i32 + noise).clamp(0, 255) as u8;
+            }
+        }
+        Ok(Self { width, height, pixels })
+    }
+
+    /// A PNG; colours become grey by their luma (ITU-R BT.601), and transparency is ignored.
+    ///
+    /// # Errors
+    /// When it cannot be read, is no PNG, or is too large.
+    pub fn read(path: &Path) -> Result<Self, Error> {
+        let what = path.display().to_string();
+        let wrong = |why: String| Error::Input { what: what.clone(), why };
+        let file = File::open(path).map_err(|error| wrong(error.to_string()))?;
+        let mut decoder = Decoder::new(BufReader::new(file));
+        decoder.set_transformations(Transformations::normalize_to_color8());
+        let mut reader = decoder.read_info().map_err(|error| wrong(error.to_string()))?;
+        let (width, height) = (reader.info().width as usize, reader.info().height as usize);
+        check_size(&what, width, height)?;
+        let bytes = reader.output_buffer_size().ok_or_else(|| wrong("it is too large".into()))?;
+        let mut samples = vec![0; bytes];
+        let frame = reader.next_frame(&mut samples).map_err(|error| wrong(error.to_string()))?;
+        let samples = &samples[..frame.buffer_size()];
+        let pixels: Vec<u8> = match frame.color_type {
+            ColorType::Grayscale => samples.to_vec(),
+            ColorType::GrayscaleAlpha => samples.chunks_exact(2).map(|pixel| pixel[0]).collect(),
+            ColorType::Rgb => samples.chunks_exact(3).map(luma).collect(),
+            ColorType::Rgba => samples.chunks_exact(4).map(luma).collect(),
+            ColorType::Indexed => return Err(wrong("its palette was not expanded".into())),
+        };
+        if pixels.len() != width * height {
+            return Err(wrong(format!("{} pixels, and {width} times {height} were promised", pixels.len())));
+        }
+        Ok(Self { width, height, pixels })
+    }
+
+    /// The pixel of a column and a row; the nearest one where they are outside.
+    #[inline]
+    pub fn clamped(&self, x: isize, y: isize) -> u8 {
+        let clamp = |value: isize, length: usize| value.clamp(0, length as isize - 1) as usize;
+        self.pixels[clamp(y, self.height) * self.width + clamp(x, self.width)]
+    }
+}
+
+fn check_size(what: &str, width: usize, height: usize) -> Result<(), Error> {
+    let fits = width.max(height) <= LONGEST_SIDE && (1..=MOST_PIXELS).contains(&(width * height));
+    let why = || {
+        format!(
+            "{width} times {height} pixels; sides of 1 to {LONGEST_SIDE}, and {MOST_PIXELS} in all, can be analysed"
+        )
+    };
+    if fits { Ok(()) } else { Err(Error::Input { what: what.into(), why: why() }) }
+}
+
+fn luma(pixel: &[u8]) -> u8 {
+    let [red, green, blue] = [pixel[0], pixel[1], pixel[2]].map(u32::from);
+    ((299 * red + 587 * green + 114 * blue + 500) / 1000) as u8
+}
+
+struct Disc {
+    x: usize,
+    y: usize,
+    radius: usize,
+}
+
+impl Disc {
+    /// Draws what of it lies in a row.
+    fn draw(&self, y: usize, row: &mut [u8]) {
+        let away = self.y.abs_diff(y);
+        if away <= self.radius {
+            let half = (self.radius * self.radius - away * away).isqrt();
+            let end = (self.x + half + 1).min(row.len());
+            row[self.x.saturating_sub(half)..end].fill(150);
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! An image in bands of rows, one for each thread.
+
+use std::ops::Range;
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+/// Columns and rows that are turned at a time, so that what is read and what is written stays in the nearest cache.
+const TILE: usize = 16;
+
+/// Values in rows. Band `k` is written by thread `k` alone, and read by others only between meetings in which nobody writes it, so that no
+/// lock is ever waited for.
+pub struct Plane<T> {
+    width: usize,
+    height: usize,
+    bands: Vec<RwLock<Vec<T>>>,
+}
+
+impl<T: Copy + Default> Plane<T> {
+    /// So many rows of a width in so many bands, without memory yet.
+    pub fn new(width: usize, height: usize, bands: usize) -> Self {
+        Self { width, height, bands: (0..bands).map(|_| RwLock::default()).collect() }
+    }
+
+    /// Gives a band its memory; by the thread that will use it, so that it lies on that one's node.
+    pub fn furnish(&self, band: usize) {
+        *self.write(band) = vec![T::default(); self.rows(band).len() * self.width];
+    }
+
+    /// The length of a row.
+    pub const fn width(&self) -> usize {
+        self.width
+    }
+
+    /// The rows of a band; none where there are more bands than rows.
+    pub const fn rows(&self, band: usize) -> Range<usize> {
+        let bands = self.bands.len();
+        band * self.height / bands..(band + 1) * self.height / bands
+    }
+
+    /// The band that a row is in.
+    pub const fn band_of(&self, row: usize) -> usize {
+        // The first that ends behind it.
+        ((row + 1) * self.bands.len()).div_ceil(self.height) - 1
+    }
+
+    /// A band for its thread to write.
+    pub fn write(&self, band: usize) -> RwLockWriteGuard<'_, Vec<T>> {
+        self.bands[band].write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A band, and as many rows above and below it as there are, but at most `more`.
+    pub fn around(&self, band: usize, more: usize) -> Window<'_, T> {
+        let rows = self.rows(band);
+        self.read(rows.start.saturating_sub(more)..(rows.end + more).min(self.height))
+    }
+
+    /// Some rows to read.
+    pub fn read(&self, rows: Range<usize>) -> Window<'_, T> {
+        let overlaps = |band: &usize| {
+            let band = self.rows(*band);
+            band.start.max(rows.start) < band.end.min(rows.end)
+        };
+        let lock = |band: usize| (self.rows(band), self.bands[band].read().unwrap_or_else(PoisonError::into_inner));
+        let bands = (0..self.bands.len()).filter(overlaps).map(lock).collect();
+        Window { width: self.width, height: self.height, bands }
+    }
+
+    /// All rows to read.
+    pub fn all(&self) -> Window<'_, T> {
+        self.read(0..self.height)
+    }
+
+    /// All values, row by row.
+    pub fn values(&self) -> Vec<T> {
+        self.all().bands.iter().flat_map(|(_, band)| band.iter().copied()).collect()
+    }
+}
+
+/// Rows of a plane that are read.
+pub struct Window<'a, T> {
+    width: usize,
+    /// Of the whole plane.
+    height: usize,
+    bands: Vec<(Range<usize>, RwLockReadGuard<'a, Vec<T>>)>,
+}
+
+impl<T: Copy> Window<'_, T> {
+    /// A row, by its number in the plane.
+    ///
+    /// # Panics
+    /// When it is not among those that are read.
+    #[inline]
+    pub fn row(&self, row: usize) -> &[T] {
+        let band = self.bands.partition_point(|(rows, _)| rows.end <= row);
+        let (rows, values) = &self.bands[band];
+        let begin = (row - rows.start) * self.width;
+        &values[begin..begin + self.width]
+    }
+
+    /// A value, by its number in the plane, row by row.
+    #[inline]
+    pub fn value(&self, number: usize) -> T {
+        self.row(number / self.width)[number % self.width]
+    }
+
+    /// A row; the first or the last of the plane where it is outside.
+    #[inline]
+    pub fn clamped(&self, row: isize) -> &[T] {
+        self.row(row.clamp(0, self.height as isize - 1) as usize)
+    }
+
+    /// Turns columns into rows: `turned` is one row for each of these columns, from top to bottom. All rows must be read.
+    pub fn turn(&self, columns: Range<usize>, turned: &mut [T]) {
+        for left in columns.clone().step_by(TILE) {
+            let right = (left + TILE).min(columns.end);
+            for top in (0..self.height).step_by(TILE) {
+                for row in top..(top + TILE).min(self.height) {
+                    let values = &self.row(row)[left..right];
+                    let begin = (left - columns.start) * self.height + row;
+                    for (value, place) in values.iter().zip(turned[begin..].iter_mut().step_by(self.height)) {
+                        *place = *value;
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_found_in_their_bands_and_columns_turn_into_rows() {
+        for bands in [1, 2, 5, 37, 50] {
+            let (width, height) = (19, 37);
+            let plane = Plane::<usize>::new(width, height, bands);
+            for band in 0..bands {
+                plane.furnish(band);
+                let first = plane.rows(band).start * width;
+                plane.write(band).iter_mut().enumerate().for_each(|(number, value)| *value = first + number);
+            }
+            assert_eq!(plane.values(), (0..width * height).collect::<Vec<_>>());
+            assert!((0..height).all(|row| plane.rows(plane.band_of(row)).contains(&row)));
+            let all = plane.all();
+            assert!((0..height).all(|row| all.row(row)[3] == row * width + 3 && all.value(row * width) == row * width));
+            assert_eq!((all.clamped(-3)[0], all.clamped(99)[0]), (0, 36 * width));
+            let mut turned = vec![0; 17 * height];
+            all.turn(2..19, &mut turned);
+            assert!(
+                turned.iter().enumerate().all(|(place, value)| *value == place % height * width + 2 + place / height)
+            );
+            assert_eq!(plane.around(bands - 1, 1).clamped(40)[18], width * height - 1);
+        }
+    }
+}

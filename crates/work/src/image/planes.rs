@@ -1,0 +1,157 @@
+//! What the functions read and write, and the threads that do.
+
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use rustfft::num_complex::Complex;
+
+use super::fourier::Transforms;
+use super::histogram::Histogram;
+use super::picture::Picture;
+use super::plane::Plane;
+use super::team::Team;
+use crate::Error;
+
+/// One of the threads.
+pub struct Member<'a> {
+    /// Its number, and that of its band in each plane.
+    pub band: usize,
+    team: &'a Team<'a>,
+}
+
+impl<'a> Member<'a> {
+    /// The one of a number.
+    pub const fn new(band: usize, team: &'a Team<'a>) -> Self {
+        Self { band, team }
+    }
+
+    /// How many there are.
+    pub const fn threads(&self) -> usize {
+        self.team.threads()
+    }
+
+    /// See [`Team::meet`].
+    ///
+    /// # Errors
+    /// [`Error::Stopped`].
+    pub fn meet(&self) -> Result<(), Error> {
+        self.team.meet()
+    }
+
+    /// See [`Team::go_on`].
+    ///
+    /// # Errors
+    /// [`Error::Stopped`].
+    #[inline]
+    pub fn go_on(&self) -> Result<(), Error> {
+        self.team.go_on()
+    }
+}
+
+/// The image, each function's result, and what lies between its passes. A turned plane has the image's columns as rows.
+pub struct Planes {
+    /// The image.
+    pub source: Plane<u8>,
+    /// Blurred along rows; and the image that came back from its spectrum.
+    pub between: Plane<f32>,
+    /// The blurred image.
+    pub blurred: Plane<f32>,
+    /// The magnitude of the gradient.
+    pub edges: Plane<f32>,
+    /// The median of 3 times 3 pixels.
+    pub median: Plane<u8>,
+    /// Eroded along rows.
+    pub least: Plane<u8>,
+    /// Eroded, and dilated along rows.
+    pub most: Plane<u8>,
+    /// Opened.
+    pub opened: Plane<u8>,
+    /// Otsu's threshold: the brightest that is dark.
+    pub threshold: AtomicU8,
+    /// Squared distances along rows.
+    pub squares: Plane<u32>,
+    /// The same, turned; then squared distances.
+    pub turned_squares: Plane<u32>,
+    /// Squared distances.
+    pub distances: Plane<u32>,
+    /// What each bright pixel hangs on.
+    pub roots: Plane<u32>,
+    /// A root's number among those of its band.
+    pub ranks: Plane<u32>,
+    /// How many roots each band has.
+    pub root_counts: Vec<AtomicU32>,
+    /// The number of the set that a pixel is in.
+    pub labels: Plane<u32>,
+    /// Transformed along rows.
+    pub spectrum: Plane<Complex<f32>>,
+    /// The spectrum, turned.
+    pub turned_spectrum: Plane<Complex<f32>>,
+    /// What the low-pass left.
+    pub filtered: Plane<f32>,
+    /// The plans of the transforms.
+    pub transforms: Transforms,
+    histograms: Vec<Mutex<Histogram>>,
+}
+
+impl Planes {
+    /// Of a size and for so many threads, without memory yet.
+    pub fn new(width: usize, height: usize, threads: usize) -> Self {
+        Self {
+            source: Plane::new(width, height, threads),
+            between: Plane::new(width, height, threads),
+            blurred: Plane::new(width, height, threads),
+            edges: Plane::new(width, height, threads),
+            median: Plane::new(width, height, threads),
+            least: Plane::new(width, height, threads),
+            most: Plane::new(width, height, threads),
+            opened: Plane::new(width, height, threads),
+            threshold: AtomicU8::new(0),
+            squares: Plane::new(width, height, threads),
+            turned_squares: Plane::new(height, width, threads),
+            distances: Plane::new(width, height, threads),
+            roots: Plane::new(width, height, threads),
+            ranks: Plane::new(width, height, threads),
+            root_counts: (0..threads).map(|_| AtomicU32::new(0)).collect(),
+            labels: Plane::new(width, height, threads),
+            spectrum: Plane::new(width, height, threads),
+            turned_spectrum: Plane::new(height, width, threads),
+            filtered: Plane::new(width, height, threads),
+            transforms: Transforms::new(width, height),
+            histograms: (0..threads).map(|_| Mutex::new([0; 256])).collect(),
+        }
+    }
+
+    /// Gives a band of each plane its memory, and the source's its pixels; by the thread that will use it.
+    pub fn furnish(&self, band: usize, picture: &Picture) {
+        fn furnish<T: Copy + Default>(planes: &[&Plane<T>], band: usize) {
+            planes.iter().for_each(|plane| plane.furnish(band));
+        }
+        furnish(&[&self.source, &self.median, &self.least, &self.most, &self.opened], band);
+        furnish(&[&self.between, &self.blurred, &self.edges, &self.filtered], band);
+        furnish(&[&self.squares, &self.turned_squares, &self.distances, &self.roots, &self.ranks, &self.labels], band);
+        furnish(&[&self.spectrum, &self.turned_spectrum], band);
+        let rows = self.source.rows(band);
+        let pixels = &picture.pixels[rows.start * picture.width..rows.end * picture.width];
+        self.source.write(band).copy_from_slice(pixels);
+    }
+
+    /// The least grey value that is bright; one more than there are where none is.
+    pub fn darkest_bright(&self) -> u16 {
+        u16::from(self.threshold.load(Ordering::Relaxed)) + 1
+    }
+
+    /// What a thread counted.
+    pub fn set_histogram(&self, band: usize, histogram: Histogram) {
+        *self.histograms[band].lock().unwrap_or_else(PoisonError::into_inner) = histogram;
+    }
+
+    /// What all counted.
+    pub fn histogram(&self) -> Histogram {
+        let mut sums = [0; 256];
+        for histogram in &self.histograms {
+            let histogram = histogram.lock().unwrap_or_else(PoisonError::into_inner);
+            sums.iter_mut().zip(histogram.iter()).for_each(|(sum, count)| *sum += count);
+        }
+        sums
+    }
+}

@@ -1,0 +1,125 @@
+//! Threads that work on the same image and meet between passes.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
+
+use crate::Error;
+
+/// So often a thread looks for the others before it sleeps: some tens of microseconds, about what being woken takes.
+const SPINS: usize = 1 << 12;
+
+/// Where threads meet.
+pub struct Team<'a> {
+    threads: usize,
+    stop: &'a AtomicBool,
+    /// Somebody will not come any more.
+    broken: AtomicBool,
+    here: AtomicUsize,
+    /// How many times all have met.
+    meetings: AtomicUsize,
+    sleepers: Mutex<()>,
+    woken: Condvar,
+}
+
+impl<'a> Team<'a> {
+    /// Of so many threads.
+    pub const fn new(threads: usize, stop: &'a AtomicBool) -> Self {
+        Self {
+            threads,
+            stop,
+            broken: AtomicBool::new(false),
+            here: AtomicUsize::new(0),
+            meetings: AtomicUsize::new(0),
+            sleepers: Mutex::new(()),
+            woken: Condvar::new(),
+        }
+    }
+
+    /// How many threads there are.
+    pub const fn threads(&self) -> usize {
+        self.threads
+    }
+
+    /// Says that somebody will not come any more: nobody waits from now on.
+    pub fn break_up(&self) {
+        self.broken.store(true, Ordering::Release);
+        self.wake();
+    }
+
+    fn wake(&self) {
+        // Whoever is about to sleep holds the lock from its last look until it sleeps.
+        drop(self.sleepers.lock().unwrap_or_else(PoisonError::into_inner));
+        self.woken.notify_all();
+    }
+
+    /// An error once the workload is to end.
+    ///
+    /// # Errors
+    /// [`Error::Stopped`].
+    #[inline]
+    pub fn go_on(&self) -> Result<(), Error> {
+        if self.stop.load(Ordering::Relaxed) { Err(Error::Stopped) } else { Ok(()) }
+    }
+
+    /// Waits until all have come. What anybody wrote before is seen by all behind it.
+    ///
+    /// # Errors
+    /// [`Error::Stopped`] when it is to end, or when somebody will not come.
+    pub fn meet(&self) -> Result<(), Error> {
+        self.go_on()?;
+        let meetings = self.meetings.load(Ordering::Acquire);
+        if self.here.fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
+            self.here.store(0, Ordering::Relaxed);
+            self.meetings.store(meetings + 1, Ordering::Release);
+            self.wake();
+            return Ok(());
+        }
+        let waits = || self.meetings.load(Ordering::Acquire) == meetings && !self.broken.load(Ordering::Acquire);
+        for _ in 0..SPINS {
+            if !waits() {
+                break;
+            }
+            std::hint::spin_loop();
+        }
+        let mut sleepers = self.sleepers.lock().unwrap_or_else(PoisonError::into_inner);
+        while waits() {
+            sleepers = self.woken.wait(sleepers).unwrap_or_else(PoisonError::into_inner);
+        }
+        if self.meetings.load(Ordering::Acquire) == meetings { Err(Error::Stopped) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_goes_on_before_all_have_come() {
+        let stop = AtomicBool::new(false);
+        let (team, count) = (Team::new(3, &stop), AtomicUsize::new(0));
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    for round in 1..=300 {
+                        count.fetch_add(1, Ordering::Relaxed);
+                        team.meet().unwrap();
+                        assert_eq!(count.load(Ordering::Relaxed), 3 * round);
+                        team.meet().unwrap();
+                    }
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn those_who_wait_for_somebody_who_will_not_come_are_let_go() {
+        let stop = AtomicBool::new(false);
+        let team = Team::new(3, &stop);
+        std::thread::scope(|scope| {
+            let waiting = [(); 2].map(|()| scope.spawn(|| team.meet()));
+            std::thread::sleep(std::time::Duration::from_millis(5));
+            team.break_up();
+            assert!(waiting.into_iter().all(|thread| matches!(thread.join().unwrap(), Err(Error::Stopped))));
+        });
+    }
+}
