@@ -9,12 +9,13 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use support::{Place, text};
 
-const EACH: [&[&str]; 7] = [
+const EACH: [&[&str]; 8] = [
     &["particles"],
     &["raymesh", "--triangles", "2000"],
     &["pipeline"],
     &["euler", "--shape", "16,8,8"],
     &["render", "--triangles", "2000", "--samples", "1"],
+    &["image", "--columns", "64", "--rows", "48"],
     &["tail"],
     &["pingpong"],
 ];

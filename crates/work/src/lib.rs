@@ -5,10 +5,11 @@ pub mod amount;
 pub mod crew;
 pub mod euler;
 pub mod geometry;
+pub mod image;
 pub mod particles;
 pub mod picture;
 pub mod pingpong;
-pub mod image;
+
 pub mod pipeline;
 pub mod raymesh;
 pub mod render;

@@ -96,6 +96,18 @@ pub enum WorkloadCommand {
         #[arg(long, value_name = "X,Y,Z", value_parser = parse_shape)]
         shape: Option<[usize; 3]>,
     },
+    /// Image analysis, each function with a score of its own
+    Image {
+        /// A PNG file instead of a generated image
+        #[arg(long, value_name = "FILE", conflicts_with_all = ["width_of_image", "height"])]
+        input: Option<PathBuf>,
+        /// Columns of the generated image
+        #[arg(long = "columns", id = "width_of_image", value_name = "N")]
+        columns: Option<usize>,
+        /// Rows of the generated image
+        #[arg(long = "rows", id = "height", value_name = "N")]
+        rows: Option<usize>,
+    },
     /// A path tracer that divides its scene by memory node, or not
     Render {
         /// Whether each node has a copy of the scene, read by the threads on its cpus

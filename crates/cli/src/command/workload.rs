@@ -4,7 +4,7 @@ use corewise_model::CpuSet;
 use corewise_work::pingpong::partner;
 use corewise_work::settings::Company;
 use corewise_work::{
-    Error, Report, Settings as WorkSettings, euler, particles, pingpong, pipeline, raymesh, render, tail,
+    Error, Report, Settings as WorkSettings, euler, image, particles, pingpong, pipeline, raymesh, render, tail,
 };
 
 use super::this_machine;
@@ -53,6 +53,7 @@ fn ran(which: &Which, work: &WorkSettings, company: &mut Company<'_>) -> Result<
         Which::Raymesh(options) => raymesh::run(work, options, company),
         Which::Pipeline(options) => pipeline::run(work, options, company),
         Which::Euler(options) => euler::run(work, options, company),
+        Which::Image(options) => image::run(work, options, company),
         Which::Render(options) => render::run(work, options, company),
         Which::Tail(options) => tail::run(work, options, company),
         Which::Pingpong(options) => pingpong::run(work, options, company),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use corewise_model::links::Slots;
 use corewise_model::placement::Expression;
-use corewise_work::{Size, euler, particles, pingpong, pipeline, raymesh, render, tail};
+use corewise_work::{Size, euler, image, particles, pingpong, pipeline, raymesh, render, tail};
 
 use crate::args::{ByName, SlotsName, SplitName, Switch, ViaName, WorkloadArguments, WorkloadCommand};
 use crate::error::Failure;
@@ -36,6 +36,8 @@ pub enum Which {
     Pipeline(pipeline::Options),
     /// Compressible flow.
     Euler(euler::Options),
+    /// Image analysis.
+    Image(image::Options),
     /// A path tracer.
     Render(render::Options),
     /// A server of short requests.
@@ -54,6 +56,7 @@ impl Which {
             Self::Raymesh(_) => "raymesh",
             Self::Pipeline(_) => "pipeline",
             Self::Euler(_) => "euler",
+            Self::Image(_) => "image",
             Self::Render(_) => "render",
             Self::Tail(_) => "tail",
             Self::Pingpong(_) | Self::Partner(_) => "pingpong",
@@ -117,6 +120,14 @@ fn which(command: WorkloadCommand) -> Which {
         WorkloadCommand::Euler { shape } => {
             let usual = euler::Options::default();
             Which::Euler(euler::Options { shape: shape.unwrap_or(usual.shape) })
+        }
+        WorkloadCommand::Image { input, columns, rows } => {
+            let usual = image::Options::default();
+            Which::Image(image::Options {
+                input,
+                width: columns.unwrap_or(usual.width),
+                height: rows.unwrap_or(usual.height),
+            })
         }
         WorkloadCommand::Render { numa_aware, samples, triangles, output } => {
             let usual = render::Options::default();
