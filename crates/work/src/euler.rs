@@ -27,6 +27,8 @@ const MOST: usize = 1 << 26;
 const TUBE: usize = 128;
 /// Cells across a tube.
 const ACROSS: usize = 4;
+/// More threads would do nothing but meet in so small a box.
+const SOD_THREADS: usize = 8;
 /// When the gas in the tubes is looked at: before the waves of the two meet.
 const SOD_MOMENT: f64 = 0.2;
 /// The mean distance from the exact density, velocity and pressure in Sod's tube that is allowed.
@@ -56,7 +58,7 @@ impl Default for Options {
 /// channels they use, and by whether a thread stays on the node where its layers are.
 ///
 /// The result is checked: mass, momentum and energy in the box are what they were, to rounding (a bound on what 3 sweeps a step can
-/// round, and the sums themselves); and the same solver, on the same threads, is given Sod's shock tube along each of x, y and z, and
+/// round, and the sums themselves); and the same solver, on up to eight threads, is given Sod's shock tube along each of x, y and z, and
 /// must agree with the exact solution of Riemann's problem in the mean over 128 cells to 0.006 in density, 0.012 in velocity and 0.005 in
 /// pressure.
 ///
@@ -79,7 +81,8 @@ pub fn run(settings: &Settings, options: &Options, company: &mut Company<'_>) ->
     let mut farthest = 0.0_f64;
     for direction in 0..3 {
         company.go_on()?;
-        let tubes = solve(settings, &sod(direction), company.stop)?;
+        let few = Settings { threads: settings.threads.min(SOD_THREADS), ..settings.clone() };
+        let tubes = solve(&few, &sod(direction), company.stop)?;
         farthest = farthest.max(check_sod(&tubes, direction)?);
     }
     Ok(Report {

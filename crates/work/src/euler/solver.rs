@@ -66,7 +66,9 @@ struct Shared<'a> {
 /// # Errors
 /// As [`Error`] says; [`Error::Wrong`] where the gas became something that no gas is.
 pub fn solve(settings: &Settings, problem: &Problem<'_>, stop: &AtomicBool) -> Result<Solution, Error> {
-    let threads = settings.threads;
+    // One without a layer would only be waited for.
+    let threads = settings.threads.min(problem.shape[2]);
+    let settings = &Settings { threads, ..settings.clone() };
     let shared = Shared {
         problem,
         exchange: Exchange::new(problem.shape[2]),
