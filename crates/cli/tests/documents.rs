@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use support::{Place, text};
 
-const NAMES: [&str; 17] = [
+const NAMES: [&str; 18] = [
     "survey",
     "beside",
     "topology",
@@ -23,6 +23,7 @@ const NAMES: [&str; 17] = [
     "doctor",
     "undo",
     "irq",
+    "workload",
     "links",
     "links-comparison",
     "maps",
@@ -61,7 +62,7 @@ fn what_is_printed_is_what_the_schema_says() {
         .unwrap();
     let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recordings/interrupts.txt");
     let recorded = recorded.to_str().unwrap();
-    let cases: [(&str, &[&str]); 16] = [
+    let cases: [(&str, &[&str]); 17] = [
         ("irq", &["irq", "--machine", recorded, "--json"]),
         ("irq", &["irq", "--machine", recorded, "--away-from", "1", "--dry-run", "--json"]),
         ("experiment", &["try", "--simulate", "truth.toml", "--seed", "1", "--json"]),
@@ -76,6 +77,7 @@ fn what_is_printed_is_what_the_schema_says() {
         ("record", &["record", "--json", "-o", "here.tar.xz"]),
         ("history", &["history", "--json"]),
         ("survey", &["history", "show", "1", "--json"]),
+        ("workload", &["workload", "particles", "--size", "0.001", "--json"]),
         ("undo", &["undo", "--json", "--journal", "journals"]),
         ("comparison", &["history", "compare", "1", "2", "--json"]),
     ];

@@ -25,7 +25,11 @@ pub fn run(task: &WorkloadTask, settings: &Settings) -> Result<Exit, Failure> {
     let work = work_settings(task, settings)?;
     let interruption = Interruption::watch()?;
     let name = task.which.name();
-    let mut progress = |what: &str| say(&format!("{name}: {what}"));
+    let mut progress = |what: &str| {
+        if !settings.json {
+            say(&format!("{name}: {what}"));
+        }
+    };
     let mut company = Company { stop: interruption.stop(), progress: &mut progress };
     let report = ran(&task.which, &work, &mut company).map_err(failure)?;
     show(settings, || WorkloadDocument::new(name, &work, &report), || screen(name, &work, &report, settings.width))?;
