@@ -27,7 +27,7 @@ use planes::{Member, Planes};
 use team::Team;
 
 /// Rounds of the usual size.
-const ROUNDS: f64 = 20.0;
+const ROUNDS: f64 = 32.0;
 
 type Function = fn(&Member<'_>, &Planes) -> Result<(), Error>;
 
@@ -80,7 +80,7 @@ impl Default for Options {
 /// rows, and where rows become columns each thread reads from all others. Arithmetic limits blur, median and low-pass while few threads share a
 /// node's memory. So threads that are spread over caches and nodes with memory of their own are fast, and those that crowd one are not.
 ///
-/// The usual size is 20 rounds with 3 megapixels. Checked against, for some or all pixels of the last round: a convolution in two dimensions, the formula of the gradient, sorting, the
+/// The usual size is 32 rounds with 3 megapixels. Checked against, for some or all pixels of the last round: a convolution in two dimensions, the formula of the gradient, sorting, the
 /// least and greatest of squares, a count and a search of all thresholds, a search of the nearest dark pixel, a flood fill, and for the
 /// low-pass a convolution with a Gaussian, Parseval's theorem and the transform back.
 ///

@@ -36,13 +36,15 @@ fn the_result_is_the_same_with_any_threads_links_batches_and_lanes() {
     };
     for via in VIAS {
         let usual = Options { via, ..Options::default() };
-        [2, 3, 5, 40].into_iter().for_each(|threads| same(threads, usual.clone()));
-        [(3, 1), (4, 4), (7, 5)]
-            .into_iter()
-            .for_each(|(threads, lane_threads)| same(threads, Options { lane_threads, ..usual.clone() }));
-        [(7, 3), (1000, 1)]
-            .into_iter()
-            .for_each(|(batch, capacity)| same(3, Options { batch, capacity, ..usual.clone() }));
+        for threads in [2, 3, 5, 40] {
+            same(threads, usual.clone());
+        }
+        for (threads, lane_threads) in [(3, 1), (4, 4), (7, 5)] {
+            same(threads, Options { lane_threads, ..usual.clone() });
+        }
+        for (batch, capacity) in [(7, 3), (1000, 1)] {
+            same(3, Options { batch, capacity, ..usual.clone() });
+        }
     }
 }
 
