@@ -1,5 +1,6 @@
 //! What was typed: the command line, before it is known what it means here.
 
+mod article;
 mod experiment;
 mod irq;
 mod links;
@@ -20,6 +21,8 @@ use jiff::SignedDuration;
 
 use crate::output::{say, written};
 use crate::view::text::printable_lines;
+use article::AFTER as ARTICLE_AFTER;
+pub use article::ArticleArguments;
 use experiment::{AFTER as TRY_AFTER, USAGE as TRY_USAGE};
 pub use experiment::{Pinned, TryArguments};
 use irq::AFTER as IRQ_AFTER;
@@ -119,6 +122,9 @@ pub enum Command {
     /// Measure what talking between cpus costs: heat map, cost classes, groups
     #[command(after_help = LINKS_AFTER)]
     Links(Box<LinksArguments>),
+    /// Make the experiment of a published article on this machine, with better method
+    #[command(after_help = ARTICLE_AFTER)]
+    Article(ArticleArguments),
     /// Run a built-in workload, which checks its own result: something to try placements on
     #[command(after_help = WORKLOAD_AFTER)]
     Workload(Box<WorkloadArguments>),

@@ -1,5 +1,6 @@
 //! The commands: each gets what it needs, lets a view make the screen, and prints it.
 
+mod article;
 mod candidates;
 mod doctor;
 mod experiment;
@@ -35,6 +36,7 @@ pub fn run(task: Task, settings: &Settings) -> Result<Exit, Failure> {
         Task::Run(task) => run::run(&task, settings),
         Task::Tail(task) => tail::run(&task, settings),
         Task::Links(task) => links::run(&task, settings),
+        Task::Article(typed) => article::run(&typed, settings),
         Task::Workload(task) => workload::run(&task, settings),
         Task::Irq(task) => irq::run(&task, settings),
         Task::Record(output, packing) => record::run(&output, packing, settings),

@@ -24,6 +24,7 @@ use corewise_work::{Report as WorkReport, Settings as WorkSettings, Size};
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::Serialize;
 
+use crate::view::article::Made;
 use crate::view::beside::ShownBeside;
 use crate::view::doctor::Check;
 use crate::view::experiment::{Shown, in_words, suite};
@@ -381,6 +382,25 @@ impl<'a> HistoryDocument<'a> {
     }
 }
 
+/// What `corewise article --json` prints.
+#[derive(Serialize, JsonSchema)]
+#[schemars(title = "corewise/article/1")]
+pub struct ArticlesDocument<'a> {
+    #[schemars(extend("const" = "corewise/article/1"))]
+    schema: &'static str,
+    /// Whether they were made in the short way.
+    quick: bool,
+    /// The articles in the order in which they were made.
+    articles: &'a [Made],
+}
+
+impl<'a> ArticlesDocument<'a> {
+    /// The document of some articles.
+    pub fn new(quick: bool, articles: &'a [Made]) -> Self {
+        Self { schema: "corewise/article/1", quick, articles }
+    }
+}
+
 /// What `corewise workload --json` prints.
 #[derive(Serialize, JsonSchema)]
 #[schemars(title = "corewise/workload/1")]
@@ -594,7 +614,7 @@ impl<'a> MapsDocument<'a> {
 }
 
 /// The names of all schemas.
-pub const SCHEMAS: [&str; 18] = [
+pub const SCHEMAS: [&str; 19] = [
     "survey",
     "beside",
     "topology",
@@ -609,6 +629,7 @@ pub const SCHEMAS: [&str; 18] = [
     "doctor",
     "undo",
     "irq",
+    "article",
     "workload",
     "links",
     "links-comparison",
@@ -632,6 +653,7 @@ pub fn schema(name: &str) -> Option<Schema> {
         "doctor" => schema_for!(DoctorDocument<'_>),
         "undo" => schema_for!(UndoDocument<'_>),
         "irq" => schema_for!(IrqDocument<'_>),
+        "article" => schema_for!(ArticlesDocument<'_>),
         "workload" => schema_for!(WorkloadDocument<'_>),
         "links" => schema_for!(LinksDocument<'_>),
         "links-comparison" => schema_for!(LinksComparisonDocument<'_>),

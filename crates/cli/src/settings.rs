@@ -18,7 +18,9 @@ use anstream::ColorChoice;
 use corewise_model::{CpuSet, Machine};
 use corewise_sys::linux::process;
 
-use crate::args::{Arguments, Command, CommonArguments, HistoryCommand, PackingName, SurveyArguments, When};
+use crate::args::{
+    Arguments, ArticleArguments, Command, CommonArguments, HistoryCommand, PackingName, SurveyArguments, When,
+};
 use crate::error::Failure;
 use experiment::{Print, TryTask};
 use irq::IrqTask;
@@ -182,6 +184,8 @@ pub enum Task {
     Tail(Box<TailTask>),
     /// Measure, import, show and compare links.
     Links(Box<LinksTask>),
+    /// Make an article's experiment.
+    Article(ArticleArguments),
     /// Run a built-in workload.
     Workload(Box<WorkloadTask>),
     /// Show interrupts, or move them.
@@ -234,6 +238,7 @@ impl Task {
             Some(Command::Try(typed)) => Self::Try(Box::new(TryTask::new(*typed)?)),
             Some(Command::Tail(typed)) => Self::Tail(Box::new(TailTask::new(typed)?)),
             Some(Command::Links(typed)) => Self::Links(Box::new(LinksTask::new(*typed)?)),
+            Some(Command::Article(typed)) => Self::Article(typed),
             Some(Command::Workload(typed)) => Self::Workload(Box::new(WorkloadTask::new(*typed)?)),
             Some(Command::Irq(irq)) => Self::Irq(IrqTask::new(irq)?),
             Some(Command::Record(record)) => Self::Record(record.output, record.packing),

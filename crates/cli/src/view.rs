@@ -1,6 +1,7 @@
 //! The views: pure functions from values to styled lines. Nothing in here prints, reads or asks the time.
 
 pub mod activity;
+pub mod article;
 pub mod beside;
 pub mod candidates;
 pub mod compare;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use support::{Place, text};
 
-const NAMES: [&str; 18] = [
+const NAMES: [&str; 19] = [
     "survey",
     "beside",
     "topology",
@@ -23,6 +23,7 @@ const NAMES: [&str; 18] = [
     "doctor",
     "undo",
     "irq",
+    "article",
     "workload",
     "links",
     "links-comparison",

@@ -4,6 +4,7 @@
 //! fill a [`survey::Survey`]; [`finding::conclude`] says what it shows. The same input always gives the same output.
 #![forbid(unsafe_code)]
 
+pub mod article;
 pub mod assemble;
 pub mod attribution;
 pub mod beside;

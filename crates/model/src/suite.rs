@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::experiment::Policy;
 use crate::machine_file::line_of;
+use crate::metric_line;
 use crate::trial::{Finder, Metric};
 
 /// A suite.
@@ -59,7 +60,8 @@ pub struct Benchmark {
 #[serde(deny_unknown_fields)]
 struct MetricEntry {
     name: String,
-    pattern: String,
+    /// Left out for a metric line.
+    pattern: Option<String>,
     #[serde(default)]
     higher: bool,
 }
@@ -157,11 +159,15 @@ impl Suite {
 impl Benchmark {
     /// What decides.
     pub fn metric(&self) -> Metric {
-        self.metric.as_ref().map_or_else(Metric::wall_time, |metric| Metric {
-            name: metric.name.clone(),
-            pattern: Some(metric.pattern.clone()),
-            higher_is_better: metric.higher,
-        })
+        let Some(MetricEntry { name, pattern, higher }) = &self.metric else { return Metric::wall_time() };
+        match pattern {
+            Some(pattern) => Metric { name: name.clone(), pattern: Some(pattern.clone()), higher_is_better: *higher },
+            None => Metric {
+                name: name.clone(),
+                pattern: Some(metric_line::pattern(name)),
+                higher_is_better: *higher || metric_line::is_rate(name),
+            },
+        }
     }
 
     /// The programs that must be installed.
@@ -180,13 +186,20 @@ impl Benchmark {
         if self.timeout_s.is_some_and(|timeout| !(timeout > 0.0 && timeout.is_finite())) {
             return Some("timeout_s must be above zero".to_owned());
         }
-        let metric = self.metric.as_ref()?;
-        Finder::new(&metric.pattern).err().map(|error| format!("the pattern of {}: {error}", metric.name))
+        let MetricEntry { name, pattern, .. } = self.metric.as_ref()?;
+        match pattern {
+            Some(pattern) => Finder::new(pattern).err().map(|error| format!("the pattern of {name}: {error}")),
+            None => (!metric_line::is_name(name))
+                .then(|| format!("metric \"{name}\" has no pattern, and is no name of a metric line")),
+        }
     }
 }
 
-/// The suite that the program holds: `suites/review.toml`.
-pub const REVIEW: &str = include_str!("../../../suites/review.toml");
+/// The suites that the program holds, by their names: programs that reviews use, and the built-in workloads.
+pub const HELD: [(&str, &str); 2] = [
+    ("review", include_str!("../../../suites/review.toml")),
+    ("workloads", include_str!("../../../suites/workloads.toml")),
+];
 
 #[cfg(test)]
 mod tests {
@@ -247,7 +260,7 @@ packages = { debian = "gcc make" }
 
     #[test]
     fn the_suite_that_the_program_holds_is_one() {
-        let suite = Suite::parse(REVIEW).unwrap();
+        let suite = Suite::parse(HELD[0].1).unwrap();
         assert!(suite.benchmarks.len() >= 10);
         let all: Vec<&Benchmark> = suite.benchmarks.iter().collect();
         assert!(suite.installation("debian", &all).is_some_and(|found| found.unknown.is_empty()));

@@ -5,6 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode};
+use std::time::Duration;
 
 use corewise_sys::change::{Change, Journal, Outcome};
 use libtest_mimic::{Arguments, Completion, Trial};
@@ -69,6 +70,16 @@ impl Drop for Sleeper {
 }
 
 impl Sleeper {
+    /// One that sleeps. An emulator goes on before its child is the other program, and has threads of its own there.
+    fn begun() -> Self {
+        let sleeper = Self(Command::new("sleep").arg("1000").spawn().unwrap());
+        let name = format!("/proc/{}/comm", sleeper.0.id());
+        while fs::read_to_string(&name).unwrap() != "sleep\n" {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        sleeper
+    }
+
     fn group(&self) -> String {
         let groups = fs::read_to_string(format!("/proc/{}/cgroup", self.0.id())).unwrap();
         groups.lines().find(|line| line.starts_with("0::")).unwrap().to_owned()
@@ -83,7 +94,7 @@ fn goes_home(kind: Option<&str>) -> Completion {
     if kind.is_some_and(|kind| fs::write(made.group.join("cgroup.type"), kind).is_err()) {
         return Completion::ignored_with("the group of this process has others beside it that are not threaded");
     }
-    let sleeper = Sleeper(Command::new("sleep").arg("1000").spawn().unwrap());
+    let sleeper = Sleeper::begun();
     let before = sleeper.group();
     fs::write(made.group.join("cgroup.procs"), sleeper.0.id().to_string()).unwrap();
     assert_ne!(sleeper.group(), before);

@@ -28,7 +28,7 @@ pub struct WorkloadArguments {
     #[command(subcommand)]
     pub workload: WorkloadCommand,
     /// How many threads do the work [default: as many as cpus are allowed]
-    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
+    #[arg(long, global = true, env = "COREWISE_THREADS", value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub threads: Option<u16>,
     /// How much work: 1 takes some seconds on one cpu of today, 0.1 a tenth of it [default: 1]
     #[arg(long, global = true, value_name = "SHARE")]

@@ -211,6 +211,9 @@ impl Drop for Held {
     }
 }
 
+/// What a terminal sends with Ctrl-C.
+pub const INTERRUPT: i32 = libc::SIGINT;
+
 /// Sends a signal to a process: kill(2). A process that has ended is no error here.
 pub fn send(process: u32, signal: i32) {
     if let Ok(process) = libc::pid_t::try_from(process) {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use corewise_lab::experiment::Ending;
 use corewise_lab::experiment::process::last_lines;
 use corewise_model::experiment::{Policy, Verdict};
-use corewise_model::suite::{Benchmark, Part, REVIEW, Suite};
+use corewise_model::suite::{Benchmark, HELD, Part, Suite};
 use corewise_model::trial::{Arm, Experiment, Outcome, Trial, Workload, standing};
 use corewise_model::{Machine, trial};
 use corewise_store::Store;
@@ -109,13 +109,14 @@ fn exit(rows: &[Row<'_>], interruption: &Interruption) -> Exit {
 fn read(source: &str) -> Result<(Suite, PathBuf), Failure> {
     let told = |error: &dyn std::fmt::Display| {
         Failure::usage(format!("the suite {source}: {error}"))
-            .next("`review` is the suite that corewise holds; docs/trying.md says how to write one.")
+            .next("`review` and `workloads` are the suites that corewise holds; docs/trying.md says how to write one.")
     };
     let path = Path::new(source);
-    let text = match std::fs::read_to_string(path) {
-        Ok(text) => text,
-        Err(_) if source == "review" => REVIEW.to_owned(),
-        Err(error) => return Err(told(&error)),
+    let held = HELD.iter().find(|(name, _)| *name == source);
+    let text = match (std::fs::read_to_string(path), held) {
+        (Ok(text), _) => text,
+        (Err(_), Some((_, text))) => (*text).to_owned(),
+        (Err(error), None) => return Err(told(&error)),
     };
     let folder = path.canonicalize().ok().and_then(|path| Some(path.parent()?.to_owned())).unwrap_or_default();
     Ok((Suite::parse(&text).map_err(|error| told(&error))?, folder))

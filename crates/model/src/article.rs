@@ -1,0 +1,227 @@
+//! Experiments that published articles made, as files: what is run, on which kind of machine it can show something, and what to look at.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Deserialize;
+
+use crate::machine_file::line_of;
+use crate::{CpuSet, Level, Machine};
+
+/// An article's experiment.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Article {
+    /// Its name.
+    pub name: String,
+    /// What it asks.
+    pub question: String,
+    /// Who asked it where, on which machine.
+    pub source: String,
+    /// What was published.
+    pub published: String,
+    /// What to look at here, and what that method could not see.
+    pub look: String,
+    /// What is run, one after the other.
+    #[serde(rename = "step")]
+    pub steps: Vec<Step>,
+}
+
+/// One command line of corewise.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Step {
+    /// What it shows.
+    pub title: String,
+    /// The words behind `corewise`. "{level}" and "{n}" in them are the level and the number that `shared` and `threads` ask for.
+    pub command: Vec<String>,
+    /// More words, before the first "--" or at the end, where there is time.
+    #[serde(default)]
+    pub usual: Vec<String>,
+    /// More words in place of these, where there is not.
+    #[serde(default)]
+    pub quick: Vec<String>,
+    /// The levels of which the first is taken that has two objects or more with two cores or more each, or cores with two cpus.
+    #[serde(default)]
+    pub shared: Vec<Level>,
+    /// How many threads are to be placed: fewer where the machine has fewer objects of the level.
+    pub threads: Option<usize>,
+    /// Variables of the environment, with the same placeholders.
+    #[serde(default)]
+    pub environment: BTreeMap<String, String>,
+}
+
+/// A step as it is run on a machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// The words behind `corewise`.
+    pub words: Vec<String>,
+    /// Variables of the environment.
+    pub environment: BTreeMap<String, String>,
+    /// What was put in for the placeholders: "4 threads, packed or spread over clusters".
+    pub remark: Option<String>,
+}
+
+/// Why a text is no article.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ArticleError {
+    /// It is no TOML, or has keys or values that an article does not have.
+    #[error("line {line}: {what}")]
+    Text {
+        /// The line where it is, counted from 1.
+        line: usize,
+        /// What is wrong there.
+        what: String,
+    },
+    /// A step cannot be run.
+    #[error("step \"{title}\": {what}")]
+    Step {
+        /// Its title.
+        title: String,
+        /// What is wrong with it.
+        what: String,
+    },
+}
+
+impl Article {
+    /// Reads an article.
+    ///
+    /// # Errors
+    /// [`ArticleError`] where it is none.
+    pub fn parse(text: &str) -> Result<Self, ArticleError> {
+        let article: Self = toml::from_str(text).map_err(|error| ArticleError::Text {
+            line: line_of(text, error.span().map_or(0, |span| span.start)),
+            what: error.message().to_owned(),
+        })?;
+        for step in &article.steps {
+            if let Some(what) = step.wrong() {
+                return Err(ArticleError::Step { title: step.title.clone(), what });
+            }
+        }
+        Ok(article)
+    }
+}
+
+impl Step {
+    fn wrong(&self) -> Option<String> {
+        let known = ["survey", "tail", "try", "links", "irq", "topology", "workload"];
+        if !self.command.first().is_some_and(|word| known.contains(&word.as_str())) {
+            return Some(format!("its command must begin with one of {}", known.join(", ")));
+        }
+        let has =
+            |placeholder| self.command.iter().chain(self.environment.values()).any(|word| word.contains(placeholder));
+        ((has("{level}") || has("{n}")) && self.shared.is_empty()).then(|| "{level} and {n} need `shared`".to_owned())
+    }
+
+    /// What is run on a machine.
+    ///
+    /// # Errors
+    /// Why it cannot show anything there.
+    pub fn on(&self, machine: &Machine, quick: bool) -> Result<Line, String> {
+        let mut filled = None;
+        if !self.shared.is_empty() {
+            let several = self.shared.iter().map(|&level| (level, several(machine, level)));
+            filled = several.into_iter().find(|(_, objects)| *objects >= 2);
+            if filled.is_none() {
+                let levels: Vec<String> = self.shared.iter().map(|level| format!("{level}s")).collect();
+                return Err(format!(
+                    "this machine has no two {} of which each has several parts that may be used",
+                    levels.join(" or ")
+                ));
+            }
+        }
+        let (level, objects) = filled.map_or((String::new(), 0), |(level, objects)| (level.to_string(), objects));
+        let threads = self.threads.unwrap_or(objects).min(objects).max(1);
+        let put = |word: &String| word.replace("{level}", &level).replace("{n}", &threads.to_string());
+        let more = if quick { &self.quick } else { &self.usual };
+        let end = self.command.iter().position(|word| word == "--").unwrap_or(self.command.len());
+        let (before, behind) = self.command.split_at(end);
+        Ok(Line {
+            words: before.iter().chain(more).chain(behind).map(put).collect(),
+            environment: self.environment.iter().map(|(name, value)| (name.clone(), put(value))).collect(),
+            remark: filled.map(|_| format!("{threads} threads over {objects} objects of the level {level}")),
+        })
+    }
+}
+
+/// How many objects of a level have two or more cores that may be used; of cores, cpus.
+fn several(machine: &Machine, level: Level) -> usize {
+    let inside = |cpu| if level == Level::Core { Some(cpu as usize) } else { machine.index_of(Level::Core, cpu) };
+    let parts =
+        |object: &CpuSet| object.intersection(&machine.allowed).iter().map(inside).collect::<BTreeSet<_>>().len();
+    machine.objects(level).iter().filter(|object| parts(object) >= 2).count()
+}
+
+/// The articles that the program holds, by their names.
+pub const HELD: [(&str, &str); 5] = [
+    ("cpu0", include_str!("../../../articles/cpu0.toml")),
+    ("modules", include_str!("../../../articles/modules.toml")),
+    ("core0", include_str!("../../../articles/core0.toml")),
+    ("threads", include_str!("../../../articles/threads.toml")),
+    ("channels", include_str!("../../../articles/channels.toml")),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine_file::{self, Found};
+    use crate::simulate::layout::Layout;
+
+    fn held(name: &str) -> Article {
+        Article::parse(HELD.iter().find(|(held, _)| *held == name).unwrap().1).unwrap()
+    }
+
+    #[test]
+    fn all_that_are_held_can_be_read_and_have_steps() {
+        for (name, text) in HELD {
+            let article = Article::parse(text).unwrap();
+            assert_eq!(article.name, name);
+            assert!(!article.steps.is_empty(), "{name}");
+        }
+    }
+
+    #[test]
+    fn four_threads_are_packed_or_spread_over_what_a_machine_has() {
+        let article = held("modules");
+        let step = article.steps.iter().find(|step| !step.shared.is_empty()).unwrap();
+        let line = |machine: &Machine| step.on(machine, true).unwrap().words.join(" ");
+        // Modules of two cores; threads of cores; caches of cores.
+        let Found::Exactly(fx) = machine_file::find("fx-8150") else { panic!("it is held") };
+        let fx = fx.read().unwrap().machine;
+        assert!(line(&fx).contains("spread(4, cluster)") && line(&fx).contains("pack(4, cluster)"), "{}", line(&fx));
+        let smt = Layout { packages: 1, caches: 1, cores: 3, threads: 2, adjacent: true }.machine();
+        assert!(line(&smt).contains("spread(3, core)"), "{}", line(&smt));
+        let caches = Layout { packages: 1, caches: 2, cores: 4, threads: 1, adjacent: false }.machine();
+        assert!(line(&caches).contains("spread(2, llc)"), "{}", line(&caches));
+        let none = Layout { packages: 1, caches: 1, cores: 2, threads: 1, adjacent: false }.machine();
+        let why = step.on(&none, true).unwrap_err();
+        assert!(why.contains("no two clusters or cores or"), "{why}");
+    }
+
+    #[test]
+    fn more_words_stand_before_the_program_that_is_tried() {
+        let text = r#"
+            name = "a"
+            question = "b"
+            source = "c"
+            published = "d"
+            look = "e"
+            [[step]]
+            title = "f"
+            command = ["try", "--", "x"]
+            quick = ["--budget", "9s"]
+            usual = ["--budget", "9m"]
+        "#;
+        let machine = Layout { packages: 1, caches: 1, cores: 2, threads: 1, adjacent: false }.machine();
+        let step = &Article::parse(text).unwrap().steps[0];
+        assert_eq!(step.on(&machine, true).unwrap().words, ["try", "--budget", "9s", "--", "x"]);
+        assert_eq!(step.on(&machine, false).unwrap().words, ["try", "--budget", "9m", "--", "x"]);
+        for (wrong, told) in [
+            (text.replace("[\"try\"", "[\"rm\""), "step \"f\": its command must begin with"),
+            (text.replace("\"x\"]", "\"{n}\"]"), "step \"f\": {level} and {n} need `shared`"),
+            (text.replace("look", "see"), "line 6: unknown field `see`"),
+        ] {
+            let error = Article::parse(&wrong).unwrap_err().to_string();
+            assert!(error.starts_with(told), "{error}");
+        }
+    }
+}
