@@ -119,8 +119,8 @@ pub enum WorkloadCommand {
         /// Triangles of the scene
         #[arg(long, value_name = "N")]
         triangles: Option<usize>,
-        /// Write the picture to this PNG file
-        #[arg(long, value_name = "FILE")]
+        /// Keep the picture in this folder
+        #[arg(long, value_name = "FOLDER")]
         output: Option<PathBuf>,
     },
     /// A server of short requests: how long they take, to the last

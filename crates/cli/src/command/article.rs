@@ -7,6 +7,7 @@ use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
+use anstream::ColorChoice;
 use corewise_model::Machine;
 use corewise_model::article::{Article, HELD, Line as CommandLine};
 use corewise_sys::linux::signals;
@@ -21,6 +22,8 @@ use crate::output::{print_json, print_text, show};
 use crate::settings::{History, Settings};
 use crate::view::article::{Made, MadeStep, foot, head, list, step as step_head};
 
+/// The widths that can be asked for.
+const WIDTHS: std::ops::RangeInclusive<usize> = 20..=1000;
 /// How often it is looked whether a step has ended.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -172,7 +175,14 @@ impl Making<'_> {
 
     /// The options that every step shares with this command.
     fn common(&self) -> Vec<OsString> {
-        let mut words: Vec<OsString> = vec!["--width".into(), self.settings.width.to_string().into()];
+        let width = self.settings.width.clamp(*WIDTHS.start(), *WIDTHS.end());
+        let mut words: Vec<OsString> = vec!["--width".into(), width.to_string().into()];
+        // "auto" is what it does by itself.
+        match self.settings.color {
+            ColorChoice::Always | ColorChoice::AlwaysAnsi => words.extend(["--color".into(), "always".into()]),
+            ColorChoice::Never => words.extend(["--color".into(), "never".into()]),
+            ColorChoice::Auto => {}
+        }
         match &self.settings.history {
             History::At(path) => words.extend(["--store".into(), path.into()]),
             History::Off => words.push("--no-store".into()),
