@@ -72,17 +72,19 @@ impl Default for Options {
 /// - `labels`: the sets of bright pixels that touch each other, numbered by their first pixels.
 /// - `low_pass`: in the domain of frequencies, by a Fourier transform of rows and columns there and back.
 ///
-/// Each thread has a band of rows, and of columns where a second pass goes along them; its memory is touched by it first. The threads ("image 0", ...) meet
-/// between passes and around each function, whose time is that from one meeting to another. A rate is the pixels of all rounds by the time of
-/// all rounds, and the first metric is the geometric mean of the eight. About 60 bytes of memory are needed for each pixel.
+/// Each thread has a band of rows, and of columns where a second pass goes along them; its memory is touched by it first. The threads
+/// ("image 0", ...) meet between passes and around each function, whose time is that from one meeting to another. A rate is the pixels of
+/// all rounds by the time of all rounds, and the first metric is the geometric mean of the eight. About 60 bytes of memory are needed for
+/// each pixel.
 ///
 /// What limits it is memory: each pass reads and writes planes that are larger than a core's caches, neighbours read each other's outermost
-/// rows, and where rows become columns each thread reads from all others. Arithmetic limits blur, median and low-pass while few threads share a
-/// node's memory. So threads that are spread over caches and nodes with memory of their own are fast, and those that crowd one are not.
+/// rows, and where rows become columns each thread reads from all others. Arithmetic limits blur, median and low-pass while few threads
+/// share a node's memory. So threads that are spread over caches and nodes with memory of their own are fast, and those that crowd one are
+/// not.
 ///
-/// The usual size is 32 rounds with 3 megapixels. Checked against, for some or all pixels of the last round: a convolution in two dimensions, the formula of the gradient, sorting, the
-/// least and greatest of squares, a count and a search of all thresholds, a search of the nearest dark pixel, a flood fill, and for the
-/// low-pass a convolution with a Gaussian, Parseval's theorem and the transform back.
+/// The usual size is 32 rounds with 3 megapixels. Checked against, for some or all pixels of the last round: a convolution in two
+/// dimensions, the formula of the gradient, sorting, the least and greatest of squares, a count and a search of all thresholds, a search of
+/// the nearest dark pixel, a flood fill, and for the low-pass a convolution with a Gaussian, Parseval's theorem and the transform back.
 ///
 /// # Errors
 /// As every workload; a file that is no PNG, and a size that is too large, are wrong inputs.

@@ -39,10 +39,11 @@ pub struct Options {
     pub via: Via,
     /// Lines in one message; 1 at least.
     pub batch: usize,
-    /// Messages that a link holds before its sender waits; 1 at least, rounded up to a power of two by a ring. Times the batch it is at most
-    /// 16384 lines.
+    /// Messages that a link holds before its sender waits; 1 at least, rounded up to a power of two by a ring. Times the batch it is at
+    /// most 16384 lines.
     pub capacity: usize,
-    /// Over how many threads the five stages of one lane are spread at most: from 1, where no thread sends anything, to 5, one for each stage.
+    /// Over how many threads the five stages of one lane are spread at most: from 1, where no thread sends anything, to 5, one for each
+    /// stage.
     pub lane_threads: usize,
     /// A file of JSON lines, each an object; absent for generated events.
     pub input: Option<PathBuf>,
@@ -65,24 +66,24 @@ pub enum Via {
     Ring(Slots),
 }
 
-/// Passes JSON lines through five stages: the source copies a line of the input, parse makes an object of it, transform removes, renames and
-/// adds fields and tallies bytes per service, serialise makes a line of it again, and the sink counts lines and adds up their hashes.
+/// Passes JSON lines through five stages: the source copies a line of the input, parse makes an object of it, transform removes, renames
+/// and adds fields and tallies bytes per service, serialise makes a line of it again, and the sink counts lines and adds up their hashes.
 ///
-/// A lane is a chain of threads that do these stages, each next to the one that it sends to: with 1 thread all of it; with 2 "parse"
-/// (from the source on) and "serialise" (transform to sink); with 3 "parse", "transform" and "serialise" (with the sink); with 4 "source" too;
+/// A lane is a chain of threads that do these stages, each next to the one that it sends to: with 1 thread all of it; with 2 "parse" (from
+/// the source on) and "serialise" (transform to sink); with 3 "parse", "transform" and "serialise" (with the sink); with 4 "source" too;
 /// with 5 "sink" too. The threads of the settings make as few lanes as [`Options::lane_threads`] lets them, of nearly equal length; threads
 /// (and the cpus of the settings) are counted lane by lane, in the order of the stages. Lanes take the lines in blocks from a common count.
 /// A number stands behind each name: "parse 1" is of the second lane. The thread of a lane that is alone is "pipeline 0".
 ///
 /// What limits it is what the threads send each other: a line is written by one cpu and read by the next, and so are the channel's
 /// positions and slots, and what parse allocates the last thread frees. On cpus that share a cache that is cheap, and across caches it can
-/// cost more than parsing does. A lane of several threads may well be slower than one thread that does all, which sends nothing; lanes of one
-/// thread, whose number is [`Options::lane_threads`] 1, show by how much.
+/// cost more than parsing does. A lane of several threads may well be slower than one thread that does all, which sends nothing; lanes of
+/// one thread, whose number is [`Options::lane_threads`] 1, show by how much.
 ///
 /// The usual size is 800 MB of lines: the input again and again, up to a last line. Generated events are 16384 lines of 200 to 1000 bytes.
 /// The number of lines, the sum of the hashes and the tallies are compared with those of the same transformation written a second time
-/// without stages, on one thread; for generated events the tallies with sums that are known in closed form too. In speed it was
-/// compared with [`straight`], the same loop over plain threads: they were equally fast.
+/// without stages, on one thread; for generated events the tallies with sums that are known in closed form too. In speed it was compared
+/// with [`straight`], the same loop over plain threads: they were equally fast.
 ///
 /// # Errors
 /// As every workload; a file that is too large (256 MiB), or has a line that is no object of JSON or longer than 64 KiB, is a wrong input.
@@ -144,7 +145,9 @@ fn pass(settings: &Settings, options: &Options, input: &Input, halt: Halt<'_>) -
     let roles = plan::roles(settings.threads, options.lane_threads);
     let ports: Vec<_> = Ports::of(&roles, options, &halt)?.into_iter().map(|port| Mutex::new(Some(port))).collect();
     let (lines, time) = lines_of(settings.size, input)?;
-    let job = Job::new(input, lines, time.map(|time| Instant::now() + time), options.batch, &halt);
+    // A time that no clock can tell never ends.
+    let until = time.and_then(|time| Instant::now().checked_add(time));
+    let job = Job::new(input, lines, until, options.batch, &halt);
     // Ends of channels that nobody will use would keep those who have the other ends waiting.
     let take = |thread: usize| ports[thread].lock().ok().and_then(|mut port| port.take());
     let fails = || {

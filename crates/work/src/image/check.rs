@@ -1,24 +1,20 @@
 //! The same results, found in other ways.
 
-use std::sync::Mutex;
-use std::sync::PoisonError;
+mod spectrum;
+
 use std::sync::atomic::Ordering;
 
-use rustfft::num_complex::Complex;
-
 use super::distance::NEVER;
-use super::fourier::{LOW_PASS_SIGMA, through_spectrum};
 use super::histogram::Histogram;
 use super::picture::Picture;
-use super::planes::{Member, Planes};
+use super::planes::Planes;
 use super::stencil::{BLUR_RADIUS, OPENING_RADIUS, blur_kernel};
 use crate::Error;
 use crate::settings::Company;
+pub use spectrum::{Spectrum, low_pass};
 
 /// Grey values that a blur in 32 bits may be away from one in 64.
 const BLUR_TOLERANCE: f64 = 1e-3;
-/// The same for transforms there and back.
-const FOURIER_TOLERANCE: f64 = 0.02;
 /// One in so many pixels is looked at where all would take long; a prime, so that no row or column is left out.
 const PIXELS_PER_SAMPLE: usize = 499;
 /// So many pixels are looked at in search of dark ones; a few samples must do where these are far.
@@ -46,7 +42,8 @@ pub fn all(picture: &Picture, planes: &Planes, spectrum: &Spectrum, company: &Co
     spectrum.check(picture, &planes.between.values())?;
     Ok(format!(
         "blur, gradient, median, opening, distances and low-pass of one in {PIXELS_PER_SAMPLE} pixels by other ways, the real ones within \
-         {BLUR_TOLERANCE} and {FOURIER_TOLERANCE} grey values; threshold, labels and the transform back of all"
+         {BLUR_TOLERANCE} and {} grey values; threshold, labels and the transform back of all",
+        spectrum::TOLERANCE
     ))
 }
 
@@ -252,66 +249,4 @@ fn fill(picture: &Picture, threshold: u8) -> Vec<u32> {
         }
     }
     labels
-}
-
-/// By a convolution with a Gaussian's density in the domain of places, where the image goes on at its other side.
-pub fn low_pass(picture: &Picture, filtered: &[f32]) -> Result<(), Error> {
-    let (width, height) = (picture.width as isize, picture.height as isize);
-    let radius = (6.0 * LOW_PASS_SIGMA) as isize;
-    let spread = 2.0 * LOW_PASS_SIGMA * LOW_PASS_SIGMA;
-    let density = |away: isize| (-((away * away) as f64) / spread).exp() / (std::f64::consts::PI * spread).sqrt();
-    let density: Vec<f64> = (-radius..=radius).map(density).collect();
-    for (number, x, y) in samples(picture) {
-        let pixel = |dx: usize, dy: usize| {
-            let (x, y) = ((x + dx as isize - radius).rem_euclid(width), (y + dy as isize - radius).rem_euclid(height));
-            f64::from(picture.pixels[(y * width + x) as usize])
-        };
-        let row = |dy: usize| density.iter().enumerate().map(|(dx, weight)| weight * pixel(dx, dy)).sum::<f64>();
-        let expected: f64 = density.iter().enumerate().map(|(dy, weight)| weight * row(dy)).sum();
-        if !is_near(filtered[number], expected, FOURIER_TOLERANCE) {
-            return Err(wrong("low-pass", x, y, filtered[number], expected));
-        }
-    }
-    Ok(())
-}
-
-/// What is known of the image's spectrum: the sum of its squares.
-#[derive(Debug, Default)]
-pub struct Spectrum {
-    squares: Mutex<f64>,
-}
-
-impl Spectrum {
-    /// Transforms the image there and back, untimed, and adds up the squares on the way.
-    ///
-    /// # Errors
-    /// [`Error::Stopped`].
-    pub fn find(&self, member: &Member<'_>, planes: &Planes) -> Result<(), Error> {
-        let mut squares = 0.0;
-        let square = |value: &Complex<f32>| f64::from(value.re).powi(2) + f64::from(value.im).powi(2);
-        let add = |_, column: &mut [Complex<f32>]| squares += column.iter().map(square).sum::<f64>();
-        through_spectrum(member, planes, &planes.between, add)?;
-        *self.squares.lock().unwrap_or_else(PoisonError::into_inner) += squares;
-        Ok(())
-    }
-
-    /// Compares the squares with the image's, by Parseval's theorem, and what came back with the image.
-    ///
-    /// # Errors
-    /// [`Error::Wrong`].
-    pub fn check(&self, picture: &Picture, back: &[f32]) -> Result<(), Error> {
-        let expected: f64 = picture.pixels.iter().map(|&pixel| f64::from(pixel).powi(2)).sum();
-        let found = *self.squares.lock().unwrap_or_else(PoisonError::into_inner) / picture.pixels.len() as f64;
-        if (found - expected).abs() > 1e-5 * expected {
-            return Err(Error::Wrong(format!("the squares of the spectrum are {found}, and the image's {expected}")));
-        }
-        let far = |(&pixel, &back): (&u8, &f32)| !is_near(back, f64::from(pixel), FOURIER_TOLERANCE);
-        match picture.pixels.iter().zip(back).position(far) {
-            None => Ok(()),
-            Some(number) => {
-                let (x, y) = ((number % picture.width) as isize, (number / picture.width) as isize);
-                Err(wrong("the transform back", x, y, back[number], picture.pixels[number]))
-            }
-        }
-    }
 }

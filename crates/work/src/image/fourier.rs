@@ -10,8 +10,8 @@ use super::plane::Plane;
 use super::planes::{Member, Planes};
 use crate::Error;
 
-/// The standard deviation of the Gaussian that the low-pass is in the domain of places, in pixels. At the highest frequency nothing of it is left
-/// (3e-9), so that it is one there too.
+/// The standard deviation of the Gaussian that the low-pass is in the domain of places, in pixels. At the highest frequency nothing of it
+/// is left (3e-9), so that it is one there too.
 pub const LOW_PASS_SIGMA: f64 = 2.0;
 
 /// The transforms of rows and columns, there and back.
@@ -50,8 +50,8 @@ fn transfer(length: usize) -> Vec<f32> {
     (0..length).map(left).collect()
 }
 
-/// Transforms the image by rows and columns, has something done with each column of the spectrum (its number, and its values from the lowest
-/// frequency on), and transforms it back.
+/// Transforms the image by rows and columns, has something done with each column of the spectrum (its number, and its values from the
+/// lowest frequency on), and transforms it back.
 pub fn through_spectrum(
     member: &Member<'_>,
     planes: &Planes,

@@ -10,11 +10,12 @@ use crate::Error;
 /// The root of a dark pixel.
 const NONE: u32 = u32::MAX;
 
-/// Numbers the sets of bright pixels that touch each other, by sides or corners, from 1 in the order of their first pixels; dark ones are 0.
+/// Numbers the sets of bright pixels that touch each other, by sides or corners, from 1 in the order of their first pixels; a dark one
+/// has 0.
 ///
 /// Two passes with union and find: each thread finds the sets of its band, of which the root is always the first pixel. Then neighbouring
-/// bands are joined along their seams, two by two, four by four and so on, different pairs by different threads. Last, roots are counted and
-/// each pixel takes its root's number.
+/// bands are joined along their seams, two by two, four by four and so on, different pairs by different threads. Last, roots are counted
+/// and each pixel takes its root's number.
 pub fn label(member: &Member<'_>, planes: &Planes) -> Result<(), Error> {
     own_band(member, planes)?;
     let threads = member.threads();

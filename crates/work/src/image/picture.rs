@@ -28,7 +28,8 @@ pub struct Picture {
 }
 
 impl Picture {
-    /// Bright discs on a ground that brightens from left to right and from top to bottom, under noise; each row has random numbers of its own.
+    /// Bright discs on a ground that brightens from left to right and from top to bottom, under noise; each row has random numbers of its
+    /// own.
     ///
     /// # Errors
     /// When there are no pixels, more than 2 to the power of 24, or more than 16384 in a row or a column.

@@ -1,4 +1,5 @@
-//! Filters that look at the neighbourhood of a pixel: blur, gradient, median, erosion and dilation. Outside the image are its nearest pixels.
+//! Filters that look at the neighbourhood of a pixel: blur, gradient, median, erosion and dilation. Outside the image are its nearest
+//! pixels.
 
 use super::plane::{Plane, Window};
 use super::planes::{Member, Planes};

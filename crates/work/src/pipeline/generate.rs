@@ -37,8 +37,8 @@ const WORDS: [&str; 20] = [
     "queue",
 ];
 
-/// The events of a seed, a line each. Event `i` has random numbers of its own, and says that its service, number `i` modulo 8, sent `1000 + i`
-/// bytes.
+/// The events of a seed, a line each. Event `i` has random numbers of its own, and says that its service, number `i` modulo 8, sent `1000 +
+/// i` bytes.
 pub fn text(seed: u64) -> Vec<u8> {
     let mut text = String::with_capacity(EVENTS as usize * (SHORTEST_BYTES + MORE_BYTES / 2 + 50));
     for number in 0..EVENTS {

@@ -34,8 +34,8 @@ pub fn parse(line: &[u8]) -> serde_json::Result<Event> {
     serde_json::from_slice(line)
 }
 
-/// Removes the field "debug", renames "ts" to "time", adds the "severity" (of syslog) of its "level", and adds its "bytes" to its "service".
-/// What a field is not there for, or is of another kind, is not done; bytes and service count as 0 and "" then.
+/// Removes the field "debug", renames "ts" to "time", adds the "severity" (of syslog) of its "level", and adds its "bytes" to its
+/// "service". What a field is not there for, or is of another kind, is not done; bytes and service count as 0 and "" then.
 pub fn transform(event: &mut Event, tallies: &mut Tallies) {
     event.remove("debug");
     if let Some(time) = event.remove("ts") {
