@@ -30,7 +30,7 @@ struct Line {
 }
 
 impl Input {
-    /// The generated events of a seed, always [`generate::EVENTS`].
+    /// The generated events of a seed, always [`super::EVENTS`].
     pub fn generated(seed: u64) -> Self {
         Self::new(generate::text(seed), None).unwrap_or_else(|_| unreachable!("events are short and some"))
     }
