@@ -65,6 +65,7 @@ fn a_file_is_made_step_by_step_and_what_cannot_show_anything_says_why() {
         "own  Does it matter?",
         "── random walks",
         "--runs-max 2",
+        "COREWISE_THREADS=1 corewise try",
         "steps_per_second",
         "left out: this machine has no two cpus",
         "Published  nothing",

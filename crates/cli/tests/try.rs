@@ -440,7 +440,11 @@ fn wrong_suites() -> Outcome {
         same(&told, output.status.code(), Some(code))?;
         contains(&told, expected)
     };
-    refused(&["--suite", &path], 2, &["suite.toml: No such file", "`review` is the suite that corewise holds"])?;
+    refused(
+        &["--suite", &path],
+        2,
+        &["suite.toml: No such file", "`review` and `workloads` are the suites that corewise holds"],
+    )?;
     std::fs::write(&file, "name = \"x\"\n[[benchmark]]\nname = \"y\"\ncategory = \"z\"\ncommand = []\n")?;
     refused(&["--suite", &path], 2, &["benchmark \"y\": command must name a program"])?;
     refused(&["--suite", &path, "--", "ls"], 2, &["cannot be used with"])?;

@@ -32,7 +32,8 @@ pub fn run(typed: &ArticleArguments, settings: &Settings) -> Result<Exit, Failur
     let Some(name) = &typed.name else {
         let articles: Vec<Article> =
             texts("all")?.iter().map(|(name, text)| read(name, text)).collect::<Result<_, _>>()?;
-        show(settings, || ArticlesDocument::new(false, &[]), || list(&articles, settings.width))?;
+        let unmade: Vec<Made> = articles.iter().map(|article| Made::new(article, Vec::new())).collect();
+        show(settings, || ArticlesDocument::new(false, &unmade), || list(&articles, settings.width))?;
         return Ok(Exit::Done);
     };
     let texts = texts(name)?;
@@ -114,6 +115,7 @@ impl Making<'_> {
             let mut made = MadeStep {
                 title: step.title.clone(),
                 command: line.as_ref().map(|line| line.words.clone()).unwrap_or_default(),
+                environment: line.as_ref().map(|line| line.environment.clone()).unwrap_or_default(),
                 remark: line.as_ref().ok().and_then(|line| line.remark.clone()),
                 left_out: line.as_ref().err().cloned(),
                 exit: None,
@@ -126,8 +128,7 @@ impl Making<'_> {
             steps.push(made);
         }
         self.say(|| foot(article, width))?;
-        let Article { name, question, source, published, look, .. } = article.clone();
-        Ok(Made { name, question, source, published, look, steps })
+        Ok(Made::new(article, steps))
     }
 
     /// Prints a part of the page, where a page is printed.

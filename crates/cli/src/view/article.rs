@@ -1,5 +1,7 @@
 //! Articles: their list, what stands before and behind their steps, and what was made as a value.
 
+use std::collections::BTreeMap;
+
 use corewise_model::article::Article;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -7,6 +9,7 @@ use serde_json::Value;
 
 use super::text::{Line, Screen, Tone};
 use super::wrap::wrap;
+use crate::args::in_shell;
 
 /// The columns of a name in the list.
 const NAME_WIDTH: usize = 10;
@@ -33,8 +36,10 @@ pub struct Made {
 pub struct MadeStep {
     /// What it shows.
     pub title: String,
-    /// The command line; empty where it was not made.
+    /// The words behind `corewise`; empty where it was not made.
     pub command: Vec<String>,
+    /// Variables of its environment.
+    pub environment: BTreeMap<String, String>,
     /// What was put in for the machine; null where nothing was.
     pub remark: Option<String>,
     /// Why it was not made; null where it was.
@@ -43,6 +48,14 @@ pub struct MadeStep {
     pub exit: Option<i32>,
     /// The document that it printed as JSON, of the schema that it names; null where there is none.
     pub document: Value,
+}
+
+impl Made {
+    /// What an article says, and its steps.
+    pub fn new(article: &Article, steps: Vec<MadeStep>) -> Self {
+        let Article { name, question, source, published, look, .. } = article.clone();
+        Self { name, question, source, published, look, steps }
+    }
 }
 
 /// The list of articles.
@@ -76,7 +89,9 @@ pub fn step(step: &MadeStep, width: usize) -> Screen {
     if let Some(why) = &step.left_out {
         screen.extend(wrap(&Line::new().with(Tone::Warn, "left out: ").plain(why), width, 2));
     } else {
-        screen.extend(wrap(&Line::new().faint(format!("   corewise {}", step.command.join(" "))), width, 5));
+        let variables: String = step.environment.iter().map(|(name, value)| format!("{name}={value} ")).collect();
+        let words: Vec<String> = step.command.iter().map(|word| in_shell(word)).collect();
+        screen.extend(wrap(&Line::new().faint(format!("   {variables}corewise {}", words.join(" "))), width, 5));
     }
     screen.push(Line::new());
     screen
@@ -104,6 +119,7 @@ mod tests {
             let made = MadeStep {
                 title: article.steps[0].title.clone(),
                 command: article.steps[0].command.clone(),
+                environment: article.steps[0].environment.clone(),
                 remark: Some("4 threads over 4 objects of the level cluster".into()),
                 left_out: None,
                 exit: None,
@@ -120,6 +136,7 @@ mod tests {
         let made = MadeStep {
             title: "packed and spread".into(),
             command: Vec::new(),
+            environment: BTreeMap::new(),
             remark: None,
             left_out: Some("this machine has no two modules".into()),
             exit: None,

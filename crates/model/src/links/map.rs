@@ -77,6 +77,36 @@ impl LinkMap {
     }
 }
 
+#[cfg(test)]
+impl LinkMap {
+    /// A map of a machine as if it had been measured by compare-and-swap.
+    pub fn of_pairs(machine: Machine, pairs: Vec<super::Pair>) -> Self {
+        let provenance = Provenance {
+            origin: Origin::Measured,
+            corewise: "test".into(),
+            started_unix_ms: 0,
+            elapsed_s: 1.0,
+            budget_s: 60.0,
+            seed: 1,
+            partial: false,
+        };
+        let links = Links { possible_pairs: pairs.len() as u64, pairs, gaps: Vec::new() };
+        Self {
+            provenance,
+            cpus: machine.allowed.clone(),
+            machine: Some(machine),
+            clock: None,
+            unit: Unit::Nanoseconds,
+            searched: Vec::new(),
+            series: vec![Series { what: What::Cas, links, held_out: Vec::new() }],
+            clocks: Vec::new(),
+            spoiled: Spoiled::default(),
+            parallel: None,
+            gaps: Vec::new(),
+        }
+    }
+}
+
 /// What the numbers of a map are. Fields whose names end in `_ns` hold cycles where the unit says so.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

@@ -16,18 +16,6 @@ fn small(threads: usize) -> Settings {
     Settings { size: Size::Share(0.002), ..Settings::new(threads) }
 }
 
-/// The program of the tests, begun again for the one test that answers.
-fn begun_again(test: &str) -> Option<Vec<OsString>> {
-    Some(["--exact", test, "--ignored", "--nocapture"].map(OsString::from).into())
-}
-
-/// Only where this program was begun for it, and not for all that is ignored.
-fn answer_if_alone(by: By) {
-    if std::env::args().any(|argument| argument == "--exact") {
-        partner::answer(by).unwrap();
-    }
-}
-
 #[test]
 fn all_kinds_count_to_the_same_with_any_number_of_threads() {
     let stop = AtomicBool::new(false);
@@ -47,43 +35,6 @@ fn pairs_play_for_a_time() {
     let report = run_with(&Settings { size: time, ..small(3) }, &Options::default(), &stop).unwrap();
     let names: Vec<&str> = report.metrics.iter().map(|metric| metric.name.as_str()).collect();
     assert_eq!((names, report.checksum), (vec!["round_trips_per_second", "p50_ns", "p99_ns"], None));
-}
-
-#[test]
-#[ignore = "not a test: the partner of the tests of processes, over pipes"]
-fn answers_over_pipes() {
-    answer_if_alone(By::Pipe);
-}
-
-#[test]
-#[ignore = "not a test: the partner of the tests of processes, over a socket"]
-fn answers_over_a_socket() {
-    answer_if_alone(By::Socket);
-}
-
-#[test]
-fn a_partner_may_be_a_process() {
-    let stop = AtomicBool::new(false);
-    for (by, test) in
-        [(By::Pipe, "pingpong::tests::answers_over_pipes"), (By::Socket, "pingpong::tests::answers_over_a_socket")]
-    {
-        let options = Options { by, partner: begun_again(test) };
-        let report = run_with(&small(3), &options, &stop).unwrap();
-        assert_eq!(report.checksum, Some(Random::new(COUNTED).bits()), "{by:?}");
-    }
-}
-
-#[test]
-fn a_partner_that_dies_or_cannot_be_is_told() {
-    let stop = AtomicBool::new(false);
-    for by in [By::Pipe, By::Socket] {
-        // A program that prints and ends: no test has this name.
-        let options = Options { by, partner: begun_again("none") };
-        let error = run_with(&small(2), &options, &stop).unwrap_err().to_string();
-        assert_eq!(error, "the result is wrong: a partner has gone after 0 round trips", "{by:?}");
-    }
-    let options = Options { by: By::Futex, partner: begun_again("none") };
-    assert!(matches!(run_with(&small(2), &options, &stop), Err(Error::Input { .. })));
 }
 
 /// As a partner that has greeted and of which nobody hears anything more.

@@ -1,7 +1,7 @@
 use super::*;
+use crate::links::Relation;
 use crate::links::conclude::conclude;
-use crate::links::map::{LinkMap, Origin, Provenance, Spoiled, Unit};
-use crate::links::{Links, Relation};
+use crate::links::map::LinkMap;
 use crate::simulate::layout::Layout;
 use crate::stats::random::Random;
 
@@ -16,31 +16,7 @@ fn map(visits: usize, seed: u64, cost: impl Fn(u32, u32, Relation) -> f64) -> Li
             pairs.push(Pair::new(a, b, (0..visits).map(|_| cost * (0.01 * random.normal()).exp()).collect()));
         }
     }
-    LinkMap {
-        provenance: Provenance {
-            origin: Origin::Measured,
-            corewise: "test".into(),
-            started_unix_ms: 0,
-            elapsed_s: 1.0,
-            budget_s: 60.0,
-            seed,
-            partial: false,
-        },
-        cpus: machine.allowed.clone(),
-        machine: Some(machine),
-        clock: None,
-        unit: Unit::Nanoseconds,
-        searched: Vec::new(),
-        series: vec![Series {
-            what: What::Cas,
-            links: Links { pairs, possible_pairs: 15, gaps: Vec::new() },
-            held_out: Vec::new(),
-        }],
-        clocks: Vec::new(),
-        spoiled: Spoiled::default(),
-        parallel: None,
-        gaps: Vec::new(),
-    }
+    LinkMap::of_pairs(machine, pairs)
 }
 
 fn chiplets(_: u32, _: u32, relation: Relation) -> f64 {

@@ -1,6 +1,5 @@
 use super::*;
-use crate::links::map::{Provenance, Spoiled, Unit};
-use crate::links::{Links, Pair, Relation};
+use crate::links::{Pair, Relation};
 use crate::simulate::layout::Layout;
 use crate::stats::random::Random;
 
@@ -17,31 +16,7 @@ fn map(machine: Machine, cost: impl Fn(u32, u32) -> f64) -> LinkMap {
             pairs.push(Pair { a, b, visits_ns: visits(cost(a, b)), back_ns: visits(cost(b, a)) });
         }
     }
-    LinkMap {
-        provenance: Provenance {
-            origin: Origin::Measured,
-            corewise: "test".into(),
-            started_unix_ms: 0,
-            elapsed_s: 1.0,
-            budget_s: 60.0,
-            seed: 1,
-            partial: false,
-        },
-        cpus: machine.allowed.clone(),
-        machine: Some(machine),
-        clock: None,
-        unit: Unit::Nanoseconds,
-        searched: Vec::new(),
-        series: vec![Series {
-            what: What::Cas,
-            links: Links { possible_pairs: pairs.len() as u64, pairs, gaps: Vec::new() },
-            held_out: Vec::new(),
-        }],
-        clocks: Vec::new(),
-        spoiled: Spoiled::default(),
-        parallel: None,
-        gaps: Vec::new(),
-    }
+    LinkMap::of_pairs(machine, pairs)
 }
 
 fn statements(conclusions: &LinkConclusions) -> Vec<&str> {

@@ -1,0 +1,58 @@
+//! Pairs of which the second is a process: this program, begun again with a word.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
+
+use corewise_work::pingpong::{By, Options, partner, run};
+use corewise_work::{Company, Error, Report, Settings, Size};
+use libtest_mimic::{Arguments, Failed, Trial};
+
+fn main() -> ExitCode {
+    match std::env::args().nth(1).as_deref() {
+        Some("over-pipes") => answered(By::Pipe),
+        Some("over-a-socket") => answered(By::Socket),
+        // Prints, and is gone.
+        Some("nothing") => {
+            println!("hello");
+            ExitCode::SUCCESS
+        }
+        _ => {
+            let trials = vec![
+                Trial::test("a_partner_may_be_a_process", may_be_a_process),
+                Trial::test("a_partner_that_dies_or_cannot_be_is_told", dies_or_cannot_be),
+            ];
+            libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+        }
+    }
+}
+
+fn answered(by: By) -> ExitCode {
+    if partner::answer(by).is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn ran(threads: usize, by: By, word: Option<&str>) -> Result<Report, Error> {
+    let settings = Settings { size: Size::Share(0.002), ..Settings::new(threads) };
+    let options = Options { by, partner: word.map(|word| vec![OsString::from(word)]) };
+    run(&settings, &options, &mut Company { stop: &AtomicBool::new(false), progress: &mut |_| () })
+}
+
+fn check(is_so: bool, words: impl Into<String>) -> Result<(), Failed> {
+    if is_so { Ok(()) } else { Err(words.into().into()) }
+}
+
+fn may_be_a_process() -> Result<(), Failed> {
+    for (by, word) in [(By::Pipe, "over-pipes"), (By::Socket, "over-a-socket")] {
+        let [process, thread] = [ran(3, by, Some(word))?, ran(3, by, None)?];
+        check(process.checksum.is_some() && process.checksum == thread.checksum, format!("{by:?}: {process:?}"))?;
+    }
+    Ok(())
+}
+
+fn dies_or_cannot_be() -> Result<(), Failed> {
+    for by in [By::Pipe, By::Socket] {
+        let told = ran(2, by, Some("nothing")).map_or_else(|error| error.to_string(), |report| format!("{report:?}"));
+        check(told == "the result is wrong: a partner has gone after 0 round trips", told)?;
+    }
+    check(matches!(ran(2, By::Futex, Some("nothing")), Err(Error::Input { .. })), "a futex is for threads")
+}
