@@ -26,6 +26,7 @@ fn main() -> ExitCode {
         trial("a_variable_tells_the_program", by_a_variable),
         trial("a_session_that_ended_goes_on_with_the_same_blocks", goes_on),
         trial("pinned_threads_are_on_as_many_cpus", pinned_are_pinned),
+        trial("a_program_that_is_told_its_cpus_is_tried_on_all_of_them_too", told_its_cpus),
         trial("what_cannot_be_tried_is_said", usage),
     ];
     libtest_mimic::run(&arguments, trials).exit_code()
@@ -170,6 +171,30 @@ fn pinned_are_pinned() -> Outcome {
     let failed = trials.iter().filter(|trial| trial["outcome"]["failed"].is_object()).count();
     same(&format!("failed runs in {trials:?}"), (trials.len() >= 4, failed), (true, 0))?;
     Ok(Completion::Completed)
+}
+
+/// As many threads as cpus, and one more: pinned, the program is told which, and is slower by this alone.
+fn told_its_cpus() -> Outcome {
+    let all = allowed();
+    if all < 2 {
+        return Ok(Completion::ignored_with("one cpu is allowed"));
+    }
+    let (place, numbers) = (Place::new(), format!("{all},{}", all + 1));
+    let options = [&METRIC[..], &["--threads", &numbers, "--pins-as", "COREWISE_TEST_CPUS"]].concat();
+    let script = "n=$(echo \"$COREWISE_TEST_CPUS\" | tr ',' '\\n' | grep -c .); test $n = 0 && echo rate 40{threads} && exit; \
+                  taskset -pc \"${COREWISE_TEST_CPUS%%,*}\" $$ >/dev/null; echo rate 20$n";
+    if Command::new("taskset").arg("--version").output().is_err() {
+        return Ok(Completion::ignored_with("taskset is not installed (util-linux)"));
+    }
+    let told = said(&mut trying(&place, &options, script), 0)?;
+    contains(&told, &[&format!("At {all} and {} threads, pinned is not 3 % better", all + 1)])?;
+    same(&told, told.contains("cpus of its own"), false)?;
+    let document = json(&mut place.corewise(&["try", "--resume", "--json"]), 0)?;
+    let pinned = document["trials"].as_array().into_iter().flatten().filter(|trial| trial["arm"].as_u64() >= Some(2));
+    let values: Vec<f64> = pinned.filter_map(|trial| trial["outcome"]["value"].as_f64()).collect();
+    let expected: f64 = format!("20{all}").parse()?;
+    same(&format!("{values:?}"), !values.is_empty() && values.iter().all(|value| *value == expected), true)
+        .map(|()| Completion::Completed)
 }
 
 fn usage() -> Outcome {

@@ -43,6 +43,9 @@ pub struct Step {
     /// The levels of which the first is taken that has two objects or more with two cores or more each, or cores with two cpus.
     #[serde(default)]
     pub shared: Vec<Level>,
+    /// The step is made only on a machine that has no such level with two objects or more of several parts.
+    #[serde(default)]
+    pub without: Vec<Level>,
     /// How many threads are to be placed: fewer where the machine has fewer objects of the level.
     pub threads: Option<usize>,
     /// Variables of the environment, with the same placeholders.
@@ -117,10 +120,14 @@ impl Step {
     /// # Errors
     /// Why it cannot show anything there.
     pub fn on(&self, machine: &Machine, quick: bool) -> Result<Line, String> {
+        if let Some((level, objects)) = first_several(machine, &self.without) {
+            return Err(format!(
+                "this machine has better to compare: {objects} objects of the level {level}, of which each has several parts"
+            ));
+        }
         let mut filled = None;
         if !self.shared.is_empty() {
-            let several = self.shared.iter().map(|&level| (level, several(machine, level)));
-            filled = several.into_iter().find(|(_, objects)| *objects >= 2);
+            filled = first_several(machine, &self.shared);
             if filled.is_none() {
                 let levels: Vec<String> = self.shared.iter().map(|level| format!("{level}s")).collect();
                 return Err(format!(
@@ -141,6 +148,12 @@ impl Step {
             remark: filled.map(|_| format!("{threads} threads over {objects} objects of the level {level}")),
         })
     }
+}
+
+/// The first of some levels that has two objects or more with several parts, and how many it has.
+fn first_several(machine: &Machine, levels: &[Level]) -> Option<(Level, usize)> {
+    let several = levels.iter().map(|&level| (level, several(machine, level)));
+    several.into_iter().find(|(_, objects)| *objects >= 2)
 }
 
 /// How many objects of a level have two or more cores that may be used; of cores, cpus.
@@ -195,6 +208,22 @@ mod tests {
         let none = Layout { packages: 1, caches: 1, cores: 2, threads: 1, adjacent: false }.machine();
         let why = step.on(&none, true).unwrap_err();
         assert!(why.contains("no two clusters or cores or"), "{why}");
+    }
+
+    #[test]
+    fn where_cpus_share_nothing_one_cpu_takes_its_place() {
+        let alone = Layout { packages: 1, caches: 1, cores: 2, threads: 1, adjacent: false }.machine();
+        let caches = Layout { packages: 1, caches: 2, cores: 4, threads: 1, adjacent: false }.machine();
+        for name in ["modules", "channels"] {
+            let article = held(name);
+            let step = article.steps.iter().find(|step| !step.without.is_empty()).unwrap();
+            let line = step.on(&alone, true).unwrap();
+            assert!(line.words.contains(&"pack(1, core)".to_owned()) && line.remark.is_none(), "{line:?}");
+            let why = step.on(&caches, true).unwrap_err();
+            assert!(why.ends_with("2 objects of the level llc, of which each has several parts"), "{why}");
+            // One of the two can always be made.
+            assert!(article.steps.iter().any(|step| !step.shared.is_empty() && step.on(&caches, true).is_ok()));
+        }
     }
 
     #[test]

@@ -58,6 +58,9 @@ pub struct Workload {
     /// Variables of the environment that say how many threads to have, for arms with a number of threads.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub threads_as: Vec<String>,
+    /// Variables of the environment that name the cpus of a pinned arm, one for each thread: "0,2,4".
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pins_as: Vec<String>,
 }
 
 impl Workload {
@@ -73,9 +76,15 @@ impl Workload {
 
     /// What an arm adds to the environment: names and values.
     pub fn environment_of(&self, arm: &Arm) -> Vec<(String, String)> {
-        let value = arm.threads.map(|threads| threads.to_string());
-        self.threads_as.iter().filter_map(|name| Some((name.clone(), value.clone()?))).collect()
+        let threads = arm.threads.map(|threads| threads.to_string());
+        let cpus = arm.cpus.as_ref().map(|cpus| cpus.iter().map(|cpu| cpu.to_string()).collect::<Vec<_>>().join(","));
+        told(&self.threads_as, threads).chain(told(&self.pins_as, cpus)).collect()
     }
+}
+
+/// Each name with the value, where there is one.
+fn told(names: &[String], value: Option<String>) -> impl Iterator<Item = (String, String)> {
+    names.iter().filter_map(move |name| Some((name.clone(), value.clone()?)))
 }
 
 /// One number of a run.

@@ -45,6 +45,10 @@ pub struct TryArguments {
     /// the command
     #[arg(long, value_name = "VAR", requires = "threads")]
     pub threads_as: Vec<String>,
+    /// The environment variable that tells the program its cpus where it is pinned, "0,2,4", one for each thread, such as
+    /// GOMP_CPU_AFFINITY; every number is tried pinned then, more threads than cpus too
+    #[arg(long, value_name = "VAR", requires = "threads")]
+    pub pins_as: Vec<String>,
     /// Whether numbers of threads are tried on as many cpus (yes), left to the operating system (no), or both [default: both]
     #[arg(long, value_name = "HOW", requires = "threads", hide_possible_values = true)]
     pub pinned: Option<Pinned>,

@@ -41,7 +41,7 @@ pub struct WorkloadArguments {
     #[arg(long = "seed", id = "seed_of_workload", global = true, value_name = "N", default_value_t = 1)]
     pub seed: u64,
     /// Pin each thread to one cpu of a placement, in the order of their numbers [default: the operating system's choice]
-    #[arg(long, global = true, value_name = "EXPR")]
+    #[arg(long, global = true, env = "COREWISE_PIN", value_name = "EXPR")]
     pub pin: Option<String>,
 }
 

@@ -28,6 +28,7 @@ fn experiment(seed: u64) -> Experiment {
             guards: Vec::new(),
             timeout_s: None,
             threads_as: Vec::new(),
+            pins_as: Vec::new(),
         },
         arms: vec![arm("OS default", None), arm("0-1", Some(CpuSet::first(2))), arm("0", Some(CpuSet::of(0)))],
         policy: Policy::default(),

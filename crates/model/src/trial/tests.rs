@@ -92,6 +92,7 @@ fn guarded_from(baseline: f64, guard: f64) -> Verdict {
             guards: vec![metric(Some("x"), false)],
             timeout_s: None,
             threads_as: Vec::new(),
+            pins_as: Vec::new(),
         },
         arms: vec![Arm { name: "0".into(), cpus: None, threads: None, reason: String::new() }; 2],
         policy: Policy::default(),
@@ -148,6 +149,7 @@ fn workload(words: &[&str], variables: &[&str]) -> Workload {
         guards: Vec::new(),
         timeout_s: None,
         threads_as: texts(variables),
+        pins_as: Vec::new(),
     }
 }
 
@@ -158,6 +160,14 @@ fn the_program_is_told_how_many_threads_to_have() {
     assert_eq!(told.environment_of(&arm(Some(8), None)), [("A".into(), "8".into()), ("B".into(), "8".into())]);
     assert_eq!(told.command_of(&arm(None, None)), told.command, "braces that mean something else stay");
     assert!(told.environment_of(&arm(None, None)).is_empty());
+}
+
+#[test]
+fn the_program_is_told_its_cpus_where_it_is_pinned() {
+    let told = Workload { pins_as: vec!["CPUS".into()], ..workload(&["./app"], &["A"]) };
+    let variable = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    assert_eq!(told.environment_of(&arm(Some(3), Some(2))), [variable("A", "3"), variable("CPUS", "0,1")]);
+    assert_eq!(told.environment_of(&arm(Some(3), None)), [variable("A", "3")]);
 }
 
 fn of_threads(arms: Vec<Arm>) -> Experiment {

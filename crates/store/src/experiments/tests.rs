@@ -21,6 +21,7 @@ fn experiment(cpus: u32) -> Experiment {
             guards: vec![Metric::wall_time()],
             timeout_s: Some(1.5),
             threads_as: Vec::new(),
+            pins_as: Vec::new(),
         },
         arms: vec![arm("OS default", None), arm("0", Some(CpuSet::of(0)))],
         policy: Policy::default(),

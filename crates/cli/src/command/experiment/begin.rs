@@ -59,6 +59,7 @@ fn new_experiment(new: &NewExperiment, settings: &Settings) -> Result<Begun, Fai
         guards: new.guards.clone(),
         timeout_s: new.timeout.map(|timeout| timeout.as_secs_f64()),
         threads_as: new.table.as_ref().map(|table| table.variables.clone()).unwrap_or_default(),
+        pins_as: new.table.as_ref().map(|table| table.pins.clone()).unwrap_or_default(),
     };
     kept(started_now(machine, workload, arms, new.policy.clone(), new.seed), settings)
 }
@@ -199,6 +200,7 @@ fn simulated(path: &Path, seed: Option<u64>, policy: &Policy) -> Result<Begun, F
         guards: Vec::new(),
         timeout_s: None,
         threads_as: Vec::new(),
+        pins_as: Vec::new(),
     };
     let arms = (0..=simulation.effects.gains.len()).map(arm).collect();
     let experiment = started_now(this_machine()?, workload, arms, policy.clone(), seed);

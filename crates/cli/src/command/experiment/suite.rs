@@ -332,6 +332,7 @@ impl SuiteSession<'_> {
             guards: Vec::new(),
             timeout_s: benchmark.timeout_s,
             threads_as: Vec::new(),
+            pins_as: Vec::new(),
         };
         let (machine, arms) = (self.machine.clone(), self.arms.clone());
         let least_blocks = self.policy.blocks_of_a_mean(arms.len() - 1);

@@ -17,6 +17,8 @@ pub struct ThreadTable {
     pub pinned: Pinned,
     /// The variables that tell the program.
     pub variables: Vec<String>,
+    /// The variables that tell the program its cpus, where it is pinned.
+    pub pins: Vec<String>,
 }
 
 /// What `--threads` asks for: placements for so many threads, or numbers to try.
@@ -41,8 +43,15 @@ pub fn asked(typed: &TryArguments) -> Result<(Option<u32>, Option<ThreadTable>),
         let next = "Try the guard's metric by itself: --metric 'NAME=REGEX'";
         return Err(Failure::usage("--guard is not judged with numbers of threads").next(next));
     }
-    let variables = typed.threads_as.iter().map(|name| variable(name)).collect::<Result<_, _>>()?;
-    Ok((None, Some(ThreadTable { counts, pinned: typed.pinned.unwrap_or(Pinned::Both), variables })))
+    let pinned = typed.pinned.unwrap_or(Pinned::Both);
+    if pinned == Pinned::No && !typed.pins_as.is_empty() {
+        return Err(Failure::usage("--pins-as says how to pin, and --pinned no that nothing is pinned")
+            .next("Leave one of them out."));
+    }
+    let variables =
+        |option: &str, names: &[String]| names.iter().map(|name| variable(option, name)).collect::<Result<_, _>>();
+    let (variables, pins) = (variables("--threads-as", &typed.threads_as)?, variables("--pins-as", &typed.pins_as)?);
+    Ok((None, Some(ThreadTable { counts, pinned, variables, pins })))
 }
 
 fn untold(counts: &[u32]) -> Failure {
@@ -54,10 +63,10 @@ fn untold(counts: &[u32]) -> Failure {
 }
 
 /// A name that an environment can have.
-fn variable(name: &str) -> Result<String, Failure> {
+fn variable(option: &str, name: &str) -> Result<String, Failure> {
     if name.is_empty() || name.contains(['=', '\0']) {
-        return Err(Failure::usage(format!("--threads-as: \"{name}\" cannot be the name of a variable"))
-            .next("For example: --threads-as OMP_NUM_THREADS"));
+        return Err(Failure::usage(format!("{option}: \"{name}\" cannot be the name of a variable"))
+            .next("For example: --threads-as OMP_NUM_THREADS --pins-as GOMP_CPU_AFFINITY"));
     }
     Ok(name.to_owned())
 }
@@ -79,7 +88,7 @@ mod tests {
 
     fn table(counts: &[u32], pinned: Pinned, variables: &[&str]) -> Result<(Option<u32>, Option<ThreadTable>), String> {
         let variables = variables.iter().map(|name| (*name).to_owned()).collect();
-        Ok((None, Some(ThreadTable { counts: counts.to_vec(), pinned, variables })))
+        Ok((None, Some(ThreadTable { counts: counts.to_vec(), pinned, variables, pins: Vec::new() })))
     }
 
     #[test]
@@ -100,7 +109,7 @@ mod tests {
     fn what_cannot_be_tried_is_said() {
         let list: Vec<String> = (1..=33).map(|count: u32| count.to_string()).collect();
         let many = list.join(",");
-        let cases: [(&[&str], &str); 9] = [
+        let cases: [(&[&str], &str); 12] = [
             (&["--threads", "1,2", "ls"], "nothing tells the program"),
             (&["--threads", "2", "--pinned", "yes", "ls"], "nothing tells the program"),
             (&["--threads", &many, "--threads-as", "N", "ls"], "33 numbers"),
@@ -110,6 +119,9 @@ mod tests {
             (&["--threads", "0,2", "--", "ls", "{threads}"], "0 is not in"),
             (&["--threads-as", "N", "ls"], "--threads"),
             (&["--pinned", "no", "ls"], "--threads"),
+            (&["--pins-as", "N", "ls"], "--threads"),
+            (&["--threads", "1,2", "--pins-as", "A", "--pinned", "no", "--", "ls", "{threads}"], "--pinned no"),
+            (&["--threads", "1,2", "--pins-as", "", "--", "ls", "{threads}"], "--pins-as: \"\" cannot be the name"),
         ];
         for (words, expected) in cases {
             let told = understood(words).unwrap_err();

@@ -114,7 +114,13 @@ fn warnings(shown: Shown<'_>) -> Vec<Line> {
     let how_many = |is: fn(&Observed) -> bool| counted.iter().filter(|trial| is(&trial.observed)).count();
     let warn = |text: &str| Line::new().with(Tone::Warn, "Mind: ").plain(glued(text));
     let mut lines = Vec::new();
-    let own = how_many(|observed| observed.own_mask.is_some());
+    // A program that is told its cpus is to place its threads on them.
+    let is_own = |trial: &&&Trial| {
+        let given =
+            shown.experiment.arms[trial.arm].cpus.as_ref().filter(|_| !shown.experiment.workload.pins_as.is_empty());
+        trial.observed.own_mask.as_ref().is_some_and(|mask| !given.is_some_and(|given| mask.is_subset(given)))
+    };
+    let own = counted.iter().filter(is_own).count();
     if own > 0 {
         lines.push(warn(&format!(
             "the program set cpus of its own in {}; where it did, a placement did not hold (`corewise run --enforce` puts it back).",

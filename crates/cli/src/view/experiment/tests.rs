@@ -49,6 +49,7 @@ pub fn made_by(policy: Policy, effects: &Effects, noise: &RunNoise, seed: u64, m
             guards: Vec::new(),
             timeout_s: None,
             threads_as: Vec::new(),
+            pins_as: Vec::new(),
         },
         arms: std::iter::once(baseline).chain(CANDIDATES.iter().take(effects.gains.len()).map(arm)).collect(),
         policy,

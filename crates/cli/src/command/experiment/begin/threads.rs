@@ -23,8 +23,9 @@ fn arms_on(table: &ThreadTable, machine: &Machine, reachable: &CpuSet) -> Result
         if table.pinned != Pinned::Yes {
             cells.push(Cell { threads, pinned: false });
         }
-        // A mask of all cpus is what the operating system's choice has: it would be tried twice.
-        if table.pinned == Pinned::Yes || (table.pinned == Pinned::Both && placement(threads).1 != machine.allowed) {
+        // A mask of all cpus is what the operating system's choice has: it would be tried twice, unless the program pins its threads within it.
+        let differs = || !table.pins.is_empty() || placement(threads).1 != machine.allowed;
+        if table.pinned == Pinned::Yes || (table.pinned == Pinned::Both && differs()) {
             cells.push(Cell { threads, pinned: true });
         }
     }
@@ -65,7 +66,12 @@ mod tests {
     use crate::view::fabricated::ryzen_9950x3d;
 
     fn names(counts: &[u32], pinned: Pinned) -> Vec<String> {
-        let table = ThreadTable { counts: counts.to_vec(), pinned, variables: Vec::new() };
+        names_with(counts, pinned, &[])
+    }
+
+    fn names_with(counts: &[u32], pinned: Pinned, pins: &[&str]) -> Vec<String> {
+        let pins = pins.iter().map(|name| (*name).to_owned()).collect();
+        let table = ThreadTable { counts: counts.to_vec(), pinned, variables: Vec::new(), pins };
         let machine = ryzen_9950x3d();
         let arms = arms_on(&table, &machine, &machine.allowed);
         arms.map_or_else(|failure| vec![failure.what], |arms| arms.into_iter().map(|arm| arm.name).collect())
@@ -85,6 +91,11 @@ mod tests {
             ]
         );
         assert_eq!(names(&[1, 40], Pinned::No), ["1 thread", "40 threads"]);
+        assert_eq!(
+            names_with(&[32, 40], Pinned::Both, &["CPUS"]),
+            ["32 threads", "40 threads", "32 threads on all", "40 threads on all"],
+            "threads that are each on a cpu are not where they are anyway"
+        );
         assert_eq!(names(&[1, 40], Pinned::Yes), ["1 thread on spread(1, llc)", "40 threads on all"]);
     }
 

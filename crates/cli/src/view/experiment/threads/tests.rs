@@ -59,6 +59,7 @@ fn made(cells: &mut [Cell], truth: &Truth, noise: &RunNoise, seed: u64, most_blo
             guards: Vec::new(),
             timeout_s: None,
             threads_as: vec!["OMP_NUM_THREADS".into()],
+            pins_as: Vec::new(),
         },
         arms: cells.iter().map(arm).collect(),
         policy: Policy::default(),
