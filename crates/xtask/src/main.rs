@@ -1,5 +1,5 @@
 //! Chores of the corewise project: `cargo xtask test`, `rig`, `schema`, `fuzz`, `bench-loop`, `compare-links`,
-//! `compare-tail`, `compare-run`, `compare-hyperfine`, `validate`.
+//! `compare-tail`, `compare-run`, `compare-work`, `compare-hyperfine`, `validate`.
 #![forbid(unsafe_code)]
 
 mod compare_hyperfine;
@@ -35,6 +35,7 @@ usage: cargo xtask CHORE
   compare-links [ROUNDS]  measure a link with corewise and with other tools, quiet and busy, in turn (9 rounds)
   compare-tail [ROUNDS]   the stalls of one cpu by corewise, oslat, a loop like sysjitter's, and cyclictest, in turn (9 rounds)
   compare-run [PAIRS]     start a command with corewise and with taskset, in turn (200 pairs); is it fast and small enough?
+  compare-work [ROUNDS]   the built-in workloads with two threads and with one, and beside plain loops over the same crates, in turn (9 rounds)
   compare-hyperfine FILE [SESSIONS]  a command against itself, `sha256sum FILE`, with corewise and with hyperfine, in turn (20)
   validate [SHARE]        check the statistics of `corewise try` by simulation, with a share of the repetitions (1);
                           use `cargo run --release -p xtask -- validate`";
@@ -77,6 +78,8 @@ fn run(words: &[&str]) -> Result<bool> {
         ["compare-tail", rounds] => compare_tail::run(number(rounds)?).map(|()| true),
         ["compare-run"] => compare_run::run(200),
         ["compare-run", pairs] => compare_run::run(number(pairs)?),
+        ["compare-work"] => compare_work(9),
+        ["compare-work", rounds] => compare_work(number(rounds)?),
         ["compare-hyperfine", file] => compare_hyperfine::run(file, 20),
         ["compare-hyperfine", file, sessions] => compare_hyperfine::run(file, number(sessions)?),
         ["validate"] => Ok(validate::run(1.0)),
@@ -89,6 +92,11 @@ fn run(words: &[&str]) -> Result<bool> {
 fn bench_loop() -> Result<bool> {
     let words = ["run", "--release", "--package", "corewise-lab", "--example", "loop_cost"];
     Ok(cargo().args(words).status()?.success())
+}
+
+fn compare_work(rounds: usize) -> Result<bool> {
+    let words = ["run", "--release", "--package", "corewise-work", "--example", "side_by_side"];
+    Ok(cargo().args(words).arg(rounds.to_string()).status()?.success())
 }
 
 fn number<T: std::str::FromStr>(word: &str) -> Result<T> {
