@@ -23,6 +23,7 @@ pub mod place;
 pub mod rows;
 pub mod stalls;
 pub mod survey;
+pub mod svg;
 pub mod tail;
 pub mod text;
 pub mod topology;

@@ -26,7 +26,11 @@ fn main() -> ExitCode {
         trial("a_variable_tells_the_program", by_a_variable),
         trial("a_session_that_ended_goes_on_with_the_same_blocks", goes_on),
         trial("pinned_threads_are_on_as_many_cpus", pinned_are_pinned),
+<<<<<<< HEAD
         trial("a_program_that_is_told_its_cpus_is_tried_on_all_of_them_too", told_its_cpus),
+=======
+        trial("a_picture_is_drawn_and_drawn_again", drawn),
+>>>>>>> 0e58d2f (try --threads: a chart beneath the table, and --svg draws it into a file)
         trial("what_cannot_be_tried_is_said", usage),
     ];
     libtest_mimic::run(&arguments, trials).exit_code()
@@ -173,6 +177,7 @@ fn pinned_are_pinned() -> Outcome {
     Ok(Completion::Completed)
 }
 
+<<<<<<< HEAD
 /// As many threads as cpus, and one more: pinned, the program is told which, and is slower by this alone.
 fn told_its_cpus() -> Outcome {
     let all = allowed();
@@ -195,15 +200,38 @@ fn told_its_cpus() -> Outcome {
     let expected: f64 = format!("20{all}").parse()?;
     same(&format!("{values:?}"), !values.is_empty() && values.iter().all(|value| *value == expected), true)
         .map(|()| Completion::Completed)
+=======
+/// A decided experiment is drawn again without another run, from wherever that is asked for.
+fn drawn() -> Outcome {
+    let (place, numbers) = (Place::new(), list(counts()));
+    let [first, again] = ["first.svg", "again.svg"].map(|name| place.path().join(name));
+    let [first_name, again_name] = [&first, &again].map(|path| path.display().to_string());
+    let options = [&METRIC[..], &["--threads", &numbers, "--pinned", "no", "--svg", &first_name]].concat();
+    let told = said(&mut trying(&place, &options, "echo rate {threads}00"), 0)?;
+    contains(&told, &["Speed-up in rate against", "4.00x"])?;
+    let picture = std::fs::read_to_string(&first)?;
+    let document = roxmltree::Document::parse(&picture)?;
+    let points = document.descendants().filter(|node| node.has_tag_name("circle")).count();
+    same("points, and one in the legend", points, 4)?;
+    std::fs::write(&again, "replaced")?;
+    said(&mut place.corewise(&["try", "--resume", "--svg", &again_name]), 0)?;
+    same("the picture", std::fs::read_to_string(&again)?, picture)?;
+    let refused =
+        done(&mut trying(&place, &["--svg", "none/a.svg", "--threads", "1,2", "--pinned", "no"], "echo {threads}"))?;
+    same("the exit status", refused.status.code(), Some(3))?;
+    contains(&text(&refused.stderr), &["--svg none/a.svg: there is no such folder"])?;
+    Ok(Completion::Completed)
+>>>>>>> 0e58d2f (try --threads: a chart beneath the table, and --svg draws it into a file)
 }
 
 fn usage() -> Outcome {
     let place = Place::new();
-    let cases: [(&[&str], &str, i32, &[&str]); 5] = [
+    let cases: [(&[&str], &str, i32, &[&str]); 6] = [
         (&["--threads", "1,2"], "true", 2, &["nothing tells the program", "--threads-as OMP_NUM_THREADS", "{threads}"]),
         (&["--threads", "1,2", "--on", "0"], "echo {threads}", 2, &["cannot be used with"]),
         (&["--threads", "1,2", "--guard", "a=b"], "echo {threads}", 2, &["--guard"]),
         (&["--pinned", "yes"], "true", 2, &["--threads"]),
+        (&["--svg", "a.svg"], "true", 2, &["--svg draws how a program scales", "--threads 1,2,4,8"]),
         (
             &["--threads", "4096", "--pinned", "no"],
             "echo {threads}",

@@ -16,6 +16,7 @@ pub const AFTER: &str = "Examples:
   corewise try --metric 'throughput=([0-9.]+) MB/s' --higher -- ./bench
   corewise try --threads 1,2,4,8 --threads-as OMP_NUM_THREADS -- ./app
   corewise try --threads 1,2,4,8 --pinned no -- ./app -t {threads}
+  corewise try --threads 1,2,4,8 --svg scaling.svg -- ./app -t {threads}
   corewise try --budget 5m -- ./app              whatever is known after five minutes
   corewise try --suite review --on 'all - core:0' --budget 30m
   corewise try --simulate truth.toml             how surely a truth of your making is found
@@ -103,6 +104,10 @@ pub struct TryArguments {
     /// Print the result as Markdown
     #[arg(long, conflicts_with = "json")]
     pub markdown: bool,
+    /// Draw how it scales with the numbers of --threads into a file, as an SVG picture that needs nothing else; a file that is
+    /// there is replaced
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
     /// The command and its arguments
     #[arg(value_name = "COMMAND", required_unless_present_any = ["resume", "simulate", "suite"], trailing_var_arg = true)]
     pub command: Vec<OsString>,

@@ -30,6 +30,8 @@ pub struct TryTask {
     pub runs_max: Option<u32>,
     /// How to print the result, where JSON is not asked for.
     pub print: Print,
+    /// The file to draw into how it scales with numbers of threads.
+    pub svg: Option<PathBuf>,
 }
 
 /// What a session tries.
@@ -130,6 +132,23 @@ impl Print {
     }
 }
 
+impl Subject {
+    /// Whether several numbers of threads are tried; of a stored experiment that is not known yet.
+    fn may_have_threads(&self) -> bool {
+        match self {
+            Self::One(Which::New(new)) => new.table.as_ref().is_some_and(|table| table.counts.len() > 1),
+            Self::One(Which::Stored(_)) => true,
+            Self::One(Which::Simulated { .. }) | Self::Suite(_) => false,
+        }
+    }
+}
+
+/// There is nothing for `--svg` to draw.
+pub fn no_threads() -> Failure {
+    Failure::usage("--svg draws how a program scales, and here no two numbers of threads are tried")
+        .next("For example: corewise try --threads 1,2,4,8 --svg scaling.svg -- ./app -t {threads}")
+}
+
 impl TryTask {
     /// What was typed, understood.
     ///
@@ -138,6 +157,7 @@ impl TryTask {
     pub fn new(typed: TryArguments) -> Result<Self, Failure> {
         let print = Print::new(typed.csv, typed.markdown);
         let (budget, runs_max) = (typed.budget, typed.runs_max);
+        let svg = typed.svg.clone();
         let policy = policy(&typed)?;
         // With a command clap does not see it: `--suite` could not be there then.
         if typed.install && typed.suite.is_none() {
@@ -150,7 +170,10 @@ impl TryTask {
             (None, Some(truth)) => one(Which::Simulated { truth, seed: typed.seed, policy }),
             (None, None) => one(Which::New(Box::new(NewExperiment::new(typed, policy)?))),
         };
-        Ok(Self { subject, budget, runs_max, print })
+        if svg.is_some() && !subject.may_have_threads() {
+            return Err(no_threads());
+        }
+        Ok(Self { subject, budget, runs_max, print, svg })
     }
 }
 
@@ -328,6 +351,20 @@ mod tests {
         assert_eq!(task(&["--resume"]).unwrap().subject, Subject::One(Which::Stored(None)));
         assert_eq!(task(&["--resume=7", "--budget", "2m"]).unwrap().subject, Subject::One(Which::Stored(Some(7))));
         assert!(task(&["--resume", "ls"]).is_err() && task(&[]).is_err());
+    }
+
+    #[test]
+    fn a_picture_is_of_numbers_of_threads() {
+        let svg = |words: &[&str]| task(&[&["--svg", "a.svg"], words].concat()).map(|task| task.svg);
+        let drawn = Ok(Some(PathBuf::from("a.svg")));
+        assert_eq!(svg(&["--threads", "1,2", "--", "ls", "{threads}"]), drawn);
+        assert_eq!(svg(&["--resume"]), drawn);
+        let others =
+            [&["ls"][..], &["--threads", "2", "ls", "{threads}"], &["--on", "0", "ls"], &["--suite", "review"]];
+        for words in others.into_iter().chain([&["--simulate", "truth.toml"][..]]) {
+            let told = svg(words).unwrap_err();
+            assert!(told.starts_with("--svg draws how a program scales"), "{words:?}: {told}");
+        }
     }
 
     #[test]

@@ -19,7 +19,7 @@ use super::wrap::wrap;
 pub use answer::{apply, in_words};
 pub use export::{csv, markdown};
 pub use standings::standings;
-pub use threads::table;
+pub use threads::{svg, table};
 
 /// An experiment with all that is shown of it.
 #[derive(Clone, Copy, Debug)]
@@ -78,6 +78,7 @@ pub fn screen(shown: Shown<'_>, width: usize) -> Screen {
     match shown.threads {
         Some(report) => {
             screen.block(table(shown.experiment, &report.standing, width));
+            screen.block(threads::chart(shown, report, width));
             screen.block(wrapped(threads::law(shown, report), width));
         }
         None => screen.block(standings(shown, width)),

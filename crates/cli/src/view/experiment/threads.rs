@@ -1,8 +1,11 @@
 //! The screen of an experiment with numbers of threads: which is best, whether pinning matters, and how it scales.
 
 mod answer;
+mod chart;
 mod law;
 mod pinned;
+mod scaling;
+mod svg;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -14,6 +17,8 @@ use crate::view::number::count;
 use crate::view::text::Line;
 
 pub use answer::{apply, in_words};
+pub use chart::chart;
+pub use svg::svg;
 pub use table::{markdown, table};
 
 /// How it scales, and how busy one thread is.

@@ -9,7 +9,6 @@ use corewise_model::links::Matrix;
 
 use super::Layout;
 use super::scale::{self, Scale};
-use crate::view::text::printable;
 use axes::Axes;
 use frame::Frame;
 
@@ -26,11 +25,8 @@ pub struct SvgText {
     pub source: String,
 }
 
-/// Colours of what is not on the scale. The picture brings its own background, so that it is the same on light and dark pages.
-const PAPER: [u8; 3] = [0xff; 3];
+/// The colour of what is not on the scale.
 const UNKNOWN: [u8; 3] = [0xd4; 3];
-const TEXT: &str = "#1a1a1a";
-const FAINT: &str = "#5a5a5a";
 
 /// How many colours the scale has in a picture: as many as the eye tells apart side by side, and few enough that the picture stays small.
 const STEPS: usize = 64;
@@ -95,26 +91,4 @@ fn cell_size(count: usize) -> usize {
         count if count <= MOST_POINTED => SIDE / count,
         count => SIDE.div_ceil(count),
     }
-}
-
-fn hex([red, green, blue]: [u8; 3]) -> String {
-    format!("#{red:02x}{green:02x}{blue:02x}")
-}
-
-/// Text as it may stand in XML 1.0, in an element or an attribute.
-fn escaped(text: &str) -> String {
-    let mut safe = String::new();
-    for character in printable(text).chars() {
-        match character {
-            '&' => safe.push_str("&amp;"),
-            '<' => safe.push_str("&lt;"),
-            '>' => safe.push_str("&gt;"),
-            '"' => safe.push_str("&quot;"),
-            '\'' => safe.push_str("&#39;"),
-            // Characters that XML does not have.
-            '\u{fffe}' | '\u{ffff}' => safe.push('?'),
-            other => safe.push(other),
-        }
-    }
-    safe
 }

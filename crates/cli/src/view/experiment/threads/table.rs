@@ -100,10 +100,13 @@ impl<'a> Row<'a> {
     }
 }
 
-/// "2.91x".
 fn speed_up(cell: Option<&CellStanding>) -> String {
-    let ratio = cell.and_then(|cell| cell.speed_up).map(f64::exp);
-    ratio.map_or_else(String::new, |ratio| format!("{}x", decimal(ratio, if ratio < 9.995 { 2 } else { 1 })))
+    cell.and_then(|cell| cell.speed_up).map(f64::exp).map_or_else(String::new, times)
+}
+
+/// A speed-up: "2.91x", "12.4x".
+pub fn times(ratio: f64) -> String {
+    format!("{}x", decimal(ratio, if ratio < 9.995 { 2 } else { 1 }))
 }
 
 /// An effect, its arrow, its interval.

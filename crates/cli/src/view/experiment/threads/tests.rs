@@ -9,6 +9,9 @@ use corewise_model::trial::{
 };
 use insta::assert_snapshot;
 
+mod chart;
+mod svg;
+
 use super::super::{Shown, in_words, markdown, screen};
 use crate::view::fabricated::ryzen_9950x3d;
 
@@ -135,6 +138,17 @@ fn leaving_it_at_one_per_cpu_is_an_answer() {
          32  660 ms     15.1x        1.00
          64  661 ms     15.1x      -0.2 %  ≈    [-7.1, 11.9]
 
+    Speed-up  against 1 thread, left to the operating system; the longer, the better
+     1  OS      1.00x  ████◆
+        pinned  1.00x  ▒▒▒▒│
+     4  OS      3.74x  ███████████████◆│
+        pinned  3.75x  ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒ │
+    16  OS      11.2x  █████████████████████████████████████████████◆                  │
+        pinned  11.2x  ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒                   │
+    32  OS      15.1x  ████████████████████████████████████████████████████████████◆                             ›
+    64  OS      15.1x  ████████████████████████████████████████████████████████████▋                             ›
+    █ OS   ▒ pinned   ◆ Universal Scalability Law   │ ideal   › ideal is beyond
+
     How it scales (Universal Scalability Law, 1, 4, 16 and 32 threads, left to the operating system): contention
       2.09 % [1.88, 2.25], coherency 0.0473 % [0.0430, 0.0529]; no peak up to 32 threads; beyond what was
       measured, the law has it at 46 [43, 48], with 15.8x [15.7, 15.9] what one thread does. More threads than 32
@@ -158,6 +172,19 @@ fn leaving_it_at_one_per_cpu_is_an_answer() {
          64  661 ms     15.1x      -0.2 %  ≈
     too narrow for: interval against 32, pinned, pinned
       speed-up, interval against OS
+
+    Speed-up  against 1 thread, left to the operating system;
+      the longer, the better
+     1  OS      1.00x  █◆
+        pinned  1.00x  ▒│
+     4  OS      3.74x  ██████◆│
+        pinned  3.75x  ▒▒▒▒▒▒▒│
+    16  OS      11.2x  ████████████████████◆       │
+        pinned  11.2x  ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒        │
+    32  OS      15.1x  ███████████████████████████◆            ›
+    64  OS      15.1x  ███████████████████████████▍            ›
+    █ OS   ▒ pinned   ◆ Universal Scalability Law   │ ideal
+      › ideal is beyond
 
     How it scales (Universal Scalability Law, 1, 4, 16 and 32
       threads, left to the operating system): contention
@@ -203,6 +230,13 @@ fn more_threads_than_cpus_may_win() {
          32  661 ms     15.1x        1.00
          64  590 ms     16.8x     +12.2 %  ↑  [11.3, 13.5]
 
+    Speed-up  against 1 thread, left to the operating system; the longer, the better
+     1  1.00x  ███◆
+     8  6.85x  ████████████████████████◆   │
+    32  15.1x  █████████████████████████████████████████████████████◆                                  ›
+    64  16.8x  ███████████████████████████████████████████████████████████▍                            ›
+    ◆ Universal Scalability Law   │ ideal   › ideal is beyond
+
     How it scales (Universal Scalability Law, 1, 8 and 32 threads, left to the operating system):
       contention 2.00 % [1.93, 2.10], coherency 0.0507 % [0.0484, 0.0525]; no peak up to 32 threads;
       beyond what was measured, the law has it at 44 [43, 45], with 15.6x [15.6, 15.6] what one thread
@@ -238,6 +272,15 @@ fn pinning_may_be_better_at_some_counts() {
           4  2.5 s     4.00x     +0.4 %  ≈    […, …]   2.1 s     4.65x     +16.1 %  ↑  [15.6, 16.9]
           8  2.5 s     4.01x       1.00                2.8 s     3.62x      -9.7 %  ?        […, …]
 
+    Speed-up  against 1 thread, left to the operating system; the longer, the better
+    1  OS      1.00x  ███████████│◆
+       pinned  1.00x  ▒▒▒▒▒▒▒▒▒▒▒│
+    4  OS      4.00x  ███████████████████████████████████████◆███████│
+       pinned  4.65x  ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒│▒▒▒▒▒▒▒
+    8  OS      4.01x  ███████████████████████████████████████████████◆                                 ›
+       pinned  3.62x  ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒                                      ›
+    █ OS   ▒ pinned   ◆ Universal Scalability Law   │ ideal   › ideal is beyond
+
     How it scales (Universal Scalability Law, 1, 4 and 8 threads, left to the operating system):
       contention 0 % [0, 0], coherency 1.91 % [1.87, 1.97]; peak at 7.2 [7.1, 7.3] threads, with
       3.9x [3.8, 3.9] what one thread does. The law misses what was measured by 17.0 %: it describes
@@ -265,6 +308,14 @@ fn what_is_open_is_said() {
          24  726 ms     1.24x      -6.9 %  ?    […, …]  701 ms     1.25x      +2.1 %  ?    […, …]
          32  669 ms     1.33x        1.00
 
+    Speed-up  against 16 threads, left to the operating system; the longer, the better
+    16  OS      1.00x  ████████████████████████████████████████│
+        pinned  1.01x  ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒│
+    24  OS      1.24x  ██████████████████████████████████████████████████▍          │
+        pinned  1.26x  ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒          │
+    32  OS      1.33x  ██████████████████████████████████████████████████████                          ›
+    █ OS   ▒ pinned   │ ideal   › ideal is beyond
+
     How it scales: no law is fitted, since that takes 4 whole blocks; so far there are 3.
 
     Checks: 3 blocks, seed 5 · stored as experiment 3
@@ -285,6 +336,13 @@ fn failures_are_said() {
           8   1.5 s     6.84x       0.45x  ↓  [0.40, 0.47]
          32  663 ms     15.1x        1.00
          64       –                     –  ?
+
+    Speed-up  against 1 thread, left to the operating system; the longer, the better
+     1   1.00x  ███◆
+     8   6.84x  ██████████████████████████◆    │
+    32   15.1x  ██████████████████████████████████████████████████████████◆                            ›
+    64  failed                                                                                         ›
+    ◆ Universal Scalability Law   │ ideal   › ideal is beyond
 
     How it scales (Universal Scalability Law, 1, 8 and 32 threads, left to the operating system):
       contention 2.00 % [1.74, 2.20], coherency 0.0501 % [0.0450, 0.0581]; no peak up to 32 threads;
@@ -333,6 +391,12 @@ fn one_count_and_pinned_alone_are_tables_too() {
           1    10 s     1.00x       0.07x  ?    […, …]
           4   2.7 s     3.76x       0.25x  ?    […, …]
          32  663 ms     15.1x        1.00
+
+    Speed-up  against 1 thread, pinned; the longer, the better
+     1  1.00x  ▒▒▒◆
+     4  3.76x  ▒▒▒▒▒▒▒▒▒▒▒▒▒▒◆│
+    32  15.1x  ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒◆                            ›
+    ◆ Universal Scalability Law   │ ideal   › ideal is beyond
 
     How it scales (Universal Scalability Law, 1, 4 and 32 threads, pinned): contention
       1.97 % [1.63, 2.36], coherency 0.0513 % [0.0400, 0.0620]; no peak up to 32 threads; beyond what

@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 use std::ops::Range;
 
 use super::super::labels::labelled;
-use super::{FAINT, Picture, TEXT, escaped};
+use super::Picture;
+use crate::view::svg::{FAINT, SIZE, TEXT, escaped};
 
-/// The size of labels, and how wide and high one of so many characters is taken to be, in pixels.
-pub const SIZE: usize = 11;
+/// How wide and high a character of a label is taken to be, in pixels.
 const CHARACTER: usize = 7;
 const LINE: usize = 13;
 /// From the cells to what stands beside them.

@@ -6,9 +6,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::png::png;
-use super::{MOST_FIGURES, MOST_POINTED, PAPER, Picture, STEPS, UNKNOWN, colour, escaped, hex};
+use super::{MOST_FIGURES, MOST_POINTED, Picture, STEPS, UNKNOWN, colour};
 use crate::view::links::scale::is_light;
 use crate::view::number::{brief, decimal};
+use crate::view::svg::{PAPER, escaped, hex};
 
 impl Picture<'_> {
     /// All cells, from the corner of the plot.

@@ -2,14 +2,11 @@
 
 use std::fmt::Write as _;
 
-use super::axes::{Axes, SIZE};
-use super::{FAINT, PAPER, Picture, STEPS, SvgText, TEXT, UNKNOWN, colour, escaped, hex};
+use super::axes::Axes;
+use super::{Picture, STEPS, SvgText, UNKNOWN, colour};
 use crate::view::links::scale::Scale;
-use crate::view::text::Line;
-use crate::view::wrap::wrap;
+use crate::view::svg::{Block, EDGE, FAINT, SIZE, SOURCE, SUBTITLE, TITLE, document, escaped, hex};
 
-/// Empty pixels around everything.
-const EDGE: usize = 24;
 /// The text has at least so many pixels, however small the plot.
 const LEAST_WIDTH: usize = 560;
 /// One step of the scale, in pixels.
@@ -26,44 +23,6 @@ pub struct Frame<'a> {
     pub has_unknown: bool,
 }
 
-/// How text looks: its size in pixels, its weight and its colour.
-#[derive(Clone, Copy)]
-struct Font(usize, u16, &'static str);
-
-const TITLE: Font = Font(20, 600, TEXT);
-const SUBTITLE: Font = Font(13, 400, FAINT);
-const SOURCE: Font = Font(SIZE, 400, FAINT);
-
-/// Text that begins `top` pixels below the picture's edge.
-struct Block {
-    top: usize,
-    font: Font,
-    lines: Vec<String>,
-}
-
-impl Block {
-    fn new(top: usize, font: Font, text: &str, width: usize) -> Self {
-        // A letter is about six tenths as wide as high; bold ones are wider.
-        let columns = (width * 3 / 2 / font.0).max(20);
-        let lines = wrap(&Line::new().plain(text), columns, 0).iter().map(Line::to_plain).collect();
-        Self { top, font, lines }
-    }
-
-    fn bottom(&self) -> usize {
-        self.top + self.lines.len() * self.font.0 * 7 / 5
-    }
-
-    fn draw(&self) -> String {
-        let Font(size, weight, fill) = self.font;
-        let mut text = format!("<g font-size=\"{size}\" font-weight=\"{weight}\" fill=\"{fill}\">\n");
-        for (index, line) in self.lines.iter().enumerate() {
-            let y = self.top + size + index * size * 7 / 5;
-            let _ = writeln!(text, "<text x=\"{EDGE}\" y=\"{y}\">{}</text>", escaped(line));
-        }
-        text + "</g>\n"
-    }
-}
-
 impl Frame<'_> {
     /// The whole picture, with the cells and their axes as they are drawn from the corner of the cells.
     pub fn around(&self, body: &str) -> String {
@@ -75,19 +34,15 @@ impl Frame<'_> {
         let scale_top = top + side + self.axes.bottom + EDGE;
         let source = Block::new(scale_top + 5 * EDGE / 2, SOURCE, &self.text.source, inner);
         let (width, height) = (inner + 2 * EDGE, source.bottom() + EDGE);
-        format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
-             role=\"img\" font-family=\"system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif\" fill=\"{TEXT}\">\n\
-             <title>{name}</title>\n<rect width=\"{width}\" height=\"{height}\" fill=\"{paper}\"/>\n{title}{subtitle}\
-             <g transform=\"translate({left} {top})\">\n{body}</g>\n\
-             <g transform=\"translate({left} {scale_top})\" font-size=\"{SIZE}\">\n{scale}</g>\n{source}</svg>\n",
-            name = escaped(&self.text.title),
-            paper = hex(PAPER),
+        let body = format!(
+            "{title}{subtitle}<g transform=\"translate({left} {top})\">\n{body}</g>\n\
+             <g transform=\"translate({left} {scale_top})\" font-size=\"{SIZE}\">\n{scale}</g>\n{source}",
             title = title.draw(),
             subtitle = subtitle.draw(),
             scale = self.scale(),
             source = source.draw(),
-        )
+        );
+        document(width, height, &self.text.title, &body)
     }
 
     /// The scale with its marks and unit, and what the other colours are.
