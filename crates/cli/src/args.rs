@@ -286,6 +286,10 @@ pub enum HistoryCommand {
         /// Print the result as Markdown
         #[arg(long)]
         markdown: bool,
+        /// Draw how it scales with numbers of threads into a file, as an SVG picture that needs nothing else; a file that is
+        /// there is replaced
+        #[arg(long, value_name = "FILE")]
+        svg: Option<PathBuf>,
     },
     /// Say what changed between two stored surveys
     Compare {

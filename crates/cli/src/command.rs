@@ -42,7 +42,7 @@ pub fn run(task: Task, settings: &Settings) -> Result<Exit, Failure> {
         Task::Record(output, packing) => record::run(&output, packing, settings),
         Task::List { all } => history::list(all, settings),
         Task::Show(number) => history::show(number, settings),
-        Task::ShowExperiment(number, print) => history::show_experiment(number, print, settings),
+        Task::ShowExperiment(number, print, svg) => history::show_experiment(number, print, svg.as_deref(), settings),
         Task::Compare(before, after) => history::compare(before, after, settings),
         Task::Doctor => doctor::run(settings),
         Task::Undo { dry_run } => undo::run(dry_run, settings),

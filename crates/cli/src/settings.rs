@@ -199,8 +199,8 @@ pub enum Task {
     },
     /// Show a stored survey.
     Show(i64),
-    /// Show a stored experiment, and how.
-    ShowExperiment(i64, Print),
+    /// Show a stored experiment, how, and the file to draw into how it scales.
+    ShowExperiment(i64, Print, Option<PathBuf>),
     /// Compare two stored surveys.
     Compare(i64, i64),
     /// List the gaps of this machine.
@@ -249,8 +249,8 @@ impl Task {
                 None => Self::List { all: history.all },
                 Some(HistoryCommand::List { all }) => Self::List { all: all || history.all },
                 Some(HistoryCommand::Show { number }) => Self::Show(number),
-                Some(HistoryCommand::Experiment { number, csv, markdown }) => {
-                    Self::ShowExperiment(number, Print::new(csv, markdown))
+                Some(HistoryCommand::Experiment { number, csv, markdown, svg }) => {
+                    Self::ShowExperiment(number, Print::new(csv, markdown), svg)
                 }
                 Some(HistoryCommand::Compare { before, after }) => Self::Compare(before, after),
             },

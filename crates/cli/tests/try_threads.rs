@@ -215,7 +215,9 @@ fn drawn() -> Outcome {
     same("points, and one in the legend", points, 4)?;
     std::fs::write(&again, "replaced")?;
     said(&mut place.corewise(&["try", "--resume", "--svg", &again_name]), 0)?;
-    same("the picture", std::fs::read_to_string(&again)?, picture)?;
+    same("the picture", std::fs::read_to_string(&again)?, picture.clone())?;
+    said(&mut place.corewise(&["history", "experiment", "1", "--svg", "here.svg"]), 0)?;
+    same("the picture", std::fs::read_to_string(place.path().join("here.svg"))?, picture)?;
     let refused =
         done(&mut trying(&place, &["--svg", "none/a.svg", "--threads", "1,2", "--pinned", "no"], "echo {threads}"))?;
     same("the exit status", refused.status.code(), Some(3))?;

@@ -1,7 +1,7 @@
 //! `corewise try`: runs a program on placements of this machine, keeps every run, and shows what they prove.
 
 mod begin;
-mod drawing;
+pub mod drawing;
 mod live;
 mod lock;
 mod suite;
@@ -21,7 +21,7 @@ use crate::document::ExperimentDocument;
 use crate::error::{Exit, Failure};
 use crate::interruption::Interruption;
 use crate::output::{print_text, show};
-use crate::settings::experiment::{Print, Subject, TryTask, Which, no_threads};
+use crate::settings::experiment::{Print, Subject, TryTask, Which};
 use crate::settings::{History, Settings};
 use crate::view::experiment::{Shown, csv, markdown, screen};
 use begin::Begun;
@@ -42,21 +42,14 @@ pub fn run(task: &TryTask, settings: &Settings) -> Result<Exit, Failure> {
     // What is made up disturbs nobody.
     let _lock = if let Which::Simulated { .. } = which { None } else { Some(lock::take()?) };
     let begun = begin::begin(which, task.runs_max, settings)?;
-    let mut counts: Vec<u32> = begun.experiment.arms.iter().filter_map(|arm| arm.threads).collect();
-    counts.sort_unstable();
-    counts.dedup();
-    if drawing.is_some() && counts.len() < 2 {
-        return Err(no_threads());
-    }
+    drawing.iter().try_for_each(|drawing| drawing.can_be_of(&begun.experiment))?;
     let interruption = Interruption::watch()?;
     let (trials, ending) = session(&begun, task.budget, interruption.stop(), settings)?;
     if trials.iter().all(|trial| matches!(trial.outcome, Outcome::Failed { .. })) {
         return Err(nothing_ran(&begun.experiment, &trials, ending));
     }
     let standings = print(&begun.experiment, &trials, begun.stored, task.print, settings)?;
-    if let Some(drawing) = drawing {
-        drawing.draw(&begun.experiment, &trials, begun.stored)?;
-    }
+    drawing.iter().try_for_each(|drawing| drawing.draw(&begun.experiment, &trials, begun.stored))?;
     Ok(standings.iter().map(|standing| exit(standing, ending)).max_by_key(|exit| *exit as u8).unwrap_or(Exit::Done))
 }
 

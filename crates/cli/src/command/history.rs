@@ -8,6 +8,7 @@ use corewise_model::finding::conclude;
 use corewise_store::{Store, StoreError};
 use jiff::tz::TimeZone;
 
+use super::experiment::drawing::Drawing;
 use super::this_machine;
 use crate::document::{ComparisonDocument, HistoryDocument, SurveyDocument};
 use crate::error::{Exit, Failure};
@@ -41,13 +42,16 @@ pub fn list(all: bool, settings: &Settings) -> Result<Exit, Failure> {
 }
 
 /// Shows a stored experiment as it was shown when its last session ended.
-pub fn show_experiment(number: i64, how: Print, settings: &Settings) -> Result<Exit, Failure> {
+pub fn show_experiment(number: i64, how: Print, svg: Option<&Path>, settings: &Settings) -> Result<Exit, Failure> {
+    let drawing = svg.map(Drawing::into_file).transpose()?;
     let (experiment, trials) =
         existing(settings, "Make one with `corewise try`")?.experiment(number).map_err(|error| match error {
             StoreError::NoExperiment { .. } => Failure::unavailable(error).next("`corewise history --all` lists them."),
             other => broken(other),
         })?;
+    drawing.iter().try_for_each(|drawing| drawing.can_be_of(&experiment))?;
     super::experiment::print(&experiment, &trials, Some(number), how, settings)?;
+    drawing.iter().try_for_each(|drawing| drawing.draw(&experiment, &trials, Some(number)))?;
     Ok(Exit::Done)
 }
 

@@ -10,6 +10,7 @@ use tempfile::Builder;
 
 use crate::error::Failure;
 use crate::output::say;
+use crate::settings::experiment::no_threads;
 use crate::view::experiment::{Shown, svg};
 
 /// The file that a picture is to be in.
@@ -38,6 +39,13 @@ impl Drawing {
         }
     }
 
+    /// Refuses an experiment without several numbers of threads.
+    pub fn can_be_of(&self, experiment: &Experiment) -> Result<(), Failure> {
+        let mut counts = experiment.arms.iter().filter_map(|arm| arm.threads);
+        let first = counts.next();
+        if counts.any(|count| Some(count) != first) { Ok(()) } else { Err(no_threads()) }
+    }
+
     /// Draws how the program of an experiment scales.
     pub fn draw(&self, experiment: &Experiment, trials: &[Trial], stored: Option<i64>) -> Result<(), Failure> {
         let (standing, report) = (standing(experiment, trials), threads(experiment, trials));
@@ -49,7 +57,7 @@ impl Drawing {
         };
         self.write(&picture).map_err(|error| {
             Failure::unavailable(format!("cannot write {}: {error}", self.path.display()))
-                .next("`corewise try --resume --svg FILE` draws it elsewhere.")
+                .next("`corewise history experiment N --svg FILE` draws it elsewhere.")
         })
     }
 

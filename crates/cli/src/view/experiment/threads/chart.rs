@@ -43,7 +43,7 @@ fn title(shown: Shown<'_>, scaling: &Scaling) -> Line {
     } else {
         format!("Speed-up in {}", printable(&shown.experiment.workload.metric.name))
     };
-    Line::new().strong(what).plain("  ").faint(format!("{}; the longer, the better", scaling.against()))
+    Line::new().strong(what).plain("  ").faint(format!("{}; longer is better", scaling.against()))
 }
 
 /// What stands before the bars: number of threads, way to place them, speed-up.

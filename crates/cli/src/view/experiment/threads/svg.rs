@@ -185,7 +185,7 @@ impl Plot<'_> {
 
     fn measured(&self, point: &Point, ratio: f64) -> String {
         let (x, y) = self.place(point.cell.threads, ratio);
-        let end = |ratio: f64| self.axes.y.place(self.axes.y.nearest(ratio));
+        let end = |ratio: f64| self.axes.y.place(ratio);
         let whisker =
             point.spread.map_or_else(String::new, |(low, high)| whisker(point.cell.pinned, x, end(low), end(high)));
         whisker + &mark(point.cell.pinned, x, y)

@@ -138,7 +138,7 @@ fn leaving_it_at_one_per_cpu_is_an_answer() {
          32  660 ms     15.1x        1.00
          64  661 ms     15.1x      -0.2 %  ≈    [-7.1, 11.9]
 
-    Speed-up  against 1 thread, left to the operating system; the longer, the better
+    Speed-up  against 1 thread, left to the operating system; longer is better
      1  OS      1.00x  ████◆
         pinned  1.00x  ▒▒▒▒│
      4  OS      3.74x  ███████████████◆│
@@ -174,7 +174,7 @@ fn leaving_it_at_one_per_cpu_is_an_answer() {
       speed-up, interval against OS
 
     Speed-up  against 1 thread, left to the operating system;
-      the longer, the better
+      longer is better
      1  OS      1.00x  █◆
         pinned  1.00x  ▒│
      4  OS      3.74x  ██████◆│
@@ -230,7 +230,7 @@ fn more_threads_than_cpus_may_win() {
          32  661 ms     15.1x        1.00
          64  590 ms     16.8x     +12.2 %  ↑  [11.3, 13.5]
 
-    Speed-up  against 1 thread, left to the operating system; the longer, the better
+    Speed-up  against 1 thread, left to the operating system; longer is better
      1  1.00x  ███◆
      8  6.85x  ████████████████████████◆   │
     32  15.1x  █████████████████████████████████████████████████████◆                                  ›
@@ -272,7 +272,7 @@ fn pinning_may_be_better_at_some_counts() {
           4  2.5 s     4.00x     +0.4 %  ≈    […, …]   2.1 s     4.65x     +16.1 %  ↑  [15.6, 16.9]
           8  2.5 s     4.01x       1.00                2.8 s     3.62x      -9.7 %  ?        […, …]
 
-    Speed-up  against 1 thread, left to the operating system; the longer, the better
+    Speed-up  against 1 thread, left to the operating system; longer is better
     1  OS      1.00x  ███████████│◆
        pinned  1.00x  ▒▒▒▒▒▒▒▒▒▒▒│
     4  OS      4.00x  ███████████████████████████████████████◆███████│
@@ -308,7 +308,7 @@ fn what_is_open_is_said() {
          24  726 ms     1.24x      -6.9 %  ?    […, …]  701 ms     1.25x      +2.1 %  ?    […, …]
          32  669 ms     1.33x        1.00
 
-    Speed-up  against 16 threads, left to the operating system; the longer, the better
+    Speed-up  against 16 threads, left to the operating system; longer is better
     16  OS      1.00x  ████████████████████████████████████████│
         pinned  1.01x  ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒│
     24  OS      1.24x  ██████████████████████████████████████████████████▍          │
@@ -337,7 +337,7 @@ fn failures_are_said() {
          32  663 ms     15.1x        1.00
          64       –                     –  ?
 
-    Speed-up  against 1 thread, left to the operating system; the longer, the better
+    Speed-up  against 1 thread, left to the operating system; longer is better
      1   1.00x  ███◆
      8   6.84x  ██████████████████████████◆    │
     32   15.1x  ██████████████████████████████████████████████████████████◆                            ›
@@ -392,7 +392,7 @@ fn one_count_and_pinned_alone_are_tables_too() {
           4   2.7 s     3.76x       0.25x  ?    […, …]
          32  663 ms     15.1x        1.00
 
-    Speed-up  against 1 thread, pinned; the longer, the better
+    Speed-up  against 1 thread, pinned; longer is better
      1  1.00x  ▒▒▒◆
      4  3.76x  ▒▒▒▒▒▒▒▒▒▒▒▒▒▒◆│
     32  15.1x  ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒◆                            ›

@@ -54,11 +54,6 @@ impl Scale {
         (self.low..=self.high).contains(&value)
     }
 
-    /// The value on it that is nearest.
-    pub fn nearest(&self, value: f64) -> f64 {
-        value.clamp(self.low, self.high)
-    }
-
     fn turned(&self, value: f64) -> f64 {
         if self.is_log { value.ln() } else { value }
     }
@@ -86,8 +81,10 @@ impl Axes {
     pub fn of(scaling: &Scaling) -> Self {
         let counts = scaling.counts();
         let [fewest, most] = [counts.first(), counts.last()].map(|count| f64::from(*count.unwrap_or(&1)));
-        let shown = scaling.points.iter().filter_map(|point| point.speed_up);
-        let (lowest, highest) = (shown.fold(1.0, f64::min), scaling.highest());
+        let spreads =
+            || scaling.points.iter().filter_map(|point| point.spread.or(Some((point.speed_up?, point.speed_up?))));
+        let lowest = spreads().map(|(low, _)| low).fold(1.0, f64::min);
+        let highest = spreads().map(|(_, high)| high).fold(scaling.highest(), f64::max);
         let x_ends = [0.0, WIDTH as f64];
         let y_ends = [HEIGHT as f64, 0.0];
         let is_log = most / fewest >= WIDE;

@@ -36,7 +36,7 @@ fn every_point_tells_its_numbers() {
 #[test]
 fn a_higher_point_does_more_whatever_the_metric() {
     let of = || made(&mut cells(&[1, 4, 16], &[false]), &USUAL, &RunNoise::Quiet, 42, 60);
-    for picture in [of().picture(), of().as_rate().picture()] {
+    for picture in [of().picture(), of().judged_by_rate().picture()] {
         let document = roxmltree::Document::parse(&picture).unwrap();
         let heights: Vec<f64> =
             document.descendants().filter_map(|node| node.attribute("cy")?.parse().ok()).filter(|y| *y > 0.0).collect();
@@ -58,7 +58,7 @@ fn wide_ranges_are_doublings_and_cpus_are_marked() {
 
 #[test]
 fn a_command_cannot_write_into_the_picture() {
-    let mut made = made(&mut cells(&[1, 4], &[false]), &USUAL, &RunNoise::Quiet, 5, 60).as_rate();
+    let mut made = made(&mut cells(&[1, 4], &[false]), &USUAL, &RunNoise::Quiet, 5, 60).judged_by_rate();
     made.experiment.workload.command = vec!["a".into(), "</svg><script>\u{1b}&\u{ffff}".into()];
     made.experiment.workload.metric.name = "<script>".into();
     let picture = made.picture();
