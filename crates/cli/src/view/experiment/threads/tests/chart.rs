@@ -86,7 +86,7 @@ fn a_bar_for_each_way_is_as_long_as_what_it_does() {
       › ideal is beyond
     ");
     assert_snapshot!(made.chart(120), @r"
-    Speed-up  against 1 thread, left to the operating system; the longer, the better
+    Speed-up  against 1 thread, left to the operating system; longer is better
      1  OS      1.00x  ████◆
         pinned  1.00x  ▒▒▒▒│
      2  OS      1.96x  █████████◆
