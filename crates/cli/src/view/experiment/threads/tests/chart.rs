@@ -147,6 +147,20 @@ fn what_failed_has_no_bar_and_says_so() {
 }
 
 #[test]
+fn what_failed_twice_has_no_bar_though_it_gave_numbers_before() {
+    let mut made = made(&mut cells(&[1, 4, 16], &[false]), &USUAL, &RunNoise::Quiet, 5, 60);
+    let arm = made.experiment.arms.iter().position(|arm| arm.threads == Some(4)).unwrap();
+    for trial in made.trials.iter_mut().filter(|trial| trial.arm == arm).rev().take(2) {
+        trial.outcome = Outcome::Failed { why: "exit status 1".into(), output: String::new() };
+    }
+    made.report = threads(&made.experiment, &made.trials).unwrap();
+    assert!(made.report.standing.cells[arm].median.is_some());
+    let chart = made.chart(60);
+    let row = chart.lines().find(|line| line.starts_with(" 4 ")).unwrap();
+    assert!(row.contains("failed") && !row.contains('█'), "{chart}");
+}
+
+#[test]
 fn where_nothing_scales_the_ideal_is_beyond_the_edge() {
     let truth = Truth { does: |cell| if cell.threads > 8 { -0.7 } else { 0.0 }, ..USUAL };
     assert_snapshot!(made(&mut cells(&[1, 8, 32], &[false]), &truth, &RunNoise::Quiet, 5, 60).chart(60), @r"
