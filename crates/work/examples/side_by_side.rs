@@ -40,7 +40,8 @@ fn measure(rounds: usize) -> Result<(), Error> {
         |threads| first(threads, |settings, company| image::run(settings, &image::Options::default(), company));
     let paths =
         |threads| first(threads, |settings, company| render::run(settings, &render::Options::default(), company));
-    let reference = Reference::new(&Settings::new(1), &raymesh::Options::default())?;
+    let alone = Settings { size: Size::Share(SHARE), ..Settings::new(1) };
+    let reference = Reference::new(&alone, &raymesh::Options::default())?;
     let input = Input::generated(1);
     let (lines, _) = pipeline::lines_of(Size::Share(PIPELINE_SHARE), &input)?;
     let messages = |threads| {
