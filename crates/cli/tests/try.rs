@@ -38,6 +38,7 @@ fn main() -> ExitCode {
         trial("a_suite_is_a_table_and_goes_on_where_it_ended", suite),
         trial("a_suite_that_cannot_be_tried_says_why", wrong_suites),
         trial("one_benchmark_that_cannot_be_run_costs_a_row", hard_benchmarks),
+        trial("clock_rates_are_estimated_and_the_runs_stay_what_they_are", estimated),
         trial("a_suite_that_was_interrupted_is_cleaned_up", interrupted_suite),
     ];
     libtest_mimic::run(&arguments, trials).exit_code()
@@ -324,12 +325,49 @@ fn exports() -> Outcome {
     let options_of_lines = [&options("--csv")[..], &[guard, &on]].concat();
     let told = said(&mut trying(&place, &options_of_lines, "echo score 10; echo rest 0; echo 'a, \"b\"'"), 1)?;
     let lines: Vec<&str> = told.trim_end().split("\r\n").collect();
-    same("fields of the names", lines[0].split(',').count(), 30)?;
+    same("fields of the names", lines[0].split(',').count(), 31)?;
     same("lines", lines.len() >= 1 + 2 + 4, true)?;
     same("the first run", lines[1].starts_with("0,0,0,OS default,,"), true)?;
-    same("its guard", lines[1].ends_with(",rest=0"), true)?;
+    same("its guard", lines[1].contains(",rest=0,"), true)?;
     let told = said(&mut trying(&place, &[&options("--markdown")[..], &[&on]].concat(), &scores()), 1)?;
     contains(&told, &["| placement | cpus |", "|---|", "| OS default | all |"])?;
+    Ok(Completion::Completed)
+}
+
+/// A shell that computes for 0.6 s, of the system's time, and starts nothing.
+const COMPUTES: &str = "now() { read up rest < /proc/uptime; now=${up%.*}${up#*.}; }; now; end=$((now + 60)); \
+                        while [ $now -lt $end ]; do now; done";
+
+fn estimated() -> Outcome {
+    let (place, (first, _)) = (Place::new(), cpus());
+    let on = format!("--on={first}");
+    let options = ["--estimate-clock", "--runs-max=4", &on];
+    let told: Value =
+        serde_json::from_str(&said(&mut trying(&place, &[&options[..], &["--json"]].concat(), COMPUTES), 1)?)?;
+    let trials = told["trials"].as_array().ok_or("no trials")?;
+    same("trials", trials.len() >= 4, true)?;
+    for trial in trials {
+        let observed = &trial["observed"];
+        let gigahertz = observed["gigahertz"].as_f64().unwrap_or_default();
+        same(&format!("a clock rate: {observed}"), gigahertz > 0.1 && gigahertz < 10.0, true)?;
+        same("threads", &observed["most_threads"], &1.into())?;
+        same("its own mask", observed.get("own_mask").is_none(), true)?;
+        if trial["arm"] == 1 {
+            same("its cpus", &observed["used"], &first.to_string().into())?;
+        }
+    }
+    if trials.iter().any(|trial| trial["observed"]["gigahertz_is_estimate"] != true) {
+        return Ok(Completion::ignored_with("cycles are counted here"));
+    }
+    let file = place.path().join("one.toml");
+    let benchmark = format!(
+        "name = \"one\"\n[[benchmark]]\nname = \"computes\"\ncategory = \"all\"\ncommand = [\"sh\", \"-c\", '{COMPUTES}']\n"
+    );
+    std::fs::write(&file, benchmark)?;
+    let told = said(place.corewise(&["try", "--suite"]).arg(&file).args(options).stdin(Stdio::null()), 1)?;
+    contains(&told, &["Clock", "while they ran medians; ~ is estimated, not counted"])?;
+    let row = told.lines().rfind(|line| line.trim_start().starts_with("computes")).unwrap_or_default();
+    same(row, row.matches('~').count(), 2)?;
     Ok(Completion::Completed)
 }
 

@@ -218,6 +218,14 @@ pub struct Trial {
     pub observed: Observed,
 }
 
+impl Trial {
+    /// The mean power of the packages while it ran, in watts.
+    pub fn watts(&self) -> Option<f64> {
+        let watts = self.observed.energy_joules? / (self.observed.wall_s * f64::from(self.repeats.max(1)));
+        watts.is_finite().then_some(watts)
+    }
+}
+
 /// What came of a trial.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -260,6 +268,9 @@ pub struct Observed {
     /// The mean clock rate while it computed, in GHz.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gigahertz: Option<f64>,
+    /// Whether that is an estimate: the mean of some moments on cpus that computed; counted by the processor otherwise.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub gigahertz_is_estimate: bool,
     /// The cpus on which a thread was seen.
     #[serde(skip_serializing_if = "CpuSet::is_empty")]
     pub used: CpuSet,

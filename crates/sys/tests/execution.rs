@@ -3,12 +3,13 @@
 //! A trial waits for all children of its process, so these tests run one after another in a program of their own.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use corewise_model::CpuSet;
-use corewise_sys::linux::execution::{End, Executed, Execution};
+use corewise_sys::linux::execution::{ClockProbe, End, Executed, Execution};
 use corewise_sys::linux::{affinity, spawn, task};
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
         trial("it_has_no_input", no_input),
         trial("a_mask_of_its_own_is_seen", own_mask),
         trial("its_environment_is_added_to", environment),
+        trial("its_clock_is_estimated_where_it_computes_and_leaves_no_trace", visited),
     ];
     libtest_mimic::run(&arguments, trials).exit_code()
 }
@@ -41,12 +43,13 @@ struct Shell<'a> {
     script: &'a str,
     cpus: Option<&'a CpuSet>,
     timeout: Option<Duration>,
+    clock: Option<&'a dyn ClockProbe>,
     stop: bool,
 }
 
 impl<'a> Shell<'a> {
     fn new(script: &'a str) -> Self {
-        Self { script, cpus: None, timeout: None, stop: false }
+        Self { script, cpus: None, timeout: None, clock: None, stop: false }
     }
 
     /// What it came to, and the lines that it wrote.
@@ -59,6 +62,7 @@ impl<'a> Shell<'a> {
             environment: &[("COREWISE_TEST".into(), "yes".into())],
             cpus: self.cpus,
             timeout: self.timeout,
+            clock: self.clock,
             stop: &AtomicBool::new(self.stop),
         };
         let executed = execution.run(&mut |line| lines.push(String::from_utf8_lossy(line).into_owned()))?;
@@ -89,6 +93,7 @@ fn not_started() -> Outcome {
         environment: &[],
         cpus: None,
         timeout: None,
+        clock: None,
         stop: &AtomicBool::new(false),
     };
     let error = execution.run(&mut |_| {}).err().ok_or("it was started")?;
@@ -213,5 +218,40 @@ fn own_mask() -> Outcome {
 
 fn environment() -> Outcome {
     same("what it finds", Shell::new("echo $COREWISE_TEST $0").run()?.1, vec!["yes sh".to_owned()])?;
+    Ok(Completion::Completed)
+}
+
+/// Makes a file, and tells the cpu that it is on as a rate.
+#[derive(Debug)]
+struct Visitor(PathBuf);
+
+impl ClockProbe for Visitor {
+    fn gigahertz(&self, _: &AtomicBool) -> Option<f64> {
+        std::fs::write(&self.0, "").ok()?;
+        affinity::running_on().map(f64::from)
+    }
+}
+
+/// It computes until it is visited; the timeout is for machines with counters, and for a test that fails.
+fn visited() -> Outcome {
+    let folder = tempfile::tempdir()?;
+    let visitor = Visitor(folder.path().join("visited"));
+    let cpus = CpuSet::of(affinity::current()?.highest().ok_or("no cpu")?);
+    let script = format!("while [ ! -e {} ]; do :; done", visitor.0.display());
+    let timeout = Some(Duration::from_secs(5));
+    let shell = Shell { cpus: Some(&cpus), clock: Some(&visitor), timeout, ..Shell::new(&script) };
+    let (executed, _) = shell.run()?;
+    if executed.gigahertz.is_some() {
+        same("estimates beside counters", executed.estimated_gigahertz, Vec::new())?;
+        return Ok(Completion::ignored_with("cycles are counted here"));
+    }
+    same("its end", executed.end, End::Exited(0))?;
+    same("estimates", executed.estimated_gigahertz, cpus.iter().map(f64::from).collect())?;
+    same("its cpus", executed.observed.used, cpus)?;
+    same("its own mask", executed.observed.own_mask, None)?;
+    same("its threads", executed.observed.most_threads, 1)?;
+    std::fs::remove_file(&visitor.0)?;
+    let (executed, _) = Shell { clock: Some(&visitor), ..Shell::new("sleep 0.4") }.run()?;
+    same("estimates of who sleeps", executed.estimated_gigahertz, Vec::new())?;
     Ok(Completion::Completed)
 }

@@ -44,7 +44,7 @@ pub fn run(task: &TryTask, settings: &Settings) -> Result<Exit, Failure> {
     let begun = begin::begin(which, task.runs_max, settings)?;
     drawing.iter().try_for_each(|drawing| drawing.can_be_of(&begun.experiment))?;
     let interruption = Interruption::watch()?;
-    let (trials, ending) = session(&begun, task.budget, interruption.stop(), settings)?;
+    let (trials, ending) = session(&begun, task, task.budget, interruption.stop(), settings)?;
     if trials.iter().all(|trial| matches!(trial.outcome, Outcome::Failed { .. })) {
         return Err(nothing_ran(&begun.experiment, &trials, ending));
     }
@@ -53,9 +53,10 @@ pub fn run(task: &TryTask, settings: &Settings) -> Result<Exit, Failure> {
     Ok(standings.iter().map(|standing| exit(standing, ending)).max_by_key(|exit| *exit as u8).unwrap_or(Exit::Done))
 }
 
-/// Goes on with an experiment; gives all its trials.
+/// Goes on with an experiment for a budget, which may be a part of the task's; gives all its trials.
 fn session(
     begun: &Begun,
+    task: &TryTask,
     budget: Option<Duration>,
     stop: &AtomicBool,
     settings: &Settings,
@@ -64,6 +65,7 @@ fn session(
     let mut session = Session::new(&begun.experiment, begun.trials.clone(), begun.stored, settings)?;
     let mut runner: Box<dyn Runner> = match &begun.simulation {
         Some(simulation) => Box::new(SimulatedRunner::new(simulation, begun.experiment.seed)),
+        None if task.estimates_clock => Box::new(runner(&begun.experiment, stop)?.estimating_clock()),
         None => Box::new(runner(&begun.experiment, stop)?),
     };
     let limits = Limits { blocks: done + MOST_BLOCKS, budget, stop };

@@ -8,11 +8,12 @@ use corewise_model::CpuSet;
 use corewise_model::stats::random::Random;
 use corewise_model::trial::{Arm, Finder, Observed, Outcome, Workload};
 use corewise_sys::linux::counts::KernelCounts;
-use corewise_sys::linux::execution::{End, Executed, Execution};
+use corewise_sys::linux::execution::{ClockProbe, End, Executed, Execution};
 use corewise_sys::linux::{spawn, task};
 
 use super::energy::Energy;
 use super::{Ran, Runner};
+use crate::probe::frequency::Estimator;
 
 /// The environment has up to so many bytes more, at random: where the stack begins depends on its size, and speeds depend
 /// on that (Mytkowicz et al., "Producing wrong data without doing anything obviously wrong!", 2009).
@@ -31,6 +32,7 @@ pub struct ProcessRunner<'a> {
     /// The cpus that this process may use: those of an arm without its own.
     all: CpuSet,
     seed: u64,
+    clock: Option<Estimator>,
     stop: &'a AtomicBool,
 }
 
@@ -57,8 +59,15 @@ impl<'a> ProcessRunner<'a> {
             finders: finders?,
             all,
             seed,
+            clock: None,
             stop,
         })
+    }
+
+    /// The runner, which estimates clock rates where the processor shows no cycle counters; takes about 50 ms.
+    #[must_use]
+    pub fn estimating_clock(self) -> Self {
+        Self { clock: Some(Estimator::new()), ..self }
     }
 
     /// One run, with the values that were found in what it wrote.
@@ -71,6 +80,7 @@ impl<'a> ProcessRunner<'a> {
             environment,
             cpus: arm.cpus.as_ref(),
             timeout: self.timeout,
+            clock: self.clock.as_ref().map(|clock| clock as &dyn ClockProbe),
             stop: self.stop,
         };
         let mut found = vec![Found::Nothing; self.finders.len()];
@@ -247,7 +257,9 @@ impl Sum {
         sum.minor_faults += usage.minor_faults;
         sum.major_faults += usage.major_faults;
         sum.migrations = sum.migrations.zip(executed.migrations).map(|(sum, more)| sum + more);
-        self.gigahertz.extend(executed.gigahertz);
+        let estimate = mean(&executed.estimated_gigahertz).filter(|_| executed.gigahertz.is_none());
+        sum.gigahertz_is_estimate |= estimate.is_some();
+        self.gigahertz.extend(executed.gigahertz.or(estimate));
         sum.used = sum.used.union(&seen.used);
         sum.own_mask = sum.own_mask.take().or_else(|| seen.own_mask.clone());
         sum.most_threads = sum.most_threads.max(seen.most_threads);

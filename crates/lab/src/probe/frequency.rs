@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use corewise_model::stats::order::median;
 use corewise_model::survey::{Frequency, FrequencySource};
 use corewise_sys::clock::{Clock, Source, Ticks};
+use corewise_sys::linux::execution::ClockProbe;
 use corewise_sys::work::dependent_additions;
 
 const SHORT: u32 = 20_000;
@@ -23,6 +24,23 @@ pub fn estimate(clock: &Clock, stop: &AtomicBool) -> Option<Frequency> {
     }?;
     let gigahertz = f64::from(LONG - SHORT) / (ticks * clock.nanoseconds_per_tick);
     (gigahertz.is_finite() && gigahertz > 0.0).then_some(Frequency { gigahertz, source: FrequencySource::Estimate })
+}
+
+/// Makes [`estimate`] on cpus that others compute on.
+#[derive(Debug)]
+pub struct Estimator(Clock);
+
+impl Estimator {
+    /// Calibrates a clock; takes about 50 ms.
+    pub fn new() -> Self {
+        Self(Clock::calibrated())
+    }
+}
+
+impl ClockProbe for Estimator {
+    fn gigahertz(&self, stop: &AtomicBool) -> Option<f64> {
+        estimate(&self.0, stop).map(|frequency| frequency.gigahertz)
+    }
 }
 
 /// The ticks that the longer work takes more than the shorter.

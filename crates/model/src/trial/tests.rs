@@ -199,6 +199,28 @@ fn old_experiments_are_read_as_they_were() {
     assert_eq!(serde_json::from_str::<Experiment>(&serde_json::to_string(&new).unwrap()).unwrap(), new);
 }
 
+/// Runs that were stored before clock rates were estimated are read as counted, and written as they were.
+#[test]
+fn old_runs_are_read_as_they_were() {
+    let old = Observed { wall_s: 2.0, gigahertz: Some(3.9), ..Observed::default() };
+    let text = serde_json::to_string(&old).unwrap();
+    assert!(text.contains("\"gigahertz\":3.9") && !text.contains("estimate"), "{text}");
+    assert_eq!(serde_json::from_str::<Observed>(&text).unwrap(), old);
+    let new = Observed { gigahertz_is_estimate: true, ..old };
+    let text = serde_json::to_string(&new).unwrap();
+    assert!(text.contains("\"gigahertz_is_estimate\":true"), "{text}");
+    assert_eq!(serde_json::from_str::<Observed>(&text).unwrap(), new);
+}
+
+#[test]
+fn power_is_energy_over_the_time_of_all_runs_in_a_row() {
+    let observed = |wall_s| Observed { wall_s, energy_joules: Some(60.0), ..Observed::default() };
+    let run = Trial { repeats: 3, observed: observed(0.5), ..trial(1, 0, 1.0) };
+    assert_eq!(run.watts(), Some(40.0));
+    assert_eq!(Trial { observed: observed(0.0), ..run.clone() }.watts(), None);
+    assert_eq!(Trial { observed: Observed { energy_joules: None, ..observed(0.5) }, ..run }.watts(), None);
+}
+
 /// Time on the cpu over time, of runs with one thread: pinned to one cpu where there are such, and only those that count.
 #[test]
 fn one_thread_is_busy_for_a_share_of_its_time() {

@@ -5,6 +5,7 @@ mod counted;
 mod observed;
 mod output;
 mod tree;
+mod visits;
 
 use std::ffi::OsString;
 use std::io;
@@ -22,6 +23,8 @@ pub use observed::Observed;
 use output::Output;
 pub use tree::Usage;
 use tree::{Ended, Tree};
+pub use visits::ClockProbe;
+use visits::Visits;
 
 /// How often the threads of the command are looked at: first soon, then ever more rarely, and never for more than a
 /// hundredth of the time.
@@ -46,6 +49,9 @@ pub struct Execution<'a> {
     pub cpus: Option<&'a CpuSet>,
     /// After so long it is ended.
     pub timeout: Option<Duration>,
+    /// Estimates the clock rate of cpus on which it computes, from time to time, on a thread of ours; not where the kernel counts
+    /// cycles, which is better.
+    pub clock: Option<&'a dyn ClockProbe>,
     /// Ends it early once it is true.
     pub stop: &'a AtomicBool,
 }
@@ -83,6 +89,8 @@ pub struct Executed {
     pub migrations: Option<u64>,
     /// Its mean clock rate while it computed, in GHz; absent where there are no counters.
     pub gigahertz: Option<f64>,
+    /// The clock rates that [`Execution::clock`] estimated meanwhile, in GHz.
+    pub estimated_gigahertz: Vec<f64>,
     /// How many processes it left behind, which were ended.
     pub left_behind: u32,
     /// What it wrote, standard output and standard error together: the first and the last of it.
@@ -119,7 +127,9 @@ impl Execution<'_> {
         };
         // From the child's first instruction to here.
         running.notice(RAREST_LOOK + HELD);
-        let ended = running.attend(self, line);
+        let probe = self.clock.filter(|_| !counters.count_cycles());
+        let (ended, estimated_gigahertz) =
+            Visits::during(probe, running.began, |visits| running.attend(self, visits, line));
         running.output.rest(line);
         let (gigahertz, migrations) = counters.read();
         let Running { tree, output, observed, began, was_held, .. } = running;
@@ -131,6 +141,7 @@ impl Execution<'_> {
             observed,
             migrations,
             gigahertz,
+            estimated_gigahertz,
             left_behind: ended.left_behind,
             output_bytes: output.bytes,
             output: output.kept(),
@@ -196,7 +207,7 @@ impl Running {
     }
 
     /// Waits for the end, reads what is written, and looks at the threads meanwhile.
-    fn attend(&mut self, execution: &Execution<'_>, line: &mut dyn FnMut(&[u8])) -> Ended {
+    fn attend(&mut self, execution: &Execution<'_>, visits: &mut Visits, line: &mut dyn FnMut(&[u8])) -> Ended {
         let deadline = execution.timeout.map(|timeout| self.began + timeout);
         let mut pause = FIRST_LOOK;
         let mut next_look = self.began + pause;
@@ -226,6 +237,7 @@ impl Running {
             if next_look <= self::now() {
                 let before = self::now();
                 self.observed.look();
+                visits.look(&self.observed.computing);
                 let cost = self::now().saturating_sub(before);
                 pause = (pause * 2).min(RAREST_LOOK).max(cost * LOOK_SHARE);
                 next_look = self::now() + pause;

@@ -317,7 +317,7 @@ impl SuiteSession<'_> {
             None => begin::kept(self.begin(number, benchmark, folder), self.settings)?,
         };
         begun.experiment.policy.most_runs = self.limits.runs_max;
-        let (trials, ending) = session(&begun, budget, self.interruption.stop(), self.settings)?;
+        let (trials, ending) = session(&begun, self.limits, budget, self.interruption.stop(), self.settings)?;
         if trials.is_empty() || (ending == Ending::Stopped && trials.iter().all(|trial| trial.block == 0)) {
             return Ok(RowResult::NotTried);
         }
@@ -418,6 +418,7 @@ fn scripted(what: &str, script: &str, stop: &AtomicBool) -> Result<(), Stopped> 
         environment: &[],
         cpus: None,
         timeout: Some(LONGEST_SCRIPT),
+        clock: None,
         stop,
     };
     let ran =

@@ -10,8 +10,6 @@ use crate::view::number::{bytes, count};
 use crate::view::text::{Line, Tone, printable};
 use crate::view::wrap::glued;
 
-/// A quantity differs where one is so many times the other.
-const DIFFERS: f64 = 1.3;
 /// Others were busy.
 const MUCH: f64 = 0.25;
 /// So many lines of a failed run's output are shown.
@@ -20,47 +18,54 @@ const SHOWN_LINES: usize = 5;
 struct Quantity {
     name: &'static str,
     of: fn(&Trial) -> Option<f64>,
+    /// It differs where one is so many times the other.
+    ratio: f64,
     /// Less than this is nothing, whatever the ratio.
     least: f64,
     words: fn(f64) -> String,
+    is_estimate: fn(&Trial) -> bool,
 }
+
+/// What most of them have.
+const USUAL: Quantity =
+    Quantity { name: "", of: |_| None, ratio: 1.3, least: 0.0, words: significant, is_estimate: |_| false };
 
 /// Counts are for one run.
 fn each(trial: &Trial, count: u64) -> Option<f64> {
     Some(count as f64 / f64::from(trial.repeats.max(1)))
 }
 
-const QUANTITIES: [Quantity; 6] = [
-    Quantity {
-        name: "moves to another cpu",
-        of: |trial| each(trial, trial.observed.migrations?),
-        least: 3.0,
-        words: significant,
-    },
-    Quantity {
-        name: "waits",
-        of: |trial| each(trial, trial.observed.voluntary_switches),
-        least: 10.0,
-        words: significant,
-    },
+const QUANTITIES: [Quantity; 7] = [
+    Quantity { name: "moves to another cpu", of: |trial| each(trial, trial.observed.migrations?), least: 3.0, ..USUAL },
+    Quantity { name: "waits", of: |trial| each(trial, trial.observed.voluntary_switches), least: 10.0, ..USUAL },
     Quantity {
         name: "preemptions",
         of: |trial| each(trial, trial.observed.involuntary_switches),
         least: 10.0,
-        words: significant,
+        ..USUAL
     },
     Quantity {
         name: "cpu time in seconds",
         of: |trial| Some((trial.observed.user_s + trial.observed.system_s) / f64::from(trial.repeats.max(1))),
         least: 0.01,
-        words: significant,
+        ..USUAL
     },
-    Quantity { name: "GHz", of: |trial| trial.observed.gigahertz, least: 0.05, words: significant },
+    // A few percent are all that placements change here, and vary little from run to run.
+    Quantity {
+        name: "GHz",
+        of: |trial| trial.observed.gigahertz,
+        ratio: 1.02,
+        least: 0.02,
+        is_estimate: |trial| trial.observed.gigahertz_is_estimate,
+        ..USUAL
+    },
+    Quantity { name: "watts", of: Trial::watts, ratio: 1.05, least: 0.5, ..USUAL },
     Quantity {
         name: "peak memory",
         of: |trial| Some(trial.observed.peak_memory_bytes as f64),
         least: (8 << 20) as f64,
         words: |value| bytes(value as u64),
+        ..USUAL
     },
 ];
 
@@ -81,8 +86,12 @@ fn differences(shown: Shown<'_>) -> Option<Line> {
     let differing = QUANTITIES.iter().filter_map(|quantity| {
         let (before, after) = (of(quantity, 0)?, of(quantity, winner.arm)?);
         let (low, high) = (before.min(after), before.max(after));
-        let is_other = high > DIFFERS * low && high - low >= quantity.least;
-        is_other.then(|| format!("{} {} → {}", quantity.name, (quantity.words)(before), (quantity.words)(after)))
+        let is_other = high > quantity.ratio * low && high - low >= quantity.least;
+        let words = |arm: usize, value: f64| {
+            let mark = if shown.counted(arm).any(quantity.is_estimate) { "~" } else { "" };
+            format!("{mark}{}", (quantity.words)(value))
+        };
+        is_other.then(|| format!("{} {} → {}", quantity.name, words(0, before), words(winner.arm, after)))
     });
     let differing: Vec<String> = differing.collect();
     let text = format!("Also different, a run: {}", differing.join(" · "));

@@ -10,7 +10,8 @@ use super::{Shown, in_words, threads};
 /// The names of a line's values.
 pub const NAMES: &str = "block,place,arm,placement,cpus,started_unix_ms,repeats,value,failure,wall_s,user_s,system_s,\
                          peak_memory_bytes,voluntary_switches,involuntary_switches,minor_faults,major_faults,migrations,gigahertz,\
-                         used_cpus,own_mask,most_threads,interrupts,stolen_s,others_busy,energy_joules,left_behind,output_bytes,threads,guards";
+                         used_cpus,own_mask,most_threads,interrupts,stolen_s,others_busy,energy_joules,left_behind,output_bytes,threads,guards,\
+                         gigahertz_is_estimate";
 
 /// Every run as a line of comma-separated values, with a line of names (RFC 4180).
 pub fn csv(shown: Shown<'_>) -> String {
@@ -61,6 +62,7 @@ pub fn line(shown: Shown<'_>, trial: &Trial) -> String {
         seen.output_bytes.to_string(),
         some(arm.threads.map(|threads| threads.to_string())),
         guards(shown, trial),
+        some(seen.gigahertz.map(|_| seen.gigahertz_is_estimate.to_string())),
     ];
     fields.map(|field| quoted(&field)).join(",")
 }

@@ -1,4 +1,6 @@
-//! A suite's table: a row for each benchmark, columns for each placement, and the geometric means.
+//! A suite's table: a row for each benchmark, columns for each placement, and the geometric means; below it the clocks.
+
+mod clock;
 
 use std::fmt::Write as _;
 
@@ -204,6 +206,7 @@ pub fn screen(shown: &ShownSuite<'_>, width: usize) -> Screen {
     let mut screen = Screen::new();
     screen.extend(sentences(shown).iter().flat_map(|line| wrap(line, width, 2)));
     screen.block(table(shown, width));
+    screen.block(clock::table(shown, width));
     screen.block(besides(shown).iter().flat_map(|line| wrap(line, width, 2)).collect());
     screen
 }
@@ -420,7 +423,7 @@ pub fn csv(shown: &ShownSuite<'_>) -> String {
     text
 }
 
-/// The answer and the table, to be pasted where others read it.
+/// The answer and the tables, to be pasted where others read it.
 pub fn markdown(shown: &ShownSuite<'_>) -> String {
     let sentences: Vec<String> = sentences(shown).iter().map(Line::to_plain).collect();
     let escaped = |text: &str| printable(text).replace('|', "\\|");
@@ -435,7 +438,8 @@ pub fn markdown(shown: &ShownSuite<'_>) -> String {
         let effects: String = words[3..].chunks(3).map(|cells| format!(" {} |", cells.join(" ").trim())).collect();
         let _ = writeln!(text, "| {name} | {} |{effects}", words[2]);
     }
-    text.trim_end().to_owned()
+    let clocks = clock::markdown(shown).map_or_else(String::new, |table| format!("\n{table}"));
+    format!("{}\n{clocks}", text.trim_end()).trim_end().to_owned()
 }
 
 #[cfg(test)]

@@ -149,6 +149,27 @@ fn a_winner_comes_with_the_commands_that_apply_it() {
     ");
 }
 
+/// A few percent of the clock rate and of the power are told, and nothing of less.
+#[test]
+fn a_higher_clock_of_the_winner_is_told() {
+    let mut made = made(&[0.2], &RunNoise::Quiet, 42, 60);
+    let told = |made: &mut Made, gigahertz: f64, watts: f64, is_estimate: bool| {
+        for trial in &mut made.trials {
+            let is_other = trial.arm == 1;
+            trial.repeats = 2;
+            trial.observed.gigahertz = Some(if is_other { gigahertz } else { 3.9 });
+            trial.observed.gigahertz_is_estimate = is_estimate;
+            trial.observed.energy_joules = Some(2.0 * 1.25 * if is_other { watts } else { 88.0 });
+        }
+        let text = made.at(110);
+        text.lines().find(|line| line.starts_with("Also different")).map(str::to_owned)
+    };
+    let said = |text: &str| Some(format!("Also different, a run: {text}"));
+    assert_eq!(told(&mut made, 4.2, 95.0, true), said("GHz ~3.90 → ~4.20 · watts 88.0 → 95.0"));
+    assert_eq!(told(&mut made, 4.2, 90.0, false), said("GHz 3.90 → 4.20"));
+    assert_eq!(told(&mut made, 3.96, 90.0, true), None);
+}
+
 #[test]
 fn no_difference_is_an_answer() {
     assert_snapshot!(made(&[0.0, 0.005], &RunNoise::Quiet, 1, 60).at(100), @r"

@@ -22,6 +22,11 @@ impl Counters {
         Self { cycles, computing_ns, migrations: open(Software::CPU_MIGRATIONS) }
     }
 
+    /// Whether cycles are counted, so that the clock rate will be known.
+    pub fn count_cycles(&self) -> bool {
+        self.cycles.is_some() && self.computing_ns.is_some()
+    }
+
     /// The mean clock rate in GHz, and how often a thread went to another cpu.
     pub fn read(&mut self) -> (Option<f64>, Option<u64>) {
         let scaled = |counter: &mut Option<Counter>| {

@@ -12,6 +12,8 @@ use super::super::{affinity, task};
 pub struct Observed {
     /// The cpus on which a thread was seen.
     pub used: CpuSet,
+    /// Those on which one computed, or waited to, at the last look.
+    pub computing: CpuSet,
     /// A mask that a thread had given itself, the first that was seen.
     pub own_mask: Option<CpuSet>,
     /// The most threads that were seen at once.
@@ -28,10 +30,14 @@ impl Observed {
     /// Looks at all threads that there are.
     pub fn look(&mut self) {
         let mut threads = 0;
+        self.computing = CpuSet::default();
         for process in task::descendants(std::process::id()) {
             for thread in process.threads {
                 threads += 1;
-                self.used.extend(last_cpu(process.number, thread));
+                if let Some((cpu, computes)) = last_cpu(process.number, thread) {
+                    self.used.insert(cpu);
+                    self.computing.extend(computes.then_some(cpu));
+                }
                 let mask = affinity::of(thread).ok().filter(|mask| *mask != self.given);
                 self.own_mask = self.own_mask.take().or(mask);
             }
@@ -40,9 +46,9 @@ impl Observed {
     }
 }
 
-/// The cpu that a thread last ran on: field 39 of /proc/PID/task/TID/stat.
-fn last_cpu(process: u32, thread: u32) -> Option<u32> {
+/// The cpu that a thread last ran on, and whether it computes there or waits to: fields 39 and 3 of /proc/PID/task/TID/stat.
+fn last_cpu(process: u32, thread: u32) -> Option<(u32, bool)> {
     let text = fs::read_to_string(format!("/proc/{process}/task/{thread}/stat")).ok()?;
     let (_, fields) = text.rsplit_once(") ")?;
-    fields.split(' ').nth(39 - 3)?.parse().ok()
+    Some((fields.split(' ').nth(39 - 3)?.parse().ok()?, fields.starts_with('R')))
 }

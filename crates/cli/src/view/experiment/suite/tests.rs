@@ -145,13 +145,95 @@ fn where_nothing_is_better_over_all_it_is_said() {
 
 #[test]
 fn no_screen_is_wider_than_the_terminal() {
-    with(results([[0.10, -0.2], [0.08, 0.0], [0.06, -0.1]], 12), |shown| {
+    let mut results = results([[0.10, -0.2], [0.08, 0.0], [0.06, -0.1]], 12);
+    running_at(&mut results[0], [Some(3.87), Some(4.20), Some(3.90)], Some(88.0), true);
+    with(results, |shown| {
         for width in [20, 40, 60, 80, 132] {
             for line in screen(shown, width).plain().lines() {
                 assert!(line.chars().count() <= width, "{width}: {line}");
             }
         }
     });
+}
+
+/// The clock and the power of a benchmark's runs, by placement; without a clock they were too short.
+fn running_at(result: &mut RowResult, clocks: [Option<f64>; 3], watts: Option<f64>, is_estimate: bool) {
+    let RowResult::Tried(tried) = result else { panic!("it was not tried") };
+    for trial in &mut tried.trials {
+        let seen = &mut trial.observed;
+        seen.gigahertz = clocks[trial.arm].map(|clock| clock + 0.01 * f64::from(trial.block % 3));
+        seen.gigahertz_is_estimate = is_estimate && seen.gigahertz.is_some();
+        seen.energy_joules = watts.map(|watts| (watts + trial.arm as f64) * seen.wall_s);
+    }
+}
+
+#[test]
+fn a_second_table_has_clock_and_power() {
+    let clocks = [Some(3.87), Some(4.20), Some(3.90)];
+    let made = |watts: Option<f64>, is_estimate: bool| {
+        let mut results = results([[0.10, -0.2], [0.08, 0.0], [0.06, -0.1]], 8);
+        running_at(&mut results[0], clocks, watts, is_estimate);
+        running_at(&mut results[1], [None; 3], watts, is_estimate);
+        running_at(&mut results[2], [Some(4.0), None, Some(3.0)], watts, is_estimate);
+        results
+    };
+    let at = |shown: &ShownSuite<'_>, width: usize| {
+        clock::table(shown, width).iter().map(Line::to_plain).collect::<Vec<_>>().join("\n")
+    };
+    let wide = with(made(Some(88.0), true), |shown| [at(shown, 80), at(shown, 60)]);
+    assert_snapshot!(wide[0], @r"
+    Clock and power while they ran  medians; ~ is estimated, not counted
+                 OS default        all - core:0              vcache
+                        GHz   W    GHz    vs OS   W    GHz    vs OS   W
+    encoding
+      7-Zip           ~3.88  88  ~4.21   +8.5 %  89  ~3.91   +0.8 %  90
+      x264                –  88      –           89      –           90
+    development
+      compile         ~4.01  88      –           89  ~3.01  -24.9 %  90
+    ");
+    assert_snapshot!(wide[1], @r"
+    Clock and power while they ran  medians; ~ is estimated, not
+      counted
+                 OS default        all - core:0          vcache
+                        GHz   W    GHz    vs OS    GHz    vs OS
+    encoding
+      7-Zip           ~3.88  88  ~4.21   +8.5 %  ~3.91   +0.8 %
+      x264                –  88      –               –
+    development
+      compile         ~4.01  88      –           ~3.01  -24.9 %
+    too narrow for: power of all - core:0, power of vcache
+    ");
+    assert_snapshot!(with(made(None, false), |shown| at(shown, 80)), @r"
+    Clock while they ran  medians
+                 OS default   all - core:0         vcache
+                        GHz   GHz    vs OS   GHz    vs OS
+    encoding
+      7-Zip            3.88  4.21   +8.5 %  3.91   +0.8 %
+      x264                –     –              –
+    development
+      compile          4.01     –           3.01  -24.9 %
+    ");
+    assert_snapshot!(with(made(Some(88.0), true), |shown| clock::markdown(shown).unwrap()), @r"
+    Clock and power while they ran (GHz, vs OS, W)
+
+    | benchmark | OS default | all - core:0 | vcache |
+    |---|--:|--:|--:|
+    | **encoding** |  |  |  |
+    | 7-Zip | ~3.88 · 88 W | ~4.21 · +8.5 % · 89 W | ~3.91 · +0.8 % · 90 W |
+    | x264 | – · 88 W | – · 89 W | – · 90 W |
+    | **development** |  |  |  |
+    | compile | ~4.01 · 88 W | – · 89 W | ~3.01 · -24.9 % · 90 W |
+    ");
+    let [screen, text] = with(made(Some(88.0), true), |shown| [screen(shown, 80).plain(), markdown(shown)]);
+    assert!(screen.contains("\n\nClock and power while they ran") && text.contains(" |\n\nClock and power"), "{text}");
+}
+
+#[test]
+fn without_clock_and_power_there_is_no_second_table() {
+    let told = with(results([[0.10, -0.2], [0.08, 0.0], [0.06, -0.1]], 8), |shown| {
+        clock::table(shown, 80).is_empty() && clock::markdown(shown).is_none()
+    });
+    assert!(told);
 }
 
 #[test]

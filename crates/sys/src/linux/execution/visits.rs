@@ -1,0 +1,141 @@
+//! Visits to the cpus on which a command computes: a thread of this process estimates their clock rate.
+
+use std::fmt::Debug;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+use std::time::Duration;
+
+use corewise_model::CpuSet;
+
+use super::super::affinity;
+use super::now;
+
+/// The first visit comes with the first look after this time, which is some 75 ms after the start.
+const FIRST: Duration = Duration::from_millis(70);
+/// The others come with the first look after this time since the one before, some 300 ms apart.
+const EVERY: Duration = Duration::from_millis(250);
+
+/// Estimates a clock rate; a visit calls it on a thread of this process that is pinned to a cpu.
+pub trait ClockProbe: Debug + Sync {
+    /// The clock rate of the calling thread's cpu in GHz. It takes a few milliseconds of the cpu at most, which a command that
+    /// computes there goes without, and returns at once, with nothing, where `stop` becomes true.
+    fn gigahertz(&self, stop: &AtomicBool) -> Option<f64>;
+}
+
+/// The visits during one run, as who looks at the command's threads makes them.
+pub struct Visits {
+    /// Absent where there are none.
+    wanted: Option<SyncSender<u32>>,
+    due: Duration,
+    last: Option<u32>,
+}
+
+impl Visits {
+    /// Does something during which there may be visits by a probe, of a command that began at this time; gives what came of it,
+    /// and the rates that were estimated, in GHz.
+    pub fn during<T>(
+        probe: Option<&dyn ClockProbe>,
+        began: Duration,
+        attend: impl FnOnce(&mut Self) -> T,
+    ) -> (T, Vec<f64>) {
+        let stop = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let visitor = probe.and_then(|probe| {
+                // Who is still at a visit is not asked for another.
+                let (wanted, asked) = sync_channel(0);
+                let name = thread::Builder::new().name("clock".to_owned());
+                let stop = &stop;
+                Some((wanted, name.spawn_scoped(scope, move || visit(probe, &asked, stop)).ok()?))
+            });
+            let (wanted, thread) = visitor.unzip();
+            let mut visits = Self { wanted, due: began + FIRST, last: None };
+            let made = attend(&mut visits);
+            stop.store(true, Ordering::Relaxed);
+            drop(visits);
+            (made, thread.and_then(|thread| thread.join().ok()).unwrap_or_default())
+        })
+    }
+
+    /// Visits the next of the cpus that compute at this moment, where a visit is due.
+    pub fn look(&mut self, computing: &CpuSet) {
+        let Some(wanted) = self.wanted.as_ref().filter(|_| self.due <= now()) else { return };
+        if let Some(cpu) = next(computing, self.last)
+            && wanted.try_send(cpu).is_ok()
+        {
+            self.last = Some(cpu);
+            self.due = now() + EVERY;
+        }
+    }
+}
+
+/// The cpu after the last one, and from the lowest again.
+fn next(cpus: &CpuSet, last: Option<u32>) -> Option<u32> {
+    cpus.iter().find(|cpu| last.is_none_or(|last| *cpu > last)).or(cpus.lowest())
+}
+
+/// The visiting thread, until nobody is there to ask it; a cpu that it does not get is left out.
+fn visit(probe: &dyn ClockProbe, asked: &Receiver<u32>, stop: &AtomicBool) -> Vec<f64> {
+    let mut rates = Vec::new();
+    while let Ok(cpu) = asked.recv() {
+        if affinity::pin_current(cpu).is_ok() {
+            rates.extend(probe.gigahertz(stop));
+        }
+    }
+    rates
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpus_are_visited_in_turn() {
+        let cpus = CpuSet::parse_list("1,4-5").unwrap();
+        let mut last = None;
+        let turns: Vec<u32> = std::iter::repeat_with(|| {
+            last = next(&cpus, last);
+            last.unwrap()
+        })
+        .take(5)
+        .collect();
+        assert_eq!(turns, [1, 4, 5, 1, 4]);
+        assert_eq!((next(&CpuSet::default(), Some(3)), next(&CpuSet::of(2), Some(3))), (None, Some(2)));
+    }
+
+    /// Tells the cpu that it is on as a rate.
+    #[derive(Debug)]
+    struct Whereabouts;
+
+    impl ClockProbe for Whereabouts {
+        fn gigahertz(&self, _: &AtomicBool) -> Option<f64> {
+            affinity::running_on().map(f64::from)
+        }
+    }
+
+    #[test]
+    fn a_visit_is_on_its_cpu_and_moves_nobody_else() {
+        let cpus = affinity::current().unwrap();
+        let (own, found) = Visits::during(Some(&Whereabouts), Duration::ZERO, |visits: &mut Visits| {
+            for _ in cpus.iter() {
+                visits.due = Duration::ZERO;
+                // The thread may not have begun to listen.
+                while visits.due.is_zero() {
+                    visits.look(&cpus);
+                    thread::yield_now();
+                }
+            }
+            affinity::current().unwrap()
+        });
+        assert_eq!(own, cpus);
+        assert_eq!(found, cpus.iter().map(f64::from).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn without_a_probe_or_before_its_time_there_is_no_visit() {
+        let cpus = affinity::current().unwrap();
+        let look = |visits: &mut Visits| (0..1_000).for_each(|_| visits.look(&cpus));
+        assert!(Visits::during(None, Duration::ZERO, look).1.is_empty());
+        assert!(Visits::during(Some(&Whereabouts), now() + Duration::from_mins(1), look).1.is_empty());
+    }
+}
