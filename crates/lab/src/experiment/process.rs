@@ -67,7 +67,7 @@ impl<'a> ProcessRunner<'a> {
     /// The runner, which estimates clock rates where the processor shows no cycle counters; takes about 50 ms.
     #[must_use]
     pub fn estimating_clock(self) -> Self {
-        Self { clock: Some(Estimator::new()), ..self }
+        Self { clock: Some(Estimator::calibrated()), ..self }
     }
 
     /// One run, with the values that were found in what it wrote.

@@ -32,7 +32,7 @@ pub struct Estimator(Clock);
 
 impl Estimator {
     /// Calibrates a clock; takes about 50 ms.
-    pub fn new() -> Self {
+    pub fn calibrated() -> Self {
         Self(Clock::calibrated())
     }
 }
