@@ -26,11 +26,8 @@ fn main() -> ExitCode {
         trial("a_variable_tells_the_program", by_a_variable),
         trial("a_session_that_ended_goes_on_with_the_same_blocks", goes_on),
         trial("pinned_threads_are_on_as_many_cpus", pinned_are_pinned),
-<<<<<<< HEAD
         trial("a_program_that_is_told_its_cpus_is_tried_on_all_of_them_too", told_its_cpus),
-=======
         trial("a_picture_is_drawn_and_drawn_again", drawn),
->>>>>>> 0e58d2f (try --threads: a chart beneath the table, and --svg draws it into a file)
         trial("what_cannot_be_tried_is_said", usage),
     ];
     libtest_mimic::run(&arguments, trials).exit_code()
@@ -177,7 +174,6 @@ fn pinned_are_pinned() -> Outcome {
     Ok(Completion::Completed)
 }
 
-<<<<<<< HEAD
 /// As many threads as cpus, and one more: pinned, the program is told which, and is slower by this alone.
 fn told_its_cpus() -> Outcome {
     let all = allowed();
@@ -200,7 +196,8 @@ fn told_its_cpus() -> Outcome {
     let expected: f64 = format!("20{all}").parse()?;
     same(&format!("{values:?}"), !values.is_empty() && values.iter().all(|value| *value == expected), true)
         .map(|()| Completion::Completed)
-=======
+}
+
 /// A decided experiment is drawn again without another run, from wherever that is asked for.
 fn drawn() -> Outcome {
     let (place, numbers) = (Place::new(), list(counts()));
@@ -223,7 +220,6 @@ fn drawn() -> Outcome {
     same("the exit status", refused.status.code(), Some(3))?;
     contains(&text(&refused.stderr), &["--svg none/a.svg: there is no such folder"])?;
     Ok(Completion::Completed)
->>>>>>> 0e58d2f (try --threads: a chart beneath the table, and --svg draws it into a file)
 }
 
 fn usage() -> Outcome {
