@@ -183,7 +183,7 @@ fn told_its_cpus() -> Outcome {
     let (place, numbers) = (Place::new(), format!("{all},{}", all + 1));
     let options = [&METRIC[..], &["--threads", &numbers, "--pins-as", "COREWISE_TEST_CPUS"]].concat();
     let script = "n=$(echo \"$COREWISE_TEST_CPUS\" | tr ',' '\\n' | grep -c .); test $n = 0 && echo rate 40{threads} && exit; \
-                  taskset -pc \"${COREWISE_TEST_CPUS%%,*}\" $$ >/dev/null; echo rate 20$n";
+                  taskset -pc \"${COREWISE_TEST_CPUS%%,*}\" $$ >/dev/null; sleep 0.1; echo rate 20$n";
     if Command::new("taskset").arg("--version").output().is_err() {
         return Ok(Completion::ignored_with("taskset is not installed (util-linux)"));
     }

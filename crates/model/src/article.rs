@@ -43,7 +43,7 @@ pub struct Step {
     /// The levels of which the first is taken that has two objects or more with two cores or more each, or cores with two cpus.
     #[serde(default)]
     pub shared: Vec<Level>,
-    /// The step is made only on a machine that has no such level with two objects or more of several parts.
+    /// The step is made only where none of these levels has two objects or more with several parts each, as `shared` counts them.
     #[serde(default)]
     pub without: Vec<Level>,
     /// How many threads are to be placed: fewer where the machine has fewer objects of the level.

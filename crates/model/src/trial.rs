@@ -64,6 +64,11 @@ pub struct Workload {
 }
 
 impl Workload {
+    /// Whether its metric or a guard tells of rare values.
+    pub fn tells_of_tails(&self) -> bool {
+        std::iter::once(&self.metric).chain(&self.guards).any(Metric::is_tail)
+    }
+
     /// The command of an arm: where it has a number of threads, with that in its places.
     pub fn command_of(&self, arm: &Arm) -> Vec<String> {
         match arm.threads {
@@ -74,17 +79,16 @@ impl Workload {
         }
     }
 
-    /// What an arm adds to the environment: names and values.
-    pub fn environment_of(&self, arm: &Arm) -> Vec<(String, String)> {
+    /// What an arm changes in the environment: names with their values, or without one where they are taken away. Who is left to the
+    /// operating system is not to be pinned by what the user's own environment says.
+    pub fn environment_of(&self, arm: &Arm) -> Vec<(String, Option<String>)> {
         let threads = arm.threads.map(|threads| threads.to_string());
         let cpus = arm.cpus.as_ref().map(|cpus| cpus.iter().map(|cpu| cpu.to_string()).collect::<Vec<_>>().join(","));
-        told(&self.threads_as, threads).chain(told(&self.pins_as, cpus)).collect()
+        let told = threads
+            .iter()
+            .flat_map(|threads| self.threads_as.iter().map(move |name| (name.clone(), Some(threads.clone()))));
+        told.chain(self.pins_as.iter().map(|name| (name.clone(), cpus.clone()))).collect()
     }
-}
-
-/// Each name with the value, where there is one.
-fn told(names: &[String], value: Option<String>) -> impl Iterator<Item = (String, String)> {
-    names.iter().filter_map(move |name| Some((name.clone(), value.clone()?)))
 }
 
 /// One number of a run.
@@ -221,7 +225,9 @@ pub struct Trial {
 impl Trial {
     /// The mean power of the packages while it ran, in watts.
     pub fn watts(&self) -> Option<f64> {
-        let watts = self.observed.energy_joules? / (self.observed.wall_s * f64::from(self.repeats.max(1)));
+        // Of runs in a row older versions stored the energy of all, and the time of one, without what passed between them.
+        let seconds = self.observed.energy_s.or((self.repeats <= 1).then_some(self.observed.wall_s));
+        let watts = self.observed.energy_joules? / seconds?;
         watts.is_finite().then_some(watts)
     }
 }
@@ -291,6 +297,9 @@ pub struct Observed {
     /// What the packages used while it ran, in joules.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub energy_joules: Option<f64>,
+    /// In how many seconds they used that: all runs of the trial, and what passed between them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub energy_s: Option<f64>,
     /// Processes that it left behind, which were ended.
     pub left_behind: u32,
     /// How much it wrote, in bytes.

@@ -59,7 +59,7 @@ impl<'a> Shell<'a> {
         let execution = Execution {
             program: &OsString::from("sh"),
             arguments: &["-c".into(), self.script.into()],
-            environment: &[("COREWISE_TEST".into(), "yes".into())],
+            environment: &[("COREWISE_TEST".into(), Some("yes".into()))],
             cpus: self.cpus,
             timeout: self.timeout,
             clock: self.clock,

@@ -1,7 +1,7 @@
 //! Prints how the workloads scale from one thread to two, and what they add to a plain loop over the same crates: the median of the ratio
 //! within a round, and its quartiles. In a round all take turns, so that a change of the machine meets all of them.
 //!
-//! `side_by_side [ROUNDS]` (9), on a machine with two cpus that is left alone.
+//! `side_by_side [ROUNDS]` (10), on a machine with two cpus that is left alone.
 
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
@@ -20,7 +20,7 @@ const PIPELINE_SHARE: f64 = 0.2;
 type Rate<'a> = &'a dyn Fn() -> Result<f64, Error>;
 
 fn main() -> ExitCode {
-    let rounds = std::env::args().nth(1).and_then(|word| word.parse().ok()).unwrap_or(9);
+    let rounds = std::env::args().nth(1).and_then(|word| word.parse().ok()).unwrap_or(10);
     match measure(rounds) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -66,7 +66,7 @@ fn measure(rounds: usize) -> Result<(), Error> {
         for turn in 0..ratios.len() {
             let ratio = (round + turn) % ratios.len();
             let (_, of, to) = ratios[ratio];
-            // Either is first as often as the other.
+            // Either is first in every second round.
             let (of, to) = if round % 2 == 0 { (of()?, to()?) } else { swap((to()?, of()?)) };
             found[ratio].push((of, to));
         }

@@ -35,7 +35,7 @@ usage: cargo xtask CHORE
   compare-links [ROUNDS]  measure a link with corewise and with other tools, quiet and busy, in turn (9 rounds)
   compare-tail [ROUNDS]   the stalls of one cpu by corewise, oslat, a loop like sysjitter's, and cyclictest, in turn (9 rounds)
   compare-run [PAIRS]     start a command with corewise and with taskset, in turn (200 pairs); is it fast and small enough?
-  compare-work [ROUNDS]   the built-in workloads with two threads and with one, and beside plain loops over the same crates, in turn (9 rounds)
+  compare-work [ROUNDS]   the built-in workloads with two threads and with one, and beside plain loops over the same crates, in turn (10 rounds)
   compare-hyperfine FILE [SESSIONS]  a command against itself, `sha256sum FILE`, with corewise and with hyperfine, in turn (20)
   validate [SHARE]        check the statistics of `corewise try` by simulation, with a share of the repetitions (1);
                           use `cargo run --release -p xtask -- validate`";
@@ -78,7 +78,7 @@ fn run(words: &[&str]) -> Result<bool> {
         ["compare-tail", rounds] => compare_tail::run(number(rounds)?).map(|()| true),
         ["compare-run"] => compare_run::run(200),
         ["compare-run", pairs] => compare_run::run(number(pairs)?),
-        ["compare-work"] => compare_work(9),
+        ["compare-work"] => compare_work(10),
         ["compare-work", rounds] => compare_work(number(rounds)?),
         ["compare-hyperfine", file] => compare_hyperfine::run(file, 20),
         ["compare-hyperfine", file, sessions] => compare_hyperfine::run(file, number(sessions)?),

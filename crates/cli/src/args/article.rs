@@ -21,7 +21,7 @@ pub struct ArticleArguments {
     /// cpu0, modules, core0, threads, channels, all, or a file; a list of them where nothing is said
     #[arg(value_name = "NAME|FILE")]
     pub name: Option<String>,
-    /// Take less than two minutes for each step; more stays undecided
+    /// Take two minutes at most for each step; more stays undecided
     #[arg(long)]
     pub quick: bool,
     /// Print the article's file, to be copied and changed, and end

@@ -81,8 +81,8 @@ pub struct TryArguments {
     /// End a run that takes longer, and count it as failed, such as 30s [default: never]
     #[arg(long, value_name = "DURATION", value_parser = parse_timeout)]
     pub timeout: Option<Duration>,
-    /// Estimate the clock rate of each run, by short visits to the cpus that it uses, where the processor shows no cycle counters,
-    /// as in virtual machines; costs less than 1 % of one cpu
+    /// Estimate the clock rate of each run, by visits of 1 ms to the cpus that it uses, where cycles are not counted: in virtual
+    /// machines, or where this user may not; costs up to 2 % of a run shorter than 0.2 s, and 0.3 % of one cpu in longer ones
     #[arg(long, conflicts_with = "simulate")]
     pub estimate_clock: bool,
     /// Try the benchmarks of a suite one after the other, for a table with a row for each: a file (TOML), or `review`, which

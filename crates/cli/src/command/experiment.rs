@@ -65,7 +65,10 @@ fn session(
     let mut session = Session::new(&begun.experiment, begun.trials.clone(), begun.stored, settings)?;
     let mut runner: Box<dyn Runner> = match &begun.simulation {
         Some(simulation) => Box::new(SimulatedRunner::new(simulation, begun.experiment.seed)),
-        None if task.estimates_clock => Box::new(runner(&begun.experiment, stop)?.estimating_clock()),
+        // Whoever takes a cpu for a millisecond makes a tail of its own, and a longer one where threads cannot get out of the way.
+        None if task.estimates_clock && !begun.experiment.workload.tells_of_tails() => {
+            Box::new(runner(&begun.experiment, stop)?.estimating_clock())
+        }
         None => Box::new(runner(&begun.experiment, stop)?),
     };
     let limits = Limits { blocks: done + MOST_BLOCKS, budget, stop };

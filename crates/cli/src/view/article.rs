@@ -89,7 +89,8 @@ pub fn step(step: &MadeStep, width: usize) -> Screen {
     if let Some(why) = &step.left_out {
         screen.extend(wrap(&Line::new().with(Tone::Warn, "left out: ").plain(why), width, 2));
     } else {
-        let variables: String = step.environment.iter().map(|(name, value)| format!("{name}={value} ")).collect();
+        let variables: String =
+            step.environment.iter().map(|(name, value)| format!("{name}={} ", in_shell(value))).collect();
         let words: Vec<String> = step.command.iter().map(|word| in_shell(word)).collect();
         screen.extend(wrap(&Line::new().faint(format!("   {variables}corewise {}", words.join(" "))), width, 5));
     }

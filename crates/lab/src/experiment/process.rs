@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use corewise_model::CpuSet;
 use corewise_model::stats::random::Random;
@@ -71,7 +71,7 @@ impl<'a> ProcessRunner<'a> {
     }
 
     /// One run, with the values that were found in what it wrote.
-    fn once(&self, arm: &Arm, environment: &[(OsString, OsString)]) -> Result<(Executed, Vec<Found>), String> {
+    fn once(&self, arm: &Arm, environment: &[(OsString, Option<OsString>)]) -> Result<(Executed, Vec<Found>), String> {
         let mut words = self.workload.command_of(arm).into_iter().map(OsString::from);
         let (program, arguments) = (words.next().unwrap_or_default(), words.collect::<Vec<OsString>>());
         let execution = Execution {
@@ -130,11 +130,11 @@ impl ProcessRunner<'_> {
     /// A trial that nobody slept through, or `may_fail` is false: it seemed to take longer then, never less.
     fn attempt(&self, arm: &Arm, repeats: u32, trial: u64, may_fail: bool) -> Attempt {
         let padding = Random::new(self.seed ^ trial.wrapping_mul(0x9e37_79b9_7f4a_7c15)).below(MOST_PADDING_BYTES);
-        let told = self.workload.environment_of(arm).into_iter().map(|(name, value)| (name.into(), value.into()));
-        let environment: Vec<(OsString, OsString)> =
-            told.chain([(PADDING.into(), "x".repeat(padding).into())]).collect();
+        let told = self.workload.environment_of(arm).into_iter();
+        let told = told.map(|(name, value)| (OsString::from(name), value.map(OsString::from)));
+        let environment: Vec<_> = told.chain([(PADDING.into(), Some("x".repeat(padding).into()))]).collect();
         let mut sum = Sum::new(self.finders.len());
-        let (before, energy) = (KernelCounts::now(), Energy::now());
+        let (before, energy, begun) = (KernelCounts::now(), Energy::now(), Instant::now());
         for _ in 0..repeats {
             let once = self.once(arm, &environment);
             // Whoever ends corewise may end all that it started (a service manager, a batch system): that is no failure of the run.
@@ -150,10 +150,11 @@ impl ProcessRunner<'_> {
                 break;
             }
         }
-        let energy = Energy::now().since(&energy);
+        let (energy, took) = (Energy::now().since(&energy), begun.elapsed());
         let mut ran = sum.ran(repeats);
         self.add_counts(&mut ran.observed, arm, &before);
         ran.observed.energy_joules = energy;
+        ran.observed.energy_s = energy.map(|_| took.as_secs_f64());
         Attempt::Ended(Some(Box::new(ran)))
     }
 

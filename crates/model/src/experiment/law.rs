@@ -64,6 +64,14 @@ pub struct Law {
     pub misfit: f64,
 }
 
+impl Law {
+    /// By how much so many threads do more than one.
+    pub fn speed_up(&self, threads: f64) -> f64 {
+        let parameters = Parameters { contention: self.contention.estimate, coherency: self.coherency.estimate };
+        parameters.speed_up_ln(threads).exp()
+    }
+}
+
 /// A value and its interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Interval {

@@ -81,6 +81,11 @@ fn sorted(values: &[f64]) -> Vec<f64> {
     sorted
 }
 
+/// Whether two intervals have nothing in common.
+pub fn apart(one: (f64, f64), other: (f64, f64)) -> bool {
+    one.1 < other.0 || other.1 < one.0
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

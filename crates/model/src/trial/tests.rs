@@ -157,7 +157,8 @@ fn workload(words: &[&str], variables: &[&str]) -> Workload {
 fn the_program_is_told_how_many_threads_to_have() {
     let told = workload(&["./app", "-t{threads}", "{threads}:{threads}"], &["A", "B"]);
     assert_eq!(told.command_of(&arm(Some(8), None)), ["./app", "-t8", "8:8"]);
-    assert_eq!(told.environment_of(&arm(Some(8), None)), [("A".into(), "8".into()), ("B".into(), "8".into())]);
+    let variable = |name: &str| (name.to_owned(), Some("8".to_owned()));
+    assert_eq!(told.environment_of(&arm(Some(8), None)), [variable("A"), variable("B")]);
     assert_eq!(told.command_of(&arm(None, None)), told.command, "braces that mean something else stay");
     assert!(told.environment_of(&arm(None, None)).is_empty());
 }
@@ -165,9 +166,9 @@ fn the_program_is_told_how_many_threads_to_have() {
 #[test]
 fn the_program_is_told_its_cpus_where_it_is_pinned() {
     let told = Workload { pins_as: vec!["CPUS".into()], ..workload(&["./app"], &["A"]) };
-    let variable = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-    assert_eq!(told.environment_of(&arm(Some(3), Some(2))), [variable("A", "3"), variable("CPUS", "0,1")]);
-    assert_eq!(told.environment_of(&arm(Some(3), None)), [variable("A", "3")]);
+    let variable = |name: &str, value: Option<&str>| (name.to_owned(), value.map(str::to_owned));
+    assert_eq!(told.environment_of(&arm(Some(3), Some(2))), [variable("A", Some("3")), variable("CPUS", Some("0,1"))]);
+    assert_eq!(told.environment_of(&arm(Some(3), None)), [variable("A", Some("3")), variable("CPUS", None)]);
 }
 
 fn of_threads(arms: Vec<Arm>) -> Experiment {
@@ -213,12 +214,18 @@ fn old_runs_are_read_as_they_were() {
 }
 
 #[test]
-fn power_is_energy_over_the_time_of_all_runs_in_a_row() {
-    let observed = |wall_s| Observed { wall_s, energy_joules: Some(60.0), ..Observed::default() };
-    let run = Trial { repeats: 3, observed: observed(0.5), ..trial(1, 0, 1.0) };
+fn power_is_energy_over_the_time_in_which_it_was_used() {
+    let observed = |energy_s| Observed { wall_s: 0.5, energy_joules: Some(60.0), energy_s, ..Observed::default() };
+    let run = Trial { repeats: 3, observed: observed(Some(1.5)), ..trial(1, 0, 1.0) };
     assert_eq!(run.watts(), Some(40.0));
-    assert_eq!(Trial { observed: observed(0.0), ..run.clone() }.watts(), None);
-    assert_eq!(Trial { observed: Observed { energy_joules: None, ..observed(0.5) }, ..run }.watts(), None);
+    assert_eq!(Trial { observed: observed(Some(0.0)), ..run.clone() }.watts(), None);
+    assert_eq!(
+        Trial { observed: observed(None), ..run.clone() }.watts(),
+        None,
+        "what passed between the runs is not known"
+    );
+    assert_eq!(Trial { repeats: 1, observed: observed(None), ..run.clone() }.watts(), Some(120.0));
+    assert_eq!(Trial { observed: Observed { energy_joules: None, ..observed(Some(1.5)) }, ..run }.watts(), None);
 }
 
 /// Time on the cpu over time, of runs with one thread: pinned to one cpu where there are such, and only those that count.

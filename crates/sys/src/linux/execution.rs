@@ -44,7 +44,7 @@ pub struct Execution<'a> {
     /// Its arguments.
     pub arguments: &'a [OsString],
     /// What is added to its environment.
-    pub environment: &'a [(OsString, OsString)],
+    pub environment: &'a [(OsString, Option<OsString>)],
     /// Its cpus; absent to leave them as they are.
     pub cpus: Option<&'a CpuSet>,
     /// After so long it is ended.
@@ -151,7 +151,13 @@ impl Execution<'_> {
     /// Starts the command on its cpus, as a child of the calling thread, which is back on its own then.
     fn spawn(&self, start: &SharedTime, output: io::PipeWriter) -> io::Result<u32> {
         let mut command = Command::new(self.program);
-        command.args(self.arguments).envs(self.environment.iter().map(|(name, value)| (name, value)));
+        command.args(self.arguments);
+        for (name, value) in self.environment {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
         command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output).process_group(0);
         let (time, pipe) = (start.writer(), pipe_was_ignored());
         let last = move || {

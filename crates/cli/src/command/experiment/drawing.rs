@@ -9,7 +9,6 @@ use corewise_model::trial::{Experiment, Trial, standing, threads};
 use tempfile::Builder;
 
 use crate::error::Failure;
-use crate::output::say;
 use crate::settings::experiment::no_threads;
 use crate::view::experiment::{Shown, svg};
 
@@ -28,7 +27,11 @@ impl Drawing {
         };
         let absolute = std::path::absolute(typed).map_err(|error| failed(&error))?;
         // Through a link the file is replaced, not the link.
-        let path = if absolute.exists() { absolute.canonicalize().map_err(|error| failed(&error))? } else { absolute };
+        let path = if absolute.is_symlink() || absolute.exists() {
+            absolute.canonicalize().map_err(|error| failed(&error))?
+        } else {
+            absolute
+        };
         if path.exists() && !path.is_file() {
             return Err(failed(&"it is no file that could be replaced"));
         }
@@ -52,8 +55,9 @@ impl Drawing {
         let shown =
             Shown { experiment, trials, standing: &standing, threads: report.as_ref(), stored, named_store: None };
         let Some(picture) = report.as_ref().and_then(|report| svg(shown, report)) else {
-            say(&"warning: nothing is drawn: that takes two numbers of threads, of which the fewest gave a number");
-            return Ok(());
+            let what =
+                format!("--svg {}: nothing can be drawn: no number of threads gave a value", self.path.display());
+            return Err(Failure::unavailable(what).next("`--csv` says why each run failed."));
         };
         self.write(&picture).map_err(|error| {
             Failure::unavailable(format!("cannot write {}: {error}", self.path.display()))

@@ -30,7 +30,7 @@ pub fn asked(typed: &TryArguments) -> Result<(Option<u32>, Option<ThreadTable>),
     let is_told = in_command || !typed.threads_as.is_empty();
     match counts[..] {
         [] => return Ok((None, None)),
-        [count] if !is_told && typed.pinned.is_none() => return Ok((Some(count), None)),
+        [count] if !is_told && typed.pinned.is_none() && typed.pins_as.is_empty() => return Ok((Some(count), None)),
         _ if !is_told => return Err(untold(&counts)),
         _ => {}
     }
@@ -109,7 +109,7 @@ mod tests {
     fn what_cannot_be_tried_is_said() {
         let list: Vec<String> = (1..=33).map(|count: u32| count.to_string()).collect();
         let many = list.join(",");
-        let cases: [(&[&str], &str); 12] = [
+        let cases: [(&[&str], &str); 13] = [
             (&["--threads", "1,2", "ls"], "nothing tells the program"),
             (&["--threads", "2", "--pinned", "yes", "ls"], "nothing tells the program"),
             (&["--threads", &many, "--threads-as", "N", "ls"], "33 numbers"),
@@ -120,6 +120,7 @@ mod tests {
             (&["--threads-as", "N", "ls"], "--threads"),
             (&["--pinned", "no", "ls"], "--threads"),
             (&["--pins-as", "N", "ls"], "--threads"),
+            (&["--threads", "4", "--pins-as", "N", "ls"], "nothing tells the program"),
             (&["--threads", "1,2", "--pins-as", "A", "--pinned", "no", "--", "ls", "{threads}"], "--pinned no"),
             (&["--threads", "1,2", "--pins-as", "", "--", "ls", "{threads}"], "--pins-as: \"\" cannot be the name"),
         ];

@@ -1,6 +1,6 @@
 //! What differs besides between the winner and the operating system's choice, and what a user has to know of the runs.
 
-use corewise_model::stats::order::median;
+use corewise_model::stats::order::{apart, median, median_interval};
 use corewise_model::trial::{Observed, Outcome, Trial};
 
 use super::Shown;
@@ -22,13 +22,22 @@ struct Quantity {
     ratio: f64,
     /// Less than this is nothing, whatever the ratio.
     least: f64,
+    /// The medians' intervals must lie apart too, since chance makes as much.
+    is_close: bool,
     words: fn(f64) -> String,
     is_estimate: fn(&Trial) -> bool,
 }
 
 /// What most of them have.
-const USUAL: Quantity =
-    Quantity { name: "", of: |_| None, ratio: 1.3, least: 0.0, words: significant, is_estimate: |_| false };
+const USUAL: Quantity = Quantity {
+    name: "",
+    of: |_| None,
+    ratio: 1.3,
+    least: 0.0,
+    is_close: false,
+    words: significant,
+    is_estimate: |_| false,
+};
 
 /// Counts are for one run.
 fn each(trial: &Trial, count: u64) -> Option<f64> {
@@ -50,16 +59,17 @@ const QUANTITIES: [Quantity; 7] = [
         least: 0.01,
         ..USUAL
     },
-    // A few percent are all that placements change here, and vary little from run to run.
+    // A few percent are all that placements change here, which is no more than runs may differ by themselves.
     Quantity {
         name: "GHz",
         of: |trial| trial.observed.gigahertz,
         ratio: 1.02,
         least: 0.02,
+        is_close: true,
         is_estimate: |trial| trial.observed.gigahertz_is_estimate,
         ..USUAL
     },
-    Quantity { name: "watts", of: Trial::watts, ratio: 1.05, least: 0.5, ..USUAL },
+    Quantity { name: "watts", of: Trial::watts, ratio: 1.05, least: 0.5, is_close: true, ..USUAL },
     Quantity {
         name: "peak memory",
         of: |trial| Some(trial.observed.peak_memory_bytes as f64),
@@ -79,14 +89,20 @@ pub fn lines(shown: Shown<'_>) -> Vec<Line> {
 
 fn differences(shown: Shown<'_>) -> Option<Line> {
     let (_, winner) = shown.winner()?;
+    let values = |quantity: &Quantity, arm: usize| shown.counted(arm).filter_map(quantity.of).collect::<Vec<f64>>();
     let of = |quantity: &Quantity, arm: usize| {
-        let values: Vec<f64> = shown.counted(arm).filter_map(quantity.of).collect();
+        let values = values(quantity, arm);
         (!values.is_empty()).then(|| median(&values))
+    };
+    let lie_apart = |quantity: &Quantity| {
+        let [before, after] = [0, winner.arm].map(|arm| median_interval(&values(quantity, arm), 0.95));
+        before.zip(after).is_some_and(|(before, after)| apart(before, after))
     };
     let differing = QUANTITIES.iter().filter_map(|quantity| {
         let (before, after) = (of(quantity, 0)?, of(quantity, winner.arm)?);
         let (low, high) = (before.min(after), before.max(after));
-        let is_other = high > quantity.ratio * low && high - low >= quantity.least;
+        let is_far = high > quantity.ratio * low && high - low >= quantity.least;
+        let is_other = is_far && (!quantity.is_close || lie_apart(quantity));
         let words = |arm: usize, value: f64| {
             let mark = if shown.counted(arm).any(quantity.is_estimate) { "~" } else { "" };
             format!("{mark}{}", (quantity.words)(value))

@@ -160,6 +160,7 @@ fn a_higher_clock_of_the_winner_is_told() {
             trial.observed.gigahertz = Some(if is_other { gigahertz } else { 3.9 });
             trial.observed.gigahertz_is_estimate = is_estimate;
             trial.observed.energy_joules = Some(2.0 * 1.25 * if is_other { watts } else { 88.0 });
+            trial.observed.energy_s = Some(2.0 * 1.25);
         }
         let text = made.at(110);
         text.lines().find(|line| line.starts_with("Also different")).map(str::to_owned)
@@ -168,6 +169,34 @@ fn a_higher_clock_of_the_winner_is_told() {
     assert_eq!(told(&mut made, 4.2, 95.0, true), said("GHz ~3.90 → ~4.20 · watts 88.0 → 95.0"));
     assert_eq!(told(&mut made, 4.2, 90.0, false), said("GHz 3.90 → 4.20"));
     assert_eq!(told(&mut made, 3.96, 90.0, true), None);
+    // As much as runs of one placement differ by themselves is no difference.
+    told(&mut made, 4.2, 88.0, true);
+    for (number, trial) in made.trials.iter_mut().enumerate() {
+        trial.observed.gigahertz = trial.observed.gigahertz.map(|rate| rate + if number % 4 < 2 { 0.3 } else { -0.3 });
+    }
+    assert!(!made.at(110).contains("Also different"), "{}", made.at(110));
+}
+
+/// A program that is told its cpus is to set masks within them; any other mask means that its placement did not hold.
+#[test]
+fn a_mask_of_the_programs_own_is_told_unless_it_was_asked_for() {
+    let mut made = made(&[0.2], &RunNoise::Quiet, 42, 60);
+    let mut told = |own: CpuSet, pins_as: &[&str]| {
+        made.experiment.workload.pins_as = pins_as.iter().map(|name| (*name).to_owned()).collect();
+        for trial in made.trials.iter_mut().filter(|trial| trial.arm == 1) {
+            trial.observed.own_mask = Some(own.clone());
+        }
+        made.at(100).contains("the program set cpus of its own")
+    };
+    let given = made_cpus();
+    assert!(told(given.clone(), &[]) && !told(given.clone(), &["CPUS"]));
+    let beyond = CpuSet::first(given.highest().unwrap() + 2);
+    assert!(told(beyond, &["CPUS"]));
+}
+
+/// The cpus of the first placement of [`made`].
+fn made_cpus() -> CpuSet {
+    made(&[0.2], &RunNoise::Quiet, 42, 1).experiment.arms[1].cpus.clone().unwrap()
 }
 
 #[test]

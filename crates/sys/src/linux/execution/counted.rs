@@ -36,7 +36,10 @@ impl Counters {
         };
         let (cycles, computing_ns) = (scaled(&mut self.cycles), scaled(&mut self.computing_ns));
         let gigahertz = cycles.zip(computing_ns).map(|(cycles, nanoseconds)| cycles / nanoseconds);
-        (gigahertz.filter(|rate| rate.is_finite()), self.migrations.as_mut().and_then(|counter| counter.read().ok()))
+        (
+            gigahertz.filter(|rate| rate.is_finite() && *rate > 0.0),
+            self.migrations.as_mut().and_then(|counter| counter.read().ok()),
+        )
     }
 }
 

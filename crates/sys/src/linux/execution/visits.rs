@@ -136,6 +136,19 @@ mod tests {
         let cpus = affinity::current().unwrap();
         let look = |visits: &mut Visits| (0..1_000).for_each(|_| visits.look(&cpus));
         assert!(Visits::during(None, Duration::ZERO, look).1.is_empty());
-        assert!(Visits::during(Some(&Whereabouts), now() + Duration::from_mins(1), look).1.is_empty());
+        let once = |visits: &mut Visits| {
+            visits.due = Duration::ZERO;
+            // Until the thread listens, and has one visit.
+            while visits.due.is_zero() {
+                visits.look(&cpus);
+                thread::yield_now();
+            }
+            visits.due = now() + Duration::from_mins(1);
+            for _ in 0..1_000 {
+                visits.look(&cpus);
+                thread::yield_now();
+            }
+        };
+        assert_eq!(Visits::during(Some(&Whereabouts), Duration::ZERO, once).1.len(), 1);
     }
 }

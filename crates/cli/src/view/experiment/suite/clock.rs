@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use corewise_model::stats::order::median;
+use corewise_model::stats::order::{apart, median, median_interval};
 use corewise_model::trial::Trial;
 
 use super::{Row, ShownSuite, Tried};
@@ -23,6 +23,8 @@ struct Cells {
 struct Medians {
     gigahertz: Option<f64>,
     is_estimate: bool,
+    /// In which the median of the clock is with 95 %.
+    interval: Option<(f64, f64)>,
     watts: Option<f64>,
 }
 
@@ -36,6 +38,10 @@ impl Medians {
         };
         Self {
             gigahertz: middle(|trial| trial.observed.gigahertz),
+            interval: median_interval(
+                &trials.iter().filter_map(|trial| trial.observed.gigahertz).collect::<Vec<_>>(),
+                0.95,
+            ),
             is_estimate: trials.iter().any(|trial| trial.observed.gigahertz_is_estimate),
             watts: middle(Trial::watts),
         }
@@ -47,9 +53,10 @@ impl Medians {
         Some(format!("{mark}{}", decimal(self.gigahertz?, 2)))
     }
 
-    /// "+7.7 %" against others.
+    /// "+7.7 %" against others; nothing where chance makes as much, or where that is not known.
     fn against(&self, other: &Self) -> Option<String> {
-        Some(gain((self.gigahertz? / other.gigahertz?).ln()))
+        let ratio = self.gigahertz? / other.gigahertz?;
+        apart(self.interval?, other.interval?).then(|| gain(ratio.ln()))
     }
 }
 
@@ -126,8 +133,10 @@ pub fn table(shown: &ShownSuite<'_>, width: usize) -> Vec<Line> {
     for (arm, described) in shown.arms.iter().enumerate() {
         let name = printable(&described.spoken());
         let unit = if arm > 0 { "GHz    vs OS" } else { "GHz" };
-        columns.push(Column::number(name.clone(), unit, u8::from(arm > 1)));
-        columns.push(Column::number("", "W", 2).named(format!("power of {name}")));
+        let rank = u8::from(arm > 1);
+        let (clock, power) = if has.clock { (name.clone(), String::new()) } else { (String::new(), name.clone()) };
+        columns.push(Column::number(clock, unit, rank));
+        columns.push(Column::number(power, "W", if has.clock { 2 } else { rank }).named(format!("power of {name}")));
     }
     let mut grid = Grid::new(columns);
     for Cells { name, arms } in rows(shown, has) {

@@ -224,6 +224,13 @@ fn a_second_table_has_clock_and_power() {
     | **development** |  |  |  |
     | compile | ~4.01 · 88 W | – · 89 W | ~3.01 · -24.9 % · 90 W |
     ");
+    // Power alone has the names of the placements too.
+    let mut powered = made(Some(88.0), false);
+    for result in &mut powered[..3] {
+        running_at(result, [None; 3], Some(88.0), false);
+    }
+    let powered = with(powered, |shown| at(shown, 80));
+    assert!(powered.starts_with("Power while they ran") && powered.contains("OS default"), "{powered}");
     let [screen, text] = with(made(Some(88.0), true), |shown| [screen(shown, 80).plain(), markdown(shown)]);
     assert!(screen.contains("\n\nClock and power while they ran") && text.contains(" |\n\nClock and power"), "{text}");
 }

@@ -186,7 +186,10 @@ fn command(shown: Shown<'_>, cell: Cell) -> Option<String> {
     let workload = &shown.experiment.workload;
     let is = |arm: &&corewise_model::trial::Arm| arm.threads == Some(cell.threads) && arm.cpus.is_some() == cell.pinned;
     let arm = shown.experiment.arms.iter().find(is)?;
-    let told: String = workload.environment_of(arm).iter().map(|(name, value)| format!("{name}={value} ")).collect();
+    // Who is left to the operating system was tried without the variables that name cpus.
+    let told = workload.environment_of(arm);
+    let told: String =
+        told.iter().filter_map(|(name, value)| Some(format!("{name}={} ", in_shell(value.as_ref()?)))).collect();
     let run = arm
         .cpus
         .as_ref()

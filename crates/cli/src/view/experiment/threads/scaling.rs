@@ -64,7 +64,7 @@ impl Scaling {
     /// The speed-up that the law has; absent beyond the number of cpus, which it does not describe.
     pub fn law(&self, threads: f64) -> Option<f64> {
         let (law, lift) = self.law.as_ref()?;
-        (threads <= f64::from(self.cpus)).then(|| lift * multiple(law, threads))
+        (threads <= f64::from(self.cpus)).then(|| lift * law.speed_up(threads))
     }
 
     /// The numbers of threads between which the law is drawn.
@@ -75,7 +75,8 @@ impl Scaling {
 
     /// Whether a cell is of the column that the law is fitted to.
     pub fn is_of_law(&self, cell: Cell) -> bool {
-        cell.pinned == self.base.pinned && self.law(f64::from(cell.threads)).is_some()
+        let is_within = |(fewest, most): (u32, u32)| (fewest..=most).contains(&cell.threads);
+        cell.pinned == self.base.pinned && self.law_range().is_some_and(is_within)
     }
 
     /// The number of cpus that the operating system may choose from.
@@ -113,15 +114,10 @@ fn failed(cell: &CellStanding) -> bool {
     cell.failures >= MOST_FAILURES || (cell.median.is_none() && cell.failures > 0)
 }
 
-/// What the law has for a number of threads, as a multiple of one thread.
-fn multiple(law: &Law, n: f64) -> f64 {
-    n / (1.0 + law.contention.estimate * (n - 1.0) + law.coherency.estimate * n * (n - 1.0))
-}
-
 /// What the law is multiplied by. It is fitted to ratios alone, so it goes through the middle of what was measured.
 fn lift(law: &Law, points: &[Point], is_pinned: bool) -> Option<f64> {
     let is_fitted = |point: &&Point| point.cell.pinned == is_pinned && law.counts.contains(&point.cell.threads);
-    let above = |point: &Point| Some((point.speed_up? / multiple(law, f64::from(point.cell.threads))).ln());
+    let above = |point: &Point| Some((point.speed_up? / law.speed_up(f64::from(point.cell.threads))).ln());
     let all: Vec<f64> = points.iter().filter(is_fitted).filter_map(above).collect();
     (!all.is_empty()).then(|| median(&all).exp())
 }
