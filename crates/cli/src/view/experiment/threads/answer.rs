@@ -4,7 +4,7 @@ use corewise_model::experiment::{ArmState, ArmVerdict, Cell, Doubt, Effect, Stan
 use corewise_model::trial::ThreadsReport;
 
 use super::super::Shown;
-use super::super::answer::{better, doubt_in_words, in_a_shell, percent, resume};
+use super::super::answer::{better, doubt_in_words, percent, resume};
 use super::super::gain::{gain, interval};
 use super::pinned::{is_better, sentences};
 use super::{counted, threads};
@@ -194,5 +194,7 @@ fn command(shown: Shown<'_>, cell: Cell) -> Option<String> {
         .cpus
         .as_ref()
         .map_or_else(String::new, |cpus| format!("corewise run --on {} -- ", in_shell(&cpus.to_string())));
-    Some(format!("{told}{run}{}", in_a_shell(&workload.command_of(arm))))
+    // Whole: the number that is the answer stands somewhere in it.
+    let words: Vec<String> = workload.command_of(arm).iter().map(|word| in_shell(word)).collect();
+    Some(format!("{told}{run}{}", words.join(" ")))
 }
