@@ -8,11 +8,11 @@ use std::fmt::Write as _;
 use corewise_model::trial::ThreadsReport;
 
 use super::super::Shown;
-use super::super::answer::in_a_shell;
 use super::super::standings::metric_value;
 use super::scaling::{Point, Scaling};
 use super::table::times;
 use super::threads;
+use crate::args::in_shell;
 use crate::view::machine::model_name;
 use crate::view::number::count;
 use crate::view::svg::{Block, EDGE, SIZE, SOURCE, SUBTITLE, TITLE, document, escaped};
@@ -29,6 +29,8 @@ const LAW: &str = "#1a1a1a";
 /// How the lines of what was not measured are dashed.
 const IDEAL_DASHES: &str = "8 5";
 const LAW_DASHES: &str = "2 4";
+/// So many characters of a command are a title, on two lines or three.
+const LONGEST_TITLE: usize = 160;
 /// Straight pieces of a curve.
 const PIECES: u32 = 96;
 
@@ -37,7 +39,7 @@ pub fn svg(shown: Shown<'_>, report: &ThreadsReport) -> Option<String> {
     let scaling = Scaling::of(shown, report)?;
     let plot = Plot { shown, axes: Axes::of(&scaling), scaling };
     let inner = plot.left() + WIDTH + plot.right();
-    let title = Block::new(EDGE, TITLE, &in_a_shell(&shown.experiment.workload.command), inner);
+    let title = Block::new(EDGE, TITLE, &command(&shown.experiment.workload.command), inner);
     let subtitle = Block::new(title.bottom(), SUBTITLE, &about(shown, report), inner);
     let (legend, rows) = legend::legend(&plot.scaling, inner);
     let legend_top = subtitle.bottom() + SIZE;
@@ -53,8 +55,18 @@ pub fn svg(shown: Shown<'_>, report: &ThreadsReport) -> Option<String> {
         points = plot.points(),
         source = source.draw(),
     );
-    let name = format!("{}: how it scales", in_a_shell(&shown.experiment.workload.command));
+    let name = format!("{}: how it scales", command(&shown.experiment.workload.command));
     Some(document(inner + 2 * EDGE, source.bottom() + EDGE, &name, &body))
+}
+
+/// A command as it is typed, of which a title has the beginning.
+fn command(words: &[String]) -> String {
+    let words: Vec<String> = words.iter().map(|word| in_shell(word)).collect();
+    let text = words.join(" ");
+    match text.char_indices().nth(LONGEST_TITLE) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
 }
 
 /// The machine, and how much was tried.

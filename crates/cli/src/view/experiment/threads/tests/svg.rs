@@ -57,6 +57,14 @@ fn wide_ranges_are_doublings_and_cpus_are_marked() {
 }
 
 #[test]
+fn a_long_command_is_told_by_its_beginning() {
+    let mut made = made(&mut cells(&[1, 4, 16], &[false]), &USUAL, &RunNoise::Quiet, 42, 60);
+    made.experiment.workload.command = std::iter::repeat_n("--size".to_owned(), 40).collect();
+    let title = texts(&made.picture(), "text").concat();
+    assert!(title.starts_with("--size --size") && title.contains('…'), "{title}");
+}
+
+#[test]
 fn a_command_cannot_write_into_the_picture() {
     let mut made = made(&mut cells(&[1, 4], &[false]), &USUAL, &RunNoise::Quiet, 5, 60).judged_by_rate();
     made.experiment.workload.command = vec!["a".into(), "</svg><script>\u{1b}&\u{ffff}".into()];
