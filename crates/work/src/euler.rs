@@ -111,7 +111,10 @@ fn cells_of(shape: [usize; 3]) -> Result<u64, Error> {
     })
 }
 
-/// Balls of gas under high pressure, one in each cube of the box, in a gas that drifts.
+/// More than this make no other gas, and each cell asks all of them.
+const MOST_BALLS: usize = 64;
+
+/// Balls of gas under high pressure, one in each cube of the box up to [`MOST_BALLS`], in a gas that drifts.
 struct Balls {
     shape: [usize; 3],
     balls: Vec<Ball>,
@@ -128,13 +131,13 @@ impl Balls {
         let size = shape.map(|cells| cells as f64);
         let shortest = size[0].min(size[1]).min(size[2]);
         let mut random = Random::new(seed);
-        let count = (size[2] / shortest).round() as usize;
+        let count = ((size[2] / shortest).round() as usize).clamp(1, MOST_BALLS);
         let ball = |_| Ball {
             centre: size.map(|size| size * random.unit()),
             squared_radius: (shortest * (0.1 + 0.15 * random.unit())).powi(2),
             pressure: 2.0 + 8.0 * random.unit(),
         };
-        Self { shape, balls: (0..count.max(1)).map(ball).collect() }
+        Self { shape, balls: (0..count).map(ball).collect() }
     }
 
     /// The gas in a cell.

@@ -102,6 +102,8 @@ struct Tally {
     end: [i128; 3],
     /// The sum of their squared distances, in 1 / FIXED.
     squared: i128,
+    /// Walks that end nowhere.
+    broken: u64,
     checksum: u64,
 }
 
@@ -111,6 +113,7 @@ impl Tally {
         self.walks += 1;
         (0..3).for_each(|axis| self.end[axis] += fixed(end[axis]));
         self.squared += fixed(squared_length(end));
+        self.broken += u64::from(end.iter().any(|along| !along.is_finite()));
         let [x, y, z] = end.map(f64::to_bits);
         let mixed = Random::new(x ^ y.rotate_left(21) ^ z.rotate_left(42)).bits();
         self.checksum = self.checksum.wrapping_add(mixed);
@@ -120,6 +123,7 @@ impl Tally {
         self.walks += other.walks;
         (0..3).for_each(|axis| self.end[axis] += other.end[axis]);
         self.squared += other.squared;
+        self.broken += other.broken;
         self.checksum = self.checksum.wrapping_add(other.checksum);
         self
     }
@@ -170,6 +174,9 @@ fn check(name: &str, steps: u32, tally: &Tally) -> Result<f64, Error> {
     let ends = tally.end.iter().map(|&end| off(mean(end), 0.0, steps / 3.0));
     let distance = off(mean(tally.squared), steps, squared_distance_variance(steps));
     let worst = ends.chain([distance]).fold(0.0, f64::max);
+    if tally.broken > 0 {
+        return Err(Error::Wrong(format!("{} walks of {name} steps end nowhere", tally.broken)));
+    }
     if worst <= TOLERANCE {
         return Ok(worst);
     }

@@ -15,6 +15,7 @@ use corewise_model::histogram::Histogram;
 use corewise_model::metric_line::MetricLine;
 use corewise_model::stats::random::Random;
 use corewise_sys::clock::{Clock, Source, Ticks};
+use corewise_sys::linux::open_files::OpenFiles;
 
 use crate::amount::{Amount, Span};
 use crate::crew::crew;
@@ -86,6 +87,8 @@ struct Table {
 
 impl Table {
     fn laid(settings: &Settings, options: &Options) -> Result<Self, Error> {
+        // A pair of pipes takes six files; where there are no more, that is told when they are opened.
+        let _more = OpenFiles::raise();
         let mut table = Self { ends: Vec::new(), enders: Vec::new(), are_threads: options.partner.is_none() };
         for pair in 0..settings.threads.div_ceil(2) {
             let (ends, ender) = match &options.partner {
@@ -131,8 +134,7 @@ impl Table {
                 return partner::answer_all(&mut end).map(|_| None).map_err(Error::system("answering"));
             }
             let own = share(amount, pair, self.ends.len());
-            let game = self.first(&mut end, own, clock, stop, &progress[pair]);
-            game.map(Some).map_err(Error::system("waking the partner"))
+            self.first(&mut end, own, clock, stop, &progress[pair]).map(Some)
         };
         let (here, done) = channel::<()>();
         let (played, went_well) = std::thread::scope(|scope| {
@@ -158,9 +160,9 @@ impl Table {
         clock: &Clock,
         stop: &AtomicBool,
         progress: &Progress,
-    ) -> io::Result<Game> {
+    ) -> Result<Game, Error> {
         let mut game = Game::new(own, clock);
-        if !self.are_threads && !partner::await_greeting(end)? {
+        if !self.are_threads && !partner::await_greeting(end).map_err(Error::system("waking the partner"))? {
             return Ok(game);
         }
         let (played, span) = Span::of(|| match clock.source {
@@ -200,7 +202,8 @@ impl Game {
         Self { amount, round_trips: 0, count: 0, was_ended: true, histogram, span: Span { begin: now, end: now } }
     }
 
-    fn play<T: Ticks>(&mut self, ticks: T, end: &mut End, stop: &AtomicBool, progress: &Progress) -> io::Result<()> {
+    fn play<T: Ticks>(&mut self, ticks: T, end: &mut End, stop: &AtomicBool, progress: &Progress) -> Result<(), Error> {
+        let failed = |error| Error::System { what: "waking the partner".into(), error };
         let begin = Instant::now();
         let mut last = ticks.now();
         loop {
@@ -213,15 +216,15 @@ impl Game {
                 return Ok(());
             }
             let said = line::after(self.count);
-            if !end.say_after(self.count)? {
+            if !end.say_after(self.count).map_err(failed)? {
                 return Ok(());
             }
-            let heard = end.hear_after(said)?;
+            let heard = end.hear_after(said).map_err(failed)?;
             if heard == OVER {
                 return Ok(());
             }
             if heard != line::after(said) {
-                return Err(io::Error::other(format!("{heard} was heard after {said}")));
+                return Err(Error::Wrong(format!("{heard} was heard after {said}")));
             }
             let now = ticks.now();
             self.histogram.record(now.saturating_sub(last));
@@ -260,11 +263,12 @@ fn report(games: &[Game], amount: Amount, clock: &Clock) -> Result<Report, Error
 }
 
 /// # Errors
-/// [`Error::Wrong`] where a pair ended early, or its counts do not agree.
+/// [`Error::System`] where a pair ended early, [`Error::Wrong`] where its counts do not agree.
 fn check(game: &Game) -> Result<(), Error> {
     let round_trips = game.round_trips;
     if game.was_ended {
-        return Err(Error::Wrong(format!("a partner has gone after {round_trips} round trips")));
+        let error = io::Error::new(io::ErrorKind::BrokenPipe, format!("it has gone after {round_trips} round trips"));
+        return Err(Error::System { what: "a partner".into(), error });
     }
     // The count begins again at zero after 2^31 - 1.
     let wanted = (2 * round_trips) & u64::from(u32::MAX >> 1);

@@ -7,7 +7,7 @@ mod scene;
 mod table;
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
 
 use corewise_model::metric_line::MetricLine;
@@ -91,7 +91,7 @@ pub fn run(settings: &Settings, options: &Options, company: &mut Company<'_>) ->
     let work = |thread, round| job.work(thread, (round - 1) % 3);
     let spent = in_rounds(settings, "raymesh", work, |rounds| job.lead(rounds, &folder, company))?;
     (company.progress)("checking the tables");
-    let checked = check::check(&scene, &plan, &job.tables, settings.seed)?;
+    let checked = check::check(&scene, &plan, &job.tables, settings.seed, company.stop)?;
     let metrics = vec![
         MetricLine::new("rays_per_second", spent.rays as f64 / spent.compute_seconds),
         MetricLine::new("total_seconds", spent.total_seconds),
@@ -122,12 +122,23 @@ struct Job<'a> {
     tables: [Table; 3],
     /// The next row of a queue.
     next: AtomicUsize,
+    /// The cells that were computed, in all rounds.
+    computed: AtomicU64,
 }
 
 impl<'a> Job<'a> {
     fn new(settings: &Settings, split: Split, plan: &'a Plan, scene: &'a Scene, stop: &'a AtomicBool) -> Self {
         let tables = plan.cells.map(Table::new);
-        Self { split, threads: settings.threads, plan, scene, stop, tables, next: AtomicUsize::new(0) }
+        Self {
+            split,
+            threads: settings.threads,
+            plan,
+            scene,
+            stop,
+            tables,
+            next: AtomicUsize::new(0),
+            computed: AtomicU64::new(0),
+        }
     }
 
     /// What a thread does of a table.
@@ -156,6 +167,7 @@ impl<'a> Job<'a> {
             }
             table.set(cell, scene::trace(self.scene, self.plan, table, number, cell));
         }
+        self.computed.fetch_add(table.row(row).len() as u64, Ordering::Relaxed);
         Ok(())
     }
 
@@ -180,6 +192,10 @@ impl<'a> Job<'a> {
             spent.rays += self.plan.rays();
             spent.total_seconds = begun.elapsed().as_secs_f64();
             if self.plan.until.is_none_or(|until| begun.elapsed() >= until) {
+                let traced = self.computed.load(Ordering::Relaxed) * u64::from(self.plan.samples);
+                if traced != spent.rays {
+                    return Err(Error::Wrong(format!("{traced} of {} rays were traced", spent.rays)));
+                }
                 return Ok(spent);
             }
         }

@@ -76,13 +76,13 @@ pub fn run(settings: &Settings, options: &Options, company: &mut Company<'_>) ->
     let begun = Instant::now();
     let scene = Scene::stones(options.triangles);
     company.go_on()?;
-    let homes = Homes::new(scene, options.numa_aware, company)?;
+    let homes = Homes::new(scene, options.numa_aware, settings, company)?;
     let build_seconds = begun.elapsed().as_secs_f64();
     let job = Job::new(settings, &plan, &homes, company.stop);
     let spent =
         in_rounds(settings, "render", |thread, round| job.work(thread, round), |rounds| job.lead(rounds, company))?;
     (company.progress)("checking the picture");
-    let checked = check::check(homes.scene(0), &plan, &job.canvas, spent.rounds)?;
+    let checked = check::check(homes.scene(0), &plan, &job.canvas, spent.rounds, company.stop)?;
     if let Some(folder) = folder {
         write_png(&folder.file("render.png"), plan.width, Samples::Colour(&job.canvas.bytes()))?;
     }

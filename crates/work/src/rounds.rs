@@ -24,16 +24,16 @@ pub fn in_rounds<T>(
         let start = |thread: usize| {
             let named = format!("{name} {thread}");
             let begin = move || {
-                let _end = OnDrop(|| rounds.change(|state| state.ended += 1));
+                let _end = OnDrop(|| rounds.tell(&rounds.done, |state| state.ended += 1));
                 pin(settings, thread)?;
                 rounds.follow(|round| work(thread, round))
             };
             let started = Builder::new().name(named.clone()).spawn_scoped(scope, begin);
-            started.map_err(Error::system(named)).inspect_err(|_| rounds.change(|state| state.ended += 1))
+            started.map_err(Error::system(named)).inspect_err(|_| rounds.tell(&rounds.done, |state| state.ended += 1))
         };
         let threads: Vec<_> = (0..settings.threads).map(start).collect();
         let led = {
-            let _over = OnDrop(|| rounds.change(|state| state.is_over = true));
+            let _over = OnDrop(|| rounds.tell(&rounds.begun, |state| state.is_over = true));
             rounds.wait_for_all().and_then(|()| lead(rounds))
         };
         let ended =
@@ -48,7 +48,10 @@ pub fn in_rounds<T>(
 pub struct Rounds {
     threads: usize,
     state: Mutex<State>,
-    changed: Condvar,
+    /// A round has begun, or all are over: what the threads wait for.
+    begun: Condvar,
+    /// All are done, or one has ended: what the leader waits for.
+    done: Condvar,
 }
 
 #[derive(Debug, Default)]
@@ -65,7 +68,7 @@ struct State {
 
 impl Rounds {
     fn new(threads: usize) -> Self {
-        Self { threads, state: Mutex::default(), changed: Condvar::new() }
+        Self { threads, state: Mutex::default(), begun: Condvar::new(), done: Condvar::new() }
     }
 
     /// Has every thread work once, and waits for the last of them.
@@ -73,20 +76,23 @@ impl Rounds {
     /// # Errors
     /// [`Error::Stopped`] when a thread has ended, because of an error that [`in_rounds`] tells; to be passed on.
     pub fn round(&self) -> Result<(), Error> {
-        self.change(|state| (state.round, state.done) = (state.round + 1, 0));
+        self.tell(&self.begun, |state| (state.round, state.done) = (state.round + 1, 0));
         self.wait_for_all()
     }
 
     fn wait_for_all(&self) -> Result<(), Error> {
-        let state = self.wait_while(|state| state.done < self.threads && state.ended == 0);
+        let state = self.wait_while(&self.done, |state| state.done < self.threads && state.ended == 0);
         if state.ended == 0 { Ok(()) } else { Err(Error::Stopped) }
     }
 
     /// What each thread does.
     fn follow(&self, work: impl Fn(usize) -> Result<(), Error>) -> Result<(), Error> {
         for round in 1.. {
-            self.change(|state| state.done += 1);
-            if self.wait_while(|state| state.round < round && !state.is_over).is_over {
+            // Only the last has anything to say: many threads that woke each other would keep cpus from those that still work.
+            if self.change(|state| state.done += 1).done == self.threads {
+                self.done.notify_all();
+            }
+            if self.wait_while(&self.begun, |state| state.round < round && !state.is_over).is_over {
                 break;
             }
             work(round)?;
@@ -94,15 +100,20 @@ impl Rounds {
         Ok(())
     }
 
-    fn wait_while(&self, wait: impl Fn(&State) -> bool) -> MutexGuard<'_, State> {
+    fn wait_while(&self, told: &Condvar, wait: impl Fn(&State) -> bool) -> MutexGuard<'_, State> {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        self.changed.wait_while(state, |state| wait(state)).unwrap_or_else(PoisonError::into_inner)
+        told.wait_while(state, |state| wait(state)).unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
-        let changed = change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner));
-        self.changed.notify_all();
-        changed
+    fn tell(&self, whom: &Condvar, change: impl FnOnce(&mut State)) {
+        drop(self.change(change));
+        whom.notify_all();
+    }
+
+    fn change(&self, change: impl FnOnce(&mut State)) -> MutexGuard<'_, State> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        change(&mut state);
+        state
     }
 }
 

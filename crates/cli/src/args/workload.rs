@@ -27,7 +27,7 @@ pub struct WorkloadArguments {
     /// Which.
     #[command(subcommand)]
     pub workload: WorkloadCommand,
-    /// How many threads do the work [default: as many as cpus are allowed]
+    /// How many threads do the work [default: one on each cpu of --pin, or else on each that is allowed]
     #[arg(long, global = true, env = "COREWISE_THREADS", value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub threads: Option<u16>,
     /// How much work: 1 takes some seconds on one cpu of today, 0.1 a tenth of it [default: 1]
@@ -54,7 +54,7 @@ pub enum WorkloadCommand {
         #[arg(long, value_name = "N")]
         steps: Option<u32>,
     },
-    /// A million ray-mesh tests in three tables, saved to disk: caches and compute
+    /// Ray-mesh tests for a million cells in three tables, saved to disk: caches and compute
     Raymesh {
         /// An OBJ or PLY file instead of the mesh by formula
         #[arg(long, value_name = "FILE", conflicts_with = "triangles")]

@@ -15,8 +15,9 @@ pub use spectrum::{Spectrum, low_pass};
 
 /// Grey values that a blur in 32 bits may be away from one in 64.
 const BLUR_TOLERANCE: f64 = 1e-3;
-/// One in so many pixels is looked at where all would take long; a prime, so that no row or column is left out.
-const PIXELS_PER_SAMPLE: usize = 499;
+/// One in so many pixels is looked at where all would take long; primes, of which the second is for widths that the first divides, so that no column is
+/// left out. No picture is as wide as a multiple of both.
+const PIXELS_PER_SAMPLE: [usize; 2] = [499, 503];
 /// So many pixels are looked at in search of dark ones; a few samples must do where these are far.
 const LOOKS: usize = 50_000_000;
 
@@ -41,8 +42,9 @@ pub fn all(picture: &Picture, planes: &Planes, spectrum: &Spectrum, company: &Co
     low_pass(picture, &planes.filtered.values())?;
     spectrum.check(picture, &planes.between.values())?;
     Ok(format!(
-        "blur, gradient, median, opening, distances and low-pass of one in {PIXELS_PER_SAMPLE} pixels by other ways, the real ones within \
+        "blur, gradient, median, opening, distances and low-pass of one in {} pixels by other ways, the real ones within \
          {BLUR_TOLERANCE} and {} grey values; threshold, labels and the transform back of all",
+        pixels_per_sample(picture.width),
         spectrum::TOLERANCE
     ))
 }
@@ -69,10 +71,15 @@ pub fn checksum(planes: &Planes) -> u64 {
     results.iter().flatten().fold(1, mix)
 }
 
+fn pixels_per_sample(width: usize) -> usize {
+    let [first, second] = PIXELS_PER_SAMPLE;
+    if width.is_multiple_of(first) { second } else { first }
+}
+
 /// The samples: number, column, row.
 fn samples(picture: &Picture) -> impl Iterator<Item = (usize, isize, isize)> {
     let place = |number: usize| (number, (number % picture.width) as isize, (number / picture.width) as isize);
-    (0..picture.pixels.len()).step_by(PIXELS_PER_SAMPLE).map(place)
+    (0..picture.pixels.len()).step_by(pixels_per_sample(picture.width)).map(place)
 }
 
 fn wrong(what: &str, x: isize, y: isize, found: impl ToString, expected: impl ToString) -> Error {

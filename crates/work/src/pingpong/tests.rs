@@ -86,10 +86,9 @@ fn a_wrong_count_is_found() {
         report(&[game], Amount::Items(3), &clock).map(|report| report.checksum)
     };
     assert_eq!(game(|_| ()).unwrap(), Some(Random::new(6).bits()));
-    let spoiled: [fn(&mut Game); 4] = [
+    let spoiled: [fn(&mut Game); 3] = [
         |game| game.count = 5,
         |game| game.histogram.record(1),
-        |game| game.was_ended = true,
         |game| {
             (game.round_trips, game.count) = (2, 4);
             game.histogram.clear();
@@ -98,5 +97,35 @@ fn a_wrong_count_is_found() {
     ];
     for spoil in spoiled {
         assert!(matches!(game(spoil), Err(Error::Wrong(_))));
+    }
+    assert!(matches!(game(|game| game.was_ended = true), Err(Error::System { .. })), "nobody has computed wrongly");
+}
+
+/// A clock that stands.
+#[derive(Clone, Copy)]
+struct Standing;
+
+impl Ticks for Standing {
+    fn now(self) -> u64 {
+        0
+    }
+}
+
+#[test]
+fn a_partner_who_says_another_number_is_wrong() {
+    // Into a word nobody can say another than the next.
+    for by in [By::Pipe, By::Socket] {
+        let ([mut first, mut second], _ender) = line::line(by).unwrap();
+        let clock = Clock::calibrated();
+        let told = std::thread::scope(|scope| {
+            // Its end stays, since one that is dropped ends the line.
+            scope.spawn(|| {
+                let heard = second.hear_after(0).unwrap();
+                second.say_after(line::after(heard)).unwrap();
+            });
+            let mut game = Game::new(Amount::Items(3), &clock);
+            game.play(Standing, &mut first, &AtomicBool::new(false), &Progress::default()).unwrap_err().to_string()
+        });
+        assert_eq!(told, "the result is wrong: 3 was heard after 1", "{by:?}");
     }
 }

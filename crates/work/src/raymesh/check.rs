@@ -1,5 +1,7 @@
 //! Whether tables are what they must be.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use corewise_model::stats::random::Random;
 
 use super::plan::Plan;
@@ -8,8 +10,10 @@ use super::table::Table;
 use crate::Error;
 use crate::geometry::exact;
 
-/// How many cells are looked at closely.
+/// How many cells are looked at closely, each of whose rays has one right answer.
 const CELLS: usize = 200;
+/// So many times as many are drawn at most.
+const MOST_DRAWS: usize = 10;
 /// Tells the draw of cells from the draws of points.
 const DRAW: u64 = 0x6365_6c6c_7321;
 
@@ -17,27 +21,32 @@ const DRAW: u64 = 0x6365_6c6c_7321;
 /// each meets in double precision, with all triangles, what it met.
 ///
 /// # Errors
-/// [`Error::Wrong`].
-pub fn check(scene: &Scene, plan: &Plan, tables: &[Table], seed: u64) -> Result<String, Error> {
+/// [`Error::Wrong`]; [`Error::Input`] for a mesh of such thin triangles that hardly any ray can be checked; [`Error::Stopped`].
+pub fn check(scene: &Scene, plan: &Plan, tables: &[Table], seed: u64, stop: &AtomicBool) -> Result<String, Error> {
     for (number, table) in tables.iter().enumerate() {
         if let Some(cell) = table.first_unwritten() {
             return wrong(number, cell, "was not computed");
         }
     }
     let mut random = Random::new(seed ^ DRAW);
-    let mut uncertain = 0;
-    for _ in 0..CELLS {
+    let (mut certain, mut uncertain) = (0, 0);
+    while certain < CELLS && certain + uncertain < MOST_DRAWS * CELLS {
+        if stop.load(Ordering::Relaxed) {
+            return Err(Error::Stopped);
+        }
         let number = random.below(tables.len());
         let cell = random.below(tables[number].cells());
         let sample = random.below(plan.samples as usize);
-        uncertain += usize::from(!check_cell(scene, plan, &tables[number], number, cell, sample)?);
+        let is_certain = check_cell(scene, plan, &tables[number], number, cell, sample)?;
+        (certain, uncertain) = (certain + usize::from(is_certain), uncertain + usize::from(!is_certain));
     }
-    if uncertain > CELLS / 10 {
-        return Err(Error::Wrong(format!("{uncertain} of {CELLS} rays pass too close to edges to be checked")));
+    if certain < CELLS / 10 {
+        let why = format!("{uncertain} of {} rays pass too close to edges to be checked", certain + uncertain);
+        return Err(Error::Input { what: "the mesh".into(), why });
     }
     let triangles = scene.mesh.len();
     Ok(format!(
-        "{CELLS} rays against all {triangles} triangles in double precision: same hits, distances within {}; {uncertain} too close to an edge to tell",
+        "{certain} rays against all {triangles} triangles in double precision: same hits, distances within {}; {uncertain} too close to an edge to tell",
         exact::TOLERANCE
     ))
 }
@@ -90,9 +99,10 @@ mod tests {
     fn right_tables_pass_and_spoiled_ones_do_not() {
         let mut scene = Scene::new(&Mesh::Procedural { triangles: 500 }).unwrap();
         let (plan, tables) = filled(&scene);
-        check(&scene, &plan, &tables, 1).unwrap();
+        let stop = AtomicBool::new(false);
+        check(&scene, &plan, &tables, 1, &stop).unwrap();
         let is_wrong =
-            |scene: &Scene, tables: &[Table; 3]| matches!(check(scene, &plan, tables, 1), Err(Error::Wrong(_)));
+            |scene: &Scene, tables: &[Table; 3]| matches!(check(scene, &plan, tables, 1, &stop), Err(Error::Wrong(_)));
         let unwritten = Table::new(plan.cells[2]);
         (1..plan.cells[2]).for_each(|cell| unwritten.set(cell, tables[2].get(cell)));
         let [first, second, third] = tables;

@@ -8,8 +8,9 @@ use crate::{Error, Settings, Size};
 pub const TESTS: u64 = 975_065;
 /// How often each cell is tested in the usual size.
 pub const PASSES: u32 = 40;
-/// The cells of the three tables together of a size in time.
+/// The cells of the three tables together of a size in time; each is tested once for each thread, up to so often.
 const ROUND: u64 = TESTS / 10;
+const MOST_SAMPLES: usize = 400;
 /// The largest share.
 const MOST: f64 = 1_000.0;
 
@@ -37,7 +38,8 @@ impl Plan {
             return wrong("threads", "there are none".into());
         }
         let (tests, samples, until) = match settings.size {
-            Size::Time(time) => (ROUND, 1, Some(time)),
+            // So long that saving and waking are a small part of it with many threads too.
+            Size::Time(time) => (ROUND, settings.threads.clamp(1, MOST_SAMPLES) as u32, Some(time)),
             Size::Share(share) if share > 0.0 && share <= MOST => {
                 let wanted = share * f64::from(PASSES);
                 let tests = if wanted < 1.0 { (wanted * TESTS as f64).ceil() as u64 } else { TESTS };

@@ -7,7 +7,7 @@ use glam::Vec3A;
 use crate::picture;
 
 /// The side of the squares that are given out.
-const SQUARE: usize = 16;
+const SQUARE: usize = 8;
 
 /// For each point the sums of red, green and blue light, and how often light was added.
 #[derive(Debug)]

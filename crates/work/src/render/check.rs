@@ -1,5 +1,7 @@
 //! Whether the tracer agrees with closed forms, and whether a picture is what it must be.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use corewise_model::stats::random::Random;
 use glam::Vec3A;
 
@@ -21,10 +23,10 @@ const POINTS: usize = 50;
 ///
 /// # Errors
 /// [`Error::Wrong`].
-pub fn check(scene: &Scene, plan: &Plan, canvas: &Canvas, rounds: u64) -> Result<String, Error> {
+pub fn check(scene: &Scene, plan: &Plan, canvas: &Canvas, rounds: u64, stop: &AtomicBool) -> Result<String, Error> {
     let furnace = furnace(&glowing_sphere(GLOW), plan.seed)?;
     let lamp = lamp(&lamp_over_floor(LAMP_RADIUS), plan.seed)?;
-    check_picture(scene, plan, canvas, rounds)?;
+    check_picture(scene, plan, canvas, rounds, stop)?;
     Ok(format!(
         "a glowing sphere ({furnace}), a floor under a lamp ({lamp}), and {POINTS} points of the picture traced again (the same)"
     ))
@@ -99,7 +101,7 @@ fn compare(what: &str, exact: f64, path: impl Fn(&mut Random) -> Vec3A, seed: u6
 }
 
 /// Whether all points are complete and possible, and some the same again.
-fn check_picture(scene: &Scene, plan: &Plan, canvas: &Canvas, rounds: u64) -> Result<(), Error> {
+fn check_picture(scene: &Scene, plan: &Plan, canvas: &Canvas, rounds: u64, stop: &AtomicBool) -> Result<(), Error> {
     let wrong = |point, what: String| Err(Error::Wrong(format!("point {point} of the picture {what}")));
     let most = rounds as f32 * plan.samples as f32 * DEPTH as f32 * scene.brightest();
     for point in 0..canvas.len() {
@@ -114,7 +116,13 @@ fn check_picture(scene: &Scene, plan: &Plan, canvas: &Canvas, rounds: u64) -> Re
     let mut random = Random::new(plan.seed);
     for _ in 0..POINTS {
         let point = random.below(canvas.len());
-        let again = (0..rounds).fold(Vec3A::ZERO, |sum, round| sum + plan.trace(scene, point, round));
+        let mut again = Vec3A::ZERO;
+        for round in 0..rounds {
+            if stop.load(Ordering::Relaxed) {
+                return Err(Error::Stopped);
+            }
+            again += plan.trace(scene, point, round);
+        }
         if again != canvas.light(point) {
             return wrong(point, format!("has the light {}, and again {again}", canvas.light(point)));
         }
@@ -159,7 +167,7 @@ mod tests {
                     canvas.add(point, light);
                 }
             }
-            check_picture(&scene, &plan, &canvas, 1)
+            check_picture(&scene, &plan, &canvas, 1, &AtomicBool::new(false))
         };
         traced(&|_, light| Some(light)).unwrap();
         assert!(traced(&|point, light| (point != 7).then_some(light)).is_err(), "a point is missing");

@@ -35,11 +35,15 @@ impl Homes {
     ///
     /// # Errors
     /// [`Error::System`] where a thread cannot be started or kept on a node's cpus; [`Error::Stopped`].
-    pub fn new(scene: Scene, numa_aware: bool, company: &mut Company<'_>) -> Result<Self, Error> {
+    pub fn new(scene: Scene, numa_aware: bool, settings: &Settings, company: &mut Company<'_>) -> Result<Self, Error> {
         if !numa_aware {
             return Ok(Self { homes: Vec::new(), scenes: vec![scene], refused: None });
         }
-        let allowed = affinity::current().map_err(Error::system("reading the affinity mask"))?;
+        // Pinned threads have their homes, and no copy is made that nobody reads.
+        let allowed: CpuSet = match &settings.cpus[..] {
+            [] => affinity::current().map_err(Error::system("reading the affinity mask"))?,
+            pinned => pinned.iter().copied().collect(),
+        };
         let machine = topology::read(&Root::live());
         let machine = machine.map_err(|error| Error::system("reading the topology")(std::io::Error::other(error)))?;
         let homes = homes(&machine, &allowed, memory_policy::allowed_nodes().ok().as_deref());

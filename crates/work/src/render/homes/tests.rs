@@ -69,7 +69,7 @@ fn a_copy_is_made_here_and_its_readers_stay() {
     let stop = std::sync::atomic::AtomicBool::new(false);
     let mut company = Company { stop: &stop, progress: &mut |_| {} };
     let before = affinity::current().unwrap();
-    let homes = Homes::new(Scene::stones(500), true, &mut company).unwrap();
+    let homes = Homes::new(Scene::stones(500), true, &Settings::new(1), &mut company).unwrap();
     assert_eq!(affinity::current().unwrap(), before, "the calling thread stays as it was");
     assert_eq!(homes.len(), homes.homes.len());
     assert!(homes.words().contains(&homes.homes[0].cpus.to_string()), "{}", homes.words());
@@ -80,7 +80,7 @@ fn a_copy_is_made_here_and_its_readers_stay() {
             assert_eq!(affinity::current().unwrap(), homes.homes[0].cpus);
         });
     });
-    let one = Homes::new(Scene::stones(500), false, &mut company).unwrap();
+    let one = Homes::new(Scene::stones(500), false, &Settings::new(1), &mut company).unwrap();
     assert_eq!((one.len(), one.words().starts_with("one scene for all")), (1, true));
 }
 
