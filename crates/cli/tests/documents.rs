@@ -53,7 +53,7 @@ fn the_schema_files_are_those_of_the_program() {
 #[test]
 fn what_is_printed_is_what_the_schema_says() {
     let place = Place::new();
-    let surveys = [(); 2].map(|()| printed(&place, &["--budget", "1s", "--json"]));
+    let surveys = [(); 2].map(|()| printed(&place, &["--budget", "3s", "--json"]));
     let folder = place.folder("journals", 0o700);
     let journal = r#"{"journal":{"version":1,"corewise":"0.1.0","boot":"earlier","host":"HOST","process":{"id":7,"start_ticks":9},"number_space":"pid:[1]","started_unix_ms":1}}
 {"begun":{"entry":1,"change":{"kind":"controller","group":"/sys/fs/cgroup/a","name":"cpuset"}}}
