@@ -33,7 +33,7 @@ use run::{AFTER as RUN_AFTER, USAGE as RUN_USAGE, beginning_with_run};
 pub use run::{EnforcementName, RunArguments};
 pub use tail::TailArguments;
 use tail::{AFTER as TAIL_AFTER, USAGE as TAIL_USAGE};
-pub use tip::in_shell;
+pub use tip::{in_shell, words_in_shell};
 use workload::AFTER as WORKLOAD_AFTER;
 pub use workload::{ByName, SplitName, Switch, ViaName, WorkloadArguments, WorkloadCommand};
 

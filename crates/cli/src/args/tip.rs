@@ -40,7 +40,12 @@ fn meant(words: &[OsString], unknown: &str) -> Option<String> {
             ours.extend(rest.next().map(|(_, value)| value));
         }
     }
-    Some(ours.into_iter().chain(theirs).map(in_shell).collect::<Vec<_>>().join(" "))
+    Some(words_in_shell(ours.into_iter().chain(theirs)))
+}
+
+/// A command line as it is typed in a shell.
+pub fn words_in_shell(words: impl IntoIterator<Item = impl AsRef<str>>) -> String {
+    words.into_iter().map(|word| in_shell(word.as_ref())).collect::<Vec<_>>().join(" ")
 }
 
 /// A word as it is typed in a shell.

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::text::{Line, Screen, Tone};
 use super::wrap::wrap;
-use crate::args::in_shell;
+use crate::args::{in_shell, words_in_shell};
 
 /// The columns of a name in the list.
 const NAME_WIDTH: usize = 10;
@@ -91,8 +91,8 @@ pub fn step(step: &MadeStep, width: usize) -> Screen {
     } else {
         let variables: String =
             step.environment.iter().map(|(name, value)| format!("{name}={} ", in_shell(value))).collect();
-        let words: Vec<String> = step.command.iter().map(|word| in_shell(word)).collect();
-        screen.extend(wrap(&Line::new().faint(format!("   {variables}corewise {}", words.join(" "))), width, 5));
+        let words = words_in_shell(&step.command);
+        screen.extend(wrap(&Line::new().faint(format!("   {variables}corewise {words}")), width, 5));
     }
     screen.push(Line::new());
     screen

@@ -43,7 +43,7 @@ pub struct Execution<'a> {
     pub program: &'a OsString,
     /// Its arguments.
     pub arguments: &'a [OsString],
-    /// What is added to its environment.
+    /// What is changed in its environment: names with their values, or without one where they are taken away.
     pub environment: &'a [(OsString, Option<OsString>)],
     /// Its cpus; absent to leave them as they are.
     pub cpus: Option<&'a CpuSet>,

@@ -5,7 +5,7 @@ use corewise_model::placement::notation::{Notation, print};
 
 use super::gain::{gain, interval, size};
 use super::{Shown, threads};
-use crate::args::in_shell;
+use crate::args::{in_shell, words_in_shell};
 use crate::view::number::{count, decimal};
 use crate::view::text::{Line, Tone, printable};
 use crate::view::wrap::glued;
@@ -202,10 +202,9 @@ pub(super) fn resume(shown: Shown<'_>) -> Option<Line> {
 
 /// A command as it is typed in a shell, cut off where it is long.
 pub(super) fn in_a_shell(words: &[String]) -> String {
-    let words: Vec<String> = words.iter().map(|word| in_shell(word)).collect();
-    let command = words.join(" ");
+    let command = words_in_shell(words);
     match words.first() {
-        Some(program) if command.chars().count() > LONGEST_COMMAND => format!("{program} …"),
+        Some(program) if command.chars().count() > LONGEST_COMMAND => format!("{} …", in_shell(program)),
         _ => command,
     }
 }

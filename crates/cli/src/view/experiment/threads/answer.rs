@@ -8,7 +8,7 @@ use super::super::answer::{better, doubt_in_words, percent, resume};
 use super::super::gain::{gain, interval};
 use super::pinned::{is_better, sentences};
 use super::{counted, threads};
-use crate::args::in_shell;
+use crate::args::{in_shell, words_in_shell};
 use crate::view::number::{count, decimal};
 use crate::view::text::{Line, Tone, printable};
 use crate::view::wrap::glued;
@@ -195,6 +195,5 @@ fn command(shown: Shown<'_>, cell: Cell) -> Option<String> {
         .as_ref()
         .map_or_else(String::new, |cpus| format!("corewise run --on {} -- ", in_shell(&cpus.to_string())));
     // Whole: the number that is the answer stands somewhere in it.
-    let words: Vec<String> = workload.command_of(arm).iter().map(|word| in_shell(word)).collect();
-    Some(format!("{told}{run}{}", words.join(" ")))
+    Some(format!("{told}{run}{}", words_in_shell(workload.command_of(arm))))
 }

@@ -12,7 +12,7 @@ use super::super::standings::metric_value;
 use super::scaling::{Point, Scaling};
 use super::table::times;
 use super::threads;
-use crate::args::in_shell;
+use crate::args::words_in_shell;
 use crate::view::machine::model_name;
 use crate::view::number::count;
 use crate::view::svg::{Block, EDGE, SIZE, SOURCE, SUBTITLE, TITLE, document, escaped};
@@ -61,8 +61,7 @@ pub fn svg(shown: Shown<'_>, report: &ThreadsReport) -> Option<String> {
 
 /// A command as it is typed, of which a title has the beginning.
 fn command(words: &[String]) -> String {
-    let words: Vec<String> = words.iter().map(|word| in_shell(word)).collect();
-    let text = words.join(" ");
+    let text = words_in_shell(words);
     match text.char_indices().nth(LONGEST_TITLE) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
