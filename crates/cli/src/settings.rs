@@ -31,6 +31,8 @@ use run::RunTask;
 use tail::TailTask;
 use workload::WorkloadTask;
 
+/// The name that whoever makes an experiment has to itself.
+const LOCK: &str = "corewise-experiment";
 /// The width of a page where there is no terminal.
 const PAGE_WIDTH: usize = 80;
 /// Up to so many cpus the default budgets hold; above, they grow with the square root of the number of cpus.
@@ -47,6 +49,8 @@ pub struct Environment {
     pub state_home: Option<OsString>,
     /// `HOME`.
     pub home: Option<OsString>,
+    /// `COREWISE_LOCK`.
+    pub lock: Option<String>,
     /// `COLUMNS`.
     pub columns: Option<String>,
     /// The width of the terminal that standard output is, if it is one.
@@ -68,6 +72,7 @@ impl Environment {
             data_home: std::env::var_os("XDG_DATA_HOME"),
             state_home: std::env::var_os("XDG_STATE_HOME"),
             home: std::env::var_os("HOME"),
+            lock: std::env::var("COREWISE_LOCK").ok(),
             columns: std::env::var("COLUMNS").ok(),
             terminal_width: size.map(|(width, _)| usize::from(width.0)).filter(|width| *width > 0),
             is_root: process::effective_user() == 0,
@@ -107,6 +112,8 @@ pub struct Settings {
     pub named_store: Option<PathBuf>,
     /// The folder of the journals of changes; nothing where neither the user nor the environment says where.
     pub journals: Option<PathBuf>,
+    /// The name that whoever makes an experiment has to itself. Tests have one each, so that they do not wait for one another.
+    pub lock: String,
 }
 
 impl Settings {
@@ -125,6 +132,7 @@ impl Settings {
             history: history(common, environment),
             named_store: common.store.clone(),
             journals: journals(common, environment),
+            lock: environment.lock.clone().unwrap_or_else(|| LOCK.to_owned()),
         }
     }
 }

@@ -4,7 +4,6 @@ mod support;
 
 use std::fs;
 use std::process::Stdio;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
 use support::{Place, text};
@@ -30,12 +29,6 @@ shared = ["cpu"]
 threads = 4096
 "#;
 
-/// A machine makes one experiment at a time.
-fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 fn with_own(text: &str) -> Place {
     let place = Place::new();
     fs::write(place.path().join("own.toml"), text).unwrap();
@@ -56,7 +49,6 @@ fn all_five_are_listed_and_can_be_copied() {
 
 #[test]
 fn a_file_is_made_step_by_step_and_what_cannot_show_anything_says_why() {
-    let _alone = alone();
     let place = with_own(OWN);
     let run = place.corewise(&["article", "own.toml", "--quick"]).output().unwrap();
     let (out, err) = (text(&run.stdout), text(&run.stderr));
@@ -76,7 +68,6 @@ fn a_file_is_made_step_by_step_and_what_cannot_show_anything_says_why() {
 
 #[test]
 fn as_json_each_step_has_its_document() {
-    let _alone = alone();
     let place = with_own(OWN);
     let run = place.corewise(&["article", "own.toml", "--json"]).output().unwrap();
     let made: Value = serde_json::from_slice(&run.stdout).unwrap_or_else(|_| panic!("{}", text(&run.stderr)));
@@ -88,7 +79,6 @@ fn as_json_each_step_has_its_document() {
 
 #[test]
 fn an_interruption_ends_the_step_and_the_article() {
-    let _alone = alone();
     let place = with_own(&OWN.replace("\"0.002\"", "\"1\"").replace("\"4\"", "\"400\""));
     let mut run =
         place.corewise(&["article", "own.toml"]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();

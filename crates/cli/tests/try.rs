@@ -1,6 +1,6 @@
 //! `corewise try` as a user meets it: real commands on this machine whose speed, or whose output, depends on where they run.
 //!
-//! One experiment at a time is made on a machine, so these tests run one after another.
+//! One experiment at a time is made on a machine; here each test has a lock of its own, and nothing rests between runs.
 
 mod support;
 
@@ -15,8 +15,7 @@ use support::Place;
 type Outcome = Result<Completion, Failed>;
 
 fn main() -> ExitCode {
-    let mut arguments = Arguments::from_args();
-    arguments.test_threads = Some(1);
+    let arguments = Arguments::from_args();
     let trial = |name: &str, test: fn() -> Outcome| {
         Trial::ignorable_test(name, move || two_cpus().map_or_else(Ok, |()| test()))
     };
@@ -277,7 +276,7 @@ fn hangs() -> Outcome {
 fn locked() -> Outcome {
     let place = Place::new();
     let mut child = running(&place, 1)?;
-    let output = done(&mut trying(&Place::new(), &["--on=0"], "true"));
+    let output = done(&mut trying(&place, &["--on=0"], "true"));
     signals::send(child.id(), 9);
     child.wait()?;
     let output = output?;

@@ -1,11 +1,8 @@
 //! `corewise try --threads 1,2,…` as a user meets it: programs that are told how many threads to have, on this machine.
-//!
-//! One experiment at a time is made on a machine, so these tests run one after another, and wait for others' to end.
 
 mod support;
 
 use std::process::{Command, ExitCode, Output, Stdio};
-use std::time::{Duration, Instant};
 
 use corewise_sys::linux::affinity;
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
@@ -14,12 +11,8 @@ use support::{Place, text};
 
 type Outcome = Result<Completion, Failed>;
 
-/// Another corewise may make an experiment meanwhile.
-const LONGEST_WAIT: Duration = Duration::from_secs(300);
-
 fn main() -> ExitCode {
-    let mut arguments = Arguments::from_args();
-    arguments.test_threads = Some(1);
+    let arguments = Arguments::from_args();
     let trial = |name: &str, test: fn() -> Outcome| Trial::ignorable_test(name, test);
     let trials = vec![
         trial("more_threads_are_better_in_the_command", in_the_command),
@@ -34,7 +27,6 @@ fn main() -> ExitCode {
 }
 
 const METRIC: [&str; 3] = ["--metric", "rate=rate ([0-9]+)", "--higher"];
-const LOCKED: &str = "another corewise makes an experiment";
 
 /// `corewise try` with options and a shell script.
 fn trying(place: &Place, options: &[&str], script: &str) -> Command {
@@ -44,14 +36,7 @@ fn trying(place: &Place, options: &[&str], script: &str) -> Command {
 }
 
 fn done(command: &mut Command) -> Result<Output, Failed> {
-    let since = Instant::now();
-    loop {
-        let output = command.output()?;
-        if !text(&output.stderr).contains(LOCKED) || since.elapsed() > LONGEST_WAIT {
-            return Ok(output);
-        }
-        std::thread::sleep(Duration::from_secs(1));
-    }
+    Ok(command.output()?)
 }
 
 /// The words on standard output; the exit status has to be this.

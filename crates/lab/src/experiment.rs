@@ -74,6 +74,8 @@ pub struct Limits<'a> {
     pub blocks: u32,
     /// After so much time in this session.
     pub budget: Option<Duration>,
+    /// How long the machine rests before each trial; absent, as the runner has it.
+    pub rest: Option<Duration>,
     /// Once this is true.
     pub stop: &'a AtomicBool,
 }
@@ -274,7 +276,7 @@ impl<'a, W: Watcher> Session<'a, W> {
     fn pause(&self) -> Result<(), Lost<W::Error>> {
         let run = self.run_times.iter().max().copied().unwrap_or_default();
         // What was done since, as storing the run before, is part of it.
-        let until = self.rests_since + self.runner.pause(run);
+        let until = self.rests_since + self.limits.rest.unwrap_or_else(|| self.runner.pause(run));
         loop {
             if self.limits.stop.load(Ordering::SeqCst) {
                 return Err(Lost::Over(Ending::Stopped));

@@ -9,8 +9,8 @@ pub struct Description {
     pub name: &'static str,
     /// What it is for, and what of it cannot be emulated; one line.
     pub about: &'static str,
-    /// Whether it belongs to the quick part of the tests.
-    pub quick: bool,
+    /// Whether each change of corewise is tried on it; a large one takes minutes, and mostly shows what its recording shows.
+    pub each_change: bool,
     /// What the processor says of itself.
     pub processor: Processor,
     /// How many packages there are.

@@ -9,7 +9,7 @@ const XEON: Processor =
 const ONE: Description = Description {
     name: "one-cpu",
     about: "a machine with a single cpu",
-    quick: false,
+    each_change: true,
     processor: XEON,
     packages: 1,
     dies: 1,
@@ -33,7 +33,6 @@ const EIGHT: Description = Description { cores: 4, threads: Threads::Siblings(2)
 const FX_8150: Description = Description {
     name: "fx-8150",
     about: "AMD FX-8150: 4 modules of 2 cores that share an L2. The emulator lets them share the L1d too",
-    quick: true,
     processor: Processor {
         vendor: "AuthenticAMD",
         family: 0x15,
@@ -50,6 +49,7 @@ const FX_8150: Description = Description {
 const THREADRIPPER_2990WX: Description = Description {
     name: "threadripper-2990wx",
     about: "AMD Threadripper 2990WX: 64 cpus, 4 nodes, two without memory. Each last-level cache appears as a die",
+    each_change: false,
     processor: Processor {
         vendor: "AuthenticAMD",
         family: 0x17,
@@ -77,7 +77,7 @@ const PUBLISHED_DISTANCES: &[&[u32]] = &[&[10, 16, 16, 16], &[16, 10, 16, 16], &
 const THREADRIPPER_2990WX_SMALL: Description = Description {
     name: "threadripper-2990wx-small",
     about: "the 2990WX with one core to a last-level cache, 16 cpus",
-    quick: true,
+    each_change: true,
     processor: Processor { model: 0x31, ..THREADRIPPER_2990WX.processor },
     cores: 1,
     nodes: &[
@@ -92,6 +92,7 @@ const THREADRIPPER_2990WX_SMALL: Description = Description {
 const THREADRIPPER_3960X: Description = Description {
     name: "threadripper-3960x",
     about: "AMD Threadripper 3960X: 8 last-level caches of 3 cores, SMT, siblings n and n+24. Each cache appears as a die",
+    each_change: false,
     processor: Processor {
         vendor: "AuthenticAMD",
         family: 0x17,
@@ -108,6 +109,7 @@ const THREADRIPPER_3960X: Description = Description {
 const RYZEN_9950X3D: Description = Description {
     name: "ryzen-9-9950x3d",
     about: "AMD Ryzen 9 9950X3D: 2 dies of 8 cores, siblings n and n+16. Caches of unequal size cannot be emulated",
+    each_change: false,
     processor: Processor {
         vendor: "AuthenticAMD",
         family: 0x1a,
@@ -124,7 +126,6 @@ const RYZEN_9950X3D: Description = Description {
 const DUAL_SOCKET: Description = Description {
     name: "dual-socket",
     about: "two packages of four cores with two threads, a node each",
-    quick: true,
     packages: 2,
     nodes: &[Memory { cpus: "0-7", size_mib: 384 }, Memory { cpus: "8-15", size_mib: 384 }],
     distances: &[&[10, 21], &[21, 10]],
@@ -206,7 +207,7 @@ const CONTAINER: Description = Description {
     ..EIGHT
 };
 
-/// All machines: those of the quick part first, then small ones before large ones.
+/// All machines: the first shows what no machine's shape matters for; then small ones before large ones.
 pub static MACHINES: [Description; 14] = [
     FX_8150,
     THREADRIPPER_2990WX_SMALL,

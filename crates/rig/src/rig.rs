@@ -14,8 +14,8 @@ use crate::{Description, Guest, RigError, acpi, kernel, root_files};
 pub enum Use {
     /// None; what every `cargo test` does.
     None,
-    /// The quick part.
-    Quick,
+    /// Those that each change of corewise is tried on.
+    Change,
     /// All.
     Full,
 }
@@ -24,7 +24,7 @@ impl Use {
     /// The variable that says it.
     pub const VARIABLE: &str = "COREWISE_RIG";
 
-    /// What the environment says: "none", "quick" or "full"; none where it says nothing.
+    /// What the environment says: "none", "change" or "full"; none where it says nothing.
     ///
     /// # Errors
     ///
@@ -32,12 +32,12 @@ impl Use {
     pub fn of_environment() -> Result<Self, RigError> {
         let value = std::env::var_os(Self::VARIABLE).unwrap_or_default();
         match value.to_str() {
-            Some("quick") => Ok(Self::Quick),
+            Some("change") => Ok(Self::Change),
             Some("full") => Ok(Self::Full),
             Some("" | "none") => Ok(Self::None),
             _ => Err(RigError::Host {
                 program: Self::VARIABLE.to_owned(),
-                why: format!("{} is none of none, quick and full", value.display()),
+                why: format!("{} is none of none, change and full", value.display()),
             }),
         }
     }
@@ -46,7 +46,7 @@ impl Use {
     pub fn includes(self, machine: &Description) -> bool {
         match self {
             Self::None => false,
-            Self::Quick => machine.quick,
+            Self::Change => machine.each_change,
             Self::Full => true,
         }
     }
@@ -69,6 +69,11 @@ impl Rig {
     pub fn new(programs: &[(&Path, &str)]) -> Result<Self, RigError> {
         tidy_up();
         Ok(Self { emulator: emulator::program()?, kernel: kernel::find()?, files: root_files::archive(programs)? })
+    }
+
+    /// Whether the kernel is there.
+    pub fn has_kernel() -> bool {
+        kernel::find().is_ok()
     }
 
     /// Fetches the kernel where it is not there yet.

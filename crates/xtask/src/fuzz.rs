@@ -1,15 +1,16 @@
 //! `cargo xtask fuzz`: every fuzz target for a while, from its seeds and what earlier runs found.
 
 use std::fs;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
+use xtask::{cargo_of, output, root};
 
-use crate::{done, output, root};
+use crate::setup;
 
 /// Runs the fuzz targets, or one of them, for so many seconds each; false where one of them crashed.
 pub fn run(seconds: u32, only: Option<&str>) -> Result<bool> {
-    install()?;
+    setup::for_fuzzing()?;
     let targets = output(cargo_fuzz().arg("list"))?;
     let targets: Vec<&str> = targets.lines().filter(|target| only.is_none_or(|only| only == *target)).collect();
     ensure!(!targets.is_empty(), "there is no such fuzz target");
@@ -34,19 +35,8 @@ pub fn run(seconds: u32, only: Option<&str>) -> Result<bool> {
 
 /// cargo-fuzz needs the nightly toolchain: the sanitizers are not in the stable one.
 fn cargo_fuzz() -> Command {
-    let mut command = Command::new("cargo");
-    // The variables by which the toolchain of this program would be passed on.
-    command.env_remove("RUSTUP_TOOLCHAIN").env_remove("CARGO").env_remove("RUSTC").env_remove("RUSTDOC");
-    command.args(["+nightly", "fuzz"]).current_dir(root());
+    let mut command = cargo_of("+nightly");
+    // A crash is told with its lines.
+    command.arg("fuzz").env("CARGO_PROFILE_RELEASE_DEBUG", "line-tables-only");
     command
-}
-
-fn install() -> Result<()> {
-    let there = cargo_fuzz().arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
-    if there.is_ok_and(|status| status.success()) {
-        return Ok(());
-    }
-    let mut command = Command::new("cargo");
-    command.env_remove("RUSTUP_TOOLCHAIN").args(["+nightly", "install", "cargo-fuzz", "--locked"]);
-    done(&mut command).context("fuzzing needs `rustup toolchain install nightly` and cargo-fuzz")
 }

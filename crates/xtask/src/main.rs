@@ -1,34 +1,35 @@
-//! Chores of the corewise project: `cargo xtask test`, `rig`, `schema`, `fuzz`, `bench-loop`, `compare-links`,
-//! `compare-tail`, `compare-run`, `compare-work`, `compare-hyperfine`, `validate`.
+//! Chores of the corewise project; without a word, `cargo xtask` lists them.
 #![forbid(unsafe_code)]
 
-mod compare_hyperfine;
-mod compare_links;
-mod compare_run;
-mod compare_tail;
+mod arm;
 mod fuzz;
+mod programs;
 mod rig;
 mod schema;
+mod setup;
 mod summary;
 mod test;
-mod validate;
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
-use corewise_rig::Use;
+use anyhow::{Result, bail};
+use xtask::{cargo, number};
 
 const USAGE: &str = "\
 usage: cargo xtask CHORE
-  test [ARGUMENT…]        run the whole test suite with the quick part of the rig (arguments go to `cargo test`);
-                          sums up, and lists what was skipped and why
+  setup [tests|comparisons|fuzzing]
+                          install what tests, the rig and comparisons need, or one of them; says what it did
+  test [--no-install] [--lint] [ARGUMENT…] [-- NAME]
+                          what every change must pass: all tests, the rig's machines and Arm, with the lints first where asked;
+                          or some tests: arguments of `cargo test`, and a part of names; lists what failed and what was skipped
+  repeat [--busy] TIMES [ARGUMENT…] [-- NAME]
+                          some tests again and again, as `test` runs them; with two busy loops beside them
+  arm [--all]             the tests on an emulated 64-bit Arm: where it may differ, or all
   rig --list              the machines that the test rig can boot
   rig MACHINE             a shell in one of them, with corewise; leave with `exit`
   rig MACHINE COMMAND…    run a command there, as root; a single argument is a script
-  rig test [--quick] [NAME]  test corewise on all machines, or on three small ones; what has NAME in its name
+  rig test [NAME]         every scenario on all machines, or what has NAME in its name, \"dual-socket::memory\"
   rig record [MACHINE…]   make the recordings in crates/rig/recordings anew
-  rig fetch               fetch the kernel that the machines boot
   schema [--check]        write docs/schema/*.json from the types, or say which of them are out of date
   fuzz [SECONDS] [TARGET] run every fuzz target, or one, for so long each (600)
   bench-loop              what an iteration of the tail probe's loop takes, bare and recorded; is it cheap enough?
@@ -37,8 +38,7 @@ usage: cargo xtask CHORE
   compare-run [PAIRS]     start a command with corewise and with taskset, in turn (200 pairs); is it fast and small enough?
   compare-work [ROUNDS]   the built-in workloads with two threads and with one, and beside plain loops over the same crates, in turn (10 rounds)
   compare-hyperfine FILE [SESSIONS]  a command against itself, `sha256sum FILE`, with corewise and with hyperfine, in turn (20)
-  validate [SHARE]        check the statistics of `corewise try` by simulation, with a share of the repetitions (1);
-                          use `cargo run --release -p xtask -- validate`";
+  validate [SHARE]        check the statistics of `corewise try` by simulation, with a share of the repetitions (1)";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -56,14 +56,20 @@ fn main() -> ExitCode {
 /// Does a chore; false where it was done and found something wrong.
 fn run(words: &[&str]) -> Result<bool> {
     match words {
+        ["setup"] => Ok(setup::all()),
+        ["setup", "tests"] => Ok(setup::for_tests()),
+        ["setup", "comparisons"] => Ok(setup::for_comparisons()),
+        ["setup", "fuzzing"] => setup::for_fuzzing().map(|()| true),
         ["test", arguments @ ..] => test::run(arguments),
+        ["repeat", "--busy", times, arguments @ ..] => test::repeat(number(times)?, true, arguments),
+        ["repeat", times, arguments @ ..] => test::repeat(number(times)?, false, arguments),
+        ["arm"] => test::arm(arm::Part::Differing),
+        ["arm", "--all"] => test::arm(arm::Part::All),
         ["rig", "--list"] => {
             rig::list();
             Ok(true)
         }
-        ["rig", "fetch"] => rig::fetch().map(|()| true),
-        ["rig", "test", "--quick", arguments @ ..] => rig::test(Use::Quick, arguments),
-        ["rig", "test", arguments @ ..] => rig::test(Use::Full, arguments),
+        ["rig", "test", arguments @ ..] => rig::test(arguments),
         ["rig", "record", names @ ..] => rig::record(names).map(|()| true),
         ["rig", machine, command @ ..] => rig::boot(machine, command),
         ["schema"] => schema::write().map(|()| true),
@@ -71,62 +77,13 @@ fn run(words: &[&str]) -> Result<bool> {
         ["fuzz"] => fuzz::run(600, None),
         ["fuzz", seconds] => fuzz::run(number(seconds)?, None),
         ["fuzz", seconds, target] => fuzz::run(number(seconds)?, Some(target)),
-        ["bench-loop"] => bench_loop(),
-        ["compare-links"] => compare_links::run(9).map(|()| true),
-        ["compare-links", rounds] => compare_links::run(number(rounds)?).map(|()| true),
-        ["compare-tail"] => compare_tail::run(9).map(|()| true),
-        ["compare-tail", rounds] => compare_tail::run(number(rounds)?).map(|()| true),
-        ["compare-run"] => compare_run::run(200),
-        ["compare-run", pairs] => compare_run::run(number(pairs)?),
-        ["compare-work"] => compare_work(10),
-        ["compare-work", rounds] => compare_work(number(rounds)?),
-        ["compare-hyperfine", file] => compare_hyperfine::run(file, 20),
-        ["compare-hyperfine", file, sessions] => compare_hyperfine::run(file, number(sessions)?),
-        ["validate"] => Ok(validate::run(1.0)),
-        ["validate", share] => Ok(validate::run(number(share)?)),
+        [chore, ..] if *chore == "bench-loop" || *chore == "validate" || chore.starts_with("compare-") => compare(words),
         _ => bail!("there is no such chore\n{USAGE}"),
     }
 }
 
-/// Whether the tail probe's loop is as cheap as it must be, in the release profile.
-fn bench_loop() -> Result<bool> {
-    let words = ["run", "--release", "--package", "corewise-lab", "--example", "loop_cost"];
-    Ok(cargo().args(words).status()?.success())
-}
-
-fn compare_work(rounds: usize) -> Result<bool> {
-    let words = ["run", "--release", "--package", "corewise-work", "--example", "side_by_side"];
-    Ok(cargo().args(words).arg(rounds.to_string()).status()?.success())
-}
-
-fn number<T: std::str::FromStr>(word: &str) -> Result<T> {
-    word.parse().ok().with_context(|| format!("expected a number, found \"{word}\""))
-}
-
-/// The repository's root.
-fn root() -> PathBuf {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    here.ancestors().nth(2).unwrap_or(here).to_owned()
-}
-
-/// The cargo that runs this program, started in the repository's root.
-fn cargo() -> Command {
-    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.current_dir(root());
-    command
-}
-
-/// Runs a command with its output on the terminal; an error where it fails.
-fn done(command: &mut Command) -> Result<()> {
-    let status = command.status().with_context(|| format!("{command:?} cannot be started"))?;
-    if status.success() { Ok(()) } else { bail!("{command:?} failed: {status}") }
-}
-
-/// What a command prints on standard output; an error where it fails.
-fn output(command: &mut Command) -> Result<String> {
-    let output = command.output().with_context(|| format!("{command:?} cannot be started"))?;
-    if !output.status.success() {
-        bail!("{command:?} failed: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr));
-    }
-    String::from_utf8(output.stdout).with_context(|| format!("{command:?} printed something other than text"))
+/// Measures corewise beside other tools: a crate of its own, compiled when it is asked for.
+fn compare(words: &[&str]) -> Result<bool> {
+    let program = ["run", "--quiet", "--release", "--package", "corewise-compare", "--"];
+    Ok(cargo().args(program).args(words).status()?.success())
 }

@@ -5,31 +5,24 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use corewise_rig::{Description, MACHINES, Rig, Use, machine};
+use xtask::{cargo, done, root};
 
-use crate::{cargo, done, root};
+
 
 /// Prints the machines' names, and what each is for.
 pub fn list() {
     for machine in &MACHINES {
-        let part = if machine.quick { "quick" } else { "full" };
-        let line = format!("{:26} {:>3} cpus  {part:5}  {}", machine.name, machine.places().len(), machine.about);
+        let part = if machine.each_change { "change" } else { "full" };
+        let line = format!("{:26} {:>3} cpus  {part:6}  {}", machine.name, machine.places().len(), machine.about);
         // A reader that has read enough (`| head -3`) is no failure.
         let _ = writeln!(std::io::stdout(), "{line}");
     }
 }
 
-/// Fetches the kernel.
-pub fn fetch() -> Result<()> {
-    println!("{}", Rig::fetch()?.display());
-    Ok(())
-}
-
-/// Runs the tests that boot machines.
-pub fn test(part: Use, arguments: &[&str]) -> Result<bool> {
-    Rig::fetch()?;
-    let value = if part == Use::Quick { "quick" } else { "full" };
+/// Runs every scenario on all machines.
+pub fn test(arguments: &[&str]) -> Result<bool> {
     let mut command = cargo();
-    command.args(["test", "--package", "corewise", "--test", "rig", "--"]).args(arguments).env(Use::VARIABLE, value);
+    command.args(["test", "--package", "corewise", "--test", "rig", "--"]).args(arguments).env(Use::VARIABLE, "full");
     Ok(command.status().context("cargo cannot be started")?.success())
 }
 
@@ -77,7 +70,6 @@ fn known(name: &str) -> Result<&'static Description> {
 
 /// The rig with the program, built as it is now.
 fn rig() -> Result<Rig> {
-    Rig::fetch()?;
     Ok(Rig::new(&[(&corewise()?, "corewise")])?)
 }
 

@@ -5,8 +5,9 @@ use std::fs;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
+use xtask::{cargo, output, root};
 
-use crate::{cargo, output, root};
+
 
 /// Writes the schema files, and removes those that the program no longer has.
 pub fn write() -> Result<()> {

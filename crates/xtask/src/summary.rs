@@ -1,14 +1,14 @@
-//! What many test programs report, line by line, summed up.
+//! What test programs report, summed up.
 
-/// The results of all test programs of a run.
+use std::time::Duration;
+
+/// The results of test programs.
 #[derive(Debug, Default, PartialEq)]
 pub struct Summary {
-    /// Tests that passed.
+    /// How many tests passed.
     pub passed: u64,
-    /// Tests that failed.
+    /// How many tests failed, and programs that ended without saying so.
     pub failed: u64,
-    /// Tests that were skipped.
-    pub skipped: u64,
     /// The names of the tests that failed.
     pub failures: Vec<String>,
     /// The names of the tests that were skipped, and why; no reason where the test gives none.
@@ -17,45 +17,87 @@ pub struct Summary {
 
 /// What a reason contains when the test data is what is missing: the name of the variable that points to it.
 const TEST_DATA: &str = "COREWISE_TESTDATA";
+/// What a test prints that finds out when it runs that it cannot, before its reason. Rust's own harness has no such outcome, and
+/// counts it as passed.
+const SKIPPED: &str = "skipped: ";
 
 impl Summary {
-    /// Takes in a line as test programs print it: "test NAME ... ignored, REASON", or "test result: …".
-    pub fn read(&mut self, line: &str) {
-        let Some(rest) = line.strip_prefix("test ") else { return };
-        if let Some(counts) = rest.strip_prefix("result: ") {
-            self.passed += count(counts, "passed");
-            self.failed += count(counts, "failed");
-            self.skipped += count(counts, "ignored");
-            return;
+    /// Reads what a program printed, the output of passing tests among it (`--show-output`).
+    pub fn of_program(name: &str, printed: &str, success: bool) -> Self {
+        let (mut summary, mut ended) = (Self::default(), false);
+        // The passing test whose output is being read; how many of them skipped themselves.
+        let (mut of_passing, mut printing, mut themselves) = (false, None, 0);
+        for line in printed.lines() {
+            if let Some(counts) = line.strip_prefix("test result: ") {
+                summary.passed += count(counts, "passed") - themselves;
+                summary.failed += count(counts, "failed");
+                (ended, of_passing, printing, themselves) = (true, false, None, 0);
+            } else if let Some((test, outcome)) = line.strip_prefix("test ").and_then(|rest| rest.split_once(" ... ")) {
+                summary.take(test.trim_end(), outcome);
+            } else if matches!(line, "successes:" | "failures:") {
+                (of_passing, printing) = (line == "successes:", None);
+            } else if let Some(test) = line.strip_prefix("---- ").and_then(|rest| rest.strip_suffix(" stdout ----")) {
+                printing = of_passing.then_some(test);
+            } else if let Some((test, why)) = printing.zip(line.strip_prefix(SKIPPED)) {
+                summary.skips.push((test.to_owned(), Some(why.to_owned())));
+                (printing, themselves) = (None, themselves + 1);
+            }
         }
-        let Some((name, outcome)) = rest.split_once(" ... ") else { return };
-        let name = name.trim_end().to_owned();
+        if summary.failed == 0 && !(success && ended) {
+            summary.fail(format!("{name} ended without a result: see above"));
+        }
+        summary
+    }
+
+    fn take(&mut self, test: &str, outcome: &str) {
         if outcome.starts_with("FAILED") {
-            self.failures.push(name);
+            self.failures.push(test.to_owned());
         } else if let Some(reason) = outcome.strip_prefix("ignored") {
             let reason = reason.trim_start_matches([',', ' ']);
-            self.skips.push((name, (!reason.is_empty()).then(|| reason.to_owned())));
+            self.skips.push((test.to_owned(), (!reason.is_empty()).then(|| reason.to_owned())));
         }
     }
 
-    /// The tests that were skipped for want of the test data. Some say so in their name, because the name is all that a
+    /// Adds a failure that no test program reports.
+    pub fn fail(&mut self, what: String) {
+        self.failed += 1;
+        self.failures.push(what);
+    }
+
+    /// Adds the results of others.
+    pub fn add(&mut self, other: Self) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.failures.extend(other.failures);
+        self.skips.extend(other.skips);
+    }
+
+    /// How many tests were skipped for want of the test data. Some say so in their name, because the name is all that a
     /// test program prints of a test that it was told to skip.
     pub fn without_data(&self) -> usize {
         let says = |text: &str| text.contains(TEST_DATA);
         self.skips.iter().filter(|(name, reason)| says(name) || reason.as_deref().is_some_and(says)).count()
     }
 
-    /// The names of what failed and what was skipped, then the counts on the last line.
-    pub fn words(&self) -> String {
-        let mut words = String::new();
-        for name in &self.failures {
-            words.push_str(&format!("failed   {name}\n"));
-        }
-        for (name, reason) in &self.skips {
+    /// A line of what came of a program; where something failed, all that it printed before.
+    pub fn of_one(&self, name: &str, printed: &str, took: Duration) -> String {
+        let all = if self.failed > 0 { printed } else { "" };
+        format!("{all}{name}: {}, {:.1} s\n", self.counts(), took.as_secs_f64())
+    }
+
+    /// The names of what failed and what was skipped.
+    pub fn names(&self) -> String {
+        let failed = self.failures.iter().map(|name| format!("failed   {name}\n"));
+        let skipped = self.skips.iter().map(|(name, reason)| {
             let reason = reason.as_ref().map_or(String::new(), |reason| format!(": {reason}"));
-            words.push_str(&format!("skipped  {name}{reason}\n"));
-        }
-        words + &format!("{} passed, {} failed, {} skipped", self.passed, self.failed, self.skipped)
+            format!("skipped  {name}{reason}\n")
+        });
+        failed.chain(skipped).collect()
+    }
+
+    /// How many passed, failed and were skipped.
+    pub fn counts(&self) -> String {
+        format!("{} passed, {} failed, {} skipped", self.passed, self.failed, self.skips.len())
     }
 }
 
@@ -69,37 +111,55 @@ fn count(counts: &str, word: &str) -> u64 {
 mod tests {
     use super::*;
 
-    fn summary(lines: &str) -> Summary {
-        let mut summary = Summary::default();
-        lines.lines().for_each(|line| summary.read(line));
-        summary
-    }
-
     #[test]
-    fn results_of_several_programs_are_summed_up() {
-        let summary = summary(
-            "running 3 tests\n\
+    fn passed_failed_and_skipped_are_told_apart() {
+        let printed = "running 5 tests\n\
              test a::one ... ok\n\
              test a::two ... ignored, needs COREWISE_TESTDATA\n\
              test three   ... FAILED\n\
-             thread 'three' panicked: test result: 9 passed\n\
-             test result: FAILED. 1 passed; 1 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s\n\
+             test four ... ok\n\
              test data skipped: set COREWISE_TESTDATA ... ignored\n\
-             test result: ok. 40 passed; 0 failed; 1 ignored; 0 measured; 2 filtered out; finished in 1.00s\n",
-        );
-        assert_eq!((summary.passed, summary.failed, summary.skipped), (41, 1, 2));
+             \n\
+             successes:\n\
+             \n\
+             ---- a::one stdout ----\n\
+             begun\n\
+             skipped: one cpu\n\
+             skipped: said twice\n\
+             \n\
+             successes:\n\
+             \x20   a::one\n\
+             \n\
+             failures:\n\
+             \n\
+             ---- three stdout ----\n\
+             skipped: what fails is not skipped\n\
+             thread 'three' panicked: test result: 9 passed\n\
+             \n\
+             test result: FAILED. 2 passed; 1 failed; 2 ignored; 0 measured; 0 filtered out; finished in 0.00s\n";
+        let mut summary = Summary::of_program("p", printed, false);
+        assert_eq!(summary.counts(), "1 passed, 1 failed, 3 skipped");
         assert_eq!(summary.without_data(), 2);
         assert_eq!(
-            summary.words(),
+            summary.names(),
             "failed   three\n\
              skipped  a::two: needs COREWISE_TESTDATA\n\
              skipped  data skipped: set COREWISE_TESTDATA\n\
-             41 passed, 1 failed, 2 skipped"
+             skipped  a::one: one cpu\n"
         );
+        let good = "test x ... ok\ntest result: ok. 40 passed; 0 failed; 0 ignored; 0 measured\n";
+        summary.add(Summary::of_program("q", good, true));
+        assert_eq!(summary.counts(), "41 passed, 1 failed, 3 skipped");
     }
 
     #[test]
-    fn nothing_is_read_from_other_lines() {
-        assert_eq!(summary("test\ntest result\ntesting ... FAILED\nok. 3 passed\n\n"), Summary::default());
+    fn a_program_that_ends_without_a_result_has_failed() {
+        let good = "test result: ok. 1 passed; 0 failed; 0 ignored";
+        for (printed, success) in [("", true), ("running 3 tests\n", false), (good, false)] {
+            let summary = Summary::of_program("p", printed, success);
+            assert_eq!((summary.failed, summary.failures.len()), (1, 1), "{printed}");
+        }
+        let other = "test\ntest result\ntesting ... FAILED\nok. 3 passed\n";
+        assert_eq!(Summary::of_program("p", &(other.to_owned() + good), true).counts(), "1 passed, 0 failed, 0 skipped");
     }
 }

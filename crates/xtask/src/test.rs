@@ -1,78 +1,209 @@
-//! `cargo xtask test`: the whole test suite, summed up over all its programs.
+//! `cargo xtask test`: everything that proves a change, and what each step took.
 
-use std::io::{BufRead, BufReader, Write};
-use std::process::{Command, Stdio};
+use std::hint::black_box;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
-use corewise_rig::{Rig, Use};
+use anyhow::{Context, Result, bail};
+use corewise_rig::Use;
+use xtask::{cargo, done, root};
 
-use crate::cargo;
+use crate::arm::{self, Part};
+use crate::programs::{self, How, Program};
+use crate::setup;
 use crate::summary::Summary;
 
-/// Runs `cargo test` for the workspace; false where a test failed, a test program died, or, in CI, test data is missing.
-pub fn run(arguments: &[&str]) -> Result<bool> {
-    let mut command = cargo();
-    // One failure must not hide those of the programs behind it.
-    command.args(["test", "--workspace", "--no-fail-fast"]).args(arguments).stdout(Stdio::piped());
-    prepare_rig(&mut command);
-    let mut child = command.spawn().context("cargo cannot be started")?;
+/// The test program that boots machines.
+const RIG: &str = "cli rig";
+/// What is compiled only when it is asked for: comparisons with other tools, and the targets of the fuzzer.
+const APART: [&str; 4] = ["--exclude", "corewise-compare", "--exclude", "corewise-fuzz"];
+
+/// What was asked for.
+#[derive(Debug, Default, PartialEq)]
+struct Asked<'a> {
+    /// Nothing is installed.
+    no_install: bool,
+    /// The lints come first.
+    lint: bool,
+    /// For cargo, such as `-p corewise-model`.
+    cargo: Vec<&'a str>,
+    /// For the test programs: a part of names.
+    tests: Vec<&'a str>,
+}
+
+impl<'a> Asked<'a> {
+    fn parse(words: &[&'a str]) -> Self {
+        let mut asked = Self::default();
+        let (before, after) = words.split_at(words.iter().position(|word| *word == "--").unwrap_or(words.len()));
+        asked.tests = after.iter().skip(1).copied().collect();
+        for word in before {
+            match *word {
+                "--no-install" => asked.no_install = true,
+                "--lint" => asked.lint = true,
+                other => asked.cargo.push(other),
+            }
+        }
+        asked
+    }
+
+    /// Whether everything was asked for, not some tests.
+    fn everything(&self) -> bool {
+        self.cargo.is_empty() && self.tests.is_empty()
+    }
+}
+
+/// Runs the suite; false where a lint or a test failed, a test program died, or, in CI, test data is missing.
+pub fn run(words: &[&str]) -> Result<bool> {
+    let (asked, mut steps) = (Asked::parse(words), Steps::default());
+    let found = steps.all(&asked);
+    let (mut summary, error) = match found {
+        Ok(summary) => (summary, None),
+        Err(error) => (Summary::default(), Some(error)),
+    };
+    let in_ci = std::env::var("CI").is_ok_and(|value| value == "true");
+    if in_ci && summary.without_data() > 0 {
+        summary.fail(format!("{} tests had no test data, which must be there in CI", summary.without_data()));
+    }
+    print!("\n{}\n{}", summary.names(), steps.table());
+    match error {
+        Some(error) => Err(error),
+        None => {
+            println!("{}", summary.counts());
+            Ok(summary.failed == 0)
+        }
+    }
+}
+
+/// Runs some tests again and again, beside two busy loops where that is asked for; false where one ever failed.
+pub fn repeat(times: u32, busy: bool, words: &[&str]) -> Result<bool> {
+    let asked = Asked::parse(words);
+    let programs = build(&asked)?;
+    let how = How { arguments: &asked.tests, at_once: at_once(), ..How::default() };
+    let ended = AtomicBool::new(false);
     let mut summary = Summary::default();
-    for line in BufReader::new(child.stdout.take().context("cargo has no output")?).split(b'\n') {
-        let line = line.context("the output of the tests cannot be read")?;
-        let line = String::from_utf8_lossy(&line);
-        summary.read(&line);
-        writeln!(std::io::stdout(), "{line}").context("the output of the tests cannot be passed on")?;
-    }
-    let status = child.wait().context("cargo cannot be waited for")?;
-    let good = judge(&mut summary, status.success(), std::env::var("CI").is_ok_and(|value| value == "true"));
-    println!("\n{}", summary.words());
-    Ok(good)
+    thread::scope(|scope| -> Result<()> {
+        for _ in 0..if busy { 2 } else { 0 } {
+            // Arithmetic rather than a spin hint, which would leave the core to its sibling.
+            scope.spawn(|| {
+                let mut sum = 0_u64;
+                while !ended.load(Ordering::Relaxed) {
+                    sum = black_box(sum.wrapping_mul(3).wrapping_add(1));
+                }
+            });
+        }
+        let repeated = (0..times).try_for_each(|_| programs::run(&programs, &how).map(|found| summary.add(found)));
+        ended.store(true, Ordering::Relaxed);
+        repeated
+    })?;
+    summary.skips.sort();
+    summary.skips.dedup();
+    println!("\n{}{} in {times} times", summary.names(), summary.counts());
+    Ok(summary.failed == 0)
 }
 
-/// The quick part of the rig belongs to the suite, unless the environment says what to boot.
-fn prepare_rig(command: &mut Command) {
-    if std::env::var_os(Use::VARIABLE).is_none() {
-        command.env(Use::VARIABLE, "quick");
+/// Builds the program natively, then everything on Arm.
+pub fn arm(part: Part) -> Result<bool> {
+    done(cargo().args(["build", "--package", "corewise"]))?;
+    let summary = arm::run(part, &native()?)?;
+    println!("\n{}{}", summary.names(), summary.counts());
+    Ok(summary.failed == 0)
+}
+
+/// How many test programs run at a time: one more than cpus, since some sleep.
+fn at_once() -> usize {
+    thread::available_parallelism().map_or(1, usize::from) + 1
+}
+
+/// What each step took.
+#[derive(Default)]
+struct Steps(Vec<(&'static str, Duration)>);
+
+impl Steps {
+    fn all(&mut self, asked: &Asked<'_>) -> Result<Summary> {
+        if !asked.no_install {
+            self.step("set-up", || Ok(setup::for_tests()))?;
+        }
+        if asked.lint {
+            self.step("format", || done(cargo().args(["fmt", "--all", "--check"])))?;
+            self.step("lints of everything", lint)?;
+        }
+        let programs = self.step("build", || build(asked))?;
+        let (rig, others): (Vec<Program>, Vec<Program>) = programs.into_iter().partition(|program| program.name == RIG);
+        // Unless the environment says otherwise.
+        let machines = std::env::var(Use::VARIABLE).unwrap_or_else(|_| "change".into());
+        let variables = [(Use::VARIABLE, machines.as_str())];
+        let how = How { arguments: &asked.tests, variables: &variables, ..How::default() };
+        // Machines compute at a low priority beside everything that follows: whoever waits or sleeps leaves the processor to them.
+        let mut summary = Summary::default();
+        let (of_rig, took) = thread::scope(|scope| {
+            let booted = scope.spawn(|| {
+                let begun = Instant::now();
+                (programs::run(&rig, &How { at_once: 1, ..how.clone() }), begun.elapsed())
+            });
+            if asked.everything() {
+                summary.add(self.step("Arm", || arm::run(Part::Differing, &native()?))?);
+            }
+            summary.add(self.step("tests", || programs::run(&others, &How { at_once: at_once(), ..how.clone() }))?);
+            anyhow::Ok(booted.join().expect("the rig's thread does not panic"))
+        })?;
+        self.0.push(("machines of the rig, beside Arm and tests", took));
+        summary.add(of_rig?);
+        Ok(summary)
     }
-    // Without a kernel its tests are skipped, and say why.
-    if let Err(error) = Rig::fetch() {
-        eprintln!("xtask: {error}");
+
+    /// Does a step and keeps its time.
+    fn step<T>(&mut self, name: &'static str, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        println!("{name} …");
+        let begun = Instant::now();
+        let done = work();
+        self.0.push((name, begun.elapsed()));
+        done.context(name)
+    }
+
+    fn table(&self) -> String {
+        let row = |(name, took): &(&str, Duration)| format!("{:>7.0} s  {name}\n", took.as_secs_f64());
+        self.0.iter().map(row).collect()
     }
 }
 
-/// Whether a run was good; counts as failed what the test programs could not report themselves.
-fn judge(summary: &mut Summary, success: bool, in_ci: bool) -> bool {
-    if !success && summary.failed == 0 {
-        summary.failed += 1;
-        summary.failures.push("(a test program that did not build, or ended without a result: see above)".into());
+fn lint() -> Result<()> {
+    let mut clippy = cargo();
+    clippy.args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]);
+    // Linting links nothing, so libFuzzer is not built for it.
+    done(clippy.env("CUSTOM_LIBFUZZER_PATH", "/none/libfuzzer.a"))
+}
+
+fn build(asked: &Asked<'_>) -> Result<Vec<Program>> {
+    let mut command = cargo();
+    command.arg("test");
+    if asked.cargo.is_empty() {
+        command.arg("--workspace").args(APART);
     }
-    let without_data = summary.without_data();
-    if in_ci && without_data > 0 {
-        summary.failed += 1;
-        summary.failures.push(format!("({without_data} tests had no test data, which must be there in CI)"));
-    }
-    summary.failed == 0
+    programs::build(command.args(&asked.cargo))
+}
+
+/// The program as it was built for the tests.
+fn native() -> Result<PathBuf> {
+    let path = root().join("target/debug/corewise");
+    if path.is_file() { Ok(path) } else { bail!("{} is missing", path.display()) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn judged(line: &str, success: bool, in_ci: bool) -> (bool, u64) {
-        let mut summary = Summary::default();
-        summary.read(line);
-        (judge(&mut summary, success, in_ci), summary.failed)
-    }
-
     #[test]
-    fn what_no_program_reports_is_a_failure_too() {
-        let data = "test a ... ignored, there is no folder COREWISE_TESTDATA";
-        let other = "test a ... ignored, one cpu only";
-        assert_eq!(judged("", true, true), (true, 0));
-        assert_eq!(judged("", false, false), (false, 1));
-        assert_eq!(judged("test result: FAILED. 1 passed; 2 failed; 0 ignored", false, false), (false, 2));
-        assert_eq!(judged(data, true, false), (true, 0));
-        assert_eq!(judged(data, true, true), (false, 1));
-        assert_eq!(judged(other, true, true), (true, 0));
+    fn what_is_asked_for_is_divided() {
+        let asked = Asked::parse(&["--no-install", "-p", "corewise-model", "--", "name", "--lint"]);
+        let expected = Asked {
+            no_install: true,
+            lint: false,
+            cargo: vec!["-p", "corewise-model"],
+            tests: vec!["name", "--lint"],
+        };
+        assert_eq!((asked.everything(), asked), (false, expected));
+        assert!(Asked::parse(&["--lint"]).everything());
     }
 }

@@ -81,6 +81,9 @@ pub struct TryArguments {
     /// End a run that takes longer, and count it as failed, such as 30s [default: never]
     #[arg(long, value_name = "DURATION", value_parser = parse_timeout)]
     pub timeout: Option<Duration>,
+    /// How long the machine rests before each run, such as 1s or 0s [default: a tenth of a run, from 0.3s to 10s]
+    #[arg(long, value_name = "DURATION", value_parser = parse_rest, env = "COREWISE_REST", hide_env = true, conflicts_with = "simulate")]
+    pub rest: Option<Duration>,
     /// Estimate the clock rate of each run, by visits of 1 ms to the cpus that it uses, where cycles are not counted: in virtual
     /// machines, or where this user may not; costs up to 2 % of a run shorter than 0.2 s, and 0.3 % of one cpu in longer ones
     #[arg(long, conflicts_with = "simulate")]
@@ -133,6 +136,10 @@ fn parse_percent(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>();
     let known = number.ok().filter(|percent| *percent > 0.0 && *percent <= 50.0);
     known.map(|percent| percent / 100.0).ok_or_else(|| "expected percent above 0 and up to 50, such as 3%".to_owned())
+}
+
+fn parse_rest(text: &str) -> Result<Duration, String> {
+    super::duration(text).ok_or_else(|| "expected a duration with its unit, such as 500ms or 0s".to_owned())
 }
 
 fn parse_timeout(text: &str) -> Result<Duration, String> {

@@ -40,7 +40,7 @@ pub fn run(task: &TryTask, settings: &Settings) -> Result<Exit, Failure> {
     // Before the experiment: hours could be lost, and one that goes on changes the folder.
     let drawing = task.svg.as_deref().map(Drawing::into_file).transpose()?;
     // What is made up disturbs nobody.
-    let _lock = if let Which::Simulated { .. } = which { None } else { Some(lock::take()?) };
+    let _lock = if let Which::Simulated { .. } = which { None } else { Some(lock::take(&settings.lock)?) };
     let begun = begin::begin(which, task.runs_max, settings)?;
     drawing.iter().try_for_each(|drawing| drawing.can_be_of(&begun.experiment))?;
     let interruption = Interruption::watch()?;
@@ -71,7 +71,7 @@ fn session(
         }
         None => Box::new(runner(&begun.experiment, stop)?),
     };
-    let limits = Limits { blocks: done + MOST_BLOCKS, budget, stop };
+    let limits = Limits { blocks: done + MOST_BLOCKS, budget, rest: task.rest, stop };
     let (_, ending) = conduct(&begun.experiment, &begun.trials, &mut *runner, limits, &mut session)?;
     session.live.clear();
     Ok((session.trials, ending))

@@ -28,6 +28,8 @@ pub struct TryTask {
     pub budget: Option<Duration>,
     /// How many runs to make at most.
     pub runs_max: Option<u32>,
+    /// How long the machine rests before each run; where nothing is said, by what a run takes.
+    pub rest: Option<Duration>,
     /// Whether the clock rate is estimated where it is not counted.
     pub estimates_clock: bool,
     /// How to print the result, where JSON is not asked for.
@@ -158,7 +160,7 @@ impl TryTask {
     /// Where an expression or a metric cannot be read, or the command is no text.
     pub fn new(typed: TryArguments) -> Result<Self, Failure> {
         let print = Print::new(typed.csv, typed.markdown);
-        let (budget, runs_max, estimates_clock) = (typed.budget, typed.runs_max, typed.estimate_clock);
+        let (budget, runs_max, rest, estimates_clock) = (typed.budget, typed.runs_max, typed.rest, typed.estimate_clock);
         let svg = typed.svg.clone();
         let policy = policy(&typed)?;
         // With a command clap does not see it: `--suite` could not be there then.
@@ -175,7 +177,7 @@ impl TryTask {
         if svg.is_some() && !subject.may_have_threads() {
             return Err(no_threads());
         }
-        Ok(Self { subject, budget, runs_max, estimates_clock, print, svg })
+        Ok(Self { subject, budget, runs_max, rest, estimates_clock, print, svg })
     }
 }
 

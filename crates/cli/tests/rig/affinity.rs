@@ -5,12 +5,13 @@ use corewise_rig::cpus::{self, Cpus};
 use libtest_mimic::{Completion, Failed};
 
 use crate::found::{list_of, machine, same, text};
-use crate::{EVERYWHERE, Outcome, Scenario};
+use crate::{EVERYWHERE, Outcome, Scenario, WHERE_LIMITED};
 
 pub const SCENARIOS: &[Scenario] = &[
-    Scenario { name: "the_affinity_mask_is_followed", applies: EVERYWHERE, run: mask },
+    Scenario { name: "the_affinity_mask_is_followed", each_change: WHERE_LIMITED, applies: EVERYWHERE, run: mask },
     Scenario {
         name: "the_cpuset_is_followed",
+        each_change: WHERE_LIMITED,
         // A group that holds processes cannot hand out cpus to groups inside.
         applies: |machine| machine.cpuset.is_empty(),
         run: cpuset,

@@ -8,12 +8,12 @@ use libtest_mimic::{Completion, Failed};
 
 use crate::expressions::reachable;
 use crate::found::{as_expected, as_user, has, machine, same, text};
-use crate::{EVERYWHERE, Outcome, Scenario};
+use crate::{EVERYWHERE, Outcome, Scenario, WITH_NODES};
 
 pub const SCENARIOS: &[Scenario] = &[
-    Scenario { name: "lscpu_agrees", applies: EVERYWHERE, run: lscpu },
-    Scenario { name: "hwloc_agrees", applies: EVERYWHERE, run: hwloc },
-    Scenario { name: "others_find_the_command_where_it_was_placed", applies: EVERYWHERE, run: placed },
+    Scenario { name: "lscpu_agrees", each_change: EVERYWHERE, applies: EVERYWHERE, run: lscpu },
+    Scenario { name: "hwloc_agrees", each_change: EVERYWHERE, applies: EVERYWHERE, run: hwloc },
+    Scenario { name: "others_find_the_command_where_it_was_placed", each_change: WITH_NODES, applies: EVERYWHERE, run: placed },
 ];
 
 fn lscpu(guest: &mut Guest) -> Outcome {

@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
+use std::time::Instant;
 
 use corewise_rig::{Description, Guest, Rig, RigError};
 use libtest_mimic::{Completion, Failed};
@@ -63,8 +64,10 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// Begins with the jobs, in order; as many at a time as the host has cpus.
-    pub fn start(self: &Arc<Self>, parts: &Arc<Parts>, jobs: Vec<Job>) {
+    /// Begins with the jobs, the longest first, so that none is left alone at the end; as many at a time as the host has cpus.
+    pub fn start(self: &Arc<Self>, parts: &Arc<Parts>, mut jobs: Vec<Job>) {
+        // An emulated cpu costs something even where it idles.
+        jobs.sort_by_key(|job| std::cmp::Reverse(job.scenarios.len() * (16 + job.machine.places().len())));
         let workers = thread::available_parallelism().map_or(1, usize::from).min(MOST_AT_ONCE).min(jobs.len());
         let jobs = Arc::new(Mutex::new(VecDeque::from(jobs)));
         for _ in 0..workers {
@@ -105,6 +108,7 @@ impl Bench {
 
     /// A scenario finds the machine as the one before did, or a fresh one where that failed.
     fn work(&self, rig: &Rig, job: &Job) {
+        let begun = Instant::now();
         let mut booted = None;
         for scenario in &job.scenarios {
             let mut machine = match booted.take().map_or_else(|| Booted::boot(rig, job.machine), Ok) {
@@ -118,6 +122,7 @@ impl Bench {
             booted = outcome.is_ok().then_some(machine);
             self.tell(job.machine, scenario, outcome);
         }
+        eprintln!("{}: {} scenarios in {} s", job.machine.name, job.scenarios.len(), begun.elapsed().as_secs());
     }
 
     fn tell(&self, machine: &Description, scenario: &Scenario, outcome: Outcome) {

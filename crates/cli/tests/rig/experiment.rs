@@ -10,12 +10,13 @@ use crate::changes::switch;
 use crate::expressions::reachable;
 use crate::found::{entries, json, same};
 use crate::placement::HAS_TWO;
-use crate::{Outcome, Scenario};
+use crate::{ONCE, Outcome, Scenario};
 
 pub const SCENARIOS: &[Scenario] = &[
-    Scenario { name: "the_better_placement_is_found", applies: HAS_TWO, run: found },
+    Scenario { name: "the_better_placement_is_found", each_change: ONCE, applies: HAS_TWO, run: found },
     Scenario {
         name: "a_placement_whose_cpu_goes_away_is_out",
+        each_change: ONCE,
         applies: |machine| HAS_TWO(machine) && machine.isolated.is_empty(),
         run: goes_away,
     },

@@ -8,23 +8,24 @@ use libtest_mimic::{Completion, Failed};
 use crate::expressions::reachable;
 use crate::found::{as_user, entries, same, text};
 use crate::placement::{HAS_TWO, all_refused, mask, sorted};
-use crate::{Outcome, Scenario};
+use crate::{ONCE, Outcome, Scenario, WHERE_LIMITED};
 
 /// Below a group that limits its cpus there is one more limit to look at, which the first scenario does.
 const HAS_TWO_AND_NO_CPUSET: fn(&Description) -> bool = |machine| HAS_TWO(machine) && machine.cpuset.is_empty();
 
 pub const SCENARIOS: &[Scenario] = &[
-    Scenario { name: "a_group_holds_the_command_of_root", applies: HAS_TWO, run: of_root },
+    Scenario { name: "a_group_holds_the_command_of_root", each_change: WHERE_LIMITED, applies: HAS_TWO, run: of_root },
     Scenario {
         name: "a_group_holds_the_command_where_it_is_delegated",
+        each_change: ONCE,
         applies: HAS_TWO_AND_NO_CPUSET,
         run: delegated,
     },
-    Scenario { name: "without_delegation_nothing_starts", applies: HAS_TWO, run: not_delegated },
-    Scenario { name: "a_limit_of_the_group_above_is_told", applies: HAS_TWO_AND_NO_CPUSET, run: limited },
-    Scenario { name: "two_commands_share_a_group_above", applies: HAS_TWO_AND_NO_CPUSET, run: two },
-    Scenario { name: "a_killed_corewise_of_root_is_undone", applies: HAS_TWO, run: killed_of_root },
-    Scenario { name: "a_killed_corewise_of_a_user_is_undone", applies: HAS_TWO_AND_NO_CPUSET, run: killed_of_user },
+    Scenario { name: "without_delegation_nothing_starts", each_change: ONCE, applies: HAS_TWO, run: not_delegated },
+    Scenario { name: "a_limit_of_the_group_above_is_told", each_change: ONCE, applies: HAS_TWO_AND_NO_CPUSET, run: limited },
+    Scenario { name: "two_commands_share_a_group_above", each_change: ONCE, applies: HAS_TWO_AND_NO_CPUSET, run: two },
+    Scenario { name: "a_killed_corewise_of_root_is_undone", each_change: ONCE, applies: HAS_TWO, run: killed_of_root },
+    Scenario { name: "a_killed_corewise_of_a_user_is_undone", each_change: ONCE, applies: HAS_TWO_AND_NO_CPUSET, run: killed_of_user },
 ];
 
 /// What a held command prints: its mask, what its group has, and its mask after it asked for all cpus; masks as the kernel

@@ -10,12 +10,13 @@ use crate::changes::switch;
 use crate::expressions::reachable;
 use crate::found::{entries, json, list_of, same, text};
 use crate::placement::HAS_TWO;
-use crate::{Outcome, Scenario};
+use crate::{ONCE, Outcome, Scenario, WHERE_LIMITED};
 
 pub const SCENARIOS: &[Scenario] = &[
-    Scenario { name: "a_map_visits_the_allowed_cpus", applies: HAS_TWO, run: allowed },
+    Scenario { name: "a_map_visits_the_allowed_cpus", each_change: WHERE_LIMITED, applies: HAS_TWO, run: allowed },
     Scenario {
         name: "a_cpu_that_goes_away_in_a_map_is_told",
+        each_change: ONCE,
         applies: |machine| HAS_TWO(machine) && machine.isolated.is_empty(),
         run: goes_away,
     },

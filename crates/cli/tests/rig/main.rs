@@ -1,6 +1,7 @@
 //! The program on machines that nobody here owns: each is booted in an emulator, and looked at as a user would.
 //!
-//! `COREWISE_RIG=quick` asks for three small machines, `COREWISE_RIG=full` for all; `cargo xtask rig test [--quick]` sets it.
+//! `COREWISE_RIG=change` asks for what each change of corewise is tried on: every scenario, on the machines on which it proves something
+//! of its own. `COREWISE_RIG=full` asks for every scenario on all machines. `cargo xtask test` sets the one, `cargo xtask rig test` the other.
 //! All scenarios of a machine share one boot and run one after another; several machines may run at a time. Nothing here depends on how long anything takes:
 //! an emulator's time means nothing.
 
@@ -40,12 +41,23 @@ type Outcome = Result<Completion, Failed>;
 /// Something that a user does on a machine, and what has to come of it.
 struct Scenario {
     name: &'static str,
+    /// On which machines it proves something of its own, so that it is run there for each change.
+    each_change: fn(&Description) -> bool,
     /// On which machines it makes sense.
     applies: fn(&Description) -> bool,
     run: fn(&mut Guest) -> Outcome,
 }
 
 const EVERYWHERE: fn(&Description) -> bool = |_| true;
+/// What depends on the kernel and not on the machine.
+const ONCE: fn(&Description) -> bool = |machine| machine.name == MACHINES[0].name;
+/// What depends on which cpus there are and may be used.
+const WHERE_LIMITED: fn(&Description) -> bool = |machine| {
+    let lists = [machine.offline, machine.isolated, machine.cpuset];
+    ONCE(machine) || machine.places().len() == 1 || lists.iter().any(|list| !list.is_empty())
+};
+/// What depends on the nodes.
+const WITH_NODES: fn(&Description) -> bool = |machine| ONCE(machine) || machine.nodes.len() > 1;
 
 fn main() -> ExitCode {
     if let Some(part) = actor::part() {
@@ -72,18 +84,19 @@ fn trials(arguments: &Arguments, bench: &Arc<Bench>) -> Result<Vec<Trial>, RigEr
     let mut trials = recordings::trials();
     let wanted = Use::of_environment()?;
     match wanted {
-        Use::None => trials.push(left_out("no machine was booted: set COREWISE_RIG to quick or full")),
-        Use::Quick => trials.push(left_out("only the small machines were booted: COREWISE_RIG is quick")),
-        Use::Full => {}
-    }
-    if wanted == Use::None {
-        return Ok(trials);
+        Use::None => {
+            trials.push(left_out("no machine was booted: set COREWISE_RIG to change or full"));
+            return Ok(trials);
+        }
+        // What is left out proves what the others do; `cargo xtask rig test` runs it.
+        Use::Change | Use::Full => {}
     }
     let parts = Arc::new(bench::parts()?);
     trials.push(booting::trial(&parts));
     let mut jobs = Vec::new();
     for machine in MACHINES.iter().filter(|machine| wanted.includes(machine)) {
-        let all = all_scenarios().filter(|scenario| (scenario.applies)(machine));
+        let is_wanted = |scenario: &&Scenario| wanted == Use::Full || (scenario.each_change)(machine);
+        let all = all_scenarios().filter(|scenario| (scenario.applies)(machine)).filter(is_wanted);
         let (of_machine, scenarios): (Vec<Trial>, Vec<&Scenario>) = all
             .map(|scenario| (trial(bench, machine, scenario), scenario))
             .filter(|(trial, _)| !arguments.is_filtered_out(trial))

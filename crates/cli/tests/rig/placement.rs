@@ -6,21 +6,22 @@ use libtest_mimic::{Completion, Failed};
 
 use crate::expressions::{Case, cases, reachable};
 use crate::found::{as_user, same, text};
-use crate::{EVERYWHERE, Outcome, Scenario};
+use crate::{EVERYWHERE, ONCE, Outcome, Scenario, WHERE_LIMITED};
 
 /// Machines on which a choice can be made.
 pub const HAS_TWO: fn(&Description) -> bool = |machine| reachable(machine).len() > 1;
 
 pub const SCENARIOS: &[Scenario] = &[
-    Scenario { name: "every_expression_is_in_force", applies: EVERYWHERE, run: expressions },
+    Scenario { name: "every_expression_is_in_force", each_change: EVERYWHERE, applies: EVERYWHERE, run: expressions },
     Scenario {
         name: "a_spread_over_nodes_puts_one_on_each",
+        each_change: EVERYWHERE,
         applies: |machine| machine.nodes.len() > 1,
         run: one_on_each_node,
     },
-    Scenario { name: "nothing_starts_where_a_placement_cannot_be_had", applies: EVERYWHERE, run: refusals },
-    Scenario { name: "the_first_instruction_is_on_a_chosen_cpu", applies: HAS_TWO, run: first_instruction },
-    Scenario { name: "a_command_that_pins_itself_is_put_back", applies: HAS_TWO, run: put_back },
+    Scenario { name: "nothing_starts_where_a_placement_cannot_be_had", each_change: WHERE_LIMITED, applies: EVERYWHERE, run: refusals },
+    Scenario { name: "the_first_instruction_is_on_a_chosen_cpu", each_change: WHERE_LIMITED, applies: HAS_TWO, run: first_instruction },
+    Scenario { name: "a_command_that_pins_itself_is_put_back", each_change: ONCE, applies: HAS_TWO, run: put_back },
 ];
 
 /// What a process is told about itself: its mask, and the cpu that it last ran on.

@@ -10,13 +10,14 @@ use crate::changes::switch;
 use crate::expressions::reachable;
 use crate::found::{as_user, entries, json, list_of, machine, same, same_machine, text};
 use crate::placement::HAS_TWO;
-use crate::{EVERYWHERE, Outcome, Scenario};
+use crate::{EVERYWHERE, ONCE, Outcome, Scenario, WHERE_LIMITED};
 
 pub const SCENARIOS: &[Scenario] = &[
-    Scenario { name: "a_survey_visits_the_allowed_cpus", applies: EVERYWHERE, run: allowed },
-    Scenario { name: "a_user_may_survey", applies: EVERYWHERE, run: user },
+    Scenario { name: "a_survey_visits_the_allowed_cpus", each_change: WHERE_LIMITED, applies: EVERYWHERE, run: allowed },
+    Scenario { name: "a_user_may_survey", each_change: ONCE, applies: EVERYWHERE, run: user },
     Scenario {
         name: "a_cpu_that_goes_away_in_a_survey_is_told",
+        each_change: ONCE,
         applies: |machine| HAS_TWO(machine) && machine.isolated.is_empty(),
         run: goes_away,
     },

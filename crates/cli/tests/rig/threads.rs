@@ -8,11 +8,11 @@ use crate::expressions::reachable;
 use crate::found::{as_user, same, text};
 use crate::groups::said;
 use crate::placement::HAS_TWO;
-use crate::{Outcome, Scenario};
+use crate::{ONCE, Outcome, Scenario};
 
 pub const SCENARIOS: &[Scenario] = &[
-    Scenario { name: "threads_are_placed_by_their_names", applies: HAS_TWO, run: roles },
-    Scenario { name: "threads_take_turns_on_the_cpus", applies: HAS_TWO, run: turns },
+    Scenario { name: "threads_are_placed_by_their_names", each_change: ONCE, applies: HAS_TWO, run: roles },
+    Scenario { name: "threads_take_turns_on_the_cpus", each_change: ONCE, applies: HAS_TWO, run: turns },
 ];
 
 /// So many cpus take turns at most; the first, the last and some between them.

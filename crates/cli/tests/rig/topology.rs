@@ -10,10 +10,11 @@ use crate::found::{as_expected, bytes, machine, same, same_machine, text};
 use crate::{EVERYWHERE, Outcome, Scenario};
 
 pub const SCENARIOS: &[Scenario] = &[
-    Scenario { name: "topology_is_as_described", applies: EVERYWHERE, run: as_described },
-    Scenario { name: "a_recording_shows_the_same_machine", applies: EVERYWHERE, run: recorded },
+    Scenario { name: "topology_is_as_described", each_change: EVERYWHERE, applies: EVERYWHERE, run: as_described },
+    Scenario { name: "a_recording_shows_the_same_machine", each_change: EVERYWHERE, applies: EVERYWHERE, run: recorded },
     Scenario {
         name: "nodes_without_memory_are_said_to_have_none",
+        each_change: EVERYWHERE,
         applies: |machine| machine.nodes.iter().any(|node| node.size_mib == 0),
         run: without_memory,
     },

@@ -7,13 +7,13 @@ use serde_json::Value;
 
 use crate::found::{as_user, bytes, entries, json, machine, same, same_machine, text};
 use crate::topology::shown;
-use crate::{EVERYWHERE, Outcome, Scenario};
+use crate::{EVERYWHERE, ONCE, Outcome, Scenario, WHERE_LIMITED};
 
 pub const SCENARIOS: &[Scenario] = &[
-    Scenario { name: "users_find_what_root_finds", applies: EVERYWHERE, run: topology },
-    Scenario { name: "users_record_what_root_finds", applies: EVERYWHERE, run: record },
-    Scenario { name: "users_are_told_what_they_cannot_measure", applies: EVERYWHERE, run: doctor },
-    Scenario { name: "users_have_nothing_to_undo", applies: EVERYWHERE, run: undo },
+    Scenario { name: "users_find_what_root_finds", each_change: EVERYWHERE, applies: EVERYWHERE, run: topology },
+    Scenario { name: "users_record_what_root_finds", each_change: WHERE_LIMITED, applies: EVERYWHERE, run: record },
+    Scenario { name: "users_are_told_what_they_cannot_measure", each_change: ONCE, applies: EVERYWHERE, run: doctor },
+    Scenario { name: "users_have_nothing_to_undo", each_change: ONCE, applies: EVERYWHERE, run: undo },
 ];
 
 fn topology(guest: &mut Guest) -> Outcome {

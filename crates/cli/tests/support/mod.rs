@@ -5,8 +5,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
-use std::time::Duration;
+use std::process::{Child, Command, ExitStatus};
+use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
@@ -14,6 +14,9 @@ use tempfile::TempDir;
 const NOBODY: u32 = 65_534;
 /// SIGINT in the kernel's masks of signals, which count from bit 0.
 const INTERRUPT_BIT: u64 = 1 << 1;
+
+/// How long a test waits for something that has to come, before it fails: a busy machine is slow, and nothing is measured.
+pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A folder of a test's own, where it keeps its history; gone with the test.
 pub struct Place(TempDir);
@@ -57,6 +60,9 @@ impl Place {
             .args(arguments)
             .env("XDG_DATA_HOME", self.path())
             .env("XDG_STATE_HOME", self.path())
+            // Tests make experiments at the same time, whose times mean nothing.
+            .env("COREWISE_LOCK", self.path())
+            .env("COREWISE_REST", "0s")
             .current_dir(self.path());
         for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS"] {
             command.env_remove(name);
@@ -94,11 +100,25 @@ pub fn send(signal: &str, child: &Child) {
 
 /// Waits for the program to install its handler: a signal before that ends it as it ends every program.
 pub fn wait_until_it_catches_interrupts(child: &Child) {
-    loop {
+    wait_for("the program to catch interrupts", || {
         let caught = u64::from_str_radix(status_line(child.id(), "SigCgt:").trim(), 16).unwrap();
-        if caught & INTERRUPT_BIT != 0 {
-            return;
+        (caught & INTERRUPT_BIT != 0).then_some(())
+    });
+}
+
+/// Waits for a program that should end now.
+pub fn ended(child: &mut Child) -> ExitStatus {
+    wait_for("the program to end", || child.try_wait().unwrap())
+}
+
+/// Looks again and again until there is what is waited for.
+pub fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let begun = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
         }
+        assert!(begun.elapsed() < PATIENCE, "waited {} s for {what}", PATIENCE.as_secs());
         std::thread::sleep(Duration::from_millis(2));
     }
 }

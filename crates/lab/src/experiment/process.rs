@@ -8,7 +8,7 @@ use corewise_model::CpuSet;
 use corewise_model::stats::random::Random;
 use corewise_model::trial::{Arm, Finder, Observed, Outcome, Workload};
 use corewise_sys::linux::counts::KernelCounts;
-use corewise_sys::linux::execution::{ClockProbe, End, Executed, Execution};
+use corewise_sys::linux::execution::{ClockProbe, End, Executed, Execution, USUAL_PATIENCE};
 use corewise_sys::linux::{spawn, task};
 
 use super::energy::Energy;
@@ -80,6 +80,7 @@ impl<'a> ProcessRunner<'a> {
             environment,
             cpus: arm.cpus.as_ref(),
             timeout: self.timeout,
+            patience: USUAL_PATIENCE,
             clock: self.clock.as_ref().map(|clock| clock as &dyn ClockProbe),
             stop: self.stop,
         };

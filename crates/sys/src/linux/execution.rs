@@ -36,6 +36,9 @@ const HELD: Duration = Duration::from_millis(250);
 /// Reading what was written, and looking at many threads, takes less than this.
 const LONGEST_LOOK: Duration = Duration::from_secs(2);
 
+/// How long processes that outlive a command are usually waited for: what is still there then was not meant to end with it.
+pub const USUAL_PATIENCE: Duration = Duration::from_millis(200);
+
 /// What is to be run, and how.
 #[derive(Debug)]
 pub struct Execution<'a> {
@@ -49,6 +52,9 @@ pub struct Execution<'a> {
     pub cpus: Option<&'a CpuSet>,
     /// After so long it is ended.
     pub timeout: Option<Duration>,
+    /// How long it waits for processes that outlive the command, before it counts them as left behind; a tenth of the command's own time
+    /// where that is longer.
+    pub patience: Duration,
     /// Estimates the clock rate of cpus on which it computes, from time to time, on a thread of ours; not where the kernel counts
     /// cycles, which is better.
     pub clock: Option<&'a dyn ClockProbe>,
@@ -227,7 +233,8 @@ impl Running {
                 let is_over = || {
                     execution.stop.load(Ordering::SeqCst) || deadline.is_some_and(|deadline| deadline <= self::now())
                 };
-                return self.tree.see_off(end, at, self.began, &is_over, &mut || self.output.take(line));
+                let patience = execution.patience.max(at.saturating_sub(self.began) / 10);
+                return self.tree.see_off(end, at, patience, &is_over, &mut || self.output.take(line));
             }
             self.output.take(line);
             let why = if execution.stop.load(Ordering::SeqCst) {

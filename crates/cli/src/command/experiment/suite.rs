@@ -11,7 +11,7 @@ use corewise_model::suite::{Benchmark, HELD, Part, Suite};
 use corewise_model::trial::{Arm, Experiment, Outcome, Trial, Workload, standing};
 use corewise_model::{Machine, trial};
 use corewise_store::Store;
-use corewise_sys::linux::execution::{End, Execution};
+use corewise_sys::linux::execution::{End, Execution, USUAL_PATIENCE};
 use corewise_sys::linux::installed::{distributions, is_installed};
 use corewise_sys::linux::spawn::adopt_orphans;
 use tempfile::TempDir;
@@ -36,7 +36,7 @@ pub fn run(task: &SuiteTask, limits: &TryTask, settings: &Settings) -> Result<Ex
     if task.only_installs {
         return print_text(&installations(&suite, &folder)).map(|()| Exit::Done);
     }
-    let _lock = lock::take()?;
+    let _lock = lock::take(&settings.lock)?;
     let machine = this_machine()?;
     let mut earlier = if task.resumes { parts(&suite, &machine, settings)? } else { Vec::new() };
     let begun_unix_ms = earlier.first().and_then(|part| part.experiment.suite.as_ref()).map(|part| part.begun_unix_ms);
@@ -418,6 +418,7 @@ fn scripted(what: &str, script: &str, stop: &AtomicBool) -> Result<(), Stopped> 
         environment: &[],
         cpus: None,
         timeout: Some(LONGEST_SCRIPT),
+        patience: USUAL_PATIENCE,
         clock: None,
         stop,
     };

@@ -7,9 +7,6 @@ use super::super::task;
 use super::output::Output;
 use super::{End, now};
 
-/// What is still there so long after the command itself, or after a tenth of the time that it took, was not meant to end
-/// with it.
-const LEAST_PATIENCE: Duration = Duration::from_millis(200);
 /// So long a process that is asked to end may take until it is made to.
 const GRACE: Duration = Duration::from_millis(500);
 /// So long is waited for the end of those that were made to end.
@@ -123,17 +120,16 @@ impl Tree {
         }
     }
 
-    /// Waits for the others once the child has ended, and reads what they write; those that stay, or are there when its time is over, are
-    /// ended, and do not count.
+    /// Waits for the others once the child has ended, and reads what they write; those that stay longer than this, or are there when its
+    /// time is over, are ended, and do not count.
     pub fn see_off(
         &mut self,
         end: End,
         at: Duration,
-        began: Duration,
+        patience: Duration,
         is_over: &dyn Fn() -> bool,
         read: &mut dyn FnMut(),
     ) -> Ended {
-        let patience = LEAST_PATIENCE.max(at.saturating_sub(began) / 10);
         let mut last = at;
         loop {
             match self.next() {

@@ -113,18 +113,22 @@ mod tests {
         }
     }
 
+    /// Makes a visit due, and looks until the thread listens and makes it.
+    fn look_until_visited(visits: &mut Visits, cpus: &CpuSet) {
+        let begun = now();
+        visits.due = Duration::ZERO;
+        while visits.due.is_zero() {
+            assert!(now() < begun + Duration::from_mins(2), "nobody listens");
+            visits.look(cpus);
+            thread::yield_now();
+        }
+    }
+
     #[test]
     fn a_visit_is_on_its_cpu_and_moves_nobody_else() {
         let cpus = affinity::current().unwrap();
         let (own, found) = Visits::during(Some(&Whereabouts), Duration::ZERO, |visits: &mut Visits| {
-            for _ in cpus.iter() {
-                visits.due = Duration::ZERO;
-                // The thread may not have begun to listen.
-                while visits.due.is_zero() {
-                    visits.look(&cpus);
-                    thread::yield_now();
-                }
-            }
+            cpus.iter().for_each(|_| look_until_visited(visits, &cpus));
             affinity::current().unwrap()
         });
         assert_eq!(own, cpus);
@@ -137,12 +141,7 @@ mod tests {
         let look = |visits: &mut Visits| (0..1_000).for_each(|_| visits.look(&cpus));
         assert!(Visits::during(None, Duration::ZERO, look).1.is_empty());
         let once = |visits: &mut Visits| {
-            visits.due = Duration::ZERO;
-            // Until the thread listens, and has one visit.
-            while visits.due.is_zero() {
-                visits.look(&cpus);
-                thread::yield_now();
-            }
+            look_until_visited(visits, &cpus);
             visits.due = now() + Duration::from_mins(1);
             for _ in 0..1_000 {
                 visits.look(&cpus);

@@ -7,7 +7,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, ensure};
 use corewise_sys::linux::thread::wait_with_peak_memory_bytes;
 
-use crate::{cargo, done, root};
+use xtask::{cargo, done, root};
 
 /// The whole time with corewise may be this much of that with taskset.
 const LARGEST_RATIO: f64 = 1.3;

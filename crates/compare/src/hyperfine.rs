@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use corewise_model::stats::student::welch;
 use serde_json::Value;
 
-use crate::{cargo, done, output, root};
+use xtask::{cargo, done, output, root};
 
 /// From this ratio on a reviewer draws an arrow.
 const ARROW: f64 = 1.03;

@@ -12,7 +12,7 @@ use corewise_sys::clock::{Clock, Source, Ticks};
 use corewise_sys::linux::affinity;
 use serde_json::Value;
 
-use crate::{cargo, done, output, root};
+use xtask::{cargo, done, output, root};
 
 /// How long each tool looks at the cpu in a round, in seconds.
 const SECONDS: u64 = 10;

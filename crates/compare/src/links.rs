@@ -14,7 +14,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 
-use crate::{cargo, done, output, root};
+use xtask::{cargo, done, output, root};
 
 const RIVALS: [&str; 2] = ["c2clat", "core-to-core-latency"];
 /// The examples of the lab that stand for corewise, and for a plain loop over a channel.
@@ -68,7 +68,7 @@ fn tools() -> Vec<Tool> {
 
 /// Measures with every tool in turn, first quiet, then beside two busy loops, and prints the medians.
 pub fn run(rounds: usize) -> Result<()> {
-    install()?;
+    check_installed()?;
     let examples = EXAMPLES.iter().flat_map(|name| ["--example", name]);
     done(cargo().args(["build", "--release", "--package", "corewise-lab"]).args(examples))?;
     let quiet = measure(rounds, "quiet")?;
@@ -110,12 +110,11 @@ fn measure(rounds: usize, when: &str) -> Result<Vec<Vec<f64>>> {
     Ok(values)
 }
 
-fn install() -> Result<()> {
-    let missing: Vec<&str> = RIVALS.into_iter().filter(|rival| !root().join(binary(rival)).exists()).collect();
-    if missing.is_empty() {
-        return Ok(());
+fn check_installed() -> Result<()> {
+    match RIVALS.into_iter().find(|rival| !root().join(binary(rival)).exists()) {
+        Some(rival) => bail!("{rival} is not installed; run `cargo xtask setup comparisons`"),
+        None => Ok(()),
     }
-    done(cargo().args(["install", "--locked", "--root", "target/rivals"]).args(missing))
 }
 
 fn binary(rival: &str) -> String {

@@ -1,0 +1,54 @@
+//! Measures corewise beside other tools, and its statistics by simulation; started by `cargo xtask`, whose usage names the chores.
+//!
+//! This is a crate of its own, so that nothing of it is compiled for the tests of a change.
+#![forbid(unsafe_code)]
+
+mod hyperfine;
+mod links;
+mod run;
+mod tail;
+mod validate;
+
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use xtask::{cargo, number};
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match compare(&words) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Does a chore; false where it was done and found something wrong.
+fn compare(words: &[&str]) -> Result<bool> {
+    match words {
+        ["bench-loop"] => example("corewise-lab", "loop_cost", &[]),
+        ["compare-links"] => links::run(9).map(|()| true),
+        ["compare-links", rounds] => links::run(number(rounds)?).map(|()| true),
+        ["compare-tail"] => tail::run(9).map(|()| true),
+        ["compare-tail", rounds] => tail::run(number(rounds)?).map(|()| true),
+        ["compare-run"] => run::run(200),
+        ["compare-run", pairs] => run::run(number(pairs)?),
+        ["compare-work"] => example("corewise-work", "side_by_side", &["10"]),
+        ["compare-work", rounds] => example("corewise-work", "side_by_side", &[rounds]),
+        ["compare-hyperfine", file] => hyperfine::run(file, 20),
+        ["compare-hyperfine", file, sessions] => hyperfine::run(file, number(sessions)?),
+        ["validate"] => Ok(validate::run(1.0)),
+        ["validate", share] => Ok(validate::run(number(share)?)),
+        _ => bail!("there is no such comparison; `cargo xtask` lists them"),
+    }
+}
+
+/// Runs an example in the release profile.
+fn example(package: &str, name: &str, words: &[&str]) -> Result<bool> {
+    let example = ["run", "--release", "--package", package, "--example", name, "--"];
+    Ok(cargo().args(example).args(words).status()?.success())
+}

@@ -1,0 +1,128 @@
+//! `cargo xtask arm`: builds for 64-bit Arm and runs it in an emulator: the tests of what can differ there, and the program
+//! itself, which must say of every described machine what the native one says.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use xtask::{cargo_of, root};
+
+use crate::programs::{self, How};
+use crate::setup::{self, ARM};
+use crate::summary::Summary;
+
+const EMULATOR: [&str; 3] = ["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu"];
+const LINKER: &str = "aarch64-linux-gnu-gcc";
+const LINKER_VARIABLE: &str = "CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER";
+/// Tests of what an emulator of single programs cannot do are skipped by this, and by nothing else.
+const EMULATED: (&str, &str) = ("COREWISE_EMULATED", "yes");
+/// Compiled as quickly as can be: nothing is measured there.
+const PROFILE: &str = "arm";
+
+/// What must be the same on both.
+const SCREENS: [&[&str]; 4] =
+    [&["topology"], &["place", "all"], &["place", "spread(4,llc)"], &["place", "pack(3,core)", "--as", "powershell"]];
+
+/// Which tests are run in the emulator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Of the crates that meet the processor, the kernel or C: `sys`, `store`, and the program's own unit tests.
+    Differing,
+    /// Those of `model` and `lab` too: pure functions and simulations, which take minutes in an emulator.
+    All,
+}
+
+/// Test programs of `sys` and `store`.
+const TESTS: [&str; 5] = ["events", "execution", "groups", "recordings", "places"];
+/// Test programs of `model`.
+const OF_MODEL: [&str; 4] = ["articles", "experiment_error_rates", "link_files", "placement_document"];
+/// A test program that starts corewise, which is built with it. An emulated program starts no other, so this one is not run.
+const BUILDS_THE_PROGRAM: &str = "history";
+
+/// What is wanted where all is.
+fn of<T>(part: Part, more: &'static [T]) -> &'static [T] {
+    if part == Part::All { more } else { &[] }
+}
+
+/// Builds and tests; a skip where the means are not there.
+pub fn run(part: Part, native: &Path) -> Result<Summary> {
+    let toolchain = match means() {
+        Ok(toolchain) => toolchain,
+        Err(why) => return Ok(Summary { skips: vec![("all on Arm".into(), Some(why))], ..Summary::default() }),
+    };
+    let cargo = |words: &[&str]| {
+        let mut command = cargo_of(&toolchain);
+        command.args(words).args(["--target", ARM, "--profile", PROFILE]).env(LINKER_VARIABLE, LINKER);
+        command
+    };
+    // In one go: what cargo selects together shares its dependencies' features, so that nothing is compiled twice.
+    let mut selected = vec!["test", "--lib", "--bins"];
+    for package in ["corewise-sys", "corewise-store", "corewise"].iter().chain(of(part, &["corewise-model", "corewise-lab"])) {
+        selected.extend(["--package", package]);
+    }
+    for program in TESTS.iter().chain(of(part, &OF_MODEL)).chain(&[BUILDS_THE_PROGRAM]) {
+        selected.extend(["--test", program]);
+    }
+    let mut programs = programs::build(&mut cargo(&selected))?;
+    programs.retain(|program| !program.name.ends_with(BUILDS_THE_PROGRAM));
+    let how = How { emulator: &EMULATOR, variables: &[EMULATED], at_once: 2, ..How::default() };
+    let mut summary = programs::run(&programs, &how)?;
+    let program = root().join("target").join(ARM).join(PROFILE).join("corewise");
+    match same_screens(native, &program).and_then(|()| mask_in_force(&program)) {
+        Ok(()) => summary.passed += 1,
+        Err(error) => summary.fail(format!("the program on Arm: {error:#}")),
+    }
+    Ok(summary)
+}
+
+/// The toolchain that builds for Arm, or why nothing can be built or run.
+fn means() -> Result<String, String> {
+    if cfg!(not(target_arch = "x86_64")) {
+        return Err("Arm is emulated on x86-64 only".into());
+    }
+    let toolchain = setup::arm_toolchain().ok_or("there is no standard library of Rust for Arm")?;
+    for program in [LINKER, EMULATOR[0]] {
+        if !setup::on_path(program) {
+            return Err(format!("{program} is not installed"));
+        }
+    }
+    Ok(toolchain)
+}
+
+/// What a corewise prints about a machine.
+fn shown(command: &mut Command, words: &[&str], machine: &Path) -> Result<String> {
+    let output = command.args(words).arg("--machine").arg(machine).output().context("it cannot be started")?;
+    let printed = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    if output.status.success() { Ok(printed.into_owned()) } else { bail!("{words:?} of {}: {printed}", machine.display()) }
+}
+
+fn same_screens(native: &Path, arm: &Path) -> Result<()> {
+    let files: std::io::Result<Vec<PathBuf>> =
+        std::fs::read_dir(root().join("machines"))?.map(|entry| entry.map(|entry| entry.path())).collect();
+    for machine in files?.iter().filter(|path| path.extension().is_some_and(|extension| extension == "toml")) {
+        for words in SCREENS {
+            let [here, there] = [Command::new(native), emulated(arm)].map(|mut command| shown(&mut command, words, machine));
+            if here? != there? {
+                bail!("{words:?} of {} is not what the native one prints", machine.display());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The mask is seen by a program of the host.
+fn mask_in_force(arm: &Path) -> Result<()> {
+    let all = xtask::output(emulated(arm).args(["place", "all", "--as", "list"]))?;
+    let cpu = all.trim().split(['-', ',']).next().unwrap_or_default();
+    let seen = xtask::output(emulated(arm).args(["run", "--on", cpu, "--", "grep", "Cpus_allowed_list", "/proc/self/status"]))?;
+    match seen.split_whitespace().nth(1) {
+        Some(allowed) if allowed == cpu => Ok(()),
+        _ => bail!("run --on {cpu}: {seen}"),
+    }
+}
+
+fn emulated(program: &Path) -> Command {
+    let mut command = Command::new(EMULATOR[0]);
+    command.args(&EMULATOR[1..]).arg(program);
+    command
+}

@@ -1,0 +1,142 @@
+//! Test programs: built once, then run some at a time, each with its output in a file of its own.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::Mutex;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+use xtask::root;
+
+use crate::summary::Summary;
+
+/// A program that runs for so long hangs: the longest takes a quarter of it on a slow host.
+const LONGEST: Duration = Duration::from_mins(45);
+const LOOK: Duration = Duration::from_millis(20);
+
+/// A test program.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// The package and the target: "corewise try".
+    pub name: String,
+    /// Where it was built.
+    pub path: PathBuf,
+    /// Its package's folder, in which it is run.
+    folder: PathBuf,
+}
+
+/// Builds the programs that `cargo test` would run; an error where anything does not compile.
+pub fn build(cargo: &mut Command) -> Result<Vec<Program>> {
+    let cargo = cargo.arg("--no-run").arg("--message-format=json-render-diagnostics").stdout(Stdio::piped());
+    let mut child = cargo.spawn().context("cargo cannot be started")?;
+    let messages = BufReader::new(child.stdout.take().context("cargo has no output")?);
+    let mut programs = Vec::new();
+    for line in messages.lines() {
+        let message: Value = serde_json::from_str(&line.context("cargo's messages cannot be read")?)?;
+        programs.extend(program(&message));
+    }
+    if !child.wait()?.success() {
+        bail!("the tests do not build, as said above");
+    }
+    Ok(programs)
+}
+
+/// The test program that one of cargo's messages is about.
+fn program(message: &Value) -> Option<Program> {
+    if message["reason"] != "compiler-artifact" || message["profile"]["test"] != true {
+        return None;
+    }
+    let path = PathBuf::from(message["executable"].as_str()?);
+    let folder = Path::new(message["manifest_path"].as_str()?).parent()?.to_owned();
+    let package = folder.file_name()?.to_string_lossy().into_owned();
+    let target = message["target"]["name"].as_str()?;
+    Some(Program { name: format!("{package} {target}"), path, folder })
+}
+
+/// How programs are run.
+#[derive(Clone, Debug, Default)]
+pub struct How<'a> {
+    /// What starts a program that this machine's processor cannot run.
+    pub emulator: &'a [&'a str],
+    /// Names of tests, and options of the test programs.
+    pub arguments: &'a [&'a str],
+    /// Variables for the programs alone.
+    pub variables: &'a [(&'a str, &'a str)],
+    /// How many run at a time.
+    pub at_once: usize,
+}
+
+/// Runs programs in their order, and prints what came of each when it has ended.
+pub fn run(programs: &[Program], how: &How<'_>) -> Result<Summary> {
+    let (waiting, summary) = (Mutex::new(programs.iter()), Mutex::new(Summary::default()));
+    let next = || waiting.lock().expect("no thread panics with it").next();
+    thread::scope(|scope| {
+        let work = || -> Result<()> {
+            while let Some(program) = next() {
+                let begun = Instant::now();
+                let (status, printed) = run_one(program, how)?;
+                let of_program = Summary::of_program(&program.name, &printed, status.success());
+                // In one piece: others print, too.
+                print!("{}", of_program.of_one(&program.name, &printed, begun.elapsed()));
+                summary.lock().expect("no thread panics with it").add(of_program);
+            }
+            Ok(())
+        };
+        let workers: Vec<_> = (0..how.at_once.max(1)).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().try_for_each(|worker| worker.join().expect("no worker panics"))
+    })?;
+    Ok(summary.into_inner().expect("no thread panics with it"))
+}
+
+/// Runs a program to its end; what it printed lies in target/tests, also while it runs.
+fn run_one(program: &Program, how: &How<'_>) -> Result<(ExitStatus, String)> {
+    let emulated = if how.emulator.is_empty() { "" } else { "-emulated" };
+    let path = root().join("target/tests").join(format!("{}{emulated}.txt", program.name.replace(' ', "-")));
+    std::fs::create_dir_all(path.parent().context("a folder")?)?;
+    let printed = File::create(&path).with_context(|| path.display().to_string())?;
+    let words = how.emulator.iter().map(|word| (*word).into()).chain([program.path.clone().into_os_string()]);
+    let words: Vec<std::ffi::OsString> = words.collect();
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]).arg("--show-output").args(how.arguments).current_dir(&program.folder);
+    command.envs(how.variables.iter().copied()).env("CARGO_MANIFEST_DIR", &program.folder);
+    command.stdin(Stdio::null()).stdout(printed.try_clone()?).stderr(printed);
+    let mut child = command.spawn().with_context(|| format!("{} cannot be started", program.path.display()))?;
+    let begun = Instant::now();
+    let status = loop {
+        match child.try_wait()? {
+            Some(status) => break status,
+            None if begun.elapsed() > LONGEST => {
+                println!("{} did not end within {} minutes", program.name, LONGEST.as_secs() / 60);
+                child.kill()?;
+                break child.wait()?;
+            }
+            None => thread::sleep(LOOK),
+        }
+    };
+    Ok((status, String::from_utf8_lossy(&std::fs::read(&path)?).into_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_message_of_a_test_program_is_one() {
+        let message = |test: bool, executable: Value| {
+            json!({
+                "reason": "compiler-artifact", "manifest_path": "/here/crates/cli/Cargo.toml", "profile": {"test": test},
+                "target": {"name": "try"}, "executable": executable
+            })
+        };
+        let found = program(&message(true, "/target/try-1".into())).unwrap();
+        assert_eq!((found.name.as_str(), found.folder.as_path()), ("cli try", Path::new("/here/crates/cli")));
+        assert!(program(&message(false, "/target/corewise".into())).is_none());
+        assert!(program(&message(true, Value::Null)).is_none());
+    }
+}

@@ -1,0 +1,202 @@
+//! `cargo xtask setup`: installs what tests, the test rig and comparisons need beside Rust, and says what it did.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use corewise_rig::Rig;
+use xtask::{cargo, cargo_of, done, root, succeeds};
+
+/// Something of Debian's that is there when its files are.
+struct Package {
+    name: &'static str,
+    /// Programs of `PATH`, or whole paths.
+    files: &'static [&'static str],
+}
+
+const fn package(name: &'static str, files: &'static [&'static str]) -> Package {
+    Package { name, files }
+}
+
+/// What the tests start, the rig boots with, and Arm is built and emulated with. None of these has a service that would start.
+const FOR_TESTS: [Package; 10] = [
+    package("bsdutils", &["script"]),
+    package("busybox-static", &["busybox"]),
+    package("g++", &["c++"]),
+    package("gcc-aarch64-linux-gnu", &["aarch64-linux-gnu-gcc"]),
+    package("hwloc", &["hwloc-bind", "hwloc-calc"]),
+    package("libc6-dev-arm64-cross", &["/usr/aarch64-linux-gnu/lib/libc.so"]),
+    package("numactl", &["numactl"]),
+    package("qemu-system-x86", &["qemu-system-x86_64"]),
+    package("qemu-user", &["qemu-aarch64"]),
+    package("util-linux", &["lscpu", "setpriv", "setsid", "taskset", "unshare"]),
+];
+
+/// The tools that corewise is compared with.
+const FOR_COMPARISONS: [Package; 3] = [
+    package("hyperfine", &["hyperfine"]),
+    package("linux-perf", &["perf"]),
+    package("rt-tests", &["cyclictest", "oslat"]),
+];
+
+/// Tools that corewise is compared with, of the registry of crates.
+const RIVALS: [&str; 2] = ["c2clat", "core-to-core-latency"];
+
+/// The target of the tests on Arm.
+pub const ARM: &str = "aarch64-unknown-linux-gnu";
+/// The name under which a toolchain with a standard library for Arm is linked where rustup has none.
+const ARM_TOOLCHAIN: &str = "arm";
+
+/// Installs what tests and comparisons need; false where something is still missing.
+pub fn all() -> bool {
+    let tests = for_tests();
+    for_comparisons() && tests
+}
+
+/// Installs what tests need; false where something is still missing, in which case the tests that need it are skipped and say so.
+pub fn for_tests() -> bool {
+    let mut steps = Told::default();
+    steps.packages(&FOR_TESTS);
+    steps.step("the standard library for Arm", || match arm_toolchain() {
+        Some(_) => Ok(false),
+        None => add_arm().map(|()| true),
+    });
+    let had_kernel = Rig::has_kernel();
+    steps.step("the rig's kernel", || Ok(Rig::fetch().map(|_| !had_kernel)?));
+    steps.end()
+}
+
+/// Installs the tools that corewise is compared with; false where something is still missing.
+pub fn for_comparisons() -> bool {
+    let mut steps = Told::default();
+    steps.packages(&FOR_COMPARISONS);
+    let is_missing = |rival: &&str| !root().join("target/rivals/bin").join(rival).exists();
+    let missing: Vec<&str> = RIVALS.into_iter().filter(is_missing).collect();
+    steps.step("c2clat and core-to-core-latency", || match missing.is_empty() {
+        true => Ok(false),
+        false => done(cargo().args(["install", "--locked", "--root", "target/rivals"]).args(&missing)).map(|()| true),
+    });
+    steps.end()
+}
+
+/// Installs what fuzzing needs: the sanitizers are not in the stable toolchain.
+pub fn for_fuzzing() -> Result<()> {
+    if succeeds(cargo_of("+nightly").args(["fuzz", "--version"])) {
+        return Ok(());
+    }
+    done(cargo_of("+nightly").args(["install", "cargo-fuzz", "--locked"]))
+        .context("fuzzing needs `rustup toolchain install nightly` and cargo-fuzz")
+}
+
+/// The toolchain that builds for Arm, as cargo takes it: empty for the repository's own; none where no toolchain has the library.
+pub fn arm_toolchain() -> Option<String> {
+    let has_library = |toolchain: &str| {
+        let printed = Command::new("rustup")
+            .args(["run", toolchain, "rustc", "--print", "target-libdir", "--target", ARM])
+            .env_remove("RUSTUP_TOOLCHAIN")
+            .current_dir(root())
+            .output();
+        let Ok(printed) = printed else { return false };
+        let folder = String::from_utf8_lossy(&printed.stdout).trim().to_owned();
+        let holds_std = |entry: std::fs::DirEntry| entry.file_name().to_string_lossy().starts_with("libstd-");
+        printed.status.success()
+            && std::fs::read_dir(folder).is_ok_and(|mut entries| entries.any(|entry| entry.is_ok_and(holds_std)))
+    };
+    let own = std::env::var("RUSTUP_TOOLCHAIN").unwrap_or_default();
+    if !own.is_empty() && has_library(&own) {
+        return Some(String::new());
+    }
+    has_library(ARM_TOOLCHAIN).then(|| format!("+{ARM_TOOLCHAIN}"))
+}
+
+/// Adds the standard library for Arm: as a component of the toolchain, or built from source by a script beside the repository.
+fn add_arm() -> Result<()> {
+    let mut component = Command::new("timeout");
+    component.args(["300", "rustup", "target", "add", ARM]).current_dir(root());
+    if succeeds(&mut component) {
+        return Ok(());
+    }
+    let script = root().join("../shared/cross/std-for.sh");
+    anyhow::ensure!(script.is_file(), "`rustup target add {ARM}` failed");
+    done(Command::new("bash").arg(script).args([ARM, ARM_TOOLCHAIN]).current_dir(root()))
+}
+
+/// What was done, step by step.
+#[derive(Default)]
+struct Told {
+    missing: bool,
+}
+
+impl Told {
+    /// Installs the packages that are missing, or prints the command that would.
+    fn packages(&mut self, wanted: &[Package]) {
+        let missing: Vec<&str> = wanted.iter().filter(|package| !is_there(package)).map(|package| package.name).collect();
+        if missing.is_empty() {
+            return println!("there already: {}", names(wanted));
+        }
+        let is_root = xtask::output(Command::new("id").arg("-u")).is_ok_and(|number| number.trim() == "0");
+        if !is_root || !on_path("apt-get") {
+            self.missing = true;
+            let why = if is_root { "this system has no apt-get" } else { "only root may install packages" };
+            return println!(
+                "missing, since {why}: {names}\n    sudo apt-get install --no-install-recommends {names}",
+                names = missing.join(" ")
+            );
+        }
+        self.step(&missing.join(" "), || {
+            // The lists of a fresh system are empty, those of an old one name what is there no more.
+            quietly(Command::new("apt-get").args(["update", "-q"]))?;
+            let mut install = Command::new("apt-get");
+            install.args(["install", "-y", "-q", "--no-install-recommends"]).args(&missing);
+            quietly(install.env("DEBIAN_FRONTEND", "noninteractive")).map(|()| true)
+        });
+    }
+
+    /// Does something that says whether it changed anything, and tells what came of it.
+    fn step(&mut self, what: &str, work: impl FnOnce() -> Result<bool>) {
+        match work() {
+            Ok(true) => println!("installed: {what}"),
+            Ok(false) => println!("there already: {what}"),
+            Err(error) => {
+                self.missing = true;
+                println!("missing: {what}: {error:#}");
+            }
+        }
+    }
+
+    /// Whether everything is there.
+    fn end(self) -> bool {
+        !self.missing
+    }
+}
+
+fn names(packages: &[Package]) -> String {
+    packages.iter().map(|package| package.name).collect::<Vec<_>>().join(" ")
+}
+
+fn is_there(package: &Package) -> bool {
+    package.files.iter().all(|file| if file.starts_with('/') { Path::new(file).exists() } else { on_path(file) })
+}
+
+/// Whether a program lies in a folder of `PATH`.
+pub fn on_path(program: &str) -> bool {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&folders).any(|folder| folder.join(program).is_file())
+}
+
+/// Runs a command whose output is of interest only where it fails.
+fn quietly(command: &mut Command) -> Result<()> {
+    xtask::output(command).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_package_is_there_when_all_its_files_are() {
+        assert!(is_there(&package("a shell and its folder", &["sh", "/bin"])));
+        assert!(!is_there(&package("half", &["sh", "/no/such/file"])));
+        assert!(!is_there(&package("none", &["no-such-program"])));
+    }
+}
