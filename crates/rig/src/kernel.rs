@@ -32,7 +32,7 @@ fn folder() -> PathBuf {
 pub fn find() -> Result<PathBuf, RigError> {
     let named = std::env::var_os(VARIABLE).map(PathBuf::from);
     let path = named.unwrap_or_else(|| folder().join(NAME));
-    let cure = format!("`cargo xtask rig fetch` fetches Debian's, {VARIABLE} names another");
+    let cure = format!("`cargo xtask setup` fetches Debian's, {VARIABLE} names another");
     if path.is_file() {
         Ok(path)
     } else {

@@ -25,7 +25,7 @@ pub const SCENARIOS: &[Scenario] = &[
 /// `corewise try` on the first cpu and on all others, with a script.
 fn trying(first: u32, others: &str, script: &str) -> String {
     format!(
-        "corewise try --no-store --seed 7 --json --metric 'score=score ([0-9]+)' --higher --on {first} --on {others} -- sh -c '{script}'"
+        "COREWISE_REST=0s corewise try --no-store --seed 7 --json --metric 'score=score ([0-9]+)' --higher --on {first} --on {others} -- sh -c '{script}'"
     )
 }
 

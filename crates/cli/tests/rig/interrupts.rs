@@ -173,7 +173,7 @@ fn killed(guest: &mut Guest) -> Outcome {
 /// kernels mark them, older ones refuse.
 fn managed(guest: &mut Guest) -> Outcome {
     if guest.run("[ -e /lib/modules/virtio_blk.ko ]")?.code != 0 {
-        return Ok(Completion::ignored_with("there are no modules of this kernel: `cargo xtask rig fetch`"));
+        return Ok(Completion::ignored_with("there are no modules of this kernel: `cargo xtask setup`"));
     }
     let before = text(guest, ALLOWED)?;
     text(guest, &format!("for name in {MODULES}; do insmod /lib/modules/$name.ko; done"))?;

@@ -74,8 +74,9 @@ fn interrupted() -> Result {
     }
     let (corewise, cpu) = (env!("CARGO_BIN_EXE_corewise"), one_cpu());
     for way in ["", "-v"] {
-        let command =
-            "trap \"echo caught\" INT; echo ready; n=0; while [ $n -lt 30 ]; do sleep 0.01; n=$((n+1)); done; exit 5";
+        // It goes on for a while after the key, in which a second one would come.
+        let command = "trap \"echo caught; c=1\" INT; echo ready; c=0; n=0; all=0; \
+                       while [ $n -lt 20 ] && [ $all -lt 6000 ]; do sleep 0.01; n=$((n+c)); all=$((all+1)); done; exit 5";
         let script = format!("{corewise} run {way} --on {cpu} sh -c '\\''{command}'\\''; echo status $?.");
         let mut terminal = Terminal::start(&script)?;
         terminal.until("ready")?;
