@@ -13,8 +13,14 @@ fuzz_target!(|text: &str| match read(text) {
             assert!(pairs.len() as u64 <= series.links.possible_pairs, "more pairs than there are");
             assert!(pairs.is_sorted_by(|one, next| (one.a, one.b) < (next.a, next.b)), "a pair twice, or out of order");
             for pair in pairs {
-                assert!(pair.a < pair.b && imported.cpus.contains(pair.a) && imported.cpus.contains(pair.b), "{pair:?}");
-                assert!(pair.visits_ns.iter().chain(&pair.back_ns).all(|cost| cost.is_finite() && *cost > 0.0), "{pair:?}");
+                assert!(
+                    pair.a < pair.b && imported.cpus.contains(pair.a) && imported.cpus.contains(pair.b),
+                    "{pair:?}"
+                );
+                assert!(
+                    pair.visits_ns.iter().chain(&pair.back_ns).all(|cost| cost.is_finite() && *cost > 0.0),
+                    "{pair:?}"
+                );
                 assert!(pair.one_way_ns().is_finite(), "a pair without a visit");
             }
         }

@@ -28,14 +28,14 @@ const SCREENS: [&[&str]; 4] =
 pub enum Part {
     /// Of the crates that meet the processor, the kernel or C: `sys`, `store`, and the program's own unit tests.
     Differing,
-    /// Those of `model` and `lab` too: pure functions and simulations, which take minutes in an emulator.
+    /// Those of recordings, `model` and `lab` too: pure functions and simulations, which take minutes in an emulator.
     All,
 }
 
 /// Test programs of `sys` and `store`.
-const TESTS: [&str; 5] = ["events", "execution", "groups", "recordings", "places"];
-/// Test programs of `model`.
-const OF_MODEL: [&str; 4] = ["articles", "experiment_error_rates", "link_files", "placement_document"];
+const TESTS: [&str; 4] = ["events", "execution", "groups", "places"];
+/// Test programs of `sys` and `model` that are pure functions of texts and numbers.
+const PURE: [&str; 5] = ["recordings", "articles", "experiment_error_rates", "link_files", "placement_document"];
 /// A test program that starts corewise, which is built with it. An emulated program starts no other, so this one is not run.
 const BUILDS_THE_PROGRAM: &str = "history";
 
@@ -55,12 +55,14 @@ pub fn run(part: Part, native: &Path) -> Result<Summary> {
         command.args(words).args(["--target", ARM, "--profile", PROFILE]).env(LINKER_VARIABLE, LINKER);
         command
     };
-    // In one go: what cargo selects together shares its dependencies' features, so that nothing is compiled twice.
+    // At once: what cargo selects together shares its dependencies' features, so that nothing is compiled twice.
     let mut selected = vec!["test", "--lib", "--bins"];
-    for package in ["corewise-sys", "corewise-store", "corewise"].iter().chain(of(part, &["corewise-model", "corewise-lab"])) {
+    for package in
+        ["corewise-sys", "corewise-store", "corewise"].iter().chain(of(part, &["corewise-model", "corewise-lab"]))
+    {
         selected.extend(["--package", package]);
     }
-    for program in TESTS.iter().chain(of(part, &OF_MODEL)).chain(&[BUILDS_THE_PROGRAM]) {
+    for program in TESTS.iter().chain(of(part, &PURE)).chain(&[BUILDS_THE_PROGRAM]) {
         selected.extend(["--test", program]);
     }
     let mut programs = programs::build(&mut cargo(&selected))?;
@@ -93,7 +95,11 @@ fn means() -> Result<String, String> {
 fn shown(command: &mut Command, words: &[&str], machine: &Path) -> Result<String> {
     let output = command.args(words).arg("--machine").arg(machine).output().context("it cannot be started")?;
     let printed = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-    if output.status.success() { Ok(printed.into_owned()) } else { bail!("{words:?} of {}: {printed}", machine.display()) }
+    if output.status.success() {
+        Ok(printed.into_owned())
+    } else {
+        bail!("{words:?} of {}: {printed}", machine.display())
+    }
 }
 
 fn same_screens(native: &Path, arm: &Path) -> Result<()> {
@@ -101,7 +107,8 @@ fn same_screens(native: &Path, arm: &Path) -> Result<()> {
         std::fs::read_dir(root().join("machines"))?.map(|entry| entry.map(|entry| entry.path())).collect();
     for machine in files?.iter().filter(|path| path.extension().is_some_and(|extension| extension == "toml")) {
         for words in SCREENS {
-            let [here, there] = [Command::new(native), emulated(arm)].map(|mut command| shown(&mut command, words, machine));
+            let [here, there] =
+                [Command::new(native), emulated(arm)].map(|mut command| shown(&mut command, words, machine));
             if here? != there? {
                 bail!("{words:?} of {} is not what the native one prints", machine.display());
             }
@@ -114,7 +121,15 @@ fn same_screens(native: &Path, arm: &Path) -> Result<()> {
 fn mask_in_force(arm: &Path) -> Result<()> {
     let all = xtask::output(emulated(arm).args(["place", "all", "--as", "list"]))?;
     let cpu = all.trim().split(['-', ',']).next().unwrap_or_default();
-    let seen = xtask::output(emulated(arm).args(["run", "--on", cpu, "--", "grep", "Cpus_allowed_list", "/proc/self/status"]))?;
+    let seen = xtask::output(emulated(arm).args([
+        "run",
+        "--on",
+        cpu,
+        "--",
+        "grep",
+        "Cpus_allowed_list",
+        "/proc/self/status",
+    ]))?;
     match seen.split_whitespace().nth(1) {
         Some(allowed) if allowed == cpu => Ok(()),
         _ => bail!("run --on {cpu}: {seen}"),

@@ -77,7 +77,9 @@ fn run(words: &[&str]) -> Result<bool> {
         ["fuzz"] => fuzz::run(600, None),
         ["fuzz", seconds] => fuzz::run(number(seconds)?, None),
         ["fuzz", seconds, target] => fuzz::run(number(seconds)?, Some(target)),
-        [chore, ..] if *chore == "bench-loop" || *chore == "validate" || chore.starts_with("compare-") => compare(words),
+        [chore, ..] if *chore == "bench-loop" || *chore == "validate" || chore.starts_with("compare-") => {
+            compare(words)
+        }
         _ => bail!("there is no such chore\n{USAGE}"),
     }
 }

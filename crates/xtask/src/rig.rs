@@ -7,8 +7,6 @@ use anyhow::{Context, Result, bail};
 use corewise_rig::{Description, MACHINES, Rig, Use, machine};
 use xtask::{cargo, done, root};
 
-
-
 /// Prints the machines' names, and what each is for.
 pub fn list() {
     for machine in &MACHINES {

@@ -7,8 +7,6 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, ensure};
 use xtask::{cargo, output, root};
 
-
-
 /// Writes the schema files, and removes those that the program no longer has.
 pub fn write() -> Result<()> {
     let schemas = schemas()?;

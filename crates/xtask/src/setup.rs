@@ -130,7 +130,8 @@ struct Told {
 impl Told {
     /// Installs the packages that are missing, or prints the command that would.
     fn packages(&mut self, wanted: &[Package]) {
-        let missing: Vec<&str> = wanted.iter().filter(|package| !is_there(package)).map(|package| package.name).collect();
+        let missing: Vec<&str> =
+            wanted.iter().filter(|package| !is_there(package)).map(|package| package.name).collect();
         if missing.is_empty() {
             return println!("there already: {}", names(wanted));
         }

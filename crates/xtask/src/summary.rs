@@ -160,6 +160,9 @@ mod tests {
             assert_eq!((summary.failed, summary.failures.len()), (1, 1), "{printed}");
         }
         let other = "test\ntest result\ntesting ... FAILED\nok. 3 passed\n";
-        assert_eq!(Summary::of_program("p", &(other.to_owned() + good), true).counts(), "1 passed, 0 failed, 0 skipped");
+        assert_eq!(
+            Summary::of_program("p", &(other.to_owned() + good), true).counts(),
+            "1 passed, 0 failed, 0 skipped"
+        );
     }
 }

@@ -197,12 +197,8 @@ mod tests {
     #[test]
     fn what_is_asked_for_is_divided() {
         let asked = Asked::parse(&["--no-install", "-p", "corewise-model", "--", "name", "--lint"]);
-        let expected = Asked {
-            no_install: true,
-            lint: false,
-            cargo: vec!["-p", "corewise-model"],
-            tests: vec!["name", "--lint"],
-        };
+        let expected =
+            Asked { no_install: true, lint: false, cargo: vec!["-p", "corewise-model"], tests: vec!["name", "--lint"] };
         assert_eq!((asked.everything(), asked), (false, expected));
         assert!(Asked::parse(&["--lint"]).everything());
     }

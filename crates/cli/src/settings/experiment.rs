@@ -160,7 +160,8 @@ impl TryTask {
     /// Where an expression or a metric cannot be read, or the command is no text.
     pub fn new(typed: TryArguments) -> Result<Self, Failure> {
         let print = Print::new(typed.csv, typed.markdown);
-        let (budget, runs_max, rest, estimates_clock) = (typed.budget, typed.runs_max, typed.rest, typed.estimate_clock);
+        let (budget, runs_max, rest, estimates_clock) =
+            (typed.budget, typed.runs_max, typed.rest, typed.estimate_clock);
         let svg = typed.svg.clone();
         let policy = policy(&typed)?;
         // With a command clap does not see it: `--suite` could not be there then.

@@ -13,7 +13,12 @@ use crate::{EVERYWHERE, Outcome, Scenario, WITH_NODES};
 pub const SCENARIOS: &[Scenario] = &[
     Scenario { name: "lscpu_agrees", each_change: EVERYWHERE, applies: EVERYWHERE, run: lscpu },
     Scenario { name: "hwloc_agrees", each_change: EVERYWHERE, applies: EVERYWHERE, run: hwloc },
-    Scenario { name: "others_find_the_command_where_it_was_placed", each_change: WITH_NODES, applies: EVERYWHERE, run: placed },
+    Scenario {
+        name: "others_find_the_command_where_it_was_placed",
+        each_change: WITH_NODES,
+        applies: EVERYWHERE,
+        run: placed,
+    },
 ];
 
 fn lscpu(guest: &mut Guest) -> Outcome {

@@ -10,8 +10,12 @@ use crate::{Outcome, Scenario, WHERE_LIMITED};
 /// The first cpu stays: the kernel does not let go of it.
 const HAS_TWO: fn(&Description) -> bool = |machine| machine.places().len() > 1;
 
-pub const SCENARIOS: &[Scenario] =
-    &[Scenario { name: "cpus_that_are_switched_off_are_offline", each_change: WHERE_LIMITED, applies: HAS_TWO, run: switched_off }];
+pub const SCENARIOS: &[Scenario] = &[Scenario {
+    name: "cpus_that_are_switched_off_are_offline",
+    each_change: WHERE_LIMITED,
+    applies: HAS_TWO,
+    run: switched_off,
+}];
 
 fn switched_off(guest: &mut Guest) -> Outcome {
     let online = cpus::parse(&guest.machine().expected().online);

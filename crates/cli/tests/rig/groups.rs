@@ -22,10 +22,20 @@ pub const SCENARIOS: &[Scenario] = &[
         run: delegated,
     },
     Scenario { name: "without_delegation_nothing_starts", each_change: ONCE, applies: HAS_TWO, run: not_delegated },
-    Scenario { name: "a_limit_of_the_group_above_is_told", each_change: ONCE, applies: HAS_TWO_AND_NO_CPUSET, run: limited },
+    Scenario {
+        name: "a_limit_of_the_group_above_is_told",
+        each_change: ONCE,
+        applies: HAS_TWO_AND_NO_CPUSET,
+        run: limited,
+    },
     Scenario { name: "two_commands_share_a_group_above", each_change: ONCE, applies: HAS_TWO_AND_NO_CPUSET, run: two },
     Scenario { name: "a_killed_corewise_of_root_is_undone", each_change: ONCE, applies: HAS_TWO, run: killed_of_root },
-    Scenario { name: "a_killed_corewise_of_a_user_is_undone", each_change: ONCE, applies: HAS_TWO_AND_NO_CPUSET, run: killed_of_user },
+    Scenario {
+        name: "a_killed_corewise_of_a_user_is_undone",
+        each_change: ONCE,
+        applies: HAS_TWO_AND_NO_CPUSET,
+        run: killed_of_user,
+    },
 ];
 
 /// What a held command prints: its mask, what its group has, and its mask after it asked for all cpus; masks as the kernel

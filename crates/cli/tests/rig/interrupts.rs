@@ -14,12 +14,37 @@ use crate::{ONCE, Outcome, Scenario, WITH_NODES};
 
 pub const SCENARIOS: &[Scenario] = &[
     Scenario { name: "interrupts_are_moved_and_come_back", each_change: ONCE, applies: HAS_TWO, run: moved },
-    Scenario { name: "an_interrupt_without_a_cpu_gets_others", each_change: WITH_NODES, applies: HAS_TWO, run: widened },
-    Scenario { name: "an_interrupt_that_the_kernel_holds_is_refused", each_change: ONCE, applies: HAS_TWO, run: refused },
+    Scenario {
+        name: "an_interrupt_without_a_cpu_gets_others",
+        each_change: WITH_NODES,
+        applies: HAS_TWO,
+        run: widened,
+    },
+    Scenario {
+        name: "an_interrupt_that_the_kernel_holds_is_refused",
+        each_change: ONCE,
+        applies: HAS_TWO,
+        run: refused,
+    },
     Scenario { name: "no_interrupt_is_moved_by_a_user", each_change: ONCE, applies: HAS_TWO, run: of_user },
-    Scenario { name: "interrupts_moved_by_a_killed_corewise_come_back", each_change: ONCE, applies: HAS_TWO, run: killed },
-    Scenario { name: "an_interrupt_that_is_managed_stays", each_change: ONCE, applies: |machine| machine.disk, run: managed },
-    Scenario { name: "an_interrupt_whose_cpu_goes_away_is_the_kernels", each_change: ONCE, applies: HAS_TWO_ALIKE, run: unplugged },
+    Scenario {
+        name: "interrupts_moved_by_a_killed_corewise_come_back",
+        each_change: ONCE,
+        applies: HAS_TWO,
+        run: killed,
+    },
+    Scenario {
+        name: "an_interrupt_that_is_managed_stays",
+        each_change: ONCE,
+        applies: |machine| machine.disk,
+        run: managed,
+    },
+    Scenario {
+        name: "an_interrupt_whose_cpu_goes_away_is_the_kernels",
+        each_change: ONCE,
+        applies: HAS_TWO_ALIKE,
+        run: unplugged,
+    },
 ];
 
 /// The number of the second serial port's interrupt on every PC.

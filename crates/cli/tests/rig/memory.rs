@@ -14,7 +14,12 @@ const HAS_EMPTY: fn(&Description) -> bool = |machine| machine.nodes.iter().any(|
 
 pub const SCENARIOS: &[Scenario] = &[
     Scenario { name: "memory_comes_from_the_nodes_asked_for", each_change: EVERYWHERE, applies: HAS_NODES, run: nodes },
-    Scenario { name: "nodes_without_memory_give_none", each_change: EVERYWHERE, applies: HAS_EMPTY, run: without_memory },
+    Scenario {
+        name: "nodes_without_memory_give_none",
+        each_change: EVERYWHERE,
+        applies: HAS_EMPTY,
+        run: without_memory,
+    },
 ];
 
 /// Fills 24 MB, and prints where the kernel took them from: eleven large pages or more, so that by turns no node's share depends

@@ -19,8 +19,18 @@ pub const SCENARIOS: &[Scenario] = &[
         applies: |machine| machine.nodes.len() > 1,
         run: one_on_each_node,
     },
-    Scenario { name: "nothing_starts_where_a_placement_cannot_be_had", each_change: WHERE_LIMITED, applies: EVERYWHERE, run: refusals },
-    Scenario { name: "the_first_instruction_is_on_a_chosen_cpu", each_change: WHERE_LIMITED, applies: HAS_TWO, run: first_instruction },
+    Scenario {
+        name: "nothing_starts_where_a_placement_cannot_be_had",
+        each_change: WHERE_LIMITED,
+        applies: EVERYWHERE,
+        run: refusals,
+    },
+    Scenario {
+        name: "the_first_instruction_is_on_a_chosen_cpu",
+        each_change: WHERE_LIMITED,
+        applies: HAS_TWO,
+        run: first_instruction,
+    },
     Scenario { name: "a_command_that_pins_itself_is_put_back", each_change: ONCE, applies: HAS_TWO, run: put_back },
 ];
 

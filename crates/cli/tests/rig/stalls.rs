@@ -10,10 +10,25 @@ use crate::survey::{goes_away_during, reachable_last};
 use crate::{ONCE, Outcome, Scenario, WHERE_LIMITED};
 
 pub const SCENARIOS: &[Scenario] = &[
-    Scenario { name: "a_task_that_takes_the_cpu_is_named", each_change: WHERE_LIMITED, applies: IS_SMALL, run: planted },
+    Scenario {
+        name: "a_task_that_takes_the_cpu_is_named",
+        each_change: WHERE_LIMITED,
+        applies: IS_SMALL,
+        run: planted,
+    },
     Scenario { name: "a_user_is_told_why_causes_have_no_names", each_change: ONCE, applies: IS_SMALL, run: user },
-    Scenario { name: "a_cpu_that_goes_away_while_stalls_are_named_is_told", each_change: ONCE, applies: CAN_LOSE_ONE, run: goes_away },
-    Scenario { name: "an_instance_of_ftrace_that_was_left_is_removed", each_change: ONCE, applies: IS_SMALL, run: instance },
+    Scenario {
+        name: "a_cpu_that_goes_away_while_stalls_are_named_is_told",
+        each_change: ONCE,
+        applies: CAN_LOSE_ONE,
+        run: goes_away,
+    },
+    Scenario {
+        name: "an_instance_of_ftrace_that_was_left_is_removed",
+        each_change: ONCE,
+        applies: IS_SMALL,
+        run: instance,
+    },
 ];
 
 /// Machines of many cpus take long, and would show nothing else.

@@ -13,7 +13,12 @@ use crate::placement::HAS_TWO;
 use crate::{EVERYWHERE, ONCE, Outcome, Scenario, WHERE_LIMITED};
 
 pub const SCENARIOS: &[Scenario] = &[
-    Scenario { name: "a_survey_visits_the_allowed_cpus", each_change: WHERE_LIMITED, applies: EVERYWHERE, run: allowed },
+    Scenario {
+        name: "a_survey_visits_the_allowed_cpus",
+        each_change: WHERE_LIMITED,
+        applies: EVERYWHERE,
+        run: allowed,
+    },
     Scenario { name: "a_user_may_survey", each_change: ONCE, applies: EVERYWHERE, run: user },
     Scenario {
         name: "a_cpu_that_goes_away_in_a_survey_is_told",

@@ -11,7 +11,12 @@ use crate::{EVERYWHERE, Outcome, Scenario};
 
 pub const SCENARIOS: &[Scenario] = &[
     Scenario { name: "topology_is_as_described", each_change: EVERYWHERE, applies: EVERYWHERE, run: as_described },
-    Scenario { name: "a_recording_shows_the_same_machine", each_change: EVERYWHERE, applies: EVERYWHERE, run: recorded },
+    Scenario {
+        name: "a_recording_shows_the_same_machine",
+        each_change: EVERYWHERE,
+        applies: EVERYWHERE,
+        run: recorded,
+    },
     Scenario {
         name: "nodes_without_memory_are_said_to_have_none",
         each_change: EVERYWHERE,
