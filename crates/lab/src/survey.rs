@@ -346,7 +346,8 @@ impl<'a> Running<'a> {
             let Some((a, b)) = self.sweeps.next(&mut self.random) else { return };
             let back = self.turn_back(a, b);
             let (first, second) = if back { (b, a) } else { (a, b) };
-            let visit = links::Visit { what: What::Cas, first, second, home: links::Home::First };
+            let (home, limit) = (links::Home::First, links::LIMIT);
+            let visit = links::Visit { what: What::Cas, first, second, home, limit };
             match links::visit(&self.clock, &visit, &self.warmth, &mut self.random, self.stop) {
                 Ok(Some(visited)) => {
                     let pair = self.visits.entry((a, b)).or_insert_with(|| Pair::new(a, b, Vec::new()));

@@ -52,11 +52,15 @@ fn every_allowed_cpu_is_visited_in_every_round() {
     let machine = machine();
     let cpus = machine.allowed.clone();
     let mut steps = Vec::new();
-    let survey = survey(&plan(cpus.clone(), 1500), machine, &AtomicBool::new(false), &mut |progress| {
-        steps.push(progress.done);
+    // Where others want the cpus, the same rounds take longer.
+    let whole = [1_500, 6_000, 24_000, 96_000].into_iter().find_map(|milliseconds| {
+        steps.clear();
+        let plan = plan(cpus.clone(), milliseconds);
+        let survey = survey(&plan, machine.clone(), &AtomicBool::new(false), &mut |progress| steps.push(progress.done));
+        check(&survey);
+        (!survey.provenance.partial).then_some(survey)
     });
-    check(&survey);
-    assert!(!survey.provenance.partial);
+    let survey = whole.expect("a survey in which there is time for all rounds");
     assert!(steps.windows(2).all(|pair| pair[0] <= pair[1]));
     assert_eq!(survey.cpus.iter().map(|seen| seen.cpu).collect::<CpuSet>(), cpus);
     for seen in &survey.cpus {

@@ -79,10 +79,11 @@ impl Summary {
         self.skips.iter().filter(|(name, reason)| says(name) || reason.as_deref().is_some_and(says)).count()
     }
 
-    /// A line of what came of a program; where something failed, all that it printed before.
+    /// A line of what came of a program; before it what is said of tests that failed, or all where it ended before it could say that.
     pub fn of_one(&self, name: &str, printed: &str, took: Duration) -> String {
-        let all = if self.failed > 0 { printed } else { "" };
-        format!("{all}{name}: {}, {:.1} s\n", self.counts(), took.as_secs_f64())
+        let failures = printed.find("\nfailures:\n").map_or(printed, |at| &printed[at + 1..]);
+        let failures = if self.failed > 0 { failures } else { "" };
+        format!("{failures}{name}: {}, {:.1} s\n", self.counts(), took.as_secs_f64())
     }
 
     /// The names of what failed and what was skipped.

@@ -82,7 +82,7 @@ pub struct TryArguments {
     #[arg(long, value_name = "DURATION", value_parser = parse_timeout)]
     pub timeout: Option<Duration>,
     /// How long the machine rests before each run, such as 1s or 0s [default: a tenth of a run, from 0.3s to 10s]
-    #[arg(long, value_name = "DURATION", value_parser = parse_rest, env = "COREWISE_REST", hide_env = true, conflicts_with = "simulate")]
+    #[arg(long, value_name = "DURATION", value_parser = parse_rest, env = "COREWISE_REST", hide_env = true)]
     pub rest: Option<Duration>,
     /// Estimate the clock rate of each run, by visits of 1 ms to the cpus that it uses, where cycles are not counted: in virtual
     /// machines, or where this user may not; costs up to 2 % of a run shorter than 0.2 s, and 0.3 % of one cpu in longer ones

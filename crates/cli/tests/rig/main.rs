@@ -51,10 +51,10 @@ struct Scenario {
 const EVERYWHERE: fn(&Description) -> bool = |_| true;
 /// What depends on the kernel and not on the machine.
 const ONCE: fn(&Description) -> bool = |machine| machine.name == MACHINES[0].name;
-/// What depends on which cpus there are and may be used.
+/// What depends on which cpus there are and may be used; small machines show it.
 const WHERE_LIMITED: fn(&Description) -> bool = |machine| {
-    let lists = [machine.offline, machine.isolated, machine.cpuset];
-    ONCE(machine) || machine.places().len() == 1 || lists.iter().any(|list| !list.is_empty())
+    let is_limited = [machine.offline, machine.isolated, machine.cpuset].iter().any(|list| !list.is_empty());
+    ONCE(machine) || machine.places().len() == 1 || (is_limited && machine.places().len() <= 16)
 };
 /// What depends on the nodes.
 const WITH_NODES: fn(&Description) -> bool = |machine| ONCE(machine) || machine.nodes.len() > 1;

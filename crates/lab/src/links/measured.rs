@@ -12,7 +12,7 @@ use corewise_sys::clock::Clock;
 use corewise_sys::linux::counts::StolenTime;
 
 use super::{Ordered, Outcome, Talk, Visited};
-use crate::probe::links::{Home, Visit, Warmth, visit};
+use crate::probe::links::{Home, LIMIT, Visit, Warmth, visit};
 
 /// Stolen time is looked at around each visit where reading it takes no longer than this; a visit takes about a millisecond.
 const READING_AT_MOST: Duration = Duration::from_micros(200);
@@ -50,7 +50,7 @@ impl<'a> Measured<'a> {
     fn one(&self, ordered: &Ordered, mut random: Random) -> Outcome {
         let Ordered { what, first, second } = *ordered;
         let before = self.looks_at_stolen.then(StolenTime::now).flatten();
-        let wanted = Visit { what, first, second, home: Home::First };
+        let wanted = Visit { what, first, second, home: Home::First, limit: LIMIT };
         let visited = match visit(&self.clock, &wanted, &self.warmth, &mut random, self.stop) {
             Ok(Some(visited)) => visited,
             Ok(None) => return Outcome::Stopped,

@@ -19,6 +19,7 @@ use std::io;
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 use std::thread::{Builder, scope};
+use std::time::Duration;
 
 use corewise_model::Gap;
 use corewise_model::links::What;
@@ -29,7 +30,8 @@ use corewise_sys::linux::affinity;
 use corewise_sys::linux::memory::{Memory, Word};
 
 use attendance::Attendance;
-use meeting::{LIMIT, Meeting};
+pub use meeting::LIMIT;
+use meeting::Meeting;
 use samples::{Plan, Record, Sifted};
 use warmth::Core;
 pub use warmth::Warmth;
@@ -58,6 +60,8 @@ pub struct Visit {
     pub second: u32,
     /// Where the memory is to be.
     pub home: Home,
+    /// After this it ends, whatever became of the partner; usually [`LIMIT`].
+    pub limit: Duration,
 }
 
 /// What a visit found.
@@ -76,7 +80,7 @@ pub struct Visited {
     pub home: Option<u32>,
 }
 
-/// Measures once: fresh memory, warm cores, many short samples. Absent when the visit was stopped. A visit takes 250 ms at most.
+/// Measures once: fresh memory, warm cores, many short samples. Absent when the visit was stopped. A visit takes its limit at most.
 ///
 /// # Errors
 /// The gap that says why it could not be measured.
@@ -161,7 +165,7 @@ impl Pair<'_> {
 
     /// Both threads of a visit, and what they found.
     fn meet<K: Kind, T: Ticks>(&self, kind: &K, ticks: T) -> Result<Option<Visited>, String> {
-        let (plan, meeting, place) = (kind.plan(), Meeting::new(self.stop), OnceLock::new());
+        let (plan, meeting, place) = (kind.plan(), Meeting::new(self.stop, self.visit.limit), OnceLock::new());
         let (mut first, mut second) = (Record::new(&plan), Record::new(&plan));
         let mut gigahertz = [None; 2];
         scope(|scope| {
@@ -231,7 +235,7 @@ impl Pair<'_> {
             return if self.stop.load(std::sync::atomic::Ordering::Relaxed) {
                 Ok(None)
             } else {
-                Err(sifted.too_few(plan))
+                Err(sifted.too_few(plan, self.visit.limit))
             };
         }
         let in_ns = |ticks: f64| ticks * self.clock.nanoseconds_per_tick / plan.numbers;
@@ -248,12 +252,12 @@ impl Pair<'_> {
 
 impl Sifted {
     /// Why there are fewer than [`SAMPLES_ENOUGH`] good samples.
-    fn too_few(&self, plan: &Plan) -> String {
-        let spoiled = self.spoiled;
+    fn too_few(&self, plan: &Plan, limit: Duration) -> String {
+        let (spoiled, limit_ms) = (self.spoiled, limit.as_millis());
         if spoiled.samples < plan.kept() {
-            return format!("no {} samples within {} ms: one cpu is busy", plan.kept(), LIMIT.as_millis());
+            return format!("no {} samples within {limit_ms} ms: one cpu is busy", plan.kept());
         }
         let bad = spoiled.switched + spoiled.interrupted;
-        format!("{bad} of {} samples within {} ms were spoiled: one cpu is busy", spoiled.samples, LIMIT.as_millis())
+        format!("{bad} of {} samples within {limit_ms} ms were spoiled: one cpu is busy", spoiled.samples)
     }
 }

@@ -101,7 +101,7 @@ mod tests {
             return println!("skipped: one cpu");
         }
         let (cpu, stop, released) = (allowed.lowest().unwrap(), AtomicBool::new(false), AtomicBool::new(false));
-        let meeting = Meeting::new(&stop);
+        let meeting = Meeting::new(&stop, super::super::LIMIT);
         let (attendance, [guest, other]) = Attendance::new();
         drop(other);
         std::thread::scope(|scope| {

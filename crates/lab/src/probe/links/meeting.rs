@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-/// A visit ends after this, whatever became of the partner.
+/// A visit usually ends after this, whatever became of the partner.
 pub const LIMIT: Duration = Duration::from_millis(250);
 /// Spins between two looks at the time; some 20 us where each is a failed exchange.
 const SPINS_PER_LOOK: u32 = 1024;
@@ -20,13 +20,13 @@ pub struct Meeting<'a> {
 
 impl<'a> Meeting<'a> {
     /// A visit that begins now.
-    pub fn new(stop: &'a AtomicBool) -> Self {
+    pub fn new(stop: &'a AtomicBool, limit: Duration) -> Self {
         Self {
             trouble: Mutex::new(None),
             ended: AtomicBool::new(false),
             second_is_here: AtomicBool::new(false),
             stop,
-            deadline: Instant::now() + LIMIT,
+            deadline: Instant::now() + limit,
         }
     }
 

@@ -18,7 +18,18 @@ const SPINNING: [What; 7] = [
 const SLEEPING: [What; 3] = [What::Channel { bound: Some(64) }, What::Channel { bound: None }, What::Wakeup];
 
 fn visit_now(what: What, first: u32, second: u32, home: Home, stop: bool) -> Result<Option<Visited>, Gap> {
-    let asked = Visit { what, first, second, home };
+    visit_until(LIMIT, what, first, second, home, stop)
+}
+
+fn visit_until(
+    limit: Duration,
+    what: What,
+    first: u32,
+    second: u32,
+    home: Home,
+    stop: bool,
+) -> Result<Option<Visited>, Gap> {
+    let asked = Visit { what, first, second, home, limit };
     visit(&Clock::calibrated(), &asked, &Warmth::default(), &mut Random::new(1), &AtomicBool::new(stop))
 }
 
@@ -41,7 +52,8 @@ fn visit_at_last(what: What, first: u32, second: u32, home: Home) -> Result<Visi
     let mut tries = 0;
     loop {
         tries += 1;
-        match visit_now(what, first, second, home, false) {
+        // Two threads that hand a line to each other get on slowly where others want their cpus.
+        match visit_until(Duration::from_secs(10), what, first, second, home, false) {
             Err(gap) if gap.why.contains("one cpu is busy") && tries < 40 => {}
             visited => return visited.map(|visited| visited.expect("nobody stopped it")),
         }
@@ -131,7 +143,7 @@ fn allocations<K: Kind>(kind: &K, (a, b): (u32, u32)) -> u64 {
         return 0;
     };
     for _ in 0..40 {
-        let (place, meeting) = (kind.furnish(Home::First).unwrap(), Meeting::new(&stop));
+        let (place, meeting) = (kind.furnish(Home::First).unwrap(), Meeting::new(&stop, LIMIT));
         let [mut first, mut second] = [Record::new(&plan), Record::new(&plan)];
         let on = |cpu| affinity::pin_current(cpu).unwrap();
         let counted = scope(|scope| {
