@@ -126,14 +126,14 @@ impl Rig {
         emulator::arguments(machine, &self.kernel, &files_in(folder), console)
     }
 
-    /// The emulator gives way to everything else on the host, and ends with whoever started it, also where that is killed.
+    /// The emulator ends with whoever started it, also where that is killed.
     fn emulator(&self, arguments: &[String]) -> Command {
-        let mut command = Command::new("nice");
-        command.args(["-n", "15"]);
-        if emulator::on_path("setpriv").is_some() {
-            command.args(["setpriv", "--pdeathsig", "KILL"]);
+        let mut command = Command::new(&self.emulator);
+        if let Some(setpriv) = emulator::on_path("setpriv") {
+            command = Command::new(setpriv);
+            command.args(["--pdeathsig", "KILL"]).arg(&self.emulator);
         }
-        command.arg(&self.emulator).args(arguments);
+        command.args(arguments);
         command
     }
 }

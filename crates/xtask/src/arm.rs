@@ -33,9 +33,22 @@ pub enum Part {
 }
 
 /// Test programs of `sys` and `store`.
-const TESTS: [&str; 4] = ["events", "execution", "groups", "places"];
-/// Test programs of `sys` and `model` that are pure functions of texts and numbers.
-const PURE: [&str; 5] = ["recordings", "articles", "experiment_error_rates", "link_files", "placement_document"];
+const TESTS: [&str; 3] = ["execution", "groups", "places"];
+/// Test programs of `sys` and `model` that are pure functions of texts and numbers; and the one of the kernel's events, which are had
+/// there only where tracefs is mounted.
+const MORE: [&str; 6] =
+    ["events", "recordings", "articles", "experiment_error_rates", "link_files", "placement_document"];
+/// What an emulator of single programs cannot do, by a part of the tests' names: adopt orphans, start itself, know memory nodes, or give
+/// up root's right to write everywhere.
+const NOT_EMULATED: [&str; 7] = [
+    "wall_and_usage_are_those_of_the_whole_tree",
+    "who_stays_behind_does_not_count_and_is_ended",
+    "processes_that_create_and_add_at_once_lose_nothing",
+    "what_a_killed_process_added_is_there",
+    "a_store_that_may_only_be_read_is_read",
+    "a_folder_that_may_not_be_written_is_an_error",
+    "a_node_that_is_not_there_is_told",
+];
 /// A test program that starts corewise, which is built with it. An emulated program starts no other, so this one is not run.
 const BUILDS_THE_PROGRAM: &str = "history";
 
@@ -62,12 +75,13 @@ pub fn run(part: Part, native: &Path) -> Result<Summary> {
     {
         selected.extend(["--package", package]);
     }
-    for program in TESTS.iter().chain(of(part, &PURE)).chain(&[BUILDS_THE_PROGRAM]) {
+    for program in TESTS.iter().chain(of(part, &MORE)).chain(&[BUILDS_THE_PROGRAM]) {
         selected.extend(["--test", program]);
     }
     let mut programs = programs::build(&mut cargo(&selected))?;
     programs.retain(|program| !program.name.ends_with(BUILDS_THE_PROGRAM));
-    let how = How { emulator: &EMULATOR, variables: &[EMULATED], at_once: 2, ..How::default() };
+    let left_out: Vec<&str> = NOT_EMULATED.iter().flat_map(|name| ["--skip", name]).collect();
+    let how = How { emulator: &EMULATOR, arguments: &left_out, variables: &[EMULATED], at_once: 2, ..How::default() };
     let mut summary = programs::run(&programs, &how)?;
     let program = root().join("target").join(ARM).join(PROFILE).join("corewise");
     match same_screens(native, &program).and_then(|()| mask_in_force(&program)) {

@@ -135,7 +135,7 @@ impl Steps {
         let machines = std::env::var(Use::VARIABLE).unwrap_or_else(|_| "change".into());
         let variables = [(Use::VARIABLE, machines.as_str())];
         let how = How { arguments: &asked.tests, variables: &variables, ..How::default() };
-        // Machines compute at a low priority beside everything that follows: whoever waits or sleeps leaves the processor to them.
+        // Machines compute beside everything that follows: whoever waits or sleeps leaves the processors to them.
         let mut summary = Summary::default();
         let (of_rig, took) = thread::scope(|scope| {
             let booted = scope.spawn(|| {
