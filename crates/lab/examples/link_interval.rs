@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use corewise_lab::links::{SURE, reach};
-use corewise_lab::probe::links::{self, Home, Visit, Warmth};
+use corewise_lab::probe::links::{self, Home, LIMIT, Visit, Warmth};
 use corewise_model::links::What;
 use corewise_model::stats::order::median;
 use corewise_model::stats::random::Random;
@@ -24,7 +24,7 @@ fn main() -> ExitCode {
         eprintln!("link_interval: two allowed cpus are needed");
         return ExitCode::from(3);
     };
-    let visit = Visit { what: What::Cas, first, second, home: Home::First };
+    let visit = Visit { what: What::Cas, first, second, home: Home::First, limit: LIMIT };
     let (clock, warmth, mut random) = (Clock::calibrated(), Warmth::default(), Random::new(1));
     let stop = AtomicBool::new(false);
     let (begun, mut visits, mut failures) = (Instant::now(), Vec::new(), 0);

@@ -5,7 +5,7 @@
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 
-use corewise_lab::probe::links::{self, Home, Visit, Warmth};
+use corewise_lab::probe::links::{self, Home, LIMIT, Visit, Warmth};
 use corewise_model::links::{Slots, What};
 use corewise_model::stats::order::median;
 use corewise_model::stats::random::Random;
@@ -45,7 +45,7 @@ fn main() -> ExitCode {
         eprintln!("link_once: two allowed cpus are needed");
         return ExitCode::from(3);
     };
-    let visit = Visit { what, first, second, home: Home::First };
+    let visit = Visit { what, first, second, home: Home::First, limit: LIMIT };
     let (clock, warmth, mut random) = (Clock::calibrated(), Warmth::default(), Random::new(1));
     let stop = AtomicBool::new(false);
     let mut visits = Vec::new();

@@ -81,7 +81,7 @@ pub fn run(part: Part, native: &Path) -> Result<Summary> {
     let mut programs = programs::build(&mut cargo(&selected))?;
     programs.retain(|program| !program.name.ends_with(BUILDS_THE_PROGRAM));
     let left_out: Vec<&str> = NOT_EMULATED.iter().flat_map(|name| ["--skip", name]).collect();
-    let how = How { emulator: &EMULATOR, arguments: &left_out, variables: &[EMULATED], at_once: 2, ..How::default() };
+    let how = How { emulator: &EMULATOR, arguments: &left_out, variables: &[EMULATED], at_once: 2 };
     let mut summary = programs::run(&programs, &how)?;
     let program = root().join("target").join(ARM).join(PROFILE).join("corewise");
     match same_screens(native, &program).and_then(|()| mask_in_force(&program)) {
