@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
-use xtask::root;
+use xtask::{root, succeeds};
 
 use crate::summary::Summary;
 
@@ -98,10 +98,10 @@ fn run_one(program: &Program, how: &How<'_>) -> Result<(ExitStatus, String)> {
     let path = root().join("target/tests").join(format!("{}{emulated}.txt", program.name.replace(' ', "-")));
     std::fs::create_dir_all(path.parent().context("a folder")?)?;
     let printed = File::create(&path).with_context(|| path.display().to_string())?;
-    let words = how.emulator.iter().map(|word| (*word).into()).chain([program.path.clone().into_os_string()]);
-    let words: Vec<std::ffi::OsString> = words.collect();
-    let mut command = Command::new(&words[0]);
-    command.args(&words[1..]).arg("--show-output").args(how.arguments).current_dir(&program.folder);
+    // Whoever starts the suite in the background may ignore Ctrl-C, which programs inherit, and shells then cannot trap.
+    let mut command = Command::new("env");
+    command.args(default_signals()).args(how.emulator).arg(&program.path).arg("--show-output").args(how.arguments);
+    command.current_dir(&program.folder);
     command.envs(how.variables.iter().copied()).env("CARGO_MANIFEST_DIR", &program.folder);
     command.stdin(Stdio::null()).stdout(printed.try_clone()?).stderr(printed);
     let mut child = command.spawn().with_context(|| format!("{} cannot be started", program.path.display()))?;
@@ -118,6 +118,12 @@ fn run_one(program: &Program, how: &How<'_>) -> Result<(ExitStatus, String)> {
         }
     };
     Ok((status, String::from_utf8_lossy(&std::fs::read(&path)?).into_owned()))
+}
+
+/// The option by which env(1) gives its command the usual signals; none where it has no such option.
+fn default_signals() -> Option<&'static str> {
+    const OPTION: &str = "--default-signal=INT,QUIT";
+    succeeds(Command::new("env").args([OPTION, "true"])).then_some(OPTION)
 }
 
 #[cfg(test)]

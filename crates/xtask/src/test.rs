@@ -17,6 +17,8 @@ use crate::summary::Summary;
 
 /// The test program that boots machines.
 const RIG: &str = "cli rig";
+/// The test program that computes longest.
+const LONGEST: &str = "model corewise_model";
 /// What is compiled only when it is asked for: comparisons with other tools, and the targets of the fuzzer.
 const APART: [&str; 4] = ["--exclude", "corewise-compare", "--exclude", "corewise-fuzz"];
 
@@ -130,7 +132,10 @@ impl Steps {
             self.step("lints of everything", lint)?;
         }
         let programs = self.step("build", || build(asked))?;
-        let (rig, others): (Vec<Program>, Vec<Program>) = programs.into_iter().partition(|program| program.name == RIG);
+        let (rig, mut others): (Vec<Program>, Vec<Program>) =
+            programs.into_iter().partition(|program| program.name == RIG);
+        // The longest first: its simulations would be left alone at the end.
+        others.sort_by_key(|program| program.name != LONGEST);
         // Unless the environment says otherwise.
         let machines = std::env::var(Use::VARIABLE).unwrap_or_else(|_| "change".into());
         let variables = [(Use::VARIABLE, machines.as_str())];

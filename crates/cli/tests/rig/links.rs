@@ -10,6 +10,7 @@ use crate::changes::switch;
 use crate::expressions::reachable;
 use crate::found::{entries, json, list_of, same, text};
 use crate::placement::HAS_TWO;
+use crate::survey::in_time;
 use crate::{ONCE, Outcome, Scenario, WHERE_LIMITED};
 
 pub const SCENARIOS: &[Scenario] = &[
@@ -23,7 +24,7 @@ pub const SCENARIOS: &[Scenario] = &[
 ];
 
 fn allowed(guest: &mut Guest) -> Outcome {
-    let document = json(guest, "corewise links --kind wakeup --json --no-store --budget 10s --seed 7")?;
+    let document = json(guest, &in_time("corewise links --kind wakeup --json --no-store --seed 7 --budget", 10))?;
     let map = &document["map"];
     same("whether it is marked", &map["machine"]["system"]["emulated"], &true.into())?;
     same("its cpus", list_of(&map["cpus"]), cpus::list(&cpus::parse(&guest.machine().expected().allowed)))?;

@@ -6,7 +6,7 @@ use libtest_mimic::{Completion, Failed};
 use serde_json::Value;
 
 use crate::found::{as_user, entries, json, list_of, same, text};
-use crate::survey::{goes_away_during, reachable_last};
+use crate::survey::{goes_away_during, in_time, reachable_last};
 use crate::{ONCE, Outcome, Scenario, WHERE_LIMITED};
 
 pub const SCENARIOS: &[Scenario] = &[
@@ -55,7 +55,7 @@ fn planted(guest: &mut Guest) -> Outcome {
 
 /// The task that took most of a cpu, of those that took some of it while it was looked at.
 fn longest_task(guest: &mut Guest, cpu: u32, seconds: u32) -> Result<Option<String>, Failed> {
-    let document = json(guest, &format!("{TAIL} --cpus {cpu} --for {seconds}s"))?;
+    let document = json(guest, &in_time(&format!("{TAIL} --cpus {cpu} --for"), seconds))?;
     let survey = &document["survey"];
     same("how names are known", survey["watch"]["rung"].as_str(), Some("perf"))?;
     let visited: Vec<&Value> = entries(&survey["cpus"]).collect();
@@ -69,7 +69,7 @@ fn longest_task(guest: &mut Guest, cpu: u32, seconds: u32) -> Result<Option<Stri
 /// Without rights there are still stalls, divided by what the thread knows of itself.
 fn user(guest: &mut Guest) -> Outcome {
     let cpu = reachable_last(guest);
-    let document = json(guest, &as_user(&format!("{TAIL} --cpus {cpu} --for 2s")))?;
+    let document = json(guest, &as_user(&in_time(&format!("{TAIL} --cpus {cpu} --for"), 2)))?;
     let survey = &document["survey"];
     same("how causes are known", survey["watch"]["rung"].as_str(), Some("thread"))?;
     let is_about = |gap: &&Value| gap["what"] == "causes of stalls" && gap["cure"].as_str().is_some();
