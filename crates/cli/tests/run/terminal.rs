@@ -75,7 +75,7 @@ fn interrupted() -> Result {
     let (corewise, cpu) = (env!("CARGO_BIN_EXE_corewise"), one_cpu());
     for way in ["", "-v"] {
         // It goes on for a while after the key, in which a second one would come.
-        let command = "trap \"echo caught; c=1\" INT; echo ready; c=0; n=0; all=0; \
+        let command = "c=0; n=0; all=0; trap \"echo caught; c=1\" INT; echo ready; \
                        while [ $n -lt 20 ] && [ $all -lt 6000 ]; do sleep 0.01; n=$((n+c)); all=$((all+1)); done; exit 5";
         let script = format!("{corewise} run {way} --on {cpu} sh -c '\\''{command}'\\''; echo status $?.");
         let mut terminal = Terminal::start(&script)?;
