@@ -36,7 +36,7 @@ pub fn run(seconds: u32, only: Option<&str>) -> Result<bool> {
 /// cargo-fuzz needs the nightly toolchain: the sanitizers are not in the stable one.
 fn cargo_fuzz() -> Command {
     let mut command = cargo_of("+nightly");
-    // A crash is told with its lines.
+    // A crash is reported with its lines.
     command.arg("fuzz").env("CARGO_PROFILE_RELEASE_DEBUG", "line-tables-only");
     command
 }

@@ -21,7 +21,7 @@ const LOOK: Duration = Duration::from_millis(20);
 /// A test program.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// The package and the target: "corewise try".
+    /// The package's folder and the target, "cli try"; of a library, "model lib".
     pub name: String,
     /// Where it was built.
     pub path: PathBuf,
@@ -53,7 +53,9 @@ fn program(message: &Value) -> Option<Program> {
     let path = PathBuf::from(message["executable"].as_str()?);
     let folder = Path::new(message["manifest_path"].as_str()?).parent()?.to_owned();
     let package = folder.file_name()?.to_string_lossy().into_owned();
-    let target = message["target"]["name"].as_str()?;
+    // A library and a program of the same name are two test programs, whose outputs must not meet.
+    let is_library = message["target"]["kind"][0] == "lib";
+    let target = if is_library { "lib" } else { message["target"]["name"].as_str()? };
     Some(Program { name: format!("{package} {target}"), path, folder })
 }
 
@@ -134,12 +136,14 @@ mod tests {
 
     #[test]
     fn a_message_of_a_test_program_is_one() {
-        let message = |test: bool, executable: Value| {
+        let of_kind = |kind: &str, test: bool, executable: Value| {
             json!({
                 "reason": "compiler-artifact", "manifest_path": "/here/crates/cli/Cargo.toml", "profile": {"test": test},
-                "target": {"name": "try"}, "executable": executable
+                "target": {"name": "try", "kind": [kind]}, "executable": executable
             })
         };
+        let message = |test, executable| of_kind("test", test, executable);
+        assert_eq!(program(&of_kind("lib", true, "/target/try-2".into())).unwrap().name, "cli lib");
         let found = program(&message(true, "/target/try-1".into())).unwrap();
         assert_eq!((found.name.as_str(), found.folder.as_path()), ("cli try", Path::new("/here/crates/cli")));
         assert!(program(&message(false, "/target/corewise".into())).is_none());

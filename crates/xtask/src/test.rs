@@ -18,7 +18,7 @@ use crate::summary::Summary;
 /// The test program that boots machines.
 const RIG: &str = "cli rig";
 /// The test program that computes longest.
-const LONGEST: &str = "model corewise_model";
+const LONGEST: &str = "model lib";
 /// What is compiled only when it is asked for: comparisons with other tools, and the targets of the fuzzer.
 const APART: [&str; 4] = ["--exclude", "corewise-compare", "--exclude", "corewise-fuzz"];
 
