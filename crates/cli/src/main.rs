@@ -1,29 +1,23 @@
 //! corewise: on which CPUs should this program run, and does it matter at all?
 #![forbid(unsafe_code)]
 
-mod args;
-mod command;
-mod document;
-mod error;
-mod interruption;
-mod output;
-mod placing;
-mod progress;
-mod settings;
-mod view;
+mod commands;
+mod draw;
+mod shell;
 
 use std::process::ExitCode;
 
-use crate::args::Arguments;
-use crate::settings::{Environment, Settings, Task};
+use crate::commands::Typed;
+use crate::shell::output::say;
+use crate::shell::settings::{Environment, Settings};
 
 fn main() -> ExitCode {
-    let arguments = Arguments::of_this_process();
-    let settings = Settings::new(&arguments.common, &Environment::of_this_process());
-    match Task::new(arguments).and_then(|task| command::run(task, &settings)) {
+    let typed = Typed::of_this_process();
+    let settings = Settings::new(&typed.common, &Environment::of_this_process());
+    match typed.run(&settings) {
         Ok(exit) => exit.into(),
         Err(failure) => {
-            output::say(&failure);
+            say(&failure);
             failure.exit.into()
         }
     }

@@ -8,28 +8,6 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use support::{Place, text};
 
-const NAMES: [&str; 19] = [
-    "survey",
-    "beside",
-    "topology",
-    "machines",
-    "placement",
-    "candidates",
-    "experiment",
-    "suite",
-    "record",
-    "history",
-    "comparison",
-    "doctor",
-    "undo",
-    "irq",
-    "article",
-    "workload",
-    "links",
-    "links-comparison",
-    "maps",
-];
-
 fn printed(place: &Place, arguments: &[&str]) -> Value {
     let run = place.corewise(arguments).output().unwrap();
     assert_eq!((run.status.code(), text(&run.stderr)), (Some(0), String::new()), "{arguments:?}");
@@ -43,8 +21,15 @@ fn file(name: &str) -> PathBuf {
 #[test]
 fn the_schema_files_are_those_of_the_program() {
     let place = Place::new();
-    assert_eq!(text(&place.corewise(&["schema"]).output().unwrap().stdout), NAMES.join("\n") + "\n");
-    for name in NAMES {
+    let mut files: Vec<String> = fs::read_dir(file("").parent().unwrap())
+        .unwrap()
+        .filter_map(|entry| Some(entry.unwrap().file_name().to_str()?.strip_suffix(".json")?.to_owned()))
+        .collect();
+    let listed = text(&place.corewise(&["schema"]).output().unwrap().stdout);
+    let mut names: Vec<&str> = listed.lines().collect();
+    (files.sort(), names.sort_unstable());
+    assert_eq!(names, files);
+    for name in names {
         let kept: Value = serde_json::from_str(&fs::read_to_string(file(name)).unwrap()).unwrap();
         assert!(kept == printed(&place, &["schema", name]), "docs/schema/{name}.json is old: cargo xtask schema");
     }

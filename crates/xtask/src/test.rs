@@ -14,6 +14,7 @@ use crate::arm::{self, Part};
 use crate::programs::{self, How, Program};
 use crate::setup;
 use crate::summary::Summary;
+use crate::walls;
 
 /// The test program that boots machines.
 const RIG: &str = "cli rig";
@@ -129,6 +130,7 @@ impl Steps {
         }
         if asked.lint {
             self.step("format", || done(cargo().args(["fmt", "--all", "--check"])))?;
+            self.step("walls", walls)?;
             self.step("lints of everything", lint)?;
         }
         let programs = self.step("build", || build(asked))?;
@@ -171,6 +173,10 @@ impl Steps {
         let row = |(name, took): &(&str, Duration)| format!("{:>7.0} s  {name}\n", took.as_secs_f64());
         self.0.iter().map(row).collect()
     }
+}
+
+fn walls() -> Result<()> {
+    if walls::check()? { Ok(()) } else { bail!("a circle, or a wall that is open") }
 }
 
 fn lint() -> Result<()> {

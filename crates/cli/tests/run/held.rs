@@ -41,11 +41,12 @@ fn roles() -> Result {
 fn turns() -> Result {
     let (first, second) = two_cpus_or_skip!();
     let actor = actor();
-    for option in ["--one-per-thread", "--threads"] {
-        let (on, part) = (format!("{second},{first}"), part("turns", (second, first)));
-        let said = said(&mut run(&with_actor(&["--on", &on, option], &actor, &part)))?;
-        same(said, format!("main {second}\n1 {first}\n2 {second}\n3 {first}\n"), "turns")?;
-    }
+    let (on, part) = (format!("{second},{first}"), part("turns", (second, first)));
+    let said = said(&mut run(&with_actor(&["--on", &on, "--one-per-thread"], &actor, &part)))?;
+    same(said, format!("main {second}\n1 {first}\n2 {second}\n3 {first}\n"), "turns")?;
+    // As `try` and `place` have it: a number would be taken for the command.
+    let refused = done(&mut run(&["--on", &on, "--threads", "4", "true"]));
+    same(refused.status.code(), Some(2), &text(&refused.stderr))?;
     Ok(Completion::Completed)
 }
 

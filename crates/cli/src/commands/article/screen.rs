@@ -1,0 +1,148 @@
+//! Articles: their list, what stands before and behind their steps, and what was made as a value.
+
+use std::collections::BTreeMap;
+
+use corewise_model::article::Article;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::draw::text::{Line, Screen, Tone};
+use crate::draw::wrap::wrap;
+use crate::shell::tip::{in_shell, words_in_shell};
+
+/// The columns of a name in the list.
+const NAME_WIDTH: usize = 10;
+
+/// An article's experiment that was made.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Made {
+    /// Its name.
+    pub name: String,
+    /// What it asks.
+    pub question: String,
+    /// Who asked it where, on which machine.
+    pub source: String,
+    /// What was published.
+    pub published: String,
+    /// What to look at here.
+    pub look: String,
+    /// Its steps.
+    pub steps: Vec<MadeStep>,
+}
+
+/// A step that was made, or why it was not.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct MadeStep {
+    /// What it shows.
+    pub title: String,
+    /// The words behind `corewise`; empty where it was not made.
+    pub command: Vec<String>,
+    /// Variables of its environment.
+    pub environment: BTreeMap<String, String>,
+    /// What was put in for the machine; null where nothing was.
+    pub remark: Option<String>,
+    /// Why it was not made; null where it was.
+    pub left_out: Option<String>,
+    /// Its exit status; null where it was not made, or ended by a signal.
+    pub exit: Option<i32>,
+    /// The document that it printed as JSON, of the schema that it names; null where there is none.
+    pub document: Value,
+}
+
+impl Made {
+    /// What an article says, and its steps.
+    pub fn new(article: &Article, steps: Vec<MadeStep>) -> Self {
+        let Article { name, question, source, published, look, .. } = article.clone();
+        Self { name, question, source, published, look, steps }
+    }
+}
+
+/// The list of articles.
+pub fn list(articles: &[Article], width: usize) -> Screen {
+    let mut screen = Screen::new();
+    for article in articles {
+        let line = Line::new().strong(format!("{:<NAME_WIDTH$}", article.name)).plain(&article.question);
+        screen.extend(wrap(&line, width, NAME_WIDTH));
+        screen.extend(wrap(&Line::new().faint(&article.source).indented(NAME_WIDTH), width, NAME_WIDTH));
+    }
+    screen.block(wrap(&Line::new().plain("corewise article NAME [--quick]; corewise article all"), width, 2));
+    screen
+}
+
+/// What stands before an article's steps.
+pub fn head(article: &Article, width: usize) -> Screen {
+    let mut screen = Screen::new();
+    screen.extend(wrap(&Line::new().strong(&article.name).plain("  ").plain(&article.question), width, 2));
+    screen.extend(wrap(&Line::new().faint(&article.source), width, 2));
+    screen
+}
+
+/// What stands before a step: its title and its command line, or why it is left out.
+pub fn step(step: &MadeStep, width: usize) -> Screen {
+    let mut screen = Screen::new();
+    let mut title = Line::new().strong(format!("── {}", step.title));
+    if let Some(remark) = &step.remark {
+        title = title.plain(format!(": {remark}"));
+    }
+    screen.block(wrap(&title, width, 3));
+    if let Some(why) = &step.left_out {
+        screen.extend(wrap(&Line::new().with(Tone::Warn, "left out: ").plain(why), width, 2));
+    } else {
+        let variables: String =
+            step.environment.iter().map(|(name, value)| format!("{name}={} ", in_shell(value))).collect();
+        let words = words_in_shell(&step.command);
+        screen.extend(wrap(&Line::new().faint(format!("   {variables}corewise {words}")), width, 5));
+    }
+    screen.push(Line::new());
+    screen
+}
+
+/// What stands behind an article's steps.
+pub fn foot(article: &Article, width: usize) -> Screen {
+    let mut screen = Screen::new();
+    for (word, text) in [("Published  ", &article.published), ("Look at  ", &article.look)] {
+        screen.block(wrap(&Line::new().strong(word).plain(text.trim()), width, 2));
+    }
+    screen
+}
+
+#[cfg(test)]
+mod tests {
+    use corewise_model::article::HELD;
+
+    use super::*;
+
+    #[test]
+    fn every_article_fits_into_40_columns() {
+        for (_, text) in HELD {
+            let article = Article::parse(text).unwrap();
+            let made = MadeStep {
+                title: article.steps[0].title.clone(),
+                command: article.steps[0].command.clone(),
+                environment: article.steps[0].environment.clone(),
+                remark: Some("4 threads over 4 objects of the level cluster".into()),
+                left_out: None,
+                exit: None,
+                document: Value::Null,
+            };
+            for screen in [head(&article, 40), step(&made, 40), foot(&article, 40), list(&[article], 40)] {
+                assert!(screen.width() <= 40, "{}", screen.plain());
+            }
+        }
+    }
+
+    #[test]
+    fn a_step_that_can_show_nothing_says_why() {
+        let made = MadeStep {
+            title: "packed and spread".into(),
+            command: Vec::new(),
+            environment: BTreeMap::new(),
+            remark: None,
+            left_out: Some("this machine has no two modules".into()),
+            exit: None,
+            document: Value::Null,
+        };
+        assert!(step(&made, 80).plain().contains("left out: this machine has no two modules"));
+    }
+}

@@ -1,0 +1,265 @@
+//! `corewise doctor`: looks for what this machine, kernel or user keeps a survey from seeing, and how to change that.
+
+pub mod document;
+
+pub mod screen;
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+
+use clap::Parser;
+use corewise_lab::watch;
+use corewise_model::stall::Rung;
+use corewise_model::{Gap, Level, Machine};
+use corewise_sys::Root;
+use corewise_sys::change::{Meanwhile, left_in};
+use corewise_sys::clock::{Clock, Source};
+use corewise_sys::linux::counters::CycleCounter;
+use corewise_sys::linux::interrupts::Interrupts;
+
+use crate::shell::failure::{Exit, Failure};
+use crate::shell::machine::this_machine;
+use crate::shell::output::show;
+use crate::shell::run::{Document, Run, document};
+use crate::shell::settings::{MOVED_BY, Settings};
+use document::DoctorDocument;
+use screen::{Check, State, screen};
+
+/// A load average above this share of the allowed cpus disturbs a survey.
+const RESTLESS_LOAD: f64 = 0.25;
+
+/// List what cannot be measured here, why, and what would change that
+#[derive(Clone, Debug, Parser)]
+#[command(name = "doctor")]
+pub struct DoctorArguments {}
+
+impl Run for DoctorArguments {
+    const DOCUMENTS: &'static [Document] = &[document::<DoctorDocument<'_>>];
+
+    fn run(self, settings: &Settings) -> Result<Exit, Failure> {
+        let machine = this_machine()?;
+        let clock = Clock::calibrated();
+        let found = Found {
+            counters: CycleCounter::start().map(|counter| counter.counts_kernel),
+            causes: watch::recorder().map(|recorder| recorder.rung()),
+            clock: clock.name,
+            is_system_clock: matches!(clock.source, Source::System(_)),
+            moved_interrupts: settings.journals.as_deref().map_or(0, moved_interrupts),
+        };
+        let checks = checks(&Root::live(), &machine, &found);
+        show(settings, || DoctorDocument::new(&checks), || screen(&checks, settings.width))?;
+        Ok(Exit::Done)
+    }
+}
+
+/// What can only be found by trying it.
+struct Found {
+    /// Whether cycles in the kernel are counted too, or why none are.
+    counters: Result<bool, Gap>,
+    /// How the causes of stalls can be named, or why they cannot.
+    causes: Result<Rung, Gap>,
+    /// The name of the clock that a survey would use.
+    clock: &'static str,
+    /// Whether that is the operating system's, for want of a counter of the processor.
+    is_system_clock: bool,
+    /// How many interrupts `corewise irq` has moved, and nobody moved back.
+    moved_interrupts: usize,
+}
+
+fn checks(root: &Root, machine: &Machine, found: &Found) -> Vec<Check> {
+    let mut checks = vec![
+        counters(root, &found.counters),
+        causes(&found.causes),
+        clock(root, found),
+        interrupts(root),
+        stolen_time(root, machine),
+        allowed(machine),
+        governors(machine),
+        siblings(root, machine),
+        load(root, machine),
+    ];
+    checks.extend(moved(root, found.moved_interrupts));
+    checks.extend(hypervisor(machine));
+    checks.extend(machine.gaps.iter().map(of_gap));
+    checks
+}
+
+fn check(what: &str, state: State, why: impl Into<String>) -> Check {
+    Check { what: what.to_owned(), state, why: why.into(), cure: None }
+}
+
+impl Check {
+    fn cured_by(self, cure: impl Into<String>) -> Self {
+        Self { cure: Some(cure.into()), ..self }
+    }
+}
+
+fn of_gap(gap: &Gap) -> Check {
+    Check { cure: gap.cure.clone(), ..check(&gap.what, State::Gap, gap.why.clone()) }
+}
+
+fn line(root: &Root, path: &str) -> Option<String> {
+    root.read(path).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
+}
+
+fn counters(root: &Root, counters: &Result<bool, Gap>) -> Check {
+    const WHAT: &str = "hardware counters";
+    let paranoid =
+        line(root, "proc/sys/kernel/perf_event_paranoid").map(|level| format!(" (perf_event_paranoid is {level})"));
+    let paranoid = paranoid.unwrap_or_default();
+    match counters {
+        Ok(true) => check(WHAT, State::Good, format!("cycles are counted, in the kernel too{paranoid}")),
+        Ok(false) => {
+            let why = format!("cycles are counted in user mode only{paranoid}; clock rates leave interrupts out");
+            check(WHAT, State::Note, why).cured_by("sudo sysctl kernel.perf_event_paranoid=1")
+        }
+        Err(gap) => Check { cure: gap.cure.clone(), ..check(WHAT, State::Gap, format!("{}{paranoid}", gap.why)) },
+    }
+}
+
+fn causes(causes: &Result<Rung, Gap>) -> Check {
+    const WHAT: &str = "causes of stalls";
+    match causes {
+        Ok(Rung::Ftrace) => check(WHAT, State::Good, "the kernel's tracepoints name them, through ftrace"),
+        Ok(_) => check(WHAT, State::Good, "the kernel's tracepoints name them, through perf"),
+        Err(gap) => of_gap(gap),
+    }
+}
+
+fn clock(root: &Root, found: &Found) -> Check {
+    let source = line(root, "sys/devices/system/clocksource/clocksource0/current_clocksource");
+    let kernel =
+        source.as_ref().map(|source| format!("; the kernel's own clock source is {source}")).unwrap_or_default();
+    let stepped =
+        source.is_some_and(|source| matches!(source.as_str(), "hpet" | "acpi_pm" | "jiffies" | "refined-jiffies"));
+    let why = format!("pieces are timed with the {}{kernel}", found.clock);
+    if found.is_system_clock || stepped {
+        let why = format!("{why}: short pieces cost more to time, and steps are coarser");
+        return check("clock", State::Note, why).cured_by("dmesg | grep -i tsc tells why the kernel does not use it");
+    }
+    check("clock", State::Good, why)
+}
+
+fn interrupts(root: &Root) -> Check {
+    const WHAT: &str = "interrupt counts";
+    // Sandboxes show an empty file where the kernel has one with a column for each cpu.
+    let is_missing = |path: &&str| root.read(path).is_none_or(|text| Interrupts::parse(&text).cpus.is_empty());
+    let missing: Vec<&str> = ["proc/interrupts", "proc/softirqs"].into_iter().filter(is_missing).collect();
+    if missing.is_empty() {
+        return check(WHAT, State::Good, "/proc/interrupts and /proc/softirqs can be read");
+    }
+    let files: Vec<String> = missing.iter().map(|path| format!("/{path}")).collect();
+    check(WHAT, State::Gap, format!("{} cannot be read", files.join(" and ")))
+        .cured_by("run where /proc is the kernel's own (many sandboxes hide it), or as a user who may read it")
+}
+
+/// How many changes that `corewise irq` made to stay are in force, by the journals in a folder.
+fn moved_interrupts(folder: &Path) -> usize {
+    let found = left_in(folder).unwrap_or_default();
+    let kept = found.iter().flatten().filter(|left| left.kept_by() == Some(MOVED_BY));
+    // As it is now: of an interrupt that was moved twice the later move is in force.
+    kept.flat_map(|left| left.preview(&mut Meanwhile::default())).filter(|undone| undone.outcome.is_reverted()).count()
+}
+
+/// Interrupts that were moved; nothing where none was and nobody else moves them.
+fn moved(root: &Root, moved: usize) -> Option<Check> {
+    const WHAT: &str = "moved interrupts";
+    let balancer = corewise_sys::irq::irqbalance(root);
+    let balanced = balancer.map_or("", |_| "; irqbalance runs, and moves interrupts as it sees fit");
+    let given = match moved {
+        0 if balancer.is_none() => return None,
+        0 => return Some(check(WHAT, State::Good, format!("`corewise irq` has moved none{balanced}"))),
+        1 => "1 interrupt was given".to_owned(),
+        _ => format!("{moved} interrupts were given"),
+    };
+    let why = format!("{given} other cpus by `corewise irq`{balanced}");
+    Some(check(WHAT, State::Note, why).cured_by("corewise undo"))
+}
+
+fn stolen_time(root: &Root, machine: &Machine) -> Check {
+    const WHAT: &str = "stolen time";
+    let Some(stat) = line(root, "proc/stat") else {
+        return check(WHAT, State::Gap, "/proc/stat cannot be read").cured_by("run where /proc is the kernel's own");
+    };
+    let fields = stat.lines().next().unwrap_or_default().split_whitespace().skip(1);
+    let stolen: Option<u64> = fields.clone().nth(7).and_then(|field| field.parse().ok());
+    match (&machine.system.hypervisor, stolen) {
+        (None, _) => check(WHAT, State::Good, "no hypervisor is seen that could take time"),
+        (Some(_), Some(0) | None) => {
+            let why = "the kernel has counted none since it started: the hypervisor takes none, or does not tell";
+            check(WHAT, State::Note, why).cured_by("compare off-cpu time in the survey, which shows it in any case")
+        }
+        (Some(_), Some(_)) => check(WHAT, State::Good, "the kernel tells what the hypervisor takes, in steps of 10 ms"),
+    }
+}
+
+fn allowed(machine: &Machine) -> Check {
+    const WHAT: &str = "allowed cpus";
+    let denied = machine.online.difference(&machine.allowed);
+    if machine.allowed.len() < 2 && machine.online.len() > 1 {
+        let why = format!("only cpu {} may be used here: no link between cpus can be measured", machine.allowed);
+        return check(WHAT, State::Gap, why).cured_by(widen(machine));
+    }
+    if denied.is_empty() {
+        return check(WHAT, State::Good, format!("all online cpus ({})", machine.online));
+    }
+    let why = format!("{denied} may not be used here (cpuset or affinity of this process); {} may", machine.allowed);
+    check(WHAT, State::Note, why).cured_by(widen(machine))
+}
+
+fn widen(machine: &Machine) -> String {
+    format!("taskset -c {} corewise    (or widen the container's cpuset)", machine.online)
+}
+
+fn governors(machine: &Machine) -> Check {
+    const WHAT: &str = "frequency governor";
+    let governors = &machine.system.governors;
+    if governors.is_empty() {
+        let why = "the kernel has no cpufreq here; what sets the clock rate is not known";
+        return check(WHAT, State::Note, why);
+    }
+    let names = governors.join(", ");
+    if governors.iter().all(|name| name == "performance") {
+        return check(WHAT, State::Good, names);
+    }
+    check(WHAT, State::Note, format!("{names}: clock rates follow the load, which widens the uncertainty"))
+        .cured_by("sudo cpupower frequency-set -g performance")
+}
+
+fn siblings(root: &Root, machine: &Machine) -> Check {
+    const WHAT: &str = "SMT siblings";
+    let threads = machine.objects(Level::Core).iter().map(|core| core.len()).max().unwrap_or(1);
+    let control = line(root, "sys/devices/system/cpu/smt/control").map(|state| format!(" (smt/control: {state})"));
+    let control = control.unwrap_or_default();
+    if threads < 2 {
+        return check(WHAT, State::Good, format!("a core has one cpu{control}"));
+    }
+    check(WHAT, State::Note, format!("a core has {threads} cpus{control}: what runs on one slows the other"))
+        .cured_by("corewise survey --cpus LIST, with one cpu of each core, leaves siblings idle")
+}
+
+fn hypervisor(machine: &Machine) -> Option<Check> {
+    let name = machine.system.hypervisor.as_ref()?;
+    if machine.system.emulated {
+        let why = format!("{name} emulates every instruction: no time that is measured here means anything");
+        return Some(check("emulated machine", State::Gap, why).cured_by("measure on a machine, or in a guest of KVM"));
+    }
+    let why =
+        format!("this is a guest of {name}: levels and caches are what it shows, and cpus may move between real cores");
+    Some(check("virtual machine", State::Note, why).cured_by("survey the host, or pin the guest's cpus there"))
+}
+
+fn load(root: &Root, machine: &Machine) -> Check {
+    const WHAT: &str = "other programs";
+    let load: Option<f64> =
+        line(root, "proc/loadavg").and_then(|text| text.split_whitespace().next().and_then(|field| field.parse().ok()));
+    match load {
+        None => check(WHAT, State::Note, "/proc/loadavg cannot be read; the survey itself tells how busy others are"),
+        Some(load) if load > RESTLESS_LOAD * machine.allowed.len() as f64 => {
+            let why = format!("the load of the last minute is {load}: what they do appears in every number");
+            check(WHAT, State::Note, why).cured_by("wait, or stop them, for a survey of the machine alone")
+        }
+        Some(load) => check(WHAT, State::Good, format!("the load of the last minute is {load}")),
+    }
+}

@@ -1,0 +1,132 @@
+//! The doctor's words for a guest with many gaps, and for a desktop with none.
+
+use corewise_model::CpuSet;
+use insta::assert_snapshot;
+
+use super::*;
+use crate::draw::fabricated::{ryzen_9950x3d, small_guest};
+
+fn found(counters: Result<bool, Gap>, clock: &'static str) -> Found {
+    let causes = Ok(Rung::Perf);
+    Found { counters, causes, clock, is_system_clock: clock == "operating system clock", moved_interrupts: 0 }
+}
+
+fn shown(files: &[(&str, &str)], machine: &Machine, found: &Found, width: usize) -> String {
+    let root = Root::from_files(files.iter().map(|(path, text)| (*path, *text)));
+    screen(&checks(&root, machine, found), width).plain()
+}
+
+#[test]
+fn a_guest_is_told_what_it_lacks_and_why() {
+    let mut machine = small_guest();
+    machine.allowed = CpuSet::of(0);
+    machine.system.governors.clear();
+    let files = [
+        ("proc/sys/kernel/perf_event_paranoid", "3\n"),
+        ("proc/loadavg", "2.10 1.00 0.50 1/100 1\n"),
+        ("proc/stat", "cpu  1 2 3 4 5 6 7 0 0 0\n"),
+        ("sys/devices/system/clocksource/clocksource0/current_clocksource", "kvm-clock\n"),
+    ];
+    let denied = Gap::new("hardware cycle counters", "the kernel does not let this user count cycles")
+        .cured_by("sudo sysctl kernel.perf_event_paranoid=1");
+    assert_snapshot!(shown(&files, &machine, &found(Err(denied), "operating system clock"), 80), @r"
+    gap   hardware counters: the kernel does not let this user count cycles
+          (perf_event_paranoid is 3)
+            sudo sysctl kernel.perf_event_paranoid=1
+    gap   interrupt counts: /proc/interrupts and /proc/softirqs cannot be read
+            run where /proc is the kernel's own (many sandboxes hide it), or as a
+            user who may read it
+    gap   allowed cpus: only cpu 0 may be used here: no link between cpus can be
+          measured
+            taskset -c 0,1 corewise    (or widen the container's cpuset)
+    gap   cpu frequency limits: the kernel has no cpufreq here
+    note  clock: pieces are timed with the operating system clock; the kernel's own
+          clock source is kvm-clock: short pieces cost more to time, and steps are
+          coarser
+            dmesg | grep -i tsc tells why the kernel does not use it
+    note  stolen time: the kernel has counted none since it started: the hypervisor
+          takes none, or does not tell
+            compare off-cpu time in the survey, which shows it in any case
+    note  frequency governor: the kernel has no cpufreq here; what sets the clock
+          rate is not known
+    note  SMT siblings: a core has 2 cpus: what runs on one slows the other
+            corewise survey --cpus LIST, with one cpu of each core, leaves siblings
+            idle
+    note  other programs: the load of the last minute is 2.1: what they do appears
+          in every number
+            wait, or stop them, for a survey of the machine alone
+    note  virtual machine: this is a guest of KVM: levels and caches are what it
+          shows, and cpus may move between real cores
+            survey the host, or pin the guest's cpus there
+    good  causes of stalls: the kernel's tracepoints name them, through perf
+
+    4 things cannot be measured here; a survey does without them and says so.
+    ");
+}
+
+#[test]
+fn of_an_emulated_machine_no_time_is_believed() {
+    let mut machine = small_guest();
+    machine.system.emulated = true;
+    let shown = shown(&[], &machine, &found(Ok(true), "invariant TSC"), 200);
+    let line = "gap   emulated machine: KVM emulates every instruction: no time that is measured here means anything";
+    assert!(shown.contains(line) && !shown.contains("virtual machine"), "{shown}");
+}
+
+#[test]
+fn a_desktop_in_order_is_told_that_nothing_is_missing() {
+    let files = [
+        ("proc/sys/kernel/perf_event_paranoid", "1\n"),
+        ("proc/loadavg", "0.10 0.20 0.30 1/100 1\n"),
+        ("proc/stat", "cpu  1 2 3 4 5 6 7 0 0 0\n"),
+        ("proc/interrupts", "           CPU0\n"),
+        ("proc/softirqs", "           CPU0\n"),
+        ("sys/devices/system/clocksource/clocksource0/current_clocksource", "tsc\n"),
+        ("sys/devices/system/cpu/smt/control", "on\n"),
+    ];
+    assert_snapshot!(shown(&files, &ryzen_9950x3d(), &found(Ok(true), "invariant TSC"), 80), @r"
+    note  SMT siblings: a core has 2 cpus (smt/control: on): what runs on one slows
+          the other
+            corewise survey --cpus LIST, with one cpu of each core, leaves siblings
+            idle
+    good  hardware counters: cycles are counted, in the kernel too
+          (perf_event_paranoid is 1)
+    good  causes of stalls: the kernel's tracepoints name them, through perf
+    good  clock: pieces are timed with the invariant TSC; the kernel's own clock
+          source is tsc
+    good  interrupt counts: /proc/interrupts and /proc/softirqs can be read
+    good  stolen time: no hypervisor is seen that could take time
+    good  allowed cpus: all online cpus (0-31)
+    good  frequency governor: performance
+    good  other programs: the load of the last minute is 0.1
+
+    Nothing that corewise measures is missing here.
+    ");
+}
+
+#[test]
+fn empty_counts_cannot_be_read() {
+    let said = |interrupts: &str| {
+        let files = [("proc/interrupts", interrupts), ("proc/softirqs", "           CPU0\n")];
+        let check = crate::commands::doctor::interrupts(&Root::from_files(files));
+        (check.state, check.why)
+    };
+    let unreadable = (State::Gap, "/proc/interrupts cannot be read".to_owned());
+    assert_eq!(said(""), unreadable);
+    assert_eq!(said("\n"), unreadable);
+    assert_eq!(said("           CPU0\n").0, State::Good);
+}
+
+#[test]
+fn moved_interrupts_are_told_and_who_else_moves_them() {
+    let said = |name: &str, moved| {
+        let root = Root::from_files([("proc/812/comm", name)]);
+        crate::commands::doctor::moved(&root, moved).map(|check| (check.state, check.why, check.cure))
+    };
+    assert_eq!(said("bash", 0), None);
+    let balanced = "`corewise irq` has moved none; irqbalance runs, and moves interrupts as it sees fit";
+    assert_eq!(said("irqbalance", 0), Some((State::Good, balanced.into(), None)));
+    let (state, why, cure) = said("bash", 2).unwrap();
+    assert_eq!((state, cure.as_deref()), (State::Note, Some("corewise undo")));
+    assert_eq!(why, "2 interrupts were given other cpus by `corewise irq`");
+}

@@ -1,0 +1,120 @@
+//! The screen of `corewise history compare`: what changed between two surveys, beyond what two surveys differ by anyway.
+
+use corewise_model::CpuSet;
+use corewise_model::compare::{Comparison, Estimate, FactChange, NumberChange, Quantity, Subject};
+
+use crate::draw::grid::{Column, Grid};
+use crate::draw::number::{ABSENT, brief, decimal, whole};
+use crate::draw::text::{Line, Screen, Tone};
+use crate::draw::wrap::{glued, wrap};
+
+/// The whole screen of a comparison.
+pub fn screen(comparison: &Comparison, (before, after): (i64, i64), width: usize) -> Screen {
+    let mut screen = Screen::new();
+    let title = Line::new().strong(format!("From survey {before} to survey {after}"));
+    let title = if comparison.same_machine {
+        title
+    } else {
+        title.with(Tone::Warn, "  these are different machines, or one with other cpus")
+    };
+    screen.extend(wrap(&title, width, 2));
+    if comparison.is_empty() {
+        screen.block(wrap(&Line::new().plain("Nothing changed beyond its uncertainty."), width, 2));
+    }
+    screen.block(cpus(comparison, width));
+    screen.block(facts(&comparison.facts, width));
+    screen.block(numbers(&comparison.numbers, width));
+    screen.block(remarks(comparison, width));
+    screen
+}
+
+fn cpus(comparison: &Comparison, width: usize) -> Vec<Line> {
+    let line = |word: &str, cpus: &CpuSet| wrap(&Line::new().plain(format!("cpus {word}: {cpus}")), width, 2);
+    let changes = [("that appeared", &comparison.appeared), ("that are gone", &comparison.gone)];
+    changes.into_iter().filter(|(_, cpus)| !cpus.is_empty()).flat_map(|(word, cpus)| line(word, cpus)).collect()
+}
+
+fn facts(facts: &[FactChange], width: usize) -> Vec<Line> {
+    if facts.is_empty() {
+        return Vec::new();
+    }
+    let mut grid = Grid::new(vec![
+        Column::text("fact", 0),
+        Column::text("before", 0).shrinking_to(8),
+        Column::text("after", 0).shrinking_to(8),
+    ]);
+    for fact in facts {
+        let told = |text: &Option<String>| Line::new().plain(text.as_deref().unwrap_or(ABSENT));
+        grid.row(vec![Line::new().strong(&fact.what), told(&fact.before), told(&fact.after)]);
+    }
+    grid.fit(width).with_remark(width, 0)
+}
+
+fn numbers(numbers: &[NumberChange], width: usize) -> Vec<Line> {
+    if numbers.is_empty() {
+        return Vec::new();
+    }
+    let mut grid = Grid::new(vec![
+        Column::text("number", 0),
+        Column::text("of", 0),
+        Column::number("times", "", 1),
+        Column::number("before", "", 2),
+        Column::text("[99 %]", 4).named("interval before"),
+        Column::number("after", "", 2),
+        Column::text("[99 %]", 4).named("interval after"),
+        Column::text("unit", 3),
+    ]);
+    for change in numbers {
+        let figure = |value: f64| figure(change.quantity, value);
+        let interval = |of: &Estimate| Line::new().faint(format!("[{}, {}]", figure(of.low), figure(of.high)));
+        let times = change.ratio.map_or_else(|| ABSENT.to_owned(), |ratio| format!("{}x", decimal(ratio, 2)));
+        grid.row(vec![
+            Line::new().plain(label(change.quantity)),
+            Line::new().strong(subject(change.subject)),
+            Line::new().with(tone(change), times),
+            Line::new().plain(figure(change.before.median)),
+            interval(&change.before),
+            Line::new().plain(figure(change.after.median)),
+            interval(&change.after),
+            Line::new().faint(change.quantity.unit()),
+        ]);
+    }
+    grid.fit(width).with_remark(width, 0)
+}
+
+/// What fits into a table beside two intervals in 80 columns.
+fn label(quantity: Quantity) -> &'static str {
+    if quantity == Quantity::Lost { "time lost" } else { quantity.words() }
+}
+
+fn subject(subject: Subject) -> String {
+    match subject {
+        Subject::Cpu(cpu) => format!("cpu {cpu}"),
+        Subject::Links(relation) => relation.words().to_owned(),
+    }
+}
+
+fn figure(quantity: Quantity, value: f64) -> String {
+    if matches!(quantity, Quantity::Frequency | Quantity::Lost) { decimal(value, 2) } else { brief(value) }
+}
+
+/// More is better for a clock rate, and worse for all else.
+fn tone(change: &NumberChange) -> Tone {
+    let rose = change.after.median > change.before.median;
+    if rose == (change.quantity == Quantity::Frequency) { Tone::Good } else { Tone::Warn }
+}
+
+fn remarks(comparison: &Comparison, width: usize) -> Vec<Line> {
+    let quantities: Vec<&str> = comparison.quantities.iter().map(|quantity| quantity.words()).collect();
+    let quantities = if quantities.is_empty() { String::new() } else { format!(" ({})", quantities.join(", ")) };
+    let text = format!(
+        "{} numbers compared{quantities}; one counts as changed when its 99 % intervals lie further apart than surveys of one machine \
+         usually do, and than it drifted meanwhile.",
+        whole(comparison.compared)
+    );
+    let mut lines = wrap(&Line::new().faint(glued(&text)), width, 0);
+    for gap in &comparison.gaps {
+        lines.extend(wrap(&Line::new().plain(format!("Not compared: {} ({}).", gap.what, gap.why)), width, 2));
+    }
+    lines
+}

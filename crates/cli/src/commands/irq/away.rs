@@ -1,0 +1,135 @@
+//! Moves interrupts away from cpus: plans, moves through the journal, and looks whether they went.
+
+use std::time::{Duration, Instant};
+
+use corewise_model::interrupt::away::{Move, NoCpuLeft, Plan, plan};
+use corewise_model::placement::Resolution;
+use corewise_sys::change::Journal;
+use corewise_sys::irq::{self, Arrival, Refusal};
+use corewise_sys::linux::process::effective_user;
+use corewise_sys::{Root, SysError};
+
+use super::Here;
+use super::document::IrqDocument;
+use super::screen::away::{AwayReport, Fate, MoveReport, quoted, screen};
+use super::task::{Away, IrqTask};
+use crate::shell::failure::{Exit, Failure};
+use crate::shell::interruption::Interruption;
+use crate::shell::machine::MachineChoice;
+use crate::shell::output::show;
+use crate::shell::placing::{resolve_elsewhere, resolve_for_all};
+use crate::shell::settings::{MOVED_BY, Settings};
+
+/// How long interrupts are waited for, and how often it is looked. Most go at once; the others go when they strike next.
+const WAITING: Duration = Duration::from_millis(500);
+const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
+
+/// Moves the interrupts, or says what would be moved.
+pub fn run(away: &Away, task: &IrqTask, here: &Here, settings: &Settings) -> Result<Exit, Failure> {
+    let resolution = match task.machine {
+        // Interrupts go to cpus outside of our cpuset, too: a shell may be confined so that these cpus are kept free.
+        MachineChoice::Here => resolve_for_all(&away.expression, &here.machine, settings)?,
+        _ => resolve_elsewhere(&away.expression, &here.machine)?,
+    };
+    let plan = plan(&here.listing.interrupts, &resolution.cpus, &here.machine)
+        .map_err(|error| refused(away, &resolution, error))?;
+    let mut moves = match away.dry_run {
+        true => plan.moves.iter().map(|step| report(step, Fate::WouldMove)).collect(),
+        false => moved(away, &plan, settings)?,
+    };
+    moves.extend(plan.waiting.iter().map(|step| report(step, Fate::Waits)));
+    moves.sort_by_key(|moved| moved.planned.number);
+    follow(&mut moves, &here.root);
+    let spared = here.machine.isolated.union(&here.machine.nohz_full);
+    let report = AwayReport {
+        expression: away.text.clone(),
+        to_ban: resolution.cpus.union(&spared),
+        cpus: resolution.cpus,
+        left_out: resolution.left_out,
+        dry_run: away.dry_run,
+        moves,
+        staying: plan.staying,
+    };
+    let document = || IrqDocument::new(&here.listing, Some(&report));
+    show(settings, document, || screen(&here.listing, &report, settings.width))?;
+    Ok(exit(&report))
+}
+
+/// Nothing that was asked for could be done, or all that could.
+fn exit(report: &AwayReport) -> Exit {
+    let is_done = report.moves.iter().any(|moved| !matches!(moved.fate, Fate::Refused | Fate::Elsewhere));
+    let is_nothing_to_do = report.moves.is_empty() && report.staying.is_empty();
+    if is_done || is_nothing_to_do { Exit::Done } else { Exit::Unavailable }
+}
+
+fn refused(away: &Away, resolution: &Resolution, error: NoCpuLeft) -> Failure {
+    Failure::usage(format!("{} is {}: {error}", away.text, resolution.cpus))
+        .next("Interrupts have to go somewhere: leave a cpu out, as in 'all - 0'.")
+}
+
+fn report(planned: &Move, fate: Fate) -> MoveReport {
+    MoveReport { planned: planned.clone(), fate, effective: None, why: None }
+}
+
+/// Moves what is planned. What is moved is meant to stay; where that fails or is interrupted on
+/// the way, all is taken back.
+fn moved(away: &Away, plan: &Plan, settings: &Settings) -> Result<Vec<MoveReport>, Failure> {
+    if plan.moves.is_empty() {
+        return Ok(Vec::new());
+    }
+    let interruption = Interruption::watch()?;
+    let mut journal = Journal::in_folder(settings.journal_folder()?);
+    let mut reports = Vec::new();
+    for step in &plan.moves {
+        if interruption.was_seen() {
+            return Err(Failure::new(Exit::Interrupted, "interrupted: what was moved is back where it was"));
+        }
+        reports.push(match irq::move_away(&mut journal, step) {
+            Ok(()) => report(step, Fate::Untold),
+            Err(error) => not_moved(step, &error, away)?,
+        });
+    }
+    journal.keep(MOVED_BY);
+    Ok(reports)
+}
+
+/// The report of a move that the kernel refused; a failure where it refuses all, or where nothing can be written down.
+fn not_moved(step: &Move, error: &SysError, away: &Away) -> Result<MoveReport, Failure> {
+    let command = format!("corewise irq --away-from {}", quoted(&away.text));
+    let next = match (Refusal::of(error), effective_user()) {
+        (None, _) => "What is changed is written down first, so that it can be undone.".to_owned(),
+        (Some(Refusal::NotPermitted), 0) => {
+            format!("This root may not. On the host, outside of a container:  {command}")
+        }
+        (Some(Refusal::NotPermitted), _) => format!("Only root may:  sudo {command}"),
+        (Some(Refusal::ReadOnly), _) => format!("Outside of the container:  {command}"),
+        (Some(refusal), _) => return Ok(MoveReport { why: Some(refusal.words()), ..report(step, Fate::Refused) }),
+    };
+    let what = Refusal::of(error).map_or_else(|| error.to_string(), |refusal| refusal.words());
+    Err(Failure::unavailable(what).next(next))
+}
+
+/// Waits, for a while, until those that were sent elsewhere go there. Whoever gets impatient may end corewise: what is moved
+/// stays.
+fn follow(reports: &mut [MoveReport], root: &Root) {
+    if !reports.iter().any(|report| report.fate.is_in_force()) {
+        return;
+    }
+    let (then, begun) = (irq::counts(root), Instant::now());
+    loop {
+        let now = irq::counts(root);
+        for report in reports.iter_mut().filter(|report| report.fate.is_in_force()) {
+            (report.fate, report.effective) = match irq::arrival(root, &report.planned, &then, &now) {
+                Arrival::There(cpus) => (Fate::Moved, Some(cpus)),
+                Arrival::Waits(cpus) => (Fate::Waits, Some(cpus)),
+                Arrival::Elsewhere(cpus) => (Fate::Elsewhere, Some(cpus)),
+                Arrival::Untold => (Fate::Untold, None),
+            };
+        }
+        let is_open = reports.iter().any(|report| matches!(report.fate, Fate::Waits | Fate::Elsewhere));
+        if !is_open || begun.elapsed() >= WAITING {
+            return;
+        }
+        std::thread::sleep(BETWEEN_LOOKS);
+    }
+}

@@ -1,0 +1,92 @@
+//! `corewise irq`: shows which cpus each device's interrupts go to, and moves them away from some.
+
+pub mod document;
+
+pub mod arguments;
+mod away;
+pub mod screen;
+pub mod task;
+
+use std::time::{Duration, Instant};
+
+use corewise_model::attribution::device_costs;
+use corewise_model::stall::Rung;
+use corewise_model::{Machine, Survey};
+use corewise_sys::{Root, irq, topology};
+
+use crate::shell::failure::{Exit, Failure};
+use crate::shell::machine::{self, MachineChoice, is_machine_file};
+use crate::shell::output::show;
+use crate::shell::placing::latest_survey;
+use crate::shell::run::{Document, Run, document};
+use crate::shell::settings::Settings;
+use arguments::IrqArguments;
+use document::IrqDocument;
+use screen::{Listing, screen};
+use task::IrqTask;
+
+impl Run for IrqArguments {
+    const DOCUMENTS: &'static [Document] = &[document::<IrqDocument<'_>>];
+
+    fn run(self, settings: &Settings) -> Result<Exit, Failure> {
+        run(&IrqTask::new(self)?, settings)
+    }
+}
+
+/// Shows interrupts or moves them.
+fn run(task: &IrqTask, settings: &Settings) -> Result<Exit, Failure> {
+    let root = root(&task.machine)?;
+    let mut listing =
+        Listing { counted_s: None, costs: None, irqbalance: irq::irqbalance(&root), interrupts: irq::read(&root) };
+    if listing.interrupts.is_empty() {
+        let what = "no device's interrupt is told here: not in /proc/irq, /sys/kernel/irq or /proc/interrupts";
+        return Err(
+            Failure::unavailable(what).next("Many sandboxes hide them: run where /proc and /sys are the kernel's own.")
+        );
+    }
+    if let Some(away) = &task.away {
+        let machine = topology::read(&root).map_err(|error| machine::unreadable(&error))?;
+        return away::run(away, task, &Here { root, machine, listing }, settings);
+    }
+    if root.is_live() {
+        listing.counted_s = Some(count(&root, &mut listing, task.counting));
+        // A machine that cannot be read has no history.
+        let names = |survey: &Survey| survey.watch.as_ref().is_some_and(|watch| watch.rung != Rung::Thread);
+        let named = topology::read(&root).ok().and_then(|machine| latest_survey(&machine, settings, names));
+        listing.costs = named.map(|survey| device_costs(&survey));
+    }
+    show(settings, || IrqDocument::new(&listing, None), || screen(&listing, settings.width))?;
+    Ok(Exit::Done)
+}
+
+/// A machine and its interrupts.
+struct Here {
+    root: Root,
+    machine: Machine,
+    listing: Listing,
+}
+
+/// Where the machine's files are. What describes a machine says nothing of interrupts.
+fn root(choice: &MachineChoice) -> Result<Root, Failure> {
+    match choice {
+        MachineChoice::Here => Ok(Root::live()),
+        MachineChoice::File(path) if !is_machine_file(path) => {
+            Root::open(path).map_err(|error| machine::unreadable(&error))
+        }
+        _ => Err(Failure::usage("a machine that is only described has no interrupts")
+            .next("A recording has them: a file of `corewise record`.")),
+    }
+}
+
+/// Counts the interrupts for a while; how long it took, in seconds.
+fn count(root: &Root, listing: &mut Listing, counting: Duration) -> f64 {
+    let (first, begun) = (irq::counts(root), Instant::now());
+    std::thread::sleep(counting);
+    let (last, elapsed_s) = (irq::counts(root), begun.elapsed().as_secs_f64());
+    for interrupt in &mut listing.interrupts {
+        let of = |counts: &irq::Counts| counts.get(&interrupt.number).cloned().unwrap_or_default();
+        interrupt.counts = of(&first);
+        interrupt.counted_again(&of(&last), elapsed_s);
+    }
+    elapsed_s
+}

@@ -1,0 +1,270 @@
+//! The screen of `corewise irq --away-from`: what became of each interrupt that went to the cpus, and the way back.
+
+use corewise_model::CpuSet;
+use corewise_model::interrupt::away::{Move, Staying};
+use corewise_model::placement::{LeftOut, list};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::groups::{Group, Named, groups};
+use super::{Listing, cpus, meanings_of};
+use crate::draw::grid::{Column, Grid};
+use crate::draw::number::{ABSENT, count};
+use crate::draw::text::{Line, Screen, Tone};
+use crate::draw::wrap::{unbroken, wrap};
+
+/// What keeping interrupts away from some cpus came to.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct AwayReport {
+    /// What was written.
+    pub expression: String,
+    /// The cpus that it is.
+    pub cpus: CpuSet,
+    /// Cpus that the expression holds and that were left out.
+    pub left_out: Vec<LeftOut>,
+    /// The cpus that irqbalance would have to be kept off: these, and those that it leaves alone unless it is told which.
+    pub to_ban: CpuSet,
+    /// Whether nothing was to be changed.
+    pub dry_run: bool,
+    /// The interrupts that can be moved, and what became of them.
+    pub moves: Vec<MoveReport>,
+    /// Those that cannot.
+    pub staying: Vec<Staying>,
+}
+
+/// An interrupt that was to be moved, and what became of it.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct MoveReport {
+    /// What was to be done; where it got the same cpus, it was sent there before and has not gone yet.
+    pub planned: Move,
+    /// What became of it.
+    pub fate: Fate,
+    /// The cpus that handle it now; null where nothing was done, or where the kernel does not tell.
+    pub effective: Option<CpuSet>,
+    /// Why it was refused; null where it was not.
+    pub why: Option<String>,
+}
+
+/// What became of an interrupt that was to be moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fate {
+    /// Nothing was done: it would be moved.
+    WouldMove,
+    /// It goes where it was sent.
+    Moved,
+    /// It was sent, and goes there once it has struck again: its controller is told then.
+    Waits,
+    /// It was sent, has struck since, and still goes elsewhere.
+    Elsewhere,
+    /// It was sent, and the kernel does not tell where it goes.
+    Untold,
+    /// The kernel refused.
+    Refused,
+}
+
+impl MoveReport {
+    /// Why it was refused, or else why it gets cpus that it did not have.
+    const fn reason(&self) -> Option<&String> {
+        if self.why.is_some() { self.why.as_ref() } else { self.planned.reason.as_ref() }
+    }
+}
+
+impl Fate {
+    const fn word(self) -> (&'static str, Tone) {
+        match self {
+            Self::WouldMove => ("would move", Tone::Plain),
+            Self::Moved => ("moved", Tone::Good),
+            Self::Waits => ("waits", Tone::Plain),
+            Self::Elsewhere => ("did not go", Tone::Warn),
+            Self::Untold => ("sent", Tone::Plain),
+            Self::Refused => ("refused", Tone::Warn),
+        }
+    }
+
+    const fn meaning(self) -> Option<&'static str> {
+        match self {
+            Self::Waits => Some("it goes there once it has struck again, since its controller is told then."),
+            Self::Elsewhere => Some("the kernel took the change, and it still goes to other cpus."),
+            Self::Untold => Some("the kernel took the change, and does not tell where it goes."),
+            _ => None,
+        }
+    }
+
+    /// Whether other cpus are in force for it.
+    pub const fn is_in_force(self) -> bool {
+        matches!(self, Self::Moved | Self::Waits | Self::Elsewhere | Self::Untold)
+    }
+}
+
+/// What became of the interrupts, why some stay, and the way back.
+pub fn screen(listing: &Listing, report: &AwayReport, width: usize) -> Screen {
+    let mut screen = Screen::new();
+    let noun = if report.cpus.len() == 1 { "cpu" } else { "cpus" };
+    let line = Line::new().strong("Interrupts away from").plain(format!(" {noun} {}", report.cpus));
+    let written = if report.expression == report.cpus.to_string() { "" } else { &report.expression };
+    let line = if written.is_empty() { line } else { line.faint(format!("  ({written})")) };
+    screen.extend(wrap(&line, width, 2));
+    for out in &report.left_out {
+        let text = format!("{} left out: {}", out.cpus, out.reason.words());
+        screen.extend(wrap(&Line::new().faint(text).indented(2), width, 4));
+    }
+    screen.block(table(listing, report, width));
+    screen.block(remarks(report, width));
+    screen.block(summary(report, width));
+    screen.extend(listing.irqbalance.map_or_else(Vec::new, |process| balanced(process, report, width)));
+    screen
+}
+
+fn table(listing: &Listing, report: &AwayReport, width: usize) -> Vec<Line> {
+    let mut grid = Grid::new(vec![
+        Column::number("irq", "", 0).shrinking_to(5),
+        Column::text("handler", 0).shrinking_to(9),
+        Column::text("from", 2).shrinking_to(6),
+        Column::text("to", 1).shrinking_to(6),
+        Column::text("", 0),
+        Column::text("now on", 3),
+    ])
+    .indented(2);
+    let of_move = |moved: &MoveReport| named(listing, moved.planned.number, &moved.planned.name, moved.fate);
+    for group in groups(&report.moves.iter().map(of_move).collect::<Vec<_>>()) {
+        grid.row(moved_row(report, &group));
+    }
+    let of_staying = |staying: &Staying| named(listing, staying.number, &staying.name, staying.mobility);
+    for group in groups(&report.staying.iter().map(of_staying).collect::<Vec<_>>()) {
+        grid.row(staying_row(report, &group));
+    }
+    if report.moves.is_empty() && report.staying.is_empty() {
+        Vec::new()
+    } else {
+        grid.fit(width).with_remark(width, 2)
+    }
+}
+
+fn named<K>(listing: &Listing, number: u32, name: &str, key: K) -> Named<K> {
+    let interrupt = listing.interrupts.iter().find(|interrupt| interrupt.number == number);
+    let device = interrupt.and_then(|interrupt| interrupt.device.clone());
+    Named { number, name: name.to_owned(), device, key }
+}
+
+fn moved_row(report: &AwayReport, group: &Group) -> Vec<Line> {
+    let members = || group.members.iter().map(|&index| &report.moves[index]);
+    let (word, tone) = members().map(|moved| moved.fate.word()).next().unwrap_or((ABSENT, Tone::Plain));
+    let now = if members().all(|moved| moved.effective.is_none()) {
+        String::new()
+    } else {
+        cpus(members().map(|moved| moved.effective.as_ref()))
+    };
+    vec![
+        Line::new().plain(&group.numbers),
+        Line::new().strong(&group.name),
+        Line::new().plain(cpus(members().map(|moved| Some(&moved.planned.from)))),
+        Line::new().plain(cpus(members().map(|moved| Some(&moved.planned.to)))),
+        Line::new().with(tone, word),
+        Line::new().plain(now),
+    ]
+}
+
+fn staying_row(report: &AwayReport, group: &Group) -> Vec<Line> {
+    let members = || group.members.iter().map(|&index| &report.staying[index]);
+    let word = members().map(|staying| staying.mobility.word()).next().unwrap_or(ABSENT);
+    vec![
+        Line::new().plain(&group.numbers),
+        Line::new().strong(&group.name),
+        Line::new().plain(cpus(members().map(|staying| Some(&staying.cpus)))),
+        Line::new().plain(ABSENT),
+        Line::new().faint(word),
+        Line::new(),
+    ]
+}
+
+/// What the words mean, why some got cpus that they did not have, and why some were refused.
+fn remarks(report: &AwayReport, width: usize) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for fate in [Fate::Waits, Fate::Elsewhere, Fate::Untold] {
+        let is_there = report.moves.iter().any(|moved| moved.fate == fate);
+        let line = |meaning| Line::new().strong(fate.word().0).plain(format!(": {meaning}"));
+        lines.extend(fate.meaning().filter(|_| is_there).map(line));
+    }
+    let mut reasons: Vec<(&String, Vec<u32>)> = Vec::new();
+    for (moved, why) in report.moves.iter().filter_map(|moved| Some((moved, moved.reason()?))) {
+        match reasons.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, numbers)) => numbers.push(moved.planned.number),
+            None => reasons.push((why, vec![moved.planned.number])),
+        }
+    }
+    let of_reason = |(why, numbers): (&String, Vec<u32>)| Line::new().strong(list(&numbers)).plain(format!(": {why}."));
+    lines.extend(reasons.into_iter().map(of_reason));
+    let mut lines: Vec<Line> = lines.iter().flat_map(|line| wrap(line, width, 2)).collect();
+    lines.extend(meanings_of(report.staying.iter().map(|staying| staying.mobility), width));
+    lines
+}
+
+fn summary(report: &AwayReport, width: usize) -> Vec<Line> {
+    let with = |is_wanted: fn(&MoveReport) -> bool| report.moves.iter().filter(|moved| is_wanted(moved)).count();
+    if report.moves.is_empty() && report.staying.is_empty() {
+        return wrap(&Line::new().plain("Nothing to move: no device's interrupt goes there."), width, 2);
+    }
+    let changed = with(|moved| moved.planned.is_change() && moved.fate != Fate::Refused);
+    let waiting = with(|moved| !moved.planned.is_change());
+    let staying = report.staying.len() + with(|moved| moved.fate == Fate::Refused);
+    let interrupts = count(changed, "interrupt");
+    let rest = counted(waiting, "waits already", "wait already") + &counted(staying, "stays", "stay");
+    let line = match (report.dry_run, changed) {
+        (true, 0) => Line::new().plain(format!("Nothing would be moved{rest}.")),
+        (true, _) => Line::new()
+            .plain(format!("{interrupts} would be moved{rest}; nothing was done. Do it:  "))
+            .strong(unbroken(&command(report))),
+        (false, 0) => Line::new().plain(format!("None was moved{rest}.")),
+        (false, _) => Line::new()
+            .plain(format!("{interrupts} moved until the machine is started anew{rest}. Back:  "))
+            .strong(unbroken("corewise undo")),
+    };
+    wrap(&line, width, 2)
+}
+
+/// ", 1 stays" and ", 2 stay"; nothing for none.
+fn counted(number: usize, one: &str, several: &str) -> String {
+    match number {
+        0 => String::new(),
+        1 => format!(", 1 {one}"),
+        _ => format!(", {number} {several}"),
+    }
+}
+
+fn command(report: &AwayReport) -> String {
+    format!("corewise irq --away-from {}", quoted(&report.expression))
+}
+
+/// An expression as a shell takes it.
+pub fn quoted(expression: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || ",-:._+".contains(c);
+    if expression.chars().all(is_plain) {
+        expression.to_owned()
+    } else {
+        format!("'{}'", expression.replace('\'', "'\\''"))
+    }
+}
+
+/// irqbalance does not know what corewise does; its own settings keep it off the cpus. Once it is told cpus, it no longer spares
+/// isolated ones by itself.
+fn balanced(process: u32, report: &AwayReport, width: usize) -> Vec<Line> {
+    if report.moves.is_empty() {
+        return Vec::new();
+    }
+    let line = Line::new()
+        .with(Tone::Warn, "irqbalance")
+        .plain(format!(" (process {process}) runs, and may move them back. Keep it off these cpus:  "))
+        .strong(unbroken("systemctl edit irqbalance"))
+        .plain(", with these lines:");
+    let mut lines = wrap(&line, width, 2);
+    for text in ["[Service]".to_owned(), format!("Environment=IRQBALANCE_BANNED_CPULIST={}", report.to_ban)] {
+        lines.extend(wrap(&Line::new().strong(text).indented(4), width, 6));
+    }
+    let numbers: Vec<u32> = report.moves.iter().map(|moved| moved.planned.number).collect();
+    if let [first, ..] = numbers.as_slice() {
+        let text = format!("or keep it from single interrupts, an option for each: irqbalance --banirq={first}");
+        lines.extend(wrap(&Line::new().plain(text).indented(2), width, 4));
+    }
+    lines
+}

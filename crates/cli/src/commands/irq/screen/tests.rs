@@ -1,0 +1,365 @@
+//! Screens of interrupts: a guest, a server with many queues, an Arm board, and what became of moves.
+
+use corewise_model::CpuSet;
+use corewise_model::interrupt::away::{Move, Staying};
+use corewise_model::interrupt::device::CpuCount;
+use corewise_model::placement::{LeftOut, Reason};
+
+use super::away::{AwayReport, Fate, MoveReport};
+use super::*;
+use crate::draw::fabricated::list;
+
+fn interrupt(number: u32, name: &str, driver: &str, allowed: &str, now: &str) -> DeviceInterrupt {
+    let set = |text: &str| Some(list(text)).filter(|cpus| !cpus.is_empty());
+    DeviceInterrupt {
+        number,
+        handlers: vec![name.to_owned()],
+        driver: Some(driver.to_owned()),
+        device: Some("0000:01:00.0".to_owned()),
+        chip: Some("PCI-MSIX-0000:01:00.0".to_owned()),
+        hardware_number: Some(u64::from(number)),
+        trigger: Some("edge".to_owned()),
+        allowed: set(allowed),
+        effective: set(now),
+        hint: None,
+        node: Some(0),
+        wakes: Some(false),
+        mobility: Mobility::Movable,
+        counts: Vec::new(),
+    }
+}
+
+fn of_chip(number: u32, name: &str, chip: &str, allowed: &str, now: &str) -> DeviceInterrupt {
+    let chip = Some(chip.to_owned());
+    DeviceInterrupt { driver: None, device: None, chip, ..interrupt(number, name, "", allowed, now) }
+}
+
+fn counted(mut interrupt: DeviceInterrupt, counts: &[(u32, u64, f64)]) -> DeviceInterrupt {
+    let count = |&(cpu, since_boot, rate)| CpuCount { cpu, since_boot, per_second: Some(rate) };
+    interrupt.counts = counts.iter().map(count).collect();
+    interrupt
+}
+
+fn managed(interrupt: DeviceInterrupt) -> DeviceInterrupt {
+    DeviceInterrupt { mobility: Mobility::Managed, ..interrupt }
+}
+
+/// A guest of two cpus.
+fn guest() -> Listing {
+    let interrupts = vec![
+        counted(of_chip(26, "ttyS0", "IO-APIC", "0-1", "1"), &[(1, 13, 0.0)]),
+        counted(managed(interrupt(36, "virtio1-req.0", "virtio-pci", "0-1", "1")), &[(1, 2_790_351, 1204.4)]),
+        counted(interrupt(38, "virtio2-input.0", "virtio-pci", "0-1", "1"), &[(0, 900, 100.0), (1, 17_979, 12.5)]),
+    ];
+    Listing { counted_s: Some(1.0), costs: None, irqbalance: None, interrupts }
+}
+
+/// A server of 128 cpus: a drive with a queue for each, a network card with 64 that irqbalance places.
+fn server() -> Listing {
+    let mut interrupts = vec![
+        of_chip(0, "timer", "IR-IO-APIC", "0-127", "0"),
+        of_chip(16, "i801_smbus, ehci_hcd:usb1", "IR-IO-APIC", "0-127", "3"),
+        interrupt(24, "nvme0q0", "nvme", "0-127", "0"),
+    ];
+    interrupts[0].mobility = Mobility::Fixed;
+    for cpu in 0..128 {
+        let (name, cpus) = (format!("nvme0q{}", cpu + 1), cpu.to_string());
+        let queue = managed(interrupt(25 + cpu, &name, "nvme", &cpus, &cpus));
+        interrupts.push(counted(queue, &[(cpu, 100, 10.0)]));
+    }
+    for queue in 0..64 {
+        let (name, cpus) = (format!("eth0-TxRx-{queue}"), (2 * queue).to_string());
+        let queue = interrupt(160 + queue, &name, "ixgbe", "0-127", &cpus);
+        interrupts.push(counted(queue, &[(cpus.parse().unwrap(), 100, if cpus == "6" { 50_000.0 } else { 3.0 })]));
+    }
+    Listing { counted_s: Some(10.0), costs: None, irqbalance: Some(812), interrupts }
+}
+
+fn shown(listing: &Listing, width: usize) -> String {
+    screen(listing, width).plain()
+}
+
+#[test]
+fn a_guest_in_a_table() {
+    insta::assert_snapshot!(shown(&guest(), 80), @r"
+    Interrupts of devices, counted for 1.0 s
+
+      irq  handler          driver   allowed  now on   rate  most on
+                                                         /s
+       26  ttyS0            IO-APIC  0,1      1           0                  movable
+       36  virtio1-req.0    virtio…  0,1      1       1,204                  managed
+       38  virtio2-input.0  virtio…  0,1      1         112  0 89 %, 1 11 %  movable
+
+    managed: the kernel places the queues of this device itself, and lets nobody
+      else do it.
+
+    Each cpu's own interrupts (its timer, calls from other cpus) are not listed:
+    they cannot be moved, and `corewise survey` counts them.
+    What keeping cpu 0 free of them takes:  corewise irq --away-from 0 --dry-run
+    ");
+}
+
+#[test]
+fn a_server_with_queues_for_every_cpu_has_a_few_rows() {
+    insta::assert_snapshot!(shown(&server(), 80), @r"
+    Interrupts of devices, counted for 10.0 s
+
+          irq  handler                    driver   allowed   now on    rate
+                                                                         /s
+            0  timer                      IR-IO-…  0-127     0            0  fixed
+           16  i801_smbus, ehci_hcd:usb1  IR-IO-…  0-127     3            0  movable
+           24  nvme0q0                    nvme     0-127     0            0  movable
+       25-152  nvme0q1-128                nvme     1 each:…  1 eac…   1,280  managed
+      160-223  eth0-TxRx-0-63             ixgbe    0-127     1 eac…  50,189  movable
+
+    managed: the kernel places the queues of this device itself, and lets nobody
+      else do it.
+    fixed: its controller or its driver does not let it be moved.
+
+    Each cpu's own interrupts (its timer, calls from other cpus) are not listed:
+    they cannot be moved, and `corewise survey` counts them.
+    irqbalance (process 812) runs, and moves interrupts as it sees fit.
+    What keeping cpu 6 free of them takes:  corewise irq --away-from 6 --dry-run
+    ");
+    insta::assert_snapshot!(shown(&server(), 40), @r"
+    Interrupts of devices, counted for
+      10.0 s
+
+          irq  handler        now on    rate
+                                          /s
+            0  timer          0            0
+           16  i801_smbus, …  3            0
+           24  nvme0q0        0            0
+       25-152  nvme0q1-128    1 eac…   1,280
+      160-223  eth0-TxRx-0-…  1 eac…  50,189
+      too narrow for: driver, allowed,
+        whether it can be moved
+
+    managed: the kernel places the queues of
+      this device itself, and lets nobody
+      else do it.
+    fixed: its controller or its driver does
+      not let it be moved.
+
+    Each cpu's own interrupts (its timer,
+    calls from other cpus) are not listed:
+    they cannot be moved, and `corewise
+    survey` counts them.
+    irqbalance (process 812) runs, and moves
+      interrupts as it sees fit.
+    What keeping cpu 6 free of them takes:
+      corewise irq --away-from 6 --dry-run
+    ");
+}
+
+/// Not counted, as in a recording; nothing is known of where they go.
+#[test]
+fn an_arm_board_recorded() {
+    let mut timer = of_chip(11, "arch_timer", "GICv3", "0-3", "");
+    timer.mobility = Mobility::PerCpu;
+    timer.counts = [(0, 51_000), (1, 49_000), (2, 40_000), (3, 30)]
+        .map(|(cpu, since_boot)| CpuCount { cpu, since_boot, per_second: None })
+        .into();
+    let unread = DeviceInterrupt { mobility: Mobility::Unknown, chip: None, ..of_chip(40, "mmc0", "", "", "") };
+    let listing = Listing { counted_s: None, costs: None, irqbalance: None, interrupts: vec![timer, unread] };
+    insta::assert_snapshot!(shown(&listing, 80), @r"
+    Interrupts of devices, counted since the machine was started
+
+      irq  handler     driver  allowed  now on    count  most on
+       11  arch_timer  GICv3   0-3      –       140,030  0 36 %, 1 35 % …  per cpu
+       40  mmc0        –       –        –             0                    unknown
+
+    per cpu: every cpu has one of its own.
+    unknown: its cpus cannot be read here.
+
+    Each cpu's own interrupts (its timer, calls from other cpus) are not listed:
+    they cannot be moved, and `corewise survey` counts them.
+    ");
+}
+
+fn moved(interrupt: &DeviceInterrupt, to: &str, fate: Fate, now: &str) -> MoveReport {
+    let planned = Move {
+        number: interrupt.number,
+        name: interrupt.name(),
+        from: interrupt.allowed.clone().unwrap(),
+        to: list(to),
+        reason: None,
+    };
+    MoveReport { planned, fate, effective: Some(list(now)).filter(|cpus| !cpus.is_empty()), why: None }
+}
+
+fn report(expression: &str, cpus: &str, moves: Vec<MoveReport>, staying: Vec<Staying>) -> AwayReport {
+    let (cpus, to_ban, left_out) = (list(cpus), list(cpus), vec![]);
+    AwayReport { expression: expression.into(), cpus, left_out, to_ban, dry_run: false, moves, staying }
+}
+
+fn away(listing: &Listing, report: &AwayReport, width: usize) -> String {
+    away::screen(listing, report, width).plain()
+}
+
+fn staying(number: u32, name: &str, cpus: &str, mobility: Mobility) -> Staying {
+    Staying { number, name: name.to_owned(), cpus: list(cpus), mobility }
+}
+
+/// Of the server's interrupts every fate.
+fn every_fate() -> (Listing, AwayReport) {
+    let mut listing = server();
+    let find = |name: &str| listing.interrupts.iter().find(|interrupt| interrupt.name() == name).unwrap();
+    let mut moves = vec![moved(find("nvme0q0"), "64-127", Fate::Waits, "0")];
+    let queues = listing.interrupts.iter().filter(|interrupt| interrupt.driver.as_deref() == Some("ixgbe")).take(32);
+    let to = |number: u32| (64 + number - 160).to_string();
+    moves.extend(queues.map(|queue| moved(queue, "64-127", Fate::Moved, &to(queue.number))));
+    moves[7].fate = Fate::Refused;
+    moves[7].effective = None;
+    moves[7].why = Some("no interrupt vector is free on these cpus: give it more cpus, or devices fewer queues".into());
+    moves[0].planned.reason = Some("it had no other cpu: it gets those of its device's node 1".into());
+    let stay = (0..64).map(|cpu| staying(25 + cpu, &format!("nvme0q{}", cpu + 1), &cpu.to_string(), Mobility::Managed));
+    let mut stay: Vec<Staying> = stay.collect();
+    stay.insert(0, staying(0, "timer", "0", Mobility::Fixed));
+    let mut report = report("node:0 - 3", "0-2,4-63", moves, stay);
+    report.to_ban.insert(60);
+    report.to_ban.insert(99);
+    report.left_out = vec![LeftOut { reason: Reason::Isolated, cpus: list("60"), named: CpuSet::new() }];
+    listing.counted_s = None;
+    (listing, report)
+}
+
+#[test]
+fn every_fate_is_told_with_the_way_back() {
+    let (listing, report) = every_fate();
+    insta::assert_snapshot!(away(&listing, &report, 80), @r"
+    Interrupts away from cpus 0-2,4-63  (node:0 - 3)
+      60 left out: isolated
+
+                  irq  handler          from    to               now on
+                   24  nvme0q0          0-127   64-127  waits    0
+      160-165,167-191  eth0-TxRx-0-5,…  0-127   64-127  moved    1 each: 64-69,71-95
+                  166  eth0-TxRx-6      0-127   64-127  refused
+                    0  timer            0       –       fixed
+                25-88  nvme0q1-64       1 eac…  –       managed
+
+    waits: it goes there once it has struck again, since its controller is told
+      then.
+    24: it had no other cpu: it gets those of its device's node 1.
+    166: no interrupt vector is free on these cpus: give it more cpus, or devices
+      fewer queues.
+    managed: the kernel places the queues of this device itself, and lets nobody
+      else do it.
+    fixed: its controller or its driver does not let it be moved.
+
+    32 interrupts moved until the machine is started anew, 66 stay. Back:
+      corewise undo
+    irqbalance (process 812) runs, and may move them back. Keep it off these cpus:
+      systemctl edit irqbalance, with these lines:
+        [Service]
+        Environment=IRQBALANCE_BANNED_CPULIST=0-2,4-63,99
+      or keep it from single interrupts, an option for each: irqbalance --banirq=24
+    ");
+    insta::assert_snapshot!(away(&listing, &report, 40), @r"
+    Interrupts away from cpus 0-2,4-63
+      (node:0 - 3)
+      60 left out: isolated
+
+             irq  handler    to
+              24  nvme0q0    64-127  waits
+      160-165,1…  eth0-TxR…  64-127  moved
+             166  eth0-TxR…  64-127  refused
+               0  timer      –       fixed
+           25-88  nvme0q1-…  –       managed
+      too narrow for: from, now on
+
+    waits: it goes there once it has struck
+      again, since its controller is told
+      then.
+    24: it had no other cpu: it gets those
+      of its device's node 1.
+    166: no interrupt vector is free on
+      these cpus: give it more cpus, or
+      devices fewer queues.
+    managed: the kernel places the queues of
+      this device itself, and lets nobody
+      else do it.
+    fixed: its controller or its driver does
+      not let it be moved.
+
+    32 interrupts moved until the machine is
+      started anew, 66 stay. Back:
+      corewise undo
+    irqbalance (process 812) runs, and may
+      move them back. Keep it off these
+      cpus:  systemctl edit irqbalance, with
+      these lines:
+        [Service]
+        Environment=IRQBALANCE_BANNED_CPULIS
+          T=0-2,4-63,99
+      or keep it from single interrupts, an
+        option for each: irqbalance
+        --banirq=24
+    ");
+}
+
+#[test]
+fn a_dry_run_says_what_it_would_do() {
+    let (listing, mut report) = every_fate();
+    (report.dry_run, report.left_out) = (true, vec![]);
+    report.moves.truncate(3);
+    report.staying.truncate(1);
+    for moved in &mut report.moves {
+        (moved.fate, moved.effective) = (Fate::WouldMove, None);
+    }
+    insta::assert_snapshot!(away(&listing, &report, 80), @r"
+    Interrupts away from cpus 0-2,4-63  (node:0 - 3)
+
+      irq  handler      from   to
+       24  nvme0q0      0-127  64-127  would move
+      160  eth0-TxRx-0  0-127  64-127  would move
+      161  eth0-TxRx-1  0-127  64-127  would move
+        0  timer        0      –       fixed
+
+    24: it had no other cpu: it gets those of its device's node 1.
+    fixed: its controller or its driver does not let it be moved.
+
+    3 interrupts would be moved, 1 stays; nothing was done. Do it:
+      corewise irq --away-from 'node:0 - 3'
+    irqbalance (process 812) runs, and may move them back. Keep it off these cpus:
+      systemctl edit irqbalance, with these lines:
+        [Service]
+        Environment=IRQBALANCE_BANNED_CPULIST=0-2,4-63,99
+      or keep it from single interrupts, an option for each: irqbalance --banirq=24
+    ");
+}
+
+#[test]
+fn nothing_to_move_is_said_so() {
+    let text = away(&guest(), &report("0", "0", vec![], vec![]), 80);
+    assert_eq!(text, "Interrupts away from cpu 0\n\nNothing to move: no device's interrupt goes there.\n");
+    let stay = vec![staying(36, "virtio1-req.0", "1", Mobility::Managed)];
+    insta::assert_snapshot!(away(&guest(), &report("last", "1", vec![], stay), 80), @r"
+    Interrupts away from cpu 1  (last)
+
+      irq  handler        from  to
+       36  virtio1-req.0  1     –   managed
+
+    managed: the kernel places the queues of this device itself, and lets nobody
+      else do it.
+
+    None was moved, 1 stays.
+    ");
+}
+
+#[test]
+fn no_line_is_wider_than_the_terminal() {
+    let (listing, report) = every_fate();
+    for width in [20, 30, 40, 57, 79, 80, 140] {
+        for screen in [screen(&server(), width), screen(&guest(), width), away::screen(&listing, &report, width)] {
+            assert!(screen.width() <= width, "{} columns at {width}:\n{}", screen.width(), screen.plain());
+        }
+    }
+}
+
+#[test]
+fn commands_are_quoted_for_the_shell() {
+    assert_eq!(away::quoted("llc:0,2-3"), "llc:0,2-3");
+    assert_eq!(away::quoted("all - core:0"), "'all - core:0'");
+    assert_eq!(away::quoted("a'b"), "'a'\\''b'");
+}

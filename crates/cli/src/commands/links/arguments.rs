@@ -1,0 +1,190 @@
+//! What was typed behind `links`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use corewise_model::links::{Slots, What};
+
+use crate::shell::machine::MachineArguments;
+use crate::shell::values::{SlotsName, budget};
+
+/// What `links --help` ends with.
+pub const AFTER: &str = "Examples:
+  corewise links                              heat map, cost classes, groups; at most 60 s on any machine
+  corewise links --cpus llc:0 --all-pairs     every pair of some cpus
+  corewise links --kind store,wakeup          other ways to talk
+  corewise links --channel --slots packed,padded   a send through a channel and a queue, and what padding buys
+  corewise links --format svg > links.svg     the heat map as a picture; also csv, matrix, json
+  corewise links import map.csv --machine threadripper-3960x   another tool's file
+  corewise links compare 3 7                  which pairs changed; numbers of stored maps, or files
+  corewise links --simulate map.csv           what a run would give on the machine that a matrix stands for
+
+A map is kept in the history. The groups that the latest one proves are `group:0`, `group:1`, … for `place`, `run` and \
+`try`. What each kind measures, and how: docs/links.md.
+
+Exit status: 0 done   2 wrong usage   3 not permitted, or not available here   130 interrupted, what there was is shown";
+
+/// Measure what talking between cpus costs: heat map, cost classes, groups
+#[derive(Clone, Debug, Parser)]
+#[command(name = "links", after_help = AFTER)]
+pub struct LinksArguments {
+    /// What to do; a map of this machine where nothing is said.
+    #[command(subcommand)]
+    pub command: Option<LinksCommand>,
+    /// How to talk; several with commas between them
+    #[arg(long, value_enum, value_name = "KIND", value_delimiter = ',', ignore_case = true)]
+    pub kind: Vec<KindName>,
+    /// The same as --kind channel
+    #[arg(long)]
+    pub channel: bool,
+    /// How the slots of queues lie: with --channel, queues of these are measured too [default: both, with --kind queue]
+    #[arg(long, value_enum, value_name = "SLOTS", value_delimiter = ',', ignore_case = true)]
+    pub slots: Vec<SlotsName>,
+    /// The cpus, in the placement language [default: all that are allowed]
+    #[arg(long, value_name = "EXPR")]
+    pub cpus: Option<String>,
+    /// How long it may take, such as 10s or 5m; it ends sooner when every pair is sure [default: 60s]
+    #[arg(long, value_name = "DURATION", value_parser = budget)]
+    pub budget: Option<Duration>,
+    /// Measure every pair of cpus, instead of predicting most of a large machine's; no limit of time unless --budget sets one
+    #[arg(long)]
+    pub all_pairs: bool,
+    /// The seed of the random orders [default: from the clock]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Let a matrix in a file stand for the machine: which pairs would be chosen, what would be found
+    #[arg(long, value_name = "FILE")]
+    pub simulate: Option<PathBuf>,
+    /// With --simulate: a file of raw samples to draw the noise from
+    #[arg(long, value_name = "FILE", requires = "simulate")]
+    pub noise: Option<PathBuf>,
+    /// With --simulate or import: the machine that the matrix is of.
+    #[command(flatten)]
+    pub machine: LinksMachine,
+    /// What to print
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        value_name = "FORMAT",
+        default_value = "text",
+        ignore_case = true,
+        conflicts_with = "json"
+    )]
+    pub format: FormatName,
+    /// The order of cpus in pictures [default: by group where groups are found]
+    #[arg(long, global = true, value_enum, value_name = "ORDER", ignore_case = true)]
+    pub order: Option<OrderName>,
+}
+
+/// The machine that a matrix is of.
+#[derive(Clone, Debug, Default, Args)]
+pub struct LinksMachine {
+    /// The machine that the matrix is of: a name, a machine file, or a recording, as for `topology` [default: nothing is known of it]
+    #[arg(long, global = true, value_name = "NAME|FILE", visible_alias = "topology")]
+    pub machine: Option<PathBuf>,
+}
+
+impl LinksMachine {
+    /// As other commands take it.
+    pub fn arguments(&self) -> MachineArguments {
+        MachineArguments { machine: self.machine.clone() }
+    }
+}
+
+/// A command of `links`.
+#[derive(Clone, Debug, Subcommand)]
+pub enum LinksCommand {
+    /// Read files of other tools, show what they say, and keep them in the history
+    Import {
+        /// The files
+        #[arg(value_name = "FILE", required = true)]
+        files: Vec<PathBuf>,
+    },
+    /// Say which pairs changed between two maps
+    Compare {
+        /// The earlier map: its number in the history, or a file
+        #[arg(value_name = "A")]
+        before: String,
+        /// The later map
+        #[arg(value_name = "B")]
+        after: String,
+    },
+    /// Show a stored map again
+    Show {
+        /// Its number, as `links list` shows it
+        #[arg(value_name = "N")]
+        number: i64,
+    },
+    /// List the stored maps of this machine
+    List {
+        /// Those of all machines, and of imported files
+        #[arg(long)]
+        all: bool,
+    },
+}
+
+/// A way to talk, or several of one kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum KindName {
+    /// Compare-and-swap on one line [default]
+    Cas,
+    /// Two lines, each written by one side and read by the other
+    Store,
+    /// One message one way; needs clocks that agree
+    Oneway,
+    /// Blocks of 4 KiB, 64 KiB and 1 MiB, written by one and read by the other
+    Bandwidth,
+    /// A send through a channel of crossbeam-channel, bounded (64) and unbounded
+    Channel,
+    /// A send through a ring of corewise's, slots packed and padded
+    Queue,
+    /// Waking a thread that sleeps
+    Wakeup,
+}
+
+/// Sizes of blocks, in bytes.
+const BLOCKS: [u32; 3] = [4 << 10, 64 << 10, 1 << 20];
+/// The bound of the bounded channel.
+const BOUND: u32 = 64;
+
+impl KindName {
+    /// The ways to talk that it stands for.
+    pub fn whats(self, slots: &[Slots]) -> Vec<What> {
+        match self {
+            Self::Cas => vec![What::Cas],
+            Self::Store => vec![What::Store],
+            Self::Oneway => vec![What::Oneway],
+            Self::Bandwidth => BLOCKS.map(|block_bytes| What::Bandwidth { block_bytes }).into(),
+            Self::Channel => vec![What::Channel { bound: Some(BOUND) }, What::Channel { bound: None }],
+            Self::Queue => slots.iter().map(|&slots| What::Queue { slots }).collect(),
+            Self::Wakeup => vec![What::Wakeup],
+        }
+    }
+}
+
+/// What to print.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum FormatName {
+    /// A screen
+    #[default]
+    Text,
+    /// Everything, as JSON
+    Json,
+    /// One line for each visit
+    Csv,
+    /// The matrix of the first kind, predicted cells too
+    Matrix,
+    /// The heat map of the first kind as a picture
+    Svg,
+}
+
+/// The order of cpus.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum OrderName {
+    /// One group after the other
+    Group,
+    /// By rising number
+    Number,
+}

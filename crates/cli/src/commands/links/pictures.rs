@@ -1,0 +1,110 @@
+//! The pictures of a map of links: the whole map for the terminal and as SVG, and tables for other programs.
+
+pub mod comparison;
+pub mod depth;
+pub mod export;
+mod heat;
+mod labels;
+mod scale;
+pub mod screen;
+mod sends;
+pub mod svg;
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
+
+use corewise_model::CpuSet;
+use corewise_model::links::Matrix;
+use corewise_model::links::map::Unit;
+
+/// In which order the cpus of a matrix are drawn, and what stands beside them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Layout {
+    /// Places of the matrix in the order in which they are drawn, by number or by group.
+    pub order: Vec<usize>,
+    /// Rising indices in `order` where a new group begins; 0 may be among them or not. Empty where there are no groups.
+    pub boundaries: Vec<usize>,
+    /// What a place of the matrix is called; a place without an entry has no label.
+    pub labels: Vec<String>,
+    /// What the groups are called, in the order in which they are drawn; a group without an entry has no name.
+    pub names: Vec<String>,
+    /// What the costs are.
+    pub unit: Unit,
+}
+
+impl Layout {
+    /// All cpus by rising number, without groups.
+    pub fn by_number(matrix: &Matrix) -> Self {
+        let labels = matrix.cpus().iter().map(u32::to_string).collect();
+        Self { order: (0..matrix.len()).collect(), labels, ..Self::default() }
+    }
+
+    /// The cpus of one group after the other, named group:0, group:1, …; cpus in none of them come last and have no group's name.
+    pub fn by_group(matrix: &Matrix, groups: &[CpuSet]) -> Self {
+        let mut layout = Self { order: Vec::new(), ..Self::by_number(matrix) };
+        let mut left = matrix.cpu_set();
+        for (index, group) in groups.iter().enumerate() {
+            let cpus = left.intersection(group);
+            left = left.difference(group);
+            if !cpus.is_empty() {
+                layout.begin(matrix, &cpus);
+                layout.names.push(format!("group:{index}"));
+            }
+        }
+        if !left.is_empty() {
+            layout.begin(matrix, &left);
+        }
+        layout
+    }
+
+    fn begin(&mut self, matrix: &Matrix, cpus: &CpuSet) {
+        self.boundaries.push(self.order.len());
+        self.order.extend(cpus.iter().filter_map(|cpu| matrix.place(cpu)));
+    }
+
+    /// The groups as ranges of `order`; one of all cpus where there are no boundaries.
+    fn groups(&self) -> Vec<Range<usize>> {
+        let count = self.order.len();
+        let inner = self.boundaries.iter().copied().filter(|&index| 0 < index && index < count);
+        let mut ends: Vec<usize> = inner.chain([count]).filter(|&end| end > 0).collect();
+        ends.sort_unstable();
+        ends.dedup();
+        let starts = std::iter::once(0).chain(ends.iter().copied());
+        starts.zip(ends.iter().copied()).map(|(start, end)| start..end).collect()
+    }
+
+    /// The label of a row or column.
+    fn label(&self, index: usize) -> &str {
+        let label = self.order.get(index).and_then(|&place| self.labels.get(place));
+        label.map_or("", String::as_str)
+    }
+
+    /// What is drawn in a row and column, in nanoseconds: the cost that way, or of the pair where only the other way is known; not a number
+    /// on the diagonal and where nothing is known.
+    fn cost(&self, matrix: &Matrix, row: usize, column: usize) -> f64 {
+        let (first, second) = (self.order[row], self.order[column]);
+        if row == column || first.max(second) >= matrix.len() {
+            return f64::NAN;
+        }
+        let way = matrix.way(first, second);
+        if way.is_finite() { way } else { matrix.cost(first, second) }
+    }
+
+    /// Everything that is drawn and known.
+    fn known(&self, matrix: &Matrix) -> Vec<f64> {
+        let count = self.order.len();
+        let all = (0..count).flat_map(|row| (0..count).map(move |column| self.cost(matrix, row, column)));
+        all.filter(|cost| cost.is_finite()).collect()
+    }
+
+    /// Whether it matters who is first.
+    fn is_directed(&self, matrix: &Matrix) -> bool {
+        let count = self.order.len();
+        let differs = |row, column| {
+            let (there, back) = (self.cost(matrix, row, column), self.cost(matrix, column, row));
+            there.is_finite() && back.is_finite() && there != back
+        };
+        (0..count).any(|row| (0..row).any(|column| differs(row, column)))
+    }
+}

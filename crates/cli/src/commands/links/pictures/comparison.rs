@@ -1,0 +1,124 @@
+//! The screen of `corewise links compare`, and the list of stored maps.
+
+use corewise_model::links::compare::LinkComparison;
+use corewise_store::MapEntry;
+use jiff::tz::TimeZone;
+
+use crate::draw::grid::{Column, Grid};
+use crate::draw::number::{brief, count, decimal, when, whole};
+use crate::draw::text::{Line, Screen, Tone, printable};
+use crate::draw::wrap::wrap;
+
+/// What changed between two maps.
+pub fn screen(comparisons: &[LinkComparison], before: &str, after: &str, width: usize) -> Screen {
+    let mut screen = Screen::new();
+    let title = Line::new().strong(format!("From {} to {}", printable(before), printable(after)));
+    screen.extend(wrap(&title, width, 2));
+    if comparisons.is_empty() {
+        let text = "The maps have no way to talk in common: one was made with another --kind.";
+        screen.block(wrap(&Line::new().plain(text), width, 2));
+    }
+    for comparison in comparisons {
+        screen.block(compared(comparison, width));
+    }
+    screen
+}
+
+fn compared(comparison: &LinkComparison, width: usize) -> Vec<Line> {
+    let name = comparison.what.words();
+    let changed = comparison.dearer + comparison.cheaper;
+    let [earlier, later] = comparison.measured;
+    let common = (comparison.pairs < earlier.max(later)).then(|| {
+        let [both, earlier, later] = [comparison.pairs, earlier, later].map(whole);
+        format!("  ({earlier} pairs in the one, {later} in the other, {both} in both)")
+    });
+    let verdict = if comparison.pairs == 0 {
+        "no pair is in both maps".to_owned()
+    } else if changed == 0 {
+        format!("none of {} changed beyond its interval", count(comparison.pairs as usize, "pair"))
+    } else {
+        let of = |number: u64, words: &str| (number > 0).then(|| format!("{} {words}", whole(number)));
+        let parts: Vec<String> =
+            [of(comparison.cheaper, "cost less"), of(comparison.dearer, "cost more")].into_iter().flatten().collect();
+        format!("of {} {}", count(comparison.pairs as usize, "pair"), parts.join(", "))
+    };
+    let mut lines =
+        wrap(&Line::new().strong(name).plain(": ").plain(verdict).faint(common.unwrap_or_default()), width, 2);
+    if comparison.pairs == 0 {
+        return lines;
+    }
+    let mut grid = Grid::new(vec![
+        Column::text("pairs of cpus", 0).shrinking_to(10),
+        Column::number("before", "ns", 0),
+        Column::number("after", "ns", 0),
+        Column::number("ratio", "", 0),
+        Column::text("[95 %]", 2).named("interval"),
+        Column::number("changed", "", 1),
+        Column::number("of", "", 1),
+    ])
+    .indented(2);
+    for class in &comparison.classes {
+        let effect = &class.effect;
+        let tone = if class.changed == 0 {
+            Tone::Faint
+        } else if effect.ratio > 1.0 {
+            Tone::Warn
+        } else {
+            Tone::Good
+        };
+        grid.row(vec![
+            Line::new().plain(&class.words),
+            Line::new().plain(brief(class.before_ns)),
+            Line::new().plain(brief(class.after_ns)),
+            Line::new().with(tone, format!("{}x", decimal(effect.ratio, 2))),
+            Line::new().faint(format!("[{}, {}]", decimal(effect.low, 2), decimal(effect.high, 2))),
+            Line::new().plain(whole(class.changed)),
+            Line::new().faint(whole(class.pairs)),
+        ]);
+    }
+    lines.extend(grid.fit(width).with_remark(width, 2));
+    if !comparison.most.is_empty() {
+        let mut line = Line::new().faint("  most:");
+        for change in comparison.most.iter().take(5) {
+            let text = format!("  {}-{} {} → {}", change.a, change.b, brief(change.before_ns), brief(change.after_ns));
+            line = line.plain(crate::draw::wrap::unbroken(&text)).plain(" ");
+        }
+        lines.extend(wrap(&line, width, 4));
+    }
+    lines
+}
+
+/// The stored maps, oldest first.
+pub fn list(entries: &[MapEntry], all: bool, zone: &TimeZone, width: usize) -> Screen {
+    let mut screen = Screen::new();
+    if entries.is_empty() {
+        let whose = if all { "" } else { " of this machine" };
+        let text = format!("No map{whose} is stored yet. Make one:  ");
+        screen.extend(wrap(&Line::new().plain(text).strong("corewise links"), width, 2));
+        return screen;
+    }
+    let mut grid = Grid::new(vec![
+        Column::number("map", "", 0),
+        Column::text("made", 1),
+        Column::number("cpus", "", 2),
+        Column::number("pairs", "", 3),
+        Column::text("kinds", 1),
+        Column::text("from", 0).shrinking_to(8),
+        Column::text("processor", 4).shrinking_to(8),
+    ]);
+    for entry in entries {
+        let from =
+            entry.file.as_ref().map_or(entry.origin.clone(), |file| format!("{} {}", entry.origin, printable(file)));
+        grid.row(vec![
+            Line::new().strong(entry.id.to_string()),
+            Line::new().plain(when(entry.started_unix_ms, zone)),
+            Line::new().plain(entry.cpus.to_string()),
+            Line::new().plain(whole(u64::from(entry.pairs))),
+            Line::new().plain(&entry.kinds),
+            Line::new().plain(from),
+            Line::new().plain(printable(entry.model_name.as_deref().unwrap_or_default())),
+        ]);
+    }
+    screen.extend(grid.fit(width).with_remark(width, 0));
+    screen
+}

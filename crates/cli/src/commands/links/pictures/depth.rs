@@ -1,0 +1,137 @@
+//! How many colours a terminal has, and the colour scale in each of them.
+
+use anstyle::{Ansi256Color, AnsiColor, Color, RgbColor};
+
+use super::scale::{self, is_light};
+use crate::draw::shades::SHADES;
+use crate::draw::text::Tone;
+
+/// The scale in the palette of 256: the entries of the cube near viridis, each lighter than the one before.
+const PALETTE: [u8; 10] = [53, 54, 24, 25, 30, 36, 72, 77, 149, 220];
+/// From here on, black is easier to read on an entry than white.
+const PALETTE_LIGHT: usize = 4;
+/// The scale in 16 colours, from blue to yellow, which nearly everybody tells apart; each is lighter than the one before in the usual
+/// palettes.
+const ANSI: [AnsiColor; 5] =
+    [AnsiColor::Blue, AnsiColor::BrightBlue, AnsiColor::Cyan, AnsiColor::BrightCyan, AnsiColor::BrightYellow];
+const ANSI_LIGHT: usize = 2;
+
+/// How many colours there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Depth {
+    /// Red, green and blue of 8 bits each.
+    TrueColour,
+    /// The palette of 256.
+    Palette256,
+    /// The 16 colours that every terminal has.
+    Ansi16,
+    /// None: shades of characters.
+    NoColour,
+}
+
+impl Depth {
+    /// The depth that a terminal has, by the variables `COLORTERM` and `TERM`; none where no colour is wanted or nobody looks.
+    pub fn of(colorterm: Option<&str>, term: Option<&str>, colour: bool) -> Self {
+        if !colour {
+            Self::NoColour
+        } else if matches!(colorterm, Some("truecolor" | "24bit")) {
+            Self::TrueColour
+        } else if term.is_some_and(|term| term.contains("256color")) {
+            Self::Palette256
+        } else {
+            Self::Ansi16
+        }
+    }
+
+    /// How many steps the scale has; nothing where it is smooth enough not to see them.
+    pub fn steps(self) -> Option<usize> {
+        match self {
+            Self::TrueColour | Self::Palette256 => None,
+            Self::Ansi16 => Some(ANSI.len()),
+            Self::NoColour => Some(SHADES.len()),
+        }
+    }
+
+    /// The colour of a place on the scale, from 0 to 1; absent without colour.
+    pub fn colour(self, position: f64) -> Option<Color> {
+        match self {
+            Self::TrueColour => Some(rgb(scale::colour(position))),
+            Self::Palette256 => Some(Ansi256Color(PALETTE[step(position, PALETTE.len())]).into()),
+            Self::Ansi16 => Some(ANSI[step(position, ANSI.len())].into()),
+            Self::NoColour => None,
+        }
+    }
+
+    /// The tone of text on the colour of a place.
+    pub fn text_on(self, position: f64) -> Tone {
+        let light = match self {
+            Self::TrueColour => is_light(scale::colour(position)),
+            Self::Palette256 => step(position, PALETTE.len()) >= PALETTE_LIGHT,
+            Self::Ansi16 => step(position, ANSI.len()) >= ANSI_LIGHT,
+            Self::NoColour => return Tone::Plain,
+        };
+        let text = match (self, light) {
+            (Self::TrueColour, true) => rgb([0; 3]),
+            (Self::TrueColour, false) => rgb([255; 3]),
+            (Self::Palette256, true) => Ansi256Color(16).into(),
+            (Self::Palette256, false) => Ansi256Color(231).into(),
+            (_, true) => AnsiColor::Black.into(),
+            (_, false) => AnsiColor::BrightWhite.into(),
+        };
+        Tone::Paint { text: Some(text), behind: self.colour(position) }
+    }
+}
+
+/// The character that stands for a place on the scale where there is no colour.
+pub fn shade(position: f64) -> char {
+    SHADES[step(position, SHADES.len())]
+}
+
+fn step(position: f64, steps: usize) -> usize {
+    ((position * steps as f64) as usize).min(steps - 1)
+}
+
+fn rgb([red, green, blue]: [u8; 3]) -> Color {
+    RgbColor(red, green, blue).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_depth_is_what_the_terminal_says() {
+        let of = |colorterm, term| Depth::of(colorterm, term, true);
+        assert_eq!(of(Some("truecolor"), Some("xterm-256color")), Depth::TrueColour);
+        assert_eq!(of(Some("24bit"), None), Depth::TrueColour);
+        assert_eq!(of(Some("yes"), Some("screen-256color")), Depth::Palette256);
+        assert_eq!(of(None, Some("linux")), Depth::Ansi16);
+        assert_eq!(of(None, None), Depth::Ansi16);
+        assert_eq!(Depth::of(Some("truecolor"), Some("xterm-256color"), false), Depth::NoColour);
+    }
+
+    /// The luminance of an entry of the cube of 6 x 6 x 6.
+    fn cube(index: u8) -> f64 {
+        const LEVELS: [u8; 6] = [0, 95, 135, 175, 215, 255];
+        let place = usize::from(index - 16);
+        scale::luminance([LEVELS[place / 36], LEVELS[place / 6 % 6], LEVELS[place % 6]])
+    }
+
+    #[test]
+    fn dearer_is_lighter_in_every_palette() {
+        assert!(PALETTE.map(cube).is_sorted_by(|a, b| a < b), "{:?}", PALETTE.map(cube));
+        // xterm's own: see `XTerm-col.ad` in its source.
+        let xterm = [[0, 0, 0xee], [0x5c, 0x5c, 0xff], [0, 0xcd, 0xcd], [0, 0xff, 0xff], [0xff, 0xff, 0]];
+        assert!(xterm.map(scale::luminance).is_sorted_by(|a, b| a < b));
+    }
+
+    #[test]
+    fn every_place_has_a_colour() {
+        for depth in [Depth::TrueColour, Depth::Palette256, Depth::Ansi16] {
+            assert_ne!(depth.colour(0.0), depth.colour(1.0));
+            assert_eq!(depth.colour(1.0), depth.colour(1.5));
+        }
+        assert_eq!(Depth::NoColour.colour(0.5), None);
+        assert_eq!([0.0, 0.5, 1.0].map(shade), ['·', '▒', '█']);
+    }
+}

@@ -1,0 +1,108 @@
+//! The lines of a map: head, labels and cells.
+
+use anstyle::Color;
+
+use super::{Form, Gaps, Heat};
+use crate::commands::links::pictures::depth::shade;
+use crate::commands::links::pictures::labels::labelled;
+use crate::draw::number::brief;
+use crate::draw::text::{Line, Tone};
+
+impl Heat<'_> {
+    /// The head and the rows.
+    pub(super) fn draw(&self) -> Vec<Line> {
+        let columns = self.axis(self.plan.gaps != Gaps::None);
+        let rows = self.axis(self.plan.gaps == Gaps::Both);
+        let mut lines = vec![self.head()];
+        lines.extend(rows.chunks(self.plan.form.rows()).map(|rows| self.row(rows, &columns)));
+        lines
+    }
+
+    /// The blocks in the order in which they are drawn, with nothing between groups that stand apart.
+    fn axis(&self, gaps: bool) -> Vec<Option<usize>> {
+        let gap = |block| (gaps && self.plan.cut.is_apart(block)).then_some(None);
+        (0..self.plan.cut.len()).flat_map(|block| gap(block).into_iter().chain([Some(block)])).collect()
+    }
+
+    /// The labels over the columns, as many as have room.
+    fn head(&self) -> Line {
+        let (cut, cell) = (&self.plan.cut, self.plan.form.columns());
+        let gaps = self.plan.gaps != Gaps::None;
+        let gaps_before = |block| (0..=block).filter(|&before| gaps && cut.is_apart(before)).count();
+        let start = |block| self.plan.margin + 1 + block * cell + gaps_before(block);
+        let starts: Vec<usize> = (0..cut.len()).map(start).collect();
+        let label = |block: usize| self.layout.label(cut.first(block));
+        let longest = (0..cut.len()).map(|block| label(block).chars().count()).max().unwrap_or(0);
+        let chosen = labelled(&cut.groups(), |block| starts[block] as f64, cell as f64, (longest + 1) as f64);
+        let mut text = String::new();
+        for block in chosen {
+            let column = match self.plan.form {
+                // Over the last figure.
+                Form::Figures(_) => starts[block] + (cell - 1).saturating_sub(label(block).chars().count()),
+                _ => starts[block],
+            };
+            if column + label(block).chars().count() <= self.width {
+                text = format!("{text:<column$}{}", label(block));
+            }
+        }
+        Line::new().faint(text)
+    }
+
+    /// One line with its one or two rows.
+    fn row(&self, rows: &[Option<usize>], columns: &[Option<usize>]) -> Line {
+        let margin = self.plan.margin;
+        let Some(first) = rows.iter().flatten().next() else { return Line::new() };
+        let label: String = self.layout.label(self.plan.cut.first(*first)).chars().take(margin).collect();
+        let line = Line::new().faint(format!("{label:>margin$} "));
+        columns.iter().fold(line, |line, column| match (column, rows) {
+            (None, _) => line.plain(" "),
+            (Some(column), [Some(row)]) if self.plan.form != Form::Half => line.then(self.cell(*row, *column)),
+            (Some(column), rows) => {
+                let colour = |row: &Option<usize>| row.and_then(|row| self.colour(row, *column));
+                line.then(half(colour(&rows[0]), rows.get(1).and_then(colour)))
+            }
+        })
+    }
+
+    fn cell(&self, row: usize, column: usize) -> Line {
+        let (columns, depth) = (self.plan.form.columns(), self.depth);
+        let Some(position) = self.position(row, column) else {
+            let mark = if row == column { "-" } else { "" };
+            return Line::new().faint(match self.plan.form {
+                Form::Figures(_) => format!("{mark:>width$} ", width = columns - 1),
+                _ => format!("{mark:<columns$}"),
+            });
+        };
+        if matches!(self.plan.form, Form::Figures(_)) {
+            let text = format!("{:>width$} ", brief(self.cost(row, column)), width = columns - 1);
+            return Line::new().with(depth.text_on(position), text);
+        }
+        match depth.colour(position) {
+            Some(colour) => Line::new().with(Tone::Paint { text: None, behind: Some(colour) }, " ".repeat(columns)),
+            None => Line::new().plain(shade(position).to_string().repeat(columns)),
+        }
+    }
+
+    fn cost(&self, row: usize, column: usize) -> f64 {
+        self.costs[row * self.plan.cut.len() + column]
+    }
+
+    /// The place of a cell on the scale; absent where its cost is not known.
+    fn position(&self, row: usize, column: usize) -> Option<f64> {
+        let cost = self.cost(row, column);
+        self.scale.filter(|_| cost.is_finite()).map(|scale| scale.position(cost))
+    }
+
+    fn colour(&self, row: usize, column: usize) -> Option<Color> {
+        self.position(row, column).and_then(|position| self.depth.colour(position))
+    }
+}
+
+/// Two cells, one above the other.
+fn half(upper: Option<Color>, lower: Option<Color>) -> Line {
+    match (upper, lower) {
+        (None, None) => Line::new().plain(" "),
+        (None, lower) => Line::new().with(Tone::Paint { text: lower, behind: None }, "▄"),
+        (upper, lower) => Line::new().with(Tone::Paint { text: upper, behind: lower }, "▀"),
+    }
+}

@@ -1,0 +1,62 @@
+//! What the colours of a map stand for, and what else has to be known to read it.
+
+use super::{Form, Heat};
+use crate::commands::links::pictures::depth::{Depth, shade};
+use crate::commands::links::pictures::scale::Scale;
+use crate::draw::text::{Line, NO_BREAK, Tone};
+use crate::draw::wrap::{unbroken, wrap};
+
+/// Colours between two marks of a smooth scale.
+const BETWEEN: usize = 6;
+/// Stretches between the marks of a smooth scale.
+const STRETCHES: usize = 4;
+
+impl Heat<'_> {
+    /// The scale, then the notes, each on its own lines.
+    pub(super) fn legend(&self, has_unknown: bool, is_directed: bool) -> Vec<Line> {
+        let plain_figures = matches!(self.plan.form, Form::Figures(_)) && self.depth == Depth::NoColour;
+        let mut notes = Vec::new();
+        let mut lines = Vec::new();
+        match &self.scale {
+            None => notes.push("no pair was measured".to_owned()),
+            Some(_) if plain_figures => notes.push(self.layout.unit.word().to_owned()),
+            Some(scale) => lines.extend(wrap(&self.bar(scale), self.width, 4)),
+        }
+        if is_directed {
+            notes.push("row: the first cpu, column: the second".to_owned());
+        }
+        notes.extend(self.plan.cut.words());
+        if has_unknown && self.scale.is_some() {
+            notes.push("blank: not measured".to_owned());
+        }
+        lines.extend(wrap(&Line::new().faint(notes.join("; ")), self.width, 4));
+        lines
+    }
+
+    /// The colours with the costs between them.
+    fn bar(&self, scale: &Scale) -> Line {
+        let line = Line::new().faint(format!("{} ", self.layout.unit.word()));
+        if scale.is_flat() {
+            let text = format!(" {}", scale.range());
+            return line.plain(" ").then(self.swatch(0.0, 2)).plain(unbroken(&text));
+        }
+        let stretches = self.depth.steps().unwrap_or(STRETCHES);
+        let line = (0..stretches).fold(line, |line, stretch| {
+            let place = |part: f64| (stretch as f64 + part) / stretches as f64;
+            let line = line.plain(" ").plain(scale.mark(place(0.0))).plain(NO_BREAK.to_string());
+            match self.depth.steps() {
+                Some(_) => line.then(self.swatch(place(0.5), 3)),
+                None => (0..BETWEEN)
+                    .fold(line, |line, part| line.then(self.swatch(place((part as f64 + 0.5) / BETWEEN as f64), 1))),
+            }
+        });
+        line.plain(NO_BREAK.to_string()).plain(scale.mark(1.0))
+    }
+
+    fn swatch(&self, position: f64, columns: usize) -> Line {
+        match self.depth.colour(position) {
+            Some(colour) => Line::new().with(Tone::Paint { text: Some(colour), behind: None }, "█".repeat(columns)),
+            None => Line::new().plain(shade(position).to_string().repeat(columns)),
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! The colour scale of all pictures of links: which place a cost has on it, and the colour of a place.
+
+use corewise_model::stats::order::quantile;
+
+use crate::draw::number::brief;
+use crate::draw::shades::FLAT;
+
+/// Costs below and above these quantiles have the colour of the scale's end, so that a few outliers do not take it all.
+const ENDS: [f64; 2] = [0.01, 0.99];
+
+/// Viridis, by Stéfan van der Walt, Nathaniel Smith and Eric Firing (CC0), at 17 even places, as matplotlib 3 has it
+/// (`lib/matplotlib/_cm_listed.py`): from dark to light in even steps for the eye, also for those who do not see all hues.
+/// In between it is interpolated, which misses the table of 256 by at most 6 of 255.
+const VIRIDIS: [[u8; 3]; 17] = [
+    [0x44, 0x01, 0x54],
+    [0x48, 0x18, 0x6a],
+    [0x47, 0x2d, 0x7b],
+    [0x42, 0x40, 0x86],
+    [0x3b, 0x52, 0x8b],
+    [0x33, 0x63, 0x8d],
+    [0x2c, 0x72, 0x8e],
+    [0x26, 0x82, 0x8e],
+    [0x21, 0x91, 0x8c],
+    [0x1f, 0xa0, 0x88],
+    [0x28, 0xae, 0x80],
+    [0x3f, 0xbc, 0x73],
+    [0x5e, 0xc9, 0x62],
+    [0x84, 0xd4, 0x4b],
+    [0xad, 0xdc, 0x30],
+    [0xd8, 0xe2, 0x19],
+    [0xfd, 0xe7, 0x25],
+];
+
+/// A logarithmic scale over costs in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scale {
+    low_ns: f64,
+    high_ns: f64,
+    lowest_ns: f64,
+    highest_ns: f64,
+}
+
+impl Scale {
+    /// The scale of some costs in nanoseconds; nothing where none is known.
+    pub fn of(costs_ns: &[f64]) -> Option<Self> {
+        let known = || costs_ns.iter().copied().filter(|cost| cost.is_finite());
+        let (lowest_ns, highest_ns) = (known().fold(f64::NAN, f64::min), known().fold(f64::NAN, f64::max));
+        // A coarse clock also shows costs of 0, which have no logarithm.
+        let positive: Vec<f64> = known().filter(|&cost| cost > 0.0).collect();
+        let [low_ns, high_ns] = ENDS.map(|end| quantile(&positive, end));
+        match low_ns.is_finite() {
+            true => Some(Self { low_ns, high_ns, lowest_ns, highest_ns }),
+            false => lowest_ns.is_finite().then_some(Self { low_ns: 0.0, high_ns: 0.0, lowest_ns, highest_ns }),
+        }
+    }
+
+    /// Whether the costs differ by so little that all have one colour: noise is not a pattern.
+    pub fn is_flat(&self) -> bool {
+        self.high_ns <= self.low_ns * FLAT
+    }
+
+    /// The place of a cost, from 0 for the cheapest to 1; 0 on a flat scale.
+    pub fn position(&self, cost_ns: f64) -> f64 {
+        if self.is_flat() || cost_ns <= self.low_ns {
+            return 0.0;
+        }
+        ((cost_ns / self.low_ns).ln() / (self.high_ns / self.low_ns).ln()).clamp(0.0, 1.0)
+    }
+
+    /// The cost at a place, as written beside the scale; "≤" or "≥" at an end beyond which there are costs.
+    pub fn mark(&self, position: f64) -> String {
+        let text = brief(self.low_ns * (self.high_ns / self.low_ns).powf(position));
+        if position <= 0.0 && brief(self.lowest_ns) != text {
+            format!("≤{text}")
+        } else if position >= 1.0 && brief(self.highest_ns) != text {
+            format!("≥{text}")
+        } else {
+            text
+        }
+    }
+
+    /// The lowest and the highest cost.
+    pub fn range(&self) -> String {
+        let [lowest, highest] = [self.lowest_ns, self.highest_ns].map(brief);
+        if lowest == highest { lowest } else { format!("{lowest} to {highest}") }
+    }
+}
+
+/// The colour of a place on the scale, as red, green and blue.
+pub fn colour(position: f64) -> [u8; 3] {
+    let last = VIRIDIS.len() - 1;
+    let place = position.clamp(0.0, 1.0) * last as f64;
+    let below = (place as usize).min(last - 1);
+    let share = place - below as f64;
+    let mix = |from: u8, to: u8| (f64::from(from) + (f64::from(to) - f64::from(from)) * share).round() as u8;
+    std::array::from_fn(|part| mix(VIRIDIS[below][part], VIRIDIS[below + 1][part]))
+}
+
+/// Whether black is easier to read on a colour than white: by its relative luminance and the ratio of contrast, as the Web Content
+/// Accessibility Guidelines 2.2 define them.
+pub fn is_light([red, green, blue]: [u8; 3]) -> bool {
+    luminance([red, green, blue]) > 0.179
+}
+
+/// The relative luminance of a colour, from 0 to 1.
+pub fn luminance(colour: [u8; 3]) -> f64 {
+    let [red, green, blue] = colour.map(|part| {
+        let part = f64::from(part) / 255.0;
+        if part <= 0.04045 { part / 12.92 } else { ((part + 0.055) / 1.055).powf(2.4) }
+    });
+    0.2126 * red + 0.7152 * green + 0.0722 * blue
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dearer_is_lighter() {
+        let light: Vec<f64> = (0..=64).map(|step| luminance(colour(f64::from(step) / 64.0))).collect();
+        assert!(light.is_sorted_by(|a, b| a < b), "{light:?}");
+        assert_eq!([colour(-1.0), colour(0.5), colour(2.0)], [VIRIDIS[0], VIRIDIS[8], VIRIDIS[16]]);
+        assert!(!is_light(colour(0.4)) && is_light(colour(0.6)));
+    }
+
+    #[test]
+    fn outliers_do_not_stretch_the_scale() {
+        let mut costs: Vec<f64> = (0..1000).map(|index| if index % 2 == 0 { 10.0 } else { 90.0 }).collect();
+        costs.extend([1.0, 5000.0, f64::NAN]);
+        let scale = Scale::of(&costs).unwrap();
+        assert_eq!([0.0, 0.5, 1.0].map(|position| scale.mark(position)), ["≤10", "30", "≥90"]);
+        assert_eq!([1.0, 10.0, 90.0, 5000.0].map(|cost| scale.position(cost)), [0.0, 0.0, 1.0, 1.0]);
+        assert!((scale.position(30.0) - 0.5).abs() < 1e-9);
+    }
+
+    #[test]
+    fn noise_is_one_colour_and_nothing_has_no_scale() {
+        let flat = Scale::of(&[18.0, 20.0, 19.0]).unwrap();
+        assert!(flat.is_flat());
+        assert_eq!((flat.position(20.0), flat.range()), (0.0, "18 to 20".to_owned()));
+        assert_eq!(Scale::of(&[f64::NAN]), None);
+        let broken = Scale::of(&[0.0, 0.0]).unwrap();
+        assert_eq!((broken.is_flat(), broken.position(0.0), broken.range()), (true, 0.0, "0".to_owned()));
+    }
+}

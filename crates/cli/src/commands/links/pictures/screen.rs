@@ -1,0 +1,285 @@
+//! The screen of a map of links: cost classes, groups, the heat map, and what it means.
+
+use corewise_model::Gap;
+use corewise_model::links::conclude::{Filled, Groups, KindConclusions, LinkConclusions};
+use corewise_model::links::map::{LinkMap, Origin, Unit};
+use corewise_model::links::{Matrix, What};
+
+use super::Layout;
+use super::depth::Depth;
+use super::heat::heat;
+use super::sends::sends;
+use crate::draw::findings::{gaps, numbered};
+use crate::draw::grid::{Column, Grid};
+use crate::draw::machine::headline;
+use crate::draw::number::{brief, count, decimal, whole};
+use crate::draw::survey::Kept;
+use crate::draw::text::{Line, Screen, Tone};
+use crate::draw::wrap::{glued, unbroken, wrap};
+
+/// The heat map takes this many lines at most.
+const MOST_ROWS: usize = 48;
+/// More groups than this are told by the first and the last.
+const MANY_GROUPS: usize = 12;
+
+/// How the picture in the screen is drawn.
+#[derive(Clone, Copy, Debug)]
+pub struct Picture {
+    /// How many colours there are.
+    pub depth: Depth,
+    /// Whether cpus stand in the order of their groups.
+    pub by_group: bool,
+}
+
+/// The whole screen of a map. `filled` is its first series with everything that is predicted.
+pub fn screen(
+    map: &LinkMap,
+    filled: &Filled,
+    conclusions: &LinkConclusions,
+    kept: &Kept,
+    picture: Picture,
+    width: usize,
+) -> Screen {
+    let mut screen = Screen::new();
+    if let Kept::Recalled(number, when) = kept {
+        screen.extend(wrap(&Line::new().faint(format!("map {number}, made {when}")), width, 2));
+    }
+    if map.machine.as_ref().is_some_and(|machine| machine.system.emulated) && map.provenance.origin == Origin::Measured
+    {
+        let text = "EMULATED: every instruction of this machine is emulated";
+        let line = Line::new().with(Tone::Warn, text).plain("; the times below are the emulator's, and mean nothing.");
+        screen.extend(wrap(&line, width, 2));
+    }
+    if map.provenance.partial {
+        let line = Line::new()
+            .with(Tone::Warn, "PARTIAL: ended early")
+            .plain("; what follows is what was measured until then.");
+        screen.extend(wrap(&line, width, 2));
+    }
+    screen.extend(title(map, width));
+    screen.block(costs(map.unit, &conclusions.kinds, width));
+    screen.block(conclusions.groups.as_ref().map_or_else(Vec::new, |groups| group_lines(groups, width)));
+    screen.block(sends(map, width));
+    screen.block(drawn(map, filled, conclusions, picture, width));
+    screen.block(meaning(conclusions, width));
+    screen.block(footer(map, conclusions, kept, width));
+    screen
+}
+
+/// The layout of a picture: by group, where groups are wanted and known.
+pub fn layout(matrix: &Matrix, conclusions: &LinkConclusions, unit: Unit, by_group: bool) -> Layout {
+    let layout = match &conclusions.groups {
+        Some(groups) if by_group => Layout::by_group(matrix, &groups.level.groups),
+        _ => Layout::by_number(matrix),
+    };
+    Layout { unit, ..layout }
+}
+
+/// "338 of 1,128 pairs".
+pub fn pairs_words(map: &LinkMap) -> String {
+    let Some(series) = map.series.first() else { return "no pairs".to_owned() };
+    let measured = (series.links.pairs.len() + series.held_out.len()) as u64;
+    let possible = series.links.possible_pairs;
+    if measured < possible {
+        format!("{} of {} pairs", whole(measured), whole(possible))
+    } else {
+        count(measured as usize, "pair")
+    }
+}
+
+fn title(map: &LinkMap, width: usize) -> Vec<Line> {
+    let seconds = if map.provenance.elapsed_s < 9.95 { 1 } else { 0 };
+    let took = format!("{} s", decimal(map.provenance.elapsed_s, seconds));
+    let mut lines = Vec::new();
+    let more = match &map.provenance.origin {
+        Origin::Measured => vec!["links".to_owned(), took, pairs_words(map)],
+        Origin::Simulated { file } => {
+            vec![format!("simulated from {file}"), format!("{took} of its time"), pairs_words(map)]
+        }
+        Origin::Imported { file, .. } => vec![format!("imported from {file}"), pairs_words(map)],
+    };
+    match &map.machine {
+        Some(machine) => lines.extend(headline(machine, &more, width)),
+        None => {
+            let mut line = Line::new().strong(unbroken(&count(map.cpus.len(), "cpu")));
+            for item in &more {
+                line = line.faint(" · ").plain(glued(item));
+            }
+            lines.extend(wrap(&line, width, 2));
+        }
+    }
+    if let Origin::Imported { format, remarks, .. } = &map.provenance.origin {
+        lines.extend(wrap(&Line::new().faint(glued(format)), width, 2));
+        for remark in remarks {
+            lines.extend(wrap(&Line::new().with(Tone::Warn, "! ").plain(glued(remark)), width, 2));
+        }
+    }
+    lines
+}
+
+/// The cost classes of every way to talk.
+fn costs(unit: Unit, kinds: &[KindConclusions], width: usize) -> Vec<Line> {
+    let moves_bytes = kinds.iter().any(|kind| kind.what.bytes().is_some());
+    let mut columns = vec![
+        Column::text("costs", 0).shrinking_to(8),
+        Column::text("pairs of cpus", 0).shrinking_to(6),
+        Column::number("median", unit.word(), 0),
+        Column::number("5 %", unit.word(), 3),
+        Column::number("95 %", unit.word(), 3),
+        Column::number("measured", "", 4),
+    ];
+    if moves_bytes {
+        columns.insert(3, Column::number("moves", "MB/s", 1));
+    }
+    let mut grid = Grid::new(columns);
+    for kind in kinds {
+        for (place, class) in kind.classes.iter().enumerate() {
+            // One pair has no percentiles.
+            let percentile = |value: f64| if class.pairs > 1 { brief(value) } else { String::new() };
+            let name = if place == 0 { format!("{}, {}", kind.what.words(), kind.what.unit()) } else { String::new() };
+            let mut row = vec![
+                Line::new().strong(name),
+                Line::new().plain(&class.words),
+                Line::new().strong(brief(class.median_ns)),
+                Line::new().faint(percentile(class.low_ns)),
+                Line::new().faint(percentile(class.high_ns)),
+                Line::new().faint(whole(class.pairs)),
+            ];
+            if moves_bytes {
+                let rate = kind.what.megabytes_per_s(class.median_ns);
+                row.insert(3, Line::new().plain(rate.map_or(String::new(), |rate| whole(rate.round() as u64))));
+            }
+            grid.row(row);
+        }
+    }
+    grid.fit(width).with_remark(width, 0)
+}
+
+fn group_lines(groups: &Groups, width: usize) -> Vec<Line> {
+    let mut lines = wrap(&Line::new().strong("Groups").plain("  ").plain(groups.words()), width, 2);
+    let all = &groups.level.groups;
+    let shown: Vec<usize> = if all.len() > MANY_GROUPS { vec![0, 1, all.len() - 1] } else { (0..all.len()).collect() };
+    let label = |index: usize| format!("group:{index}");
+    let margin = shown.iter().map(|&index| label(index).len()).max().unwrap_or(0);
+    for (place, &index) in shown.iter().enumerate() {
+        if place > 0 && index > shown[place - 1] + 1 {
+            lines.push(Line::new().faint(format!("  {:margin$}  …", "")));
+        }
+        let line = Line::new().faint(format!("  {:margin$}  ", label(index))).plain(all[index].to_string());
+        lines.extend(wrap(&line, width, margin + 4));
+    }
+    for outer in &groups.outer {
+        let text = format!(
+            "  above them {}: {} ns inside, {} ns between",
+            outer.words("cpu"),
+            brief(outer.inside_ns),
+            brief(outer.between_ns)
+        );
+        lines.extend(wrap(&Line::new().faint(text), width, 4));
+    }
+    lines
+}
+
+/// The heat map of the first way to talk.
+fn drawn(map: &LinkMap, filled: &Filled, conclusions: &LinkConclusions, picture: Picture, width: usize) -> Vec<Line> {
+    let Some(series) = map.series.first() else { return Vec::new() };
+    if filled.all.len() < 2 {
+        return Vec::new();
+    }
+    let layout = layout(&filled.all, conclusions, map.unit, picture.by_group);
+    let what = format!("{}, {} {}", series.what.words(), map.unit.word(), series.what.unit());
+    let mut lines = wrap(&Line::new().strong("Map").plain("  ").faint(what), width, 2);
+    lines.extend(heat(&filled.all, &layout, picture.depth, width, MOST_ROWS));
+    lines
+}
+
+fn meaning(conclusions: &LinkConclusions, width: usize) -> Vec<Line> {
+    let mut lines = vec![Line::new().strong("What this means")];
+    if conclusions.findings.is_empty() {
+        lines.extend(wrap(&Line::new().plain(" Nothing stands out: leave placement to the scheduler."), width, 1));
+    }
+    for (index, finding) in conclusions.findings.iter().enumerate() {
+        lines.extend(numbered(index + 1, finding, width));
+    }
+    for sentence in &conclusions.no_difference {
+        lines.extend(wrap(&Line::new().faint(" =  ").faint(glued(sentence)), width, 4));
+    }
+    lines
+}
+
+fn footer(map: &LinkMap, conclusions: &LinkConclusions, kept: &Kept, width: usize) -> Vec<Line> {
+    let mut lines: Vec<Line> =
+        conclusions.kinds.iter().filter_map(held_out).flat_map(|line| wrap(&line, width, 2)).collect();
+    lines.extend(sampling(map).into_iter().flat_map(|line| wrap(&line, width, 2)));
+    let all: Vec<Gap> =
+        map.gaps.iter().chain(map.series.iter().flat_map(|series| &series.links.gaps)).cloned().collect();
+    lines.extend(gaps(&all, width));
+    let mut end = match map.provenance.origin {
+        Origin::Imported { .. } => Vec::new(),
+        _ => vec![format!("seed {}", map.provenance.seed)],
+    };
+    end.extend(map.clock.as_ref().map(|clock| format!("clock {}", clock.source)));
+    end.extend(match kept {
+        Kept::Stored(number) => Some(format!("stored as map {number}")),
+        Kept::No => Some("not stored".to_owned()),
+        Kept::Failed | Kept::Recalled(..) => None,
+    });
+    lines.extend(wrap(&Line::new().faint(end.join(", ")), width, 2));
+    lines
+}
+
+/// How wrong predictions are: the first thing that a reader of a map that is mostly predicted wants to know.
+fn held_out(kind: &KindConclusions) -> Option<Line> {
+    let Some(held_out) = kind.held_out else {
+        let text = format!("{} pairs are predicted, and how wrong that is was not looked at", whole(kind.predicted));
+        return (kind.predicted > 0).then(|| Line::new().with(Tone::Warn, text));
+    };
+    let percent = |share: f64| format!("{} %", decimal(share * 100.0, 1));
+    let what = if kind.what == What::Cas { String::new() } else { format!(" ({})", kind.what.words()) };
+    let text = format!(
+        "held-out error{what}: {} in the median, {} at the 95th percentile, over {} that no prediction had seen",
+        percent(held_out.median),
+        percent(held_out.p95),
+        count(held_out.pairs as usize, "pair")
+    );
+    Some(Line::new().plain(glued(&text)))
+}
+
+/// What was thrown away, whether pairs were measured at a time, and how fast the cpus ran.
+fn sampling(map: &LinkMap) -> Option<Line> {
+    let mut items = Vec::new();
+    let spoiled = map.spoiled;
+    if spoiled.samples > 0 {
+        let thrown = spoiled.switched + spoiled.interrupted + spoiled.stolen;
+        let share = thrown as f64 / spoiled.samples as f64 * 100.0;
+        items.push(format!(
+            "{} samples, {} % thrown away ({} switched, {} interrupted, {} stolen)",
+            whole(spoiled.samples),
+            decimal(share, 1),
+            whole(spoiled.switched),
+            whole(spoiled.interrupted),
+            whole(spoiled.stolen)
+        ));
+    }
+    if let Some(parallel) = &map.parallel {
+        let (low, high) = parallel.interval;
+        let ratio = format!("{} [{}, {}]", decimal(parallel.ratio, 2), decimal(low, 2), decimal(high, 2));
+        items.push(if parallel.at_a_time > 1 {
+            format!("{} pairs at a time, which cost {ratio} of alone", parallel.at_a_time)
+        } else {
+            format!("pairs one by one: at a time they cost {ratio} of alone")
+        });
+    }
+    let rates: Vec<f64> = map.clocks.iter().map(|clock| clock.gigahertz).collect();
+    if !rates.is_empty() {
+        let low = rates.iter().copied().fold(f64::INFINITY, f64::min);
+        let high = rates.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let range = if decimal(low, 2) == decimal(high, 2) {
+            decimal(low, 2)
+        } else {
+            format!("{} to {}", decimal(low, 2), decimal(high, 2))
+        };
+        items.push(format!("cpus at ~{range} GHz"));
+    }
+    (!items.is_empty()).then(|| Line::new().faint(glued(&items.join("; "))))
+}

@@ -1,0 +1,65 @@
+//! What a send costs from cpu to cpu, through each channel and queue that was measured, and what padding its slots buys.
+
+use corewise_model::links::conclude::Filled;
+use corewise_model::links::map::LinkMap;
+use corewise_model::links::{Pair, Slots, What};
+
+use crate::draw::grid::{Column, Grid};
+use crate::draw::number::{decimal, whole};
+use crate::draw::text::Line;
+use crate::draw::wrap::wrap;
+
+/// Up to so many pairs all are shown; of more, those of the first cpu.
+const MOST_PAIRS: usize = 24;
+
+/// The table; nothing where no channel and no queue was measured.
+pub fn sends(map: &LinkMap, width: usize) -> Vec<Line> {
+    let is_send = |what: What| matches!(what, What::Channel { .. } | What::Queue { .. });
+    let series: Vec<_> = map.series.iter().filter(|series| is_send(series.what)).collect();
+    let Some(first) = series.first() else { return Vec::new() };
+    let all = first.links.pairs.len();
+    let lowest = map.cpus.lowest();
+    let rows = || first.links.pairs.iter().filter(|pair| all <= MOST_PAIRS || Some(pair.a) == lowest);
+    let filled: Vec<Filled> = series.iter().map(|series| Filled::of(series, map)).collect();
+    let mut columns = vec![Column::number("from", "cpu", 0), Column::number("to", "cpu", 0)];
+    for series in &series {
+        columns.push(Column::number(title(series.what), "µs", 0).named(series.what.words()));
+        columns.push(Column::number("", "MB/s", 1).named(format!("{} in MB/s", series.what.words())));
+    }
+    let slots = |slots| series.iter().position(|series| series.what == What::Queue { slots });
+    let both = slots(Slots::Packed).zip(slots(Slots::Padded));
+    columns.extend(both.map(|_| Column::number("padded", "of packed", 0)));
+    let mut grid = Grid::new(columns);
+    for pair in rows() {
+        let costs: Vec<f64> = filled.iter().map(|filled| cost(filled, pair)).collect();
+        let mut row = vec![Line::new().plain(pair.a.to_string()), Line::new().plain(pair.b.to_string())];
+        for (series, &cost) in series.iter().zip(&costs) {
+            let rate = series.what.megabytes_per_s(cost).filter(|rate| rate.is_finite());
+            row.push(Line::new().plain(if cost.is_finite() { decimal(cost / 1e3, 3) } else { String::new() }));
+            row.push(Line::new().faint(rate.map_or(String::new(), |rate| whole(rate.round() as u64))));
+        }
+        row.extend(both.map(|(packed, padded)| {
+            let ratio = costs[padded] / costs[packed];
+            Line::new().strong(if ratio.is_finite() { format!("{}x", decimal(ratio, 2)) } else { String::new() })
+        }));
+        grid.row(row);
+    }
+    let note = if all > MOST_PAIRS { "those of the first cpu; --format csv has all" } else { "messages of 8 bytes" };
+    let mut lines = wrap(&Line::new().strong("Sends").plain("  ").faint(note), width, 2);
+    lines.extend(grid.fit(width).with_remark(width, 0));
+    lines
+}
+
+fn title(what: What) -> &'static str {
+    match what {
+        What::Channel { bound: Some(_) } => "bounded",
+        What::Channel { bound: None } => "unbounded",
+        What::Queue { slots: Slots::Packed } => "packed",
+        _ => "padded",
+    }
+}
+
+fn cost(filled: &Filled, pair: &Pair) -> f64 {
+    let places = filled.all.place(pair.a).zip(filled.all.place(pair.b));
+    places.map_or(f64::NAN, |(i, j)| filled.all.cost(i, j))
+}

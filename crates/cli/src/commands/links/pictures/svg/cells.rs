@@ -1,0 +1,89 @@
+//! The cells of a picture: each with its text where they are few, one embedded picture where they are many.
+
+use std::fmt::Write as _;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use super::png::png;
+use super::{MOST_FIGURES, MOST_POINTED, Picture, STEPS, UNKNOWN, colour};
+use crate::commands::links::pictures::scale::is_light;
+use crate::draw::number::{brief, decimal};
+use crate::draw::svg::{PAPER, escaped, hex};
+
+impl Picture<'_> {
+    /// All cells, from the corner of the plot.
+    pub(super) fn cells(&self) -> String {
+        if self.count() > MOST_POINTED {
+            return self.embedded();
+        }
+        let mut text = format!("<rect width=\"{0}\" height=\"{0}\" fill=\"{1}\"/>\n", self.side(), hex(UNKNOWN));
+        text.push_str("<g shape-rendering=\"crispEdges\">\n");
+        for row in 0..self.count() {
+            (0..self.count()).for_each(|column| self.rectangle(&mut text, row, column));
+        }
+        text.push_str("</g>\n");
+        if self.count() <= MOST_FIGURES {
+            text.push_str(&self.figures());
+        }
+        text
+    }
+
+    /// One cell with its cost for who points at it; nothing where it is not known, so that what lies below shows.
+    fn rectangle(&self, text: &mut String, row: usize, column: usize) {
+        let size = self.cell;
+        let place = format!("x=\"{}\" y=\"{}\" width=\"{size}\" height=\"{size}\"", column * size, row * size);
+        if let Some(step) = self.step(row, column) {
+            let names = [row, column].map(|index| escaped(self.layout.label(index)));
+            let cost = decimal(self.layout.cost(self.matrix, row, column), 1);
+            let title = format!("<title>{} to {}: {cost} {}</title>", names[0], names[1], self.layout.unit.word());
+            let _ = writeln!(text, "<rect {place} fill=\"{}\">{title}</rect>", hex(colour(step)));
+        } else if row == column {
+            let _ = writeln!(text, "<rect {place} fill=\"{}\"/>", hex(PAPER));
+        }
+    }
+
+    /// The costs in figures, in one size that all of them fit.
+    fn figures(&self) -> String {
+        let costs = |row| (0..self.count()).map(move |column| (column, self.layout.cost(self.matrix, row, column)));
+        let cells: Vec<_> =
+            (0..self.count()).flat_map(|row| costs(row).map(move |(column, cost)| (row, column, cost))).collect();
+        let known = || cells.iter().filter(|(_, _, cost)| cost.is_finite());
+        let longest = known().map(|(_, _, cost)| brief(*cost).chars().count()).max().unwrap_or(1);
+        // A digit is about six tenths as wide as high.
+        let size = (self.cell * 3 / 8).min(self.cell * 10 / (longest * 7).max(1)).max(6);
+        let middle = |index: usize| index * self.cell + self.cell / 2;
+        let mut text = format!("<g font-size=\"{size}\" text-anchor=\"middle\" pointer-events=\"none\">\n");
+        for &(row, column, cost) in known() {
+            let light = self.step(row, column).is_some_and(|step| is_light(colour(step)));
+            let fill = if light { "#000" } else { "#fff" };
+            let (x, y) = (middle(column), middle(row) + size * 7 / 20);
+            let _ = writeln!(text, "<text x=\"{x}\" y=\"{y}\" fill=\"{fill}\">{}</text>", brief(cost));
+        }
+        text + "</g>\n"
+    }
+
+    /// All cells as one picture, in the size in which it is shown: not every program enlarges without smoothing.
+    fn embedded(&self) -> String {
+        let (unknown, own) = (STEPS as u8, STEPS as u8 + 1);
+        let pixel = |row, column| match self.step(row, column) {
+            Some(step) => step as u8,
+            None if row == column => own,
+            None => unknown,
+        };
+        let count = self.count();
+        let mut pixels = Vec::with_capacity(self.side() * self.side());
+        for row in 0..count {
+            let line: Vec<u8> =
+                (0..count).flat_map(|column| std::iter::repeat_n(pixel(row, column), self.cell)).collect();
+            (0..self.cell).for_each(|_| pixels.extend_from_slice(&line));
+        }
+        let palette: Vec<[u8; 3]> = (0..STEPS).map(colour).chain([UNKNOWN, PAPER]).collect();
+        let side = self.side();
+        let data = STANDARD.encode(png(side, &pixels, &palette));
+        format!(
+            "<image width=\"{side}\" height=\"{side}\" image-rendering=\"optimizeSpeed\" style=\"image-rendering:pixelated\" \
+             href=\"data:image/png;base64,{data}\"/>\n"
+        )
+    }
+}

@@ -1,0 +1,94 @@
+//! The picture around the cells and their axes: background, title, scale, and where the numbers come from.
+
+use std::fmt::Write as _;
+
+use super::axes::Axes;
+use super::{Picture, STEPS, SvgText, UNKNOWN, colour};
+use crate::commands::links::pictures::scale::Scale;
+use crate::draw::svg::{Block, EDGE, FAINT, SIZE, SOURCE, SUBTITLE, TITLE, document, escaped, hex};
+
+/// The text has at least so many pixels, however small the plot.
+const LEAST_WIDTH: usize = 560;
+/// One step of the scale, in pixels.
+const BAR: [usize; 2] = [5, 12];
+/// Costs beside the scale.
+const MARKS: usize = 5;
+
+/// A picture with all that stands around it.
+pub struct Frame<'a> {
+    pub picture: &'a Picture<'a>,
+    pub axes: &'a Axes,
+    pub text: &'a SvgText,
+    /// Whether pairs are missing.
+    pub has_unknown: bool,
+}
+
+impl Frame<'_> {
+    /// The whole picture, with the cells and their axes as they are drawn from the corner of the cells.
+    pub fn around(&self, body: &str) -> String {
+        let side = self.picture.side();
+        let inner = (self.axes.left + side + self.axes.right).max(LEAST_WIDTH);
+        let title = Block::new(EDGE, TITLE, &self.text.title, inner);
+        let subtitle = Block::new(title.bottom(), SUBTITLE, &self.text.subtitle, inner);
+        let (left, top) = (EDGE + self.axes.left, subtitle.bottom() + SIZE + self.axes.top);
+        let scale_top = top + side + self.axes.bottom + EDGE;
+        let source = Block::new(scale_top + 5 * EDGE / 2, SOURCE, &self.text.source, inner);
+        let (width, height) = (inner + 2 * EDGE, source.bottom() + EDGE);
+        let body = format!(
+            "{title}{subtitle}<g transform=\"translate({left} {top})\">\n{body}</g>\n\
+             <g transform=\"translate({left} {scale_top})\" font-size=\"{SIZE}\">\n{scale}</g>\n{source}",
+            title = title.draw(),
+            subtitle = subtitle.draw(),
+            scale = self.scale(),
+            source = source.draw(),
+        );
+        document(width, height, &self.text.title, &body)
+    }
+
+    /// The scale with its marks and unit, and what the other colours are.
+    fn scale(&self) -> String {
+        let unit = escaped(&self.text.unit);
+        let mut text = String::new();
+        if let Some(scale) = &self.picture.scale {
+            let _ = writeln!(text, "<text fill=\"{FAINT}\">{unit}</text>");
+            text.push_str(&if scale.is_flat() { flat(scale) } else { bar(scale) });
+        }
+        if self.has_unknown {
+            let x = if self.picture.scale.is_some() { STEPS * BAR[0] + 3 * EDGE } else { 0 };
+            text.push_str(&swatch(x, UNKNOWN, "not measured"));
+        }
+        text
+    }
+}
+
+fn bar(scale: &Scale) -> String {
+    let [width, height] = BAR;
+    let mut text = "<g shape-rendering=\"crispEdges\">\n".to_owned();
+    for step in 0..STEPS {
+        let (x, fill) = (step * width, hex(colour(step)));
+        let _ = writeln!(text, "<rect x=\"{x}\" y=\"8\" width=\"{width}\" height=\"{height}\" fill=\"{fill}\"/>");
+    }
+    text.push_str("</g>\n<g text-anchor=\"middle\">\n");
+    for mark in 0..MARKS {
+        let position = mark as f64 / (MARKS - 1) as f64;
+        let x = mark * STEPS * width / (MARKS - 1);
+        let (below, line) = (8 + height, 8 + height + 5 + SIZE);
+        let _ = writeln!(text, "<path d=\"M{x} {below}v4\" stroke=\"{FAINT}\"/>");
+        let _ = writeln!(text, "<text x=\"{x}\" y=\"{line}\">{}</text>", scale.mark(position));
+    }
+    text + "</g>\n"
+}
+
+/// One colour for all costs.
+fn flat(scale: &Scale) -> String {
+    swatch(0, colour(0), &scale.range())
+}
+
+fn swatch(x: usize, fill: [u8; 3], words: &str) -> String {
+    let [_, height] = BAR;
+    let (beside, line, fill) = (x + 2 * height, 7 + height, hex(fill));
+    format!(
+        "<rect x=\"{x}\" y=\"8\" width=\"{height}\" height=\"{height}\" fill=\"{fill}\"/>\
+         <text x=\"{beside}\" y=\"{line}\">{words}</text>\n"
+    )
+}

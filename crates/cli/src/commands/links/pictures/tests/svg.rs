@@ -1,0 +1,60 @@
+//! That pictures are XML, small, and tell what they show.
+
+use std::path::{Path, PathBuf};
+
+use corewise_model::links::Matrix;
+use corewise_model::stats::random::Random;
+
+use super::{any, matrix, six};
+use crate::commands::links::pictures::Layout;
+use crate::commands::links::pictures::svg::{SvgText, svg};
+
+#[test]
+fn every_picture_is_xml_and_small() {
+    let mut random = Random::new(11);
+    let text = SvgText { title: "a <b> & \"c\"\u{1b}\u{ffff}".into(), source: "x ".repeat(300), ..SvgText::default() };
+    for _ in 0..30 {
+        let (matrix, layout) = any(&mut random);
+        let picture = svg(&matrix, &layout, &text);
+        assert!(picture.len() < 1_500_000, "{} bytes for {} cpus", picture.len(), matrix.len());
+        let document = roxmltree::Document::parse(&picture).unwrap();
+        let title = document.root_element().children().find(|node| node.has_tag_name("title")).unwrap();
+        assert_eq!(title.text(), Some("a <b> & \"c\"??"));
+    }
+}
+
+#[test]
+fn a_small_picture_tells_every_cost() {
+    let (matrix, layout) = six();
+    let picture = svg(&matrix, &layout, &SvgText { unit: "ns, one way".into(), ..SvgText::default() });
+    let document = roxmltree::Document::parse(&picture).unwrap();
+    let texts = |tag| document.descendants().filter(move |node| node.has_tag_name(tag)).filter_map(|node| node.text());
+    let costs: Vec<&str> = texts("title").filter(|text| text.contains(" to ")).collect();
+    assert_eq!((costs.len(), costs[0], costs[27]), (28, "0 to 2: 7.0 ns", "5 to 3: 10.0 ns"));
+    let words: Vec<&str> = texts("text").collect();
+    assert!(
+        ["group:0", "group:1", "not measured", "ns, one way", "cpu", "102"].iter().all(|word| words.contains(word))
+    );
+}
+
+/// A recorded lower triangle without names.
+fn recorded(file: &str) -> Option<Matrix> {
+    let data = match std::env::var_os("COREWISE_TESTDATA") {
+        Some(folder) => PathBuf::from(folder),
+        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
+    };
+    let text = std::fs::read_to_string(data.join("links").join(file)).ok()?;
+    let costs = |line: &str| line.split(',').map_while(|cell| cell.trim().parse().ok()).collect();
+    let rows: Vec<Vec<f64>> = text.lines().map(costs).collect();
+    Some(matrix(rows.len() as u32, |a, b| rows[a.max(b) as usize][a.min(b) as usize]))
+}
+
+#[test]
+fn a_recorded_map_of_512_cpus_is_a_small_picture() {
+    let Some(matrix) = recorded("kcores/dual-amd-epyc-9754-128-core-processor-by-fwyzard.csv") else {
+        return println!("skipped: no recorded links; set COREWISE_TESTDATA to the folder that holds links/");
+    };
+    let picture = svg(&matrix, &Layout::by_number(&matrix), &SvgText::default());
+    assert!(roxmltree::Document::parse(&picture).is_ok());
+    assert!((20_000..200_000).contains(&picture.len()), "{} bytes", picture.len());
+}

@@ -1,0 +1,130 @@
+//! Maps, matrices and samples from files: corewise's own JSON, and what other tools write.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::os::unix::fs::FileTypeExt as _;
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use corewise_model::links::import::{Imported, MAXIMUM_BYTES, read};
+use corewise_model::links::map::{LinkMap, Origin, Provenance, Spoiled, Unit};
+use corewise_model::links::{Matrix, What};
+use corewise_model::{CpuSet, Machine};
+use serde::Deserialize;
+
+use crate::shell::failure::Failure;
+
+/// A document of `corewise links --json`.
+#[derive(Deserialize)]
+struct Document {
+    map: LinkMap,
+}
+
+/// A map from a file: corewise's own, or another tool's.
+pub fn map(path: &Path, machine: Option<&Machine>) -> Result<LinkMap, Failure> {
+    let text = text(path)?;
+    if !text.trim_start().starts_with('{') {
+        return of_other_tool(path, &text, machine);
+    }
+    let document: Result<Document, _> = serde_json::from_str(&text);
+    let map = document.map_err(|error| error.to_string()).and_then(|Document { map }| map.check().map(|()| map));
+    map.map_err(|why| {
+        let what = format!("{} is no map of `corewise links --json`: {why}", path.display());
+        Failure::unavailable(what).next("Make one with `corewise links --json > FILE`.")
+    })
+}
+
+/// A map from a file on its way into the history, where it is an import even if corewise made it: a file says nothing of this machine.
+pub fn imported(path: &Path, machine: Option<&Machine>) -> Result<LinkMap, Failure> {
+    let mut map = map(path, machine)?;
+    if !matches!(map.provenance.origin, Origin::Imported { .. }) {
+        let (format, remarks) = ("map of `corewise links --json`".to_owned(), Vec::new());
+        map.provenance.origin = Origin::Imported { file: name_of(path), format, remarks };
+    }
+    Ok(map)
+}
+
+/// The costs that a file tells, to stand for a machine: of its first way to talk.
+pub fn matrix(path: &Path) -> Result<(What, Unit, Matrix), Failure> {
+    let map = map(path, None)?;
+    let series = map.series.first().ok_or_else(|| Failure::unavailable(format!("{} has no costs", path.display())))?;
+    Ok((series.what, map.unit, Matrix::of(&series.links)))
+}
+
+fn name_of(path: &Path) -> String {
+    path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
+}
+
+/// Raw samples: those of each pair and direction that a file has, in the order of time.
+pub fn samples(path: &Path) -> Result<Vec<Vec<f64>>, Failure> {
+    let map = map(path, None)?;
+    let pairs = map.series.into_iter().flat_map(|series| series.links.pairs);
+    let samples: Vec<Vec<f64>> =
+        pairs.flat_map(|pair| [pair.visits_ns, pair.back_ns]).filter(|samples| samples.len() >= 10).collect();
+    if samples.is_empty() {
+        let what = format!("{} has no raw samples: noise is drawn from ten or more of a pair", path.display());
+        return Err(Failure::unavailable(what).next("A log of samples does, or a map of corewise's with many visits."));
+    }
+    Ok(samples)
+}
+
+fn of_other_tool(path: &Path, text: &str, machine: Option<&Machine>) -> Result<LinkMap, Failure> {
+    let Imported { format, series, cpus, in_cycles, mut remarks, .. } = read(text).map_err(|error| {
+        Failure::unavailable(format!("{} cannot be imported: {error}", path.display()))
+            .next("docs/links.md has the formats that can.")
+    })?;
+    let machine = machine.filter(|machine| fits(machine, &cpus, &mut remarks)).cloned();
+    let name = name_of(path);
+    Ok(LinkMap {
+        provenance: Provenance {
+            origin: Origin::Imported { file: name, format: format.words().to_owned(), remarks },
+            corewise: env!("CARGO_PKG_VERSION").to_owned(),
+            started_unix_ms: now(),
+            elapsed_s: 0.0,
+            budget_s: 0.0,
+            seed: 0,
+            partial: false,
+        },
+        machine,
+        clock: None,
+        searched: Vec::new(),
+        unit: if in_cycles { Unit::Cycles } else { Unit::Nanoseconds },
+        cpus,
+        series,
+        clocks: Vec::new(),
+        spoiled: Spoiled::default(),
+        parallel: None,
+        gaps: Vec::new(),
+    })
+}
+
+/// Whether a machine has the cpus of a file; a remark says where not.
+fn fits(machine: &Machine, cpus: &CpuSet, remarks: &mut Vec<String>) -> bool {
+    let fits = cpus.is_subset(&machine.online);
+    if !fits {
+        let others = cpus.difference(&machine.online);
+        remarks.push(format!("the machine that was named has no cpus {others}: nothing of it is used"));
+    }
+    fits
+}
+
+fn text(path: &Path) -> Result<String, Failure> {
+    let unreadable =
+        |error: &dyn std::fmt::Display| Failure::unavailable(format!("cannot read {}: {error}", path.display()));
+    let is_device = std::fs::metadata(path).map_err(|error| unreadable(&error))?.file_type().is_char_device();
+    if is_device {
+        return Err(unreadable(&"it is a device"));
+    }
+    // One more than is read at most: the length of a pipe is not known before.
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(|error| unreadable(&error))?;
+    file.take(MAXIMUM_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(|error| unreadable(&error))?;
+    if bytes.len() > MAXIMUM_BYTES {
+        return Err(unreadable(&format!("it has more than {MAXIMUM_BYTES} bytes, more than any map")));
+    }
+    String::from_utf8(bytes).map_err(|_| unreadable(&"it is no text in UTF-8: save it as that"))
+}
+
+fn now() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as i64)
+}

@@ -1,0 +1,266 @@
+//! What the words behind `links` mean here.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use corewise_model::links::explore::Limits;
+use corewise_model::links::{Slots, What};
+use corewise_model::placement::Expression;
+
+use super::arguments::{FormatName, KindName, LinksArguments, LinksCommand, OrderName};
+use crate::shell::failure::Failure;
+use crate::shell::machine::MachineChoice;
+use crate::shell::placing::expression;
+use crate::shell::values::SlotsName;
+
+/// Without a word, a map takes this long at most.
+const BUDGET: Duration = Duration::from_secs(60);
+/// With --all-pairs alone, a map takes as long as it takes; a day is the longest that any command may.
+const NO_LIMIT: Duration = Duration::from_secs(86_400);
+
+/// What to do.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinksTask {
+    /// What to do.
+    pub action: Action,
+    /// What to print.
+    pub format: FormatName,
+    /// The order of cpus in pictures.
+    pub order: Option<OrderName>,
+}
+
+/// A thing that `links` does.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// Measure this machine, or simulate another.
+    Map(MapRequest),
+    /// Import files.
+    Import {
+        /// The files.
+        files: Vec<PathBuf>,
+        /// The machine that they are of, where that was said.
+        machine: Option<MachineChoice>,
+    },
+    /// Compare two maps.
+    Compare {
+        /// The earlier.
+        before: Source,
+        /// The later.
+        after: Source,
+        /// The machine that imported files are of, where that was said.
+        machine: Option<MachineChoice>,
+    },
+    /// Show a stored map.
+    Show(i64),
+    /// List the stored maps.
+    List {
+        /// Those of all machines.
+        all: bool,
+    },
+}
+
+/// A map that is to be made.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MapRequest {
+    /// The ways to talk.
+    pub kinds: Vec<What>,
+    /// The cpus; all that are allowed where nothing was said.
+    pub cpus: Option<Expression>,
+    /// How long it may take.
+    pub budget: Duration,
+    /// How many pairs.
+    pub limits: Limits,
+    /// The seed.
+    pub seed: Option<u64>,
+    /// The matrix that stands for the machine.
+    pub simulate: Option<Simulation>,
+}
+
+/// What stands for a machine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Simulation {
+    /// The matrix's file.
+    pub matrix: PathBuf,
+    /// The file that noise is drawn from.
+    pub noise: Option<PathBuf>,
+    /// The machine that the matrix is of, where that was said.
+    pub machine: Option<MachineChoice>,
+}
+
+/// Where a map comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// The history.
+    Stored(i64),
+    /// A file.
+    File(PathBuf),
+}
+
+impl Source {
+    /// A number is one of the history; `./3` is a file.
+    fn new(text: &str) -> Self {
+        text.parse().map_or_else(|_| Self::File(text.into()), Self::Stored)
+    }
+
+    /// What was typed.
+    pub fn words(&self) -> String {
+        match self {
+            Self::Stored(number) => format!("map {number}"),
+            Self::File(path) => path.display().to_string(),
+        }
+    }
+}
+
+impl LinksTask {
+    /// The task that was typed.
+    ///
+    /// # Errors
+    /// [`Failure`] for what does not go together, and for an expression that is none.
+    pub fn new(typed: LinksArguments) -> Result<Self, Failure> {
+        let (format, order) = (typed.format, typed.order);
+        let machine =
+            typed.machine.machine.as_ref().map(|_| MachineChoice::new(&typed.machine.arguments())).transpose()?;
+        if let Some(refused) = typed.makes_no_sense() {
+            return Err(refused);
+        }
+        let action = match &typed.command {
+            Some(_) if typed.measures() => {
+                let what =
+                    "--kind, --slots, --cpus, --budget, --all-pairs, --seed and --simulate are options of a new map";
+                return Err(Failure::usage(what).next("Leave them out, or the word behind `links`."));
+            }
+            Some(LinksCommand::Import { files }) => Action::Import { files: files.clone(), machine },
+            Some(LinksCommand::Compare { before, after }) => {
+                Action::Compare { before: Source::new(before), after: Source::new(after), machine }
+            }
+            Some(LinksCommand::Show { number }) => Action::Show(*number),
+            Some(LinksCommand::List { all }) => Action::List { all: *all },
+            None if machine.is_some() && typed.simulate.is_none() => {
+                let what = "--machine says of which machine a matrix is, and there is none";
+                return Err(Failure::usage(what).next("Name the matrix: links --simulate FILE, or links import FILE."));
+            }
+            None => Action::Map(map_request(&typed, machine)?),
+        };
+        Ok(Self { action, format, order })
+    }
+}
+
+impl LinksArguments {
+    /// What was said that the word behind `links` has no use for.
+    fn makes_no_sense(&self) -> Option<Failure> {
+        let refused = |what: &str, next: &str| Some(Failure::usage(what).next(next));
+        let is_table = !matches!(self.format, FormatName::Text | FormatName::Json);
+        match &self.command {
+            Some(LinksCommand::Compare { .. } | LinksCommand::List { .. }) if is_table || self.order.is_some() => {
+                refused(
+                    "compare and list have no picture and no table of visits",
+                    "They print text or, with --json, JSON.",
+                )
+            }
+            Some(LinksCommand::Show { .. } | LinksCommand::List { .. }) if self.machine.machine.is_some() => {
+                refused("--machine says of which machine a file is, and none is read here", "Leave --machine out.")
+            }
+            Some(LinksCommand::Import { files }) if files.len() > 1 && self.format != FormatName::Text => {
+                refused("several files in one format would be one file that nobody can read", "Import one at a time.")
+            }
+            None if self.simulate.is_some() && (self.channel || !self.kind.is_empty() || !self.slots.is_empty()) => {
+                refused("--simulate takes the way to talk from the matrix", "Leave --kind, --channel and --slots out.")
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether something was said of a new map.
+    fn measures(&self) -> bool {
+        let said = [self.channel, self.all_pairs, self.cpus.is_some(), self.budget.is_some(), self.seed.is_some()];
+        said.contains(&true) || !self.kind.is_empty() || !self.slots.is_empty() || self.simulate.is_some()
+    }
+}
+
+fn map_request(typed: &LinksArguments, machine: Option<MachineChoice>) -> Result<MapRequest, Failure> {
+    let default = if typed.all_pairs { NO_LIMIT } else { BUDGET };
+    let simulation = |matrix: &PathBuf| Simulation { matrix: matrix.clone(), noise: typed.noise.clone(), machine };
+    Ok(MapRequest {
+        kinds: kinds(typed)?,
+        cpus: typed.cpus.as_deref().map(expression).transpose()?,
+        budget: typed.budget.unwrap_or(default),
+        limits: Limits { all: typed.all_pairs, ..Limits::default() },
+        seed: typed.seed,
+        simulate: typed.simulate.as_ref().map(simulation),
+    })
+}
+
+/// The ways to talk, each once, in the order in which they were named.
+fn kinds(typed: &LinksArguments) -> Result<Vec<What>, Failure> {
+    let mut names = typed.kind.clone();
+    if typed.channel {
+        names.push(KindName::Channel);
+    }
+    let slots: Vec<Slots> = typed.slots.iter().map(|slots| SlotsName::slots(*slots)).collect();
+    if !slots.is_empty() && !names.iter().any(|name| matches!(name, KindName::Channel | KindName::Queue)) {
+        return Err(Failure::usage("--slots is about queues, and none is asked for")
+            .next("Add --channel, which measures queues of these slots too, or --kind queue."));
+    }
+    if !slots.is_empty() && !names.contains(&KindName::Queue) {
+        names.push(KindName::Queue);
+    }
+    if names.is_empty() {
+        names.push(KindName::Cas);
+    }
+    let slots = if slots.is_empty() { Slots::ALL.to_vec() } else { slots };
+    let mut kinds: Vec<What> = Vec::new();
+    for what in names.into_iter().flat_map(|name| name.whats(&slots)) {
+        if !kinds.contains(&what) {
+            kinds.push(what);
+        }
+    }
+    Ok(kinds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shell::run::typed;
+
+    fn task(line: &str) -> Result<LinksTask, Failure> {
+        LinksTask::new(typed(&line.split(' ').collect::<Vec<_>>()).unwrap())
+    }
+
+    fn kinds_of(line: &str) -> String {
+        let Action::Map(request) = task(line).unwrap().action else { panic!("no map") };
+        request.kinds.iter().map(|what| what.words()).collect::<Vec<_>>().join("; ")
+    }
+
+    #[test]
+    fn kinds_are_what_was_named_once_each() {
+        assert_eq!(kinds_of("links"), "compare-and-swap");
+        assert_eq!(kinds_of("links --kind wakeup,cas --kind wakeup"), "wake-up; compare-and-swap");
+        assert_eq!(kinds_of("links --channel"), "channel of 64; channel without a bound");
+        assert_eq!(
+            kinds_of("links --channel --slots padded,packed"),
+            "channel of 64; channel without a bound; queue, padded slots; queue, packed slots"
+        );
+        assert_eq!(kinds_of("links --kind queue"), "queue, packed slots; queue, padded slots");
+        let refused = task("links --slots packed").unwrap_err();
+        assert_eq!(refused.what, "--slots is about queues, and none is asked for");
+    }
+
+    #[test]
+    fn all_pairs_have_no_limit_of_time_unless_one_is_set() {
+        let budget = |line| match task(line).unwrap().action {
+            Action::Map(request) => request.budget.as_secs(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(budget("links"), 60);
+        assert_eq!(budget("links --all-pairs"), 86_400);
+        assert_eq!(budget("links --all-pairs --budget 5m"), 300);
+    }
+
+    #[test]
+    fn a_number_is_a_stored_map_and_anything_else_a_file() {
+        let Action::Compare { before, after, .. } = task("links compare 3 ./3").unwrap().action else { panic!() };
+        assert_eq!((before, after), (Source::Stored(3), Source::File("./3".into())));
+        assert!(task("links --kind cas compare 1 2").is_err());
+        assert!(task("links --machine fx-8150").is_err());
+    }
+}

@@ -1,0 +1,33 @@
+//! `corewise place --candidates`: which placements are worth trying on a machine.
+
+pub mod document;
+
+mod screen;
+
+use corewise_model::placement::plan::{USUAL_MOST, plan};
+
+use super::task::CandidatesRequest;
+use crate::shell::failure::{Exit, Failure};
+use crate::shell::machine::{self, Chosen, MachineChoice};
+use crate::shell::output::show;
+use crate::shell::placing::{busiest, reachable_here};
+use crate::shell::settings::Settings;
+use document::CandidatesDocument;
+use screen::screen;
+
+/// Lists the candidates.
+pub fn run(request: &CandidatesRequest, settings: &Settings) -> Result<Exit, Failure> {
+    let Chosen { machine, description } = machine::read(&request.machine)?;
+    // Whoever another machine belongs to may use all of it, and its surveys are not here.
+    let (reachable, busiest) = match request.machine {
+        MachineChoice::Here => (reachable_here(&machine), busiest(&machine, settings)),
+        _ => (machine.allowed.clone(), None),
+    };
+    let plan = plan(&machine, &reachable, request.threads, busiest, USUAL_MOST);
+    show(
+        settings,
+        || CandidatesDocument::new(&machine, busiest, &plan),
+        || screen(&machine, &plan, description.as_ref(), settings.width),
+    )?;
+    Ok(Exit::Done)
+}

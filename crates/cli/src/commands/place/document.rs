@@ -1,0 +1,79 @@
+//! The JSON document.
+
+use std::collections::BTreeMap;
+
+use corewise_model::Level;
+use corewise_model::placement::Resolution;
+use corewise_model::placement::notation::{self, Notation, NotationLine};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::screen::Placed;
+
+/// What `corewise place --json` prints.
+#[derive(Serialize, JsonSchema)]
+#[schemars(title = "corewise/placement/1")]
+pub struct PlaceDocument<'a> {
+    #[schemars(extend("const" = "corewise/placement/1"))]
+    schema: &'static str,
+    /// What was written.
+    expression: &'a str,
+    /// The name under which the history knows the machine.
+    fingerprint: String,
+    /// Which cpus it is, in which order, and who was left out.
+    resolution: &'a Resolution,
+    /// How much of each level it is, outermost first.
+    levels: Vec<LevelShare>,
+    /// What the text means in the notation that it was read in, where that is another tool's, one sentence each.
+    remarks: &'a [String],
+    /// The same cpus in each notation, by its name.
+    notations: BTreeMap<&'static str, Vec<NotationEntry>>,
+}
+
+impl<'a> PlaceDocument<'a> {
+    /// The document of a placement.
+    pub fn new(placed: &Placed<'a>) -> Self {
+        let (machine, resolution) = (placed.machine, placed.resolution);
+        let share = |level| {
+            let objects = machine.objects(level);
+            let touched = objects.iter().enumerate().filter(|(_, object)| !object.is_disjoint(&resolution.cpus));
+            LevelShare { level, objects: objects.len(), touched: touched.map(|(index, _)| index).collect() }
+        };
+        let entry = |line: NotationLine| NotationEntry { label: line.label, text: line.text, remarks: line.remarks };
+        let lines = |notation: Notation| {
+            let printed = notation::print(notation, &resolution.cpus, &resolution.order, machine);
+            (notation.name(), printed.into_iter().map(entry).collect())
+        };
+        Self {
+            schema: "corewise/placement/1",
+            expression: placed.text,
+            fingerprint: machine.fingerprint(),
+            resolution,
+            levels: Level::TOLD.into_iter().map(share).collect(),
+            remarks: placed.read.map_or(&[], |read| &read.remarks),
+            notations: Notation::ALL.into_iter().map(lines).collect(),
+        }
+    }
+}
+
+/// How much of a level a placement is.
+#[derive(Serialize, JsonSchema)]
+pub struct LevelShare {
+    /// The level.
+    level: Level,
+    /// How many objects of it the machine has.
+    objects: usize,
+    /// The indices of those that the placement has a cpu of.
+    touched: Vec<usize>,
+}
+
+/// One line of a notation.
+#[derive(Serialize, JsonSchema)]
+pub struct NotationEntry {
+    /// Which of the notation's lines it is.
+    label: String,
+    /// What to paste; null where this notation cannot say it, which the remarks explain.
+    text: Option<String>,
+    /// What to know before it is used.
+    remarks: Vec<String>,
+}

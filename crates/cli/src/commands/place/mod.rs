@@ -1,0 +1,98 @@
+//! `corewise place`: what a placement is on a machine, drawn, counted, and in the words of other tools.
+
+pub mod arguments;
+pub mod document;
+
+pub mod candidates;
+pub mod screen;
+pub mod task;
+
+use corewise_model::Machine;
+use corewise_model::placement::notation::{self, Notation, NotationLine, Read};
+use corewise_model::placement::{Expression, LeftOut, Reason};
+
+use crate::shell::failure::{Exit, Failure};
+use crate::shell::machine::{self, Chosen, MachineChoice};
+use crate::shell::output::{print_json, print_text, say, show};
+use crate::shell::placing::{expression, pointed, resolve_elsewhere, resolve_here, shortened};
+use crate::shell::run::{Document, Run, document};
+use crate::shell::settings::Settings;
+use arguments::PlaceArguments;
+use document::PlaceDocument;
+use screen::{Placed, screen};
+use task::{CandidatesRequest, Form, PlaceRequest};
+
+impl Run for PlaceArguments {
+    const DOCUMENTS: &'static [Document] =
+        &[document::<PlaceDocument<'_>>, document::<candidates::document::CandidatesDocument<'_>>];
+
+    fn run(self, settings: &Settings) -> Result<Exit, Failure> {
+        if self.candidates {
+            return candidates::run(&CandidatesRequest::new(&self)?, settings);
+        }
+        run(&PlaceRequest::new(self)?, settings)
+    }
+}
+
+/// Shows a placement, or prints it in one notation.
+fn run(request: &PlaceRequest, settings: &Settings) -> Result<Exit, Failure> {
+    let Chosen { machine, description } = machine::read(&request.machine)?;
+    let (expression, read) = written(request, &machine)?;
+    let resolution = match request.machine {
+        MachineChoice::Here => resolve_here(&expression, &machine, settings)?,
+        _ => resolve_elsewhere(&expression, &machine)?,
+    };
+    let placed = Placed {
+        machine: &machine,
+        text: &request.text,
+        resolution: &resolution,
+        read: read.as_ref(),
+        description: description.as_ref(),
+    };
+    match request.form {
+        Form::Alone(notation) if !settings.json => alone(notation, &placed)?,
+        Form::Screen => show(settings, || PlaceDocument::new(&placed), || screen(&placed, settings.width))?,
+        _ => print_json(&PlaceDocument::new(&placed))?,
+    }
+    Ok(Exit::Done)
+}
+
+/// The expression that was written, in our language or in another tool's.
+fn written(request: &PlaceRequest, machine: &Machine) -> Result<(Expression, Option<Read>), Failure> {
+    let Some(from) = request.from else { return Ok((expression(&request.text)?, None)) };
+    let read = notation::read(from, &request.text, machine).map_err(|error| {
+        let at = error.position..error.position + error.length;
+        let failure = Failure::usage(pointed(&error.what, &error.text, &at));
+        error.hint.map(|hint| shortened(&hint)).into_iter().fold(failure, Failure::next)
+    })?;
+    let there: Vec<u32> = read.order.iter().copied().filter(|cpu| machine.present.contains(*cpu)).collect();
+    if there.is_empty() {
+        return Err(Failure::unavailable(format!("{}: this machine has cpus {}", read.cpus, machine.present)));
+    }
+    let list = there.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+    Ok((expression(&list)?, Some(read)))
+}
+
+/// One notation for a script: its lines and nothing else. What to know about them goes to standard error.
+fn alone(notation: Notation, placed: &Placed<'_>) -> Result<(), Failure> {
+    let lines = notation::print(notation, &placed.resolution.cpus, &placed.resolution.order, placed.machine);
+    let wanted: Vec<&NotationLine> = lines.iter().filter(|line| !line.secondary).collect();
+    let mut remarks: Vec<&str> = Vec::new();
+    for remark in wanted.iter().flat_map(|line| &line.remarks) {
+        if !remarks.contains(&remark.as_str()) {
+            remarks.push(remark);
+        }
+    }
+    let texts: Vec<&str> = wanted.iter().filter_map(|line| line.text.as_deref()).collect();
+    if texts.is_empty() {
+        return Err(Failure::unavailable(format!("{}: {}", notation.name(), remarks.join(" "))));
+    }
+    placed.read.into_iter().flat_map(|read| &read.remarks).for_each(|remark| say(&format!("note: {remark}")));
+    // What was read says itself which of its cpus are offline.
+    let is_said = |out: &&LeftOut| placed.read.is_some() && out.reason == Reason::Offline;
+    for out in placed.resolution.left_out.iter().filter(|out| !is_said(out)) {
+        say(&format!("left out: {} ({})", out.cpus, out.reason.words()));
+    }
+    remarks.iter().for_each(|remark| say(&format!("note: {remark}")));
+    print_text(&texts.join("\n"))
+}

@@ -1,0 +1,184 @@
+//! The screen of `corewise place`: the cpus on the machine's picture, counts, who was left out, every notation.
+
+use corewise_model::machine_file::Description;
+use corewise_model::placement::notation::{self, Notation, NotationLine, Read};
+use corewise_model::placement::{LeftOut, Reason, Resolution};
+use corewise_model::{CpuSet, Level, Machine};
+
+use crate::draw::machine::{headline, numbering};
+use crate::draw::number::count;
+use crate::draw::picture::{chosen, wrap_lists};
+use crate::draw::text::{Line, Screen};
+use crate::draw::wrap::{unbroken, wrap};
+
+/// The width of the words before facts.
+const LABEL_WIDTH: usize = 10;
+/// Machines with more objects than this show like objects on one line.
+const FEW_OBJECTS: usize = 24;
+/// Of a notation with more lines than this, only so many are shown.
+const MOST_LINES: usize = 4;
+/// Texts to be pasted are shown up to so many times the terminal's width.
+const LONGEST_WIDTHS: usize = 3;
+
+/// A placement on a machine.
+#[derive(Clone, Copy, Debug)]
+pub struct Placed<'a> {
+    /// The machine.
+    pub machine: &'a Machine,
+    /// What was written.
+    pub text: &'a str,
+    /// What it is here.
+    pub resolution: &'a Resolution,
+    /// What the text means in the notation that it was read in, if that is not ours.
+    pub read: Option<&'a Read>,
+    /// What the machine file says of itself, where the machine comes from one.
+    pub description: Option<&'a Description>,
+}
+
+/// The whole screen of a placement.
+pub fn screen(placed: &Placed<'_>, width: usize) -> Screen {
+    let mut screen = Screen::new();
+    screen.extend(headline(placed.machine, &[], width));
+    screen.block(answer(placed, width));
+    screen.block(chosen(placed.machine, &placed.resolution.cpus, width, FEW_OBJECTS));
+    screen.block(placed.description.map_or_else(Vec::new, |description| numbering(description, width)));
+    screen.block(facts(placed, width));
+    screen.block(notations(placed, width));
+    screen
+}
+
+/// The cpus, and what the text means where it is another tool's.
+fn answer(placed: &Placed<'_>, width: usize) -> Vec<Line> {
+    let cpus = &placed.resolution.cpus;
+    let text = placed.text.lines().collect::<Vec<_>>().join("; ");
+    let line = Line::new().strong(text).plain(format!("  is {}: ", count(cpus.len(), "cpu")));
+    let mut lines = wrap_lists(&line.strong(cpus.to_string()), width, 2);
+    for remark in placed.read.into_iter().flat_map(|read| &read.remarks) {
+        lines.extend(wrap(&Line::new().plain(format!("  {remark}")), width, 2));
+    }
+    lines
+}
+
+/// How much of each level it is, in which order threads take it, and who was left out.
+fn facts(placed: &Placed<'_>, width: usize) -> Vec<Line> {
+    let mut lines = labelled("Of", levels(placed), width);
+    let order = corewise_model::placement::list(&placed.resolution.order);
+    if order != placed.resolution.cpus.to_string() {
+        lines.push(Line::new().faint(format!("{:<LABEL_WIDTH$}", "Order")).plain(order).cut(width));
+    }
+    let out = placed.resolution.left_out.iter().map(left_out).collect();
+    lines.extend(labelled("Left out", out, width));
+    lines.extend(labelled("Mind", warnings(placed), width));
+    lines
+}
+
+fn labelled(label: &str, items: Vec<String>, width: usize) -> Vec<Line> {
+    if items.is_empty() {
+        return Vec::new();
+    }
+    wrap(&Line::new().faint(format!("{label:<LABEL_WIDTH$}")).plain(items.join(" · ")), width, LABEL_WIDTH)
+}
+
+/// "1 of 2 llcs" and so on; a level whose objects are those of another is left out.
+fn levels(placed: &Placed<'_>) -> Vec<String> {
+    let (machine, cpus) = (placed.machine, &placed.resolution.cpus);
+    let same = |level: Level, other: Level| machine.objects(level) == machine.objects(other);
+    let part = |level: Level| {
+        let objects = machine.objects(level);
+        let repeats = match level {
+            Level::Core => return Some(cores(machine, cpus)),
+            Level::Group => machine.groups.is_empty() || same(level, Level::Llc),
+            Level::Cluster => same(level, Level::Core) || same(level, Level::Llc),
+            Level::Die => same(level, Level::Llc) || same(level, Level::Node),
+            _ => false,
+        };
+        let touched = objects.iter().filter(|object| !object.is_disjoint(cpus)).count();
+        (objects.len() > 1 && !repeats).then(|| format!("{touched} of {}", count(objects.len(), level.word())))
+    };
+    Level::ALL.into_iter().filter_map(part).map(|part| unbroken(&part)).collect()
+}
+
+/// "8 of 16 cores: 7 whole, 1 in part"; without siblings, how many.
+fn cores(machine: &Machine, cpus: &CpuSet) -> String {
+    let touched: Vec<&CpuSet> =
+        machine.cores.iter().map(|core| &core.cpus).filter(|core| !core.is_disjoint(cpus)).collect();
+    let text = format!("{} of {}", touched.len(), count(machine.cores.len(), "core"));
+    let whole = touched.iter().filter(|core| core.is_subset(cpus)).count();
+    match touched.len() - whole {
+        _ if machine.cores.iter().all(|core| core.cpus.len() == 1) => text,
+        0 => format!("{text}, with all their threads"),
+        in_part if whole == 0 => format!("{text}{}", if in_part == 1 { ", in part" } else { ", each in part" }),
+        in_part => format!("{text}: {whole} whole, {in_part} in part"),
+    }
+}
+
+fn left_out(out: &LeftOut) -> String {
+    let named = if out.named.is_empty() { "" } else { ", named all the same" };
+    format!("{} {}{named}", out.cpus, out.reason.words())
+}
+
+/// What a user of these cpus should know.
+fn warnings(placed: &Placed<'_>) -> Vec<String> {
+    let (machine, cpus) = (placed.machine, &placed.resolution.cpus);
+    let bare = machine.nodes.iter().filter(|node| node.memory_bytes == Some(0)).flat_map(|node| node.cpus.iter());
+    let bare = bare.collect::<CpuSet>().intersection(cpus);
+    let isolated = machine.isolated.intersection(cpus);
+    let mut warnings = Vec::new();
+    if !bare.is_empty() {
+        warnings.push(format!("{bare} on nodes without memory: all of theirs is remote"));
+    }
+    if !isolated.is_empty() {
+        let what = "isolated: the scheduler does not spread threads over them, pin each (--one-per-thread)";
+        warnings.push(format!("{isolated} {what}"));
+    }
+    if placed.resolution.left_out.iter().any(|out| out.reason == Reason::NotInMask) {
+        warnings.push("the inherited mask is no limit: named by number, its cpus are taken".to_owned());
+    }
+    warnings
+}
+
+fn notations(placed: &Placed<'_>, width: usize) -> Vec<Line> {
+    let remark = "  --as NAME prints one alone, whole, with what to know about it";
+    let mut lines = wrap(&Line::new().strong("Elsewhere").faint(remark), width, 2);
+    let label = Notation::ALL.map(|notation| notation.name().len()).into_iter().max().unwrap_or(0) + 2;
+    let mut said = Vec::new();
+    for notation in Notation::ALL {
+        let printed = notation::print(notation, &placed.resolution.cpus, &placed.resolution.order, placed.machine);
+        for (place, line) in printed.iter().take(MOST_LINES).enumerate() {
+            let name = if place == 0 { notation.name() } else { "" };
+            lines.extend(pasted(name, label, line, width));
+        }
+        if printed.len() > MOST_LINES {
+            let more = printed.len() - MOST_LINES;
+            lines.push(Line::new().plain(" ".repeat(label + 2)).faint(format!("… and {}", count(more, "more line"))));
+        }
+        // Where the numbers may be others than the user's, the page says so.
+        if matches!(notation, Notation::Windows | Notation::PowerShell) {
+            for remark in not_said(&printed, &mut said) {
+                lines.extend(wrap(&Line::new().plain(" ".repeat(label + 2)).faint(remark), width, label + 2));
+            }
+        }
+    }
+    lines
+}
+
+/// The remarks of lines that can be pasted, each once on the whole page.
+fn not_said(printed: &[NotationLine], said: &mut Vec<String>) -> Vec<String> {
+    let remarks = printed.iter().filter(|line| line.text.is_some()).flat_map(|line| &line.remarks);
+    let before = said.len();
+    for remark in remarks {
+        if !said.contains(remark) {
+            said.push(remark.clone());
+        }
+    }
+    said[before..].to_vec()
+}
+
+/// What is to be pasted is never broken into lines: a terminal does that and still copies it whole.
+fn pasted(name: &str, label: usize, line: &NotationLine, width: usize) -> Vec<Line> {
+    let head = Line::new().faint(format!("  {name:<label$}"));
+    match &line.text {
+        Some(text) => vec![head.plain(text).cut(LONGEST_WIDTHS * width)],
+        None => wrap(&head.faint(format!("- {}", line.remarks.join(" "))), width, label + 2),
+    }
+}

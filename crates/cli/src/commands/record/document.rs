@@ -1,0 +1,23 @@
+//! The JSON document.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// What `corewise record --json` prints.
+#[derive(Serialize, JsonSchema)]
+#[schemars(title = "corewise/record/1")]
+pub struct RecordDocument {
+    #[schemars(extend("const" = "corewise/record/1"))]
+    schema: &'static str,
+    /// The file that was written.
+    file: String,
+    /// Its size in bytes.
+    size_bytes: u64,
+}
+
+impl RecordDocument {
+    /// The document of a recording.
+    pub fn new(file: String, size_bytes: u64) -> Self {
+        Self { schema: "corewise/record/1", file, size_bytes }
+    }
+}

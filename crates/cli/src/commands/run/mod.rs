@@ -1,0 +1,42 @@
+//! `corewise run`: runs a command on cpus of the user's choice.
+
+pub mod arguments;
+pub mod task;
+
+use std::process::Command;
+
+use corewise_sys::linux::spawn;
+
+use crate::shell::child::task::RunTask;
+use crate::shell::child::{place, supervise, words};
+use crate::shell::failure::{Exit, Failure};
+use crate::shell::run::Run;
+use crate::shell::settings::Settings;
+use arguments::RunArguments;
+
+/// What it is typed as.
+pub const NAME: &str = "run";
+
+impl Run for RunArguments {
+    fn run(self, settings: &Settings) -> Result<Exit, Failure> {
+        if settings.json {
+            return Err(Failure::usage("run has nothing to print as JSON")
+                .next("What it prints is its command's. `corewise place EXPR --json` says where it would run."));
+        }
+        run(&self.task()?, settings)
+    }
+}
+
+/// Runs the command: in the place of corewise, or attended by it where there is something to watch or to put back.
+fn run(task: &RunTask, settings: &Settings) -> Result<Exit, Failure> {
+    let mut command = Command::new(&task.program);
+    command.args(&task.arguments);
+    if task.is_attended() {
+        return supervise::run(task, &mut command, settings);
+    }
+    // A list or a mask that the kernel takes as it is needs no knowledge of the machine, and no time to get it.
+    if !place::at_once(task)? {
+        place::find(task, settings)?.put_in_force()?;
+    }
+    Err(words::not_started(&task.program, &spawn::replace(&mut command)))
+}

@@ -1,0 +1,84 @@
+//! What was typed for `run`, understood.
+
+use corewise_model::placement::hold::Enforcement;
+use corewise_model::placement::roles::roles;
+
+use super::arguments::{EnforcementName, RunArguments};
+use crate::shell::child::task::{RunTask, Spread};
+use crate::shell::failure::{Exit, Failure};
+use crate::shell::placing;
+
+impl RunArguments {
+    /// What was typed, understood.
+    ///
+    /// # Errors
+    /// Where an expression or a role cannot be read.
+    pub fn task(self) -> Result<RunTask, Failure> {
+        let on = placing::expression(&self.on)?;
+        let spread = match (self.one_per_thread, self.roles) {
+            (true, _) => Spread::OnePerThread,
+            (false, Some(text)) => Spread::Roles(roles(&text).map_err(|error| placing::refused(Exit::Usage, error))?),
+            (false, None) => Spread::Together,
+        };
+        let mut command = self.command.into_iter();
+        let program = command.next().ok_or_else(|| Failure::usage("there is no command to run"))?;
+        Ok(RunTask {
+            on,
+            memory: self.memory,
+            spread,
+            enforcement: self.enforce.map(|name| match name {
+                EnforcementName::Boundary => Enforcement::Boundary,
+                EnforcementName::Exact => Enforcement::Exact,
+            }),
+            cgroup: self.cgroup,
+            verbose: self.verbose,
+            program,
+            arguments: command.collect(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shell::run::typed;
+
+    fn task(words: &[&str]) -> Result<RunTask, String> {
+        typed::<RunArguments>(&[&["run"], words].concat())?.task().map_err(|failure| failure.what)
+    }
+
+    #[test]
+    fn what_stands_behind_the_command_belongs_to_it() {
+        for words in
+            [&["--on", "0", "--", "ls", "-v", "--json", "--", "x"][..], &["--on", "0", "ls", "-v", "--json", "--", "x"]]
+        {
+            let task = task(words).unwrap();
+            assert_eq!((task.program, task.verbose), ("ls".into(), false));
+            assert_eq!(task.arguments, ["-v", "--json", "--", "x"]);
+        }
+        assert!(task(&["--on", "0", "--enforcee", "boundary", "--", "ls"]).unwrap_err().contains("--enforcee"));
+    }
+
+    #[test]
+    fn nothing_is_watched_that_need_not_be() {
+        let watched = |options: &[&str]| task(&[&["--on", "0"], options, &["ls"]].concat()).unwrap().is_watched();
+        assert!(!watched(&[]) && !watched(&["--memory", "bind:0"]));
+        for options in [&["-v"][..], &["--one-per-thread"], &["--roles", "a=b:0"], &["--enforce", "exact"]] {
+            assert!(watched(options), "{options:?}");
+        }
+        let grouped = task(&["--on", "0", "--cgroup", "ls"]).unwrap();
+        assert!(grouped.is_attended() && !grouped.is_watched());
+    }
+
+    #[test]
+    fn mistakes_are_found_before_anything_starts() {
+        assert!(task(&["--on", "lcc:0", "ls"]).unwrap_err().contains("lcc:0\n"));
+        assert!(task(&["--on", "0", "--roles", "a=b", "ls"]).unwrap_err().contains("a=b\n"));
+        assert!(task(&["--on", "0", "--memory", "near:0", "ls"]).unwrap_err().contains("expected local, bind:NODES"));
+        assert!(
+            task(&["--on", "0", "--roles", "a=b:0", "--one-per-thread", "ls"]).unwrap_err().contains("cannot be used")
+        );
+        assert!(task(&["--on", "0"]).unwrap_err().contains("<COMMAND>..."));
+        assert!(task(&["ls"]).unwrap_err().contains("--on <EXPR>"));
+    }
+}

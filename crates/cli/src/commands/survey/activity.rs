@@ -1,0 +1,124 @@
+//! Activity: what else happened on each cpu while it was measured.
+
+use corewise_model::interrupt::plain_name;
+
+use crate::draw::grid::{Column, Grid};
+use crate::draw::latency::{cpu_label, tone};
+use crate::draw::number::{ABSENT, brief, decimal};
+use crate::draw::rows::Row;
+use crate::draw::text::{Line, Tone};
+use crate::draw::wrap::{unbroken, wrap};
+
+/// The activity table: clock rate, interrupts, switches, and where the time went.
+pub fn activity(rows: &[Row], width: usize) -> Vec<Line> {
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    let mut grid = Grid::new(vec![
+        Column::text("cpu", 0),
+        Column::number("clock", "GHz", 1),
+        Column::number("±", "GHz", 9).named("± of clock"),
+        Column::number("irq", "/s", 2),
+        Column::number("softirq", "/s", 4),
+        Column::number("yields", "/s", 7),
+        Column::number("preempted", "/s", 5),
+        Column::number("user", "%", 6),
+        Column::number("system", "%", 5),
+        Column::number("off-cpu", "%", 3),
+        Column::number("stolen", "%", 3),
+    ]);
+    for row in rows {
+        grid.row(cells(row));
+    }
+    let mut lines = caption(rows, width);
+    lines.extend(grid.fit(width).with_remark(width, 0));
+    lines
+}
+
+fn caption(rows: &[Row], width: usize) -> Vec<Line> {
+    let estimated = rows.iter().any(|row| matches!(row.frequency, Some((_, true))));
+    let remark = if estimated { "; ~ is estimated from a chain of additions, not counted" } else { "" };
+    let text = format!("on each cpu while it was measured{remark}");
+    wrap(&Line::new().strong("Activity").plain("  ").faint(text), width, 2)
+}
+
+fn cells(row: &Row) -> Vec<Line> {
+    let plain = |text: String| Line::new().plain(text);
+    let rate = |value: f64| quiet_zero(value, brief(value));
+    let percent = |value: f64| quiet_zero(value, decimal(value * 100.0, 1));
+    let clock = row.frequency.map_or_else(String::new, |(gigahertz, estimated)| {
+        let mark = if estimated { "~" } else { "" };
+        format!("{mark}{}", decimal(gigahertz, 2))
+    });
+    let stolen = row.shares.stolen.map_or_else(Line::new, |share| match tone(row, "share of time stolen") {
+        Tone::Plain => percent(share),
+        marked => Line::new().with(marked, decimal(share * 100.0, 1)),
+    });
+    vec![
+        cpu_label(&row.cpus),
+        Line::new().with(tone(row, "frequency"), clock),
+        Line::new().faint(row.frequency_spread.map(|spread| decimal(spread, 2)).unwrap_or_default()),
+        Line::new().with(tone(row, "interrupt rate"), brief(row.interrupt_rate)),
+        plain(brief(row.softirq_rate)),
+        rate(row.switch_rates.0),
+        rate(row.switch_rates.1),
+        percent(row.shares.user),
+        percent(row.shares.system),
+        percent(row.shares.off_cpu),
+        stolen,
+    ]
+}
+
+/// Nothing happened: that is common, and grey.
+fn quiet_zero(value: f64, text: String) -> Line {
+    if !value.is_finite() {
+        return Line::new().faint(ABSENT);
+    }
+    Line::new().with(if value == 0.0 { Tone::Faint } else { Tone::Plain }, text)
+}
+
+/// Interrupts by source, most first: a line for each row of cpus, wrapped.
+pub fn sources(rows: &[Row], width: usize) -> Vec<Line> {
+    if rows.iter().all(|row| row.sources.is_empty()) {
+        return Vec::new();
+    }
+    let caption = Line::new().strong("Interrupts").plain("  ").faint("by source, a second; soft interrupts after them");
+    let mut lines = wrap(&caption, width, 2);
+    let label = rows.iter().map(|row| cpu_label(&row.cpus).width()).max().unwrap_or(0);
+    for row in rows {
+        let name = cpu_label(&row.cpus);
+        let padding = " ".repeat(label - name.width() + 2);
+        let listed = listed(&row.sources, Tone::Plain);
+        let soft = listed_soft(row);
+        let text = if soft.is_empty() { listed } else { listed.faint(" · soft ").then(soft) };
+        lines.extend(beside(name.plain(padding), &text, width));
+    }
+    lines
+}
+
+fn listed_soft(row: &Row) -> Line {
+    listed(&row.softirq_sources, Tone::Faint)
+}
+
+/// "timer 250, virtio1-req.0 12"; what is below a hundredth of the total is left to `--json`.
+fn listed(sources: &[(String, f64)], tone: Tone) -> Line {
+    let total: f64 = sources.iter().map(|(_, rate)| rate).sum();
+    let shown = sources.iter().filter(|(_, rate)| *rate >= total / 100.0);
+    let mut line = Line::new();
+    for (place, (source, rate)) in shown.enumerate() {
+        let comma = if place > 0 { ", " } else { "" };
+        line = line.with(tone, comma).with(tone, unbroken(&format!("{} {}", plain_name(source), brief(*rate))));
+    }
+    line
+}
+
+/// A text beside its label, wrapped under itself.
+fn beside(label: Line, text: &Line, width: usize) -> Vec<Line> {
+    let start = label.width();
+    if start + 20 > width {
+        return wrap(&label.then(text.clone()), width, 2);
+    }
+    let mut lines = wrap(text, width - start, 0).into_iter();
+    let first = label.then(lines.next().unwrap_or_default());
+    std::iter::once(first).chain(lines.map(|line| line.indented(start))).collect()
+}

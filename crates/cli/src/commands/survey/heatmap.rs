@@ -1,0 +1,267 @@
+//! The core-to-core map: what talking between two cpus costs, as a heat map that fits the terminal.
+
+use corewise_model::links::{LinkClass, Links, cpus};
+use corewise_model::stats::order::median;
+use corewise_model::{CpuSet, Level, Machine, Survey};
+
+use crate::draw::number::{brief, whole};
+use crate::draw::shades::{FLAT, SHADES};
+use crate::draw::text::{HEAT_STEPS, Line, Tone};
+use crate::draw::wrap::{unbroken, wrap};
+
+/// With more cpus than this, SMT siblings share a row.
+const FEW_CPUS: usize = 16;
+/// A map with more rows than this is shown in blocks.
+const MOST_ROWS: usize = 32;
+
+/// The map, its classes, and its gaps; nothing where no pair was measured.
+pub fn links(survey: &Survey, classes: &[LinkClass], width: usize) -> Vec<Line> {
+    let mut lines = Vec::new();
+    if survey.links.pairs.is_empty() {
+        return lines;
+    }
+    lines.extend(caption(&survey.links, classes, width));
+    let Some(map) = choose(&survey.machine, &survey.links, width) else { return lines };
+    lines.extend(map.draw());
+    lines.extend(map.legend(width));
+    lines
+}
+
+fn caption(links: &Links, classes: &[LinkClass], width: usize) -> Vec<Line> {
+    let mut line = Line::new().strong("Links").plain("  ").faint("one way, ns:");
+    for (place, class) in classes.iter().enumerate() {
+        let range = if class.pairs > 1 {
+            format!(" ({} to {})", brief(class.lowest_ns), brief(class.highest_ns))
+        } else {
+            String::new()
+        };
+        let joint = if place > 0 { "  ·  " } else { "  " };
+        line = line.faint(joint).plain(unbroken(class.relation.words())).plain("\u{a0}");
+        line = line.strong(brief(class.median_ns)).faint(unbroken(&range));
+    }
+    let measured = links.pairs.len() as u64;
+    let pairs = if measured < links.possible_pairs {
+        format!("{} of {} pairs", whole(measured), whole(links.possible_pairs))
+    } else if measured == 1 {
+        "1 pair".to_owned()
+    } else {
+        format!("{} pairs", whole(measured))
+    };
+    wrap(&line.plain("  ").faint(unbroken(&format!("({pairs})"))), width, 2)
+}
+
+/// Rows and columns of a map, and what each pair of them costs.
+struct Map {
+    labels: Vec<String>,
+    /// What a row is: "cpu", "core", "llc"; where blocks are shown a cell is the median over its pairs.
+    unit: Level,
+    costs: Vec<Vec<Option<f64>>>,
+    /// Figures, or shades only.
+    figures: bool,
+}
+
+/// The most detailed map that fits: cpus, cores, then blocks of ever larger levels.
+fn choose(machine: &Machine, links: &Links, width: usize) -> Option<Map> {
+    let measured = cpus(links);
+    let levels = [Level::Cpu, Level::Core, Level::Cluster, Level::Llc, Level::Die, Level::Node, Level::Package];
+    for level in levels {
+        let blocks = blocks(machine, level, &measured);
+        let same_outside = levels.iter().skip_while(|other| **other != level).skip(1);
+        let most = if level == Level::Cpu && machine.cores.len() < machine.online.len() { FEW_CPUS } else { MOST_ROWS };
+        if blocks.len() > most || same_outside.clone().any(|&outer| same_cpus(machine, level, outer)) {
+            continue;
+        }
+        let mut map = Map::of(machine, links, level, &blocks);
+        map.figures = map.width_with_figures() <= width && blocks.len() <= FEW_CPUS;
+        if map.figures || map.width_with_shades() <= width {
+            return Some(map);
+        }
+    }
+    let all = vec![(0, measured)];
+    let mut map = Map::of(machine, links, Level::Package, &all);
+    map.figures = true;
+    Some(map)
+}
+
+/// Whether two levels cut the machine alike; then the outer one names the blocks.
+fn same_cpus(machine: &Machine, inner: Level, outer: Level) -> bool {
+    inner < Level::Core && machine.objects(inner) == machine.objects(outer)
+}
+
+/// The objects of a level that hold a measured cpu, as index and cpus.
+fn blocks(machine: &Machine, level: Level, measured: &CpuSet) -> Vec<(usize, CpuSet)> {
+    let number = |index: usize, cpus: &CpuSet| match level {
+        Level::Cpu | Level::Core => cpus.lowest().map_or(index, |cpu| cpu as usize),
+        _ => index,
+    };
+    let objects = machine.objects(level).into_iter().enumerate();
+    let measured = objects.map(|(index, cpus)| (number(index, &cpus), cpus.intersection(measured)));
+    measured.filter(|(_, cpus)| !cpus.is_empty()).collect()
+}
+
+impl Map {
+    fn of(machine: &Machine, links: &Links, unit: Level, blocks: &[(usize, CpuSet)]) -> Self {
+        let mut home = std::collections::HashMap::new();
+        for (place, (_, cpus)) in blocks.iter().enumerate() {
+            home.extend(cpus.iter().map(|cpu| (cpu, place)));
+        }
+        let mut values = vec![vec![Vec::new(); blocks.len()]; blocks.len()];
+        for pair in &links.pairs {
+            let (Some(&a), Some(&b)) = (home.get(&pair.a), home.get(&pair.b)) else { continue };
+            let siblings = || machine.index_of(Level::Core, pair.a) == machine.index_of(Level::Core, pair.b);
+            // A block of several cores speaks of its cores; what SMT siblings say to each other has a class of its own.
+            if a == b && unit != Level::Core && siblings() {
+                continue;
+            }
+            values[a][b].push(pair.one_way_ns());
+            if a != b {
+                values[b][a].push(pair.one_way_ns());
+            }
+        }
+        let cell = |values: &Vec<f64>| Some(median(values)).filter(|cost| cost.is_finite());
+        let prefix = if unit >= Level::Core { String::new() } else { format!("{unit}:") };
+        Self {
+            labels: blocks.iter().map(|(number, _)| format!("{prefix}{number}")).collect(),
+            unit,
+            costs: values.iter().map(|row| row.iter().map(cell).collect()).collect(),
+            figures: false,
+        }
+    }
+
+    fn label_width(&self) -> usize {
+        self.labels.iter().map(String::len).max().unwrap_or(0)
+    }
+
+    /// Width of a figure with its gap.
+    fn figure_width(&self) -> usize {
+        let cells = self.costs.iter().flatten().flatten().map(|&cost| brief(cost).chars().count());
+        cells.chain(self.labels.iter().map(String::len)).max().unwrap_or(1) + 2
+    }
+
+    fn width_with_figures(&self) -> usize {
+        self.label_width() + 1 + self.labels.len() * self.figure_width()
+    }
+
+    fn width_with_shades(&self) -> usize {
+        self.label_width() + 1 + self.labels.len() * 2
+    }
+
+    fn range(&self) -> (f64, f64) {
+        let costs = || self.costs.iter().flatten().flatten().copied();
+        (costs().fold(f64::INFINITY, f64::min), costs().fold(f64::NEG_INFINITY, f64::max))
+    }
+
+    /// The heat step of a cost, on a logarithmic scale over all costs of the map.
+    fn step(&self, cost: f64) -> u8 {
+        let (low, high) = self.range();
+        if low <= 0.0 || high / low < FLAT {
+            return 0;
+        }
+        let place = (cost / low).ln() / (high / low).ln();
+        ((place * f64::from(HEAT_STEPS)) as u8).min(HEAT_STEPS - 1)
+    }
+
+    fn draw(&self) -> Vec<Line> {
+        let margin = self.label_width();
+        let mut lines = vec![self.head(margin)];
+        for (row, label) in self.labels.iter().enumerate() {
+            let mut line = Line::new().faint(format!("{label:>margin$} "));
+            for (column, cost) in self.costs[row].iter().enumerate() {
+                line = line.then(self.cell(*cost, row == column));
+            }
+            lines.push(line);
+        }
+        lines
+    }
+
+    fn head(&self, margin: usize) -> Line {
+        let mut text = " ".repeat(margin + 1);
+        if self.figures {
+            let cell = self.figure_width();
+            text.extend(self.labels.iter().map(|label| format!("{label:>width$} ", width = cell - 1)));
+        } else {
+            // Every second label, where it is short enough to stand over its own two cells of two columns.
+            let label = |index: usize| self.labels[index].trim_start_matches(|c: char| !c.is_ascii_digit());
+            text.extend((0..self.labels.len()).step_by(2).map(|index| format!("{:<4}", label(index))));
+        }
+        Line::new().faint(text.trim_end())
+    }
+
+    fn cell(&self, cost: Option<f64>, diagonal: bool) -> Line {
+        let width = if self.figures { self.figure_width() } else { 2 };
+        let Some(cost) = cost else {
+            let mark = if diagonal { "-" } else { "" };
+            return Line::new().faint(if self.figures {
+                format!("{mark:>w$} ", w = width - 1)
+            } else {
+                format!("{mark:<2}")
+            });
+        };
+        let step = self.step(cost);
+        let text = if self.figures {
+            format!("{:>w$} ", brief(cost), w = width - 1)
+        } else {
+            SHADES[usize::from(step)].to_string().repeat(2)
+        };
+        Line::new().with(Tone::Heat(step), text)
+    }
+
+    /// What shades stand for, and what a cell is where it is more than one pair.
+    fn legend(&self, width: usize) -> Vec<Line> {
+        let (low, high) = self.range();
+        let mut line = Line::new();
+        if !self.figures && low.is_finite() {
+            line = line.faint("ns  ");
+            let steps = if high / low < FLAT { 1 } else { HEAT_STEPS };
+            for step in 0..steps {
+                let edge = |step: u8| low * (high / low).powf(f64::from(step) / f64::from(steps));
+                let shade = SHADES[usize::from(step)].to_string().repeat(2);
+                let text = format!(" {} to {}", brief(edge(step)), brief(edge(step + 1)));
+                line = line.with(Tone::Heat(step), shade).plain(unbroken(&text)).plain("  ");
+            }
+        }
+        match self.unit {
+            Level::Cpu => {}
+            Level::Core => {
+                line = line.faint("a row is a core, named by its first cpu; a cell is the median of its pairs")
+            }
+            level => line = line.faint(format!("a row is one {level}; a cell is the median of its pairs of cores")),
+        }
+        wrap(&line, width, 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use corewise_model::links::Pair;
+
+    use super::*;
+    use crate::draw::fabricated::{large, ryzen_9950x3d};
+
+    fn drawn(machine: &Machine, pairs: &[(u32, u32, f64)], width: usize) -> Vec<String> {
+        let pairs: Vec<Pair> = pairs.iter().map(|&(a, b, ns)| Pair::new(a, b, vec![ns])).collect();
+        let links = Links { possible_pairs: pairs.len() as u64, pairs, gaps: Vec::new() };
+        choose(machine, &links, width).unwrap().draw().iter().map(Line::to_plain).collect()
+    }
+
+    /// Cpus 0 and 256 are siblings; 0 and 1 only share the cache. Three pairs of siblings would outweigh one of cores.
+    #[test]
+    fn what_siblings_say_to_each_other_is_not_a_block_s_cost() {
+        let machine = large();
+        let costs = [(0, 256, 7.0), (1, 257, 7.0), (2, 258, 7.0), (0, 1, 18.0), (0, 8, 80.0)];
+        let pairs: Vec<Pair> = costs.iter().map(|&(a, b, ns)| Pair::new(a, b, vec![ns])).collect();
+        let links = Links { possible_pairs: pairs.len() as u64, pairs, gaps: Vec::new() };
+        let blocks = blocks(&machine, Level::Llc, &cpus(&links));
+        let map = Map::of(&machine, &links, Level::Llc, &blocks);
+        assert_eq!(map.costs, [[Some(18.0), Some(80.0)], [Some(80.0), None]]);
+    }
+
+    #[test]
+    fn pairs_that_were_not_measured_are_blank_and_noise_is_one_shade() {
+        let map = drawn(&ryzen_9950x3d(), &[(0, 1, 18.0), (0, 2, 20.0), (1, 2, 19.0), (3, 4, 18.5)], 15);
+        assert_eq!(
+            map,
+            ["  0   2   4", "0 - ····", "1 ··- ··", "2 ····- ", "3       - ··", "4       ··-"].map(str::trim_end)
+        );
+    }
+}

@@ -1,0 +1,81 @@
+//! Whole screens as snapshots: what a user sees of fabricated surveys and machines.
+
+mod hard;
+mod large;
+mod small;
+
+use corewise_model::Survey;
+use corewise_model::finding::Conclusions;
+
+use super::screen::screen;
+use crate::draw::fabricated::*;
+use crate::draw::survey::Kept;
+
+fn shown(survey: &Survey, conclusions: &Conclusions, width: usize) -> String {
+    screen(survey, conclusions, &Kept::Stored(12), width).plain()
+}
+
+/// The screen of a survey in which nothing stands out.
+fn quiet(survey: &Survey, width: usize) -> String {
+    shown(survey, &nothing(survey), width)
+}
+
+/// The screen of a survey that was too short, or of too few cpus, for any test.
+fn too_short(survey: &Survey) -> String {
+    shown(survey, &untested(survey), 80)
+}
+
+/// The screen of the article's 9950X3D.
+fn article(width: usize) -> String {
+    let survey = ryzen_survey();
+    shown(&survey, &ryzen_conclusions(&survey), width)
+}
+
+/// A survey without the counts of interrupts of some rounds.
+fn uncounted(mut survey: Survey, is_lost: fn(u32) -> bool) -> Survey {
+    let rounds = survey.cpus.iter_mut().flat_map(|cpu| &mut cpu.rounds);
+    for round in rounds.filter(|round| is_lost(round.round)) {
+        (round.interrupts, round.softirqs) = (None, None);
+    }
+    survey
+}
+
+/// The parts of a screen that begin with one of these words.
+fn parts(screen: &str, beginnings: &[&str]) -> String {
+    let is_wanted = |part: &&str| beginnings.iter().any(|beginning| part.starts_with(beginning));
+    screen.split("\n\n").filter(is_wanted).collect::<Vec<_>>().join("\n\n")
+}
+
+/// Every fabricated survey with its conclusions.
+fn all() -> Vec<(Survey, Conclusions)> {
+    let quiet = [small_guest_survey(), partial_survey(), single_cpu_survey(), large_survey()];
+    let mut all: Vec<(Survey, Conclusions)> = Vec::new();
+    for survey in quiet {
+        let conclusions = nothing(&survey);
+        all.push((survey, conclusions));
+    }
+    let survey = ryzen_survey();
+    let conclusions = ryzen_conclusions(&survey);
+    all.push((survey, conclusions));
+    all
+}
+
+#[test]
+fn no_line_is_wider_than_the_terminal() {
+    for (survey, conclusions) in all() {
+        for width in [20, 30, 40, 41, 57, 79, 80, 100, 140] {
+            let screen = screen(&survey, &conclusions, &Kept::Stored(12), width);
+            assert!(screen.width() <= width, "{} columns at {width}:\n{}", screen.width(), screen.plain());
+        }
+    }
+}
+
+#[test]
+fn colour_adds_nothing_to_the_text() {
+    for (survey, conclusions) in all() {
+        let screen = screen(&survey, &conclusions, &Kept::Stored(12), 80);
+        let stripped = anstream::adapter::strip_str(&screen.styled()).to_string();
+        let tidy = |text: &str| text.lines().map(|line| line.trim_end().to_owned() + "\n").collect::<String>();
+        assert_eq!(tidy(&stripped), screen.plain());
+    }
+}

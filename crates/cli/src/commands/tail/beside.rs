@@ -1,0 +1,204 @@
+//! `corewise tail --beside`: runs a command, watches who interrupts it, and ends as it ends.
+
+pub mod document;
+
+pub mod screen;
+
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::AsFd as _;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use corewise_lab::beside::{Accounting, Watched, Watcher, recorder};
+use corewise_lab::causes::SETTLING;
+use corewise_model::placement::Expression;
+use corewise_model::{CpuSet, Gap};
+use corewise_sys::linux::events::Recorder;
+use corewise_sys::linux::open_files::OpenFiles;
+use corewise_sys::linux::signals::Held;
+use corewise_sys::linux::{affinity, spawn};
+
+use crate::shell::child::place::{self, Place};
+use crate::shell::child::supervise::{End, Look, Started, Supervisor, UNWATCHED, leave, start};
+use crate::shell::child::task::{RunTask, Spread};
+use crate::shell::failure::{Exit, Failure};
+use crate::shell::output::{say, show_beside};
+use crate::shell::settings::Settings;
+use document::BesideDocument;
+use screen::{ShownBeside, screen};
+
+/// Runs a command and watches it; does not return where it could be started, but ends corewise as the command ended.
+pub fn run(
+    on: Option<&Expression>,
+    budget: Option<Duration>,
+    words: &[OsString],
+    settings: &Settings,
+) -> Result<Exit, Failure> {
+    let (program, arguments) = words.split_first().ok_or_else(|| Failure::usage("there is no command to run"))?;
+    let mut command = Command::new(program);
+    command.args(arguments);
+    if settings.json {
+        // Standard output is the document's alone.
+        let error = io::stderr().as_fd().try_clone_to_owned();
+        command.stdout(error.map_or_else(|_| Stdio::null(), Stdio::from));
+    }
+    let place = on.map(|on| place::find(&run_task(on, program, arguments), settings)).transpose()?;
+    let cpus = cpus(place.as_ref())?;
+    let held = Held::new().map_err(|error| Failure::new(Exit::Internal, error))?;
+    if let Ok(before) = OpenFiles::raise() {
+        before.give_back_to(&mut command);
+    }
+    let recorder = recorder();
+    let mut eye = Eye::open(&recorder, &cpus);
+    let child = match start(program, &mut command, place.as_ref(), &held, None)? {
+        Started::Child(child) => child,
+        Started::Ended(signal) => {
+            drop(eye);
+            drop(recorder);
+            leave(&held, End::Killed(signal))
+        }
+    };
+    eye.started(child, budget);
+    let supervisor = Supervisor { held, child };
+    let end = supervisor.wait(Some(&mut eye));
+    let (watched, to_its_end) = eye.finish();
+    // The tracepoints rest again before anything is printed.
+    drop(recorder);
+    if let Err(failure) = shown(words, &watched, to_its_end, end, settings) {
+        say(&failure);
+    }
+    leave(&supervisor.held, end)
+}
+
+/// As `run --on` would have it.
+fn run_task(on: &Expression, program: &OsString, arguments: &[OsString]) -> RunTask {
+    RunTask {
+        on: on.clone(),
+        memory: None,
+        spread: Spread::Together,
+        enforcement: None,
+        cgroup: false,
+        verbose: false,
+        program: program.clone(),
+        arguments: arguments.to_vec(),
+    }
+}
+
+/// The cpus that the command may use.
+fn cpus(place: Option<&Place>) -> Result<CpuSet, Failure> {
+    match place {
+        Some(place) => Ok(place.resolution.cpus.clone()),
+        None => affinity::current()
+            .map_err(|error| Failure::new(Exit::Internal, format!("cannot read the affinity mask: {error}"))),
+    }
+}
+
+fn shown(
+    words: &[OsString],
+    watched: &Watched,
+    to_its_end: bool,
+    end: End,
+    settings: &Settings,
+) -> Result<(), Failure> {
+    let command: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let shown = ShownBeside {
+        command: &command,
+        cpus: &watched.cpus,
+        rung: watched.rung,
+        seen: &watched.seen,
+        gaps: &watched.gaps,
+        to_its_end,
+    };
+    let (exit_status, signal) = match end {
+        End::Exited(status) => (Some(status), None),
+        End::Killed(signal) => (None, Some(signal)),
+    };
+    show_beside(settings, || BesideDocument::new(&shown, exit_status, signal), || screen(&shown, settings.width))
+}
+
+/// How the command is watched.
+enum Way<'a> {
+    Events(Box<Watcher<'a>>),
+    Accounts(Box<Accounting>, Gap),
+}
+
+/// Watches a command until it ends, or until there has been enough.
+struct Eye<'a> {
+    way: Option<Way<'a>>,
+    until: Option<Instant>,
+    /// What was seen, where watching ended before the command.
+    watched: Option<Watched>,
+}
+
+impl<'a> Eye<'a> {
+    /// Begins to watch cpus; where the kernel's events are refused, the kernel's accounts are read.
+    fn open(recorder: &'a Result<Recorder, Gap>, cpus: &CpuSet) -> Self {
+        let watcher = recorder.as_ref().map_err(Gap::clone).and_then(|recorder| {
+            let refused = |error: io::Error| Gap::new("", error.to_string());
+            Watcher::new(recorder, cpus).map_err(refused)
+        });
+        let way = match watcher {
+            Ok(watcher) => {
+                std::thread::sleep(SETTLING);
+                Way::Events(Box::new(watcher))
+            }
+            Err(gap) => {
+                // What its processes leave behind is found among our own children.
+                spawn::adopt_orphans();
+                Way::Accounts(
+                    Box::new(Accounting::new(cpus)),
+                    Gap { what: "who interrupted it, and for how long".into(), ..gap },
+                )
+            }
+        };
+        Self { way: Some(way), until: None, watched: None }
+    }
+
+    fn started(&mut self, child: u32, budget: Option<Duration>) {
+        self.until = budget.map(|budget| Instant::now() + budget);
+        if let Some(Way::Events(watcher)) = &mut self.way {
+            watcher.started(child);
+        }
+    }
+
+    fn end(&mut self) {
+        match self.way.take() {
+            Some(Way::Events(watcher)) => self.watched = Some(watcher.finish()),
+            Some(Way::Accounts(accounting, gap)) => {
+                let mut watched = accounting.finish();
+                watched.gaps.insert(0, gap);
+                self.watched = Some(watched);
+            }
+            None => {}
+        }
+    }
+
+    /// What was seen, and whether that was all until now.
+    fn finish(mut self) -> (Watched, bool) {
+        let to_its_end = self.way.is_some();
+        self.end();
+        (self.watched.expect("it ends once"), to_its_end)
+    }
+}
+
+impl Look for Eye<'_> {
+    fn look(&mut self) -> Duration {
+        if self.until.is_some_and(|until| until <= Instant::now()) {
+            self.end();
+        }
+        let pause = match &mut self.way {
+            Some(Way::Events(watcher)) => watcher.look(),
+            Some(Way::Accounts(accounting, _)) => accounting.look(),
+            None => return UNWATCHED,
+        };
+        let left = self.until.map(|until| until.saturating_duration_since(Instant::now()));
+        left.map_or(pause, |left| left.min(pause))
+    }
+
+    fn before_end(&mut self) {
+        if let Some(Way::Accounts(accounting, _)) = &mut self.way {
+            accounting.look();
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! What anyone may see of a program: the kernel's accounts of its threads, and what struck its cpus.
+
+use corewise_model::beside::Accounts;
+use corewise_model::interrupt::plain_name;
+
+use super::{percent, seconds, times};
+use crate::draw::number::brief;
+use crate::draw::text::Line;
+use crate::draw::wrap::{glued, unbroken, wrap};
+
+/// More cpus than this are told together.
+const MOST_CPUS: usize = 8;
+
+/// The accounts.
+pub fn accounts(accounts: &Accounts, width: usize) -> Vec<Line> {
+    let wanted_s = accounts.on_cpu_s + accounts.waited_s;
+    let ran = format!("Its threads ran for {}", seconds(accounts.on_cpu_s));
+    let waited = format!(
+        "could have run for another {} ({} of both), preempted or on the way to a cpu after a wait.",
+        seconds(accounts.waited_s),
+        percent(if wanted_s > 0.0 { accounts.waited_s / wanted_s } else { 0.0 }),
+    );
+    let switched = format!(
+        "They were preempted {}, and waited by themselves {}.",
+        times(accounts.involuntary_switches),
+        times(accounts.voluntary_switches)
+    );
+    let mut lines = wrap(&Line::new().plain(glued(&format!("{ran} and {waited}"))), width, 2);
+    lines.extend(wrap(&Line::new().plain(glued(&switched)), width, 2));
+    lines.extend(interrupts(accounts, width));
+    lines
+}
+
+fn interrupts(accounts: &Accounts, width: usize) -> Vec<Line> {
+    if accounts.interrupts.is_empty() {
+        return Vec::new();
+    }
+    let text = "on its cpus, whoever ran there, a second";
+    let mut lines = vec![Line::new()];
+    lines.extend(wrap(&Line::new().strong("Interrupts").plain("  ").faint(text), width, 2));
+    for cpu in accounts.interrupts.iter().take(MOST_CPUS) {
+        let rate = |count: u64| brief(count as f64 / accounts.watched_s);
+        let total: u64 = cpu.sources.iter().map(|source| source.count).sum();
+        let told = cpu.sources.iter().filter(|source| source.count * 100 >= total);
+        let told: Vec<String> =
+            told.map(|source| unbroken(&format!("{} {}", plain_name(&source.source), rate(source.count)))).collect();
+        let line = Line::new().strong(format!("{}  ", cpu.cpu)).plain(told.join(", "));
+        lines.extend(wrap(&line, width, 3));
+    }
+    if accounts.interrupts.len() > MOST_CPUS {
+        let text = format!("and {} other cpus, which --json has", accounts.interrupts.len() - MOST_CPUS);
+        lines.extend(wrap(&Line::new().faint(text), width, 2));
+    }
+    lines
+}

@@ -1,0 +1,126 @@
+//! The tables of interrupts: by source on all cpus together, and cpu by cpu.
+
+use corewise_model::attribution::Cause;
+use corewise_model::beside::{Handled, OnCpu, Report};
+use corewise_model::event::Source;
+
+use super::{bare_percent, seconds};
+use crate::draw::grid::{Column, Grid};
+use crate::draw::number::{brief, count};
+use crate::draw::text::Line;
+use crate::draw::wrap::{unbroken, wrap};
+
+/// More sources than this are told together, and more cpus likewise.
+const MOST_SOURCES: usize = 10;
+const MOST_CPUS: usize = 8;
+/// From this share of the time on, a device's interrupts are worth a thought.
+const WORTH_MOVING: f64 = 0.0005;
+
+/// Interrupts by source; empty where there were none.
+pub fn handlers(report: &Report, width: usize) -> Vec<Line> {
+    if report.handlers.is_empty() {
+        return Vec::new();
+    }
+    let mut grid = Grid::new(vec![
+        Column::text("source", 0).shrinking_to(14),
+        Column::number("count", "", 1),
+        Column::number("rate", "/s", 2),
+        Column::number("time", "%", 0),
+        Column::number("p50", "µs", 3),
+        Column::number("p99", "µs", 5),
+        Column::number("max", "µs", 1),
+        Column::text("mostly on", 4),
+    ]);
+    let told = if report.handlers.len() == MOST_SOURCES + 1 { MOST_SOURCES + 1 } else { MOST_SOURCES };
+    for one in report.handlers.iter().take(told) {
+        grid.row(cells(one, report));
+    }
+    let mut lines = caption(width);
+    lines.extend(grid.fit(width).with_remark(width, 0));
+    if report.handlers.len() > told {
+        lines.push(Line::new().faint(format!("and {}", count(report.handlers.len() - told, "other source"))));
+    }
+    let is_movable = |one: &Handled| matches!(one.cause, Cause::Interrupt { source: Source::Device(_), .. });
+    if report.handlers.iter().any(|one| is_movable(one) && one.share >= WORTH_MOVING) {
+        let line = Line::new().plain("Which devices' interrupts can be moved to other cpus:  ");
+        lines.extend(wrap(&line.strong(unbroken("corewise irq")), width, 2));
+    }
+    lines
+}
+
+fn caption(width: usize) -> Vec<Line> {
+    let text = "while a thread of it was on a cpu; rates are of its time on cpus. Time in handlers alone: the ways into \
+        them and back cost more, on a virtual machine several times as much";
+    wrap(&Line::new().strong("Interrupted").plain("  ").faint(text), width, 2)
+}
+
+fn cells(one: &Handled, report: &Report) -> Vec<Line> {
+    let microseconds = |quantile: f64| {
+        let is_known = one.lengths.count() > 0;
+        Line::new().plain(if is_known { brief(one.lengths.quantile_ns(quantile) / 1e3) } else { String::new() })
+    };
+    let time = if one.lengths.count() > 0 { bare_percent(one.share) } else { String::new() };
+    vec![
+        Line::new().plain(one.cause.name()),
+        Line::new().plain(crate::draw::number::whole(one.count)),
+        Line::new().plain(brief(one.count as f64 / report.on_cpu_s)),
+        Line::new().strong(time),
+        microseconds(0.5),
+        microseconds(0.99),
+        microseconds(1.0),
+        Line::new().faint(mostly_on(&one.cause, one.count, report)),
+    ]
+}
+
+/// The cpu that half of a source's interrupts struck, where there are several.
+fn mostly_on(cause: &Cause, count: u64, report: &Report) -> String {
+    if report.cpus.len() < 2 {
+        return String::new();
+    }
+    let on = |cpu: &OnCpu| cpu.handlers.iter().find(|one| one.cause == *cause).map_or(0, |one| one.count);
+    let most = report.cpus.iter().map(|cpu| (on(cpu), cpu.cpu)).max_by_key(|(struck, _)| *struck);
+    most.filter(|(struck, _)| struck * 2 > count).map_or_else(String::new, |(_, cpu)| format!("cpu {cpu}"))
+}
+
+/// Cpu by cpu, those on which the program lost most first; empty where there is one only.
+pub fn cpus(report: &Report, width: usize) -> Vec<Line> {
+    let mut cpus: Vec<&OnCpu> = report.cpus.iter().filter(|cpu| cpu.on_cpu_s + cpu.waited_s > 0.0).collect();
+    if cpus.len() < 2 {
+        return Vec::new();
+    }
+    cpus.sort_by(|a, b| lost_share(b).total_cmp(&lost_share(a)));
+    let mut grid = Grid::new(vec![
+        Column::text("cpu", 0),
+        Column::number("on cpu", "", 3),
+        Column::number("interrupts", "/s", 2),
+        Column::number("handlers", "%", 0),
+        Column::number("preempted", "/s", 4),
+        Column::number("waiting", "%", 1),
+    ]);
+    for cpu in cpus.iter().take(MOST_CPUS) {
+        let struck: u64 = cpu.handlers.iter().map(|one| one.count).sum();
+        let wanted_s = cpu.on_cpu_s + cpu.waited_s;
+        grid.row(vec![
+            Line::new().strong(cpu.cpu.to_string()),
+            Line::new().plain(seconds(cpu.on_cpu_s)),
+            Line::new().plain(brief(struck as f64 / cpu.on_cpu_s)),
+            Line::new().plain(bare_percent(handlers_s(cpu) / wanted_s)),
+            Line::new().plain(brief(cpu.preemptions as f64 / cpu.on_cpu_s)),
+            Line::new().plain(bare_percent(cpu.waited_s / wanted_s)),
+        ]);
+    }
+    let mut lines = wrap(&Line::new().strong("Cpu by cpu").plain("  ").faint("where it lost most first"), width, 2);
+    lines.extend(grid.fit(width).with_remark(width, 0));
+    if cpus.len() > MOST_CPUS {
+        lines.push(Line::new().faint(format!("and {}", count(cpus.len() - MOST_CPUS, "other cpu"))));
+    }
+    lines
+}
+
+fn handlers_s(cpu: &OnCpu) -> f64 {
+    cpu.handlers.iter().map(|one| one.time_s).sum()
+}
+
+fn lost_share(cpu: &OnCpu) -> f64 {
+    (handlers_s(cpu) + cpu.waited_s) / (cpu.on_cpu_s + cpu.waited_s)
+}

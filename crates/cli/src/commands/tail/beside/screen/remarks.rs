@@ -1,0 +1,85 @@
+//! What belongs to it: who sent interrupts, what else was counted, what watching cost, what could not be seen.
+
+use corewise_model::Gap;
+use corewise_model::beside::{Report, SentBy};
+use corewise_model::stall::Rung;
+
+use super::percent;
+use crate::draw::number::{count, decimal, whole};
+use crate::draw::text::{Line, Tone};
+use crate::draw::wrap::{glued, unbroken, wrap};
+
+/// More senders than this are counted only.
+const MOST_SENDERS: usize = 4;
+
+/// Who sent it interrupts from other cpus, most first; empty where nobody did.
+pub fn senders(report: &Report, width: usize) -> Vec<Line> {
+    let known: Vec<&SentBy> = report.senders.iter().filter(|sender| sender.cpu.is_some()).collect();
+    if known.is_empty() {
+        return Vec::new();
+    }
+    let mut lines = vec![Line::new().strong("Sent by other cpus")];
+    for sender in known.iter().take(MOST_SENDERS) {
+        lines.extend(wrap(&Line::new().plain("  ").plain(glued(&sentence(sender))), width, 4));
+    }
+    if known.len() > MOST_SENDERS {
+        lines.push(Line::new().faint(format!("  and {}", count(known.len() - MOST_SENDERS, "other"))));
+    }
+    lines
+}
+
+fn sentence(sender: &SentBy) -> String {
+    let function = if sender.function.is_empty() { String::new() } else { format!(" ({})", sender.function) };
+    let task = match (sender.task, sender.name.as_str()) {
+        (Some(0), _) => "an idle cpu".to_owned(),
+        (Some(number), "") => format!("task {number}"),
+        (Some(number), name) => format!("{name} ({number})"),
+        (None, _) => "somebody".to_owned(),
+    };
+    let own = if sender.is_own { ", its own thread" } else { "" };
+    let from = sender.cpu.map_or_else(String::new, |cpu| format!(" on cpu {cpu}"));
+    format!("{} x {} from {task}{from}{own}{function}", whole(sender.count), sender.source.name())
+}
+
+/// What is counted and is no interruption.
+pub fn besides(report: &Report, width: usize) -> Vec<Line> {
+    let faults = report.page_faults_user + report.page_faults_kernel;
+    let items = [
+        count(report.voluntary_waits as usize, "wait") + " of its own",
+        count(report.migrations as usize, "migration"),
+        format!("{} ({} in the kernel)", count(faults as usize, "page fault"), whole(report.page_faults_kernel)),
+    ];
+    let items = items.map(|item| unbroken(&item)).join(" · ");
+    wrap(&Line::new().plain("Also  ").plain(items), width, 2)
+}
+
+/// What watching cost, and what was lost.
+pub fn cost(report: &Report, rung: Rung, width: usize) -> Vec<Line> {
+    let by = match rung {
+        Rung::Thread => "its accounts",
+        Rung::Perf => "the kernel's tracepoints",
+        Rung::Ftrace => "the kernel's tracepoints through ftrace",
+    };
+    let cost = &report.cost;
+    let text = format!(
+        "Seen by {by}: {} events while it was on a cpu, at about {} µs each {} of its time on cpus.",
+        whole(cost.events),
+        decimal(cost.event_ns / 1e3, 2),
+        percent(cost.share),
+    );
+    let mut lines = wrap(&Line::new().faint(glued(&text)), width, 2);
+    if report.events_lost > 0 {
+        let text = format!("{} events had no room and are in no number here.", whole(report.events_lost));
+        lines.extend(wrap(&Line::new().with(Tone::Warn, text), width, 2));
+    }
+    lines
+}
+
+/// What could not be seen, and what would change that.
+pub fn gaps(gaps: &[Gap], width: usize) -> Vec<Line> {
+    let line = |gap: &Gap| {
+        let cure = gap.cure.as_deref().map(|cure| format!(": {cure}")).unwrap_or_default();
+        wrap(&Line::new().plain(glued(&format!("Not seen: {} ({}){cure}.", gap.what, gap.why))), width, 2)
+    };
+    gaps.iter().flat_map(line).collect()
+}

@@ -1,0 +1,138 @@
+//! `corewise tail`: looks for stalls on every cpu, names who causes them, and shows what that means.
+
+pub mod screen;
+
+pub mod arguments;
+pub mod beside;
+mod percentiles;
+mod recording;
+pub mod task;
+
+use std::path::Path;
+use std::{fs, io};
+
+use corewise_lab::survey::{Plan, Surveyed, TailPlan, survey};
+use corewise_model::finding::conclude;
+use corewise_model::histogram::{Interval, hlog};
+use corewise_model::survey::{Recording, Scope};
+use corewise_model::{CpuSet, Machine, Survey};
+
+use crate::draw::survey::Kept;
+use crate::shell::document::SurveyDocument;
+use crate::shell::failure::{Exit, Failure};
+use crate::shell::interruption::Interruption;
+use crate::shell::keep::keep;
+use crate::shell::machine::this_machine;
+use crate::shell::measuring::{nothing_measured, seed_of_the_clock};
+use crate::shell::output::show;
+use crate::shell::placing::resolve_here;
+use crate::shell::progress::Bar;
+use crate::shell::run::{Document, Run, document};
+use crate::shell::settings::Settings;
+use arguments::TailArguments;
+use screen::screen;
+use task::{Measure, TailTask};
+
+impl Run for TailArguments {
+    const DOCUMENTS: &'static [Document] = &[document::<beside::document::BesideDocument<'_>>];
+
+    fn run(self, settings: &Settings) -> Result<Exit, Failure> {
+        run(&TailTask::new(self)?, settings)
+    }
+}
+
+/// Looks at stalls.
+fn run(task: &TailTask, settings: &Settings) -> Result<Exit, Failure> {
+    match task {
+        TailTask::Measure(measure) => measured(measure, settings),
+        TailTask::Replay { recording, histograms } => replayed(recording, histograms.as_deref(), settings),
+        TailTask::Beside { cpus, budget, command } => beside::run(cpus.as_ref(), *budget, command, settings),
+    }
+}
+
+fn measured(measure: &Measure, settings: &Settings) -> Result<Exit, Failure> {
+    let machine = this_machine()?;
+    let cpus = cpus(measure, &machine, settings)?;
+    let has_watchman = |cpu| machine.allowed.iter().any(|other| other != cpu);
+    if measure.fifo && !cpus.iter().all(has_watchman) {
+        let what = "--fifo needs a second cpu that this process may use: somebody has to watch that it ends";
+        return Err(Failure::unavailable(what).next("Leave --fifo out, or allow this process another cpu."));
+    }
+    // Before anything is measured: a minute later is too late to say that it cannot be written.
+    let record = measure.record.as_deref().map(recording::create).transpose()?;
+    let plan = Plan {
+        budget: measure.budget(cpus.len()),
+        cpus,
+        seed: measure.seed.unwrap_or_else(seed_of_the_clock),
+        corewise: env!("CARGO_PKG_VERSION"),
+        tail: TailPlan {
+            scope: Scope::Tail,
+            work: measure.work,
+            threshold: measure.threshold,
+            explain: measure.explain,
+            first_in_line: measure.fifo,
+            keep_events: record.is_some(),
+        },
+    };
+    let interruption = Interruption::watch()?;
+    let bar = Bar::new(settings.progress);
+    let Surveyed { survey, recording } =
+        survey(&plan, machine, interruption.stop(), &mut |progress| bar.show(progress));
+    bar.clear();
+    let is_interrupted = survey.provenance.partial && interruption.was_seen();
+    if survey.cpus.is_empty() {
+        // An empty file would be in the way of the next try.
+        if let Some(path) = measure.record.as_deref() {
+            let _ = std::fs::remove_file(path);
+        }
+        return Err(nothing_measured(&survey, is_interrupted));
+    }
+    if let (Some(file), Some(recording)) = (record, &recording) {
+        recording::write(file, recording)?;
+    }
+    let kept = keep(&survey, settings);
+    shown(&survey, &kept, measure.histograms.as_deref(), settings)?;
+    Ok(if is_interrupted { Exit::Interrupted } else { Exit::Done })
+}
+
+fn cpus(measure: &Measure, machine: &Machine, settings: &Settings) -> Result<CpuSet, Failure> {
+    let Some(expression) = &measure.cpus else { return Ok(machine.allowed.clone()) };
+    let found = resolve_here(expression, machine, settings)?;
+    // Those that were named and cannot be had are told with what was not measured.
+    Ok(found.left_out.iter().fold(found.cpus, |cpus, out| cpus.union(&out.named)))
+}
+
+fn replayed(path: &Path, histograms: Option<&Path>, settings: &Settings) -> Result<Exit, Failure> {
+    let recording: Recording = recording::read(path)?;
+    shown(&recording.replayed(), &Kept::No, histograms, settings)?;
+    Ok(Exit::Done)
+}
+
+fn shown(survey: &Survey, kept: &Kept, histograms: Option<&Path>, settings: &Settings) -> Result<(), Failure> {
+    if let Some(folder) = histograms {
+        write_histograms(survey, folder).map_err(|error| {
+            Failure::unavailable(format!("cannot write the histograms into {}: {error}", folder.display()))
+        })?;
+    }
+    let conclusions = conclude(survey);
+    let stored = if let Kept::Stored(number) = kept { Some(*number) } else { None };
+    show(
+        settings,
+        || SurveyDocument::new(survey, &conclusions, stored),
+        || screen(survey, &conclusions, kept, settings.width),
+    )
+}
+
+/// A file for each cpu, and one with all.
+fn write_histograms(survey: &Survey, folder: &Path) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    for seen in &survey.cpus {
+        fs::write(folder.join(format!("cpu{}.hgrm", seen.cpu)), seen.tail.to_hgrm())?;
+    }
+    let tags: Vec<String> = survey.cpus.iter().map(|seen| format!("cpu{}", seen.cpu)).collect();
+    let duration_s = survey.provenance.elapsed_s;
+    let with_tags = survey.cpus.iter().zip(&tags);
+    let intervals: Vec<Interval<'_>> =
+        with_tags.map(|(seen, tag)| Interval { tag, start_s: 0.0, duration_s, histogram: &seen.tail }).collect();
+    fs::write(folder.join("all.hlog"), hlog(survey.provenance.started_unix_ms, &intervals))
+}

@@ -1,0 +1,24 @@
+//! The list of the machines that the program holds.
+
+pub mod document;
+mod screen;
+
+use corewise_model::machine_file::{self, BUILT_IN};
+
+use crate::shell::failure::{Exit, Failure};
+use crate::shell::output::show;
+use crate::shell::settings::Settings;
+use document::{MachinesDocument, MachinesEntry};
+use screen::screen;
+
+/// Lists the machines that the program holds.
+pub fn list(settings: &Settings) -> Result<Exit, Failure> {
+    let entry = |machine: &machine_file::BuiltIn| {
+        let file =
+            machine.read().map_err(|error| Failure::new(Exit::Internal, format!("{}: {error}", machine.name)))?;
+        Ok(MachinesEntry::new(machine.name, &file))
+    };
+    let entries: Vec<MachinesEntry> = BUILT_IN.iter().map(entry).collect::<Result<_, Failure>>()?;
+    show(settings, || MachinesDocument::new(&entries), || screen(&entries, settings.width))?;
+    Ok(Exit::Done)
+}

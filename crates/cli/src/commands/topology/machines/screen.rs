@@ -1,0 +1,26 @@
+//! The list of the machines that the program holds, and what a machine file says of itself.
+
+use super::document::MachinesEntry;
+use crate::draw::number::count;
+use crate::draw::text::{Line, Screen};
+use crate::draw::wrap::wrap;
+
+/// The machines that the program holds: name, size and what each is known for.
+pub fn screen(entries: &[MachinesEntry], width: usize) -> Screen {
+    let mut screen = Screen::new();
+    let name_width = entries.iter().map(|entry| entry.name.len()).max().unwrap_or(0);
+    for entry in entries {
+        let size = format!("{}, {}", count(entry.cores, "core"), count(entry.cpus, "cpu"));
+        let gap = " ".repeat(name_width - entry.name.len() + 2);
+        screen.extend(wrap(&Line::new().strong(&entry.name).plain(gap).plain(size), width, 2));
+        screen.extend(wrap(
+            &Line::new().plain("  ").faint(entry.description.about.clone().unwrap_or_default()),
+            width,
+            2,
+        ));
+    }
+    let use_one =
+        Line::new().plain("Show one, by its name or a part of it:  ").strong("corewise topology --machine 2990wx");
+    screen.block(wrap(&use_one, width, 2));
+    screen
+}

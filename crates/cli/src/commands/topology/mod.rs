@@ -1,0 +1,45 @@
+//! `corewise topology`: shows the levels of this machine, of a recorded one, or of one that a file describes.
+
+pub mod document;
+pub mod machines;
+mod screen;
+#[cfg(test)]
+mod tests;
+
+use clap::Parser;
+
+use crate::shell::failure::{Exit, Failure};
+use crate::shell::machine::{self, Chosen, MachineArguments, MachineChoice};
+use crate::shell::output::show;
+use crate::shell::run::{Document, Run, document};
+use crate::shell::settings::Settings;
+use document::TopologyDocument;
+use screen::screen;
+
+/// Show the machine's levels: packages, nodes, dies, caches, clusters, cores, cpus
+#[derive(Clone, Debug, Parser)]
+#[command(name = "topology")]
+pub struct TopologyArguments {
+    /// The machine to show.
+    #[command(flatten)]
+    pub machine: MachineArguments,
+}
+
+impl Run for TopologyArguments {
+    const DOCUMENTS: &'static [Document] =
+        &[document::<TopologyDocument<'_>>, document::<machines::document::MachinesDocument<'_>>];
+
+    fn run(self, settings: &Settings) -> Result<Exit, Failure> {
+        if self.machine.asks_for_list() {
+            return machines::list(settings);
+        }
+        let Chosen { machine, description } = machine::read(&MachineChoice::new(&self.machine)?)?;
+        let description = description.as_ref();
+        show(
+            settings,
+            || TopologyDocument::new(&machine, description),
+            || screen(&machine, description, settings.width),
+        )?;
+        Ok(Exit::Done)
+    }
+}

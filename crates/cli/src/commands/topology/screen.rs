@@ -1,0 +1,164 @@
+//! The screen of `corewise topology`: the picture of the levels, then caches, nodes and kinds in depth.
+
+use corewise_model::machine_file::Description;
+use corewise_model::{CpuSet, Level, Machine};
+
+use crate::draw::grid::{Column, Grid};
+use crate::draw::machine::{cache_name, headline, model_name, numbering, origin, picture};
+use crate::draw::number::{bytes, count};
+use crate::draw::text::{Line, Screen};
+use crate::draw::wrap::wrap;
+
+/// Up to so many objects are shown one by one.
+const MANY_OBJECTS: usize = 64;
+/// Matrices of distances larger than this are left to `--json`.
+const MOST_NODES: usize = 32;
+
+/// The whole screen of a machine, and of what its file says of itself where it comes from a machine file.
+pub fn screen(machine: &Machine, description: Option<&Description>, width: usize) -> Screen {
+    let mut screen = Screen::new();
+    screen.extend(headline(machine, &[], width));
+    screen.block(picture(machine, width, MANY_OBJECTS));
+    screen.block(description.map_or_else(Vec::new, |description| numbering(description, width)));
+    screen.block(processor(machine, width));
+    screen.block(levels(machine, width));
+    screen.block(caches(machine, width));
+    screen.block(kinds(machine, width));
+    screen.block(nodes(machine, width));
+    screen.block(gaps(machine, width));
+    screen.block(description.map_or_else(Vec::new, |description| origin(description, width)));
+    screen
+}
+
+/// The processor's numbers, and the name under which the history knows the machine.
+fn processor(machine: &Machine, width: usize) -> Vec<Line> {
+    let processor = &machine.processor;
+    let number = |name: &str, value: Option<u32>| value.map(|value| format!("{name} {value} ({value:#x})"));
+    let items = [
+        processor.vendor.clone(),
+        number("family", processor.family),
+        number("model", processor.model),
+        processor.stepping.map(|stepping| format!("stepping {stepping}")),
+        processor.microcode.as_ref().map(|microcode| format!("microcode {microcode}")),
+        machine.system.architecture.clone(),
+        (!machine.system.governors.is_empty()).then(|| format!("governor {}", machine.system.governors.join(", "))),
+        Some(format!("fingerprint {}", machine.fingerprint())),
+    ];
+    let full = processor.model_name.clone().filter(|name| *name != model_name(machine));
+    let text: Vec<String> = full.into_iter().chain(items.into_iter().flatten()).collect();
+    wrap(&Line::new().strong("Processor").plain("  ").plain(text.join(" · ")), width, 2)
+}
+
+/// How many objects each level has, and their cpus.
+fn levels(machine: &Machine, width: usize) -> Vec<Line> {
+    let mut grid = Grid::new(vec![
+        Column::text("level", 0),
+        Column::number("objects", "", 1),
+        Column::number("cpus each", "", 2),
+        Column::text("cpus", 3).shrinking_to(12),
+    ]);
+    for level in Level::TOLD {
+        let objects = machine.objects(level);
+        let sizes = objects.iter().map(CpuSet::len);
+        let (least, most) = (sizes.clone().min().unwrap_or(0), sizes.max().unwrap_or(0));
+        let each = if least == most { most.to_string() } else { format!("{least} to {most}") };
+        let lists: Vec<String> = if level == Level::Cpu {
+            vec![machine.online.to_string()]
+        } else {
+            objects.iter().map(CpuSet::to_string).collect()
+        };
+        let cells = [level.word().to_owned(), objects.len().to_string(), each];
+        let mut row: Vec<Line> = cells.iter().map(|text| Line::new().plain(text)).collect();
+        row.push(Line::new().plain(lists.join("  ")));
+        grid.row(row);
+    }
+    drawn(&grid, "Levels", width)
+}
+
+fn caches(machine: &Machine, width: usize) -> Vec<Line> {
+    let mut kinds: Vec<(u8, _, Option<u64>, usize, Vec<&CpuSet>)> = Vec::new();
+    for cache in &machine.caches {
+        let key = (cache.level, cache.kind, cache.size_bytes, cache.cpus.len());
+        match kinds.iter_mut().find(|kind| (kind.0, kind.1, kind.2, kind.3) == key) {
+            Some(kind) => kind.4.push(&cache.cpus),
+            None => kinds.push((key.0, key.1, key.2, key.3, vec![&cache.cpus])),
+        }
+    }
+    let mut grid = Grid::new(vec![
+        Column::text("cache", 0),
+        Column::number("size", "", 1),
+        Column::number("count", "", 1),
+        Column::number("cpus each", "", 2),
+        Column::text("cpus", 3).shrinking_to(12),
+    ]);
+    for (level, kind, size, cpus, sets) in &kinds {
+        let size = size.map_or_else(|| "unknown".to_owned(), bytes);
+        let lists: Vec<String> = sets.iter().map(|set| set.to_string()).collect();
+        let cells = [cache_name(*level, *kind), size, sets.len().to_string(), cpus.to_string(), lists.join("  ")];
+        grid.row(cells.iter().map(|text| Line::new().plain(text)).collect());
+    }
+    if kinds.is_empty() { Vec::new() } else { drawn(&grid, "Caches", width) }
+}
+
+fn kinds(machine: &Machine, width: usize) -> Vec<Line> {
+    if machine.kinds.is_empty() {
+        return wrap(&Line::new().strong("Kinds").plain("  all cores are of one kind"), width, 2);
+    }
+    let mut grid = Grid::new(vec![
+        Column::text("kind", 0),
+        Column::number("cpus", "", 1),
+        Column::text("which", 0).shrinking_to(8),
+        Column::text("told by", 2).shrinking_to(8),
+    ]);
+    for kind in &machine.kinds {
+        let cells =
+            [kind.core_type.word().to_owned(), kind.cpus.len().to_string(), kind.cpus.to_string(), kind.reason.clone()];
+        grid.row(cells.iter().map(|text| Line::new().plain(text)).collect());
+    }
+    drawn(&grid, "Kinds", width)
+}
+
+/// Memory and distances of nodes, where there is more than one.
+fn nodes(machine: &Machine, width: usize) -> Vec<Line> {
+    if machine.nodes.len() < 2 {
+        return Vec::new();
+    }
+    let with_distances = machine.nodes.len() <= MOST_NODES;
+    let mut columns =
+        vec![Column::text("node", 0), Column::number("memory", "", 1), Column::text("cpus", 2).shrinking_to(8)];
+    if with_distances {
+        columns.extend(machine.nodes.iter().map(|node| Column::number(node.number.to_string(), "", 3)));
+    }
+    let mut grid = Grid::new(columns);
+    for node in &machine.nodes {
+        let memory = node.memory_bytes.map_or_else(|| "unknown".to_owned(), bytes);
+        let cpus = if node.cpus.is_empty() { "no cpus".to_owned() } else { node.cpus.to_string() };
+        let mut row = vec![node.number.to_string(), memory, cpus];
+        if with_distances {
+            let distance = |index: usize| node.distances.get(index).map(u32::to_string).unwrap_or_default();
+            row.extend((0..machine.nodes.len()).map(distance));
+        }
+        grid.row(row.iter().map(|text| Line::new().plain(text)).collect());
+    }
+    let title =
+        format!("Nodes, by the system's numbers ({}); distances, 10 is near", count(machine.nodes.len(), "node"));
+    drawn(&grid, &title, width)
+}
+
+fn gaps(machine: &Machine, width: usize) -> Vec<Line> {
+    if machine.gaps.is_empty() {
+        return Vec::new();
+    }
+    let mut lines = vec![Line::new().strong("Not known")];
+    for gap in &machine.gaps {
+        let cure = gap.cure.as_ref().map(|cure| format!("; {cure}")).unwrap_or_default();
+        lines.extend(wrap(&Line::new().plain(format!("  {}: {}{cure}", gap.what, gap.why)), width, 4));
+    }
+    lines
+}
+
+fn drawn(grid: &Grid, title: &str, width: usize) -> Vec<Line> {
+    let mut lines = wrap(&Line::new().strong(title), width, 2);
+    lines.extend(grid.clone().indented(2).fit(width).with_remark(width, 2));
+    lines
+}

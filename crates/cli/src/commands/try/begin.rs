@@ -1,0 +1,257 @@
+//! What a session begins with: a new experiment, or a stored one with its trials.
+
+mod threads;
+
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use corewise_lab::experiment::simulated::Simulation;
+use corewise_model::experiment::Policy;
+use corewise_model::placement::plan::{USUAL_MOST, plan};
+use corewise_model::trial::{Arm, Experiment, Metric, Trial, Workload};
+use corewise_model::{CpuSet, Machine};
+use corewise_store::Store;
+
+use super::task::{Choice, NewExperiment, Which};
+use crate::shell::failure::{Exit, Failure};
+use crate::shell::machine::this_machine;
+use crate::shell::output::say;
+use crate::shell::placing::{busiest, reachable_here, resolve_here};
+use crate::shell::settings::{History, Settings};
+
+/// The name of the baseline.
+const BASELINE: &str = "OS default";
+
+/// An experiment to go on with.
+pub struct Begun {
+    pub experiment: Experiment,
+    /// Its trials so far.
+    pub trials: Vec<Trial>,
+    /// Its number in the store.
+    pub stored: Option<i64>,
+    /// What its runs are made up from, where they are.
+    pub simulation: Option<Simulation>,
+}
+
+/// The experiment that a session goes on with.
+pub fn begin(which: &Which, runs_max: Option<u32>, settings: &Settings) -> Result<Begun, Failure> {
+    let mut begun = match which {
+        Which::New(new) => new_experiment(new, settings)?,
+        Which::Stored(number) => stored(*number, settings)?,
+        Which::Simulated { truth, seed, policy } => simulated(truth, *seed, policy)?,
+    };
+    begun.experiment.policy.most_runs = runs_max;
+    Ok(begun)
+}
+
+fn new_experiment(new: &NewExperiment, settings: &Settings) -> Result<Begun, Failure> {
+    let machine = this_machine()?;
+    let arms = match &new.table {
+        Some(table) => threads::arms(table, &machine)?,
+        None => arms(&new.choices, new.threads, &machine, settings)?,
+    };
+    let folder =
+        std::env::current_dir().map_err(|error| Failure::unavailable(format!("the current folder: {error}")))?;
+    let workload = Workload {
+        command: new.command.clone(),
+        folder: folder.display().to_string(),
+        metric: new.metric.clone(),
+        guards: new.guards.clone(),
+        timeout_s: new.timeout.map(|timeout| timeout.as_secs_f64()),
+        threads_as: new.table.as_ref().map(|table| table.variables.clone()).unwrap_or_default(),
+        pins_as: new.table.as_ref().map(|table| table.pins.clone()).unwrap_or_default(),
+    };
+    kept(started_now(machine, workload, arms, new.policy.clone(), new.seed), settings)
+}
+
+/// An experiment that begins now.
+pub fn started_now(
+    machine: Machine,
+    workload: Workload,
+    arms: Vec<Arm>,
+    policy: Policy,
+    seed: Option<u64>,
+) -> Experiment {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Experiment {
+        corewise: env!("CARGO_PKG_VERSION").to_owned(),
+        started_unix_ms: i64::try_from(now.as_millis()).unwrap_or_default(),
+        // Microseconds stay below 2^53, so that a seed survives readers of JSON that use doubles.
+        seed: seed.unwrap_or_else(|| u64::try_from(now.as_micros()).unwrap_or_default()),
+        machine,
+        workload,
+        arms,
+        policy,
+        suite: None,
+    }
+}
+
+/// A new experiment, stored where the history is.
+pub fn kept(experiment: Experiment, settings: &Settings) -> Result<Begun, Failure> {
+    let stored = keep(&experiment, settings)?;
+    Ok(Begun { experiment, trials: Vec::new(), stored, simulation: None })
+}
+
+/// Stores the experiment where the history is. An experiment that cannot be kept is not made: hours could be lost.
+fn keep(experiment: &Experiment, settings: &Settings) -> Result<Option<i64>, Failure> {
+    match &settings.history {
+        History::Off => Ok(None),
+        History::Homeless => {
+            say(
+                &"warning: the runs are not kept: neither XDG_DATA_HOME nor HOME says where\n  --store PATH keeps them",
+            );
+            Ok(None)
+        }
+        History::At(path) => {
+            let begun = Store::open(path).and_then(|mut store| store.begin(experiment));
+            begun.map(Some).map_err(|error| {
+                Failure::unavailable(format!("the experiment cannot be kept: {error}"))
+                    .next("--store PATH keeps it elsewhere, --no-store nowhere")
+            })
+        }
+    }
+}
+
+/// The operating system's choice, and what is tried beside it: from the least to the most restrictive.
+pub fn arms(
+    choices: &[Choice],
+    threads: Option<u32>,
+    machine: &Machine,
+    settings: &Settings,
+) -> Result<Vec<Arm>, Failure> {
+    let baseline = Arm {
+        name: BASELINE.to_owned(),
+        cpus: None,
+        threads: None,
+        reason: "the operating system's choice among all cpus".to_owned(),
+    };
+    let reachable = reachable_here(machine);
+    if reachable.len() < 2 {
+        let what = format!("there is nothing to try: this process may use cpu {reachable} only");
+        return Err(Failure::unavailable(what).next("`corewise doctor` says what limits it."));
+    }
+    let mut candidates = if choices.is_empty() {
+        planned(threads, machine, &reachable, settings)
+    } else {
+        choices.iter().map(|choice| chosen(choice, machine, settings)).collect::<Result<_, _>>()?
+    };
+    if candidates.is_empty() {
+        let what = "there is nothing to try: no placement of this machine differs from the operating system's choice";
+        return Err(Failure::unavailable(what).next("--on EXPR tries one that you name."));
+    }
+    candidates.sort_by_key(|arm| std::cmp::Reverse(arm.cpus.as_ref().map_or(usize::MAX, CpuSet::len)));
+    Ok(std::iter::once(baseline).chain(candidates).collect())
+}
+
+fn planned(threads: Option<u32>, machine: &Machine, reachable: &CpuSet, settings: &Settings) -> Vec<Arm> {
+    let plan = plan(machine, reachable, threads, busiest(machine, settings), USUAL_MOST);
+    let named = plan
+        .candidates
+        .into_iter()
+        .filter_map(|candidate| Some((candidate.expression?, candidate.cpus, candidate.reason)));
+    named.map(|(name, cpus, reason)| Arm { name, cpus: Some(cpus), threads: None, reason }).collect()
+}
+
+fn chosen(choice: &Choice, machine: &Machine, settings: &Settings) -> Result<Arm, Failure> {
+    match choice {
+        Choice::OperatingSystem => Ok(Arm {
+            name: "OS default again".to_owned(),
+            cpus: None,
+            threads: None,
+            reason: "to see how the operating system's choice compares with itself".to_owned(),
+        }),
+        Choice::Placement(name, expression) => {
+            let resolution = resolve_here(expression, machine, settings)?;
+            crate::shell::child::place::refuse_named(&resolution.left_out)?;
+            Ok(Arm {
+                name: name.clone(),
+                cpus: Some(resolution.cpus),
+                threads: None,
+                reason: "named on the command line".to_owned(),
+            })
+        }
+    }
+}
+
+/// An experiment with a program that is not there, on as many candidates as the file has gains.
+fn simulated(path: &Path, seed: Option<u64>, policy: &Policy) -> Result<Begun, Failure> {
+    let told = |error: &dyn std::fmt::Display| {
+        Failure::usage(format!("{}: {error}", path.display()))
+            .next("For example:  gains = [0.05, 0.0]  and  noise = \"typical\"  (docs/statistics.md names the noises)")
+    };
+    let text = std::fs::read_to_string(path).map_err(|error| told(&error))?;
+    let simulation: Simulation = toml::from_str(&text).map_err(|error| told(&error))?;
+    if simulation.effects.gains.is_empty() || !simulation.effects.gains.iter().all(|gain| gain.is_finite()) {
+        return Err(told(&"`gains` has to be a list of at least one number"));
+    }
+    let arm = |number: usize| match number {
+        0 => Arm { name: BASELINE.to_owned(), cpus: None, threads: None, reason: "the baseline".to_owned() },
+        number => Arm {
+            name: format!("candidate {number}"),
+            cpus: None,
+            threads: None,
+            reason: "as the file says".to_owned(),
+        },
+    };
+    let workload = Workload {
+        command: vec![path.display().to_string()],
+        folder: String::new(),
+        metric: Metric::wall_time(),
+        guards: Vec::new(),
+        timeout_s: None,
+        threads_as: Vec::new(),
+        pins_as: Vec::new(),
+    };
+    let arms = (0..=simulation.effects.gains.len()).map(arm).collect();
+    let experiment = started_now(this_machine()?, workload, arms, policy.clone(), seed);
+    Ok(Begun { experiment, trials: Vec::new(), stored: None, simulation: Some(simulation) })
+}
+
+fn stored(number: Option<i64>, settings: &Settings) -> Result<Begun, Failure> {
+    let machine = this_machine()?;
+    let nothing = || {
+        Failure::unavailable("there is no stored experiment of this machine to go on with")
+            .next("`corewise try -- COMMAND` begins one.")
+    };
+    let History::At(path) = &settings.history else {
+        return Err(
+            Failure::usage("--resume needs the store").next("Leave --no-store out, or name it with --store PATH.")
+        );
+    };
+    let unavailable = |error| Failure::unavailable(error);
+    // Opened as it is to be written to: a store of an older corewise is brought up to date.
+    let store = if path.exists() { Store::open(path).map_err(unavailable)? } else { return Err(nothing()) };
+    let number = match number {
+        Some(number) => number,
+        None => store.experiments(Some(&machine.fingerprint())).map_err(unavailable)?.last().ok_or_else(nothing)?.id,
+    };
+    let (experiment, trials) = store.experiment(number).map_err(unavailable)?;
+    refuse_other(&experiment, &machine, number)?;
+    if let Some(part) = &experiment.suite {
+        let what = format!("experiment {number} is part of the suite \"{}\"", part.suite);
+        return Err(Failure::unavailable(what).next("`corewise try --suite FILE --resume` goes on with all of it."));
+    }
+    std::env::set_current_dir(&experiment.workload.folder).map_err(|error| {
+        Failure::new(
+            Exit::Unavailable,
+            format!("the folder {} of experiment {number}: {error}", experiment.workload.folder),
+        )
+    })?;
+    Ok(Begun { experiment, trials, stored: Some(number), simulation: None })
+}
+
+/// An experiment goes on where it was begun: on the same machine, with the same cpus.
+pub fn refuse_other(experiment: &Experiment, machine: &Machine, number: i64) -> Result<(), Failure> {
+    if experiment.machine.fingerprint() != machine.fingerprint() {
+        let what = format!("experiment {number} was made on another machine, or on this one with other cpus");
+        return Err(Failure::unavailable(what).next("Its runs and new ones cannot be compared."));
+    }
+    if experiment.machine.allowed != machine.allowed {
+        let what = format!(
+            "experiment {number} was begun with cpus {}, and this process may use {}",
+            experiment.machine.allowed, machine.allowed
+        );
+        return Err(Failure::unavailable(what).next("The operating system's choice among others is another one."));
+    }
+    Ok(())
+}

@@ -1,0 +1,111 @@
+//! How an experiment stands while it runs, on standard error: a line a placement, and the time.
+
+use std::cell::Cell;
+use std::time::Duration;
+
+use corewise_lab::experiment::Time;
+use corewise_model::experiment::{Standing, ThreadsStanding, Verdict};
+use corewise_model::trial::{Experiment, Outcome, Trial};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use super::screen::{Shown, standings, table};
+use crate::draw::text::Line;
+use crate::shell::output::say;
+use crate::shell::settings::Settings;
+
+/// The lines. They are drawn when something has happened, never by a thread of their own that could disturb.
+pub struct Live<'a> {
+    experiment: &'a Experiment,
+    all: MultiProgress,
+    table: ProgressBar,
+    now: ProgressBar,
+    width: usize,
+    /// About how many more runs decide it, as the last block has it.
+    more_runs: Cell<Option<u32>>,
+}
+
+impl<'a> Live<'a> {
+    /// Lines on standard error, where that is a terminal.
+    pub fn new(experiment: &'a Experiment, settings: &Settings) -> Self {
+        let target =
+            if settings.progress { ProgressDrawTarget::stderr_with_hz(10) } else { ProgressDrawTarget::hidden() };
+        let all = MultiProgress::with_draw_target(target);
+        let line = || {
+            let bar = all.add(ProgressBar::new_spinner());
+            if let Ok(style) = ProgressStyle::with_template("{msg}") {
+                bar.set_style(style);
+            }
+            bar
+        };
+        let (table, now) = (line(), line());
+        Self { experiment, all, table, now, width: settings.width, more_runs: Cell::new(None) }
+    }
+
+    /// A trial begins.
+    pub fn begins(&self, block: u32, arm: usize, time: &Time) {
+        let name = self.experiment.arms[arm].spoken();
+        let benchmark = self.experiment.suite.as_ref().map_or(String::new(), |part| format!("{} · ", part.benchmark));
+        let what = if block == 0 { format!("warming up: {name}") } else { format!("block {block}: {name}") };
+        let elapsed = clock(time.elapsed);
+        let about = self.more_runs.get().zip(time.trial).map(|(runs, trial)| trial * runs);
+        let left = match (time.left, about) {
+            (Some(left), _) => format!(", {} left", clock(left)),
+            (None, Some(about)) => format!(", about {} more", clock(about)),
+            (None, None) => String::new(),
+        };
+        let each = time.trial.map_or(String::new(), |trial| format!(", {:.1} s a run", trial.as_secs_f64()));
+        let text = format!("{benchmark}{what}    {elapsed}{left}{each}    Ctrl-C: the verdict so far");
+        self.now.set_message(text.chars().take(self.width).collect::<String>());
+        self.now.tick();
+    }
+
+    /// A block is over.
+    pub fn stands(&self, standing: &Standing) {
+        self.more_runs.set(more_runs(standing));
+        let shown = Shown {
+            experiment: self.experiment,
+            trials: &[],
+            standing,
+            threads: None,
+            stored: None,
+            named_store: None,
+        };
+        self.show(&standings(shown, self.width));
+    }
+
+    /// A block of an experiment with numbers of threads is over.
+    pub fn stands_by_threads(&self, standing: &ThreadsStanding) {
+        self.more_runs.set(standing.questions().filter_map(more_runs).max());
+        self.show(&table(self.experiment, standing, self.width));
+    }
+
+    fn show(&self, lines: &[Line]) {
+        let lines: Vec<String> = lines.iter().map(Line::to_plain).collect();
+        self.table.set_message(lines.join("\n"));
+        self.table.tick();
+    }
+
+    /// The very first run has failed: said at once, as the others may fail for the same reason.
+    pub fn first_failed(&self, trial: &Trial) {
+        let Outcome::Failed { why, output } = &trial.outcome else { return };
+        let last: Vec<String> = output.lines().rev().take(5).map(|line| format!("    {line}")).collect();
+        let lines: Vec<String> = last.into_iter().rev().collect();
+        let text = format!("warning: the first run failed: {why}\n{}", lines.join("\n"));
+        self.all.suspend(|| say(&crate::draw::text::printable_lines(text.trim_end())));
+    }
+
+    /// Takes the lines off the screen.
+    pub fn clear(&self) {
+        let _ = self.all.clear();
+    }
+}
+
+/// About how many more runs decide it.
+fn more_runs(standing: &Standing) -> Option<u32> {
+    if let Verdict::Undecided { more_runs } = standing.verdict { more_runs } else { None }
+}
+
+/// "0:42", "12:05".
+fn clock(time: Duration) -> String {
+    format!("{}:{:02}", time.as_secs() / 60, time.as_secs() % 60)
+}

@@ -1,0 +1,217 @@
+//! `corewise try`: runs a program on placements of this machine, keeps every run, and shows what they prove.
+
+pub mod document;
+
+pub mod arguments;
+mod begin;
+pub mod drawing;
+mod live;
+mod lock;
+pub mod screen;
+pub mod suite;
+pub mod task;
+
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use corewise_lab::experiment::process::ProcessRunner;
+use corewise_lab::experiment::simulated::SimulatedRunner;
+use corewise_lab::experiment::{Ending, Limits, Runner, Time, Watcher, conduct};
+use corewise_model::experiment::{Standing, ThreadsStanding, Verdict};
+use corewise_model::trial::{Experiment, Outcome, Trial, standing, threads};
+use corewise_store::Store;
+use corewise_sys::linux::cpuset;
+
+use crate::shell::failure::{Exit, Failure};
+use crate::shell::interruption::Interruption;
+use crate::shell::output::{print_text, show};
+use crate::shell::run::{Document, Run, document};
+use crate::shell::settings::{History, Settings};
+use arguments::TryArguments;
+use begin::Begun;
+use document::ExperimentDocument;
+use drawing::Drawing;
+use live::Live;
+use screen::{Shown, csv, markdown, screen};
+use task::{Print, Subject, TryTask, Which};
+
+/// After so many blocks a session ends that is not decided; who wants more goes on.
+const MOST_BLOCKS: u32 = 60;
+
+impl Run for TryArguments {
+    const DOCUMENTS: &'static [Document] =
+        &[document::<ExperimentDocument<'_>>, document::<suite::document::SuiteDocument<'_>>];
+
+    fn run(self, settings: &Settings) -> Result<Exit, Failure> {
+        run(&TryTask::new(self)?, settings)
+    }
+}
+
+/// Makes a session of an experiment.
+fn run(task: &TryTask, settings: &Settings) -> Result<Exit, Failure> {
+    let which = match &task.subject {
+        Subject::One(which) => which,
+        Subject::Suite(suite) => return suite::run(suite, task, settings),
+    };
+    // Before the experiment: hours could be lost, and one that goes on changes the folder.
+    let drawing = task.svg.as_deref().map(Drawing::into_file).transpose()?;
+    // What is made up disturbs nobody.
+    let _lock = if let Which::Simulated { .. } = which { None } else { Some(lock::take(&settings.lock)?) };
+    let begun = begin::begin(which, task.runs_max, settings)?;
+    drawing.iter().try_for_each(|drawing| drawing.can_be_of(&begun.experiment))?;
+    let interruption = Interruption::watch()?;
+    let (trials, ending) = session(&begun, task, task.budget, interruption.stop(), settings)?;
+    if trials.iter().all(|trial| matches!(trial.outcome, Outcome::Failed { .. })) {
+        return Err(nothing_ran(&begun.experiment, &trials, ending));
+    }
+    let standings = print(&begun.experiment, &trials, begun.stored, task.print, settings)?;
+    drawing.iter().try_for_each(|drawing| drawing.draw(&begun.experiment, &trials, begun.stored))?;
+    Ok(standings.iter().map(|standing| exit(standing, ending)).max_by_key(|exit| *exit as u8).unwrap_or(Exit::Done))
+}
+
+/// Goes on with an experiment for a budget, which may be a part of the task's; gives all its trials.
+fn session(
+    begun: &Begun,
+    task: &TryTask,
+    budget: Option<Duration>,
+    stop: &AtomicBool,
+    settings: &Settings,
+) -> Result<(Vec<Trial>, Ending), Failure> {
+    let done = begun.trials.iter().map(|trial| trial.block).max().unwrap_or_default();
+    let mut session = Session::new(&begun.experiment, begun.trials.clone(), begun.stored, settings)?;
+    let mut runner: Box<dyn Runner> = match &begun.simulation {
+        Some(simulation) => Box::new(SimulatedRunner::new(simulation, begun.experiment.seed)),
+        // Whoever takes a cpu for a millisecond makes a tail of its own, and a longer one where threads cannot get out of the way.
+        None if task.estimates_clock && !begun.experiment.workload.tells_of_tails() => {
+            Box::new(runner(&begun.experiment, stop)?.estimating_clock())
+        }
+        None => Box::new(runner(&begun.experiment, stop)?),
+    };
+    let limits = Limits { blocks: done + MOST_BLOCKS, budget, rest: task.rest, stop };
+    let (_, ending) = conduct(&begun.experiment, &begun.trials, &mut *runner, limits, &mut session)?;
+    session.live.clear();
+    Ok((session.trials, ending))
+}
+
+fn runner<'a>(experiment: &Experiment, stop: &'a AtomicBool) -> Result<ProcessRunner<'a>, Failure> {
+    let all = cpuset::reachable().unwrap_or_else(|_| experiment.machine.allowed.clone());
+    ProcessRunner::new(&experiment.workload, all, experiment.seed, stop).map_err(Failure::unavailable)
+}
+
+/// Prints what an experiment shows; gives the answers to all that it asks.
+pub fn print(
+    experiment: &Experiment,
+    trials: &[Trial],
+    stored: Option<i64>,
+    how: Print,
+    settings: &Settings,
+) -> Result<Vec<Standing>, Failure> {
+    let (standing, threads) = (standing(experiment, trials), threads(experiment, trials));
+    let named_store = settings.named_store.as_deref();
+    let shown = Shown { experiment, trials, standing: &standing, threads: threads.as_ref(), stored, named_store };
+    match how {
+        Print::Csv => print_text(&csv(shown))?,
+        Print::Markdown => print_text(&markdown(shown))?,
+        Print::Screen => show(settings, || ExperimentDocument::new(shown), || screen(shown, settings.width))?,
+    }
+    let pinned = threads.iter().flat_map(|report| &report.standing.pinned).filter(|pinned| !pinned.has_failed());
+    let pinned: Vec<Standing> = pinned.map(|pinned| pinned.standing.clone()).collect();
+    Ok([vec![standing], pinned].concat())
+}
+
+fn exit(standing: &Standing, ending: Ending) -> Exit {
+    match standing.verdict {
+        Verdict::Wins { .. } | Verdict::RealButBelowMargin { .. } | Verdict::NoMaterialDifference => Exit::Done,
+        Verdict::Undecided { .. } if ending == Ending::Stopped => Exit::Interrupted,
+        Verdict::Undecided { .. } | Verdict::Unsound { .. } => Exit::Undecided,
+    }
+}
+
+/// There is nothing to compare then; the first failure says why.
+fn nothing_ran(experiment: &Experiment, trials: &[Trial], ending: Ending) -> Failure {
+    let first = trials.iter().find_map(|trial| match &trial.outcome {
+        Outcome::Failed { why, output } => Some((why, output)),
+        Outcome::Value(_) => None,
+    });
+    let Some((why, output)) = first else {
+        let what = match ending {
+            Ending::Stopped => "nothing was tried: it was ended before the first run was over",
+            Ending::Limit => "nothing was tried: --runs-max is less than one block takes",
+            _ => "nothing was tried: the time was over before the first run was",
+        };
+        return Failure::new(if ending == Ending::Stopped { Exit::Interrupted } else { Exit::Unavailable }, what);
+    };
+    let command = experiment.workload.command.first().map_or("", String::as_str);
+    let failure = Failure::unavailable(format!("{command}: no run gave a number: {why}"));
+    let wrote = if output.trim().is_empty() {
+        "It wrote nothing.".to_owned()
+    } else {
+        format!("It wrote:\n{}", indented(output))
+    };
+    failure.next(wrote)
+}
+
+fn indented(text: &str) -> String {
+    text.lines().map(|line| format!("    {line}")).collect::<Vec<_>>().join("\n")
+}
+
+/// Keeps the trials as they come, and shows how it stands.
+struct Session<'a> {
+    trials: Vec<Trial>,
+    keeper: Option<(Store, i64)>,
+    live: Live<'a>,
+}
+
+impl<'a> Session<'a> {
+    fn new(
+        experiment: &'a Experiment,
+        trials: Vec<Trial>,
+        stored: Option<i64>,
+        settings: &Settings,
+    ) -> Result<Self, Failure> {
+        let keeper = match (&settings.history, stored) {
+            (History::At(path), Some(number)) => {
+                let store = Store::open(path).map_err(|error| {
+                    Failure::unavailable(format!("the runs cannot be kept: {error}"))
+                        .next("--store PATH names another store.")
+                })?;
+                Some((store, number))
+            }
+            _ => None,
+        };
+        Ok(Self { trials, keeper, live: Live::new(experiment, settings) })
+    }
+}
+
+impl Watcher for Session<'_> {
+    type Error = Failure;
+
+    fn begins(&mut self, block: u32, arm: usize, time: &Time) {
+        self.live.begins(block, arm, time);
+    }
+
+    fn ended(&mut self, trial: &Trial) -> Result<(), Failure> {
+        if let Some((store, number)) = &mut self.keeper
+            && let Err(error) = store.add_trial(*number, trial)
+        {
+            self.live.clear();
+            return Err(Failure::unavailable(format!("the run cannot be kept: {error}")).next(format!(
+                "What was kept before is experiment {number}: `corewise try --resume={number}` goes on with it."
+            )));
+        }
+        let is_first_failure = self.trials.is_empty() && matches!(trial.outcome, Outcome::Failed { .. });
+        self.trials.push(trial.clone());
+        if is_first_failure {
+            self.live.first_failed(trial);
+        }
+        Ok(())
+    }
+
+    fn stands(&mut self, standing: &Standing) {
+        self.live.stands(standing);
+    }
+
+    fn stands_by_threads(&mut self, standing: &ThreadsStanding) {
+        self.live.stands_by_threads(standing);
+    }
+}

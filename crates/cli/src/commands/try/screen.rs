@@ -1,0 +1,104 @@
+//! The screen of `corewise try`: the answer, how to apply it, the evidence, and the checks on the experiment.
+
+mod answer;
+mod besides;
+mod checks;
+mod export;
+mod gain;
+mod standings;
+pub mod suite;
+#[cfg(test)]
+mod tests;
+mod threads;
+
+use std::path::Path;
+
+use corewise_model::experiment::{ArmStanding, ArmState, ArmVerdict, Standing, Verdict};
+use corewise_model::trial::{Arm, Experiment, ThreadsReport, Trial};
+
+use crate::draw::text::{Line, Screen};
+use crate::draw::wrap::wrap;
+pub use export::{csv, markdown};
+pub use standings::standings;
+pub use threads::{svg, table};
+
+/// An experiment with all that is shown of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Shown<'a> {
+    /// What was tried.
+    pub experiment: &'a Experiment,
+    /// The runs.
+    pub trials: &'a [Trial],
+    /// What they show.
+    pub standing: &'a Standing,
+    /// What they show of numbers of threads, where these are what was tried.
+    pub threads: Option<&'a ThreadsReport>,
+    /// Its number in the store.
+    pub stored: Option<i64>,
+    /// The store, where it is not the usual one.
+    pub named_store: Option<&'a Path>,
+}
+
+impl Shown<'_> {
+    /// The candidate that the verdict is about.
+    fn winner(&self) -> Option<(&Arm, &ArmStanding)> {
+        match self.standing.verdict {
+            Verdict::Wins { arm } | Verdict::RealButBelowMargin { arm } => {
+                Some((self.experiment.arms.get(arm)?, self.standing.arms.get(arm)?))
+            }
+            _ => None,
+        }
+    }
+
+    /// The trials of an arm that count.
+    fn counted(&self, arm: usize) -> impl Iterator<Item = &Trial> {
+        self.trials.iter().filter(move |trial| trial.block > 0 && trial.arm == arm)
+    }
+
+    /// Whether there is nothing left to compare with.
+    fn all_failed(&self) -> bool {
+        self.standing.arms.iter().skip(1).all(|arm| arm.verdict == Some(ArmVerdict::Failed))
+    }
+
+    /// Whether a candidate is still tried: where none is, more runs change nothing.
+    fn is_any_alive(&self) -> bool {
+        self.threads.is_some() || self.standing.arms.iter().skip(1).any(|arm| arm.state == ArmState::Alive)
+    }
+
+    fn is_time(&self) -> bool {
+        self.experiment.workload.metric.pattern.is_none()
+    }
+}
+
+/// The answer in words.
+pub fn in_words(shown: Shown<'_>) -> Line {
+    shown.threads.map_or_else(|| answer::in_words(shown), |report| threads::in_words(shown, report))
+}
+
+/// The commands that put what won in force, or go on with the experiment, one line each.
+fn apply(shown: Shown<'_>) -> Vec<Line> {
+    shown.threads.map_or_else(|| answer::apply(shown), |report| threads::apply(shown, report))
+}
+
+/// The whole screen.
+pub fn screen(shown: Shown<'_>, width: usize) -> Screen {
+    let mut screen = Screen::new();
+    screen.extend(wrap(&in_words(shown), width, 0));
+    let apply = apply(shown);
+    screen.extend(apply.into_iter().flat_map(|line| wrap(&line, width, 6)));
+    match shown.threads {
+        Some(report) => {
+            screen.block(table(shown.experiment, &report.standing, width));
+            screen.block(threads::chart(shown, report, width));
+            screen.block(wrapped(threads::law(shown, report), width));
+        }
+        None => screen.block(standings(shown, width)),
+    }
+    screen.block(wrapped(besides::lines(shown), width));
+    screen.block(wrapped(checks::lines(shown), width));
+    screen
+}
+
+fn wrapped(lines: Vec<Line>, width: usize) -> Vec<Line> {
+    lines.into_iter().flat_map(|line| wrap(&line, width, 2)).collect()
+}

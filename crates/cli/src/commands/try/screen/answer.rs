@@ -1,0 +1,198 @@
+//! The verdict in one sentence, and how to apply it.
+
+use corewise_model::experiment::{ArmState, ArmVerdict, Doubt, Effect, Verdict};
+use corewise_model::placement::notation::{Notation, print};
+
+use super::Shown;
+use super::gain::{gain, interval, percent, size};
+use crate::draw::number::{count, decimal};
+use crate::draw::text::{Line, Tone, printable};
+use crate::draw::wrap::glued;
+use crate::shell::tip::{in_shell, words_in_shell};
+
+/// A command of more characters is not repeated whole.
+const LONGEST_COMMAND: usize = 60;
+
+/// The verdict in words.
+pub fn in_words(shown: Shown<'_>) -> Line {
+    match &shown.standing.verdict {
+        Verdict::Wins { .. } => wins(shown),
+        Verdict::RealButBelowMargin { .. } => below_margin(shown),
+        Verdict::NoMaterialDifference => no_difference(shown),
+        Verdict::Undecided { more_runs } => undecided(shown, *more_runs),
+        Verdict::Unsound { why } => unsound(shown, why),
+    }
+}
+
+fn wins(shown: Shown<'_>) -> Line {
+    let Some((arm, standing)) = shown.winner() else { return Line::new() };
+    let sentence = format!(
+        " {} is {} than the operating system's choice, proven after {} (error rate {}).",
+        printable(&arm.spoken()),
+        better(shown, standing.effect.as_ref()),
+        count(shown.standing.runs as usize, "run"),
+        percent(shown.experiment.policy.error_rate),
+    );
+    Line::new().with(Tone::Good, "Pin it.").plain(glued(&sentence))
+}
+
+/// "2.4x [1.9, 3.0] faster".
+pub(super) fn better(shown: Shown<'_>, effect: Option<&Effect>) -> String {
+    let word = if shown.is_time() {
+        "faster".to_owned()
+    } else {
+        format!("better in {}", printable(&shown.experiment.workload.metric.name))
+    };
+    match effect {
+        Some(effect) => format!("{} {} {word}", size(effect.estimate), interval(effect)),
+        None => word,
+    }
+}
+
+fn below_margin(shown: Shown<'_>) -> Line {
+    let Some((arm, standing)) = shown.winner() else { return Line::new() };
+    let sentence = format!(
+        " {} is really {}, but that is less than the margin of {} (after {}).",
+        printable(&arm.spoken()),
+        better(shown, standing.effect.as_ref()),
+        percent(shown.experiment.policy.margin),
+        count(shown.standing.runs as usize, "run"),
+    );
+    leave_it(&sentence)
+}
+
+fn leave_it(sentence: &str) -> Line {
+    Line::new().with(Tone::Good, "Leave it to the operating system.").plain(glued(sentence))
+}
+
+fn no_difference(shown: Shown<'_>) -> Line {
+    let word = if shown.is_time() { "faster" } else { "better" };
+    let (margin, runs) = (percent(shown.experiment.policy.margin), count(shown.standing.runs as usize, "run"));
+    let candidates = &shown.standing.arms[1..];
+    let of = |is: fn(ArmVerdict) -> bool| candidates.iter().filter(|arm| arm.verdict.is_some_and(is)).count();
+    let (open, failed) = (of(|verdict| verdict == ArmVerdict::Undecided), of(|verdict| verdict == ArmVerdict::Failed));
+    let proven = candidates.len() - open - failed;
+    let mut what = match candidates.len() {
+        1 => format!(" {} is not {margin} {word}", printable(&shown.experiment.arms[1].spoken())),
+        all if proven == all => format!(" None of {all} placements is {margin} {word}"),
+        all => {
+            let verb = if proven == 1 { "is" } else { "are" };
+            format!(" Of {all} placements {proven} {verb} proven not to be {margin} {word}")
+        }
+    };
+    if open > 0 {
+        what.push_str(&format!(
+            "; {open} fell behind and {} given up without proof",
+            if open == 1 { "was" } else { "were" }
+        ));
+    }
+    if failed > 0 {
+        what.push_str(&format!("; {failed} failed"));
+    }
+    leave_it(&format!("{what} ({runs})."))
+}
+
+fn undecided(shown: Shown<'_>, more_runs: Option<u32>) -> Line {
+    if shown.all_failed() {
+        return leave_it(" The command failed wherever else it was tried.");
+    }
+    let runs = count(shown.standing.runs as usize, "run");
+    let alive = shown.standing.arms.iter().skip(1).filter(|arm| arm.state == ArmState::Alive);
+    let best = alive
+        .filter_map(|arm| Some((arm.arm, arm.effect.as_ref()?)))
+        .max_by(|a, b| a.1.estimate.total_cmp(&b.1.estimate));
+    let best = best.map_or(String::new(), |(arm, effect)| {
+        let name = printable(&shown.experiment.arms[arm].spoken());
+        format!(" The best so far is {name}: {} {}.", gain(effect.estimate), interval(effect))
+    });
+    let more =
+        more_runs.map_or(String::new(), |more| format!(" About {} would decide it.", count(more as usize, "more run")));
+    Line::new()
+        .with(Tone::Warn, "Not decided")
+        .plain(glued(&format!(" after {runs}; until it is, leave it to the operating system.{best}{more}")))
+}
+
+fn unsound(shown: Shown<'_>, why: &[Doubt]) -> Line {
+    let doubts: Vec<String> = why.iter().map(|doubt| doubt_in_words(shown, doubt)).collect();
+    let sentence = format!(" {} Leave it to the operating system.", doubts.join(" "));
+    Line::new().with(Tone::Warn, "Nothing can be recommended.").plain(glued(&sentence))
+}
+
+pub(super) fn doubt_in_words(shown: Shown<'_>, doubt: &Doubt) -> String {
+    let name = |arm: usize| shown.experiment.arms.get(arm).map_or_else(String::new, |arm| printable(&arm.spoken()));
+    match doubt {
+        Doubt::BaselineFails { failures } => {
+            format!(
+                "The operating system's choice failed {}: there is nothing to compare with.",
+                count(*failures as usize, "time")
+            )
+        }
+        Doubt::BaselineSlotsDiffer { e_value } => format!(
+            "Two runs of the operating system's choice in each block differ from each other (e = {}): chance alone does \
+             not do that.",
+            decimal(*e_value, 0)
+        ),
+        Doubt::CarryOver(carry) => format!(
+            "Runs after {} are {} {}: it leaves something behind, as heat or a full cache.",
+            name(carry.after_arm),
+            size(carry.slower),
+            if carry.slower > 0.0 { "worse" } else { "better" },
+        ),
+        Doubt::MeanDisagrees { arm, mean_ratio } => format!(
+            "The typical run of {} is better, but its mean is {} worse: some of its runs are much worse.",
+            name(*arm),
+            size(mean_ratio.ln()),
+        ),
+        Doubt::GuardWorse { guard, arm, estimate } => {
+            let guards = &shown.experiment.workload.guards;
+            let guard = guards.get(*guard).map_or_else(String::new, |guard| printable(&guard.name));
+            // From nothing to something is no share.
+            let worse = if estimate.abs() < 100.0 { format!(" {}", size(*estimate)) } else { String::new() };
+            format!("{} is better, but it makes {guard}{worse} worse.", name(*arm))
+        }
+    }
+}
+
+/// The commands that put a winner in force, one line each.
+pub fn apply(shown: Shown<'_>) -> Vec<Line> {
+    let (Verdict::Wins { .. }, Some((arm, _))) = (&shown.standing.verdict, shown.winner()) else {
+        let is_open = matches!(shown.standing.verdict, Verdict::Undecided { .. });
+        return resume(shown).filter(|_| is_open).into_iter().collect();
+    };
+    let Some(cpus) = &arm.cpus else { return Vec::new() };
+    let command = in_a_shell(&shown.experiment.workload.command);
+    let machine = &shown.experiment.machine;
+    let text = |notation| {
+        let lines = print(notation, cpus, &cpus.iter().collect::<Vec<_>>(), machine);
+        lines.into_iter().find_map(|line| line.text.filter(|_| !line.secondary))
+    };
+    let mut lines = vec![format!("corewise run --on {} -- {command}", in_shell(&arm.name))];
+    lines.extend(text(Notation::Taskset).map(|taskset| format!("{taskset} {command}")));
+    lines.extend(text(Notation::Systemd).map(|unit| format!("{unit}    (systemd)")));
+    lines.extend(text(Notation::Windows).map(|start| format!("{start}    (Windows)")));
+    lines.into_iter().map(|line| Line::new().plain("    ").strong(printable(&line))).collect()
+}
+
+/// What to type where more runs may decide it.
+pub(super) fn resume(shown: Shown<'_>) -> Option<Line> {
+    if shown.all_failed() || !shown.is_any_alive() {
+        return None;
+    }
+    let number = shown.stored?;
+    let store =
+        shown.named_store.map_or_else(String::new, |store| format!(" --store {}", in_shell(&store.to_string_lossy())));
+    let command = match &shown.experiment.suite {
+        Some(_) => format!("corewise try --suite SUITE --resume{store}"),
+        None => format!("corewise try --resume={number}{store}"),
+    };
+    Some(Line::new().plain("    ").strong(command))
+}
+
+/// A command as it is typed in a shell, cut off where it is long.
+pub(super) fn in_a_shell(words: &[String]) -> String {
+    let command = words_in_shell(words);
+    match words.first() {
+        Some(program) if command.chars().count() > LONGEST_COMMAND => format!("{} …", in_shell(program)),
+        _ => command,
+    }
+}

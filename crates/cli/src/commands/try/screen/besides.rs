@@ -1,0 +1,172 @@
+//! What differs besides between the winner and the operating system's choice, and what a user has to know of the runs.
+
+use corewise_model::stats::order::{apart, median, median_interval};
+use corewise_model::trial::{Observed, Outcome, Trial};
+
+use super::Shown;
+use super::gain::percent;
+use super::standings::significant;
+use crate::draw::number::{bytes, count};
+use crate::draw::text::{Line, Tone, printable};
+use crate::draw::wrap::glued;
+
+/// Others were busy.
+const MUCH: f64 = 0.25;
+/// So many lines of a failed run's output are shown.
+const SHOWN_LINES: usize = 5;
+
+struct Quantity {
+    name: &'static str,
+    of: fn(&Trial) -> Option<f64>,
+    /// It differs where one is so many times the other.
+    ratio: f64,
+    /// Less than this is nothing, whatever the ratio.
+    least: f64,
+    /// The medians' intervals must lie apart too, since chance makes as much.
+    is_close: bool,
+    words: fn(f64) -> String,
+    is_estimate: fn(&Trial) -> bool,
+}
+
+/// What most of them have.
+const USUAL: Quantity = Quantity {
+    name: "",
+    of: |_| None,
+    ratio: 1.3,
+    least: 0.0,
+    is_close: false,
+    words: significant,
+    is_estimate: |_| false,
+};
+
+/// Counts are for one run.
+fn each(trial: &Trial, count: u64) -> Option<f64> {
+    Some(count as f64 / f64::from(trial.repeats.max(1)))
+}
+
+const QUANTITIES: [Quantity; 7] = [
+    Quantity { name: "moves to another cpu", of: |trial| each(trial, trial.observed.migrations?), least: 3.0, ..USUAL },
+    Quantity { name: "waits", of: |trial| each(trial, trial.observed.voluntary_switches), least: 10.0, ..USUAL },
+    Quantity {
+        name: "preemptions",
+        of: |trial| each(trial, trial.observed.involuntary_switches),
+        least: 10.0,
+        ..USUAL
+    },
+    Quantity {
+        name: "cpu time in seconds",
+        of: |trial| Some((trial.observed.user_s + trial.observed.system_s) / f64::from(trial.repeats.max(1))),
+        least: 0.01,
+        ..USUAL
+    },
+    // A few percent are all that placements change here, which is no more than runs may differ by themselves.
+    Quantity {
+        name: "GHz",
+        of: |trial| trial.observed.gigahertz,
+        ratio: 1.02,
+        least: 0.02,
+        is_close: true,
+        is_estimate: |trial| trial.observed.gigahertz_is_estimate,
+        ..USUAL
+    },
+    Quantity { name: "watts", of: Trial::watts, ratio: 1.05, least: 0.5, is_close: true, ..USUAL },
+    Quantity {
+        name: "peak memory",
+        of: |trial| Some(trial.observed.peak_memory_bytes as f64),
+        least: (8 << 20) as f64,
+        words: |value| bytes(value as u64),
+        ..USUAL
+    },
+];
+
+/// The lines.
+pub fn lines(shown: Shown<'_>) -> Vec<Line> {
+    let mut lines: Vec<Line> = differences(shown).into_iter().collect();
+    lines.extend(failures(shown));
+    lines.extend(warnings(shown));
+    lines
+}
+
+fn differences(shown: Shown<'_>) -> Option<Line> {
+    let (_, winner) = shown.winner()?;
+    let values = |quantity: &Quantity, arm: usize| shown.counted(arm).filter_map(quantity.of).collect::<Vec<f64>>();
+    let of = |quantity: &Quantity, arm: usize| {
+        let values = values(quantity, arm);
+        (!values.is_empty()).then(|| median(&values))
+    };
+    let lie_apart = |quantity: &Quantity| {
+        let [before, after] = [0, winner.arm].map(|arm| median_interval(&values(quantity, arm), 0.95));
+        before.zip(after).is_some_and(|(before, after)| apart(before, after))
+    };
+    let differing = QUANTITIES.iter().filter_map(|quantity| {
+        let (before, after) = (of(quantity, 0)?, of(quantity, winner.arm)?);
+        let (low, high) = (before.min(after), before.max(after));
+        let is_far = high > quantity.ratio * low && high - low >= quantity.least;
+        let is_other = is_far && (!quantity.is_close || lie_apart(quantity));
+        let words = |arm: usize, value: f64| {
+            let mark = if shown.counted(arm).any(quantity.is_estimate) { "~" } else { "" };
+            format!("{mark}{}", (quantity.words)(value))
+        };
+        is_other.then(|| format!("{} {} → {}", quantity.name, words(0, before), words(winner.arm, after)))
+    });
+    let differing: Vec<String> = differing.collect();
+    let text = format!("Also different, a run: {}", differing.join(" · "));
+    (!differing.is_empty()).then(|| Line::new().plain(glued(&text)))
+}
+
+/// The first failure of each arm that has some.
+fn failures(shown: Shown<'_>) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for (arm, described) in shown.experiment.arms.iter().enumerate() {
+        let mut failed =
+            shown.trials.iter().filter(|trial| trial.arm == arm).filter_map(|trial| match &trial.outcome {
+                Outcome::Failed { why, output } => Some((why, output)),
+                Outcome::Value(_) => None,
+            });
+        let Some((why, output)) = failed.next() else { continue };
+        let text = format!(" of {}: {}", printable(&described.spoken()), printable(why));
+        let all = 1 + failed.count();
+        lines.push(Line::new().with(Tone::Warn, count(all, "failed run")).plain(text));
+        let last: Vec<&str> = output.lines().collect();
+        let last = &last[last.len().saturating_sub(SHOWN_LINES)..];
+        lines.extend(last.iter().map(|line| Line::new().faint(format!("    {}", printable(line)))));
+    }
+    lines
+}
+
+fn warnings(shown: Shown<'_>) -> Vec<Line> {
+    let counted: Vec<&Trial> = shown.trials.iter().filter(|trial| trial.block > 0).collect();
+    let how_many = |is: fn(&Observed) -> bool| counted.iter().filter(|trial| is(&trial.observed)).count();
+    let warn = |text: &str| Line::new().with(Tone::Warn, "Mind: ").plain(glued(text));
+    let mut lines = Vec::new();
+    // A program that is told its cpus is to place its threads on them.
+    let is_own = |trial: &&&Trial| {
+        let given =
+            shown.experiment.arms[trial.arm].cpus.as_ref().filter(|_| !shown.experiment.workload.pins_as.is_empty());
+        trial.observed.own_mask.as_ref().is_some_and(|mask| !given.is_some_and(|given| mask.is_subset(given)))
+    };
+    let own = counted.iter().filter(is_own).count();
+    if own > 0 {
+        lines.push(warn(&format!(
+            "the program set cpus of its own in {}; where it did, a placement did not hold (`corewise run --enforce` puts it back).",
+            count(own, "run")
+        )));
+    }
+    let left = how_many(|observed| observed.left_behind > 0);
+    if left > 0 {
+        lines.push(warn(&format!("{} left processes behind, which were ended.", count(left, "run"))));
+    }
+    let shares: Vec<f64> = counted.iter().filter_map(|trial| trial.observed.others_busy).collect();
+    if !shares.is_empty() && median(&shares) >= MUCH {
+        let share = percent((median(&shares) * 100.0).round() / 100.0);
+        lines.push(warn(&format!("other programs used {share} of the machine meanwhile; intervals are wider for it.")));
+    }
+    let repeats = counted.iter().map(|trial| trial.repeats).max().unwrap_or(1);
+    if repeats > 1 {
+        lines.push(warn(&format!(
+            "the command is short: each trial is {} in a row, of which the mean counts.",
+            count(repeats as usize, "run")
+        )));
+    }
+    lines
+}

@@ -1,0 +1,44 @@
+//! The checks on the experiment itself, and where it is kept.
+
+use super::Shown;
+use super::gain::size;
+use crate::draw::number::{count, decimal};
+use crate::draw::text::{Line, printable};
+
+/// The line.
+pub fn lines(shown: Shown<'_>) -> Vec<Line> {
+    let checks = &shown.standing.checks;
+    let mut items = Vec::new();
+    if let Some(e_value) = checks.baseline_slots {
+        items.push(format!(
+            "two OS runs a block compared with each other: e = {} (100 would be a doubt)",
+            decimal(e_value, 1)
+        ));
+    }
+    if let Some(carry) = &checks.carry_over {
+        let name = shown.experiment.arms.get(carry.after_arm).map_or_else(String::new, |arm| printable(&arm.spoken()));
+        items.push(format!(
+            "strongest effect on the run that follows: {} after {name} ({} standard errors)",
+            size(carry.slower),
+            decimal(carry.standard_errors.abs(), 1)
+        ));
+    }
+    if checks.outliers > 0 {
+        items.push(count(checks.outliers as usize, "outlier"));
+    }
+    let modes: Vec<String> = shown
+        .standing
+        .arms
+        .iter()
+        .filter(|arm| arm.modes > 1)
+        .map(|arm| printable(&shown.experiment.arms[arm.arm].spoken()))
+        .collect();
+    if !modes.is_empty() {
+        items.push(format!("two kinds of runs: {}", modes.join(", ")));
+    }
+    items.push(format!("{}, seed {}", count(shown.standing.blocks as usize, "block"), shown.experiment.seed));
+    if let Some(number) = shown.stored {
+        items.push(format!("stored as experiment {number}"));
+    }
+    vec![Line::new().faint(format!("Checks: {}", items.join(" · ")))]
+}

@@ -1,0 +1,80 @@
+//! Effects as a person reads them: "2.4x", "+4.6 %".
+
+use corewise_model::experiment::Effect;
+
+use crate::draw::number::decimal;
+
+/// From this ratio on, and below its inverse, "2.4x" says more than "140 %".
+const AS_FACTOR: f64 = 1.5;
+
+/// An effect, the difference of two logarithms: "+4.6 %", "2.4x".
+pub fn gain(effect: f64) -> String {
+    let ratio = effect.exp();
+    if !(1.0 / AS_FACTOR..AS_FACTOR).contains(&ratio) { factor(ratio) } else { signed_percent(ratio) }
+}
+
+/// Its size alone, for a sentence that says which way: "4.6 %", "2.4x".
+pub fn size(effect: f64) -> String {
+    let ratio = effect.abs().exp();
+    if ratio >= AS_FACTOR { factor(ratio) } else { format!("{} %", decimal((ratio - 1.0) * 100.0, 1)) }
+}
+
+/// The interval behind a size: "[2.1, 7.4]", in the same unit; what has no end yet is "…".
+pub fn interval(effect: &Effect) -> String {
+    let is_factor = effect.estimate.abs().exp() >= AS_FACTOR;
+    let end = |end: Option<f64>| {
+        end.map_or_else(
+            || "…".to_owned(),
+            |end| match is_factor {
+                true => decimal(end.exp(), digits(end.exp())),
+                false => decimal((end.exp() - 1.0) * 100.0, 1),
+            },
+        )
+    };
+    format!("[{}, {}]", end(effect.low), end(effect.high))
+}
+
+fn factor(ratio: f64) -> String {
+    format!("{}x", decimal(ratio, digits(ratio)))
+}
+
+fn digits(ratio: f64) -> usize {
+    if ratio < 1.0 { 2 } else { usize::from(ratio < 9.95) }
+}
+
+fn signed_percent(ratio: f64) -> String {
+    let percent = (ratio - 1.0) * 100.0;
+    let text = decimal(percent, 1);
+    let sign = if percent > 0.0 && text != "0.0" { "+" } else { "" };
+    format!("{sign}{text} %")
+}
+
+/// "5 %", "0.5 %".
+pub fn percent(share: f64) -> String {
+    let text = decimal(share * 100.0, 1);
+    format!("{} %", text.strip_suffix(".0").unwrap_or(&text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_effects_are_percent_and_large_ones_factors() {
+        let of = |ratio: f64| gain(ratio.ln());
+        assert_eq!(
+            [of(1.046), of(0.954), of(1.0), of(2.41), of(0.4), of(12.3)],
+            ["+4.6 %", "-4.6 %", "0.0 %", "2.4x", "0.40x", "12x"]
+        );
+        assert_eq!([size(-0.05), size(0.9)], ["5.1 %", "2.5x"]);
+    }
+
+    #[test]
+    fn an_interval_has_the_unit_of_its_estimate() {
+        let effect = |estimate: f64, low: Option<f64>, high: Option<f64>| {
+            interval(&Effect { estimate: estimate.ln(), low: low.map(f64::ln), high: high.map(f64::ln) })
+        };
+        assert_eq!(effect(1.046, Some(1.02), Some(1.081)), "[2.0, 8.1]");
+        assert_eq!(effect(2.4, Some(1.9), None), "[1.9, …]");
+    }
+}

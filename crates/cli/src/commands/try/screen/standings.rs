@@ -1,0 +1,146 @@
+//! The table of the placements: runs, median, effect, interval, verdict.
+
+use corewise_model::experiment::{ArmStanding, ArmState, ArmVerdict, OutReason, Policy, Verdict};
+use corewise_model::trial::Metric;
+
+use super::Shown;
+use super::gain::{gain, interval, percent};
+use crate::draw::grid::{Column, Grid};
+use crate::draw::number::{ABSENT, decimal, duration};
+use crate::draw::text::{Line, Tone, printable};
+
+/// The columns of an interval's bar.
+const BAR: usize = 13;
+/// Bars reach no further than this effect to either side, as one arm that is ten times slower would flatten the others.
+const WIDEST: f64 = 1.1;
+const NARROWEST: f64 = 0.02;
+
+/// The table, the best first.
+pub fn standings(shown: Shown<'_>, width: usize) -> Vec<Line> {
+    let mut grid = Grid::new(vec![
+        Column::text("placement", 0).shrinking_to(12),
+        Column::number("cpus", "", 6),
+        Column::number("runs", "", 3),
+        Column::number("median", "", 2),
+        Column::number("vs OS", "", 0),
+        Column::text("", 1),
+        Column::number("interval", "", 2).named("interval"),
+        Column::text("", 5).named("its picture"),
+        Column::text("verdict", 1).shrinking_to(10),
+    ]);
+    let reach = reach(shown);
+    for standing in in_order(shown) {
+        grid.row(row(shown, standing, reach));
+    }
+    grid.fit(width).with_remark(width, 0)
+}
+
+/// The baseline first, then the best estimate; those without one last.
+fn in_order(shown: Shown<'_>) -> Vec<&ArmStanding> {
+    let mut arms: Vec<&ArmStanding> = shown.standing.arms.iter().collect();
+    let rank = |arm: &ArmStanding| arm.effect.as_ref().map_or(f64::NEG_INFINITY, |effect| effect.estimate);
+    arms[1..].sort_by(|a, b| rank(b).total_cmp(&rank(a)).then(a.arm.cmp(&b.arm)));
+    arms
+}
+
+fn row(shown: Shown<'_>, standing: &ArmStanding, reach: f64) -> Vec<Line> {
+    let arm = &shown.experiment.arms[standing.arm];
+    let plain = |text: String| Line::new().plain(text);
+    let cpus = arm.cpus.as_ref().map_or_else(String::new, |cpus| cpus.len().to_string());
+    let (against, low_high, bar) = match &standing.effect {
+        _ if standing.arm == 0 => ("1.00".to_owned(), String::new(), String::new()),
+        None => (ABSENT.to_owned(), String::new(), String::new()),
+        Some(effect) => (gain(effect.estimate), interval(effect), bar(standing, reach)),
+    };
+    let is_chosen = matches!(shown.standing.verdict, Verdict::Wins { arm } if arm == standing.arm);
+    let name = printable(&arm.spoken());
+    vec![
+        if is_chosen { Line::new().strong(name) } else { plain(name) },
+        plain(cpus),
+        plain(standing.runs.to_string()),
+        plain(standing.median.map_or_else(|| ABSENT.to_owned(), |x| value(shown, x))),
+        plain(against),
+        arrow(&shown.experiment.policy, standing),
+        plain(low_high),
+        Line::new().faint(bar),
+        verdict(shown, standing, is_chosen),
+    ]
+}
+
+/// The metric's value as it is judged, as a person reads it.
+pub fn value(shown: Shown<'_>, x: f64) -> String {
+    metric_value(&shown.experiment.workload.metric, x)
+}
+
+/// A metric's value as it is judged, as a person reads it.
+pub fn metric_value(metric: &Metric, x: f64) -> String {
+    let value = metric.value(x);
+    if metric.pattern.is_none() { duration(value * 1e9) } else { significant(value) }
+}
+
+/// At least three digits that mean something.
+pub fn significant(value: f64) -> String {
+    let decimals = if value == 0.0 { 0 } else { (2 - value.abs().log10().floor() as i32).clamp(0, 9) };
+    decimal(value, decimals.unsigned_abs() as usize)
+}
+
+/// An arrow only where the effect is proven and reaches the margin.
+pub fn arrow(policy: &Policy, standing: &ArmStanding) -> Line {
+    let reaches = standing.effect.as_ref().is_some_and(|effect| effect.estimate.abs() >= policy.margin_ln());
+    match standing.verdict {
+        None => Line::new(),
+        Some(ArmVerdict::Wins) if reaches => Line::new().with(Tone::Good, "↑"),
+        Some(ArmVerdict::Worse) if reaches => Line::new().with(Tone::Warn, "↓"),
+        Some(ArmVerdict::NoMaterialDifference | ArmVerdict::RealButBelowMargin) => Line::new().faint("≈"),
+        _ => Line::new().faint("?"),
+    }
+}
+
+fn verdict(shown: Shown<'_>, standing: &ArmStanding, is_chosen: bool) -> Line {
+    let margin = percent(shown.experiment.policy.margin);
+    let Some(verdict) = standing.verdict else { return Line::new() };
+    let text = match verdict {
+        ArmVerdict::Wins if is_chosen => return Line::new().with(Tone::Good, "wins"),
+        ArmVerdict::Wins => "better too".to_owned(),
+        ArmVerdict::RealButBelowMargin => format!("better by less than {margin}"),
+        ArmVerdict::NoMaterialDifference => "no difference".to_owned(),
+        ArmVerdict::Worse => return Line::new().with(Tone::Warn, "worse"),
+        ArmVerdict::NotBetterByMargin => format!("not {margin} better"),
+        ArmVerdict::Failed => return Line::new().with(Tone::Warn, "failed"),
+        ArmVerdict::Undecided => match standing.state {
+            ArmState::Out { why: OutReason::BehindLeader, .. } => "behind, given up".to_owned(),
+            _ => "undecided".to_owned(),
+        },
+    };
+    Line::new().faint(text)
+}
+
+/// How far the bars reach to either side.
+fn reach(shown: Shown<'_>) -> f64 {
+    let ends = shown
+        .standing
+        .arms
+        .iter()
+        .filter_map(|arm| arm.effect.as_ref())
+        .flat_map(|effect| [Some(effect.estimate), effect.low, effect.high].into_iter().flatten().map(f64::abs));
+    ends.fold(NARROWEST, f64::max).min(WIDEST)
+}
+
+/// The interval as a picture: "    ├──●───┤" with "│" where both are equal.
+fn bar(standing: &ArmStanding, reach: f64) -> String {
+    let Some(effect) = &standing.effect else { return String::new() };
+    let last = BAR - 1;
+    let column = |effect: f64| (((effect / reach).clamp(-1.0, 1.0) + 1.0) / 2.0 * last as f64).round() as usize;
+    let mut cells = vec![' '; BAR];
+    let (low, high) = (effect.low.map_or(0, column), effect.high.map_or(last, column));
+    cells[last / 2] = '│';
+    cells[low..=high].fill('─');
+    if effect.low.is_some() {
+        cells[low] = '├';
+    }
+    if effect.high.is_some() {
+        cells[high] = '┤';
+    }
+    cells[column(effect.estimate)] = '●';
+    cells.into_iter().collect::<String>().trim_end().to_owned()
+}

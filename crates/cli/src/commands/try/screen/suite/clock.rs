@@ -1,0 +1,178 @@
+//! A suite's second table: the clock rate and the power of each benchmark on each placement.
+
+use std::fmt::Write as _;
+
+use corewise_model::stats::order::{apart, median, median_interval};
+use corewise_model::trial::Trial;
+
+use super::{Row, ShownSuite, Tried};
+use crate::commands::r#try::screen::gain::gain;
+use crate::draw::grid::{Column, Grid};
+use crate::draw::number::{ABSENT, brief, decimal};
+use crate::draw::text::{Line, printable};
+use crate::draw::wrap::wrap;
+
+/// The cells of one benchmark or heading: its name, and of each placement the clock, its difference from that of the operating
+/// system's choice, and the power.
+struct Cells {
+    name: Line,
+    arms: Vec<[String; 3]>,
+}
+
+/// What a placement's runs have as their median.
+struct Medians {
+    gigahertz: Option<f64>,
+    is_estimate: bool,
+    /// In which the median of the clock is with 95 %.
+    interval: Option<(f64, f64)>,
+    watts: Option<f64>,
+}
+
+impl Medians {
+    fn of(tried: &Tried, arm: usize) -> Self {
+        let shown = tried.shown();
+        let trials: Vec<&Trial> = shown.counted(arm).collect();
+        let middle = |of: fn(&Trial) -> Option<f64>| {
+            let values: Vec<f64> = trials.iter().filter_map(|trial| of(trial)).collect();
+            (!values.is_empty()).then(|| median(&values))
+        };
+        Self {
+            gigahertz: middle(|trial| trial.observed.gigahertz),
+            interval: median_interval(
+                &trials.iter().filter_map(|trial| trial.observed.gigahertz).collect::<Vec<_>>(),
+                0.95,
+            ),
+            is_estimate: trials.iter().any(|trial| trial.observed.gigahertz_is_estimate),
+            watts: middle(Trial::watts),
+        }
+    }
+
+    /// "~3.88"
+    fn clock(&self) -> Option<String> {
+        let mark = if self.is_estimate { "~" } else { "" };
+        Some(format!("{mark}{}", decimal(self.gigahertz?, 2)))
+    }
+
+    /// "+7.7 %" against others; nothing where chance makes as much, or where that is not known.
+    fn against(&self, other: &Self) -> Option<String> {
+        let ratio = self.gigahertz? / other.gigahertz?;
+        apart(self.interval?, other.interval?).then(|| gain(ratio.ln()))
+    }
+}
+
+/// What some run of the suite has.
+#[derive(Clone, Copy)]
+struct Has {
+    clock: bool,
+    power: bool,
+}
+
+impl Has {
+    fn of(shown: &ShownSuite<'_>) -> Self {
+        let any =
+            |is: fn(&Trial) -> bool| shown.rows.iter().filter_map(Row::tried).any(|row| row.trials.iter().any(is));
+        Self { clock: any(|trial| trial.observed.gigahertz.is_some()), power: any(|trial| trial.watts().is_some()) }
+    }
+
+    /// Above the table; nothing where there is none.
+    fn title(self) -> Option<&'static str> {
+        match (self.clock, self.power) {
+            (true, true) => Some("Clock and power while they ran"),
+            (true, false) => Some("Clock while they ran"),
+            (false, true) => Some("Power while they ran"),
+            (false, false) => None,
+        }
+    }
+}
+
+fn is_estimated(shown: &ShownSuite<'_>) -> bool {
+    let mut trials = shown.rows.iter().filter_map(Row::tried).flat_map(|tried| &tried.trials);
+    trials.any(|trial| trial.observed.gigahertz_is_estimate)
+}
+
+/// The table's rows: those that were tried, under their categories.
+fn rows(shown: &ShownSuite<'_>, has: Has) -> Vec<Cells> {
+    let mut rows = Vec::new();
+    for category in shown.categories() {
+        let of_category = shown.rows.iter().filter(|row| row.benchmark.category == category);
+        let tried: Vec<Cells> = of_category
+            .filter_map(|row| {
+                let name = Line::new().plain(format!("  {}", printable(&row.benchmark.name)));
+                Some(Cells { name, arms: arms(row.tried()?, shown.arms.len(), has) })
+            })
+            .collect();
+        if !tried.is_empty() {
+            let name = Line::new().strong(printable(category));
+            rows.push(Cells { name, arms: vec![<[String; 3]>::default(); shown.arms.len()] });
+            rows.extend(tried);
+        }
+    }
+    rows
+}
+
+/// A run may be too short for an estimate.
+fn arms(tried: &Tried, arms: usize, has: Has) -> Vec<[String; 3]> {
+    let all: Vec<Medians> = (0..arms).map(|arm| Medians::of(tried, arm)).collect();
+    let absent = |is_told: bool| if is_told { ABSENT.to_owned() } else { String::new() };
+    let each = all.iter().enumerate().map(|(arm, medians)| {
+        let against = if arm > 0 { medians.against(&all[0]) } else { None };
+        [
+            medians.clock().unwrap_or_else(|| absent(has.clock)),
+            against.unwrap_or_default(),
+            medians.watts.map_or_else(|| absent(has.power), brief),
+        ]
+    });
+    each.collect()
+}
+
+/// The table with its title; nothing where there is nothing to tell.
+pub fn table(shown: &ShownSuite<'_>, width: usize) -> Vec<Line> {
+    let has = Has::of(shown);
+    let Some(title) = has.title() else { return Vec::new() };
+    let mut columns = vec![Column::text("", 0).shrinking_to(16)];
+    for (arm, described) in shown.arms.iter().enumerate() {
+        let name = printable(&described.spoken());
+        let unit = if arm > 0 { "GHz    vs OS" } else { "GHz" };
+        let rank = u8::from(arm > 1);
+        let (clock, power) = if has.clock { (name.clone(), String::new()) } else { (String::new(), name.clone()) };
+        columns.push(Column::number(clock, unit, rank));
+        columns.push(Column::number(power, "W", if has.clock { 2 } else { rank }).named(format!("power of {name}")));
+    }
+    let mut grid = Grid::new(columns);
+    for Cells { name, arms } in rows(shown, has) {
+        let cells = arms.iter().enumerate().flat_map(|(arm, [clock, against, watts])| {
+            let clock = Line::new().plain(clock);
+            // The difference stands in the clock's column, which is as wide as the name above it anyway.
+            let clock = if arm > 0 && !clock.is_empty() { clock.faint(format!("{against:>9}")) } else { clock };
+            [clock, Line::new().plain(watts)]
+        });
+        grid.row(std::iter::once(name).chain(cells).collect());
+    }
+    let remark = if is_estimated(shown) { "medians; ~ is estimated, not counted" } else { "medians" };
+    let mut lines = wrap(&Line::new().strong(title).plain("  ").faint(remark), width, 2);
+    lines.extend(grid.fit(width).with_remark(width, 0));
+    lines
+}
+
+/// The table in Markdown; nothing where there is nothing to tell.
+pub fn markdown(shown: &ShownSuite<'_>) -> Option<String> {
+    let has = Has::of(shown);
+    let title = has.title()?;
+    let escaped = |text: &str| printable(text).replace('|', "\\|");
+    let names = shown.arms.iter().map(|arm| format!(" {} |", escaped(&arm.spoken())));
+    let mut text = format!("{title} (GHz, vs OS, W)\n\n| benchmark |{}\n", names.collect::<String>());
+    let _ = write!(text, "|---|{}", "--:|".repeat(shown.arms.len()));
+    for Cells { name, arms } in rows(shown, has) {
+        let words = name.to_plain();
+        let name = escaped(words.trim());
+        let name = if words.starts_with(' ') { name } else { format!("**{name}**") };
+        let cells = arms.iter().map(|[clock, against, watts]| {
+            let power = if watts.is_empty() { String::new() } else { format!("{watts} W") };
+            let told: Vec<&str> =
+                [clock, against, &power].into_iter().map(String::as_str).filter(|word| !word.is_empty()).collect();
+            format!(" {} |", told.join(" · "))
+        });
+        let _ = write!(text, "\n| {name} |{}", cells.collect::<String>());
+    }
+    Some(text)
+}

@@ -1,0 +1,288 @@
+//! A suite whose truth is known.
+
+use corewise_model::simulate::Effects;
+use corewise_model::simulate::noise::RunNoise;
+use corewise_model::trial;
+use insta::assert_snapshot;
+
+use super::*;
+use crate::commands::r#try::screen::tests::{Made, made_by};
+
+const TEXT: &str = r#"
+name = "small"
+[[benchmark]]
+name = "7-Zip"
+category = "encoding"
+command = ["7z"]
+[[benchmark]]
+name = "x264"
+category = "encoding"
+command = ["x264"]
+[[benchmark]]
+name = "compile"
+category = "development"
+command = ["gcc"]
+[[benchmark]]
+name = "POV-Ray"
+category = "rendering"
+command = ["povray"]
+[[benchmark]]
+name = "a|b"
+category = "rendering"
+command = ["broken"]
+"#;
+
+fn tried(made: Made, stored: i64) -> RowResult {
+    let Made { experiment, trials, standing } = made;
+    let race = trial::race(&experiment, &trials);
+    RowResult::Tried(Box::new(Tried { experiment, trials, standing, race, stored: Some(stored) }))
+}
+
+/// The rows: two that are tried, a missing program, one that the time did not suffice for, and one that failed.
+fn results(gains: [[f64; 2]; 3], blocks: u32) -> [RowResult; 5] {
+    let policy = Policy { least_blocks: Policy::default().blocks_of_a_mean(2), ..Policy::default() };
+    let made = |gains: [f64; 2]| made_by(policy.clone(), &Effects::of(&gains), &RunNoise::Quiet, 1, blocks);
+    let [first, second, third] = gains.map(made);
+    [
+        tried(first, 7),
+        tried(second, 8),
+        tried(third, 9),
+        RowResult::Missing(vec!["povray".into()]),
+        RowResult::Failed {
+            why: "its set-up failed: exit status: 3".into(),
+            output: "no space\nleft".into(),
+            stored: None,
+        },
+    ]
+}
+
+fn with<T>(results: [RowResult; 5], look: impl Fn(&ShownSuite<'_>) -> T) -> T {
+    let suite = Suite::parse(TEXT).unwrap();
+    let rows: Vec<Row<'_>> =
+        suite.benchmarks.iter().zip(results).map(|(benchmark, result)| Row { benchmark, result }).collect();
+    let tried = rows[0].tried().unwrap();
+    let installation = Some("apt install povray".to_owned());
+    let (arms, policy) = (&tried.experiment.arms, &tried.experiment.policy);
+    look(&ShownSuite { suite: &suite, arms, policy, rows: &rows, installation })
+}
+
+#[test]
+fn a_row_a_benchmark_and_means_of_categories() {
+    let screens = with(results([[0.10, -0.2], [0.08, 0.0], [0.06, -0.1]], 12), |shown| {
+        [110, 60].map(|width| screen(shown, width).plain())
+    });
+    assert_snapshot!(screens[0], @r"
+    Pin it. all - core:0 is better over all 3 benchmarks; look at each before you pin it.
+    all - core:0: better by 3 % or more in 3 of 3 benchmarks, worse in 0; geometric mean +8.3 % [7.3, 9.4].
+    vcache: better by 3 % or more in 0 of 3 benchmarks, worse in 2; geometric mean -9.8 % [-10.7, -8.5].
+
+                               runs  OS default  all - core:0                   vcache
+    encoding
+      7-Zip                      24       1.2 s       +10.5 %  ↑  [9.5, 11.5]  -18.4 %  ↓  [-19.1, -17.3]
+      x264                       24       1.2 s        +8.3 %  ↑   [7.3, 9.2]   -0.3 %  ≈     [-1.2, 1.0]
+      geometric mean of 2                              +9.4 %  ↑  [8.3, 10.5]   -9.8 %  ↓   [-10.7, -8.5]
+    development
+      compile                    24       1.2 s        +6.1 %  ↑   [5.2, 7.1]   -9.8 %  ↓   [-10.6, -8.6]
+    rendering
+      POV-Ray (not installed)
+      a|b (failed)
+    all
+      geometric mean of 3                              +8.3 %  ↑   [7.3, 9.4]   -9.8 %  ↓   [-10.7, -8.5]
+
+    failed a|b: its set-up failed: exit status: 3
+        no space
+        left
+    Not installed: povray. To install them:  apt install povray
+    Stored as experiments 7 to 9; each row's error rate is 5 %.
+    ");
+    assert_snapshot!(screens[1], @r"
+    Pin it. all - core:0 is better over all 3 benchmarks; look
+      at each before you pin it.
+    all - core:0: better by 3 % or more in 3 of 3 benchmarks,
+      worse in 0; geometric mean +8.3 % [7.3, 9.4].
+    vcache: better by 3 % or more in 0 of 3 benchmarks, worse in
+      2; geometric mean -9.8 % [-10.7, -8.5].
+
+                               all - core:0      vcache
+    encoding
+      7-Zip                         +10.5 %  ↑  -18.4 %  ↓
+      x264                           +8.3 %  ↑   -0.3 %  ≈
+      geometric mean of 2            +9.4 %  ↑   -9.8 %  ↓
+    development
+      compile                        +6.1 %  ↑   -9.8 %  ↓
+    rendering
+      POV-Ray (not installed)
+      a|b (failed)
+    all
+      geometric mean of 3            +8.3 %  ↑   -9.8 %  ↓
+    too narrow for: runs, OS default, interval of all - core:0,
+      interval of vcache
+
+    failed a|b: its set-up failed: exit status: 3
+        no space
+        left
+    Not installed: povray. To install them:  apt install povray
+    Stored as experiments 7 to 9; each row's error rate is 5 %.
+    ");
+}
+
+#[test]
+fn where_nothing_is_better_over_all_it_is_said() {
+    let first = |gains| with(results(gains, 12), |shown| sentences(shown)[0].to_plain());
+    assert_eq!(
+        first([[0.3, 0.0], [-0.1, 0.0], [0.3, 0.0]]),
+        "It depends on the program. all - core:0 is better over 3 benchmarks, but is worse in 1: pin the 2 that gain."
+    );
+    assert!(
+        first([[0.1, 0.0], [-0.1, 0.0], [-0.1, 0.0]])
+            .ends_with("no placement is 3 % better. Some programs gain: see ↑.")
+    );
+    let told = first([[0.0, 0.0]; 3]);
+    assert_snapshot!(told, @r"
+    Leave it to the operating system. Over 3 benchmarks no placement is 3 % better.
+    ");
+}
+
+#[test]
+fn no_screen_is_wider_than_the_terminal() {
+    let mut results = results([[0.10, -0.2], [0.08, 0.0], [0.06, -0.1]], 12);
+    running_at(&mut results[0], [Some(3.87), Some(4.20), Some(3.90)], Some(88.0), true);
+    with(results, |shown| {
+        for width in [20, 40, 60, 80, 132] {
+            for line in screen(shown, width).plain().lines() {
+                assert!(line.chars().count() <= width, "{width}: {line}");
+            }
+        }
+    });
+}
+
+/// The clock and the power of a benchmark's runs, by placement; without a clock they were too short.
+fn running_at(result: &mut RowResult, clocks: [Option<f64>; 3], watts: Option<f64>, is_estimate: bool) {
+    let RowResult::Tried(tried) = result else { panic!("it was not tried") };
+    for trial in &mut tried.trials {
+        let seen = &mut trial.observed;
+        seen.gigahertz = clocks[trial.arm].map(|clock| clock + 0.01 * f64::from(trial.block % 3));
+        seen.gigahertz_is_estimate = is_estimate && seen.gigahertz.is_some();
+        seen.energy_joules = watts.map(|watts| (watts + trial.arm as f64) * seen.wall_s);
+    }
+}
+
+#[test]
+fn a_second_table_has_clock_and_power() {
+    let clocks = [Some(3.87), Some(4.20), Some(3.90)];
+    let made = |watts: Option<f64>, is_estimate: bool| {
+        let mut results = results([[0.10, -0.2], [0.08, 0.0], [0.06, -0.1]], 8);
+        running_at(&mut results[0], clocks, watts, is_estimate);
+        running_at(&mut results[1], [None; 3], watts, is_estimate);
+        running_at(&mut results[2], [Some(4.0), None, Some(3.0)], watts, is_estimate);
+        results
+    };
+    let at = |shown: &ShownSuite<'_>, width: usize| {
+        clock::table(shown, width).iter().map(Line::to_plain).collect::<Vec<_>>().join("\n")
+    };
+    let wide = with(made(Some(88.0), true), |shown| [at(shown, 80), at(shown, 60)]);
+    assert_snapshot!(wide[0], @r"
+    Clock and power while they ran  medians; ~ is estimated, not counted
+                 OS default        all - core:0              vcache
+                        GHz   W    GHz    vs OS   W    GHz    vs OS   W
+    encoding
+      7-Zip           ~3.88  88  ~4.21   +8.5 %  89  ~3.91   +0.8 %  90
+      x264                –  88      –           89      –           90
+    development
+      compile         ~4.01  88      –           89  ~3.01  -24.9 %  90
+    ");
+    assert_snapshot!(wide[1], @r"
+    Clock and power while they ran  medians; ~ is estimated, not
+      counted
+                 OS default        all - core:0          vcache
+                        GHz   W    GHz    vs OS    GHz    vs OS
+    encoding
+      7-Zip           ~3.88  88  ~4.21   +8.5 %  ~3.91   +0.8 %
+      x264                –  88      –               –
+    development
+      compile         ~4.01  88      –           ~3.01  -24.9 %
+    too narrow for: power of all - core:0, power of vcache
+    ");
+    assert_snapshot!(with(made(None, false), |shown| at(shown, 80)), @r"
+    Clock while they ran  medians
+                 OS default   all - core:0         vcache
+                        GHz   GHz    vs OS   GHz    vs OS
+    encoding
+      7-Zip            3.88  4.21   +8.5 %  3.91   +0.8 %
+      x264                –     –              –
+    development
+      compile          4.01     –           3.01  -24.9 %
+    ");
+    assert_snapshot!(with(made(Some(88.0), true), |shown| clock::markdown(shown).unwrap()), @r"
+    Clock and power while they ran (GHz, vs OS, W)
+
+    | benchmark | OS default | all - core:0 | vcache |
+    |---|--:|--:|--:|
+    | **encoding** |  |  |  |
+    | 7-Zip | ~3.88 · 88 W | ~4.21 · +8.5 % · 89 W | ~3.91 · +0.8 % · 90 W |
+    | x264 | – · 88 W | – · 89 W | – · 90 W |
+    | **development** |  |  |  |
+    | compile | ~4.01 · 88 W | – · 89 W | ~3.01 · -24.9 % · 90 W |
+    ");
+    // Power alone has the names of the placements too.
+    let mut powered = made(Some(88.0), false);
+    for result in &mut powered[..3] {
+        running_at(result, [None; 3], Some(88.0), false);
+    }
+    let powered = with(powered, |shown| at(shown, 80));
+    assert!(powered.starts_with("Power while they ran") && powered.contains("OS default"), "{powered}");
+    let [screen, text] = with(made(Some(88.0), true), |shown| [screen(shown, 80).plain(), markdown(shown)]);
+    assert!(screen.contains("\n\nClock and power while they ran") && text.contains(" |\n\nClock and power"), "{text}");
+}
+
+#[test]
+fn without_clock_and_power_there_is_no_second_table() {
+    let told = with(results([[0.10, -0.2], [0.08, 0.0], [0.06, -0.1]], 8), |shown| {
+        clock::table(shown, 80).is_empty() && clock::markdown(shown).is_none()
+    });
+    assert!(told);
+}
+
+#[test]
+fn other_programs_can_read_it() {
+    let [text, runs] =
+        with(results([[0.10, -0.2], [0.08, 0.0], [0.06, -0.1]], 8), |shown| [markdown(shown), csv(shown)]);
+    assert_snapshot!(text, @r"
+    Pin it. all - core:0 is better over all 3 benchmarks; look at each before you pin it.
+
+    all - core:0: better by 3 % or more in 3 of 3 benchmarks, worse in 0; geometric mean +8.3 % [7.3, 9.4].
+
+    vcache: better by 3 % or more in 0 of 3 benchmarks, worse in 2; geometric mean -9.8 % [-10.7, -8.5].
+
+    | benchmark | OS default | all - core:0 | vcache |
+    |---|--:|---|---|
+    | **encoding** |  |  |  |
+    | 7-Zip | 1.2 s | +10.5 % ↑ [9.5, 11.5] | -18.4 % ↓ [-19.1, -17.3] |
+    | x264 | 1.2 s | +8.3 % ↑ [7.3, 9.2] | -0.3 % ≈ [-1.2, 1.0] |
+    | geometric mean of 2 |  | +9.4 % ↑ [8.3, 10.5] | -9.8 % ↓ [-10.7, -8.5] |
+    | **development** |  |  |  |
+    | compile | 1.2 s | +6.1 % ↑ [5.2, 7.1] | -9.8 % ↓ [-10.6, -8.6] |
+    | **rendering** |  |  |  |
+    | POV-Ray (not installed) |  |  |  |
+    | a\|b (failed) |  |  |  |
+    | **all** |  |  |  |
+    | geometric mean of 3 |  | +8.3 % ↑ [7.3, 9.4] | -9.8 % ↓ [-10.7, -8.5] |
+    ");
+    let lines: Vec<&str> = runs.split("\r\n").collect();
+    assert!(lines[0].starts_with("category,benchmark,block,") && lines[1].starts_with("encoding,7-Zip,1,0,"));
+}
+
+/// Who fails somewhere has no part in the mean there, and is no winner.
+#[test]
+fn a_placement_that_fails_is_not_pinned() {
+    let effects = Effects { failures: vec![0.0, 1.0, 0.0], ..Effects::of(&[0.0, 0.0]) };
+    let failing = tried(made_by(Policy::default(), &effects, &RunNoise::Quiet, 1, 12), 8);
+    let [first, _, third, missing, failed] = results([[0.3, 0.0]; 3], 12);
+    let told = with([first, failing, third, missing, failed], |shown| {
+        sentences(shown)[..2].iter().map(Line::to_plain).collect::<Vec<_>>().join("\n")
+    });
+    assert_snapshot!(told, @r"
+    It depends on the program. all - core:0 is better over 2 benchmarks, but fails in 1: pin the 2 that gain.
+    all - core:0: better by 3 % or more in 2 of 3 benchmarks, worse in 0, failed in 1; geometric mean of 2 +34.9 % [33.7, 36.3].
+    ");
+}

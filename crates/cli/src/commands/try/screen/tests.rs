@@ -1,0 +1,261 @@
+//! Whole screens of experiments whose truth is known.
+
+use corewise_model::CpuSet;
+use corewise_model::experiment::{Policy, Race, Standing};
+use corewise_model::simulate::noise::RunNoise;
+use corewise_model::simulate::{Effects, Trials};
+use corewise_model::trial::{Arm, Experiment, Metric, Observed, Outcome, Trial, Workload, standing};
+use insta::assert_snapshot;
+
+use super::*;
+use crate::draw::fabricated::ryzen_9950x3d;
+
+/// An experiment on the 9950X3D, with the runs that it took.
+pub struct Made {
+    pub experiment: Experiment,
+    pub trials: Vec<Trial>,
+    pub standing: Standing,
+}
+
+/// The names and cpus of the candidates.
+const CANDIDATES: [(&str, &str); 4] =
+    [("all - core:0", "1-15,17-31"), ("vcache", "0-7,16-23"), ("frequency", "8-15,24-31"), ("1", "1")];
+
+fn made(gains: &[f64], noise: &RunNoise, seed: u64, most_blocks: u32) -> Made {
+    made_of(&Effects::of(gains), noise, seed, most_blocks)
+}
+
+fn made_of(effects: &Effects, noise: &RunNoise, seed: u64, most_blocks: u32) -> Made {
+    made_by(Policy::default(), effects, noise, seed, most_blocks)
+}
+
+pub fn made_by(policy: Policy, effects: &Effects, noise: &RunNoise, seed: u64, most_blocks: u32) -> Made {
+    let arm = |(name, cpus): &(&str, &str)| Arm {
+        name: (*name).to_owned(),
+        cpus: CpuSet::parse_list(cpus).ok(),
+        threads: None,
+        reason: String::new(),
+    };
+    let baseline = Arm { name: "OS default".into(), cpus: None, threads: None, reason: String::new() };
+    let experiment = Experiment {
+        corewise: "0.1.0".into(),
+        started_unix_ms: 0,
+        seed,
+        machine: ryzen_9950x3d(),
+        workload: Workload {
+            command: vec!["./app".into(), "--level".into(), "3".into()],
+            folder: "/".into(),
+            metric: Metric::wall_time(),
+            guards: Vec::new(),
+            timeout_s: None,
+            threads_as: Vec::new(),
+            pins_as: Vec::new(),
+        },
+        arms: std::iter::once(baseline).chain(CANDIDATES.iter().take(effects.gains.len()).map(arm)).collect(),
+        policy,
+        suite: None,
+    };
+    let mut source = Trials::new(effects, noise, !seed);
+    let mut race = Race::new(effects.gains.len(), &experiment.policy);
+    let mut trials = Vec::new();
+    for block in 1..=most_blocks {
+        if race.is_decided() {
+            break;
+        }
+        let whole = source.block(&race.next_block(seed));
+        for (place, run) in whole.runs.iter().enumerate() {
+            trials.push(trial(block, place as u32, run.arm, run.x));
+        }
+        race.add(&whole);
+    }
+    let standing = standing(&experiment, &trials);
+    Made { experiment, trials, standing }
+}
+
+/// A second or so; who is pinned to a cpu never moves.
+fn trial(block: u32, place: u32, arm: usize, x: Option<f64>) -> Trial {
+    let outcome = match x {
+        Some(x) => Outcome::Value(1.25 * x.exp()),
+        None => Outcome::Failed { why: "exit status 1".into(), output: "cannot allocate\nout of memory".into() },
+    };
+    let observed = Observed {
+        wall_s: 1.25,
+        migrations: Some(if arm == 4 { 0 } else { 1_200 }),
+        voluntary_switches: 40_000,
+        others_busy: Some(0.02),
+        ..Observed::default()
+    };
+    Trial { block, place, arm, started_unix_ms: 0, repeats: 1, outcome, guards: Vec::new(), observed }
+}
+
+impl Made {
+    fn at(&self, width: usize) -> String {
+        let shown = Shown {
+            experiment: &self.experiment,
+            trials: &self.trials,
+            standing: &self.standing,
+            threads: None,
+            stored: Some(3),
+            named_store: None,
+        };
+        screen(shown, width).plain()
+    }
+}
+
+#[test]
+fn a_winner_comes_with_the_commands_that_apply_it() {
+    let made = made(&[0.0, 0.01, -0.05, 0.88], &RunNoise::Typical, 42, 60);
+    assert_snapshot!(made.at(110), @r"
+    Pin it. cpu 1 is 2.4x [2.3, 2.7] faster than the operating system's choice, proven after 30 runs (error rate
+    5 %).
+        corewise run --on 1 -- ./app --level 3
+        taskset -c 1 ./app --level 3
+        AllowedCPUs=1    (systemd)
+        start /affinity 4    (Windows)
+
+    placement     cpus  runs  median   vs OS           interval                verdict
+    OS default            12   1.3 s    1.00
+    cpu 1            1     6  523 ms    2.4x  ↑      [2.3, 2.7]        │    ●  wins
+    all - core:0    30     4   1.3 s  +1.7 %  ?  [-89.3, 111.0]  ├─────●───┤   behind, given up
+    vcache          16     4   1.2 s  +1.6 %  ?  [-77.7, 151.6]  ├─────●────┤  behind, given up
+    frequency       16     4   1.4 s  -6.0 %  ?  [-76.3, 154.7]  ├─────●────┤  behind, given up
+
+    Also different, a run: moves to another cpu 1,200 → 0
+
+    Checks: two OS runs a block compared with each other: e = 3.9 (100 would be a doubt) · 6 blocks, seed 42 ·
+      stored as experiment 3
+    ");
+    assert_snapshot!(made.at(60), @r"
+    Pin it. cpu 1 is 2.4x [2.3, 2.7] faster than the operating
+    system's choice, proven after 30 runs (error rate 5 %).
+        corewise run --on 1 -- ./app --level 3
+        taskset -c 1 ./app --level 3
+        AllowedCPUs=1    (systemd)
+        start /affinity 4    (Windows)
+
+    placement     median   vs OS           interval  verdict
+    OS default     1.3 s    1.00
+    cpu 1         523 ms    2.4x  ↑      [2.3, 2.7]  wins
+    all - core:0   1.3 s  +1.7 %  ?  [-89.3, 111.0]  behind, gi…
+    vcache         1.2 s  +1.6 %  ?  [-77.7, 151.6]  behind, gi…
+    frequency      1.4 s  -6.0 %  ?  [-76.3, 154.7]  behind, gi…
+    too narrow for: cpus, runs, its picture
+
+    Also different, a run: moves to another cpu 1,200 → 0
+
+    Checks: two OS runs a block compared with each other: e =
+      3.9 (100 would be a doubt) · 6 blocks, seed 42 · stored as
+      experiment 3
+    ");
+}
+
+/// A few percent of the clock rate and of the power are told, and nothing of less.
+#[test]
+fn a_higher_clock_of_the_winner_is_told() {
+    let mut made = made(&[0.2], &RunNoise::Quiet, 42, 60);
+    let told = |made: &mut Made, gigahertz: f64, watts: f64, is_estimate: bool| {
+        for trial in &mut made.trials {
+            let is_other = trial.arm == 1;
+            trial.repeats = 2;
+            trial.observed.gigahertz = Some(if is_other { gigahertz } else { 3.9 });
+            trial.observed.gigahertz_is_estimate = is_estimate;
+            trial.observed.energy_joules = Some(2.0 * 1.25 * if is_other { watts } else { 88.0 });
+            trial.observed.energy_s = Some(2.0 * 1.25);
+        }
+        let text = made.at(110);
+        text.lines().find(|line| line.starts_with("Also different")).map(str::to_owned)
+    };
+    let said = |text: &str| Some(format!("Also different, a run: {text}"));
+    assert_eq!(told(&mut made, 4.2, 95.0, true), said("GHz ~3.90 → ~4.20 · watts 88.0 → 95.0"));
+    assert_eq!(told(&mut made, 4.2, 90.0, false), said("GHz 3.90 → 4.20"));
+    assert_eq!(told(&mut made, 3.96, 90.0, true), None);
+    // As much as runs of one placement differ by themselves is no difference.
+    told(&mut made, 4.2, 88.0, true);
+    for (number, trial) in made.trials.iter_mut().enumerate() {
+        trial.observed.gigahertz = trial.observed.gigahertz.map(|rate| rate + if number % 4 < 2 { 0.3 } else { -0.3 });
+    }
+    assert!(!made.at(110).contains("Also different"), "{}", made.at(110));
+}
+
+/// A program that is told its cpus is to set masks within them; any other mask means that its placement did not hold.
+#[test]
+fn a_mask_of_the_programs_own_is_told_unless_it_was_asked_for() {
+    let mut made = made(&[0.2], &RunNoise::Quiet, 42, 60);
+    let mut told = |own: CpuSet, pins_as: &[&str]| {
+        made.experiment.workload.pins_as = pins_as.iter().map(|name| (*name).to_owned()).collect();
+        for trial in made.trials.iter_mut().filter(|trial| trial.arm == 1) {
+            trial.observed.own_mask = Some(own.clone());
+        }
+        made.at(100).contains("the program set cpus of its own")
+    };
+    let given = made_cpus();
+    assert!(told(given.clone(), &[]) && !told(given.clone(), &["CPUS"]));
+    let beyond = CpuSet::first(given.highest().unwrap() + 2);
+    assert!(told(beyond, &["CPUS"]));
+}
+
+/// The cpus of the first placement of [`made`].
+fn made_cpus() -> CpuSet {
+    made(&[0.2], &RunNoise::Quiet, 42, 1).experiment.arms[1].cpus.clone().unwrap()
+}
+
+#[test]
+fn no_difference_is_an_answer() {
+    assert_snapshot!(made(&[0.0, 0.005], &RunNoise::Quiet, 1, 60).at(100), @r"
+    Leave it to the operating system. Of 2 placements 1 is proven not to be 3 % faster; 1 fell behind
+    and was given up without proof (14 runs).
+
+    placement     cpus  runs  median   vs OS     interval                 verdict
+    OS default             5   1.3 s    1.00
+    vcache          16     5   1.2 s  +0.3 %  ≈    […, …]  ───────●─────  no difference
+    all - core:0    30     4   1.3 s   0.0 %  ?    […, …]  ──────●──────  behind, given up
+
+    Checks: 2 outliers · 5 blocks, seed 1 · stored as experiment 3
+    ");
+}
+
+#[test]
+fn what_is_not_decided_says_what_would_decide_it() {
+    assert_snapshot!(made(&[0.05, 0.0], &RunNoise::Typical, 5, 4).at(100), @r"
+    Not decided after 12 runs; until it is, leave it to the operating system. The best so far is all -
+    core:0: +6.4 % […, …]. About 10 more runs would decide it.
+        corewise try --resume=3
+
+    placement     cpus  runs  median   vs OS     interval                 verdict
+    OS default             4   1.3 s    1.00
+    all - core:0    30     4   1.2 s  +6.4 %  ?    […, …]  ────────────●  undecided
+    vcache          16     4   1.2 s  +2.7 %  ?    […, …]  ─────────●───  behind, given up
+
+    Checks: 4 blocks, seed 5 · stored as experiment 3
+    ");
+}
+
+#[test]
+fn failures_are_shown_with_what_was_written() {
+    let effects = Effects { failures: vec![0.0, 1.0], ..Effects::of(&[0.1, 0.0]) };
+    assert_snapshot!(made_of(&effects, &RunNoise::Quiet, 5, 60).at(100), @r"
+    Leave it to the operating system. Of 2 placements 1 is proven not to be 3 % faster; 1 failed (12
+    runs).
+
+    placement     cpus  runs  median  vs OS     interval                 verdict
+    OS default             5   1.3 s   1.00
+    vcache          16     5   1.2 s  0.0 %  ?    […, …]  ──────●──────  not 3 % better
+    all - core:0    30     2       –      –  ?                           failed
+
+    2 failed runs of all - core:0: exit status 1
+        cannot allocate
+        out of memory
+
+    Checks: 5 blocks, seed 5 · stored as experiment 3
+    ");
+}
+
+#[test]
+fn no_screen_is_wider_than_the_terminal() {
+    let made = made(&[0.0, 0.01, -0.05, 0.88], &RunNoise::Typical, 42, 60);
+    for width in [20, 40, 60, 80, 132] {
+        for line in made.at(width).lines() {
+            assert!(line.chars().count() <= width, "{width}: {line}");
+        }
+    }
+}

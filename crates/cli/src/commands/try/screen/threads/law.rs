@@ -1,0 +1,180 @@
+//! How a program scales: the law in two lines, how busy one thread is, and what the table shows beyond its questions.
+
+use corewise_model::experiment::{Block, CellStanding, Fit, Interval, Law, OpenInterval, Verdict};
+use corewise_model::stats::order::median;
+use corewise_model::trial::{Occupancy, ThreadsReport, blocks};
+
+use super::answer::{chosen, is_pinned, of_arm};
+use super::{list, threads};
+use crate::commands::r#try::screen::Shown;
+use crate::commands::r#try::screen::gain::{percent, size};
+use crate::commands::r#try::screen::standings::significant;
+use crate::draw::number::{count, decimal};
+use crate::draw::text::{Line, Tone, printable};
+use crate::draw::wrap::glued;
+
+/// A thread that computes for less of its time than this waits for something.
+const BUSY: f64 = 0.95;
+/// Fewer blocks say nothing of two cells.
+const FEWEST_BLOCKS: usize = 4;
+/// One that computes for less than this has little use for a cpu.
+const WAITING: f64 = 0.1;
+/// From here on there is more than one thread.
+const MORE_THAN_ONE: f64 = 1.05;
+
+/// The lines.
+pub fn lines(shown: Shown<'_>, report: &ThreadsReport) -> Vec<Line> {
+    let mut sentences = match &report.law {
+        // One number of threads is no question of scaling.
+        _ if report.standing.counts.is_none() => Vec::new(),
+        Fit::Fitted(law) => fitted(shown, report, law),
+        Fit::TooFewCounts { counts } => vec![format!(
+            "How it scales: no law is fitted, since that takes three numbers of threads up to that of cpus ({}); there {}.",
+            report.standing.cpus,
+            if *counts == 1 { "is 1".to_owned() } else { format!("are {counts}") }
+        )],
+        Fit::TooFewBlocks { blocks } => {
+            vec![format!(
+                "How it scales: no law is fitted, since that takes 4 whole blocks; so far there {}.",
+                if *blocks == 1 { "is 1".to_owned() } else { format!("are {blocks}") }
+            )]
+        }
+    };
+    sentences.extend(report.occupancy.as_ref().map(|occupancy| busy(shown, report, occupancy)));
+    let mut lines: Vec<Line> = sentences.into_iter().map(|sentence| Line::new().plain(glued(&sentence))).collect();
+    lines.extend(faster_elsewhere(shown, report));
+    lines
+}
+
+fn fitted(shown: Shown<'_>, report: &ThreadsReport, law: &Law) -> Vec<String> {
+    let place = if is_pinned(report) { "pinned" } else { "left to the operating system" };
+    let most = law.counts.last().copied().unwrap_or_default();
+    let mut first = format!(
+        "How it scales (Universal Scalability Law, {} threads, {place}): contention {}, coherency {}; {}.",
+        list(&law.counts),
+        share(&law.contention),
+        share(&law.coherency),
+        peak(law, most),
+    );
+    if law.misfit > shown.experiment.policy.margin_ln() {
+        first +=
+            &format!(" The law misses what was measured by {}: it describes this program badly.", size(law.misfit));
+    }
+    let more =
+        report.standing.cells.iter().map(|cell| cell.cell.threads).filter(|threads| *threads > report.standing.cpus);
+    if more.max().is_some() {
+        first +=
+            &format!(" More threads than {} wait for cpus, which the law does not describe.", report.standing.cpus);
+    }
+    vec![first]
+}
+
+/// "3.1 % [2.4, 4.0]".
+fn share(interval: &Interval) -> String {
+    let [estimate, low, high] =
+        [interval.estimate, interval.low, interval.high].map(|share| significant(100.0 * share));
+    format!("{estimate} % [{low}, {high}]")
+}
+
+/// Where the most is done; `most` is the largest number of threads that was fitted.
+fn peak(law: &Law, most: u32) -> String {
+    let no_peak = format!("no peak up to {}", threads(most));
+    let speed_up = multiple(&law.peak_speed_up);
+    match law.peak_threads.estimate {
+        None if law.peak_speed_up.estimate.is_none() => no_peak,
+        None => format!("{no_peak}, and at most {speed_up} what one thread does"),
+        Some(peak) if peak > f64::from(most) => format!(
+            "{no_peak}; beyond what was measured, the law has it at {}, with {speed_up} what one thread does",
+            ends(&law.peak_threads, "", 0),
+        ),
+        Some(_) => format!("peak at {} threads, with {speed_up} what one thread does", ends(&law.peak_threads, "", 1)),
+    }
+}
+
+/// "9.6x [8.8, 10.9]".
+fn multiple(interval: &OpenInterval) -> String {
+    ends(interval, "x", 1)
+}
+
+fn ends(interval: &OpenInterval, unit: &str, decimals: usize) -> String {
+    let text = |value: Option<f64>| value.map_or_else(|| "…".to_owned(), |value| decimal(value, decimals));
+    format!("{}{unit} [{}, {}]", text(interval.estimate), text(interval.low), text(interval.high))
+}
+
+/// Whether more threads than cpus can gain. What was measured comes first.
+fn busy(shown: Shown<'_>, report: &ThreadsReport, occupancy: &Occupancy) -> String {
+    let cpus = report.standing.cpus;
+    let of = |share: f64| percent((share * 100.0).round() / 100.0);
+    let range = format!("{} to {} in {}", of(occupancy.least), of(occupancy.most), count(occupancy.runs, "run"));
+    let measured = best_beyond_cpus(shown, report).map_or_else(String::new, |best| {
+        format!("Measured, {best} threads are better on {}. ", count(cpus as usize, "cpu"))
+    });
+    if occupancy.median < WAITING {
+        return format!(
+            "{measured}One thread computes {} of the time ({range}) and waits for the rest: cpus are not what it needs more of.",
+            of(occupancy.median)
+        );
+    }
+    if occupancy.median < BUSY {
+        let each = 1.0 / occupancy.median;
+        let all = (f64::from(cpus) * each).round();
+        return format!(
+            "{measured}One thread computes {} of the time ({range}) and waits for the rest: about {} threads a cpu could keep \
+             the cpus busy ({} threads on {}).",
+            of(occupancy.median),
+            decimal(each, 1),
+            decimal(all, 0),
+            count(cpus as usize, "cpu")
+        );
+    }
+    if occupancy.median > MORE_THAN_ONE {
+        return format!(
+            "{measured}Told to have one thread, the program computes on {} cpus at a time ({range}).",
+            decimal(occupancy.median, 1)
+        );
+    }
+    let gain = if measured.is_empty() {
+        "more threads than cpus cannot gain by filling waits"
+    } else {
+        "that gain is not made by filling the waits of one thread"
+    };
+    format!("{measured}One thread keeps its cpu busy ({}; {range}): {gain}.", of(occupancy.median))
+}
+
+/// The proven best number of threads, where it is above that of cpus.
+fn best_beyond_cpus(shown: Shown<'_>, report: &ThreadsReport) -> Option<u32> {
+    let Verdict::Wins { arm } = report.standing.counts.as_ref()?.standing.verdict else { return None };
+    Some(of_arm(shown, arm)).filter(|threads| *threads > report.standing.cpus)
+}
+
+/// The cell that was better than what is recommended by the margin, in the blocks that had both: what two questions cannot
+/// find, such as another number of threads, pinned.
+fn faster_elsewhere(shown: Shown<'_>, report: &ThreadsReport) -> Option<Line> {
+    let wanted = report.standing.cell(chosen(shown, report)?)?;
+    let margin = shown.experiment.policy.margin_ln();
+    // Arm 0 is compared with all of its column, and each number with itself.
+    let is_asked = |cell: &CellStanding| {
+        cell.cell.threads == wanted.cell.threads || (wanted.arm == 0 && cell.cell.pinned == wanted.cell.pinned)
+    };
+    let cells = report.standing.cells.iter().filter(|cell| !is_asked(cell)).map(|cell| cell.arm);
+    let better = cells.filter_map(|arm| Some((arm, lead(shown, arm, wanted.arm)?)));
+    let better = better.filter(|(_, lead)| *lead >= margin);
+    let (arm, lead) = better.max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let text = format!(
+        "in the blocks that had both, {} was better than that by {}; no question of this experiment compares the two.",
+        printable(&shown.experiment.arms.get(arm)?.spoken()),
+        size(lead)
+    );
+    Some(Line::new().with(Tone::Warn, "Mind: ").plain(glued(&text)))
+}
+
+/// By how much an arm is better than another: the median over the blocks in which both gave a value.
+fn lead(shown: Shown<'_>, arm: usize, other: usize) -> Option<f64> {
+    let blocks = blocks(shown.trials, &shown.experiment.workload.metric);
+    let of = |block: &Block, arm: usize| {
+        let values: Vec<f64> = block.runs.iter().filter(|run| run.arm == arm).filter_map(|run| run.x).collect();
+        (!values.is_empty()).then(|| median(&values))
+    };
+    let leads: Vec<f64> = blocks.iter().filter_map(|block| Some(of(block, other)? - of(block, arm)?)).collect();
+    (leads.len() >= FEWEST_BLOCKS).then(|| median(&leads))
+}

@@ -1,0 +1,223 @@
+//! How a program scales, as an SVG picture that needs nothing else: speed-ups against the number of threads.
+
+mod axes;
+mod legend;
+
+use std::fmt::Write as _;
+
+use corewise_model::trial::ThreadsReport;
+
+use super::scaling::{Point, Scaling};
+use super::table::times;
+use super::threads;
+use crate::commands::r#try::screen::Shown;
+use crate::commands::r#try::screen::standings::metric_value;
+use crate::draw::machine::model_name;
+use crate::draw::number::count;
+use crate::draw::svg::{Block, EDGE, SIZE, SOURCE, SUBTITLE, TITLE, document, escaped};
+use crate::shell::tip::words_in_shell;
+use axes::Axes;
+
+/// The plot in pixels.
+const WIDTH: usize = 680;
+const HEIGHT: usize = 400;
+/// Colours that nearly everybody tells apart (Okabe and Ito, "Color Universal Design", 2008), and those of what was not measured.
+const FREE: &str = "#0072b2";
+const PINNED: &str = "#d55e00";
+const IDEAL: &str = "#9a9a9a";
+const LAW: &str = "#1a1a1a";
+/// How the lines of what was not measured are dashed.
+const IDEAL_DASHES: &str = "8 5";
+const LAW_DASHES: &str = "2 4";
+/// So many characters of a command are a title, on two lines or three.
+const LONGEST_TITLE: usize = 160;
+/// Straight pieces of a curve.
+const PIECES: u32 = 96;
+
+/// The picture; absent for one number of threads, and where none gave a number.
+pub fn svg(shown: Shown<'_>, report: &ThreadsReport) -> Option<String> {
+    let scaling = Scaling::of(shown, report)?;
+    let plot = Plot { shown, axes: Axes::of(&scaling), scaling };
+    let inner = plot.left() + WIDTH + plot.right();
+    let title = Block::new(EDGE, TITLE, &command(&shown.experiment.workload.command), inner);
+    let subtitle = Block::new(title.bottom(), SUBTITLE, &about(shown, report), inner);
+    let (legend, rows) = legend::legend(&plot.scaling, inner);
+    let legend_top = subtitle.bottom() + SIZE;
+    let (left, top) = (EDGE + plot.left(), legend_top + rows + 2 * SIZE);
+    let source = Block::new(top + HEIGHT + plot.below(), SOURCE, &source(shown), inner);
+    let body = format!(
+        "{title}{subtitle}<g transform=\"translate({EDGE} {legend_top})\" font-size=\"{SIZE}\">\n{legend}</g>\n\
+         <g transform=\"translate({left} {top})\" font-size=\"{SIZE}\">\n{axes}{lines}{points}</g>\n{source}",
+        title = title.draw(),
+        subtitle = subtitle.draw(),
+        axes = plot.axes(),
+        lines = plot.lines(),
+        points = plot.points(),
+        source = source.draw(),
+    );
+    let name = format!("{}: how it scales", command(&shown.experiment.workload.command));
+    Some(document(inner + 2 * EDGE, source.bottom() + EDGE, &name, &body))
+}
+
+/// A command as it is typed, of which a title has the beginning.
+fn command(words: &[String]) -> String {
+    let text = words_in_shell(words);
+    match text.char_indices().nth(LONGEST_TITLE) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+/// The machine, and how much was tried.
+fn about(shown: Shown<'_>, report: &ThreadsReport) -> String {
+    let standing = &report.standing;
+    format!(
+        "{} · {} · {}, {}",
+        model_name(&shown.experiment.machine),
+        count(standing.cpus as usize, "cpu"),
+        count(standing.blocks as usize, "block"),
+        count(standing.runs as usize, "run"),
+    )
+}
+
+fn source(shown: Shown<'_>) -> String {
+    let stored = shown.stored.map_or_else(String::new, |number| format!(", experiment {number}"));
+    format!("corewise {}, seed {}{stored}", shown.experiment.corewise, shown.experiment.seed)
+}
+
+fn colour(pinned: bool) -> &'static str {
+    if pinned { PINNED } else { FREE }
+}
+
+/// What a way to place threads is called.
+fn way(pinned: bool) -> &'static str {
+    if pinned { "pinned" } else { "left to the operating system" }
+}
+
+/// The mark of a point: a disc, or an open square around where it would be, so that both are seen where they are equal.
+fn mark(pinned: bool, x: f64, y: f64) -> String {
+    let colour = colour(pinned);
+    match pinned {
+        true => {
+            let (left, top) = (x - 5.5, y - 5.5);
+            format!(
+                "<rect x=\"{left:.1}\" y=\"{top:.1}\" width=\"11\" height=\"11\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"/>"
+            )
+        }
+        false => format!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.5\" fill=\"{colour}\"/>"),
+    }
+}
+
+/// What stands where a number of threads failed.
+fn cross(pinned: bool, x: f64, y: f64) -> String {
+    let (left, top, colour) = (x - 4.0, y - 4.0, colour(pinned));
+    format!("<path d=\"M{left:.1} {top:.1}l8 8m0 -8l-8 8\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"/>")
+}
+
+/// A stroke from the least to the greatest, with ends as wide as its column's.
+fn whisker(pinned: bool, x: f64, low: f64, high: f64) -> String {
+    let (half, colour) = (if pinned { 7.0 } else { 5.0 }, colour(pinned));
+    let (left, width) = (x - half, 2.0 * half);
+    format!(
+        "<path d=\"M{x:.1} {low:.1}V{high:.1}M{left:.1} {low:.1}h{width:.1}M{left:.1} {high:.1}h{width:.1}\" fill=\"none\" \
+         stroke=\"{colour}\" stroke-opacity=\"0.7\"/>"
+    )
+}
+
+fn dashed(points: &str, colour: &str, dashes: &str) -> String {
+    format!(
+        "<polyline points=\"{points}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.5\" stroke-dasharray=\"{dashes}\"/>\n"
+    )
+}
+
+/// What is drawn, and where.
+struct Plot<'a> {
+    shown: Shown<'a>,
+    scaling: Scaling,
+    axes: Axes,
+}
+
+impl Plot<'_> {
+    /// The ideal, the law, and lines through what was measured.
+    fn lines(&self) -> String {
+        let counts = self.scaling.counts();
+        let base = f64::from(self.scaling.base.threads);
+        let most = f64::from(counts.last().copied().unwrap_or(1));
+        let mut text = dashed(&self.curve((base, most), |n| Some(self.scaling.ideal(n))), IDEAL, IDEAL_DASHES);
+        for pinned in [true, false] {
+            let points = self.scaling.points.iter().filter(|point| point.cell.pinned == pinned);
+            let places = points.filter_map(|point| Some(self.place(point.cell.threads, point.speed_up?)));
+            let joined: Vec<String> = places.map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
+            if joined.len() > 1 {
+                let (points, colour) = (joined.join(" "), colour(pinned));
+                let _ = writeln!(
+                    text,
+                    "<polyline points=\"{points}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"/>"
+                );
+            }
+        }
+        if let Some((first, last)) = self.scaling.law_range() {
+            let points = self.curve((f64::from(first), f64::from(last)), |n| self.scaling.law(n));
+            text.push_str(&dashed(&points, LAW, LAW_DASHES));
+        }
+        text
+    }
+
+    /// A curve between two numbers of threads, as far as it is within the plot; the number of cpus is one of its corners.
+    fn curve(&self, (first, last): (f64, f64), of: impl Fn(f64) -> Option<f64>) -> String {
+        let (from, to) = (self.axes.x.place(first), self.axes.x.place(last));
+        let even = (0..=PIECES).map(|piece| from + (to - from) * f64::from(piece) / f64::from(PIECES));
+        let mut numbers: Vec<f64> = even.map(|place| self.axes.x.value(place)).collect();
+        numbers.push(f64::from(self.scaling.cpus()).clamp(first, last));
+        numbers.sort_by(f64::total_cmp);
+        let inside = numbers.into_iter().filter_map(|n| Some((n, of(n)?)));
+        let inside = inside.filter(|(_, ratio)| self.axes.y.holds(*ratio));
+        let points = inside.map(|(n, ratio)| format!("{:.1},{:.1}", self.axes.x.place(n), self.axes.y.place(ratio)));
+        points.collect::<Vec<_>>().join(" ")
+    }
+
+    /// Marks with their whiskers; what is pointed at tells its numbers.
+    fn points(&self) -> String {
+        let mut text = String::new();
+        for point in self.scaling.points.iter().rev() {
+            let pinned = point.cell.pinned;
+            let drawn = match point.speed_up {
+                Some(ratio) => self.measured(point, ratio),
+                None if point.has_failed => {
+                    let above = if pinned { 20.0 } else { 8.0 };
+                    cross(pinned, self.axes.x.place(f64::from(point.cell.threads)), HEIGHT as f64 - above)
+                }
+                None => continue,
+            };
+            let _ = writeln!(text, "<g>{drawn}<title>{}</title></g>", escaped(&self.words(point)));
+        }
+        text
+    }
+
+    fn measured(&self, point: &Point, ratio: f64) -> String {
+        let (x, y) = self.place(point.cell.threads, ratio);
+        let end = |ratio: f64| self.axes.y.place(ratio);
+        let whisker =
+            point.spread.map_or_else(String::new, |(low, high)| whisker(point.cell.pinned, x, end(low), end(high)));
+        whisker + &mark(point.cell.pinned, x, y)
+    }
+
+    /// "8 threads, pinned: 6.85x, 1.5 s; the middle half of its runs 6.80x to 6.91x".
+    fn words(&self, point: &Point) -> String {
+        let name = format!("{}, {}", threads(point.cell.threads), way(point.cell.pinned));
+        let Some(ratio) = point.speed_up else { return format!("{name}: failed") };
+        let spread = point.spread.map_or_else(String::new, |(low, high)| {
+            format!("; the middle half of its runs {} to {}", times(low), times(high))
+        });
+        format!("{name}: {}, {}{spread}", times(ratio), self.value(ratio))
+    }
+
+    /// The metric's value at a speed-up.
+    fn value(&self, ratio: f64) -> String {
+        metric_value(&self.shown.experiment.workload.metric, self.scaling.base_x - ratio.ln())
+    }
+
+    fn place(&self, threads: u32, ratio: f64) -> (f64, f64) {
+        (self.axes.x.place(f64::from(threads)), self.axes.y.place(ratio))
+    }
+}

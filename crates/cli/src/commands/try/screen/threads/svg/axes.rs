@@ -1,0 +1,214 @@
+//! The axes: numbers of threads below, speed-ups on the left, the metric's values at the same heights on the right.
+
+use std::fmt::Write as _;
+
+use super::{HEIGHT, Plot, Scaling, WIDTH};
+use crate::draw::number::{count, decimal};
+use crate::draw::svg::{FAINT, SIZE, TEXT, escaped};
+
+/// From this ratio of the most threads to the fewest on, each doubling takes as much room as the one before.
+const WIDE: f64 = 33.0;
+/// With both axes logarithmic the ideal is a straight line; below this highest speed-up there is nothing to gain from it.
+const HIGH: f64 = 4.0;
+/// How wide a character is taken to be, and what is between an axis and its labels, in pixels.
+const CHARACTER: usize = 7;
+const AWAY: usize = 8;
+/// About so many lines across.
+const LINES: f64 = 6.0;
+const LINE: &str = "#e6e6e6";
+
+/// The scales of both directions.
+pub struct Axes {
+    pub x: Scale,
+    pub y: Scale,
+}
+
+/// From values to pixels.
+#[derive(Clone, Copy)]
+pub struct Scale {
+    low: f64,
+    high: f64,
+    is_log: bool,
+    /// The pixel of the lowest value, and that of the highest.
+    ends: [f64; 2],
+}
+
+impl Scale {
+    /// The pixel of a value.
+    pub fn place(&self, value: f64) -> f64 {
+        let [from, to] = self.ends;
+        from + (to - from) * (self.turned(value) - self.turned(self.low))
+            / (self.turned(self.high) - self.turned(self.low))
+    }
+
+    /// The value of a pixel.
+    pub fn value(&self, place: f64) -> f64 {
+        let [from, to] = self.ends;
+        let (low, high) = (self.turned(self.low), self.turned(self.high));
+        let turned = low + (high - low) * (place - from) / (to - from);
+        if self.is_log { turned.exp() } else { turned }
+    }
+
+    /// Whether a value is on it.
+    pub fn holds(&self, value: f64) -> bool {
+        (self.low..=self.high).contains(&value)
+    }
+
+    fn turned(&self, value: f64) -> f64 {
+        if self.is_log { value.ln() } else { value }
+    }
+
+    /// Round speed-ups and their labels: even steps, or doublings.
+    fn marks(&self) -> Vec<(f64, String)> {
+        if self.is_log {
+            let doublings = (-20..=20).map(|power| 2_f64.powi(power));
+            return doublings.filter(|value| self.holds(*value)).map(|value| (value, format!("{value}x"))).collect();
+        }
+        let step = round_step((self.high - self.low) / LINES);
+        let decimals = (-step.log10()).ceil().max(0.0) as usize;
+        let steps = (0..).map(|index| f64::from(index) * step).take_while(|value| *value <= self.high);
+        steps.map(|value| (value, format!("{}x", decimal(value, decimals)))).collect()
+    }
+}
+
+/// The least of 1, 2, 5, 10, … that is no smaller.
+fn round_step(least: f64) -> f64 {
+    let power = 10_f64.powf(least.log10().floor());
+    [1.0, 2.0, 5.0, 10.0].into_iter().map(|step| step * power).find(|step| *step >= least).unwrap_or(10.0 * power)
+}
+
+impl Axes {
+    pub fn of(scaling: &Scaling) -> Self {
+        let counts = scaling.counts();
+        let [fewest, most] = [counts.first(), counts.last()].map(|count| f64::from(*count.unwrap_or(&1)));
+        let spreads =
+            || scaling.points.iter().filter_map(|point| point.spread.or(Some((point.speed_up?, point.speed_up?))));
+        let lowest = spreads().map(|(low, _)| low).fold(1.0, f64::min);
+        let highest = spreads().map(|(_, high)| high).fold(scaling.highest(), f64::max);
+        let x_ends = [0.0, WIDTH as f64];
+        let y_ends = [HEIGHT as f64, 0.0];
+        let is_log = most / fewest >= WIDE;
+        let x = match is_log {
+            true => Scale { low: fewest / 1.3, high: most * 1.3, is_log, ends: x_ends },
+            false => Scale { low: 0.0, high: most * 1.04, is_log, ends: x_ends },
+        };
+        let y = match is_log && highest >= HIGH {
+            true => Scale { low: lowest / 1.4, high: highest * 1.4, is_log: true, ends: y_ends },
+            false => Scale { low: 0.0, high: highest * 1.06, is_log: false, ends: y_ends },
+        };
+        Self { x, y }
+    }
+}
+
+impl Plot<'_> {
+    /// The room left of the plot, in pixels.
+    pub fn left(&self) -> usize {
+        longest(self.axes.y.marks().iter().map(|(_, words)| words.as_str())) * CHARACTER + 2 * AWAY + SIZE
+    }
+
+    /// The room right of the plot.
+    pub fn right(&self) -> usize {
+        let values: Vec<String> = self.axes.y.marks().iter().map(|(ratio, _)| self.value_at(*ratio)).collect();
+        longest(values.iter().map(String::as_str)) * CHARACTER + 2 * AWAY + SIZE
+    }
+
+    /// The room below the plot.
+    pub fn below(&self) -> usize {
+        2 * AWAY + 3 * SIZE
+    }
+
+    /// At no speed at all there is no time.
+    fn value_at(&self, ratio: f64) -> String {
+        let is_rate = self.shown.experiment.workload.metric.higher_is_better;
+        if ratio > 0.0 || is_rate { self.value(ratio) } else { String::new() }
+    }
+
+    /// Everything but the lines and points.
+    pub fn axes(&self) -> String {
+        format!("{}{}{}{}", self.across(), self.beside(), self.numbers(), self.most_cpus())
+    }
+
+    fn across(&self) -> String {
+        let mut lines = String::new();
+        for (ratio, _) in self.axes.y.marks() {
+            let _ = write!(lines, "M0 {:.1}h{WIDTH}", self.axes.y.place(ratio));
+        }
+        format!(
+            "<path d=\"{lines}\" stroke=\"{LINE}\" shape-rendering=\"crispEdges\"/>\n\
+             <path d=\"M0 0V{HEIGHT}H{WIDTH}V0\" fill=\"none\" stroke=\"{FAINT}\" shape-rendering=\"crispEdges\"/>\n"
+        )
+    }
+
+    /// Labels on the left and on the right, and what they are.
+    fn beside(&self) -> String {
+        let right = WIDTH + AWAY;
+        let mut text = format!("<g fill=\"{TEXT}\">\n");
+        for (ratio, words) in self.axes.y.marks() {
+            let (y, value) = (self.axes.y.place(ratio) + SIZE as f64 * 0.35, escaped(&self.value_at(ratio)));
+            let _ = writeln!(text, "<text x=\"-{AWAY}\" y=\"{y:.1}\" text-anchor=\"end\">{words}</text>");
+            let _ = writeln!(text, "<text x=\"{right}\" y=\"{y:.1}\">{value}</text>");
+        }
+        let (middle, out) = (HEIGHT / 2, self.left() - SIZE);
+        let far = WIDTH + self.right();
+        let log = if self.axes.y.is_log { ", logarithmic" } else { "" };
+        let against = escaped(&format!("speed-up {}{log}", self.scaling.against()));
+        let name = escaped(&self.shown.experiment.workload.metric.name);
+        let _ = writeln!(
+            text,
+            "</g>\n<g fill=\"{FAINT}\" text-anchor=\"middle\">\
+             <text transform=\"translate(-{out} {middle}) rotate(-90)\">{against}</text>\
+             <text transform=\"translate({far} {middle}) rotate(-90)\">{name}</text></g>"
+        );
+        text
+    }
+
+    /// The numbers of threads that were tried, as many as have room; the most and the fewest first.
+    fn numbers(&self) -> String {
+        let counts = self.scaling.counts();
+        let (tick, line, title) = (HEIGHT, HEIGHT + AWAY + SIZE, HEIGHT + 2 * AWAY + 2 * SIZE);
+        let mut text = format!("<g fill=\"{TEXT}\" text-anchor=\"middle\">\n");
+        for count in &counts {
+            let x = self.axes.x.place(f64::from(*count));
+            let _ = write!(text, "<path d=\"M{x:.1} {tick}v4\" stroke=\"{FAINT}\"/>");
+        }
+        text.push('\n');
+        for (count, x) in self.labelled(&counts) {
+            let _ = writeln!(text, "<text x=\"{x:.1}\" y=\"{line}\">{count}</text>");
+        }
+        let (middle, log) = (WIDTH / 2, if self.axes.x.is_log { ", logarithmic" } else { "" });
+        let _ = writeln!(text, "<text x=\"{middle}\" y=\"{title}\" fill=\"{FAINT}\">threads{log}</text>\n</g>");
+        text
+    }
+
+    fn labelled(&self, counts: &[u32]) -> Vec<(u32, f64)> {
+        let mut chosen: Vec<(u32, f64)> = Vec::new();
+        let others = counts.iter().rev().skip(1);
+        for &count in counts.last().into_iter().chain(counts.first()).chain(others) {
+            let (x, width) = (self.axes.x.place(f64::from(count)), (count.to_string().len() + 1) * CHARACTER);
+            if chosen.iter().all(|(_, other)| (other - x).abs() >= width as f64) {
+                chosen.push((count, x));
+            }
+        }
+        chosen.sort_unstable_by_key(|(count, _)| *count);
+        chosen
+    }
+
+    /// Where there is a thread for each cpu, if more were tried.
+    fn most_cpus(&self) -> String {
+        let cpus = self.scaling.cpus();
+        let is_inside = self.scaling.counts().last().is_some_and(|most| *most > cpus);
+        let x = self.axes.x.place(f64::from(cpus));
+        if !is_inside || !(0.0..=WIDTH as f64).contains(&x) {
+            return String::new();
+        }
+        let words = count(cpus as usize, "cpu");
+        format!(
+            "<path d=\"M{x:.1} 0V{HEIGHT}\" stroke=\"{LINE}\" stroke-width=\"2\"/>\
+             <text x=\"{x:.1}\" y=\"-5\" text-anchor=\"middle\" fill=\"{FAINT}\">{words}</text>\n"
+        )
+    }
+}
+
+fn longest<'a>(texts: impl Iterator<Item = &'a str>) -> usize {
+    texts.map(|text| text.chars().count()).max().unwrap_or(0)
+}

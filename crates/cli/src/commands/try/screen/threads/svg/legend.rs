@@ -1,0 +1,56 @@
+//! The legend: what each mark and line is, in as many rows as it takes.
+
+use std::fmt::Write as _;
+
+use super::{IDEAL, IDEAL_DASHES, LAW, LAW_DASHES, Scaling, colour, cross, dashed, mark, way, whisker};
+use crate::draw::svg::{SIZE, escaped};
+
+/// A sample of a mark or line, what is between it and its words, and between one and the next, in pixels.
+const SAMPLE: usize = 30;
+const GAP: usize = 6;
+const APART: usize = 14;
+/// How wide a character is taken to be.
+const CHARACTER: usize = 6;
+const ROW: usize = 18;
+
+/// The legend, and its height in pixels.
+pub fn legend(scaling: &Scaling, width: usize) -> (String, usize) {
+    let (mut text, mut x, mut row) = (String::new(), 0, 0);
+    for (sample, words) in entries(scaling) {
+        let size = SAMPLE + GAP + words.chars().count() * CHARACTER;
+        if x > 0 && x + size > width {
+            (x, row) = (0, row + 1);
+        }
+        let (y, beside, line) = (row * ROW + ROW / 2, SAMPLE + GAP, SIZE as f64 * 0.35);
+        let _ = writeln!(
+            text,
+            "<g transform=\"translate({x} {y})\">{sample}<text x=\"{beside}\" y=\"{line:.1}\">{}</text></g>",
+            escaped(words)
+        );
+        x += size + APART;
+    }
+    (text, (row + 1) * ROW)
+}
+
+/// What there is in the picture.
+fn entries(scaling: &Scaling) -> Vec<(String, &'static str)> {
+    let middle = SAMPLE as f64 / 2.0;
+    let line = format!("0,0 {SAMPLE},0");
+    let mut entries = Vec::new();
+    for pinned in [false, true].into_iter().filter(|pinned| scaling.has(*pinned)) {
+        let stroke = colour(pinned);
+        let path = format!("<path d=\"M0 0h{SAMPLE}\" stroke=\"{stroke}\" stroke-width=\"2\"/>");
+        entries.push((path + &mark(pinned, middle, 0.0), way(pinned)));
+    }
+    entries.push((dashed(&line, IDEAL, IDEAL_DASHES), "ideal"));
+    if scaling.law_range().is_some() {
+        entries.push((dashed(&line, LAW, LAW_DASHES), "Universal Scalability Law"));
+    }
+    if scaling.points.iter().any(|point| point.spread.is_some()) {
+        entries.push((whisker(scaling.base.pinned, middle, -6.0, 6.0), "middle half of the runs"));
+    }
+    if let Some(point) = scaling.points.iter().find(|point| point.has_failed) {
+        entries.push((cross(point.cell.pinned, middle, 0.0), "failed"));
+    }
+    entries
+}

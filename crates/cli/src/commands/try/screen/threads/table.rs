@@ -1,0 +1,146 @@
+//! The table: a row a number of threads, a column for each way to place them.
+
+use std::fmt::Write as _;
+
+use corewise_model::experiment::{ArmStanding, Cell, CellStanding, ThreadsStanding, Verdict};
+use corewise_model::trial::Experiment;
+
+use crate::commands::r#try::screen::gain::{gain, interval};
+use crate::commands::r#try::screen::standings::{arrow, metric_value};
+use crate::draw::grid::{Column, Grid};
+use crate::draw::number::{ABSENT, decimal};
+use crate::draw::text::{Line, Tone};
+
+/// The table, the fewest threads first. "Speed-up" is against the fewest threads of the column, "against N" against the
+/// reference, "against OS" pinned against not at the same number of threads.
+pub fn table(experiment: &Experiment, standing: &ThreadsStanding, width: usize) -> Vec<Line> {
+    let [first, other] = names(standing);
+    let mut grid = Grid::new(vec![
+        Column::number("threads", "", 0),
+        Column::number(first, "", 0),
+        Column::number("speed-up", "", 1).named(format!("{first} speed-up")),
+        Column::number(format!("against {}", standing.reference), "", 0),
+        Column::text("", 0),
+        Column::number("interval", "", 4).named(format!("interval against {}", standing.reference)),
+        Column::number(other, "", 2),
+        Column::number("speed-up", "", 5).named(format!("{other} speed-up")),
+        Column::number("against OS", "", 0),
+        Column::text("", 0),
+        Column::number("interval", "", 3).named("interval against OS"),
+    ]);
+    for threads in counts(standing) {
+        grid.row(Row::of(standing, threads).cells(experiment, standing));
+    }
+    grid.fit(width).with_remark(width, 0)
+}
+
+/// The titles of the columns.
+fn names(standing: &ThreadsStanding) -> [&'static str; 2] {
+    if standing.cells.iter().all(|cell| cell.cell.pinned) { ["pinned", ""] } else { ["OS", "pinned"] }
+}
+
+fn counts(standing: &ThreadsStanding) -> Vec<u32> {
+    let mut counts: Vec<u32> = standing.cells.iter().map(|cell| cell.cell.threads).collect();
+    counts.sort_unstable();
+    counts.dedup();
+    counts
+}
+
+/// What is known of a number of threads.
+struct Row<'a> {
+    threads: u32,
+    /// Of the column in which numbers are compared.
+    first: Option<&'a CellStanding>,
+    /// Pinned, where that is compared with the other.
+    second: Option<&'a CellStanding>,
+    /// Against the reference.
+    against: Option<&'a ArmStanding>,
+    /// Pinned against not.
+    pinned: Option<&'a ArmStanding>,
+    is_best: bool,
+}
+
+impl<'a> Row<'a> {
+    fn of(standing: &'a ThreadsStanding, threads: u32) -> Self {
+        let is_pinned = standing.cells.iter().all(|cell| cell.cell.pinned);
+        let first = standing.cell(Cell { threads, pinned: is_pinned });
+        let second = standing.cell(Cell { threads, pinned: true }).filter(|_| !is_pinned);
+        let counts = standing.counts.as_ref();
+        let arm_of = |cell: &CellStanding| counts?.arms.iter().position(|arm| *arm == cell.arm);
+        let arm = first.and_then(arm_of);
+        let against = arm.filter(|arm| *arm > 0).and_then(|arm| counts?.standing.arms.get(arm));
+        let question = standing.pinned.iter().find(|pinned| pinned.threads == threads);
+        let best = counts.and_then(|counts| match counts.standing.verdict {
+            Verdict::Wins { arm } => Some(arm),
+            _ => None,
+        });
+        let pinned = question.and_then(|pinned| pinned.standing.arms.get(1));
+        Self { threads, first, second, against, pinned, is_best: best.is_some() && best == arm }
+    }
+
+    fn cells(&self, experiment: &Experiment, standing: &ThreadsStanding) -> Vec<Line> {
+        let plain = |text: String| Line::new().plain(text);
+        let median = |cell: Option<&CellStanding>| plain(self.median(experiment, cell));
+        let count = self.threads.to_string();
+        let mut cells = vec![if self.is_best { Line::new().with(Tone::Good, count) } else { plain(count) }];
+        cells.extend([median(self.first), plain(speed_up(self.first))]);
+        if self.threads == standing.reference && standing.counts.is_some() {
+            cells.extend([plain("1.00".to_owned()), Line::new(), Line::new()]);
+        } else {
+            cells.extend(compared(experiment, self.against));
+        }
+        cells.extend([median(self.second), plain(speed_up(self.second))]);
+        cells.extend(compared(experiment, self.pinned));
+        cells
+    }
+
+    fn median(&self, experiment: &Experiment, cell: Option<&CellStanding>) -> String {
+        let Some(cell) = cell else { return String::new() };
+        cell.median.map_or_else(|| ABSENT.to_owned(), |x| metric_value(&experiment.workload.metric, x))
+    }
+}
+
+fn speed_up(cell: Option<&CellStanding>) -> String {
+    cell.and_then(|cell| cell.speed_up).map(f64::exp).map_or_else(String::new, times)
+}
+
+/// A speed-up: "2.91x", "12.4x".
+pub fn times(ratio: f64) -> String {
+    format!("{}x", decimal(ratio, if ratio < 9.995 { 2 } else { 1 }))
+}
+
+/// An effect, its arrow, its interval.
+fn compared(experiment: &Experiment, arm: Option<&ArmStanding>) -> [Line; 3] {
+    let Some(arm) = arm else { return [Line::new(), Line::new(), Line::new()] };
+    let text = |text: String| Line::new().plain(text);
+    match &arm.effect {
+        Some(effect) => [text(gain(effect.estimate)), arrow(&experiment.policy, arm), text(interval(effect))],
+        None => [text(ABSENT.to_owned()), arrow(&experiment.policy, arm), Line::new()],
+    }
+}
+
+/// The table, to be pasted where others read it.
+pub fn markdown(experiment: &Experiment, standing: &ThreadsStanding) -> String {
+    let [first, _] = names(standing);
+    let mut text = format!(
+        "| threads | {first} | speed-up | against {} | interval | pinned | speed-up | against OS | interval |\n\
+         |---:|---:|---:|---:|---|---:|---:|---:|---|\n",
+        standing.reference
+    );
+    for threads in counts(standing) {
+        let cells = Row::of(standing, threads).cells(experiment, standing);
+        let words: Vec<String> = cells.iter().map(Line::to_plain).collect();
+        let [count, first, gained, against, arrow, low_high, second, gained_too, pinned, arrow_too, low_high_too] =
+            &words[..]
+        else {
+            continue;
+        };
+        let _ = writeln!(
+            text,
+            "| {count} | {first} | {gained} | {} | {low_high} | {second} | {gained_too} | {} | {low_high_too} |",
+            format!("{against} {arrow}").trim(),
+            format!("{pinned} {arrow_too}").trim(),
+        );
+    }
+    text.trim_end().to_owned()
+}

@@ -1,0 +1,419 @@
+//! Whole screens of programs whose scaling is known, on a machine with 32 cpus.
+
+mod chart;
+mod svg;
+
+use corewise_model::CpuSet;
+use corewise_model::experiment::{Cell, Policy, Standing, Threads, arrange};
+use corewise_model::simulate::noise::RunNoise;
+use corewise_model::simulate::{Effects, Trials};
+use corewise_model::trial::{
+    Arm, Experiment, Metric, Observed, Outcome, ThreadsReport, Trial, Workload, standing, threads,
+};
+use insta::assert_snapshot;
+
+use crate::commands::r#try::screen::{Shown, in_words, markdown, screen};
+use crate::draw::fabricated::ryzen_9950x3d;
+
+/// An experiment with the runs that it took.
+struct Made {
+    experiment: Experiment,
+    trials: Vec<Trial>,
+    standing: Standing,
+    report: ThreadsReport,
+}
+
+/// What is true of a program: how much a cell does more than one thread left to the operating system, as a logarithm, and how
+/// much of its time a thread computes.
+struct Truth {
+    does: fn(Cell) -> f64,
+    busy: f64,
+    failing: Option<Cell>,
+}
+
+/// Contention 2 %, coherency 0.05 %; no more than 32 at a time.
+fn lawful(cell: Cell) -> f64 {
+    let n = f64::from(cell.threads.min(32));
+    (n / (1.0 + 0.02 * (n - 1.0) + 0.0005 * n * (n - 1.0))).ln()
+}
+
+const USUAL: Truth = Truth { does: lawful, busy: 0.995, failing: None };
+
+fn arm(cell: &Cell) -> Arm {
+    let name = crate::commands::r#try::screen::threads::threads(cell.threads);
+    let placed = cell.pinned.then(|| CpuSet::first(cell.threads.min(32)));
+    let name = if cell.pinned { format!("{name} on spread({}, llc)", cell.threads) } else { name };
+    Arm { name, cpus: placed, threads: Some(cell.threads), reason: String::new() }
+}
+
+fn made(cells: &mut [Cell], truth: &Truth, noise: &RunNoise, seed: u64, most_blocks: u32) -> Made {
+    let machine = ryzen_9950x3d();
+    let cpus = machine.allowed.len() as u32;
+    arrange(cells, cpus);
+    let experiment = Experiment {
+        corewise: "0.1.0".into(),
+        started_unix_ms: 0,
+        seed,
+        machine,
+        workload: Workload {
+            command: vec!["./app".into(), "--jobs={threads}".into()],
+            folder: "/".into(),
+            metric: Metric::wall_time(),
+            guards: Vec::new(),
+            timeout_s: None,
+            threads_as: vec!["OMP_NUM_THREADS".into()],
+            pins_as: Vec::new(),
+        },
+        arms: cells.iter().map(arm).collect(),
+        policy: Policy::default(),
+        suite: None,
+    };
+    let first = (truth.does)(cells[0]);
+    let gains: Vec<f64> = cells[1..].iter().map(|cell| (truth.does)(*cell) - first).collect();
+    let mut source = Trials::new(&Effects::of(&gains), noise, !seed);
+    let mut race = Threads::new(cells, cpus, &experiment.policy);
+    let mut trials = Vec::new();
+    for block in 1..=most_blocks {
+        if race.is_decided() {
+            break;
+        }
+        let mut whole = source.block(&race.next_block(seed));
+        for (place, run) in whole.runs.iter_mut().enumerate() {
+            run.x = run.x.filter(|_| truth.failing != Some(cells[run.arm])).map(|x| x - first);
+            trials.push(trial(block, place as u32, run.arm, run.x, truth));
+        }
+        race.add(&whole);
+    }
+    let (standing, report) = (standing(&experiment, &trials), threads(&experiment, &trials).unwrap());
+    Made { experiment, trials, standing, report }
+}
+
+fn trial(block: u32, place: u32, arm: usize, x: Option<f64>, truth: &Truth) -> Trial {
+    let outcome = match x {
+        Some(x) => Outcome::Value(10.0 * x.exp()),
+        None => Outcome::Failed { why: "exit status 1".into(), output: "no memory".into() },
+    };
+    let wall_s = 10.0 * x.unwrap_or_default().exp();
+    let observed = Observed { wall_s, user_s: truth.busy * wall_s, others_busy: Some(0.02), ..Observed::default() };
+    Trial { block, place, arm, started_unix_ms: 0, repeats: 1, outcome, guards: Vec::new(), observed }
+}
+
+impl Made {
+    fn shown(&self) -> Shown<'_> {
+        Shown {
+            experiment: &self.experiment,
+            trials: &self.trials,
+            standing: &self.standing,
+            threads: Some(&self.report),
+            stored: Some(3),
+            named_store: None,
+        }
+    }
+
+    fn at(&self, width: usize) -> String {
+        screen(self.shown(), width).plain()
+    }
+}
+
+fn cells(counts: &[u32], ways: &[bool]) -> Vec<Cell> {
+    let cell = |threads| ways.iter().map(move |&pinned| Cell { threads, pinned });
+    let all = counts.iter().copied().flat_map(cell);
+    // Pinned to all is what it is anyway.
+    all.filter(|cell| !cell.pinned || cell.threads < 32 || ways == [true]).collect()
+}
+
+const BOTH: [bool; 2] = [false, true];
+
+#[test]
+fn leaving_it_at_one_per_cpu_is_an_answer() {
+    let made = made(&mut cells(&[1, 4, 16, 32, 64], &BOTH), &USUAL, &RunNoise::Quiet, 42, 60);
+    assert_snapshot!(made.at(110), @r"
+    Leave it at 32 threads (one per cpu): no other number is 3 % faster. Pinning makes no difference at any count.
+        OMP_NUM_THREADS=32 ./app --jobs=32
+
+    threads      OS  speed-up  against 32           interval  pinned  speed-up  against OS     interval
+          1   9.9 s     1.00x       0.07x  ↓    [0.05, 0.07]    10 s     1.00x      -0.2 %  ≈    […, …]
+          4   2.7 s     3.74x       0.25x  ↓    [0.23, 0.28]   2.7 s     3.75x       0.0 %  ≈    […, …]
+         16  885 ms     11.2x     -25.9 %  ↓  [-33.3, -20.7]  894 ms     11.2x      -0.1 %  ≈    […, …]
+         32  660 ms     15.1x        1.00
+         64  661 ms     15.1x      -0.2 %  ≈    [-7.1, 11.9]
+
+    Speed-up  against 1 thread, left to the operating system; longer is better
+     1  OS      1.00x  ████◆
+        pinned  1.00x  ▒▒▒▒│
+     4  OS      3.74x  ███████████████◆│
+        pinned  3.75x  ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒ │
+    16  OS      11.2x  █████████████████████████████████████████████◆                  │
+        pinned  11.2x  ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒                   │
+    32  OS      15.1x  ████████████████████████████████████████████████████████████◆                             ›
+    64  OS      15.1x  ████████████████████████████████████████████████████████████▋                             ›
+    █ OS   ▒ pinned   ◆ Universal Scalability Law   │ ideal   › ideal is beyond
+
+    How it scales (Universal Scalability Law, 1, 4, 16 and 32 threads, left to the operating system): contention
+      2.09 % [1.88, 2.25], coherency 0.0473 % [0.0430, 0.0529]; no peak up to 32 threads; beyond what was
+      measured, the law has it at 46 [43, 48], with 15.8x [15.7, 15.9] what one thread does. More threads than 32
+      wait for cpus, which the law does not describe.
+    One thread keeps its cpu busy (100 %; 99 % to 100 % in 7 runs): more threads than cpus cannot gain by filling
+      waits.
+
+    Checks: two OS runs a block compared with each other: e = 0.7 (100 would be a doubt) · strongest effect on the
+      run that follows: 0.3 % after 64 threads (0.7 standard errors) · 7 blocks, seed 42 · stored as experiment 3
+    ");
+    assert_snapshot!(made.at(60), @r"
+    Leave it at 32 threads (one per cpu): no other number is 3 %
+    faster. Pinning makes no difference at any count.
+        OMP_NUM_THREADS=32 ./app --jobs=32
+
+    threads      OS  speed-up  against 32     against OS
+          1   9.9 s     1.00x       0.07x  ↓      -0.2 %  ≈
+          4   2.7 s     3.74x       0.25x  ↓       0.0 %  ≈
+         16  885 ms     11.2x     -25.9 %  ↓      -0.1 %  ≈
+         32  660 ms     15.1x        1.00
+         64  661 ms     15.1x      -0.2 %  ≈
+    too narrow for: interval against 32, pinned, pinned
+      speed-up, interval against OS
+
+    Speed-up  against 1 thread, left to the operating system;
+      longer is better
+     1  OS      1.00x  █◆
+        pinned  1.00x  ▒│
+     4  OS      3.74x  ██████◆│
+        pinned  3.75x  ▒▒▒▒▒▒▒│
+    16  OS      11.2x  ████████████████████◆       │
+        pinned  11.2x  ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒        │
+    32  OS      15.1x  ███████████████████████████◆            ›
+    64  OS      15.1x  ███████████████████████████▍            ›
+    █ OS   ▒ pinned   ◆ Universal Scalability Law   │ ideal
+      › ideal is beyond
+
+    How it scales (Universal Scalability Law, 1, 4, 16 and 32
+      threads, left to the operating system): contention
+      2.09 % [1.88, 2.25], coherency 0.0473 % [0.0430, 0.0529];
+      no peak up to 32 threads; beyond what was measured, the
+      law has it at 46 [43, 48], with 15.8x [15.7, 15.9] what
+      one thread does. More threads than 32 wait for cpus, which
+      the law does not describe.
+    One thread keeps its cpu busy (100 %; 99 % to 100 % in 7
+      runs): more threads than cpus cannot gain by filling
+      waits.
+
+    Checks: two OS runs a block compared with each other: e =
+      0.7 (100 would be a doubt) · strongest effect on the run
+      that follows: 0.3 % after 64 threads (0.7 standard errors)
+      · 7 blocks, seed 42 · stored as experiment 3
+    ");
+    assert_snapshot!(markdown(made.shown()), @r"
+    Leave it at 32 threads (one per cpu): no other number is 3 % faster. Pinning makes no difference at any count.
+
+    | threads | OS | speed-up | against 32 | interval | pinned | speed-up | against OS | interval |
+    |---:|---:|---:|---:|---|---:|---:|---:|---|
+    | 1 | 9.9 s | 1.00x | 0.07x ↓ | [0.05, 0.07] | 10 s | 1.00x | -0.2 % ≈ | […, …] |
+    | 4 | 2.7 s | 3.74x | 0.25x ↓ | [0.23, 0.28] | 2.7 s | 3.75x | 0.0 % ≈ | […, …] |
+    | 16 | 885 ms | 11.2x | -25.9 % ↓ | [-33.3, -20.7] | 894 ms | 11.2x | -0.1 % ≈ | […, …] |
+    | 32 | 660 ms | 15.1x | 1.00 |  |  |  |  |  |
+    | 64 | 661 ms | 15.1x | -0.2 % ≈ | [-7.1, 11.9] |  |  |  |  |
+    ");
+}
+
+#[test]
+fn more_threads_than_cpus_may_win() {
+    let does = |cell: Cell| lawful(cell) + if cell.threads == 64 { 0.12 } else { 0.0 };
+    let truth = Truth { does, busy: 0.78, failing: None };
+    assert_snapshot!(made(&mut cells(&[1, 8, 32, 64], &[false]), &truth, &RunNoise::Quiet, 1, 60).at(100), @r"
+    64 threads, left to the operating system: 12.2 % [11.3, 13.5] faster than 32 (one per cpu), proven
+    after 26 runs (error rate 5 %).
+        OMP_NUM_THREADS=64 ./app --jobs=64
+
+    threads      OS  speed-up  against 32         interval
+          1    10 s     1.00x       0.07x  ↓  [0.06, 0.07]
+          8   1.5 s     6.85x       0.45x  ↓  [0.42, 0.49]
+         32  661 ms     15.1x        1.00
+         64  590 ms     16.8x     +12.2 %  ↑  [11.3, 13.5]
+
+    Speed-up  against 1 thread, left to the operating system; longer is better
+     1  1.00x  ███◆
+     8  6.85x  ████████████████████████◆   │
+    32  15.1x  █████████████████████████████████████████████████████◆                                  ›
+    64  16.8x  ███████████████████████████████████████████████████████████▍                            ›
+    ◆ Universal Scalability Law   │ ideal   › ideal is beyond
+
+    How it scales (Universal Scalability Law, 1, 8 and 32 threads, left to the operating system):
+      contention 2.00 % [1.93, 2.10], coherency 0.0507 % [0.0484, 0.0525]; no peak up to 32 threads;
+      beyond what was measured, the law has it at 44 [43, 45], with 15.6x [15.6, 15.6] what one thread
+      does. More threads than 32 wait for cpus, which the law does not describe.
+    Measured, 64 threads are better on 32 cpus. One thread computes 78 % of the time (78 % to 78 % in 4
+      runs) and waits for the rest: about 1.3 threads a cpu could keep the cpus busy (41 threads on 32
+      cpus).
+
+    Checks: two OS runs a block compared with each other: e = 0.1 (100 would be a doubt) · two kinds of
+      runs: 32 threads · 6 blocks, seed 1 · stored as experiment 3
+    ");
+}
+
+#[test]
+fn pinning_may_be_better_at_some_counts() {
+    fn pinned(cell: Cell) -> f64 {
+        match (cell.threads, cell.pinned) {
+            (4, true) => 0.15,
+            (8, true) => -0.10,
+            _ => 0.0,
+        }
+    }
+    let does = |cell: Cell| f64::from(cell.threads.min(4)).ln() + pinned(cell);
+    let truth = Truth { does, ..USUAL };
+    assert_snapshot!(made(&mut cells(&[1, 4, 8], &BOTH), &truth, &RunNoise::Quiet, 1, 60).at(100), @r"
+    Leave it at 8 threads: 4 threads are proven not to be 3 % faster; 1 thread fell behind and was given
+    up without proof. Pinned it is faster: 4 threads by 16.1 % [15.6, 16.9]. Pinning makes no difference
+    at 1 thread. At 8 threads, pinned is not 3 % faster.
+        OMP_NUM_THREADS=8 ./app --jobs=8
+
+    threads     OS  speed-up  against 8     interval  pinned  speed-up  against OS         interval
+          1   10 s     1.00x      0.25x  ?    […, …]    10 s     1.00x       0.0 %  ≈        […, …]
+          4  2.5 s     4.00x     +0.4 %  ≈    […, …]   2.1 s     4.65x     +16.1 %  ↑  [15.6, 16.9]
+          8  2.5 s     4.01x       1.00                2.8 s     3.62x      -9.7 %  ?        […, …]
+
+    Speed-up  against 1 thread, left to the operating system; longer is better
+    1  OS      1.00x  ███████████│◆
+       pinned  1.00x  ▒▒▒▒▒▒▒▒▒▒▒│
+    4  OS      4.00x  ███████████████████████████████████████◆███████│
+       pinned  4.65x  ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒│▒▒▒▒▒▒▒
+    8  OS      4.01x  ███████████████████████████████████████████████◆                                 ›
+       pinned  3.62x  ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒                                      ›
+    █ OS   ▒ pinned   ◆ Universal Scalability Law   │ ideal   › ideal is beyond
+
+    How it scales (Universal Scalability Law, 1, 4 and 8 threads, left to the operating system):
+      contention 0 % [0, 0], coherency 1.91 % [1.87, 1.97]; peak at 7.2 [7.1, 7.3] threads, with
+      3.9x [3.8, 3.9] what one thread does. The law misses what was measured by 17.0 %: it describes
+      this program badly.
+    One thread keeps its cpu busy (100 %; 100 % to 100 % in 7 runs): more threads than cpus cannot gain
+      by filling waits.
+    Mind: in the blocks that had both, 4 threads on spread(4, llc) was better than that by 15.7 %; no
+      question of this experiment compares the two.
+
+    Checks: strongest effect on the run that follows: 0.4 % after 4 threads on spread(4, llc) (1.3
+      standard errors) · 8 blocks, seed 1 · stored as experiment 3
+    ");
+}
+
+#[test]
+fn what_is_open_is_said() {
+    assert_snapshot!(made(&mut cells(&[16, 24, 32], &BOTH), &USUAL, &RunNoise::Typical, 5, 3).at(100), @r"
+    Not decided after 15 runs; until it is, leave it at 32 threads (one per cpu). The best so far is 24
+    threads: -6.9 % […, …]. About 6 more runs would decide it. Whether pinning helps is not decided at
+    16 and 24 threads.
+        corewise try --resume=3
+
+    threads      OS  speed-up  against 32     interval  pinned  speed-up  against OS     interval
+         16  887 ms     1.00x     -24.6 %  ?    […, …]  879 ms     1.00x      +0.6 %  ?    […, …]
+         24  726 ms     1.24x      -6.9 %  ?    […, …]  701 ms     1.25x      +2.1 %  ?    […, …]
+         32  669 ms     1.33x        1.00
+
+    Speed-up  against 16 threads, left to the operating system; longer is better
+    16  OS      1.00x  ████████████████████████████████████████│
+        pinned  1.01x  ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒│
+    24  OS      1.24x  ██████████████████████████████████████████████████▍          │
+        pinned  1.26x  ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒          │
+    32  OS      1.33x  ██████████████████████████████████████████████████████                          ›
+    █ OS   ▒ pinned   │ ideal   › ideal is beyond
+
+    How it scales: no law is fitted, since that takes 4 whole blocks; so far there are 3.
+
+    Checks: 3 blocks, seed 5 · stored as experiment 3
+    ");
+}
+
+#[test]
+fn failures_are_said() {
+    let truth = Truth { failing: Some(Cell { threads: 64, pinned: false }), ..USUAL };
+    let made = |ways: &[bool]| made(&mut cells(&[1, 8, 32, 64], ways), &truth, &RunNoise::Quiet, 5, 60);
+    assert_snapshot!(made(&[false]).at(100), @r"
+    Leave it at 32 threads (one per cpu): 1 and 8 threads are proven not to be 3 % faster; with 64
+    threads it failed.
+        OMP_NUM_THREADS=32 ./app --jobs=32
+
+    threads      OS  speed-up  against 32         interval
+          1    10 s     1.00x       0.07x  ↓  [0.06, 0.07]
+          8   1.5 s     6.84x       0.45x  ↓  [0.40, 0.47]
+         32  663 ms     15.1x        1.00
+         64       –                     –  ?
+
+    Speed-up  against 1 thread, left to the operating system; longer is better
+     1   1.00x  ███◆
+     8   6.84x  ██████████████████████████◆    │
+    32   15.1x  ██████████████████████████████████████████████████████████◆                            ›
+    64  failed                                                                                         ›
+    ◆ Universal Scalability Law   │ ideal   › ideal is beyond
+
+    How it scales (Universal Scalability Law, 1, 8 and 32 threads, left to the operating system):
+      contention 2.00 % [1.74, 2.20], coherency 0.0501 % [0.0450, 0.0581]; no peak up to 32 threads;
+      beyond what was measured, the law has it at 44 [41, 47], with 15.7x [15.5, 15.9] what one thread
+      does. More threads than 32 wait for cpus, which the law does not describe.
+    One thread keeps its cpu busy (100 %; 100 % to 100 % in 4 runs): more threads than cpus cannot gain
+      by filling waits.
+
+    2 failed runs of 64 threads: exit status 1
+        no memory
+
+    Checks: two OS runs a block compared with each other: e = 0.4 (100 would be a doubt) · 4 blocks,
+      seed 5 · stored as experiment 3
+    ");
+}
+
+#[test]
+fn where_a_count_fails_pinned_has_nothing_to_beat() {
+    let truth = Truth { failing: Some(Cell { threads: 8, pinned: false }), ..USUAL };
+    let made = made(&mut cells(&[8, 16, 32], &BOTH), &truth, &RunNoise::Quiet, 5, 60);
+    let told = in_words(made.shown()).to_plain();
+    assert!(told.contains("With 8 threads left to the operating system it failed."), "{told}");
+    assert!(made.report.standing.pinned[0].has_failed() && !made.report.standing.pinned[1].has_failed());
+}
+
+#[test]
+fn one_count_and_pinned_alone_are_tables_too() {
+    let does = |cell: Cell| if cell.pinned { 0.2 } else { 0.0 };
+    let one = made(&mut cells(&[4], &BOTH), &Truth { does, ..USUAL }, &RunNoise::Quiet, 5, 60);
+    assert_snapshot!(one.at(100), @r"
+    Pinned it is faster: 4 threads by 21.7 % [19.3, 31.4].
+        OMP_NUM_THREADS=4 corewise run --on 0-3 -- ./app --jobs=4
+
+    threads    OS  speed-up  pinned  speed-up  against OS         interval
+          4  10 s     1.00x   8.2 s     1.00x     +21.7 %  ↑  [19.3, 31.4]
+
+    Checks: 6 blocks, seed 5 · stored as experiment 3
+    ");
+    let pinned = made(&mut cells(&[1, 4, 32], &[true]), &USUAL, &RunNoise::Quiet, 5, 60);
+    assert_snapshot!(pinned.at(100), @r"
+    Leave it at 32 threads (one per cpu): 4 threads are proven not to be 3 % faster; 1 thread fell
+    behind and was given up without proof.
+        OMP_NUM_THREADS=32 corewise run --on 0-31 -- ./app --jobs=32
+
+    threads  pinned  speed-up  against 32     interval
+          1    10 s     1.00x       0.07x  ?    […, …]
+          4   2.7 s     3.76x       0.25x  ?    […, …]
+         32  663 ms     15.1x        1.00
+
+    Speed-up  against 1 thread, pinned; longer is better
+     1  1.00x  ▒▒▒◆
+     4  3.76x  ▒▒▒▒▒▒▒▒▒▒▒▒▒▒◆│
+    32  15.1x  ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒◆                            ›
+    ◆ Universal Scalability Law   │ ideal   › ideal is beyond
+
+    How it scales (Universal Scalability Law, 1, 4 and 32 threads, pinned): contention
+      1.97 % [1.63, 2.36], coherency 0.0513 % [0.0400, 0.0620]; no peak up to 32 threads; beyond what
+      was measured, the law has it at 44 [40, 49], with 15.6x [15.3, 16.3] what one thread does.
+    One thread keeps its cpu busy (100 %; 99 % to 100 % in 4 runs): more threads than cpus cannot gain
+      by filling waits.
+
+    Checks: 5 blocks, seed 5 · stored as experiment 3
+    ");
+}
+
+#[test]
+fn no_table_is_wider_than_the_terminal() {
+    let made = made(&mut cells(&[1, 4, 16, 32, 64], &BOTH), &USUAL, &RunNoise::Typical, 42, 60);
+    for width in [20, 40, 60, 80, 132] {
+        for line in made.at(width).lines() {
+            assert!(line.chars().count() <= width, "{width}: {line}");
+        }
+    }
+}

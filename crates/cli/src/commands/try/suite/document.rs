@@ -1,0 +1,73 @@
+//! The JSON document.
+
+use corewise_model::experiment::Policy;
+use corewise_model::trial::Arm;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::commands::r#try::document::ExperimentDocument;
+use crate::commands::r#try::screen::suite;
+use crate::draw::text::Line;
+
+/// What `corewise try --suite --json` prints.
+#[derive(Serialize, JsonSchema)]
+#[schemars(title = "corewise/suite/1")]
+pub struct SuiteDocument<'a> {
+    #[schemars(extend("const" = "corewise/suite/1"))]
+    schema: &'static str,
+    /// The suite's name.
+    suite: &'a str,
+    /// The answer in words, a sentence each.
+    sentences: Vec<String>,
+    /// How each benchmark is judged, unless its experiment says more.
+    policy: &'a Policy,
+    /// What was tried in each benchmark: the operating system's choice first.
+    arms: &'a [Arm],
+    /// The benchmarks in their order.
+    benchmarks: Vec<SuiteEntry<'a>>,
+    /// The geometric means.
+    means: Vec<suite::Mean>,
+}
+
+impl<'a> SuiteDocument<'a> {
+    /// The document of a suite.
+    pub fn new(shown: &'a suite::ShownSuite<'a>) -> Self {
+        let entry = |row: &'a suite::Row<'a>| SuiteEntry {
+            name: &row.benchmark.name,
+            category: &row.benchmark.category,
+            experiment: row.tried().map(|tried| ExperimentDocument::new(tried.shown())),
+            missing: if let suite::RowResult::Missing(programs) = &row.result { programs } else { &[] },
+            failure: if let suite::RowResult::Failed { why, .. } = &row.result { Some(why) } else { None },
+            output: if let suite::RowResult::Failed { output, .. } = &row.result { Some(output) } else { None },
+            failed: if let suite::RowResult::Failed { stored, .. } = &row.result { *stored } else { None },
+        };
+        Self {
+            schema: "corewise/suite/1",
+            suite: &shown.suite.name,
+            sentences: suite::sentences(shown).iter().map(Line::to_plain).collect(),
+            policy: shown.policy,
+            arms: shown.arms,
+            benchmarks: shown.rows.iter().map(entry).collect(),
+            means: shown.means(),
+        }
+    }
+}
+
+/// A benchmark of a suite, and what came of it.
+#[derive(Serialize, JsonSchema)]
+pub struct SuiteEntry<'a> {
+    /// Its name.
+    name: &'a str,
+    /// Its category.
+    category: &'a str,
+    /// Its experiment; null where there is none.
+    experiment: Option<ExperimentDocument<'a>>,
+    /// The programs that are not installed.
+    missing: &'a [String],
+    /// Why no run gave a number, or none could be made; null where one did, and where none was tried.
+    failure: Option<&'a str>,
+    /// The last lines of what then was written; null where nothing failed.
+    output: Option<&'a str>,
+    /// The number in the store of the experiment whose runs all failed; null where there is none.
+    failed: Option<i64>,
+}

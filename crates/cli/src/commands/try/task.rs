@@ -1,0 +1,382 @@
+//! What `try` is to do.
+
+mod threads;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use corewise_model::experiment::Policy;
+use corewise_model::metric_line;
+use corewise_model::placement::Expression;
+use corewise_model::trial::{Finder, Metric};
+
+use super::arguments::TryArguments;
+use crate::shell::failure::Failure;
+use crate::shell::placing;
+pub use threads::ThreadTable;
+
+/// The margin where nothing is said and rare values decide.
+const MARGIN_OF_TAILS: f64 = 0.10;
+
+/// A session of an experiment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TryTask {
+    /// What is tried.
+    pub subject: Subject,
+    /// How long to try.
+    pub budget: Option<Duration>,
+    /// How many runs to make at most.
+    pub runs_max: Option<u32>,
+    /// How long the machine rests before each run; where nothing is said, by what a run takes.
+    pub rest: Option<Duration>,
+    /// Whether the clock rate is estimated where it is not counted.
+    pub estimates_clock: bool,
+    /// How to print the result, where JSON is not asked for.
+    pub print: Print,
+    /// The file to draw into how it scales with numbers of threads.
+    pub svg: Option<PathBuf>,
+}
+
+/// What a session tries.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Subject {
+    /// One program.
+    One(Which),
+    /// Those of a suite.
+    Suite(Box<SuiteTask>),
+}
+
+/// Which experiment a session belongs to.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Which {
+    /// A new one.
+    New(Box<NewExperiment>),
+    /// A stored one, by its number, or the last one of this machine.
+    Stored(Option<i64>),
+    /// One that is made up from a file.
+    Simulated {
+        /// The file.
+        truth: PathBuf,
+        /// The seed; from the clock where nothing is said.
+        seed: Option<u64>,
+        /// How it is judged.
+        policy: Policy,
+    },
+}
+
+/// What a new experiment is to be.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewExperiment {
+    /// What to try beside the operating system's choice; planned where nothing is said.
+    pub choices: Vec<Choice>,
+    /// How many threads to plan for.
+    pub threads: Option<u32>,
+    /// The numbers of threads to try, instead of placements.
+    pub table: Option<ThreadTable>,
+    /// The command and its arguments.
+    pub command: Vec<String>,
+    /// What decides.
+    pub metric: Metric,
+    /// What must not get worse.
+    pub guards: Vec<Metric>,
+    /// After so long a run is ended.
+    pub timeout: Option<Duration>,
+    /// How it is judged.
+    pub policy: Policy,
+    /// The seed of the random orders; from the clock where nothing is said.
+    pub seed: Option<u64>,
+}
+
+/// A suite, and how it is to be tried.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SuiteTask {
+    /// The file, or the name of the one that corewise holds.
+    pub source: String,
+    /// As [`NewExperiment::choices`].
+    pub choices: Vec<Choice>,
+    /// How each of its experiments is judged.
+    pub policy: Policy,
+    /// As [`NewExperiment::seed`].
+    pub seed: Option<u64>,
+    /// Whether its last session goes on.
+    pub resumes: bool,
+    /// Whether only what it needs is to be told.
+    pub only_installs: bool,
+}
+
+/// Something to try.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Choice {
+    /// The operating system's choice, once more: to see how two equal things compare.
+    OperatingSystem,
+    /// A placement, as it was typed and as it was understood.
+    Placement(String, Box<Expression>),
+}
+
+/// How a result is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Print {
+    /// A screen, or JSON where the common options ask for it.
+    Screen,
+    /// Every run as a line.
+    Csv,
+    /// A table in Markdown.
+    Markdown,
+}
+
+impl Print {
+    /// As the options say.
+    pub fn new(csv: bool, markdown: bool) -> Self {
+        match (csv, markdown) {
+            (true, _) => Self::Csv,
+            (false, true) => Self::Markdown,
+            (false, false) => Self::Screen,
+        }
+    }
+}
+
+impl Subject {
+    /// Whether several numbers of threads are tried; of a stored experiment that is not known yet.
+    fn may_have_threads(&self) -> bool {
+        match self {
+            Self::One(Which::New(new)) => new.table.as_ref().is_some_and(|table| table.counts.len() > 1),
+            Self::One(Which::Stored(_)) => true,
+            Self::One(Which::Simulated { .. }) | Self::Suite(_) => false,
+        }
+    }
+}
+
+/// There is nothing for `--svg` to draw.
+pub fn no_threads() -> Failure {
+    Failure::usage("--svg draws how a program scales, and here no two numbers of threads are tried")
+        .next("For example: corewise try --threads 1,2,4,8 --svg scaling.svg -- ./app -t {threads}")
+}
+
+impl TryTask {
+    /// What was typed, understood.
+    ///
+    /// # Errors
+    /// Where an expression or a metric cannot be read, or the command is no text.
+    pub fn new(typed: TryArguments) -> Result<Self, Failure> {
+        let print = Print::new(typed.csv, typed.markdown);
+        let (budget, runs_max, rest, estimates_clock) =
+            (typed.budget, typed.runs_max, typed.rest, typed.estimate_clock);
+        let svg = typed.svg.clone();
+        let policy = policy(&typed)?;
+        // With a command clap does not see it: `--suite` could not be there then.
+        if typed.install && typed.suite.is_none() {
+            return Err(Failure::usage("--install needs --suite").next("`corewise try --suite review --install`"));
+        }
+        let one = Subject::One;
+        let subject = match (typed.resume, typed.simulate.clone()) {
+            (resume, None) if typed.suite.is_some() => Subject::Suite(Box::new(SuiteTask::new(typed, policy, resume)?)),
+            (Some(number), _) => one(Which::Stored(number)),
+            (None, Some(truth)) => one(Which::Simulated { truth, seed: typed.seed, policy }),
+            (None, None) => one(Which::New(Box::new(NewExperiment::new(typed, policy)?))),
+        };
+        if svg.is_some() && !subject.may_have_threads() {
+            return Err(no_threads());
+        }
+        Ok(Self { subject, budget, runs_max, rest, estimates_clock, print, svg })
+    }
+}
+
+impl NewExperiment {
+    fn new(typed: TryArguments, policy: Policy) -> Result<Self, Failure> {
+        let (threads, table) = threads::asked(&typed)?;
+        let metric = primary(&typed)?;
+        let guards = typed.guard.iter().map(|text| metric_of_guard(text, false));
+        let guards = guards.chain(typed.guard_higher.iter().map(|text| metric_of_guard(text, true)));
+        Ok(Self {
+            choices: choices(&typed.on)?,
+            threads,
+            table,
+            command: typed.command.into_iter().map(text).collect::<Result<_, _>>()?,
+            metric,
+            guards: guards.collect::<Result<_, _>>()?,
+            timeout: typed.timeout,
+            policy,
+            seed: typed.seed,
+        })
+    }
+}
+
+impl SuiteTask {
+    fn new(typed: TryArguments, policy: Policy, resume: Option<Option<i64>>) -> Result<Self, Failure> {
+        if let Some(Some(_)) = resume {
+            return Err(Failure::usage(
+                "--resume with --suite takes no number: it goes on with the suite's last session",
+            ));
+        }
+        Ok(Self {
+            source: typed.suite.unwrap_or_default(),
+            choices: choices(&typed.on)?,
+            policy,
+            seed: typed.seed,
+            resumes: resume.is_some(),
+            only_installs: typed.install,
+        })
+    }
+}
+
+fn policy(typed: &TryArguments) -> Result<Policy, Failure> {
+    let default = Policy::default();
+    let policy = Policy {
+        error_rate: typed.error_rate.unwrap_or(default.error_rate),
+        margin: typed.margin.unwrap_or(default.margin),
+        ..default
+    };
+    let is_of_tails = typed.margin.is_none() && typed.metric.is_some();
+    Ok(if is_of_tails { Policy { margin: usual_margin(&policy, &primary(typed)?), ..policy } } else { policy })
+}
+
+/// The margin for a metric where nothing is said of it.
+pub fn usual_margin(policy: &Policy, metric: &Metric) -> f64 {
+    let is_default = policy.margin == Policy::default().margin;
+    if is_default && metric.is_tail() { MARGIN_OF_TAILS } else { policy.margin }
+}
+
+/// What decides.
+fn primary(typed: &TryArguments) -> Result<Metric, Failure> {
+    typed.metric.as_ref().map_or_else(|| Ok(Metric::wall_time()), |text| metric("--metric", text, typed.higher))
+}
+
+/// The choices beside the operating system's, which is tried in any case: where it is named twice, it is one of them.
+fn choices(typed: &[String]) -> Result<Vec<Choice>, Failure> {
+    let mut choices = Vec::new();
+    let mut is_baseline_named = false;
+    for word in typed {
+        if !word.trim().eq_ignore_ascii_case("os") {
+            choices.push(Choice::Placement(word.clone(), Box::new(placing::expression(word)?)));
+        } else if std::mem::replace(&mut is_baseline_named, true) {
+            choices.push(Choice::OperatingSystem);
+        }
+    }
+    if !typed.is_empty() && choices.is_empty() {
+        return Err(Failure::usage("--on os alone is nothing to compare").next(
+            "Name a placement beside it, or `--on os` twice to see how the operating system's choice compares with itself.",
+        ));
+    }
+    Ok(choices)
+}
+
+fn metric_of_guard(text: &str, higher_is_better: bool) -> Result<Metric, Failure> {
+    metric(if higher_is_better { "--guard-higher" } else { "--guard" }, text, higher_is_better)
+}
+
+/// "throughput=([0-9.]+) MB/s", or the name of a metric line.
+fn metric(option: &str, text: &str, higher_is_better: bool) -> Result<Metric, Failure> {
+    let example = "For example: --metric 'throughput=([0-9.]+) MB/s' --higher";
+    if metric_line::is_name(text) {
+        let higher_is_better = higher_is_better || metric_line::is_rate(text);
+        return Ok(Metric { name: text.to_owned(), pattern: Some(metric_line::pattern(text)), higher_is_better });
+    }
+    let (name, pattern) = text
+        .split_once('=')
+        .filter(|(name, pattern)| !name.trim().is_empty() && !pattern.is_empty())
+        .ok_or_else(|| {
+            Failure::usage(format!("{option}: expected NAME=REGEX, or the NAME of a metric line, found \"{text}\""))
+                .next(example)
+        })?;
+    Finder::new(pattern).map_err(|error| Failure::usage(format!("{option}: {error}")).next(example))?;
+    Ok(Metric { name: name.trim().to_owned(), pattern: Some(pattern.to_owned()), higher_is_better })
+}
+
+/// Experiments are stored and resumed, so their commands have to be texts.
+fn text(word: OsString) -> Result<String, Failure> {
+    word.into_string().map_err(|word| {
+        Failure::usage(format!("the command is no UTF-8 text: {}", word.display()))
+            .next("Put it into a script with a name that is.")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shell::run::typed;
+
+    fn task(words: &[&str]) -> Result<TryTask, String> {
+        TryTask::new(typed(&[&["try"], words].concat())?).map_err(|failure| failure.what)
+    }
+
+    fn new(words: &[&str]) -> NewExperiment {
+        match task(words).unwrap().subject {
+            Subject::One(Which::New(new)) => *new,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_operating_systems_choice_is_one_of_them_only_where_it_is_named_twice() {
+        assert!(task(&["--on", "os", "--", "ls"]).is_err());
+        assert_eq!(new(&["--on", "os", "--on", "OS", "--", "ls"]).choices, [Choice::OperatingSystem]);
+        let of_two = new(&["--on", "0", "--on", "os", "--", "ls", "-l", "--on", "9"]);
+        assert!(matches!(&of_two.choices[..], [Choice::Placement(text, _)] if text == "0"));
+        assert_eq!(of_two.command, ["ls", "-l", "--on", "9"]);
+        assert!(new(&["--", "ls"]).choices.is_empty());
+    }
+
+    #[test]
+    fn a_metric_has_a_name_and_a_pattern() {
+        let metric = new(&["--metric", "rate=([0-9.]+) MB/s", "--higher", "ls"]).metric;
+        assert_eq!((metric.name.as_str(), metric.pattern.as_deref()), ("rate", Some("([0-9.]+) MB/s")));
+        assert!(metric.higher_is_better);
+        for wrong in ["my rate", "=x", "rate=", "rate=(", "rate=["] {
+            assert!(task(&["--metric", wrong, "ls"]).unwrap_err().starts_with("--metric: "), "{wrong}");
+        }
+        assert!(task(&["--higher", "ls"]).is_err());
+    }
+
+    #[test]
+    fn a_metric_line_is_found_by_its_name_and_the_name_says_whether_more_is_better() {
+        let metric = |name| new(&["--metric", name, "ls"]).metric;
+        assert!(metric("rays_per_second").higher_is_better && !metric("p99_ns").higher_is_better);
+        assert_eq!(metric("p99.9_ns").pattern, Some(metric_line::pattern("p99.9_ns")));
+        assert!(metric("p99.9_ns").is_tail() && metric("max_ns").is_tail() && !metric("p50_ns").is_tail());
+    }
+
+    #[test]
+    fn tails_have_a_margin_of_their_own() {
+        let margin = |words: &[&str]| new(words).policy.margin;
+        assert_eq!(margin(&["ls"]), 0.03);
+        assert_eq!(margin(&["--metric", "p99.9=([0-9]+)", "ls"]), 0.10);
+        assert_eq!(margin(&["--metric", "p99.9=([0-9]+)", "--margin", "2%", "ls"]), 0.02);
+        assert_eq!(margin(&["--metric", "p50=([0-9]+)", "ls"]), 0.03);
+    }
+
+    #[test]
+    fn a_stored_experiment_has_its_command() {
+        assert_eq!(task(&["--resume"]).unwrap().subject, Subject::One(Which::Stored(None)));
+        assert_eq!(task(&["--resume=7", "--budget", "2m"]).unwrap().subject, Subject::One(Which::Stored(Some(7))));
+        assert!(task(&["--resume", "ls"]).is_err() && task(&[]).is_err());
+    }
+
+    #[test]
+    fn a_picture_is_of_numbers_of_threads() {
+        let svg = |words: &[&str]| task(&[&["--svg", "a.svg"], words].concat()).map(|task| task.svg);
+        let drawn = Ok(Some(PathBuf::from("a.svg")));
+        assert_eq!(svg(&["--threads", "1,2", "--", "ls", "{threads}"]), drawn);
+        assert_eq!(svg(&["--resume"]), drawn);
+        let others =
+            [&["ls"][..], &["--threads", "2", "ls", "{threads}"], &["--on", "0", "ls"], &["--suite", "review"]];
+        for words in others.into_iter().chain([&["--simulate", "truth.toml"][..]]) {
+            let told = svg(words).unwrap_err();
+            assert!(told.starts_with("--svg draws how a program scales"), "{words:?}: {told}");
+        }
+    }
+
+    #[test]
+    fn a_suite_has_its_commands_and_goes_on_as_a_whole() {
+        let suite = |words: &[&str]| match task(words)?.subject {
+            Subject::Suite(suite) => Ok(*suite),
+            other => Err(format!("{other:?}")),
+        };
+        let resumed = suite(&["--suite", "review", "--resume"]).unwrap();
+        assert!(resumed.resumes && resumed.source == "review" && !suite(&["--suite", "review"]).unwrap().resumes);
+        assert_eq!(suite(&["--suite", "review", "--on", "0"]).unwrap().choices.len(), 1);
+        for wrong in [&["--suite", "review", "ls"][..], &["--suite", "review", "--resume=3"], &["--install", "ls"]] {
+            assert!(task(wrong).is_err(), "{wrong:?}");
+        }
+    }
+}

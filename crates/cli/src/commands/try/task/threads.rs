@@ -1,0 +1,126 @@
+//! Numbers of threads that are to be tried: what was typed, and what it means.
+
+use corewise_model::trial::THREADS_PLACE;
+
+use crate::commands::r#try::arguments::{Pinned, TryArguments};
+use crate::shell::failure::Failure;
+
+/// More numbers of threads make blocks that nobody waits for.
+const MOST_COUNTS: usize = 32;
+
+/// Numbers of threads to try.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ThreadTable {
+    /// The numbers, in ascending order.
+    pub counts: Vec<u32>,
+    /// Who says where the threads run.
+    pub pinned: Pinned,
+    /// The variables that tell the program.
+    pub variables: Vec<String>,
+    /// The variables that tell the program its cpus, where it is pinned.
+    pub pins: Vec<String>,
+}
+
+/// What `--threads` asks for: placements for so many threads, or numbers to try.
+pub fn asked(typed: &TryArguments) -> Result<(Option<u32>, Option<ThreadTable>), Failure> {
+    let mut counts = typed.threads.clone();
+    counts.sort_unstable();
+    counts.dedup();
+    let in_command = typed.command.iter().any(|word| word.to_string_lossy().contains(THREADS_PLACE));
+    let is_told = in_command || !typed.threads_as.is_empty();
+    match counts[..] {
+        [] => return Ok((None, None)),
+        [count] if !is_told && typed.pinned.is_none() && typed.pins_as.is_empty() => return Ok((Some(count), None)),
+        _ if !is_told => return Err(untold(&counts)),
+        _ => {}
+    }
+    if counts.len() > MOST_COUNTS {
+        let what =
+            format!("--threads: {} numbers are more than the {MOST_COUNTS} that can be tried at once", counts.len());
+        return Err(Failure::usage(what).next("Powers of two show as much: 1,2,4,8,16,32"));
+    }
+    if !(typed.guard.is_empty() && typed.guard_higher.is_empty()) {
+        let next = "Try the guard's metric by itself: --metric 'NAME=REGEX'";
+        return Err(Failure::usage("--guard is not judged with numbers of threads").next(next));
+    }
+    let pinned = typed.pinned.unwrap_or(Pinned::Both);
+    if pinned == Pinned::No && !typed.pins_as.is_empty() {
+        return Err(Failure::usage("--pins-as says how to pin, and --pinned no that nothing is pinned")
+            .next("Leave one of them out."));
+    }
+    let variables =
+        |option: &str, names: &[String]| names.iter().map(|name| variable(option, name)).collect::<Result<_, _>>();
+    let (variables, pins) = (variables("--threads-as", &typed.threads_as)?, variables("--pins-as", &typed.pins_as)?);
+    Ok((None, Some(ThreadTable { counts, pinned, variables, pins })))
+}
+
+fn untold(counts: &[u32]) -> Failure {
+    let list: Vec<String> = counts.iter().map(u32::to_string).collect();
+    let what = format!("--threads {}: nothing tells the program how many threads to have", list.join(","));
+    Failure::usage(what).next(
+        "Name the variable that it reads (--threads-as OMP_NUM_THREADS), or write {threads} in the command: ./app -t {threads}",
+    )
+}
+
+/// A name that an environment can have.
+fn variable(option: &str, name: &str) -> Result<String, Failure> {
+    if name.is_empty() || name.contains(['=', '\0']) {
+        return Err(Failure::usage(format!("{option}: \"{name}\" cannot be the name of a variable"))
+            .next("For example: --threads-as OMP_NUM_THREADS --pins-as GOMP_CPU_AFFINITY"));
+    }
+    Ok(name.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shell::run::typed;
+
+    fn understood(words: &[&str]) -> Result<(Option<u32>, Option<ThreadTable>), String> {
+        asked(&typed(&[&["try"], words].concat())?).map_err(|failure| failure.what)
+    }
+
+    fn table(counts: &[u32], pinned: Pinned, variables: &[&str]) -> Result<(Option<u32>, Option<ThreadTable>), String> {
+        let variables = variables.iter().map(|name| (*name).to_owned()).collect();
+        Ok((None, Some(ThreadTable { counts: counts.to_vec(), pinned, variables, pins: Vec::new() })))
+    }
+
+    #[test]
+    fn one_number_plans_and_a_place_for_it_tries() {
+        assert_eq!(understood(&["--", "ls"]), Ok((None, None)));
+        assert_eq!(understood(&["--threads", "4", "--", "ls"]), Ok((Some(4), None)));
+        assert_eq!(understood(&["--threads", "4", "--", "ls", "-j{threads}"]), table(&[4], Pinned::Both, &[]));
+        assert_eq!(understood(&["--threads", "4", "--threads-as", "N", "ls"]), table(&[4], Pinned::Both, &["N"]));
+    }
+
+    #[test]
+    fn numbers_are_sorted_and_tried_once() {
+        let words = ["--threads", "8,1,2,8", "--threads-as", "A", "--threads-as", "B", "--pinned", "no", "ls"];
+        assert_eq!(understood(&words), table(&[1, 2, 8], Pinned::No, &["A", "B"]));
+    }
+
+    #[test]
+    fn what_cannot_be_tried_is_said() {
+        let list: Vec<String> = (1..=33).map(|count: u32| count.to_string()).collect();
+        let many = list.join(",");
+        let cases: [(&[&str], &str); 13] = [
+            (&["--threads", "1,2", "ls"], "nothing tells the program"),
+            (&["--threads", "2", "--pinned", "yes", "ls"], "nothing tells the program"),
+            (&["--threads", &many, "--threads-as", "N", "ls"], "33 numbers"),
+            (&["--threads", "1,2", "--threads-as", "A=B", "ls"], "cannot be the name"),
+            (&["--threads", "1,2", "--guard", "a=b", "--", "ls", "{threads}"], "--guard"),
+            (&["--threads", "1,2", "--on", "0", "--", "ls", "{threads}"], "cannot be used with"),
+            (&["--threads", "0,2", "--", "ls", "{threads}"], "0 is not in"),
+            (&["--threads-as", "N", "ls"], "--threads"),
+            (&["--pinned", "no", "ls"], "--threads"),
+            (&["--pins-as", "N", "ls"], "--threads"),
+            (&["--threads", "4", "--pins-as", "N", "ls"], "nothing tells the program"),
+            (&["--threads", "1,2", "--pins-as", "A", "--pinned", "no", "--", "ls", "{threads}"], "--pinned no"),
+            (&["--threads", "1,2", "--pins-as", "", "--", "ls", "{threads}"], "--pins-as: \"\" cannot be the name"),
+        ];
+        for (words, expected) in cases {
+            let told = understood(words).unwrap_err();
+            assert!(told.contains(expected), "{words:?}: {told}");
+        }
+    }
+}

@@ -1,0 +1,329 @@
+//! The screen of `corewise undo`: each corewise that left changes or has some in force, and what became of each change.
+
+use jiff::tz::TimeZone;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::draw::number::when;
+use crate::draw::text::{Line, Screen, Tone};
+use crate::draw::wrap::wrap;
+
+/// The columns of the words before a change.
+const FATE_WIDTH: usize = 15;
+
+/// A journal and what became of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Report {
+    /// The journal's file; null where it cannot be opened.
+    pub journal: Option<String>,
+    /// The number of the corewise process; null where it cannot be read.
+    pub process: Option<u32>,
+    /// The machine it ran on; null where it cannot be read.
+    pub host: Option<String>,
+    /// The command that meant its changes to stay, "corewise irq"; null where none did.
+    pub kept_by: Option<String>,
+    /// When it made its first change, in milliseconds since 1970; null where it cannot be read.
+    pub started_unix_ms: Option<i64>,
+    /// How the journal stands.
+    pub state: State,
+    /// What is wrong with the journal; null where nothing is.
+    pub why: Option<String>,
+    /// The changes that were not undone before, the last first where they are undone.
+    pub changes: Vec<Item>,
+}
+
+/// How a journal stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum State {
+    /// Its corewise ended without undoing its changes.
+    Left,
+    /// Its corewise ended, and meant its changes to stay until they are undone.
+    Kept,
+    /// Its corewise runs and will undo them itself.
+    InForce,
+    /// It is of an earlier boot, with which its changes ended.
+    OtherBoot,
+    /// It is of another machine.
+    OtherMachine,
+    /// Whether its corewise runs cannot be told from here.
+    Unknown,
+    /// It cannot be read.
+    Unreadable,
+}
+
+/// A change and what became of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Item {
+    /// What had been changed.
+    pub what: String,
+    /// What became of it.
+    pub fate: Fate,
+    /// Why, or a remark; null where there is nothing to say.
+    pub why: Option<String>,
+}
+
+/// What became of a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fate {
+    /// The old value is back.
+    Reverted,
+    /// The old value would come back; nothing was done.
+    WouldRevert,
+    /// There was nothing to take back.
+    NothingToDo,
+    /// Somebody else changed it since, or depends on it.
+    LeftAlone,
+    /// It could not be taken back, and stays in the journal.
+    Failed,
+    /// It is in force, and its corewise will undo it.
+    InForce,
+    /// It ended with its boot.
+    Gone,
+    /// How it stands cannot be told from here.
+    Unknown,
+}
+
+impl Report {
+    /// A report about which only its state is known.
+    pub const fn new(state: State) -> Self {
+        let (journal, process, host) = (None, None, None);
+        let (kept_by, started_unix_ms, why) = (None, None, None);
+        Self { journal, process, host, kept_by, started_unix_ms, state, why, changes: Vec::new() }
+    }
+
+    /// Whether something in it could not be undone.
+    pub fn remains(&self) -> bool {
+        self.why.is_some()
+            || matches!(self.state, State::Unreadable | State::Unknown)
+            || self.changes.iter().any(|item| item.fate == Fate::Failed)
+    }
+}
+
+impl Fate {
+    const fn words(self) -> (&'static str, Tone) {
+        match self {
+            Self::Reverted => ("reverted", Tone::Good),
+            Self::WouldRevert => ("would revert", Tone::Plain),
+            Self::NothingToDo => ("nothing to do", Tone::Faint),
+            Self::LeftAlone => ("left alone", Tone::Plain),
+            Self::Failed => ("failed", Tone::Warn),
+            Self::InForce => ("in force", Tone::Plain),
+            Self::Gone => ("gone", Tone::Faint),
+            Self::Unknown => ("unknown", Tone::Warn),
+        }
+    }
+}
+
+/// What was found in a folder of journals, and what was done about it.
+pub fn screen(folder: &str, dry_run: bool, reports: &[Report], zone: &TimeZone, width: usize) -> Screen {
+    let mut screen = Screen::new();
+    for report in reports {
+        screen.extend(wrap(&headline(report, zone), width, 2));
+        for item in &report.changes {
+            screen.extend(wrap(&of_item(item), width, 2 + FATE_WIDTH));
+        }
+    }
+    let mut last = Line::new().plain(summary(reports, dry_run).unwrap_or(format!("Nothing to undo in {folder}.")));
+    for report in reports.iter().filter(|report| report.is_only_unreadable()) {
+        if let Some(journal) = &report.journal {
+            last = last.plain(" A damaged journal stays until it is removed:  ").strong(format!("rm {journal}"));
+        }
+    }
+    if dry_run && reports.iter().any(|report| report.count(Fate::WouldRevert) > 0) {
+        last = last.plain(" Do it:  ").strong("corewise undo");
+    }
+    screen.block(wrap(&last, width, 0));
+    screen
+}
+
+fn headline(report: &Report, zone: &TimeZone) -> Line {
+    let command = report.kept_by.as_deref().unwrap_or("corewise");
+    let name = match report.process {
+        Some(process) => format!("{command} {process}"),
+        None => "a corewise".to_owned(),
+    };
+    let begun = report.started_unix_ms.map(|moment| format!(" ({})", when(moment, zone))).unwrap_or_default();
+    let host = report.host.as_deref().unwrap_or_default();
+    let state = match report.state {
+        State::Kept => " made changes that were to stay".to_owned(),
+        State::Left => " ended without undoing its changes".to_owned(),
+        State::InForce => " runs, and will undo its changes itself".to_owned(),
+        State::OtherBoot => " ran before this machine was started, which undid its changes".to_owned(),
+        State::OtherMachine => format!(" ran on {host}: its changes are undone there"),
+        State::Unknown => " runs, or ran, in another container: its changes are undone there".to_owned(),
+        State::Unreadable => " left a journal that this version cannot read".to_owned(),
+    };
+    let mut line = Line::new().strong(name).plain(format!("{begun}{state}"));
+    if let Some(why) = &report.why {
+        line = line.plain(": ").with(Tone::Warn, why);
+    }
+    match &report.journal {
+        Some(journal) if report.remains() => line.faint(format!(" ({journal})")),
+        _ => line,
+    }
+}
+
+fn of_item(item: &Item) -> Line {
+    let (words, tone) = item.fate.words();
+    let line = Line::new().plain("  ").with(tone, format!("{words:<FATE_WIDTH$}")).plain(&item.what);
+    match &item.why {
+        Some(why) => line.plain(format!(": {why}")),
+        None => line,
+    }
+}
+
+impl Report {
+    /// Whether nothing in it waits to be undone, and what is wrong with it will not mend by itself.
+    fn is_only_unreadable(&self) -> bool {
+        matches!(self.state, State::Left | State::Kept) && self.why.is_some() && self.count(Fate::Failed) == 0
+    }
+
+    fn count(&self, fate: Fate) -> usize {
+        self.changes.iter().filter(|item| item.fate == fate).count()
+    }
+}
+
+/// How many changes ended in which way; nothing where no change was looked at.
+fn summary(reports: &[Report], dry_run: bool) -> Option<String> {
+    let all = |fate| reports.iter().map(|report| report.count(fate)).sum::<usize>();
+    let parts = [
+        (all(Fate::Reverted), "reverted"),
+        (all(Fate::WouldRevert), "would be reverted"),
+        (all(Fate::NothingToDo), "as before already"),
+        (all(Fate::LeftAlone), "left alone"),
+        (all(Fate::Failed), "not undone, and kept in the journal"),
+    ];
+    let parts: Vec<String> =
+        parts.iter().filter(|(count, _)| *count > 0).map(|(count, words)| format!("{count} {words}")).collect();
+    match parts.as_slice() {
+        [] if reports.is_empty() => None,
+        [] => Some("Nothing was left to undo here.".to_owned()),
+        _ if dry_run => Some(format!("Changes: {}; nothing was done.", parts.join(", "))),
+        _ => Some(format!("Changes: {}.", parts.join(", "))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+
+    use super::*;
+
+    fn item(what: &str, fate: Fate, why: Option<&str>) -> Item {
+        Item { what: what.to_owned(), fate, why: why.map(str::to_owned) }
+    }
+
+    fn of(state: State, process: u32, changes: Vec<Item>) -> Report {
+        let journal = Some(format!("/run/corewise/b0-{process}-1.journal"));
+        let (host, started_unix_ms) = (Some("node7".to_owned()), Some(1_795_233_108_000));
+        Report { journal, process: Some(process), host, started_unix_ms, changes, ..Report::new(state) }
+    }
+
+    fn plain(dry_run: bool, reports: &[Report], width: usize) -> String {
+        screen("/run/corewise", dry_run, reports, &TimeZone::UTC, width).plain()
+    }
+
+    #[test]
+    fn nothing_is_said_in_one_line() {
+        assert_eq!(plain(false, &[], 80), "Nothing to undo in /run/corewise.\n");
+    }
+
+    #[test]
+    fn every_change_has_its_fate() {
+        let group = "control group /sys/fs/cgroup/box/corewise-4711 made";
+        let left = vec![
+            item("cpus of sleep (4712): 0,1 to 0", Fate::NothingToDo, Some("it has ended")),
+            item(group, Fate::Reverted, Some("process 4713 was moved back to /sys/fs/cgroup/box")),
+            item("controller cpuset turned on for the groups in /sys/fs/cgroup/box", Fate::Reverted, None),
+            item(
+                "file /proc/irq/9/smp_affinity: \"f\" to \"1\"",
+                Fate::LeftAlone,
+                Some("somebody else has changed it since: it is \"2\" now"),
+            ),
+        ];
+        let running = vec![item("cpus of make (4801): 0-3 to 2", Fate::InForce, None)];
+        let reports = [of(State::Left, 4711, left), of(State::InForce, 4800, running)];
+        assert_snapshot!(plain(false, &reports, 80), @r#"
+        corewise 4711 (2026-11-21 03:51) ended without undoing its changes
+          nothing to do  cpus of sleep (4712): 0,1 to 0: it has ended
+          reverted       control group /sys/fs/cgroup/box/corewise-4711 made: process
+                         4713 was moved back to /sys/fs/cgroup/box
+          reverted       controller cpuset turned on for the groups in
+                         /sys/fs/cgroup/box
+          left alone     file /proc/irq/9/smp_affinity: "f" to "1": somebody else has
+                         changed it since: it is "2" now
+        corewise 4800 (2026-11-21 03:51) runs, and will undo its changes itself
+          in force       cpus of make (4801): 0-3 to 2
+
+        Changes: 2 reverted, 1 as before already, 1 left alone.
+        "#);
+        assert!(plain(false, &reports, 40).lines().all(|line| line.chars().count() <= 40));
+    }
+
+    #[test]
+    fn changes_that_were_to_stay_are_told_with_their_command() {
+        let file = "file /proc/irq/26/smp_affinity_list: \"0-3\" to \"1-3\"";
+        let kept_by = Some("corewise irq".to_owned());
+        let report = Report { kept_by, ..of(State::Kept, 4711, vec![item(file, Fate::WouldRevert, None)]) };
+        assert_snapshot!(plain(true, &[report], 80), @r#"
+        corewise irq 4711 (2026-11-21 03:51) made changes that were to stay
+          would revert   file /proc/irq/26/smp_affinity_list: "0-3" to "1-3"
+
+        Changes: 1 would be reverted; nothing was done. Do it:  corewise undo
+        "#);
+    }
+
+    #[test]
+    fn what_remains_is_told_with_its_journal() {
+        let failed = vec![item("control group /g/corewise-1 made", Fate::Failed, Some("Permission denied"))];
+        let unreadable = Report { why: Some("cannot read line 3 of the journal".into()), ..of(State::Left, 2, vec![]) };
+        let reports = [of(State::Left, 1, failed), unreadable];
+        assert!(reports.iter().all(Report::remains));
+        assert_snapshot!(plain(false, &reports, 80), @r#"
+        corewise 1 (2026-11-21 03:51) ended without undoing its changes
+          (/run/corewise/b0-1-1.journal)
+          failed         control group /g/corewise-1 made: Permission denied
+        corewise 2 (2026-11-21 03:51) ended without undoing its changes: cannot read
+          line 3 of the journal (/run/corewise/b0-2-1.journal)
+
+        Changes: 1 not undone, and kept in the journal. A damaged journal stays until it
+        is removed:  rm /run/corewise/b0-2-1.journal
+        "#);
+    }
+
+    #[test]
+    fn a_dry_run_says_how_to_do_it() {
+        let reports = [of(State::Left, 1, vec![item("cpus of sleep (2): 0,1 to 0", Fate::WouldRevert, None)])];
+        assert_snapshot!(plain(true, &reports, 80), @r#"
+        corewise 1 (2026-11-21 03:51) ended without undoing its changes
+          would revert   cpus of sleep (2): 0,1 to 0
+
+        Changes: 1 would be reverted; nothing was done. Do it:  corewise undo
+        "#);
+    }
+
+    #[test]
+    fn journals_that_are_not_for_this_machine_are_told_apart() {
+        let reports = [
+            of(State::OtherBoot, 1, vec![item("cpus of sleep (2): 0,1 to 0", Fate::Gone, None)]),
+            of(State::OtherMachine, 3, vec![]),
+            of(State::Unknown, 4, vec![item("cpus of sleep (5): 0,1 to 0", Fate::Unknown, None)]),
+            of(State::Unreadable, 6, vec![]),
+        ];
+        assert_snapshot!(plain(false, &reports, 80), @r#"
+        corewise 1 (2026-11-21 03:51) ran before this machine was started, which undid
+          its changes
+          gone           cpus of sleep (2): 0,1 to 0
+        corewise 3 (2026-11-21 03:51) ran on node7: its changes are undone there
+        corewise 4 (2026-11-21 03:51) runs, or ran, in another container: its changes
+          are undone there (/run/corewise/b0-4-1.journal)
+          unknown        cpus of sleep (5): 0,1 to 0
+        corewise 6 (2026-11-21 03:51) left a journal that this version cannot read
+          (/run/corewise/b0-6-1.journal)
+
+        Nothing was left to undo here.
+        "#);
+    }
+}

@@ -1,0 +1,193 @@
+//! What was typed behind `workload`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Parser, Subcommand, ValueEnum};
+
+use crate::shell::values::{SlotsName, budget};
+
+/// What `workload --help` ends with.
+pub const AFTER: &str = "Examples:
+  corewise workload particles                    on all cpus that are allowed, a thread each
+  corewise workload raymesh --threads 4 --size 0.2
+  corewise workload pipeline --via ring --slots padded --seconds 5s
+  corewise try --metric rays_per_second -- corewise workload raymesh
+  corewise try --threads 1,2,4,8 --metric steps_per_second -- corewise workload particles --threads '{threads}'
+
+Every workload checks its own result, and is the same for a seed with any number of threads. It prints a line
+\"metric NAME VALUE\" for each metric, which `try --metric NAME` finds; a name with _per_ is a rate.
+What each does, what limits it, and what it is checked against: docs/workloads.md.
+
+Exit status: 0 done   2 wrong usage   3 not permitted, or not available here   4 its result is wrong   130 interrupted";
+
+/// Run a built-in workload, which checks its own result: something to try placements on
+#[derive(Clone, Debug, PartialEq, Parser)]
+#[command(name = "workload", after_help = AFTER)]
+pub struct WorkloadArguments {
+    /// Which.
+    #[command(subcommand)]
+    pub workload: WorkloadCommand,
+    /// How many threads do the work [default: one on each cpu of --pin, or else on each that is allowed]
+    #[arg(long, global = true, env = "COREWISE_THREADS", value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
+    pub threads: Option<u16>,
+    /// How much work: 1 takes some seconds on one cpu of today, 0.1 a tenth of it [default: 1]
+    #[arg(long, global = true, value_name = "SHARE")]
+    pub size: Option<f64>,
+    /// Work for so long instead, such as 5s
+    #[arg(long, global = true, value_name = "DURATION", value_parser = budget, conflicts_with = "size")]
+    pub seconds: Option<Duration>,
+    /// The seed of what is left to chance
+    // The survey has an option of this name too.
+    #[arg(long = "seed", id = "seed_of_workload", global = true, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Pin each thread to one cpu of a placement, in the order of their numbers [default: the operating system's choice]
+    #[arg(long, global = true, env = "COREWISE_PIN", value_name = "EXPR")]
+    pub pin: Option<String>,
+}
+
+/// A workload with options of its own.
+#[derive(Clone, Debug, PartialEq, Subcommand)]
+pub enum WorkloadCommand {
+    /// Random walks in three dimensions, by six movement algorithms: compute, and nothing shared
+    Particles {
+        /// Steps of each walk
+        #[arg(long, value_name = "N")]
+        steps: Option<u32>,
+    },
+    /// Ray-mesh tests for a million cells in three tables, saved to disk: caches and compute
+    Raymesh {
+        /// An OBJ or PLY file instead of the mesh by formula
+        #[arg(long, value_name = "FILE", conflicts_with = "triangles")]
+        mesh: Option<PathBuf>,
+        /// About so many triangles of the mesh by formula
+        #[arg(long, value_name = "N")]
+        triangles: Option<usize>,
+        /// Who tests what
+        #[arg(long, value_enum, value_name = "SPLIT")]
+        split: Option<SplitName>,
+        /// Keep the tables and pictures in this folder
+        #[arg(long, value_name = "FOLDER")]
+        output: Option<PathBuf>,
+    },
+    /// JSON lines through threads that send each other messages: communication
+    Pipeline {
+        /// What messages go through
+        #[arg(long, value_enum, value_name = "VIA", default_value = "channel")]
+        via: ViaName,
+        /// How the slots of rings lie
+        #[arg(long, value_enum, value_name = "SLOTS", default_value = "padded")]
+        slots: SlotsName,
+        /// Lines in one message
+        #[arg(long, value_name = "N")]
+        batch: Option<usize>,
+        /// Messages that a link holds
+        #[arg(long, value_name = "N")]
+        capacity: Option<usize>,
+        /// Threads of a lane, 1 to 5
+        #[arg(long, value_name = "N")]
+        lane_threads: Option<usize>,
+        /// A file of JSON lines instead of generated ones
+        #[arg(long, value_name = "FILE")]
+        input: Option<PathBuf>,
+    },
+    /// A compressible Euler solver on a grid: floating point, memory and barriers
+    Euler {
+        /// Cells of the grid along x, y and z
+        #[arg(long, value_name = "X,Y,Z", value_parser = parse_shape)]
+        shape: Option<[usize; 3]>,
+    },
+    /// Image analysis, each function with a score of its own
+    Image {
+        /// A PNG file instead of a generated image
+        #[arg(long, value_name = "FILE", conflicts_with_all = ["width_of_image", "height"])]
+        input: Option<PathBuf>,
+        /// Columns of the generated image
+        #[arg(long = "columns", id = "width_of_image", value_name = "N")]
+        columns: Option<usize>,
+        /// Rows of the generated image
+        #[arg(long = "rows", id = "height", value_name = "N")]
+        rows: Option<usize>,
+    },
+    /// A path tracer that divides its scene by memory node, or not
+    Render {
+        /// Whether each node has a copy of the scene, read by the threads on its cpus
+        #[arg(long, value_enum, value_name = "WHETHER", default_value = "on")]
+        numa_aware: Switch,
+        /// Paths through each pixel
+        #[arg(long, value_name = "N")]
+        samples: Option<u32>,
+        /// Triangles of the scene
+        #[arg(long, value_name = "N")]
+        triangles: Option<usize>,
+        /// Keep the picture in this folder
+        #[arg(long, value_name = "FOLDER")]
+        output: Option<PathBuf>,
+    },
+    /// A server of short requests: how long they take, to the last
+    Tail {
+        /// Dependent additions of a request
+        #[arg(long, value_name = "N")]
+        additions: Option<u32>,
+        /// Nanoseconds from the end of a request to the next
+        #[arg(long, value_name = "NS")]
+        gap: Option<u64>,
+    },
+    /// Pairs of threads or processes that wake each other in turn: waiting
+    Pingpong {
+        /// By what they wake each other
+        #[arg(long, value_enum, value_name = "BY", default_value = "futex")]
+        by: ByName,
+        /// Have the second of each pair as a process
+        #[arg(long)]
+        processes: bool,
+        /// What a second process is started with.
+        #[arg(long, hide = true)]
+        partner: bool,
+    },
+}
+
+/// Who tests which rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SplitName {
+    /// Each thread as many neighbouring rows as any other
+    Fixed,
+    /// Each takes the next row when it is done with one [default]
+    Queue,
+}
+
+/// What messages go through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ViaName {
+    /// A bounded channel of crossbeam-channel
+    Channel,
+    /// A ring of corewise's, whose ends spin
+    Ring,
+}
+
+/// On or off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Switch {
+    /// It does
+    On,
+    /// It does not
+    Off,
+}
+
+/// By what two threads wake each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ByName {
+    /// A word in memory; for threads alone
+    Futex,
+    /// Two pipes
+    Pipe,
+    /// A pair of local sockets
+    Socket,
+}
+
+/// "64,64,512".
+fn parse_shape(text: &str) -> Result<[usize; 3], String> {
+    let numbers: Result<Vec<usize>, _> = text.split(',').map(|number| number.trim().parse()).collect();
+    let numbers = numbers.ok().and_then(|numbers| numbers.try_into().ok());
+    numbers.ok_or_else(|| "expected three numbers of cells, such as 64,64,512".to_owned())
+}

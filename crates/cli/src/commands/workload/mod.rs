@@ -1,0 +1,94 @@
+//! `corewise workload`: runs a built-in workload and prints its metrics.
+
+pub mod document;
+
+pub mod arguments;
+mod screen;
+pub mod task;
+
+use corewise_model::CpuSet;
+use corewise_work::pingpong::{self, partner};
+use corewise_work::settings::Company;
+use corewise_work::{
+    Error, Report, Settings as WorkSettings, euler, image, particles, pipeline, raymesh, render, tail,
+};
+
+use crate::shell::failure::{Exit, Failure};
+use crate::shell::interruption::Interruption;
+use crate::shell::machine::this_machine;
+use crate::shell::output::{say, show};
+use crate::shell::placing::resolve_here;
+use crate::shell::run::{Document, Run, document};
+use crate::shell::settings::Settings;
+use arguments::WorkloadArguments;
+use document::WorkloadDocument;
+use screen::screen;
+use task::{Which, WorkloadTask};
+
+impl Run for WorkloadArguments {
+    const DOCUMENTS: &'static [Document] = &[document::<WorkloadDocument<'_>>];
+
+    fn run(self, settings: &Settings) -> Result<Exit, Failure> {
+        run(&WorkloadTask::new(self)?, settings)
+    }
+}
+
+/// Does what was asked for.
+fn run(task: &WorkloadTask, settings: &Settings) -> Result<Exit, Failure> {
+    if let Which::Partner(by) = task.which {
+        return partner::answer(by).map(|()| Exit::Done).map_err(failure);
+    }
+    let work = work_settings(task, settings)?;
+    let interruption = Interruption::watch()?;
+    let name = task.which.name();
+    let mut progress = |what: &str| {
+        if !settings.json {
+            say(&format!("{name}: {what}"));
+        }
+    };
+    let mut company = Company { stop: interruption.stop(), progress: &mut progress };
+    let report = ran(&task.which, &work, &mut company).map_err(failure)?;
+    show(settings, || WorkloadDocument::new(name, &work, &report), || screen(name, &work, &report, settings.width))?;
+    Ok(Exit::Done)
+}
+
+fn work_settings(task: &WorkloadTask, settings: &Settings) -> Result<WorkSettings, Failure> {
+    let machine = this_machine()?;
+    let pinned: CpuSet = match &task.pin {
+        Some(expression) => resolve_here(expression, &machine, settings)?.cpus,
+        None => CpuSet::default(),
+    };
+    let all = if pinned.is_empty() { machine.allowed.len() } else { pinned.len() };
+    Ok(WorkSettings {
+        threads: task.threads.unwrap_or(all).max(1),
+        size: task.size,
+        seed: task.seed,
+        cpus: pinned.iter().collect(),
+    })
+}
+
+fn ran(which: &Which, work: &WorkSettings, company: &mut Company<'_>) -> Result<Report, Error> {
+    match which {
+        Which::Particles(options) => particles::run(work, options, company),
+        Which::Raymesh(options) => raymesh::run(work, options, company),
+        Which::Pipeline(options) => pipeline::run(work, options, company),
+        Which::Euler(options) => euler::run(work, options, company),
+        Which::Image(options) => image::run(work, options, company),
+        Which::Render(options) => render::run(work, options, company),
+        Which::Tail(options) => tail::run(work, options, company),
+        Which::Pingpong(options) => pingpong::run(work, options, company),
+        // It answers before there is anything to run.
+        Which::Partner(_) => Err(Error::Stopped),
+    }
+}
+
+fn failure(error: Error) -> Failure {
+    match &error {
+        Error::Wrong(_) => Failure::new(Exit::Internal, error).next(
+            "Either the workload has a defect or this machine computes wrongly; run it again, and with one thread.",
+        ),
+        Error::Input { .. } => Failure::usage(error),
+        Error::System { .. } => Failure::unavailable(error),
+        Error::Stopped => Failure::new(Exit::Interrupted, error),
+    }
+}

@@ -1,0 +1,18 @@
+//! What screens and pictures are made of: pure functions from values to styled lines. Nothing in here prints, reads or asks the time.
+
+#[cfg(test)]
+pub mod fabricated;
+pub mod findings;
+pub mod grid;
+pub mod latency;
+pub mod machine;
+pub mod number;
+pub mod picture;
+pub mod rows;
+pub mod shades;
+pub mod stalls;
+pub mod survey;
+pub mod svg;
+pub mod text;
+mod tree;
+pub mod wrap;

@@ -1,0 +1,157 @@
+//! The machine in one line, and the picture of its levels.
+
+use corewise_model::facts::CacheKind;
+use corewise_model::machine_file::Description;
+use corewise_model::{CpuSet, Machine};
+
+use super::number::{bytes, count};
+use super::picture;
+use super::text::Line;
+use super::wrap::{unbroken, wrap};
+
+/// Machines with more objects than this show like objects on one line.
+pub const FEW_OBJECTS: usize = 12;
+
+/// The machine in one line: model, packages, cores, cpus, kernel, hypervisor, and what else is to be said.
+pub fn headline(machine: &Machine, more: &[String], width: usize) -> Vec<Line> {
+    let mut items = Vec::new();
+    if machine.packages.len() > 1 {
+        items.push(count(machine.packages.len(), "package"));
+    }
+    items.push(count(machine.cores.len(), "core"));
+    items.push(count(machine.online.len(), "cpu"));
+    let mut rest = vec![items.join(", ")];
+    if let Some(kernel) = &machine.system.kernel {
+        rest.push(format!("Linux {kernel}"));
+    }
+    if let Some(hypervisor) = &machine.system.hypervisor {
+        rest.push(if machine.system.emulated { format!("emulated by {hypervisor}") } else { guest_of(hypervisor) });
+    }
+    rest.extend_from_slice(more);
+    let mut line = Line::new().strong(unbroken(&model_name(machine)));
+    for item in rest {
+        line = line.faint(" · ").plain(unbroken(&item));
+    }
+    wrap(&line, width, 2)
+}
+
+fn guest_of(hypervisor: &str) -> String {
+    if hypervisor.contains("virtual machine") { hypervisor.to_owned() } else { format!("{hypervisor} guest") }
+}
+
+/// The processor's name without trade marks, core counts and clock rates.
+pub fn model_name(machine: &Machine) -> String {
+    let Some(name) = machine.processor.model_name.as_deref().filter(|name| !name.trim().is_empty()) else {
+        return machine.system.architecture.as_deref().map_or_else(
+            || "unknown processor".to_owned(),
+            |architecture| format!("unknown {architecture} processor"),
+        );
+    };
+    let name = name.replace("(R)", "").replace("(r)", "").replace("(TM)", "").replace("(tm)", "");
+    let name = name.split(" @ ").next().unwrap_or_default();
+    let name = name.split(" with Radeon").next().unwrap_or_default();
+    let name = name.split(" w/ ").next().unwrap_or_default();
+    let words: Vec<&str> = name.split_whitespace().collect();
+    let kept = words.iter().enumerate().filter(|(index, word)| {
+        let counts_cores = word.ends_with("-Core") || word.ends_with("-Cores");
+        let after_count = **word == "Processor" && *index > 0;
+        !(counts_cores || after_count || **word == "CPU")
+    });
+    kept.map(|(_, word)| *word).collect::<Vec<_>>().join(" ")
+}
+
+/// The picture of the levels, with at most about `limit` objects one by one; then caches below the last level, and what
+/// is offline, isolated or not allowed here.
+pub fn picture(machine: &Machine, width: usize, limit: usize) -> Vec<Line> {
+    let mut lines = picture::levels(machine, width, limit);
+    lines.extend(caches_line(machine, width));
+    lines.extend(notes(machine, width));
+    lines
+}
+
+/// The caches below the last level, in one line: "L1d 48 KB · L1i 32 KB · L2 1 MB per core".
+fn caches_line(machine: &Machine, width: usize) -> Vec<Line> {
+    let last = machine.llcs.iter().filter_map(|llc| llc.level).max().unwrap_or(0);
+    let mut items = Vec::new();
+    for (level, kind) in [
+        (1, CacheKind::Data),
+        (1, CacheKind::Unified),
+        (1, CacheKind::Instruction),
+        (2, CacheKind::Unified),
+        (2, CacheKind::Data),
+        (3, CacheKind::Unified),
+    ] {
+        let text = cache_sizes(machine, level, kind);
+        let is_known = machine.caches.iter().any(|cache| cache.level == level && cache.size_bytes.is_some());
+        if level < last && is_known && !text.is_empty() {
+            items.push(unbroken(&format!("{} {text}", cache_name(level, kind))));
+        }
+    }
+    if items.is_empty() {
+        return Vec::new();
+    }
+    wrap(&Line::new().faint("caches  ").plain(items.join(" · ")), width, 8)
+}
+
+/// "L1d", "L2".
+pub fn cache_name(level: u8, kind: CacheKind) -> String {
+    let letter = match kind {
+        CacheKind::Data => "d",
+        CacheKind::Instruction => "i",
+        CacheKind::Unified => "",
+    };
+    format!("L{level}{letter}")
+}
+
+/// The sizes of the caches of one level, and who shares one; cpus are named where sizes differ.
+fn cache_sizes(machine: &Machine, level: u8, kind: CacheKind) -> String {
+    let mut groups: Vec<(Option<u64>, usize, CpuSet)> = Vec::new();
+    for cache in machine.caches.iter().filter(|cache| cache.level == level && cache.kind == kind) {
+        let cores = machine.cores.iter().filter(|core| !core.cpus.is_disjoint(&cache.cpus)).count();
+        match groups.iter_mut().find(|(size, sharing, _)| (*size, *sharing) == (cache.size_bytes, cores)) {
+            Some((_, _, cpus)) => *cpus = cpus.union(&cache.cpus),
+            None => groups.push((cache.size_bytes, cores, cache.cpus.clone())),
+        }
+    }
+    let alone = groups.len() == 1;
+    let text = groups.into_iter().map(|(size, cores, cpus)| {
+        let size = size.map_or_else(|| "of unknown size".to_owned(), bytes);
+        let sharing = if cores > 1 { format!(" per {cores} cores") } else { String::new() };
+        if alone { format!("{size}{sharing}") } else { format!("{size}{sharing} ({cpus})") }
+    });
+    text.collect::<Vec<_>>().join(", ")
+}
+
+/// What is switched off, set apart, or not for this process.
+fn notes(machine: &Machine, width: usize) -> Vec<Line> {
+    let denied = machine.online.difference(&machine.allowed);
+    let sets = [
+        ("offline", machine.offline(), ""),
+        ("isolated", machine.isolated.clone(), ""),
+        ("nohz_full", machine.nohz_full.clone(), ""),
+        ("not allowed here", denied, "  (cpuset or affinity of the reading process)"),
+    ];
+    let mut lines = Vec::new();
+    for (word, cpus, remark) in sets.into_iter().filter(|(_, cpus, _)| !cpus.is_empty()) {
+        let line = Line::new().faint(format!("{word}  ")).plain(cpus.to_string()).faint(remark);
+        lines.extend(picture::wrap_lists(&line, width, word.len() + 2));
+    }
+    lines
+}
+/// How the cpus of a described machine are numbered.
+pub fn numbering(description: &Description, width: usize) -> Vec<Line> {
+    let Some(numbering) = &description.numbering else { return Vec::new() };
+    wrap(&Line::new().strong("Numbering").plain("  ").plain(numbering), width, 2)
+}
+
+/// Where the facts of a described machine are from, and what may be different on a real one.
+pub fn origin(description: &Description, width: usize) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for (title, items) in [("Sources", &description.sources), ("May differ", &description.uncertain)] {
+        if !items.is_empty() {
+            lines.push(Line::new().strong(title));
+        }
+        lines.extend(items.iter().flat_map(|item| wrap(&Line::new().plain(format!("  {item}")), width, 4)));
+    }
+    lines
+}

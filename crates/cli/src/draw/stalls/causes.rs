@@ -1,0 +1,232 @@
+//! The table of causes: cpu by cpu where there are few, all together otherwise.
+
+use std::collections::BTreeMap;
+
+use corewise_model::attribution::{Cause, CauseSummary, CpuStalls};
+use corewise_model::histogram::Histogram;
+use corewise_model::survey::Watch;
+use corewise_model::{CpuSet, Survey};
+
+use super::remarks::{by, threshold};
+use crate::draw::grid::{Column, Grid};
+use crate::draw::number::{brief, count, decimal};
+use crate::draw::text::{Line, Tone};
+use crate::draw::wrap::wrap;
+
+/// Up to so many cpus each has its own rows.
+const FEW_CPUS: usize = 4;
+/// More causes than this are told together.
+const MOST_CAUSES: usize = 7;
+/// The same where all cpus are in one table.
+const MOST_TOGETHER: usize = 14;
+/// More tasks than this likewise.
+const MOST_TASKS: usize = 3;
+/// Causes below this share of the lost time are told together, but for the first.
+const LITTLE: f64 = 0.005;
+
+/// One row.
+struct Row<'a> {
+    cpus: String,
+    name: String,
+    tone: Tone,
+    count: u64,
+    watched_s: f64,
+    share: f64,
+    in_handler: Option<f64>,
+    lengths: Option<std::borrow::Cow<'a, Histogram>>,
+}
+
+/// The table with its caption; empty where stalls were not watched.
+pub fn causes(survey: &Survey, width: usize) -> Vec<Line> {
+    let Some(watch) = &survey.watch else { return Vec::new() };
+    let seen: Vec<(u32, &CpuStalls)> =
+        survey.cpus.iter().filter_map(|seen| Some((seen.cpu, seen.stalls.as_ref()?))).collect();
+    if seen.is_empty() {
+        return Vec::new();
+    }
+    let rows = if seen.len() <= FEW_CPUS { cpu_by_cpu(&seen) } else { together(&seen) };
+    let mut grid = Grid::new(vec![
+        Column::text("cpu", 0),
+        Column::text("cause", 0).shrinking_to(18),
+        Column::number("stalls", "/s", 2),
+        Column::number("share", "%", 0).named("share of the time"),
+        Column::number("p50", "µs", 1),
+        Column::number("p99", "µs", 3),
+        Column::number("max", "µs", 1),
+        Column::number("running", "%", 4).named("share in handlers"),
+    ]);
+    let mut last = String::new();
+    for row in rows {
+        let cpus = if row.cpus == last { String::new() } else { row.cpus.clone() };
+        last.clone_from(&row.cpus);
+        grid.row(cells(&row, cpus));
+    }
+    let mut lines = caption(watch, &seen, width);
+    lines.extend(grid.fit(width).with_remark(width, 0));
+    lines
+}
+
+fn caption(watch: &Watch, seen: &[(u32, &CpuStalls)], width: usize) -> Vec<Line> {
+    let watched_s: f64 = seen.iter().map(|(_, stalls)| stalls.watched_s).sum();
+    let lost_s: f64 = seen.iter().map(|(_, stalls)| stalls.lost_s).sum();
+    let cpus = if seen.len() == 1 { "the cpu's time" } else { "the cpus' time" };
+    let text = format!(
+        "of stalls of {} and more, {}: {} % of {cpus}",
+        threshold(watch),
+        by(watch.rung),
+        brief_percent(lost_s / watched_s)
+    );
+    wrap(&Line::new().strong("Causes").plain("  ").faint(text), width, 2)
+}
+
+fn brief_percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent.is_finite() { decimal(percent, if percent < 1.0 { 2 } else { 1 }) } else { "0".into() }
+}
+
+fn cells(row: &Row<'_>, cpus: String) -> Vec<Line> {
+    let microseconds = |quantile: f64| {
+        let lengths = row.lengths.as_ref().filter(|lengths| lengths.count() > 0);
+        Line::new().plain(lengths.map(|lengths| brief(lengths.quantile_ns(quantile) / 1e3)).unwrap_or_default())
+    };
+    let rate = if row.count == 0 { String::new() } else { brief(row.count as f64 / row.watched_s) };
+    vec![
+        Line::new().strong(cpus),
+        Line::new().with(row.tone, &row.name),
+        Line::new().plain(rate),
+        Line::new().plain(decimal(row.share * 100.0, 1)),
+        microseconds(0.5),
+        microseconds(0.99),
+        microseconds(1.0),
+        Line::new().faint(row.in_handler.map(|share| decimal(share * 100.0, 0)).unwrap_or_default()),
+    ]
+}
+
+fn cpu_by_cpu<'a>(seen: &[(u32, &'a CpuStalls)]) -> Vec<Row<'a>> {
+    seen.iter().flat_map(|(cpu, stalls)| of_cpu(*cpu, stalls)).collect()
+}
+
+/// A cpu's rows: the tasks that took most, and the other causes; what took little is told together.
+fn of_cpu(cpu: u32, stalls: &CpuStalls) -> Vec<Row<'_>> {
+    let (tasks, others): (Vec<&CauseSummary>, Vec<&CauseSummary>) =
+        stalls.causes.iter().partition(|cause| cause.cause.is_task());
+    let mut rows = Vec::new();
+    for (causes, most, noun) in [(tasks, MOST_TASKS, "other task"), (others, MOST_CAUSES, "other")] {
+        let is_told = |(place, cause): &(usize, &&CauseSummary)| *place == 0 || cause.share >= LITTLE;
+        let told = causes.iter().enumerate().filter(is_told).count().min(most);
+        // One row for one cause says more than "1 other".
+        let told = if causes.len() == told + 1 { told + 1 } else { told };
+        let mut each: Vec<Row<'_>> = causes.iter().map(|cause| row(cpu.to_string(), cause, stalls)).collect();
+        let rest = each.split_off(told);
+        rows.extend(each);
+        if !rest.is_empty() {
+            rows.push(rest_of(cpu.to_string(), &rest, noun, stalls.watched_s));
+        }
+    }
+    rows.sort_by(|a, b| b.share.total_cmp(&a.share));
+    rows
+}
+
+fn row<'a>(cpus: String, cause: &'a CauseSummary, stalls: &'a CpuStalls) -> Row<'a> {
+    let name = match &cause.cause {
+        Cause::Periodic { rank } => match stalls.periods.get(usize::from(*rank)) {
+            Some(period) => format!("every {} ms", decimal(1e3 / period.hertz, 2)),
+            None => cause.cause.name(),
+        },
+        other => other.name(),
+    };
+    Row {
+        cpus,
+        name,
+        tone: tone(&cause.cause),
+        count: cause.count,
+        watched_s: stalls.watched_s,
+        share: cause.share,
+        in_handler: cause.cause.is_named().then(|| cause.running_s / cause.time_s),
+        lengths: Some(std::borrow::Cow::Borrowed(&cause.lengths)),
+    }
+}
+
+/// What nobody is known for is what a reader looks for first.
+const fn tone(cause: &Cause) -> Tone {
+    match cause {
+        Cause::Unknown | Cause::Stolen => Tone::Warn,
+        _ => Tone::Plain,
+    }
+}
+
+/// Rows that are told together.
+fn rest_of<'a>(cpus: String, rest: &[Row<'_>], noun: &str, watched_s: f64) -> Row<'a> {
+    let lengths = joined(rest.iter().filter_map(|row| row.lengths.as_deref()));
+    Row {
+        cpus,
+        name: count(rest.len(), noun),
+        tone: Tone::Faint,
+        count: rest.iter().map(|row| row.count).sum(),
+        watched_s,
+        share: rest.iter().map(|row| row.share).sum(),
+        in_handler: None,
+        lengths: Some(std::borrow::Cow::Owned(lengths)),
+    }
+}
+
+fn joined<'h>(all: impl Iterator<Item = &'h Histogram>) -> Histogram {
+    all.fold(Histogram::collecting(1.0), |mut sum, one| {
+        sum.merge(one);
+        sum
+    })
+}
+
+/// All cpus in one table: tasks of one name are one cause, and each cause says where it took most.
+fn together<'a>(seen: &[(u32, &'a CpuStalls)]) -> Vec<Row<'a>> {
+    let mut by_name: BTreeMap<String, Vec<(u32, &CpuStalls, &CauseSummary)>> = BTreeMap::new();
+    for (cpu, stalls) in seen {
+        for cause in &stalls.causes {
+            by_name.entry(kind_of(&cause.cause)).or_default().push((*cpu, stalls, cause));
+        }
+    }
+    let lost_s: f64 = seen.iter().map(|(_, stalls)| stalls.lost_s).sum();
+    let watched_s: f64 = seen.iter().map(|(_, stalls)| stalls.watched_s).sum();
+    let mut rows: Vec<Row<'a>> = by_name
+        .into_iter()
+        .map(|(name, parts)| {
+            let time_s: f64 = parts.iter().map(|(_, _, cause)| cause.time_s).sum();
+            let running_s: f64 = parts.iter().map(|(_, _, cause)| cause.running_s).sum();
+            Row {
+                cpus: most_on(&parts, time_s),
+                name,
+                tone: tone(&parts[0].2.cause),
+                count: parts.iter().map(|(_, _, cause)| cause.count).sum(),
+                watched_s,
+                share: time_s / lost_s,
+                in_handler: parts[0].2.cause.is_named().then_some(running_s / time_s),
+                lengths: Some(std::borrow::Cow::Owned(joined(parts.iter().map(|(_, _, cause)| &cause.lengths)))),
+            }
+        })
+        .collect();
+    rows.sort_by(|a, b| b.share.total_cmp(&a.share));
+    if rows.len() > MOST_TOGETHER + 1 {
+        let rest = rows.split_off(MOST_TOGETHER);
+        rows.push(rest_of(String::new(), &rest, "other", watched_s));
+    }
+    rows
+}
+
+fn kind_of(cause: &Cause) -> String {
+    match cause {
+        Cause::Task { name, function, .. } if function.is_empty() => format!("task {name}"),
+        other => other.name(),
+    }
+}
+
+/// Where a cause took its time: one cpu, if that has half of it; otherwise how many.
+fn most_on(parts: &[(u32, &CpuStalls, &CauseSummary)], time_s: f64) -> String {
+    let most = parts.iter().max_by(|a, b| a.2.time_s.total_cmp(&b.2.time_s));
+    match most {
+        Some((cpu, _, cause)) if parts.len() > 1 && cause.time_s * 2.0 >= time_s => format!("most on {cpu}"),
+        _ => {
+            let cpus: CpuSet = parts.iter().map(|(cpu, _, _)| *cpu).collect();
+            if cpus.len() == 1 { cpus.to_string() } else { format!("{} cpus", cpus.len()) }
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! The longest stalls, each from its beginning to its end.
+
+use corewise_model::Survey;
+use corewise_model::attribution::{Cause, Part, Phase, Timeline};
+
+use crate::draw::number::{brief, decimal, duration};
+use crate::draw::text::Line;
+use crate::draw::wrap::{unbroken, wrap};
+
+/// How many are told.
+const TOLD: usize = 5;
+/// Parts shorter than this share of a stall are left out, unless they say something.
+const LITTLE: f64 = 0.02;
+
+/// The longest stalls of all cpus with their time-lines; empty where there are none.
+pub fn longest(survey: &Survey, width: usize) -> Vec<Line> {
+    let mut all: Vec<(u32, &Timeline)> = survey
+        .cpus
+        .iter()
+        .filter_map(|seen| Some((seen.cpu, seen.stalls.as_ref()?)))
+        .flat_map(|(cpu, stalls)| {
+            stalls.causes.iter().flat_map(move |cause| cause.worst.iter().map(move |one| (cpu, one)))
+        })
+        .collect();
+    if all.is_empty() {
+        return Vec::new();
+    }
+    all.sort_by_key(|(cpu, one)| (std::cmp::Reverse(one.length_ns), *cpu, one.begin_ns));
+    let mut lines = wrap(
+        &Line::new().strong("The longest").plain("  ").faint("each from its beginning to its end, parts in µs"),
+        width,
+        2,
+    );
+    for (cpu, one) in all.into_iter().take(TOLD) {
+        let head = format!(
+            "{:>8}  cpu {cpu} at {} s  ",
+            duration(one.length_ns as f64),
+            decimal(one.begin_ns as f64 * 1e-9, 2)
+        );
+        let parts: Vec<String> = told(one).into_iter().map(|text| unbroken(&text)).collect();
+        lines.extend(wrap(&Line::new().strong(unbroken(&head)).plain(parts.join(", ")), width, 10));
+    }
+    lines
+}
+
+/// The parts worth telling, in order: "timer 5.1 (after 7.2 on its way)".
+fn told(one: &Timeline) -> Vec<String> {
+    let is_told = |part: &&Part| part.cause != Cause::Work && part.length_ns as f64 >= LITTLE * one.length_ns as f64;
+    let mut told: Vec<(String, u64)> = Vec::new();
+    for part in one.parts.iter().filter(is_told) {
+        let name = match part.phase {
+            Phase::Delivery => format!("on the way to {}", part.cause.name()),
+            Phase::Return => format!("back from {}", part.cause.name()),
+            Phase::Between | Phase::Running => part.cause.name(),
+        };
+        match told.last_mut() {
+            Some((last, length_ns)) if *last == name => *length_ns += part.length_ns,
+            _ => told.push((name, part.length_ns)),
+        }
+    }
+    told.into_iter().map(|(name, length_ns)| format!("{name} {}", brief(length_ns as f64 / 1e3))).collect()
+}

@@ -1,0 +1,149 @@
+//! What belongs to the causes: how they were seen, what that cost, who sent what, and what comes with a period.
+
+use corewise_model::Survey;
+use corewise_model::attribution::{Cause, Sender};
+use corewise_model::period::{Surroundings, describe};
+use corewise_model::stall::Rung;
+use corewise_model::survey::{CpuObservation, Watch};
+
+use crate::draw::number::{count, decimal, duration, whole};
+use crate::draw::text::{Line, Tone};
+use crate::draw::wrap::{glued, wrap};
+
+/// Of more cpus than this the table alone tells what is unexplained.
+const MOST_UNEXPLAINED: usize = 4;
+/// More senders than this are counted only.
+const MOST_SENDERS: usize = 4;
+
+/// "1 µs".
+pub fn threshold(watch: &Watch) -> String {
+    duration(watch.threshold_ns)
+}
+
+/// How causes were seen.
+pub const fn by(rung: Rung) -> &'static str {
+    match rung {
+        Rung::Thread => "as a thread sees itself (corewise tail --explain names them)",
+        Rung::Perf => "named by the kernel's tracepoints",
+        Rung::Ftrace => "named by the kernel's tracepoints through ftrace",
+    }
+}
+
+/// What watching cost, what was lost on the way, and how much is explained.
+pub fn watching(survey: &Survey, width: usize) -> Vec<Line> {
+    let Some(watch) = &survey.watch else { return Vec::new() };
+    let all = || survey.cpus.iter().filter_map(|seen| seen.stalls.as_ref());
+    let sum = |of: fn(&corewise_model::attribution::CpuStalls) -> u64| all().map(of).sum::<u64>();
+    let mut items = Vec::new();
+    let stalls = sum(|stalls| stalls.count);
+    if stalls > 0 {
+        let share = |of: u64| decimal(of as f64 * 100.0 / stalls as f64, 1);
+        let (named, explained) = (sum(|stalls| stalls.named), sum(|stalls| stalls.explained));
+        let text = match watch.rung {
+            Rung::Thread => format!("{} % of {} stalls explained", share(explained), whole(stalls)),
+            _ => format!("{} % of {} stalls named, {} % explained", share(named), whole(stalls), share(explained)),
+        };
+        items.push(Line::new().plain(text));
+    }
+    if let Some(cost) = &watch.perturbation {
+        let interval = cost
+            .interval
+            .map_or_else(String::new, |[low, high]| format!(" [{}, {}]", decimal(low, 2), decimal(high, 2)));
+        let text = format!("watching makes the timer's stalls {}x{interval} as long", decimal(cost.ratio, 2));
+        items.push(Line::new().plain(text));
+    }
+    let lost = sum(|stalls| stalls.events_lost);
+    if lost > 0 {
+        items.push(Line::new().with(Tone::Warn, format!("{} events had no room", whole(lost))));
+    }
+    let not_kept = sum(|stalls| stalls.not_kept);
+    if not_kept > 0 {
+        items.push(Line::new().with(Tone::Warn, format!("{} stalls are in the histogram alone", whole(not_kept))));
+    }
+    if items.is_empty() {
+        return Vec::new();
+    }
+    let line = items.into_iter().reduce(|line, item| line.faint(" · ").then(item)).unwrap_or_default();
+    wrap(&line, width, 2)
+}
+
+/// What comes with a period, cpus that show the same told together.
+pub fn periods(survey: &Survey, width: usize) -> Vec<Line> {
+    let surroundings = Surroundings::of(survey);
+    let mut told: Vec<(String, Vec<u32>)> = Vec::new();
+    for seen in &survey.cpus {
+        for period in seen.stalls.iter().flat_map(|stalls| &stalls.periods) {
+            let text = describe(period, surroundings);
+            match told.iter_mut().find(|(other, _)| *other == text) {
+                Some((_, cpus)) if cpus.last() == Some(&seen.cpu) => {}
+                Some((_, cpus)) => cpus.push(seen.cpu),
+                None => told.push((text, vec![seen.cpu])),
+            }
+        }
+    }
+    let line = |(text, cpus): (String, Vec<u32>)| {
+        let set: corewise_model::CpuSet = cpus.into_iter().collect();
+        let who = if set.len() == 1 { format!("cpu {set}: ") } else { format!("cpus {set}: ") };
+        wrap(&Line::new().strong(who).plain(glued(&text)), width, 2)
+    };
+    told.into_iter().flat_map(line).collect()
+}
+
+/// What it looks like that nobody is known for, where the kernel's events were seen.
+pub fn unexplained(survey: &Survey, width: usize) -> Vec<Line> {
+    /// Less than this share of the lost time is told in the table alone.
+    const SHARE: f64 = 0.05;
+    let is_named = survey.watch.as_ref().is_some_and(|watch| watch.rung != Rung::Thread);
+    let whence = match survey.machine.system.hypervisor {
+        Some(_) => "the host, or its hardware",
+        None => "firmware or hardware",
+    };
+    let open = |seen: &CpuObservation| {
+        let stalls = seen.stalls.as_ref()?;
+        let cause = stalls.causes.iter().find(|cause| cause.cause == Cause::Unknown)?;
+        let [low, high] = [0.25, 0.75].map(|quantile| duration(cause.lengths.quantile_ns(quantile)));
+        let (share, stalls) = (decimal(cause.share * 100.0, 0), count(cause.count as usize, "stall"));
+        let text = format!(
+            "{share} % of what is lost is unexplained: {stalls} without a period, half of them {low} to {high}; this system's kernel \
+             tells nothing of them, which leaves {whence}"
+        );
+        (is_named && cause.share >= SHARE && cause.count > 0).then_some((seen.cpu, text))
+    };
+    let line =
+        |(cpu, text): (u32, String)| wrap(&Line::new().strong(format!("cpu {cpu}: ")).plain(glued(&text)), width, 2);
+    survey.cpus.iter().filter_map(open).take(MOST_UNEXPLAINED).flat_map(line).collect()
+}
+
+/// Who sends interrupts from other cpus, most first.
+pub fn senders(survey: &Survey, width: usize) -> Vec<Line> {
+    let mut all: Vec<(u32, &Sender)> = survey
+        .cpus
+        .iter()
+        .flat_map(|seen| seen.stalls.iter().flat_map(|stalls| &stalls.senders).map(|sender| (seen.cpu, sender)))
+        .filter(|(_, sender)| sender.cpu.is_some())
+        .collect();
+    if all.is_empty() {
+        return Vec::new();
+    }
+    all.sort_by_key(|(cpu, sender)| (std::cmp::Reverse(sender.count), *cpu));
+    let mut lines = vec![Line::new().strong("Sent by other cpus")];
+    for (cpu, sender) in all.iter().take(MOST_SENDERS) {
+        lines.extend(wrap(&Line::new().plain(glued(&sentence(*cpu, sender))), width, 4));
+    }
+    if all.len() > MOST_SENDERS {
+        lines.push(Line::new().faint(format!("  and {}", count(all.len() - MOST_SENDERS, "other"))));
+    }
+    lines
+}
+
+fn sentence(cpu: u32, sender: &Sender) -> String {
+    let function = if sender.function.is_empty() { String::new() } else { format!(" ({})", sender.function) };
+    let task = match (sender.task, sender.name.as_str()) {
+        (Some(0), _) => "idle".to_owned(),
+        (Some(number), "") => format!("task {number}"),
+        (Some(number), name) => format!("{name} ({number})"),
+        (None, _) => "somebody".to_owned(),
+    };
+    let from = sender.cpu.map_or_else(String::new, |from| format!(" on cpu {from}"));
+    format!("  {} x {} to cpu {cpu} from {task}{from}{function}", whole(sender.count), sender.source.name())
+}

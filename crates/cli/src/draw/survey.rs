@@ -1,0 +1,93 @@
+//! What begins and ends every screen of a survey: the machine, what to know before the first number, what was not measured, where it is kept.
+
+use corewise_model::{Gap, Survey};
+
+use super::findings::gaps;
+use super::machine::headline;
+use super::number::{count, decimal};
+use super::text::{Line, Screen, Tone};
+use super::wrap::{glued, wrap};
+
+/// A share of the machine's time that others may use without a word.
+const LITTLE: f64 = 0.05;
+/// A share that is said first.
+const MUCH: f64 = 0.25;
+
+/// Where a survey's result is kept, as its screen ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// In the history, under this number.
+    Stored(i64),
+    /// Nowhere, as the user asked.
+    No,
+    /// Nowhere, because the history failed; the reason was said elsewhere.
+    Failed,
+    /// It comes from the history: its number, and when it was made.
+    Recalled(i64, String),
+}
+
+/// The beginning: where it comes from, what spoils its numbers, and the machine.
+pub fn head(survey: &Survey, kept: &Kept, width: usize) -> Screen {
+    let mut screen = Screen::new();
+    if let Kept::Recalled(number, when) = kept {
+        screen.extend(wrap(&Line::new().faint(format!("survey {number}, made {when}")), width, 2));
+    }
+    if survey.machine.system.emulated {
+        screen.extend(wrap(&emulated_remark(), width, 2));
+    }
+    if survey.provenance.partial {
+        screen.extend(wrap(&partial_remark(survey), width, 2));
+    }
+    screen.extend(busy_remark(survey).into_iter().flat_map(|line| wrap(&line, width, 2)));
+    screen.extend(headline(&survey.machine, &[timing(survey)], width));
+    screen
+}
+
+fn partial_remark(survey: &Survey) -> Line {
+    let rounds = survey.provenance.rounds;
+    let text = format!("PARTIAL: ended early, after {}", count(rounds as usize, "whole round"));
+    Line::new().with(Tone::Warn, text).plain("; what follows is what was measured until then.")
+}
+
+/// Whatever differs on such a machine, its cpus do not.
+fn emulated_remark() -> Line {
+    let text = "EMULATED: every instruction of this machine is emulated";
+    Line::new().with(Tone::Warn, text).plain("; the times below are the emulator's, and mean nothing.")
+}
+
+/// Others were so busy that they are in every number: that is to be known before the first number is read.
+fn busy_remark(survey: &Survey) -> Option<Line> {
+    let share = survey.provenance.others_busy.filter(|share| *share >= MUCH)?;
+    let text = format!("BUSY: other programs used {} of the machine meanwhile", percent(share));
+    Some(Line::new().with(Tone::Warn, text).plain("; what they did is in every number below."))
+}
+
+fn percent(share: f64) -> String {
+    glued(&format!("{} %", decimal(share * 100.0, 0)))
+}
+
+fn timing(survey: &Survey) -> String {
+    let provenance = &survey.provenance;
+    format!("{} s, {}", decimal(provenance.elapsed_s, 0), count(provenance.rounds as usize, "round"))
+}
+
+/// What was not measured, what disturbed the survey, and where it is kept.
+pub fn foot(survey: &Survey, kept: &Kept, width: usize) -> Vec<Line> {
+    let all: Vec<Gap> =
+        [&survey.machine.gaps, &survey.gaps, &survey.links.gaps].into_iter().flatten().cloned().collect();
+    let mut lines = gaps(&all, width);
+    let mut items = Vec::new();
+    if let Some(share) = survey.provenance.others_busy.filter(|share| (LITTLE..MUCH).contains(share)) {
+        items.push(Line::new().with(Tone::Warn, format!("other programs used {} of the machine", percent(share))));
+    }
+    items.push(Line::new().faint(format!("seed {}, clock {}", survey.provenance.seed, survey.clock.source)));
+    if let Kept::Stored(number) = kept {
+        items.push(Line::new().plain(format!("stored as survey {number}")));
+    }
+    let mut line = Line::new();
+    for (place, item) in items.into_iter().enumerate() {
+        line = line.faint(if place > 0 { " · " } else { "" }).then(item);
+    }
+    lines.extend(wrap(&line, width, 2));
+    lines
+}

@@ -1,0 +1,19 @@
+//! What commands are given: what was typed for all of them, settings, the store, output, progress, interruption, failures.
+
+pub mod arguments;
+pub mod child;
+
+pub mod document;
+pub mod failure;
+pub mod history;
+pub mod interruption;
+pub mod keep;
+pub mod machine;
+pub mod measuring;
+pub mod output;
+pub mod placing;
+pub mod progress;
+pub mod run;
+pub mod settings;
+pub mod tip;
+pub mod values;

@@ -1,0 +1,49 @@
+//! The options that every command has.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+// No documentation: clap would take it for what a command is for.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Output and history")]
+pub struct CommonArguments {
+    /// Print JSON instead of text
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// The history's file [default: corewise/history.db in the user's data folder]
+    #[arg(long, global = true, value_name = "PATH", conflicts_with = "no_store")]
+    pub store: Option<PathBuf>,
+    /// Store nothing
+    #[arg(long, global = true)]
+    pub no_store: bool,
+    /// The folder of the journals of changes [default: /run/corewise for root, corewise in the user's state folder]
+    #[arg(long, global = true, value_name = "PATH", hide = true)]
+    pub journal: Option<PathBuf>,
+    /// When to use colour; NO_COLOR is respected
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        ignore_case = true,
+        value_name = "WHEN",
+        default_value = "auto",
+        hide_default_value = true
+    )]
+    pub color: When,
+    /// Fit the output to so many columns [default: the terminal's width, or 80]
+    #[arg(long, global = true, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(20..=1000))]
+    pub width: Option<u16>,
+}
+
+/// When to use colour.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum When {
+    /// On a terminal.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}

@@ -1,0 +1,8 @@
+//! A command that corewise starts for its user: placed, watched, and ended as it ends.
+
+mod group;
+pub mod place;
+pub mod supervise;
+pub mod task;
+mod watch;
+pub mod words;

@@ -1,0 +1,221 @@
+//! Stays the parent of a command: watches its threads, passes signals and stops on, and ends as it ends.
+
+use std::ffi::OsStr;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use corewise_model::placement::hold::Policy;
+use corewise_sys::linux::signals::{self, Held, Sender, Signal};
+use corewise_sys::linux::spawn::{self, StateChange};
+use corewise_sys::linux::task;
+
+use super::group::{self, Group};
+use super::place::{self, Place};
+use super::watch::{Tells, Watch};
+use super::words;
+use crate::shell::child::task::RunTask;
+use crate::shell::failure::{Exit, Failure};
+use crate::shell::output::say;
+use crate::shell::settings::Settings;
+
+/// How long to wait for signals where nothing is watched; the end of the command is a signal.
+pub const UNWATCHED: Duration = Duration::from_secs(3600);
+
+/// Runs a command and attends it until it ends; does not return then, but ends corewise in the same way.
+pub fn run(task: &RunTask, command: &mut Command, settings: &Settings) -> Result<Exit, Failure> {
+    if task.is_watched() && !task::is_available() {
+        let what = "threads cannot be watched: there is no /proc here";
+        return Err(
+            Failure::unavailable(what).next("Mount it, or leave out the options that need it: --help has them.")
+        );
+    }
+    let place = place::find(task, settings)?;
+    let held = Held::new().map_err(|error| Failure::new(Exit::Internal, error))?;
+    let group = task.cgroup.then(|| Group::prepare(&place, settings)).transpose()?;
+    let mut watch = task.is_watched().then(|| watch(task, &place));
+    if watch.is_some() {
+        spawn::adopt_orphans();
+    }
+    let child = match start(&task.program, command, Some(&place), &held, group.as_ref())? {
+        Started::Child(child) => child,
+        Started::Ended(signal) => {
+            drop(group);
+            leave(&held, End::Killed(signal))
+        }
+    };
+    if task.verbose {
+        say(&words::in_force(task, &place));
+        group.iter().for_each(|group| say(&group.words()));
+    }
+    let supervisor = Supervisor { held, child };
+    let end = supervisor.wait(watch.as_mut().map(|watch| watch as &mut dyn Look));
+    if let Some(watch) = watch.as_ref().filter(|_| task.verbose) {
+        watch.end();
+    }
+    if let Some(group) = group {
+        group.finish(task.verbose);
+    }
+    leave(&supervisor.held, end)
+}
+
+/// Takes the signals that came before there was a command to have them: what would have ended corewise is to end it, what
+/// would have stopped it stops it here.
+fn came_early(held: &Held) -> Option<i32> {
+    while let Some(Signal { number, .. }) = held.next(Duration::ZERO) {
+        if signals::is_ignored(number) {
+            continue;
+        }
+        if signals::is_from_terminal(number) {
+            held.stop(number);
+        } else if signals::ends(number) {
+            return Some(number);
+        }
+    }
+    None
+}
+
+/// What is looked at while a command runs.
+pub trait Look {
+    /// Looks, and says how long to wait for the next time.
+    fn look(&mut self) -> Duration;
+
+    /// A child may have ended; it is there until it was waited for, which is next.
+    fn before_end(&mut self) {}
+}
+
+impl Look for Watch {
+    fn look(&mut self) -> Duration {
+        Self::look(self)
+    }
+}
+
+/// What came of starting the command.
+pub enum Started {
+    /// It runs, with this number.
+    Child(u32),
+    /// A signal came before.
+    Ended(i32),
+}
+
+/// Starts a command where it is to be; where it is, if nothing is said.
+pub fn start(
+    program: &OsStr,
+    command: &mut Command,
+    place: Option<&Place>,
+    held: &Held,
+    group: Option<&Group>,
+) -> Result<Started, Failure> {
+    let entry = group.map(|group| group.hold(command)).transpose()?;
+    let before = place.map(Place::put_in_force).transpose()?;
+    if let Some(signal) = came_early(held) {
+        return Ok(Started::Ended(signal));
+    }
+    let started = spawn::start(command, held);
+    if let (Some(before), Some(place)) = (before, place) {
+        before.give_back(&place.resolution.cpus);
+    }
+    started.map(Started::Child).map_err(|error| match entry.and_then(|entry| entry.refusal()) {
+        Some(refusal) => group::not_entered(&refusal),
+        None => words::not_started(program, &error),
+    })
+}
+
+fn watch(task: &RunTask, place: &Place) -> Watch {
+    let tells = match (task.enforcement.is_some(), task.verbose) {
+        (true, _) => Tells::AtOnce,
+        (false, true) => Tells::AtTheEnd,
+        (false, false) => Tells::Never,
+    };
+    let (boundary, threads) = (place.resolution.cpus.clone(), place.threads.clone());
+    Watch::new(Policy { boundary, threads, enforcement: task.enforcement }, tells)
+}
+
+/// How the command ended.
+#[derive(Clone, Copy)]
+pub enum End {
+    /// By itself, with this status.
+    Exited(i32),
+    /// By this signal.
+    Killed(i32),
+}
+
+/// The parent of a command.
+pub struct Supervisor {
+    /// The signals that are held back.
+    pub held: Held,
+    /// The command.
+    pub child: u32,
+}
+
+impl Supervisor {
+    /// Waits until the command ends; looks at what there is to be looked at, and takes signals meanwhile.
+    pub fn wait(&self, mut look: Option<&mut dyn Look>) -> End {
+        let mut next_look = Instant::now();
+        loop {
+            if next_look <= Instant::now() {
+                next_look = Instant::now() + look.as_mut().map_or(UNWATCHED, |look| look.look());
+            }
+            // After the look: a command that has ended is seen until it is waited for.
+            if let Some(end) = self.take_changes() {
+                return end;
+            }
+            let pause = next_look.saturating_duration_since(Instant::now());
+            if let Some(signal) = self.held.next(pause.max(Duration::from_micros(1))) {
+                self.pass_on(signal);
+                if let Some(look) = look.as_mut().filter(|_| signals::is_about_children(signal.number)) {
+                    look.before_end();
+                }
+            }
+        }
+    }
+
+    /// What became of the command since the last time; of other children nothing is to be known, they are only waited for.
+    fn take_changes(&self) -> Option<End> {
+        let mut stopped = None;
+        while let Some((process, change)) = spawn::next_change() {
+            match change {
+                _ if process != self.child => {}
+                StateChange::Exited(status) => return Some(End::Exited(status)),
+                StateChange::Killed(signal) => return Some(End::Killed(signal)),
+                StateChange::Stopped(signal) => stopped = Some(signal),
+                StateChange::Continued => stopped = None,
+            }
+        }
+        if let Some(signal) = stopped.filter(|_| !self.held.is_to_go_on()) {
+            self.stop(signal);
+        }
+        None
+    }
+
+    /// Stops as the command was stopped, for the shell to see. A command that was stopped by itself where no shell looks is
+    /// waited for as ever: nobody would continue corewise.
+    fn stop(&self, signal: i32) {
+        if signals::is_from_terminal(signal) || signals::has_job_control() {
+            self.held.stop(signal);
+        }
+    }
+
+    /// Passes a signal on, unless the command has it already: from the terminal, which sends to the whole group, or from
+    /// itself.
+    fn pass_on(&self, signal: Signal) {
+        let is_for_us = match signal.sender {
+            Sender::Kernel => signals::is_meant_for_one(signal.number),
+            Sender::Process(process) => process != self.child,
+        };
+        if is_for_us && !signals::is_about_children(signal.number) {
+            signals::send(self.child, signal.number);
+        }
+    }
+}
+
+/// Ends corewise as the command ended.
+pub fn leave(held: &Held, end: End) -> ! {
+    match end {
+        End::Exited(status) => std::process::exit(status),
+        End::Killed(signal) => {
+            held.end(signal);
+            // Where a signal does not end us, as it does not end the first process of a container.
+            std::process::exit(128 + signal)
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! Watches the threads of a command: looks at them, lets [`Hold`] decide, does it, and says what there is to say.
+
+use std::cmp::Ordering;
+use std::collections::{HashMap, HashSet};
+use std::time::{Duration, Instant};
+
+use corewise_model::CpuSet;
+use corewise_model::placement::hold::pace::Pace;
+use corewise_model::placement::hold::{Action, Event, Hold, Outcome, Policy, Seen, Step, Threads, View};
+use corewise_sys::linux::task::{self, Process};
+use corewise_sys::linux::{affinity, cpuset};
+
+use super::words;
+use crate::shell::output::say;
+
+/// The processes are looked through after this time even where no new one seems to have been started.
+const AT_LEAST_EVERY: Duration = Duration::from_secs(1);
+/// Of no more threads than this is told at once; a program may start and pin any number.
+const TOLD_AT_MOST: usize = 100;
+
+/// The threads of a running command, watched.
+pub struct Watch {
+    hold: Hold,
+    pace: Pace,
+    started: Instant,
+    /// When all processes were looked through, and the newest of the system at that time.
+    searched: Option<(Instant, Option<u32>)>,
+    processes: Vec<Process>,
+    /// Children that whoever became corewise had before, and their descendants: they are not the command's.
+    foreign: HashSet<u32>,
+    /// The names of the threads that there are, by number; kept up to date only where roles go by them.
+    names: HashMap<u32, String>,
+    goes_by_names: bool,
+    tells: Tells,
+    notes: Notes,
+}
+
+/// Whether to tell of threads that set their own cpus.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tells {
+    /// As soon as they do.
+    AtOnce,
+    /// When the command has ended.
+    AtTheEnd,
+    /// Never.
+    Never,
+}
+
+/// What is said at the end.
+#[derive(Default)]
+struct Notes {
+    seen: usize,
+    noticed: usize,
+    /// Those of the noticed that there are still.
+    known: HashSet<u32>,
+    told: usize,
+    texts: Vec<String>,
+}
+
+impl Watch {
+    /// Begins to watch the children of this process; the command is not among them yet.
+    pub fn new(policy: Policy, tells: Tells) -> Self {
+        Self {
+            goes_by_names: matches!(policy.threads, Threads::Roles(_)),
+            hold: Hold::new(policy),
+            pace: Pace::default(),
+            started: Instant::now(),
+            searched: None,
+            processes: Vec::new(),
+            foreign: task::descendants(std::process::id()).iter().map(|process| process.number).collect(),
+            names: HashMap::new(),
+            tells,
+            notes: Notes::default(),
+        }
+    }
+
+    /// Looks at every thread once, does what is to be done, and returns how long to wait for the next look.
+    pub fn look(&mut self) -> Duration {
+        let begun = Instant::now();
+        self.search();
+        let step = self.judge();
+        for event in &step.events {
+            self.note(event);
+        }
+        for action in &step.actions {
+            if let Some(event) = self.hold.settle(action.thread, done(action)) {
+                self.note(&event);
+            }
+        }
+        self.pace.after(step.is_new, begun.elapsed())
+    }
+
+    /// Looks for new processes and threads, where there are any in the system.
+    fn search(&mut self) {
+        let newest = task::newest();
+        let is_known = self
+            .searched
+            .is_some_and(|(at, before)| before.is_some() && before == newest && at.elapsed() < AT_LEAST_EVERY);
+        if !is_known {
+            // What is started from here on changes the number again.
+            self.searched = Some((Instant::now(), newest));
+            let all = task::descendants(std::process::id());
+            (self.processes, self.foreign) = apart(all, &self.foreign);
+        }
+    }
+
+    fn judge(&mut self) -> Step {
+        let mut masks: Vec<(u32, u32, u32, CpuSet)> = Vec::new();
+        for process in &self.processes {
+            for &thread in &process.threads {
+                // A thread that has ended is not seen.
+                let Ok(cpus) = affinity::of(thread) else { continue };
+                let is_new = !self.names.contains_key(&thread);
+                if self.goes_by_names || is_new {
+                    let Some(name) = task::name(process.number, thread) else { continue };
+                    self.names.insert(thread, name);
+                    self.notes.seen += usize::from(is_new);
+                }
+                masks.push((process.number, process.parent, thread, cpus));
+            }
+        }
+        let there: HashSet<u32> = masks.iter().map(|(_, _, thread, _)| *thread).collect();
+        self.names.retain(|thread, _| there.contains(thread));
+        self.notes.known.retain(|thread| there.contains(thread));
+        let name = |thread: &u32| self.names.get(thread).map_or("", String::as_str);
+        let seen = |(process, parent, thread, cpus)| Seen { process, parent, thread, name: name(&thread), cpus };
+        let seen: Vec<Seen<'_>> = masks.into_iter().map(seen).collect();
+        let view = View { seen: &seen, now: self.started.elapsed(), reachable: &reachable };
+        self.hold.look(&view)
+    }
+
+    fn note(&mut self, event: &Event) {
+        let (process, thread) = match event {
+            Event::Noticed { process, thread, .. } => {
+                self.notes.noticed += usize::from(self.notes.known.insert(*thread));
+                (*process, *thread)
+            }
+            Event::GaveUp { process, thread, .. } | Event::Refused { process, thread, .. } => (*process, *thread),
+        };
+        let is_noticed = matches!(event, Event::Noticed { .. });
+        if is_noticed && self.tells == Tells::Never {
+            return;
+        }
+        let text = words::event(event, &self.who(process, thread));
+        if is_noticed && self.tells == Tells::AtTheEnd {
+            let told = self.notes.told(text);
+            self.notes.texts.extend(told);
+        } else if let Some(text) = self.notes.told(text) {
+            say(&text);
+        }
+    }
+
+    /// A thread by its names of this moment, or by those that it had when it was last looked at.
+    fn who(&self, process: u32, thread: u32) -> String {
+        let known = |thread: u32| self.names.get(&thread).cloned().unwrap_or_default();
+        let command = task::name(process, process).unwrap_or_else(|| known(process));
+        let name = task::name(process, thread).unwrap_or_else(|| known(thread));
+        words::thread(&command, process, &name, thread)
+    }
+
+    /// Says what was noticed and kept for the end.
+    pub fn end(&self) {
+        self.notes.texts.iter().for_each(say);
+        say(&words::watched(self.notes.seen, self.notes.noticed));
+    }
+}
+
+impl Notes {
+    /// What is told of another text: nothing where there were too many before it.
+    fn told(&mut self, text: String) -> Option<String> {
+        self.told += 1;
+        match self.told.cmp(&(TOLD_AT_MOST + 1)) {
+            Ordering::Less => Some(text),
+            Ordering::Equal => Some("corewise: of further threads nothing is told".to_owned()),
+            Ordering::Greater => None,
+        }
+    }
+}
+
+/// Tells the processes of the command from foreign ones and their descendants; parents come before children.
+fn apart(all: Vec<Process>, foreign: &HashSet<u32>) -> (Vec<Process>, HashSet<u32>) {
+    let mut still = HashSet::new();
+    let own = all.into_iter().filter(|process| {
+        let is_foreign = foreign.contains(&process.number) || still.contains(&process.parent);
+        if is_foreign {
+            still.insert(process.number);
+        }
+        !is_foreign
+    });
+    (own.collect(), still)
+}
+
+/// Does what was decided, and says what came of it.
+fn done(action: &Action) -> Outcome {
+    match affinity::set(action.thread, &action.cpus).and_then(|()| affinity::of(action.thread)) {
+        Ok(cpus) => Outcome::Placed(cpus),
+        Err(error) if affinity::has_ended(&error) => Outcome::Ended,
+        Err(error) => Outcome::Refused(error.to_string()),
+    }
+}
+
+fn reachable() -> CpuSet {
+    cpuset::reachable().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn foreign_children_and_what_they_start_are_told_apart() {
+        let process = |(parent, number)| Process { number, parent, threads: vec![number] };
+        let all = [(1, 5), (5, 6), (6, 9), (1, 7), (7, 8)].map(process).to_vec();
+        let (own, foreign) = apart(all, &HashSet::from([5, 4]));
+        assert_eq!(own.iter().map(|process| process.number).collect::<Vec<_>>(), [7, 8]);
+        // 4 has ended, and its number may be another's tomorrow.
+        assert_eq!(foreign, HashSet::from([5, 6, 9]));
+    }
+
+    #[test]
+    fn so_many_texts_are_told_and_no_more() {
+        let mut notes = Notes::default();
+        let told: Vec<String> = (0..TOLD_AT_MOST + 9).filter_map(|n| notes.told(n.to_string())).collect();
+        assert_eq!(told.len(), TOLD_AT_MOST + 1);
+        assert_eq!((told[0].as_str(), told[TOLD_AT_MOST].ends_with("nothing is told")), ("0", true));
+    }
+}

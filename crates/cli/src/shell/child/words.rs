@@ -1,0 +1,124 @@
+//! What `run` says: why a command was not started, what is in force, which threads set their own cpus.
+
+use std::ffi::OsStr;
+use std::io::{Error, ErrorKind};
+use std::path::Path;
+
+use corewise_model::placement::hold::{CORRECTIONS, Event, Response, Threads};
+
+use super::place::Place;
+use crate::draw::text::printable;
+use crate::shell::child::task::RunTask;
+use crate::shell::failure::{Exit, Failure};
+
+/// The failure of a command that could not be started; exit status as env(1) has it.
+pub fn not_started(program: &OsStr, error: &Error) -> Failure {
+    let name = if program.is_empty() { "\"\"".into() } else { program.display().to_string() };
+    let what = format!("cannot run {name}: {error}");
+    if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::OutOfMemory) {
+        let next = "No process can be started: there are too many (ulimit -u, pids.max), or there is no memory.";
+        return Failure::unavailable(what).next(next);
+    }
+    if error.kind() != ErrorKind::NotFound {
+        let next = "It is there, but cannot be executed: a folder, a file without permission, or no program.";
+        return Failure::new(Exit::NotExecutable, what).next(next);
+    }
+    let is_path = program.as_encoded_bytes().contains(&b'/');
+    let next = match is_path && Path::new(program).exists() {
+        true => "It is there, but its interpreter (the first line of a script) or its loader is not.",
+        false if is_path => "There is no such file.",
+        false => "It is in no folder of PATH; there is no shell, so built-ins and aliases cannot be run.",
+    };
+    Failure::new(Exit::NotFound, what).next(next)
+}
+
+/// What is in force when the command starts.
+pub fn in_force(task: &RunTask, place: &Place) -> String {
+    let mut text = format!("corewise: on {} = cpus {}", task.on, place.resolution.cpus);
+    if let Some(memory) = &task.memory {
+        text.push_str(&format!(", memory {memory}"));
+    }
+    for out in &place.resolution.left_out {
+        text.push_str(&format!("; left out: {} ({})", out.cpus, out.reason.words()));
+    }
+    match &place.threads {
+        Threads::Together => {}
+        Threads::OnePerThread(_) => text.push_str("; one thread per cpu"),
+        Threads::Roles(roles) => {
+            for role in roles {
+                text.push_str(&format!("; {} on {}", role.name, role.cpus));
+            }
+        }
+    }
+    text
+}
+
+/// Something that was noticed about a thread; `who` is [`thread`]'s text.
+pub fn event(event: &Event, who: &str) -> String {
+    match event {
+        Event::Noticed { cpus, response: Response::Left, .. } => {
+            format!("corewise: {who} changed its cpus to {cpus}; left so")
+        }
+        Event::Noticed { cpus, response: Response::PutBack(back), .. } => {
+            format!("corewise: {who} changed its cpus to {cpus}; put back to {back}")
+        }
+        Event::GaveUp { cpus, .. } => {
+            format!(
+                "corewise: {who} was put back {CORRECTIONS} times and changed its cpus again; it keeps {cpus} from now on"
+            )
+        }
+        Event::Refused { why, .. } => format!("corewise: {who} cannot be placed: {why}; left where it is"),
+    }
+}
+
+/// A thread and its process, by the names that they have: `y-cruncher (812), thread worker (830)`.
+pub fn thread(command: &str, process: u32, name: &str, thread: u32) -> String {
+    let (command, name) = (printable(command), printable(name));
+    match process == thread {
+        true => format!("{command} ({process}), its main thread,"),
+        false => format!("{command} ({process}), thread {name} ({thread}),"),
+    }
+}
+
+/// What was watched, at the end.
+pub fn watched(threads: usize, noticed: usize) -> String {
+    format!("corewise: threads seen: {threads}; of them changed their cpus: {noticed}")
+}
+
+#[cfg(test)]
+mod tests {
+    use corewise_model::CpuSet;
+
+    use super::*;
+
+    #[test]
+    fn commands_that_cannot_be_started_have_the_status_of_env() {
+        let found = |program: &str, kind: ErrorKind| not_started(OsStr::new(program), &Error::from(kind));
+        let missing = found("nonsense", ErrorKind::NotFound);
+        assert_eq!((missing.exit, missing.what.as_str()), (Exit::NotFound, "cannot run nonsense: entity not found"));
+        assert!(missing.next.unwrap().starts_with("It is in no folder of PATH"));
+        assert_eq!(found("./nonsense", ErrorKind::NotFound).next.unwrap(), "There is no such file.");
+        assert!(found("/proc/self/exe", ErrorKind::NotFound).next.unwrap().contains("interpreter"));
+        assert_eq!(found("x/", ErrorKind::NotFound).next.unwrap(), "There is no such file.");
+        assert!(found("", ErrorKind::NotFound).what.starts_with("cannot run \"\": "));
+        assert_eq!(found("ls", ErrorKind::WouldBlock).exit, Exit::Unavailable);
+        assert_eq!(found("/", ErrorKind::PermissionDenied).exit, Exit::NotExecutable);
+    }
+
+    #[test]
+    fn events_say_who_did_what_and_what_became_of_it() {
+        let cpus = CpuSet::first(3);
+        let main = thread("app", 7, "app", 7);
+        let worker = thread("app", 7, "w1", 9);
+        let left = Event::Noticed { process: 7, thread: 7, cpus: cpus.clone(), response: Response::Left };
+        let back = Response::PutBack(CpuSet::of(0));
+        let back = Event::Noticed { process: 7, thread: 9, cpus: cpus.clone(), response: back };
+        let gave_up = Event::GaveUp { process: 7, thread: 9, cpus };
+        assert_eq!(thread("a", 7, "\u{1b}[31m\u{7}", 9), "a (7), thread ?[31m? (9),");
+        assert_eq!(event(&left, &main), "corewise: app (7), its main thread, changed its cpus to 0-2; left so");
+        assert_eq!(event(&back, &worker), "corewise: app (7), thread w1 (9), changed its cpus to 0-2; put back to 0");
+        let expected = "corewise: app (7), thread w1 (9), was put back 10 times and changed its cpus again; \
+            it keeps 0-2 from now on";
+        assert_eq!(event(&gave_up, &worker), expected);
+    }
+}

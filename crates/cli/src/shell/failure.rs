@@ -1,0 +1,90 @@
+//! How a command fails: what happened, what to do next, and the exit status that says so.
+
+use std::fmt;
+use std::process::ExitCode;
+
+use crate::draw::text::printable_lines;
+
+/// The exit status of corewise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// The command did what it is for.
+    Done = 0,
+    /// Nothing was shown: no winner, and not that there is none.
+    Undecided = 1,
+    /// Wrong usage.
+    Usage = 2,
+    /// Not permitted, or not available here.
+    Unavailable = 3,
+    /// A fault that is not the user's.
+    Internal = 4,
+    /// The command that was to be run could not be executed; as env(1) says it.
+    NotExecutable = 126,
+    /// The command that was to be run was not found; as env(1) says it.
+    NotFound = 127,
+    /// Interrupted; what there was has been shown.
+    Interrupted = 130,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+/// Why a command could not do what it is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The exit status.
+    pub exit: Exit,
+    /// What happened, and where.
+    pub what: String,
+    /// What to do next.
+    pub next: Option<String>,
+}
+
+impl Failure {
+    /// A failure with its exit status.
+    pub fn new(exit: Exit, what: impl fmt::Display) -> Self {
+        Self { exit, what: what.to_string(), next: None }
+    }
+
+    /// The user typed something that cannot be.
+    pub fn usage(what: impl fmt::Display) -> Self {
+        Self::new(Exit::Usage, what)
+    }
+
+    /// Something is not permitted or not there.
+    pub fn unavailable(what: impl fmt::Display) -> Self {
+        Self::new(Exit::Unavailable, what)
+    }
+
+    /// The failure with what to do next.
+    #[must_use]
+    pub fn next(mut self, next: impl Into<String>) -> Self {
+        self.next = Some(next.into());
+        self
+    }
+}
+
+/// What was typed or read may be repeated in it, so that control characters become "?", but for the ends of lines.
+impl fmt::Display for Failure {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "error: {}", printable_lines(&self.what))?;
+        match &self.next {
+            Some(next) => write!(formatter, "\n  {}", printable_lines(next)),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_was_typed_steers_the_terminal() {
+        let failure = Failure::usage("cannot run \u{1b}[31mx\n    here").next("or\u{7}");
+        assert_eq!(failure.to_string(), "error: cannot run ?[31mx\n    here\n  or?");
+    }
+}

@@ -1,0 +1,203 @@
+//! Which machine is meant, and reading it: this one, one that the program holds, or one in a file.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use corewise_model::Machine;
+use corewise_model::machine_file::{self, BUILT_IN, BuiltIn, Description, Found, MachineFile};
+use corewise_sys::{Root, SysError};
+
+use super::failure::{Exit, Failure};
+use super::placing::shortened;
+
+/// The word that asks for the list of the machines that the program holds.
+const LIST: &str = "list";
+
+/// The machine that a command is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MachineChoice {
+    /// The one that the program runs on.
+    Here,
+    /// One that the program holds.
+    BuiltIn(BuiltIn),
+    /// A machine file or a recording.
+    File(PathBuf),
+}
+
+impl MachineArguments {
+    /// Whether the user asks which machines there are.
+    pub fn asks_for_list(&self) -> bool {
+        self.machine.as_deref() == Some(Path::new(LIST))
+    }
+}
+
+impl MachineChoice {
+    /// What `--machine` means. The whole name of a machine that the program holds comes first, then a file, then a part
+    /// of a name: what lies in the folder never changes what a whole name means, and `./fx-8150` is always a file.
+    ///
+    /// # Errors
+    /// [`Failure`] where it is neither, or a part of several names.
+    pub fn new(arguments: &MachineArguments) -> Result<Self, Failure> {
+        Self::among_files(arguments, Path::exists)
+    }
+
+    fn among_files(arguments: &MachineArguments, exists: impl Fn(&Path) -> bool) -> Result<Self, Failure> {
+        let Some(path) = &arguments.machine else { return Ok(Self::Here) };
+        let name = path.to_str().unwrap_or_default();
+        let shown = shortened(name);
+        let is_path = path.components().count() > 1 || path.is_absolute() || is_machine_file(path) || name.is_empty();
+        match machine_file::find(name) {
+            Found::Exactly(machine) => Ok(Self::BuiltIn(machine)),
+            _ if is_path || exists(path) => Ok(Self::File(path.clone())),
+            Found::ByPart(machine) => Ok(Self::BuiltIn(machine)),
+            Found::Several(machines) => {
+                Err(Failure::usage(format!("\"{shown}\" may be one of several machines")).next(names(&machines)))
+            }
+            Found::Nothing => {
+                let what = format!("there is neither a machine nor a file named \"{shown}\"");
+                Err(Failure::usage(what).next(format!("The machines: {}", names(&BUILT_IN))))
+            }
+        }
+    }
+}
+
+/// Whether a file is a machine file, by its name.
+pub fn is_machine_file(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "toml")
+}
+
+fn names(machines: &[BuiltIn]) -> String {
+    machines.iter().map(|machine| machine.name).collect::<Vec<_>>().join(", ")
+}
+
+/// The machine that corewise runs on.
+pub fn this_machine() -> Result<Machine, Failure> {
+    corewise_sys::topology::read(&Root::live()).map_err(|error| {
+        Failure::unavailable(error)
+            .next("corewise needs /sys or /proc: mount them, or allow this process to read them.")
+    })
+}
+
+/// A machine, and what its file says of itself where it comes from a machine file.
+pub struct Chosen {
+    /// The machine.
+    pub machine: Machine,
+    /// What the machine file says of itself; absent for this machine and for recordings.
+    pub description: Option<Description>,
+}
+
+impl Chosen {
+    fn undescribed(machine: Machine) -> Self {
+        Self { machine, description: None }
+    }
+}
+
+impl From<MachineFile> for Chosen {
+    fn from(file: MachineFile) -> Self {
+        Self { machine: file.machine, description: Some(file.description) }
+    }
+}
+
+/// Reads the machine that a command is about.
+pub fn read(choice: &MachineChoice) -> Result<Chosen, Failure> {
+    match choice {
+        MachineChoice::Here => this_machine().map(Chosen::undescribed),
+        MachineChoice::BuiltIn(machine) => {
+            let file =
+                machine.read().map_err(|error| Failure::new(Exit::Internal, format!("{}: {error}", machine.name)));
+            file.map(Chosen::from)
+        }
+        MachineChoice::File(path) if is_machine_file(path) => described(path).map(Chosen::from),
+        MachineChoice::File(path) => recorded(path).map(Chosen::undescribed),
+    }
+}
+
+fn described(path: &Path) -> Result<MachineFile, Failure> {
+    let text = text_of(path).map_err(|error| {
+        Failure::unavailable(format!("cannot read {}: {error}", path.display())).next(
+            "A machine file describes a machine; `corewise topology --machine list` shows those that are built in.",
+        )
+    })?;
+    machine_file::parse(&text).map_err(|error| {
+        Failure::usage(format!("{}, {error}", path.display())).next("docs/machines.md describes machine files.")
+    })
+}
+
+fn text_of(path: &Path) -> std::io::Result<String> {
+    let mut text = String::new();
+    let file = File::open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(std::io::Error::other("it is no file"));
+    }
+    file.take(LARGEST_FILE_BYTES + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > LARGEST_FILE_BYTES {
+        return Err(std::io::Error::other(format!("it is larger than {LARGEST_FILE_BYTES} bytes")));
+    }
+    Ok(text)
+}
+
+fn recorded(path: &Path) -> Result<Machine, Failure> {
+    let machine = Root::open(path).and_then(|root| corewise_sys::topology::read(&root));
+    machine.map_err(|error| unreadable(&error))
+}
+
+/// The failure of a recording that cannot be read.
+pub fn unreadable(error: &SysError) -> Failure {
+    let next = "--machine takes a name, a machine file (.toml), or a recording: a file of `corewise record`, or a \
+        folder or archive that holds sys and proc.";
+    Failure::unavailable(error).next(next)
+}
+
+/// Machine files larger than this are none, in bytes.
+const LARGEST_FILE_BYTES: u64 = 1 << 20;
+
+/// The machine that a command plans for; flattened into every command that changes nothing on it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
+pub struct MachineArguments {
+    /// Another machine: a name or part of one (`corewise topology --machine list` shows all), a machine file (.toml), or
+    /// a recording: a folder or archive, as `record` and hwloc write them [default: this machine]
+    #[arg(long, value_name = "NAME|FILE", visible_alias = "root")]
+    pub machine: Option<PathBuf>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chosen(machine: &str, files: &[&str]) -> Result<String, Failure> {
+        let arguments = MachineArguments { machine: Some(machine.into()) };
+        Ok(match MachineChoice::among_files(&arguments, |path| files.iter().any(|file| path == Path::new(file)))? {
+            MachineChoice::Here => "here".to_owned(),
+            MachineChoice::BuiltIn(machine) => machine.name.to_owned(),
+            MachineChoice::File(path) => format!("file {}", path.display()),
+        })
+    }
+
+    #[test]
+    fn whole_names_come_before_files_and_files_before_parts_of_names() {
+        assert_eq!(chosen("fx-8150", &["fx-8150"]).unwrap(), "fx-8150");
+        assert_eq!(chosen("./fx-8150", &[]).unwrap(), "file ./fx-8150");
+        assert_eq!(chosen("2990wx", &[]).unwrap(), "threadripper-2990wx");
+        assert_eq!(chosen("2990wx", &["2990wx"]).unwrap(), "file 2990wx");
+        assert_eq!(chosen("fx-8150.toml", &[]).unwrap(), "file fx-8150.toml", "the file that is not there is told of");
+        assert_eq!(chosen("/", &[]).unwrap(), "file /");
+        assert_eq!(MachineChoice::new(&MachineArguments::default()).unwrap(), MachineChoice::Here);
+    }
+
+    #[test]
+    fn unknown_names_list_the_known() {
+        let unknown = chosen("7950x", &[]).unwrap_err();
+        assert_eq!(unknown.exit, Exit::Usage);
+        assert!(unknown.next.unwrap().contains("threadripper-2990wx"));
+        let several = chosen("Threadripper", &[]).unwrap_err();
+        assert_eq!(several.next.unwrap(), "threadripper-2990wx, threadripper-3960x");
+    }
+
+    #[test]
+    fn list_is_no_machine() {
+        assert!(MachineArguments { machine: Some("list".into()) }.asks_for_list());
+        assert!(!MachineArguments { machine: Some("./list".into()) }.asks_for_list());
+    }
+}

@@ -1,0 +1,82 @@
+//! Printing: the one place that writes to standard output and standard error.
+
+use std::fmt::Display;
+use std::io::{self, ErrorKind, StdoutLock, Write};
+
+use anstream::AutoStream;
+use corewise_sys::linux::standard_files::output_was_closed;
+use serde::Serialize;
+
+use super::failure::{Exit, Failure};
+use super::settings::Settings;
+use crate::draw::text::Screen;
+
+/// Prints a document as JSON or a screen as text, as the settings say; only the one that is wanted is made.
+pub fn show<D: Serialize>(
+    settings: &Settings,
+    document: impl FnOnce() -> D,
+    screen: impl FnOnce() -> Screen,
+) -> Result<(), Failure> {
+    if settings.json { print_json(&document()) } else { print_screen(&screen(), settings) }
+}
+
+fn print_screen(screen: &Screen, settings: &Settings) -> Result<(), Failure> {
+    let mut stream = AutoStream::new(stdout()?, settings.color);
+    written(stream.write_all(screen.styled().as_bytes()).and_then(|()| stream.flush()))
+}
+
+/// Prints a document as JSON on standard output, or a screen as text on standard error: standard output is a command's, which
+/// runs beside. Where nobody listens on standard error, nothing is lost that could be told otherwise.
+pub fn show_beside<D: Serialize>(
+    settings: &Settings,
+    document: impl FnOnce() -> D,
+    screen: impl FnOnce() -> Screen,
+) -> Result<(), Failure> {
+    if settings.json {
+        return print_json(&document());
+    }
+    let mut stream = AutoStream::new(io::stderr().lock(), settings.color);
+    let _ = stream.write_all(screen().styled().as_bytes()).and_then(|()| stream.flush());
+    Ok(())
+}
+
+/// Prints a value as JSON, one line for each of its parts.
+pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(value).map_err(|error| Failure::new(Exit::Internal, error))?;
+    print_text(&text)
+}
+
+/// Prints a text and a line end.
+pub fn print_text(text: &str) -> Result<(), Failure> {
+    let mut stream = stdout()?;
+    written(writeln!(stream, "{text}").and_then(|()| stream.flush()))
+}
+
+/// Writes bytes that are no text.
+pub fn write_bytes(bytes: &[u8]) -> Result<(), Failure> {
+    let mut stream = stdout()?;
+    written(stream.write_all(bytes).and_then(|()| stream.flush()))
+}
+
+/// Standard output, which Rust opens as /dev/null where it was closed.
+fn stdout() -> Result<StdoutLock<'static>, Failure> {
+    match output_was_closed() {
+        true => Err(Failure::unavailable("cannot write to standard output: it is closed")),
+        false => Ok(io::stdout().lock()),
+    }
+}
+
+/// A reader that has read enough (`corewise | head -1`) is no failure.
+pub fn written(result: io::Result<()>) -> Result<(), Failure> {
+    match result {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(Failure::unavailable(format!("cannot write to standard output: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Says something on standard error. Where nobody listens there, nothing is lost that could be told otherwise.
+pub fn say(message: &impl Display) {
+    let _ = writeln!(io::stderr().lock(), "{message}");
+}

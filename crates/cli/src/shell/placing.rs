@@ -1,0 +1,200 @@
+//! From what a user writes as a placement to cpus: shared by every command that takes one.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use corewise_model::finding::{Conclusions, Finding, Topic, conclude};
+use corewise_model::links::{self, LinkMap, What};
+use corewise_model::placement::{Context, Expression, PlacementError, Resolution, parse};
+use corewise_model::{CpuSet, Machine, Survey};
+use corewise_store::Store;
+use corewise_sys::linux::cpuset;
+
+use super::failure::{Exit, Failure};
+use super::settings::{History, Settings};
+
+/// So many characters of a long expression are shown around a mistake.
+const SHOWN_CHARACTERS: usize = 60;
+/// Longer messages repeat what was typed.
+const LONGEST_MESSAGE: usize = 400;
+
+/// The expression that was typed.
+pub fn expression(text: &str) -> Result<Expression, Failure> {
+    parse(text).map_err(|error| refused(Exit::Usage, error))
+}
+
+/// The cpus of an expression on the machine that corewise runs on.
+pub fn resolve_here(expression: &Expression, machine: &Machine, settings: &Settings) -> Result<Resolution, Failure> {
+    let reachable = reachable_here(machine);
+    let machine = &with_groups(expression, machine, settings);
+    let quiet = if expression.needs_survey() { quiet(machine, settings) } else { None };
+    resolve(expression, &Context { machine, reachable: &reachable, quiet: quiet.as_ref() })
+}
+
+/// The cpus of an expression on this machine, where it does not matter which of them this process may use.
+pub fn resolve_for_all(expression: &Expression, machine: &Machine, settings: &Settings) -> Result<Resolution, Failure> {
+    let quiet = if expression.needs_survey() { quiet(machine, settings) } else { None };
+    let machine = with_groups(expression, machine, settings);
+    let machine = Machine { allowed: machine.online.clone(), ..machine.into_owned() };
+    resolve(expression, &Context { machine: &machine, reachable: &machine.online, quiet: quiet.as_ref() })
+}
+
+/// The cpus of an expression on a machine that is not this one: whoever it belongs to may use all of it.
+pub fn resolve_elsewhere(expression: &Expression, machine: &Machine) -> Result<Resolution, Failure> {
+    resolve(expression, &Context { machine, reachable: &machine.allowed, quiet: None })
+}
+
+fn resolve(expression: &Expression, context: &Context<'_>) -> Result<Resolution, Failure> {
+    expression.resolve(context).map_err(|error| refused(Exit::Unavailable, error))
+}
+
+/// The cpus that the cpuset lets this process use. Where the kernel does not answer, the mask that was inherited is what
+/// is known to be allowed.
+pub fn reachable_here(machine: &Machine) -> CpuSet {
+    cpuset::reachable().unwrap_or_else(|_| machine.allowed.clone())
+}
+
+/// The machine, with the groups that its latest map of links proves, where an expression speaks of groups.
+fn with_groups<'a>(expression: &Expression, machine: &'a Machine, settings: &Settings) -> Cow<'a, Machine> {
+    let groups = if expression.needs_groups() { groups(machine, settings) } else { None };
+    groups.map_or(Cow::Borrowed(machine), |groups| Cow::Owned(Machine { groups, ..machine.clone() }))
+}
+
+/// The groups that the latest map of links of this machine shows: a whole one, of lines and not of sleeping threads, over all cpus that may be
+/// used.
+fn groups(machine: &Machine, settings: &Settings) -> Option<Vec<CpuSet>> {
+    let proves = |map: &LinkMap| {
+        let what = map.series.first().map(|series| series.what);
+        let is_of_lines = matches!(what, Some(What::Cas | What::Store));
+        is_of_lines && !map.provenance.partial && machine.allowed.is_subset(&map.cpus)
+    };
+    let History::At(path) = &settings.history else { return None };
+    let map = Store::open_to_read(path).ok()??.latest_map(&machine.fingerprint(), proves).ok()??;
+    Some(links::conclude::conclude(&map).groups?.level.groups)
+}
+
+/// The cpus that the latest survey of this machine speaks against in nothing.
+fn quiet(machine: &Machine, settings: &Settings) -> Option<CpuSet> {
+    Some(latest(machine, settings)?.quiet)
+}
+
+/// The cpu that the latest survey of this machine found to be interrupted most, if it found one.
+pub fn busiest(machine: &Machine, settings: &Settings) -> Option<u32> {
+    let findings = latest(machine, settings)?.findings;
+    let interrupted = findings.iter().filter(|finding| finding.topic == Topic::Interrupts && finding.cpus.len() == 1);
+    let ratio = |finding: &&Finding| finding.effects.first().map_or(0.0, |effect| effect.ratio);
+    interrupted.max_by(|a, b| ratio(a).total_cmp(&ratio(b)))?.cpus.lowest()
+}
+
+/// What the latest survey of this machine shows that visited more than some cpus of those it was allowed.
+fn latest(machine: &Machine, settings: &Settings) -> Option<Conclusions> {
+    let is_whole = |survey: &Survey| {
+        let visited: CpuSet = survey.cpus.iter().map(|seen| seen.cpu).collect();
+        survey.provenance.scope.is_machine() || survey.machine.allowed.is_subset(&visited)
+    };
+    latest_survey(machine, settings, is_whole).map(|survey| conclude(&survey))
+}
+
+/// The latest survey of this machine that will do; the last few are looked at.
+pub fn latest_survey(machine: &Machine, settings: &Settings, will_do: impl Fn(&Survey) -> bool) -> Option<Survey> {
+    const LOOKED_AT: usize = 10;
+    let History::At(path) = &settings.history else { return None };
+    let store = Store::open_to_read(path).ok()??;
+    let mut entries = store.list(Some(&machine.fingerprint())).ok()?;
+    entries.sort_by_key(|entry| std::cmp::Reverse(entry.id));
+    let mut surveys = entries.iter().take(LOOKED_AT).filter_map(|entry| store.survey(entry.id).ok());
+    surveys.find(will_do)
+}
+
+/// A failure that shows what is wrong in a text, and where.
+pub fn refused(exit: Exit, error: PlacementError) -> Failure {
+    let failure = Failure::new(exit, pointed(&error.what, &error.text, &error.at));
+    match error.hint {
+        Some(hint) => failure.next(shortened(&hint)),
+        None => failure.next("`corewise place --help` has the language; `corewise topology` shows what there is."),
+    }
+}
+
+/// A message whose quotations and words are no longer than is read: of a longer one the beginning and the end are left.
+pub fn shortened(message: &str) -> String {
+    let words = |text: &str| text.split_inclusive(' ').map(|word| cut_middle(word, SHOWN_CHARACTERS)).collect();
+    let parts: Vec<String> = message
+        .split('"')
+        .enumerate()
+        .map(|(index, part)| if index % 2 == 1 { cut_middle(part, SHOWN_CHARACTERS) } else { words(part) })
+        .collect();
+    cut_middle(&parts.join("\""), LONGEST_MESSAGE)
+}
+
+/// A text of at most about so many characters, "…" where its middle was.
+fn cut_middle(text: &str, longest: usize) -> String {
+    let length = text.chars().count();
+    if length <= longest {
+        return text.to_owned();
+    }
+    let part = longest / 2;
+    text.chars().take(part).chain(['…']).chain(text.chars().skip(length - part)).collect()
+}
+
+/// What is wrong, and below it the text with the place marked.
+pub fn pointed(what: &str, text: &str, at: &Range<usize>) -> String {
+    let characters: Vec<char> = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let from = at.start.saturating_sub(SHOWN_CHARACTERS / 2);
+    let to = characters.len().min(from + SHOWN_CHARACTERS);
+    let cut = |more: bool| if more { "…" } else { "" };
+    let shown: String = characters[from.min(to)..to].iter().collect();
+    let before = " ".repeat(at.start - from + cut(from > 0).chars().count());
+    let marks = "^".repeat(at.len().clamp(1, to.saturating_sub(at.start).max(1)));
+    let what = shortened(what);
+    format!("{what}\n    {}{shown}{}\n    {before}{marks}", cut(from > 0), cut(to < characters.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shell::settings::Environment;
+
+    /// A map of links in the store is what `group` means, for the machine that it was measured on.
+    #[test]
+    fn groups_are_those_of_the_latest_map() {
+        let machine = crate::draw::fabricated::ryzen_9950x3d();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("history.db");
+        let history = History::At(path.clone());
+        let settings = Settings { history, ..Settings::of_environment(&Environment::default()) };
+        let typed = expression("pack(3, group) + group:1").unwrap();
+        let none = resolve_for_all(&typed, &machine, &settings).unwrap_err();
+        assert!(none.what.starts_with("group: no map of links of this machine shows groups"), "{none}");
+        let cost = |relation: links::Relation| if relation <= links::Relation::SameLlc { 20.0 } else { 80.0 };
+        let map = crate::draw::fabricated::link_map(&machine, cost);
+        Store::open(&path).unwrap().add_map(&map).unwrap();
+        let found = resolve_for_all(&typed, &machine, &settings).unwrap();
+        assert_eq!(found.cpus.to_string(), "0-2,8-15,24-31");
+        let other = Machine { present: machine.present.union(&CpuSet::of(99)), ..machine };
+        assert!(resolve_for_all(&typed, &other, &settings).is_err(), "another machine's map says nothing");
+    }
+
+    #[test]
+    fn what_was_typed_is_repeated_only_in_part() {
+        assert_eq!(shortened("expected 0 or 1, found \"x\""), "expected 0 or 1, found \"x\"");
+        let token = format!("found \"{} {}\", and more", "a".repeat(1000), "b".repeat(1000));
+        assert_eq!(shortened(&token), format!("found \"{}…{}\", and more", "a".repeat(30), "b".repeat(30)));
+        assert_eq!(shortened(&format!("cpus {}", "1,".repeat(1000))).chars().count(), 66);
+        let far = format!("expected \")\", {} found \"x\"", "the end ".repeat(10));
+        assert_eq!(shortened(&far), far);
+        assert_eq!(shortened("a \" b"), "a \" b");
+        assert!(shortened(&"a \" b ".repeat(1000)).chars().count() <= LONGEST_MESSAGE + 1);
+    }
+
+    #[test]
+    fn the_mistake_is_marked_where_it_is() {
+        assert_eq!(pointed("no such llc", "all - llc:2", &(6..11)), "no such llc\n    all - llc:2\n          ^^^^^");
+        assert_eq!(pointed("it ends", "all -", &(5..5)), "it ends\n    all -\n         ^");
+        assert_eq!(pointed("é", "é\u{1b}x", &(2..3)), "é\n    é x\n      ^", "no text can steer the terminal");
+        let long = pointed("here", &format!("{}x{}", "a".repeat(100), "b".repeat(100)), &(100..101));
+        let lines: Vec<&str> = long.lines().collect();
+        let place = lines[2].chars().position(|c| c == '^').unwrap();
+        assert_eq!(lines[1].chars().nth(place), Some('x'), "{long}");
+        assert!(lines[1].starts_with("    …a") && lines[1].ends_with("b…"), "{long}");
+    }
+}

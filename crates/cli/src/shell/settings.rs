@@ -1,0 +1,225 @@
+//! How to print, and where to keep: options, environment and terminal put together.
+
+use std::ffi::OsString;
+use std::io::IsTerminal as _;
+use std::path::{Path, PathBuf};
+
+use anstream::ColorChoice;
+use corewise_sys::linux::process;
+
+use super::arguments::{CommonArguments, When};
+use super::failure::Failure;
+
+/// What the journal says who moved them.
+pub const MOVED_BY: &str = "corewise irq";
+/// The name that whoever makes an experiment has to itself.
+const LOCK: &str = "corewise-experiment";
+/// The width of a page where there is no terminal.
+const PAGE_WIDTH: usize = 80;
+
+/// What corewise takes from its environment; read once, so that the rest is a function of it.
+#[derive(Clone, Debug, Default)]
+pub struct Environment {
+    /// `XDG_DATA_HOME`.
+    pub data_home: Option<OsString>,
+    /// `XDG_STATE_HOME`.
+    pub state_home: Option<OsString>,
+    /// `HOME`.
+    pub home: Option<OsString>,
+    /// `COREWISE_LOCK`.
+    pub lock: Option<String>,
+    /// `COLUMNS`.
+    pub columns: Option<String>,
+    /// The width of the terminal that standard output is, if it is one.
+    pub terminal_width: Option<usize>,
+    /// Whether corewise has root's rights.
+    pub is_root: bool,
+    /// Whether standard output is a terminal.
+    pub stdout_is_terminal: bool,
+    /// Whether standard error is a terminal.
+    pub stderr_is_terminal: bool,
+}
+
+impl Environment {
+    /// The environment of this process.
+    pub fn of_this_process() -> Self {
+        let stdout = std::io::stdout();
+        let size = terminal_size::terminal_size_of(&stdout).filter(|_| stdout.is_terminal());
+        Self {
+            data_home: std::env::var_os("XDG_DATA_HOME"),
+            state_home: std::env::var_os("XDG_STATE_HOME"),
+            home: std::env::var_os("HOME"),
+            lock: std::env::var("COREWISE_LOCK").ok(),
+            columns: std::env::var("COLUMNS").ok(),
+            terminal_width: size.map(|(width, _)| usize::from(width.0)).filter(|width| *width > 0),
+            is_root: process::effective_user() == 0,
+            stdout_is_terminal: stdout.is_terminal(),
+            stderr_is_terminal: std::io::stderr().is_terminal(),
+        }
+    }
+}
+
+/// Where surveys are kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum History {
+    /// In this file.
+    At(PathBuf),
+    /// Nowhere, as the user asked.
+    Off,
+    /// Nowhere: neither `XDG_DATA_HOME` nor `HOME` says where.
+    Homeless,
+}
+
+/// How to print, and where to keep.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// Whether to print JSON.
+    pub json: bool,
+    /// The columns that text is fitted to.
+    pub width: usize,
+    /// Whether to use colour.
+    pub color: ColorChoice,
+    /// Whether standard output is a terminal, which takes text only.
+    pub stdout_is_terminal: bool,
+    /// Whether to show progress on standard error.
+    pub progress: bool,
+    /// Where surveys are kept.
+    pub history: History,
+    /// The store that was named, as it was typed: what is proposed to be typed has to name it too.
+    pub named_store: Option<PathBuf>,
+    /// The folder of the journals of changes; nothing where neither the user nor the environment says where.
+    pub journals: Option<PathBuf>,
+    /// The name that whoever makes an experiment has to itself. Tests have one each, so that they do not wait for one another.
+    pub lock: String,
+}
+
+impl Settings {
+    /// Settings where none of the common options is given.
+    #[cfg(test)]
+    pub fn of_environment(environment: &Environment) -> Self {
+        let none = CommonArguments {
+            json: false,
+            store: None,
+            no_store: false,
+            journal: None,
+            color: When::Auto,
+            width: None,
+        };
+        Self::new(&none, environment)
+    }
+
+    /// Settings of the common options in an environment.
+    pub fn new(common: &CommonArguments, environment: &Environment) -> Self {
+        Self {
+            json: common.json,
+            width: width(common, environment),
+            color: match common.color {
+                When::Auto => ColorChoice::Auto,
+                When::Always => ColorChoice::Always,
+                When::Never => ColorChoice::Never,
+            },
+            stdout_is_terminal: environment.stdout_is_terminal,
+            progress: environment.stderr_is_terminal,
+            history: history(common, environment),
+            named_store: common.store.clone(),
+            journals: journals(common, environment),
+            lock: environment.lock.clone().unwrap_or_else(|| LOCK.to_owned()),
+        }
+    }
+}
+
+impl Settings {
+    /// The folder of the journals.
+    pub fn journal_folder(&self) -> Result<&Path, Failure> {
+        self.journals.as_deref().ok_or_else(|| {
+            let what = "there is no journal: neither XDG_STATE_HOME nor HOME says where it would be";
+            Failure::unavailable(what).next("Set one of them, or name the journals' folder with --journal PATH.")
+        })
+    }
+}
+
+fn width(common: &CommonArguments, environment: &Environment) -> usize {
+    let columns = || environment.columns.as_ref()?.parse().ok().filter(|columns| (20..=1000).contains(columns));
+    common.width.map(usize::from).or(environment.terminal_width).or_else(columns).unwrap_or(PAGE_WIDTH)
+}
+
+/// The XDG base directory specification says that a relative XDG_DATA_HOME is to be ignored.
+fn history(common: &CommonArguments, environment: &Environment) -> History {
+    if common.no_store {
+        return History::Off;
+    }
+    if let Some(path) = &common.store {
+        // As it is now: suites and stored experiments are run in folders of their own.
+        return History::At(std::path::absolute(path).unwrap_or_else(|_| path.clone()));
+    }
+    let data = folder(&environment.data_home).or_else(|| Some(folder(&environment.home)?.join(".local/share")));
+    data.map_or(History::Homeless, |data| History::At(data.join("corewise/history.db")))
+}
+
+/// Root's journals go with the boot, as the changes do; others may not write where that is so on every machine.
+fn journals(common: &CommonArguments, environment: &Environment) -> Option<PathBuf> {
+    if let Some(path) = &common.journal {
+        return Some(path.clone());
+    }
+    if environment.is_root {
+        return Some(PathBuf::from("/run/corewise"));
+    }
+    let state = folder(&environment.state_home).or_else(|| Some(folder(&environment.home)?.join(".local/state")))?;
+    Some(state.join("corewise"))
+}
+
+fn folder(variable: &Option<OsString>) -> Option<PathBuf> {
+    variable.clone().map(PathBuf::from).filter(|path| path.is_absolute())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Args as _, FromArgMatches as _};
+
+    use super::*;
+
+    fn settings(line: &str, environment: &Environment) -> Settings {
+        let matches = CommonArguments::augment_args(clap::Command::new("")).get_matches_from(line.split(' '));
+        Settings::new(&CommonArguments::from_arg_matches(&matches).unwrap(), environment)
+    }
+
+    #[test]
+    fn the_option_is_stronger_than_the_terminal_and_the_terminal_than_columns() {
+        let width = |line, terminal_width, columns: Option<&str>| {
+            let columns = columns.map(str::to_owned);
+            settings(line, &Environment { terminal_width, columns, ..Environment::default() }).width
+        };
+        assert_eq!(width("corewise --width 40", Some(120), Some("100")), 40);
+        assert_eq!(width("corewise", Some(120), Some("100")), 120);
+        assert_eq!(width("corewise", None, Some("100")), 100);
+        assert_eq!(width("corewise", None, Some("wide")), 80);
+    }
+
+    #[test]
+    fn the_history_lies_in_the_data_folder() {
+        let at = |line, data_home: Option<&str>, home: Option<&str>| {
+            let [data_home, home] = [data_home, home].map(|text| text.map(OsString::from));
+            settings(line, &Environment { data_home, home, ..Environment::default() }).history
+        };
+        let file = |path: &str| History::At(PathBuf::from(path));
+        assert_eq!(at("corewise", Some("/data"), Some("/home/me")), file("/data/corewise/history.db"));
+        assert_eq!(at("corewise", Some("data"), Some("/home/me")), file("/home/me/.local/share/corewise/history.db"));
+        assert_eq!(at("corewise", None, None), History::Homeless);
+        assert_eq!(at("corewise --no-store", Some("/data"), None), History::Off);
+        assert_eq!(at("corewise --store x.db", Some("/data"), None), History::At(std::path::absolute("x.db").unwrap()));
+    }
+
+    #[test]
+    fn the_journals_of_root_go_with_the_boot() {
+        let at = |line, is_root, state_home: Option<&str>, home: Option<&str>| {
+            let [state_home, home] = [state_home, home].map(|text| text.map(OsString::from));
+            settings(line, &Environment { is_root, state_home, home, ..Environment::default() }).journals
+        };
+        let folder = |path: &str| Some(PathBuf::from(path));
+        assert_eq!(at("corewise", true, Some("/state"), Some("/root")), folder("/run/corewise"));
+        assert_eq!(at("corewise", false, Some("/state"), Some("/home/me")), folder("/state/corewise"));
+        assert_eq!(at("corewise", false, None, Some("/home/me")), folder("/home/me/.local/state/corewise"));
+        assert_eq!(at("corewise", false, Some("state"), None), None);
+        assert_eq!(at("corewise --journal here", true, None, None), folder("here"));
+    }
+}

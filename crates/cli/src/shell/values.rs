@@ -1,0 +1,71 @@
+//! What options take: durations, and lists of cpus.
+
+use std::time::Duration;
+
+use clap::ValueEnum;
+use corewise_model::CpuSet;
+use corewise_model::links::Slots;
+use jiff::SignedDuration;
+
+/// What reads a duration between two, each in words: with its unit (500ms, 1m30s), or seconds where it is a bare number.
+pub fn between(least: &'static str, most: &'static str) -> impl Fn(&str) -> Result<Duration, String> + Clone {
+    move |text| {
+        let bounds = duration(least).zip(duration(most));
+        let is_within = |given: &Duration| bounds.is_some_and(|(least, most)| (least..=most).contains(given));
+        let given = duration(text).ok_or_else(|| format!("expected a duration such as {least} or {most}"))?;
+        Some(given).filter(is_within).ok_or_else(|| format!("expected a duration between {least} and {most}"))
+    }
+}
+
+/// How long something may be measured.
+pub fn budget(text: &str) -> Result<Duration, String> {
+    between("1s", "24h")(text)
+}
+
+fn duration(text: &str) -> Option<Duration> {
+    match text.parse::<f64>() {
+        Ok(seconds) => Duration::try_from_secs_f64(seconds).ok(),
+        Err(_) => Duration::try_from(text.parse::<SignedDuration>().ok()?).ok(),
+    }
+}
+
+/// A list of cpus.
+pub fn cpus(text: &str) -> Result<CpuSet, String> {
+    let cpus = CpuSet::parse_list(text).map_err(|error| error.to_string())?;
+    if cpus.is_empty() { Err("expected at least one cpu, such as 0-3,8".to_owned()) } else { Ok(cpus) }
+}
+
+/// How the slots of a queue lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SlotsName {
+    /// One after the other
+    Packed,
+    /// Each in its own pair of lines
+    Padded,
+}
+
+impl SlotsName {
+    /// As the model calls them.
+    pub const fn slots(self) -> Slots {
+        match self {
+            Self::Packed => Slots::Packed,
+            Self::Padded => Slots::Padded,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_duration_has_a_unit_or_is_in_seconds() {
+        assert_eq!(budget("1m30s"), Ok(Duration::from_secs(90)));
+        assert_eq!([budget("30"), budget("1.5")], [Ok(Duration::from_secs(30)), Ok(Duration::from_millis(1500))]);
+        assert_eq!(budget("0.5s"), Err("expected a duration between 1s and 24h".to_owned()));
+        assert_eq!(between("100ns", "1s")("5 µs"), Ok(Duration::from_micros(5)));
+        for text in ["-5s", "-5", "soon", "", "nan", "inf", "1e30", "25h", "0"] {
+            assert!(budget(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,348 @@
+//! The walls of the house: modules of a crate make no circle, and no command reaches into the room of another.
+//!
+//! A module points to another where it names something that is defined there, by whatever path and through whatever re-export. The
+//! modules of one parent, each with all that lies in it, must make no circle. What a parent defines its children may use, as functions
+//! use what their file defines. What is compiled only for tests is not looked at.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use syn::visit::{self, Visit};
+use syn::{Attribute, Item, ItemMod, UseTree};
+use xtask::root;
+
+/// Where the rooms of commands lie in the program.
+const ROOMS: [&str; 2] = ["crate", "commands"];
+/// Chains of re-exports are not longer.
+const LONGEST_CHAIN: usize = 16;
+
+/// A path: `["crate", "placement", "plan"]`.
+type Segments = Vec<String>;
+
+/// A file's part in the house.
+#[derive(Debug, Default)]
+struct Module {
+    /// What a name stands for that is not defined here, by `use`.
+    names: BTreeMap<String, Segments>,
+    /// From where everything is imported.
+    globs: Vec<Segments>,
+    /// What is defined here.
+    defined: BTreeSet<String>,
+    /// Every path that is written here.
+    paths: BTreeSet<Segments>,
+}
+
+/// The modules of a crate by their paths.
+type House = BTreeMap<Segments, Module>;
+
+/// Which modules of one parent point to which, and where in them.
+type Arrows<'a> = BTreeMap<&'a [String], BTreeMap<&'a [String], Vec<String>>>;
+
+/// Looks at every crate; false where there is a circle or an open wall, which are printed.
+pub fn check() -> Result<bool> {
+    let mut wrong = Vec::new();
+    for entry in fs::read_dir(root().join("crates"))? {
+        let folder = entry?.path();
+        for top in ["lib.rs", "main.rs"].map(|name| folder.join("src").join(name)) {
+            if top.is_file() {
+                let house = read(&top).with_context(|| top.display().to_string())?;
+                let name = folder.file_name().unwrap_or_default().to_string_lossy();
+                wrong.extend(faults(&house).into_iter().map(|fault| format!("{name}: {fault}")));
+            }
+        }
+    }
+    wrong.iter().for_each(|fault| println!("{fault}"));
+    Ok(wrong.is_empty())
+}
+
+fn read(top: &Path) -> Result<House> {
+    let mut house = House::new();
+    let folder = top.parent().context("a file lies in a folder")?;
+    add(&mut house, vec!["crate".into()], folder, &syn::parse_file(&fs::read_to_string(top)?)?.items)?;
+    Ok(house)
+}
+
+/// Adds a module and, from their files, those that it declares.
+fn add(house: &mut House, path: Segments, folder: &Path, items: &[Item]) -> Result<()> {
+    let mut module = Module::default();
+    Reader { path: &path, module: &mut module }.items(items);
+    house.insert(path.clone(), module);
+    for item in items {
+        let Item::Mod(ItemMod { attrs, ident, content: None, .. }) = item else { continue };
+        if is_of_tests(attrs) {
+            continue;
+        }
+        let name = ident.to_string().trim_start_matches("r#").to_owned();
+        let inner = folder.join(&name);
+        let file = [folder.join(format!("{name}.rs")), inner.join("mod.rs")].into_iter().find(|file| file.is_file());
+        let file = file.with_context(|| format!("there is no file of the module {name}"))?;
+        let parsed = syn::parse_file(&fs::read_to_string(&file)?).with_context(|| file.display().to_string())?;
+        add(house, [path.clone(), vec![name]].concat(), &inner, &parsed.items)?;
+    }
+    Ok(())
+}
+
+fn is_of_tests(attributes: &[Attribute]) -> bool {
+    attributes.iter().any(|attribute| {
+        attribute.path().is_ident("cfg") && attribute.parse_args::<syn::Ident>().is_ok_and(|word| word == "test")
+    })
+}
+
+/// Takes a file apart.
+struct Reader<'a> {
+    path: &'a Segments,
+    module: &'a mut Module,
+}
+
+impl Reader<'_> {
+    fn items(&mut self, items: &[Item]) {
+        for item in items {
+            let name = match item {
+                Item::Const(item) => Some(&item.ident),
+                Item::Enum(item) => Some(&item.ident),
+                Item::Fn(item) => Some(&item.sig.ident),
+                Item::Mod(item) => Some(&item.ident),
+                Item::Static(item) => Some(&item.ident),
+                Item::Struct(item) => Some(&item.ident),
+                Item::Trait(item) => Some(&item.ident),
+                Item::Type(item) => Some(&item.ident),
+                Item::Union(item) => Some(&item.ident),
+                Item::Macro(item) => item.ident.as_ref(),
+                _ => None,
+            };
+            self.module.defined.extend(name.map(|name| name.to_string().trim_start_matches("r#").to_owned()));
+            self.visit_item(item);
+        }
+    }
+
+    /// The whole path of one that is written in this file.
+    fn absolute(&self, written: &[String]) -> Segments {
+        let ups = written.iter().take_while(|word| *word == "super").count();
+        match written.first().map(String::as_str) {
+            Some("self") => [self.path, &written[1..]].concat(),
+            Some("super") => [&self.path[..self.path.len().saturating_sub(ups).max(1)], &written[ups..]].concat(),
+            Some(first) if self.module.defined.contains(first) && written.len() > 1 => [self.path, written].concat(),
+            _ => written.to_vec(),
+        }
+    }
+
+    fn imports(&mut self, tree: &UseTree, before: &[String]) {
+        let with = |name: &syn::Ident| [before, &[name.to_string().trim_start_matches("r#").to_owned()]].concat();
+        match tree {
+            UseTree::Path(path) => self.imports(&path.tree, &with(&path.ident)),
+            UseTree::Group(group) => group.items.iter().for_each(|tree| self.imports(tree, before)),
+            UseTree::Glob(_) => self.module.globs.push(self.absolute(before)),
+            UseTree::Name(name) if name.ident == "self" => self.import(before.last().cloned(), before.to_vec()),
+            UseTree::Name(name) => self.import(Some(name.ident.to_string()), with(&name.ident)),
+            UseTree::Rename(rename) if rename.ident == "self" => {
+                self.import(Some(rename.rename.to_string()), before.to_vec());
+            }
+            UseTree::Rename(rename) => self.import(Some(rename.rename.to_string()), with(&rename.ident)),
+        }
+    }
+
+    fn import(&mut self, name: Option<String>, path: Segments) {
+        let path = self.absolute(&path);
+        self.module.paths.insert(path.clone());
+        self.module.names.extend(name.map(|name| (name, path)));
+    }
+}
+
+impl<'ast> Visit<'ast> for Reader<'_> {
+    fn visit_item_mod(&mut self, item: &'ast ItemMod) {
+        if !is_of_tests(&item.attrs) {
+            visit::visit_item_mod(self, item);
+        }
+    }
+
+    fn visit_item_use(&mut self, item: &'ast syn::ItemUse) {
+        self.imports(&item.tree, &[]);
+    }
+
+    fn visit_path(&mut self, path: &'ast syn::Path) {
+        let words: Segments =
+            path.segments.iter().map(|word| word.ident.to_string().trim_start_matches("r#").to_owned()).collect();
+        let is_relative = words.first().is_some_and(|first| first == "self" || first == "super");
+        self.module.paths.insert(if is_relative && words.len() > 1 { self.absolute(&words) } else { words });
+        visit::visit_path(self, path);
+    }
+
+    /// What a macro is given is read as far as it looks like an expression, or several with commas between them.
+    fn visit_macro(&mut self, item: &'ast syn::Macro) {
+        type Arguments = syn::punctuated::Punctuated<syn::Expr, syn::Token![,]>;
+        if let Ok(arguments) = item.parse_body_with(Arguments::parse_terminated) {
+            // What was parsed here does not live as long as the file.
+            let mut inner = Reader { path: self.path, module: &mut *self.module };
+            arguments.iter().for_each(|argument| inner.visit_expr(argument));
+        }
+    }
+}
+
+/// Where a path leads that is written in a module: the module that defines what it names, and the name.
+fn target<'a>(house: &'a House, at: &Segments, written: &[String]) -> Option<(&'a Segments, String)> {
+    let mut path = written.to_vec();
+    let reader = &house[at];
+    for _ in 0..LONGEST_CHAIN {
+        if path.first().map(String::as_str) != Some("crate") {
+            let first = path.first()?;
+            path = match (reader.names.get(first), reader.defined.contains(first)) {
+                (Some(known), _) => [known, &path[1..]].concat(),
+                (None, true) => [at, &path[..]].concat(),
+                (None, false) => return None,
+            };
+            if path.first().map(String::as_str) != Some("crate") {
+                return None;
+            }
+        }
+        let depth = (1..=path.len()).rev().find(|depth| house.contains_key(&path[..*depth]))?;
+        let (found, module) = house.get_key_value(&path[..depth])?;
+        let name = path.get(depth)?;
+        if module.defined.contains(name) {
+            return Some((found, name.clone()));
+        }
+        let through_glob =
+            module.globs.iter().find(|from| house.get(*from).is_some_and(|there| there.defined.contains(name)));
+        path = match (module.names.get(name), through_glob) {
+            (Some(known), _) => [known, &path[depth + 1..]].concat(),
+            (None, Some(from)) => [from, &path[depth..]].concat(),
+            (None, None) => return Some((found, name.clone())),
+        };
+    }
+    None
+}
+
+/// Every name that one module takes from another.
+fn taken(house: &House) -> BTreeSet<(&Segments, &Segments, String)> {
+    let mut all = BTreeSet::new();
+    for (at, module) in house {
+        let found = module.paths.iter().filter_map(|path| target(house, at, path));
+        all.extend(found.filter(|(to, _)| *to != at).map(|(to, name)| (at, to, name)));
+        let globs = module.globs.iter().filter_map(|from| house.get_key_value(from));
+        all.extend(globs.filter(|(to, _)| *to != at).map(|(to, _)| (at, to, "*".to_owned())));
+    }
+    all
+}
+
+/// What is wrong with a house, in words.
+fn faults(house: &House) -> Vec<String> {
+    let taken = taken(house);
+    let mut faults = Vec::new();
+    let mut arrows = Arrows::new();
+    for (from, to, name) in &taken {
+        let common = from.iter().zip(to.iter()).take_while(|(one, other)| one == other).count();
+        if common == from.len() || common == to.len() {
+            continue;
+        }
+        let (own, other) = (&from[..=common], &to[..=common]);
+        if own[..common] == ROOMS {
+            faults.push(format!("{} reaches into the room of {}: {name}", from.join("::"), other.join("::")));
+        }
+        let sentence = format!("{} -> {}: {name}", from.join("::"), to.join("::"));
+        arrows.entry(own).or_default().entry(other).or_default().push(sentence);
+    }
+    let reach: BTreeMap<_, _> = arrows.keys().map(|from| (*from, reached(&arrows, from))).collect();
+    let mut seen = BTreeSet::new();
+    for (start, reached) in &reach {
+        let members: BTreeSet<_> =
+            reached.iter().filter(|other| reach.get(*other).is_some_and(|back| back.contains(start))).collect();
+        if !members.contains(start) || !seen.insert(*start) {
+            continue;
+        }
+        seen.extend(members.iter().copied());
+        let mut text = format!("{} modules in a circle:", members.len());
+        for from in &members {
+            let inside = arrows[**from].iter().filter(|(to, _)| members.contains(to));
+            inside.flat_map(|(_, sentences)| sentences).for_each(|sentence| text += &format!("\n  {sentence}"));
+        }
+        faults.push(text);
+    }
+    faults
+}
+
+/// Everything that a module points to, directly or through others.
+fn reached<'a>(arrows: &Arrows<'a>, from: &'a [String]) -> BTreeSet<&'a [String]> {
+    let (mut found, mut open) = (BTreeSet::new(), vec![from]);
+    while let Some(next) = open.pop() {
+        for to in arrows.get(next).into_iter().flat_map(BTreeMap::keys) {
+            if found.insert(*to) {
+                open.push(to);
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn house(modules: &[(&str, &str)]) -> Vec<String> {
+        let mut house = House::new();
+        for (path, text) in modules {
+            let path: Segments = path.split("::").map(str::to_owned).collect();
+            let mut module = Module::default();
+            Reader { path: &path, module: &mut module }.items(&syn::parse_file(text).unwrap().items);
+            house.insert(path, module);
+        }
+        faults(&house)
+    }
+
+    #[test]
+    fn two_modules_that_use_types_of_each_other_are_found() {
+        let found = house(&[
+            ("crate", "mod a; mod b;"),
+            ("crate::a", "use crate::b::B; pub struct A(B);"),
+            ("crate::b", "use super::a; pub enum B { One(Box<a::A>) }"),
+        ]);
+        assert_eq!(found, ["2 modules in a circle:\n  crate::a -> crate::b: B\n  crate::b -> crate::a: A"]);
+    }
+
+    #[test]
+    fn a_circle_through_a_re_export_a_child_or_a_macro_is_found() {
+        let through = house(&[
+            ("crate", "mod a; mod b; pub use b::B;"),
+            ("crate::a", "pub struct A(crate::B);"),
+            ("crate::b", "use crate::a::A; pub struct B(Vec<A>);"),
+        ]);
+        assert!(through[0].contains("crate::a -> crate::b: B"), "{through:?}");
+        let child = house(&[
+            ("crate", "mod a; mod b;"),
+            ("crate::a", "mod inner; pub struct A;"),
+            ("crate::a::inner", "fn of() -> super::super::b::B { crate::b::B }"),
+            ("crate::b", "pub struct B; fn a() -> crate::a::A { crate::a::A }"),
+        ]);
+        assert_eq!(child.len(), 1, "{child:?}");
+        let macros = house(&[
+            ("crate", "mod a; mod b;"),
+            ("crate::a", "pub fn a() { println!(\"{}\", crate::b::b()) }"),
+            ("crate::b", "pub fn b() -> u8 { crate::a::a(); 0 }"),
+        ]);
+        assert_eq!(macros.len(), 1, "{macros:?}");
+    }
+
+    #[test]
+    fn children_may_use_what_their_parent_defines() {
+        let found = house(&[
+            ("crate", "mod a;"),
+            (
+                "crate::a",
+                "mod b; pub struct A; fn of() -> b::B { b::of(A) } #[cfg(test)] mod tests { use super::b::of; }",
+            ),
+            ("crate::a::b", "pub struct B(super::A); pub fn of(a: super::A) -> B { B(a) }"),
+        ]);
+        assert!(found.is_empty(), "{found:?}");
+    }
+
+    #[test]
+    fn a_command_that_uses_another_is_found() {
+        let found = house(&[
+            ("crate", "mod commands;"),
+            ("crate::commands", "mod links; mod survey; fn all() { links::run(); survey::run(); }"),
+            ("crate::commands::links", "pub fn run() { crate::commands::survey::run(); }"),
+            ("crate::commands::survey", "pub fn run() {}"),
+        ]);
+        assert_eq!(found, ["crate::commands::links reaches into the room of crate::commands::survey: run"]);
+    }
+}
