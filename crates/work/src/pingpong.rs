@@ -97,8 +97,8 @@ impl Table {
                     ([Some(a), Some(b)], ender)
                 }
                 Some(arguments) => {
-                    let (partner, end) = Partner::begin(options.by, arguments, settings.cpu_of(2 * pair + 1))?;
-                    ([Some(end), None], Ender::Process(partner))
+                    let (mut partner, end) = Partner::begin(options.by, arguments, settings.cpu_of(2 * pair + 1))?;
+                    ([Some(end), None], Ender::Other(Box::new(move || partner.kill())))
                 }
             };
             table.ends.push(ends.map(Mutex::new));

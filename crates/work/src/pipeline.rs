@@ -1,5 +1,6 @@
 //! Log events that are parsed, changed and written again by threads that send them to each other: the benchmark of channels.
 
+mod batch;
 mod generate;
 mod input;
 mod plan;

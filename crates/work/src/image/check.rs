@@ -5,9 +5,9 @@ mod spectrum;
 use std::sync::atomic::Ordering;
 
 use super::distance::NEVER;
-use super::histogram::Histogram;
+
 use super::picture::Picture;
-use super::planes::Planes;
+use super::planes::{Histogram, Planes};
 use super::stencil::{BLUR_RADIUS, OPENING_RADIUS, blur_kernel};
 use crate::Error;
 use crate::settings::Company;

@@ -1,10 +1,9 @@
 //! A low-pass in the domain of frequencies.
 
 use std::f32::consts::PI;
-use std::sync::Arc;
 
+use rustfft::Fft;
 use rustfft::num_complex::Complex;
-use rustfft::{Fft, FftPlanner};
 
 use super::plane::Plane;
 use super::planes::{Member, Planes};
@@ -13,21 +12,6 @@ use crate::Error;
 /// The standard deviation of the Gaussian that the low-pass is in the domain of places, in pixels. At the highest frequency nothing of it
 /// is left (3e-9), so that it is one there too.
 pub const LOW_PASS_SIGMA: f64 = 2.0;
-
-/// The transforms of rows and columns, there and back.
-pub struct Transforms {
-    rows: [Arc<dyn Fft<f32>>; 2],
-    columns: [Arc<dyn Fft<f32>>; 2],
-}
-
-impl Transforms {
-    /// For images of a size.
-    pub fn new(width: usize, height: usize) -> Self {
-        let mut planner = FftPlanner::new();
-        let mut both = |length| [planner.plan_fft_forward(length), planner.plan_fft_inverse(length)];
-        Self { rows: both(width), columns: both(height) }
-    }
-}
 
 /// Multiplies each frequency of the image by a Gaussian's.
 pub fn low_pass(member: &Member<'_>, planes: &Planes) -> Result<(), Error> {

@@ -2,11 +2,8 @@
 
 use std::sync::atomic::Ordering;
 
-use super::planes::{Member, Planes};
+use super::planes::{Histogram, Member, Planes};
 use crate::Error;
-
-/// How often each grey value is.
-pub type Histogram = [u64; 256];
 
 /// Counts grey values, each thread those of its band, and finds Otsu's threshold in the sum.
 pub fn otsu(member: &Member<'_>, planes: &Planes) -> Result<(), Error> {

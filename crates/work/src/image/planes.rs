@@ -1,12 +1,11 @@
 //! What the functions read and write, and the threads that do.
 
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rustfft::num_complex::Complex;
+use rustfft::{Fft, FftPlanner};
 
-use super::fourier::Transforms;
-use super::histogram::Histogram;
 use super::picture::Picture;
 use super::plane::Plane;
 use super::team::Team;
@@ -45,6 +44,26 @@ impl<'a> Member<'a> {
     #[inline]
     pub fn go_on(&self) -> Result<(), Error> {
         self.team.go_on()
+    }
+}
+
+/// How often each grey value is.
+pub type Histogram = [u64; 256];
+
+/// The transforms of rows and columns, there and back.
+pub struct Transforms {
+    /// Of rows.
+    pub rows: [Arc<dyn Fft<f32>>; 2],
+    /// Of columns.
+    pub columns: [Arc<dyn Fft<f32>>; 2],
+}
+
+impl Transforms {
+    /// For images of a size.
+    pub fn new(width: usize, height: usize) -> Self {
+        let mut planner = FftPlanner::new();
+        let mut both = |length| [planner.plan_fft_forward(length), planner.plan_fft_inverse(length)];
+        Self { rows: both(width), columns: both(height) }
     }
 }
 

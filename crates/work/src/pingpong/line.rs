@@ -13,7 +13,6 @@ use std::time::Duration;
 use corewise_sys::linux::futex;
 
 use super::By;
-use super::partner::Partner;
 
 /// The number that ends a line; no count gets there.
 pub const OVER: u32 = u32::MAX;
@@ -45,8 +44,8 @@ pub enum Ender {
     Pipe([PipeWriter; 2]),
     /// A second handle of either socket.
     Socket(UnixStream),
-    /// The process at the other end, which takes its end with it.
-    Process(Partner),
+    /// Whatever else ends it: that of the process at the other end, which takes its end with it.
+    Other(Box<dyn FnMut() + Send>),
 }
 
 /// The number after another; zero after [`LAST`].
@@ -150,7 +149,7 @@ impl Ender {
             Self::Futex(word) => end_word(word),
             Self::Pipe(writers) => writers.iter_mut().for_each(end_pipe),
             Self::Socket(stream) => end_socket(stream),
-            Self::Process(partner) => partner.kill(),
+            Self::Other(end) => end(),
         }
     }
 }

@@ -7,8 +7,8 @@ use corewise_model::links::Slots;
 use corewise_sys::ring;
 use crossbeam_channel::{Receiver, Sender, bounded};
 
+use super::batch::Batch;
 use super::plan::Role;
-use super::worker::{Batch, Found, Job, serve};
 use super::{Options, Via};
 use crate::Error;
 
@@ -82,18 +82,6 @@ impl<'a> Ports<'a> {
             (length, Via::Ring(slots)) => rings(length, options.capacity, slots, halt),
         });
         Ok(ports.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
-    }
-
-    /// Does a role until the lines end.
-    ///
-    /// # Errors
-    /// What a stage says; that it was stopped.
-    pub fn serve(self, job: &Job<'_>, role: &Role) -> Result<Found, Error> {
-        match self {
-            Self::Alone(port) => serve(job, role, port),
-            Self::Channel(port) => serve(job, role, port),
-            Self::Ring(port) => serve(job, role, *port),
-        }
     }
 }
 

@@ -4,10 +4,11 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
+use super::batch::Batch;
 use super::input::Input;
 use super::plan::{PARSE, Role, SERIALISE, SINK, SOURCE, TRANSFORM};
-use super::port::{Halt, Port};
-use super::stage::{Event, Tallies, hash, parse, serialise, transform};
+use super::port::{Halt, Port, Ports};
+use super::stage::{Tallies, hash, parse, serialise, transform};
 use crate::Error;
 
 /// Lanes take so many lines at a time, or a message's where that is more.
@@ -40,32 +41,6 @@ impl<'a> Job<'a> {
         let length = BLOCK_LINES.max(self.batch);
         let begin = self.next.fetch_add(length, Ordering::Relaxed).min(self.lines);
         begin..begin.saturating_add(length).min(self.lines)
-    }
-}
-
-/// A message: lines that are text first, then events, then text again.
-#[derive(Debug, Default)]
-pub struct Batch {
-    /// The position of the first line.
-    first: u64,
-    /// The lines, one behind the other.
-    text: Vec<u8>,
-    /// Where each of them ends.
-    ends: Vec<usize>,
-    events: Vec<Event>,
-}
-
-impl Batch {
-    /// Empties it; it keeps its memory.
-    pub fn clear(&mut self) {
-        self.text.clear();
-        self.ends.clear();
-        self.events.clear();
-    }
-
-    fn lines(&self) -> impl Iterator<Item = &[u8]> {
-        let begins = std::iter::once(0).chain(self.ends.iter().copied());
-        begins.zip(&self.ends).map(|(begin, &end)| &self.text[begin..end])
     }
 }
 
@@ -107,11 +82,25 @@ impl Found {
     }
 }
 
+impl Ports<'_> {
+    /// Does a role until the lines end.
+    ///
+    /// # Errors
+    /// What a stage says; that it was stopped.
+    pub fn serve(self, job: &Job<'_>, role: &Role) -> Result<Found, Error> {
+        match self {
+            Self::Alone(port) => serve(job, role, port),
+            Self::Channel(port) => serve(job, role, port),
+            Self::Ring(port) => serve(job, role, *port),
+        }
+    }
+}
+
 /// Does the stages of a role with each message until nothing follows.
 ///
 /// # Errors
 /// What a stage says; that it was stopped.
-pub fn serve(job: &Job<'_>, role: &Role, mut port: impl Port) -> Result<Found, Error> {
+fn serve(job: &Job<'_>, role: &Role, mut port: impl Port) -> Result<Found, Error> {
     let begin = Instant::now();
     let mut worker = Worker { job, block: 0..0, found: Found::default() };
     while let Some(mut token) = port.next()? {
