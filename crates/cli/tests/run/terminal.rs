@@ -11,6 +11,7 @@ pub fn trials() -> Vec<Trial> {
     vec![
         trial("ctrl_c_comes_once_and_ends_both", interrupted),
         trial("ctrl_z_stops_both_and_fg_continues_them", stopped_and_continued),
+        trial("keys_reach_an_article_and_its_step", article),
     ]
 }
 
@@ -107,5 +108,31 @@ fn stopped_and_continued() -> Result {
         terminal.until("read hello")?;
         terminal.until("status 6.")?;
     }
+    Ok(Completion::Completed)
+}
+
+/// A step stops with its article and goes on with it, and writes where a terminal takes output of its foreground group alone.
+fn article() -> Result {
+    if let Some(skipped) = has_no_script() {
+        return Ok(skipped);
+    }
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("own.toml");
+    let step = "[[step]]\ntitle = \"one\"\ncommand = [\"try\", \"--on\", \"0\", \"--\", \"sleep\", \"0.2\"]\n";
+    let head = "name = \"own\"\nquestion = \"?\"\nsource = \"nobody\"\npublished = \"nothing\"\nlook = \"there\"\n";
+    std::fs::write(&file, format!("{head}{step}"))?;
+    let (corewise, file) = (env!("CARGO_BIN_EXE_corewise"), file.display());
+    let settings = format!("COREWISE_LOCK=corewise-keys-{} COREWISE_REST=0s", std::process::id());
+    let script = format!(
+        "stty tostop; {settings} {corewise} article {file} --no-store; echo status $?.; echo back; fg; echo status $?."
+    );
+    let mut terminal = Terminal::start(&script)?;
+    terminal.until("block 1")?;
+    terminal.press(CTRL_Z)?;
+    terminal.until("status 148.")?;
+    terminal.until("back")?;
+    terminal.until("block")?;
+    terminal.press(CTRL_C)?;
+    terminal.until("status 130.")?;
     Ok(Completion::Completed)
 }

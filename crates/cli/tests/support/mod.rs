@@ -100,9 +100,9 @@ pub fn send(signal: &str, child: &Child) {
 
 /// Waits for the program to install its handler: a signal before that ends it as it ends every program.
 pub fn wait_until_it_catches_interrupts(child: &Child) {
-    wait_for("the program to catch interrupts", || {
-        let caught = u64::from_str_radix(status_line(child.id(), "SigCgt:").trim(), 16).unwrap();
-        (caught & INTERRUPT_BIT != 0).then_some(())
+    wait_for("the program to catch interrupts, or to hold them back", || {
+        let signals = |name| u64::from_str_radix(status_line(child.id(), name).trim(), 16).unwrap();
+        ((signals("SigCgt:") | signals("SigBlk:")) & INTERRUPT_BIT != 0).then_some(())
     });
 }
 

@@ -5,21 +5,22 @@ pub mod document;
 pub mod arguments;
 pub mod screen;
 
+use std::cell::Cell;
 use std::ffi::OsString;
-use std::fs;
 use std::io::Read as _;
-use std::os::unix::process::CommandExt as _;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
+use std::{fs, io};
 
 use anstream::ColorChoice;
 use corewise_model::Machine;
 use corewise_model::article::{Article, HELD, Line as CommandLine};
-use corewise_sys::linux::signals;
+use corewise_sys::linux::signals::Held;
+use corewise_sys::linux::spawn;
 use serde_json::Value;
 
+use crate::shell::child::supervise::{End, Look, Supervisor, UNWATCHED, came_early};
 use crate::shell::failure::{Exit, Failure};
-use crate::shell::interruption::Interruption;
 use crate::shell::machine::this_machine;
 use crate::shell::output::{print_json, print_text, show};
 use crate::shell::run::{Document, Run, document};
@@ -30,8 +31,6 @@ use screen::{Made, MadeStep, foot, head, list, step as step_head};
 
 /// The widths that can be asked for.
 const WIDTHS: std::ops::RangeInclusive<usize> = 20..=1000;
-/// How often it is looked whether a step has ended.
-const LOOK: Duration = Duration::from_millis(20);
 
 impl Run for ArticleArguments {
     const DOCUMENTS: &'static [Document] = &[document::<ArticlesDocument<'_>>];
@@ -50,19 +49,20 @@ impl Run for ArticleArguments {
             return print_text(&all.join("\n\n")).map(|()| Exit::Done);
         }
         let articles: Vec<Article> = texts.iter().map(|(name, text)| read(name, text)).collect::<Result<_, _>>()?;
+        let held = Held::new().map_err(|error| Failure::new(Exit::Internal, error))?;
         let making =
-            Making { machine: this_machine()?, quick: self.quick, interruption: Interruption::watch()?, settings };
+            Making { machine: this_machine()?, quick: self.quick, held, is_interrupted: Cell::default(), settings };
         let mut made = Vec::new();
         for article in &articles {
             made.push(making.article(article)?);
-            if making.interruption.was_seen() {
+            if making.is_interrupted() {
                 break;
             }
         }
         if settings.json {
             print_json(&ArticlesDocument::new(self.quick, &made))?;
         }
-        Ok(if making.interruption.was_seen() { Exit::Interrupted } else { exit(&made) })
+        Ok(if making.is_interrupted() { Exit::Interrupted } else { exit(&made) })
     }
 }
 
@@ -103,11 +103,25 @@ fn exit(made: &[Made]) -> Exit {
     }
 }
 
+/// Takes note that the article is to end with the step that runs.
+struct Told<'a>(&'a Cell<bool>);
+
+impl Look for Told<'_> {
+    fn look(&mut self) -> Duration {
+        UNWATCHED
+    }
+
+    fn told_to_end(&mut self) {
+        self.0.set(true);
+    }
+}
+
 /// What all steps have in common.
 struct Making<'a> {
     machine: Machine,
     quick: bool,
-    interruption: Interruption,
+    held: Held,
+    is_interrupted: Cell<bool>,
     settings: &'a Settings,
 }
 
@@ -117,7 +131,7 @@ impl Making<'_> {
         self.say(|| head(article, width))?;
         let mut steps = Vec::new();
         for step in &article.steps {
-            if self.interruption.was_seen() {
+            if self.is_interrupted() {
                 break;
             }
             let line = step.on(&self.machine, self.quick);
@@ -147,20 +161,34 @@ impl Making<'_> {
 
     /// Runs a command line of corewise: its exit status, and its document where that is wanted.
     fn step(&self, line: &CommandLine) -> Result<(Option<i32>, Value), Failure> {
-        let mut child = self.command(line)?.spawn().map_err(|error| Failure::new(Exit::Internal, error))?;
-        let mut output = child.stdout.take();
-        let mut text = String::new();
-        let status = std::thread::scope(|scope| {
-            let reader = output.as_mut().map(|output| {
-                let text = &mut text;
+        let internal = |error| Failure::new(Exit::Internal, error);
+        let (mut reader, writer) = io::pipe().map_err(internal)?;
+        let mut command = self.command(line)?;
+        if self.settings.json {
+            command.stdout(writer);
+        }
+        let child = spawn::start(&mut command, &self.held).map_err(internal)?;
+        // Its end of the pipe is the child's alone.
+        drop(command);
+        std::thread::scope(|scope| {
+            let document = scope.spawn(|| {
+                let mut text = String::new();
                 // What cannot be read is no document.
-                scope.spawn(move || drop(output.read_to_string(text)))
+                let _ = if self.settings.json { reader.read_to_string(&mut text) } else { Ok(0) };
+                serde_json::from_str(&text).unwrap_or(Value::Null)
             });
-            let status = self.wait(&mut child);
-            reader.map(std::thread::ScopedJoinHandle::join);
-            status
-        })?;
-        Ok((status.code(), serde_json::from_str(&text).unwrap_or(Value::Null)))
+            let end = Supervisor { held: &self.held, child }.wait(Some(&mut Told(&self.is_interrupted)));
+            let status = if let End::Exited(status) = end { Some(status) } else { None };
+            Ok((status, document.join().unwrap_or(Value::Null)))
+        })
+    }
+
+    /// Whether a signal came that ends who does nothing about it.
+    fn is_interrupted(&self) -> bool {
+        self.is_interrupted.get() || {
+            self.is_interrupted.set(came_early(&self.held).is_some());
+            self.is_interrupted.get()
+        }
     }
 
     fn command(&self, line: &CommandLine) -> Result<Command, Failure> {
@@ -175,11 +203,6 @@ impl Making<'_> {
             command.env("PATH", joined);
         }
         command.stdin(Stdio::null());
-        if self.settings.json {
-            command.stdout(Stdio::piped());
-        }
-        // In a group of its own, so that a signal from the terminal reaches it once, from here.
-        command.process_group(0);
         Ok(command)
     }
 
@@ -202,20 +225,5 @@ impl Making<'_> {
             words.push("--json".into());
         }
         words
-    }
-
-    /// Waits for a step; tells it once that it is to end.
-    fn wait(&self, child: &mut Child) -> Result<ExitStatus, Failure> {
-        let mut is_told = false;
-        loop {
-            match child.try_wait().map_err(|error| Failure::new(Exit::Internal, error))? {
-                Some(status) => return Ok(status),
-                None if self.interruption.was_seen() && !is_told => {
-                    signals::send(child.id(), signals::INTERRUPT);
-                    is_told = true;
-                }
-                None => std::thread::sleep(LOOK),
-            }
-        }
     }
 }

@@ -60,15 +60,14 @@ pub fn run(
         }
     };
     eye.started(child, budget);
-    let supervisor = Supervisor { held, child };
-    let end = supervisor.wait(Some(&mut eye));
+    let end = Supervisor { held: &held, child }.wait(Some(&mut eye));
     let (watched, to_its_end) = eye.finish();
     // The tracepoints rest again before anything is printed.
     drop(recorder);
     if let Err(failure) = shown(words, &watched, to_its_end, end, settings) {
         say(&failure);
     }
-    leave(&supervisor.held, end)
+    leave(&held, end)
 }
 
 /// As `run --on` would have it.

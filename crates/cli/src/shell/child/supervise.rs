@@ -47,20 +47,19 @@ pub fn run(task: &RunTask, command: &mut Command, settings: &Settings) -> Result
         say(&words::in_force(task, &place));
         group.iter().for_each(|group| say(&group.words()));
     }
-    let supervisor = Supervisor { held, child };
-    let end = supervisor.wait(watch.as_mut().map(|watch| watch as &mut dyn Look));
+    let end = Supervisor { held: &held, child }.wait(watch.as_mut().map(|watch| watch as &mut dyn Look));
     if let Some(watch) = watch.as_ref().filter(|_| task.verbose) {
         watch.end();
     }
     if let Some(group) = group {
         group.finish(task.verbose);
     }
-    leave(&supervisor.held, end)
+    leave(&held, end)
 }
 
 /// Takes the signals that came before there was a command to have them: what would have ended corewise is to end it, what
 /// would have stopped it stops it here.
-fn came_early(held: &Held) -> Option<i32> {
+pub fn came_early(held: &Held) -> Option<i32> {
     while let Some(Signal { number, .. }) = held.next(Duration::ZERO) {
         if signals::is_ignored(number) {
             continue;
@@ -81,6 +80,9 @@ pub trait Look {
 
     /// A child may have ended; it is there until it was waited for, which is next.
     fn before_end(&mut self) {}
+
+    /// A signal came that ends who does nothing about it; the command has it, or gets it.
+    fn told_to_end(&mut self) {}
 }
 
 impl Look for Watch {
@@ -140,14 +142,14 @@ pub enum End {
 }
 
 /// The parent of a command.
-pub struct Supervisor {
+pub struct Supervisor<'a> {
     /// The signals that are held back.
-    pub held: Held,
+    pub held: &'a Held,
     /// The command.
     pub child: u32,
 }
 
-impl Supervisor {
+impl Supervisor<'_> {
     /// Waits until the command ends; looks at what there is to be looked at, and takes signals meanwhile.
     pub fn wait(&self, mut look: Option<&mut dyn Look>) -> End {
         let mut next_look = Instant::now();
@@ -162,8 +164,10 @@ impl Supervisor {
             let pause = next_look.saturating_duration_since(Instant::now());
             if let Some(signal) = self.held.next(pause.max(Duration::from_micros(1))) {
                 self.pass_on(signal);
-                if let Some(look) = look.as_mut().filter(|_| signals::is_about_children(signal.number)) {
-                    look.before_end();
+                match look.as_mut() {
+                    Some(look) if signals::is_about_children(signal.number) => look.before_end(),
+                    Some(look) if signals::ends(signal.number) => look.told_to_end(),
+                    _ => {}
                 }
             }
         }
