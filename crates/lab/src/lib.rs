@@ -5,6 +5,7 @@ pub mod beside;
 pub mod causes;
 pub mod experiment;
 pub mod links;
+pub mod placing;
 pub mod probe;
 pub mod schedule;
 pub mod streams;

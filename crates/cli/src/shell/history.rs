@@ -9,7 +9,7 @@ use super::settings::{History, Settings};
 
 /// The store, or what makes one.
 pub fn existing(settings: &Settings, first: &str) -> Result<Store, Failure> {
-    let what = || Ok(format!("there is no history at {}", path(settings)?.display()));
+    let what = || Ok::<_, Failure>(format!("there is no history at {}", path(settings)?.display()));
     let next = || format!("{first}, or name another history with --store.");
     opened(settings)?.map_or_else(|| Err(Failure::unavailable(what()?).next(next())), Ok)
 }

@@ -1,14 +1,14 @@
 //! From what a user writes as a placement to cpus: shared by every command that takes one.
 
-use std::borrow::Cow;
 use std::ops::Range;
 
+pub use corewise_lab::placing::reachable_here;
+use corewise_lab::placing::{self, Known, PlacingError};
 use corewise_model::finding::{Conclusions, Finding, Topic, conclude};
 use corewise_model::links::{self, LinkMap, What};
 use corewise_model::placement::{Context, Expression, PlacementError, Resolution, parse};
 use corewise_model::{CpuSet, Machine, Survey};
 use corewise_store::Store;
-use corewise_sys::linux::cpuset;
 
 use super::failure::{Exit, Failure};
 use super::settings::{History, Settings};
@@ -25,57 +25,49 @@ pub fn expression(text: &str) -> Result<Expression, Failure> {
 
 /// The cpus of an expression on the machine that corewise runs on.
 pub fn resolve_here(expression: &Expression, machine: &Machine, settings: &Settings) -> Result<Resolution, Failure> {
-    let reachable = reachable_here(machine);
-    let machine = &with_groups(expression, machine, settings);
-    let quiet = if expression.needs_survey() { quiet(machine, settings) } else { None };
-    resolve(expression, &Context { machine, reachable: &reachable, quiet: quiet.as_ref() })
+    Ok(placing::resolve_here(expression, machine, settings).map_err(PlacingError::from)?)
 }
 
 /// The cpus of an expression on this machine, where it does not matter which of them this process may use.
 pub fn resolve_for_all(expression: &Expression, machine: &Machine, settings: &Settings) -> Result<Resolution, Failure> {
-    let quiet = if expression.needs_survey() { quiet(machine, settings) } else { None };
-    let machine = with_groups(expression, machine, settings);
-    let machine = Machine { allowed: machine.online.clone(), ..machine.into_owned() };
-    resolve(expression, &Context { machine: &machine, reachable: &machine.online, quiet: quiet.as_ref() })
+    Ok(placing::resolve_for_all(expression, machine, settings).map_err(PlacingError::from)?)
 }
 
 /// The cpus of an expression on a machine that is not this one: whoever it belongs to may use all of it.
 pub fn resolve_elsewhere(expression: &Expression, machine: &Machine) -> Result<Resolution, Failure> {
-    resolve(expression, &Context { machine, reachable: &machine.allowed, quiet: None })
+    let context = Context { machine, reachable: &machine.allowed, quiet: None };
+    Ok(expression.resolve(&context).map_err(PlacingError::from)?)
 }
 
-fn resolve(expression: &Expression, context: &Context<'_>) -> Result<Resolution, Failure> {
-    expression.resolve(context).map_err(|error| refused(Exit::Unavailable, error))
+impl From<PlacingError> for Failure {
+    fn from(error: PlacingError) -> Self {
+        let hint = error.hint();
+        let failure = match error {
+            PlacingError::Expression(error) => return refused(Exit::Unavailable, error),
+            PlacingError::Unreadable(_) => Self::new(Exit::Internal, error),
+            _ => Self::unavailable(error),
+        };
+        hint.into_iter().fold(failure, Self::next)
+    }
 }
 
-/// The cpus that the cpuset lets this process use. Where the kernel does not answer, the mask that was inherited is what
-/// is known to be allowed.
-pub fn reachable_here(machine: &Machine) -> CpuSet {
-    cpuset::reachable().unwrap_or_else(|_| machine.allowed.clone())
-}
+/// What the store has of a machine.
+impl Known for Settings {
+    fn quiet(&self, machine: &Machine) -> Option<CpuSet> {
+        Some(latest(machine, self)?.quiet)
+    }
 
-/// The machine, with the groups that its latest map of links proves, where an expression speaks of groups.
-fn with_groups<'a>(expression: &Expression, machine: &'a Machine, settings: &Settings) -> Cow<'a, Machine> {
-    let groups = if expression.needs_groups() { groups(machine, settings) } else { None };
-    groups.map_or(Cow::Borrowed(machine), |groups| Cow::Owned(Machine { groups, ..machine.clone() }))
-}
-
-/// The groups that the latest map of links of this machine shows: a whole one, of lines and not of sleeping threads, over all cpus that may be
-/// used.
-fn groups(machine: &Machine, settings: &Settings) -> Option<Vec<CpuSet>> {
-    let proves = |map: &LinkMap| {
-        let what = map.series.first().map(|series| series.what);
-        let is_of_lines = matches!(what, Some(What::Cas | What::Store));
-        is_of_lines && !map.provenance.partial && machine.allowed.is_subset(&map.cpus)
-    };
-    let History::At(path) = &settings.history else { return None };
-    let map = Store::open_to_read(path).ok()??.latest_map(&machine.fingerprint(), proves).ok()??;
-    Some(links::conclude::conclude(&map).groups?.level.groups)
-}
-
-/// The cpus that the latest survey of this machine speaks against in nothing.
-fn quiet(machine: &Machine, settings: &Settings) -> Option<CpuSet> {
-    Some(latest(machine, settings)?.quiet)
+    /// A whole map, of lines and not of sleeping threads, over all cpus that may be used.
+    fn groups(&self, machine: &Machine) -> Option<Vec<CpuSet>> {
+        let proves = |map: &LinkMap| {
+            let what = map.series.first().map(|series| series.what);
+            let is_of_lines = matches!(what, Some(What::Cas | What::Store));
+            is_of_lines && !map.provenance.partial && machine.allowed.is_subset(&map.cpus)
+        };
+        let History::At(path) = &self.history else { return None };
+        let map = Store::open_to_read(path).ok()??.latest_map(&machine.fingerprint(), proves).ok()??;
+        Some(links::conclude::conclude(&map).groups?.level.groups)
+    }
 }
 
 /// The cpu that the latest survey of this machine found to be interrupted most, if it found one.

@@ -7,10 +7,10 @@ pub mod screen;
 
 use std::cell::Cell;
 use std::ffi::OsString;
-use std::io::Read as _;
+use std::fs;
+use std::io::{self, Read as _};
 use std::process::{Command, Stdio};
 use std::time::Duration;
-use std::{fs, io};
 
 use anstream::ColorChoice;
 use corewise_model::Machine;

@@ -42,7 +42,7 @@ impl IrqTask {
     pub fn new(typed: IrqArguments) -> Result<Self, Failure> {
         let machine = MachineChoice::new(&typed.machine)?;
         let dry_run = typed.dry_run;
-        let away = |text: String| Ok(Away { expression: placing::expression(&text)?, text, dry_run });
+        let away = |text: String| Ok::<_, Failure>(Away { expression: placing::expression(&text)?, text, dry_run });
         let away = typed.away_from.map(away).transpose()?;
         if machine != MachineChoice::Here && away.as_ref().is_some_and(|away| !away.dry_run) {
             return Err(Failure::usage("interrupts can only be moved on the machine that corewise runs on")

@@ -8,8 +8,9 @@ use std::process::Command;
 use corewise_sys::linux::spawn;
 
 use crate::shell::child::task::RunTask;
-use crate::shell::child::{place, supervise, words};
+use crate::shell::child::{supervise, words};
 use crate::shell::failure::{Exit, Failure};
+use crate::shell::machine::this_machine;
 use crate::shell::run::Run;
 use crate::shell::settings::Settings;
 use arguments::RunArguments;
@@ -35,8 +36,8 @@ fn run(task: &RunTask, settings: &Settings) -> Result<Exit, Failure> {
         return supervise::run(task, &mut command, settings);
     }
     // A list or a mask that the kernel takes as it is needs no knowledge of the machine, and no time to get it.
-    if !place::at_once(task)? {
-        place::find(task, settings)?.put_in_force()?;
+    if !task.wish.at_once()? {
+        task.wish.find(&this_machine()?, settings)?.put_in_force()?;
     }
     Err(words::not_started(&task.program, &spawn::replace(&mut command)))
 }

@@ -1,10 +1,11 @@
 //! What was typed for `run`, understood.
 
+use corewise_lab::placing::{Spread, Wish};
 use corewise_model::placement::hold::Enforcement;
 use corewise_model::placement::roles::roles;
 
 use super::arguments::{EnforcementName, RunArguments};
-use crate::shell::child::task::{RunTask, Spread};
+use crate::shell::child::task::RunTask;
 use crate::shell::failure::{Exit, Failure};
 use crate::shell::placing;
 
@@ -23,14 +24,11 @@ impl RunArguments {
         let mut command = self.command.into_iter();
         let program = command.next().ok_or_else(|| Failure::usage("there is no command to run"))?;
         Ok(RunTask {
-            on,
-            memory: self.memory,
-            spread,
+            wish: Wish { on, memory: self.memory, spread, in_group: self.cgroup },
             enforcement: self.enforce.map(|name| match name {
                 EnforcementName::Boundary => Enforcement::Boundary,
                 EnforcementName::Exact => Enforcement::Exact,
             }),
-            cgroup: self.cgroup,
             verbose: self.verbose,
             program,
             arguments: command.collect(),

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use corewise_lab::beside::{Accounting, Watched, Watcher, recorder};
 use corewise_lab::causes::SETTLING;
+use corewise_lab::placing::{Place, Spread, Wish};
 use corewise_model::placement::Expression;
 use corewise_model::{CpuSet, Gap};
 use corewise_sys::linux::events::Recorder;
@@ -19,10 +20,9 @@ use corewise_sys::linux::open_files::OpenFiles;
 use corewise_sys::linux::signals::Held;
 use corewise_sys::linux::{affinity, spawn};
 
-use crate::shell::child::place::{self, Place};
 use crate::shell::child::supervise::{End, Look, Started, Supervisor, UNWATCHED, leave, start};
-use crate::shell::child::task::{RunTask, Spread};
 use crate::shell::failure::{Exit, Failure};
+use crate::shell::machine::this_machine;
 use crate::shell::output::{say, show_beside};
 use crate::shell::settings::Settings;
 use document::BesideDocument;
@@ -43,7 +43,8 @@ pub fn run(
         let error = io::stderr().as_fd().try_clone_to_owned();
         command.stdout(error.map_or_else(|_| Stdio::null(), Stdio::from));
     }
-    let place = on.map(|on| place::find(&run_task(on, program, arguments), settings)).transpose()?;
+    let wish = |on: &Expression| Wish { on: on.clone(), memory: None, spread: Spread::Together, in_group: false };
+    let place = on.map(|on| Ok::<_, Failure>(wish(on).find(&this_machine()?, settings)?)).transpose()?;
     let cpus = cpus(place.as_ref())?;
     let held = Held::new().map_err(|error| Failure::new(Exit::Internal, error))?;
     if let Ok(before) = OpenFiles::raise() {
@@ -68,20 +69,6 @@ pub fn run(
         say(&failure);
     }
     leave(&held, end)
-}
-
-/// As `run --on` would have it.
-fn run_task(on: &Expression, program: &OsString, arguments: &[OsString]) -> RunTask {
-    RunTask {
-        on: on.clone(),
-        memory: None,
-        spread: Spread::Together,
-        enforcement: None,
-        cgroup: false,
-        verbose: false,
-        program: program.clone(),
-        arguments: arguments.to_vec(),
-    }
 }
 
 /// The cpus that the command may use.

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use corewise_lab::experiment::simulated::Simulation;
+use corewise_lab::placing::refuse_named;
 use corewise_model::experiment::Policy;
 use corewise_model::placement::plan::{USUAL_MOST, plan};
 use corewise_model::trial::{Arm, Experiment, Metric, Trial, Workload};
@@ -162,7 +163,7 @@ fn chosen(choice: &Choice, machine: &Machine, settings: &Settings) -> Result<Arm
         }),
         Choice::Placement(name, expression) => {
             let resolution = resolve_here(expression, machine, settings)?;
-            crate::shell::child::place::refuse_named(&resolution.left_out)?;
+            refuse_named(&resolution.left_out)?;
             Ok(Arm {
                 name: name.clone(),
                 cpus: Some(resolution.cpus),

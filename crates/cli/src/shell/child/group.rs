@@ -3,11 +3,11 @@
 use std::io;
 use std::process::Command;
 
+use corewise_lab::placing::Place;
 use corewise_sys::SysError;
 use corewise_sys::change::{Journal, Outcome};
 use corewise_sys::linux::cgroup::{Cgroup, Entry};
 
-use super::place::Place;
 use crate::shell::failure::Failure;
 use crate::shell::output::say;
 use crate::shell::settings::Settings;

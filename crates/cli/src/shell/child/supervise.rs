@@ -4,17 +4,18 @@ use std::ffi::OsStr;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use corewise_lab::placing::Place;
 use corewise_model::placement::hold::Policy;
 use corewise_sys::linux::signals::{self, Held, Sender, Signal};
 use corewise_sys::linux::spawn::{self, StateChange};
 use corewise_sys::linux::task;
 
 use super::group::{self, Group};
-use super::place::{self, Place};
 use super::watch::{Tells, Watch};
 use super::words;
 use crate::shell::child::task::RunTask;
 use crate::shell::failure::{Exit, Failure};
+use crate::shell::machine::this_machine;
 use crate::shell::output::say;
 use crate::shell::settings::Settings;
 
@@ -29,9 +30,9 @@ pub fn run(task: &RunTask, command: &mut Command, settings: &Settings) -> Result
             Failure::unavailable(what).next("Mount it, or leave out the options that need it: --help has them.")
         );
     }
-    let place = place::find(task, settings)?;
+    let place = task.wish.find(&this_machine()?, settings)?;
     let held = Held::new().map_err(|error| Failure::new(Exit::Internal, error))?;
-    let group = task.cgroup.then(|| Group::prepare(&place, settings)).transpose()?;
+    let group = task.wish.in_group.then(|| Group::prepare(&place, settings)).transpose()?;
     let mut watch = task.is_watched().then(|| watch(task, &place));
     if watch.is_some() {
         spawn::adopt_orphans();

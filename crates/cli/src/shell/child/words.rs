@@ -4,9 +4,9 @@ use std::ffi::OsStr;
 use std::io::{Error, ErrorKind};
 use std::path::Path;
 
+use corewise_lab::placing::Place;
 use corewise_model::placement::hold::{CORRECTIONS, Event, Response, Threads};
 
-use super::place::Place;
 use crate::draw::text::printable;
 use crate::shell::child::task::RunTask;
 use crate::shell::failure::{Exit, Failure};
@@ -34,8 +34,8 @@ pub fn not_started(program: &OsStr, error: &Error) -> Failure {
 
 /// What is in force when the command starts.
 pub fn in_force(task: &RunTask, place: &Place) -> String {
-    let mut text = format!("corewise: on {} = cpus {}", task.on, place.resolution.cpus);
-    if let Some(memory) = &task.memory {
+    let mut text = format!("corewise: on {} = cpus {}", task.wish.on, place.resolution.cpus);
+    if let Some(memory) = &task.wish.memory {
         text.push_str(&format!(", memory {memory}"));
     }
     for out in &place.resolution.left_out {
