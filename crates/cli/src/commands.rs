@@ -14,6 +14,7 @@ pub mod tail;
 pub mod topology;
 pub mod r#try;
 pub mod undo;
+#[cfg(feature = "workloads")]
 pub mod workload;
 
 use std::ffi::OsString;
@@ -49,6 +50,7 @@ const COMMANDS: [(&str, &[Room]); 4] = [
         &[
             room::<r#try::arguments::TryArguments>(),
             room::<place::arguments::PlaceArguments>(),
+            #[cfg(feature = "workloads")]
             room::<workload::arguments::WorkloadArguments>(),
             room::<article::arguments::ArticleArguments>(),
         ],

@@ -25,6 +25,7 @@ fn main() -> ExitCode {
         trial("what_takes_longer_loses_against_the_operating_system", by_time),
         trial("a_session_that_was_interrupted_goes_on", interrupted),
         trial("a_session_that_was_killed_goes_on", killed),
+        trial("a_folder_that_is_not_utf_8_is_gone_back_to", strange_folder),
         trial("a_run_during_which_nobody_looked_is_made_again", held),
         trial("commands_that_give_no_number_are_told", no_number),
         trial("a_placement_that_fails_is_out", one_fails),
@@ -96,6 +97,21 @@ fn same<T: PartialEq + std::fmt::Debug>(what: &str, found: T, expected: T) -> Re
 fn contains(told: &str, words: &[&str]) -> Result<(), Failed> {
     let told = &told.split_whitespace().collect::<Vec<_>>().join(" ");
     words.iter().try_for_each(|word| same(&format!("{word:?} is in\n{told}"), told.contains(word), true))
+}
+
+fn strange_folder() -> Outcome {
+    use std::os::unix::ffi::OsStrExt as _;
+    let place = Place::new();
+    let folder = place.path().join(std::ffi::OsStr::from_bytes(b"\xff"));
+    fs::create_dir(&folder)?;
+    fs::write(folder.join("here"), "")?;
+    let program = ["try", "--on", "0", "--runs-max", "2", "--", "test", "-e", "here"];
+    done(place.corewise(&program).current_dir(&folder))?;
+    let resumed = done(&mut place.corewise(&["try", "--resume", "--runs-max", "4", "--json"]))?;
+    let document: Value = serde_json::from_slice(&resumed.stdout).map_err(|_| text(&resumed.stderr))?;
+    same("folder", &document["experiment"]["workload"]["folder"], &folder.as_os_str().as_bytes().into())?;
+    let failed = document["trials"].as_array().into_iter().flatten().any(|trial| !trial["outcome"]["failed"].is_null());
+    same("a run failed", failed, false)
 }
 
 fn wins() -> Outcome {

@@ -40,13 +40,44 @@ pub struct Experiment {
     pub suite: Option<Part>,
 }
 
+/// A folder by its path: a text, or bytes where the path is not UTF-8.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Folder {
+    /// A path that is UTF-8.
+    Text(String),
+    /// The bytes of one that is not.
+    Bytes(Vec<u8>),
+}
+
+impl Folder {
+    /// The folder of a path's bytes.
+    pub fn of_bytes(bytes: Vec<u8>) -> Self {
+        String::from_utf8(bytes).map_or_else(|error| Self::Bytes(error.into_bytes()), Self::Text)
+    }
+
+    /// The bytes of its path.
+    pub fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Text(text) => text.as_bytes(),
+            Self::Bytes(bytes) => bytes,
+        }
+    }
+}
+
+impl From<&str> for Folder {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
 /// What is run, and what of it counts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Workload {
     /// The program and its arguments.
     pub command: Vec<String>,
     /// The folder it is run in.
-    pub folder: String,
+    pub folder: Folder,
     /// What decides.
     pub metric: Metric,
     /// What must not get worse by the margin where the metric gets better.

@@ -6,6 +6,7 @@ pub mod clock;
 pub mod error;
 pub mod irq;
 pub mod linux;
+pub mod path;
 pub mod record;
 pub mod ring;
 pub mod root;

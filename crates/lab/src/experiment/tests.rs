@@ -23,7 +23,7 @@ fn experiment(seed: u64) -> Experiment {
         machine: simulate::machine(4, false, &[(CpuSet::first(4), 32)]),
         workload: Workload {
             command: vec!["made-up".to_owned()],
-            folder: "/".to_owned(),
+            folder: "/".into(),
             metric: Metric::wall_time(),
             guards: Vec::new(),
             timeout_s: None,

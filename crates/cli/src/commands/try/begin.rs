@@ -9,12 +9,13 @@ use corewise_lab::experiment::simulated::Simulation;
 use corewise_lab::placing::refuse_named;
 use corewise_model::experiment::Policy;
 use corewise_model::placement::plan::{USUAL_MOST, plan};
-use corewise_model::trial::{Arm, Experiment, Metric, Trial, Workload};
+use corewise_model::trial::{Arm, Experiment, Folder, Metric, Trial, Workload};
 use corewise_model::{CpuSet, Machine};
 use corewise_store::Store;
+use corewise_sys::path;
 
 use super::task::{Choice, NewExperiment, Which};
-use crate::shell::failure::{Exit, Failure};
+use crate::shell::failure::Failure;
 use crate::shell::machine::this_machine;
 use crate::shell::output::say;
 use crate::shell::placing::{busiest, reachable_here, resolve_here};
@@ -55,7 +56,7 @@ fn new_experiment(new: &NewExperiment, settings: &Settings) -> Result<Begun, Fai
         std::env::current_dir().map_err(|error| Failure::unavailable(format!("the current folder: {error}")))?;
     let workload = Workload {
         command: new.command.clone(),
-        folder: folder.display().to_string(),
+        folder: Folder::of_bytes(path::to_bytes(&folder)),
         metric: new.metric.clone(),
         guards: new.guards.clone(),
         timeout_s: new.timeout.map(|timeout| timeout.as_secs_f64()),
@@ -196,7 +197,7 @@ fn simulated(path: &Path, seed: Option<u64>, policy: &Policy) -> Result<Begun, F
     };
     let workload = Workload {
         command: vec![path.display().to_string()],
-        folder: String::new(),
+        folder: "".into(),
         metric: Metric::wall_time(),
         guards: Vec::new(),
         timeout_s: None,
@@ -232,11 +233,9 @@ fn stored(number: Option<i64>, settings: &Settings) -> Result<Begun, Failure> {
         let what = format!("experiment {number} is part of the suite \"{}\"", part.suite);
         return Err(Failure::unavailable(what).next("`corewise try --suite FILE --resume` goes on with all of it."));
     }
-    std::env::set_current_dir(&experiment.workload.folder).map_err(|error| {
-        Failure::new(
-            Exit::Unavailable,
-            format!("the folder {} of experiment {number}: {error}", experiment.workload.folder),
-        )
+    let folder = path::of_bytes(experiment.workload.folder.bytes());
+    std::env::set_current_dir(&folder).map_err(|error| {
+        Failure::unavailable(format!("the folder {} of experiment {number}: {error}", folder.display()))
     })?;
     Ok(Begun { experiment, trials, stored: Some(number), simulation: None })
 }

@@ -11,11 +11,12 @@ use corewise_lab::experiment::process::last_lines;
 use corewise_model::Machine;
 use corewise_model::experiment::{Policy, Verdict};
 use corewise_model::suite::{Benchmark, HELD, Part, Suite};
-use corewise_model::trial::{self, Arm, Experiment, Outcome, Trial, Workload, standing};
+use corewise_model::trial::{self, Arm, Experiment, Folder, Outcome, Trial, Workload, standing};
 use corewise_store::Store;
 use corewise_sys::linux::execution::{End, Execution, USUAL_PATIENCE};
 use corewise_sys::linux::installed::{distributions, is_installed};
 use corewise_sys::linux::spawn::adopt_orphans;
+use corewise_sys::path;
 use tempfile::TempDir;
 
 use super::begin::{self, Begun};
@@ -329,7 +330,7 @@ impl SuiteSession<'_> {
     fn begin(&mut self, number: usize, benchmark: &Benchmark, folder: &Path) -> Experiment {
         let workload = Workload {
             command: self.command(benchmark),
-            folder: folder.display().to_string(),
+            folder: Folder::of_bytes(path::to_bytes(folder)),
             metric: benchmark.metric(),
             guards: Vec::new(),
             timeout_s: benchmark.timeout_s,
