@@ -20,8 +20,9 @@ use serde::{Deserialize, Serialize};
 pub use devices::{DeviceCost, device_costs};
 pub use divide::divide;
 pub use perturbation::{Perturbation, perturbation};
+pub use senders::Sender;
 pub use settle::settle;
-pub use summary::{CauseSummary, CpuStalls, Sender, Timeline};
+pub use summary::{CauseSummary, CpuStalls, Timeline};
 
 use crate::event::Source;
 use crate::stall::Stall;

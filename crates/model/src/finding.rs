@@ -3,14 +3,17 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::links::{self, LinkClass};
-use crate::{CpuSet, Survey};
+use crate::CpuSet;
+use crate::links::LinkClass;
+pub use conclude::conclude;
 
 mod causes;
+mod conclude;
 mod cpus;
 mod first;
 mod groups;
 mod quantity;
+pub mod rows;
 mod stolen;
 pub(crate) mod talk;
 #[cfg(test)]
@@ -113,21 +116,3 @@ pub const ERROR_RATE: f64 = 0.01;
 
 /// The confidence of every interval.
 pub const CONFIDENCE: f64 = 0.95;
-
-/// Concludes from what a survey observed: each finding has a test on rounds behind it, and what was tested and did not
-/// differ is said too.
-pub fn conclude(survey: &Survey) -> Conclusions {
-    let mut conclusions = Conclusions {
-        findings: Vec::new(),
-        no_difference: Vec::new(),
-        link_classes: links::classes(&survey.machine, &survey.links),
-        quiet: survey.cpus.iter().map(|seen| seen.cpu).collect(),
-        first_cpu: None,
-    };
-    cpus::conclude(survey, &mut conclusions);
-    groups::conclude(survey, &mut conclusions);
-    talk::conclude(survey, &mut conclusions);
-    stolen::conclude(survey, &mut conclusions);
-    causes::conclude(survey, &mut conclusions);
-    conclusions
-}

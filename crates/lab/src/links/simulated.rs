@@ -116,8 +116,8 @@ impl Talk for Simulated {
         outcomes
     }
 
-    fn elapsed(&self) -> Duration {
-        self.elapsed
+    fn made_up(&self) -> Option<Duration> {
+        Some(self.elapsed)
     }
 
     fn at_a_time(&self) -> usize {

@@ -4,7 +4,7 @@ use super::words;
 use super::{CONFIDENCE, Conclusions, Effect, Finding, Topic};
 use crate::links::{self, LinkClass, Pair, Relation, Relations};
 use crate::stats::order::{median, median_interval, quantile};
-use crate::{CpuSet, Survey};
+use crate::{CpuSet, Level, Survey};
 
 /// A class that is dearer by less than this is not worth a word.
 const MARGIN: f64 = 1.25;
@@ -143,14 +143,18 @@ fn pairs_interval(near: &[&Pair], far: &[&Pair]) -> Option<(f64, f64)> {
 fn finding(survey: &Survey, base: &LinkClass, class: &LinkClass, effect: Effect) -> Finding {
     let across = match class.relation {
         Relation::OtherPackage => "packages",
+        Relation::OtherNode => "nodes",
+        Relation::OtherDie => "dies",
         Relation::OtherLlc => "last-level caches",
         Relation::SameLlc => "clusters",
         Relation::SameCluster | Relation::SameCore => "cores",
     };
-    let within = match base.relation {
-        Relation::SameCluster => "one cluster",
-        Relation::SameLlc => "one last-level cache",
-        _ => "one package",
+    let (level, within) = match base.relation {
+        Relation::SameCluster => (Level::Cluster, "one cluster"),
+        Relation::SameLlc => (Level::Llc, "one last-level cache"),
+        Relation::OtherLlc if survey.machine.dies.len() > survey.machine.packages.len() => (Level::Die, "one die"),
+        Relation::OtherDie => (Level::Node, "one node"),
+        _ => (Level::Package, "one package"),
     };
     let statement = format!(
         "Talking across {across} costs {} what it costs within {within}: {:.0} ns against {:.0} ns, one way.",
@@ -159,13 +163,9 @@ fn finding(survey: &Survey, base: &LinkClass, class: &LinkClass, effect: Effect)
         base.median_ns
     );
     let surveyed: CpuSet = survey.cpus.iter().map(|seen| seen.cpu).collect();
-    let near = match base.relation {
-        Relation::SameCluster => survey.machine.clusters.iter().map(|cluster| &cluster.cpus).collect::<Vec<_>>(),
-        Relation::SameLlc => survey.machine.llcs.iter().map(|llc| &llc.cpus).collect(),
-        _ => survey.machine.packages.iter().map(|package| &package.cpus).collect(),
-    };
     // Of places of one size the first is named.
-    let place = near.into_iter().rev().map(|cpus| cpus.intersection(&surveyed)).max_by_key(CpuSet::len);
+    let places = survey.machine.objects(level).into_iter();
+    let place = places.rev().map(|cpus| cpus.intersection(&surveyed)).max_by_key(CpuSet::len);
     Finding {
         topic: Topic::Links,
         cpus: surveyed,

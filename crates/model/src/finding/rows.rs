@@ -1,0 +1,284 @@
+//! The figures of each cpu, and the rows they are shown in: cpus that are alike share one where there are many.
+
+use std::collections::BTreeMap;
+
+use super::{Conclusions, Topic};
+use crate::stats::order::{median, spread};
+use crate::survey::{Counted, CpuObservation, CpuRound, FrequencySource, Tail};
+use crate::{CpuSet, Level, Survey};
+
+/// Machines with more surveyed cpus than this show like cpus in one row.
+const FEW_CPUS: usize = 16;
+/// Rows are made wider until there are no more than this.
+const MOST_ROWS: usize = 28;
+/// Machines with more last-level caches than this may share rows across them.
+const FEW_LLCS: usize = 8;
+
+/// What one row shows: one cpu, or the middle of several.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// Its cpus.
+    pub cpus: CpuSet,
+    /// Their durations: median over rounds, then over cpus; the two last over all pieces, of the worst cpu.
+    pub tail: Tail,
+    /// The spread over rounds of the median duration, in nanoseconds.
+    pub p50_spread_ns: Option<f64>,
+    /// The spread over rounds of the 99.9th percentile, in nanoseconds.
+    pub p99_9_spread_ns: Option<f64>,
+    /// The clock rate in gigahertz and whether it is an estimate.
+    pub frequency: Option<(f64, bool)>,
+    /// The spread over rounds of the clock rate, in gigahertz.
+    pub frequency_spread: Option<f64>,
+    /// Interrupts a second.
+    pub interrupt_rate: f64,
+    /// Interrupts a second by source, most first.
+    pub sources: Vec<(String, f64)>,
+    /// Soft interrupts a second.
+    pub softirq_rate: f64,
+    /// Soft interrupts a second by kind, most first.
+    pub softirq_sources: Vec<(String, f64)>,
+    /// Times a second that the thread gave the cpu up, and that it was taken from it.
+    pub switch_rates: (f64, f64),
+    /// Shares of the time, 0 to 1: user, system, off the cpu, and stolen where the kernel tells.
+    pub shares: Shares,
+    /// What findings say of these cpus: the quantity, and whether they are better in it than their peers.
+    pub marks: Vec<(String, bool)>,
+    /// Durations as clock ticks and counts, over all rounds and cpus of the row.
+    pub counts: Vec<(u64, u64)>,
+}
+
+/// Shares of the time of the visits, 0 to 1.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Shares {
+    /// In user mode.
+    pub user: f64,
+    /// In the kernel.
+    pub system: f64,
+    /// Not on a cpu.
+    pub off_cpu: f64,
+    /// Taken by the hypervisor, where the kernel tells.
+    pub stolen: Option<f64>,
+}
+
+/// The rows of a survey, by their lowest cpu.
+pub fn rows(survey: &Survey, conclusions: &Conclusions) -> Vec<Row> {
+    let single: Vec<Row> = survey.cpus.iter().map(|cpu| row_of(cpu, survey.clock.step_ns, conclusions)).collect();
+    if single.len() <= FEW_CPUS {
+        return single;
+    }
+    let classes: Vec<String> = survey.cpus.iter().map(|cpu| class(survey, conclusions, cpu.cpu)).collect();
+    let mut tolerance = Tolerance { steady: 1.05, restless: 1.5 };
+    loop {
+        let groups = gather(&single, &classes, tolerance);
+        if groups.len() <= MOST_ROWS || tolerance.restless > 1e6 {
+            return groups.into_iter().map(|group| merged(survey, &single, &group)).collect();
+        }
+        tolerance = tolerance.wider();
+    }
+}
+
+/// How far apart the figures of cpus in one row may be, as ratios: of p50, p90, p99 and clock rate; of p99.9 and the
+/// interrupt rate, which differ more between equal cpus.
+#[derive(Clone, Copy)]
+struct Tolerance {
+    steady: f64,
+    restless: f64,
+}
+
+impl Tolerance {
+    fn wider(self) -> Self {
+        Self { steady: self.steady * 1.05, restless: self.restless * self.restless }
+    }
+
+    fn alike(self, a: &Row, b: &Row) -> bool {
+        // What was measured on neither does not tell them apart.
+        let near =
+            |a: f64, b: f64, ratio: f64| a.max(b) <= a.min(b) * ratio || a.max(b) < 1.0 || (a.is_nan() && b.is_nan());
+        let clock = |row: &Row| row.frequency.map_or(0.0, |(gigahertz, _)| gigahertz * 1e3);
+        let steady = [
+            (a.tail.p50_ns, b.tail.p50_ns),
+            (a.tail.p90_ns, b.tail.p90_ns),
+            (a.tail.p99_ns, b.tail.p99_ns),
+            (clock(a), clock(b)),
+        ];
+        // A few interrupts a second more or less are no difference: 5 is added to both rates.
+        let restless = [(a.tail.p99_9_ns, b.tail.p99_9_ns), (a.interrupt_rate + 5.0, b.interrupt_rate + 5.0)];
+        steady.iter().all(|&(a, b)| near(a, b, self.steady)) && restless.iter().all(|&(a, b)| near(a, b, self.restless))
+    }
+}
+
+/// Cpus of different classes never share a row: another kind of core, another cache, or another set of findings.
+fn class(survey: &Survey, conclusions: &Conclusions, cpu: u32) -> String {
+    let machine = &survey.machine;
+    let kind = machine.kind_of(cpu).map(|kind| kind.core_type);
+    let llc = machine.index_of(Level::Llc, cpu);
+    let cache = llc.map(|index| (machine.llcs[index].size_bytes, machine.llcs[index].vcache));
+    let own = llc.filter(|_| machine.llcs.len() <= FEW_LLCS);
+    let named: Vec<usize> = (0..conclusions.findings.len())
+        .filter(|&index| {
+            let finding = &conclusions.findings[index];
+            !matches!(finding.topic, Topic::Links | Topic::Causes) && finding.cpus.contains(cpu)
+        })
+        .collect();
+    format!("{kind:?} {cache:?} {own:?} {named:?}")
+}
+
+/// Puts each cpu into the first group whose first member it is like.
+fn gather(single: &[Row], classes: &[String], tolerance: Tolerance) -> Vec<Vec<usize>> {
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    for index in 0..single.len() {
+        let fits = |group: &&mut Vec<usize>| {
+            classes[group[0]] == classes[index] && tolerance.alike(&single[group[0]], &single[index])
+        };
+        match groups.iter_mut().find(fits) {
+            Some(group) => group.push(index),
+            None => groups.push(vec![index]),
+        }
+    }
+    groups
+}
+
+fn row_of(observation: &CpuObservation, step_ns: f64, conclusions: &Conclusions) -> Row {
+    let rounds = &observation.rounds;
+    let elapsed: f64 = rounds.iter().map(|round| round.elapsed_s).sum();
+    let per_round = |of: fn(&Tail) -> f64| rounds.iter().map(|round| of(&round.tail)).collect::<Vec<f64>>();
+    let rate = |count: u64| if elapsed > 0.0 { count as f64 / elapsed } else { f64::NAN };
+    let share = |of: fn(&CpuRound) -> f64| rounds.iter().map(of).sum::<f64>() / elapsed;
+    let clock: Vec<_> = rounds.iter().filter_map(|round| round.frequency.as_ref()).collect();
+    let gigahertz: Vec<f64> = clock.iter().map(|frequency| frequency.gigahertz).collect();
+    let estimate = clock.iter().any(|frequency| frequency.source == FrequencySource::Estimate);
+    let interrupts = rates(rounds.iter().filter_map(|round| round.interrupts.as_ref()));
+    let softirqs = rates(rounds.iter().filter_map(|round| round.softirqs.as_ref()));
+    let total = |rates: &Option<Vec<(String, f64)>>| {
+        rates.as_ref().map_or(f64::NAN, |rates| rates.iter().map(|(_, rate)| rate).sum())
+    };
+    Row {
+        cpus: CpuSet::of(observation.cpu),
+        tail: middle_tail(observation, step_ns),
+        p50_spread_ns: spread(&per_round(|tail| tail.p50_ns)),
+        p99_9_spread_ns: spread(&per_round(|tail| tail.p99_9_ns)),
+        frequency: (!gigahertz.is_empty()).then(|| (median(&gigahertz), estimate)),
+        frequency_spread: spread(&gigahertz),
+        interrupt_rate: total(&interrupts),
+        sources: interrupts.unwrap_or_default(),
+        softirq_rate: total(&softirqs),
+        softirq_sources: softirqs.unwrap_or_default(),
+        switch_rates: (
+            rate(rounds.iter().map(|round| round.thread.voluntary_switches).sum()),
+            rate(rounds.iter().map(|round| round.thread.involuntary_switches).sum()),
+        ),
+        shares: Shares {
+            user: share(|round| round.thread.user_s),
+            system: share(|round| round.thread.system_s),
+            off_cpu: share(|round| round.thread.off_cpu_s),
+            stolen: stolen(rounds),
+        },
+        marks: marks(conclusions, observation.cpu),
+        counts: observation.tail.counts(),
+    }
+}
+
+/// Median over rounds of what a round can tell; p99.99 and maximum over all pieces, for a round has too few.
+fn middle_tail(observation: &CpuObservation, step_ns: f64) -> Tail {
+    let rounds = &observation.rounds;
+    let middle = |of: fn(&Tail) -> f64| median(&rounds.iter().map(|round| of(&round.tail)).collect::<Vec<f64>>());
+    let all = Tail::of(&observation.tail, step_ns);
+    let known = |value: f64| if all.count > 0 { value } else { f64::NAN };
+    Tail {
+        count: all.count,
+        mean_ns: middle(|tail| tail.mean_ns),
+        p50_ns: middle(|tail| tail.p50_ns),
+        p90_ns: middle(|tail| tail.p90_ns),
+        p99_ns: middle(|tail| tail.p99_ns),
+        p99_9_ns: middle(|tail| tail.p99_9_ns),
+        p99_99_ns: known(all.p99_99_ns),
+        p99_999_ns: all.p99_999_ns.map(known),
+        max_ns: known(all.max_ns),
+        lost: middle(|tail| tail.lost),
+    }
+}
+
+fn stolen(rounds: &[CpuRound]) -> Option<f64> {
+    let told: Vec<(f64, f64)> = rounds.iter().filter_map(|round| Some((round.stolen_s?, round.elapsed_s))).collect();
+    let elapsed: f64 = told.iter().map(|(_, elapsed)| elapsed).sum();
+    (elapsed > 0.0).then(|| told.iter().map(|(stolen, _)| stolen).sum::<f64>() / elapsed)
+}
+
+/// Counts a second by source, most first; equal ones by name. Absent where nothing was counted.
+fn rates<'a>(visits: impl Iterator<Item = &'a Counted>) -> Option<Vec<(String, f64)>> {
+    let mut sums = BTreeMap::<&str, u64>::new();
+    let mut elapsed_s = 0.0;
+    for counted in visits {
+        elapsed_s += counted.elapsed_s;
+        for count in &counted.sources {
+            *sums.entry(&count.source).or_default() += count.count;
+        }
+    }
+    if elapsed_s == 0.0 {
+        return None;
+    }
+    let struck = sums.into_iter().filter(|(_, count)| *count > 0);
+    let mut rates: Vec<(String, f64)> =
+        struck.map(|(source, count)| (source.to_owned(), count as f64 / elapsed_s)).collect();
+    rates.sort_by(|a, b| b.1.total_cmp(&a.1));
+    Some(rates)
+}
+
+fn marks(conclusions: &Conclusions, cpu: u32) -> Vec<(String, bool)> {
+    let named = conclusions.findings.iter().filter(|finding| finding.cpus.contains(cpu));
+    let effects = named.filter(|finding| finding.topic != Topic::Links).flat_map(|finding| &finding.effects);
+    // Of all that is compared, only a higher clock rate is better.
+    effects.map(|effect| (effect.quantity.clone(), (effect.ratio > 1.0) == (effect.quantity == "frequency"))).collect()
+}
+
+/// One row for several cpus: the median of each figure, and the worst maximum.
+fn merged(survey: &Survey, single: &[Row], group: &[usize]) -> Row {
+    let members: Vec<&Row> = group.iter().map(|&index| &single[index]).collect();
+    if let [only] = members.as_slice() {
+        return (*only).clone();
+    }
+    let middle = |of: &dyn Fn(&Row) -> f64| median(&members.iter().map(|row| of(row)).collect::<Vec<f64>>());
+    let known = |value: f64| value.is_finite().then_some(value);
+    let worst = |of: fn(&Row) -> f64| members.iter().map(|row| of(row)).fold(f64::NAN, f64::max);
+    let cpus: CpuSet = members.iter().flat_map(|row| row.cpus.iter()).collect();
+    let estimate = members.iter().any(|row| row.frequency.is_some_and(|(_, estimate)| estimate));
+    Row {
+        tail: Tail {
+            count: members.iter().map(|row| row.tail.count).sum(),
+            mean_ns: middle(&|row| row.tail.mean_ns),
+            p50_ns: middle(&|row| row.tail.p50_ns),
+            p90_ns: middle(&|row| row.tail.p90_ns),
+            p99_ns: middle(&|row| row.tail.p99_ns),
+            p99_9_ns: middle(&|row| row.tail.p99_9_ns),
+            p99_99_ns: worst(|row| row.tail.p99_99_ns),
+            p99_999_ns: known(worst(|row| row.tail.p99_999_ns.unwrap_or(f64::NAN))),
+            max_ns: worst(|row| row.tail.max_ns),
+            lost: middle(&|row| row.tail.lost),
+        },
+        p50_spread_ns: known(middle(&|row| row.p50_spread_ns.unwrap_or(f64::NAN))),
+        p99_9_spread_ns: known(middle(&|row| row.p99_9_spread_ns.unwrap_or(f64::NAN))),
+        frequency: known(middle(&|row| row.frequency.map_or(f64::NAN, |(gigahertz, _)| gigahertz)))
+            .map(|gigahertz| (gigahertz, estimate)),
+        frequency_spread: known(middle(&|row| row.frequency_spread.unwrap_or(f64::NAN))),
+        interrupt_rate: middle(&|row| row.interrupt_rate),
+        sources: group_rates(survey, &cpus, |round| round.interrupts.as_ref()),
+        softirq_rate: middle(&|row| row.softirq_rate),
+        softirq_sources: group_rates(survey, &cpus, |round| round.softirqs.as_ref()),
+        switch_rates: (middle(&|row| row.switch_rates.0), middle(&|row| row.switch_rates.1)),
+        shares: Shares {
+            user: middle(&|row| row.shares.user),
+            system: middle(&|row| row.shares.system),
+            off_cpu: middle(&|row| row.shares.off_cpu),
+            stolen: known(middle(&|row| row.shares.stolen.unwrap_or(f64::NAN))),
+        },
+        marks: members[0].marks.clone(),
+        counts: members.iter().flat_map(|row| row.counts.iter().copied()).collect(),
+        cpus,
+    }
+}
+
+/// Rates by source of a cpu of the group, on average.
+fn group_rates(survey: &Survey, cpus: &CpuSet, of: fn(&CpuRound) -> Option<&Counted>) -> Vec<(String, f64)> {
+    let members = survey.cpus.iter().filter(|cpu| cpus.contains(cpu.cpu)).flat_map(|cpu| &cpu.rounds);
+    rates(members.filter_map(of)).unwrap_or_default()
+}
