@@ -1,7 +1,6 @@
 //! What the lab cannot do. What a machine does not give is no error but a gap in a result.
 
 use std::io;
-use std::path::PathBuf;
 
 use corewise_model::suite::SuiteError;
 use corewise_model::trial::PatternError;
@@ -21,14 +20,19 @@ pub enum LabError {
     #[error("corewise has children that it did not start, which a run could not be told from: start it from a shell")]
     OtherChildren,
     /// A suite's file cannot be read.
-    #[error("{path}: {source}", path = path.display())]
+    #[error("the suite {file}: {source}")]
     Unreadable {
         /// The file.
-        path: PathBuf,
+        file: String,
         /// What the system says.
         source: io::Error,
     },
     /// A file is no suite.
-    #[error(transparent)]
-    Suite(#[from] SuiteError),
+    #[error("the suite {file}: {source}")]
+    Suite {
+        /// The file.
+        file: String,
+        /// What is wrong with it.
+        source: SuiteError,
+    },
 }

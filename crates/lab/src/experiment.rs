@@ -45,6 +45,17 @@ pub fn begun_now(
     }
 }
 
+/// An experiment with its trials so far.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Begun {
+    /// The experiment.
+    pub experiment: Experiment,
+    /// Its trials.
+    pub trials: Vec<Trial>,
+    /// Its number in the store.
+    pub stored: Option<i64>,
+}
+
 /// What a runner made of one trial.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ran {

@@ -11,10 +11,10 @@ pub mod simulated;
 
 use std::time::Duration;
 
+use corewise_model::clock::Clock;
 use corewise_model::links::What;
 use corewise_model::links::explore::Limits;
 use corewise_model::links::map::{Origin, Spoiled};
-use corewise_model::survey::Clock;
 use corewise_model::{CpuSet, Gap};
 
 pub use mapping::map;

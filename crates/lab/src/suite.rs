@@ -16,32 +16,11 @@ use tempfile::TempDir;
 
 use crate::LabError;
 use crate::experiment::process::last_lines;
-use crate::experiment::{Ending, begun_now};
+use crate::experiment::{Begun, Ending, begun_now};
 use crate::session::Budget;
 
 /// A script takes no longer, so that one that hangs does not hold up the others.
 const LONGEST_SCRIPT: Duration = Duration::from_mins(10);
-
-/// An experiment with its trials so far.
-#[derive(Clone, Debug)]
-pub struct Begun {
-    /// The experiment.
-    pub experiment: Experiment,
-    /// Its trials.
-    pub trials: Vec<Trial>,
-    /// Its number in the store.
-    pub stored: Option<i64>,
-}
-
-impl Begun {
-    fn is_decided(&self) -> bool {
-        race(&self.experiment, &self.trials).is_decided()
-    }
-
-    fn result(self) -> RowResult {
-        RowResult::of(self.experiment, self.trials, self.stored)
-    }
-}
 
 /// Who keeps a suite's experiments, and hears what happens.
 pub trait Keeper {
@@ -94,16 +73,17 @@ pub struct SuitePlan<'a> {
 ///
 /// # Errors
 /// [`LabError::Unreadable`], or [`LabError::Suite`] where it is none.
-pub fn read(source: &str) -> Result<(Suite, PathBuf), LabError> {
-    let path = Path::new(source);
-    let held = HELD.iter().find(|(name, _)| *name == source);
+pub fn read(file: &str) -> Result<(Suite, PathBuf), LabError> {
+    let path = Path::new(file);
+    let held = HELD.iter().find(|(name, _)| *name == file);
     let text = match (std::fs::read_to_string(path), held) {
         (Ok(text), _) => text,
         (Err(_), Some((_, text))) => (*text).to_owned(),
-        (Err(source), None) => return Err(LabError::Unreadable { path: path.to_owned(), source }),
+        (Err(source), None) => return Err(LabError::Unreadable { file: file.to_owned(), source }),
     };
     let folder = path.canonicalize().ok().and_then(|path| Some(path.parent()?.to_owned())).unwrap_or_default();
-    Ok((Suite::parse(&text)?, folder))
+    let suite = Suite::parse(&text).map_err(|source| LabError::Suite { file: file.to_owned(), source })?;
+    Ok((suite, folder))
 }
 
 /// The programs of a benchmark that are not installed; those that are named by a path are looked for from the suite's folder.
@@ -127,10 +107,10 @@ pub fn conduct<K: Keeper>(
     budget: Budget<'_>,
     keeper: &mut K,
 ) -> Result<Vec<RowResult>, K::Error> {
-    let is_decided = |benchmark: &Benchmark| {
-        earlier.iter().any(|begun| plan.is_of(&begun.experiment, benchmark) && begun.is_decided())
+    let is_known = |benchmark: &Benchmark| {
+        earlier.iter().any(|begun| plan.is_of(&begun.experiment, benchmark) && is_decided(begun))
     };
-    let decided = plan.suite.benchmarks.iter().map(is_decided).collect();
+    let decided = plan.suite.benchmarks.iter().map(is_known).collect();
     let mut session = Session { plan, begun_unix_ms: plan.begun_unix_ms, decided, budget, keeper };
     let results = plan.suite.benchmarks.iter().enumerate().map(|(number, benchmark)| {
         let known = earlier.iter().position(|begun| plan.is_of(&begun.experiment, benchmark));
@@ -177,6 +157,14 @@ impl SuitePlan<'_> {
     }
 }
 
+fn is_decided(begun: &Begun) -> bool {
+    race(&begun.experiment, &begun.trials).is_decided()
+}
+
+fn of_known(begun: Begun) -> RowResult {
+    RowResult::of(begun.experiment, begun.trials, begun.stored)
+}
+
 struct Session<'a, 'k, K> {
     plan: SuitePlan<'a>,
     /// When the suite was begun; with its first experiment where it is not known.
@@ -205,8 +193,8 @@ impl<K: Keeper> Session<'_, '_, K> {
             () if is_over => Some(RowResult::NotTried),
             () => None,
         };
-        if instead.is_some() || known.as_ref().is_some_and(Begun::is_decided) {
-            return Ok(known.map(Begun::result).or(instead).unwrap_or(RowResult::NotTried));
+        if instead.is_some() || known.as_ref().is_some_and(is_decided) {
+            return Ok(known.map(of_known).or(instead).unwrap_or(RowResult::NotTried));
         }
         let began = std::env::current_dir().ok();
         let tried = self.in_its_folder(number, benchmark, known);
@@ -247,7 +235,7 @@ impl<K: Keeper> Session<'_, '_, K> {
             if let RowResult::Failed { why, output, .. } = &result {
                 self.keeper.warn(benchmark, why, output);
             }
-            return Ok(known.result());
+            return Ok(of_known(known));
         }
         let share = self.share(number);
         let result = self.tried(number, benchmark, known, folder.path(), share);
@@ -277,7 +265,7 @@ impl<K: Keeper> Session<'_, '_, K> {
         if trials.is_empty() || (ending == Ending::Stopped && trials.iter().all(|trial| trial.block == 0)) {
             return Ok(RowResult::NotTried);
         }
-        Ok(Begun { trials, ..begun }.result())
+        Ok(RowResult::of(begun.experiment, trials, begun.stored))
     }
 
     fn begin(&mut self, number: usize, benchmark: &Benchmark, folder: &Path) -> Result<Begun, K::Error> {

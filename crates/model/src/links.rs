@@ -7,6 +7,7 @@ pub mod groups;
 pub mod import;
 pub mod map;
 mod matrix;
+mod modes;
 pub mod predict;
 pub mod structure;
 mod what;
@@ -20,6 +21,7 @@ use crate::stats::order::median;
 use crate::{CpuSet, Gap, Level, Machine};
 pub use map::LinkMap;
 pub use matrix::Matrix;
+pub use modes::modes;
 pub use what::{MESSAGE_BYTES, Slots, What};
 
 /// What pairs of cpus cost.

@@ -4,9 +4,9 @@ use std::sync::atomic::AtomicBool;
 use std::thread::scope;
 use std::time::{Duration, Instant};
 
+use corewise_model::clock::Clock as ClockFacts;
 use corewise_model::links::map::Origin;
 use corewise_model::stats::random::Random;
-use corewise_model::survey::Clock as ClockFacts;
 use corewise_model::{Gap, Machine};
 use corewise_sys::clock::Clock;
 use corewise_sys::linux::counts::StolenTime;

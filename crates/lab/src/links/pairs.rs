@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use corewise_model::clock::Clock;
 use corewise_model::links::explore::Wish;
 use corewise_model::links::map::{CpuClock, LinkMap, Provenance, Series, Spoiled, Unit};
 use corewise_model::links::structure::Structure;
 use corewise_model::links::{Links, Matrix, Pair, What};
 use corewise_model::stats::order::{deviation, median, range};
-use corewise_model::survey::Clock;
 use corewise_model::{Gap, Level, Machine};
 
 use super::{Ordered, Plan, Visited};

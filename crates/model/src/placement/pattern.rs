@@ -10,7 +10,7 @@ mod pack;
 mod spread;
 
 use super::Pattern;
-use super::resolve::Places;
+use super::places::Places;
 use crate::Level;
 
 /// The chosen cpus in the order in which threads would take them, of a pool that is in that order; why not, otherwise.

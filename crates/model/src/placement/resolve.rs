@@ -2,13 +2,11 @@
 
 mod evaluate;
 mod holders;
-mod places;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{CpuSet, Machine};
-pub(super) use places::Places;
 
 /// What an expression is resolved against.
 #[derive(Clone, Copy, Debug)]

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::Level;
-use crate::placement::resolve::Places;
+use crate::placement::places::Places;
 
 /// Chooses `count` cpus of a pool that has as many.
 pub fn pack(count: usize, level: Level, pool: &[u32], places: &Places) -> Vec<u32> {

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::placement::resolve::Places;
+use crate::placement::places::Places;
 use crate::{CpuSet, Level};
 
 /// Chooses `count` cpus of a pool that has as many.

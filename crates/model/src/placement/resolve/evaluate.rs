@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::holders::Holders;
-use super::{Context, LeftOut, Places, Reason, Resolution};
+use super::{Context, LeftOut, Reason, Resolution};
 use crate::facts::CoreType;
 use crate::placement::error::PlacementError;
 use crate::placement::expression::{Node, Term};
 use crate::placement::order::{cores_first, counted};
+use crate::placement::places::Places;
 use crate::placement::{Expression, Indices, Name, Operator, pattern};
 use crate::{CpuSet, Level, Machine};
 

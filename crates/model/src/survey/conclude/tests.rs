@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::Survey;
+use crate::finding::Topic;
 use crate::links::{Pair, Relation};
 use crate::machine::Machine;
 use crate::simulate::{self, Noise, Truth};
