@@ -9,7 +9,7 @@ use corewise_lab::experiment::{Begun, begun_now};
 use corewise_lab::placing::refuse_named;
 use corewise_model::experiment::Policy;
 use corewise_model::placement::plan::{USUAL_MOST, plan};
-use corewise_model::trial::{Arm, Experiment, Metric, Trial, Workload};
+use corewise_model::trial::{Arm, Experiment, Metric, Workload};
 use corewise_model::{CpuSet, Machine};
 use corewise_store::Store;
 

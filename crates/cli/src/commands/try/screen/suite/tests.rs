@@ -1,7 +1,10 @@
 //! A suite whose truth is known.
 
+use corewise_model::experiment::Policy;
 use corewise_model::simulate::Effects;
 use corewise_model::simulate::noise::RunNoise;
+use corewise_model::suite::Suite;
+use corewise_model::suite::results::Tried;
 use corewise_model::trial;
 use insta::assert_snapshot;
 
