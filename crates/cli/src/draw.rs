@@ -8,7 +8,6 @@ pub mod latency;
 pub mod machine;
 pub mod number;
 pub mod picture;
-pub mod rows;
 pub mod shades;
 pub mod stalls;
 pub mod survey;

@@ -4,11 +4,14 @@ mod energy;
 pub mod process;
 pub mod simulated;
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
 
-use corewise_model::experiment::{Block, Run, Standing, ThreadsStanding};
-use corewise_model::trial::{Arm, Design, Experiment, Observed, Outcome, Trial, blocks};
+use corewise_model::Machine;
+use corewise_model::experiment::{Block, Policy, Run, Standing, ThreadsStanding};
+use corewise_model::trial::{Arm, Design, Experiment, Observed, Outcome, Trial, Workload, blocks};
+
+use crate::session::{Budget, seed_of_the_clock, unix_ms};
 
 /// Runs shorter than this are made several times in a row, which make one trial.
 const SHORTEST_TRIAL: Duration = Duration::from_millis(50);
@@ -20,6 +23,38 @@ const PAUSE_SHARE: f64 = 0.1;
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 /// How soon a pause notices that it is to stop.
 const PAUSE_STEP: Duration = Duration::from_millis(20);
+
+/// An experiment that begins now. Without a seed, the time of day is one.
+pub fn begun_now(
+    corewise: &str,
+    machine: Machine,
+    workload: Workload,
+    arms: Vec<Arm>,
+    policy: Policy,
+    seed: Option<u64>,
+) -> Experiment {
+    Experiment {
+        corewise: corewise.to_owned(),
+        started_unix_ms: unix_ms(),
+        seed: seed.unwrap_or_else(seed_of_the_clock),
+        machine,
+        workload,
+        arms,
+        policy,
+        suite: None,
+    }
+}
+
+/// An experiment with its trials so far.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Begun {
+    /// The experiment.
+    pub experiment: Experiment,
+    /// Its trials.
+    pub trials: Vec<Trial>,
+    /// Its number in the store.
+    pub stored: Option<i64>,
+}
 
 /// What a runner made of one trial.
 #[derive(Clone, Debug, PartialEq)]
@@ -118,12 +153,12 @@ pub fn conduct<W: Watcher>(
     limits: Limits<'_>,
     watcher: &mut W,
 ) -> Result<(Standing, Ending), W::Error> {
-    let mut session = Session::new(experiment, earlier, runner, limits, watcher);
+    let mut session = Conduct::new(experiment, earlier, runner, limits, watcher);
     let ending = session.go_on()?;
     Ok((session.design.standing(), ending))
 }
 
-struct Session<'a, W> {
+struct Conduct<'a, W> {
     experiment: &'a Experiment,
     design: Design,
     blocks: u32,
@@ -132,7 +167,7 @@ struct Session<'a, W> {
     runner: &'a mut dyn Runner,
     limits: Limits<'a>,
     watcher: &'a mut W,
-    began: Instant,
+    budget: Budget<'a>,
     /// What trials of this session took, pauses among it.
     spent: Duration,
     made: u32,
@@ -150,7 +185,7 @@ enum Lost<E> {
     Failed(E),
 }
 
-impl<'a, W: Watcher> Session<'a, W> {
+impl<'a, W: Watcher> Conduct<'a, W> {
     fn new(
         experiment: &'a Experiment,
         earlier: &[Trial],
@@ -171,7 +206,7 @@ impl<'a, W: Watcher> Session<'a, W> {
             runner,
             limits,
             watcher,
-            began: Instant::now(),
+            budget: Budget::new(limits.budget, limits.stop),
             spent: Duration::ZERO,
             made: 0,
             rests_since: Instant::now(),
@@ -264,11 +299,10 @@ impl<'a, W: Watcher> Session<'a, W> {
     }
 
     fn time(&self) -> Time {
-        let elapsed = self.began.elapsed();
         Time {
-            elapsed,
+            elapsed: self.budget.elapsed(),
             trial: (self.made > 0).then(|| self.spent / self.made),
-            left: self.limits.budget.map(|budget| budget.saturating_sub(elapsed)),
+            left: self.budget.left(),
         }
     }
 
@@ -278,10 +312,10 @@ impl<'a, W: Watcher> Session<'a, W> {
         // What was done since, as storing the run before, is part of it.
         let until = self.rests_since + self.limits.rest.unwrap_or_else(|| self.runner.pause(run));
         loop {
-            if self.limits.stop.load(Ordering::SeqCst) {
+            if self.budget.is_stopped() {
                 return Err(Lost::Over(Ending::Stopped));
             }
-            if self.limits.budget.is_some_and(|budget| self.began.elapsed() >= budget) {
+            if self.budget.left().is_some_and(|left| left.is_zero()) {
                 return Err(Lost::Over(Ending::Budget));
             }
             let left = until.saturating_duration_since(Instant::now());
@@ -299,11 +333,6 @@ fn repeats(run: Duration) -> u32 {
         return 1;
     }
     ((SHORTEST_TRIAL.as_secs_f64() / run.as_secs_f64()).ceil() as u32).clamp(1, MOST_REPEATS)
-}
-
-fn unix_ms() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

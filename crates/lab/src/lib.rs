@@ -1,13 +1,17 @@
-//! The measuring of corewise: probes, and the survey that runs them all. No terminal, no database.
+//! The measuring of corewise: sessions, the probes they run, and trials of programs. No terminal, no database.
 #![forbid(unsafe_code)]
 
 pub mod beside;
 pub mod causes;
+mod error;
 pub mod experiment;
 pub mod links;
 pub mod placing;
 pub mod probe;
-pub mod schedule;
+pub mod session;
 pub mod streams;
+pub mod suite;
 pub mod survey;
 pub mod watch;
+
+pub use error::LabError;

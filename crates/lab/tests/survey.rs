@@ -3,7 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use corewise_lab::survey::{Plan, Progress, TailPlan};
+use corewise_lab::session::Progress;
+use corewise_lab::survey::{Plan, TailPlan};
 use corewise_model::assemble::assemble;
 use corewise_model::facts::{CpuFacts, MachineFacts};
 use corewise_model::{CpuSet, Machine, Survey};

@@ -2,8 +2,9 @@
 //!
 //! `cargo run --release -p corewise-model --example false_calls [SURVEYS]` prints the tables of docs/measurements.md.
 
-use corewise_model::finding::{Topic, conclude};
+use corewise_model::finding::Topic;
 use corewise_model::simulate::{self, Noise, Truth, survey};
+use corewise_model::survey::conclude::conclude;
 use corewise_model::{CpuSet, Machine};
 
 const QUIET: Truth = Truth { piece_ns: 262.0, interrupts_per_s: 38.0, lost: 0.001 };

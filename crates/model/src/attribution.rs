@@ -4,7 +4,6 @@
 //! too long to be delivery, what a hypervisor took, what comes with a period. Nothing is thrown away on the way: the parts of a
 //! stall always add up to its length.
 
-mod devices;
 mod divide;
 mod fence;
 mod perturbation;
@@ -17,11 +16,11 @@ mod tests;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use devices::{DeviceCost, device_costs};
 pub use divide::divide;
 pub use perturbation::{Perturbation, perturbation};
+pub use senders::Sender;
 pub use settle::settle;
-pub use summary::{CauseSummary, CpuStalls, Sender, Timeline};
+pub use summary::{CauseSummary, CpuStalls, Timeline};
 
 use crate::event::Source;
 use crate::stall::Stall;

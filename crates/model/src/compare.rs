@@ -18,13 +18,15 @@
 mod cpus;
 mod links;
 mod machine;
+mod surveys;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::links::Relation;
 use crate::stats::order::{median, median_interval};
-use crate::{CpuSet, Gap, Survey};
+use crate::{CpuSet, Gap};
+pub use surveys::compare;
 
 /// The confidence of each interval.
 pub const CONFIDENCE: f64 = 0.99;
@@ -213,21 +215,6 @@ fn drift(values: &[f64], none: f64) -> f64 {
         (least.min(median + none), greatest.max(median + none))
     });
     if greatest > least { greatest / least } else { 1.0 }
-}
-
-/// Says what changed from the earlier survey to the later one. They may have different cpus, or be of different machines.
-pub fn compare(before: &Survey, after: &Survey) -> Comparison {
-    let (earlier, later) = (&before.machine.online, &after.machine.online);
-    let mut comparison = Comparison {
-        same_machine: before.machine.fingerprint() == after.machine.fingerprint(),
-        appeared: later.difference(earlier),
-        gone: earlier.difference(later),
-        facts: machine::changes(before, after),
-        ..Comparison::default()
-    };
-    cpus::compare(before, after, &mut comparison);
-    links::compare(before, after, &mut comparison);
-    comparison
 }
 
 impl Comparison {

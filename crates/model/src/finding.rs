@@ -1,49 +1,9 @@
-//! What a survey shows, in plain words: each finding with its number, its uncertainty, and what to do next.
+//! What findings are made of: a statement, the numbers behind it, and what to do next.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::links::{self, LinkClass};
-use crate::{CpuSet, Survey};
-
-mod causes;
-mod cpus;
-mod first;
-mod groups;
-mod quantity;
-mod stolen;
-pub(crate) mod talk;
-#[cfg(test)]
-mod tests;
-pub(crate) mod words;
-
-/// What was concluded from one survey.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Conclusions {
-    /// What differs, weightiest first.
-    pub findings: Vec<Finding>,
-    /// What was tested and found not to differ, one sentence each.
-    pub no_difference: Vec<String>,
-    /// The link cost classes, nearest first.
-    pub link_classes: Vec<LinkClass>,
-    /// The allowed cpus that no finding speaks against for latency-sensitive work.
-    pub quiet: CpuSet,
-    /// Whether the machine's first cpu is worse than its peers; absent where it was not visited, has no peers, or was visited
-    /// in too few rounds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub first_cpu: Option<FirstCpu>,
-}
-
-/// Whether the first cpu, where most interrupts go, is worse than its peers.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct FirstCpu {
-    /// Its number.
-    pub cpu: u32,
-    /// Whether any test says so.
-    pub is_worse: bool,
-    /// Yes or no, and by how much; by whom and what to do is in the findings about this cpu.
-    pub answer: String,
-}
+use crate::CpuSet;
 
 /// One thing that a test showed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -105,29 +65,24 @@ impl Effect {
     pub fn size(&self) -> f64 {
         self.ratio.max(1.0 / self.ratio)
     }
-}
 
-/// The error rate of each test over all cpus at once: among equal cpus, a quantity is called different on any of them
-/// with this probability at most.
-pub const ERROR_RATE: f64 = 0.01;
+    /// "2.9x [2.6, 3.1]": all three with the decimals of the one that needs most.
+    pub fn times(&self) -> String {
+        let all = [self.ratio, self.low, self.high];
+        let digits = all.into_iter().map(decimals).max().unwrap_or(0);
+        let [ratio, low, high] = all.map(|value| format!("{value:.digits$}"));
+        format!("{ratio}x [{low}, {high}]")
+    }
+}
 
 /// The confidence of every interval.
 pub const CONFIDENCE: f64 = 0.95;
 
-/// Concludes from what a survey observed: each finding has a test on rounds behind it, and what was tested and did not
-/// differ is said too.
-pub fn conclude(survey: &Survey) -> Conclusions {
-    let mut conclusions = Conclusions {
-        findings: Vec::new(),
-        no_difference: Vec::new(),
-        link_classes: links::classes(&survey.machine, &survey.links),
-        quiet: survey.cpus.iter().map(|seen| seen.cpu).collect(),
-        first_cpu: None,
-    };
-    cpus::conclude(survey, &mut conclusions);
-    groups::conclude(survey, &mut conclusions);
-    talk::conclude(survey, &mut conclusions);
-    stolen::conclude(survey, &mut conclusions);
-    causes::conclude(survey, &mut conclusions);
-    conclusions
+/// How many decimals a ratio takes for two significant digits, and near 1 for two decimals: 12, 2.9, 0.34, 1.03.
+pub(crate) fn decimals(value: f64) -> usize {
+    match value {
+        _ if value >= 9.95 => 0,
+        _ if value >= 1.195 => 1,
+        _ => 2,
+    }
 }

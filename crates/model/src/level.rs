@@ -33,6 +33,16 @@ impl Level {
     /// The levels that a system tells, outermost first: all but groups, which have to be measured.
     pub const TOLD: [Self; 7] = [Self::Package, Self::Node, Self::Die, Self::Llc, Self::Cluster, Self::Core, Self::Cpu];
 
+    /// The levels around it, outermost first.
+    pub fn around(self) -> impl DoubleEndedIterator<Item = Self> {
+        Self::ALL.into_iter().filter(move |other| *other < self)
+    }
+
+    /// The levels in it, outermost first; the cpu itself needs no sharing out.
+    pub fn inside(self) -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter().filter(move |other| *other > self && *other < Self::Cpu)
+    }
+
     /// The word of the placement language: "package", "node", "die", "llc", "group", "cluster", "core", "cpu".
     pub const fn word(self) -> &'static str {
         match self {

@@ -1,13 +1,14 @@
 //! Values and pure functions of corewise: no input or output, no clock, no thread, no operating system.
 //!
 //! Readers (`corewise-sys`) fill [`facts::MachineFacts`]; [`machine::Machine`] is what they mean; probes (`corewise-lab`)
-//! fill a [`survey::Survey`]; [`finding::conclude`] says what it shows. The same input always gives the same output.
+//! fill a [`survey::Survey`]; [`survey::conclude`] says what it shows. The same input always gives the same output.
 #![forbid(unsafe_code)]
 
 pub mod article;
 pub mod assemble;
 pub mod attribution;
 pub mod beside;
+pub mod clock;
 pub mod compare;
 pub mod cpu_set;
 pub mod event;

@@ -7,6 +7,7 @@ pub mod groups;
 pub mod import;
 pub mod map;
 mod matrix;
+mod modes;
 pub mod predict;
 pub mod structure;
 mod what;
@@ -20,6 +21,7 @@ use crate::stats::order::median;
 use crate::{CpuSet, Gap, Level, Machine};
 pub use map::LinkMap;
 pub use matrix::Matrix;
+pub use modes::modes;
 pub use what::{MESSAGE_BYTES, Slots, What};
 
 /// What pairs of cpus cost.
@@ -97,8 +99,12 @@ pub enum Relation {
     SameCluster,
     /// Different clusters of one last-level cache.
     SameLlc,
-    /// Different last-level caches of one package.
+    /// Different last-level caches of one die.
     OtherLlc,
+    /// Different dies of one NUMA node.
+    OtherDie,
+    /// Different NUMA nodes of one package.
+    OtherNode,
     /// Different packages.
     OtherPackage,
 }
@@ -111,6 +117,8 @@ impl Relation {
             Self::SameCluster => "same cluster",
             Self::SameLlc => "same llc",
             Self::OtherLlc => "other llc",
+            Self::OtherDie => "other die",
+            Self::OtherNode => "other node",
             Self::OtherPackage => "other package",
         }
     }
@@ -124,26 +132,37 @@ impl Relation {
 /// The relations of a machine's cpus, looked up once for many questions.
 #[derive(Clone, Debug)]
 pub struct Relations {
-    /// For each cpu the indices of its core, cluster, llc and package.
-    places: BTreeMap<u32, [usize; 4]>,
+    /// For each cpu the index of its object of each of [`Self::LEVELS`].
+    places: BTreeMap<u32, [Option<usize>; 6]>,
 }
 
 impl Relations {
+    /// The levels that make a difference. Dies and nodes lie in each other either way: a die of some processors is several nodes, a node of
+    /// others several dies.
+    const LEVELS: [Level; 6] = [Level::Core, Level::Cluster, Level::Llc, Level::Die, Level::Node, Level::Package];
+
     /// Looks up the places of some cpus; those that are not in the machine have none.
     pub fn new(machine: &Machine, cpus: &CpuSet) -> Self {
-        let places = |cpu| {
-            let index = |level| machine.index_of(level, cpu);
-            Some((cpu, [index(Level::Core)?, index(Level::Cluster)?, index(Level::Llc)?, index(Level::Package)?]))
+        let place = |cpu| {
+            let place = Self::LEVELS.map(|level| machine.index_of(level, cpu));
+            place[0].map(|_| (cpu, place))
         };
-        Self { places: cpus.iter().filter_map(places).collect() }
+        Self { places: cpus.iter().filter_map(place).collect() }
     }
 
     /// The relation of two different cpus; absent where one of them has no place.
     pub fn of(&self, a: u32, b: u32) -> Option<Relation> {
         let (a, b) = (self.places.get(&a)?, self.places.get(&b)?);
-        let nearest = [Relation::SameCore, Relation::SameCluster, Relation::SameLlc, Relation::OtherLlc];
-        let same = a.iter().zip(b).position(|(a, b)| a == b);
-        Some(same.map_or(Relation::OtherPackage, |level| nearest[level]))
+        let [core, cluster, llc, die, node, package] = std::array::from_fn(|level| a[level] == b[level]);
+        Some(match () {
+            () if core => Relation::SameCore,
+            () if cluster => Relation::SameCluster,
+            () if !package => Relation::OtherPackage,
+            () if !node => Relation::OtherNode,
+            () if !die => Relation::OtherDie,
+            () if !llc => Relation::OtherLlc,
+            () => Relation::SameLlc,
+        })
     }
 }
 
@@ -188,4 +207,38 @@ pub fn classes(machine: &Machine, links: &Links) -> Vec<LinkClass> {
 /// The cpus that appear in at least one measured pair.
 pub fn cpus(links: &Links) -> CpuSet {
     links.pairs.iter().flat_map(|pair| [pair.a, pair.b]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine_file::{Found, find};
+
+    /// The relations of the first cpu with the others of a machine that is held, each once, in the order of the cpus.
+    fn relations(machine: &str) -> Vec<Relation> {
+        let Found::Exactly(machine) = find(machine) else { panic!("{machine} is held") };
+        let machine = machine.read().unwrap().machine;
+        let mut seen = Vec::new();
+        for cpu in machine.online.iter().skip(1) {
+            let relation = Relation::of(&machine, 0, cpu).unwrap();
+            if !seen.contains(&relation) {
+                seen.push(relation);
+            }
+        }
+        seen
+    }
+
+    #[test]
+    fn caches_of_one_die_and_of_two_are_not_alike() {
+        use Relation::{OtherLlc, OtherNode, OtherPackage, SameCluster, SameCore, SameLlc};
+        assert_eq!(relations("threadripper-2990wx"), [SameCore, SameLlc, OtherLlc, OtherNode]);
+        assert_eq!(relations("fx-8150"), [SameCluster, SameLlc]);
+        assert!(relations("simulated-2-packages").contains(&OtherPackage));
+    }
+
+    #[test]
+    fn what_is_stored_of_relations_is_read() {
+        let stored = r#"["same-core","same-cluster","same-llc","other-llc","other-package"]"#;
+        assert_eq!(serde_json::from_str::<Vec<Relation>>(stored).unwrap().len(), 5);
+    }
 }

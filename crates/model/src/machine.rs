@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::facts::{CacheKind, CoreType};
+pub use crate::facts::{Processor, System};
 use crate::{CpuSet, Gap, Level};
 
 /// A machine as corewise understands it; made by [`crate::assemble::assemble`].
@@ -114,49 +115,6 @@ pub struct Kind {
     pub cpus: CpuSet,
     /// Where the class comes from: "cpu_core", "cpu_capacity 1024", "acpi_cppc 64".
     pub reason: String,
-}
-
-/// The processor's names and numbers.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Processor {
-    /// The name it gives itself, white space tidied: "AMD Ryzen 9 9950X3D 16-Core Processor".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub model_name: Option<String>,
-    /// "AuthenticAMD", "GenuineIntel", "ARM" and so on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub vendor: Option<String>,
-    /// The x86 family, extended family added; 0x15 for Bulldozer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub family: Option<u32>,
-    /// The x86 model, extended model added.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub model: Option<u32>,
-    /// The x86 stepping.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stepping: Option<u32>,
-    /// The microcode revision as the kernel prints it: "0xa101148".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub microcode: Option<String>,
-}
-
-/// Kernel, architecture, hypervisor.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct System {
-    /// "x86_64", "aarch64" and so on, where known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub architecture: Option<String>,
-    /// The kernel's release: "6.18.2-arch1".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kernel: Option<String>,
-    /// The hypervisor this machine is a guest of ("KVM"), absent on bare metal or where unknown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hypervisor: Option<String>,
-    /// Whether its instructions are emulated one by one, so that no time measured on it means anything.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub emulated: bool,
-    /// The cpufreq governors in use, most common first; empty where there is no cpufreq.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub governors: Vec<String>,
 }
 
 impl Machine {

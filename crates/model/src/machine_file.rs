@@ -13,17 +13,13 @@ mod objects;
 #[cfg(test)]
 mod tests;
 
-use std::ops::Range;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Level, Machine, assemble};
 pub use built_in::{BUILT_IN, BuiltIn, Found, find};
+use check::Problem;
 use document::Document;
-
-/// The largest cpu number that a file may name: Linux is built for at most 8,192 cpus.
-const LARGEST_CPU: u32 = 8_191;
 
 /// A machine that was described in a file, and what the file says of itself.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,13 +55,6 @@ pub struct MachineFileError {
     pub line: usize,
     /// What is wrong there, and what was expected.
     pub what: String,
-}
-
-/// Something wrong in a part of the text, before the part's line is looked up.
-#[derive(Debug)]
-struct Problem {
-    span: Range<usize>,
-    what: String,
 }
 
 /// Reads a machine file.

@@ -8,6 +8,7 @@ mod fold;
 mod spectrum;
 #[cfg(test)]
 mod tests;
+mod track;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,11 +16,12 @@ use serde::{Deserialize, Serialize};
 use crate::stats::random::Random;
 use fold::Fold;
 use spectrum::Peak;
+use track::{Track, tracks};
 
 pub use describe::{Surroundings, describe};
+pub use spectrum::FALSE_ALARM;
+pub use track::Visit;
 
-/// The probability, over all frequencies looked at, with which stalls that strike at random are called periodic at most.
-pub const FALSE_ALARM: f64 = 0.01;
 /// The least share of stalls that are on phase beyond chance, and of those on phase that are not there by chance: of what
 /// only drifts, phases are not this close together.
 pub const LEAST_SHARE: f64 = 0.1;
@@ -37,17 +39,6 @@ const FULL: f64 = 0.9;
 const STALLS_COMPARED: f64 = 2000.0;
 const ROUGH_FITS: usize = 2;
 const FITS: usize = 5;
-
-/// What one cpu showed in one stretch of watching it.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Visit {
-    /// When the watching began, in seconds on a clock that all visits share.
-    pub begin_s: f64,
-    /// When it ended.
-    pub end_s: f64,
-    /// When each unexplained stall began, rising, in seconds on the same clock.
-    pub times_s: Vec<f64>,
-}
 
 /// A source of stalls that strikes once a period.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -141,32 +132,6 @@ fn closest(tracks: &[Track], hertz: f64) -> Fold {
 fn is_plain(source: &Source) -> bool {
     let beyond_chance = source.on_phase as f64 - source.by_chance;
     beyond_chance >= LEAST_SHARE * source.tested as f64 && beyond_chance >= LEAST_PURITY * source.on_phase as f64
-}
-
-/// The stalls of one visit that no source explains yet, in seconds from its beginning, rising.
-#[derive(Clone, Debug, Default)]
-struct Track {
-    begin_s: f64,
-    length_s: f64,
-    times_s: Vec<f64>,
-    /// Each one's index in the visit.
-    indices: Vec<usize>,
-}
-
-fn tracks(visits: &[Visit], membership: &[Vec<Option<usize>>]) -> Vec<Track> {
-    let track = |(visit, taken): (&Visit, &Vec<Option<usize>>)| {
-        let free = (0..visit.times_s.len()).filter(|&index| taken[index].is_none());
-        let inside = free.filter(|&index| (visit.begin_s..=visit.end_s).contains(&visit.times_s[index]));
-        let mut indices: Vec<usize> = inside.collect();
-        indices.sort_by(|&a, &b| visit.times_s[a].total_cmp(&visit.times_s[b]));
-        Track {
-            begin_s: visit.begin_s,
-            length_s: visit.end_s - visit.begin_s,
-            times_s: indices.iter().map(|&index| visit.times_s[index] - visit.begin_s).collect(),
-            indices,
-        }
-    };
-    visits.iter().zip(membership).map(track).collect()
 }
 
 /// Whether the phases agree as only those of a clock with long steps do, which makes any stalls look periodic.

@@ -13,6 +13,7 @@ pub mod notation;
 mod order;
 mod parse;
 mod pattern;
+mod places;
 pub mod plan;
 mod resolve;
 pub mod roles;

@@ -6,14 +6,15 @@ pub mod layout;
 pub mod noise;
 
 use crate::assemble::assemble;
+use crate::clock::Clock;
 use crate::facts::{CacheFacts, CacheKind, CpuFacts, MachineFacts, NodeFacts};
 use crate::histogram::Histogram;
 use crate::links::{Links, Pair, Relation};
 use crate::machine::{Processor, System};
 use crate::stats::random::Random;
 use crate::survey::{
-    Clock, Count, Counted, CpuObservation, CpuRound, Frequency, FrequencySource, Provenance, Scope, Tail, ThreadUse,
-    Work, WorkKind,
+    Count, Counted, CpuObservation, CpuRound, Frequency, FrequencySource, Provenance, Scope, Tail, ThreadUse, Work,
+    WorkKind,
 };
 use crate::{CpuSet, Machine, Survey};
 pub use experiment::{Effects, Trials, experiment};

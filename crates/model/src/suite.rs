@@ -2,15 +2,16 @@
 //!
 //! A suite is a file (TOML); docs/trying.md describes the format.
 
+pub mod results;
+
 use std::collections::{BTreeMap, BTreeSet};
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
-use crate::experiment::Policy;
 use crate::machine_file::line_of;
 use crate::metric_line;
-use crate::trial::{Finder, Metric};
+pub use crate::trial::Part;
+use crate::trial::{Finder, LONGEST_TIMEOUT_S, Metric};
 
 /// A suite.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -64,25 +65,6 @@ struct MetricEntry {
     pattern: Option<String>,
     #[serde(default)]
     higher: bool,
-}
-
-/// Where an experiment belongs that is part of a suite.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Part {
-    /// The suite's name.
-    pub suite: String,
-    /// When the suite was begun, in milliseconds since 1970-01-01 UTC: the same for all parts.
-    pub begun_unix_ms: i64,
-    /// The benchmark's name.
-    pub benchmark: String,
-    /// Its category.
-    pub category: String,
-    /// The script that was run before.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub setup: Option<String>,
-    /// How the suite is judged, and each benchmark unless it says more.
-    #[serde(default)]
-    pub policy: Policy,
 }
 
 /// How a distribution installs programs.
@@ -185,6 +167,9 @@ impl Benchmark {
         }
         if self.timeout_s.is_some_and(|timeout| !(timeout > 0.0 && timeout.is_finite())) {
             return Some("timeout_s must be above zero".to_owned());
+        }
+        if self.timeout_s.is_some_and(|timeout| timeout > LONGEST_TIMEOUT_S) {
+            return Some(format!("timeout_s must be at most {LONGEST_TIMEOUT_S} (a year)"));
         }
         let MetricEntry { name, pattern, .. } = self.metric.as_ref()?;
         match pattern {

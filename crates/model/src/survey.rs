@@ -3,13 +3,19 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub mod conclude;
+pub mod devices;
+
 use crate::attribution::{CpuStalls, Perturbation, divide, perturbation, settle};
+use crate::clock::Clock;
 use crate::histogram::Histogram;
+use crate::interrupt::plain_name;
 use crate::links::Links;
+use crate::period;
 use crate::stall::{Rung, Surroundings, Visit};
 use crate::{Gap, Machine};
 
-/// One survey: plain observations that print as JSON and from which [`crate::finding::conclude`] computes the rest.
+/// One survey: plain observations that print as JSON and from which [`conclude::conclude`] computes the rest.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Survey {
     /// Where and how the survey was made.
@@ -29,6 +35,21 @@ pub struct Survey {
     pub watch: Option<Watch>,
     /// What could not be measured.
     pub gaps: Vec<Gap>,
+}
+
+impl Survey {
+    /// What is known of the machine, to describe the periods of its stalls: how often the timer strikes a cpu while it is busy is in the
+    /// kernel's counts.
+    pub fn surroundings(&self) -> period::Surroundings {
+        let counted = self.cpus.iter().flat_map(|seen| &seen.rounds).filter_map(|round| round.interrupts.as_ref());
+        let rates: Vec<f64> = counted
+            .filter_map(|counted| {
+                let timer = counted.sources.iter().find(|one| plain_name(&one.source) == "timer")?;
+                Some(timer.count as f64 / counted.elapsed_s)
+            })
+            .collect();
+        period::Surroundings::of(self.machine.system.hypervisor.is_some(), &rates)
+    }
 }
 
 /// How many time-lines of a cause's longest stalls a survey keeps.
@@ -118,19 +139,6 @@ pub struct Provenance {
     /// The share of the machine's cpu time that others used while the survey ran, 0 to 1, where known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub others_busy: Option<f64>,
-}
-
-/// The clock that timed everything.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Clock {
-    /// "invariant TSC", "CNTVCT_EL0" or "operating system clock".
-    pub source: String,
-    /// The length of a tick in nanoseconds.
-    pub nanoseconds_per_tick: f64,
-    /// What one reading costs, in nanoseconds (mean of many).
-    pub reading_ns: f64,
-    /// The smallest step between two different readings, in nanoseconds.
-    pub step_ns: f64,
 }
 
 /// The fixed piece of work that the tail probe times.

@@ -3,19 +3,26 @@
 mod design;
 mod threads;
 
+use std::time::Duration;
+
+pub use regex_lite::Error as PatternError;
 use regex_lite::Regex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::experiment::{Block, Doubt, Evidence, Outcome as Outcomes, Policy, Race, Run, Standing, Verdict};
-use crate::stats::order::median;
-use crate::suite::Part;
+use crate::experiment::{Block, Policy, Race, Run};
 use crate::{CpuSet, Machine};
-pub use design::Design;
+pub use design::{Design, standing};
 pub use threads::{Occupancy, ThreadsReport, threads};
 
 /// What stands for the number of threads in the words of a command.
 pub const THREADS_PLACE: &str = "{threads}";
+
+/// No run takes longer, in seconds: a year.
+pub const LONGEST_TIMEOUT_S: f64 = 31_536_000.0;
+
+/// The margin of rare values, which vary much more from run to run, where nothing is said of it.
+const MARGIN_OF_TAILS: f64 = 0.10;
 
 /// A workload and the placements to try it on; with its trials it is all that a verdict is computed from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -71,6 +78,25 @@ impl From<&str> for Folder {
     }
 }
 
+/// Where an experiment belongs that is part of a suite.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Part {
+    /// The suite's name.
+    pub suite: String,
+    /// When the suite was begun, in milliseconds since 1970-01-01 UTC: the same for all parts.
+    pub begun_unix_ms: i64,
+    /// The benchmark's name.
+    pub benchmark: String,
+    /// Its category.
+    pub category: String,
+    /// The script that was run before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setup: Option<String>,
+    /// How the suite is judged, and each benchmark unless it says more.
+    #[serde(default)]
+    pub policy: Policy,
+}
+
 /// What is run, and what of it counts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Workload {
@@ -98,6 +124,11 @@ impl Workload {
     /// Whether its metric or a guard tells of rare values.
     pub fn tells_of_tails(&self) -> bool {
         std::iter::once(&self.metric).chain(&self.guards).any(Metric::is_tail)
+    }
+
+    /// After how long a run is ended and has failed; absent where it may take as long as it takes.
+    pub fn timeout(&self) -> Option<Duration> {
+        self.timeout_s.map(|seconds| Duration::from_secs_f64(seconds.clamp(0.0, LONGEST_TIMEOUT_S)))
     }
 
     /// The command of an arm: where it has a number of threads, with that in its places.
@@ -152,6 +183,12 @@ impl Metric {
         words.any(|word| is_high_percentile(word) || ["tail", "max", "maximum", "worst"].contains(&word))
     }
 
+    /// The smallest ratio that matters of it, where nothing is said: that of the policy, or a larger one for rare values.
+    pub fn usual_margin(&self, policy: &Policy) -> f64 {
+        let is_default = policy.margin == Policy::default().margin;
+        if is_default && self.is_tail() { MARGIN_OF_TAILS } else { policy.margin }
+    }
+
     /// A value as it is judged: its logarithm, turned so that lower is better. Absent where there is none, as of zero.
     pub fn judged(&self, value: f64) -> Option<f64> {
         let x = if self.higher_is_better { -value.ln() } else { value.ln() };
@@ -179,7 +216,7 @@ impl Finder {
     ///
     /// # Errors
     /// What is wrong with the expression.
-    pub fn new(pattern: &str) -> Result<Self, regex_lite::Error> {
+    pub fn new(pattern: &str) -> Result<Self, PatternError> {
         Regex::new(pattern).map(Self)
     }
 
@@ -367,48 +404,6 @@ pub fn race(experiment: &Experiment, trials: &[Trial]) -> Race {
     let mut race = Race::new(experiment.arms.len().saturating_sub(1), &experiment.policy);
     blocks(trials, &experiment.workload.metric).iter().for_each(|block| race.add(block));
     race
-}
-
-/// What the trials of an experiment show: all that a verdict is made of. Of numbers of threads it is the first answer;
-/// [`threads`] has the others.
-///
-/// A winner that makes a guard worse by the margin or more, proven at the error rate, is not recommended.
-pub fn standing(experiment: &Experiment, trials: &[Trial]) -> Standing {
-    let Experiment { workload, policy, .. } = experiment;
-    let mut design = Design::of(experiment);
-    blocks(trials, &workload.metric).iter().for_each(|block| design.add(block));
-    let mut standing = design.standing();
-    let Verdict::Wins { arm } = standing.verdict else { return standing };
-    for guard in 0..workload.guards.len() {
-        let blocks = guard_blocks(trials, &workload.guards, guard);
-        if let Some(estimate) = worsening(&blocks, arm, policy) {
-            standing.checks.doubts.push(Doubt::GuardWorse { guard, arm, estimate });
-        }
-    }
-    if !standing.checks.doubts.is_empty() {
-        standing.verdict = Verdict::Unsound { why: standing.checks.doubts.clone() };
-    }
-    standing
-}
-
-/// By how much an arm makes a guard worse than the baseline, a difference of logarithms, where that is proven at the error
-/// rate and its median reaches the margin.
-fn worsening(blocks: &[Block], arm: usize, policy: &Policy) -> Option<f64> {
-    let mut evidence = Evidence::new(0.0);
-    let (mut strongest, mut gains) = (0.0_f64, Vec::new());
-    for block in blocks {
-        let of = |wanted: usize| block.runs.iter().filter(move |run| run.arm == wanted).map(|run| run.x);
-        let (Some(candidate), baselines) = (of(arm).next(), of(0).collect::<Vec<_>>()) else { continue };
-        if baselines.is_empty() {
-            continue;
-        }
-        evidence.add(&Outcomes::new(candidate, &baselines));
-        strongest = strongest.max(evidence.below().now());
-        let known: Vec<f64> = baselines.iter().copied().flatten().collect();
-        gains.extend(candidate.filter(|_| !known.is_empty()).map(|x| median(&known) - x));
-    }
-    let estimate = (!gains.is_empty()).then(|| median(&gains))?;
-    (strongest >= 1.0 / policy.error_rate && estimate <= -policy.margin_ln()).then_some(estimate)
 }
 
 #[cfg(test)]

@@ -1,14 +1,16 @@
 //! Machines and surveys made by hand for the tests of the views, from published facts where a real machine is meant.
 
+use corewise_model::clock::Clock;
 use corewise_model::facts::{CacheKind, CoreType};
-use corewise_model::finding::{Conclusions, Effect, Finding, FirstCpu, Topic};
+use corewise_model::finding::{Effect, Finding, Topic};
 use corewise_model::histogram::Histogram;
 use corewise_model::links::map::{LinkMap, Origin, Provenance as MapProvenance, Series, Spoiled, Unit};
 use corewise_model::links::{Links, Pair, Relation, What, classes};
 use corewise_model::machine::{Cache, Kind, Llc, Node, Object, Processor, System};
+use corewise_model::survey::conclude::{Conclusions, FirstCpu};
 use corewise_model::survey::{
-    Clock, Count, Counted, CpuObservation, CpuRound, Frequency, FrequencySource, Provenance, Scope, Tail, ThreadUse,
-    Work, WorkKind,
+    Count, Counted, CpuObservation, CpuRound, Frequency, FrequencySource, Provenance, Scope, Tail, ThreadUse, Work,
+    WorkKind,
 };
 use corewise_model::{CpuSet, Gap, Machine, Survey};
 
@@ -266,7 +268,7 @@ fn cost(relation: Relation) -> f64 {
         Relation::SameCore => 7.0,
         Relation::SameCluster => 15.0,
         Relation::SameLlc => 18.0,
-        Relation::OtherLlc => 80.0,
+        Relation::OtherLlc | Relation::OtherDie | Relation::OtherNode => 80.0,
         Relation::OtherPackage => 190.0,
     }
 }

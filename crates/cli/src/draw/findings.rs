@@ -1,6 +1,7 @@
 //! What a survey means, in plain words, and what could not be measured.
 
-use corewise_model::finding::{Conclusions, Finding};
+use corewise_model::finding::Finding;
+use corewise_model::survey::conclude::Conclusions;
 use corewise_model::{Gap, Survey};
 
 use super::text::Line;

@@ -4,9 +4,9 @@ use corewise_model::{CpuSet, Survey};
 
 use super::grid::{Column, Grid};
 use super::number::{ABSENT, brief, decimal, duration, whole};
-use super::rows::Row;
 use super::text::{Line, Tone};
 use super::wrap::wrap;
+use corewise_model::survey::conclude::rows::Row;
 
 /// Cells of a tail's picture.
 const SPARK_CELLS: usize = 9;

@@ -1,6 +1,5 @@
 //! Numbers as a person reads them: thousands apart, as many digits as mean something, the unit elsewhere.
 
-use corewise_model::stats::order::quantile;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
@@ -68,12 +67,6 @@ pub fn count(number: usize, noun: &str) -> String {
     format!("{} {noun}{plural}", whole(number as u64))
 }
 
-/// Half of the range that holds the middle half of the values: the spread behind "±"; absent for fewer than two.
-pub fn spread(values: &[f64]) -> Option<f64> {
-    let usable = values.iter().filter(|value| value.is_finite()).count();
-    (usable >= 2).then(|| (quantile(values, 0.75) - quantile(values, 0.25)) / 2.0)
-}
-
 /// A moment in the user's time zone: "2026-11-21 08:53".
 pub fn when(unix_ms: i64, zone: &TimeZone) -> String {
     match Timestamp::from_millisecond(unix_ms) {
@@ -97,11 +90,5 @@ mod tests {
             ["0 B", "48 KB", "1.2 MB", "5 MB", "96 MB", "63 GB"]
         );
         assert_eq!([count(1, "core"), count(16, "core")], ["1 core", "16 cores"]);
-    }
-
-    #[test]
-    fn the_spread_is_half_of_the_middle_half() {
-        assert_eq!(spread(&[10.0, 20.0, 30.0, 40.0, 50.0]), Some(10.0));
-        assert_eq!(spread(&[10.0]), None);
     }
 }

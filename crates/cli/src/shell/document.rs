@@ -1,7 +1,7 @@
 //! The JSON document.
 
 use corewise_model::Survey;
-use corewise_model::finding::Conclusions;
+use corewise_model::survey::conclude::Conclusions;
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -4,9 +4,10 @@ use std::ops::Range;
 
 pub use corewise_lab::placing::reachable_here;
 use corewise_lab::placing::{self, Known, PlacingError};
-use corewise_model::finding::{Conclusions, Finding, Topic, conclude};
+use corewise_model::finding::{Finding, Topic};
 use corewise_model::links::{self, LinkMap, What};
 use corewise_model::placement::{Context, Expression, PlacementError, Resolution, parse};
+use corewise_model::survey::conclude::{Conclusions, conclude};
 use corewise_model::{CpuSet, Machine, Survey};
 use corewise_store::Store;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use corewise_lab::survey::Progress;
+use corewise_lab::session::Progress;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// A bar has this many steps; more than any terminal has columns for it.

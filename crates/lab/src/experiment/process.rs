@@ -1,6 +1,7 @@
 //! Runs a workload as processes of this machine.
 
 use std::ffi::OsString;
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -11,8 +12,8 @@ use corewise_sys::linux::counts::KernelCounts;
 use corewise_sys::linux::execution::{ClockProbe, End, Executed, Execution, USUAL_PATIENCE};
 use corewise_sys::linux::{spawn, task};
 
-use super::energy::Energy;
-use super::{Ran, Runner};
+use super::{Ran, Runner, energy};
+use crate::LabError;
 use crate::probe::frequency::Estimator;
 
 /// The environment has up to so many bytes more, at random: where the stack begins depends on its size, and speeds depend
@@ -41,21 +42,24 @@ impl<'a> ProcessRunner<'a> {
     /// children of this process.
     ///
     /// # Errors
-    /// A metric's regular expression that is none, and what is wrong with it; children of this process that it did not start.
-    pub fn new(workload: &Workload, all: CpuSet, seed: u64, stop: &'a AtomicBool) -> Result<Self, String> {
+    /// [`LabError::Pattern`] where a metric's regular expression is none; [`LabError::OtherChildren`] where this process has children that
+    /// it did not start.
+    pub fn new(workload: &Workload, all: CpuSet, seed: u64, stop: &'a AtomicBool) -> Result<Self, LabError> {
         let metrics = std::iter::once(&workload.metric).chain(&workload.guards);
         let finder = |pattern: &Option<String>| pattern.as_deref().map(Finder::new).transpose();
         let finders: Result<Vec<_>, _> = metrics
-            .map(|metric| finder(&metric.pattern).map_err(|error| format!("the pattern of {}: {error}", metric.name)))
+            .map(|metric| {
+                let wrong = |source| LabError::Pattern { metric: metric.name.clone(), source };
+                finder(&metric.pattern).map_err(wrong)
+            })
             .collect();
         if !task::descendants(std::process::id()).is_empty() {
-            return Err("corewise has children that it did not start, which a run could not be told from: start it from a shell"
-                .to_owned());
+            return Err(LabError::OtherChildren);
         }
         spawn::adopt_orphans();
         Ok(Self {
             workload: workload.clone(),
-            timeout: workload.timeout_s.map(Duration::from_secs_f64),
+            timeout: workload.timeout(),
             finders: finders?,
             all,
             seed,
@@ -71,7 +75,7 @@ impl<'a> ProcessRunner<'a> {
     }
 
     /// One run, with the values that were found in what it wrote.
-    fn once(&self, arm: &Arm, environment: &[(OsString, Option<OsString>)]) -> Result<(Executed, Vec<Found>), String> {
+    fn once(&self, arm: &Arm, environment: &[(OsString, Option<OsString>)]) -> io::Result<(Executed, Vec<Found>)> {
         let mut words = self.workload.command_of(arm).into_iter().map(OsString::from);
         let (program, arguments) = (words.next().unwrap_or_default(), words.collect::<Vec<OsString>>());
         let execution = Execution {
@@ -94,7 +98,7 @@ impl<'a> ProcessRunner<'a> {
                 }
             }
         };
-        let executed = execution.run(&mut look).map_err(|error| format!("cannot be started: {error}"))?;
+        let executed = execution.run(&mut look)?;
         Ok((executed, found))
     }
 }
@@ -135,28 +139,44 @@ impl ProcessRunner<'_> {
         let told = told.map(|(name, value)| (OsString::from(name), value.map(OsString::from)));
         let environment: Vec<_> = told.chain([(PADDING.into(), Some("x".repeat(padding).into()))]).collect();
         let mut sum = Sum::new(self.finders.len());
-        let (before, energy, begun) = (KernelCounts::now(), Energy::now(), Instant::now());
-        for _ in 0..repeats {
-            let once = self.once(arm, &environment);
-            // Whoever ends corewise may end all that it started (a service manager, a batch system): that is no failure of the run.
-            if self.stop.load(Ordering::SeqCst) {
-                return Attempt::Ended(None);
-            }
-            match once {
-                Ok((executed, _)) if executed.was_held && may_fail => return Attempt::Held,
-                Ok((executed, found)) => sum.add(&executed, &found, self),
-                Err(why) => sum.fail(why, String::new()),
-            }
-            if sum.failure.is_some() {
-                break;
-            }
+        let (before, begun) = (KernelCounts::now(), Instant::now());
+        let (lost, energy) = energy::measured(|| self.repeat(arm, &environment, repeats, may_fail, &mut sum));
+        let took = begun.elapsed();
+        if let Some(attempt) = lost {
+            return attempt;
         }
-        let (energy, took) = (Energy::now().since(&energy), begun.elapsed());
         let mut ran = sum.ran(repeats);
         self.add_counts(&mut ran.observed, arm, &before);
         ran.observed.energy_joules = energy;
         ran.observed.energy_s = energy.map(|_| took.as_secs_f64());
         Attempt::Ended(Some(Box::new(ran)))
+    }
+
+    /// Runs so often in a row, or until one fails; what came of it where no trial did.
+    fn repeat(
+        &self,
+        arm: &Arm,
+        environment: &[(OsString, Option<OsString>)],
+        repeats: u32,
+        may_fail: bool,
+        sum: &mut Sum,
+    ) -> Option<Attempt> {
+        for _ in 0..repeats {
+            let once = self.once(arm, environment);
+            // Whoever ends corewise may end all that it started (a service manager, a batch system): that is no failure of the run.
+            if self.stop.load(Ordering::SeqCst) {
+                return Some(Attempt::Ended(None));
+            }
+            match once {
+                Ok((executed, _)) if executed.was_held && may_fail => return Some(Attempt::Held),
+                Ok((executed, found)) => sum.add(&executed, &found, self),
+                Err(error) => sum.fail(format!("cannot be started: {error}"), String::new()),
+            }
+            if sum.failure.is_some() {
+                break;
+            }
+        }
+        None
     }
 
     /// What the kernel counted for the arm's cpus meanwhile.

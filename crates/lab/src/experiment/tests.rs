@@ -4,10 +4,10 @@ use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use corewise_model::CpuSet;
-use corewise_model::experiment::{Policy, Race, Verdict};
+use corewise_model::experiment::{Race, Verdict};
 use corewise_model::simulate;
 use corewise_model::stats::random::Random;
-use corewise_model::trial::{Metric, Workload};
+use corewise_model::trial::Metric;
 
 use super::*;
 

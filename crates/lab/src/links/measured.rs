@@ -4,15 +4,16 @@ use std::sync::atomic::AtomicBool;
 use std::thread::scope;
 use std::time::{Duration, Instant};
 
+use corewise_model::clock::Clock as ClockFacts;
 use corewise_model::links::map::Origin;
 use corewise_model::stats::random::Random;
-use corewise_model::survey::Clock as ClockFacts;
 use corewise_model::{Gap, Machine};
 use corewise_sys::clock::Clock;
 use corewise_sys::linux::counts::StolenTime;
 
 use super::{Ordered, Outcome, Talk, Visited};
 use crate::probe::links::{Home, LIMIT, Visit, Warmth, visit};
+use crate::session::clock_facts;
 
 /// Stolen time is looked at around each visit where reading it takes no longer than this; a visit takes about a millisecond.
 const READING_AT_MOST: Duration = Duration::from_micros(200);
@@ -24,7 +25,6 @@ pub struct Measured<'a> {
     warmth: Warmth,
     random: Random,
     stop: &'a AtomicBool,
-    started: Instant,
     at_a_time: usize,
     /// Whether stolen time is looked at: on a guest, where that is cheap.
     looks_at_stolen: bool,
@@ -33,7 +33,6 @@ pub struct Measured<'a> {
 impl<'a> Measured<'a> {
     /// The machine, with the seed of what its visits leave to chance (which lines of a page).
     pub fn new(machine: &Machine, seed: u64, stop: &'a AtomicBool) -> Self {
-        let started = Instant::now();
         let reading = Instant::now();
         let is_read = StolenTime::now().is_some();
         Self {
@@ -42,7 +41,6 @@ impl<'a> Measured<'a> {
             warmth: Warmth::default(),
             random: Random::new(seed.rotate_left(31)),
             stop,
-            started,
             at_a_time: machine.cores.len() / 2,
         }
     }
@@ -86,21 +84,12 @@ impl Talk for Measured<'_> {
         })
     }
 
-    fn elapsed(&self) -> Duration {
-        self.started.elapsed()
-    }
-
     fn at_a_time(&self) -> usize {
         self.at_a_time
     }
 
     fn clock(&self) -> Option<ClockFacts> {
-        Some(ClockFacts {
-            source: self.clock.name.to_owned(),
-            nanoseconds_per_tick: self.clock.nanoseconds_per_tick,
-            reading_ns: self.clock.reading_ns,
-            step_ns: self.clock.step_ns,
-        })
+        Some(clock_facts(&self.clock))
     }
 
     fn origin(&self) -> Origin {

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use corewise_model::clock::Clock;
 use corewise_model::links::explore::Wish;
-use corewise_model::links::map::{LinkMap, Provenance, Series, Spoiled, Unit};
+use corewise_model::links::map::{CpuClock, LinkMap, Provenance, Series, Spoiled, Unit};
 use corewise_model::links::structure::Structure;
 use corewise_model::links::{Links, Matrix, Pair, What};
-use corewise_model::stats::order::{deviation, median};
-use corewise_model::survey::Clock;
-use corewise_model::{Gap, Machine};
+use corewise_model::stats::order::{deviation, median, range};
+use corewise_model::{Gap, Level, Machine};
 
-use super::{Ordered, Plan, Visited, clock_of, node_of};
+use super::{Ordered, Plan, Visited};
 
 /// A pair that failed so often is not visited any more: each try takes two threads and up to a quarter of a second.
 const TRIES: u32 = 3;
@@ -276,6 +276,17 @@ pub fn reach(visits: &[f64]) -> f64 {
         return f64::INFINITY;
     }
     MEDIAN_INTERVAL * deviation(visits) / (visits.len() as f64).sqrt() / median(visits)
+}
+
+/// The clock rates of a cpu's visits as one entry.
+fn clock_of(cpu: u32, rates: &[f64]) -> CpuClock {
+    let (lowest, highest) = range(rates);
+    CpuClock { cpu, gigahertz: median(rates), lowest, highest }
+}
+
+/// The node of a cpu by the system's number, where the machine has nodes.
+fn node_of(machine: &Machine, cpu: u32) -> Option<u32> {
+    machine.index_of(Level::Node, cpu).map(|index| machine.nodes[index].number)
 }
 
 #[cfg(test)]

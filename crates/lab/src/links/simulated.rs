@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use corewise_model::Gap;
+use corewise_model::clock::Clock;
 use corewise_model::links::Matrix;
 use corewise_model::links::map::Origin;
 use corewise_model::stats::order::median;
 use corewise_model::stats::random::Random;
-use corewise_model::survey::Clock;
 
 use super::{Ordered, Outcome, Talk, Visited};
 
@@ -116,8 +116,8 @@ impl Talk for Simulated {
         outcomes
     }
 
-    fn elapsed(&self) -> Duration {
-        self.elapsed
+    fn made_up(&self) -> Option<Duration> {
+        Some(self.elapsed)
     }
 
     fn at_a_time(&self) -> usize {

@@ -2,8 +2,10 @@
 
 use std::sync::atomic::AtomicBool;
 
+use corewise_model::Machine;
 use corewise_model::links::Relation;
 use corewise_model::links::conclude::conclude;
+use corewise_model::links::map::LinkMap;
 use corewise_model::simulate::layout::{Layout, costs};
 
 use super::simulated::Simulated;
@@ -25,7 +27,7 @@ fn chiplet_costs(relation: Relation) -> f64 {
     match relation {
         Relation::SameCore => 7.0,
         Relation::SameCluster | Relation::SameLlc => 25.0,
-        Relation::OtherLlc => 100.0,
+        Relation::OtherLlc | Relation::OtherDie | Relation::OtherNode => 100.0,
         Relation::OtherPackage => 200.0,
     }
 }
@@ -53,8 +55,8 @@ impl Talk for Broken<'_> {
         outcomes
     }
 
-    fn elapsed(&self) -> Duration {
-        self.inner.elapsed()
+    fn made_up(&self) -> Option<Duration> {
+        self.inner.made_up()
     }
 
     fn at_a_time(&self) -> usize {

@@ -12,32 +12,23 @@ mod samples;
 mod store;
 #[cfg(test)]
 mod tests;
+mod visit;
 mod wakeup;
 mod warmth;
 
 use std::io;
-use std::sync::OnceLock;
-use std::sync::atomic::AtomicBool;
-use std::thread::{Builder, scope};
 use std::time::Duration;
 
-use corewise_model::Gap;
 use corewise_model::links::What;
 use corewise_model::links::map::Spoiled;
-use corewise_model::stats::random::Random;
-use corewise_sys::clock::{Clock, Source, Ticks};
-use corewise_sys::linux::affinity;
+use corewise_sys::clock::Ticks;
 use corewise_sys::linux::memory::{Memory, Word};
 
-use attendance::Attendance;
 pub use meeting::LIMIT;
 use meeting::Meeting;
-use samples::{Plan, Record, Sifted};
-use warmth::Core;
+use samples::{Plan, Record};
+pub use visit::visit;
 pub use warmth::Warmth;
-
-/// A visit that was cut short counts if it has this many good samples.
-const SAMPLES_ENOUGH: usize = 12;
 
 /// Where the memory lies that two threads talk over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -80,38 +71,6 @@ pub struct Visited {
     pub home: Option<u32>,
 }
 
-/// Measures once: fresh memory, warm cores, many short samples. Absent when the visit was stopped. A visit takes its limit at most.
-///
-/// # Errors
-/// The gap that says why it could not be measured.
-pub fn visit(
-    clock: &Clock,
-    visit: &Visit,
-    warmth: &Warmth,
-    random: &mut Random,
-    stop: &AtomicBool,
-) -> Result<Option<Visited>, Gap> {
-    let pair = Pair { clock, visit, warmth, stop };
-    let visited = match visit.what {
-        What::Cas => pair.measure(&cas::Cas::new(random)),
-        What::Store => pair.measure(&store::Store::new(random)),
-        What::Oneway => pair.measure(&oneway::Oneway::new(visit, clock, random)),
-        What::Bandwidth { block_bytes } => pair.measure(&bandwidth::Bandwidth::new(block_bytes)),
-        What::Channel { bound } => pair.measure(&channel::Channel::new(bound)),
-        What::Queue { slots } => pair.measure(&queue::Queue::new(slots)),
-        What::Wakeup => pair.measure(&wakeup::Wakeup),
-    };
-    visited.map_err(|why| Gap::new(visit.words(), why))
-}
-
-impl Visit {
-    /// What is missing where it cannot be measured.
-    fn words(&self) -> String {
-        let what = if self.what == What::Cas { "link".into() } else { self.what.words() };
-        format!("{what} between cpus {} and {}", self.first, self.second)
-    }
-}
-
 /// A way to talk: what each side does. Hot loops are free functions that allocate nothing and call the system for nothing that is
 /// not what they measure.
 trait Kind: Sync {
@@ -144,120 +103,5 @@ fn memory<W: Word>(bytes: usize, home: Home) -> io::Result<Memory<W>> {
     match home {
         Home::First => Memory::new(bytes),
         Home::Node(node) => Memory::on_node(bytes, node),
-    }
-}
-
-/// What a visit needs whatever its kind.
-struct Pair<'a> {
-    clock: &'a Clock,
-    visit: &'a Visit,
-    warmth: &'a Warmth,
-    stop: &'a AtomicBool,
-}
-
-impl Pair<'_> {
-    fn measure<K: Kind>(&self, kind: &K) -> Result<Option<Visited>, String> {
-        match self.clock.source {
-            Source::Counter(ticks) => self.meet(kind, ticks),
-            Source::System(ticks) => self.meet(kind, ticks),
-        }
-    }
-
-    /// Both threads of a visit, and what they found.
-    fn meet<K: Kind, T: Ticks>(&self, kind: &K, ticks: T) -> Result<Option<Visited>, String> {
-        let (plan, meeting, place) = (kind.plan(), Meeting::new(self.stop, self.visit.limit), OnceLock::new());
-        let (mut first, mut second) = (Record::new(&plan), Record::new(&plan));
-        let mut gigahertz = [None; 2];
-        scope(|scope| {
-            let thread = |cpu| Builder::new().name(format!("link {cpu}"));
-            let [first_gigahertz, second_gigahertz] = &mut gigahertz;
-            let (meeting, place, first, second) = (&meeting, &place, &mut first, &mut second);
-            let (attendance, guests) = Attendance::new();
-            let [second_guest, first_guest] = guests;
-            let answering = thread(self.visit.second).spawn_scoped(scope, move || {
-                let _here = second_guest.arrive(self.visit.second);
-                *second_gigahertz = self.attend(self.visit.second, ticks, meeting, || {
-                    if let Some(place) = meeting.await_place(place) {
-                        kind.second(place, ticks, meeting, second);
-                    }
-                });
-            });
-            let asking = thread(self.visit.first).spawn_scoped(scope, move || {
-                let _here = first_guest.arrive(self.visit.first);
-                *first_gigahertz =
-                    self.attend(self.visit.first, ticks, meeting, || match kind.furnish(self.visit.home) {
-                        Ok(made) => {
-                            let place = place.get_or_init(|| made);
-                            if meeting.await_second() {
-                                kind.first(place, ticks, meeting, first);
-                            }
-                        }
-                        Err(error) => meeting.fail(error),
-                    });
-            });
-            for error in [answering.err(), asking.err()].into_iter().flatten() {
-                meeting.fail(error);
-            }
-            attendance.see_off(meeting);
-        });
-        meeting.trouble()?;
-        let records = [first, second];
-        let sifted = samples::sift(&plan, kind.believed(&records)?, [&records[0].switches, &records[1].switches]);
-        let home = place.get().and_then(|place| kind.home(place));
-        self.visited(&plan, &sifted, gigahertz, home)
-    }
-
-    /// One thread's visit: pinned before and after, warm, and its clock rate at the end.
-    fn attend(&self, cpu: u32, ticks: impl Ticks, meeting: &Meeting, talk: impl FnOnce()) -> Option<f64> {
-        if let Err(error) = affinity::pin_current(cpu) {
-            meeting.fail(error);
-            return None;
-        }
-        let core = Core { cpu, ticks, clock: self.clock };
-        self.warmth.warm_up(&core, || meeting.is_over());
-        talk();
-        let gigahertz = self.warmth.look(&core);
-        if let Err(error) = affinity::check_pinned(cpu) {
-            meeting.fail(error);
-        }
-        gigahertz
-    }
-
-    fn visited(
-        &self,
-        plan: &Plan,
-        sifted: &Sifted,
-        gigahertz: [Option<f64>; 2],
-        home: Option<u32>,
-    ) -> Result<Option<Visited>, String> {
-        let good: Vec<f64> = sifted.groups.iter().flatten().copied().collect();
-        if good.len() < SAMPLES_ENOUGH {
-            return if self.stop.load(std::sync::atomic::Ordering::Relaxed) {
-                Ok(None)
-            } else {
-                Err(sifted.too_few(plan, self.visit.limit))
-            };
-        }
-        let in_ns = |ticks: f64| ticks * self.clock.nanoseconds_per_tick / plan.numbers;
-        let lines = sifted.groups.iter().filter(|line| plan.groups > 1 && !line.is_empty());
-        Ok(Some(Visited {
-            cost_ns: in_ns(plan.number.of(&good)),
-            lines_ns: lines.map(|line| in_ns(plan.number.of(line))).collect(),
-            spoiled: sifted.spoiled,
-            gigahertz,
-            home,
-        }))
-    }
-}
-
-impl Sifted {
-    /// Why there are fewer than [`SAMPLES_ENOUGH`] good samples.
-    fn too_few(&self, plan: &Plan, limit: Duration) -> String {
-        let (spoiled, limit_ms) = (self.spoiled, limit.as_millis());
-        if spoiled.samples < plan.kept() {
-            return format!("no {} samples within {limit_ms} ms: one cpu is busy", plan.kept());
-        }
-        let bad = spoiled.switched + spoiled.interrupted;
-        format!("{bad} of {} samples within {limit_ms} ms were spoiled: one cpu is busy", spoiled.samples)
     }
 }

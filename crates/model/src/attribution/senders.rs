@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::Sender;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::event::{Event, Source, What};
 use crate::stall::{Surroundings, Visit};
 
@@ -10,6 +12,23 @@ use crate::stall::{Surroundings, Visit};
 pub(crate) const ON_THE_WAY_AT_MOST_NS: u64 = 10_000_000;
 /// How far two cpus' records of one clock may be out of order, in nanoseconds.
 const SKEW_NS: u64 = 200;
+
+/// Who sent interrupts from another cpu.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub struct Sender {
+    /// What arrived.
+    pub source: Source,
+    /// The cpu that it came from; absent where nobody was seen to send it.
+    pub cpu: Option<u32>,
+    /// The task that was current there: its number in the system as a whole, 0 while that cpu was idle.
+    pub task: Option<u32>,
+    /// That task's name; empty where it is not known.
+    pub name: String,
+    /// What was to be done; empty where it is not known.
+    pub function: String,
+    /// How often.
+    pub count: u64,
+}
 
 /// Cpu, task and function.
 type SentBy = (u32, u32, String);

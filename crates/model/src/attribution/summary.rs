@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::senders::Sender;
 use super::{Cause, Divided, DividedVisit, Part, Phase};
-use crate::event::Source;
 use crate::histogram::Histogram;
 use crate::period;
 
@@ -68,23 +68,6 @@ pub struct Timeline {
     pub length_ns: u64,
     /// Its parts; they add up to its length.
     pub parts: Vec<Part>,
-}
-
-/// Who sent interrupts from another cpu.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-pub struct Sender {
-    /// What arrived.
-    pub source: Source,
-    /// The cpu that it came from; absent where nobody was seen to send it.
-    pub cpu: Option<u32>,
-    /// The task that was current there: its number in the system as a whole, 0 while that cpu was idle.
-    pub task: Option<u32>,
-    /// That task's name; empty where it is not known.
-    pub name: String,
-    /// What was to be done; empty where it is not known.
-    pub function: String,
-    /// How often.
-    pub count: u64,
 }
 
 /// Sums up the visits to a cpu.

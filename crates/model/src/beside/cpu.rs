@@ -7,6 +7,17 @@ use crate::event::Source;
 /// What stands for the name of a task that no event told.
 const UNNAMED: &str = "?";
 
+/// How a task leaves a cpu.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Leaving {
+    /// It could go on.
+    Preempted,
+    /// It waits for something, or ends.
+    Waiting,
+    /// Nobody told.
+    Unknown,
+}
+
 /// An interrupt that another cpu sent.
 #[derive(Clone, Debug)]
 pub struct Sent {

@@ -5,10 +5,8 @@ mod switches;
 
 use std::collections::BTreeMap;
 
-use switches::Leaving;
-
 use super::Report;
-use super::cpu::{Cpu, Sent};
+use super::cpu::{Cpu, Leaving, Sent};
 use super::sums::Sums;
 use super::thread::{State, Thread};
 use crate::CpuSet;

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::Survey;
 use crate::facts::{CacheKind, CoreType};
 use crate::histogram::Histogram;
 use crate::links::{Links, Pair};

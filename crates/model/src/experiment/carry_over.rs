@@ -4,9 +4,8 @@
 //! so the runs after an arm are compared with the rest: each run's outcome without its arm's mean, its block's mean and
 //! the mean of its place in the block, regressed on "follows this arm" without the same three means.
 
-use super::Policy;
-use super::race::Ordered;
 use super::standing::CarryOver;
+use super::{Policy, Run};
 use crate::stats::order::median;
 use crate::stats::student::normal_deviate;
 
@@ -23,6 +22,14 @@ const ERRORS: f64 = 3.3;
 /// From so many on it is suspected, and a race with a winner goes on.
 const SUSPECTED_ERRORS: f64 = 2.0;
 const SHARE: f64 = 0.25;
+
+/// A whole block as it ran.
+#[derive(Clone, Debug)]
+pub(super) struct Ordered {
+    /// The arm that ran just before; absent where that is not known.
+    pub(super) before: Option<usize>,
+    pub(super) runs: Vec<Run>,
+}
 
 /// A run with its groups: by arm, by block, and by place in blocks of the same length.
 struct Entry {

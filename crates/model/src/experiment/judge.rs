@@ -1,9 +1,9 @@
 //! Judging a race: the verdict and each arm's part in it.
 
 use super::carry_over::{carry_over, is_suspected};
-use super::effect::effect;
+use super::effect::{Estimate, effect};
 use super::evidence::Outcome;
-use super::race::{Arm, Race};
+use super::race::{Arm, ERRORS, Race};
 use super::shape::{Means, modes};
 use super::standing::{ArmStanding, ArmState, ArmVerdict, CarryOver, Checks, Doubt, OutReason, Standing, Verdict};
 use super::{DOUBT_RATE, MOST_FAILURES};
@@ -12,14 +12,41 @@ use crate::stats::order::median;
 /// More runs than this are not promised.
 const MOST_PROMISED: f64 = 10_000.0;
 
-/// What a race shows so far.
-pub(super) fn standing(race: &Race) -> Standing {
-    let checks = checks(race);
-    let mut arms = vec![baseline(race)];
-    arms.extend((1..=race.arms.len()).map(|arm| candidate(race, arm)));
-    let verdict =
-        if checks.doubts.is_empty() { verdict(race) } else { Verdict::Unsound { why: checks.doubts.clone() } };
-    Standing { verdict, arms, checks, blocks: race.blocks, runs: race.runs }
+impl Race {
+    /// Whether there is nothing more to gain: a winner is proven and no live rival may still beat it, no candidate is
+    /// alive, the baseline keeps failing, or another block would exceed the policy's most runs.
+    pub fn is_decided(&self) -> bool {
+        let members = self.members();
+        members.is_empty()
+            || self.baseline.failures >= MOST_FAILURES
+            || self.policy.most_runs.is_some_and(|most| self.runs as usize + members.len() > most as usize)
+            || self.blocks >= self.policy.least_blocks
+                && winner(self)
+                    .is_some_and(|winner| !self.alive().any(|arm| self.is_rival(arm, winner)) && !is_open(self, winner))
+    }
+
+    /// What the race shows so far. Intervals are searched for here, so this costs more than [`Race::add`].
+    pub fn standing(&self) -> Standing {
+        let checks = checks(self);
+        let mut arms = vec![baseline(self)];
+        arms.extend((1..=self.arms.len()).map(|arm| candidate(self, arm)));
+        let verdict =
+            if checks.doubts.is_empty() { verdict(self) } else { Verdict::Unsound { why: checks.doubts.clone() } };
+        Standing { verdict, arms, checks, blocks: self.blocks, runs: self.runs }
+    }
+
+    /// Whether an arm that is alive and not proven may still be better than the winner by the margin, or, where it is less
+    /// restrictive, as good within the margin.
+    fn is_rival(&self, arm: usize, winner: usize) -> bool {
+        let margin = self.policy.margin_ln();
+        if arm == winner || self.arm(arm).better_of_all >= 2.0 / self.policy.error_rate {
+            return false;
+        }
+        let high = |estimate: Estimate| estimate.value + ERRORS * estimate.error;
+        let may_reach = |needed: f64| self.lead(arm, winner).is_none_or(|lead| high(lead) >= needed);
+        let may_win = self.arm(arm).estimate.is_none_or(|estimate| high(estimate) >= margin);
+        may_reach(margin) || (arm < winner && may_win && may_reach(-margin))
+    }
 }
 
 /// The winner so far: of the proven ones within the margin of the best, the first.
@@ -109,7 +136,7 @@ fn checks(race: &Race) -> Checks {
 
 /// Whether a winner may still turn out to be none: more runs will show whether its mean agrees, or whether a carry-over that
 /// is suspected is one.
-pub(super) fn is_open(race: &Race, winner: usize) -> bool {
+fn is_open(race: &Race, winner: usize) -> bool {
     let means = Means::of(&race.arm(winner).outcomes).is_some_and(|means| means.disagree() && !means.surely());
     means || is_suspected(&race.order, race.arms.len(), &race.policy)
 }

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::stats::normal::expanded_tail_95;
 use crate::stats::order::quantile;
 use crate::stats::random::Random;
+pub(super) use fit::Row;
 use fit::{Pairs, Parameters};
 
 /// Fewer counts tell nothing about two parameters.
@@ -93,9 +94,6 @@ pub struct OpenInterval {
     /// The upper end.
     pub high: Option<f64>,
 }
-
-/// The throughputs of a block: their logarithms, for each of the counts; absent where there is none.
-pub(super) type Row = Vec<Option<f64>>;
 
 /// Fits the law to blocks of throughputs with these counts of threads, in ascending order.
 pub(super) fn law(counts: &[u32], rows: &[Row]) -> Fit {

@@ -1,14 +1,15 @@
 //! The race: a fold over blocks that knows what comes next, who is out, and when it is over.
 
+use super::carry_over::Ordered;
 use super::effect::Estimate;
 use super::evidence::{Evidence, Outcome};
-use super::standing::{ArmState, OutReason, Standing};
-use super::{Block, FIRST_GREEDY_BLOCK, MOST_FAILURES, Policy, Run, judge};
+use super::standing::{ArmState, OutReason};
+use super::{Block, FIRST_GREEDY_BLOCK, MOST_FAILURES, Policy, Run};
 use crate::stats::order::median;
 use crate::stats::random::Random;
 
 /// Robust standard errors that the search allows for.
-const ERRORS: f64 = 3.0;
+pub(super) const ERRORS: f64 = 3.0;
 
 /// Candidates against the baseline, block by block.
 #[derive(Clone, Debug)]
@@ -57,14 +58,6 @@ pub(super) struct Baseline {
     pub(super) values: Vec<f64>,
     /// One of its runs in a block against the other, labelled by chance.
     pub(super) slots: Evidence,
-}
-
-/// A whole block as it ran.
-#[derive(Clone, Debug)]
-pub(super) struct Ordered {
-    /// The arm that ran just before; absent where that is not known.
-    pub(super) before: Option<usize>,
-    pub(super) runs: Vec<Run>,
 }
 
 impl Race {
@@ -118,24 +111,6 @@ impl Race {
             self.drop_not_better();
             self.drop_behind();
         }
-    }
-
-    /// Whether there is nothing more to gain: a winner is proven and no live rival may still beat it, no candidate is
-    /// alive, the baseline keeps failing, or another block would exceed the policy's most runs.
-    pub fn is_decided(&self) -> bool {
-        let members = self.members();
-        members.is_empty()
-            || self.baseline.failures >= MOST_FAILURES
-            || self.policy.most_runs.is_some_and(|most| self.runs as usize + members.len() > most as usize)
-            || self.blocks >= self.policy.least_blocks
-                && judge::winner(self).is_some_and(|winner| {
-                    !self.alive().any(|arm| self.is_rival(arm, winner)) && !judge::is_open(self, winner)
-                })
-    }
-
-    /// What the race shows so far. Intervals are searched for here, so this costs more than [`Race::add`].
-    pub fn standing(&self) -> Standing {
-        judge::standing(self)
     }
 
     /// A candidate by its number.
@@ -248,22 +223,9 @@ impl Race {
     }
 
     /// By how much one candidate is better than another, from the blocks that both were in.
-    fn lead(&self, arm: usize, other: usize) -> Option<Estimate> {
+    pub(super) fn lead(&self, arm: usize, other: usize) -> Option<Estimate> {
         let pairs = self.arm(arm).gains.iter().zip(&self.arm(other).gains);
         Estimate::of(&pairs.map(|(gain, other)| gain - other).collect::<Vec<f64>>())
-    }
-
-    /// Whether an arm that is alive and not proven may still be better than the winner by the margin, or, where it is less
-    /// restrictive, as good within the margin.
-    fn is_rival(&self, arm: usize, winner: usize) -> bool {
-        let margin = self.policy.margin_ln();
-        if arm == winner || self.arm(arm).better_of_all >= 2.0 / self.policy.error_rate {
-            return false;
-        }
-        let high = |estimate: Estimate| estimate.value + ERRORS * estimate.error;
-        let may_reach = |needed: f64| self.lead(arm, winner).is_none_or(|lead| high(lead) >= needed);
-        let may_win = self.arm(arm).estimate.is_none_or(|estimate| high(estimate) >= margin);
-        may_reach(margin) || (arm < winner && may_win && may_reach(-margin))
     }
 }
 

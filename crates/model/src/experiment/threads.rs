@@ -13,10 +13,10 @@ use std::cell::LazyCell;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::carry_over::is_suspected;
+use super::carry_over::{Ordered, is_suspected};
 use super::effect::hodges_lehmann;
 use super::law::{FEWEST_BLOCKS, Fit, Row, law};
-use super::race::{Ordered, is_whole, shuffled};
+use super::race::{is_whole, shuffled};
 use super::{Block, MOST_FAILURES, Policy, Race, Run, judge};
 pub use standing::{CellStanding, CountsStanding, PinnedStanding, ThreadsStanding};
 
@@ -144,11 +144,6 @@ impl Threads {
         let mut arms = self.members();
         arms.dedup();
         arms
-    }
-
-    /// What the blocks show so far, but for the law.
-    pub fn standing(&self) -> ThreadsStanding {
-        standing::standing(self)
     }
 
     /// The law of scalability, as the blocks so far show it: of what is left to the operating system, or pinned where

@@ -3,11 +3,13 @@
 mod cells;
 mod collect;
 mod error;
+mod found;
 mod kind;
 mod matrix;
 mod mctop;
 mod pairs;
 mod pingpong;
+mod reader;
 mod remarks;
 mod samples;
 mod table;
@@ -17,10 +19,10 @@ mod trb;
 
 use super::map::Series;
 use crate::CpuSet;
-use collect::Collector;
 pub use error::ImportError;
 pub use kind::{kind_name, kind_of};
 pub use pairs::HEADER;
+pub use reader::read;
 
 /// The longest text that is read, in bytes.
 pub const MAXIMUM_BYTES: usize = 256 << 20;
@@ -93,80 +95,4 @@ impl Format {
             Self::Samples => "log of samples (macos-core-to-core-latency)",
         }
     }
-}
-
-/// Reads a file of another tool.
-///
-/// # Errors
-/// Where the text is none of the formats, or one of them with something wrong in it: nothing is guessed and no row is passed over.
-pub fn read(text: &str) -> Result<Imported, ImportError> {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    check(text)?;
-    let read = if samples::is_log(text) {
-        samples::read(text)
-    } else if mctop::is_description(text) {
-        mctop::read(text)
-    } else if trb::is_lines(text) {
-        trb::read(text)
-    } else if pingpong::is_table(text) {
-        pingpong::read(text)
-    } else {
-        table::read(text)
-    };
-    read?.finish()
-}
-
-/// What one of the readers found.
-struct Found {
-    format: Format,
-    collector: Collector,
-    names_cpus: bool,
-    in_cycles: bool,
-    /// What the reader has to say beyond what the numbers show.
-    remarks: Vec<String>,
-}
-
-impl Found {
-    fn finish(self) -> Result<Imported, ImportError> {
-        let mirrored = !matches!(self.format, Format::Trb | Format::Pairs | Format::Visits | Format::Samples);
-        let cpus = self.collector.cpus()?;
-        let (series, counts) = self.collector.finish(mirrored, &cpus)?;
-        let mut imported = Imported {
-            format: self.format,
-            series,
-            cpus,
-            names_cpus: self.names_cpus,
-            in_cycles: self.in_cycles,
-            remarks: self.remarks,
-        };
-        let more = remarks::of(&imported, &counts);
-        imported.remarks.extend(more);
-        Ok(imported)
-    }
-}
-
-/// Refuses what is no text of any tool.
-fn check(text: &str) -> Result<(), ImportError> {
-    if text.len() > MAXIMUM_BYTES {
-        return Err(ImportError::TooLong { bytes: text.len() });
-    }
-    if let Some(at) = text.find('\0') {
-        return Err(ImportError::Binary { line: text[..at].matches('\n').count() + 1 });
-    }
-    match text.trim_start().chars().next() {
-        None => return Err(ImportError::Empty),
-        Some('{' | '[') => return Err(ImportError::Json),
-        Some(_) => {}
-    }
-    match text.lines().enumerate().find(|(_, line)| is_console(line)) {
-        Some((index, line)) => Err(ImportError::Console { line: index + 1, found: error::shown(line) }),
-        None => Ok(()),
-    }
-}
-
-/// Whether a line is one that `core-to-core-latency` prints on the terminal (its standard error), never into its file.
-fn is_console(line: &str) -> bool {
-    const MARKS: [&str; 7] =
-        ["Num cores:", "Num round trips", "Num iterations", "Using RDTSC", " latency: ", "±", "\u{1b}["];
-    MARKS.iter().any(|mark| line.contains(mark))
 }

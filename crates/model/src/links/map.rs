@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Links, What};
-use crate::survey::Clock;
+use crate::clock::Clock;
 use crate::{CpuSet, Gap, Machine};
 
 /// What `corewise links` measured: for one machine, one or several ways to talk.

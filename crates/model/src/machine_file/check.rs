@@ -5,9 +5,15 @@ use std::ops::Range;
 use toml::Spanned;
 
 use super::document::Document;
-use super::objects::Objects;
-use super::{LARGEST_CPU, Problem};
+use super::objects::{LARGEST_CPU, Objects};
 use crate::CpuSet;
+
+/// Something wrong in a part of the text, before the part's line is looked up.
+#[derive(Debug)]
+pub struct Problem {
+    pub span: Range<usize>,
+    pub what: String,
+}
 
 /// Checks all that does not need the machine put together.
 pub fn check(document: &Document) -> Result<(), Problem> {

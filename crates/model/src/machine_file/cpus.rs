@@ -2,9 +2,9 @@
 
 use toml::Spanned;
 
+use super::check::{self, Problem};
 use super::document::{CacheEntry, Document, Sharing};
 use super::objects::Objects;
-use super::{Problem, check};
 use crate::CpuSet;
 use crate::facts::{CacheFacts, CpuFacts};
 

@@ -2,10 +2,10 @@
 
 use toml::Spanned;
 
+use super::check::{self, Problem};
 use super::cpus::cpus;
 use super::document::{Document, Kinds, NodeEntry};
 use super::entries::Distances;
-use super::{Problem, check};
 use crate::CpuSet;
 use crate::facts::{CoreType, MachineFacts, NamedKind, NodeFacts};
 use crate::machine::{Processor, System};

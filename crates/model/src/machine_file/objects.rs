@@ -5,8 +5,10 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 
-use super::LARGEST_CPU;
 use crate::CpuSet;
+
+/// The largest cpu number that a file may name: Linux is built for at most 8,192 cpus.
+pub const LARGEST_CPU: u32 = 8_191;
 
 /// What a text of objects may be, for messages.
 const EXPECTED: &str = "write a cpu list, alone or repeated, such as \"0-3\", \"0,16 x16\" or \"0-3 x4 step 8\"";

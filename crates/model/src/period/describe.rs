@@ -1,8 +1,6 @@
 //! A periodic source in a sentence: how often it strikes, how surely, and what it probably is.
 
 use super::Source;
-use crate::Survey;
-use crate::interrupt::plain_name;
 use crate::stats::order::median;
 
 /// What is known of the machine on which a source was found.
@@ -15,19 +13,12 @@ pub struct Surroundings {
 }
 
 impl Surroundings {
-    /// Those of a survey: how often the timer strikes a cpu while it is busy is in the kernel's counts.
-    pub fn of(survey: &Survey) -> Self {
-        let counted = survey.cpus.iter().flat_map(|seen| &seen.rounds).filter_map(|round| round.interrupts.as_ref());
-        let rates: Vec<f64> = counted
-            .filter_map(|counted| {
-                let timer = counted.sources.iter().find(|one| plain_name(&one.source) == "timer")?;
-                Some(timer.count as f64 / counted.elapsed_s)
-            })
-            .collect();
-        let rate = median(&rates);
+    /// Those of a machine, from how often its timer was seen to strike a cpu a second.
+    pub fn of(under_hypervisor: bool, timer_rates: &[f64]) -> Self {
+        let rate = median(timer_rates);
         // Counts of a visit are a little off: the kernel's rates are few.
         let own_tick_hz = LINUX_TICKS.into_iter().find(|known| (rate / known - 1.0).abs() < 0.1);
-        Self { under_hypervisor: survey.machine.system.hypervisor.is_some(), own_tick_hz }
+        Self { under_hypervisor, own_tick_hz }
     }
 
     /// Whether something of this frequency is the system's own timer.

@@ -2,7 +2,7 @@
 
 use std::f64::consts::TAU;
 
-use super::Track;
+use super::track::Track;
 use crate::stats::order::median;
 
 /// At most this much of a period, before and after its phase, is on it: taking more out would leave a gap that is

@@ -3,8 +3,11 @@
 use std::f64::consts::TAU;
 
 use super::chance::log_upper_tail;
-use super::{FALSE_ALARM, Track};
+use super::track::Track;
 use crate::stats::random::Random;
+
+/// The probability, over all frequencies looked at, with which stalls that strike at random are called periodic at most.
+pub const FALSE_ALARM: f64 = 0.01;
 
 /// The frequencies that are looked at.
 const LOWEST_HERTZ: f64 = 0.5;

@@ -2,10 +2,9 @@
 
 use std::fmt;
 use std::ops::Range;
-use std::str::FromStr;
 
+use super::Indices;
 use super::order::list;
-use super::{Indices, PlacementError, parse};
 use crate::{CpuSet, Level};
 
 /// An expression of the placement language; prints as a text that means the same.
@@ -208,14 +207,6 @@ impl Term {
     /// Writes the term as an operand: a chain in parentheses.
     fn operand(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         if matches!(self.node, Node::Chain(..)) { write!(formatter, "({self})") } else { write!(formatter, "{self}") }
-    }
-}
-
-impl FromStr for Expression {
-    type Err = PlacementError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        parse(text)
     }
 }
 

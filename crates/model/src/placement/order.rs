@@ -1,6 +1,6 @@
 //! The order in which threads take the cpus of a set, and lists that keep an order.
 
-use super::resolve::Places;
+use super::places::Places;
 use crate::CpuSet;
 
 /// Cpus (or indices) as a list that keeps their order; ranges only where they rise one by one.

@@ -1,6 +1,7 @@
 //! From a text to an expression.
 
 use std::ops::Range;
+use std::str::FromStr;
 
 use super::expression::{Node, Term};
 use super::words::{self, Word};
@@ -27,6 +28,14 @@ type Result<T> = std::result::Result<T, PlacementError>;
 pub fn parse(text: &str) -> Result<Expression> {
     let mut parser = Parser { characters: text.chars().collect(), place: 0, depth: 0, terms: 0, numbers: 0 };
     parser.whole().map(|term| Expression { text: text.to_owned(), term }).map_err(|error| error.about(text))
+}
+
+impl FromStr for Expression {
+    type Err = PlacementError;
+
+    fn from_str(text: &str) -> Result<Self> {
+        parse(text)
+    }
 }
 
 struct Parser {

@@ -10,7 +10,7 @@ mod pack;
 mod spread;
 
 use super::Pattern;
-use super::resolve::Places;
+use super::places::Places;
 use crate::Level;
 
 /// The chosen cpus in the order in which threads would take them, of a pool that is in that order; why not, otherwise.
@@ -29,32 +29,6 @@ pub(super) fn choose(
         Pattern::Spread => spread::spread(count, level, &pool, places),
         Pattern::Pack => pack::pack(count, level, &pool, places),
     })
-}
-
-/// The pool in tiers: the first usable cpu of every core, then the second, and so on; the lower number first in each.
-fn sibling_tiers(pool: &[u32], places: &Places) -> Vec<Vec<u32>> {
-    let mut sorted = pool.to_vec();
-    sorted.sort_unstable();
-    let mut tiers: Vec<Vec<u32>> = Vec::new();
-    for core in places.grouped(&sorted, Level::Core) {
-        for (rank, cpu) in core.into_iter().enumerate() {
-            if tiers.len() == rank {
-                tiers.push(Vec::new());
-            }
-            tiers[rank].push(cpu);
-        }
-    }
-    tiers
-}
-
-/// The levels around a level, outermost first.
-fn around(level: Level) -> impl DoubleEndedIterator<Item = Level> {
-    Level::ALL.into_iter().filter(move |other| *other < level)
-}
-
-/// The levels in a level, outermost first; the cpu itself needs no sharing out.
-fn inside(level: Level) -> impl Iterator<Item = Level> {
-    Level::ALL.into_iter().filter(move |other| *other > level && *other < Level::Cpu)
 }
 
 #[cfg(test)]

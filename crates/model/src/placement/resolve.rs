@@ -2,15 +2,11 @@
 
 mod evaluate;
 mod holders;
-mod places;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Expression, PlacementError};
 use crate::{CpuSet, Machine};
-use evaluate::Evaluator;
-pub(super) use places::Places;
 
 /// What an expression is resolved against.
 #[derive(Clone, Copy, Debug)]
@@ -100,16 +96,5 @@ impl Context<'_> {
     /// Why a cpu is left out of a set whose cpus in `named` were named by number.
     fn reason_among(&self, cpu: u32, named: &CpuSet) -> Option<Reason> {
         self.reason(cpu).filter(|reason| !(reason.yields_to_a_name() && named.contains(cpu)))
-    }
-}
-
-impl Expression {
-    /// The cpus of the expression on a machine.
-    ///
-    /// # Errors
-    /// [`PlacementError`] where the machine does not have what the expression names, and where no cpu is left.
-    pub fn resolve(&self, context: &Context<'_>) -> Result<Resolution, PlacementError> {
-        let mut evaluator = Evaluator::new(context);
-        evaluator.resolution(&self.term).map_err(|error| error.about(&self.text))
     }
 }

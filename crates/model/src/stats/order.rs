@@ -28,6 +28,12 @@ pub fn deviation(values: &[f64]) -> f64 {
     NORMAL * median(&values.iter().map(|value| (value - middle).abs()).collect::<Vec<_>>())
 }
 
+/// Half of the range that holds the middle half of the values: the spread behind "±"; absent for fewer than two.
+pub fn spread(values: &[f64]) -> Option<f64> {
+    let usable = values.iter().filter(|value| value.is_finite()).count();
+    (usable >= 2).then(|| (quantile(values, 0.75) - quantile(values, 0.25)) / 2.0)
+}
+
 /// The least and the greatest; infinities the wrong way round for none.
 pub fn range(values: &[f64]) -> (f64, f64) {
     let (least, greatest) = (f64::INFINITY, f64::NEG_INFINITY);
@@ -89,6 +95,12 @@ pub fn apart(one: (f64, f64), other: (f64, f64)) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_spread_takes_two_values() {
+        assert_eq!(spread(&[10.0, 20.0, 30.0, 40.0, 50.0]), Some(10.0));
+        assert_eq!(spread(&[10.0]), None);
+    }
 
     #[test]
     fn quantiles_interpolate_as_everywhere_else() {

@@ -1,7 +1,8 @@
-//! How an experiment is made: a race between placements, or several between numbers of threads.
+//! How an experiment is made, a race between placements or several between numbers of threads, and what its trials show.
 
-use super::Experiment;
-use crate::experiment::{ArmState, Block, Cell, Race, Standing, Threads, Verdict};
+use super::{Experiment, Trial, blocks, guard_blocks};
+use crate::experiment::{ArmState, Block, Cell, Doubt, Evidence, Outcome, Policy, Race, Standing, Threads, Verdict};
+use crate::stats::order::median;
 
 /// What says which runs come next, and what the runs so far show.
 #[derive(Clone, Debug)]
@@ -89,4 +90,46 @@ impl Design {
             Self::Threads(threads) => threads.standing().questions().any(is),
         }
     }
+}
+
+/// What the trials of an experiment show: all that a verdict is made of. Of numbers of threads it is the first answer;
+/// [`super::threads()`] has the others.
+///
+/// A winner that makes a guard worse by the margin or more, proven at the error rate, is not recommended.
+pub fn standing(experiment: &Experiment, trials: &[Trial]) -> Standing {
+    let Experiment { workload, policy, .. } = experiment;
+    let mut design = Design::of(experiment);
+    blocks(trials, &workload.metric).iter().for_each(|block| design.add(block));
+    let mut standing = design.standing();
+    let Verdict::Wins { arm } = standing.verdict else { return standing };
+    for guard in 0..workload.guards.len() {
+        let blocks = guard_blocks(trials, &workload.guards, guard);
+        if let Some(estimate) = worsening(&blocks, arm, policy) {
+            standing.checks.doubts.push(Doubt::GuardWorse { guard, arm, estimate });
+        }
+    }
+    if !standing.checks.doubts.is_empty() {
+        standing.verdict = Verdict::Unsound { why: standing.checks.doubts.clone() };
+    }
+    standing
+}
+
+/// By how much an arm makes a guard worse than the baseline, a difference of logarithms, where that is proven at the error
+/// rate and its median reaches the margin.
+fn worsening(blocks: &[Block], arm: usize, policy: &Policy) -> Option<f64> {
+    let mut evidence = Evidence::new(0.0);
+    let (mut strongest, mut gains) = (0.0_f64, Vec::new());
+    for block in blocks {
+        let of = |wanted: usize| block.runs.iter().filter(move |run| run.arm == wanted).map(|run| run.x);
+        let (Some(candidate), baselines) = (of(arm).next(), of(0).collect::<Vec<_>>()) else { continue };
+        if baselines.is_empty() {
+            continue;
+        }
+        evidence.add(&Outcome::new(candidate, &baselines));
+        strongest = strongest.max(evidence.below().now());
+        let known: Vec<f64> = baselines.iter().copied().flatten().collect();
+        gains.extend(candidate.filter(|_| !known.is_empty()).map(|x| median(&known) - x));
+    }
+    let estimate = (!gains.is_empty()).then(|| median(&gains))?;
+    (strongest >= 1.0 / policy.error_rate && estimate <= -policy.margin_ln()).then_some(estimate)
 }

@@ -1,6 +1,7 @@
 //! Numbers found in output, how they are judged, and what trials become.
 
 use super::*;
+use crate::experiment::{Doubt, Verdict};
 
 fn metric(pattern: Option<&str>, higher_is_better: bool) -> Metric {
     Metric { name: "rate".to_owned(), pattern: pattern.map(str::to_owned), higher_is_better }

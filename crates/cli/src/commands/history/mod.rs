@@ -12,8 +12,8 @@ use std::path::Path;
 
 use corewise_model::Survey;
 use corewise_model::compare::compare as compare_surveys;
-use corewise_model::finding::conclude;
 use corewise_model::survey::Scope as SurveyScope;
+use corewise_model::survey::conclude::conclude;
 use corewise_store::StoreError;
 use jiff::tz::TimeZone;
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use corewise_model::attribution::DeviceCost;
 use corewise_model::interrupt::device::DeviceInterrupt;
+use corewise_model::survey::devices::DeviceCost;
 use schemars::JsonSchema;
 use serde::Serialize;
 

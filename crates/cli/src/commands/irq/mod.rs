@@ -9,8 +9,8 @@ pub mod task;
 
 use std::time::{Duration, Instant};
 
-use corewise_model::attribution::device_costs;
 use corewise_model::stall::Rung;
+use corewise_model::survey::devices::device_costs;
 use corewise_model::{Machine, Survey};
 use corewise_sys::{Root, irq, topology};
 

@@ -8,8 +8,8 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 
 use corewise_model::CpuSet;
-use corewise_model::attribution::DeviceCost;
 use corewise_model::interrupt::device::{DeviceInterrupt, Mobility};
+use corewise_model::survey::devices::DeviceCost;
 
 use crate::draw::grid::{Column, Grid};
 use crate::draw::number::{ABSENT, brief, decimal, whole};

@@ -13,6 +13,7 @@ use anstream::ColorChoice;
 use corewise_lab::links::measured::Measured;
 use corewise_lab::links::simulated::Simulated;
 use corewise_lab::links::{CHOICES, Plan, Talk, map as make_map};
+use corewise_lab::session::seed_of_the_clock;
 use corewise_model::links::compare::compare as compare_maps;
 use corewise_model::links::conclude::{Filled, LinkConclusions, conclude};
 use corewise_model::links::map::{LinkMap, Origin};
@@ -28,7 +29,7 @@ use crate::shell::history::{broken, existing, opened};
 use crate::shell::interruption::Interruption;
 use crate::shell::keep::kept;
 use crate::shell::machine::{self, MachineChoice, this_machine};
-use crate::shell::measuring::seed_of_the_clock;
+use crate::shell::measuring::nothing_measured;
 use crate::shell::output::{print_text, say, show};
 use crate::shell::placing::{resolve_elsewhere, resolve_here};
 use crate::shell::progress::Bar;
@@ -183,24 +184,12 @@ fn finished(
 ) -> Result<Exit, Failure> {
     let is_interrupted = map.provenance.partial && interruption.was_seen();
     if map.series.iter().all(|series| series.links.pairs.is_empty() && series.held_out.is_empty()) {
-        return Err(nothing_measured(map, is_interrupted));
+        let gap = map.series.iter().flat_map(|series| &series.links.gaps).chain(&map.gaps).next();
+        return Err(nothing_measured("map", "pair", gap, is_interrupted));
     }
     let kept = keep(map, settings);
     print(map, &kept, task, settings)?;
     Ok(if is_interrupted { Exit::Interrupted } else { Exit::Done })
-}
-
-fn nothing_measured(map: &LinkMap, is_interrupted: bool) -> Failure {
-    if is_interrupted {
-        let what = "nothing was measured: the map was ended before its first pair";
-        return Failure::new(Exit::Interrupted, what).next("Nothing is stored.");
-    }
-    let gap = map.series.iter().flat_map(|series| &series.links.gaps).chain(&map.gaps).next();
-    let why = gap.map_or_else(
-        || "the time was over before the first pair".to_owned(),
-        |gap| format!("{}: {}", gap.what, gap.why),
-    );
-    Failure::unavailable(format!("nothing was measured ({why})")).next("Nothing is stored; see `corewise doctor`.")
 }
 
 /// Stores a map. A history that fails is said once, and the map is shown all the same.

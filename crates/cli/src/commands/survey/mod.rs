@@ -8,8 +8,9 @@ pub mod screen;
 #[cfg(test)]
 mod screens;
 
+use corewise_lab::session::seed_of_the_clock;
 use corewise_lab::survey::{Plan, TailPlan, survey};
-use corewise_model::finding::conclude;
+use corewise_model::survey::conclude::conclude;
 
 use crate::draw::survey::Kept;
 use crate::shell::document::SurveyDocument;
@@ -17,7 +18,7 @@ use crate::shell::failure::{Exit, Failure};
 use crate::shell::interruption::Interruption;
 use crate::shell::keep::keep;
 use crate::shell::machine::this_machine;
-use crate::shell::measuring::{nothing_measured, seed_of_the_clock};
+use crate::shell::measuring::nothing_measured;
 use crate::shell::output::show;
 use crate::shell::placing::reachable_here;
 use crate::shell::progress::Bar;
@@ -44,7 +45,7 @@ impl Run for SurveyArguments {
         bar.clear();
         let is_interrupted = survey.provenance.partial && interruption.was_seen();
         if survey.cpus.is_empty() && survey.links.pairs.is_empty() {
-            return Err(nothing_measured(&survey, is_interrupted));
+            return Err(nothing_measured("survey", "measurement", survey.gaps.first(), is_interrupted));
         }
         let kept = keep(&survey, settings);
         let conclusions = conclude(&survey);

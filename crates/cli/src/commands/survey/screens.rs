@@ -5,7 +5,7 @@ mod large;
 mod small;
 
 use corewise_model::Survey;
-use corewise_model::finding::Conclusions;
+use corewise_model::survey::conclude::Conclusions;
 
 use super::screen::screen;
 use crate::draw::fabricated::*;

@@ -11,10 +11,11 @@ pub mod task;
 use std::path::Path;
 use std::{fs, io};
 
-use corewise_lab::survey::{Plan, Surveyed, TailPlan, survey};
-use corewise_model::finding::conclude;
+use corewise_lab::session::seed_of_the_clock;
+use corewise_lab::survey::{Plan, Surveyed, TailPlan, look};
 use corewise_model::histogram::{Interval, hlog};
-use corewise_model::survey::{Recording, Scope};
+use corewise_model::survey::Recording;
+use corewise_model::survey::conclude::conclude;
 use corewise_model::{CpuSet, Machine, Survey};
 
 use crate::draw::survey::Kept;
@@ -23,7 +24,7 @@ use crate::shell::failure::{Exit, Failure};
 use crate::shell::interruption::Interruption;
 use crate::shell::keep::keep;
 use crate::shell::machine::this_machine;
-use crate::shell::measuring::{nothing_measured, seed_of_the_clock};
+use crate::shell::measuring::nothing_measured;
 use crate::shell::output::show;
 use crate::shell::placing::resolve_here;
 use crate::shell::progress::Bar;
@@ -66,7 +67,6 @@ fn measured(measure: &Measure, settings: &Settings) -> Result<Exit, Failure> {
         seed: measure.seed.unwrap_or_else(seed_of_the_clock),
         corewise: env!("CARGO_PKG_VERSION"),
         tail: TailPlan {
-            scope: Scope::Tail,
             work: measure.work,
             threshold: measure.threshold,
             explain: measure.explain,
@@ -76,8 +76,7 @@ fn measured(measure: &Measure, settings: &Settings) -> Result<Exit, Failure> {
     };
     let interruption = Interruption::watch()?;
     let bar = Bar::new(settings.progress);
-    let Surveyed { survey, recording } =
-        survey(&plan, machine, interruption.stop(), &mut |progress| bar.show(progress));
+    let Surveyed { survey, recording } = look(&plan, machine, interruption.stop(), &mut |progress| bar.show(progress));
     bar.clear();
     let is_interrupted = survey.provenance.partial && interruption.was_seen();
     if survey.cpus.is_empty() {
@@ -85,7 +84,7 @@ fn measured(measure: &Measure, settings: &Settings) -> Result<Exit, Failure> {
         if let Some(path) = measure.record.as_deref() {
             let _ = std::fs::remove_file(path);
         }
-        return Err(nothing_measured(&survey, is_interrupted));
+        return Err(nothing_measured("survey", "measurement", survey.gaps.first(), is_interrupted));
     }
     if let (Some(file), Some(recording)) = (record, &recording) {
         recording::write(file, recording)?;

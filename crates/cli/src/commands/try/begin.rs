@@ -3,13 +3,13 @@
 mod threads;
 
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use corewise_lab::experiment::simulated::Simulation;
+use corewise_lab::experiment::{Begun, begun_now};
 use corewise_lab::placing::refuse_named;
 use corewise_model::experiment::Policy;
 use corewise_model::placement::plan::{USUAL_MOST, plan};
-use corewise_model::trial::{Arm, Experiment, Folder, Metric, Trial, Workload};
+use corewise_model::trial::{Arm, Experiment, Folder, Metric, Workload};
 use corewise_model::{CpuSet, Machine};
 use corewise_store::Store;
 use corewise_sys::path;
@@ -24,26 +24,19 @@ use crate::shell::settings::{History, Settings};
 /// The name of the baseline.
 const BASELINE: &str = "OS default";
 
-/// An experiment to go on with.
-pub struct Begun {
-    pub experiment: Experiment,
-    /// Its trials so far.
-    pub trials: Vec<Trial>,
-    /// Its number in the store.
-    pub stored: Option<i64>,
-    /// What its runs are made up from, where they are.
-    pub simulation: Option<Simulation>,
-}
-
-/// The experiment that a session goes on with.
-pub fn begin(which: &Which, runs_max: Option<u32>, settings: &Settings) -> Result<Begun, Failure> {
-    let mut begun = match which {
-        Which::New(new) => new_experiment(new, settings)?,
-        Which::Stored(number) => stored(*number, settings)?,
+/// The experiment that a session goes on with, and what its runs are made up from, where they are.
+pub fn begin(
+    which: &Which,
+    runs_max: Option<u32>,
+    settings: &Settings,
+) -> Result<(Begun, Option<Simulation>), Failure> {
+    let (mut begun, simulation) = match which {
+        Which::New(new) => (new_experiment(new, settings)?, None),
+        Which::Stored(number) => (stored(*number, settings)?, None),
         Which::Simulated { truth, seed, policy } => simulated(truth, *seed, policy)?,
     };
     begun.experiment.policy.most_runs = runs_max;
-    Ok(begun)
+    Ok((begun, simulation))
 }
 
 fn new_experiment(new: &NewExperiment, settings: &Settings) -> Result<Begun, Failure> {
@@ -63,35 +56,13 @@ fn new_experiment(new: &NewExperiment, settings: &Settings) -> Result<Begun, Fai
         threads_as: new.table.as_ref().map(|table| table.variables.clone()).unwrap_or_default(),
         pins_as: new.table.as_ref().map(|table| table.pins.clone()).unwrap_or_default(),
     };
-    kept(started_now(machine, workload, arms, new.policy.clone(), new.seed), settings)
-}
-
-/// An experiment that begins now.
-pub fn started_now(
-    machine: Machine,
-    workload: Workload,
-    arms: Vec<Arm>,
-    policy: Policy,
-    seed: Option<u64>,
-) -> Experiment {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Experiment {
-        corewise: env!("CARGO_PKG_VERSION").to_owned(),
-        started_unix_ms: i64::try_from(now.as_millis()).unwrap_or_default(),
-        // Microseconds stay below 2^53, so that a seed survives readers of JSON that use doubles.
-        seed: seed.unwrap_or_else(|| u64::try_from(now.as_micros()).unwrap_or_default()),
-        machine,
-        workload,
-        arms,
-        policy,
-        suite: None,
-    }
+    kept(begun_now(env!("CARGO_PKG_VERSION"), machine, workload, arms, new.policy.clone(), new.seed), settings)
 }
 
 /// A new experiment, stored where the history is.
 pub fn kept(experiment: Experiment, settings: &Settings) -> Result<Begun, Failure> {
     let stored = keep(&experiment, settings)?;
-    Ok(Begun { experiment, trials: Vec::new(), stored, simulation: None })
+    Ok(Begun { experiment, trials: Vec::new(), stored })
 }
 
 /// Stores the experiment where the history is. An experiment that cannot be kept is not made: hours could be lost.
@@ -176,7 +147,7 @@ fn chosen(choice: &Choice, machine: &Machine, settings: &Settings) -> Result<Arm
 }
 
 /// An experiment with a program that is not there, on as many candidates as the file has gains.
-fn simulated(path: &Path, seed: Option<u64>, policy: &Policy) -> Result<Begun, Failure> {
+fn simulated(path: &Path, seed: Option<u64>, policy: &Policy) -> Result<(Begun, Option<Simulation>), Failure> {
     let told = |error: &dyn std::fmt::Display| {
         Failure::usage(format!("{}: {error}", path.display()))
             .next("For example:  gains = [0.05, 0.0]  and  noise = \"typical\"  (docs/statistics.md names the noises)")
@@ -205,8 +176,8 @@ fn simulated(path: &Path, seed: Option<u64>, policy: &Policy) -> Result<Begun, F
         pins_as: Vec::new(),
     };
     let arms = (0..=simulation.effects.gains.len()).map(arm).collect();
-    let experiment = started_now(this_machine()?, workload, arms, policy.clone(), seed);
-    Ok(Begun { experiment, trials: Vec::new(), stored: None, simulation: Some(simulation) })
+    let experiment = begun_now(env!("CARGO_PKG_VERSION"), this_machine()?, workload, arms, policy.clone(), seed);
+    Ok((Begun { experiment, trials: Vec::new(), stored: None }, Some(simulation)))
 }
 
 fn stored(number: Option<i64>, settings: &Settings) -> Result<Begun, Failure> {
@@ -237,7 +208,7 @@ fn stored(number: Option<i64>, settings: &Settings) -> Result<Begun, Failure> {
     std::env::set_current_dir(&folder).map_err(|error| {
         Failure::unavailable(format!("the folder {} of experiment {number}: {error}", folder.display()))
     })?;
-    Ok(Begun { experiment, trials, stored: Some(number), simulation: None })
+    Ok(Begun { experiment, trials, stored: Some(number) })
 }
 
 /// An experiment goes on where it was begun: on the same machine, with the same cpus.

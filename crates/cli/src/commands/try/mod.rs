@@ -15,8 +15,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use corewise_lab::experiment::process::ProcessRunner;
-use corewise_lab::experiment::simulated::SimulatedRunner;
-use corewise_lab::experiment::{Ending, Limits, Runner, Time, Watcher, conduct};
+use corewise_lab::experiment::simulated::{SimulatedRunner, Simulation};
+use corewise_lab::experiment::{Begun, Ending, Limits, Runner, Time, Watcher, conduct};
 use corewise_model::experiment::{Standing, ThreadsStanding, Verdict};
 use corewise_model::trial::{Experiment, Outcome, Trial, standing, threads};
 use corewise_store::Store;
@@ -28,7 +28,6 @@ use crate::shell::output::{print_text, show};
 use crate::shell::run::{Document, Run, document};
 use crate::shell::settings::{History, Settings};
 use arguments::TryArguments;
-use begin::Begun;
 use document::ExperimentDocument;
 use drawing::Drawing;
 use live::Live;
@@ -57,10 +56,10 @@ fn run(task: &TryTask, settings: &Settings) -> Result<Exit, Failure> {
     let drawing = task.svg.as_deref().map(Drawing::into_file).transpose()?;
     // What is made up disturbs nobody.
     let _lock = if let Which::Simulated { .. } = which { None } else { Some(lock::take(&settings.lock)?) };
-    let begun = begin::begin(which, task.runs_max, settings)?;
+    let (begun, simulation) = begin::begin(which, task.runs_max, settings)?;
     drawing.iter().try_for_each(|drawing| drawing.can_be_of(&begun.experiment))?;
     let interruption = Interruption::watch()?;
-    let (trials, ending) = session(&begun, task, task.budget, interruption.stop(), settings)?;
+    let (trials, ending) = session(&begun, simulation.as_ref(), task, task.budget, interruption.stop(), settings)?;
     if trials.iter().all(|trial| matches!(trial.outcome, Outcome::Failed { .. })) {
         return Err(nothing_ran(&begun.experiment, &trials, ending));
     }
@@ -72,6 +71,7 @@ fn run(task: &TryTask, settings: &Settings) -> Result<Exit, Failure> {
 /// Goes on with an experiment for a budget, which may be a part of the task's; gives all its trials.
 fn session(
     begun: &Begun,
+    simulation: Option<&Simulation>,
     task: &TryTask,
     budget: Option<Duration>,
     stop: &AtomicBool,
@@ -79,7 +79,7 @@ fn session(
 ) -> Result<(Vec<Trial>, Ending), Failure> {
     let done = begun.trials.iter().map(|trial| trial.block).max().unwrap_or_default();
     let mut session = Session::new(&begun.experiment, begun.trials.clone(), begun.stored, settings)?;
-    let mut runner: Box<dyn Runner> = match &begun.simulation {
+    let mut runner: Box<dyn Runner> = match simulation {
         Some(simulation) => Box::new(SimulatedRunner::new(simulation, begun.experiment.seed)),
         // Whoever takes a cpu for a millisecond makes a tail of its own, and a longer one where threads cannot get out of the way.
         None if task.estimates_clock && !begun.experiment.workload.tells_of_tails() => {

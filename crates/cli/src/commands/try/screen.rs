@@ -14,6 +14,7 @@ mod threads;
 use std::path::Path;
 
 use corewise_model::experiment::{ArmStanding, ArmState, ArmVerdict, Standing, Verdict};
+use corewise_model::suite::results::Tried;
 use corewise_model::trial::{Arm, Experiment, ThreadsReport, Trial};
 
 use crate::draw::text::{Line, Screen};
@@ -37,6 +38,14 @@ pub struct Shown<'a> {
     pub stored: Option<i64>,
     /// The store, where it is not the usual one.
     pub named_store: Option<&'a Path>,
+}
+
+impl<'a> Shown<'a> {
+    /// An experiment of a suite as it is shown alone.
+    pub fn alone(tried: &'a Tried) -> Self {
+        let Tried { experiment, trials, standing, stored, .. } = tried;
+        Self { experiment, trials, standing, threads: None, stored: *stored, named_store: None }
+    }
 }
 
 impl Shown<'_> {

@@ -16,9 +16,6 @@ use crate::shell::failure::Failure;
 use crate::shell::placing;
 pub use threads::ThreadTable;
 
-/// The margin where nothing is said and rare values decide.
-const MARGIN_OF_TAILS: f64 = 0.10;
-
 /// A session of an experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TryTask {
@@ -228,13 +225,7 @@ fn policy(typed: &TryArguments) -> Result<Policy, Failure> {
         ..default
     };
     let is_of_tails = typed.margin.is_none() && typed.metric.is_some();
-    Ok(if is_of_tails { Policy { margin: usual_margin(&policy, &primary(typed)?), ..policy } } else { policy })
-}
-
-/// The margin for a metric where nothing is said of it.
-pub fn usual_margin(policy: &Policy, metric: &Metric) -> f64 {
-    let is_default = policy.margin == Policy::default().margin;
-    if is_default && metric.is_tail() { MARGIN_OF_TAILS } else { policy.margin }
+    Ok(if is_of_tails { Policy { margin: primary(typed)?.usual_margin(&policy), ..policy } } else { policy })
 }
 
 /// What decides.

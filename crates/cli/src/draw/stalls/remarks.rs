@@ -2,7 +2,7 @@
 
 use corewise_model::Survey;
 use corewise_model::attribution::{Cause, Sender};
-use corewise_model::period::{Surroundings, describe};
+use corewise_model::period::describe;
 use corewise_model::stall::Rung;
 use corewise_model::survey::{CpuObservation, Watch};
 
@@ -69,7 +69,7 @@ pub fn watching(survey: &Survey, width: usize) -> Vec<Line> {
 
 /// What comes with a period, cpus that show the same told together.
 pub fn periods(survey: &Survey, width: usize) -> Vec<Line> {
-    let surroundings = Surroundings::of(survey);
+    let surroundings = survey.surroundings();
     let mut told: Vec<(String, Vec<u32>)> = Vec::new();
     for seen in &survey.cpus {
         for period in seen.stalls.iter().flat_map(|stalls| &stalls.periods) {

@@ -246,7 +246,7 @@ fn many_cpus_are_told_together() {
 #[test]
 fn findings_say_who_and_what_can_be_done() {
     let survey = with_stalls(two_cpus(), Rung::Perf);
-    let conclusions = corewise_model::finding::conclude(&survey);
+    let conclusions = corewise_model::survey::conclude::conclude(&survey);
     let told: Vec<String> = conclusions
         .findings
         .iter()

@@ -1,9 +1,16 @@
 //! Whole visits, of every kind.
 
-use allocation_counter::measure;
-use corewise_model::links::Slots;
-use corewise_sys::linux::memory_policy;
+use std::sync::atomic::AtomicBool;
+use std::thread::scope;
 
+use allocation_counter::measure;
+use corewise_model::Gap;
+use corewise_model::links::Slots;
+use corewise_model::stats::random::Random;
+use corewise_sys::clock::{Clock, Source};
+use corewise_sys::linux::{affinity, memory_policy};
+
+use super::visit::SAMPLES_ENOUGH;
 use super::*;
 
 const SPINNING: [What; 7] = [

@@ -1,8 +1,8 @@
 //! What handlers take from the program's threads on the cpus that are watched.
 
 use super::Follow;
-use super::switches::Leaving;
 use crate::attribution::Cause;
+use crate::beside::cpu::Leaving;
 use crate::beside::interruption::Making;
 use crate::event::{Event, Source, What};
 

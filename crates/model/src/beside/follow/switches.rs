@@ -2,20 +2,9 @@
 
 use super::{Follow, MOST_NAMES};
 use crate::attribution::Cause;
-use crate::beside::cpu::Cpu;
+use crate::beside::cpu::{Cpu, Leaving};
 use crate::beside::thread::State;
 use crate::event::Event;
-
-/// How a task leaves a cpu.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Leaving {
-    /// It could go on.
-    Preempted,
-    /// It waits for something, or ends.
-    Waiting,
-    /// Nobody told.
-    Unknown,
-}
 
 impl Follow {
     /// Holds who is on a cpu against the task that an event names: where they differ, a switch was lost.

@@ -1,7 +1,9 @@
 //! The law's two parameters from ratios of throughputs within blocks: robust means, then least squares.
 
-use super::Row;
 use crate::stats::order::median;
+
+/// The throughputs of a block: their logarithms, for each of the counts; absent where there is none.
+pub type Row = Vec<Option<f64>>;
 
 /// Differences are moved to within so many robust standard deviations of their median.
 const CLAMP: f64 = 3.0 * 1.4826;

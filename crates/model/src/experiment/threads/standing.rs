@@ -101,31 +101,34 @@ impl ThreadsStanding {
     }
 }
 
-pub(super) fn standing(threads: &Threads) -> ThreadsStanding {
-    let doubts = doubts(threads);
-    let of = |question: &Question| doubted(question.race.standing(), &doubts);
-    let counts = threads.counts.as_ref();
-    let counts = counts.map(|question| CountsStanding { arms: question.arms.clone(), standing: of(question) });
-    let pinned = threads.pinned.iter().map(|question| PinnedStanding {
-        threads: threads.cells[question.arms[0]].threads,
-        arms: question.arms.clone(),
-        standing: of(question),
-    });
-    let pinned: Vec<PinnedStanding> = pinned.collect();
-    let is_pinned = column(&threads.cells);
-    let of_column = threads.cells.iter().filter(|cell| cell.pinned == is_pinned).map(|cell| cell.threads);
-    let mut standing = ThreadsStanding {
-        cpus: threads.cpus,
-        reference: reference(of_column, threads.cpus).unwrap_or_default(),
-        counts,
-        pinned,
-        cells: (0..threads.cells.len()).map(|arm| cell(threads, arm)).collect(),
-        checks: Checks::default(),
-        blocks: threads.blocks,
-        runs: threads.runs,
-    };
-    standing.checks = checks(threads, &standing, doubts);
-    standing
+impl Threads {
+    /// What the blocks show so far, but for the law.
+    pub fn standing(&self) -> ThreadsStanding {
+        let doubts = doubts(self);
+        let of = |question: &Question| doubted(question.race.standing(), &doubts);
+        let counts = self.counts.as_ref();
+        let counts = counts.map(|question| CountsStanding { arms: question.arms.clone(), standing: of(question) });
+        let pinned = self.pinned.iter().map(|question| PinnedStanding {
+            threads: self.cells[question.arms[0]].threads,
+            arms: question.arms.clone(),
+            standing: of(question),
+        });
+        let pinned: Vec<PinnedStanding> = pinned.collect();
+        let is_pinned = column(&self.cells);
+        let of_column = self.cells.iter().filter(|cell| cell.pinned == is_pinned).map(|cell| cell.threads);
+        let mut standing = ThreadsStanding {
+            cpus: self.cpus,
+            reference: reference(of_column, self.cpus).unwrap_or_default(),
+            counts,
+            pinned,
+            cells: (0..self.cells.len()).map(|arm| cell(self, arm)).collect(),
+            checks: Checks::default(),
+            blocks: self.blocks,
+            runs: self.runs,
+        };
+        standing.checks = checks(self, &standing, doubts);
+        standing
+    }
 }
 
 /// What speaks against the whole experiment. Each race knows what speaks against it alone.

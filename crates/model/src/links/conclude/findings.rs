@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Agreement, Filled, Groups, LinkConclusions, group_of};
-use crate::finding::{CONFIDENCE, Effect, Finding, Topic, words};
+use crate::finding::{CONFIDENCE, Effect, Finding, Topic};
 use crate::links::map::{LinkMap, Origin, Series};
 use crate::links::{Pair, Slots, What};
 use crate::stats::order::{median, median_interval};
@@ -36,7 +36,7 @@ pub(super) fn conclude(map: &LinkMap, filled: &[Filled], conclusions: &mut LinkC
             Some(home) => conclusions.no_difference.push(format!(
                 "{}: on which of two nodes the memory lies changes a cost by {} at most (nodes {} and {})",
                 series.what.words(),
-                words::times(&home.effect),
+                home.effect.times(),
                 home.dear,
                 home.cheap
             )),
@@ -50,7 +50,7 @@ pub(super) fn conclude(map: &LinkMap, filled: &[Filled], conclusions: &mut LinkC
         let sides = series.links.pairs.iter().flat_map(|pair| {
             [Pair::new(pair.a, pair.b, pair.visits_ns.clone()), Pair::new(pair.a, pair.b, pair.back_ns.clone())]
         });
-        conclusions.findings.extend(crate::finding::talk::modes(&sides.collect::<Vec<_>>(), hypervisor));
+        conclusions.findings.extend(crate::links::modes(&sides.collect::<Vec<_>>(), hypervisor));
     }
 }
 
@@ -112,7 +112,7 @@ fn step(groups: &Groups, filled: &Filled, map: &LinkMap, conclusions: &mut LinkC
     conclusions.findings.push(Finding {
         topic: Topic::Links,
         cpus: groups.level.groups.iter().fold(CpuSet::default(), |all, group| all.union(group)),
-        statement: format!("{words} ({}).", words::times(&effect)),
+        statement: format!("{words} ({}).", effect.times()),
         advice: if is_here {
             "Keep threads that talk inside one group; whether your program gains is for a trial to say:".into()
         } else {
@@ -254,7 +254,7 @@ fn home_finding(series: &Series, map: &LinkMap, most: &Homes, all: &[Homes]) -> 
             series.what.words(),
             most.cheap,
             most.dear,
-            words::times(&most.effect),
+            most.effect.times(),
             most.dear
         ),
         advice: "Let the thread touch shared memory first for which that is cheap, or bind it:".into(),
@@ -287,8 +287,7 @@ fn padding(map: &LinkMap, filled: &[Filled], conclusions: &mut LinkConclusions) 
             p_value: None,
         };
         let place = if group_of.is_some() { format!(" {words_of}") } else { String::new() };
-        let statement =
-            format!("A queue with padded slots costs {} of one with packed slots{place}.", words::times(&effect));
+        let statement = format!("A queue with padded slots costs {} of one with packed slots{place}.", effect.times());
         if high <= 1.0 / PADDING_MARGIN || low >= PADDING_MARGIN {
             let advice = if high < 1.0 {
                 "Pad the slots of queues whose ends run on different cpus (128 bytes: lines are fetched in pairs)."

@@ -2,6 +2,7 @@ use super::*;
 use crate::links::{Pair, Relation};
 use crate::simulate::layout::Layout;
 use crate::stats::random::Random;
+use crate::{CpuSet, Machine};
 
 const PACKAGES: Layout = Layout { packages: 3, caches: 1, cores: 4, threads: 1, adjacent: false };
 

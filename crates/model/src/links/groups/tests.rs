@@ -63,7 +63,7 @@ fn siblings_and_packages_are_levels_of_their_own() {
     let matrix = costs(&machine, 3, |relation| match relation {
         Relation::SameCore => 8.0,
         Relation::SameCluster | Relation::SameLlc => 25.0,
-        Relation::OtherLlc => 110.0,
+        Relation::OtherLlc | Relation::OtherDie | Relation::OtherNode => 110.0,
         Relation::OtherPackage => 205.0,
     });
     let found = Unnamed::of(&matrix, &matrix, Unit::Nanoseconds);
@@ -93,7 +93,7 @@ fn a_socket_that_is_dear_inside_makes_no_level() {
     let machine = Layout { packages: 2, caches: 4, cores: 2, threads: 1, adjacent: false }.machine();
     let mut matrix = costs(&machine, 3, |relation| match relation {
         Relation::SameLlc => 25.0,
-        Relation::OtherLlc => 130.0,
+        Relation::OtherLlc | Relation::OtherDie | Relation::OtherNode => 130.0,
         _ => 260.0,
     });
     for i in 8..16 {

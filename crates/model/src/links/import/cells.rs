@@ -10,6 +10,15 @@ const PLOT: (&str, &str) = ("$data << EOD", "EOD");
 /// The most cells of a row that are looked at: a name, the cells, an empty one behind the last separator, and one that is too many.
 const MOST_CELLS: usize = MAXIMUM_CPUS + 3;
 
+/// A row and where it stands.
+#[derive(Clone, Debug)]
+pub struct Row<'t> {
+    /// The line of the text, counted from 1.
+    pub line: usize,
+    /// Its cells.
+    pub cells: Vec<&'t str>,
+}
+
 /// What stands between two cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Separator {

@@ -2,11 +2,11 @@
 
 mod layout;
 
-use super::cells::{Place, cost};
+use super::Format;
+use super::cells::{Place, Row, cost};
 use super::collect::Collector;
 use super::error::ImportError;
-use super::table::Row;
-use super::{Format, Found};
+use super::found::Found;
 use crate::links::What;
 use layout::Layout;
 

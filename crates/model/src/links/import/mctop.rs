@@ -1,9 +1,10 @@
 //! Descriptions of machines by mctop (`.mct`): the latencies between hardware contexts, before what it says of memory and caches.
 
+use super::Format;
 use super::cells::{Place, cost, cpu_at};
 use super::collect::Collector;
 use super::error::ImportError;
-use super::{Format, Found};
+use super::found::Found;
 use crate::links::What;
 
 /// Whether a text is such a description: its first line is `#NAME #HWCs CONTEXTS #Nodes NODES #SMT WAYS`.

@@ -1,11 +1,11 @@
 //! Lists of pairs: one row for each pair, or for each visit of it.
 
-use super::cells::{Place, cost, cpu, cpu_at, is_number};
+use super::Format;
+use super::cells::{Place, Row, cost, cpu, cpu_at, is_number};
 use super::collect::Collector;
 use super::error::{ImportError, shown};
+use super::found::Found;
 use super::kind::kind_of;
-use super::table::Row;
-use super::{Format, Found};
 use crate::links::What;
 
 /// The header of corewise's own table of visits: a kind ([`super::kind_name`]), the lower and the higher cpu, the one of them that began,

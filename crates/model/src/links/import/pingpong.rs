@@ -1,9 +1,10 @@
 //! The table that pingpong of multichase prints: a row for each cpu but the last, a column for each but the first.
 
+use super::Format;
 use super::cells::{Place, cost, cpu_at};
 use super::collect::Collector;
 use super::error::{ImportError, shown};
-use super::{Format, Found};
+use super::found::Found;
 use crate::links::What;
 
 /// How the table begins.

@@ -1,9 +1,10 @@
 //! Logs of macos-core-to-core-latency: every sample with the cores it was taken on.
 
+use super::Format;
 use super::cells::{Place, cost, cpu_at};
 use super::collect::Collector;
 use super::error::ImportError;
-use super::{Format, Found};
+use super::found::Found;
 use crate::links::What;
 
 /// Cells of a row that are read: two indices, two cores, and the time one way as the first core took it. Behind them stand the time as

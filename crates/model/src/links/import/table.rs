@@ -1,17 +1,9 @@
 //! Tells lists of pairs and matrices apart.
 
-use super::cells::{self, Separator, rows};
+use super::cells::{self, Row, Separator, rows};
 use super::error::{ImportError, shown};
-use super::{Found, MAXIMUM_CPUS, matrix, pairs};
-
-/// A row and where it stands.
-#[derive(Clone, Debug)]
-pub struct Row<'t> {
-    /// The line of the text, counted from 1.
-    pub line: usize,
-    /// Its cells.
-    pub cells: Vec<&'t str>,
-}
+use super::found::Found;
+use super::{MAXIMUM_CPUS, matrix, pairs};
 
 /// Reads a list of pairs or a matrix.
 pub fn read(text: &str) -> Result<Found, ImportError> {

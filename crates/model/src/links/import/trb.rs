@@ -1,9 +1,10 @@
 //! The lines that trb prints: a send from one cpu to another, through a channel with a bound (B) and one without (U).
 
+use super::Format;
 use super::cells::{Place, cost, cpu_at, is_unknown};
 use super::collect::Collector;
 use super::error::{ImportError, shown};
-use super::{Format, Found};
+use super::found::Found;
 use crate::links::What;
 
 /// trb prints ten thousand million divided by the sends of a second and calls it microseconds; it is tenths of nanoseconds.

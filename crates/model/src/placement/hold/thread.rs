@@ -2,8 +2,63 @@
 
 use std::time::Duration;
 
-use super::{CORRECTIONS, Enforcement, Event, Response};
 use crate::CpuSet;
+
+/// How often a thread is put back before it is left alone.
+pub const CORRECTIONS: u32 = 10;
+
+/// What is done about threads that set their own cpus.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Enforcement {
+    /// They may choose inside their boundary, which is the placement or the cpus of their role; what reaches outside is
+    /// put back.
+    Boundary,
+    /// They are put back whatever they choose.
+    Exact,
+}
+
+/// What is done about a thread that set its own cpus.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Response {
+    /// It keeps them.
+    Left,
+    /// It gets these.
+    PutBack(CpuSet),
+}
+
+/// Something to tell the user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A thread set its own cpus. Each thread is told of once for each kind of response.
+    Noticed {
+        /// The process it belongs to.
+        process: u32,
+        /// The thread.
+        thread: u32,
+        /// What it chose.
+        cpus: CpuSet,
+        /// What is done about it.
+        response: Response,
+    },
+    /// A thread set its own cpus again after [`CORRECTIONS`] corrections, and keeps them from now on.
+    GaveUp {
+        /// The process it belongs to.
+        process: u32,
+        /// The thread.
+        thread: u32,
+        /// What it has now.
+        cpus: CpuSet,
+    },
+    /// The system did not let a thread be placed; it is left alone from now on.
+    Refused {
+        /// The process it belongs to.
+        process: u32,
+        /// The thread.
+        thread: u32,
+        /// What the system said.
+        why: String,
+    },
+}
 
 /// What is known of a thread between two looks.
 #[derive(Clone, Debug)]

@@ -5,31 +5,12 @@ mod object;
 use super::text::{Fault, Piece};
 use super::{NotationLine, Read, mask, nodes};
 use crate::{CpuSet, Machine};
-use object::objects;
+use object::{Options, objects};
 
 /// The prefix with a mask, which hwloc takes by the system's numbers whatever the numbering of objects.
 pub(super) fn print(cpus: &CpuSet) -> Vec<NotationLine> {
     let text = format!("hwloc-bind 0x{} --", mask::grouped(cpus).replace(',', ",0x"));
     vec![NotationLine::new("mask", text).remark("Masks go by the system's numbers, pu:0-3 by hwloc's own.")]
-}
-
-/// How a command line is to be understood.
-struct Options {
-    physical: bool,
-    single: bool,
-    /// Which thread of each core is kept, counted from 0, where only one is.
-    only_thread: Option<usize>,
-    /// Cpus outside the cpuset are counted too.
-    disallowed: bool,
-    /// Masks are of nodes.
-    nodeset: bool,
-}
-
-impl Options {
-    /// The cpus that hwloc counts.
-    fn counted<'a>(&self, machine: &'a Machine) -> &'a CpuSet {
-        if self.disallowed { &machine.online } else { &machine.allowed }
-    }
 }
 
 /// Options that say nothing about cpus, and those of them that are followed by a value.

@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::{around, sibling_tiers};
 use crate::Level;
-use crate::placement::resolve::Places;
+use crate::placement::places::Places;
 
 /// Chooses `count` cpus of a pool that has as many.
 pub fn pack(count: usize, level: Level, pool: &[u32], places: &Places) -> Vec<u32> {
@@ -26,7 +25,7 @@ pub fn pack(count: usize, level: Level, pool: &[u32], places: &Places) -> Vec<u3
 /// As many cpus are as many objects wherever they lie: one of each core before any sibling, each tier close together.
 fn cpus(count: usize, pool: &[u32], places: &Places) -> Vec<u32> {
     let mut chosen = Vec::with_capacity(count);
-    for mut tier in sibling_tiers(pool, places) {
+    for mut tier in places.sibling_tiers(pool) {
         let wanted = (count - chosen.len()).min(tier.len());
         tier.sort_by_key(|cpu| (places.preference(*cpu), *cpu));
         chosen.extend(fewest(wanted, Level::Cpu, tier.into_iter().map(|cpu| vec![cpu]).collect(), places).concat());
@@ -35,7 +34,7 @@ fn cpus(count: usize, pool: &[u32], places: &Places) -> Vec<u32> {
 }
 
 fn cores_before_siblings(cpus: &[u32], places: &Places) -> Vec<u32> {
-    let mut tiers = sibling_tiers(cpus, places);
+    let mut tiers = places.sibling_tiers(cpus);
     tiers.iter_mut().for_each(|tier| tier.sort_by_key(|cpu| places.preference(*cpu)));
     tiers.concat()
 }
@@ -51,7 +50,7 @@ fn fewest(count: usize, level: Level, objects: Vec<Vec<u32>>, places: &Places) -
     let number = how_few(count, objects.iter());
     let first_cpus: Vec<u32> = objects.iter().map(|cpus| cpus[0]).collect();
     let object_of: HashMap<u32, &Vec<u32>> = objects.iter().map(|cpus| (cpus[0], cpus)).collect();
-    for outer in around(level).rev() {
+    for outer in level.around().rev() {
         // In the order of their best objects, as `grouped` keeps the order of what it is given.
         for group in places.grouped(&first_cpus, outer) {
             let inside = group.iter().map(|first| object_of[first]);

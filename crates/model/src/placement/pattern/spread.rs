@@ -3,15 +3,14 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::{around, inside, sibling_tiers};
-use crate::placement::resolve::Places;
+use crate::placement::places::Places;
 use crate::{CpuSet, Level};
 
 /// Chooses `count` cpus of a pool that has as many.
 pub fn spread(count: usize, level: Level, pool: &[u32], places: &Places) -> Vec<u32> {
     let mut sharing = Sharing { places, taken: Default::default() };
     let mut chosen = Vec::with_capacity(count);
-    for tier in sibling_tiers(pool, places) {
+    for tier in places.sibling_tiers(pool) {
         let wanted = (count - chosen.len()).min(tier.len());
         chosen.extend(sharing.of_tier(wanted, level, &tier));
     }
@@ -47,7 +46,7 @@ impl Sharing<'_> {
 
     /// Takes so many cpus out of each object, evenly at the levels inside.
     fn of_objects(&mut self, quotas: &[usize], level: Level, objects: &mut [Vec<u32>]) -> Vec<u32> {
-        let inner: Vec<Level> = inside(level).collect();
+        let inner: Vec<Level> = level.inside().collect();
         let mut chosen = Vec::new();
         for (cpus, quota) in objects.iter_mut().zip(quotas).filter(|(_, quota)| **quota > 0) {
             let of_object: CpuSet = self.by_preference(*quota, cpus, &inner).into_iter().collect();
@@ -91,7 +90,7 @@ impl Sharing<'_> {
         let fewest = objects.iter().filter_map(|cpus| Some(self.taken(level, *cpus.first()?))).min();
         let candidates = objects.iter().filter_map(|cpus| cpus.first().copied());
         let candidates: Vec<u32> = candidates.filter(|cpu| Some(self.taken(level, *cpu)) == fewest).collect();
-        let outer: Vec<Level> = around(level).collect();
+        let outer: Vec<Level> = level.around().collect();
         let chosen: CpuSet = self.by_preference(wanted, &candidates, &outer).into_iter().collect();
         objects.iter().map(|cpus| usize::from(cpus.first().is_some_and(|cpu| chosen.contains(*cpu)))).collect()
     }

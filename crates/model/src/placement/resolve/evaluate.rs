@@ -4,15 +4,27 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::holders::Holders;
-use super::{Context, LeftOut, Places, Reason, Resolution};
+use super::{Context, LeftOut, Reason, Resolution};
 use crate::facts::CoreType;
 use crate::placement::error::PlacementError;
 use crate::placement::expression::{Node, Term};
 use crate::placement::order::{cores_first, counted};
-use crate::placement::{Indices, Name, Operator, pattern};
+use crate::placement::places::Places;
+use crate::placement::{Expression, Indices, Name, Operator, pattern};
 use crate::{CpuSet, Level, Machine};
 
 type Result<T> = std::result::Result<T, PlacementError>;
+
+impl Expression {
+    /// The cpus of the expression on a machine.
+    ///
+    /// # Errors
+    /// [`PlacementError`] where the machine does not have what the expression names, and where no cpu is left.
+    pub fn resolve(&self, context: &Context<'_>) -> Result<Resolution> {
+        let mut evaluator = Evaluator::new(context);
+        evaluator.resolution(&self.term).map_err(|error| error.about(&self.text))
+    }
+}
 
 /// The cpus of a part of an expression, before anyone is left out.
 struct Value {

@@ -6,11 +6,8 @@ mod tests;
 
 use std::fmt::Write as _;
 
-use corewise_model::experiment::{ArmVerdict, Effect, MeanEffect, Policy, Race, Standing, Verdict, mean_effect};
-use corewise_model::suite::{Benchmark, Suite};
-use corewise_model::trial::{Arm, Experiment, Trial};
-use schemars::JsonSchema;
-use serde::Serialize;
+use corewise_model::experiment::{ArmVerdict, MeanEffect};
+use corewise_model::suite::results::{Decided, Proven, Results, Row, RowResult};
 
 use super::gain::{gain, interval, percent};
 use super::standings::{arrow, value};
@@ -23,187 +20,18 @@ use crate::draw::wrap::{glued, wrap};
 /// So many lines of what failed are shown.
 const SHOWN_LINES: usize = 5;
 
-/// A suite with all that is shown of it.
-pub struct ShownSuite<'a> {
-    /// The suite.
-    pub suite: &'a Suite,
-    /// What was tried: the operating system's choice first.
-    pub arms: &'a [Arm],
-    /// How each benchmark was judged.
-    pub policy: &'a Policy,
-    /// The benchmarks in their order.
-    pub rows: &'a [Row<'a>],
-    /// What installs the missing programs on this system.
-    pub installation: Option<String>,
-}
-
-/// A benchmark and what came of it.
-pub struct Row<'a> {
-    /// The benchmark.
-    pub benchmark: &'a Benchmark,
-    /// What came of it.
-    pub result: RowResult,
-}
-
-/// What came of a benchmark.
-pub enum RowResult {
-    /// It was tried.
-    Tried(Box<Tried>),
-    /// These programs are not installed.
-    Missing(Vec<String>),
-    /// No run gave a number.
-    Failed {
-        /// Why.
-        why: String,
-        /// The end of what it wrote.
-        output: String,
-        /// The experiment's number in the store, where runs were made.
-        stored: Option<i64>,
-    },
-    /// The time was up before.
-    NotTried,
-}
-
-/// A benchmark's experiment.
-pub struct Tried {
-    /// The experiment.
-    pub experiment: Experiment,
-    /// Its runs.
-    pub trials: Vec<Trial>,
-    /// What they show.
-    pub standing: Standing,
-    /// The race that they are.
-    pub race: Race,
-    /// Its number in the store.
-    pub stored: Option<i64>,
-}
-
-impl Tried {
-    /// The experiment as it is shown alone.
-    pub fn shown(&self) -> Shown<'_> {
-        let Self { experiment, trials, standing, stored, .. } = self;
-        Shown { experiment, trials, standing, threads: None, stored: *stored, named_store: None }
-    }
-}
-
-impl Row<'_> {
-    /// The experiment, where there is one.
-    pub fn tried(&self) -> Option<&Tried> {
-        match &self.result {
-            RowResult::Tried(tried) => Some(tried),
-            _ => None,
-        }
-    }
-
-    /// One that can be trusted.
-    fn sound(&self) -> Option<&Tried> {
-        self.tried().filter(|tried| !matches!(tried.standing.verdict, Verdict::Unsound { .. }))
-    }
-}
-
-/// The mean effect of a placement over the benchmarks of a category, or over all.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct Mean {
-    /// The category; null for all benchmarks.
-    pub category: Option<String>,
-    /// Which of the placements, from 1.
-    pub arm: usize,
-    /// The mean, and over how many benchmarks it is.
-    pub mean: MeanEffect,
-}
-
-impl ShownSuite<'_> {
-    /// The categories in the order in which they are first named.
-    fn categories(&self) -> Vec<&str> {
-        let mut categories: Vec<&str> = Vec::new();
-        for row in self.rows {
-            if !categories.contains(&row.benchmark.category.as_str()) {
-                categories.push(&row.benchmark.category);
-            }
-        }
-        categories
-    }
-
-    /// The mean of a placement over the benchmarks of a category, or over all; those that cannot be trusted have no part. The
-    /// intervals of all placements together hold at the error rate.
-    fn mean(&self, category: Option<&str>, arm: usize) -> Option<MeanEffect> {
-        let is_of = |row: &&Row<'_>| category.is_none_or(|category| row.benchmark.category == category);
-        let races: Vec<&Race> =
-            self.rows.iter().filter(is_of).filter_map(|row| row.sound()).map(|tried| &tried.race).collect();
-        mean_effect(&races, arm, self.policy.error_rate / (self.arms.len() - 1) as f64)
-    }
-
-    /// All means: of each category with more than one benchmark, and over all.
-    pub fn means(&self) -> Vec<Mean> {
-        let scopes = self.categories().into_iter().map(Some).chain([None]);
-        scopes
-            .flat_map(|category| (1..self.arms.len()).map(move |arm| (category, arm)))
-            .filter_map(|(category, arm)| {
-                let mean = self.mean(category, arm).filter(|mean| mean.experiments > 1)?;
-                Some(Mean { category: category.map(str::to_owned), arm, mean })
-            })
-            .collect()
-    }
-
-    /// In how many benchmarks a placement is proven better by the margin, in how many worse, and in how many it failed.
-    fn decided(&self, arm: usize) -> Decided {
-        let of = |wanted: ArmVerdict| {
-            let is_wanted = |tried: &&Tried| {
-                let standing = &tried.standing.arms[arm];
-                let margin = tried.experiment.policy.margin_ln();
-                let reaches = standing.effect.as_ref().is_some_and(|effect| effect.estimate.abs() >= margin);
-                standing.verdict == Some(wanted) && (reaches || wanted == ArmVerdict::Failed)
-            };
-            self.rows.iter().filter_map(Row::sound).filter(is_wanted).count()
-        };
-        Decided { better: of(ArmVerdict::Wins), worse: of(ArmVerdict::Worse), failed: of(ArmVerdict::Failed) }
-    }
-
-    /// What is proven of a mean.
-    fn of_mean(&self, effect: &Effect) -> Proven {
-        let margin = self.policy.margin_ln();
-        let (low, high) = (effect.low.unwrap_or(f64::NEG_INFINITY), effect.high.unwrap_or(f64::INFINITY));
-        match () {
-            () if low > 0.0 && effect.estimate >= margin => Proven::Better,
-            () if high < 0.0 && effect.estimate <= -margin => Proven::Worse,
-            () if low >= -margin && high <= margin => Proven::Equal,
-            () if high < margin => Proven::NotBetter,
-            () => Proven::Nothing,
-        }
-    }
-}
-
-/// In how many benchmarks what is proven of a placement.
-#[derive(Clone, Copy, Debug)]
-struct Decided {
-    better: usize,
-    worse: usize,
-    failed: usize,
-}
-
-/// What is proven of a mean effect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Proven {
-    Better,
-    Worse,
-    Equal,
-    NotBetter,
-    Nothing,
-}
-
-impl Proven {
-    fn arrow(self) -> Line {
-        match self {
-            Self::Better => Line::new().with(Tone::Good, "↑"),
-            Self::Worse => Line::new().with(Tone::Warn, "↓"),
-            Self::Equal => Line::new().faint("≈"),
-            Self::NotBetter | Self::Nothing => Line::new().faint("?"),
-        }
+/// The arrow of what is proven of a mean.
+fn proven_arrow(proven: Proven) -> Line {
+    match proven {
+        Proven::Better => Line::new().with(Tone::Good, "↑"),
+        Proven::Worse => Line::new().with(Tone::Warn, "↓"),
+        Proven::Equal => Line::new().faint("≈"),
+        Proven::NotBetter | Proven::Nothing => Line::new().faint("?"),
     }
 }
 
 /// The whole screen.
-pub fn screen(shown: &ShownSuite<'_>, width: usize) -> Screen {
+pub fn screen(shown: &Results<'_>, width: usize) -> Screen {
     let mut screen = Screen::new();
     screen.extend(sentences(shown).iter().flat_map(|line| wrap(line, width, 2)));
     screen.block(table(shown, width));
@@ -213,7 +41,7 @@ pub fn screen(shown: &ShownSuite<'_>, width: usize) -> Screen {
 }
 
 /// The answer: one sentence over all, and a line for each placement.
-pub fn sentences(shown: &ShownSuite<'_>) -> Vec<Line> {
+pub fn sentences(shown: &Results<'_>) -> Vec<Line> {
     let tried = shown.rows.iter().filter(|row| row.sound().is_some()).count();
     if tried == 0 {
         return vec![Line::new().with(Tone::Warn, "Nothing was tried to its end.")];
@@ -237,7 +65,7 @@ pub fn sentences(shown: &ShownSuite<'_>) -> Vec<Line> {
     lines
 }
 
-fn verdict(shown: &ShownSuite<'_>) -> Line {
+fn verdict(shown: &Results<'_>) -> Line {
     let means: Vec<(usize, MeanEffect)> =
         (1..shown.arms.len()).filter_map(|arm| Some((arm, shown.mean(None, arm)?))).collect();
     let best = means.iter().max_by(|a, b| a.1.effect.estimate.total_cmp(&b.1.effect.estimate));
@@ -277,7 +105,7 @@ fn verdict(shown: &ShownSuite<'_>) -> Line {
     }
 }
 
-fn table(shown: &ShownSuite<'_>, width: usize) -> Vec<Line> {
+fn table(shown: &Results<'_>, width: usize) -> Vec<Line> {
     let mut columns = vec![
         Column::text("", 0).shrinking_to(21),
         Column::number("runs", "", 4),
@@ -295,7 +123,7 @@ fn table(shown: &ShownSuite<'_>, width: usize) -> Vec<Line> {
 }
 
 /// The table's rows: the name, the runs, the operating system's value, and three cells for each placement.
-fn cells(shown: &ShownSuite<'_>) -> Vec<Vec<Line>> {
+fn cells(shown: &Results<'_>) -> Vec<Vec<Line>> {
     let mut rows = Vec::new();
     for category in shown.categories() {
         rows.push(heading(category, shown));
@@ -312,13 +140,13 @@ fn cells(shown: &ShownSuite<'_>) -> Vec<Vec<Line>> {
     rows
 }
 
-fn heading(name: &str, shown: &ShownSuite<'_>) -> Vec<Line> {
+fn heading(name: &str, shown: &Results<'_>) -> Vec<Line> {
     let mut cells = vec![Line::new(); 3 + 3 * (shown.arms.len() - 1)];
     cells[0] = Line::new().strong(printable(name));
     cells
 }
 
-fn benchmark(shown: &ShownSuite<'_>, row: &Row<'_>) -> Vec<Line> {
+fn benchmark(shown: &Results<'_>, row: &Row<'_>) -> Vec<Line> {
     let plain = |text: String| Line::new().plain(text);
     let mut cells = vec![plain(format!("  {}", printable(&row.benchmark.name)))];
     let Some(tried) = row.tried() else {
@@ -331,7 +159,7 @@ fn benchmark(shown: &ShownSuite<'_>, row: &Row<'_>) -> Vec<Line> {
         cells[0] = plain(format!("  {}", printable(&row.benchmark.name))).faint(format!(" ({why})"));
         return cells;
     };
-    let of = tried.shown();
+    let of = Shown::alone(tried);
     cells.push(plain(tried.standing.runs.to_string()));
     cells.push(plain(tried.standing.arms[0].median.map_or_else(String::new, |x| value(of, x))));
     let is_unsound = row.sound().is_none();
@@ -353,7 +181,7 @@ fn benchmark(shown: &ShownSuite<'_>, row: &Row<'_>) -> Vec<Line> {
 }
 
 /// The geometric mean of a category's benchmarks, where they are more than one.
-fn mean(shown: &ShownSuite<'_>, category: Option<&str>) -> Option<Vec<Line>> {
+fn mean(shown: &Results<'_>, category: Option<&str>) -> Option<Vec<Line>> {
     let means: Vec<Option<MeanEffect>> = (1..shown.arms.len()).map(|arm| shown.mean(category, arm)).collect();
     let most = means.iter().flatten().map(|mean| mean.experiments).max().filter(|most| *most > 1)?;
     let mut cells = vec![Line::new().plain(format!("  geometric mean of {most}")), Line::new(), Line::new()];
@@ -361,7 +189,7 @@ fn mean(shown: &ShownSuite<'_>, category: Option<&str>) -> Option<Vec<Line>> {
         cells.extend(mean.map_or_else(
             || [Line::new(), Line::new(), Line::new()],
             |mean| {
-                let arrow = shown.of_mean(&mean.effect).arrow();
+                let arrow = proven_arrow(shown.of_mean(&mean.effect));
                 [Line::new().strong(gain(mean.effect.estimate)), arrow, Line::new().faint(interval(&mean.effect))]
             },
         ));
@@ -370,7 +198,7 @@ fn mean(shown: &ShownSuite<'_>, category: Option<&str>) -> Option<Vec<Line>> {
 }
 
 /// What is missing, what failed and what cannot be trusted.
-fn besides(shown: &ShownSuite<'_>) -> Vec<Line> {
+fn besides(shown: &Results<'_>) -> Vec<Line> {
     let mut lines = Vec::new();
     let mut missing: Vec<&str> = Vec::new();
     for row in shown.rows {
@@ -384,7 +212,7 @@ fn besides(shown: &ShownSuite<'_>) -> Vec<Line> {
                 lines.extend(last.iter().map(|line| Line::new().faint(format!("    {}", printable(line)))));
             }
             RowResult::Tried(tried) if row.sound().is_none() => {
-                lines.push(Line::new().plain(format!("! {name}: ")).then(in_words(tried.shown())));
+                lines.push(Line::new().plain(format!("! {name}: ")).then(in_words(Shown::alone(tried))));
             }
             _ => {}
         }
@@ -407,25 +235,25 @@ fn besides(shown: &ShownSuite<'_>) -> Vec<Line> {
     lines
 }
 
-fn rate(shown: &ShownSuite<'_>) -> String {
+fn rate(shown: &Results<'_>) -> String {
     percent(shown.policy.error_rate)
 }
 
 /// Every run as a line of comma-separated values, its benchmark first.
-pub fn csv(shown: &ShownSuite<'_>) -> String {
+pub fn csv(shown: &Results<'_>) -> String {
     let mut text = format!("category,benchmark,{}", export::NAMES);
     for row in shown.rows {
         let Some(tried) = row.tried() else { continue };
         for trial in &tried.trials {
             let (category, name) = (export::quoted(&row.benchmark.category), export::quoted(&row.benchmark.name));
-            let _ = write!(text, "\r\n{category},{name},{}", export::line(tried.shown(), trial));
+            let _ = write!(text, "\r\n{category},{name},{}", export::line(Shown::alone(tried), trial));
         }
     }
     text
 }
 
 /// The answer and the tables, to be pasted where others read it.
-pub fn markdown(shown: &ShownSuite<'_>) -> String {
+pub fn markdown(shown: &Results<'_>) -> String {
     let sentences: Vec<String> = sentences(shown).iter().map(Line::to_plain).collect();
     let escaped = |text: &str| printable(text).replace('|', "\\|");
     let names = shown.arms[1..].iter().map(|arm| format!(" {} |", escaped(&arm.spoken())));

@@ -1,12 +1,13 @@
 //! The JSON document.
 
 use corewise_model::experiment::Policy;
+use corewise_model::suite::results::{Mean, Results, Row, RowResult};
 use corewise_model::trial::Arm;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::commands::r#try::document::ExperimentDocument;
-use crate::commands::r#try::screen::suite;
+use crate::commands::r#try::screen::{Shown, suite};
 use crate::draw::text::Line;
 
 /// What `corewise try --suite --json` prints.
@@ -26,20 +27,20 @@ pub struct SuiteDocument<'a> {
     /// The benchmarks in their order.
     benchmarks: Vec<SuiteEntry<'a>>,
     /// The geometric means.
-    means: Vec<suite::Mean>,
+    means: Vec<Mean>,
 }
 
 impl<'a> SuiteDocument<'a> {
     /// The document of a suite.
-    pub fn new(shown: &'a suite::ShownSuite<'a>) -> Self {
-        let entry = |row: &'a suite::Row<'a>| SuiteEntry {
+    pub fn new(shown: &'a Results<'a>) -> Self {
+        let entry = |row: &'a Row<'a>| SuiteEntry {
             name: &row.benchmark.name,
             category: &row.benchmark.category,
-            experiment: row.tried().map(|tried| ExperimentDocument::new(tried.shown())),
-            missing: if let suite::RowResult::Missing(programs) = &row.result { programs } else { &[] },
-            failure: if let suite::RowResult::Failed { why, .. } = &row.result { Some(why) } else { None },
-            output: if let suite::RowResult::Failed { output, .. } = &row.result { Some(output) } else { None },
-            failed: if let suite::RowResult::Failed { stored, .. } = &row.result { *stored } else { None },
+            experiment: row.tried().map(|tried| ExperimentDocument::new(Shown::alone(tried))),
+            missing: if let RowResult::Missing(programs) = &row.result { programs } else { &[] },
+            failure: if let RowResult::Failed { why, .. } = &row.result { Some(why) } else { None },
+            output: if let RowResult::Failed { output, .. } = &row.result { Some(output) } else { None },
+            failed: if let RowResult::Failed { stored, .. } = &row.result { *stored } else { None },
         };
         Self {
             schema: "corewise/suite/1",

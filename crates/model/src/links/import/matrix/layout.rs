@@ -2,9 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::links::import::cells::{self, cpu, cpu_at, is_number, is_unknown};
+use crate::links::import::cells::{self, Row, cpu, cpu_at, is_number, is_unknown};
 use crate::links::import::error::ImportError;
-use crate::links::import::table::Row;
 
 /// Which cell is of which cpus.
 #[derive(Debug)]

@@ -2,12 +2,30 @@
 
 use std::collections::HashSet;
 
-use super::Options;
 use crate::facts::CacheKind;
 use crate::machine::{Cache, Object};
 use crate::placement::notation::text::{Fault, Piece};
 use crate::placement::notation::tree;
 use crate::{CpuSet, Level, Machine};
+
+/// How a command line is to be understood.
+pub struct Options {
+    pub physical: bool,
+    pub single: bool,
+    /// Which thread of each core is kept, counted from 0, where only one is.
+    pub only_thread: Option<usize>,
+    /// Cpus outside the cpuset are counted too.
+    pub disallowed: bool,
+    /// Masks are of nodes.
+    pub nodeset: bool,
+}
+
+impl Options {
+    /// The cpus that hwloc counts.
+    pub fn counted<'a>(&self, machine: &'a Machine) -> &'a CpuSet {
+        if self.disallowed { &machine.online } else { &machine.allowed }
+    }
+}
 
 /// One object: its cpus, of which there are some, and the system's number for it where it has one.
 struct Numbered {

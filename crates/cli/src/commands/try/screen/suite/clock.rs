@@ -5,12 +5,13 @@ use std::fmt::Write as _;
 use corewise_model::stats::order::{apart, median, median_interval};
 use corewise_model::trial::Trial;
 
-use super::{Row, ShownSuite, Tried};
+use crate::commands::r#try::screen::Shown;
 use crate::commands::r#try::screen::gain::gain;
 use crate::draw::grid::{Column, Grid};
 use crate::draw::number::{ABSENT, brief, decimal};
 use crate::draw::text::{Line, printable};
 use crate::draw::wrap::wrap;
+use corewise_model::suite::results::{Results, Row, Tried};
 
 /// The cells of one benchmark or heading: its name, and of each placement the clock, its difference from that of the operating
 /// system's choice, and the power.
@@ -30,7 +31,7 @@ struct Medians {
 
 impl Medians {
     fn of(tried: &Tried, arm: usize) -> Self {
-        let shown = tried.shown();
+        let shown = Shown::alone(tried);
         let trials: Vec<&Trial> = shown.counted(arm).collect();
         let middle = |of: fn(&Trial) -> Option<f64>| {
             let values: Vec<f64> = trials.iter().filter_map(|trial| of(trial)).collect();
@@ -68,7 +69,7 @@ struct Has {
 }
 
 impl Has {
-    fn of(shown: &ShownSuite<'_>) -> Self {
+    fn of(shown: &Results<'_>) -> Self {
         let any =
             |is: fn(&Trial) -> bool| shown.rows.iter().filter_map(Row::tried).any(|row| row.trials.iter().any(is));
         Self { clock: any(|trial| trial.observed.gigahertz.is_some()), power: any(|trial| trial.watts().is_some()) }
@@ -85,13 +86,13 @@ impl Has {
     }
 }
 
-fn is_estimated(shown: &ShownSuite<'_>) -> bool {
+fn is_estimated(shown: &Results<'_>) -> bool {
     let mut trials = shown.rows.iter().filter_map(Row::tried).flat_map(|tried| &tried.trials);
     trials.any(|trial| trial.observed.gigahertz_is_estimate)
 }
 
 /// The table's rows: those that were tried, under their categories.
-fn rows(shown: &ShownSuite<'_>, has: Has) -> Vec<Cells> {
+fn rows(shown: &Results<'_>, has: Has) -> Vec<Cells> {
     let mut rows = Vec::new();
     for category in shown.categories() {
         let of_category = shown.rows.iter().filter(|row| row.benchmark.category == category);
@@ -126,7 +127,7 @@ fn arms(tried: &Tried, arms: usize, has: Has) -> Vec<[String; 3]> {
 }
 
 /// The table with its title; nothing where there is nothing to tell.
-pub fn table(shown: &ShownSuite<'_>, width: usize) -> Vec<Line> {
+pub fn table(shown: &Results<'_>, width: usize) -> Vec<Line> {
     let has = Has::of(shown);
     let Some(title) = has.title() else { return Vec::new() };
     let mut columns = vec![Column::text("", 0).shrinking_to(16)];
@@ -155,7 +156,7 @@ pub fn table(shown: &ShownSuite<'_>, width: usize) -> Vec<Line> {
 }
 
 /// The table in Markdown; nothing where there is nothing to tell.
-pub fn markdown(shown: &ShownSuite<'_>) -> Option<String> {
+pub fn markdown(shown: &Results<'_>) -> Option<String> {
     let has = Has::of(shown);
     let title = has.title()?;
     let escaped = |text: &str| printable(text).replace('|', "\\|");

@@ -1,7 +1,10 @@
 //! A suite whose truth is known.
 
+use corewise_model::experiment::Policy;
 use corewise_model::simulate::Effects;
 use corewise_model::simulate::noise::RunNoise;
+use corewise_model::suite::Suite;
+use corewise_model::suite::results::Tried;
 use corewise_model::trial;
 use insta::assert_snapshot;
 
@@ -56,14 +59,14 @@ fn results(gains: [[f64; 2]; 3], blocks: u32) -> [RowResult; 5] {
     ]
 }
 
-fn with<T>(results: [RowResult; 5], look: impl Fn(&ShownSuite<'_>) -> T) -> T {
+fn with<T>(results: [RowResult; 5], look: impl Fn(&Results<'_>) -> T) -> T {
     let suite = Suite::parse(TEXT).unwrap();
     let rows: Vec<Row<'_>> =
         suite.benchmarks.iter().zip(results).map(|(benchmark, result)| Row { benchmark, result }).collect();
     let tried = rows[0].tried().unwrap();
     let installation = Some("apt install povray".to_owned());
     let (arms, policy) = (&tried.experiment.arms, &tried.experiment.policy);
-    look(&ShownSuite { suite: &suite, arms, policy, rows: &rows, installation })
+    look(&Results { suite: &suite, arms, policy, rows: &rows, installation })
 }
 
 #[test]
@@ -177,7 +180,7 @@ fn a_second_table_has_clock_and_power() {
         running_at(&mut results[2], [Some(4.0), None, Some(3.0)], watts, is_estimate);
         results
     };
-    let at = |shown: &ShownSuite<'_>, width: usize| {
+    let at = |shown: &Results<'_>, width: usize| {
         clock::table(shown, width).iter().map(Line::to_plain).collect::<Vec<_>>().join("\n")
     };
     let wide = with(made(Some(88.0), true), |shown| [at(shown, 80), at(shown, 60)]);

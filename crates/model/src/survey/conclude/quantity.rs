@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{CONFIDENCE, ERROR_RATE, Effect};
+use super::ERROR_RATE;
 use crate::facts::CoreType;
+use crate::finding::{CONFIDENCE, Effect};
 use crate::stats::blocks::{differing_columns, ratios};
 use crate::stats::order::{median, median_interval};
 use crate::survey::CpuRound;

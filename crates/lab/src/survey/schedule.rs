@@ -1,17 +1,9 @@
-//! Who is measured when: rounds, the share of each probe, and which pairs of cpus are worth a visit.
+//! How a budget becomes rounds, and a round visits to cpus.
 
 use std::time::Duration;
 
-use corewise_model::links::explore::{Explorer, Limits};
-use corewise_model::links::structure::Structure;
-use corewise_model::stats::random::Random;
-use corewise_model::{CpuSet, Machine};
-
 use crate::causes::SETTLING;
-use crate::links::CHOICES;
 
-/// Up to this many cpus every pair is measured.
-pub const ALL_PAIRS_UP_TO: usize = 32;
 /// The share of a round that goes to the tail probe when there are links to measure too.
 pub const TAIL_SHARE: f64 = 0.66;
 /// Rounds: enough for the tests on rounds, not so many that a visit becomes short.
@@ -76,101 +68,9 @@ pub fn count_every(reading: Duration, budget: Duration, cpus: usize) -> u32 {
     (4.0 * reading.as_secs_f64() / (visit / 4.0)).ceil().clamp(1.0, f64::from(*ROUNDS.end())) as u32
 }
 
-/// The pairs to measure, `a < b`: all of them up to 32 cpus; beyond, those that a map of links begins with.
-pub fn pairs(machine: &Machine, cpus: &CpuSet) -> Vec<(u32, u32)> {
-    let limits = Limits { all: cpus.len() <= ALL_PAIRS_UP_TO, ..Limits::default() };
-    Explorer::new(Structure::new(Some(machine), cpus), limits, CHOICES).begun()
-}
-
-/// An endless walk over the pairs: sweep after sweep, each in fresh random order.
-#[derive(Debug)]
-pub struct Sweeps {
-    pairs: Vec<(u32, u32)>,
-    next: usize,
-}
-
-impl Sweeps {
-    /// A walk that has not begun.
-    pub fn new(pairs: Vec<(u32, u32)>) -> Self {
-        let next = pairs.len();
-        Self { pairs, next }
-    }
-
-    /// Leaves a pair out from now on.
-    pub fn leave_out(&mut self, pair: (u32, u32)) {
-        if let Some(place) = self.pairs.iter().position(|&other| other == pair) {
-            self.pairs.remove(place);
-            self.next -= usize::from(place < self.next);
-        }
-    }
-
-    /// How many pairs are not among those that `is_done` knows.
-    pub fn count_without(&self, is_done: impl Fn(&(u32, u32)) -> bool) -> usize {
-        self.pairs.iter().filter(|pair| !is_done(pair)).count()
-    }
-
-    /// The next pair; absent where there are none.
-    pub fn next(&mut self, random: &mut Random) -> Option<(u32, u32)> {
-        if self.next == self.pairs.len() {
-            random.shuffle(&mut self.pairs);
-            self.next = 0;
-        }
-        self.next += 1;
-        self.pairs.get(self.next - 1).copied()
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use corewise_model::links::Relation;
-
     use super::*;
-
-    #[test]
-    fn each_sweep_visits_every_pair_once() {
-        let mut random = Random::new(3);
-        let mut sweeps = Sweeps::new(vec![(0, 1), (0, 2), (1, 2)]);
-        for _ in 0..4 {
-            let mut sweep: Vec<_> = (0..3).filter_map(|_| sweeps.next(&mut random)).collect();
-            sweep.sort_unstable();
-            assert_eq!(sweep, [(0, 1), (0, 2), (1, 2)]);
-        }
-        assert_eq!(Sweeps::new(Vec::new()).next(&mut random), None);
-    }
-
-    #[test]
-    fn a_pair_that_is_left_out_is_not_visited_again() {
-        let mut random = Random::new(3);
-        let mut sweeps = Sweeps::new(vec![(0, 1), (0, 2), (1, 2)]);
-        let first = sweeps.next(&mut random).unwrap();
-        sweeps.leave_out(first);
-        for _ in 0..8 {
-            assert_ne!(sweeps.next(&mut random), Some(first));
-        }
-        assert_eq!(sweeps.count_without(|pair| pair.0 == 0), usize::from(first != (1, 2)));
-    }
-
-    #[test]
-    fn every_relation_of_a_large_machine_is_sampled() {
-        let llcs: Vec<(CpuSet, u64)> =
-            (0..8).map(|llc| ((llc * 8..llc * 8 + 8).chain(64 + llc * 8..72 + llc * 8).collect(), 32)).collect();
-        let machine = corewise_model::simulate::machine(128, true, &llcs);
-        let pairs = pairs(&machine, &machine.allowed);
-        assert!((1000..=2100).contains(&pairs.len()), "{}", pairs.len());
-        assert!(pairs.is_sorted() && pairs.iter().all(|(a, b)| a < b));
-        for relation in [Relation::SameCore, Relation::SameLlc, Relation::OtherLlc] {
-            let seen = pairs.iter().filter(|&&(a, b)| Relation::of(&machine, a, b) == Some(relation)).count();
-            assert!(seen >= 24, "{relation:?}: {seen}");
-        }
-    }
-
-    #[test]
-    fn every_pair_of_a_small_machine_is_visited_and_few_of_a_very_large_one() {
-        let machine = |cpus| corewise_model::simulate::machine(cpus, true, &[((0..cpus).collect(), 32)]);
-        assert_eq!(pairs(&machine(32), &machine(32).allowed).len(), 496);
-        let large = pairs(&machine(1024), &machine(1024).allowed);
-        assert!((100..=2000).contains(&large.len()), "{}", large.len());
-    }
 
     #[test]
     fn counts_are_read_seldom_where_reading_takes_long() {

@@ -1,6 +1,8 @@
 //! What is concluded from surveys whose truth is known.
 
 use super::*;
+use crate::Survey;
+use crate::finding::Topic;
 use crate::links::{Pair, Relation};
 use crate::machine::Machine;
 use crate::simulate::{self, Noise, Truth};

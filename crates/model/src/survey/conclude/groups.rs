@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use super::Conclusions;
 use super::quantity::{self, Quantity};
 use super::words;
-use super::{Conclusions, Effect, Finding, Topic};
+use crate::finding::{Effect, Finding, Topic};
 use crate::stats::order::median;
 use crate::{CpuSet, Level, Survey};
 

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use super::Conclusions;
 use super::first::{self, Asked};
 use super::quantity::{self, Quantity, ROUNDS_ENOUGH, Tested};
 use super::words;
-use super::{Conclusions, Effect, Finding, Topic};
+use crate::finding::{Effect, Finding, Topic};
 use crate::stats::order::median;
 use crate::{CpuSet, Survey};
 
@@ -145,7 +146,7 @@ fn is_small(quantity: Quantity, effect: &Effect) -> bool {
 fn no_finding(quantity: Quantity, cpu: u32, effect: &Effect) -> String {
     let differs = match quantity {
         Quantity::Median => words::slower(effect),
-        _ => words::times(effect),
+        _ => effect.times(),
     };
     let but = if is_small(quantity, effect) {
         format!("by less than {}", least(quantity))
@@ -175,10 +176,8 @@ fn stall_finding(survey: &Survey, cpu: u32, effects: Vec<(Quantity, Effect)>, qu
         Some((_, effect)) => {
             let rate = interrupts_per_second(survey, cpu);
             let sources = words::main_sources(survey, cpu);
-            let lead = format!(
-                "cpu {cpu} is interrupted {} as often as {against}: {rate:.0}/s{sources}",
-                words::times(effect)
-            );
+            let lead =
+                format!("cpu {cpu} is interrupted {} as often as {against}: {rate:.0}/s{sources}", effect.times());
             if stalls.is_empty() { lead } else { format!("{lead}; {}", stalls.join("; ")) }
         }
         None => format!(
@@ -231,10 +230,10 @@ fn others_ran(survey: &Survey, cpu: u32) -> Option<f64> {
 fn stall_words(survey: &Survey, cpu: u32, quantity: Quantity, effect: &Effect) -> String {
     let mean_lost = || median(&rounds_of(survey, cpu, |round| round.tail.lost)) * 100.0;
     match quantity {
-        Quantity::Lost => format!("it loses {:.2} % of its time to stalls, {}", mean_lost(), words::times(effect)),
+        Quantity::Lost => format!("it loses {:.2} % of its time to stalls, {}", mean_lost(), effect.times()),
         _ => {
             let nanoseconds = median(&rounds_of(survey, cpu, |round| round.tail.p99_9_ns));
-            format!("its p99.9 is {nanoseconds:.0} ns, {}", words::times(effect))
+            format!("its p99.9 is {nanoseconds:.0} ns, {}", effect.times())
         }
     }
 }

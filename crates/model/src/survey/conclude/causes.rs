@@ -5,11 +5,11 @@
 
 use std::collections::BTreeMap;
 
+use super::Conclusions;
 use super::words::cpus;
-use super::{Conclusions, Finding, Topic};
 use crate::attribution::{Cause, CauseSummary, CpuStalls, Sender};
 use crate::event::Source;
-use crate::period::Surroundings;
+use crate::finding::{Finding, Topic};
 use crate::stall::Rung;
 use crate::{CpuSet, Survey};
 
@@ -22,7 +22,7 @@ const OF_ALL: f64 = 0.0005;
 pub fn conclude(survey: &Survey, conclusions: &mut Conclusions) {
     // What a thread knows of itself tells the timer apart from nothing: its ticks come with a period, and are the system's own.
     let is_named = survey.watch.as_ref().is_some_and(|watch| watch.rung != Rung::Thread);
-    let surroundings = Surroundings::of(survey);
+    let surroundings = survey.surroundings();
     let seen = || survey.cpus.iter().filter_map(|seen| Some((seen.cpu, seen.stalls.as_ref()?)));
     let mut devices: BTreeMap<(u32, String), Taken> = BTreeMap::new();
     let mut calls: BTreeMap<(Source, String), Taken> = BTreeMap::new();

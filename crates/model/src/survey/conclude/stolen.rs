@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{CONFIDENCE, Conclusions, Effect, Finding, Topic};
+use super::Conclusions;
+use crate::finding::{CONFIDENCE, Effect, Finding, Topic};
 use crate::stats::order::{median, median_interval};
 use crate::{CpuSet, Survey};
 

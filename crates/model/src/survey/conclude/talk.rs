@@ -1,21 +1,14 @@
 //! Findings about links: what talking costs across the levels of the machine.
 
+use super::Conclusions;
 use super::words;
-use super::{CONFIDENCE, Conclusions, Effect, Finding, Topic};
+use crate::finding::{CONFIDENCE, Effect, Finding, Topic};
 use crate::links::{self, LinkClass, Pair, Relation, Relations};
-use crate::stats::order::{median, median_interval, quantile};
-use crate::{CpuSet, Survey};
+use crate::stats::order::{median, median_interval};
+use crate::{CpuSet, Level, Survey};
 
 /// A class that is dearer by less than this is not worth a word.
 const MARGIN: f64 = 1.25;
-
-/// Two costs of one pair are two modes, and not noise, when nothing lies between them over this ratio…
-const MODES_APART: f64 = 1.5;
-/// …and each has at least this share of the visits…
-const MODE_SHARE: f64 = 0.1;
-/// …and this many of them, whose middle four fifths lie within this ratio.
-const MODE_VISITS: usize = 5;
-const MODE_SPREAD: f64 = 1.3;
 
 /// Adds what talking across costs, against talking within a last-level cache (or the nearest class that there is).
 pub fn conclude(survey: &Survey, conclusions: &mut Conclusions) {
@@ -23,7 +16,7 @@ pub fn conclude(survey: &Survey, conclusions: &mut Conclusions) {
         conclusions.link_classes.iter().filter(|class| class.relation != Relation::SameCore).cloned().collect();
     let Some((base, farther)) = classes.split_first() else { return };
     let hypervisor = survey.machine.system.hypervisor.as_deref();
-    conclusions.findings.extend(modes(&survey.links.pairs, hypervisor));
+    conclusions.findings.extend(links::modes(&survey.links.pairs, hypervisor));
     if farther.is_empty() {
         let (words, low, high) = (base.relation.words(), base.lowest_ns, base.highest_ns);
         conclusions.no_difference.push(match base.pairs {
@@ -37,73 +30,11 @@ pub fn conclude(survey: &Survey, conclusions: &mut Conclusions) {
             Some(effect) => conclusions.no_difference.push(format!(
                 "links: {} costs {} {}",
                 class.relation.words(),
-                words::times(&effect),
+                effect.times(),
                 base.relation.words()
             )),
             None => {}
         }
-    }
-}
-
-/// The finding that pairs had two costs while they were measured: a host that moves virtual cpus between its own cores
-/// does that, and so does a clock that changes.
-pub(crate) fn modes(pairs: &[Pair], hypervisor: Option<&str>) -> Option<Finding> {
-    let split: Vec<(&Pair, Modes)> =
-        pairs.iter().filter_map(|pair| Some((pair, Modes::of(&pair.all_visits_ns())?))).collect();
-    let (pair, modes) = split.iter().max_by(|a, b| a.1.ratio().total_cmp(&b.1.ratio()))?;
-    let cpus: CpuSet = split.iter().flat_map(|(pair, _)| [pair.a, pair.b]).collect();
-    let whose = match split.len() {
-        1 => format!("cpus {} and {}", pair.a, pair.b),
-        count => format!("{count} pairs of cpus; the widest, cpus {} and {},", pair.a, pair.b),
-    };
-    let share = modes.high_share * 100.0;
-    let advice = match hypervisor {
-        Some(_) => {
-            "A host that moves virtual cpus among its own cores does that; ask it to pin them, no placement in here can."
-        }
-        None => "Something changed meanwhile (a clock, a power state); survey again on a quiet machine:",
-    };
-    Some(Finding {
-        topic: Topic::Links,
-        cpus,
-        statement: format!(
-            "Talking between {whose} costs {:.0} ns in some visits and {:.0} ns in others ({share:.0} % of {}).",
-            modes.low_ns,
-            modes.high_ns,
-            pair.visits_ns.len() + pair.back_ns.len()
-        ),
-        advice: advice.into(),
-        command: hypervisor.is_none().then(|| "corewise".into()),
-        effects: Vec::new(),
-    })
-}
-
-/// Two costs with nothing between them.
-struct Modes {
-    low_ns: f64,
-    high_ns: f64,
-    high_share: f64,
-}
-
-impl Modes {
-    fn of(visits_ns: &[f64]) -> Option<Self> {
-        let mut sorted = visits_ns.to_vec();
-        sorted.sort_by(f64::total_cmp);
-        let least = MODE_VISITS.max((sorted.len() as f64 * MODE_SHARE).ceil() as usize);
-        let widest = (least..=sorted.len().checked_sub(least)?)
-            .max_by(|&a, &b| (sorted[a] / sorted[a - 1]).total_cmp(&(sorted[b] / sorted[b - 1])))?;
-        let (low, high) = sorted.split_at(widest);
-        let is_tight = |mode: &[f64]| quantile(mode, 0.9) / quantile(mode, 0.1) <= MODE_SPREAD;
-        let apart = high[0] / low[low.len() - 1] >= MODES_APART;
-        (apart && is_tight(low) && is_tight(high)).then(|| Self {
-            low_ns: median(low),
-            high_ns: median(high),
-            high_share: high.len() as f64 / sorted.len() as f64,
-        })
-    }
-
-    fn ratio(&self) -> f64 {
-        self.high_ns / self.low_ns
     }
 }
 
@@ -143,29 +74,29 @@ fn pairs_interval(near: &[&Pair], far: &[&Pair]) -> Option<(f64, f64)> {
 fn finding(survey: &Survey, base: &LinkClass, class: &LinkClass, effect: Effect) -> Finding {
     let across = match class.relation {
         Relation::OtherPackage => "packages",
+        Relation::OtherNode => "nodes",
+        Relation::OtherDie => "dies",
         Relation::OtherLlc => "last-level caches",
         Relation::SameLlc => "clusters",
         Relation::SameCluster | Relation::SameCore => "cores",
     };
-    let within = match base.relation {
-        Relation::SameCluster => "one cluster",
-        Relation::SameLlc => "one last-level cache",
-        _ => "one package",
+    let (level, within) = match base.relation {
+        Relation::SameCluster => (Level::Cluster, "one cluster"),
+        Relation::SameLlc => (Level::Llc, "one last-level cache"),
+        Relation::OtherLlc if survey.machine.dies.len() > survey.machine.packages.len() => (Level::Die, "one die"),
+        Relation::OtherDie => (Level::Node, "one node"),
+        _ => (Level::Package, "one package"),
     };
     let statement = format!(
         "Talking across {across} costs {} what it costs within {within}: {:.0} ns against {:.0} ns, one way.",
-        words::times(&effect),
+        effect.times(),
         class.median_ns,
         base.median_ns
     );
     let surveyed: CpuSet = survey.cpus.iter().map(|seen| seen.cpu).collect();
-    let near = match base.relation {
-        Relation::SameCluster => survey.machine.clusters.iter().map(|cluster| &cluster.cpus).collect::<Vec<_>>(),
-        Relation::SameLlc => survey.machine.llcs.iter().map(|llc| &llc.cpus).collect(),
-        _ => survey.machine.packages.iter().map(|package| &package.cpus).collect(),
-    };
     // Of places of one size the first is named.
-    let place = near.into_iter().rev().map(|cpus| cpus.intersection(&surveyed)).max_by_key(CpuSet::len);
+    let places = survey.machine.objects(level).into_iter();
+    let place = places.rev().map(|cpus| cpus.intersection(&surveyed)).max_by_key(CpuSet::len);
     Finding {
         topic: Topic::Links,
         cpus: surveyed,

@@ -1,6 +1,6 @@
 //! Numbers and sets as the findings' sentences write them.
 
-use super::Effect;
+use crate::finding::{Effect, decimals};
 use crate::placement::describe;
 use crate::{CpuSet, Survey};
 
@@ -8,14 +8,6 @@ use crate::{CpuSet, Survey};
 pub fn run_on(cpus: &CpuSet, survey: &Survey) -> String {
     let place = describe(cpus, &survey.machine);
     format!("corewise run --on {place} -- ./app")
-}
-
-/// "2.9x [2.6, 3.1]": all three with the decimals of the one that needs most.
-pub fn times(effect: &Effect) -> String {
-    let all = [effect.ratio, effect.low, effect.high];
-    let digits = all.into_iter().map(decimals).max().unwrap_or(0);
-    let [ratio, low, high] = all.map(|value| format!("{value:.digits$}"));
-    format!("{ratio}x [{low}, {high}]")
 }
 
 /// "4.1 % [3.9, 4.4] slower" or "… faster", for ratios of durations near 1.
@@ -38,14 +30,6 @@ fn signed(ratio: f64) -> String {
 /// Two significant digits for ratios, and two decimals near 1: 2.9, 12, 0.34, 1.03.
 pub fn figures(value: f64) -> String {
     format!("{value:.digits$}", digits = decimals(value))
-}
-
-fn decimals(value: f64) -> usize {
-    match value {
-        _ if value >= 9.95 => 0,
-        _ if value >= 1.195 => 1,
-        _ => 2,
-    }
 }
 
 /// "cpu 3" or "cpus 0-3,8".

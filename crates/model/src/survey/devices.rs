@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Cause;
-use crate::Survey;
+use super::Survey;
+use crate::attribution::Cause;
 use crate::event::Source;
 
 /// What a device's interrupt took from the cpu that it took most from.

@@ -1,8 +1,9 @@
 //! The oldest question about cpus: is the first one, where most interrupts go, worse than the others?
 
 use super::quantity::{Quantity, ROUNDS_ENOUGH};
-use super::{Effect, FirstCpu, words};
+use super::{FirstCpu, words};
 use crate::Survey;
+use crate::finding::Effect;
 
 /// The cpu that is asked about: the first of the machine, where it was visited.
 pub fn asked(survey: &Survey) -> Option<u32> {
@@ -50,6 +51,6 @@ pub fn answer(cpu: u32, asked: &[Asked], differing: &[(Quantity, Effect)]) -> Op
 fn in_words(quantity: Quantity, effect: &Effect) -> String {
     match quantity {
         Quantity::Median => words::slower(effect),
-        _ => format!("{} {}", quantity.words(), words::times(effect)),
+        _ => format!("{} {}", quantity.words(), effect.times()),
     }
 }

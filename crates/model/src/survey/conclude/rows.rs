@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use corewise_model::finding::{Conclusions, Topic};
-use corewise_model::stats::order::median;
-use corewise_model::survey::{Counted, CpuObservation, CpuRound, FrequencySource, Tail};
-use corewise_model::{CpuSet, Level, Survey};
-
-use super::number::spread;
+use super::Conclusions;
+use crate::finding::Topic;
+use crate::stats::order::{median, spread};
+use crate::survey::{Counted, CpuObservation, CpuRound, FrequencySource, Tail};
+use crate::{CpuSet, Level, Survey};
 
 /// Machines with more surveyed cpus than this show like cpus in one row.
 const FEW_CPUS: usize = 16;

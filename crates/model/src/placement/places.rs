@@ -66,6 +66,22 @@ impl Places {
         (!place.memory, place.kind)
     }
 
+    /// A pool in tiers: the first usable cpu of every core, then the second, and so on; the lower number first in each.
+    pub fn sibling_tiers(&self, pool: &[u32]) -> Vec<Vec<u32>> {
+        let mut sorted = pool.to_vec();
+        sorted.sort_unstable();
+        let mut tiers: Vec<Vec<u32>> = Vec::new();
+        for core in self.grouped(&sorted, Level::Core) {
+            for (rank, cpu) in core.into_iter().enumerate() {
+                if tiers.len() == rank {
+                    tiers.push(Vec::new());
+                }
+                tiers[rank].push(cpu);
+            }
+        }
+        tiers
+    }
+
     /// The cpus by their object of a level, in the order in which the cpus come.
     pub fn grouped(&self, cpus: &[u32], level: Level) -> Vec<Vec<u32>> {
         let mut group_of: Vec<Option<usize>> = Vec::new();

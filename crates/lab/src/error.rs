@@ -1,0 +1,38 @@
+//! What the lab cannot do. What a machine does not give is no error but a gap in a result.
+
+use std::io;
+
+use corewise_model::suite::SuiteError;
+use corewise_model::trial::PatternError;
+
+/// Why something could not be begun.
+#[derive(Debug, thiserror::Error)]
+pub enum LabError {
+    /// A metric's regular expression is none.
+    #[error("the pattern of {metric}: {source}")]
+    Pattern {
+        /// The metric's name.
+        metric: String,
+        /// What is wrong with it.
+        source: PatternError,
+    },
+    /// Processes could not be told from those of a run.
+    #[error("corewise has children that it did not start, which a run could not be told from: start it from a shell")]
+    OtherChildren,
+    /// A suite's file cannot be read.
+    #[error("the suite {file}: {source}")]
+    Unreadable {
+        /// The file.
+        file: String,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A file is no suite.
+    #[error("the suite {file}: {source}")]
+    Suite {
+        /// The file.
+        file: String,
+        /// What is wrong with it.
+        source: SuiteError,
+    },
+}

@@ -1,0 +1,211 @@
+//! A map in the making: it begins with what may be visited at a time, then explores, repeats, and refines what is unsure.
+
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use corewise_model::Machine;
+use corewise_model::links::explore::Explorer;
+use corewise_model::links::map::{LinkMap, Parallel, Provenance};
+use corewise_model::links::structure::Structure;
+use corewise_model::links::{Matrix, What};
+
+use super::pairs::{Known, Turn};
+use super::{Ordered, Outcome, Plan, SURE, Talk, parallel};
+use crate::session::{Budget, Progress, Session, unix_ms};
+
+/// Two visits of each pair come before what is chosen next; where that takes more than this share of the budget, one.
+const TWICE: f64 = 0.2;
+/// About so many visits of pairs are made in any case, on each pair no fewer and no more than these.
+const VISITS_IN_ALL: usize = 2000;
+const VISITS: std::ops::RangeInclusive<usize> = 3..=12;
+/// A map of few pairs goes on for this long, so that it does not show a moment…
+const AT_LEAST: Duration = Duration::from_secs(2);
+/// …but with no more visits of each than these.
+const VISITS_OF_FEW: usize = 200;
+/// The look at whether pairs may be visited at a time takes no more than this part of the budget.
+const LOOK_SHARE: u32 = 8;
+/// Pairs that are still unsure are visited up to so many times.
+const MOST_VISITS: usize = 48;
+/// Makes a map. Ends early, with what there is and marked as partial, soon after `stop` becomes true.
+pub fn map(
+    plan: &Plan,
+    machine: Option<Machine>,
+    talk: &mut dyn Talk,
+    stop: &AtomicBool,
+    progress: &mut dyn FnMut(&Progress),
+) -> LinkMap {
+    let structure = Structure::new(machine.as_ref(), &plan.cpus);
+    let mut mapping = Mapping {
+        plan,
+        known: Known::new(plan, machine.as_ref(), &structure),
+        explorer: Explorer::new(structure, plan.limits, plan.choices),
+        machine,
+        talk,
+        session: Session::new(Budget::new(Some(plan.budget), stop), !plan.seed, progress),
+        parallel: None,
+        partial: false,
+    };
+    let started_unix_ms = unix_ms();
+    mapping.look_at_parallel();
+    mapping.explore();
+    mapping.repeat();
+    mapping.refine();
+    // A pair that was given up is a gap, and no fault of the time.
+    mapping.partial |= mapping.known.has_missed_some();
+    mapping.finish(started_unix_ms)
+}
+
+/// A map in the making.
+struct Mapping<'a> {
+    plan: &'a Plan,
+    machine: Option<Machine>,
+    explorer: Explorer,
+    talk: &'a mut dyn Talk,
+    session: Session<'a>,
+    known: Known,
+    parallel: Option<Parallel>,
+    /// Whether it ended before its plan did.
+    partial: bool,
+}
+
+impl Mapping<'_> {
+    /// Whether the time is over, or somebody ended it.
+    fn is_over(&mut self) -> bool {
+        self.partial |= self.session.budget.is_stopped();
+        self.session.budget.is_over()
+    }
+
+    fn at_a_time(&self) -> usize {
+        self.parallel.as_ref().map_or(1, |parallel| parallel.at_a_time as usize)
+    }
+
+    /// Measures what the explorer wishes for, until it has no wish left.
+    fn explore(&mut self) {
+        loop {
+            let costs: Matrix = self.known.matrix(0);
+            let Some(wishes) = self.explorer.next(&costs) else { return };
+            if self.is_over() {
+                self.partial = true;
+                return;
+            }
+            for wish in &wishes {
+                self.known.add(*wish);
+            }
+            let pairs: Vec<usize> = self.known.last(wishes.len());
+            let begun = self.session.budget.elapsed();
+            self.sweep("choosing pairs", &pairs);
+            let took = self.session.budget.elapsed().saturating_sub(begun);
+            if took.as_secs_f64() < TWICE * self.plan.budget.as_secs_f64() {
+                self.sweep("choosing pairs", &pairs);
+            }
+        }
+    }
+
+    /// Visits all pairs as often as there is reason to.
+    fn repeat(&mut self) {
+        let wanted = (VISITS_IN_ALL / self.known.len().max(1)).clamp(*VISITS.start(), *VISITS.end());
+        loop {
+            let wanted = if self.session.budget.elapsed() < AT_LEAST { VISITS_OF_FEW } else { wanted };
+            let few: Vec<usize> = (0..self.known.len()).filter(|&pair| self.known.visits(pair) < wanted).collect();
+            if few.is_empty() || self.is_over() || !self.sweep("visiting pairs", &few) {
+                return;
+            }
+        }
+    }
+
+    /// Visits the pairs that are not sure yet.
+    fn refine(&mut self) {
+        loop {
+            let unsure: Vec<usize> = (0..self.known.len())
+                .filter(|&pair| self.known.visits(pair) < MOST_VISITS && self.known.uncertainty(pair) > SURE)
+                .collect();
+            if unsure.is_empty() || self.is_over() || !self.sweep("unsure pairs", &unsure) {
+                return;
+            }
+        }
+    }
+
+    /// Visits some pairs once, in random order; false when nothing was visited.
+    fn sweep(&mut self, what: &str, pairs: &[usize]) -> bool {
+        let mut turns: Vec<Turn> = pairs.iter().flat_map(|&pair| self.known.turns(pair)).collect();
+        self.session.random.shuffle(&mut turns);
+        let mut any = false;
+        let total = turns.len();
+        while !turns.is_empty() && !self.session.budget.is_over() {
+            let now = self.known.disjoint(&mut turns, self.at_a_time());
+            self.session.report(format!("{what}, {} of {total}", total - turns.len()));
+            any |= self.visit(&now);
+        }
+        any
+    }
+
+    /// Makes visits at a time.
+    fn talked(&mut self, visits: &[Ordered]) -> Vec<Outcome> {
+        let outcomes = self.talk.visit(visits);
+        self.session.budget.makes_up(self.talk.made_up());
+        outcomes
+    }
+
+    /// Makes visits at a time, and takes what they give; false where none gave anything.
+    fn visit(&mut self, turns: &[Turn]) -> bool {
+        let visits: Vec<Ordered> = turns.iter().map(|turn| self.known.ordered(turn)).collect();
+        let outcomes = self.talked(&visits);
+        self.session.budget.visited();
+        let mut any = false;
+        for (turn, outcome) in turns.iter().zip(outcomes) {
+            match outcome {
+                Outcome::Visited(visited) => {
+                    any = true;
+                    self.known.take(turn, &visited);
+                }
+                Outcome::Stopped => {}
+                Outcome::Failed(gap) => self.known.fail(turn, gap),
+            }
+        }
+        any
+    }
+
+    /// Looks whether pairs may be visited at a time: some are, alone and with others in turn.
+    fn look_at_parallel(&mut self) {
+        let structure = self.explorer.structure();
+        let most = (structure.cores.len() / 2).min(self.talk.at_a_time());
+        if most < parallel::WORTH_IT || self.plan.kinds.iter().any(|what| matches!(what, What::Bandwidth { .. })) {
+            return;
+        }
+        let pairs = parallel::disjoint_pairs(structure, most.min(parallel::AT_A_TIME), &mut self.session.random);
+        let kinds = self.plan.kinds[0];
+        let ordered = |pair: &(u32, u32)| Ordered { what: kinds, first: pair.0, second: pair.1 };
+        let mut looks = parallel::Looks::new(pairs.len());
+        for _ in 0..parallel::ROUNDS {
+            let mut order: Vec<usize> = (0..pairs.len()).collect();
+            self.session.random.shuffle(&mut order);
+            for place in order {
+                looks.alone(place, &self.talked(&[ordered(&pairs[place])]));
+                // Pairs that do not answer, or take long, are a matter for the map itself.
+                if looks.has_failed() || self.session.budget.elapsed() > self.plan.budget / LOOK_SHARE || self.is_over()
+                {
+                    return;
+                }
+            }
+            looks.together(&self.talked(&pairs.iter().map(ordered).collect::<Vec<_>>()));
+        }
+        self.parallel = looks.verdict();
+    }
+
+    fn finish(self, started_unix_ms: i64) -> LinkMap {
+        let provenance = Provenance {
+            origin: self.talk.origin(),
+            corewise: self.plan.corewise.to_owned(),
+            started_unix_ms,
+            elapsed_s: self.session.budget.elapsed().as_secs_f64(),
+            budget_s: self.plan.budget.as_secs_f64(),
+            seed: self.plan.seed,
+            partial: self.partial,
+        };
+        let mut map = self.known.into_map(provenance, self.talk.clock());
+        map.machine = self.machine;
+        map.parallel = self.parallel;
+        map.searched = self.explorer.searched();
+        map
+    }
+}

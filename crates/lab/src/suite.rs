@@ -1,0 +1,350 @@
+//! Suites: an experiment for each benchmark, one after the other, on the same placements; their folders, scripts and shares of the time.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use corewise_model::Machine;
+use corewise_model::experiment::Policy;
+use corewise_model::suite::results::RowResult;
+use corewise_model::suite::{Benchmark, HELD, Part, Suite};
+use corewise_model::trial::{Arm, Experiment, Folder, Trial, Workload, race};
+use corewise_sys::linux::execution::{End, Execution, USUAL_PATIENCE};
+use corewise_sys::linux::installed::is_installed;
+use corewise_sys::linux::spawn::adopt_orphans;
+use corewise_sys::path;
+use tempfile::TempDir;
+
+use crate::LabError;
+use crate::experiment::process::last_lines;
+use crate::experiment::{Begun, Ending, begun_now};
+use crate::session::Budget;
+
+/// A script takes no longer, so that one that hangs does not hold up the others.
+const LONGEST_SCRIPT: Duration = Duration::from_mins(10);
+
+/// Who keeps a suite's experiments, and hears what happens.
+pub trait Keeper {
+    /// What goes wrong in it ends the suite.
+    type Error;
+
+    /// Keeps a new experiment.
+    ///
+    /// # Errors
+    /// Where it cannot be kept.
+    fn keep(&mut self, experiment: Experiment) -> Result<Begun, Self::Error>;
+
+    /// Goes on with an experiment for so long at most, in the current folder; its trials, the earlier ones too.
+    ///
+    /// # Errors
+    /// Where its trials cannot be made or kept.
+    fn go_on(&mut self, begun: &Begun, budget: Option<Duration>) -> Result<(Vec<Trial>, Ending), Self::Error>;
+
+    /// A script of a benchmark failed, which does not decide what comes of it.
+    fn warn(&mut self, benchmark: &Benchmark, why: &str, output: &str);
+
+    /// A benchmark is over, which was begun; they count from 0.
+    fn ended(&mut self, number: usize, benchmark: &Benchmark, result: &RowResult);
+}
+
+/// A suite, and how it is tried.
+#[derive(Clone, Copy, Debug)]
+pub struct SuitePlan<'a> {
+    /// The suite.
+    pub suite: &'a Suite,
+    /// The folder that its paths begin from.
+    pub folder: &'a Path,
+    /// The machine.
+    pub machine: &'a Machine,
+    /// What is tried in each benchmark: the operating system's choice first.
+    pub arms: &'a [Arm],
+    /// How each is judged.
+    pub policy: &'a Policy,
+    /// The seed of the random orders; the time of day where there is none.
+    pub seed: Option<u64>,
+    /// No experiment makes more runs than this.
+    pub most_runs: Option<u32>,
+    /// When the suite was begun, where earlier sessions did, in milliseconds since 1970-01-01 UTC.
+    pub begun_unix_ms: Option<i64>,
+    /// corewise's version, for the record.
+    pub corewise: &'static str,
+}
+
+/// The suite of a file, and the folder of that; or one of those that corewise holds.
+///
+/// # Errors
+/// [`LabError::Unreadable`], or [`LabError::Suite`] where it is none.
+pub fn read(file: &str) -> Result<(Suite, PathBuf), LabError> {
+    let path = Path::new(file);
+    let held = HELD.iter().find(|(name, _)| *name == file);
+    let text = match (std::fs::read_to_string(path), held) {
+        (Ok(text), _) => text,
+        (Err(_), Some((_, text))) => (*text).to_owned(),
+        (Err(source), None) => return Err(LabError::Unreadable { file: file.to_owned(), source }),
+    };
+    let folder = path.canonicalize().ok().and_then(|path| Some(path.parent()?.to_owned())).unwrap_or_default();
+    let suite = Suite::parse(&text).map_err(|source| LabError::Suite { file: file.to_owned(), source })?;
+    Ok((suite, folder))
+}
+
+/// The programs of a benchmark that are not installed; those that are named by a path are looked for from the suite's folder.
+pub fn missing(benchmark: &Benchmark, folder: &Path) -> Vec<String> {
+    benchmark.programs().iter().filter(|program| !is_installed(&from(folder, program))).cloned().collect()
+}
+
+/// A program that is named by a path is looked for from the suite's folder.
+fn from(folder: &Path, program: &str) -> String {
+    if program.contains('/') { folder.join(program).display().to_string() } else { program.to_owned() }
+}
+
+/// Tries a suite within a budget, which those benchmarks share that can be tried and are not decided yet; what came of each, in their
+/// order.
+///
+/// # Errors
+/// What the keeper could not do.
+pub fn conduct<K: Keeper>(
+    plan: SuitePlan<'_>,
+    mut earlier: Vec<Begun>,
+    budget: Budget<'_>,
+    keeper: &mut K,
+) -> Result<Vec<RowResult>, K::Error> {
+    let is_known = |benchmark: &Benchmark| {
+        earlier.iter().any(|begun| plan.is_of(&begun.experiment, benchmark) && is_decided(begun))
+    };
+    let decided = plan.suite.benchmarks.iter().map(is_known).collect();
+    let mut session = Session { plan, begun_unix_ms: plan.begun_unix_ms, decided, budget, keeper };
+    let results = plan.suite.benchmarks.iter().enumerate().map(|(number, benchmark)| {
+        let known = earlier.iter().position(|begun| plan.is_of(&begun.experiment, benchmark));
+        let known = known.map(|known| earlier.swap_remove(known));
+        session.benchmark(number, benchmark, known)
+    });
+    results.collect()
+}
+
+impl SuitePlan<'_> {
+    /// Whether an experiment is that of a benchmark, as the suite describes it now.
+    fn is_of(&self, experiment: &Experiment, benchmark: &Benchmark) -> bool {
+        let part = experiment.suite.as_ref();
+        part.is_some_and(|part| part.benchmark == benchmark.name && part.setup == benchmark.setup)
+            && experiment.workload.timeout_s == benchmark.timeout_s
+            && experiment.workload.metric == benchmark.metric()
+            && experiment.workload.command == self.command(benchmark)
+    }
+
+    fn command(&self, benchmark: &Benchmark) -> Vec<String> {
+        let mut command = benchmark.command.clone();
+        if let Some(program) = command.first_mut() {
+            *program = from(self.folder, program);
+        }
+        command
+    }
+
+    fn experiment(&self, number: usize, benchmark: &Benchmark, folder: &Path) -> Experiment {
+        let metric = benchmark.metric();
+        let least_blocks = self.policy.blocks_of_a_mean(self.arms.len() - 1);
+        let policy = Policy { least_blocks, margin: metric.usual_margin(self.policy), ..self.policy.clone() };
+        let workload = Workload {
+            command: self.command(benchmark),
+            folder: Folder::of_bytes(path::to_bytes(folder)),
+            metric,
+            guards: Vec::new(),
+            timeout_s: benchmark.timeout_s,
+            threads_as: Vec::new(),
+            pins_as: Vec::new(),
+        };
+        // Each has orders of its own.
+        let seed = self.seed.map(|seed| seed.wrapping_add(number as u64));
+        begun_now(self.corewise, self.machine.clone(), workload, self.arms.to_vec(), policy, seed)
+    }
+}
+
+fn is_decided(begun: &Begun) -> bool {
+    race(&begun.experiment, &begun.trials).is_decided()
+}
+
+fn of_known(begun: Begun) -> RowResult {
+    RowResult::of(begun.experiment, begun.trials, begun.stored)
+}
+
+struct Session<'a, 'k, K> {
+    plan: SuitePlan<'a>,
+    /// When the suite was begun; with its first experiment where it is not known.
+    begun_unix_ms: Option<i64>,
+    /// Whether earlier sessions have decided each benchmark.
+    decided: Vec<bool>,
+    budget: Budget<'a>,
+    keeper: &'k mut K,
+}
+
+/// Why a benchmark was not tried to its end.
+enum Cut<E> {
+    /// For a reason of its own.
+    Row(RowResult),
+    /// For a reason that ends the suite.
+    Suite(E),
+}
+
+impl<K: Keeper> Session<'_, '_, K> {
+    /// Tries a benchmark, unless it is decided or the time is up.
+    fn benchmark(&mut self, number: usize, benchmark: &Benchmark, known: Option<Begun>) -> Result<RowResult, K::Error> {
+        let missing = missing(benchmark, self.plan.folder);
+        let is_over = self.budget.is_stopped() || self.share(number).is_some_and(|share| share.is_zero());
+        let instead = match () {
+            () if !missing.is_empty() => Some(RowResult::Missing(missing)),
+            () if is_over => Some(RowResult::NotTried),
+            () => None,
+        };
+        if instead.is_some() || known.as_ref().is_some_and(is_decided) {
+            return Ok(known.map(of_known).or(instead).unwrap_or(RowResult::NotTried));
+        }
+        let began = std::env::current_dir().ok();
+        let tried = self.in_its_folder(number, benchmark, known);
+        if let Some(began) = began {
+            let _ = std::env::set_current_dir(began);
+        }
+        let result = match tried {
+            Ok(result) | Err(Cut::Row(result)) => result,
+            Err(Cut::Suite(error)) => return Err(error),
+        };
+        self.keeper.ended(number, benchmark, &result);
+        Ok(result)
+    }
+
+    /// A benchmark's part of the time that is left: shared with those after it that can be tried and are not decided yet.
+    fn share(&self, number: usize) -> Option<Duration> {
+        let suite = self.plan.suite.benchmarks.iter().zip(&self.decided).skip(number);
+        let waits = suite.filter(|(benchmark, decided)| !**decided && missing(benchmark, self.plan.folder).is_empty());
+        let waiting = waits.count();
+        self.budget.left().map(|left| left / waiting.max(1) as u32)
+    }
+
+    /// Sets a benchmark up, tries it, and clears up after it.
+    fn in_its_folder(
+        &mut self,
+        number: usize,
+        benchmark: &Benchmark,
+        known: Option<Begun>,
+    ) -> Result<RowResult, Cut<K::Error>> {
+        let folder = Folder::of(benchmark, self.plan.folder).map_err(Cut::Row)?;
+        std::env::set_current_dir(folder.path())
+            .map_err(|error| Cut::Row(failed(format!("{}: {error}", folder.path().display()))))?;
+        if let Some(script) = &benchmark.setup
+            && let Err(result) = scripted("set-up", script, self.budget.stop())
+        {
+            let Some(known) = known.filter(|known| !known.trials.is_empty()) else { return Err(Cut::Row(result)) };
+            // What it has shown so far stays; only there is nothing new.
+            if let RowResult::Failed { why, output, .. } = &result {
+                self.keeper.warn(benchmark, why, output);
+            }
+            return Ok(of_known(known));
+        }
+        let share = self.share(number);
+        let result = self.tried(number, benchmark, known, folder.path(), share);
+        // It is for what the set-up has made elsewhere, so that Ctrl-C must not end it.
+        if let Some(script) = &benchmark.cleanup
+            && let Err(RowResult::Failed { why, .. }) = scripted("clean-up", script, &AtomicBool::new(false))
+        {
+            self.keeper.warn(benchmark, &why, "");
+        }
+        result.map_err(Cut::Suite)
+    }
+
+    fn tried(
+        &mut self,
+        number: usize,
+        benchmark: &Benchmark,
+        known: Option<Begun>,
+        folder: &Path,
+        share: Option<Duration>,
+    ) -> Result<RowResult, K::Error> {
+        let mut begun = match known {
+            Some(begun) => begun,
+            None => self.begin(number, benchmark, folder)?,
+        };
+        begun.experiment.policy.most_runs = self.plan.most_runs;
+        let (trials, ending) = self.keeper.go_on(&begun, share)?;
+        if trials.is_empty() || (ending == Ending::Stopped && trials.iter().all(|trial| trial.block == 0)) {
+            return Ok(RowResult::NotTried);
+        }
+        Ok(RowResult::of(begun.experiment, trials, begun.stored))
+    }
+
+    fn begin(&mut self, number: usize, benchmark: &Benchmark, folder: &Path) -> Result<Begun, K::Error> {
+        let mut experiment = self.plan.experiment(number, benchmark, folder);
+        experiment.suite = Some(Part {
+            suite: self.plan.suite.name.clone(),
+            begun_unix_ms: *self.begun_unix_ms.get_or_insert(experiment.started_unix_ms),
+            benchmark: benchmark.name.clone(),
+            category: benchmark.category.clone(),
+            setup: benchmark.setup.clone(),
+            policy: self.plan.policy.clone(),
+        });
+        self.keeper.keep(experiment)
+    }
+}
+
+/// The folder that a benchmark is run in; one of its own is removed with it.
+enum Folder {
+    Own(TempDir),
+    Named(PathBuf),
+}
+
+impl Folder {
+    fn of(benchmark: &Benchmark, suite: &Path) -> Result<Self, RowResult> {
+        match &benchmark.folder {
+            Some(folder) => Ok(Self::Named(suite.join(folder))),
+            None => tempfile::Builder::new()
+                .prefix("corewise-")
+                .tempdir()
+                .map(Self::Own)
+                .map_err(|error| failed(format!("no folder could be made for it: {error}"))),
+        }
+    }
+
+    fn path(&self) -> &Path {
+        match self {
+            Self::Own(folder) => folder.path(),
+            Self::Named(folder) => folder,
+        }
+    }
+}
+
+fn failed(why: String) -> RowResult {
+    RowResult::Failed { why, output: String::new(), stored: None }
+}
+
+/// Runs a suite's script in the current folder. What it leaves running is ended, and a failure: it would run beside
+/// everything that is measured.
+fn scripted(what: &str, script: &str, stop: &AtomicBool) -> Result<(), RowResult> {
+    adopt_orphans();
+    let execution = Execution {
+        program: &"sh".into(),
+        arguments: &["-e".into(), "-c".into(), script.into()],
+        environment: &[],
+        cpus: None,
+        timeout: Some(LONGEST_SCRIPT),
+        patience: USUAL_PATIENCE,
+        clock: None,
+        stop,
+    };
+    let ran =
+        execution.run(&mut |_| {}).map_err(|error| failed(format!("its {what} could not be started: {error}")))?;
+    // Whoever ends corewise may end all that it started: that is no failure of the script.
+    let is_done = ran.end == End::Exited(0) && ran.left_behind == 0;
+    if stop.load(std::sync::atomic::Ordering::SeqCst) && !is_done {
+        return Err(RowResult::NotTried);
+    }
+    let why = match ran.end {
+        End::Exited(0) if ran.left_behind > 0 => {
+            let plural = if ran.left_behind == 1 { "" } else { "es" };
+            format!("its {what} left {} running process{plural} behind, which was ended", ran.left_behind)
+        }
+        End::Exited(0) => return Ok(()),
+        End::Exited(status) => format!("its {what} failed: exit status {status}"),
+        End::Interrupted => format!("its {what} was interrupted"),
+        End::Killed(signal) => format!("its {what} was killed by signal {signal}"),
+        End::Stopped => format!("its {what} was ended: it wanted the terminal"),
+        End::TimedOut => format!("its {what} was ended: it took longer than {} minutes", LONGEST_SCRIPT.as_secs() / 60),
+    };
+    Err(RowResult::Failed { why, output: last_lines(&ran.output), stored: None })
+}

@@ -1,0 +1,147 @@
+//! The link probe in a survey: pairs of cpus in random order, again and again, and what their visits cost.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use corewise_model::links::explore::{Explorer, Limits};
+use corewise_model::links::structure::Structure;
+use corewise_model::links::{Links, Pair, What};
+use corewise_model::{CpuSet, Gap, Level, Machine};
+use corewise_sys::clock::Clock;
+
+use super::schedule::TAIL_SHARE;
+use crate::links::CHOICES;
+use crate::probe::links::{self, Home, LIMIT, Visit, Warmth};
+use crate::session::{Part, Probe, Session, Sweeps};
+
+/// Up to this many cpus every pair is measured.
+const ALL_PAIRS_UP_TO: usize = 32;
+/// A pair that fails so often is not visited any more: each try takes two threads and up to 250 ms.
+const TRIES: u32 = 3;
+
+/// Links in the making.
+pub struct LinkProbe {
+    clock: Clock,
+    cpus: usize,
+    /// The node of each cpu.
+    nodes: BTreeMap<u32, Option<usize>>,
+    sweeps: Sweeps<(u32, u32)>,
+    warmth: Warmth,
+    seen: BTreeMap<(u32, u32), Pair>,
+    failed: BTreeMap<(u32, u32), (u32, Gap)>,
+}
+
+impl LinkProbe {
+    /// Before the first visit to pairs of these cpus.
+    pub fn new(clock: Clock, machine: &Machine, cpus: &CpuSet) -> Self {
+        Self {
+            clock,
+            cpus: cpus.len(),
+            nodes: cpus.iter().map(|cpu| (cpu, machine.index_of(Level::Node, cpu))).collect(),
+            sweeps: Sweeps::new(pairs(machine, cpus)),
+            warmth: Warmth::default(),
+            seen: BTreeMap::new(),
+            failed: BTreeMap::new(),
+        }
+    }
+
+    /// Pairs that were measured at least once, and why the others were not.
+    pub fn links(&self) -> Links {
+        let mut gaps: Vec<Gap> = self
+            .failed
+            .iter()
+            .filter(|(pair, _)| !self.seen.contains_key(pair))
+            .map(|(_, (_, gap))| gap.clone())
+            .collect();
+        if self.cpus < 2 {
+            let why = format!("links need two cpus; {} was surveyed", self.cpus);
+            gaps.push(Gap::new("links between cpus", why).cured_by("survey two cpus, and allow this process two"));
+        }
+        let possible_pairs = (self.cpus * self.cpus.saturating_sub(1) / 2) as u64;
+        Links { pairs: self.seen.values().cloned().collect(), possible_pairs, gaps }
+    }
+
+    /// How many pairs have not been visited.
+    pub fn waiting(&self) -> usize {
+        self.sweeps.count_without(|pair| self.seen.contains_key(pair) || self.failed.contains_key(pair))
+    }
+
+    fn pair(&mut self, (a, b): (u32, u32), session: &mut Session<'_>) {
+        let back = self.turn_back(a, b);
+        let (first, second) = if back { (b, a) } else { (a, b) };
+        let visit = Visit { what: What::Cas, first, second, home: Home::First, limit: LIMIT };
+        match links::visit(&self.clock, &visit, &self.warmth, &mut session.random, session.budget.stop()) {
+            Ok(Some(visited)) => {
+                let pair = self.seen.entry((a, b)).or_insert_with(|| Pair::new(a, b, Vec::new()));
+                if back { &mut pair.back_ns } else { &mut pair.visits_ns }.push(visited.cost_ns);
+            }
+            Ok(None) => {}
+            Err(gap) => {
+                let failed = self.failed.entry((a, b)).or_insert((0, gap));
+                failed.0 += 1;
+                if failed.0 >= TRIES {
+                    self.sweeps.leave_out((a, b));
+                }
+            }
+        }
+        session.budget.visited();
+    }
+
+    /// Whether the higher cpu begins: between nodes they take turns, since it matters there on which of them the memory lies.
+    fn turn_back(&self, a: u32, b: u32) -> bool {
+        let seen = self.seen.get(&(a, b));
+        self.nodes.get(&a) != self.nodes.get(&b) && seen.is_some_and(|pair| pair.visits_ns.len() > pair.back_ns.len())
+    }
+}
+
+impl Probe for LinkProbe {
+    /// A single cpu has no links.
+    fn share(&self) -> f64 {
+        if self.cpus > 1 { 1.0 - TAIL_SHARE } else { 0.0 }
+    }
+
+    /// As many pairs as there is time for.
+    fn visit(&mut self, session: &mut Session<'_>, part: Part) -> bool {
+        session.report(format!("links, {part}"));
+        while Instant::now() < part.end && !session.budget.is_stopped() {
+            let Some(pair) = self.sweeps.next(&mut session.random) else { break };
+            self.pair(pair, session);
+        }
+        true
+    }
+}
+
+/// The pairs to measure, `a < b`: all of them up to 32 cpus; beyond, those that a map of links begins with.
+fn pairs(machine: &Machine, cpus: &CpuSet) -> Vec<(u32, u32)> {
+    let limits = Limits { all: cpus.len() <= ALL_PAIRS_UP_TO, ..Limits::default() };
+    Explorer::new(Structure::new(Some(machine), cpus), limits, CHOICES).begun()
+}
+
+#[cfg(test)]
+mod tests {
+    use corewise_model::links::Relation;
+
+    use super::*;
+
+    #[test]
+    fn every_relation_of_a_large_machine_is_sampled() {
+        let llcs: Vec<(CpuSet, u64)> =
+            (0..8).map(|llc| ((llc * 8..llc * 8 + 8).chain(64 + llc * 8..72 + llc * 8).collect(), 32)).collect();
+        let machine = corewise_model::simulate::machine(128, true, &llcs);
+        let pairs = pairs(&machine, &machine.allowed);
+        assert!((1000..=2100).contains(&pairs.len()), "{}", pairs.len());
+        assert!(pairs.is_sorted() && pairs.iter().all(|(a, b)| a < b));
+        for relation in [Relation::SameCore, Relation::SameLlc, Relation::OtherLlc] {
+            let seen = pairs.iter().filter(|&&(a, b)| Relation::of(&machine, a, b) == Some(relation)).count();
+            assert!(seen >= 24, "{relation:?}: {seen}");
+        }
+    }
+
+    #[test]
+    fn every_pair_of_a_small_machine_is_visited_and_few_of_a_very_large_one() {
+        let machine = |cpus| corewise_model::simulate::machine(cpus, true, &[((0..cpus).collect(), 32)]);
+        assert_eq!(pairs(&machine(32), &machine(32).allowed).len(), 496);
+        let large = pairs(&machine(1024), &machine(1024).allowed);
+        assert!((100..=2000).contains(&large.len()), "{}", large.len());
+    }
+}

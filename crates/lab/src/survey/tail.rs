@@ -1,0 +1,262 @@
+//! The tail probe in a session: every cpu once a round, in fresh random order, and what its visits come to.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use corewise_model::histogram::Histogram;
+use corewise_model::stall::{Surroundings, Visit as StallVisit};
+use corewise_model::stats::order::median;
+use corewise_model::survey::{CpuObservation, Scope, Watch, Work, WorkKind};
+use corewise_model::{CpuSet, Gap, Machine};
+use corewise_sys::clock::Clock;
+use corewise_sys::linux::events::Recorder;
+
+use super::schedule::{self, TAIL_SHARE};
+use crate::causes::{Causes, SETTLING};
+use crate::probe::tail::{Scratch, Visit, visit};
+use crate::probe::{overhead, work};
+use crate::session::{Part, Probe, Session, part_end};
+
+/// The last visits' cost beyond the time they timed is the median of so many, so that one interrupted visit does not shorten the next.
+const OVERHEADS: usize = 15;
+
+/// How the tail probe is used.
+#[derive(Clone, Debug)]
+pub struct TailPlan {
+    /// What a piece is.
+    pub work: WorkKind,
+    /// A piece that takes this much longer than usual is a stall.
+    pub threshold: Duration,
+    /// Whether the kernel's events are to name the causes, where this user may have them.
+    pub explain: bool,
+    /// Whether to run before all others (SCHED_FIFO).
+    pub first_in_line: bool,
+    /// Whether the visits with all their events are to be kept.
+    pub keep_events: bool,
+}
+
+impl TailPlan {
+    /// As a survey of the machine uses it.
+    pub const fn of_survey() -> Self {
+        Self {
+            work: WorkKind::Compute,
+            threshold: Duration::from_micros(1),
+            explain: true,
+            first_in_line: false,
+            keep_events: false,
+        }
+    }
+}
+
+/// What the tail probe found.
+pub struct TailSeen {
+    /// What each cpu showed that was visited.
+    pub cpus: Vec<CpuObservation>,
+    /// How stalls were watched.
+    pub watch: Watch,
+    /// What their causes were computed from, where that was to be kept.
+    pub recorded: Option<(Surroundings, Vec<StallVisit>)>,
+    /// What could not be had.
+    pub gaps: Vec<Gap>,
+}
+
+/// Tails in the making.
+pub struct TailProbe<'a> {
+    plan: &'a TailPlan,
+    clock: Clock,
+    /// From which cpus somebody can watch that a visit before all others ends.
+    allowed: CpuSet,
+    observations: BTreeMap<u32, CpuObservation>,
+    scratch: Scratch,
+    causes: Causes<'a>,
+    /// What each visit cost beyond the time it timed, in seconds.
+    overheads: Vec<f64>,
+    /// How long it took last to end and to begin watching.
+    turning: [Duration; 2],
+    /// The kernel's counts are read in every round that this divides.
+    count_every: u32,
+    gaps: Vec<Gap>,
+}
+
+impl<'a> TailProbe<'a> {
+    /// Before the first visit to these cpus; nothing is watched yet.
+    pub fn new(
+        plan: &'a TailPlan,
+        clock: Clock,
+        machine: &Machine,
+        cpus: &CpuSet,
+        recorder: Option<&'a Recorder>,
+        count_every: u32,
+    ) -> Self {
+        let tail = || Histogram::collecting(clock.nanoseconds_per_tick);
+        let observation = |cpu| CpuObservation { cpu, tail: tail(), rounds: vec![], stalls: None };
+        Self {
+            plan,
+            clock,
+            allowed: machine.allowed.clone(),
+            observations: cpus.iter().map(|cpu| (cpu, observation(cpu))).collect(),
+            scratch: Scratch::new(clock.nanoseconds_per_tick, plan.work),
+            causes: Causes::new(recorder, machine, plan.keep_events),
+            overheads: Vec::new(),
+            turning: [SETTLING; 2],
+            count_every,
+            gaps: recorder.map_or_else(Vec::new, |recorder| recorder.gaps.clone()),
+        }
+    }
+
+    /// The piece of work that is timed.
+    pub fn work(&self) -> Work {
+        let (kind, additions) = (self.plan.work, work::additions(self.plan.work));
+        Work { kind, additions, overhead_ns: overhead::per_piece_ns(&self.clock, kind) }
+    }
+
+    /// Begins or ends to watch, where that is a change. Both take long where there are many tracepoints: the kernel waits for every cpu.
+    pub fn turn(&mut self, watched: bool, stop: &AtomicBool) {
+        let (begun, was_watched) = (Instant::now(), self.causes.is_watching());
+        self.gaps.extend(self.causes.turn(watched, stop));
+        if was_watched != self.causes.is_watching() {
+            self.turning[usize::from(watched)] = begun.elapsed();
+        }
+    }
+
+    /// Visits every cpu once until a time; false when that was cut short.
+    fn sweep(&mut self, session: &mut Session<'_>, part: Part, end: Instant) -> bool {
+        let mut order: Vec<u32> = self.observations.keys().copied().collect();
+        session.random.shuffle(&mut order);
+        for (place, &cpu) in order.iter().enumerate() {
+            if session.budget.is_over() {
+                return false;
+            }
+            session.report(format!("tail of cpu {cpu}, {part}"));
+            let left = end.saturating_duration_since(Instant::now());
+            let (duration, warm_up) = schedule::visit_lengths(left, order.len() - place, self.overhead());
+            let plan = self.plan;
+            let first_in_line = if plan.first_in_line { self.allowed.iter().find(|&other| other != cpu) } else { None };
+            let longest = if first_in_line.is_some() { schedule::FIRST_IN_LINE_AT_MOST } else { Duration::MAX };
+            let visit = Visit {
+                cpu,
+                round: part.round,
+                place: place as u32,
+                duration: duration.min(longest),
+                warm_up,
+                counting: part.round.is_multiple_of(self.count_every),
+                work: plan.work,
+                threshold_ns: plan.threshold.as_nanos() as f64,
+                first_in_line,
+            };
+            self.cpu(visit, session);
+        }
+        !session.budget.is_stopped()
+    }
+
+    fn cpu(&mut self, wanted: Visit, session: &mut Session<'_>) {
+        let began = Instant::now();
+        let is_watched = self.causes.is_watching();
+        let stop = session.budget.stop();
+        match visit(&self.clock, wanted, self.causes.watching.as_mut(), stop, &mut self.scratch) {
+            // A visit that was cut short has too few pieces to stand beside whole ones; the merged histogram takes them.
+            Ok(visited) => {
+                self.gaps.extend(visited.gaps);
+                self.causes.add(visited.stalls);
+                if let Some(observation) = self.observations.get_mut(&wanted.cpu) {
+                    observation.tail.merge(&self.scratch.pieces);
+                    // Unwatched visits are there to compare with: a round has one visit to each cpu.
+                    if !session.budget.is_stopped() && (is_watched || !self.causes.can_watch()) {
+                        observation.rounds.push(visited.round);
+                    }
+                }
+            }
+            Err(gap) => self.gaps.push(gap),
+        }
+        session.budget.visited();
+        let overhead = began.elapsed().saturating_sub(wanted.duration + wanted.warm_up);
+        self.overheads.push(overhead.as_secs_f64());
+    }
+
+    /// What the last visits cost beyond the time they timed.
+    fn overhead(&self) -> Duration {
+        let last = &self.overheads[self.overheads.len().saturating_sub(OVERHEADS)..];
+        if last.is_empty() { Duration::from_millis(2) } else { Duration::from_secs_f64(median(last)) }
+    }
+
+    /// Counts that no visit could have: because the kernel's file is not there or is empty, or because reading it takes long; `cure` is
+    /// what gives more time.
+    fn count_gaps(&self, cure: &str) -> Vec<Gap> {
+        let rounds = || self.observations.values().flat_map(|seen| &seen.rounds);
+        let gap =
+            |what: &str, file: &str| Gap::new(what, format!("{file} cannot be read, or tells nothing of these cpus"));
+        let all = [
+            (rounds().all(|round| round.interrupts.is_none()), gap("interrupts", "/proc/interrupts")),
+            (rounds().all(|round| round.softirqs.is_none()), gap("soft interrupts", "/proc/softirqs")),
+            (rounds().all(|round| round.stolen_s.is_none()), gap("stolen time", "/proc/stat")),
+        ];
+        let missing = all.into_iter().filter(|(is_missing, _)| *is_missing && rounds().next().is_some());
+        let mut gaps: Vec<Gap> = missing.map(|(_, gap)| gap).collect();
+        if self.count_every > 1 {
+            let why = "reading them for all cpus takes too long here to do it on every visit";
+            let what = format!("interrupts in {} of {} rounds", self.count_every - 1, self.count_every);
+            gaps.push(Gap::new(what, why).cured_by(cure));
+        }
+        gaps
+    }
+
+    /// The end of a session of this scope; `cure` is what would have given it more time.
+    pub fn finish(mut self, scope: Scope, cure: &str) -> TailSeen {
+        self.gaps.extend(self.count_gaps(cure));
+        let causes = self.causes.finish(scope);
+        for (cpu, stalls) in causes.by_cpu {
+            self.observations.entry(cpu).and_modify(|seen| seen.stalls = Some(stalls));
+        }
+        TailSeen {
+            cpus: self.observations.into_values().filter(|seen| seen.tail.count() > 0).collect(),
+            watch: Watch {
+                rung: causes.rung,
+                threshold_ns: self.plan.threshold.as_nanos() as f64,
+                first_in_line: self.plan.first_in_line,
+                perturbation: causes.perturbation,
+            },
+            recorded: causes.recorded,
+            gaps: self.gaps,
+        }
+    }
+}
+
+impl Probe for TailProbe<'_> {
+    fn share(&self) -> f64 {
+        TAIL_SHARE
+    }
+
+    fn visit(&mut self, session: &mut Session<'_>, part: Part) -> bool {
+        self.sweep(session, part, part.end)
+    }
+}
+
+/// The tail probe alone: every cpu is visited watched and not watched in each round, which shows what watching costs.
+pub struct Look<'p, 'a>(pub &'p mut TailProbe<'a>);
+
+impl Probe for Look<'_, '_> {
+    fn share(&self) -> f64 {
+        1.0
+    }
+
+    fn visit(&mut self, session: &mut Session<'_>, part: Part) -> bool {
+        let mut parts = schedule::watched_parts(self.0.causes.can_watch(), part.length);
+        // Watched and not, not and watched: what drifts meets both alike, and a round has one change between them.
+        if part.round % 2 == 1 {
+            parts.reverse();
+        }
+        let mut share_left = 1.0;
+        let mut parts = parts.into_iter().peekable();
+        while let Some((watched, share)) = parts.next() {
+            self.0.turn(watched, session.budget.stop());
+            let later = parts.peek().map_or(Duration::ZERO, |(watched, _)| self.0.turning[usize::from(*watched)]);
+            let end = part_end(part.end, later, share / share_left);
+            share_left -= share;
+            if !self.0.sweep(session, part, end) {
+                return false;
+            }
+        }
+        true
+    }
+}

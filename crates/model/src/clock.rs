@@ -1,0 +1,17 @@
+//! The clock of a measurement, for the record.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The clock that timed everything.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Clock {
+    /// "invariant TSC", "CNTVCT_EL0" or "operating system clock".
+    pub source: String,
+    /// The length of a tick in nanoseconds.
+    pub nanoseconds_per_tick: f64,
+    /// What one reading costs, in nanoseconds (mean of many).
+    pub reading_ns: f64,
+    /// The smallest step between two different readings, in nanoseconds.
+    pub step_ns: f64,
+}

@@ -1,0 +1,76 @@
+//! Pairs that had two costs while they were measured.
+
+use super::Pair;
+use crate::CpuSet;
+use crate::finding::{Finding, Topic};
+use crate::stats::order::{median, quantile};
+
+/// Two costs of one pair are two modes, and not noise, when nothing lies between them over this ratio…
+const MODES_APART: f64 = 1.5;
+/// …and each has at least this share of the visits…
+const MODE_SHARE: f64 = 0.1;
+/// …and this many of them, whose middle four fifths lie within this ratio.
+const MODE_VISITS: usize = 5;
+const MODE_SPREAD: f64 = 1.3;
+
+/// The finding that pairs had two costs while they were measured: a host that moves virtual cpus between its own cores
+/// does that, and so does a clock that changes.
+pub fn modes(pairs: &[Pair], hypervisor: Option<&str>) -> Option<Finding> {
+    let split: Vec<(&Pair, Modes)> =
+        pairs.iter().filter_map(|pair| Some((pair, Modes::of(&pair.all_visits_ns())?))).collect();
+    let (pair, modes) = split.iter().max_by(|a, b| a.1.ratio().total_cmp(&b.1.ratio()))?;
+    let cpus: CpuSet = split.iter().flat_map(|(pair, _)| [pair.a, pair.b]).collect();
+    let whose = match split.len() {
+        1 => format!("cpus {} and {}", pair.a, pair.b),
+        count => format!("{count} pairs of cpus; the widest, cpus {} and {},", pair.a, pair.b),
+    };
+    let share = modes.high_share * 100.0;
+    let advice = match hypervisor {
+        Some(_) => {
+            "A host that moves virtual cpus among its own cores does that; ask it to pin them, no placement in here can."
+        }
+        None => "Something changed meanwhile (a clock, a power state); survey again on a quiet machine:",
+    };
+    Some(Finding {
+        topic: Topic::Links,
+        cpus,
+        statement: format!(
+            "Talking between {whose} costs {:.0} ns in some visits and {:.0} ns in others ({share:.0} % of {}).",
+            modes.low_ns,
+            modes.high_ns,
+            pair.visits_ns.len() + pair.back_ns.len()
+        ),
+        advice: advice.into(),
+        command: hypervisor.is_none().then(|| "corewise".into()),
+        effects: Vec::new(),
+    })
+}
+
+/// Two costs with nothing between them.
+struct Modes {
+    low_ns: f64,
+    high_ns: f64,
+    high_share: f64,
+}
+
+impl Modes {
+    fn of(visits_ns: &[f64]) -> Option<Self> {
+        let mut sorted = visits_ns.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let least = MODE_VISITS.max((sorted.len() as f64 * MODE_SHARE).ceil() as usize);
+        let widest = (least..=sorted.len().checked_sub(least)?)
+            .max_by(|&a, &b| (sorted[a] / sorted[a - 1]).total_cmp(&(sorted[b] / sorted[b - 1])))?;
+        let (low, high) = sorted.split_at(widest);
+        let is_tight = |mode: &[f64]| quantile(mode, 0.9) / quantile(mode, 0.1) <= MODE_SPREAD;
+        let apart = high[0] / low[low.len() - 1] >= MODES_APART;
+        (apart && is_tight(low) && is_tight(high)).then(|| Self {
+            low_ns: median(low),
+            high_ns: median(high),
+            high_share: high.len() as f64 / sorted.len() as f64,
+        })
+    }
+
+    fn ratio(&self) -> f64 {
+        self.high_ns / self.low_ns
+    }
+}

@@ -1,0 +1,198 @@
+//! What came of a suite: a row for each benchmark, the geometric means over them, and what is proven of each placement.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{Benchmark, Suite};
+use crate::experiment::{ArmVerdict, Effect, MeanEffect, Policy, Race, Standing, Verdict, mean_effect};
+use crate::trial::{Arm, Experiment, Outcome, Trial, race, standing};
+
+/// What came of a suite.
+#[derive(Debug)]
+pub struct Results<'a> {
+    /// The suite.
+    pub suite: &'a Suite,
+    /// What was tried: the operating system's choice first.
+    pub arms: &'a [Arm],
+    /// How each benchmark was judged.
+    pub policy: &'a Policy,
+    /// The benchmarks in their order.
+    pub rows: &'a [Row<'a>],
+    /// What installs the missing programs on this system.
+    pub installation: Option<String>,
+}
+
+/// A benchmark and what came of it.
+#[derive(Debug)]
+pub struct Row<'a> {
+    /// The benchmark.
+    pub benchmark: &'a Benchmark,
+    /// What came of it.
+    pub result: RowResult,
+}
+
+/// What came of a benchmark.
+#[derive(Debug)]
+pub enum RowResult {
+    /// It was tried.
+    Tried(Box<Tried>),
+    /// These programs are not installed.
+    Missing(Vec<String>),
+    /// No run gave a number.
+    Failed {
+        /// Why.
+        why: String,
+        /// The end of what it wrote.
+        output: String,
+        /// The experiment's number in the store, where runs were made.
+        stored: Option<i64>,
+    },
+    /// The time was up before.
+    NotTried,
+}
+
+/// A benchmark's experiment.
+#[derive(Debug)]
+pub struct Tried {
+    /// The experiment.
+    pub experiment: Experiment,
+    /// Its runs.
+    pub trials: Vec<Trial>,
+    /// What they show.
+    pub standing: Standing,
+    /// The race that they are.
+    pub race: Race,
+    /// Its number in the store.
+    pub stored: Option<i64>,
+}
+
+impl RowResult {
+    /// What the trials of a benchmark came to.
+    pub fn of(experiment: Experiment, trials: Vec<Trial>, stored: Option<i64>) -> Self {
+        let failed = trials.iter().find_map(|trial| match &trial.outcome {
+            Outcome::Failed { why, output } => Some((why.clone(), output.clone())),
+            Outcome::Value(_) => None,
+        });
+        let gave_a_number = |trial: &Trial| matches!(trial.outcome, Outcome::Value(_));
+        match failed {
+            Some((why, output)) if !trials.iter().any(gave_a_number) => Self::Failed { why, output, stored },
+            _ => {
+                let (standing, race) = (standing(&experiment, &trials), race(&experiment, &trials));
+                Self::Tried(Box::new(Tried { experiment, trials, standing, race, stored }))
+            }
+        }
+    }
+}
+
+impl Row<'_> {
+    /// The experiment, where there is one.
+    pub fn tried(&self) -> Option<&Tried> {
+        match &self.result {
+            RowResult::Tried(tried) => Some(tried),
+            _ => None,
+        }
+    }
+
+    /// One that can be trusted.
+    pub fn sound(&self) -> Option<&Tried> {
+        self.tried().filter(|tried| !matches!(tried.standing.verdict, Verdict::Unsound { .. }))
+    }
+}
+
+/// The mean effect of a placement over the benchmarks of a category, or over all.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Mean {
+    /// The category; null for all benchmarks.
+    pub category: Option<String>,
+    /// Which of the placements, from 1.
+    pub arm: usize,
+    /// The mean, and over how many benchmarks it is.
+    pub mean: MeanEffect,
+}
+
+impl Results<'_> {
+    /// The categories in the order in which they are first named.
+    pub fn categories(&self) -> Vec<&str> {
+        let mut categories: Vec<&str> = Vec::new();
+        for row in self.rows {
+            if !categories.contains(&row.benchmark.category.as_str()) {
+                categories.push(&row.benchmark.category);
+            }
+        }
+        categories
+    }
+
+    /// The mean of a placement over the benchmarks of a category, or over all; those that cannot be trusted have no part. The
+    /// intervals of all placements together hold at the error rate.
+    pub fn mean(&self, category: Option<&str>, arm: usize) -> Option<MeanEffect> {
+        let is_of = |row: &&Row<'_>| category.is_none_or(|category| row.benchmark.category == category);
+        let races: Vec<&Race> =
+            self.rows.iter().filter(is_of).filter_map(|row| row.sound()).map(|tried| &tried.race).collect();
+        mean_effect(&races, arm, self.policy.error_rate / (self.arms.len() - 1) as f64)
+    }
+
+    /// All means: of each category with more than one benchmark, and over all.
+    pub fn means(&self) -> Vec<Mean> {
+        let scopes = self.categories().into_iter().map(Some).chain([None]);
+        scopes
+            .flat_map(|category| (1..self.arms.len()).map(move |arm| (category, arm)))
+            .filter_map(|(category, arm)| {
+                let mean = self.mean(category, arm).filter(|mean| mean.experiments > 1)?;
+                Some(Mean { category: category.map(str::to_owned), arm, mean })
+            })
+            .collect()
+    }
+
+    /// In how many benchmarks a placement is proven better by the margin, in how many worse, and in how many it failed.
+    pub fn decided(&self, arm: usize) -> Decided {
+        let of = |wanted: ArmVerdict| {
+            let is_wanted = |tried: &&Tried| {
+                let standing = &tried.standing.arms[arm];
+                let margin = tried.experiment.policy.margin_ln();
+                let reaches = standing.effect.as_ref().is_some_and(|effect| effect.estimate.abs() >= margin);
+                standing.verdict == Some(wanted) && (reaches || wanted == ArmVerdict::Failed)
+            };
+            self.rows.iter().filter_map(Row::sound).filter(is_wanted).count()
+        };
+        Decided { better: of(ArmVerdict::Wins), worse: of(ArmVerdict::Worse), failed: of(ArmVerdict::Failed) }
+    }
+
+    /// What is proven of a mean.
+    pub fn of_mean(&self, effect: &Effect) -> Proven {
+        let margin = self.policy.margin_ln();
+        let (low, high) = (effect.low.unwrap_or(f64::NEG_INFINITY), effect.high.unwrap_or(f64::INFINITY));
+        match () {
+            () if low > 0.0 && effect.estimate >= margin => Proven::Better,
+            () if high < 0.0 && effect.estimate <= -margin => Proven::Worse,
+            () if low >= -margin && high <= margin => Proven::Equal,
+            () if high < margin => Proven::NotBetter,
+            () => Proven::Nothing,
+        }
+    }
+}
+
+/// In how many benchmarks what is proven of a placement.
+#[derive(Clone, Copy, Debug)]
+pub struct Decided {
+    /// It is better by the margin or more.
+    pub better: usize,
+    /// It is worse by as much.
+    pub worse: usize,
+    /// It failed.
+    pub failed: usize,
+}
+
+/// What is proven of a mean effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Proven {
+    /// It is better, and the estimate reaches the margin.
+    Better,
+    /// It is worse, likewise.
+    Worse,
+    /// It is within the margin.
+    Equal,
+    /// It is not better by the margin.
+    NotBetter,
+    /// Nothing yet.
+    Nothing,
+}
