@@ -7,7 +7,7 @@ mod support;
 use std::process::{Command, ExitCode, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use corewise_sys::linux::{affinity, signals};
+use corewise_sys::{affinity, signals};
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use serde_json::Value;
 use support::Place;

@@ -2,15 +2,16 @@
 
 pub mod accounts;
 pub mod affinity;
-pub mod cgroup;
+pub mod atomic_wait;
 pub mod counters;
 pub mod counts;
 pub mod cpuset;
+pub mod entrance;
 pub mod events;
 pub mod execution;
-pub mod futex;
-pub mod installed;
-pub mod interrupts;
+pub mod files;
+pub mod ipc;
+pub mod lock;
 pub mod memory;
 pub mod memory_policy;
 pub mod open_files;
@@ -19,7 +20,18 @@ pub mod scheduling;
 pub mod signals;
 pub mod spawn;
 pub mod standard_files;
-pub mod stat;
+mod stat;
 pub mod task;
 pub mod thread;
 pub mod timekeeping;
+pub use crate::{cgroup, interrupts};
+
+/// What is installed.
+pub mod installed {
+    pub use crate::installed::distributions;
+
+    /// Whether a program can be run by its name.
+    pub fn is_installed(program: &str) -> bool {
+        crate::installed::is_installed(program, std::env::var_os("PATH").as_deref())
+    }
+}
