@@ -13,10 +13,10 @@ use corewise_model::survey::{
 };
 use corewise_model::{CpuSet, Gap, Level, Machine, Survey};
 use corewise_sys::clock::Clock;
-use corewise_sys::linux::counts::KernelCounts;
-use corewise_sys::linux::cpuset;
-use corewise_sys::linux::events::Recorder;
-use corewise_sys::linux::thread::process_cpu_time;
+use corewise_sys::counts::KernelCounts;
+use corewise_sys::cpuset;
+use corewise_sys::events::Recorder;
+use corewise_sys::thread::process_cpu_time;
 
 use crate::causes::{Causes, SETTLING};
 use crate::probe::{links, overhead, tail, work};
@@ -430,12 +430,11 @@ impl<'a> Running<'a> {
     /// Counts that no visit could have, because the kernel's file is not there or is empty.
     fn count_gaps(&self) -> Vec<Gap> {
         let rounds = || self.observations.values().flat_map(|seen| &seen.rounds);
-        let gap =
-            |what: &str, file: &str| Gap::new(what, format!("{file} cannot be read, or tells nothing of these cpus"));
+        let gap = |what: &str, why: &str| Gap::new(what, format!("{why}, or tells nothing of these cpus"));
         let all = [
-            (rounds().all(|round| round.interrupts.is_none()), gap("interrupts", "/proc/interrupts")),
-            (rounds().all(|round| round.softirqs.is_none()), gap("soft interrupts", "/proc/softirqs")),
-            (rounds().all(|round| round.stolen_s.is_none()), gap("stolen time", "/proc/stat")),
+            (rounds().all(|round| round.interrupts.is_none()), gap("interrupts", "/proc/interrupts cannot be read")),
+            (rounds().all(|round| round.softirqs.is_none()), gap("soft interrupts", "/proc/softirqs cannot be read")),
+            (rounds().all(|round| round.stolen_s.is_none()), gap("stolen time", "/proc/stat cannot be read")),
         ];
         all.into_iter().filter(|(is_missing, _)| *is_missing && rounds().next().is_some()).map(|(_, gap)| gap).collect()
     }

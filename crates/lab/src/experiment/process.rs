@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 use corewise_model::CpuSet;
 use corewise_model::stats::random::Random;
 use corewise_model::trial::{Arm, Finder, Observed, Outcome, Workload};
-use corewise_sys::linux::counts::KernelCounts;
-use corewise_sys::linux::execution::{ClockProbe, End, Executed, Execution, USUAL_PATIENCE};
-use corewise_sys::linux::{spawn, task};
+use corewise_sys::counts::KernelCounts;
+use corewise_sys::execution::{ClockProbe, End, Executed, Execution, USUAL_PATIENCE};
+use corewise_sys::task;
 
-use super::energy::Energy;
+use super::energy::Meter;
 use super::{Ran, Runner};
 use crate::probe::frequency::Estimator;
 
@@ -52,7 +52,6 @@ impl<'a> ProcessRunner<'a> {
             return Err("corewise has children that it did not start, which a run could not be told from: start it from a shell"
                 .to_owned());
         }
-        spawn::adopt_orphans();
         Ok(Self {
             workload: workload.clone(),
             timeout: workload.timeout_s.map(Duration::from_secs_f64),
@@ -135,7 +134,7 @@ impl ProcessRunner<'_> {
         let told = told.map(|(name, value)| (OsString::from(name), value.map(OsString::from)));
         let environment: Vec<_> = told.chain([(PADDING.into(), Some("x".repeat(padding).into()))]).collect();
         let mut sum = Sum::new(self.finders.len());
-        let (before, energy, begun) = (KernelCounts::now(), Energy::now(), Instant::now());
+        let (before, meter, begun) = (KernelCounts::now(), Meter::begin(), Instant::now());
         for _ in 0..repeats {
             let once = self.once(arm, &environment);
             // Whoever ends corewise may end all that it started (a service manager, a batch system): that is no failure of the run.
@@ -151,7 +150,7 @@ impl ProcessRunner<'_> {
                 break;
             }
         }
-        let (energy, took) = (Energy::now().since(&energy), begun.elapsed());
+        let (energy, took) = (meter.end(), begun.elapsed());
         let mut ran = sum.ran(repeats);
         self.add_counts(&mut ran.observed, arm, &before);
         ran.observed.energy_joules = energy;

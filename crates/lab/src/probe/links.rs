@@ -25,9 +25,9 @@ use corewise_model::Gap;
 use corewise_model::links::What;
 use corewise_model::links::map::Spoiled;
 use corewise_model::stats::random::Random;
+use corewise_sys::affinity;
 use corewise_sys::clock::{Clock, Source, Ticks};
-use corewise_sys::linux::affinity;
-use corewise_sys::linux::memory::{Memory, Word};
+use corewise_sys::memory::{Memory, Word};
 
 use attendance::Attendance;
 pub use meeting::LIMIT;

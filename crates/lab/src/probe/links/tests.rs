@@ -2,7 +2,7 @@
 
 use allocation_counter::measure;
 use corewise_model::links::Slots;
-use corewise_sys::linux::memory_policy;
+use corewise_sys::memory_policy;
 
 use super::*;
 
