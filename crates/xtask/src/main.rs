@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod arm;
+mod face;
 mod fuzz;
 mod programs;
 mod rig;

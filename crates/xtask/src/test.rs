@@ -11,6 +11,7 @@ use corewise_rig::Use;
 use xtask::{cargo, done, root};
 
 use crate::arm::{self, Part};
+use crate::face;
 use crate::programs::{self, How, Program};
 use crate::setup;
 use crate::summary::Summary;
@@ -131,7 +132,9 @@ impl Steps {
         if asked.lint {
             self.step("format", || done(cargo().args(["fmt", "--all", "--check"])))?;
             self.step("walls", walls)?;
+            self.step("one face of the operating system", face::check)?;
             self.step("lints of everything", lint)?;
+            self.step("Windows, compiled", face::compile)?;
         }
         let programs = self.step("build", || build(asked))?;
         let (rig, mut others): (Vec<Program>, Vec<Program>) =
