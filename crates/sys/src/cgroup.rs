@@ -6,7 +6,6 @@
 
 mod facts;
 mod place;
-mod refusal;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -18,10 +17,10 @@ use corewise_model::CpuSet;
 use crate::change::{Change, Journal, Undone, hold_group};
 use crate::error::SysError;
 use crate::os::entrance;
+pub use crate::values::cgroup::CgroupRefusal;
 pub use entrance::Entry;
 pub use facts::{Facts, Plan};
 pub use place::locate;
-pub use refusal::CgroupRefusal;
 
 /// How many groups one process may have at a time.
 const MOST_GROUPS: u32 = 1000;

@@ -22,7 +22,7 @@ mod values;
 pub mod work;
 
 #[cfg(target_os = "linux")]
-pub mod linux;
+mod linux;
 #[cfg(target_os = "linux")]
 use linux as os;
 #[cfg(not(target_os = "linux"))]

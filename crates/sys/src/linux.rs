@@ -24,14 +24,3 @@ mod stat;
 pub mod task;
 pub mod thread;
 pub mod timekeeping;
-pub use crate::{cgroup, interrupts};
-
-/// What is installed.
-pub mod installed {
-    pub use crate::installed::distributions;
-
-    /// Whether a program can be run by its name.
-    pub fn is_installed(program: &str) -> bool {
-        crate::installed::is_installed(program, std::env::var_os("PATH").as_deref())
-    }
-}

@@ -41,11 +41,6 @@ pub fn start(command: &mut Command, held: &Held) -> io::Result<u32> {
     command.spawn().map(|child| child.id())
 }
 
-/// Puts a command in a process group of its own, so that a signal from the terminal does not reach it.
-pub fn in_own_group(command: &mut Command) {
-    command.process_group(0);
-}
-
 /// Makes descendants children of this process when their own parents end: prctl(2), PR_SET_CHILD_SUBREAPER. Where it fails, orphans are not
 /// found; nothing else is lost.
 pub fn adopt_orphans() {

@@ -17,8 +17,6 @@ pub fn start(_: &mut Command, _: &Held) -> io::Result<u32> {
     missing()
 }
 
-pub fn in_own_group(_: &mut Command) {}
-
 pub fn adopt_orphans() {}
 
 pub fn next_change() -> Option<(u32, StateChange)> {
