@@ -13,9 +13,8 @@ use corewise_model::experiment::{Policy, Verdict};
 use corewise_model::suite::{Benchmark, HELD, Part, Suite};
 use corewise_model::trial::{self, Arm, Experiment, Outcome, Trial, Workload, standing};
 use corewise_store::Store;
-use corewise_sys::linux::execution::{End, Execution, USUAL_PATIENCE};
-use corewise_sys::linux::installed::{distributions, is_installed};
-use corewise_sys::linux::spawn::adopt_orphans;
+use corewise_sys::execution::{End, Execution, USUAL_PATIENCE};
+use corewise_sys::installed::{distributions, is_installed};
 use tempfile::TempDir;
 
 use super::begin::{self, Begun};
@@ -147,7 +146,8 @@ fn installations(suite: &Suite, folder: &Path) -> String {
 
 /// The programs of a benchmark that are not installed.
 fn missing(benchmark: &Benchmark, folder: &Path) -> Vec<String> {
-    let is_missing = |program: &&String| !is_installed(&from(folder, program));
+    let path = std::env::var_os("PATH");
+    let is_missing = |program: &&String| !is_installed(&from(folder, program), path.as_deref());
     benchmark.programs().iter().filter(is_missing).cloned().collect()
 }
 
@@ -413,7 +413,6 @@ const LONGEST_SCRIPT: Duration = Duration::from_mins(10);
 /// Runs a suite's script in the current folder. What it leaves running is ended, and a failure: it would run beside
 /// everything that is measured.
 fn scripted(what: &str, script: &str, stop: &AtomicBool) -> Result<(), Stopped> {
-    adopt_orphans();
     let execution = Execution {
         program: &"sh".into(),
         arguments: &["-e".into(), "-c".into(), script.into()],
