@@ -1,7 +1,7 @@
 //! Reads /proc/interrupts and /proc/softirqs: an earlier and a later text, parted by a NUL character.
 #![no_main]
 
-use corewise_sys::linux::interrupts::Interrupts;
+use corewise_sys::interrupts::Interrupts;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {

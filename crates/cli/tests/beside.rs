@@ -12,7 +12,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use corewise_model::CpuSet;
-use corewise_sys::linux::{affinity, process};
+use corewise_sys::{affinity, process};
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use serde_json::Value;
 use support::{Place, text};

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use corewise_model::CpuSet;
-use corewise_sys::linux::affinity;
+use corewise_sys::affinity;
 use support::{Place, text};
 
 /// Longer than any test waits: a survey that ends before was ended.

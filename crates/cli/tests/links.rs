@@ -8,7 +8,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use corewise_model::CpuSet;
-use corewise_sys::linux::affinity;
+use corewise_sys::affinity;
 use serde_json::Value;
 use support::{Place, text};
 

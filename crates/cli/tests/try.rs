@@ -7,7 +7,7 @@ mod support;
 use std::process::{Command, ExitCode, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use corewise_sys::linux::{affinity, signals};
+use corewise_sys::{affinity, signals};
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use serde_json::Value;
 use support::Place;
@@ -103,15 +103,16 @@ fn strange_folder() -> Outcome {
     use std::os::unix::ffi::OsStrExt as _;
     let place = Place::new();
     let folder = place.path().join(std::ffi::OsStr::from_bytes(b"\xff"));
-    fs::create_dir(&folder)?;
-    fs::write(folder.join("here"), "")?;
+    std::fs::create_dir(&folder)?;
+    std::fs::write(folder.join("here"), "")?;
     let program = ["try", "--on", "0", "--runs-max", "2", "--", "test", "-e", "here"];
     done(place.corewise(&program).current_dir(&folder))?;
     let resumed = done(&mut place.corewise(&["try", "--resume", "--runs-max", "4", "--json"]))?;
     let document: Value = serde_json::from_slice(&resumed.stdout).map_err(|_| text(&resumed.stderr))?;
     same("folder", &document["experiment"]["workload"]["folder"], &folder.as_os_str().as_bytes().into())?;
     let failed = document["trials"].as_array().into_iter().flatten().any(|trial| !trial["outcome"]["failed"].is_null());
-    same("a run failed", failed, false)
+    same("a run failed", failed, false)?;
+    Ok(Completion::Completed)
 }
 
 fn wins() -> Outcome {

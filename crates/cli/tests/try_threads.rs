@@ -4,7 +4,7 @@ mod support;
 
 use std::process::{Command, ExitCode, Output, Stdio};
 
-use corewise_sys::linux::affinity;
+use corewise_sys::affinity;
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use serde_json::Value;
 use support::{Place, text};

@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitCode, Stdio};
 
 use corewise_model::CpuSet;
+use corewise_sys::affinity;
 use corewise_sys::change::{Change, Format, Journal};
-use corewise_sys::linux::affinity;
-use corewise_sys::linux::process::Stat;
+use corewise_sys::process::Stat;
 use libtest_mimic::{Arguments, Completion, Trial};
 use support::{Place, is_root, text};
 

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
-use corewise_sys::linux::thread::wait_with_peak_memory_bytes;
+use corewise_sys::thread::wait_with_peak_memory_bytes;
 
 use xtask::{cargo, done, root};
 

@@ -8,8 +8,8 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use corewise_model::Survey;
 use corewise_model::histogram::Histogram;
+use corewise_sys::affinity;
 use corewise_sys::clock::{Clock, Source, Ticks};
-use corewise_sys::linux::affinity;
 use serde_json::Value;
 
 use xtask::{cargo, done, output, root};

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use corewise_sys::linux::affinity;
+use corewise_sys::affinity;
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 
 const TIME: Duration = Duration::from_millis(300);

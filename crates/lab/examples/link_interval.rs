@@ -10,8 +10,8 @@ use corewise_lab::probe::links::{self, Home, LIMIT, Visit, Warmth};
 use corewise_model::links::What;
 use corewise_model::stats::order::median;
 use corewise_model::stats::random::Random;
+use corewise_sys::affinity;
 use corewise_sys::clock::Clock;
-use corewise_sys::linux::affinity;
 
 /// More visits than this would not help.
 const MOST: usize = 1000;

@@ -9,8 +9,8 @@ use corewise_lab::probe::links::{self, Home, LIMIT, Visit, Warmth};
 use corewise_model::links::{Slots, What};
 use corewise_model::stats::order::median;
 use corewise_model::stats::random::Random;
+use corewise_sys::affinity;
 use corewise_sys::clock::Clock;
-use corewise_sys::linux::affinity;
 
 const KINDS: [(&str, What); 11] = [
     ("cas", What::Cas),

@@ -10,8 +10,8 @@ use corewise_lab::probe::tail::time_pieces;
 use corewise_lab::probe::work::Spin;
 use corewise_model::histogram::Histogram;
 use corewise_model::stats::order::quantile;
+use corewise_sys::affinity;
 use corewise_sys::clock::{Clock, Source, Ticks};
-use corewise_sys::linux::affinity;
 
 /// An iteration that only reads the clock and compares may take so long, in nanoseconds.
 const BARE_AT_MOST_NS: f64 = 12.0;

@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 use corewise_model::beside::{Follow, Seen};
 use corewise_model::stall::Rung;
 use corewise_model::{CpuSet, Gap};
-use corewise_sys::linux::events::{Interest, Recorder, online_cpus};
-use corewise_sys::linux::process::sees_all_numbers;
-use corewise_sys::linux::task;
-use corewise_sys::linux::thread::{monotonic_raw_ns, own_number};
+use corewise_sys::cpuset;
+use corewise_sys::events::{Interest, Recorder};
+use corewise_sys::process::sees_all_numbers;
+use corewise_sys::task;
+use corewise_sys::thread::{monotonic_raw_ns, own_number};
 
 pub use accounts::Accounting;
 
@@ -69,7 +70,7 @@ impl<'a> Watcher<'a> {
     /// # Errors
     /// What the kernel says.
     pub fn new(recorder: &'a Recorder, cpus: &CpuSet) -> io::Result<Self> {
-        let online = online_cpus();
+        let online = cpuset::online();
         let others = online.difference(cpus);
         let armed = recorder.arm(&OF_ITS_CPUS)?;
         let mut watcher = Self {
@@ -145,7 +146,7 @@ impl<'a> Watcher<'a> {
     fn step(&mut self, batch: &Batch) {
         batch.lost.iter().for_each(|(cpu, events)| self.follow.lost(*cpu, *events));
         batch.events.iter().for_each(|event| self.follow.step(event));
-        // Numbers of tasks are the system's; they are /proc's only where this process sees the whole system.
+        // Numbers of tasks are the system's; they mean the same here only where this process sees the whole system.
         if batch.own_task == 0 || batch.own_task == own_number() {
             for number in self.follow.unnamed() {
                 self.follow.name(number, task::name(number, number).unwrap_or_default());

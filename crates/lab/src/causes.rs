@@ -8,7 +8,7 @@ use corewise_model::attribution::{CpuStalls, DividedVisit, Perturbation, divide,
 use corewise_model::stall::{Rung, Surroundings, Visit};
 use corewise_model::survey::{Scope, WORST_OF_SURVEY, WORST_OF_TAIL};
 use corewise_model::{CpuSet, Gap, Machine};
-use corewise_sys::linux::events::Recorder;
+use corewise_sys::events::Recorder;
 
 use crate::watch::{Watching, surroundings};
 

@@ -9,8 +9,8 @@ use corewise_model::placement::memory::{MemoryPolicy, Mode};
 use corewise_model::placement::roles::TypedRole;
 use corewise_model::placement::{Context, Expression, LeftOut, PlacementError, Resolution};
 use corewise_model::{CpuSet, Machine};
-use corewise_sys::linux::memory_policy::{self, Policy};
-use corewise_sys::linux::{affinity, cpuset};
+use corewise_sys::memory_policy::{self, Policy};
+use corewise_sys::{affinity, cpuset};
 
 /// What earlier measurements say of a machine, for the words of the placement language that need it.
 pub trait Known {

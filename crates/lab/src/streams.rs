@@ -5,8 +5,8 @@ use std::io;
 
 use corewise_model::CpuSet;
 use corewise_model::event::Event;
-use corewise_sys::linux::events::{Armed, Drained, Interest, Stream};
-use corewise_sys::linux::thread::monotonic_raw_ns;
+use corewise_sys::events::{Armed, Drained, Interest, Stream};
+use corewise_sys::thread::monotonic_raw_ns;
 
 /// An event that is this much older than the beginning of a drain, in nanoseconds, has reached its buffer: between its time
 /// and its record there are some microseconds, unless a hypervisor takes the cpu in between.

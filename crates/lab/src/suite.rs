@@ -1,5 +1,6 @@
 //! Suites: an experiment for each benchmark, one after the other, on the same placements; their folders, scripts and shares of the time.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -8,11 +9,9 @@ use corewise_model::Machine;
 use corewise_model::experiment::Policy;
 use corewise_model::suite::results::RowResult;
 use corewise_model::suite::{Benchmark, HELD, Part, Suite};
-use corewise_model::trial::{Arm, Experiment, Folder, Trial, Workload, race};
-use corewise_sys::linux::execution::{End, Execution, USUAL_PATIENCE};
-use corewise_sys::linux::installed::is_installed;
-use corewise_sys::linux::spawn::adopt_orphans;
-use corewise_sys::path;
+use corewise_model::trial::{self, Arm, Experiment, Trial, Workload, race};
+use corewise_sys::execution::{End, Execution, USUAL_PATIENCE};
+use corewise_sys::installed::is_installed;
 use tempfile::TempDir;
 
 use crate::LabError;
@@ -54,6 +53,8 @@ pub struct SuitePlan<'a> {
     pub suite: &'a Suite,
     /// The folder that its paths begin from.
     pub folder: &'a Path,
+    /// The folders that programs are looked for in, as `PATH` has them.
+    pub search: Option<&'a OsStr>,
     /// The machine.
     pub machine: &'a Machine,
     /// What is tried in each benchmark: the operating system's choice first.
@@ -88,8 +89,10 @@ pub fn read(file: &str) -> Result<(Suite, PathBuf), LabError> {
 }
 
 /// The programs of a benchmark that are not installed; those that are named by a path are looked for from the suite's folder.
-pub fn missing(benchmark: &Benchmark, folder: &Path) -> Vec<String> {
-    benchmark.programs().iter().filter(|program| !is_installed(&from(folder, program))).cloned().collect()
+/// Other programs are looked for in the folders of `search`, as `PATH` has them.
+pub fn missing(benchmark: &Benchmark, folder: &Path, search: Option<&OsStr>) -> Vec<String> {
+    let is_missing = |program: &&String| !is_installed(&from(folder, program), search);
+    benchmark.programs().iter().filter(is_missing).cloned().collect()
 }
 
 /// A program that is named by a path is looked for from the suite's folder.
@@ -145,7 +148,7 @@ impl SuitePlan<'_> {
         let policy = Policy { least_blocks, margin: metric.usual_margin(self.policy), ..self.policy.clone() };
         let workload = Workload {
             command: self.command(benchmark),
-            folder: Folder::of_bytes(path::to_bytes(folder)),
+            folder: trial::Folder::of_bytes(folder.as_os_str().as_encoded_bytes().to_vec()),
             metric,
             guards: Vec::new(),
             timeout_s: benchmark.timeout_s,
@@ -187,7 +190,7 @@ enum Cut<E> {
 impl<K: Keeper> Session<'_, '_, K> {
     /// Tries a benchmark, unless it is decided or the time is up.
     fn benchmark(&mut self, number: usize, benchmark: &Benchmark, known: Option<Begun>) -> Result<RowResult, K::Error> {
-        let missing = missing(benchmark, self.plan.folder);
+        let missing = missing(benchmark, self.plan.folder, self.plan.search);
         let is_over = self.budget.is_stopped() || self.share(number).is_some_and(|share| share.is_zero());
         let instead = match () {
             () if !missing.is_empty() => Some(RowResult::Missing(missing)),
@@ -213,7 +216,9 @@ impl<K: Keeper> Session<'_, '_, K> {
     /// A benchmark's part of the time that is left: shared with those after it that can be tried and are not decided yet.
     fn share(&self, number: usize) -> Option<Duration> {
         let suite = self.plan.suite.benchmarks.iter().zip(&self.decided).skip(number);
-        let waits = suite.filter(|(benchmark, decided)| !**decided && missing(benchmark, self.plan.folder).is_empty());
+        let waits = suite.filter(|(benchmark, decided)| {
+            !**decided && missing(benchmark, self.plan.folder, self.plan.search).is_empty()
+        });
         let waiting = waits.count();
         self.budget.left().map(|left| left / waiting.max(1) as u32)
     }
@@ -316,7 +321,6 @@ fn failed(why: String) -> RowResult {
 /// Runs a suite's script in the current folder. What it leaves running is ended, and a failure: it would run beside
 /// everything that is measured.
 fn scripted(what: &str, script: &str, stop: &AtomicBool) -> Result<(), RowResult> {
-    adopt_orphans();
     let execution = Execution {
         program: &"sh".into(),
         arguments: &["-e".into(), "-c".into(), script.into()],

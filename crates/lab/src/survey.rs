@@ -11,9 +11,9 @@ use corewise_model::links::Links;
 use corewise_model::survey::{Provenance, Recording, Scope};
 use corewise_model::{CpuSet, Gap, Machine, Survey};
 use corewise_sys::clock::Clock;
-use corewise_sys::linux::counts::KernelCounts;
-use corewise_sys::linux::cpuset;
-use corewise_sys::linux::thread::process_cpu_time;
+use corewise_sys::counts::KernelCounts;
+use corewise_sys::cpuset;
+use corewise_sys::thread::process_cpu_time;
 
 use crate::session::{Budget, Progress, Session, clock_facts, unix_ms};
 use crate::watch;

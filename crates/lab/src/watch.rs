@@ -6,11 +6,11 @@ use std::io;
 use corewise_model::event::{Event, What};
 use corewise_model::stall::{self, Surroundings};
 use corewise_model::{CpuSet, Gap};
-use corewise_sys::linux::events::{Armed, Drained, Interest, Recorder, Stream};
-use corewise_sys::linux::interrupts::Interrupts;
-use corewise_sys::linux::open_files::OpenFiles;
-use corewise_sys::linux::task;
-use corewise_sys::linux::thread::own_number;
+use corewise_sys::events::{Armed, Drained, Interest, Recorder, Stream};
+use corewise_sys::interrupts::Source;
+use corewise_sys::open_files::{OpenFiles, are_too_many};
+use corewise_sys::thread::own_number;
+use corewise_sys::{Root, irq, task};
 
 /// What is wanted of the visited cpu.
 const OF_CPU: [Interest; 4] = [Interest::Interrupts, Interest::Switches, Interest::PageFaults, Interest::Functions];
@@ -21,8 +21,6 @@ const INTERESTS: [Interest; 5] =
     [Interest::Interrupts, Interest::Switches, Interest::PageFaults, Interest::Functions, Interest::Senders];
 /// Room for the events of a visit: some 80,000.
 const BUFFER_BYTES: usize = 8 << 20;
-/// Too many open files: errno(3).
-const EMFILE: i32 = 24;
 /// What helps against that.
 pub const MORE_FILES: &str = "raise the limit of open files (ulimit -Hn)";
 /// So many senders' streams are given up for the tracepoints of a visited cpu: each has at least one open file, a visit some 35.
@@ -65,7 +63,7 @@ impl<'a> Watching<'a> {
                 Ok(stream) => _ = senders.insert(cpu, stream),
                 // Too many cpus for this user's open files: who sends from the last ones stays unnamed, so that a visited cpu can be
                 // watched at all.
-                Err(error) if error.raw_os_error() == Some(EMFILE) => {
+                Err(error) if are_too_many(&error) => {
                     (0..ROOM_FOR_VISITS).for_each(|_| _ = senders.pop_last());
                     let watched: CpuSet = senders.keys().copied().collect();
                     let what = format!("what cpus {} send to others", cpus.difference(&watched));
@@ -113,7 +111,7 @@ impl Watched<'_, '_> {
         let others = self.senders.iter_mut().filter(|(cpu, _)| **cpu != self.cpu);
         others.for_each(|(_, stream)| lost += stream.drain_now(&mut sent).lost);
         sent.retain(|event| matches!(&event.what, What::Sent { to, .. } if to.contains(self.cpu)));
-        // Numbers of tasks are the system's; they are /proc's only where this process sees the whole system.
+        // Numbers of tasks are the system's; they mean the same here only where this process sees the whole system.
         if own_task == own_number() {
             self.name_tasks(&sent);
         }
@@ -134,14 +132,13 @@ impl Watched<'_, '_> {
 
 /// What has to be known of this machine to name causes.
 pub fn surroundings(hypervisor: Option<&str>) -> Surroundings {
-    let interrupts = std::fs::read_to_string("/proc/interrupts").unwrap_or_default();
-    let device = |source: &corewise_sys::linux::interrupts::Source| {
+    let device = |source: &Source| {
         let number = source.name.parse().ok()?;
         (!source.device.is_empty()).then(|| (number, source.device.clone()))
     };
     Surroundings {
         has_hypervisor: hypervisor.is_some(),
-        devices: Interrupts::parse(&interrupts).sources.iter().filter_map(device).collect(),
+        devices: irq::table(&Root::live()).sources.iter().filter_map(device).collect(),
         tasks: BTreeMap::new(),
     }
 }

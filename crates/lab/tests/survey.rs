@@ -8,7 +8,7 @@ use corewise_lab::survey::{Plan, TailPlan};
 use corewise_model::assemble::assemble;
 use corewise_model::facts::{CpuFacts, MachineFacts};
 use corewise_model::{CpuSet, Machine, Survey};
-use corewise_sys::linux::affinity;
+use corewise_sys::affinity;
 
 fn machine() -> Machine {
     let allowed = affinity::current().unwrap();

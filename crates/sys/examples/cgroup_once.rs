@@ -7,8 +7,8 @@ use std::process::{Command, ExitCode};
 
 use corewise_model::CpuSet;
 use corewise_sys::SysError;
+use corewise_sys::cgroup::Cgroup;
 use corewise_sys::change::Journal;
-use corewise_sys::linux::cgroup::Cgroup;
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();

@@ -147,7 +147,7 @@ impl Clock {
 fn moment(ticks: impl Ticks) -> Moment {
     let one = || {
         let before = ticks.now();
-        let raw_ns = crate::linux::thread::monotonic_raw_ns();
+        let raw_ns = crate::os::thread::monotonic_raw_ns();
         let window = ticks.now().saturating_sub(before);
         (window, Moment { ticks: before + window / 2, raw_ns })
     };
@@ -243,7 +243,7 @@ mod architecture {
         // SAFETY: every x86-64 processor has CPUID, and leaf 0x80000000 tells whether 0x80000007 exists.
         #[allow(unused_unsafe)]
         let invariant = unsafe { __cpuid(0x8000_0000).eax >= 0x8000_0007 && __cpuid(0x8000_0007).edx & (1 << 8) != 0 };
-        (invariant && crate::linux::timekeeping::tsc_is_trusted()).then_some("invariant TSC")
+        (invariant && crate::os::timekeeping::tsc_is_trusted()).then_some("invariant TSC")
     }
 }
 

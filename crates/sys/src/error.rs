@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::linux::cgroup::CgroupRefusal;
+use crate::values::cgroup::CgroupRefusal;
 
 /// An error of this crate; it says what happened and where, the program adds what to do next.
 #[derive(Debug, thiserror::Error)]

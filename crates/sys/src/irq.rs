@@ -12,10 +12,9 @@ use std::collections::{BTreeSet, HashSet};
 use corewise_model::CpuSet;
 use corewise_model::interrupt::device::{CpuCount, DeviceInterrupt};
 
-use crate::Root;
-use crate::linux::interrupts::Interrupts;
-use crate::root::{FIXED_INTERRUPTS, Source};
-pub use counts::{Counts, counts};
+use crate::interrupts::Interrupts;
+use crate::root::{FIXED_INTERRUPTS, Root, Source};
+pub use counts::{Counts, counts, table};
 use evidence::Evidence;
 pub use mover::{Arrival, Refusal, arrival, move_away};
 
@@ -53,7 +52,7 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     fn new(source: &'a dyn Source) -> Self {
-        let table = source.text("proc/interrupts").map(|text| Interrupts::parse(&text)).unwrap_or_default();
+        let table = counts::table_of(source);
         let fixed = source.text(FIXED_INTERRUPTS).unwrap_or_default();
         Self {
             source,

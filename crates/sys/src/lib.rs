@@ -1,17 +1,38 @@
-//! What the operating system tells and does: topology, recordings, clock, affinity, interrupts, changes that can be undone. The only crate with
-//! `unsafe` and with the operating system's name.
+//! What the operating system reports and does, under neutral names: topology, recordings, clock, affinity, memory, processes, kernel events,
+//! interrupts, changes that can be undone. The only crate with `unsafe`, and the only one that knows which system it runs on.
+//!
+//! What only reads files goes through a [`Root`] and is the same everywhere: a recorded machine of one system can be read on another. What
+//! talks to the kernel lies in a private module for each system, `linux` and `windows`. Both offer the same names, of which the list is
+//! below, so the compiler proves that the face of this crate is one. Plain values of both lie in `values`.
 
+pub mod cgroup;
 pub mod change;
 pub mod clock;
+pub mod condition;
+pub mod energy;
 pub mod error;
+pub mod installed;
+pub mod interrupts;
 pub mod irq;
-pub mod linux;
-pub mod path;
 pub mod record;
 pub mod ring;
 pub mod root;
 pub mod topology;
+mod values;
 pub mod work;
 
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(target_os = "linux")]
+use linux as os;
+#[cfg(not(target_os = "linux"))]
+mod windows;
+#[cfg(not(target_os = "linux"))]
+use windows as os;
+
 pub use error::SysError;
+pub use os::{
+    accounts, affinity, atomic_wait, counters, counts, cpuset, events, execution, files, ipc, lock, memory,
+    memory_policy, open_files, process, scheduling, signals, spawn, standard_files, task, thread,
+};
 pub use root::Root;

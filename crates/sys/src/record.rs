@@ -11,8 +11,9 @@ use std::path::Path;
 
 use corewise_model::Machine;
 
-use crate::root::{HWLOC_XML, Source};
-use crate::{Root, SysError, irq, topology};
+use crate::error::SysError;
+use crate::root::{HWLOC_XML, Root, Source};
+use crate::{irq, topology};
 
 /// The folder of the archive that holds the recorded files.
 const FOLDER: &str = "machine";

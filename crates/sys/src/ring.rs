@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::linux::memory::Memory;
+use crate::os::memory::Memory;
 use corewise_model::links::Slots;
 
 /// How many messages a ring holds where nobody says otherwise: as many as the channel that it is compared with.

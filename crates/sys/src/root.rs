@@ -1,27 +1,28 @@
 //! Where reads go: this machine, a folder that holds a copy of its files, or an archive of one.
 
 mod archive;
+mod disk;
 mod files;
 mod fixed_interrupts;
 mod folder;
 mod hypervisor;
 mod inline;
+mod source;
 mod wanted;
 
 use std::borrow::Cow;
 use std::fs;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use crate::SysError;
+use crate::error::SysError;
+use crate::os;
+use disk::{list_folder, read_file};
 use files::Files;
 pub(crate) use fixed_interrupts::FIXED_INTERRUPTS;
-use folder::Folder;
+use folder::{Folder, Found};
 pub(crate) use hypervisor::{EMULATOR, HYPERVISOR, called};
+pub(crate) use source::Source;
 pub(crate) use wanted::{CPUID, HWLOC_XML};
-
-/// The largest file that is read from this machine, in bytes.
-const LARGEST_FILE_BYTES: u64 = 64 << 20;
 
 /// A machine's files: its own, or recorded ones. Paths are relative, without a leading slash: "proc/cpuinfo".
 #[derive(Debug)]
@@ -35,14 +36,6 @@ enum Place {
     Live,
     Folder(Folder),
     Files(Files),
-}
-
-/// What readers read from; a recorder stands between a reader and a root to learn what is read.
-pub(crate) trait Source {
-    /// The text of a file; nothing where it is absent, unreadable or not a file.
-    fn text(&self, path: &str) -> Option<Cow<'_, str>>;
-    /// The names in a folder, sorted; empty where it is absent.
-    fn names(&self, folder: &str) -> Vec<String>;
 }
 
 impl Root {
@@ -73,7 +66,10 @@ impl Root {
             return Err(SysError::NotARecording { path: path.to_owned(), why: why.to_owned() });
         }
         let place = match metadata.is_dir() {
-            true => folder::open(path, real)?,
+            true => match folder::open(path, real)? {
+                Found::Folder(folder) => Place::Folder(folder),
+                Found::Files(files) => Place::Files(files),
+            },
             false => Place::Files(archive::read(path, fs::File::open(&real).map_err(read_error)?)?),
         };
         Ok(Self { place, path: path.to_owned() })
@@ -153,45 +149,6 @@ fn unreadable(metadata: &fs::Metadata) -> Option<&'static str> {
     } else if metadata.is_file() {
         (metadata.len() == 0).then_some("it is empty, or a file that the kernel makes up")
     } else {
-        Some(special(metadata.file_type()))
+        Some(os::files::special(metadata.file_type()))
     }
-}
-
-#[cfg(unix)]
-fn special(found: fs::FileType) -> &'static str {
-    use std::os::unix::fs::FileTypeExt as _;
-    if found.is_fifo() {
-        "it is a named pipe"
-    } else if found.is_socket() {
-        "it is a socket"
-    } else if found.is_char_device() || found.is_block_device() {
-        "it is a device"
-    } else {
-        "it is neither a file nor a folder"
-    }
-}
-
-#[cfg(not(unix))]
-fn special(_: fs::FileType) -> &'static str {
-    "it is neither a file nor a folder"
-}
-
-/// The text of a file of the machine, up to [`LARGEST_FILE_BYTES`].
-fn read_file(path: &Path) -> Option<String> {
-    let file = fs::File::open(path).ok()?;
-    let mut bytes = Vec::new();
-    file.take(LARGEST_FILE_BYTES).read_to_end(&mut bytes).ok()?;
-    Some(text_of(bytes))
-}
-
-/// The bytes as text, without a copy where they are UTF-8.
-fn text_of(bytes: Vec<u8>) -> String {
-    String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
-}
-
-fn list_folder(path: &Path) -> Vec<String> {
-    let Ok(entries) = fs::read_dir(path) else { return Vec::new() };
-    let mut names: Vec<String> = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
-    names.sort_unstable();
-    names
 }

@@ -7,16 +7,17 @@ mod cpuid;
 mod cpuinfo;
 mod frequency;
 mod hwloc_xml;
+mod limits;
 mod nodes;
 mod reader;
 mod sysfs;
 mod system;
 
 use corewise_model::facts::MachineFacts;
-use corewise_model::{Gap, Machine, assemble};
+use corewise_model::{Machine, assemble};
 
-use crate::root::{HWLOC_XML, Source};
-use crate::{Root, SysError};
+use crate::error::SysError;
+use crate::root::{HWLOC_XML, Root, Source};
 use reader::Reader;
 
 /// The machine of a root. What a source does not tell is a gap in the result, not an error.
@@ -35,16 +36,6 @@ pub fn read(root: &Root) -> Result<Machine, SysError> {
         Err(SysError::Damaged { why, .. }) => Err(SysError::Damaged { path: root.path().to_owned(), why }),
         read => read,
     }
-}
-
-/// The largest cpu number that is read: Linux is built for at most 8,192 cpus. It keeps an "online" of 0-65535, eight
-/// bytes of a hostile recording, from taking gigabytes.
-const LARGEST_CPU: u32 = 8_191;
-
-/// The gap of a source that names more cpus.
-fn larger_cpus() -> Gap {
-    let most = LARGEST_CPU + 1;
-    Gap::new(format!("cpus above {LARGEST_CPU}"), format!("they are not read: Linux is built for at most {most} cpus"))
 }
 
 pub(crate) fn read_from(source: &dyn Source) -> Result<Machine, SysError> {

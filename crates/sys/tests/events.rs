@@ -9,9 +9,9 @@ use std::time::Duration;
 use corewise_model::Gap;
 use corewise_model::event::What;
 use corewise_model::stall::Rung;
-use corewise_sys::linux::affinity;
-use corewise_sys::linux::events::{Armed, Drained, Interest, Recorder, Tracefs, left_instances, remove_left_instance};
-use corewise_sys::linux::thread::monotonic_raw_ns;
+use corewise_sys::affinity;
+use corewise_sys::events::{Armed, Drained, Interest, Recorder, Tracefs, left_instances, remove_left_instance};
+use corewise_sys::thread::monotonic_raw_ns;
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
 type Outcome = Result<Completion, Failed>;

@@ -9,8 +9,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use corewise_model::CpuSet;
-use corewise_sys::linux::execution::{ClockProbe, End, Executed, Execution, USUAL_PATIENCE};
-use corewise_sys::linux::{affinity, spawn, task};
+use corewise_sys::execution::{ClockProbe, End, Executed, Execution, USUAL_PATIENCE};
+use corewise_sys::{affinity, task};
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
 type Outcome = Result<Completion, Failed>;
@@ -55,7 +55,6 @@ impl<'a> Shell<'a> {
 
     /// What it came to, and the lines that it wrote.
     fn run(&self) -> Result<(Executed, Vec<String>), Failed> {
-        spawn::adopt_orphans();
         let mut lines = Vec::new();
         let execution = Execution {
             program: &OsString::from("sh"),

@@ -3,7 +3,7 @@
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread::{Builder, scope};
 
-use corewise_sys::linux::affinity;
+use corewise_sys::affinity;
 
 use crate::{Error, Settings};
 

@@ -15,7 +15,7 @@ use corewise_model::histogram::Histogram;
 use corewise_model::metric_line::MetricLine;
 use corewise_model::stats::random::Random;
 use corewise_sys::clock::{Clock, Source, Ticks};
-use corewise_sys::linux::open_files::OpenFiles;
+use corewise_sys::open_files::OpenFiles;
 
 use crate::amount::{Amount, Span};
 use crate::crew::crew;

@@ -96,7 +96,7 @@ fn means() -> Result<String, String> {
     if cfg!(not(target_arch = "x86_64")) {
         return Err("Arm is emulated on x86-64 only".into());
     }
-    let toolchain = setup::arm_toolchain().ok_or("there is no standard library of Rust for Arm")?;
+    let toolchain = setup::toolchain(ARM).ok_or("there is no standard library of Rust for Arm")?;
     for program in [LINKER, EMULATOR[0]] {
         if !setup::on_path(program) {
             return Err(format!("{program} is not installed"));

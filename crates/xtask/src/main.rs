@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod arm;
+mod face;
 mod fuzz;
 mod programs;
 mod rig;
@@ -31,7 +32,7 @@ usage: cargo xtask CHORE
   rig MACHINE COMMAND…    run a command there, as root; a single argument is a script
   rig test [NAME]         every scenario on all machines, or what has NAME in its name, \"dual-socket::memory\"
   rig record [MACHINE…]   make the recordings in crates/rig/recordings anew
-  walls                   circles between modules, and commands that reach into the rooms of others
+  walls                   circles between modules, commands that reach into the rooms of others, and code outside of sys that names a system
   schema [--check]        write docs/schema/*.json from the types, or say which of them are out of date
   fuzz [SECONDS] [TARGET] run every fuzz target, or one, for so long each (600)
   bench-loop              what an iteration of the tail probe's loop takes, bare and recorded; is it cheap enough?
@@ -74,7 +75,7 @@ fn run(words: &[&str]) -> Result<bool> {
         ["rig", "test", arguments @ ..] => rig::test(arguments),
         ["rig", "record", names @ ..] => rig::record(names).map(|()| true),
         ["rig", machine, command @ ..] => rig::boot(machine, command),
-        ["walls"] => walls::check(),
+        ["walls"] => Ok(walls::check()? & face::check()?),
         ["schema"] => schema::write().map(|()| true),
         ["schema", "--check"] => schema::check(),
         ["fuzz"] => fuzz::run(600, None),

@@ -18,12 +18,13 @@ const fn package(name: &'static str, files: &'static [&'static str]) -> Package 
     Package { name, files }
 }
 
-/// What the tests start, the rig boots with, and Arm is built and emulated with. None of these has a service that would start.
-const FOR_TESTS: [Package; 10] = [
+/// What the tests start, the rig boots with, Arm is built and emulated with, and SQLite is compiled with for Windows. None of these has a service that would start.
+const FOR_TESTS: [Package; 11] = [
     package("bsdutils", &["script"]),
     package("busybox-static", &["busybox"]),
     package("g++", &["c++"]),
     package("gcc-aarch64-linux-gnu", &["aarch64-linux-gnu-gcc"]),
+    package("gcc-mingw-w64-x86-64-win32", &["x86_64-w64-mingw32-gcc"]),
     package("hwloc", &["hwloc-bind", "hwloc-calc"]),
     package("libc6-dev-arm64-cross", &["/usr/aarch64-linux-gnu/lib/libc.so"]),
     package("numactl", &["numactl"]),
@@ -44,8 +45,10 @@ const RIVALS: [&str; 2] = ["c2clat", "core-to-core-latency"];
 
 /// The target of the tests on Arm.
 pub const ARM: &str = "aarch64-unknown-linux-gnu";
-/// The name under which a toolchain with a standard library for Arm is linked where rustup has none.
-const ARM_TOOLCHAIN: &str = "arm";
+/// The target that is compiled only.
+pub const WINDOWS: &str = "x86_64-pc-windows-gnu";
+/// The names under which toolchains with a standard library for a target are linked where rustup has none.
+const LINKED: [(&str, &str); 2] = [(ARM, "arm"), (WINDOWS, "win")];
 
 /// Installs what tests and comparisons need; false where something is still missing.
 pub fn all() -> bool {
@@ -57,10 +60,12 @@ pub fn all() -> bool {
 pub fn for_tests() -> bool {
     let mut steps = Told::default();
     steps.packages(&FOR_TESTS);
-    steps.step("the standard library for Arm", || match arm_toolchain() {
-        Some(_) => Ok(false),
-        None => add_arm().map(|()| true),
-    });
+    for (target, name) in LINKED {
+        steps.step(&format!("the standard library for {target}"), || match toolchain(target) {
+            Some(_) => Ok(false),
+            None => add(target, name).map(|()| true),
+        });
+    }
     let had_kernel = Rig::has_kernel();
     steps.step("the rig's kernel", || Ok(Rig::fetch().map(|_| !had_kernel)?));
     steps.end()
@@ -88,11 +93,11 @@ pub fn for_fuzzing() -> Result<()> {
         .context("fuzzing needs `rustup toolchain install nightly` and cargo-fuzz")
 }
 
-/// The toolchain that builds for Arm, as cargo takes it: empty for the repository's own; none where no toolchain has the library.
-pub fn arm_toolchain() -> Option<String> {
+/// The toolchain that builds for a target, as cargo takes it: empty for the repository's own; none where no toolchain has the library.
+pub fn toolchain(target: &str) -> Option<String> {
     let has_library = |toolchain: &str| {
         let printed = Command::new("rustup")
-            .args(["run", toolchain, "rustc", "--print", "target-libdir", "--target", ARM])
+            .args(["run", toolchain, "rustc", "--print", "target-libdir", "--target", target])
             .env_remove("RUSTUP_TOOLCHAIN")
             .current_dir(root())
             .output();
@@ -106,19 +111,20 @@ pub fn arm_toolchain() -> Option<String> {
     if !own.is_empty() && has_library(&own) {
         return Some(String::new());
     }
-    has_library(ARM_TOOLCHAIN).then(|| format!("+{ARM_TOOLCHAIN}"))
+    let (_, linked) = LINKED.into_iter().find(|(linked, _)| *linked == target)?;
+    has_library(linked).then(|| format!("+{linked}"))
 }
 
-/// Adds the standard library for Arm: as a component of the toolchain, or built from source by a script beside the repository.
-fn add_arm() -> Result<()> {
+/// Adds the standard library for a target: as a component of the toolchain, or built from source by a script beside the repository.
+fn add(target: &str, name: &str) -> Result<()> {
     let mut component = Command::new("timeout");
-    component.args(["300", "rustup", "target", "add", ARM]).current_dir(root());
+    component.args(["300", "rustup", "target", "add", target]).current_dir(root());
     if succeeds(&mut component) {
         return Ok(());
     }
     let script = root().join("../shared/cross/std-for.sh");
-    anyhow::ensure!(script.is_file(), "`rustup target add {ARM}` failed");
-    done(Command::new("bash").arg(script).args([ARM, ARM_TOOLCHAIN]).current_dir(root()))
+    anyhow::ensure!(script.is_file(), "`rustup target add {target}` failed");
+    done(Command::new("bash").arg(script).args([target, name]).current_dir(root()))
 }
 
 /// What was done, step by step.

@@ -11,6 +11,7 @@ use corewise_rig::Use;
 use xtask::{cargo, done, root};
 
 use crate::arm::{self, Part};
+use crate::face;
 use crate::programs::{self, How, Program};
 use crate::setup;
 use crate::summary::Summary;
@@ -132,6 +133,7 @@ impl Steps {
             self.step("format", || done(cargo().args(["fmt", "--all", "--check"])))?;
             self.step("walls", walls)?;
             self.step("lints of everything", lint)?;
+            self.step("Windows, compiled", face::compile)?;
         }
         let programs = self.step("build", || build(asked))?;
         let (rig, mut others): (Vec<Program>, Vec<Program>) =
@@ -176,7 +178,7 @@ impl Steps {
 }
 
 fn walls() -> Result<()> {
-    if walls::check()? { Ok(()) } else { bail!("a circle, or a wall that is open") }
+    if walls::check()? & face::check()? { Ok(()) } else { bail!("a circle, or a wall that is open") }
 }
 
 fn lint() -> Result<()> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use corewise_sys::linux::signals;
+use corewise_sys::signals;
 
 use super::failure::{Exit, Failure};
 use super::output::say;

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::io::{self, ErrorKind, StdoutLock, Write};
 
 use anstream::AutoStream;
-use corewise_sys::linux::standard_files::output_was_closed;
+use corewise_sys::standard_files::output_was_closed;
 use serde::Serialize;
 
 use super::failure::{Exit, Failure};

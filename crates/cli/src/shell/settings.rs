@@ -5,7 +5,7 @@ use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
 use anstream::ColorChoice;
-use corewise_sys::linux::process;
+use corewise_sys::process;
 
 use super::arguments::{CommonArguments, When};
 use super::failure::Failure;
@@ -52,7 +52,7 @@ impl Environment {
             lock: std::env::var("COREWISE_LOCK").ok(),
             columns: std::env::var("COLUMNS").ok(),
             terminal_width: size.map(|(width, _)| usize::from(width.0)).filter(|width| *width > 0),
-            is_root: process::effective_user() == 0,
+            is_root: process::is_root(),
             stdout_is_terminal: stdout.is_terminal(),
             stderr_is_terminal: std::io::stderr().is_terminal(),
         }

@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use corewise_model::CpuSet;
-use corewise_sys::linux::affinity;
+use corewise_sys::affinity;
 use libtest_mimic::{Completion, Failed, Trial};
 
 use crate::stage::*;

@@ -79,9 +79,9 @@ fn held() -> Result {
     let effective = fs::read_to_string(group.join("cpuset.cpus.effective"))?;
     same(effective.trim(), one_cpu(), "cpuset.cpus.effective")?;
     // Whoever widens its mask is cut to the group: sched_setaffinity(2).
-    let all = corewise_sys::linux::affinity::current()?;
-    let _ = corewise_sys::linux::affinity::set(command, &all);
-    same(corewise_sys::linux::affinity::of(command)?.to_string().as_str(), one_cpu(), "a widened mask")?;
+    let all = corewise_sys::affinity::current()?;
+    let _ = corewise_sys::affinity::set(command, &all);
+    same(corewise_sys::affinity::of(command)?.to_string().as_str(), one_cpu(), "a widened mask")?;
     running.end_input();
     same(running.status().code(), Some(7), "exit status")?;
     same((group.exists(), left_in(folder.path())?), (false, 0), "group and journals").map(|()| Completion::Completed)

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use corewise_sys::linux::affinity;
+use corewise_sys::affinity;
 use libtest_mimic::{Completion, Trial};
 
 use crate::stage::*;

@@ -3,7 +3,7 @@
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::Command;
 
-use corewise_sys::linux::affinity;
+use corewise_sys::affinity;
 use libtest_mimic::{Completion, Trial};
 
 use crate::stage::*;

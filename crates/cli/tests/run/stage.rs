@@ -5,7 +5,7 @@ use std::process::{Child, ChildStderr, ChildStdout, Command, Output, Stdio};
 use std::sync::LazyLock;
 
 use corewise_model::CpuSet;
-use corewise_sys::linux::affinity;
+use corewise_sys::affinity;
 use libtest_mimic::{Completion, Failed, Trial};
 
 /// What a test gives: done, skipped with a reason, or failed.

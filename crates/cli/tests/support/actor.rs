@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use corewise_model::CpuSet;
-use corewise_sys::linux::affinity;
+use corewise_sys::affinity;
 
 /// Longer than any test waits.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -1,15 +1,15 @@
 //! The kernel's accounts of a program's threads, read while it runs: for who may not see the kernel's events.
 
 use std::collections::{HashMap, HashSet};
-use std::fs;
 use std::time::{Duration, Instant};
 
 use corewise_model::beside::{Accounts, CpuInterrupts, Seen};
 use corewise_model::stall::Rung;
 use corewise_model::{CpuSet, Gap};
-use corewise_sys::linux::accounts::{Account, has_waiting_time};
-use corewise_sys::linux::interrupts::Interrupts;
-use corewise_sys::linux::task::{self, Process};
+use corewise_sys::accounts::{Account, has_waiting_time};
+use corewise_sys::interrupts::Interrupts;
+use corewise_sys::task::{self, Process};
+use corewise_sys::{Root, irq};
 
 use super::{INTERVAL, Watched};
 
@@ -37,7 +37,7 @@ impl Accounting {
         Self {
             cpus: cpus.clone(),
             begun: Instant::now(),
-            interrupts: interrupts(),
+            interrupts: irq::table(&Root::live()),
             foreign: task::descendants(std::process::id()).iter().map(|process| process.number).collect(),
             present: HashMap::new(),
             ended: Account::default(),
@@ -81,7 +81,7 @@ impl Accounting {
     pub fn finish(mut self) -> Watched {
         self.look();
         let sum = self.present.values().fold(self.ended, add);
-        let now = interrupts();
+        let now = irq::table(&Root::live());
         let since = |cpu| Some(CpuInterrupts { cpu, sources: now.since(&self.interrupts, cpu)? });
         let accounts = Accounts {
             watched_s: self.begun.elapsed().as_secs_f64(),
@@ -101,10 +101,6 @@ impl Accounting {
         }
         Watched { rung: Rung::Thread, cpus: self.cpus, seen: Seen::Accounts(accounts), gaps }
     }
-}
-
-fn interrupts() -> Interrupts {
-    Interrupts::parse(&fs::read_to_string("/proc/interrupts").unwrap_or_default())
 }
 
 const fn add(sum: Account, account: &Account) -> Account {

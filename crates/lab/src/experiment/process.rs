@@ -8,11 +8,12 @@ use std::time::{Duration, Instant};
 use corewise_model::CpuSet;
 use corewise_model::stats::random::Random;
 use corewise_model::trial::{Arm, Finder, Observed, Outcome, Workload};
-use corewise_sys::linux::counts::KernelCounts;
-use corewise_sys::linux::execution::{ClockProbe, End, Executed, Execution, USUAL_PATIENCE};
-use corewise_sys::linux::{spawn, task};
+use corewise_sys::counts::KernelCounts;
+use corewise_sys::execution::{ClockProbe, End, Executed, Execution, USUAL_PATIENCE};
+use corewise_sys::task;
 
-use super::{Ran, Runner, energy};
+use super::energy::Meter;
+use super::{Ran, Runner};
 use crate::LabError;
 use crate::probe::frequency::Estimator;
 
@@ -56,7 +57,6 @@ impl<'a> ProcessRunner<'a> {
         if !task::descendants(std::process::id()).is_empty() {
             return Err(LabError::OtherChildren);
         }
-        spawn::adopt_orphans();
         Ok(Self {
             workload: workload.clone(),
             timeout: workload.timeout(),
@@ -139,9 +139,9 @@ impl ProcessRunner<'_> {
         let told = told.map(|(name, value)| (OsString::from(name), value.map(OsString::from)));
         let environment: Vec<_> = told.chain([(PADDING.into(), Some("x".repeat(padding).into()))]).collect();
         let mut sum = Sum::new(self.finders.len());
-        let (before, begun) = (KernelCounts::now(), Instant::now());
-        let (lost, energy) = energy::measured(|| self.repeat(arm, &environment, repeats, may_fail, &mut sum));
-        let took = begun.elapsed();
+        let (before, meter, begun) = (KernelCounts::now(), Meter::begin(), Instant::now());
+        let lost = self.repeat(arm, &environment, repeats, may_fail, &mut sum);
+        let (energy, took) = (meter.end(), begun.elapsed());
         if let Some(attempt) = lost {
             return attempt;
         }

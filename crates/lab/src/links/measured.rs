@@ -9,7 +9,7 @@ use corewise_model::links::map::Origin;
 use corewise_model::stats::random::Random;
 use corewise_model::{Gap, Machine};
 use corewise_sys::clock::Clock;
-use corewise_sys::linux::counts::StolenTime;
+use corewise_sys::counts::StolenTime;
 
 use super::{Ordered, Outcome, Talk, Visited};
 use crate::probe::links::{Home, LIMIT, Visit, Warmth, visit};

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use corewise_model::stats::order::median;
 use corewise_model::survey::{Frequency, FrequencySource};
 use corewise_sys::clock::{Clock, Source, Ticks};
-use corewise_sys::linux::execution::ClockProbe;
+use corewise_sys::execution::ClockProbe;
 use corewise_sys::work::dependent_additions;
 
 const SHORT: u32 = 20_000;

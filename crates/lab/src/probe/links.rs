@@ -22,7 +22,7 @@ use std::time::Duration;
 use corewise_model::links::What;
 use corewise_model::links::map::Spoiled;
 use corewise_sys::clock::Ticks;
-use corewise_sys::linux::memory::{Memory, Word};
+use corewise_sys::memory::{Memory, Word};
 
 pub use meeting::LIMIT;
 use meeting::Meeting;

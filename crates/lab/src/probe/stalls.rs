@@ -3,7 +3,7 @@
 use corewise_model::histogram::Histogram;
 use corewise_model::stall::Stall;
 use corewise_sys::clock::{Ticks, Translation};
-use corewise_sys::linux::thread::Glance;
+use corewise_sys::thread::Glance;
 
 /// How many stalls of one visit are kept; those beyond are in the histogram alone.
 const ROOM: usize = 1 << 16;

@@ -7,12 +7,12 @@ use corewise_model::Gap;
 use corewise_model::histogram::Histogram;
 use corewise_model::stall;
 use corewise_model::survey::{CpuRound, Frequency, FrequencySource, Tail, WorkKind};
+use corewise_sys::affinity;
 use corewise_sys::clock::{Clock, Source, Ticks, Translation};
-use corewise_sys::linux::affinity;
-use corewise_sys::linux::counters::CycleCounter;
-use corewise_sys::linux::counts::KernelCounts;
-use corewise_sys::linux::scheduling;
-use corewise_sys::linux::thread::{ThreadMoment, own_number};
+use corewise_sys::counters::CycleCounter;
+use corewise_sys::counts::KernelCounts;
+use corewise_sys::scheduling;
+use corewise_sys::thread::{ThreadMoment, own_number};
 
 use super::frequency;
 use super::stalls::Stalls;

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
-use corewise_sys::linux::{affinity, scheduling};
+use corewise_sys::{affinity, scheduling};
 
 /// How much longer a visit may take than planned before it is ended.
 const GRACE: Duration = Duration::from_millis(250);
@@ -82,7 +82,7 @@ impl Watchdog {
 
 #[cfg(test)]
 mod tests {
-    use corewise_sys::linux::thread::own_number;
+    use corewise_sys::thread::own_number;
 
     use super::*;
 

@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use corewise_model::stats::random::Random;
 use corewise_model::survey::WorkKind;
-use corewise_sys::linux::thread::parent_number;
+use corewise_sys::thread::parent_number;
 use corewise_sys::work::dependent_additions;
 
 /// How many dependent additions a piece is: as many core cycles, about 250 ns at 4 GHz. The same on every machine and in

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use corewise_lab::probe::work::Piece;
 use corewise_model::stats::random::Random;
-use corewise_sys::linux::thread::{monotonic_raw_ns, own_number};
-use corewise_sys::linux::{affinity, scheduling};
+use corewise_sys::thread::{monotonic_raw_ns, own_number};
+use corewise_sys::{affinity, scheduling};
 use libtest_mimic::Failed;
 use rustix::thread::{MembarrierCommand, membarrier};
 use rustix::time::{

@@ -15,7 +15,7 @@ use corewise_lab::probe::work::Spin;
 use corewise_model::Gap;
 use corewise_model::attribution::Cause;
 use corewise_model::event::Source;
-use corewise_sys::linux::scheduling;
+use corewise_sys::scheduling;
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
 use judge::Judge;

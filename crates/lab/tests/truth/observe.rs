@@ -12,9 +12,10 @@ use corewise_model::event::Event;
 use corewise_model::stall::Surroundings;
 use corewise_model::survey::WorkKind;
 use corewise_model::{CpuSet, Gap};
+use corewise_sys::affinity;
 use corewise_sys::clock::Clock;
-use corewise_sys::linux::affinity;
-use corewise_sys::linux::events::{Recorder, online_cpus};
+use corewise_sys::cpuset;
+use corewise_sys::events::Recorder;
 use libtest_mimic::Failed;
 
 use crate::load::{Load, Logged};
@@ -107,7 +108,7 @@ impl Place {
         piece: &mut (impl Piece + Send),
         load: impl FnOnce(u32) -> Result<Load, Failed>,
     ) -> Result<(Observed, Vec<Logged>), Failed> {
-        let mut watching = Watching::new(&self.recorder, &online_cpus())?;
+        let mut watching = Watching::new(&self.recorder, &cpuset::online())?;
         std::thread::sleep(SETTLING);
         let mut scratch = Scratch::new(self.clock.nanoseconds_per_tick, WorkKind::Spin);
         let visit = Visit {
@@ -171,5 +172,5 @@ fn kept_free_of_timers() -> CpuSet {
 
 /// Whether this process sees the whole system's tasks: the second one then is the kernel's (kthreadd).
 fn is_first_in_sight() -> bool {
-    corewise_sys::linux::task::name(2, 2).is_some_and(|name| name == "kthreadd")
+    corewise_sys::task::name(2, 2).is_some_and(|name| name == "kthreadd")
 }

@@ -6,9 +6,9 @@ use std::io;
 use corewise_model::CpuSet;
 use serde::{Deserialize, Serialize};
 
-use super::Look;
-use crate::linux::affinity;
-use crate::linux::process::{Process, Stat};
+use super::look::Look;
+use crate::os::affinity;
+use crate::os::process::{Process, Stat};
 
 /// Other cpus for a thread.
 ///

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Look, file};
+use super::file;
+use super::look::Look;
 
 const FILE: &str = "cgroup.subtree_control";
 /// How often, and how far apart, a group that another corewise holds is asked for: three seconds in all.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use corewise_model::CpuSet;
 use serde::{Deserialize, Serialize};
 
-use super::Look;
+use super::look::Look;
 
 /// How a file's values are compared: the kernel may print what was written in other words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -10,7 +10,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::controller::groups_in;
-use super::{Look, file};
+use super::file;
+use super::look::Look;
+use crate::os::affinity;
 
 /// The kernel lets go of a group a moment after its last process; processes may also fork while they are moved.
 const ATTEMPTS: u32 = 40;
@@ -70,7 +72,7 @@ impl FolderChange {
     fn send_home(&self, moved: &mut BTreeSet<Member>) -> io::Result<()> {
         let (mut members, mut member): (_, fn(u32) -> Member) = ("cgroup.procs", Member::Process);
         let mut read = file::read(&self.path.join(members));
-        if read.as_ref().is_err_and(|error| error.raw_os_error() == Some(libc::EOPNOTSUPP)) {
+        if read.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::Unsupported) {
             (members, member) = ("cgroup.threads", Member::Thread);
             read = file::read(&self.path.join(members));
         }
@@ -82,7 +84,7 @@ impl FolderChange {
             match file::write(&self.home.join(members), number) {
                 Ok(()) => moved.extend(number.parse().map(member)),
                 // It has ended by itself.
-                Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
+                Err(error) if affinity::has_ended(&error) => {}
                 Err(error) => return Err(error),
             }
         }

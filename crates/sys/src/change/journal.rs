@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 
 use super::lines::Header;
 use super::log::{Entry, Log};
-use super::{Change, Undone, left, place};
-use crate::SysError;
+use super::undo::{Change, Undone};
+use super::{left, place};
+use crate::error::SysError;
 
 /// The changes of this process. Its file is made with the first change and removed with the last undoing.
 ///

@@ -6,9 +6,10 @@ use std::path::Path;
 
 use super::lines::Header;
 use super::log::{Entry, Log};
-use super::{Change, Meanwhile, Undone, place};
-use crate::SysError;
-use crate::linux::process::{boot_id, host_name, number_space};
+use super::place;
+use super::undo::{Change, Meanwhile, Undone};
+use crate::error::SysError;
+use crate::os::process::{boot_id, host_name, number_space};
 
 /// How a journal stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -193,7 +194,7 @@ impl Left {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::linux::process::Process;
+    use crate::os::process::Process;
 
     #[test]
     fn a_journal_stands_as_its_boot_machine_lock_and_process_say() {

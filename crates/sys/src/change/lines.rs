@@ -5,8 +5,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-use super::Change;
-use crate::linux::process::{self, Process};
+use super::undo::Change;
+use crate::os::process::{self, Process};
 
 /// The version of the lines that this corewise writes and reads.
 const VERSION: u32 = 1;

@@ -5,7 +5,7 @@ use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
 use super::lines::{Header, Line};
-use super::{Change, Meanwhile, Outcome, Undone};
+use super::undo::{Change, Meanwhile, Outcome, Undone};
 
 /// The largest journal that is read, in bytes; one entry takes a few hundred.
 const LARGEST_BYTES: u64 = 64 << 20;

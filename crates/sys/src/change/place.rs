@@ -1,20 +1,18 @@
 //! The folder of journals: who may write in it, and the names of the files.
 
-use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
+use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use super::lines::Header;
-use crate::SysError;
-use crate::linux::process::effective_user;
+use crate::error::SysError;
+use crate::os::files;
 
 const SUFFIX: &str = "journal";
 
 /// Makes the folder where it is missing, for this user alone.
 pub(super) fn prepare(folder: &Path) -> Result<(), SysError> {
-    let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
-    made.map_err(|source| SysError::Journal { path: folder.to_owned(), source })?;
+    files::make_private_folder(folder).map_err(|source| SysError::Journal { path: folder.to_owned(), source })?;
     check(folder)
 }
 
@@ -25,14 +23,7 @@ pub(super) fn check(folder: &Path) -> Result<(), SysError> {
     if !metadata.is_dir() {
         return Err(refused("it is no folder".into()));
     }
-    fault_of(&metadata).map_or(Ok(()), |why| Err(refused(why)))
-}
-
-fn fault_of(metadata: &Metadata) -> Option<String> {
-    if metadata.uid() != effective_user() {
-        return Some(format!("they belong to user {}, and only that user's corewise undoes them", metadata.uid()));
-    }
-    (metadata.mode() & 0o022 != 0).then(|| "other users may write there (chmod go-w)".to_owned())
+    files::foreign(&metadata).map_or(Ok(()), |why| Err(refused(why)))
 }
 
 /// Makes the file of a new journal, under a name that no reader looks at. It tells the boot, the process and its start, so
@@ -40,7 +31,7 @@ fn fault_of(metadata: &Metadata) -> Option<String> {
 pub(super) fn create(folder: &Path, header: &Header) -> io::Result<(PathBuf, File)> {
     let name = format!("{}-{}-{}.new", header.boot, header.process.id, header.process.start_ticks);
     let path = folder.join(name);
-    let file = OpenOptions::new().read(true).write(true).create(true).truncate(true).mode(0o600).open(&path)?;
+    let file = files::create_private(&path)?;
     Ok((path, file))
 }
 
@@ -76,11 +67,10 @@ pub(super) fn list(folder: &Path) -> Result<Vec<PathBuf>, SysError> {
 
 /// Opens a journal that is there; no link, and nobody else's.
 pub(super) fn open(path: &Path) -> io::Result<File> {
-    let file =
-        OpenOptions::new().read(true).write(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;
+    let file = files::open_itself(path)?;
     let metadata = file.metadata()?;
     if !metadata.is_file() {
         return Err(io::Error::other("it is no file"));
     }
-    fault_of(&metadata).map_or(Ok(file), |why| Err(io::Error::other(why)))
+    files::foreign(&metadata).map_or(Ok(file), |why| Err(io::Error::other(why)))
 }

@@ -11,9 +11,10 @@ use proptest::test_runner::RngSeed;
 use tempfile::TempDir;
 
 use super::lines::Line;
+use super::look::Look;
 use super::*;
-use crate::SysError;
-use crate::linux::affinity::{current, of, set};
+use crate::error::SysError;
+use crate::os::affinity::{current, of, set};
 
 /// Every path below a folder, with the text of the files.
 type Tree = BTreeMap<PathBuf, Option<String>>;
@@ -492,7 +493,7 @@ fn journals_of_the_living_of_other_boots_and_of_nobody_known_are_told_apart() {
     assert_eq!(fs::read_to_string(world.file(0)).unwrap(), "new\n");
 
     let text = String::from_utf8(header_of_the_dead()).unwrap();
-    let boot = crate::linux::process::boot_id().unwrap();
+    let boot = crate::os::process::boot_id().unwrap();
     let begun = String::from_utf8(world.journal_bytes()).unwrap().lines().nth(1).unwrap().to_owned() + "\n";
     drop(journal);
     let found = |lines: String| {

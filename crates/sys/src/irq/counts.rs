@@ -4,15 +4,25 @@ use std::collections::BTreeMap;
 
 use corewise_model::interrupt::device::CpuCount;
 
-use crate::Root;
-use crate::linux::interrupts::Interrupts;
+use crate::interrupts::Interrupts;
+use crate::root::{Root, Source};
 
 /// The counts of interrupts by their numbers; cpus that were never struck are left out.
 pub type Counts = BTreeMap<u32, Vec<CpuCount>>;
 
+/// The counts of all sources on all cpus at this moment; empty where /proc/interrupts cannot be read.
+pub fn table(root: &Root) -> Interrupts {
+    table_of(root)
+}
+
+/// The same of any source.
+pub(super) fn table_of(source: &dyn Source) -> Interrupts {
+    source.text("proc/interrupts").map(|text| Interrupts::parse(&text)).unwrap_or_default()
+}
+
 /// The counts of the interrupts that have a number, at this moment; empty where /proc/interrupts cannot be read.
 pub fn counts(root: &Root) -> Counts {
-    root.read("proc/interrupts").map(|text| of(&Interrupts::parse(&text))).unwrap_or_default()
+    of(&table(root))
 }
 
 /// The counts in a table.

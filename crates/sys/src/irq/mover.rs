@@ -7,9 +7,11 @@ use corewise_model::CpuSet;
 use corewise_model::interrupt::away::Move;
 use corewise_model::interrupt::device::CpuCount;
 
-use super::Counts;
+use super::counts::Counts;
 use crate::change::{Change, Format, Journal};
-use crate::{Root, SysError};
+use crate::error::SysError;
+use crate::os::files;
+use crate::root::Root;
 
 /// Where the kernel has the files of interrupts.
 const FOLDER: &str = "/proc/irq";
@@ -37,13 +39,13 @@ impl Refusal {
     /// Why a move failed; nothing where it was not the kernel that refused it.
     pub fn of(error: &SysError) -> Option<Self> {
         let (SysError::Change { source, .. } | SysError::Read { source, .. }) = error else { return None };
-        Some(match source.raw_os_error() {
-            Some(libc::EACCES) => Self::NotPermitted,
-            Some(libc::EROFS) => Self::ReadOnly,
-            Some(libc::EPERM | libc::EIO) => Self::ByKernel,
-            Some(libc::ENOSPC) => Self::NoVector,
-            Some(libc::EINVAL) => Self::NoCpuOnline,
-            Some(libc::ENOENT) => Self::Gone,
+        Some(match source.kind() {
+            _ if files::is_refused_by_kernel(source) => Self::ByKernel,
+            io::ErrorKind::PermissionDenied => Self::NotPermitted,
+            io::ErrorKind::ReadOnlyFilesystem => Self::ReadOnly,
+            io::ErrorKind::StorageFull => Self::NoVector,
+            io::ErrorKind::InvalidInput => Self::NoCpuOnline,
+            io::ErrorKind::NotFound => Self::Gone,
             _ => Self::Other(source.to_string()),
         })
     }

@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 
 use corewise_model::survey::Counted;
 
-use super::interrupts::Interrupts;
 use super::stat;
+use crate::interrupts::Interrupts;
+pub use crate::values::counts::Happened;
 
 /// The texts of /proc/interrupts, /proc/softirqs and /proc/stat at one moment; absent where they could not be read.
 ///
@@ -19,17 +20,6 @@ pub struct KernelCounts {
     at: Instant,
     /// How long the reading took.
     pub reading: Duration,
-}
-
-/// What happened on a cpu between two moments; absent where the kernel does not tell.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Happened {
-    /// Interrupts taken.
-    pub interrupts: Option<Counted>,
-    /// Soft interrupts run.
-    pub softirqs: Option<Counted>,
-    /// Seconds that a hypervisor stole.
-    pub stolen_s: Option<f64>,
 }
 
 impl KernelCounts {

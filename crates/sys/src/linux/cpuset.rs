@@ -1,4 +1,4 @@
-//! The cpus that the cpuset lets this process use, whatever affinity mask it inherited.
+//! The cpus that are online, and those that the cpuset lets this process use, whatever affinity mask it inherited.
 
 use std::io;
 
@@ -8,6 +8,12 @@ use super::affinity;
 
 /// Linux is built for at most so many cpus; it passes over the rest of a wider mask.
 const WIDEST: u32 = 8_192;
+
+/// The cpus that are online; empty where the kernel does not report them.
+pub fn online() -> CpuSet {
+    let text = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
+    CpuSet::parse_list(text.trim()).unwrap_or_default()
+}
 
 /// The cpus that this process may use: a thread of its own asks for every cpu, and the kernel cuts that to the cpuset and to
 /// what is online (sched_setaffinity(2)). The mask of the calling thread stays as it is.

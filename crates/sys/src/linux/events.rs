@@ -14,68 +14,15 @@ mod tracefs;
 
 use std::io;
 
+use corewise_model::Gap;
 use corewise_model::event::Event;
 use corewise_model::stall::Rung;
-use corewise_model::{CpuSet, Gap};
 
 use super::process::Process;
-
-pub use decode::Catalogue;
-pub use format::{Format, Slot};
-pub use ftrace::Instance;
-pub use pages::Pages;
-pub use symbols::Symbols;
+pub use crate::values::events::{Drained, Interest};
+use decode::Catalogue;
+use ftrace::Instance;
 pub use tracefs::Tracefs;
-
-/// What one may want to be told of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Interest {
-    /// Handlers of interrupts begin and end: devices', soft ones, vectors, non-maskable ones.
-    Interrupts,
-    /// A cpu goes over to another task.
-    Switches,
-    /// Page faults begin.
-    PageFaults,
-    /// What kernel workers and calls from other cpus carry out.
-    Functions,
-    /// A cpu interrupts others.
-    Senders,
-    /// Tasks are moved to another cpu.
-    Migrations,
-    /// Tasks are made, begin another program, and end.
-    Tasks,
-    /// Tasks ask for another affinity.
-    Affinities,
-}
-
-impl Interest {
-    /// As a gap names it.
-    pub const fn what(self) -> &'static str {
-        match self {
-            Self::Interrupts => "names of interrupts",
-            Self::Switches => "names of other tasks",
-            Self::PageFaults => "page faults",
-            Self::Functions => "names of called functions",
-            Self::Senders => "senders of interrupts between cpus",
-            Self::Migrations => "migrations of tasks",
-            Self::Tasks => "tasks that come and go",
-            Self::Affinities => "affinities that programs ask for",
-        }
-    }
-}
-
-/// What was drained.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Drained {
-    /// Events that had no room.
-    pub lost: u64,
-    /// The calling thread's number in the system as a whole, where an event told it; 0 otherwise.
-    pub own_task: u32,
-    /// Events before this time, in nanoseconds, had no room: ftrace's buffer gives up what is oldest.
-    pub nothing_before_ns: Option<u64>,
-    /// Events after this time had none: perf's ring takes no more once it is full.
-    pub nothing_after_ns: Option<u64>,
-}
 
 /// The way to the kernel's events that is open to this process.
 #[derive(Debug)]
@@ -253,10 +200,4 @@ pub fn owner_of_instance(name: &str) -> Option<Process> {
 pub fn remove_left_instance(name: &str) -> io::Result<()> {
     let tracefs = Tracefs::open().map_err(|gap| io::Error::other(gap.why))?;
     ftrace::remove(&tracefs, name)
-}
-
-/// The cpus' numbers as perf and ftrace want them: those online.
-pub fn online_cpus() -> CpuSet {
-    let text = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
-    CpuSet::parse_list(text.trim()).unwrap_or_default()
 }

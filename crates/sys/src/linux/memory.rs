@@ -2,28 +2,13 @@
 
 use std::io;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::atomic::AtomicU64;
 
 use super::memory_policy;
+pub use crate::values::memory::{LINE_BYTES, Word};
 
 /// The bytes of the smallest page; real pages may be larger.
 const PAGE_BYTES: usize = 4096;
-/// The distance of two lines: the line size of every x86-64 and most arm64 processors. On processors with longer lines
-/// neighbouring indices share one, which does no harm while one index is used at a time.
-pub const LINE_BYTES: usize = 64;
-
-/// What [`Memory`] can be seen as: an atomic for which all bits zero is a value.
-///
-/// # Safety
-/// The type has no padding, needs no more alignment than a page has, divides a line, is valid with all bits zero, and changes by
-/// atomic operations alone.
-pub unsafe trait Word: Send + Sync {}
-
-// SAFETY: eight bytes, any bits, atomic.
-unsafe impl Word for AtomicU64 {}
-// SAFETY: four bytes, any bits, atomic.
-unsafe impl Word for AtomicU32 {}
-
 /// Anonymous memory of whole pages, fresh from the kernel, that nobody has used before and that is all zero; given back on drop.
 #[derive(Debug)]
 pub struct Memory<W: Word = AtomicU64> {
@@ -135,7 +120,7 @@ impl<W: Word> Drop for Memory<W> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::Ordering;
+    use std::sync::atomic::{AtomicU32, Ordering};
 
     #[test]
     fn lines_are_apart_and_zero() {

@@ -43,6 +43,11 @@ impl OpenFiles {
     }
 }
 
+/// Whether an error says that this process may open no more.
+pub fn are_too_many(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::EMFILE)
+}
+
 fn set(limit: libc::rlimit) {
     // SAFETY: the kernel reads the limit, which outlives the call.
     unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) };

@@ -3,33 +3,11 @@
 use std::fs;
 use std::io;
 
-use serde::{Deserialize, Serialize};
-
-/// A process or thread of the running boot: its number, and when it started.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Process {
-    /// Its number: a pid, or a tid for one thread.
-    pub id: u32,
-    /// When it started, in clock ticks since boot: field 22 of /proc/PID/stat.
-    pub start_ticks: u64,
-}
-
-/// What /proc/PID/stat tells about a process or thread.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stat {
-    /// Its name, which it may have changed; at most 15 bytes.
-    pub name: String,
-    /// Whether it has ended and only waits for its parent to notice.
-    pub has_ended: bool,
-    /// The number of its parent; 0 where it has none that can be seen here.
-    pub parent: u32,
-    /// When it started, in clock ticks since boot.
-    pub start_ticks: u64,
-}
+pub use crate::values::process::{Process, Stat};
 
 impl Stat {
-    /// Takes a line of /proc/PID/stat apart. The name is in parentheses and may hold spaces and parentheses itself.
-    pub fn parse(text: &str) -> Option<Self> {
+    /// Takes a line of /proc/PID/stat apart: proc_pid_stat(5). The name is in parentheses and may hold spaces and parentheses itself.
+    pub(super) fn parse(text: &str) -> Option<Self> {
         let (head, tail) = text.rsplit_once(')')?;
         let (_, name) = head.split_once('(')?;
         let mut fields = tail.split_whitespace();
@@ -103,8 +81,13 @@ pub fn sees_all_numbers() -> bool {
     number_space() == "pid:[4026531836]"
 }
 
+/// Whether this process has the rights of root.
+pub fn is_root() -> bool {
+    effective_user() == 0
+}
+
 /// The user whose rights this process has; 0 is root.
-pub fn effective_user() -> u32 {
+pub(super) fn effective_user() -> u32 {
     // SAFETY: takes no arguments, touches no memory of ours, and cannot fail.
     unsafe { libc::geteuid() }
 }

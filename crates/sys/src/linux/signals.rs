@@ -5,6 +5,9 @@ use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use super::task;
+pub use crate::values::signals::{Sender, Signal};
+
 /// The code of siginfo_t for signals that the kernel sends itself, as for keys that were pressed on a terminal.
 const SI_KERNEL: i32 = 0x80;
 
@@ -35,7 +38,7 @@ static LOOK_UP_PIPE: extern "C" fn() = {
 };
 
 /// Whether SIGPIPE was ignored when this program was started.
-pub fn pipe_was_ignored() -> bool {
+pub(super) fn pipe_was_ignored() -> bool {
     PIPE_WAS_IGNORED.load(Ordering::Relaxed)
 }
 
@@ -63,24 +66,6 @@ pub(super) fn ignore(signal: i32, ignored: bool) {
     let action = if ignored { libc::SIG_IGN } else { libc::SIG_DFL };
     // SAFETY: neither action runs code of ours.
     unsafe { libc::signal(signal, action) };
-}
-
-/// Who sent a signal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sender {
-    /// The kernel, for a key on the terminal for example; then every process of the foreground group has it.
-    Kernel,
-    /// A process.
-    Process(u32),
-}
-
-/// A signal that came.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Signal {
-    /// Its number.
-    pub number: i32,
-    /// Who sent it.
-    pub sender: Sender,
 }
 
 /// All signals of the calling thread held back, but those of its own faults; given back on drop.
@@ -224,7 +209,7 @@ pub fn send(process: u32, signal: i32) {
 
 /// Ends all that descends from this process, at once.
 pub fn kill_descendants() {
-    for process in super::task::descendants(std::process::id()) {
+    for process in task::descendants(std::process::id()) {
         send(process.number, libc::SIGKILL);
     }
 }

@@ -6,6 +6,7 @@ use std::process::Command;
 
 use super::signals::{Held, ignore, pipe_was_ignored};
 use super::standard_files;
+pub use crate::values::signals::StateChange;
 
 /// Puts a command in the place of this program: execvp(3). It finds signals as this program found them. Returns only
 /// where that fails.
@@ -40,24 +41,11 @@ pub fn start(command: &mut Command, held: &Held) -> io::Result<u32> {
     command.spawn().map(|child| child.id())
 }
 
-/// Makes descendants ours when their own parents end: prctl(2), PR_SET_CHILD_SUBREAPER. Where it fails, orphans are not
+/// Makes descendants children of this process when their own parents end: prctl(2), PR_SET_CHILD_SUBREAPER. Where it fails, orphans are not
 /// found; nothing else is lost.
 pub fn adopt_orphans() {
     // SAFETY: a call without memory.
     unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) };
-}
-
-/// What became of a child.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StateChange {
-    /// It ended by itself, with this status.
-    Exited(i32),
-    /// A signal ended it.
-    Killed(i32),
-    /// A signal stopped it.
-    Stopped(i32),
-    /// It was continued.
-    Continued,
 }
 
 /// The next change of any child, without waiting: waitpid(2). Nothing where there is none.

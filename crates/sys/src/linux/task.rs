@@ -4,17 +4,7 @@ use std::collections::HashMap;
 use std::fs;
 
 use super::process::Stat;
-
-/// A process with its threads in the order in which they were started.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Process {
-    /// Its number.
-    pub number: u32,
-    /// The number of its parent, among those that were looked at.
-    pub parent: u32,
-    /// The numbers of its threads.
-    pub threads: Vec<u32>,
-}
+pub use crate::values::task::Process;
 
 /// The processes that descend from one, parents before children; those that end meanwhile may be among them or not.
 pub fn descendants(ancestor: u32) -> Vec<Process> {

@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 
 use corewise_model::survey::ThreadUse;
 
+pub use crate::values::thread::{Glance, Switches};
+
 /// A thread's counters at one moment.
 #[derive(Clone, Copy, Debug)]
 pub struct ThreadMoment {
@@ -53,30 +55,12 @@ impl ThreadMoment {
     }
 }
 
-/// What a thread is told about itself in the least time: some 0.3 us for two calls of the system.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Glance {
-    /// Its cpu time, in nanoseconds: CLOCK_THREAD_CPUTIME_ID.
-    pub cpu_time_ns: u64,
-    /// How often the cpu was taken from it.
-    pub involuntary_switches: u64,
-}
-
 impl Glance {
     /// The calling thread now; zero for what the kernel would not say. Nothing is allocated.
     pub fn now() -> Self {
         let cpu_time_ns = cpu_time(libc::CLOCK_THREAD_CPUTIME_ID).map_or(0, |time| time.as_nanos() as u64);
         Self { cpu_time_ns, involuntary_switches: Switches::now().involuntary }
     }
-}
-
-/// How often the cpu went from a thread to another; one call of the system, some 0.2 us.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Switches {
-    /// Since the thread waited for something.
-    pub voluntary: u64,
-    /// Since the scheduler took the cpu from it.
-    pub involuntary: u64,
 }
 
 impl Switches {

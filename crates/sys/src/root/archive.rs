@@ -8,8 +8,11 @@ use std::rc::Rc;
 
 use tar::EntryType;
 
-use super::{CPUID, Files, HWLOC_XML, inline, text_of, wanted};
-use crate::SysError;
+use super::disk::text_of;
+use super::files::Files;
+use super::wanted::{CPUID, HWLOC_XML};
+use super::{inline, wanted};
+use crate::error::SysError;
 
 /// The most that an archive may unpack to, in bytes; a machine of 1,536 cpus takes 11 MB.
 const MOST_UNPACKED_BYTES: u64 = 512 << 20;

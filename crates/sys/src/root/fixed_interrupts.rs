@@ -1,14 +1,11 @@
 //! Which interrupts the kernel lets nobody move: it gives their files no permission to write, which no text of theirs tells.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 
 /// The name under which a recording keeps their numbers, one a line. It is no file of the machine.
 pub const FIXED_INTERRUPTS: &str = "proc/irq/corewise-fixed";
 
 const FOLDER: &str = "/proc/irq";
-/// Permission to write, for anybody.
-const WRITABLE: u32 = 0o222;
 
 /// The numbers of this machine's; nothing where there is no /proc/irq.
 ///
@@ -20,7 +17,7 @@ pub fn numbers() -> Option<String> {
     numbers.sort_unstable();
     let is_fixed = |number: &u32| {
         let file = fs::metadata(format!("{FOLDER}/{number}/smp_affinity_list"));
-        file.is_ok_and(|file| file.permissions().mode() & WRITABLE == 0)
+        file.is_ok_and(|file| file.permissions().readonly())
     };
     Some(numbers.into_iter().filter(is_fixed).map(|number| format!("{number}\n")).collect())
 }

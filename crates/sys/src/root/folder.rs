@@ -5,8 +5,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use super::{CPUID, Files, Place, archive, list_folder, read_file};
-use crate::SysError;
+use super::archive;
+use super::disk::{list_folder, read_file};
+use super::files::Files;
+use super::wanted::CPUID;
+use crate::error::SysError;
 
 /// How deep below the given folder the machine may be: "name/fsroot".
 const DEEPEST: usize = 4;
@@ -26,8 +29,17 @@ pub struct Folder {
     real: Mutex<HashSet<PathBuf>>,
 }
 
+/// What a folder holds.
+#[derive(Debug)]
+pub enum Found {
+    /// A machine's files.
+    Folder(Folder),
+    /// An inline file, which was read.
+    Files(Files),
+}
+
 /// Finds the machine in a folder; `path` is what the user said, `real` where that is.
-pub fn open(path: &Path, real: PathBuf) -> Result<Place, SysError> {
+pub fn open(path: &Path, real: PathBuf) -> Result<Found, SysError> {
     let folders = folders_below(&real);
     let dump = folders.iter().find(|folder| is_file(&folder.join("pu0"))).cloned();
     let machines = outermost(folders.iter().filter(|folder| SIGNS.iter().any(|sign| is_real(&folder.join(sign)))));
@@ -42,8 +54,8 @@ pub fn open(path: &Path, real: PathBuf) -> Result<Place, SysError> {
     let inline = SIGNS[2..].iter().map(|name| base.join(name)).find(|file| is_file(file));
     let folder = Folder { base, dump, real: Mutex::default() };
     match inline {
-        Some(file) => with_inline(&folder, &file).map(Place::Files),
-        None => Ok(Place::Folder(folder)),
+        Some(file) => with_inline(&folder, &file).map(Found::Files),
+        None => Ok(Found::Folder(folder)),
     }
 }
 
@@ -189,7 +201,7 @@ mod tests {
 
     fn opened(folder: &Path) -> Folder {
         match open(folder, folder.to_owned()).unwrap() {
-            Place::Folder(folder) => folder,
+            Found::Folder(folder) => folder,
             other => panic!("{other:?}"),
         }
     }
@@ -252,7 +264,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         write(folder.path(), "m/sys/inlinefiles.txt", "ro|/sys/devices/system/cpu/online|0\n");
         write(folder.path(), "m/proc/cpuinfo", "processor : 0\n");
-        let Place::Files(files) = open(folder.path(), folder.path().to_owned()).unwrap() else { panic!() };
+        let Found::Files(files) = open(folder.path(), folder.path().to_owned()).unwrap() else { panic!() };
         assert_eq!(files.text("sys/devices/system/cpu/online"), Some("0"));
         assert_eq!(files.text("proc/cpuinfo"), Some("processor : 0\n"));
     }

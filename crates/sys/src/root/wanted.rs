@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use super::{FIXED_INTERRUPTS, HYPERVISOR};
+use super::fixed_interrupts::FIXED_INTERRUPTS;
+use super::hypervisor::HYPERVISOR;
 
 /// The folder under which the files of a cpuid dump are kept, one a cpu: "cpuid/pu0".
 pub const CPUID: &str = "cpuid";

@@ -3,7 +3,7 @@
 use corewise_model::Gap;
 use corewise_model::facts::{CpuFacts, MachineFacts};
 
-use super::LARGEST_CPU;
+use super::limits::LARGEST_CPU;
 
 /// As many cpus as the standard library says that this process may use, numbered from 0.
 pub fn facts() -> MachineFacts {

@@ -8,9 +8,8 @@ use corewise_model::CpuSet;
 use corewise_model::facts::CpuFacts;
 use corewise_model::machine::Processor;
 
-use super::LARGEST_CPU;
+use super::limits::{CPUS, LARGEST_CPU};
 use super::reader::Reader;
-use super::sysfs::CPUS;
 
 /// What /proc/cpuinfo says.
 #[derive(Debug, Default)]
@@ -88,11 +87,12 @@ impl CpuInfo {
     pub fn processor(&self, cpus: &[CpuFacts], reader: &Reader) -> Processor {
         let value = |names: &[&str]| names.iter().find_map(|name| self.first.get(*name)).cloned();
         let number = |name: &str| self.first.get(name)?.parse().ok();
+        let part_of = |cpu| self.of(cpu)?.part;
         let microcode = || reader.word(&format!("{CPUS}/cpu{}/microcode/version", cpus.first()?.number));
         let name = value(&["model name", "cpu"]).map(|name| name.split_whitespace().collect::<Vec<_>>().join(" "));
         Processor {
-            model_name: name.filter(|name| !name.is_empty()).or_else(|| arm::model_name(self, cpus)),
-            vendor: value(&["vendor_id", "vendor"]).or_else(|| arm::vendor(self, cpus)),
+            model_name: name.filter(|name| !name.is_empty()).or_else(|| arm::model_name(part_of, cpus)),
+            vendor: value(&["vendor_id", "vendor"]).or_else(|| arm::vendor(part_of, cpus)),
             family: number("cpu family").or_else(|| number("family")),
             model: number("model"),
             stepping: number("stepping"),

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use corewise_model::CpuSet;
 
+use super::limits::CPUS;
 use super::reader::Reader;
-use super::sysfs::CPUS;
 
 /// What cpufreq says of a policy (a set of cpus that change their frequency together).
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -7,8 +7,8 @@ use corewise_model::facts::{CacheFacts, CacheKind, CoreType, CpuFacts, MachineFa
 use corewise_model::machine::{Processor, System};
 use roxmltree::{Document, Node, ParsingOptions};
 
-use super::{LARGEST_CPU, larger_cpus};
-use crate::SysError;
+use super::limits::{LARGEST_CPU, larger_cpus};
+use crate::error::SysError;
 use crate::root::HWLOC_XML;
 
 /// How many elements are read at most; the export of a machine of 384 cpus has 2,500.

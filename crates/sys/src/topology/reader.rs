@@ -7,7 +7,7 @@ use std::str::FromStr;
 use corewise_model::cpu_set::CpuSetError;
 use corewise_model::{CpuSet, Gap};
 
-use super::{LARGEST_CPU, larger_cpus};
+use super::limits::{LARGEST_CPU, larger_cpus};
 use crate::root::Source;
 
 /// How many senseless values are told one by one; a broken recording may hold thousands.

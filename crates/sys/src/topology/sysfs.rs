@@ -5,11 +5,9 @@ use corewise_model::{CpuSet, Gap};
 
 use super::cpuinfo::CpuInfo;
 use super::frequency::Frequencies;
+use super::limits::CPUS;
 use super::reader::Reader;
 use super::{allowed, caches, frequency, nodes, system};
-
-/// The folder of the cpus.
-pub const CPUS: &str = "sys/devices/system/cpu";
 
 /// Everything that sysfs and procfs tell; no cpus where there is neither.
 pub fn facts(reader: &Reader) -> MachineFacts {

@@ -212,7 +212,7 @@ fn it_ends_when_it_is_stopped_or_a_thread_cannot_be_pinned() {
             assert!(matches!(run(&settings, &options(300, 300), company), Err(Error::Stopped)));
         });
     }
-    let cpu = corewise_sys::linux::affinity::current().unwrap().lowest().unwrap();
+    let cpu = corewise_sys::affinity::current().unwrap().lowest().unwrap();
     let settings = Settings { cpus: vec![cpu, cpu, 8000], ..Settings::new(3) };
     let stop = AtomicBool::new(false);
     let error = run(&settings, &options(30, 30), &mut Company { stop: &stop, progress: &mut |_| () }).unwrap_err();

@@ -5,12 +5,12 @@
 
 use std::io::{self, ErrorKind, PipeReader, PipeWriter, Read, Write};
 use std::net::Shutdown;
-use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use corewise_sys::linux::futex;
+use corewise_sys::ipc::Socket;
+use corewise_sys::{atomic_wait, ipc};
 
 use super::By;
 
@@ -33,7 +33,7 @@ pub enum End {
     /// What the other end writes, and what it reads.
     Pipe(PipeReader, PipeWriter),
     /// One of a connected pair.
-    Socket(UnixStream),
+    Socket(Socket),
 }
 
 /// Who can end a line.
@@ -43,7 +43,7 @@ pub enum Ender {
     /// A second handle of what each end reads from.
     Pipe([PipeWriter; 2]),
     /// A second handle of either socket.
-    Socket(UnixStream),
+    Socket(Socket),
     /// Whatever else ends it: that of the process at the other end, which takes its end with it.
     Other(Box<dyn FnMut() + Send>),
 }
@@ -69,7 +69,7 @@ pub fn line(by: By) -> io::Result<([End; 2], Ender)> {
             ([End::Pipe(a_reads, a_writes), End::Pipe(b_reads, b_writes)], ender)
         }
         By::Socket => {
-            let (a, b) = UnixStream::pair()?;
+            let (a, b) = ipc::sockets()?;
             let ender = Ender::Socket(a.try_clone()?);
             ([End::Socket(a), End::Socket(b)], ender)
         }
@@ -88,7 +88,7 @@ impl End {
             Self::Futex(word) => {
                 // A word that was ended stays so.
                 let said = word.0.compare_exchange(heard, number, Ordering::AcqRel, Ordering::Acquire).is_ok();
-                futex::wake(&word.0);
+                atomic_wait::wake(&word.0);
                 return Ok(said);
             }
             Self::Pipe(_, writer) => writer.write_all(&number.to_ne_bytes()),
@@ -138,7 +138,7 @@ fn sleep_on(word: &AtomicU32, said: u32) -> io::Result<u32> {
         if number != said {
             return Ok(number);
         }
-        futex::wait(word, said, SLEEP)?;
+        atomic_wait::wait(word, said, SLEEP)?;
     }
 }
 
@@ -157,8 +157,8 @@ impl Ender {
 fn end_word(word: &Word) {
     word.0.store(OVER, Ordering::Release);
     // Both may sleep on it for a moment: one of them has said its number and not yet been heard.
-    futex::wake(&word.0);
-    futex::wake(&word.0);
+    atomic_wait::wake(&word.0);
+    atomic_wait::wake(&word.0);
 }
 
 /// A reader that has gone needs no telling. A pipe never fills up: there are two numbers in it at most.
@@ -167,7 +167,7 @@ fn end_pipe(writer: &mut PipeWriter) {
 }
 
 /// Fails where the other has done it already.
-fn end_socket(stream: &UnixStream) {
+fn end_socket(stream: &Socket) {
     drop(stream.shutdown(Shutdown::Both));
 }
 

@@ -1,14 +1,12 @@
 //! The second of a pair as a process of its own: this program begun again, or any that calls [`answer`].
 
 use std::ffi::OsString;
-use std::io::{self, PipeReader, PipeWriter, Read, Write};
-use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::net::UnixStream;
+use std::io::{self, Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use corewise_model::CpuSet;
-use corewise_sys::linux::affinity;
+use corewise_sys::{affinity, ipc};
 
 use super::By;
 use super::line::{End, OVER};
@@ -68,15 +66,13 @@ impl Drop for Partner {
 
 fn over_pipes(command: &mut Command) -> io::Result<(Child, End)> {
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
-    let missing = || io::Error::other("a partner without its pipes");
-    let reader = PipeReader::from(OwnedFd::from(child.stdout.take().ok_or_else(missing)?));
-    let writer = PipeWriter::from(OwnedFd::from(child.stdin.take().ok_or_else(missing)?));
+    let (reader, writer) = ipc::pipes_of(&mut child)?;
     Ok((child, End::Pipe(reader, writer)))
 }
 
 fn over_socket(command: &mut Command) -> io::Result<(Child, End)> {
-    let (own, other) = UnixStream::pair()?;
-    let child = command.stdin(Stdio::from(OwnedFd::from(other))).stdout(Stdio::null()).spawn()?;
+    let (own, other) = ipc::sockets()?;
+    let child = command.stdin(ipc::as_input(other)).stdout(Stdio::null()).spawn()?;
     // The command holds the other's socket, and must not for longer than the child.
     command.stdin(Stdio::null());
     Ok((child, End::Socket(own)))
@@ -111,14 +107,13 @@ pub fn await_greeting(end: &mut End) -> io::Result<bool> {
 /// [`Error::Input`] for a futex; [`Error::System`] when the operating system fails.
 pub fn answer(by: By) -> Result<(), Error> {
     let failed = |error| Error::System { what: "answering as a partner".into(), error };
-    let input = io::stdin().as_fd().try_clone_to_owned().map_err(failed)?;
     let mut end = match by {
         By::Futex => return Err(Error::Input { what: "futex".into(), why: "is for threads".into() }),
         By::Pipe => {
-            let output = io::stdout().as_fd().try_clone_to_owned().map_err(failed)?;
-            End::Pipe(PipeReader::from(input), PipeWriter::from(output))
+            let (input, output) = ipc::own_pipes().map_err(failed)?;
+            End::Pipe(input, output)
         }
-        By::Socket => End::Socket(UnixStream::from(input)),
+        By::Socket => End::Socket(ipc::own_socket().map_err(failed)?),
     };
     greet(&mut end).and_then(|()| answer_all(&mut end)).map(drop).map_err(failed)
 }

@@ -112,7 +112,7 @@ fn an_error_in_a_stage_ends_all_threads_and_is_the_one_that_is_told() {
 #[test]
 fn a_thread_that_cannot_be_pinned_does_not_keep_the_others_waiting() {
     for via in VIAS {
-        let cpu = corewise_sys::linux::affinity::current().unwrap().lowest().unwrap();
+        let cpu = corewise_sys::affinity::current().unwrap().lowest().unwrap();
         let settings = Settings { cpus: vec![cpu, 8000, cpu], ..Settings::new(3) };
         let stop = AtomicBool::new(false);
         let options = Options { via, ..Options::default() };

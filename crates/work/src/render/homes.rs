@@ -4,8 +4,8 @@ use std::thread::{Builder, scope};
 
 use corewise_model::placement::memory::Mode;
 use corewise_model::{CpuSet, Machine};
-use corewise_sys::linux::affinity;
-use corewise_sys::linux::memory_policy::{self, Policy};
+use corewise_sys::affinity;
+use corewise_sys::memory_policy::{self, Policy};
 use corewise_sys::{Root, topology};
 
 use super::scene::Scene;

@@ -30,7 +30,7 @@ fn the_picture_is_the_same_for_any_threads_and_any_memory_and_another_for_anothe
 #[test]
 fn pinned_threads_stay_where_they_are_pinned() {
     let (settings, options) = small(2);
-    let cpus: Vec<u32> = corewise_sys::linux::affinity::current().unwrap().iter().collect();
+    let cpus: Vec<u32> = corewise_sys::affinity::current().unwrap().iter().collect();
     let report = run_with(&Settings { cpus, ..settings.clone() }, &options).unwrap();
     assert_eq!(report.checksum, run_with(&settings, &options).unwrap().checksum);
     assert!(run_with(&Settings { cpus: vec![8_000], ..settings }, &options).is_err());

@@ -15,8 +15,8 @@ use std::time::Duration;
 use anstream::ColorChoice;
 use corewise_model::Machine;
 use corewise_model::article::{Article, HELD, Line as CommandLine};
-use corewise_sys::linux::signals::Held;
-use corewise_sys::linux::spawn;
+use corewise_sys::signals::Held;
+use corewise_sys::spawn;
 use serde_json::Value;
 
 use crate::shell::child::supervise::{End, Look, Supervisor, UNWATCHED, came_early};

@@ -15,8 +15,8 @@ use corewise_model::{Gap, Level, Machine};
 use corewise_sys::Root;
 use corewise_sys::change::{Meanwhile, left_in};
 use corewise_sys::clock::{Clock, Source};
-use corewise_sys::linux::counters::CycleCounter;
-use corewise_sys::linux::interrupts::Interrupts;
+use corewise_sys::condition::Condition;
+use corewise_sys::counters::CycleCounter;
 
 use crate::shell::failure::{Exit, Failure};
 use crate::shell::machine::this_machine;
@@ -68,16 +68,17 @@ struct Found {
 }
 
 fn checks(root: &Root, machine: &Machine, found: &Found) -> Vec<Check> {
+    let condition = Condition::read(root);
     let mut checks = vec![
-        counters(root, &found.counters),
+        counters(&condition, &found.counters),
         causes(&found.causes),
-        clock(root, found),
-        interrupts(root),
-        stolen_time(root, machine),
+        clock(&condition, found),
+        interrupts(&condition),
+        stolen_time(&condition, machine),
         allowed(machine),
         governors(machine),
-        siblings(root, machine),
-        load(root, machine),
+        siblings(&condition, machine),
+        load(&condition, machine),
     ];
     checks.extend(moved(root, found.moved_interrupts));
     checks.extend(hypervisor(machine));
@@ -99,15 +100,10 @@ fn of_gap(gap: &Gap) -> Check {
     Check { cure: gap.cure.clone(), ..check(&gap.what, State::Gap, gap.why.clone()) }
 }
 
-fn line(root: &Root, path: &str) -> Option<String> {
-    root.read(path).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
-}
-
-fn counters(root: &Root, counters: &Result<bool, Gap>) -> Check {
+fn counters(condition: &Condition, counters: &Result<bool, Gap>) -> Check {
     const WHAT: &str = "hardware counters";
-    let paranoid =
-        line(root, "proc/sys/kernel/perf_event_paranoid").map(|level| format!(" (perf_event_paranoid is {level})"));
-    let paranoid = paranoid.unwrap_or_default();
+    let level = |level| format!(" (perf_event_paranoid is {level})");
+    let paranoid = condition.paranoid.as_ref().map(level).unwrap_or_default();
     match counters {
         Ok(true) => check(WHAT, State::Good, format!("cycles are counted, in the kernel too{paranoid}")),
         Ok(false) => {
@@ -127,12 +123,10 @@ fn causes(causes: &Result<Rung, Gap>) -> Check {
     }
 }
 
-fn clock(root: &Root, found: &Found) -> Check {
-    let source = line(root, "sys/devices/system/clocksource/clocksource0/current_clocksource");
-    let kernel =
-        source.as_ref().map(|source| format!("; the kernel's own clock source is {source}")).unwrap_or_default();
-    let stepped =
-        source.is_some_and(|source| matches!(source.as_str(), "hpet" | "acpi_pm" | "jiffies" | "refined-jiffies"));
+fn clock(condition: &Condition, found: &Found) -> Check {
+    let source = condition.clock_source.as_deref();
+    let kernel = source.map(|source| format!("; the kernel's own clock source is {source}")).unwrap_or_default();
+    let stepped = matches!(source, Some("hpet" | "acpi_pm" | "jiffies" | "refined-jiffies"));
     let why = format!("pieces are timed with the {}{kernel}", found.clock);
     if found.is_system_clock || stepped {
         let why = format!("{why}: short pieces cost more to time, and steps are coarser");
@@ -141,16 +135,12 @@ fn clock(root: &Root, found: &Found) -> Check {
     check("clock", State::Good, why)
 }
 
-fn interrupts(root: &Root) -> Check {
+fn interrupts(condition: &Condition) -> Check {
     const WHAT: &str = "interrupt counts";
-    // Sandboxes show an empty file where the kernel has one with a column for each cpu.
-    let is_missing = |path: &&str| root.read(path).is_none_or(|text| Interrupts::parse(&text).cpus.is_empty());
-    let missing: Vec<&str> = ["proc/interrupts", "proc/softirqs"].into_iter().filter(is_missing).collect();
-    if missing.is_empty() {
+    if condition.missing_counts.is_empty() {
         return check(WHAT, State::Good, "/proc/interrupts and /proc/softirqs can be read");
     }
-    let files: Vec<String> = missing.iter().map(|path| format!("/{path}")).collect();
-    check(WHAT, State::Gap, format!("{} cannot be read", files.join(" and ")))
+    check(WHAT, State::Gap, format!("{} cannot be read", condition.missing_counts.join(" and ")))
         .cured_by("run where /proc is the kernel's own (many sandboxes hide it), or as a user who may read it")
 }
 
@@ -177,14 +167,12 @@ fn moved(root: &Root, moved: usize) -> Option<Check> {
     Some(check(WHAT, State::Note, why).cured_by("corewise undo"))
 }
 
-fn stolen_time(root: &Root, machine: &Machine) -> Check {
+fn stolen_time(condition: &Condition, machine: &Machine) -> Check {
     const WHAT: &str = "stolen time";
-    let Some(stat) = line(root, "proc/stat") else {
+    if !condition.has_times {
         return check(WHAT, State::Gap, "/proc/stat cannot be read").cured_by("run where /proc is the kernel's own");
-    };
-    let fields = stat.lines().next().unwrap_or_default().split_whitespace().skip(1);
-    let stolen: Option<u64> = fields.clone().nth(7).and_then(|field| field.parse().ok());
-    match (&machine.system.hypervisor, stolen) {
+    }
+    match (&machine.system.hypervisor, condition.stolen_ticks) {
         (None, _) => check(WHAT, State::Good, "no hypervisor is seen that could take time"),
         (Some(_), Some(0) | None) => {
             let why = "the kernel has counted none since it started: the hypervisor takes none, or does not tell";
@@ -227,11 +215,10 @@ fn governors(machine: &Machine) -> Check {
         .cured_by("sudo cpupower frequency-set -g performance")
 }
 
-fn siblings(root: &Root, machine: &Machine) -> Check {
+fn siblings(condition: &Condition, machine: &Machine) -> Check {
     const WHAT: &str = "SMT siblings";
     let threads = machine.objects(Level::Core).iter().map(|core| core.len()).max().unwrap_or(1);
-    let control = line(root, "sys/devices/system/cpu/smt/control").map(|state| format!(" (smt/control: {state})"));
-    let control = control.unwrap_or_default();
+    let control = condition.siblings.as_ref().map(|state| format!(" (smt/control: {state})")).unwrap_or_default();
     if threads < 2 {
         return check(WHAT, State::Good, format!("a core has one cpu{control}"));
     }
@@ -250,11 +237,9 @@ fn hypervisor(machine: &Machine) -> Option<Check> {
     Some(check("virtual machine", State::Note, why).cured_by("survey the host, or pin the guest's cpus there"))
 }
 
-fn load(root: &Root, machine: &Machine) -> Check {
+fn load(condition: &Condition, machine: &Machine) -> Check {
     const WHAT: &str = "other programs";
-    let load: Option<f64> =
-        line(root, "proc/loadavg").and_then(|text| text.split_whitespace().next().and_then(|field| field.parse().ok()));
-    match load {
+    match condition.load {
         None => check(WHAT, State::Note, "/proc/loadavg cannot be read; the survey itself tells how busy others are"),
         Some(load) if load > RESTLESS_LOAD * machine.allowed.len() as f64 => {
             let why = format!("the load of the last minute is {load}: what they do appears in every number");

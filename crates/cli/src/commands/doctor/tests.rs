@@ -108,7 +108,7 @@ fn a_desktop_in_order_is_told_that_nothing_is_missing() {
 fn empty_counts_cannot_be_read() {
     let said = |interrupts: &str| {
         let files = [("proc/interrupts", interrupts), ("proc/softirqs", "           CPU0\n")];
-        let check = crate::commands::doctor::interrupts(&Root::from_files(files));
+        let check = crate::commands::doctor::interrupts(&Condition::read(&Root::from_files(files)));
         (check.state, check.why)
     };
     let unreadable = (State::Gap, "/proc/interrupts cannot be read".to_owned());

@@ -6,7 +6,7 @@ use corewise_model::interrupt::away::{Move, NoCpuLeft, Plan, plan};
 use corewise_model::placement::Resolution;
 use corewise_sys::change::Journal;
 use corewise_sys::irq::{self, Arrival, Refusal};
-use corewise_sys::linux::process::effective_user;
+use corewise_sys::process::is_root;
 use corewise_sys::{Root, SysError};
 
 use super::Here;
@@ -96,9 +96,9 @@ fn moved(away: &Away, plan: &Plan, settings: &Settings) -> Result<Vec<MoveReport
 /// The report of a move that the kernel refused; a failure where it refuses all, or where nothing can be written down.
 fn not_moved(step: &Move, error: &SysError, away: &Away) -> Result<MoveReport, Failure> {
     let command = format!("corewise irq --away-from {}", quoted(&away.text));
-    let next = match (Refusal::of(error), effective_user()) {
+    let next = match (Refusal::of(error), is_root()) {
         (None, _) => "What is changed is written down first, so that it can be undone.".to_owned(),
-        (Some(Refusal::NotPermitted), 0) => {
+        (Some(Refusal::NotPermitted), true) => {
             format!("This root may not. On the host, outside of a container:  {command}")
         }
         (Some(Refusal::NotPermitted), _) => format!("Only root may:  sudo {command}"),

@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io::Read as _;
-use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -10,6 +9,7 @@ use corewise_model::links::import::{Imported, MAXIMUM_BYTES, read};
 use corewise_model::links::map::{LinkMap, Origin, Provenance, Spoiled, Unit};
 use corewise_model::links::{Matrix, What};
 use corewise_model::{CpuSet, Machine};
+use corewise_sys::files::is_device;
 use serde::Deserialize;
 
 use crate::shell::failure::Failure;
@@ -111,8 +111,7 @@ fn fits(machine: &Machine, cpus: &CpuSet, remarks: &mut Vec<String>) -> bool {
 fn text(path: &Path) -> Result<String, Failure> {
     let unreadable =
         |error: &dyn std::fmt::Display| Failure::unavailable(format!("cannot read {}: {error}", path.display()));
-    let is_device = std::fs::metadata(path).map_err(|error| unreadable(&error))?.file_type().is_char_device();
-    if is_device {
+    if is_device(std::fs::metadata(path).map_err(|error| unreadable(&error))?.file_type()) {
         return Err(unreadable(&"it is a device"));
     }
     // One more than is read at most: the length of a pipe is not known before.

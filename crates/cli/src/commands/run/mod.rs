@@ -5,7 +5,7 @@ pub mod task;
 
 use std::process::Command;
 
-use corewise_sys::linux::spawn;
+use corewise_sys::spawn;
 
 use crate::shell::child::task::RunTask;
 use crate::shell::child::{supervise, words};

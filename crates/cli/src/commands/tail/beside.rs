@@ -6,7 +6,6 @@ pub mod screen;
 
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::AsFd as _;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -15,10 +14,10 @@ use corewise_lab::causes::SETTLING;
 use corewise_lab::placing::{Place, Spread, Wish};
 use corewise_model::placement::Expression;
 use corewise_model::{CpuSet, Gap};
-use corewise_sys::linux::events::Recorder;
-use corewise_sys::linux::open_files::OpenFiles;
-use corewise_sys::linux::signals::Held;
-use corewise_sys::linux::{affinity, spawn};
+use corewise_sys::events::Recorder;
+use corewise_sys::open_files::OpenFiles;
+use corewise_sys::signals::Held;
+use corewise_sys::{affinity, ipc, spawn};
 
 use crate::shell::child::supervise::{End, Look, Started, Supervisor, UNWATCHED, leave, start};
 use crate::shell::failure::{Exit, Failure};
@@ -40,8 +39,7 @@ pub fn run(
     command.args(arguments);
     if settings.json {
         // Standard output is the document's alone.
-        let error = io::stderr().as_fd().try_clone_to_owned();
-        command.stdout(error.map_or_else(|_| Stdio::null(), Stdio::from));
+        command.stdout(ipc::error_as_output().unwrap_or_else(|_| Stdio::null()));
     }
     let wish = |on: &Expression| Wish { on: on.clone(), memory: None, spread: Spread::Together, in_group: false };
     let place = on.map(|on| Ok::<_, Failure>(wish(on).find(&this_machine()?, settings)?)).transpose()?;

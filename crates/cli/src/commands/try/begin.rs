@@ -12,7 +12,7 @@ use corewise_model::placement::plan::{USUAL_MOST, plan};
 use corewise_model::trial::{Arm, Experiment, Folder, Metric, Workload};
 use corewise_model::{CpuSet, Machine};
 use corewise_store::Store;
-use corewise_sys::path;
+use corewise_sys::files::path_of;
 
 use super::task::{Choice, NewExperiment, Which};
 use crate::shell::failure::Failure;
@@ -49,7 +49,7 @@ fn new_experiment(new: &NewExperiment, settings: &Settings) -> Result<Begun, Fai
         std::env::current_dir().map_err(|error| Failure::unavailable(format!("the current folder: {error}")))?;
     let workload = Workload {
         command: new.command.clone(),
-        folder: Folder::of_bytes(path::to_bytes(&folder)),
+        folder: Folder::of_bytes(folder.as_os_str().as_encoded_bytes().to_vec()),
         metric: new.metric.clone(),
         guards: new.guards.clone(),
         timeout_s: new.timeout.map(|timeout| timeout.as_secs_f64()),
@@ -204,7 +204,7 @@ fn stored(number: Option<i64>, settings: &Settings) -> Result<Begun, Failure> {
         let what = format!("experiment {number} is part of the suite \"{}\"", part.suite);
         return Err(Failure::unavailable(what).next("`corewise try --suite FILE --resume` goes on with all of it."));
     }
-    let folder = path::of_bytes(experiment.workload.folder.bytes());
+    let folder = path_of(experiment.workload.folder.bytes());
     std::env::set_current_dir(&folder).map_err(|error| {
         Failure::unavailable(format!("the folder {} of experiment {number}: {error}", folder.display()))
     })?;

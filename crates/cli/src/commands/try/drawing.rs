@@ -1,12 +1,10 @@
 //! The picture of `--svg`: a file that is there as a whole or not at all.
 
-use std::fs::Permissions;
+use std::fs::{self, File};
 use std::io::{self, Write as _};
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use corewise_model::trial::{Experiment, Trial, standing, threads};
-use tempfile::Builder;
 
 use super::screen::{Shown, svg};
 use super::task::no_threads;
@@ -67,15 +65,10 @@ impl Drawing {
 
     /// Beside its place first, then there: who reads it meanwhile has all of the old one or all of the new.
     fn write(&self, text: &str) -> io::Result<()> {
-        let mut file = Builder::new()
-            .prefix(".corewise-")
-            .suffix(".svg")
-            // As any new file: less what the user's mask takes away.
-            .permissions(Permissions::from_mode(0o666))
-            .tempfile_in(&self.folder)?;
-        file.write_all(text.as_bytes())?;
-        file.persist(&self.path).map_err(|error| error.error)?;
-        Ok(())
+        let draft = self.folder.join(format!(".corewise-{}.svg", std::process::id()));
+        let mut file = File::create_new(&draft)?;
+        let written = file.write_all(text.as_bytes()).and_then(|()| fs::rename(&draft, &self.path));
+        written.inspect_err(|_| drop(fs::remove_file(&draft)))
     }
 }
 

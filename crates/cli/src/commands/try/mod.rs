@@ -20,7 +20,7 @@ use corewise_lab::experiment::{Begun, Ending, Limits, Runner, Time, Watcher, con
 use corewise_model::experiment::{Standing, ThreadsStanding, Verdict};
 use corewise_model::trial::{Experiment, Outcome, Trial, standing, threads};
 use corewise_store::Store;
-use corewise_sys::linux::cpuset;
+use corewise_sys::cpuset;
 
 use crate::shell::failure::{Exit, Failure};
 use crate::shell::interruption::Interruption;
@@ -55,7 +55,7 @@ fn run(task: &TryTask, settings: &Settings) -> Result<Exit, Failure> {
     // Before the experiment: hours could be lost, and one that goes on changes the folder.
     let drawing = task.svg.as_deref().map(Drawing::into_file).transpose()?;
     // What is made up disturbs nobody.
-    let _lock = if let Which::Simulated { .. } = which { None } else { Some(lock::take(&settings.lock)?) };
+    let _lock = if let Which::Simulated { .. } = which { None } else { lock::take(&settings.lock)? };
     let (begun, simulation) = begin::begin(which, task.runs_max, settings)?;
     drawing.iter().try_for_each(|drawing| drawing.can_be_of(&begun.experiment))?;
     let interruption = Interruption::watch()?;

@@ -15,7 +15,7 @@ use corewise_model::suite::results::{Results, Row, RowResult, Tried};
 use corewise_model::suite::{Benchmark, Suite};
 use corewise_model::trial::{Experiment, Trial};
 use corewise_store::Store;
-use corewise_sys::linux::installed::distributions;
+use corewise_sys::installed::distributions;
 
 use super::screen::suite::{csv, markdown, screen};
 use super::screen::{Shown, in_words};
@@ -50,9 +50,11 @@ pub fn run(task: &SuiteTask, limits: &TryTask, settings: &Settings) -> Result<Ex
     // As it was begun: other limits would be another suite.
     let policy = part.as_ref().map_or_else(|| task.policy.clone(), |part| part.policy.clone());
     let interruption = Interruption::watch()?;
+    let search = std::env::var_os("PATH");
     let plan = SuitePlan {
         suite: &suite,
         folder: &folder,
+        search: search.as_deref(),
         machine: &machine,
         arms: &arms,
         policy: &policy,
@@ -133,8 +135,9 @@ fn exit(rows: &[Row<'_>], interruption: &Interruption) -> Exit {
 /// A line for each distribution whose packages are known: what installs the programs that are missing, or all of them where
 /// none is.
 fn installations(suite: &Suite, folder: &Path) -> String {
+    let search = std::env::var_os("PATH");
     let missing: Vec<&Benchmark> =
-        suite.benchmarks.iter().filter(|benchmark| !missing(benchmark, folder).is_empty()).collect();
+        suite.benchmarks.iter().filter(|benchmark| !missing(benchmark, folder, search.as_deref()).is_empty()).collect();
     let (what, wanted) = match missing.is_empty() {
         true => ("All programs are installed. They are in these packages:", suite.benchmarks.iter().collect()),
         false => ("What is missing:", missing),

@@ -6,7 +6,7 @@ pub mod screen;
 use clap::Parser;
 use corewise_sys::SysError;
 use corewise_sys::change::{Change, Left, Meanwhile, Outcome, Standing, Undone, left_in};
-use corewise_sys::linux::events::{left_instances, owner_of_instance, remove_left_instance};
+use corewise_sys::events::{left_instances, owner_of_instance, remove_left_instance};
 use jiff::tz::TimeZone;
 
 use crate::shell::failure::{Exit, Failure};

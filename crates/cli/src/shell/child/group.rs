@@ -5,8 +5,8 @@ use std::process::Command;
 
 use corewise_lab::placing::Place;
 use corewise_sys::SysError;
+use corewise_sys::cgroup::{Cgroup, Entry};
 use corewise_sys::change::{Journal, Outcome};
-use corewise_sys::linux::cgroup::{Cgroup, Entry};
 
 use crate::shell::failure::Failure;
 use crate::shell::output::say;

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use corewise_lab::placing::Place;
 use corewise_model::placement::hold::Policy;
-use corewise_sys::linux::signals::{self, Held, Sender, Signal};
-use corewise_sys::linux::spawn::{self, StateChange};
-use corewise_sys::linux::task;
+use corewise_sys::signals::{self, Held, Sender, Signal};
+use corewise_sys::spawn::{self, StateChange};
+use corewise_sys::task;
 
 use super::group::{self, Group};
 use super::watch::{Tells, Watch};

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use corewise_model::CpuSet;
 use corewise_model::placement::hold::pace::Pace;
 use corewise_model::placement::hold::{Action, Event, Hold, Outcome, Policy, Seen, Step, Threads, View};
-use corewise_sys::linux::task::{self, Process};
-use corewise_sys::linux::{affinity, cpuset};
+use corewise_sys::task::{self, Process};
+use corewise_sys::{affinity, cpuset};
 
 use super::words;
 use crate::shell::output::say;

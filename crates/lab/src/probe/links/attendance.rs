@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-use corewise_sys::linux::affinity;
-use corewise_sys::linux::thread::own_number;
+use corewise_sys::affinity;
+use corewise_sys::thread::own_number;
 
 use super::meeting::Meeting;
 

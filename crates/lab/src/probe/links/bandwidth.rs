@@ -4,7 +4,7 @@ use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use corewise_sys::clock::Ticks;
-use corewise_sys::linux::memory::{LINE_BYTES, Memory};
+use corewise_sys::memory::{LINE_BYTES, Memory};
 
 use super::meeting::{Meeting, spin};
 use super::samples::{Number, Plan, Record, Side, Untimed, take};

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use corewise_model::stats::order::median;
 use corewise_model::stats::random::Random;
 use corewise_sys::clock::{Clock, Ticks};
-use corewise_sys::linux::memory::{LINE_BYTES, Memory};
+use corewise_sys::memory::{LINE_BYTES, Memory};
 
 use super::meeting::{Meeting, spin};
 use super::samples::{Number, Plan, Record, Side, take};

@@ -3,7 +3,7 @@
 use corewise_model::links::map::Spoiled;
 use corewise_model::stats::order::{median, quantile};
 use corewise_sys::clock::Ticks;
-use corewise_sys::linux::thread::Switches;
+use corewise_sys::thread::Switches;
 
 /// A sample that takes more than this many times what is typical is an interrupt's, or the host's.
 const INTERRUPTED: f64 = 1.5;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use corewise_model::stats::random::Random;
 use corewise_sys::clock::Ticks;
-use corewise_sys::linux::memory::Memory;
+use corewise_sys::memory::Memory;
 
 use super::meeting::{Meeting, spin};
 use super::samples::{Number, Plan, Record, Side, Untimed, take};

@@ -8,7 +8,7 @@ use corewise_model::Gap;
 use corewise_model::links::Slots;
 use corewise_model::stats::random::Random;
 use corewise_sys::clock::{Clock, Source};
-use corewise_sys::linux::{affinity, memory_policy};
+use corewise_sys::{affinity, memory_policy};
 
 use super::visit::SAMPLES_ENOUGH;
 use super::*;

@@ -8,8 +8,8 @@ use std::time::Duration;
 use corewise_model::Gap;
 use corewise_model::links::What;
 use corewise_model::stats::random::Random;
+use corewise_sys::affinity;
 use corewise_sys::clock::{Clock, Source, Ticks};
-use corewise_sys::linux::affinity;
 
 use super::attendance::Attendance;
 use super::meeting::Meeting;

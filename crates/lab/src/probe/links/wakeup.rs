@@ -4,9 +4,9 @@ use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use corewise_sys::atomic_wait;
 use corewise_sys::clock::Ticks;
-use corewise_sys::linux::futex;
-use corewise_sys::linux::memory::Memory;
+use corewise_sys::memory::Memory;
 
 use super::meeting::Meeting;
 use super::samples::{Number, Plan, Record, Side, Untimed, take};
@@ -96,13 +96,13 @@ impl Side for Answering<'_> {
 /// Writes a number and wakes who sleeps until then.
 fn call(word: &AtomicU32, number: u32) {
     word.store(number, Ordering::Release);
-    futex::wake(word);
+    atomic_wait::wake(word);
 }
 
 /// Sleeps while the word is a number; false when the visit is over.
 fn sleep(word: &AtomicU32, number: u32, meeting: &Meeting) -> bool {
     while word.load(Ordering::Acquire) == number {
-        if let Err(error) = futex::wait(word, number, LOOK) {
+        if let Err(error) = atomic_wait::wait(word, number, LOOK) {
             meeting.fail(error);
         }
         if word.load(Ordering::Acquire) == number && meeting.is_over() {

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use corewise_model::event::{Source, What};
 use corewise_model::{CpuSet, Gap};
 
-use super::Interest;
 use super::format::{Format, Slot};
 use super::symbols::Symbols;
 use super::tracefs::Tracefs;
+use crate::values::events::Interest;
 
 /// A tracepoint that corewise understands.
 struct Known {

@@ -11,9 +11,13 @@ use std::path::PathBuf;
 use corewise_model::Gap;
 use corewise_model::event::Event;
 
-use super::{Catalogue, Drained, Interest, Pages, Tracefs, online_cpus};
-use crate::linux::process::{Process, sees_all_numbers};
-use crate::linux::thread::own_number;
+use super::super::cpuset;
+use super::super::process::{Process, sees_all_numbers};
+use super::super::thread::own_number;
+use super::decode::Catalogue;
+use super::pages::Pages;
+use super::tracefs::Tracefs;
+use crate::values::events::{Drained, Interest};
 
 /// What instances of corewise are called, before the number of the process and its start time.
 const PREFIX: &str = "corewise-";
@@ -48,7 +52,7 @@ impl Instance {
         // SAFETY: sysconf reads a constant of the system.
         let system_bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) }.max(4096) as usize;
         let page_bytes = kib.map_or(system_bytes, |kib: usize| kib * 1024);
-        let buffer_kib = (ALL_BUFFERS_KIB / online_cpus().len().max(1)).clamp(LEAST_BUFFER_KIB, BUFFER_KIB);
+        let buffer_kib = (ALL_BUFFERS_KIB / cpuset::online().len().max(1)).clamp(LEAST_BUFFER_KIB, BUFFER_KIB);
         let paths = catalogue.tracepoints(interests).into_iter().map(|(_, path)| path).collect();
         let instance = Self { tracefs, name, page_bytes, buffer_kib, paths, held };
         instance.write("tracing_on", "0")?;

@@ -2,8 +2,7 @@
 
 /// Where data begin on a page: behind its time and its length (events/header_page, on machines of 64 bits).
 const HEADER_BYTES: usize = 16;
-/// Events were lost before this page, and the length's other high bits (kernel/trace/ring_buffer.c, RB_MISSED_EVENTS).
-const MISSED: u64 = 1 << 31;
+/// Of the length; its high bits say whether events were lost before this page (kernel/trace/ring_buffer.c, RB_MISSED_EVENTS).
 const LENGTH: u64 = 0x000f_ffff;
 
 /// The records of one page with their times, in order.
@@ -13,8 +12,6 @@ pub struct Pages<'a> {
     at: usize,
     end: usize,
     time: u64,
-    /// Whether records are missing before this page.
-    pub misses_some: bool,
 }
 
 impl<'a> Pages<'a> {
@@ -24,7 +21,7 @@ impl<'a> Pages<'a> {
             |at: usize| page.get(at..at + 8).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_ne_bytes);
         let commit = number(8);
         let end = (HEADER_BYTES + (commit & LENGTH) as usize).min(page.len());
-        Self { bytes: page, at: HEADER_BYTES, end, time: number(0), misses_some: commit & MISSED != 0 }
+        Self { bytes: page, at: HEADER_BYTES, end, time: number(0) }
     }
 
     fn word(&mut self) -> Option<u32> {
@@ -100,9 +97,8 @@ mod tests {
             29,
             4,
         ];
-        let bytes = page(1000, (words.len() as u64 * 4) | MISSED, &[&words[..], &[1, 0xdddd]].concat());
+        let bytes = page(1000, (words.len() as u64 * 4) | 1 << 31, &[&words[..], &[1, 0xdddd]].concat());
         let pages = Pages::new(&bytes);
-        assert!(pages.misses_some);
         let found: Vec<(u64, usize)> = pages.map(|(time, data)| (time, data.len())).collect();
         assert_eq!(found, [(1005, 8), (1005 + 3 + (2 << 27) + 1, 4)]);
     }

@@ -9,8 +9,9 @@ use corewise_model::event::Event;
 use perf_event::events::Tracepoint;
 use perf_event::{Builder, Clock, Counter, SampleFlag, Sampler};
 
-use super::{Catalogue, Drained, Interest};
-use crate::linux::thread::own_number;
+use super::super::thread::own_number;
+use super::decode::Catalogue;
+use crate::values::events::{Drained, Interest};
 
 /// A ring smaller than this is not worth having, in bytes.
 const SMALLEST_BYTES: usize = 1 << 16;

@@ -3,9 +3,10 @@
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::time::Duration;
 
-use super::super::task;
+use super::super::{signals, task};
 use super::output::Output;
-use super::{End, now};
+use super::shared_time::now;
+use crate::values::execution::{End, Usage};
 
 /// So long a process that is asked to end may take until it is made to.
 const GRACE: Duration = Duration::from_millis(500);
@@ -13,25 +14,6 @@ const GRACE: Duration = Duration::from_millis(500);
 const LONGEST_END: Duration = Duration::from_secs(5);
 /// Between looks where nothing tells us of an end.
 const PAUSE: Duration = Duration::from_millis(1);
-
-/// What the kernel accounts for a command: wait4(2). Of its descendants, what had been waited for.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Usage {
-    /// Time computing in user mode, in seconds.
-    pub user_s: f64,
-    /// Time in the kernel, in seconds.
-    pub system_s: f64,
-    /// The most memory that a process of it had at once, in bytes.
-    pub peak_memory_bytes: u64,
-    /// How often it gave up its cpu to wait for something.
-    pub voluntary_switches: u64,
-    /// How often its cpu was taken away.
-    pub involuntary_switches: u64,
-    /// Pages that were mapped without reading.
-    pub minor_faults: u64,
-    /// Pages that had to be read.
-    pub major_faults: u64,
-}
 
 /// A command's processes, all of them children or further descendants of ours.
 pub struct Tree {
@@ -184,7 +166,7 @@ impl Tree {
     fn send(&self, signal: i32) {
         for process in task::descendants(std::process::id()) {
             for signal in [signal, libc::SIGCONT] {
-                super::super::signals::send(process.number, signal);
+                signals::send(process.number, signal);
             }
         }
     }
@@ -201,6 +183,7 @@ enum Waited {
 }
 
 impl Usage {
+    /// Adds what wait4(2) reports.
     fn add(&mut self, usage: &libc::rusage) {
         let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 * 1e-6;
         let count = |value: libc::c_long| u64::try_from(value).unwrap_or_default();

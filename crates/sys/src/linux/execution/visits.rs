@@ -1,6 +1,5 @@
 //! Visits to the cpus on which a command computes: a thread of this process estimates their clock rate.
 
-use std::fmt::Debug;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
@@ -9,19 +8,13 @@ use std::time::Duration;
 use corewise_model::CpuSet;
 
 use super::super::affinity;
-use super::now;
+use super::shared_time::now;
+use crate::values::execution::ClockProbe;
 
 /// The first visit comes with the first look after this time, which is some 75 ms after the start.
 const FIRST: Duration = Duration::from_millis(70);
 /// The others come with the first look after this time since the one before, some 300 ms apart.
 const EVERY: Duration = Duration::from_millis(250);
-
-/// Estimates a clock rate; a visit calls it on a thread of this process that is pinned to a cpu.
-pub trait ClockProbe: Debug + Sync {
-    /// The clock rate of the calling thread's cpu in GHz. It takes a few milliseconds of the cpu at most, which a command that
-    /// computes there goes without, and returns at once, with nothing, where `stop` becomes true.
-    fn gigahertz(&self, stop: &AtomicBool) -> Option<f64>;
-}
 
 /// The visits during one run, as who looks at the command's threads makes them.
 pub struct Visits {

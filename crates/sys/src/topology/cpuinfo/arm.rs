@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use corewise_model::facts::CpuFacts;
 
-use super::CpuInfo;
+/// Implementer and part number of a core, where they are known.
+type Part = Option<(u32, u32)>;
 
 /// Implementers by the number in MIDR_EL1 (Arm architecture reference manual, MIDR_EL1.Implementer).
 const IMPLEMENTERS: [(u32, &str); 14] = [
@@ -69,16 +70,16 @@ const PARTS: [(u32, u32, &str); 40] = [
 ];
 
 /// The implementer of the first cpu.
-pub fn vendor(info: &CpuInfo, cpus: &[CpuFacts]) -> Option<String> {
-    let (implementer, _) = cpus.iter().find_map(|cpu| info.of(cpu.number)?.part)?;
+pub fn vendor(part_of: impl Fn(u32) -> Part, cpus: &[CpuFacts]) -> Option<String> {
+    let (implementer, _) = cpus.iter().find_map(|cpu| part_of(cpu.number))?;
     Some(implementer_name(implementer))
 }
 
 /// A name made of the parts in the machine, the fastest first: "10x Cortex-X925 + 10x Cortex-A725".
-pub fn model_name(info: &CpuInfo, cpus: &[CpuFacts]) -> Option<String> {
+pub fn model_name(part_of: impl Fn(u32) -> Part, cpus: &[CpuFacts]) -> Option<String> {
     let mut parts: BTreeMap<(u32, u32), (u32, usize)> = BTreeMap::new();
     for cpu in cpus {
-        let (capacity, count) = parts.entry(info.of(cpu.number)?.part?).or_default();
+        let (capacity, count) = parts.entry(part_of(cpu.number)?).or_default();
         *capacity = (*capacity).max(cpu.capacity.unwrap_or_default());
         *count += 1;
     }

@@ -6,43 +6,39 @@ use std::io;
 use corewise_model::CpuSet;
 
 use super::super::{affinity, task};
+use crate::values::execution::Observed;
 
-/// What looks at the threads of a command and of its descendants showed.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Observed {
-    /// The cpus on which a thread was seen.
-    pub used: CpuSet,
-    /// Those on which one computed, or waited to, at the last look.
-    pub computing: CpuSet,
-    /// A mask that a thread had given itself, the first that was seen.
-    pub own_mask: Option<CpuSet>,
-    /// The most threads that were seen at once.
-    pub most_threads: usize,
+/// Looks at the threads of a command and of its descendants.
+pub struct Looks {
+    /// What they showed.
+    pub observed: Observed,
     given: CpuSet,
 }
 
-impl Observed {
+impl Looks {
     /// Nothing yet; a mask that differs from the given cpus, or from the caller's own, will be one of its own.
     pub fn new(given: Option<&CpuSet>) -> io::Result<Self> {
-        Ok(Self { given: given.cloned().map_or_else(affinity::current, Ok)?, ..Self::default() })
+        let given = given.cloned().map_or_else(affinity::current, Ok)?;
+        Ok(Self { observed: Observed::default(), given })
     }
 
     /// Looks at all threads that there are.
     pub fn look(&mut self) {
         let mut threads = 0;
-        self.computing = CpuSet::default();
+        let seen = &mut self.observed;
+        seen.computing = CpuSet::default();
         for process in task::descendants(std::process::id()) {
             for thread in process.threads {
                 threads += 1;
                 if let Some((cpu, computes)) = last_cpu(process.number, thread) {
-                    self.used.insert(cpu);
-                    self.computing.extend(computes.then_some(cpu));
+                    seen.used.insert(cpu);
+                    seen.computing.extend(computes.then_some(cpu));
                 }
                 let mask = affinity::of(thread).ok().filter(|mask| *mask != self.given);
-                self.own_mask = self.own_mask.take().or(mask);
+                seen.own_mask = seen.own_mask.take().or(mask);
             }
         }
-        self.most_threads = self.most_threads.max(threads);
+        seen.most_threads = seen.most_threads.max(threads);
     }
 }
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::refusal::CgroupRefusal;
+use crate::values::cgroup::CgroupRefusal;
 
 /// Controllers that can be shared out between the threads of a process.
 const THREADED: [&str; 4] = ["cpu", "cpuset", "perf_event", "pids"];

@@ -1,19 +1,10 @@
-//! Sleeping until a word changes, and waking who sleeps so: futex(2), within one process.
+//! Sleeping until a word changes, and waking who sleeps so, within one process: futex(2).
 
 use std::io;
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
-/// How a wait ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Waited {
-    /// Somebody called [`wake`], or the kernel woke the thread for no reason (futex(2) says that it may).
-    Woken,
-    /// The word had another value already, so the thread did not sleep.
-    Changed,
-    /// The time was over.
-    TimedOut,
-}
+pub use crate::values::thread::Waited;
 
 /// Sleeps while the word has the expected value, until somebody calls [`wake`], a signal comes, or the time is over. Look at the word
 /// afterwards: being woken does not mean that it changed.

@@ -1,15 +1,13 @@
 //! What is installed: programs that PATH leads to, and the distribution that has packages of the others.
 
 use std::ffi::OsStr;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-/// Whether a program can be run by its name: a path to an executable file, or one that a folder of PATH has.
-pub fn is_installed(program: &str) -> bool {
-    is_in(program, std::env::var_os("PATH").as_deref())
-}
+use crate::os::files;
 
-fn is_in(program: &str, path: Option<&OsStr>) -> bool {
+/// Whether a program can be run by its name: a path to an executable file, or one that a folder of the search path has, which is the value of
+/// `PATH`.
+pub fn is_installed(program: &str, path: Option<&OsStr>) -> bool {
     if program.contains('/') {
         return is_executable(Path::new(program));
     }
@@ -17,7 +15,7 @@ fn is_in(program: &str, path: Option<&OsStr>) -> bool {
 }
 
 fn is_executable(file: &Path) -> bool {
-    file.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+    file.metadata().is_ok_and(|file| files::is_executable(&file))
 }
 
 /// The names of the distribution, its own first and then those that it is like ("ubuntu", "debian"), as os-release(5) says
@@ -43,9 +41,13 @@ mod tests {
     #[test]
     fn a_program_is_a_file_that_may_be_run() {
         let path = OsStr::new("/nowhere:/usr/bin:/bin");
-        assert!(is_in("sh", Some(path)) && is_in("/bin/sh", None));
-        assert!(!is_in("sh", Some(OsStr::new("/nowhere"))) && !is_in("sh", None));
-        assert!(!is_in("/etc/passwd", Some(path)) && !is_in("/bin", Some(path)) && !is_in("", Some(path)));
+        assert!(is_installed("sh", Some(path)) && is_installed("/bin/sh", None));
+        assert!(!is_installed("sh", Some(OsStr::new("/nowhere"))) && !is_installed("sh", None));
+        assert!(
+            !is_installed("/etc/passwd", Some(path))
+                && !is_installed("/bin", Some(path))
+                && !is_installed("", Some(path))
+        );
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! /proc/interrupts and /proc/softirqs: how often each source struck each cpu.
+//! How often each source of interrupts struck each cpu: the text of /proc/interrupts and /proc/softirqs.
 
 use corewise_model::survey::Count;
 
@@ -23,7 +23,8 @@ pub struct Source {
 }
 
 impl Interrupts {
-    /// Reads /proc/interrupts, or /proc/softirqs, which has the same shape without descriptions. Lines it does not understand are passed over; missing columns count as zero.
+    /// Reads /proc/interrupts, or /proc/softirqs, which has the same shape without descriptions. Lines it does not understand are passed
+    /// over; missing columns count as zero.
     pub fn parse(text: &str) -> Self {
         let mut lines = text.lines();
         let cpus: Vec<u32> = lines.next().map(header_cpus).unwrap_or_default();

@@ -6,23 +6,21 @@
 
 mod facts;
 mod place;
-mod refusal;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd};
-use std::os::unix::net::UnixDatagram;
-use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use corewise_model::CpuSet;
 
-use crate::SysError;
 use crate::change::{Change, Journal, Undone, hold_group};
+use crate::error::SysError;
+use crate::os::entrance;
+pub use crate::values::cgroup::CgroupRefusal;
+pub use entrance::Entry;
 pub use facts::{Facts, Plan};
 pub use place::locate;
-pub use refusal::CgroupRefusal;
 
 /// How many groups one process may have at a time.
 const MOST_GROUPS: u32 = 1000;
@@ -82,48 +80,13 @@ impl Cgroup {
     /// # Errors
     /// When there are no file numbers left.
     pub fn hold(&self, command: &mut Command) -> io::Result<Entry> {
-        let entrance = self.entrance.try_clone()?;
-        let (refused, told) = UnixDatagram::pair()?;
-        refused.set_nonblocking(true)?;
-        let go_in = move || {
-            enter(entrance.as_fd()).inspect_err(|error| {
-                // Where even this fails, the error looks like one of the command.
-                let _ = told.send(&error.raw_os_error().unwrap_or(0).to_ne_bytes());
-            })
-        };
-        // SAFETY: between fork and exec the closure makes a write(2) and at most one send(2), to files that it owns; it
-        // allocates and locks nothing.
-        unsafe { command.pre_exec(go_in) };
-        Ok(Entry(refused))
+        entrance::enter_first(command, self.entrance.try_clone()?)
     }
 
     /// Removes the group and puts everything back, the last change first. Processes that the command left behind go back
     /// to the group they came from.
     pub fn finish(self, journal: &mut Journal) -> Vec<Undone> {
         self.changes.iter().rev().filter_map(|change| journal.undo(*change)).collect()
-    }
-}
-
-/// How a command fared that was to enter a group.
-#[derive(Debug)]
-pub struct Entry(UnixDatagram);
-
-impl Entry {
-    /// Why the command that could not be started could not enter, where it was that.
-    pub fn refusal(&self) -> Option<io::Error> {
-        let mut code = [0; 4];
-        (self.0.recv(&mut code).ok()? == code.len()).then(|| io::Error::from_raw_os_error(i32::from_ne_bytes(code)))
-    }
-}
-
-/// Moves the calling process into the group whose entrance this is; safe between fork and exec.
-fn enter(entrance: BorrowedFd<'_>) -> io::Result<()> {
-    // "0" means the process that writes.
-    let zero = b"0";
-    // SAFETY: the kernel reads one byte from a constant.
-    match unsafe { libc::write(entrance.as_raw_fd(), zero.as_ptr().cast(), zero.len()) } {
-        1 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::refusal::CgroupRefusal;
+use crate::values::cgroup::CgroupRefusal;
 
 /// The folder of this process's group of version 2, from the texts of /proc/self/cgroup and /proc/self/mountinfo.
 ///

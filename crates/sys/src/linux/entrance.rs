@@ -1,0 +1,50 @@
+//! Making a command enter a control group before its first instruction.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd};
+use std::os::unix::net::UnixDatagram;
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
+
+/// Makes a command write itself into a group's `cgroup.procs`, opened for writing, before its first instruction.
+///
+/// # Errors
+/// When there are no file numbers left.
+pub fn enter_first(command: &mut Command, entrance: File) -> io::Result<Entry> {
+    let (refused, told) = UnixDatagram::pair()?;
+    refused.set_nonblocking(true)?;
+    let go_in = move || {
+        enter(entrance.as_fd()).inspect_err(|error| {
+            // Where even this fails, the error looks like one of the command.
+            let _ = told.send(&error.raw_os_error().unwrap_or(0).to_ne_bytes());
+        })
+    };
+    // SAFETY: between fork and exec the closure makes a write(2) and at most one send(2), to files that it owns; it
+    // allocates and locks nothing.
+    unsafe { command.pre_exec(go_in) };
+    Ok(Entry(refused))
+}
+
+/// How a command fared that was to enter a group.
+#[derive(Debug)]
+pub struct Entry(UnixDatagram);
+
+impl Entry {
+    /// Why the command that could not be started could not enter, where it was that.
+    pub fn refusal(&self) -> Option<io::Error> {
+        let mut code = [0; 4];
+        (self.0.recv(&mut code).ok()? == code.len()).then(|| io::Error::from_raw_os_error(i32::from_ne_bytes(code)))
+    }
+}
+
+/// Moves the calling process into the group whose entrance this is; safe between fork and exec.
+fn enter(entrance: BorrowedFd<'_>) -> io::Result<()> {
+    // "0" means the process that writes.
+    let zero = b"0";
+    // SAFETY: the kernel reads one byte from a constant.
+    match unsafe { libc::write(entrance.as_raw_fd(), zero.as_ptr().cast(), zero.len()) } {
+        1 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}

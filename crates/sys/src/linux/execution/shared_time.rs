@@ -1,0 +1,64 @@
+//! The clock of a run, and a point in time that a child tells its parent.
+
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// The time since the system was started: clock_gettime(2), CLOCK_MONOTONIC.
+pub fn now() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel fills the time; the clock exists everywhere.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
+    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or_default())
+}
+
+/// A point in time that a child tells: a page of memory that both have.
+pub struct SharedTime {
+    nanoseconds: *mut AtomicU64,
+}
+
+impl SharedTime {
+    pub fn new() -> io::Result<Self> {
+        let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
+        // SAFETY: a new mapping of the kernel's choice.
+        let page = unsafe { libc::mmap(std::ptr::null_mut(), size_of::<AtomicU64>(), access, kind, -1, 0) };
+        if page == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Self { nanoseconds: page.cast() })
+    }
+
+    pub fn writer(&self) -> TimeWriter {
+        TimeWriter(self.nanoseconds)
+    }
+
+    pub fn get(&self) -> Duration {
+        // SAFETY: the page is mapped as long as this lives, aligned, and zero at first, which is a value.
+        Duration::from_nanos(unsafe { &*self.nanoseconds }.load(Ordering::SeqCst))
+    }
+}
+
+impl Drop for SharedTime {
+    fn drop(&mut self) {
+        // SAFETY: it was mapped with this size; the writer is the child's, which has its own mapping.
+        unsafe { libc::munmap(self.nanoseconds.cast(), size_of::<AtomicU64>()) };
+    }
+}
+
+/// The child's end of a shared time.
+#[derive(Clone, Copy)]
+pub struct TimeWriter(*mut AtomicU64);
+
+// SAFETY: it is used after fork(2) only, in the child, whose mapping nobody takes away.
+unsafe impl Send for TimeWriter {}
+// SAFETY: as above; the value is atomic.
+unsafe impl Sync for TimeWriter {}
+
+impl TimeWriter {
+    /// Safe to call between fork(2) and execve(2).
+    pub fn write_now(self) {
+        let nanoseconds = u64::try_from(now().as_nanos()).unwrap_or(u64::MAX);
+        // SAFETY: as in [`SharedTime::get`].
+        unsafe { &*self.0 }.store(nanoseconds, Ordering::SeqCst);
+    }
+}

@@ -1,0 +1,28 @@
+//! Files and folders as the system has them.
+
+use std::fs;
+use std::io::Read as _;
+use std::path::Path;
+
+/// The largest file that is read, in bytes.
+const LARGEST_FILE_BYTES: u64 = 64 << 20;
+
+/// The text of a file of the machine, up to [`LARGEST_FILE_BYTES`].
+pub fn read_file(path: &Path) -> Option<String> {
+    let file = fs::File::open(path).ok()?;
+    let mut bytes = Vec::new();
+    file.take(LARGEST_FILE_BYTES).read_to_end(&mut bytes).ok()?;
+    Some(text_of(bytes))
+}
+
+/// The bytes as text, without a copy where they are UTF-8.
+pub fn text_of(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+}
+
+pub fn list_folder(path: &Path) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(path) else { return Vec::new() };
+    let mut names: Vec<String> = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
+    names.sort_unstable();
+    names
+}

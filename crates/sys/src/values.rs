@@ -1,0 +1,12 @@
+//! Plain values of the modules that each system has: what they are given and what they report.
+
+pub mod account;
+pub mod cgroup;
+pub mod counts;
+pub mod events;
+pub mod execution;
+pub mod memory;
+pub mod process;
+pub mod signals;
+pub mod task;
+pub mod thread;

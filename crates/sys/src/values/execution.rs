@@ -1,0 +1,116 @@
+//! A command that is run as a trial: how it is to be run, and what its run came to.
+
+use std::ffi::OsString;
+use std::fmt::Debug;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use corewise_model::CpuSet;
+
+/// How long processes that outlive a command are usually waited for: what is still there then was not meant to end with it.
+pub const USUAL_PATIENCE: Duration = Duration::from_millis(200);
+
+/// What is to be run, and how.
+#[derive(Debug)]
+pub struct Execution<'a> {
+    /// The program: a path, or a name that is looked for in `PATH`.
+    pub program: &'a OsString,
+    /// Its arguments.
+    pub arguments: &'a [OsString],
+    /// What is changed in its environment: names with their values, or without one where they are taken away.
+    pub environment: &'a [(OsString, Option<OsString>)],
+    /// Its cpus; absent to leave them as they are.
+    pub cpus: Option<&'a CpuSet>,
+    /// After so long it is ended.
+    pub timeout: Option<Duration>,
+    /// How long it waits for processes that outlive the command, before it counts them as left behind; a tenth of the command's own time
+    /// where that is longer.
+    pub patience: Duration,
+    /// Estimates the clock rate of cpus on which it computes, from time to time, on a thread of ours; not where the kernel counts
+    /// cycles, which is better.
+    pub clock: Option<&'a dyn ClockProbe>,
+    /// Ends it early once it is true.
+    pub stop: &'a AtomicBool,
+}
+
+/// Estimates a clock rate; a visit calls it on a thread of this process that is pinned to a cpu.
+pub trait ClockProbe: Debug + Sync {
+    /// The clock rate of the calling thread's cpu in GHz. It takes a few milliseconds of the cpu at most, which a command that
+    /// computes there goes without, and returns at once, with nothing, where `stop` becomes true.
+    fn gigahertz(&self, stop: &AtomicBool) -> Option<f64>;
+}
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// By itself, with this status.
+    Exited(i32),
+    /// By this signal, which was not ours.
+    Killed(i32),
+    /// We ended it, since it took too long.
+    TimedOut,
+    /// We ended it, since a signal stopped it and nobody is there to continue it: it wanted the terminal.
+    Stopped,
+    /// We ended it, since we were told to stop.
+    Interrupted,
+}
+
+/// What a run came to.
+#[derive(Clone, Debug)]
+pub struct Executed {
+    /// How it ended.
+    pub end: End,
+    /// From the moment before its first instruction to the end of its last process, as far as that follows soon; what stays behind does
+    /// not count. The end is noticed one wakeup late, which takes some 50 us.
+    pub wall: Duration,
+    /// Whether this process was stopped meanwhile, so that nobody knows when it ended.
+    pub was_held: bool,
+    /// What the kernel accounts for it.
+    pub usage: Usage,
+    /// What was seen of its threads while it ran.
+    pub observed: Observed,
+    /// What was counted of it; absent where the kernel does not count.
+    pub migrations: Option<u64>,
+    /// Its mean clock rate while it computed, in GHz; absent where there are no counters.
+    pub gigahertz: Option<f64>,
+    /// The clock rates that [`Execution::clock`] estimated meanwhile, in GHz.
+    pub estimated_gigahertz: Vec<f64>,
+    /// How many processes it left behind, which were ended.
+    pub left_behind: u32,
+    /// What it wrote, standard output and standard error together: the first and the last of it.
+    pub output: Vec<u8>,
+    /// How much it wrote, in bytes.
+    pub output_bytes: u64,
+}
+
+/// What the kernel accounts for a command. Of its descendants, what had been waited for.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Usage {
+    /// Time computing in user mode, in seconds.
+    pub user_s: f64,
+    /// Time in the kernel, in seconds.
+    pub system_s: f64,
+    /// The most memory that a process of it had at once, in bytes.
+    pub peak_memory_bytes: u64,
+    /// How often it gave up its cpu to wait for something.
+    pub voluntary_switches: u64,
+    /// How often its cpu was taken away.
+    pub involuntary_switches: u64,
+    /// Pages that were mapped without reading.
+    pub minor_faults: u64,
+    /// Pages that had to be read.
+    pub major_faults: u64,
+}
+
+/// What looks at the threads of a command and of its descendants showed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Observed {
+    /// The cpus on which a thread was seen.
+    pub used: CpuSet,
+    /// Those on which one computed, or waited to, at the last look.
+    pub computing: CpuSet,
+    /// A mask that a thread had given itself, the first that was seen.
+    pub own_mask: Option<CpuSet>,
+    /// The most threads that were seen at once.
+    pub most_threads: usize,
+}

@@ -1,0 +1,19 @@
+//! As what memory between threads is seen.
+
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+/// The distance of two lines: the line size of every x86-64 and most arm64 processors. On processors with longer lines
+/// neighbouring indices share one, which does no harm while one index is used at a time.
+pub const LINE_BYTES: usize = 64;
+
+/// What memory can be seen as: an atomic for which all bits zero is a value.
+///
+/// # Safety
+/// The type has no padding, needs no more alignment than a page has, divides a line, is valid with all bits zero, and changes by
+/// atomic operations alone.
+pub unsafe trait Word: Send + Sync {}
+
+// SAFETY: eight bytes, any bits, atomic.
+unsafe impl Word for AtomicU64 {}
+// SAFETY: four bytes, any bits, atomic.
+unsafe impl Word for AtomicU32 {}

@@ -1,0 +1,27 @@
+//! Windows: nothing of what talks to the kernel is available yet. Each module can be filled on its own.
+#![allow(missing_docs, reason = "they are documented where they do something, in `linux`")]
+
+pub mod accounts;
+pub mod affinity;
+pub mod atomic_wait;
+pub mod counters;
+pub mod counts;
+pub mod cpuset;
+pub mod entrance;
+pub mod events;
+pub mod execution;
+pub mod files;
+pub mod ipc;
+pub mod lock;
+pub mod memory;
+pub mod memory_policy;
+mod missing;
+pub mod open_files;
+pub mod process;
+pub mod scheduling;
+pub mod signals;
+pub mod spawn;
+pub mod standard_files;
+pub mod task;
+pub mod thread;
+pub mod timekeeping;

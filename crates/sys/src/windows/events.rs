@@ -1,0 +1,70 @@
+//! What the kernel reports of cpus, subscribed to by interest.
+
+use std::io;
+use std::marker::PhantomData;
+
+use corewise_model::Gap;
+use corewise_model::event::Event;
+use corewise_model::stall::Rung;
+
+use super::missing::{Never, gap, missing};
+use super::process::Process;
+pub use crate::values::events::{Drained, Interest};
+
+#[derive(Debug)]
+pub struct Recorder {
+    never: Never,
+    pub gaps: Vec<Gap>,
+}
+
+impl Recorder {
+    pub fn open(_: &[Interest]) -> Result<Self, Gap> {
+        gap("causes of stalls")
+    }
+
+    pub fn through_ftrace(_: &[Interest]) -> Result<Self, Gap> {
+        gap("causes of stalls")
+    }
+
+    pub const fn rung(&self) -> Rung {
+        match self.never {}
+    }
+
+    pub fn arm(&self, _: &[Interest]) -> io::Result<Armed<'_>> {
+        match self.never {}
+    }
+}
+
+#[derive(Debug)]
+pub struct Armed<'a>(Never, PhantomData<&'a Recorder>);
+
+impl<'a> Armed<'a> {
+    pub fn stream(&self, _: u32, _: &[Interest], _: usize) -> io::Result<Stream<'a>> {
+        match self.0 {}
+    }
+}
+
+#[derive(Debug)]
+pub struct Stream<'a>(Never, PhantomData<&'a Recorder>);
+
+impl Stream<'_> {
+    pub fn drain(&mut self, _: &mut Vec<Event>) -> Drained {
+        match self.0 {}
+    }
+
+    pub fn drain_now(&mut self, _: &mut Vec<Event>) -> Drained {
+        match self.0 {}
+    }
+}
+
+pub fn left_instances() -> Vec<String> {
+    Vec::new()
+}
+
+pub fn owner_of_instance(_: &str) -> Option<Process> {
+    None
+}
+
+pub fn remove_left_instance(_: &str) -> io::Result<()> {
+    missing()
+}

@@ -1,0 +1,19 @@
+//! How many files this process may have open: there is no limit to be raised.
+
+use std::io;
+use std::process::Command;
+
+#[derive(Clone, Copy, Debug)]
+pub struct OpenFiles;
+
+impl OpenFiles {
+    pub fn raise() -> io::Result<Self> {
+        Ok(Self)
+    }
+
+    pub fn give_back_to(self, _: &mut Command) {}
+}
+
+pub fn are_too_many(_: &io::Error) -> bool {
+    false
+}

@@ -1,0 +1,55 @@
+//! What the operating system has counted for the calling thread, for this process and for a child.
+
+use std::io;
+use std::process::{Child, ExitStatus};
+use std::time::Duration;
+
+use corewise_model::survey::ThreadUse;
+
+use super::missing::{Never, missing};
+pub use crate::values::thread::{Glance, Switches};
+
+#[derive(Clone, Copy, Debug)]
+pub struct ThreadMoment(Never);
+
+impl ThreadMoment {
+    pub fn now() -> io::Result<Self> {
+        missing()
+    }
+
+    pub fn since(&self, _: &Self) -> ThreadUse {
+        match self.0 {}
+    }
+}
+
+impl Glance {
+    pub fn now() -> Self {
+        Self::default()
+    }
+}
+
+impl Switches {
+    pub fn now() -> Self {
+        Self::default()
+    }
+}
+
+pub fn own_number() -> u32 {
+    0
+}
+
+pub fn parent_number() -> u32 {
+    0
+}
+
+pub fn monotonic_raw_ns() -> u64 {
+    0
+}
+
+pub fn process_cpu_time() -> io::Result<Duration> {
+    missing()
+}
+
+pub fn wait_with_peak_memory_bytes(_: Child) -> io::Result<(ExitStatus, u64)> {
+    missing()
+}

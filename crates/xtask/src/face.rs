@@ -1,0 +1,89 @@
+//! Only `sys` knows which operating system it runs on: no other file that is shipped names one in code.
+
+use std::fs;
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use xtask::{cargo_of, done, output, root};
+
+use crate::setup::{self, WINDOWS};
+
+/// `sys`, and the crates that are not shipped.
+const MAY: [&str; 4] = ["crates/sys/", "crates/compare/", "crates/rig/", "crates/xtask/"];
+/// What no code elsewhere may hold.
+const WORDS: [&str; 7] = ["linux", "libc", "rustix", "std::os::", "target_os", "cfg(unix", "cfg(windows"];
+/// How no string may begin that is a path, which is one without white space.
+const PATHS: [&str; 4] = ["/proc", "/sys", "proc/", "sys/"];
+/// What is compiled for Windows.
+const SHIPPED: [&str; 5] = ["corewise", "corewise-lab", "corewise-model", "corewise-store", "corewise-work"];
+
+/// Looks through all files that are shipped; false where one names a system, which is printed.
+pub fn check() -> Result<bool> {
+    let files = output(
+        Command::new("git").args(["ls-files", "-co", "--exclude-standard", "crates/*/src/*.rs"]).current_dir(root()),
+    )?;
+    let mut is_clean = true;
+    for file in files.lines().filter(|file| !MAY.iter().any(|may| file.starts_with(may)) && !file.ends_with("tests.rs"))
+    {
+        // A file that was removed is still listed until that is committed.
+        let source = fs::read_to_string(root().join(file)).unwrap_or_default();
+        for (line, name) in named(&source) {
+            println!("{file}:{line}: only crates/sys may name {name}");
+            is_clean = false;
+        }
+    }
+    Ok(is_clean)
+}
+
+/// Compiles for Windows, where `sys` says of most that it is not available.
+pub fn compile() -> Result<()> {
+    let toolchain =
+        setup::toolchain(WINDOWS).with_context(|| format!("there is no standard library of Rust for {WINDOWS}"))?;
+    let packages = SHIPPED.iter().flat_map(|name| ["--package", name]);
+    done(cargo_of(&toolchain).args(["check", "--target", WINDOWS]).args(packages))
+}
+
+/// What a source names that only `sys` may, by the numbers of its lines. Comments, texts (strings with white space) and tests at its end may.
+fn named(source: &str) -> Vec<(usize, &'static str)> {
+    let code = source.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+    let (mut found, mut is_string) = (Vec::new(), false);
+    for (number, line) in (1..).zip(code.lines()) {
+        let plain = line.replace(r"\\", "").replace("\\\"", "").replace("'\"'", "");
+        for (at, part) in plain.split('"').enumerate() {
+            is_string ^= at > 0;
+            if is_string {
+                let is_path = !part.contains(char::is_whitespace);
+                found.extend(
+                    PATHS.iter().filter(|path| is_path && part.starts_with(**path)).map(|path| (number, *path)),
+                );
+                continue;
+            }
+            let (code, has_comment) = part.split_once("//").map_or((part, false), |(code, _)| (code, true));
+            found.extend(WORDS.iter().filter(|word| code.contains(**word)).map(|word| (number, *word)));
+            if has_comment {
+                break;
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_that_names_a_system_is_found() {
+        let source = "use corewise_sys::task;\nlet text = root.read(\"proc/stat\");\n#[cfg(target_os = \"linux\")]\nlet quote = '\"'; libc::kill();\n";
+        assert_eq!(named(source), [(1, "linux"), (2, "proc/"), (3, "target_os"), (4, "libc")]);
+        let long = "let text = \"first\\\n  second\"; std::os::unix::net();";
+        assert_eq!(named(long), [(2, "std::os::")]);
+    }
+
+    #[test]
+    fn comments_texts_and_tests_may_name_it() {
+        let source = "//! As linux has it in /proc.\nlet why = \"/proc cannot be read\"; // std::os::unix\nlet url = \"https://linux.org\";\n";
+        assert_eq!(named(source), []);
+        assert_eq!(named("fn f() {}\n\n#[cfg(test)]\nmod tests {\n    use std::os::unix::fs;\n}\n"), []);
+    }
+}
