@@ -4,36 +4,15 @@ use std::io;
 
 use corewise_model::CpuSet;
 
-use super::missing::missing;
+use super::missing::{answers, missing};
 
-pub fn set_current(_: &CpuSet) -> io::Result<()> {
-    missing()
-}
-
-pub fn set(_: u32, _: &CpuSet) -> io::Result<()> {
-    missing()
-}
-
-pub fn current() -> io::Result<CpuSet> {
-    missing()
-}
-
-pub fn of(_: u32) -> io::Result<CpuSet> {
-    missing()
-}
-
-pub fn has_ended(_: &io::Error) -> bool {
-    false
-}
-
-pub fn running_on() -> Option<u32> {
-    None
-}
-
-pub fn pin_current(_: u32) -> io::Result<()> {
-    missing()
-}
-
-pub fn check_pinned(_: u32) -> io::Result<()> {
-    missing()
+answers! {
+    fn set_current(&CpuSet) -> io::Result<()> = missing();
+    fn set(u32, &CpuSet) -> io::Result<()> = missing();
+    fn current() -> io::Result<CpuSet> = missing();
+    fn of(u32) -> io::Result<CpuSet> = missing();
+    fn has_ended(&io::Error) -> bool = false;
+    fn running_on() -> Option<u32> = None;
+    fn pin_current(u32) -> io::Result<()> = missing();
+    fn check_pinned(u32) -> io::Result<()> = missing();
 }

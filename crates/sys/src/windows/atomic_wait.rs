@@ -4,13 +4,10 @@ use std::io;
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
-use super::missing::missing;
+use super::missing::{answers, missing};
 pub use crate::values::thread::Waited;
 
-pub fn wait(_: &AtomicU32, _: u32, _: Duration) -> io::Result<Waited> {
-    missing()
-}
-
-pub fn wake(_: &AtomicU32) -> bool {
-    false
+answers! {
+    fn wait(&AtomicU32, u32, Duration) -> io::Result<Waited> = missing();
+    fn wake(&AtomicU32) -> bool = false;
 }

@@ -7,7 +7,7 @@ use corewise_model::Gap;
 use corewise_model::event::Event;
 use corewise_model::stall::Rung;
 
-use super::missing::{Never, gap, missing};
+use super::missing::{Never, answers, gap, missing};
 use super::process::Process;
 pub use crate::values::events::{Drained, Interest};
 
@@ -18,12 +18,9 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    pub fn open(_: &[Interest]) -> Result<Self, Gap> {
-        gap("causes of stalls")
-    }
-
-    pub fn through_ftrace(_: &[Interest]) -> Result<Self, Gap> {
-        gap("causes of stalls")
+    answers! {
+        fn open(&[Interest]) -> Result<Self, Gap> = gap("causes of stalls");
+        fn through_ftrace(&[Interest]) -> Result<Self, Gap> = gap("causes of stalls");
     }
 
     pub const fn rung(&self) -> Rung {
@@ -57,14 +54,8 @@ impl Stream<'_> {
     }
 }
 
-pub fn left_instances() -> Vec<String> {
-    Vec::new()
-}
-
-pub fn owner_of_instance(_: &str) -> Option<Process> {
-    None
-}
-
-pub fn remove_left_instance(_: &str) -> io::Result<()> {
-    missing()
+answers! {
+    fn left_instances() -> Vec<String> = Vec::new();
+    fn owner_of_instance(&str) -> Option<Process> = None;
+    fn remove_left_instance(&str) -> io::Result<()> = missing();
 }

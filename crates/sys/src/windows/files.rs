@@ -4,38 +4,23 @@ use std::fs::{File, FileType, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::missing::missing;
+use super::missing::{answers, missing};
 
-pub fn make_private_folder(_: &Path) -> io::Result<()> {
-    missing()
-}
-
-pub fn create_private(_: &Path) -> io::Result<File> {
-    missing()
-}
-
-pub fn open_itself(_: &Path) -> io::Result<File> {
-    missing()
-}
-
-pub fn foreign(_: &Metadata) -> Option<String> {
-    Some("whose they are cannot be seen on this system yet".to_owned())
+answers! {
+    fn make_private_folder(&Path) -> io::Result<()> = missing();
+    fn create_private(&Path) -> io::Result<File> = missing();
+    fn open_itself(&Path) -> io::Result<File> = missing();
+    fn foreign(&Metadata) -> Option<String> = Some("whose they are cannot be seen on this system yet".to_owned());
 }
 
 pub fn is_executable(file: &Metadata) -> bool {
     file.is_file()
 }
 
-pub fn is_device(_: FileType) -> bool {
-    false
-}
-
-pub fn special(_: FileType) -> &'static str {
-    "it is neither a file nor a folder"
-}
-
-pub fn is_refused_by_kernel(_: &io::Error) -> bool {
-    false
+answers! {
+    fn is_device(FileType) -> bool = false;
+    fn special(FileType) -> &'static str = "it is neither a file nor a folder";
+    fn is_refused_by_kernel(&io::Error) -> bool = false;
 }
 
 /// The path of bytes that [`OsStr::as_encoded_bytes`](std::ffi::OsStr::as_encoded_bytes) gave; what is not UTF-8 in them is lost.

@@ -4,28 +4,13 @@ use std::io::{self, PipeReader, PipeWriter};
 pub use std::net::TcpStream as Socket;
 use std::process::{Child, Stdio};
 
-use super::missing::missing;
+use super::missing::{answers, missing};
 
-pub fn sockets() -> io::Result<(Socket, Socket)> {
-    missing()
-}
-
-pub fn as_input(_: Socket) -> Stdio {
-    Stdio::null()
-}
-
-pub fn own_socket() -> io::Result<Socket> {
-    missing()
-}
-
-pub fn own_pipes() -> io::Result<(PipeReader, PipeWriter)> {
-    missing()
-}
-
-pub fn pipes_of(_: &mut Child) -> io::Result<(PipeReader, PipeWriter)> {
-    missing()
-}
-
-pub fn error_as_output() -> io::Result<Stdio> {
-    missing()
+answers! {
+    fn sockets() -> io::Result<(Socket, Socket)> = missing();
+    fn as_input(Socket) -> Stdio = Stdio::null();
+    fn own_socket() -> io::Result<Socket> = missing();
+    fn own_pipes() -> io::Result<(PipeReader, PipeWriter)> = missing();
+    fn pipes_of(&mut Child) -> io::Result<(PipeReader, PipeWriter)> = missing();
+    fn error_as_output() -> io::Result<Stdio> = missing();
 }

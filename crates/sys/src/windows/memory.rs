@@ -4,19 +4,16 @@ use std::io;
 use std::marker::PhantomData;
 use std::sync::atomic::AtomicU64;
 
-use super::missing::{Never, missing};
+use super::missing::{Never, answers, missing};
 pub use crate::values::memory::{LINE_BYTES, Word};
 
 #[derive(Debug)]
 pub struct Memory<W: Word = AtomicU64>(Never, PhantomData<W>);
 
 impl<W: Word> Memory<W> {
-    pub fn new(_: usize) -> io::Result<Self> {
-        missing()
-    }
-
-    pub fn on_node(_: usize, _: u32) -> io::Result<Self> {
-        missing()
+    answers! {
+        fn new(usize) -> io::Result<Self> = missing();
+        fn on_node(usize, u32) -> io::Result<Self> = missing();
     }
 
     pub fn home(&self) -> Option<u32> {

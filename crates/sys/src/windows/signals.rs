@@ -3,20 +3,16 @@
 use std::io;
 use std::time::Duration;
 
-use super::missing::{Never, missing};
+use super::missing::{Never, answers, missing};
 pub use crate::values::signals::{Sender, Signal};
 
 pub const INTERRUPT: i32 = 2;
 
-pub fn is_ignored(_: i32) -> bool {
-    false
+answers! {
+    fn is_ignored(i32) -> bool = false;
+    fn outlives_terminal() -> bool = false;
+    fn outlive_terminal() -> () = ();
 }
-
-pub fn outlives_terminal() -> bool {
-    false
-}
-
-pub fn outlive_terminal() {}
 
 #[derive(Debug)]
 pub struct Held(Never);
@@ -43,26 +39,12 @@ impl Held {
     }
 }
 
-pub fn send(_: u32, _: i32) {}
-
-pub fn kill_descendants() {}
-
-pub fn ends(_: i32) -> bool {
-    true
-}
-
-pub fn is_from_terminal(_: i32) -> bool {
-    false
-}
-
-pub fn is_meant_for_one(_: i32) -> bool {
-    false
-}
-
-pub fn is_about_children(_: i32) -> bool {
-    false
-}
-
-pub fn has_job_control() -> bool {
-    false
+answers! {
+    fn send(u32, i32) -> () = ();
+    fn kill_descendants() -> () = ();
+    fn ends(i32) -> bool = true;
+    fn is_from_terminal(i32) -> bool = false;
+    fn is_meant_for_one(i32) -> bool = false;
+    fn is_about_children(i32) -> bool = false;
+    fn has_job_control() -> bool = false;
 }

@@ -3,22 +3,13 @@
 use std::io;
 use std::process::Command;
 
-use super::missing::missing;
+use super::missing::{answers, missing, unavailable};
 use super::signals::Held;
 pub use crate::values::signals::StateChange;
 
-pub fn replace(_: &mut Command) -> io::Error {
-    match missing() {
-        Ok(error) | Err(error) => error,
-    }
-}
-
-pub fn start(_: &mut Command, _: &Held) -> io::Result<u32> {
-    missing()
-}
-
-pub fn adopt_orphans() {}
-
-pub fn next_change() -> Option<(u32, StateChange)> {
-    None
+answers! {
+    fn replace(&mut Command) -> io::Error = unavailable();
+    fn start(&mut Command, &Held) -> io::Result<u32> = missing();
+    fn adopt_orphans() -> () = ();
+    fn next_change() -> Option<(u32, StateChange)> = None;
 }

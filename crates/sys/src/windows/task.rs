@@ -1,19 +1,11 @@
 //! The processes that descend from one, and their threads.
 
+use super::missing::answers;
 pub use crate::values::task::Process;
 
-pub fn descendants(_: u32) -> Vec<Process> {
-    Vec::new()
-}
-
-pub fn name(_: u32, _: u32) -> Option<String> {
-    None
-}
-
-pub fn newest() -> Option<u32> {
-    None
-}
-
-pub fn is_available() -> bool {
-    false
+answers! {
+    fn descendants(u32) -> Vec<Process> = Vec::new();
+    fn name(u32, u32) -> Option<String> = None;
+    fn newest() -> Option<u32> = None;
+    fn is_available() -> bool = false;
 }

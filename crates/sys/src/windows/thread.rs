@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use corewise_model::survey::ThreadUse;
 
-use super::missing::{Never, missing};
+use super::missing::{Never, answers, missing};
 pub use crate::values::thread::{Glance, Switches};
 
 #[derive(Clone, Copy, Debug)]
@@ -34,22 +34,10 @@ impl Switches {
     }
 }
 
-pub fn own_number() -> u32 {
-    0
-}
-
-pub fn parent_number() -> u32 {
-    0
-}
-
-pub fn monotonic_raw_ns() -> u64 {
-    0
-}
-
-pub fn process_cpu_time() -> io::Result<Duration> {
-    missing()
-}
-
-pub fn wait_with_peak_memory_bytes(_: Child) -> io::Result<(ExitStatus, u64)> {
-    missing()
+answers! {
+    fn own_number() -> u32 = 0;
+    fn parent_number() -> u32 = 0;
+    fn monotonic_raw_ns() -> u64 = 0;
+    fn process_cpu_time() -> io::Result<Duration> = missing();
+    fn wait_with_peak_memory_bytes(Child) -> io::Result<(ExitStatus, u64)> = missing();
 }
