@@ -184,12 +184,11 @@ impl<'a> TailProbe<'a> {
     /// what gives more time.
     fn count_gaps(&self, cure: &str) -> Vec<Gap> {
         let rounds = || self.observations.values().flat_map(|seen| &seen.rounds);
-        let gap =
-            |what: &str, file: &str| Gap::new(what, format!("{file} cannot be read, or tells nothing of these cpus"));
+        let gap = |what: &str, why: &str| Gap::new(what, format!("{why}, or tells nothing of these cpus"));
         let all = [
-            (rounds().all(|round| round.interrupts.is_none()), gap("interrupts", "/proc/interrupts")),
-            (rounds().all(|round| round.softirqs.is_none()), gap("soft interrupts", "/proc/softirqs")),
-            (rounds().all(|round| round.stolen_s.is_none()), gap("stolen time", "/proc/stat")),
+            (rounds().all(|round| round.interrupts.is_none()), gap("interrupts", "/proc/interrupts cannot be read")),
+            (rounds().all(|round| round.softirqs.is_none()), gap("soft interrupts", "/proc/softirqs cannot be read")),
+            (rounds().all(|round| round.stolen_s.is_none()), gap("stolen time", "/proc/stat cannot be read")),
         ];
         let missing = all.into_iter().filter(|(is_missing, _)| *is_missing && rounds().next().is_some());
         let mut gaps: Vec<Gap> = missing.map(|(_, gap)| gap).collect();
