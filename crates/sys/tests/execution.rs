@@ -1,6 +1,6 @@
 //! Commands of all kinds as trials: quick, loud, hanging, stopped, pinned by themselves, leaving others behind.
 //!
-//! A trial waits for all children of its process, so these tests run one after another in a program of their own.
+//! A trial takes the children that its process gets meanwhile for its own, so these tests run one after another in a program of their own.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -25,6 +25,7 @@ fn main() -> ExitCode {
         trial("it_runs_on_its_cpus_and_nowhere_else", on_cpus),
         trial("wall_and_usage_are_those_of_the_whole_tree", whole_tree),
         trial("who_stays_behind_does_not_count_and_is_ended", left_behind),
+        trial("other_children_of_the_program_are_left_alone", others),
         trial("what_hangs_is_ended_with_its_children", hangs),
         trial("who_ignores_to_be_asked_is_made_to_end", stubborn),
         trial("who_is_stopped_is_ended", stopped),
@@ -66,9 +67,10 @@ impl<'a> Shell<'a> {
             clock: self.clock,
             stop: &AtomicBool::new(self.stop),
         };
+        let before = task::descendants(std::process::id()).len();
         let executed = execution.run(&mut |line| lines.push(String::from_utf8_lossy(line).into_owned()))?;
         let left = task::descendants(std::process::id());
-        same("processes that are left", left.len(), 0)?;
+        same("processes that are left", left.len(), before)?;
         Ok((executed, lines))
     }
 }
@@ -160,6 +162,19 @@ fn left_behind() -> Outcome {
     same("how many", (executed.end, executed.left_behind), (End::Exited(0), 2))?;
     // They are waited for, in case that they end: a part of the time that passed, however long that was, is none of the command's.
     same("the wait does not count", executed.wall <= began.elapsed() - USUAL_PATIENCE, true)?;
+    Ok(Completion::Completed)
+}
+
+/// A program that embeds trials has other children, whose ends are its own to learn.
+fn others() -> Outcome {
+    let sleeper = || std::process::Command::new("sleep").arg("60").spawn();
+    let (mut ended, mut alive) = (std::process::Command::new("sh").args(["-c", "exit 7"]).spawn()?, sleeper()?);
+    let (executed, _) = Shell::new("sleep 60 & exit 3").run()?;
+    let statuses = (ended.wait()?.code(), alive.try_wait()?);
+    alive.kill()?;
+    alive.wait()?;
+    same("the command", (executed.end, executed.left_behind), (End::Exited(3), 1))?;
+    same("the others", statuses, (Some(7), None))?;
     Ok(Completion::Completed)
 }
 

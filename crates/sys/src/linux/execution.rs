@@ -17,7 +17,7 @@ use std::time::Duration;
 use corewise_model::CpuSet;
 
 use super::signals::{self, ignore, pipe_was_ignored};
-use super::{affinity, spawn};
+use super::{affinity, spawn, task};
 pub use crate::values::execution::{ClockProbe, End, Executed, Execution, Observed, USUAL_PATIENCE, Usage};
 use counted::Counters;
 use looks::Looks;
@@ -40,8 +40,8 @@ impl Execution<'_> {
     /// Runs the command and waits for its end. It has no input, and a process group of its own. What it writes is read as
     /// it comes, and handed line by line to `line`.
     ///
-    /// From then on all descendants of this process become its children when their own parents end ([`spawn::adopt_orphans`]), and while
-    /// the command runs every child counts as the command's: the program must have no others.
+    /// From then on all descendants of this process become its children when their own parents end ([`spawn::adopt_orphans`]). Children
+    /// that it had before are left alone; all that come while the command runs count as the command's.
     ///
     /// The command ends with this process, however that ends, unless it takes the rights of another user (set-uid): then it may go on where
     /// this process was killed (prctl(2), PR_SET_PDEATHSIG).
@@ -57,9 +57,16 @@ impl Execution<'_> {
         let start = SharedTime::new()?;
         let (reader, writer) = io::pipe()?;
         let output = Output::new(reader)?;
+        let foreign = task::children(std::process::id());
         let child = self.spawn(&start, writer)?;
-        let mut running =
-            Running { tree: Tree::new(child), output, looks, began: start.get(), seen: start.get(), was_held: false };
+        let mut running = Running {
+            tree: Tree::new(child, foreign),
+            output,
+            looks,
+            began: start.get(),
+            seen: start.get(),
+            was_held: false,
+        };
         // From the child's first instruction to here.
         running.notice(RAREST_LOOK + HELD);
         let probe = self.clock.filter(|_| !counters.count_cycles());
@@ -189,7 +196,7 @@ impl Running {
             }
             if next_look <= now() {
                 let before = now();
-                self.looks.look();
+                self.looks.look(self.tree.descendants());
                 visits.look(&self.looks.observed.computing);
                 let cost = now().saturating_sub(before);
                 pause = (pause * 2).min(RAREST_LOOK).max(cost * LOOK_SHARE);

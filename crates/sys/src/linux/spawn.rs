@@ -5,7 +5,7 @@ use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
 use super::signals::{Held, ignore, pipe_was_ignored};
-use super::standard_files;
+use super::{standard_files, task};
 pub use crate::values::signals::StateChange;
 
 /// Puts a command in the place of this program: execvp(3). It finds signals as this program found them. Returns only
@@ -48,12 +48,9 @@ pub fn adopt_orphans() {
     unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) };
 }
 
-/// The next change of any child, without waiting: waitpid(2). Nothing where there is none.
-pub fn next_change() -> Option<(u32, StateChange)> {
-    let mut status = 0;
-    // SAFETY: the kernel fills the status.
-    let child = unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG | libc::WUNTRACED | libc::WCONTINUED) };
-    let child = u32::try_from(child).ok().filter(|child| *child > 0)?;
+/// The next change of a child that this process started and did not wait for yet, without waiting: waitpid(2). Nothing where there is none.
+pub fn change_of(child: u32) -> Option<StateChange> {
+    let status = wait(child, libc::WUNTRACED | libc::WCONTINUED)?.0;
     let change = if libc::WIFEXITED(status) {
         StateChange::Exited(libc::WEXITSTATUS(status))
     } else if libc::WIFSIGNALED(status) {
@@ -63,5 +60,25 @@ pub fn next_change() -> Option<(u32, StateChange)> {
     } else {
         StateChange::Continued
     };
-    Some((child, change))
+    Some(change)
+}
+
+/// Waits for those children that have ended, but one: those that this process adopted would stay as long as it does.
+pub fn reap_all_but(child: u32) {
+    for other in task::children(std::process::id()).into_iter().filter(|other| *other != child) {
+        wait(other, 0);
+    }
+}
+
+/// The status of a child that has changed, and what it used so far if it has ended: wait4(2). Only a child of one number is ever waited
+/// for: how others end is to be known to whoever started them.
+pub(super) fn wait(child: u32, options: i32) -> Option<(i32, libc::rusage)> {
+    let child = libc::pid_t::try_from(child).ok().filter(|child| *child > 0)?;
+    let (mut status, mut usage) = (0, std::mem::MaybeUninit::<libc::rusage>::zeroed());
+    // SAFETY: the kernel fills both; zeros are a valid usage.
+    let (changed, usage) = unsafe {
+        let changed = libc::wait4(child, &raw mut status, libc::WNOHANG | options, usage.as_mut_ptr());
+        (changed, usage.assume_init())
+    };
+    (changed == child).then_some((status, usage))
 }

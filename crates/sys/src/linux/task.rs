@@ -6,6 +6,17 @@ use std::fs;
 use super::process::Stat;
 pub use crate::values::task::Process;
 
+/// The children of a process, those among them that it adopted and those that have ended and were not waited for.
+pub fn children(parent: u32) -> Vec<u32> {
+    match fs::exists(format!("/proc/{parent}/task/{parent}/children")).unwrap_or(false) {
+        true => {
+            let threads = numbers(&format!("/proc/{parent}/task"));
+            threads.into_iter().flat_map(|thread| listed_children(parent, thread)).collect()
+        }
+        false => children_by_parent().remove(&parent).unwrap_or_default(),
+    }
+}
+
 /// The processes that descend from one, parents before children; those that end meanwhile may be among them or not.
 pub fn descendants(ancestor: u32) -> Vec<Process> {
     let lists = fs::exists(format!("/proc/{ancestor}/task/{ancestor}/children")).unwrap_or(false);

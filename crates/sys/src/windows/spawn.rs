@@ -11,5 +11,6 @@ answers! {
     fn replace(&mut Command) -> io::Error = unavailable();
     fn start(&mut Command, &Held) -> io::Result<u32> = missing();
     fn adopt_orphans() -> () = ();
-    fn next_change() -> Option<(u32, StateChange)> = None;
+    fn change_of(u32) -> Option<StateChange> = None;
+    fn reap_all_but(u32) -> () = ();
 }

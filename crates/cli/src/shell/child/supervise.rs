@@ -166,7 +166,10 @@ impl Supervisor<'_> {
             if let Some(signal) = self.held.next(pause.max(Duration::from_micros(1))) {
                 self.pass_on(signal);
                 match look.as_mut() {
-                    Some(look) if signals::is_about_children(signal.number) => look.before_end(),
+                    Some(look) if signals::is_about_children(signal.number) => {
+                        look.before_end();
+                        spawn::reap_all_but(self.child);
+                    }
                     Some(look) if signals::ends(signal.number) => look.told_to_end(),
                     _ => {}
                 }
@@ -174,12 +177,11 @@ impl Supervisor<'_> {
         }
     }
 
-    /// What became of the command since the last time; of other children nothing is to be known, they are only waited for.
+    /// What became of the command since the last time.
     fn take_changes(&self) -> Option<End> {
         let mut stopped = None;
-        while let Some((process, change)) = spawn::next_change() {
+        while let Some(change) = spawn::change_of(self.child) {
             match change {
-                _ if process != self.child => {}
                 StateChange::Exited(status) => return Some(End::Exited(status)),
                 StateChange::Killed(signal) => return Some(End::Killed(signal)),
                 StateChange::Stopped(signal) => stopped = Some(signal),

@@ -5,8 +5,9 @@ use std::io;
 
 use corewise_model::CpuSet;
 
-use super::super::{affinity, task};
+use super::super::affinity;
 use crate::values::execution::Observed;
+use crate::values::task::Process;
 
 /// Looks at the threads of a command and of its descendants.
 pub struct Looks {
@@ -22,12 +23,12 @@ impl Looks {
         Ok(Self { observed: Observed::default(), given })
     }
 
-    /// Looks at all threads that there are.
-    pub fn look(&mut self) {
+    /// Looks at all threads of some processes.
+    pub fn look(&mut self, processes: Vec<Process>) {
         let mut threads = 0;
         let seen = &mut self.observed;
         seen.computing = CpuSet::default();
-        for process in task::descendants(std::process::id()) {
+        for process in processes {
             for thread in process.threads {
                 threads += 1;
                 if let Some((cpu, computes)) = last_cpu(process.number, thread) {

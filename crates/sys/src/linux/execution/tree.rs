@@ -3,10 +3,11 @@
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::time::Duration;
 
-use super::super::{signals, task};
+use super::super::{signals, spawn, task};
 use super::output::Output;
 use super::shared_time::now;
 use crate::values::execution::{End, Usage};
+use crate::values::task::Process;
 
 /// So long a process that is asked to end may take until it is made to.
 const GRACE: Duration = Duration::from_millis(500);
@@ -24,6 +25,8 @@ pub struct Tree {
     pub is_stopped: bool,
     /// What was accounted for those that have ended.
     pub usage: Usage,
+    /// Children of this process that are not the command's.
+    foreign: Vec<u32>,
 }
 
 /// The end of a command.
@@ -36,12 +39,12 @@ pub struct Ended {
 }
 
 impl Tree {
-    pub fn new(child: u32) -> Self {
+    pub fn new(child: u32, foreign: Vec<u32>) -> Self {
         // SAFETY: a call without memory; what it returns is a new file, or -1.
         let file = unsafe { libc::syscall(libc::SYS_pidfd_open, child, 0) };
         // SAFETY: as above, nobody else has it.
         let end = i32::try_from(file).ok().filter(|file| *file >= 0).map(|file| unsafe { OwnedFd::from_raw_fd(file) });
-        Self { child, end, is_stopped: false, usage: Usage::default() }
+        Self { child, end, is_stopped: false, usage: Usage::default(), foreign }
     }
 
     /// Waits until the child has ended or has written something, but not longer than this.
@@ -58,48 +61,36 @@ impl Tree {
         unsafe { libc::ppoll(files.as_mut_ptr(), files.len() as libc::nfds_t, &raw const time, std::ptr::null()) };
     }
 
-    /// Accounts for those that have ended; how the child did and when, once it has.
+    /// How the child ended and when, once it has.
     pub fn reap(&mut self) -> Option<(End, Duration)> {
-        let mut ended = None;
-        loop {
-            let (process, status) = match self.next() {
-                Waited::For(process, status) => (process, status),
-                Waited::Nothing => break,
-                // Somebody else has waited for it, and how it ended is not known.
-                Waited::NoneLeft => return ended.or(Some((End::Killed(0), now()))),
-            };
-            if process != self.child {
-                continue;
-            }
+        while let Some(status) = self.next(self.child) {
             if libc::WIFSTOPPED(status) {
                 self.is_stopped = true;
             } else if libc::WIFEXITED(status) {
-                ended = Some((End::Exited(libc::WEXITSTATUS(status)), now()));
+                return Some((End::Exited(libc::WEXITSTATUS(status)), now()));
             } else {
-                ended = Some((End::Killed(libc::WTERMSIG(status)), now()));
+                return Some((End::Killed(libc::WTERMSIG(status)), now()));
             }
         }
-        ended
+        None
     }
 
-    /// The next child that has changed: wait4(2).
-    fn next(&mut self) -> Waited {
-        let (mut status, mut usage) = (0, std::mem::MaybeUninit::<libc::rusage>::zeroed());
-        // SAFETY: the kernel fills both; zeros are a valid usage.
-        let (child, usage) = unsafe {
-            let child = libc::wait4(-1, &raw mut status, libc::WNOHANG | libc::WUNTRACED, usage.as_mut_ptr());
-            (child, usage.assume_init())
-        };
-        match u32::try_from(child) {
-            Ok(0) => Waited::Nothing,
-            Ok(child) => {
-                if !libc::WIFSTOPPED(status) {
-                    self.usage.add(&usage);
-                }
-                Waited::For(child, status)
-            }
-            Err(_) => Waited::NoneLeft,
+    /// The status of a child that has changed; if it has ended, it is accounted for.
+    fn next(&mut self, child: u32) -> Option<i32> {
+        let (status, usage) = spawn::wait(child, libc::WUNTRACED)?;
+        if !libc::WIFSTOPPED(status) {
+            self.usage.add(&usage);
         }
+        Some(status)
+    }
+
+    /// Accounts for all that have ended; how many did, and how many are left.
+    fn reap_all(&mut self) -> (usize, usize) {
+        let children: Vec<u32> =
+            task::children(std::process::id()).into_iter().filter(|child| !self.foreign.contains(child)).collect();
+        let ended = |status: i32| !libc::WIFSTOPPED(status);
+        let gone = children.iter().filter(|child| self.next(**child).is_some_and(ended)).count();
+        (gone, children.len() - gone)
     }
 
     /// Waits for the others once the child has ended, and reads what they write; those that stay longer than this, or are there when its
@@ -114,14 +105,13 @@ impl Tree {
     ) -> Ended {
         let mut last = at;
         loop {
-            match self.next() {
-                Waited::NoneLeft => return Ended { end, at: last, left_behind: 0 },
-                Waited::For(_, status) if libc::WIFSTOPPED(status) => {}
-                Waited::For(..) => last = now(),
-                Waited::Nothing if now().saturating_sub(at) > patience || is_over() => {
+            match self.reap_all() {
+                (1.., _) => last = now(),
+                (0, 0) => return Ended { end, at: last, left_behind: 0 },
+                (0, _) if now().saturating_sub(at) > patience || is_over() => {
                     return Ended { end, at, left_behind: self.kill() };
                 }
-                Waited::Nothing => {
+                (0, _) => {
                     read();
                     std::thread::sleep(PAUSE);
                 }
@@ -138,17 +128,17 @@ impl Tree {
 
     /// Asks all that are left to end, then makes them; how many there were.
     fn kill(&mut self) -> u32 {
-        let left = task::descendants(std::process::id());
+        let left = self.descendants().len() as u32;
         let since = now();
         let mut signal = libc::SIGTERM;
         self.send(signal);
         loop {
-            match self.next() {
-                Waited::NoneLeft => return left.len() as u32,
-                Waited::For(..) => {}
+            match self.reap_all() {
+                (_, 0) => return left,
+                (1.., _) => {}
                 // Another user's, or one that the kernel holds: it cannot be ended.
-                Waited::Nothing if now().saturating_sub(since) > LONGEST_END => return left.len() as u32,
-                Waited::Nothing => {
+                (0, _) if now().saturating_sub(since) > LONGEST_END => return left,
+                (0, _) => {
                     if now().saturating_sub(since) > GRACE {
                         signal = libc::SIGKILL;
                     }
@@ -162,24 +152,29 @@ impl Tree {
         }
     }
 
+    /// All processes of the command, as far as they can be found.
+    pub fn descendants(&self) -> Vec<Process> {
+        let mut foreign = self.foreign.clone();
+        let all = task::descendants(std::process::id()).into_iter();
+        // Parents come before children.
+        let own = all.filter(|process| {
+            let is_own = !foreign.contains(&process.number) && !foreign.contains(&process.parent);
+            if !is_own {
+                foreign.push(process.number);
+            }
+            is_own
+        });
+        own.collect()
+    }
+
     /// Sends a signal to all of them; one that is stopped goes on to receive it.
     fn send(&self, signal: i32) {
-        for process in task::descendants(std::process::id()) {
+        for process in self.descendants() {
             for signal in [signal, libc::SIGCONT] {
                 signals::send(process.number, signal);
             }
         }
     }
-}
-
-/// What came of waiting for any child.
-enum Waited {
-    /// A process changed, and this is its status.
-    For(u32, i32),
-    /// Nothing changed.
-    Nothing,
-    /// There are no children.
-    NoneLeft,
 }
 
 impl Usage {
