@@ -13,9 +13,8 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// Begins; without a thread where this user may read no counter.
-    pub fn begin() -> Self {
-        let root = Root::live();
+    /// Begins, with the counters of a machine; without a thread where this user may read none.
+    pub fn begin(root: Root) -> Self {
         let mut last = Energy::now(&root);
         let Some(longest) = last.longest() else { return Self { thread: None } };
         let (end, ended) = channel::<()>();
@@ -40,5 +39,28 @@ impl Meter {
         let (end, thread) = self.thread?;
         drop(end);
         thread.join().ok().flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn what_was_used_meanwhile_is_added_up_also_over_the_end_of_a_counter() {
+        let folder = tempfile::tempdir().unwrap();
+        let package = folder.path().join("sys/class/powercap/intel-rapl:0");
+        let used = |joules: u32| fs::write(package.join("energy_uj"), format!("{joules}000000\n")).unwrap();
+        fs::create_dir_all(&package).unwrap();
+        fs::create_dir_all(folder.path().join("sys/devices/system/cpu")).unwrap();
+        fs::write(package.join("name"), "package-0\n").unwrap();
+        fs::write(package.join("max_energy_range_uj"), "65532000000\n").unwrap();
+        used(65_530);
+        let meter = Meter::begin(Root::open(folder.path()).unwrap());
+        used(5);
+        assert_eq!(meter.end(), Some(7.0));
+        assert_eq!(Meter::begin(Root::from_files([("proc/stat", "")])).end(), None);
     }
 }

@@ -10,7 +10,7 @@ use corewise_model::stats::random::Random;
 use corewise_model::trial::{Arm, Finder, Observed, Outcome, Workload};
 use corewise_sys::counts::KernelCounts;
 use corewise_sys::execution::{ClockProbe, End, Executed, Execution, USUAL_PATIENCE};
-use corewise_sys::task;
+use corewise_sys::{Root, task};
 
 use super::energy::Meter;
 use super::{Ran, Runner};
@@ -139,7 +139,7 @@ impl ProcessRunner<'_> {
         let told = told.map(|(name, value)| (OsString::from(name), value.map(OsString::from)));
         let environment: Vec<_> = told.chain([(PADDING.into(), Some("x".repeat(padding).into()))]).collect();
         let mut sum = Sum::new(self.finders.len());
-        let (before, meter, begun) = (KernelCounts::now(), Meter::begin(), Instant::now());
+        let (before, meter, begun) = (KernelCounts::now(), Meter::begin(Root::live()), Instant::now());
         let lost = self.repeat(arm, &environment, repeats, may_fail, &mut sum);
         let (energy, took) = (meter.end(), begun.elapsed());
         if let Some(attempt) = lost {

@@ -43,8 +43,8 @@ impl Execution<'_> {
     /// From then on all descendants of this process become its children when their own parents end ([`spawn::adopt_orphans`]). Children
     /// that it had before are left alone; all that come while the command runs count as the command's.
     ///
-    /// The command ends with this process, however that ends, unless it takes the rights of another user (set-uid): then it may go on where
-    /// this process was killed (prctl(2), PR_SET_PDEATHSIG).
+    /// The command's first process ends with this one, however this ends, unless it takes the rights of another user (set-uid): prctl(2),
+    /// PR_SET_PDEATHSIG.
     ///
     /// # Errors
     /// When it cannot be started; when the kernel refuses the cpus.

@@ -1,7 +1,6 @@
 //! What the operating system has counted for the calling thread, for this process and for a child.
 
 use std::io;
-use std::process::{Child, ExitStatus};
 use std::time::Duration;
 
 use corewise_model::survey::ThreadUse;
@@ -39,5 +38,4 @@ answers! {
     fn parent_number() -> u32 = 0;
     fn monotonic_raw_ns() -> u64 = 0;
     fn process_cpu_time() -> io::Result<Duration> = missing();
-    fn wait_with_peak_memory_bytes(Child) -> io::Result<(ExitStatus, u64)> = missing();
 }
