@@ -96,30 +96,16 @@ fn made(
         None => session.rounds(rounds, &mut [&mut Look(&mut tail)]),
     };
 
-    let option = if scope.is_machine() { "--budget" } else { "--for" };
-    let cure = format!("{option} {}s", (plan.budget.as_secs_f64() * 2.0).ceil());
+    let cure = cure(scope, plan.budget);
     if !session.budget.is_stopped() {
-        let missed = |what: String| Gap::new(what, "the budget ended before").cured_by(&cure);
-        let waiting = links.as_ref().map_or(0, LinkProbe::waiting);
-        gaps.extend((made < rounds).then(|| missed(format!("{} of {rounds} rounds", rounds - made))));
-        gaps.extend((waiting > 0).then(|| missed(format!("links of {waiting} pairs"))));
+        gaps.extend(missed(rounds, made, links.as_ref().map_or(0, LinkProbe::waiting), &cure));
     }
     let seen = tail.finish(scope, &cure);
     gaps.extend(seen.gaps);
     gaps.sort();
     gaps.dedup();
     let survey = Survey {
-        provenance: Provenance {
-            scope,
-            corewise: plan.corewise.to_owned(),
-            started_unix_ms: start.unix_ms,
-            elapsed_s: start.at.elapsed().as_secs_f64(),
-            budget_s: plan.budget.as_secs_f64(),
-            seed: plan.seed,
-            rounds: made,
-            partial: made < rounds,
-            others_busy: start.others_busy(),
-        },
+        provenance: start.provenance(scope, plan, made, made < rounds),
         clock: clock_facts(&clock),
         work,
         links: links.map_or_else(Links::default, |links| links.links()),
@@ -151,11 +137,39 @@ impl Start {
         }
     }
 
+    fn provenance(&self, scope: Scope, plan: &Plan, rounds: u32, partial: bool) -> Provenance {
+        Provenance {
+            scope,
+            corewise: plan.corewise.to_owned(),
+            started_unix_ms: self.unix_ms,
+            elapsed_s: self.at.elapsed().as_secs_f64(),
+            budget_s: plan.budget.as_secs_f64(),
+            seed: plan.seed,
+            rounds,
+            partial,
+            others_busy: self.others_busy(),
+        }
+    }
+
     /// The share of all cpus' time that other programs used since: the kernel's busy time less this process's own.
     fn others_busy(&self) -> Option<f64> {
         let own = process_cpu_time().ok()?.saturating_sub(self.cpu_time);
         KernelCounts::now().busy_since(&self.counts, own)
     }
+}
+
+/// What gives a session twice the time.
+fn cure(scope: Scope, budget: Duration) -> String {
+    let option = if scope.is_machine() { "--budget" } else { "--for" };
+    format!("{option} {}s", (budget.as_secs_f64() * 2.0).ceil().max(1.0))
+}
+
+/// What the budget was too short for: rounds, and pairs that wait for their first visit.
+fn missed(rounds: u32, made: u32, pairs: usize, cure: &str) -> Vec<Gap> {
+    let gap = |what: String| Gap::new(what, "the budget ended before").cured_by(cure);
+    let rounds = (made < rounds).then(|| gap(format!("{} of {rounds} rounds", rounds - made)));
+    let pairs = (pairs > 0).then(|| gap(format!("links of {pairs} pairs")));
+    rounds.into_iter().chain(pairs).collect()
 }
 
 fn out_of_reach(missing: &CpuSet) -> Option<Gap> {

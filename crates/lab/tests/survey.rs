@@ -98,6 +98,15 @@ fn a_stopped_survey_is_partial_and_keeps_what_it_has() {
 }
 
 #[test]
+fn a_survey_whose_budget_is_over_at_once_has_one_visit() {
+    let machine = machine();
+    let survey = survey(&plan(machine.allowed.clone(), 0), machine, &AtomicBool::new(false), &mut |_| {});
+    check(&survey);
+    assert_eq!((survey.cpus.len(), survey.provenance.rounds), (1, 0));
+    assert!(survey.provenance.partial);
+}
+
+#[test]
 fn cpus_that_may_not_be_used_are_a_gap() {
     let machine = machine();
     let wanted = machine.allowed.union(&CpuSet::of(8000));

@@ -204,6 +204,15 @@ pub fn classes(machine: &Machine, links: &Links) -> Vec<LinkClass> {
         .collect()
 }
 
+/// The pairs that two measurements have in common, as each has them, in the order of the first.
+pub fn in_both<'a>(
+    one: impl IntoIterator<Item = &'a Pair>,
+    other: impl IntoIterator<Item = &'a Pair>,
+) -> impl Iterator<Item = (&'a Pair, &'a Pair)> {
+    let other: BTreeMap<(u32, u32), &Pair> = other.into_iter().map(|pair| ((pair.a, pair.b), pair)).collect();
+    one.into_iter().filter_map(move |pair| Some((pair, *other.get(&(pair.a, pair.b))?)))
+}
+
 /// The cpus that appear in at least one measured pair.
 pub fn cpus(links: &Links) -> CpuSet {
     links.pairs.iter().flat_map(|pair| [pair.a, pair.b]).collect()

@@ -11,7 +11,7 @@ use crate::{CpuSet, Gap, Level};
 ///
 /// Every online cpu is in exactly one object of each of: packages, dies, llcs, clusters, cores. Where a source does not
 /// know a level, its objects are those of the next level that it does know, so every level exists on every machine.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Machine {
     /// The processor's names and numbers.
     pub processor: Processor,
@@ -165,8 +165,8 @@ impl Machine {
     /// A short name for "the same machine": equal for equal processors with equal topology, kernel and numbers left out.
     ///
     /// It is the 64-bit FNV-1a hash, in hexadecimal, of the processor's identity and the cpu sets of all levels. Online
-    /// and allowed cpus are part of it, and whether it is emulated; microcode, kernel and governor are not, so that history
-    /// can compare across them.
+    /// cpus are part of it, and whether it is emulated; allowed cpus, microcode, kernel and governor are not, so that history can
+    /// compare across them.
     pub fn fingerprint(&self) -> String {
         let mut hash = 0xcbf2_9ce4_8422_2325_u64;
         let mut feed = |text: &str| {

@@ -133,11 +133,9 @@ pub fn survey(machine: Machine, rounds: u32, seed: u64, noise: Noise, truth: imp
         },
         clock: Clock { source: "simulated".into(), nanoseconds_per_tick: 1.0, reading_ns: 10.0, step_ns: 1.0 },
         work: Work { kind: WorkKind::Compute, additions: 1000, overhead_ns: 12.0 },
-        watch: None,
         machine,
         cpus,
-        links: Links::default(),
-        gaps: Vec::new(),
+        ..Survey::default()
     }
 }
 

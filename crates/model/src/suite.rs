@@ -241,6 +241,7 @@ packages = { debian = "gcc make" }
         assert!(wrong("category", "kind").starts_with("line 8: unknown field `kind`"), "{}", wrong("category", "kind"));
         assert_eq!(Suite::parse("name = \"none\"\nbenchmark = []").unwrap_err(), SuiteError::Empty);
         assert!(wrong("needs", "timeout_s = 0\nneeds").ends_with("timeout_s must be above zero"));
+        assert!(wrong("needs", "timeout_s = 1e20\nneeds").ends_with("timeout_s must be at most 31536000 (a year)"));
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::stall::{Rung, Surroundings, Visit};
 use crate::{Gap, Machine};
 
 /// One survey: plain observations that print as JSON and from which [`conclude::conclude`] computes the rest.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Survey {
     /// Where and how the survey was made.
     pub provenance: Provenance,
@@ -117,7 +117,7 @@ pub struct Watch {
 }
 
 /// Where and how a survey was made.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Provenance {
     /// What it is of.
     #[serde(default, skip_serializing_if = "Scope::is_machine")]
@@ -142,7 +142,7 @@ pub struct Provenance {
 }
 
 /// The fixed piece of work that the tail probe times.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Work {
     /// What a piece is.
     #[serde(default, skip_serializing_if = "WorkKind::is_compute")]

@@ -244,10 +244,9 @@ fn survey(machine: Machine, cpus: Vec<CpuObservation>, links: Links) -> Survey {
             step_ns: TICK_NS,
         },
         work: Work { kind: WorkKind::Compute, additions: 1400, overhead_ns: 21.0 },
-        watch: None,
         cpus,
         links,
-        gaps: Vec::new(),
+        ..Survey::default()
     }
 }
 

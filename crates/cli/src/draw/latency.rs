@@ -1,12 +1,12 @@
 //! Latency: how long the fixed piece of work took on each cpu, and the shape of its tail.
 
+use corewise_model::survey::conclude::rows::Row;
 use corewise_model::{CpuSet, Survey};
 
 use super::grid::{Column, Grid};
 use super::number::{ABSENT, brief, decimal, duration, whole};
 use super::text::{Line, Tone};
 use super::wrap::wrap;
-use corewise_model::survey::conclude::rows::Row;
 
 /// Cells of a tail's picture.
 const SPARK_CELLS: usize = 9;

@@ -128,6 +128,15 @@ fn a_pair_that_fails_once_is_visited_again() {
 }
 
 #[test]
+fn a_map_whose_time_is_over_at_once_has_one_visit() {
+    let machine = Layout { packages: 1, caches: 2, cores: 8, threads: 1, adjacent: false }.machine();
+    let plan = Plan { budget: Duration::ZERO, ..plan(&machine.allowed) };
+    let map = mapped(&plan, &machine, &mut Simulated::new("test", costs(&machine, 1, chiplet_costs), &[], 1));
+    assert!(map.provenance.partial);
+    assert_eq!(map.series[0].links.pairs.len() + map.series[0].held_out.len(), 1);
+}
+
+#[test]
 fn a_map_that_is_stopped_or_out_of_time_is_partial() {
     let machine = Layout { packages: 1, caches: 2, cores: 8, threads: 1, adjacent: false }.machine();
     let matrix = costs(&machine, 1, chiplet_costs);

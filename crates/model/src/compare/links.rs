@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use super::{Comparison, Estimate, Quantity, Subject};
-use crate::links::{Pair, Relation};
+use crate::links::{Pair, Relation, in_both};
 use crate::stats::order::median;
 use crate::{Gap, Survey};
 
@@ -38,10 +38,8 @@ fn few_visits(relation: Relation) -> Gap {
 
 /// The visits of both surveys relative to their pair's typical cost, over the pairs with one relation in both.
 fn classes(before: &Survey, after: &Survey) -> BTreeMap<Relation, Class> {
-    let later: BTreeMap<(u32, u32), &Pair> = after.links.pairs.iter().map(|pair| ((pair.a, pair.b), pair)).collect();
     let mut classes = BTreeMap::<Relation, Class>::new();
-    for earlier in &before.links.pairs {
-        let Some(later) = later.get(&(earlier.a, earlier.b)) else { continue };
+    for (earlier, later) in in_both(&before.links.pairs, &after.links.pairs) {
         let relation = Relation::of(&before.machine, earlier.a, earlier.b);
         let Some(relation) = relation.filter(|_| relation == Relation::of(&after.machine, earlier.a, earlier.b)) else {
             continue;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::conclude::{Filled, LinkConclusions};
 use super::map::{LinkMap, Series};
-use super::{Pair, What};
+use super::{Pair, What, in_both};
 use crate::finding::Effect;
 use crate::stats::order::{median, median_interval, range};
 
@@ -80,13 +80,11 @@ pub fn compare(before: &LinkMap, after: &LinkMap, conclusions: &LinkConclusions)
 }
 
 fn compared(earlier: &Series, later: &Series, before: &LinkMap, conclusions: &LinkConclusions) -> LinkComparison {
-    let later_pairs: BTreeMap<(u32, u32), &Pair> = all(later).map(|pair| ((pair.a, pair.b), pair)).collect();
     let filled = Filled::of(earlier, before);
     let class_of = super::conclude::class_of(&filled, conclusions, before.machine.as_ref());
     let mut by_class = BTreeMap::<usize, Vec<(PairChange, bool)>>::new();
     let mut words = BTreeMap::new();
-    for pair in all(earlier) {
-        let Some(other) = later_pairs.get(&(pair.a, pair.b)) else { continue };
+    for (pair, other) in in_both(all(earlier), all(later)) {
         let (before_ns, after_ns) = (pair.one_way_ns(), other.one_way_ns());
         if !(before_ns.is_finite() && after_ns.is_finite() && before_ns > 0.0) {
             continue;

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::{Benchmark, Suite};
 use crate::experiment::{ArmVerdict, Effect, MeanEffect, Policy, Race, Standing, Verdict, mean_effect};
+use crate::stats::order::{apart, median, median_interval};
 use crate::trial::{Arm, Experiment, Outcome, Trial, race, standing};
 
 /// What came of a suite.
@@ -80,6 +81,44 @@ impl RowResult {
                 let (standing, race) = (standing(&experiment, &trials), race(&experiment, &trials));
                 Self::Tried(Box::new(Tried { experiment, trials, standing, race, stored }))
             }
+        }
+    }
+}
+
+/// What the runs of a placement that count have as their median.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Medians {
+    /// The clock rate.
+    pub gigahertz: Option<f64>,
+    /// Whether some of the clock rates are estimates.
+    pub is_estimate: bool,
+    /// In which the median of the clock rate is with 95 %.
+    interval: Option<(f64, f64)>,
+    /// The power of the packages.
+    pub watts: Option<f64>,
+}
+
+impl Medians {
+    /// By how much the clock is faster than another's, a difference of logarithms; absent where chance makes as much, or where that is not
+    /// known.
+    pub fn faster_than(&self, other: &Self) -> Option<f64> {
+        let ratio = self.gigahertz? / other.gigahertz?;
+        apart(self.interval?, other.interval?).then(|| ratio.ln())
+    }
+}
+
+impl Tried {
+    /// The medians of a placement.
+    pub fn medians(&self, arm: usize) -> Medians {
+        let trials = || self.trials.iter().filter(|trial| trial.block > 0 && trial.arm == arm);
+        let middle = |values: &[f64]| (!values.is_empty()).then(|| median(values));
+        let clocks: Vec<f64> = trials().filter_map(|trial| trial.observed.gigahertz).collect();
+        let watts: Vec<f64> = trials().filter_map(Trial::watts).collect();
+        Medians {
+            gigahertz: middle(&clocks),
+            is_estimate: trials().any(|trial| trial.observed.gigahertz_is_estimate),
+            interval: median_interval(&clocks, 0.95),
+            watts: middle(&watts),
         }
     }
 }

@@ -155,6 +155,13 @@ fn workload(words: &[&str], variables: &[&str]) -> Workload {
 }
 
 #[test]
+fn no_timeout_is_longer_than_a_year() {
+    let timeout = |timeout_s| Workload { timeout_s, ..workload(&["ls"], &[]) }.timeout();
+    assert_eq!((timeout(None), timeout(Some(1.5))), (None, Some(Duration::from_millis(1500))));
+    assert_eq!(timeout(Some(1e20)), Some(Duration::from_secs(365 * 24 * 3600)));
+}
+
+#[test]
 fn the_program_is_told_how_many_threads_to_have() {
     let told = workload(&["./app", "-t{threads}", "{threads}:{threads}"], &["A", "B"]);
     assert_eq!(told.command_of(&arm(Some(8), None)), ["./app", "-t8", "8:8"]);

@@ -1,13 +1,13 @@
 //! Activity: what else happened on each cpu while it was measured.
 
 use corewise_model::interrupt::plain_name;
+use corewise_model::survey::conclude::rows::Row;
 
 use crate::draw::grid::{Column, Grid};
 use crate::draw::latency::{cpu_label, tone};
 use crate::draw::number::{ABSENT, brief, decimal};
 use crate::draw::text::{Line, Tone};
 use crate::draw::wrap::{unbroken, wrap};
-use corewise_model::survey::conclude::rows::Row;
 
 /// The activity table: clock rate, interrupts, switches, and where the time went.
 pub fn activity(rows: &[Row], width: usize) -> Vec<Line> {

@@ -1,6 +1,7 @@
 //! The screen of a survey: the machine, its cpus in numbers, its links, and what all that means.
 
 use corewise_model::survey::conclude::Conclusions;
+use corewise_model::survey::conclude::rows::rows;
 use corewise_model::{Survey, links};
 
 use super::activity::{activity, sources};
@@ -11,7 +12,6 @@ use crate::draw::machine::{FEW_OBJECTS, picture};
 use crate::draw::stalls;
 use crate::draw::survey::{Kept, foot, head};
 use crate::draw::text::Screen;
-use corewise_model::survey::conclude::rows::rows;
 
 /// The whole screen of a survey.
 pub fn screen(survey: &Survey, conclusions: &Conclusions, kept: &Kept, width: usize) -> Screen {

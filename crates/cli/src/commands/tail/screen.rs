@@ -1,6 +1,7 @@
 //! The screen of a look at stalls: how long, how often, and who causes them.
 
 use corewise_model::survey::conclude::Conclusions;
+use corewise_model::survey::conclude::rows::rows;
 use corewise_model::{CpuSet, Survey};
 
 use super::percentiles::percentiles;
@@ -9,7 +10,6 @@ use crate::draw::latency::latency;
 use crate::draw::stalls;
 use crate::draw::survey::{Kept, foot, head};
 use crate::draw::text::Screen;
-use corewise_model::survey::conclude::rows::rows;
 
 /// The whole screen of a look at stalls.
 pub fn screen(survey: &Survey, conclusions: &Conclusions, kept: &Kept, width: usize) -> Screen {

@@ -2,16 +2,14 @@
 
 use std::fmt::Write as _;
 
-use corewise_model::stats::order::{apart, median, median_interval};
+use corewise_model::suite::results::{Medians, Results, Row, Tried};
 use corewise_model::trial::Trial;
 
-use crate::commands::r#try::screen::Shown;
 use crate::commands::r#try::screen::gain::gain;
 use crate::draw::grid::{Column, Grid};
 use crate::draw::number::{ABSENT, brief, decimal};
 use crate::draw::text::{Line, printable};
 use crate::draw::wrap::wrap;
-use corewise_model::suite::results::{Results, Row, Tried};
 
 /// The cells of one benchmark or heading: its name, and of each placement the clock, its difference from that of the operating
 /// system's choice, and the power.
@@ -20,45 +18,10 @@ struct Cells {
     arms: Vec<[String; 3]>,
 }
 
-/// What a placement's runs have as their median.
-struct Medians {
-    gigahertz: Option<f64>,
-    is_estimate: bool,
-    /// In which the median of the clock is with 95 %.
-    interval: Option<(f64, f64)>,
-    watts: Option<f64>,
-}
-
-impl Medians {
-    fn of(tried: &Tried, arm: usize) -> Self {
-        let shown = Shown::alone(tried);
-        let trials: Vec<&Trial> = shown.counted(arm).collect();
-        let middle = |of: fn(&Trial) -> Option<f64>| {
-            let values: Vec<f64> = trials.iter().filter_map(|trial| of(trial)).collect();
-            (!values.is_empty()).then(|| median(&values))
-        };
-        Self {
-            gigahertz: middle(|trial| trial.observed.gigahertz),
-            interval: median_interval(
-                &trials.iter().filter_map(|trial| trial.observed.gigahertz).collect::<Vec<_>>(),
-                0.95,
-            ),
-            is_estimate: trials.iter().any(|trial| trial.observed.gigahertz_is_estimate),
-            watts: middle(Trial::watts),
-        }
-    }
-
-    /// "~3.88"
-    fn clock(&self) -> Option<String> {
-        let mark = if self.is_estimate { "~" } else { "" };
-        Some(format!("{mark}{}", decimal(self.gigahertz?, 2)))
-    }
-
-    /// "+7.7 %" against others; nothing where chance makes as much, or where that is not known.
-    fn against(&self, other: &Self) -> Option<String> {
-        let ratio = self.gigahertz? / other.gigahertz?;
-        apart(self.interval?, other.interval?).then(|| gain(ratio.ln()))
-    }
+/// "~3.88"
+fn clock(medians: &Medians) -> Option<String> {
+    let mark = if medians.is_estimate { "~" } else { "" };
+    Some(format!("{mark}{}", decimal(medians.gigahertz?, 2)))
 }
 
 /// What some run of the suite has.
@@ -113,13 +76,14 @@ fn rows(shown: &Results<'_>, has: Has) -> Vec<Cells> {
 
 /// A run may be too short for an estimate.
 fn arms(tried: &Tried, arms: usize, has: Has) -> Vec<[String; 3]> {
-    let all: Vec<Medians> = (0..arms).map(|arm| Medians::of(tried, arm)).collect();
+    let all: Vec<Medians> = (0..arms).map(|arm| tried.medians(arm)).collect();
     let absent = |is_told: bool| if is_told { ABSENT.to_owned() } else { String::new() };
     let each = all.iter().enumerate().map(|(arm, medians)| {
-        let against = if arm > 0 { medians.against(&all[0]) } else { None };
+        // "+7.7 %" against the operating system's choice.
+        let against = if arm > 0 { medians.faster_than(&all[0]) } else { None };
         [
-            medians.clock().unwrap_or_else(|| absent(has.clock)),
-            against.unwrap_or_default(),
+            clock(medians).unwrap_or_else(|| absent(has.clock)),
+            against.map(gain).unwrap_or_default(),
             medians.watts.map_or_else(|| absent(has.power), brief),
         ]
     });
