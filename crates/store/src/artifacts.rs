@@ -12,6 +12,9 @@ use serde::{Deserialize, Serialize};
 use crate::schema::{MIGRATIONS, ONE_SERIES};
 use crate::{Result, StoreError, open};
 
+/// So many of a kind are looked at for one that will do: each has to be read as a whole.
+const LOOKED_AT: usize = 100;
+
 /// An open store. Several processes may have the same one open; each artifact, and each trial, is one transaction, so none
 /// is lost.
 #[derive(Debug)]
@@ -197,8 +200,8 @@ impl Store {
         self.select("?1 IS NULL OR fingerprint = ?1", [fingerprint])
     }
 
-    /// The artifact of a kind and a machine that was added last among those that will do, with its number. One that this
-    /// corewise cannot read will not.
+    /// The artifact of a kind and a machine that was added last among those that will do, with its number; the last hundred are
+    /// looked at. One that this corewise cannot read will not do.
     ///
     /// # Errors
     /// Those of the database.
@@ -206,7 +209,7 @@ impl Store {
         let condition = "fingerprint = ?1 AND kind = ?2 AND deleted_unix_ms IS NULL";
         let mut entries = self.select(condition, params![fingerprint, T::KIND])?;
         entries.sort_by_key(Entry::place);
-        for entry in entries.iter().rev() {
+        for entry in entries.iter().rev().take(LOOKED_AT) {
             match self.get(entry.number) {
                 Ok(artifact) if will_do(&artifact) => return Ok(Some((entry.number, artifact))),
                 Ok(_) | Err(StoreError::Unreadable { .. }) => {}

@@ -148,36 +148,6 @@ pub enum StoreError {
         /// What is wrong with it.
         source: serde_json::Error,
     },
-    /// There is no survey of this number.
-    #[error("there is no survey {id} in {}; {}", path.display(), existing_words(existing))]
-    NoSurvey {
-        /// The store.
-        path: PathBuf,
-        /// The number asked for.
-        id: i64,
-        /// The numbers that exist, rising.
-        existing: Vec<i64>,
-    },
-    /// There is no experiment of this number.
-    #[error("there is no experiment {id} in {}; {}", path.display(), existing_words(existing))]
-    NoExperiment {
-        /// The store.
-        path: PathBuf,
-        /// The number asked for.
-        id: i64,
-        /// The numbers that exist, rising.
-        existing: Vec<i64>,
-    },
-    /// There is no map of this number.
-    #[error("there is no map {id} in {}; {}", path.display(), existing_words(existing))]
-    NoMap {
-        /// The store.
-        path: PathBuf,
-        /// The number asked for.
-        id: i64,
-        /// The numbers that exist, rising.
-        existing: Vec<i64>,
-    },
     /// Something could not be put into a form from which it can be read back, for instance because of an infinite number.
     #[error("what was measured cannot be written down: {source}; nothing was stored")]
     Unwritable {

@@ -6,16 +6,14 @@
 
 mod artifacts;
 mod error;
-mod former;
 mod open;
 mod schema;
 
 #[cfg(test)]
 mod sample;
 
-pub use artifacts::{Entry as ArtifactEntry, Store};
+pub use artifacts::{Entry, Store};
 pub use error::StoreError;
-pub use former::{Entry, ExperimentEntry, MapEntry};
 
 /// What the functions of this crate give.
 pub type Result<T> = std::result::Result<T, StoreError>;
