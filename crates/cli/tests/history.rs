@@ -60,7 +60,9 @@ fn with_three() -> Place {
 fn every_kind_has_one_series_of_numbers_and_one_way_to_be_shown() {
     let place = with_three();
     let list = printed(&place, &["history", "--all", "--width", "120"]);
-    for words in ["     1  survey  20", "     2  links   20", "     3  links   20", " 3 cpus (cas), imported from matrix.csv"] {
+    for words in
+        ["     1  survey  20", "     2  links   20", "     3  links   20", " 3 cpus (cas), imported from matrix.csv"]
+    {
         assert!(list.contains(words), "{words}: {list}");
     }
     let maps = printed(&place, &["history", "--all", "--kind", "links"]);

@@ -145,7 +145,11 @@ fn wins() -> Outcome {
     let lines = said(&mut place.corewise(&["history", "show", "1", "--csv"]), 0)?.split("\r\n").count() as u64;
     same("its runs", lines, trials + 1)?;
     let old = done(&mut place.corewise(&["history", "experiment", "1", "--json"]))?;
-    same("the old spelling", text(&old.stdout), text(&done(&mut place.corewise(&["history", "show", "1", "--json"]))?.stdout))?;
+    same(
+        "the old spelling",
+        text(&old.stdout),
+        text(&done(&mut place.corewise(&["history", "show", "1", "--json"]))?.stdout),
+    )?;
     same("says the new one", &*text(&old.stderr), "note: `corewise history show 1` is the new spelling\n")?;
     let other = done(&mut place.corewise(&["history", "show", "2"]))?;
     same("another", other.status.code(), Some(3))?;
@@ -202,8 +206,12 @@ fn running(place: &Place, runs: u32) -> Result<std::process::Child, Failed> {
 fn goes_on(place: &Place) -> Outcome {
     let document: Value = serde_json::from_str(&said(&mut place.corewise(&["try", "--resume", "--json"]), 0)?)?;
     same("the verdict", &document["conclusions"]["standing"]["verdict"]["kind"], &"wins".into())?;
-    let blocks: Vec<u64> =
-        document["observed"]["trials"].as_array().into_iter().flatten().filter_map(|trial| trial["block"].as_u64()).collect();
+    let blocks: Vec<u64> = document["observed"]["trials"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|trial| trial["block"].as_u64())
+        .collect();
     let sessions = blocks.windows(2).filter(|pair| pair[0] > 0 && pair[1] == 0).count() + 1;
     same(&format!("sessions in {blocks:?}"), sessions, 2)?;
     Ok(Completion::Completed)
@@ -238,10 +246,12 @@ fn held() -> Outcome {
     signals::send(child.id(), 18);
     let output = child.wait_with_output()?;
     same(&text(&output.stderr), output.status.code(), Some(0))?;
-    let document: Value =
-        serde_json::from_str(&said(&mut place.corewise(&["history", "show", "1", "--json"]), 0)?)?;
-    let walls =
-        document["observed"]["trials"].as_array().into_iter().flatten().filter_map(|trial| trial["observed"]["wall_s"].as_f64());
+    let document: Value = serde_json::from_str(&said(&mut place.corewise(&["history", "show", "1", "--json"]), 0)?)?;
+    let walls = document["observed"]["trials"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|trial| trial["observed"]["wall_s"].as_f64());
     let longest = walls.fold(0.0, f64::max);
     same(&format!("the longest run took {longest} s"), longest > 0.0 && longest < HELD.as_secs_f64(), true)?;
     Ok(Completion::Completed)
@@ -469,8 +479,12 @@ fn suite() -> Outcome {
         again["benchmarks"].as_array().into_iter().flatten().map(|row| &row["experiment"]).collect();
     let stored: Vec<Option<i64>> = experiments.iter().map(|experiment| experiment["stored"].as_i64()).collect();
     same("the experiments", stored, vec![Some(1), Some(2), None, None])?;
-    let sessions =
-        experiments[0]["observed"]["trials"].as_array().into_iter().flatten().filter(|trial| trial["block"] == 0).count();
+    let sessions = experiments[0]["observed"]["trials"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter(|trial| trial["block"] == 0)
+        .count();
     same("runs before the first block", sessions, 2)?;
     same("how it is judged", [&again["policy"]["margin"], &again["policy"]["error_rate"]], [&0.2.into(), &0.1.into()])?;
     let mean = &again["means"][0]["mean"];

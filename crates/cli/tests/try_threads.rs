@@ -118,7 +118,11 @@ fn by_a_variable() -> Outcome {
     let arms = document["observed"]["experiment"]["arms"].as_array().cloned().unwrap_or_default();
     let names: Vec<&str> = arms.iter().filter_map(|arm| arm["name"].as_str()).collect();
     same("one count of threads is pinned at least", names.iter().any(|name| name.starts_with("1 thread on ")), true)?;
-    same("it is told as typed", &document["observed"]["experiment"]["workload"]["threads_as"][0], &"COREWISE_TEST_THREADS".into())?;
+    same(
+        "it is told as typed",
+        &document["observed"]["experiment"]["workload"]["threads_as"][0],
+        &"COREWISE_TEST_THREADS".into(),
+    )?;
     Ok(Completion::Completed)
 }
 
@@ -176,7 +180,11 @@ fn told_its_cpus() -> Outcome {
     contains(&told, &[&format!("At {all} and {} threads, pinned is not 3 % better", all + 1)])?;
     same(&told, told.contains("cpus of its own"), false)?;
     let document = json(&mut place.corewise(&["try", "--resume", "--json"]), 0)?;
-    let pinned = document["observed"]["trials"].as_array().into_iter().flatten().filter(|trial| trial["arm"].as_u64() >= Some(2));
+    let pinned = document["observed"]["trials"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter(|trial| trial["arm"].as_u64() >= Some(2));
     let values: Vec<f64> = pinned.filter_map(|trial| trial["outcome"]["value"].as_f64()).collect();
     let expected: f64 = format!("20{all}").parse()?;
     same(&format!("{values:?}"), !values.is_empty() && values.iter().all(|value| *value == expected), true)

@@ -1,10 +1,11 @@
 //! The store of this user: opened, and added to.
 
+use std::fs;
 use std::path::Path;
 
 use corewise_model::Artifact;
 use corewise_store::{Store, StoreError};
-use corewise_sys::linux::process::owns;
+use corewise_sys::files::foreign;
 
 use super::failure::Failure;
 use super::output::say;
@@ -51,10 +52,10 @@ fn to_read(path: &Path, settings: &Settings) -> corewise_store::Result<Option<St
     Ok(store)
 }
 
-/// Whether a store is read as a whole before anything else: one that was named, or is somebody else's. The user's own at its
+/// Whether a store is read as a whole before anything else: one that was named, or that others may write. The user's own at its
 /// usual place is checked by `corewise doctor`, since it may be large.
 fn is_checked(path: &Path, settings: &Settings) -> bool {
-    settings.named_store.is_some() || path.exists() && !owns(path)
+    settings.named_store.is_some() || fs::metadata(path).is_ok_and(|metadata| foreign(&metadata).is_some())
 }
 
 /// The opening that brings a store up to date is the only one that knows.

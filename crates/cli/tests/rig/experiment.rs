@@ -72,8 +72,16 @@ fn goes_away(guest: &mut Guest) -> Outcome {
     let document = tried?;
     let arms: Vec<&Value> = entries(&document["observed"]["experiment"]["arms"]).collect();
     let arm = arms.iter().position(|arm| arm["name"] == last.to_string().as_str()).unwrap_or_default();
-    same(&format!("the verdict of {last}"), &document["conclusions"]["standing"]["arms"][arm]["verdict"], &"failed".into())?;
-    same("the experiment's", &document["conclusions"]["standing"]["verdict"]["kind"], &"no-material-difference".into())?;
+    same(
+        &format!("the verdict of {last}"),
+        &document["conclusions"]["standing"]["arms"][arm]["verdict"],
+        &"failed".into(),
+    )?;
+    same(
+        "the experiment's",
+        &document["conclusions"]["standing"]["verdict"]["kind"],
+        &"no-material-difference".into(),
+    )?;
     let failed = entries(&document["observed"]["trials"]).find_map(|trial| trial["outcome"]["failed"]["why"].as_str());
     same(&format!("why: {failed:?}"), failed.is_some_and(|why| why.starts_with("cannot be started: ")), true)?;
     Ok(Completion::Completed)

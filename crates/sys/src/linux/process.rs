@@ -2,8 +2,6 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
 
 pub use crate::values::process::{Process, Stat};
 
@@ -92,11 +90,6 @@ pub fn is_root() -> bool {
 pub(super) fn effective_user() -> u32 {
     // SAFETY: takes no arguments, touches no memory of ours, and cannot fail.
     unsafe { libc::geteuid() }
-}
-
-/// Whether a file belongs to that user.
-pub fn owns(path: &Path) -> bool {
-    fs::metadata(path).is_ok_and(|metadata| metadata.uid() == effective_user())
 }
 
 #[cfg(test)]
