@@ -46,7 +46,8 @@ pub fn table(entries: &[Entry], with_processors: bool, zone: &TimeZone, width: u
         Column::number("number", "", 0),
         Column::text("kind", 0),
         Column::text("made", 1),
-        Column::text("what", 0).shrinking_to(12),
+        // What it is says more than the columns to its right, where there is room for any of them.
+        Column::text("what", 0).shrinking_to(if width < 60 { 18 } else { 30 }),
         Column::text("", 2),
         Column::text("kernel", 3).shrinking_to(8),
         Column::text("microcode", 7),
