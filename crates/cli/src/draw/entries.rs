@@ -48,7 +48,7 @@ pub fn table(entries: &[Entry], with_processors: bool, zone: &TimeZone, width: u
         Column::text("made", 1),
         // What it is says more than the columns to its right, where there is room for any of them.
         Column::text("what", 0).shrinking_to(if width < 60 { 18 } else { 30 }),
-        Column::text("", 2),
+        Column::text("", 2).named("partial"),
         Column::text("kernel", 3).shrinking_to(8),
         Column::text("microcode", 7),
         Column::text("corewise", 8),
