@@ -20,11 +20,17 @@ pub mod workload;
 use std::ffi::OsString;
 
 use clap::{ArgMatches, Args as _, FromArgMatches as _};
+use corewise_model::Survey;
+use corewise_model::conducted::Conducted;
+use corewise_model::links::LinkMap;
+use corewise_model::survey::Scope;
 use schemars::Schema;
 
+use crate::draw::survey::Kept;
 use crate::draw::text::{Line, Screen, printable_lines};
 use crate::draw::wrap::wrap;
 use crate::shell::arguments::CommonArguments;
+use crate::shell::artifact::{Form, Kind, Printed, kind};
 use crate::shell::failure::{Exit, Failure};
 use crate::shell::output::{say, written};
 use crate::shell::run::{Document, HELP_WIDTH, Run, alone};
@@ -68,6 +74,24 @@ const COMMANDS: [(&str, &[Room]); 4] = [
         ],
     ),
 ];
+
+/// The kinds of what is stored: a line for each.
+const KINDS: [Kind; 3] = [kind::<Survey>(), kind::<Conducted>(), kind::<LinkMap>()];
+
+/// A survey is shown as by the command that made it.
+impl Printed for Survey {
+    fn print(&self, kept: &Kept, form: &Form, settings: &Settings) -> Result<(), Failure> {
+        form.only(&[], "a survey")?;
+        match self.provenance.scope {
+            Scope::Machine => survey::print(self, kept, settings),
+            Scope::Tail => tail::print(self, kept, settings),
+        }
+    }
+
+    fn compare(numbers: [i64; 2], artifacts: [&Self; 2], settings: &Settings) -> Result<(), Failure> {
+        survey::comparison::print(numbers, artifacts, settings)
+    }
+}
 
 /// What is to be done.
 type Task = Box<dyn FnOnce(&Settings) -> Result<Exit, Failure>>;

@@ -1,5 +1,6 @@
 //! What screens and pictures are made of: pure functions from values to styled lines. Nothing in here prints, reads or asks the time.
 
+pub mod entries;
 #[cfg(test)]
 pub mod fabricated;
 pub mod findings;

@@ -1,13 +1,14 @@
 //! What commands are given: what was typed for all of them, settings, the store, output, progress, interruption, failures.
 
 pub mod arguments;
+pub mod artifact;
 pub mod child;
 
 pub mod document;
 pub mod failure;
 pub mod history;
 pub mod interruption;
-pub mod keep;
+pub mod list;
 pub mod machine;
 pub mod measuring;
 pub mod output;

@@ -72,7 +72,7 @@ fn as_json_each_step_has_its_document() {
     let run = place.corewise(&["article", "own.toml", "--json"]).output().unwrap();
     let made: Value = serde_json::from_slice(&run.stdout).unwrap_or_else(|_| panic!("{}", text(&run.stderr)));
     let steps = made["articles"][0]["steps"].as_array().unwrap();
-    assert_eq!(steps[0]["document"]["schema"], "corewise/experiment/1", "{made}");
+    assert_eq!(steps[0]["document"]["schema"], "corewise/experiment/2", "{made}");
     assert!(steps[0]["command"].as_array().unwrap().contains(&Value::from("4")), "{made}");
     assert!(steps[1]["left_out"].as_str().unwrap().contains("no two cpus"), "{made}");
 }

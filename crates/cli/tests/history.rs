@@ -12,13 +12,9 @@ fn surveys_are_stored_listed_shown_and_compared() {
         assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
         assert!(text(&run.stdout).contains(&format!("stored as survey {number}")), "{}", text(&run.stdout));
     }
-    let answer = |arguments: &[&str]| {
-        let run = place.corewise(arguments).output().unwrap();
-        assert_eq!((run.status.code(), text(&run.stderr)), (Some(0), String::new()), "{arguments:?}");
-        text(&run.stdout)
-    };
+    let answer = |arguments: &[&str]| printed(&place, arguments);
     let list = answer(&["history"]);
-    assert!(list.contains("\n     1  20") && list.contains("\n     2  20"), "{list}");
+    assert!(list.contains("\n     1  survey  20") && list.contains("\n     2  survey  20"), "{list}");
     let again = answer(&["history", "show", "1"]);
     assert!(again.starts_with("survey 1, made 20") && again.contains("What this means"), "{again}");
     let comparison = answer(&["history", "compare", "1", "2"]);
@@ -34,8 +30,89 @@ fn a_number_that_does_not_exist_is_told_with_those_that_do() {
     let run = place.corewise(&["history", "show", "12"]).output().unwrap();
     assert_eq!(run.status.code(), Some(3));
     let said = text(&run.stderr);
-    assert!(said.starts_with("error: there is no survey 12 in ") && said.contains("; it holds 1\n"), "{said}");
-    assert!(said.ends_with("`corewise history --all` lists them.\n"), "{said}");
+    assert!(said.starts_with("error: nothing in ") && said.contains(" has the number 12; it holds 1\n"), "{said}");
+    assert!(said.ends_with("`corewise history --all` lists what there is.\n"), "{said}");
+}
+
+/// A command that has to succeed without a word beside; its output.
+fn printed(place: &Place, arguments: &[&str]) -> String {
+    let run = place.corewise(arguments).output().unwrap();
+    assert_eq!((run.status.code(), text(&run.stderr)), (Some(0), String::new()), "{arguments:?}");
+    text(&run.stdout)
+}
+
+fn refused(place: &Place, arguments: &[&str], code: i32) -> String {
+    let run = place.corewise(arguments).output().unwrap();
+    assert_eq!((run.status.code(), text(&run.stdout)), (Some(code), String::new()), "{arguments:?}");
+    text(&run.stderr)
+}
+
+/// A survey, a map that another tool made, and the same again; a file says of no machine what it is.
+fn with_three() -> Place {
+    let place = Place::new();
+    std::fs::write(place.path().join("matrix.csv"), ",,\n20,\n80,80,\n").unwrap();
+    assert!(place.corewise(&["--budget", "1s"]).output().unwrap().status.success());
+    printed(&place, &["links", "import", "matrix.csv", "matrix.csv"]);
+    place
+}
+
+#[test]
+fn every_kind_has_one_series_of_numbers_and_one_way_to_be_shown() {
+    let place = with_three();
+    let list = printed(&place, &["history", "--all", "--width", "120"]);
+    for words in
+        ["     1  survey  20", "     2  links   20", "     3  links   20", " 3 cpus (cas), imported from matrix.csv"]
+    {
+        assert!(list.contains(words), "{words}: {list}");
+    }
+    let maps = printed(&place, &["history", "--all", "--kind", "links"]);
+    assert!(!maps.contains("survey") && maps.contains("     3  links"), "{maps}");
+    assert!(printed(&place, &["history", "show", "1"]).starts_with("survey 1, made 20"));
+    assert!(printed(&place, &["history", "show", "2"]).starts_with("map 2, made 20"));
+    assert!(printed(&place, &["history", "show", "2", "--csv"]).starts_with("kind,a,b,first,visit,use,ns\ncas,0,1,"));
+    assert!(printed(&place, &["history", "compare", "2", "3"]).contains("none of 3 pairs changed"));
+    let said = refused(&place, &["history", "compare", "1", "2"], 2);
+    assert!(said.contains("number 1 is of the kind survey, and number 2 of the kind links"), "{said}");
+    for option in ["--csv", "--markdown"] {
+        let said = refused(&place, &["history", "show", "1", option], 2);
+        assert!(said.starts_with(&format!("error: {option} is not a form of a survey")), "{said}");
+    }
+    let said = refused(&place, &["history", "experiment", "1"], 3);
+    assert!(said.contains("number 1 in ") && said.contains(" is of the kind survey, not experiment"), "{said}");
+}
+
+#[test]
+fn what_is_deleted_leaves_its_line() {
+    let place = with_three();
+    let deleted = printed(&place, &["history", "delete", "3", "1"]);
+    assert!(deleted.starts_with("2 results deleted; the list keeps a line of each:\n"), "{deleted}");
+    assert!(deleted.contains("     1  survey  20") && deleted.contains("imported from matrix.csv"), "{deleted}");
+    let list = printed(&place, &["history", "--all"]);
+    assert_eq!(list.matches("deleted 20").count(), 2, "{list}");
+    let said = refused(&place, &["history", "show", "1"], 3);
+    assert!(said.starts_with("error: survey 1 in ") && said.contains(" was deleted\n"), "{said}");
+    let said = refused(&place, &["history", "delete", "2", "9"], 3);
+    assert!(said.contains(" has the number 9; it holds 2\n"), "{said}");
+    assert!(printed(&place, &["history", "show", "2"]).starts_with("map 2, made 20"), "all or none");
+}
+
+#[test]
+fn what_is_old_is_pruned() {
+    let place = with_three();
+    let all = printed(&place, &["history", "--all"]);
+    for older_than in ["90d", "1w 1d"] {
+        let pruned = printed(&place, &["history", "prune", "--all", "--older-than", older_than]);
+        assert_eq!(pruned, "Nothing is that old.\n");
+    }
+    std::thread::sleep(std::time::Duration::from_millis(1100));
+    let prune = ["history", "prune", "--older-than", "1s", "--all", "--kind", "links"];
+    let would = printed(&place, &[&prune[..], &["--dry-run"]].concat());
+    assert!(would.starts_with("2 would be deleted:\n"), "{would}");
+    assert_eq!(printed(&place, &["history", "--all"]), all, "nothing was deleted");
+    let pruned = printed(&place, &prune);
+    assert!(pruned.starts_with("2 results deleted;"), "{pruned}");
+    assert_eq!(printed(&place, &["history", "--all"]).matches("deleted 20").count(), 2);
+    assert!(printed(&place, &["history", "show", "1"]).starts_with("survey 1, made 20"));
 }
 
 #[test]

@@ -31,6 +31,14 @@ fn printed(place: &Place, arguments: &[&str]) -> String {
     text(&run.stdout)
 }
 
+/// What an old spelling prints, which says the new one beside.
+fn by_old_spelling(place: &Place, arguments: &[&str], new: &str) -> String {
+    let run = place.corewise(arguments).output().unwrap();
+    let note = format!("note: `corewise {new}` is the new spelling\n");
+    assert_eq!((run.status.code(), text(&run.stderr)), (Some(0), note), "{arguments:?}");
+    text(&run.stdout)
+}
+
 fn refused(place: &Place, arguments: &[&str]) -> (Option<i32>, String) {
     let run = place.corewise(arguments).output().unwrap();
     assert_eq!(text(&run.stdout), "", "{arguments:?}");
@@ -57,16 +65,23 @@ fn this_machine_has_a_map_that_is_kept_shown_and_compared() {
         assert!(screen.contains(words), "{words}: {screen}");
     }
     assert!(screen.contains("thrown away") && screen.contains("GHz"), "{screen}");
-    let list = printed(&place, &["links", "list"]);
-    assert!(list.contains("cas,store,queue,wakeup") && list.contains("measured"), "{list}");
-    let again = printed(&place, &["links", "show", "1"]);
+    let list = printed(&place, &["history"]);
+    assert!(list.contains("1  links ") && list.contains("1 pair of 2 cpus (cas, store, queue, wakeup)"), "{list}");
+    assert_eq!(by_old_spelling(&place, &["links", "list"], "history --kind links"), list);
+    let again = printed(&place, &["history", "show", "1"]);
     assert!(again.starts_with("map 1, made "), "{again}");
-    let same = printed(&place, &["links", "compare", "1", "1"]);
+    assert_eq!(by_old_spelling(&place, &["links", "show", "1"], "history show 1"), again);
+    let same = printed(&place, &["history", "compare", "1", "1"]);
+    assert_eq!(by_old_spelling(&place, &["links", "compare", "1", "1"], "history compare 1 1"), same);
     assert!(same.contains("compare-and-swap: none of 1 pair changed beyond its interval"), "{same}");
-    let json: Value = serde_json::from_str(&printed(&place, &["links", "show", "1", "--json"])).unwrap();
-    assert_eq!((&json["schema"], &json["stored"]), (&"corewise/links/1".into(), &1.into()));
+    let json: Value = serde_json::from_str(&printed(&place, &["history", "show", "1", "--json"])).unwrap();
+    assert_eq!((&json["schema"], &json["stored"]), (&"corewise/links/2".into(), &1.into()));
     fs::write(place.path().join("map.json"), json.to_string()).unwrap();
     let file = printed(&place, &["links", "compare", "map.json", "1"]);
+    // As versions before wrote it.
+    let former = serde_json::json!({ "schema": "corewise/links/1", "map": json["observed"] });
+    fs::write(place.path().join("former.json"), former.to_string()).unwrap();
+    assert!(printed(&place, &["links", "compare", "former.json", "map.json"]).contains("none of 1 pair"));
     assert!(file.contains("From map.json to map 1") && file.contains("none of 1 pair"), "{file}");
 }
 
@@ -78,10 +93,10 @@ fn a_file_of_another_tool_shows_its_groups_and_is_kept() {
     assert!(screen.contains("2 groups of 3 cpus: inside 20 ns, across 80 ns one way"), "{screen}");
     assert!(screen.contains("group:1  3-5") && screen.contains("names group:0"), "{screen}");
     assert!(screen.contains("stored as map 1"), "{screen}");
-    let list = printed(&place, &["links", "list", "--all"]);
-    assert!(list.contains("imported matrix.csv"), "{list}");
+    let list = printed(&place, &["history", "--all"]);
+    assert!(list.contains("15 pairs of 6 cpus (cas), imported from matrix.csv"), "{list}");
     // What is written is read again, and is the same.
-    fs::write(place.path().join("long.csv"), printed(&place, &["links", "show", "1", "--format", "csv"])).unwrap();
+    fs::write(place.path().join("long.csv"), printed(&place, &["history", "show", "1", "--csv"])).unwrap();
     fs::write(place.path().join("full.csv"), printed(&place, &["links", "show", "1", "--format", "matrix"])).unwrap();
     for file in ["long.csv", "full.csv"] {
         let same = printed(&place, &["links", "compare", "matrix.csv", file]);
@@ -122,7 +137,7 @@ fn a_matrix_stands_for_a_machine_the_same_way_each_time() {
 fn nothing_is_wider_than_forty_columns() {
     let place = with_matrix();
     printed(&place, &["links", "import", "matrix.csv"]);
-    for arguments in [&["links", "show", "1"][..], &["links", "list", "--all"], &["links", "compare", "1", "1"]] {
+    for arguments in [&["history", "show", "1"][..], &["history", "--all"], &["history", "compare", "1", "1"]] {
         let screen = printed(&place, &[arguments, &["--width", "40"]].concat());
         for line in screen.lines() {
             assert!(line.chars().count() <= 40, "{arguments:?}: {line}");
@@ -207,8 +222,8 @@ fn what_has_no_use_for_an_option_says_so() {
         let (code, said) = refused(&place, arguments);
         assert!(code == Some(2) && said.contains(words), "{arguments:?}: {said}");
     }
-    let list: Value = serde_json::from_str(&printed(&place, &["links", "list", "--format", "json"])).unwrap();
-    assert_eq!(list["maps"], serde_json::json!([]));
+    let list = by_old_spelling(&place, &["links", "list", "--format", "json"], "history --kind links");
+    assert_eq!(serde_json::from_str::<Value>(&list).unwrap()["artifacts"], serde_json::json!([]));
 }
 
 /// Maps come from strangers: what they say of themselves is looked at before it is believed, and before it is kept.
@@ -219,7 +234,7 @@ fn a_map_that_cannot_be_is_refused_and_not_kept() {
         serde_json::from_str(&printed(&place, &["links", "import", "matrix.csv", "--no-store", "--json"])).unwrap();
     let broken = |name: &str, change: &dyn Fn(&mut Value)| {
         let mut document = sound.clone();
-        change(&mut document["map"]);
+        change(&mut document["observed"]);
         fs::write(place.path().join(name), document.to_string()).unwrap();
     };
     broken("huge.json", &|map| map["cpus"] = "0-65535".into());
@@ -236,11 +251,11 @@ fn a_map_that_cannot_be_is_refused_and_not_kept() {
         let (code, said) = refused(&place, &["links", "import", name]);
         assert!(code == Some(3) && said.contains(words), "{name}: {said}");
     }
-    assert!(printed(&place, &["links", "list", "--all"]).starts_with("No map is stored yet."));
+    assert!(printed(&place, &["history", "--all"]).starts_with("Nothing is stored yet."));
     // A map of corewise's own that comes from a file is an import: it says nothing of this machine.
     fs::write(place.path().join("sound.json"), sound.to_string()).unwrap();
     printed(&place, &["links", "import", "sound.json"]);
-    assert!(printed(&place, &["links", "list", "--all"]).contains("imported"));
+    assert!(printed(&place, &["history", "--all"]).contains("imported"));
 }
 
 #[test]

@@ -134,19 +134,26 @@ fn wins() -> Outcome {
     )?;
     // What is decided is not run again, and stays what it was.
     let again: Value = serde_json::from_str(&said(&mut place.corewise(&["try", "--resume", "--json"]), 0)?)?;
-    same("the verdict", &again["standing"]["verdict"]["kind"], &"wins".into())?;
+    same("the verdict", &again["conclusions"]["standing"]["verdict"]["kind"], &"wins".into())?;
     let sentence = again["sentence"].as_str().unwrap_or_default().to_owned();
     contains(&told, &[&sentence])?;
-    let trials = again["trials"].as_array().map_or(0, Vec::len) as u64;
-    same("trials", trials, again["standing"]["runs"].as_u64().unwrap_or_default() + 3)?;
+    let trials = again["observed"]["trials"].as_array().map_or(0, Vec::len) as u64;
+    same("trials", trials, again["conclusions"]["standing"]["runs"].as_u64().unwrap_or_default() + 3)?;
     contains(&said(&mut place.corewise(&["history"]), 0)?, &["experiment", "sh -c if grep"])?;
-    let shown: Value = serde_json::from_str(&said(&mut place.corewise(&["history", "experiment", "1", "--json"]), 0)?)?;
+    let shown: Value = serde_json::from_str(&said(&mut place.corewise(&["history", "show", "1", "--json"]), 0)?)?;
     same("it is shown as it was", &shown, &again)?;
-    let lines = said(&mut place.corewise(&["history", "experiment", "1", "--csv"]), 0)?.split("\r\n").count() as u64;
+    let lines = said(&mut place.corewise(&["history", "show", "1", "--csv"]), 0)?.split("\r\n").count() as u64;
     same("its runs", lines, trials + 1)?;
-    let other = done(&mut place.corewise(&["history", "experiment", "2"]))?;
+    let old = done(&mut place.corewise(&["history", "experiment", "1", "--json"]))?;
+    same(
+        "the old spelling",
+        text(&old.stdout),
+        text(&done(&mut place.corewise(&["history", "show", "1", "--json"]))?.stdout),
+    )?;
+    same("says the new one", &*text(&old.stderr), "note: `corewise history show 1` is the new spelling\n")?;
+    let other = done(&mut place.corewise(&["history", "show", "2"]))?;
     same("another", other.status.code(), Some(3))?;
-    contains(&text(&other.stderr), &["there is no experiment 2 in", "it holds 1"])?;
+    contains(&text(&other.stderr), &["nothing in ", " has the number 2; it holds 1"])?;
     Ok(Completion::Completed)
 }
 
@@ -165,10 +172,10 @@ fn by_time() -> Outcome {
         format!("if grep -q '^Cpus_allowed_list:.{first}$' /proc/self/status; then sleep 0.3; else sleep 0.1; fi");
     let told = said(&mut trying(&place, &["--json", &format!("--on={first}")], &script), 0)?;
     let document: Value = serde_json::from_str(&told)?;
-    same("the verdict", &document["standing"]["verdict"]["kind"], &"no-material-difference".into())?;
-    let effect = document["standing"]["arms"][1]["effect"]["estimate"].as_f64().unwrap_or_default();
+    same("the verdict", &document["conclusions"]["standing"]["verdict"]["kind"], &"no-material-difference".into())?;
+    let effect = document["conclusions"]["standing"]["arms"][1]["effect"]["estimate"].as_f64().unwrap_or_default();
     same(&format!("its effect, {effect}, is that of a slower one"), effect < -0.5, true)?;
-    let walls = document["trials"].as_array().into_iter().flatten();
+    let walls = document["observed"]["trials"].as_array().into_iter().flatten();
     let shortest = walls.filter_map(|trial| trial["observed"]["wall_s"].as_f64()).fold(f64::MAX, f64::min);
     same(&format!("no run takes less than its sleep: {shortest}"), shortest >= 0.1, true)?;
     Ok(Completion::Completed)
@@ -198,9 +205,13 @@ fn running(place: &Place, runs: u32) -> Result<std::process::Child, Failed> {
 /// The session goes on to the end, and its verdict is that of one that was never cut off.
 fn goes_on(place: &Place) -> Outcome {
     let document: Value = serde_json::from_str(&said(&mut place.corewise(&["try", "--resume", "--json"]), 0)?)?;
-    same("the verdict", &document["standing"]["verdict"]["kind"], &"wins".into())?;
-    let blocks: Vec<u64> =
-        document["trials"].as_array().into_iter().flatten().filter_map(|trial| trial["block"].as_u64()).collect();
+    same("the verdict", &document["conclusions"]["standing"]["verdict"]["kind"], &"wins".into())?;
+    let blocks: Vec<u64> = document["observed"]["trials"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|trial| trial["block"].as_u64())
+        .collect();
     let sessions = blocks.windows(2).filter(|pair| pair[0] > 0 && pair[1] == 0).count() + 1;
     same(&format!("sessions in {blocks:?}"), sessions, 2)?;
     Ok(Completion::Completed)
@@ -235,10 +246,12 @@ fn held() -> Outcome {
     signals::send(child.id(), 18);
     let output = child.wait_with_output()?;
     same(&text(&output.stderr), output.status.code(), Some(0))?;
-    let document: Value =
-        serde_json::from_str(&said(&mut place.corewise(&["history", "experiment", "1", "--json"]), 0)?)?;
-    let walls =
-        document["trials"].as_array().into_iter().flatten().filter_map(|trial| trial["observed"]["wall_s"].as_f64());
+    let document: Value = serde_json::from_str(&said(&mut place.corewise(&["history", "show", "1", "--json"]), 0)?)?;
+    let walls = document["observed"]["trials"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|trial| trial["observed"]["wall_s"].as_f64());
     let longest = walls.fold(0.0, f64::max);
     same(&format!("the longest run took {longest} s"), longest > 0.0 && longest < HELD.as_secs_f64(), true)?;
     Ok(Completion::Completed)
@@ -360,7 +373,7 @@ fn estimated() -> Outcome {
     let options = ["--estimate-clock", "--runs-max=4", &on];
     let told: Value =
         serde_json::from_str(&said(&mut trying(&place, &[&options[..], &["--json"]].concat(), COMPUTES), 1)?)?;
-    let trials = told["trials"].as_array().ok_or("no trials")?;
+    let trials = told["observed"]["trials"].as_array().ok_or("no trials")?;
     same("trials", trials.len() >= 4, true)?;
     for trial in trials {
         let observed = &trial["observed"];
@@ -466,8 +479,12 @@ fn suite() -> Outcome {
         again["benchmarks"].as_array().into_iter().flatten().map(|row| &row["experiment"]).collect();
     let stored: Vec<Option<i64>> = experiments.iter().map(|experiment| experiment["stored"].as_i64()).collect();
     same("the experiments", stored, vec![Some(1), Some(2), None, None])?;
-    let sessions =
-        experiments[0]["trials"].as_array().into_iter().flatten().filter(|trial| trial["block"] == 0).count();
+    let sessions = experiments[0]["observed"]["trials"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter(|trial| trial["block"] == 0)
+        .count();
     same("runs before the first block", sessions, 2)?;
     same("how it is judged", [&again["policy"]["margin"], &again["policy"]["error_rate"]], [&0.2.into(), &0.1.into()])?;
     let mean = &again["means"][0]["mean"];

@@ -111,14 +111,18 @@ fn by_a_variable() -> Outcome {
     let place = Place::new();
     let options = [&METRIC[..], &["--threads", "1,2", "--threads-as", "COREWISE_TEST_THREADS", "--json"]].concat();
     let document = json(&mut trying(&place, &options, "echo rate $((400 / COREWISE_TEST_THREADS))"), 0)?;
-    let threads = &document["threads"];
+    let threads = &document["conclusions"]["threads"];
     same("the counts", &threads["counts"]["standing"]["verdict"]["kind"], &"wins".into())?;
     same("pinned", &threads["pinned"][0]["standing"]["verdict"]["kind"], &"no-material-difference".into())?;
     same("the law", &threads["law"]["kind"], &"too-few-counts".into())?;
-    let arms = document["experiment"]["arms"].as_array().cloned().unwrap_or_default();
+    let arms = document["observed"]["experiment"]["arms"].as_array().cloned().unwrap_or_default();
     let names: Vec<&str> = arms.iter().filter_map(|arm| arm["name"].as_str()).collect();
     same("one count of threads is pinned at least", names.iter().any(|name| name.starts_with("1 thread on ")), true)?;
-    same("it is told as typed", &document["experiment"]["workload"]["threads_as"][0], &"COREWISE_TEST_THREADS".into())?;
+    same(
+        "it is told as typed",
+        &document["observed"]["experiment"]["workload"]["threads_as"][0],
+        &"COREWISE_TEST_THREADS".into(),
+    )?;
     Ok(Completion::Completed)
 }
 
@@ -130,13 +134,13 @@ fn goes_on() -> Outcome {
     let first = json(&mut trying(&place, &[&options[..], &["--runs-max", "7"]].concat(), "echo rate {threads}00"), 1)?;
     let second = json(&mut place.corewise(&["try", "--resume", "--json"]), 0)?;
     let order = |document: &Value| -> Vec<(u64, u64)> {
-        let trials = document["trials"].as_array().into_iter().flatten();
+        let trials = document["observed"]["trials"].as_array().into_iter().flatten();
         let of = |trial: &Value| Some((trial["block"].as_u64()?, trial["arm"].as_u64()?));
         trials.filter_map(of).filter(|(block, _)| *block > 0).collect()
     };
     same("runs of the first", order(&first).len(), 6)?;
     same("the orders", order(&second), order(&whole))?;
-    same("the verdict", &second["threads"]["counts"], &whole["threads"]["counts"])?;
+    same("the verdict", &second["conclusions"]["threads"]["counts"], &whole["conclusions"]["threads"]["counts"])?;
     Ok(Completion::Completed)
 }
 
@@ -153,7 +157,7 @@ fn pinned_are_pinned() -> Outcome {
         return Ok(Completion::ignored_with("nproc is not installed (coreutils)"));
     }
     let document = json(&mut trying(&place, &[&options[..], &["--json"]].concat(), script), 1)?;
-    let trials = document["trials"].as_array().cloned().unwrap_or_default();
+    let trials = document["observed"]["trials"].as_array().cloned().unwrap_or_default();
     let failed = trials.iter().filter(|trial| trial["outcome"]["failed"].is_object()).count();
     same(&format!("failed runs in {trials:?}"), (trials.len() >= 4, failed), (true, 0))?;
     Ok(Completion::Completed)
@@ -176,7 +180,11 @@ fn told_its_cpus() -> Outcome {
     contains(&told, &[&format!("At {all} and {} threads, pinned is not 3 % better", all + 1)])?;
     same(&told, told.contains("cpus of its own"), false)?;
     let document = json(&mut place.corewise(&["try", "--resume", "--json"]), 0)?;
-    let pinned = document["trials"].as_array().into_iter().flatten().filter(|trial| trial["arm"].as_u64() >= Some(2));
+    let pinned = document["observed"]["trials"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter(|trial| trial["arm"].as_u64() >= Some(2));
     let values: Vec<f64> = pinned.filter_map(|trial| trial["outcome"]["value"].as_f64()).collect();
     let expected: f64 = format!("20{all}").parse()?;
     same(&format!("{values:?}"), !values.is_empty() && values.iter().all(|value| *value == expected), true)
@@ -198,7 +206,7 @@ fn drawn() -> Outcome {
     std::fs::write(&again, "replaced")?;
     said(&mut place.corewise(&["try", "--resume", "--svg", &again_name]), 0)?;
     same("the picture", std::fs::read_to_string(&again)?, picture.clone())?;
-    said(&mut place.corewise(&["history", "experiment", "1", "--svg", "here.svg"]), 0)?;
+    said(&mut place.corewise(&["history", "show", "1", "--svg", "here.svg"]), 0)?;
     same("the picture", std::fs::read_to_string(place.path().join("here.svg"))?, picture)?;
     let refused =
         done(&mut trying(&place, &["--svg", "none/a.svg", "--threads", "1,2", "--pinned", "no"], "echo {threads}"))?;

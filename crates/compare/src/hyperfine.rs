@@ -49,7 +49,7 @@ fn corewise(file: &str) -> Result<Ours> {
     let printed = command.args(["sha256sum", file]).output().context("corewise cannot be started")?;
     let document: Value = serde_json::from_slice(&printed.stdout)
         .with_context(|| format!("corewise try: {}", String::from_utf8_lossy(&printed.stderr)))?;
-    let standing = &document["standing"];
+    let standing = &document["conclusions"]["standing"];
     let percent = |end: &Value| end.as_f64().map_or_else(|| "…".to_owned(), |x| format!("{:.1}", x.exp_m1() * 100.0));
     let effect = &standing["arms"][1]["effect"];
     Ok(Ours {

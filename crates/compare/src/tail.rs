@@ -94,9 +94,9 @@ fn corewise(cpu: u32, more: &[&str]) -> Result<Seen> {
     let mut command = Command::new(root().join("target/release/corewise"));
     command.args(["tail", "--no-store", "--json", "--cpus", &cpu.to_string(), "--for", &format!("{SECONDS}s")]);
     let mut document: Value = serde_json::from_str(&output(command.args(more))?)?;
-    let ns_per_tick = document["survey"]["cpus"][0]["tail"]["nanoseconds_per_tick"].as_f64();
+    let ns_per_tick = document["observed"]["cpus"][0]["tail"]["nanoseconds_per_tick"].as_f64();
     let ns_per_tick = ns_per_tick.context("no cpu was visited")?;
-    let survey: Survey = serde_json::from_value(document["survey"].take())?;
+    let survey: Survey = serde_json::from_value(document["observed"].take())?;
     let timed_s: f64 = survey.cpus[0].rounds.iter().map(|round| round.elapsed_s).sum();
     of(survey.cpus[0].tail.counts().into_iter().map(|(ticks, count)| (ticks as f64 * ns_per_tick, count)), timed_s)
 }

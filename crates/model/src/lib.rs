@@ -5,11 +5,13 @@
 #![forbid(unsafe_code)]
 
 pub mod article;
+pub mod artifact;
 pub mod assemble;
 pub mod attribution;
 pub mod beside;
 pub mod clock;
 pub mod compare;
+pub mod conducted;
 pub mod cpu_set;
 pub mod event;
 pub mod experiment;
@@ -32,6 +34,7 @@ pub mod suite;
 pub mod survey;
 pub mod trial;
 
+pub use artifact::Artifact;
 pub use cpu_set::CpuSet;
 pub use gap::Gap;
 pub use level::Level;

@@ -164,9 +164,9 @@ impl Machine {
 
     /// A short name for "the same machine": equal for equal processors with equal topology, kernel and numbers left out.
     ///
-    /// It is the 64-bit FNV-1a hash, in hexadecimal, of the processor's identity and the cpu sets of all levels. Online
-    /// cpus are part of it, and whether it is emulated; allowed cpus, microcode, kernel and governor are not, so that history can
-    /// compare across them.
+    /// It is the 64-bit FNV-1a hash, in hexadecimal, of the processor's identity, the present cpus, the cpu sets of all levels
+    /// (which hold the online cpus), the sizes of the last-level caches, and whether the machine is emulated. Which cpus this
+    /// process may use is not part of it, nor are microcode, kernel and governor, so that history can compare across them.
     pub fn fingerprint(&self) -> String {
         let mut hash = 0xcbf2_9ce4_8422_2325_u64;
         let mut feed = |text: &str| {

@@ -104,63 +104,47 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
-    /// There is no survey of this number.
-    #[error("there is no survey {id} in {}; {}", path.display(), existing_words(existing))]
-    NoSurvey {
+    /// This number was never given.
+    #[error("nothing in {} has the number {number}; {}", path.display(), existing_words(existing))]
+    Missing {
         /// The store.
         path: PathBuf,
         /// The number asked for.
-        id: i64,
+        number: i64,
         /// The numbers that exist, rising.
         existing: Vec<i64>,
     },
-    /// A stored survey is not one that this corewise can read.
-    #[error("survey {id} in {} cannot be read by this corewise: {source}", path.display())]
+    /// What had this number was deleted.
+    #[error("{kind} {number} in {} was deleted", path.display())]
+    Deleted {
+        /// The store.
+        path: PathBuf,
+        /// The number asked for.
+        number: i64,
+        /// What it was.
+        kind: String,
+    },
+    /// What has this number is of another kind.
+    #[error("number {number} in {} is of the kind {found}, not {wanted}", path.display())]
+    OtherKind {
+        /// The store.
+        path: PathBuf,
+        /// The number asked for.
+        number: i64,
+        /// What it is.
+        found: String,
+        /// What was asked for.
+        wanted: &'static str,
+    },
+    /// A stored artifact, or a trial of it, is not one that this corewise can read.
+    #[error("{kind} {number} in {} cannot be read by this corewise: {source}", path.display())]
     Unreadable {
         /// The store.
         path: PathBuf,
         /// Its number.
-        id: i64,
-        /// What is wrong with it.
-        source: serde_json::Error,
-    },
-    /// There is no experiment of this number.
-    #[error("there is no experiment {id} in {}; {}", path.display(), existing_words(existing))]
-    NoExperiment {
-        /// The store.
-        path: PathBuf,
-        /// The number asked for.
-        id: i64,
-        /// The numbers that exist, rising.
-        existing: Vec<i64>,
-    },
-    /// There is no map of links of this number.
-    #[error("there is no map {id} in {}; {}", path.display(), existing_words(existing))]
-    NoMap {
-        /// The store.
-        path: PathBuf,
-        /// The number asked for.
-        id: i64,
-        /// The numbers that exist, rising.
-        existing: Vec<i64>,
-    },
-    /// A stored map of links is not one that this corewise can read.
-    #[error("map {id} in {} cannot be read by this corewise: {source}", path.display())]
-    UnreadableMap {
-        /// The store.
-        path: PathBuf,
-        /// Its number.
-        id: i64,
-        /// What is wrong with it.
-        source: serde_json::Error,
-    },
-    /// A stored experiment, or a trial of it, is not one that this corewise can read.
-    #[error("experiment {id} in {} cannot be read by this corewise: {source}", path.display())]
-    UnreadableExperiment {
-        /// The store.
-        path: PathBuf,
-        /// Its number.
-        id: i64,
+        number: i64,
+        /// Its kind.
+        kind: &'static str,
         /// What is wrong with it.
         source: serde_json::Error,
     },
@@ -213,7 +197,7 @@ fn existing_words(existing: &[i64]) -> String {
         .map(|&(first, last)| if first == last { first.to_string() } else { format!("{first}-{last}") })
         .collect();
     match words.len() {
-        0 => "it holds none yet".into(),
+        0 => "it holds nothing yet".into(),
         1..=12 => format!("it holds {}", words.join(", ")),
         _ => format!("it holds {} and more, up to {}", words[..11].join(", "), words[words.len() - 1]),
     }
@@ -225,7 +209,7 @@ mod tests {
 
     #[test]
     fn existing_numbers_are_told_in_runs() {
-        assert_eq!(existing_words(&[]), "it holds none yet");
+        assert_eq!(existing_words(&[]), "it holds nothing yet");
         assert_eq!(existing_words(&[3]), "it holds 3");
         assert_eq!(existing_words(&[1, 2, 3, 7, 9, 10]), "it holds 1-3, 7, 9-10");
         let odd: Vec<i64> = (0..40).map(|n| 2 * n + 1).collect();

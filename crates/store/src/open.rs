@@ -19,14 +19,14 @@ const PATIENCE: Duration = Duration::from_secs(10);
 enum Found {
     /// Nothing, an empty file, or a database without any table: ours to fill.
     Nothing,
-    /// A sound database of ours.
+    /// A database of ours.
     Ours { reader: Connection, schema: i32 },
     /// A database of ours whose last writer died before it was done; opening it for writing puts that right.
     Interrupted,
 }
 
-/// Opens a database for writing; creates it, and its folders, where there is none.
-pub(crate) fn for_writing(path: &Path, migrations: &[&str]) -> Result<Connection> {
+/// Opens a database for writing; creates it, and its folders, where there is none. Gives the schema that it had, too.
+pub(crate) fn for_writing(path: &Path, migrations: &[&str]) -> Result<(Connection, i32)> {
     look(path, migrations)?;
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(|source| StoreError::Folder { folder: folder.to_owned(), source })?;
@@ -35,13 +35,13 @@ pub(crate) fn for_writing(path: &Path, migrations: &[&str]) -> Result<Connection
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags).map_err(told)?;
     connection.busy_timeout(PATIENCE).map_err(told)?;
-    migrate(&mut connection, path, migrations)?;
+    let schema = migrate(&mut connection, path, migrations)?;
     write_ahead(&connection).map_err(told)?;
-    Ok(connection)
+    Ok((connection, schema))
 }
 
-/// Opens a database for reading; absent where there is none or an empty one.
-pub(crate) fn for_reading(path: &Path, migrations: &[&str]) -> Result<Option<Connection>> {
+/// Opens a database for reading; absent where there is none or an empty one. Gives the schema that it had, too.
+pub(crate) fn for_reading(path: &Path, migrations: &[&str]) -> Result<Option<(Connection, i32)>> {
     match look(path, migrations)? {
         Found::Nothing => Ok(None),
         // What a newer version looks for is not in there yet. Where this user may not write, nobody but its owner can put that right.
@@ -49,7 +49,7 @@ pub(crate) fn for_reading(path: &Path, migrations: &[&str]) -> Result<Option<Con
             Err(_) => Err(StoreError::Older { path: path.to_owned(), found: schema }),
             opened => opened.map(Some),
         },
-        Found::Ours { reader, .. } => Ok(Some(reader)),
+        Found::Ours { reader, schema } => Ok(Some((reader, schema))),
         Found::Interrupted => for_writing(path, migrations).map(Some),
     }
 }
@@ -150,11 +150,19 @@ fn judge(path: &Path, reader: Connection, application_id: i32, schema: i32, migr
         return Ok(Found::Nothing);
     }
     check_owner_and_schema(path, application_id, schema, migrations)?;
-    let check: String = reader.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)).map_err(told)?;
-    if check != "ok" {
-        return Err(StoreError::Damaged { path: path.to_owned(), detail: check });
+    // What is about to be rewritten has to be whole. Otherwise reading all of it takes too long to be done each time.
+    if schema < newest(migrations) {
+        check(&reader, path)?;
     }
     Ok(Found::Ours { reader, schema })
+}
+
+/// Reads the whole database and checks that it makes sense.
+pub(crate) fn check(connection: &Connection, path: &Path) -> Result<()> {
+    let found: String = connection
+        .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
+        .map_err(|source| StoreError::of(path, source))?;
+    if found == "ok" { Ok(()) } else { Err(StoreError::Damaged { path: path.to_owned(), detail: found }) }
 }
 
 fn check_owner_and_schema(path: &Path, application_id: i32, schema: i32, migrations: &[&str]) -> Result<()> {
@@ -168,12 +176,12 @@ fn check_owner_and_schema(path: &Path, application_id: i32, schema: i32, migrati
 }
 
 /// Brings the database to the newest schema. All steps are one transaction: a crash leaves the old schema whole, and a
-/// second process that does the same waits, then finds nothing left to do.
-fn migrate(connection: &mut Connection, path: &Path, migrations: &[&str]) -> Result<()> {
+/// second process that does the same waits, then finds nothing left to do. Gives the schema before.
+fn migrate(connection: &mut Connection, path: &Path, migrations: &[&str]) -> Result<i32> {
     let told = |source| StoreError::of(path, source);
     let current = |connection: &Connection| pragma(connection, "user_version").map_err(told);
     if current(connection)? == newest(migrations) && application_id(connection, path)? == APPLICATION_ID {
-        return Ok(());
+        return Ok(newest(migrations));
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(told)?;
     let (owner, schema) = (application_id(&transaction, path)?, current(&transaction)?);
@@ -187,7 +195,8 @@ fn migrate(connection: &mut Connection, path: &Path, migrations: &[&str]) -> Res
         transaction.execute_batch(migration).map_err(told)?;
     }
     transaction.pragma_update(None, "user_version", newest(migrations)).map_err(told)?;
-    transaction.commit().map_err(told)
+    transaction.commit().map_err(told)?;
+    Ok(schema)
 }
 
 /// Lets readers read while one process writes. Where the file system cannot do that, SQLite keeps its rollback journal,

@@ -12,6 +12,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::thread;
 
+use corewise_model::Survey;
 use corewise_store::Store;
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
@@ -59,8 +60,8 @@ fn add(path: &str, count: u64) -> corewise_store::Result<()> {
 
 fn read(path: &str) -> corewise_store::Result<()> {
     let store = Store::open_to_read(path)?.expect("there is a store");
-    for entry in store.list(None)? {
-        println!("{}", entry.id);
+    for entry in store.entries(None)? {
+        println!("{}", entry.number);
     }
     Ok(())
 }
@@ -88,10 +89,10 @@ fn output(child: Child) -> (bool, Vec<String>) {
 /// Checks that the store holds exactly these numbers, and that each survey can be read.
 fn holds(path: &Path, expected: &BTreeSet<i64>) {
     let store = Store::open(path).unwrap();
-    let found: BTreeSet<i64> = store.list(None).unwrap().iter().map(|entry| entry.id).collect();
+    let found: BTreeSet<i64> = store.entries(None).unwrap().iter().map(|entry| entry.number).collect();
     assert_eq!(&found, expected);
     for &id in &found {
-        assert_eq!(store.survey(id).unwrap().cpus.len(), 4);
+        assert_eq!(store.get::<Survey>(id).unwrap().cpus.len(), 4);
     }
 }
 
@@ -139,7 +140,7 @@ fn killed_process_loses_nothing() -> Result<(), Failed> {
     child.kill().and_then(|()| child.wait()).unwrap();
     promised.extend(lines.map_while(Result::ok).filter_map(|line| line.parse::<i64>().ok()));
     let store = Store::open(&path)?;
-    let found: BTreeSet<i64> = store.list(None)?.iter().map(|entry| entry.id).collect();
+    let found: BTreeSet<i64> = store.entries(None)?.iter().map(|entry| entry.number).collect();
     assert!(promised.is_subset(&found), "promised {promised:?}, found {found:?}");
     holds(&path, &found);
     Ok(())

@@ -13,7 +13,7 @@ const LITTLE: f64 = 0.05;
 /// A share that is said first.
 const MUCH: f64 = 0.25;
 
-/// Where a survey's result is kept, as its screen ends.
+/// Where what was made is kept, as its screen says it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kept {
     /// In the history, under this number.
@@ -24,6 +24,16 @@ pub enum Kept {
     Failed,
     /// It comes from the history: its number, and when it was made.
     Recalled(i64, String),
+}
+
+impl Kept {
+    /// Its number in the history.
+    pub fn number(&self) -> Option<i64> {
+        match self {
+            Self::Stored(number) | Self::Recalled(number, _) => Some(*number),
+            Self::No | Self::Failed => None,
+        }
+    }
 }
 
 /// The beginning: where it comes from, what spoils its numbers, and the machine.

@@ -1,27 +1,44 @@
-//! The JSON document.
+//! The JSON document of anything that is kept.
 
-use corewise_model::Survey;
-use corewise_model::survey::conclude::Conclusions;
-use schemars::JsonSchema;
+use std::borrow::Cow;
+
+use corewise_model::Artifact;
+use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 
-/// What `corewise survey --json` and `corewise history show --json` print.
+/// An artifact, and what it shows.
 #[derive(Serialize, JsonSchema)]
-#[schemars(title = "corewise/survey/1")]
-pub struct SurveyDocument<'a> {
-    #[schemars(extend("const" = "corewise/survey/1"))]
+#[schemars(transform = named::<T>)]
+pub struct ArtifactDocument<'a, T: Artifact + Clone> {
     schema: &'static str,
+    /// The conclusion in a sentence or two; absent for kinds that have none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sentence: Option<String>,
     /// What was observed.
-    survey: &'a Survey,
+    observed: Cow<'a, T>,
     /// What it shows.
-    conclusions: &'a Conclusions,
+    conclusions: T::Conclusions,
     /// Its number in the history; null where it is not stored.
     stored: Option<i64>,
 }
 
-impl<'a> SurveyDocument<'a> {
-    /// The document of a survey.
-    pub fn new(survey: &'a Survey, conclusions: &'a Conclusions, stored: Option<i64>) -> Self {
-        Self { schema: "corewise/survey/1", survey, conclusions, stored }
+impl<'a, T: Artifact + Clone> ArtifactDocument<'a, T> {
+    /// The document of an artifact and its number in the store.
+    pub fn new(observed: Cow<'a, T>, stored: Option<i64>) -> Self {
+        Self { schema: T::SCHEMA, sentence: None, conclusions: observed.conclude(), observed, stored }
+    }
+
+    /// The document, with the conclusion in words.
+    #[must_use]
+    pub fn with_sentence(self, sentence: String) -> Self {
+        Self { sentence: Some(sentence), ..self }
+    }
+}
+
+/// Names the schema after the kind.
+fn named<T: Artifact>(schema: &mut Schema) {
+    schema.insert("title".to_owned(), T::SCHEMA.into());
+    if let Some(name) = schema.pointer_mut("/properties/schema").and_then(|name| name.as_object_mut()) {
+        name.insert("const".to_owned(), T::SCHEMA.into());
     }
 }

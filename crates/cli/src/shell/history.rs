@@ -1,11 +1,16 @@
-//! The store of this user, for whoever reads from it.
+//! The store of this user: opened, and added to.
 
+use std::fs;
 use std::path::Path;
 
+use corewise_model::Artifact;
 use corewise_store::{Store, StoreError};
+use corewise_sys::files::foreign;
 
 use super::failure::Failure;
+use super::output::say;
 use super::settings::{History, Settings};
+use crate::draw::survey::Kept;
 
 /// The store, or what makes one.
 pub fn existing(settings: &Settings, first: &str) -> Result<Store, Failure> {
@@ -14,8 +19,61 @@ pub fn existing(settings: &Settings, first: &str) -> Result<Store, Failure> {
     opened(settings)?.map_or_else(|| Err(Failure::unavailable(what()?).next(next())), Ok)
 }
 
+/// The store to read from; nothing where there is none.
 pub fn opened(settings: &Settings) -> Result<Option<Store>, Failure> {
-    Store::open_to_read(path(settings)?).map_err(broken)
+    to_read(path(settings)?, settings).map_err(broken)
+}
+
+/// The same for whoever does without it where it cannot be read.
+pub fn if_readable(settings: &Settings) -> Option<Store> {
+    let History::At(path) = &settings.history else { return None };
+    to_read(path, settings).ok()?
+}
+
+/// The store to add to; created where there is none.
+///
+/// # Errors
+/// Those of the store.
+pub fn to_write(path: &Path, settings: &Settings) -> corewise_store::Result<Store> {
+    if is_checked(path, settings) {
+        to_read(path, settings)?;
+    }
+    Store::open(path).inspect(say_renumbered)
+}
+
+fn to_read(path: &Path, settings: &Settings) -> corewise_store::Result<Option<Store>> {
+    let store = Store::open_to_read(path)?;
+    if let Some(store) = &store {
+        say_renumbered(store);
+        if is_checked(path, settings) {
+            store.check()?;
+        }
+    }
+    Ok(store)
+}
+
+/// Whether a store is read as a whole before anything else: one that was named, or that others may write. The user's own at its
+/// usual place is checked by `corewise doctor`, since it may be large.
+fn is_checked(path: &Path, settings: &Settings) -> bool {
+    settings.named_store.is_some() || fs::metadata(path).is_ok_and(|metadata| foreign(&metadata).is_some())
+}
+
+/// The opening that brings a store up to date is the only one that knows.
+fn say_renumbered(store: &Store) {
+    let renumbered = store.renumbered();
+    if renumbered.is_empty() {
+        return;
+    }
+    let all: Vec<String> = renumbered
+        .iter()
+        .map(|entry| format!("{} {} is now {}", entry.kind, entry.was.unwrap_or_default(), entry.number))
+        .collect();
+    say(&format!(
+        "note: everything in {} now has one series of numbers: {}\n  `corewise history experiment N` and `corewise links \
+         show N` still take the old ones.",
+        store.path().display(),
+        all.join(", ")
+    ));
 }
 
 fn path(settings: &Settings) -> Result<&Path, Failure> {
@@ -31,6 +89,40 @@ fn path(settings: &Settings) -> Result<&Path, Failure> {
     }
 }
 
+/// What keeps the store from giving what was asked for.
 pub fn broken(error: StoreError) -> Failure {
-    Failure::unavailable(format!("the history cannot be read: {error}"))
+    match error {
+        StoreError::Missing { .. } | StoreError::Deleted { .. } | StoreError::OtherKind { .. } => {
+            Failure::unavailable(error).next("`corewise history --all` lists what there is.")
+        }
+        error => Failure::unavailable(format!("the history cannot be read: {error}")),
+    }
+}
+
+/// The number that what had a number among its kind has now: its own where it was not given another.
+pub fn number_now(store: &Store, kind: &str, number: i64) -> Result<i64, Failure> {
+    Ok(store.renumbered_to(kind, number).map_err(broken)?.unwrap_or(number))
+}
+
+/// Stores what was made. A history that fails is said once, and what was made is shown all the same.
+pub fn keep<T: Artifact>(artifact: &T, settings: &Settings) -> Kept {
+    let path = match &settings.history {
+        History::At(path) => path,
+        History::Off => return Kept::No,
+        History::Homeless => {
+            say(
+                &"warning: the result is not stored: neither XDG_DATA_HOME nor HOME says where\n  --store PATH stores it",
+            );
+            return Kept::Failed;
+        }
+    };
+    match to_write(path, settings).and_then(|mut store| store.add(artifact)) {
+        Ok(number) => Kept::Stored(number),
+        Err(error) => {
+            say(&format!(
+                "warning: the result is not stored: {error}\n  --store PATH stores it elsewhere, --no-store nowhere"
+            ));
+            Kept::Failed
+        }
+    }
 }

@@ -5,14 +5,15 @@ use std::ops::Range;
 pub use corewise_lab::placing::reachable_here;
 use corewise_lab::placing::{self, Known, PlacingError};
 use corewise_model::finding::{Finding, Topic};
+use corewise_model::links::map::Origin;
 use corewise_model::links::{self, LinkMap, What};
 use corewise_model::placement::{Context, Expression, PlacementError, Resolution, parse};
 use corewise_model::survey::conclude::{Conclusions, conclude};
 use corewise_model::{CpuSet, Machine, Survey};
-use corewise_store::Store;
 
 use super::failure::{Exit, Failure};
-use super::settings::{History, Settings};
+use super::history::if_readable;
+use super::settings::Settings;
 
 /// So many characters of a long expression are shown around a mistake.
 const SHOWN_CHARACTERS: usize = 60;
@@ -63,10 +64,10 @@ impl Known for Settings {
         let proves = |map: &LinkMap| {
             let what = map.series.first().map(|series| series.what);
             let is_of_lines = matches!(what, Some(What::Cas | What::Store));
-            is_of_lines && !map.provenance.partial && machine.allowed.is_subset(&map.cpus)
+            let is_measured = map.provenance.origin == Origin::Measured;
+            is_measured && is_of_lines && !map.provenance.partial && machine.allowed.is_subset(&map.cpus)
         };
-        let History::At(path) = &self.history else { return None };
-        let map = Store::open_to_read(path).ok()??.latest_map(&machine.fingerprint(), proves).ok()??;
+        let (_, map) = if_readable(self)?.latest(&machine.fingerprint(), proves).ok()??;
         Some(links::conclude::conclude(&map).groups?.level.groups)
     }
 }
@@ -88,15 +89,9 @@ fn latest(machine: &Machine, settings: &Settings) -> Option<Conclusions> {
     latest_survey(machine, settings, is_whole).map(|survey| conclude(&survey))
 }
 
-/// The latest survey of this machine that will do; the last few are looked at.
+/// The latest survey of this machine that will do.
 pub fn latest_survey(machine: &Machine, settings: &Settings, will_do: impl Fn(&Survey) -> bool) -> Option<Survey> {
-    const LOOKED_AT: usize = 10;
-    let History::At(path) = &settings.history else { return None };
-    let store = Store::open_to_read(path).ok()??;
-    let mut entries = store.list(Some(&machine.fingerprint())).ok()?;
-    entries.sort_by_key(|entry| std::cmp::Reverse(entry.id));
-    let mut surveys = entries.iter().take(LOOKED_AT).filter_map(|entry| store.survey(entry.id).ok());
-    surveys.find(will_do)
+    if_readable(settings)?.latest(&machine.fingerprint(), will_do).ok()?.map(|(_, survey)| survey)
 }
 
 /// A failure that shows what is wrong in a text, and where.
@@ -153,14 +148,14 @@ mod tests {
         let machine = crate::draw::fabricated::ryzen_9950x3d();
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("history.db");
-        let history = History::At(path.clone());
+        let history = crate::shell::settings::History::At(path.clone());
         let settings = Settings { history, ..Settings::of_environment(&Environment::default()) };
         let typed = expression("pack(3, group) + group:1").unwrap();
         let none = resolve_for_all(&typed, &machine, &settings).unwrap_err();
         assert!(none.what.starts_with("group: no map of links of this machine shows groups"), "{none}");
         let cost = |relation: links::Relation| if relation <= links::Relation::SameLlc { 20.0 } else { 80.0 };
         let map = crate::draw::fabricated::link_map(&machine, cost);
-        Store::open(&path).unwrap().add_map(&map).unwrap();
+        corewise_store::Store::open(&path).unwrap().add(&map).unwrap();
         let found = resolve_for_all(&typed, &machine, &settings).unwrap();
         assert_eq!(found.cpus.to_string(), "0-2,8-15,24-31");
         let other = Machine { present: machine.present.union(&CpuSet::of(99)), ..machine };

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 use corewise_model::CpuSet;
 use corewise_model::links::Slots;
-use jiff::SignedDuration;
+use jiff::{Span, SpanRelativeTo};
 
 /// What reads a duration between two, each in words: with its unit (500ms, 1m30s), or seconds where it is a bare number.
 pub fn between(least: &'static str, most: &'static str) -> impl Fn(&str) -> Result<Duration, String> + Clone {
@@ -25,7 +25,10 @@ pub fn budget(text: &str) -> Result<Duration, String> {
 fn duration(text: &str) -> Option<Duration> {
     match text.parse::<f64>() {
         Ok(seconds) => Duration::try_from_secs_f64(seconds).ok(),
-        Err(_) => Duration::try_from(text.parse::<SignedDuration>().ok()?).ok(),
+        Err(_) => {
+            let days = SpanRelativeTo::days_are_24_hours();
+            Duration::try_from(text.parse::<Span>().ok()?.to_duration(days).ok()?).ok()
+        }
     }
 }
 
@@ -64,6 +67,7 @@ mod tests {
         assert_eq!([budget("30"), budget("1.5")], [Ok(Duration::from_secs(30)), Ok(Duration::from_millis(1500))]);
         assert_eq!(budget("0.5s"), Err("expected a duration between 1s and 24h".to_owned()));
         assert_eq!(between("100ns", "1s")("5 µs"), Ok(Duration::from_micros(5)));
+        assert_eq!(between("1s", "90d")("1w 2d"), Ok(Duration::from_secs(9 * 86_400)));
         for text in ["-5s", "-5", "soon", "", "nan", "inf", "1e30", "25h", "0"] {
             assert!(budget(text).is_err(), "{text}");
         }

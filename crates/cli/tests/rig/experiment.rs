@@ -42,12 +42,12 @@ fn found(guest: &mut Guest) -> Outcome {
         "if grep -q \"^Cpus_allowed_list:.{others}\\$\" /proc/self/status; then echo score 20; else echo score 10; fi"
     );
     let document = json(guest, &trying(first, &others, &script))?;
-    let arm = document["standing"]["verdict"]["arm"].as_u64().unwrap_or_default() as usize;
-    same("the verdict", &document["standing"]["verdict"]["kind"], &"wins".into())?;
-    same("the winner", &document["experiment"]["arms"][arm]["name"], &others.as_str().into())?;
-    for trial in entries(&document["trials"]) {
+    let arm = document["conclusions"]["standing"]["verdict"]["arm"].as_u64().unwrap_or_default() as usize;
+    same("the verdict", &document["conclusions"]["standing"]["verdict"]["kind"], &"wins".into())?;
+    same("the winner", &document["observed"]["experiment"]["arms"][arm]["name"], &others.as_str().into())?;
+    for trial in entries(&document["observed"]["trials"]) {
         let (arm, used) = (&trial["arm"], used(trial));
-        let cpus = &document["experiment"]["arms"][arm.as_u64().unwrap_or_default() as usize]["cpus"];
+        let cpus = &document["observed"]["experiment"]["arms"][arm.as_u64().unwrap_or_default() as usize]["cpus"];
         let allowed = cpus.as_str().map_or_else(|| reachable(guest.machine()), cpus::parse);
         same(&format!("arm {arm} was on {used:?}, may use {cpus}"), used.is_subset(&allowed), true)?;
     }
@@ -70,11 +70,19 @@ fn goes_away(guest: &mut Guest) -> Outcome {
     switch(guest, &[last].into(), true)?;
     guest.run("rm -f /tmp/runs")?;
     let document = tried?;
-    let arms: Vec<&Value> = entries(&document["experiment"]["arms"]).collect();
+    let arms: Vec<&Value> = entries(&document["observed"]["experiment"]["arms"]).collect();
     let arm = arms.iter().position(|arm| arm["name"] == last.to_string().as_str()).unwrap_or_default();
-    same(&format!("the verdict of {last}"), &document["standing"]["arms"][arm]["verdict"], &"failed".into())?;
-    same("the experiment's", &document["standing"]["verdict"]["kind"], &"no-material-difference".into())?;
-    let failed = entries(&document["trials"]).find_map(|trial| trial["outcome"]["failed"]["why"].as_str());
+    same(
+        &format!("the verdict of {last}"),
+        &document["conclusions"]["standing"]["arms"][arm]["verdict"],
+        &"failed".into(),
+    )?;
+    same(
+        "the experiment's",
+        &document["conclusions"]["standing"]["verdict"]["kind"],
+        &"no-material-difference".into(),
+    )?;
+    let failed = entries(&document["observed"]["trials"]).find_map(|trial| trial["outcome"]["failed"]["why"].as_str());
     same(&format!("why: {failed:?}"), failed.is_some_and(|why| why.starts_with("cannot be started: ")), true)?;
     Ok(Completion::Completed)
 }

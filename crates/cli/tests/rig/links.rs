@@ -25,7 +25,7 @@ pub const SCENARIOS: &[Scenario] = &[
 
 fn allowed(guest: &mut Guest) -> Outcome {
     let document = json(guest, &in_time("corewise links --kind wakeup --json --no-store --seed 7 --budget", 10))?;
-    let map = &document["map"];
+    let map = &document["observed"];
     same("whether it is marked", &map["machine"]["system"]["emulated"], &true.into())?;
     same("its cpus", list_of(&map["cpus"]), cpus::list(&cpus::parse(&guest.machine().expected().allowed)))?;
     let links = &map["series"][0]["links"];
@@ -66,5 +66,5 @@ fn is_told(document: &Value, gone: u32) -> bool {
         let what = gap["what"].as_str().unwrap_or_default();
         what.ends_with(&ends[0]) || what.contains(&ends[1])
     };
-    entries(&document["map"]["series"]).any(|series| entries(&series["links"]["gaps"]).any(is_about))
+    entries(&document["observed"]["series"]).any(|series| entries(&series["links"]["gaps"]).any(is_about))
 }

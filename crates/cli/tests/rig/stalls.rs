@@ -61,7 +61,7 @@ fn longest_task(guest: &mut Guest, cpu: u32, seconds: u32) -> Result<Option<Stri
         return Ok(None);
     }
     let document: Value = serde_json::from_str(&outcome.text())?;
-    let survey = &document["survey"];
+    let survey = &document["observed"];
     same("how names are known", survey["watch"]["rung"].as_str(), Some("perf"))?;
     let visited: Vec<&Value> = entries(&survey["cpus"]).collect();
     same("visited cpus", visited.iter().map(|seen| list_of(&seen["cpu"])).collect::<Vec<_>>(), vec![cpu.to_string()])?;
@@ -75,7 +75,7 @@ fn longest_task(guest: &mut Guest, cpu: u32, seconds: u32) -> Result<Option<Stri
 fn user(guest: &mut Guest) -> Outcome {
     let cpu = reachable_last(guest);
     let document = json(guest, &as_user(&in_time(&format!("{TAIL} --cpus {cpu} --for"), 2)))?;
-    let survey = &document["survey"];
+    let survey = &document["observed"];
     same("how causes are known", survey["watch"]["rung"].as_str(), Some("thread"))?;
     let is_about = |gap: &&Value| gap["what"] == "causes of stalls" && gap["cure"].as_str().is_some();
     same(&format!("{} tell it", survey["gaps"]), entries(&survey["gaps"]).filter(is_about).count(), 1)?;

@@ -58,14 +58,14 @@ fn user(guest: &mut Guest) -> Outcome {
     text(guest, "rm -r /home/user/.local")?;
     same(&format!("how many are in {listed}"), entries(&listed["surveys"]).count(), 1)?;
     same(&format!("how many are in {of_root}"), entries(&of_root["surveys"]).count(), 0)?;
-    same_machine(&shown["survey"]["machine"], &found)?;
+    same_machine(&shown["observed"]["machine"], &found)?;
     check(&shown, guest)?;
     Ok(Completion::Completed)
 }
 
 /// Every cpu that was visited may be used; those that may be used were visited once the survey counts a whole round.
 fn check(document: &Value, guest: &Guest) -> Result<(), Failed> {
-    let survey = &document["survey"];
+    let survey = &document["observed"];
     same("whether it is marked", &survey["machine"]["system"]["emulated"], &true.into())?;
     let allowed = cpus::parse(&guest.machine().expected().allowed);
     let has_rounds = |cpu: &&Value| entries(&cpu["rounds"]).next().is_some();
@@ -140,7 +140,7 @@ fn survey_without(guest: &mut Guest, off: &Cpus, survey: &str) -> Result<bool, F
 /// The survey says which cpu is missing, has whole rounds of all others, and fewer of that one. Where a cpuset loses a cpu and gets
 /// it back, some kernels undo the affinity of every thread in it: a visit under way is lost then, to whichever cpu.
 fn told(document: &Value, all: &Cpus, gone: u32) -> Result<(), Failed> {
-    let survey = &document["survey"];
+    let survey = &document["observed"];
     let is_about = |gap: &&Value| gap["what"].as_str() == Some(&format!("tail of cpu {gone}"));
     let gaps = entries(&survey["gaps"]).filter(is_about).count();
     same(&format!("how often it is told in {}", survey["gaps"]), gaps > 0, true)?;

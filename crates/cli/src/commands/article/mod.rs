@@ -26,8 +26,8 @@ use crate::shell::output::{print_json, print_text, show};
 use crate::shell::run::{Document, Run, document};
 use crate::shell::settings::{History, Settings};
 use arguments::ArticleArguments;
-use document::ArticlesDocument;
-use screen::{Made, MadeStep, foot, head, list, step as step_head};
+use document::{ArticlesDocument, Made, MadeStep};
+use screen::{foot, head, list, step as step_head};
 
 /// The widths that can be asked for.
 const WIDTHS: std::ops::RangeInclusive<usize> = 20..=1000;

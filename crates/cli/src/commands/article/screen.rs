@@ -1,54 +1,14 @@
 //! Articles: their list, what stands before and behind their steps, and what was made as a value.
 
-use std::collections::BTreeMap;
-
 use corewise_model::article::Article;
-use schemars::JsonSchema;
-use serde::Serialize;
-use serde_json::Value;
 
+use super::document::{Made, MadeStep};
 use crate::draw::text::{Line, Screen, Tone};
 use crate::draw::wrap::wrap;
 use crate::shell::tip::{in_shell, words_in_shell};
 
 /// The columns of a name in the list.
 const NAME_WIDTH: usize = 10;
-
-/// An article's experiment that was made.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct Made {
-    /// Its name.
-    pub name: String,
-    /// What it asks.
-    pub question: String,
-    /// Who asked it where, on which machine.
-    pub source: String,
-    /// What was published.
-    pub published: String,
-    /// What to look at here.
-    pub look: String,
-    /// Its steps.
-    pub steps: Vec<MadeStep>,
-}
-
-/// A step that was made, or why it was not.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct MadeStep {
-    /// What it shows.
-    pub title: String,
-    /// The words behind `corewise`; empty where it was not made.
-    pub command: Vec<String>,
-    /// Variables of its environment.
-    pub environment: BTreeMap<String, String>,
-    /// What was put in for the machine; null where nothing was.
-    pub remark: Option<String>,
-    /// Why it was not made; null where it was.
-    pub left_out: Option<String>,
-    /// Its exit status; null where it was not made, or ended by a signal.
-    pub exit: Option<i32>,
-    /// The document that it printed as JSON, of the schema that it names; null where there is none.
-    pub document: Value,
-}
 
 impl Made {
     /// What an article says, and its steps.
@@ -124,7 +84,7 @@ mod tests {
                 remark: Some("4 threads over 4 objects of the level cluster".into()),
                 left_out: None,
                 exit: None,
-                document: Value::Null,
+                document: serde_json::Value::Null,
             };
             for screen in [head(&article, 40), step(&made, 40), foot(&article, 40), list(&[article], 40)] {
                 assert!(screen.width() <= 40, "{}", screen.plain());
@@ -137,11 +97,11 @@ mod tests {
         let made = MadeStep {
             title: "packed and spread".into(),
             command: Vec::new(),
-            environment: BTreeMap::new(),
+            environment: std::collections::BTreeMap::new(),
             remark: None,
             left_out: Some("this machine has no two modules".into()),
             exit: None,
-            document: Value::Null,
+            document: serde_json::Value::Null,
         };
         assert!(step(&made, 80).plain().contains("left out: this machine has no two modules"));
     }

@@ -19,12 +19,13 @@ use corewise_sys::condition::Condition;
 use corewise_sys::counters::CycleCounter;
 
 use crate::shell::failure::{Exit, Failure};
+use crate::shell::history::{broken, opened};
 use crate::shell::machine::this_machine;
 use crate::shell::output::show;
 use crate::shell::run::{Document, Run, document};
-use crate::shell::settings::{MOVED_BY, Settings};
-use document::DoctorDocument;
-use screen::{Check, State, screen};
+use crate::shell::settings::{History, MOVED_BY, Settings};
+use document::{Check, DoctorDocument, State};
+use screen::screen;
 
 /// A load average above this share of the allowed cpus disturbs a survey.
 const RESTLESS_LOAD: f64 = 0.25;
@@ -46,6 +47,7 @@ impl Run for DoctorArguments {
             clock: clock.name,
             is_system_clock: matches!(clock.source, Source::System(_)),
             moved_interrupts: settings.journals.as_deref().map_or(0, moved_interrupts),
+            history: history(settings),
         };
         let checks = checks(&Root::live(), &machine, &found);
         show(settings, || DoctorDocument::new(&checks), || screen(&checks, settings.width))?;
@@ -65,6 +67,8 @@ struct Found {
     is_system_clock: bool,
     /// How many interrupts `corewise irq` has moved, and nobody moved back.
     moved_interrupts: usize,
+    /// How the store stands; nothing where there is none.
+    history: Option<Check>,
 }
 
 fn checks(root: &Root, machine: &Machine, found: &Found) -> Vec<Check> {
@@ -82,6 +86,7 @@ fn checks(root: &Root, machine: &Machine, found: &Found) -> Vec<Check> {
     ];
     checks.extend(moved(root, found.moved_interrupts));
     checks.extend(hypervisor(machine));
+    checks.extend(found.history.clone());
     checks.extend(machine.gaps.iter().map(of_gap));
     checks
 }
@@ -98,6 +103,17 @@ impl Check {
 
 fn of_gap(gap: &Gap) -> Check {
     Check { cure: gap.cure.clone(), ..check(&gap.what, State::Gap, gap.why.clone()) }
+}
+
+/// Reads the whole store, which no other command does where it is the user's own.
+fn history(settings: &Settings) -> Option<Check> {
+    const WHAT: &str = "history";
+    let store = if let History::At(_) = &settings.history { opened(settings) } else { return None };
+    let checked = store.map(|store| store.map(|store| store.check().map(|()| store).map_err(broken)));
+    match checked.and_then(Option::transpose) {
+        Ok(store) => store.map(|store| check(WHAT, State::Good, format!("{} is sound", store.path().display()))),
+        Err(failure) => Some(Check { cure: failure.next, ..check(WHAT, State::Gap, failure.what) }),
+    }
 }
 
 fn counters(condition: &Condition, counters: &Result<bool, Gap>) -> Check {

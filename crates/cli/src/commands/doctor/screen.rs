@@ -1,36 +1,8 @@
 //! The screen of `corewise doctor`: what this machine cannot tell, why, and what would change that.
 
-use schemars::JsonSchema;
-use serde::Serialize;
-
+use super::document::{Check, State};
 use crate::draw::text::{Line, Screen, Tone};
 use crate::draw::wrap::wrap;
-
-/// One thing that was looked at.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Check {
-    /// What was looked at: "hardware counters".
-    pub what: String,
-    /// How it stands.
-    pub state: State,
-    /// What was found, and for a gap what it costs.
-    pub why: String,
-    /// A command or an instruction that would change it, where there is one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cure: Option<String>,
-}
-
-/// How a thing stands that was looked at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum State {
-    /// In order.
-    Good,
-    /// It works, and results must be read with it in mind.
-    Note,
-    /// Something cannot be measured.
-    Gap,
-}
 
 impl State {
     const fn word(self) -> &'static str {

@@ -8,7 +8,14 @@ use crate::draw::fabricated::{ryzen_9950x3d, small_guest};
 
 fn found(counters: Result<bool, Gap>, clock: &'static str) -> Found {
     let causes = Ok(Rung::Perf);
-    Found { counters, causes, clock, is_system_clock: clock == "operating system clock", moved_interrupts: 0 }
+    Found {
+        counters,
+        causes,
+        clock,
+        is_system_clock: clock == "operating system clock",
+        moved_interrupts: 0,
+        history: None,
+    }
 }
 
 fn shown(files: &[(&str, &str)], machine: &Machine, found: &Found, width: usize) -> String {

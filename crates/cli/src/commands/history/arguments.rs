@@ -1,59 +1,94 @@
 //! What was typed behind `history`.
 
-use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 
-/// List, show and compare what is stored
+use crate::shell::artifact::Form;
+use crate::shell::values::between;
+
+const AFTER: &str = "Examples:
+  corewise history                          what is stored of this machine
+  corewise history show 12                  survey, experiment or map number 12 again
+  corewise history show 12 --csv            every run of experiment 12
+  corewise history compare 3 7              what changed between two surveys, or two maps
+  corewise history delete 3 5               delete two; their numbers stay in the list
+  corewise history prune --older-than 90d --dry-run   what would be deleted
+
+Exit status: 0 done   2 wrong usage   3 not permitted, or not available here";
+
+/// List, show, compare and delete what is stored
 #[derive(Clone, Debug, Parser)]
-#[command(name = "history")]
+#[command(name = "history", after_help = AFTER)]
 pub struct HistoryArguments {
     /// What to do; `list` where nothing is said.
     #[command(subcommand)]
     pub command: Option<HistoryCommand>,
-    /// List the surveys and experiments of all machines in the store
+    /// What to list.
+    #[command(flatten)]
+    pub list: ListArguments,
+}
+
+/// Which of all that is stored.
+#[derive(Clone, Debug, Default, PartialEq, Eq, clap::Args)]
+pub struct ListArguments {
+    /// Include what is of other machines
     #[arg(long)]
     pub all: bool,
+    /// Only one kind: survey, experiment or links
+    #[arg(long, value_name = "KIND")]
+    pub kind: Option<String>,
 }
 
 /// A command of `history`.
 #[derive(Clone, Debug, Subcommand)]
 pub enum HistoryCommand {
-    /// List the stored surveys and experiments of this machine [default]
-    List {
-        /// List the surveys and experiments of all machines in the store
-        #[arg(long)]
-        all: bool,
-    },
-    /// Show a stored survey again
+    /// List what is stored of this machine [default]
+    List(ListArguments),
+    /// Show a stored survey, experiment or map again; what it means is computed anew
     Show {
-        /// The survey's number, as `history list` shows it
+        /// Its number, as `history list` shows it
         #[arg(value_name = "N")]
         number: i64,
+        /// In which form.
+        #[command(flatten)]
+        form: Form,
     },
-    /// Show a stored experiment (`corewise try`) again; its verdict is computed anew from its runs
+    /// Show a stored experiment: an old spelling of `show`
+    #[command(hide = true)]
     Experiment {
-        /// The experiment's number, as `history list` shows it
+        /// Its number, or the one that it had among experiments
         #[arg(value_name = "N")]
         number: i64,
-        /// Print every run as a line of comma-separated values
-        #[arg(long, conflicts_with = "markdown")]
-        csv: bool,
-        /// Print the result as Markdown
-        #[arg(long)]
-        markdown: bool,
-        /// Draw how it scales with numbers of threads into a file, as an SVG picture that needs nothing else; a file that is
-        /// there is replaced
-        #[arg(long, value_name = "FILE")]
-        svg: Option<PathBuf>,
+        /// In which form.
+        #[command(flatten)]
+        form: Form,
     },
-    /// Say what changed between two stored surveys
+    /// Show what changed between two stored surveys, or two maps of links
     Compare {
-        /// The number of the earlier survey
-        #[arg(value_name = "N")]
+        /// The number of the earlier
+        #[arg(value_name = "A")]
         before: i64,
-        /// The number of the later survey
-        #[arg(value_name = "M")]
+        /// The number of the later
+        #[arg(value_name = "B")]
         after: i64,
+    },
+    /// Delete what is stored under some numbers. A line stays of each: its number, kind and dates
+    Delete {
+        /// The numbers
+        #[arg(value_name = "N", required = true)]
+        numbers: Vec<i64>,
+    },
+    /// Delete what is older than some time, as `delete` does
+    Prune {
+        /// The age, such as 90d or 12w
+        #[arg(long, value_name = "DURATION", value_parser = between("1s", "10000d"))]
+        older_than: Duration,
+        /// Show what would be deleted, and delete nothing
+        #[arg(long)]
+        dry_run: bool,
+        /// Which of all.
+        #[command(flatten)]
+        list: ListArguments,
     },
 }

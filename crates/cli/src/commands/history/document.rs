@@ -1,46 +1,24 @@
-//! The JSON document.
+//! The JSON document of what was deleted.
 
-use corewise_model::compare::Comparison;
-use corewise_store::{Entry, ExperimentEntry};
+use corewise_store::Entry;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What `corewise history --json` prints.
+/// What `corewise history delete --json` and `history prune --json` print.
 #[derive(Serialize, JsonSchema)]
-#[schemars(title = "corewise/history/1")]
-pub struct HistoryDocument<'a> {
-    #[schemars(extend("const" = "corewise/history/1"))]
+#[schemars(title = "corewise/deletion/1")]
+pub struct DeletionDocument<'a> {
+    #[schemars(extend("const" = "corewise/deletion/1"))]
     schema: &'static str,
-    /// The stored surveys in the order they were added.
-    surveys: &'a [Entry],
-    /// The stored experiments, likewise.
-    experiments: &'a [ExperimentEntry],
+    /// Whether nothing was to be changed.
+    dry_run: bool,
+    /// What was deleted, or would be, as lists had it before.
+    artifacts: &'a [Entry],
 }
 
-impl<'a> HistoryDocument<'a> {
-    /// The document of a list.
-    pub fn new(surveys: &'a [Entry], experiments: &'a [ExperimentEntry]) -> Self {
-        Self { schema: "corewise/history/1", surveys, experiments }
-    }
-}
-
-/// What `corewise history compare --json` prints.
-#[derive(Serialize, JsonSchema)]
-#[schemars(title = "corewise/comparison/1")]
-pub struct ComparisonDocument<'a> {
-    #[schemars(extend("const" = "corewise/comparison/1"))]
-    schema: &'static str,
-    /// The number of the earlier survey.
-    before: i64,
-    /// The number of the later survey.
-    after: i64,
-    /// What changed.
-    comparison: &'a Comparison,
-}
-
-impl<'a> ComparisonDocument<'a> {
-    /// The document of a comparison.
-    pub fn new(before: i64, after: i64, comparison: &'a Comparison) -> Self {
-        Self { schema: "corewise/comparison/1", before, after, comparison }
+impl<'a> DeletionDocument<'a> {
+    /// The document of what was deleted, or would be.
+    pub fn new(dry_run: bool, artifacts: &'a [Entry]) -> Self {
+        Self { schema: "corewise/deletion/1", dry_run, artifacts }
     }
 }

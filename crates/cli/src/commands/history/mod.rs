@@ -1,129 +1,129 @@
-//! `corewise history`: lists, shows and compares stored surveys, and lists and shows experiments.
+//! `corewise history`: lists, shows, compares and deletes what is stored, whatever its kind.
 
 pub mod arguments;
-pub mod document;
+mod document;
 
-mod comparison;
-mod screen;
-#[cfg(test)]
-mod tests;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use std::path::Path;
-
-use corewise_model::Survey;
-use corewise_model::compare::compare as compare_surveys;
-use corewise_model::survey::Scope as SurveyScope;
-use corewise_model::survey::conclude::conclude;
-use corewise_store::StoreError;
+use corewise_model::Artifact as _;
+use corewise_model::conducted::Conducted;
+use corewise_store::{Entry, Store};
 use jiff::tz::TimeZone;
 
-use super::r#try::drawing::Drawing;
-use super::r#try::task::Print;
-use crate::draw::number::when;
-use crate::draw::survey::Kept;
-use crate::shell::document::SurveyDocument;
+use super::KINDS;
+use crate::draw::entries::table;
+use crate::draw::number::count;
+use crate::draw::text::{Line, Screen};
+use crate::draw::wrap::wrap;
+use crate::shell::artifact::{Form, Kind};
 use crate::shell::failure::{Exit, Failure};
-use crate::shell::history::{broken, existing, opened};
+use crate::shell::history::{broken, existing, number_now, to_write};
+use crate::shell::list::{HistoryDocument, list};
 use crate::shell::machine::this_machine;
-use crate::shell::output::show as print;
+use crate::shell::output::{say, show as print};
 use crate::shell::run::{Document, Run, document};
 use crate::shell::settings::Settings;
-use arguments::{HistoryArguments, HistoryCommand};
-use document::{ComparisonDocument, HistoryDocument};
-use screen::Scope;
+use arguments::{HistoryArguments, HistoryCommand, ListArguments};
+use document::DeletionDocument;
+
+/// What makes a first entry.
+const FIRST: &str = "Make a survey with `corewise`";
 
 impl Run for HistoryArguments {
-    const DOCUMENTS: &'static [Document] = &[document::<HistoryDocument<'_>>, document::<ComparisonDocument<'_>>];
+    const DOCUMENTS: &'static [Document] = &[document::<HistoryDocument<'_>>, document::<DeletionDocument<'_>>];
 
     fn run(self, settings: &Settings) -> Result<Exit, Failure> {
-        match self.command {
-            None => list(self.all, settings),
-            Some(HistoryCommand::List { all }) => list(all || self.all, settings),
-            Some(HistoryCommand::Show { number }) => show(number, settings),
-            Some(HistoryCommand::Experiment { number, csv, markdown, svg }) => {
-                show_experiment(number, Print::new(csv, markdown), svg.as_deref(), settings)
+        let both = |own: ListArguments| ListArguments {
+            all: own.all || self.list.all,
+            kind: own.kind.or_else(|| self.list.kind.clone()),
+        };
+        match self.command.unwrap_or_else(|| HistoryCommand::List(ListArguments::default())) {
+            HistoryCommand::List(own) => {
+                let ListArguments { all, kind } = both(own);
+                list(kind.as_deref(), all, settings)
             }
-            Some(HistoryCommand::Compare { before, after }) => compare(before, after, settings),
+            HistoryCommand::Show { number, form } => show(&existing(settings, FIRST)?, number, &form, settings),
+            HistoryCommand::Experiment { number, form } => {
+                let store = existing(settings, "Make one with `corewise try`")?;
+                let number = number_now(&store, Conducted::KIND, number)?;
+                say(&format!("note: `corewise history show {number}` is the new spelling"));
+                store.get::<Conducted>(number).map_err(broken)?;
+                show(&store, number, &form, settings)
+            }
+            HistoryCommand::Compare { before, after } => compare(before, after, settings),
+            HistoryCommand::Delete { numbers } => delete(&numbers, settings),
+            HistoryCommand::Prune { older_than, dry_run, list } => prune(older_than, dry_run, &both(list), settings),
         }
+        .map(|()| Exit::Done)
     }
 }
 
-/// Lists the surveys of this machine, or all.
-fn list(all: bool, settings: &Settings) -> Result<Exit, Failure> {
-    let (mut surveys, mut experiments) = match opened(settings)? {
-        Some(store) => (store.list(None).map_err(broken)?, store.experiments(None).map_err(broken)?),
-        None => (Vec::new(), Vec::new()),
-    };
-    let scope = if all {
-        Scope::All
-    } else {
-        let (fingerprint, total) = (this_machine()?.fingerprint(), surveys.len() + experiments.len());
-        surveys.retain(|entry| entry.fingerprint == fingerprint);
-        experiments.retain(|entry| entry.fingerprint == fingerprint);
-        Scope::ThisMachine { others: total - surveys.len() - experiments.len() }
-    };
-    print(
-        settings,
-        || HistoryDocument::new(&surveys, &experiments),
-        || screen::screen(&surveys, &experiments, scope, &TimeZone::system(), settings.width),
-    )?;
-    Ok(Exit::Done)
-}
-
-/// Shows a stored experiment as it was shown when its last session ended.
-fn show_experiment(number: i64, how: Print, svg: Option<&Path>, settings: &Settings) -> Result<Exit, Failure> {
-    let drawing = svg.map(Drawing::into_file).transpose()?;
-    let (experiment, trials) =
-        existing(settings, "Make one with `corewise try`")?.experiment(number).map_err(|error| match error {
-            StoreError::NoExperiment { .. } => Failure::unavailable(error).next("`corewise history --all` lists them."),
-            other => broken(other),
-        })?;
-    drawing.iter().try_for_each(|drawing| drawing.can_be_of(&experiment))?;
-    super::r#try::print(&experiment, &trials, Some(number), how, settings)?;
-    drawing.iter().try_for_each(|drawing| drawing.draw(&experiment, &trials, Some(number)))?;
-    Ok(Exit::Done)
-}
-
-/// Shows a stored survey as it was shown when it was made; what is concluded from it is computed anew.
-fn show(number: i64, settings: &Settings) -> Result<Exit, Failure> {
-    let survey = stored(number, settings)?;
-    let conclusions = conclude(&survey);
-    let kept = Kept::Recalled(number, when(survey.provenance.started_unix_ms, &TimeZone::system()));
-    print(
-        settings,
-        || SurveyDocument::new(&survey, &conclusions, Some(number)),
-        || match survey.provenance.scope {
-            SurveyScope::Machine => super::survey::screen::screen(&survey, &conclusions, &kept, settings.width),
-            SurveyScope::Tail => super::tail::screen::screen(&survey, &conclusions, &kept, settings.width),
-        },
-    )?;
-    Ok(Exit::Done)
-}
-
-/// Says what changed between two stored surveys.
-fn compare(before: i64, after: i64, settings: &Settings) -> Result<Exit, Failure> {
-    let surveys = (stored(before, settings)?, stored(after, settings)?);
-    let works = (surveys.0.work.kind, surveys.1.work.kind);
-    if works.0 != works.1 {
-        let what = format!(
-            "survey {before} timed another work than survey {after} ({} and {}): their pieces cannot be compared",
-            works.0.name(),
-            works.1.name()
-        );
-        return Err(Failure::usage(what).next("Compare two surveys, or two of `corewise tail` with the same --work."));
-    }
-    let comparison = compare_surveys(&surveys.0, &surveys.1);
-    print(
-        settings,
-        || ComparisonDocument::new(before, after, &comparison),
-        || comparison::screen(&comparison, (before, after), settings.width),
-    )?;
-    Ok(Exit::Done)
-}
-
-fn stored(number: i64, settings: &Settings) -> Result<Survey, Failure> {
-    existing(settings, "Make a survey with `corewise`")?.survey(number).map_err(|error| match error {
-        StoreError::NoSurvey { .. } => Failure::unavailable(error).next("`corewise history --all` lists them."),
-        other => broken(other),
+fn kind_of(entry: &Entry) -> Result<&'static Kind, Failure> {
+    KINDS.iter().find(|kind| kind.name == entry.kind).ok_or_else(|| {
+        Failure::unavailable(format!(
+            "number {} is of the kind {}, which this corewise does not know",
+            entry.number, entry.kind
+        ))
+        .next("Use the newer corewise that stored it.")
     })
+}
+
+/// Shows what is stored under a number as it was shown when it was made.
+fn show(store: &Store, number: i64, form: &Form, settings: &Settings) -> Result<(), Failure> {
+    (kind_of(&store.entry(number).map_err(broken)?)?.show)(store, number, form, settings)
+}
+
+/// Says what changed between two of a kind.
+fn compare(before: i64, after: i64, settings: &Settings) -> Result<(), Failure> {
+    let store = existing(settings, FIRST)?;
+    let of = |number| store.entry(number).map_err(broken);
+    let (earlier, later) = (of(before)?, of(after)?);
+    if earlier.kind != later.kind {
+        let what =
+            format!("number {before} is of the kind {}, and number {after} of the kind {}", earlier.kind, later.kind);
+        return Err(Failure::usage(what).next("Compare two of one kind; `corewise history` lists them."));
+    }
+    (kind_of(&earlier)?.compare)(&store, [before, after], settings)
+}
+
+/// Deletes what has some numbers.
+fn delete(numbers: &[i64], settings: &Settings) -> Result<(), Failure> {
+    let store = existing(settings, FIRST)?;
+    let deleted = to_write(store.path(), settings).and_then(|mut store| store.delete(numbers)).map_err(broken)?;
+    print_deleted(&deleted, false, settings)
+}
+
+/// Deletes what is older than some time.
+fn prune(older_than: Duration, dry_run: bool, list: &ListArguments, settings: &Settings) -> Result<(), Failure> {
+    let store = existing(settings, FIRST)?;
+    let fingerprint = if list.all { None } else { Some(this_machine()?.fingerprint()) };
+    let before = SystemTime::now().checked_sub(older_than).and_then(|moment| moment.duration_since(UNIX_EPOCH).ok());
+    let before = before.map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX));
+    let mut old = store.entries(fingerprint.as_deref()).map_err(broken)?;
+    old.retain(|entry| {
+        let is_of_kind = list.kind.as_ref().is_none_or(|kind| *kind == entry.kind);
+        is_of_kind && !entry.is_deleted() && entry.started_unix_ms < before
+    });
+    if !dry_run && !old.is_empty() {
+        let numbers: Vec<i64> = old.iter().map(|entry| entry.number).collect();
+        to_write(store.path(), settings).and_then(|mut store| store.delete(&numbers)).map_err(broken)?;
+    }
+    print_deleted(&old, dry_run, settings)
+}
+
+fn print_deleted(entries: &[Entry], dry_run: bool, settings: &Settings) -> Result<(), Failure> {
+    let screen = || {
+        let mut screen = Screen::new();
+        let said = match (entries.len(), dry_run) {
+            (0, _) => "Nothing is that old.".to_owned(),
+            (number, true) => format!("{number} would be deleted:"),
+            (number, false) => format!("{} deleted; the list keeps a line of each:", count(number, "result")),
+        };
+        screen.extend(wrap(&Line::new().plain(said), settings.width, 2));
+        if !entries.is_empty() {
+            screen.block(table(entries, true, &TimeZone::system(), settings.width));
+        }
+        screen
+    };
+    print(settings, || DeletionDocument::new(dry_run, entries), screen)
 }

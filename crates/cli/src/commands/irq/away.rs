@@ -11,7 +11,8 @@ use corewise_sys::{Root, SysError};
 
 use super::Here;
 use super::document::IrqDocument;
-use super::screen::away::{AwayReport, Fate, MoveReport, quoted, screen};
+use super::document::{AwayReport, Fate, MoveReport};
+use super::screen::away::{quoted, screen};
 use super::task::{Away, IrqTask};
 use crate::shell::failure::{Exit, Failure};
 use crate::shell::interruption::Interruption;

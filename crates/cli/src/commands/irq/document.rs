@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use corewise_model::CpuSet;
+use corewise_model::interrupt::away::{Move, Staying};
 use corewise_model::interrupt::device::DeviceInterrupt;
+use corewise_model::placement::LeftOut;
 use corewise_model::survey::devices::DeviceCost;
 use schemars::JsonSchema;
 use serde::Serialize;
-
-use super::screen::Listing;
-use super::screen::away::AwayReport;
 
 /// What `corewise irq --json` prints.
 #[derive(Serialize, JsonSchema)]
@@ -35,4 +35,67 @@ impl<'a> IrqDocument<'a> {
         let (counted_s, irqbalance) = (*counted_s, *irqbalance);
         Self { schema: "corewise/irq/1", counted_s, costs: costs.as_ref(), irqbalance, interrupts, away }
     }
+}
+
+/// What keeping interrupts away from some cpus came to.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct AwayReport {
+    /// What was written.
+    pub expression: String,
+    /// The cpus that it is.
+    pub cpus: CpuSet,
+    /// Cpus that the expression holds and that were left out.
+    pub left_out: Vec<LeftOut>,
+    /// The cpus that irqbalance would have to be kept off: these, and those that it leaves alone unless it is told which.
+    pub to_ban: CpuSet,
+    /// Whether nothing was to be changed.
+    pub dry_run: bool,
+    /// The interrupts that can be moved, and what became of them.
+    pub moves: Vec<MoveReport>,
+    /// Those that cannot.
+    pub staying: Vec<Staying>,
+}
+
+/// An interrupt that was to be moved, and what became of it.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct MoveReport {
+    /// What was to be done; where it got the same cpus, it was sent there before and has not gone yet.
+    pub planned: Move,
+    /// What became of it.
+    pub fate: Fate,
+    /// The cpus that handle it now; null where nothing was done, or where the kernel does not tell.
+    pub effective: Option<CpuSet>,
+    /// Why it was refused; null where it was not.
+    pub why: Option<String>,
+}
+
+/// What became of an interrupt that was to be moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fate {
+    /// Nothing was done: it would be moved.
+    WouldMove,
+    /// It goes where it was sent.
+    Moved,
+    /// It was sent, and goes there once it has struck again: its controller is told then.
+    Waits,
+    /// It was sent, has struck since, and still goes elsewhere.
+    Elsewhere,
+    /// It was sent, and the kernel does not tell where it goes.
+    Untold,
+    /// The kernel refused.
+    Refused,
+}
+
+/// The interrupts of a machine's devices.
+#[derive(Clone, Debug)]
+pub struct Listing {
+    /// How long they were counted, in seconds; nothing where they were not.
+    pub counted_s: Option<f64>,
+    /// What each cost the cpu that it took most from, by number, in the latest survey that named causes; nothing where none did.
+    pub costs: Option<BTreeMap<u32, DeviceCost>>,
+    /// The process number of irqbalance, where it runs.
+    pub irqbalance: Option<u32>,
+    /// The interrupts, in order of their numbers.
+    pub interrupts: Vec<DeviceInterrupt>,
 }

@@ -21,8 +21,8 @@ use crate::shell::placing::latest_survey;
 use crate::shell::run::{Document, Run, document};
 use crate::shell::settings::Settings;
 use arguments::IrqArguments;
-use document::IrqDocument;
-use screen::{Listing, screen};
+use document::{IrqDocument, Listing};
+use screen::screen;
 use task::IrqTask;
 
 impl Run for IrqArguments {

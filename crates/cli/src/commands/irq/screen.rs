@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use corewise_model::CpuSet;
 use corewise_model::interrupt::device::{DeviceInterrupt, Mobility};
-use corewise_model::survey::devices::DeviceCost;
 
+use super::document::Listing;
 use crate::draw::grid::{Column, Grid};
 use crate::draw::number::{ABSENT, brief, decimal, whole};
 use crate::draw::text::{Line, Screen, Tone};
@@ -21,19 +21,6 @@ use groups::{Group, Named, groups};
 const MOST_CPUS: usize = 2;
 /// A cpu with a smaller share of an interrupt is not named, in percent.
 const SMALLEST_PERCENT: f64 = 1.0;
-
-/// The interrupts of a machine's devices.
-#[derive(Clone, Debug)]
-pub struct Listing {
-    /// How long they were counted, in seconds; nothing where they were not.
-    pub counted_s: Option<f64>,
-    /// What each cost the cpu that it took most from, by number, in the latest survey that named causes; nothing where none did.
-    pub costs: Option<BTreeMap<u32, DeviceCost>>,
-    /// The process number of irqbalance, where it runs.
-    pub irqbalance: Option<u32>,
-    /// The interrupts, in order of their numbers.
-    pub interrupts: Vec<DeviceInterrupt>,
-}
 
 /// The table of interrupts, and what its words mean.
 pub fn screen(listing: &Listing, width: usize) -> Screen {

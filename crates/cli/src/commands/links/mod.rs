@@ -7,6 +7,7 @@ mod pictures;
 mod source;
 pub mod task;
 
+use std::borrow::Cow;
 use std::io::IsTerminal as _;
 
 use anstream::ColorChoice;
@@ -17,26 +18,27 @@ use corewise_lab::session::seed_of_the_clock;
 use corewise_model::links::compare::compare as compare_maps;
 use corewise_model::links::conclude::{Filled, LinkConclusions, conclude};
 use corewise_model::links::map::{LinkMap, Origin};
-use corewise_model::{CpuSet, Machine};
-use corewise_store::Store;
+use corewise_model::{Artifact as _, CpuSet, Machine};
 use jiff::tz::TimeZone;
 
 use crate::draw::machine::model_name;
 use crate::draw::number::{self, when};
 use crate::draw::survey::Kept;
+use crate::shell::artifact::{self, Form, Printed};
+use crate::shell::document::ArtifactDocument;
 use crate::shell::failure::{Exit, Failure};
-use crate::shell::history::{broken, existing, opened};
+use crate::shell::history::{broken, existing, keep, number_now};
 use crate::shell::interruption::Interruption;
-use crate::shell::keep::kept;
+use crate::shell::list::list;
 use crate::shell::machine::{self, MachineChoice, this_machine};
 use crate::shell::measuring::nothing_measured;
-use crate::shell::output::{print_text, say, show};
+use crate::shell::output::{print_json, print_text, say, show};
 use crate::shell::placing::{resolve_elsewhere, resolve_here};
 use crate::shell::progress::Bar;
 use crate::shell::run::{Document, Run, document};
 use crate::shell::settings::Settings;
 use arguments::{FormatName, LinksArguments, OrderName};
-use document::{LinksComparisonDocument, LinksDocument, MapsDocument};
+use document::LinksComparisonDocument;
 use pictures::comparison;
 use pictures::depth::Depth;
 use pictures::export::{long_csv, matrix_csv};
@@ -46,7 +48,7 @@ use task::{Action, LinksTask, MapRequest, Simulation, Source};
 
 impl Run for LinksArguments {
     const DOCUMENTS: &'static [Document] =
-        &[document::<LinksDocument<'_>>, document::<LinksComparisonDocument<'_>>, document::<MapsDocument<'_>>];
+        &[document::<ArtifactDocument<'_, LinkMap>>, document::<LinksComparisonDocument<'_>>];
 
     fn run(self, settings: &Settings) -> Result<Exit, Failure> {
         run(&LinksTask::new(self)?, settings)
@@ -66,8 +68,7 @@ fn run(task: &LinksTask, settings: &Settings) -> Result<Exit, Failure> {
             let maps: Vec<LinkMap> =
                 files.iter().map(|file| source::imported(file, machine.as_ref())).collect::<Result<_, _>>()?;
             for map in &maps {
-                let kept = keep(map, settings);
-                print(map, &kept, task, settings)?;
+                print(map, &keep(map, settings), (task.format, task.order), settings)?;
             }
             Ok(Exit::Done)
         }
@@ -76,12 +77,19 @@ fn run(task: &LinksTask, settings: &Settings) -> Result<Exit, Failure> {
             compared(before, after, machine.as_ref(), task, settings)
         }
         Action::Show(number) => {
-            let map = stored(*number, settings)?;
-            let kept = Kept::Recalled(*number, when(map.provenance.started_unix_ms, &TimeZone::system()));
-            print(&map, &kept, task, settings)?;
+            let (number, map) = stored(*number, settings)?;
+            if task.order.is_none() && !matches!(task.format, FormatName::Matrix | FormatName::Svg) {
+                say(&format!("note: `corewise history show {number}` is the new spelling"));
+            }
+            let kept = Kept::Recalled(number, when(map.provenance.started_unix_ms, &TimeZone::system()));
+            print(&map, &kept, (task.format, task.order), settings)?;
             Ok(Exit::Done)
         }
-        Action::List { all } => list(*all, task, settings),
+        Action::List { all } => {
+            say(&"note: `corewise history --kind links` is the new spelling");
+            list(Some(LinkMap::KIND), *all, &as_json(task.format, settings))?;
+            Ok(Exit::Done)
+        }
     }
 }
 
@@ -187,34 +195,15 @@ fn finished(
         let gap = map.series.iter().flat_map(|series| &series.links.gaps).chain(&map.gaps).next();
         return Err(nothing_measured("map", "pair", gap, is_interrupted));
     }
-    let kept = keep(map, settings);
-    print(map, &kept, task, settings)?;
+    print(map, &keep(map, settings), (task.format, task.order), settings)?;
     Ok(if is_interrupted { Exit::Interrupted } else { Exit::Done })
 }
 
-/// Stores a map. A history that fails is said once, and the map is shown all the same.
-fn keep(map: &LinkMap, settings: &Settings) -> Kept {
-    kept(settings, "map", |path| Store::open(path).and_then(|mut store| store.add_map(map)))
-}
-
-fn stored(number: i64, settings: &Settings) -> Result<LinkMap, Failure> {
-    existing(settings, "Make a map with `corewise links`")?.map(number).map_err(|error| match error {
-        corewise_store::StoreError::NoMap { .. } => {
-            Failure::unavailable(error).next("`corewise links list --all` lists them.")
-        }
-        other => broken(other),
-    })
-}
-
-fn list(all: bool, task: &LinksTask, settings: &Settings) -> Result<Exit, Failure> {
-    let fingerprint = if all { None } else { Some(this_machine()?.fingerprint()) };
-    let maps = match opened(settings)? {
-        Some(store) => store.maps(fingerprint.as_deref()).map_err(broken)?,
-        None => Vec::new(),
-    };
-    let settings = &Settings { json: settings.json || task.format == FormatName::Json, ..settings.clone() };
-    show(settings, || MapsDocument::new(&maps), || comparison::list(&maps, all, &TimeZone::system(), settings.width))?;
-    Ok(Exit::Done)
+/// The stored map of a number, or of the one that it had among maps.
+fn stored(number: i64, settings: &Settings) -> Result<(i64, LinkMap), Failure> {
+    let store = existing(settings, "Make a map with `corewise links`")?;
+    let number = number_now(&store, LinkMap::KIND, number)?;
+    Ok((number, store.get(number).map_err(broken)?))
 }
 
 fn compared(
@@ -225,47 +214,73 @@ fn compared(
     settings: &Settings,
 ) -> Result<Exit, Failure> {
     let map = |source: &Source| match source {
-        Source::Stored(number) => stored(*number, settings),
-        Source::File(path) => source::map(path, machine),
+        Source::Stored(number) => stored(*number, settings).map(|(number, map)| (Source::Stored(number), map)),
+        Source::File(path) => source::map(path, machine).map(|map| (source.clone(), map)),
     };
-    let (earlier, later) = (map(before)?, map(after)?);
+    let ((before, earlier), (after, later)) = (map(before)?, map(after)?);
+    if let (Source::Stored(before), Source::Stored(after)) = (&before, &after) {
+        say(&format!("note: `corewise history compare {before} {after}` is the new spelling"));
+    }
+    compare(&before, &after, [&earlier, &later], &as_json(task.format, settings))?;
+    Ok(Exit::Done)
+}
+
+/// The settings, with JSON where the format says so.
+fn as_json(format: FormatName, settings: &Settings) -> Settings {
+    Settings { json: settings.json || format == FormatName::Json, ..settings.clone() }
+}
+
+fn compare(before: &Source, after: &Source, maps: [&LinkMap; 2], settings: &Settings) -> Result<(), Failure> {
+    let [earlier, later] = maps;
     if let (Some(one), Some(other)) = (&earlier.machine, &later.machine)
         && one.fingerprint() != other.fingerprint()
     {
-        crate::shell::output::say(&"warning: the maps are of different machines, or of one with other cpus");
+        say(&"warning: the maps are of different machines, or of one with other cpus");
     }
+    let (before, after) = (before.words(), after.words());
     if earlier.unit != later.unit {
-        let what =
-            format!("{} is in {} and {} in {}", before.words(), earlier.unit.word(), after.words(), later.unit.word());
+        let what = format!("{before} is in {} and {after} in {}", earlier.unit.word(), later.unit.word());
         return Err(Failure::usage(what).next("Only maps of one unit can be compared."));
     }
     if earlier.cpus != later.cpus {
-        crate::shell::output::say(&"warning: the maps are of different cpus; what they have in common is compared");
+        say(&"warning: the maps are of different cpus; what they have in common is compared");
     }
-    let kinds = compare_maps(&earlier, &later, &conclude(&earlier));
-    let (before, after) = (before.words(), after.words());
-    let settings = &Settings { json: settings.json || task.format == FormatName::Json, ..settings.clone() };
+    let kinds = compare_maps(earlier, later, &conclude(earlier));
     show(
         settings,
         || LinksComparisonDocument::new(before.clone(), after.clone(), &kinds),
         || comparison::screen(&kinds, &before, &after, settings.width),
-    )?;
-    Ok(Exit::Done)
+    )
+}
+
+impl Printed for LinkMap {
+    fn print(&self, kept: &Kept, form: &Form, settings: &Settings) -> Result<(), Failure> {
+        form.only(&["--csv"], "a map of links")?;
+        let format = if form.csv { FormatName::Csv } else { FormatName::Text };
+        print(self, kept, (format, None), settings)
+    }
+
+    fn compare(numbers: [i64; 2], artifacts: [&Self; 2], settings: &Settings) -> Result<(), Failure> {
+        let [before, after] = numbers.map(Source::Stored);
+        compare(&before, &after, artifacts, settings)
+    }
 }
 
 /// Prints a map in the format that was asked for.
-fn print(map: &LinkMap, kept: &Kept, task: &LinksTask, settings: &Settings) -> Result<(), Failure> {
+fn print(
+    map: &LinkMap,
+    kept: &Kept,
+    (format, order): (FormatName, Option<OrderName>),
+    settings: &Settings,
+) -> Result<(), Failure> {
     let conclusions = conclude(map);
-    let number = match kept {
-        Kept::Stored(number) | Kept::Recalled(number, _) => Some(*number),
-        Kept::No | Kept::Failed => None,
-    };
     let Some(series) = map.series.first() else { return Err(Failure::unavailable("the map is empty")) };
     let filled = Filled::of(series, map);
-    let by_group = task.order != Some(OrderName::Number);
-    match task.format {
-        _ if settings.json => crate::shell::output::print_json(&LinksDocument::new(map, &conclusions, number)),
-        FormatName::Json => crate::shell::output::print_json(&LinksDocument::new(map, &conclusions, number)),
+    let by_group = order != Some(OrderName::Number);
+    match format {
+        _ if settings.json || format == FormatName::Json => {
+            print_json(&ArtifactDocument::new(Cow::Borrowed(map), kept.number()))
+        }
         FormatName::Csv => print_text(long_csv(map).trim_end()),
         FormatName::Matrix => {
             if filled.predicted > 0 {
@@ -276,13 +291,11 @@ fn print(map: &LinkMap, kept: &Kept, task: &LinksTask, settings: &Settings) -> R
             print_text(matrix_csv(&filled.all).trim_end())
         }
         FormatName::Svg => print_text(&picture(map, &filled, &conclusions, by_group)),
-        FormatName::Text => {
+        FormatName::Text | FormatName::Json => {
             let picture = Picture { depth: depth(settings), by_group };
-            show(
-                settings,
-                || LinksDocument::new(map, &conclusions, number),
-                || screen(map, &filled, &conclusions, kept, picture, settings.width),
-            )
+            artifact::print(map, kept, settings, |conclusions| {
+                screen(map, &filled, conclusions, kept, picture, settings.width)
+            })
         }
     }
 }

@@ -17,7 +17,9 @@ use crate::shell::failure::Failure;
 /// A document of `corewise links --json`.
 #[derive(Deserialize)]
 struct Document {
-    map: LinkMap,
+    /// Older ones called it so.
+    #[serde(alias = "map")]
+    observed: LinkMap,
 }
 
 /// A map from a file: corewise's own, or another tool's.
@@ -27,7 +29,9 @@ pub fn map(path: &Path, machine: Option<&Machine>) -> Result<LinkMap, Failure> {
         return of_other_tool(path, &text, machine);
     }
     let document: Result<Document, _> = serde_json::from_str(&text);
-    let map = document.map_err(|error| error.to_string()).and_then(|Document { map }| map.check().map(|()| map));
+    let map = document
+        .map_err(|error| error.to_string())
+        .and_then(|Document { observed }| observed.check().map(|()| observed));
     map.map_err(|why| {
         let what = format!("{} is no map of `corewise links --json`: {why}", path.display());
         Failure::unavailable(what).next("Make one with `corewise links --json > FILE`.")

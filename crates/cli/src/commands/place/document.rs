@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use corewise_model::Level;
+use corewise_model::machine_file::Description;
 use corewise_model::placement::Resolution;
-use corewise_model::placement::notation::{self, Notation, NotationLine};
+use corewise_model::placement::notation::{self, Notation, NotationLine, Read};
+use corewise_model::{Level, Machine};
 use schemars::JsonSchema;
 use serde::Serialize;
-
-use super::screen::Placed;
 
 /// What `corewise place --json` prints.
 #[derive(Serialize, JsonSchema)]
@@ -76,4 +75,19 @@ pub struct NotationEntry {
     text: Option<String>,
     /// What to know before it is used.
     remarks: Vec<String>,
+}
+
+/// A placement on a machine.
+#[derive(Clone, Copy, Debug)]
+pub struct Placed<'a> {
+    /// The machine.
+    pub machine: &'a Machine,
+    /// What was written.
+    pub text: &'a str,
+    /// What it is here.
+    pub resolution: &'a Resolution,
+    /// What the text means in the notation that it was read in, if that is not ours.
+    pub read: Option<&'a Read>,
+    /// What the machine file says of itself, where the machine comes from one.
+    pub description: Option<&'a Description>,
 }

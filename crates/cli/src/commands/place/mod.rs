@@ -18,8 +18,8 @@ use crate::shell::placing::{expression, pointed, resolve_elsewhere, resolve_here
 use crate::shell::run::{Document, Run, document};
 use crate::shell::settings::Settings;
 use arguments::PlaceArguments;
-use document::PlaceDocument;
-use screen::{Placed, screen};
+use document::{PlaceDocument, Placed};
+use screen::screen;
 use task::{CandidatesRequest, Form, PlaceRequest};
 
 impl Run for PlaceArguments {

@@ -1,10 +1,10 @@
 //! The screen of `corewise place`: the cpus on the machine's picture, counts, who was left out, every notation.
 
-use corewise_model::machine_file::Description;
-use corewise_model::placement::notation::{self, Notation, NotationLine, Read};
-use corewise_model::placement::{LeftOut, Reason, Resolution};
+use corewise_model::placement::notation::{self, Notation, NotationLine};
+use corewise_model::placement::{LeftOut, Reason};
 use corewise_model::{CpuSet, Level, Machine};
 
+use super::document::Placed;
 use crate::draw::machine::{headline, numbering};
 use crate::draw::number::count;
 use crate::draw::picture::{chosen, wrap_lists};
@@ -19,21 +19,6 @@ const FEW_OBJECTS: usize = 24;
 const MOST_LINES: usize = 4;
 /// Texts to be pasted are shown up to so many times the terminal's width.
 const LONGEST_WIDTHS: usize = 3;
-
-/// A placement on a machine.
-#[derive(Clone, Copy, Debug)]
-pub struct Placed<'a> {
-    /// The machine.
-    pub machine: &'a Machine,
-    /// What was written.
-    pub text: &'a str,
-    /// What it is here.
-    pub resolution: &'a Resolution,
-    /// What the text means in the notation that it was read in, if that is not ours.
-    pub read: Option<&'a Read>,
-    /// What the machine file says of itself, where the machine comes from one.
-    pub description: Option<&'a Description>,
-}
 
 /// The whole screen of a placement.
 pub fn screen(placed: &Placed<'_>, width: usize) -> Screen {

@@ -3,35 +3,38 @@
 pub mod arguments;
 
 mod activity;
+pub mod comparison;
 mod heatmap;
-pub mod screen;
+mod screen;
 #[cfg(test)]
 mod screens;
 
 use corewise_lab::session::seed_of_the_clock;
 use corewise_lab::survey::{Plan, TailPlan, survey};
-use corewise_model::survey::conclude::conclude;
+use corewise_model::Survey;
 
 use crate::draw::survey::Kept;
-use crate::shell::document::SurveyDocument;
+use crate::shell::artifact;
+use crate::shell::document::ArtifactDocument;
 use crate::shell::failure::{Exit, Failure};
+use crate::shell::history::keep;
 use crate::shell::interruption::Interruption;
-use crate::shell::keep::keep;
 use crate::shell::machine::this_machine;
 use crate::shell::measuring::nothing_measured;
-use crate::shell::output::show;
 use crate::shell::placing::reachable_here;
 use crate::shell::progress::Bar;
 use crate::shell::run::{Document, Run, document};
 use crate::shell::settings::Settings;
 use arguments::SurveyArguments;
+use comparison::ComparisonDocument;
 use screen::screen;
 
 /// What it is typed as.
 pub const NAME: &str = "survey";
 
 impl Run for SurveyArguments {
-    const DOCUMENTS: &'static [Document] = &[document::<SurveyDocument<'_>>];
+    const DOCUMENTS: &'static [Document] =
+        &[document::<ArtifactDocument<'_, Survey>>, document::<ComparisonDocument<'_>>];
 
     fn run(self, settings: &Settings) -> Result<Exit, Failure> {
         let machine = this_machine()?;
@@ -47,14 +50,12 @@ impl Run for SurveyArguments {
         if survey.cpus.is_empty() && survey.links.pairs.is_empty() {
             return Err(nothing_measured("survey", "measurement", survey.gaps.first(), is_interrupted));
         }
-        let kept = keep(&survey, settings);
-        let conclusions = conclude(&survey);
-        let stored = if let Kept::Stored(number) = kept { Some(number) } else { None };
-        show(
-            settings,
-            || SurveyDocument::new(&survey, &conclusions, stored),
-            || screen(&survey, &conclusions, &kept, settings.width),
-        )?;
+        print(&survey, &keep(&survey, settings), settings)?;
         Ok(if is_interrupted { Exit::Interrupted } else { Exit::Done })
     }
+}
+
+/// Prints a survey of every probe.
+pub fn print(survey: &Survey, kept: &Kept, settings: &Settings) -> Result<(), Failure> {
+    artifact::print(survey, kept, settings, |conclusions| screen(survey, conclusions, kept, settings.width))
 }

@@ -24,8 +24,8 @@ use crate::shell::failure::{Exit, Failure};
 use crate::shell::machine::this_machine;
 use crate::shell::output::{say, show_beside};
 use crate::shell::settings::Settings;
-use document::BesideDocument;
-use screen::{ShownBeside, screen};
+use document::{BesideDocument, ShownBeside};
+use screen::screen;
 
 /// Runs a command and watches it; does not return where it could be started, but ends corewise as the command ended.
 pub fn run(

@@ -1,11 +1,10 @@
 //! `corewise tail`: looks for stalls on every cpu, names who causes them, and shows what that means.
 
-pub mod screen;
-
 pub mod arguments;
 pub mod beside;
 mod percentiles;
 mod recording;
+mod screen;
 pub mod task;
 
 use std::path::Path;
@@ -15,17 +14,15 @@ use corewise_lab::session::seed_of_the_clock;
 use corewise_lab::survey::{Plan, Surveyed, TailPlan, look};
 use corewise_model::histogram::{Interval, hlog};
 use corewise_model::survey::Recording;
-use corewise_model::survey::conclude::conclude;
 use corewise_model::{CpuSet, Machine, Survey};
 
 use crate::draw::survey::Kept;
-use crate::shell::document::SurveyDocument;
+use crate::shell::artifact;
 use crate::shell::failure::{Exit, Failure};
+use crate::shell::history::keep;
 use crate::shell::interruption::Interruption;
-use crate::shell::keep::keep;
 use crate::shell::machine::this_machine;
 use crate::shell::measuring::nothing_measured;
-use crate::shell::output::show;
 use crate::shell::placing::resolve_here;
 use crate::shell::progress::Bar;
 use crate::shell::run::{Document, Run, document};
@@ -113,13 +110,12 @@ fn shown(survey: &Survey, kept: &Kept, histograms: Option<&Path>, settings: &Set
             Failure::unavailable(format!("cannot write the histograms into {}: {error}", folder.display()))
         })?;
     }
-    let conclusions = conclude(survey);
-    let stored = if let Kept::Stored(number) = kept { Some(*number) } else { None };
-    show(
-        settings,
-        || SurveyDocument::new(survey, &conclusions, stored),
-        || screen(survey, &conclusions, kept, settings.width),
-    )
+    print(survey, kept, settings)
+}
+
+/// Prints a look at stalls.
+pub fn print(survey: &Survey, kept: &Kept, settings: &Settings) -> Result<(), Failure> {
+    artifact::print(survey, kept, settings, |conclusions| screen(survey, conclusions, kept, settings.width))
 }
 
 /// A file for each cpu, and one with all.

@@ -7,15 +7,17 @@ use std::path::Path;
 use corewise_lab::experiment::simulated::Simulation;
 use corewise_lab::experiment::{Begun, begun_now};
 use corewise_lab::placing::refuse_named;
+use corewise_model::Artifact as _;
+use corewise_model::conducted::Conducted;
 use corewise_model::experiment::Policy;
 use corewise_model::placement::plan::{USUAL_MOST, plan};
 use corewise_model::trial::{Arm, Experiment, Folder, Metric, Workload};
 use corewise_model::{CpuSet, Machine};
-use corewise_store::Store;
 use corewise_sys::files::path_of;
 
 use super::task::{Choice, NewExperiment, Which};
 use crate::shell::failure::Failure;
+use crate::shell::history::{broken, number_now, to_write};
 use crate::shell::machine::this_machine;
 use crate::shell::output::say;
 use crate::shell::placing::{busiest, reachable_here, resolve_here};
@@ -76,7 +78,8 @@ fn keep(experiment: &Experiment, settings: &Settings) -> Result<Option<i64>, Fai
             Ok(None)
         }
         History::At(path) => {
-            let begun = Store::open(path).and_then(|mut store| store.begin(experiment));
+            let made = Conducted::from(experiment.clone());
+            let begun = to_write(path, settings).and_then(|mut store| store.add(&made));
             begun.map(Some).map_err(|error| {
                 Failure::unavailable(format!("the experiment cannot be kept: {error}"))
                     .next("--store PATH keeps it elsewhere, --no-store nowhere")
@@ -193,12 +196,15 @@ fn stored(number: Option<i64>, settings: &Settings) -> Result<Begun, Failure> {
     };
     let unavailable = |error| Failure::unavailable(error);
     // Opened as it is to be written to: a store of an older corewise is brought up to date.
-    let store = if path.exists() { Store::open(path).map_err(unavailable)? } else { return Err(nothing()) };
-    let number = match number {
-        Some(number) => number,
-        None => store.experiments(Some(&machine.fingerprint())).map_err(unavailable)?.last().ok_or_else(nothing)?.id,
+    let store = if path.exists() { to_write(path, settings).map_err(unavailable)? } else { return Err(nothing()) };
+    let (number, made) = match number {
+        Some(number) => {
+            let number = number_now(&store, Conducted::KIND, number)?;
+            (number, store.get(number).map_err(broken)?)
+        }
+        None => store.latest(&machine.fingerprint(), |_| true).map_err(unavailable)?.ok_or_else(nothing)?,
     };
-    let (experiment, trials) = store.experiment(number).map_err(unavailable)?;
+    let Conducted { experiment, trials } = made;
     refuse_other(&experiment, &machine, number)?;
     if let Some(part) = &experiment.suite {
         let what = format!("experiment {number} is part of the suite \"{}\"", part.suite);

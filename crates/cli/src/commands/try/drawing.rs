@@ -4,7 +4,9 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use corewise_model::trial::{Experiment, Trial, standing, threads};
+use corewise_model::Artifact as _;
+use corewise_model::conducted::{Conducted, ExperimentConclusions};
+use corewise_model::trial::Experiment;
 
 use super::screen::{Shown, svg};
 use super::task::no_threads;
@@ -48,8 +50,9 @@ impl Drawing {
     }
 
     /// Draws how the program of an experiment scales.
-    pub fn draw(&self, experiment: &Experiment, trials: &[Trial], stored: Option<i64>) -> Result<(), Failure> {
-        let (standing, report) = (standing(experiment, trials), threads(experiment, trials));
+    pub fn draw(&self, made: &Conducted, stored: Option<i64>) -> Result<(), Failure> {
+        let (Conducted { experiment, trials }, shown) = (made, made.conclude());
+        let ExperimentConclusions { standing, threads: report } = shown;
         let shown =
             Shown { experiment, trials, standing: &standing, threads: report.as_ref(), stored, named_store: None };
         let Some(picture) = report.as_ref().and_then(|report| svg(shown, report)) else {
@@ -59,7 +62,7 @@ impl Drawing {
         };
         self.write(&picture).map_err(|error| {
             Failure::unavailable(format!("cannot write {}: {error}", self.path.display()))
-                .next("`corewise history experiment N --svg FILE` draws it elsewhere.")
+                .next("`corewise history show N --svg FILE` draws it elsewhere.")
         })
     }
 

@@ -1,34 +1,41 @@
 //! `corewise try`: runs a program on placements of this machine, keeps every run, and shows what they prove.
 
-pub mod document;
+mod document;
 
 pub mod arguments;
 mod begin;
-pub mod drawing;
+mod drawing;
 mod live;
 mod lock;
 pub mod screen;
 pub mod suite;
 pub mod task;
 
+use std::borrow::Cow;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use corewise_lab::experiment::process::ProcessRunner;
 use corewise_lab::experiment::simulated::{SimulatedRunner, Simulation};
 use corewise_lab::experiment::{Begun, Ending, Limits, Runner, Time, Watcher, conduct};
+use corewise_model::Artifact as _;
+use corewise_model::conducted::{Conducted, ExperimentConclusions};
 use corewise_model::experiment::{Standing, ThreadsStanding, Verdict};
-use corewise_model::trial::{Experiment, Outcome, Trial, standing, threads};
+use corewise_model::trial::{Experiment, Outcome, Trial};
 use corewise_store::Store;
 use corewise_sys::cpuset;
 
+use crate::draw::survey::Kept;
+use crate::shell::artifact::{Form, Printed};
+use crate::shell::document::ArtifactDocument;
 use crate::shell::failure::{Exit, Failure};
+use crate::shell::history::to_write;
 use crate::shell::interruption::Interruption;
 use crate::shell::output::{print_text, show};
 use crate::shell::run::{Document, Run, document};
 use crate::shell::settings::{History, Settings};
 use arguments::TryArguments;
-use document::ExperimentDocument;
+use document::printed;
 use drawing::Drawing;
 use live::Live;
 use screen::{Shown, csv, markdown, screen};
@@ -39,7 +46,7 @@ const MOST_BLOCKS: u32 = 60;
 
 impl Run for TryArguments {
     const DOCUMENTS: &'static [Document] =
-        &[document::<ExperimentDocument<'_>>, document::<suite::document::SuiteDocument<'_>>];
+        &[document::<ArtifactDocument<'_, Conducted>>, document::<suite::document::SuiteDocument<'_>>];
 
     fn run(self, settings: &Settings) -> Result<Exit, Failure> {
         run(&TryTask::new(self)?, settings)
@@ -63,8 +70,9 @@ fn run(task: &TryTask, settings: &Settings) -> Result<Exit, Failure> {
     if trials.iter().all(|trial| matches!(trial.outcome, Outcome::Failed { .. })) {
         return Err(nothing_ran(&begun.experiment, &trials, ending));
     }
-    let standings = print(&begun.experiment, &trials, begun.stored, task.print, settings)?;
-    drawing.iter().try_for_each(|drawing| drawing.draw(&begun.experiment, &trials, begun.stored))?;
+    let made = Conducted { experiment: begun.experiment, trials };
+    let standings = print(&made, begun.stored, task.print, settings)?;
+    drawing.iter().try_for_each(|drawing| drawing.draw(&made, begun.stored))?;
     Ok(standings.iter().map(|standing| exit(standing, ending)).max_by_key(|exit| *exit as u8).unwrap_or(Exit::Done))
 }
 
@@ -98,21 +106,33 @@ fn runner<'a>(experiment: &Experiment, stop: &'a AtomicBool) -> Result<ProcessRu
     ProcessRunner::new(&experiment.workload, all, experiment.seed, stop).map_err(Failure::unavailable)
 }
 
+impl Printed for Conducted {
+    fn print(&self, kept: &Kept, form: &Form, settings: &Settings) -> Result<(), Failure> {
+        let drawing = form.svg.as_deref().map(Drawing::into_file).transpose()?;
+        drawing.iter().try_for_each(|drawing| drawing.can_be_of(&self.experiment))?;
+        print(self, kept.number(), Print::new(form.csv, form.markdown), settings)?;
+        drawing.iter().try_for_each(|drawing| drawing.draw(self, kept.number()))
+    }
+
+    fn compare(numbers: [i64; 2], _: [&Self; 2], _: &Settings) -> Result<(), Failure> {
+        let what = format!("experiments {} and {} cannot be compared", numbers[0], numbers[1]);
+        Err(Failure::usage(what)
+            .next("One experiment with both placements tells them apart: corewise try --on A --on B"))
+    }
+}
+
 /// Prints what an experiment shows; gives the answers to all that it asks.
-pub fn print(
-    experiment: &Experiment,
-    trials: &[Trial],
-    stored: Option<i64>,
-    how: Print,
-    settings: &Settings,
-) -> Result<Vec<Standing>, Failure> {
-    let (standing, threads) = (standing(experiment, trials), threads(experiment, trials));
+fn print(made: &Conducted, stored: Option<i64>, how: Print, settings: &Settings) -> Result<Vec<Standing>, Failure> {
+    let Conducted { experiment, trials } = made;
+    let ExperimentConclusions { standing, threads } = made.conclude();
     let named_store = settings.named_store.as_deref();
     let shown = Shown { experiment, trials, standing: &standing, threads: threads.as_ref(), stored, named_store };
     match how {
         Print::Csv => print_text(&csv(shown))?,
         Print::Markdown => print_text(&markdown(shown))?,
-        Print::Screen => show(settings, || ExperimentDocument::new(shown), || screen(shown, settings.width))?,
+        Print::Screen => {
+            show(settings, || printed(Cow::Borrowed(made), shown), || screen(shown, settings.width))?;
+        }
     }
     let pinned = threads.iter().flat_map(|report| &report.standing.pinned).filter(|pinned| !pinned.has_failed());
     let pinned: Vec<Standing> = pinned.map(|pinned| pinned.standing.clone()).collect();
@@ -171,7 +191,7 @@ impl<'a> Session<'a> {
     ) -> Result<Self, Failure> {
         let keeper = match (&settings.history, stored) {
             (History::At(path), Some(number)) => {
-                let store = Store::open(path).map_err(|error| {
+                let store = to_write(path, settings).map_err(|error| {
                     Failure::unavailable(format!("the runs cannot be kept: {error}"))
                         .next("--store PATH names another store.")
                 })?;

@@ -9,12 +9,12 @@ use std::time::Duration;
 use corewise_lab::experiment::{Begun, Ending};
 use corewise_lab::session::Budget;
 use corewise_lab::suite::{self, Keeper, SuitePlan, missing};
-use corewise_model::Machine;
+use corewise_model::conducted::Conducted;
 use corewise_model::experiment::Verdict;
 use corewise_model::suite::results::{Results, Row, RowResult, Tried};
 use corewise_model::suite::{Benchmark, Suite};
 use corewise_model::trial::{Experiment, Trial};
-use corewise_store::Store;
+use corewise_model::{Artifact as _, Machine};
 use corewise_sys::installed::distributions;
 
 use super::screen::suite::{csv, markdown, screen};
@@ -23,6 +23,7 @@ use super::task::{Print, SuiteTask, TryTask};
 use super::{begin, lock, session};
 use crate::draw::text::printable;
 use crate::shell::failure::{Exit, Failure};
+use crate::shell::history::to_write;
 use crate::shell::interruption::Interruption;
 use crate::shell::machine::this_machine;
 use crate::shell::output::{print_text, say, show};
@@ -165,15 +166,17 @@ fn parts(suite: &Suite, machine: &Machine, settings: &Settings) -> Result<Vec<Be
     };
     let History::At(path) = &settings.history else { return Err(nothing()) };
     let unavailable = |error| Failure::unavailable(error);
-    let store = if path.exists() { Store::open(path).map_err(unavailable)? } else { return Err(nothing()) };
+    let store = if path.exists() { to_write(path, settings).map_err(unavailable)? } else { return Err(nothing()) };
     let mut parts: Vec<Begun> = Vec::new();
-    for entry in store.experiments(Some(&machine.fingerprint())).map_err(unavailable)?.iter().rev() {
-        let (experiment, trials) = store.experiment(entry.id).map_err(unavailable)?;
+    let mut entries = store.entries(Some(&machine.fingerprint())).map_err(unavailable)?;
+    entries.retain(|entry| entry.kind == Conducted::KIND && !entry.is_deleted());
+    for entry in entries.iter().rev() {
+        let Conducted { experiment, trials } = store.get(entry.number).map_err(unavailable)?;
         let Some(part) = experiment.suite.as_ref().filter(|part| part.suite == suite.name) else { continue };
         let last = parts.first().and_then(|first| first.experiment.suite.as_ref());
         if last.is_none_or(|last| last.begun_unix_ms == part.begun_unix_ms) {
-            begin::refuse_other(&experiment, machine, entry.id)?;
-            parts.push(Begun { experiment, trials, stored: Some(entry.id) });
+            begin::refuse_other(&experiment, machine, entry.number)?;
+            parts.push(Begun { experiment, trials, stored: Some(entry.number) });
         }
     }
     if parts.is_empty() { Err(nothing()) } else { Ok(parts) }

@@ -13,8 +13,8 @@ use crate::shell::failure::{Exit, Failure};
 use crate::shell::output::show;
 use crate::shell::run::{Document, Run, document};
 use crate::shell::settings::Settings;
-use document::UndoDocument;
-use screen::{Fate, Item, Report, State, screen};
+use document::{Fate, Item, Report, State, UndoDocument};
+use screen::screen;
 
 /// Take back changes left behind by a crashed corewise, and what `irq` has moved
 #[derive(Clone, Debug, Parser)]

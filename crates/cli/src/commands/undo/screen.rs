@@ -1,89 +1,14 @@
 //! The screen of `corewise undo`: each corewise that left changes or has some in force, and what became of each change.
 
 use jiff::tz::TimeZone;
-use schemars::JsonSchema;
-use serde::Serialize;
 
+use super::document::{Fate, Item, Report, State};
 use crate::draw::number::when;
 use crate::draw::text::{Line, Screen, Tone};
 use crate::draw::wrap::wrap;
 
 /// The columns of the words before a change.
 const FATE_WIDTH: usize = 15;
-
-/// A journal and what became of it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Report {
-    /// The journal's file; null where it cannot be opened.
-    pub journal: Option<String>,
-    /// The number of the corewise process; null where it cannot be read.
-    pub process: Option<u32>,
-    /// The machine it ran on; null where it cannot be read.
-    pub host: Option<String>,
-    /// The command that meant its changes to stay, "corewise irq"; null where none did.
-    pub kept_by: Option<String>,
-    /// When it made its first change, in milliseconds since 1970; null where it cannot be read.
-    pub started_unix_ms: Option<i64>,
-    /// How the journal stands.
-    pub state: State,
-    /// What is wrong with the journal; null where nothing is.
-    pub why: Option<String>,
-    /// The changes that were not undone before, the last first where they are undone.
-    pub changes: Vec<Item>,
-}
-
-/// How a journal stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum State {
-    /// Its corewise ended without undoing its changes.
-    Left,
-    /// Its corewise ended, and meant its changes to stay until they are undone.
-    Kept,
-    /// Its corewise runs and will undo them itself.
-    InForce,
-    /// It is of an earlier boot, with which its changes ended.
-    OtherBoot,
-    /// It is of another machine.
-    OtherMachine,
-    /// Whether its corewise runs cannot be told from here.
-    Unknown,
-    /// It cannot be read.
-    Unreadable,
-}
-
-/// A change and what became of it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Item {
-    /// What had been changed.
-    pub what: String,
-    /// What became of it.
-    pub fate: Fate,
-    /// Why, or a remark; null where there is nothing to say.
-    pub why: Option<String>,
-}
-
-/// What became of a change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Fate {
-    /// The old value is back.
-    Reverted,
-    /// The old value would come back; nothing was done.
-    WouldRevert,
-    /// There was nothing to take back.
-    NothingToDo,
-    /// Somebody else changed it since, or depends on it.
-    LeftAlone,
-    /// It could not be taken back, and stays in the journal.
-    Failed,
-    /// It is in force, and its corewise will undo it.
-    InForce,
-    /// It ended with its boot.
-    Gone,
-    /// How it stands cannot be told from here.
-    Unknown,
-}
 
 impl Report {
     /// A report about which only its state is known.

@@ -1,8 +1,9 @@
 //! All that is concluded from a map: groups and siblings first, then the classes of each way to talk, then the sentences.
 
 use super::{Agreement, Filled, Groups, KindConclusions, LinkConclusions, classes, findings};
+use crate::artifact::{self, Artifact, count};
 use crate::links::groups::{self, GroupLevel, Unnamed};
-use crate::links::map::{LinkMap, Origin};
+use crate::links::map::{LinkMap, Origin, Provenance};
 use crate::links::structure::Structure;
 use crate::{CpuSet, Machine};
 
@@ -66,4 +67,32 @@ fn groups_of(filled: &Filled, map: &LinkMap) -> (Option<GroupLevel>, Option<Grou
 fn with_siblings(firsts: &CpuSet, structure: &Structure) -> CpuSet {
     let cores = structure.cores.iter().filter(|core| firsts.contains(structure.cpus[core[0]]));
     cores.flatten().map(|&place| structure.cpus[place]).collect()
+}
+
+impl Artifact for LinkMap {
+    const KIND: &'static str = "links";
+    const SCHEMA: &'static str = "corewise/links/2";
+    type Conclusions = LinkConclusions;
+
+    fn origin(&self) -> artifact::Origin<'_> {
+        let Provenance { corewise, started_unix_ms, seed, partial, .. } = &self.provenance;
+        let (started_unix_ms, seed, partial) = (*started_unix_ms, *seed, *partial);
+        artifact::Origin { machine: self.machine.as_ref(), started_unix_ms, corewise, seed, partial }
+    }
+
+    fn what(&self) -> String {
+        let mut kinds: Vec<&str> = self.series.iter().map(|series| series.what.word()).collect();
+        kinds.dedup();
+        let pairs = self.series.first().map_or(0, |series| series.links.pairs.len());
+        let from = match &self.provenance.origin {
+            Origin::Measured => String::new(),
+            Origin::Simulated { file } => format!(", simulated from {file}"),
+            Origin::Imported { file, .. } => format!(", imported from {file}"),
+        };
+        format!("{} of {} ({}){from}", count(pairs, "pair"), count(self.cpus.len(), "cpu"), kinds.join(", "))
+    }
+
+    fn conclude(&self) -> LinkConclusions {
+        conclude(self)
+    }
 }

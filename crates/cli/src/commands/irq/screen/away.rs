@@ -1,67 +1,15 @@
 //! The screen of `corewise irq --away-from`: what became of each interrupt that went to the cpus, and the way back.
 
-use corewise_model::CpuSet;
-use corewise_model::interrupt::away::{Move, Staying};
-use corewise_model::placement::{LeftOut, list};
-use schemars::JsonSchema;
-use serde::Serialize;
+use corewise_model::interrupt::away::Staying;
+use corewise_model::placement::list;
 
+use super::super::document::{AwayReport, Fate, Listing, MoveReport};
 use super::groups::{Group, Named, groups};
-use super::{Listing, cpus, meanings_of};
+use super::{cpus, meanings_of};
 use crate::draw::grid::{Column, Grid};
 use crate::draw::number::{ABSENT, count};
 use crate::draw::text::{Line, Screen, Tone};
 use crate::draw::wrap::{unbroken, wrap};
-
-/// What keeping interrupts away from some cpus came to.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct AwayReport {
-    /// What was written.
-    pub expression: String,
-    /// The cpus that it is.
-    pub cpus: CpuSet,
-    /// Cpus that the expression holds and that were left out.
-    pub left_out: Vec<LeftOut>,
-    /// The cpus that irqbalance would have to be kept off: these, and those that it leaves alone unless it is told which.
-    pub to_ban: CpuSet,
-    /// Whether nothing was to be changed.
-    pub dry_run: bool,
-    /// The interrupts that can be moved, and what became of them.
-    pub moves: Vec<MoveReport>,
-    /// Those that cannot.
-    pub staying: Vec<Staying>,
-}
-
-/// An interrupt that was to be moved, and what became of it.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct MoveReport {
-    /// What was to be done; where it got the same cpus, it was sent there before and has not gone yet.
-    pub planned: Move,
-    /// What became of it.
-    pub fate: Fate,
-    /// The cpus that handle it now; null where nothing was done, or where the kernel does not tell.
-    pub effective: Option<CpuSet>,
-    /// Why it was refused; null where it was not.
-    pub why: Option<String>,
-}
-
-/// What became of an interrupt that was to be moved.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Fate {
-    /// Nothing was done: it would be moved.
-    WouldMove,
-    /// It goes where it was sent.
-    Moved,
-    /// It was sent, and goes there once it has struck again: its controller is told then.
-    Waits,
-    /// It was sent, has struck since, and still goes elsewhere.
-    Elsewhere,
-    /// It was sent, and the kernel does not tell where it goes.
-    Untold,
-    /// The kernel refused.
-    Refused,
-}
 
 impl MoveReport {
     /// Why it was refused, or else why it gets cpus that it did not have.

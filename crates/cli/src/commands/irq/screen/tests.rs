@@ -5,7 +5,7 @@ use corewise_model::interrupt::away::{Move, Staying};
 use corewise_model::interrupt::device::CpuCount;
 use corewise_model::placement::{LeftOut, Reason};
 
-use super::away::{AwayReport, Fate, MoveReport};
+use super::super::document::{AwayReport, Fate, MoveReport};
 use super::*;
 use crate::draw::fabricated::list;
 

@@ -1,11 +1,9 @@
-//! The screen of `corewise links compare`, and the list of stored maps.
+//! The screen of two maps compared.
 
 use corewise_model::links::compare::LinkComparison;
-use corewise_store::MapEntry;
-use jiff::tz::TimeZone;
 
 use crate::draw::grid::{Column, Grid};
-use crate::draw::number::{brief, count, decimal, when, whole};
+use crate::draw::number::{brief, count, decimal, whole};
 use crate::draw::text::{Line, Screen, Tone, printable};
 use crate::draw::wrap::wrap;
 
@@ -86,39 +84,4 @@ fn compared(comparison: &LinkComparison, width: usize) -> Vec<Line> {
         lines.extend(wrap(&line, width, 4));
     }
     lines
-}
-
-/// The stored maps, oldest first.
-pub fn list(entries: &[MapEntry], all: bool, zone: &TimeZone, width: usize) -> Screen {
-    let mut screen = Screen::new();
-    if entries.is_empty() {
-        let whose = if all { "" } else { " of this machine" };
-        let text = format!("No map{whose} is stored yet. Make one:  ");
-        screen.extend(wrap(&Line::new().plain(text).strong("corewise links"), width, 2));
-        return screen;
-    }
-    let mut grid = Grid::new(vec![
-        Column::number("map", "", 0),
-        Column::text("made", 1),
-        Column::number("cpus", "", 2),
-        Column::number("pairs", "", 3),
-        Column::text("kinds", 1),
-        Column::text("from", 0).shrinking_to(8),
-        Column::text("processor", 4).shrinking_to(8),
-    ]);
-    for entry in entries {
-        let from =
-            entry.file.as_ref().map_or(entry.origin.clone(), |file| format!("{} {}", entry.origin, printable(file)));
-        grid.row(vec![
-            Line::new().strong(entry.id.to_string()),
-            Line::new().plain(when(entry.started_unix_ms, zone)),
-            Line::new().plain(entry.cpus.to_string()),
-            Line::new().plain(whole(u64::from(entry.pairs))),
-            Line::new().plain(&entry.kinds),
-            Line::new().plain(from),
-            Line::new().plain(printable(entry.model_name.as_deref().unwrap_or_default())),
-        ]);
-    }
-    screen.extend(grid.fit(width).with_remark(width, 0));
-    screen
 }

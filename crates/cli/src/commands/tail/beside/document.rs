@@ -6,8 +6,6 @@ use corewise_model::{CpuSet, Gap};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::screen::ShownBeside;
-
 /// What `corewise tail --beside --json` prints.
 #[derive(Serialize, JsonSchema)]
 #[schemars(title = "corewise/beside/1")]
@@ -38,4 +36,21 @@ impl<'a> BesideDocument<'a> {
         let ShownBeside { command, cpus, rung, seen, gaps, to_its_end } = *shown;
         Self { schema: "corewise/beside/1", command, exit_status, signal, to_its_end, cpus, rung, seen, gaps }
     }
+}
+
+/// What is shown of a command that was watched.
+#[derive(Clone, Copy, Debug)]
+pub struct ShownBeside<'a> {
+    /// The command and its arguments.
+    pub command: &'a [String],
+    /// The cpus that were watched for it.
+    pub cpus: &'a CpuSet,
+    /// How much could be seen.
+    pub rung: Rung,
+    /// What was seen.
+    pub seen: &'a Seen,
+    /// What could not be seen.
+    pub gaps: &'a [Gap],
+    /// Whether it was watched to its end.
+    pub to_its_end: bool,
 }

@@ -9,32 +9,14 @@ mod remarks;
 mod tests;
 
 use corewise_model::beside::{Instead, Report, Seen};
-use corewise_model::stall::Rung;
-use corewise_model::{CpuSet, Gap};
 
+use super::document::ShownBeside;
 use crate::draw::number::{ABSENT, brief, count, decimal, duration, whole};
 use crate::draw::text::{Line, Screen, Tone};
 use crate::draw::wrap::{glued, unbroken, wrap};
 
 /// So much of a command is shown.
 const MOST_OF_COMMAND: usize = 40;
-
-/// What is shown of a command that was watched.
-#[derive(Clone, Copy, Debug)]
-pub struct ShownBeside<'a> {
-    /// The command and its arguments.
-    pub command: &'a [String],
-    /// The cpus that were watched for it.
-    pub cpus: &'a CpuSet,
-    /// How much could be seen.
-    pub rung: Rung,
-    /// What was seen.
-    pub seen: &'a Seen,
-    /// What could not be seen.
-    pub gaps: &'a [Gap],
-    /// Whether it was watched to its end.
-    pub to_its_end: bool,
-}
 
 /// The whole screen.
 pub fn screen(shown: &ShownBeside<'_>, width: usize) -> Screen {

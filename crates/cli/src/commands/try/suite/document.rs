@@ -1,20 +1,24 @@
 //! The JSON document.
 
+use std::borrow::Cow;
+
+use corewise_model::conducted::Conducted;
 use corewise_model::experiment::Policy;
-use corewise_model::suite::results::{Mean, Results, Row, RowResult};
+use corewise_model::suite::results::{Mean, Results, Row, RowResult, Tried};
 use corewise_model::trial::Arm;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::commands::r#try::document::ExperimentDocument;
+use crate::commands::r#try::document::printed;
 use crate::commands::r#try::screen::{Shown, suite};
 use crate::draw::text::Line;
+use crate::shell::document::ArtifactDocument;
 
 /// What `corewise try --suite --json` prints.
 #[derive(Serialize, JsonSchema)]
-#[schemars(title = "corewise/suite/1")]
+#[schemars(title = "corewise/suite/2")]
 pub struct SuiteDocument<'a> {
-    #[schemars(extend("const" = "corewise/suite/1"))]
+    #[schemars(extend("const" = "corewise/suite/2"))]
     schema: &'static str,
     /// The suite's name.
     suite: &'a str,
@@ -36,14 +40,14 @@ impl<'a> SuiteDocument<'a> {
         let entry = |row: &'a Row<'a>| SuiteEntry {
             name: &row.benchmark.name,
             category: &row.benchmark.category,
-            experiment: row.tried().map(|tried| ExperimentDocument::new(Shown::alone(tried))),
+            experiment: row.tried().map(experiment),
             missing: if let RowResult::Missing(programs) = &row.result { programs } else { &[] },
             failure: if let RowResult::Failed { why, .. } = &row.result { Some(why) } else { None },
             output: if let RowResult::Failed { output, .. } = &row.result { Some(output) } else { None },
             failed: if let RowResult::Failed { stored, .. } = &row.result { *stored } else { None },
         };
         Self {
-            schema: "corewise/suite/1",
+            schema: "corewise/suite/2",
             suite: &shown.suite.name,
             sentences: suite::sentences(shown).iter().map(Line::to_plain).collect(),
             policy: shown.policy,
@@ -54,6 +58,12 @@ impl<'a> SuiteDocument<'a> {
     }
 }
 
+/// The experiment of a benchmark as it is stored.
+fn experiment<'a>(tried: &Tried) -> ArtifactDocument<'a, Conducted> {
+    let made = Conducted { experiment: tried.experiment.clone(), trials: tried.trials.clone() };
+    printed(Cow::Owned(made), Shown::alone(tried))
+}
+
 /// A benchmark of a suite, and what came of it.
 #[derive(Serialize, JsonSchema)]
 pub struct SuiteEntry<'a> {
@@ -62,7 +72,7 @@ pub struct SuiteEntry<'a> {
     /// Its category.
     category: &'a str,
     /// Its experiment; null where there is none.
-    experiment: Option<ExperimentDocument<'a>>,
+    experiment: Option<ArtifactDocument<'a, Conducted>>,
     /// The programs that are not installed.
     missing: &'a [String],
     /// Why no run gave a number, or none could be made; null where one did, and where none was tried.

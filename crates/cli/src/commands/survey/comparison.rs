@@ -1,15 +1,52 @@
-//! The screen of `corewise history compare`: what changed between two surveys, beyond what two surveys differ by anyway.
+//! What changed between two surveys, beyond what two surveys differ by anyway.
 
-use corewise_model::CpuSet;
-use corewise_model::compare::{Comparison, Estimate, FactChange, NumberChange, Quantity, Subject};
+use corewise_model::compare::{Comparison, Estimate, FactChange, NumberChange, Quantity, Subject, compare};
+use corewise_model::survey::WorkKind;
+use corewise_model::{CpuSet, Survey};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::draw::grid::{Column, Grid};
 use crate::draw::number::{ABSENT, brief, decimal, whole};
 use crate::draw::text::{Line, Screen, Tone};
 use crate::draw::wrap::{glued, wrap};
+use crate::shell::failure::Failure;
+use crate::shell::output::show;
+use crate::shell::settings::Settings;
+
+/// What `corewise history compare --json` prints of two surveys.
+#[derive(Serialize, JsonSchema)]
+#[schemars(title = "corewise/comparison/1")]
+pub struct ComparisonDocument<'a> {
+    #[schemars(extend("const" = "corewise/comparison/1"))]
+    schema: &'static str,
+    /// The number of the earlier survey.
+    before: i64,
+    /// The number of the later survey.
+    after: i64,
+    /// What changed.
+    comparison: &'a Comparison,
+}
+
+/// Says what changed between two stored surveys.
+pub fn print(numbers: [i64; 2], surveys: [&Survey; 2], settings: &Settings) -> Result<(), Failure> {
+    let [before, after] = numbers;
+    let works = surveys.map(|survey| survey.work.kind);
+    if works[0] != works[1] {
+        let [earlier, later] = works.map(WorkKind::name);
+        let what = format!("survey {before} timed `{earlier}`, survey {after} `{later}`; they cannot be compared");
+        return Err(Failure::usage(what).next("Compare two surveys, or two of `corewise tail` with the same --work."));
+    }
+    let comparison = compare(surveys[0], surveys[1]);
+    show(
+        settings,
+        || ComparisonDocument { schema: "corewise/comparison/1", before, after, comparison: &comparison },
+        || screen(&comparison, (before, after), settings.width),
+    )
+}
 
 /// The whole screen of a comparison.
-pub fn screen(comparison: &Comparison, (before, after): (i64, i64), width: usize) -> Screen {
+fn screen(comparison: &Comparison, (before, after): (i64, i64), width: usize) -> Screen {
     let mut screen = Screen::new();
     let title = Line::new().strong(format!("From survey {before} to survey {after}"));
     let title = if comparison.same_machine {
@@ -118,3 +155,6 @@ fn remarks(comparison: &Comparison, width: usize) -> Vec<Line> {
     }
     lines
 }
+
+#[cfg(test)]
+mod tests;

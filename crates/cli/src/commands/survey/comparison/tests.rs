@@ -1,0 +1,102 @@
+//! Screens of `corewise history compare` of two surveys.
+
+use corewise_model::CpuSet;
+use corewise_model::compare::{Comparison, Estimate, FactChange, NumberChange, Quantity, Subject};
+use corewise_model::links::Relation;
+use insta::assert_snapshot;
+
+use super::screen;
+
+fn changed() -> Comparison {
+    let estimate = |median: f64| Estimate { median, low: median * 0.99, high: median * 1.01, count: 24, drift: 1.0 };
+    let fact = |what: &str, before: &str, after: &str| FactChange {
+        what: what.into(),
+        before: Some(before.into()),
+        after: Some(after.into()),
+    };
+    let number = |quantity, subject, before: f64, after: f64| NumberChange {
+        quantity,
+        subject,
+        before: estimate(before),
+        after: estimate(after),
+        ratio: Some(after / before),
+    };
+    Comparison {
+        same_machine: true,
+        gone: CpuSet::of(31),
+        facts: vec![fact("kernel", "6.17.9", "6.18.2"), fact("other programs used", "1 %", "77 %")],
+        numbers: vec![
+            number(Quantity::P99_9, Subject::Cpu(0), 271.0, 1912.0),
+            number(Quantity::Lost, Subject::Cpu(0), 0.41, 1.81),
+            number(Quantity::Frequency, Subject::Cpu(8), 5.33, 5.69),
+            number(Quantity::LinkCost, Subject::Links(Relation::OtherLlc), 80.0, 104.0),
+        ],
+        compared: 163,
+        quantities: vec![
+            Quantity::P50,
+            Quantity::P99_9,
+            Quantity::Lost,
+            Quantity::Frequency,
+            Quantity::InterruptRate,
+            Quantity::LinkCost,
+        ],
+        ..Comparison::default()
+    }
+}
+
+#[test]
+fn what_changed_stands_with_both_intervals() {
+    assert_snapshot!(screen(&changed(), (3, 7), 80).plain(), @r"
+    From survey 3 to survey 7
+
+    cpus that are gone: 31
+
+    fact                 before  after
+    kernel               6.17.9  6.18.2
+    other programs used  1 %     77 %
+
+    number     of         times  before  [99 %]        after  [99 %]          unit
+    p99.9      cpu 0      7.06x     271  [268, 274]    1,912  [1,893, 1,931]  ns
+    time lost  cpu 0      4.41x    0.41  [0.41, 0.41]   1.81  [1.79, 1.83]    %
+    frequency  cpu 8      1.07x    5.33  [5.28, 5.38]   5.69  [5.63, 5.75]    GHz
+    link cost  other llc  1.30x      80  [79, 81]        104  [103, 105]      ns
+
+    163 numbers compared (p50, p99.9, time lost to stalls, frequency, interrupt
+    rate, link cost); one counts as changed when its 99 % intervals lie further
+    apart than surveys of one machine usually do, and than it drifted meanwhile.
+    ");
+    assert_snapshot!(screen(&changed(), (3, 7), 40).plain(), @r"
+    From survey 3 to survey 7
+
+    cpus that are gone: 31
+
+    fact                 before  after
+    kernel               6.17.9  6.18.2
+    other programs used  1 %     77 %
+
+    number     of         times  before
+    p99.9      cpu 0      7.06x     271
+    time lost  cpu 0      4.41x    0.41
+    frequency  cpu 8      1.07x    5.33
+    link cost  other llc  1.30x      80
+    too narrow for: interval before, after,
+      interval after, unit
+
+    163 numbers compared (p50, p99.9, time
+    lost to stalls, frequency, interrupt
+    rate, link cost); one counts as changed
+    when its 99 % intervals lie further
+    apart than surveys of one machine
+    usually do, and than it drifted
+    meanwhile.
+    ");
+    let nothing = Comparison { compared: 131, ..Comparison::default() };
+    assert_snapshot!(screen(&nothing, (3, 7), 80).plain(), @r"
+    From survey 3 to survey 7  these are different machines, or one with other cpus
+
+    Nothing changed beyond its uncertainty.
+
+    131 numbers compared; one counts as changed when its 99 % intervals lie further
+    apart than surveys of one machine usually do, and than it drifted meanwhile.
+    ");
+}

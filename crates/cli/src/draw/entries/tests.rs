@@ -1,0 +1,103 @@
+use corewise_model::artifact::Summary;
+use insta::assert_snapshot;
+
+use super::*;
+
+const HOUR: i64 = 3_600_000;
+
+fn entry(number: i64, kind: &str, what: &str) -> Entry {
+    Entry {
+        number,
+        was: None,
+        kind: kind.into(),
+        started_unix_ms: 1_763_700_000_000 + number * HOUR,
+        fingerprint: Some("86c4f951bb913509".into()),
+        deleted_unix_ms: None,
+        trials: if kind == "experiment" { 33 } else { 0 },
+        summary: Some(Summary {
+            what: what.into(),
+            partial: number == 12,
+            processor: Some("AMD Ryzen 9 9950X3D 16-Core Processor".into()),
+            kernel: Some("6.18.2".into()),
+            microcode: Some("0xb404032".into()),
+            corewise: "0.1.0".into(),
+            seed: 7,
+        }),
+    }
+}
+
+fn deleted(number: i64) -> Entry {
+    Entry { deleted_unix_ms: Some(1_763_900_000_000), summary: None, trials: 0, ..entry(number, "experiment", "") }
+}
+
+fn shown(entries: &[Entry], all: bool, others: usize, width: usize) -> String {
+    screen(entries, Listed { kind: None, all, others }, &TimeZone::UTC, width).plain()
+}
+
+#[test]
+fn every_kind_stands_in_one_table() {
+    let entries = [
+        entry(1, "survey", "32 cpus, 24 rounds in 30 s"),
+        entry(2, "experiment", "./app --level 3 a\nb"),
+        entry(11, "links", "496 pairs of 32 cpus (cas)"),
+        entry(12, "survey", "tail: 32 cpus, 3 rounds in 30 s"),
+    ];
+    assert_snapshot!(shown(&entries, false, 1, 100), @r"
+    number  kind        made              what                                      kernel  microcode
+         1  survey      2025-11-21 05:40  32 cpus, 24 rounds in 30 s                6.18.2  0xb404032
+         2  experiment  2025-11-21 06:40  33 runs: ./app --level 3 a?b              6.18.2  0xb404032
+        11  links       2025-11-21 15:40  496 pairs of 32 cpus (cas)                6.18.2  0xb404032
+        12  survey      2025-11-21 16:40  tail: 32 cpus, 3 rounds in 30 s  partial  6.18.2  0xb404032
+    too narrow for: corewise
+
+    1 more of other machines, or of this one with other cpus:  corewise history --all
+    ");
+    assert_snapshot!(shown(&entries, true, 0, 150), @r"
+    number  kind        made              what                                      kernel  microcode  corewise  processor
+         1  survey      2025-11-21 05:40  32 cpus, 24 rounds in 30 s                6.18.2  0xb404032  0.1.0     AMD Ryzen 9 9950X3D 16-Core Processor
+         2  experiment  2025-11-21 06:40  33 runs: ./app --level 3 a?b              6.18.2  0xb404032  0.1.0     AMD Ryzen 9 9950X3D 16-Core Processor
+        11  links       2025-11-21 15:40  496 pairs of 32 cpus (cas)                6.18.2  0xb404032  0.1.0     AMD Ryzen 9 9950X3D 16-Core Processor
+        12  survey      2025-11-21 16:40  tail: 32 cpus, 3 rounds in 30 s  partial  6.18.2  0xb404032  0.1.0     AMD Ryzen 9 9950X3D 16-Core Processor
+    ");
+    assert_snapshot!(shown(&entries, true, 0, 40), @r"
+    number  kind        what
+         1  survey      32 cpus, 24 rounds …
+         2  experiment  33 runs: ./app --le…
+        11  links       496 pairs of 32 cpu…
+        12  survey      tail: 32 cpus, 3 ro…
+    too narrow for: made, partial, kernel,
+      microcode, corewise, processor
+    ");
+}
+
+#[test]
+fn what_was_deleted_leaves_a_line_and_many_only_their_number() {
+    let few: Vec<Entry> = [entry(1, "survey", "32 cpus, 24 rounds in 30 s"), deleted(2)].into();
+    assert_snapshot!(shown(&few, false, 0, 80), @r"
+    number  kind        made              what                        kernel
+         1  survey      2025-11-21 05:40  32 cpus, 24 rounds in 30 s  6.18.2
+         2  experiment  2025-11-21 06:40  deleted 2025-11-23 12:13
+    too narrow for: microcode, corewise
+    ");
+    let many: Vec<Entry> = (2..40).map(deleted).chain([entry(41, "links", "6 pairs of 4 cpus (cas)")]).collect();
+    assert_snapshot!(shown(&many, false, 0, 80), @r"
+    number  kind   made              what                     kernel  microcode
+                                     38 deleted
+        41  links  2025-11-22 21:40  6 pairs of 4 cpus (cas)  6.18.2  0xb404032
+    too narrow for: corewise
+    ");
+}
+
+#[test]
+fn where_nothing_is_stored_it_says_what_to_type() {
+    assert_snapshot!(shown(&[], false, 3, 80), @r"
+    Nothing is stored for this machine yet. Make a survey:  corewise
+
+    3 more of other machines, or of this one with other cpus:  corewise history
+      --all
+    ");
+    let of_links = Listed { kind: Some("links"), all: true, others: 0 };
+    assert_snapshot!(screen(&[], of_links, &TimeZone::UTC, 80).plain(), @r"
+    Nothing of the kind links is stored yet. Make a survey:  corewise
+    ");
+}

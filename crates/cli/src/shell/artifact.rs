@@ -1,0 +1,97 @@
+//! What the program does with every kind of artifact: it prints them, from the store too, and compares two of a kind.
+
+use std::borrow::Cow;
+use std::path::PathBuf;
+
+use clap::Args;
+use corewise_model::Artifact;
+use corewise_store::Store;
+use jiff::tz::TimeZone;
+
+use super::document::ArtifactDocument;
+use super::failure::Failure;
+use super::history::broken;
+use super::output::show;
+use super::settings::Settings;
+use crate::draw::number::when;
+use crate::draw::survey::Kept;
+use crate::draw::text::Screen;
+
+/// In which form a stored artifact is printed; as its screen, or as JSON, where nothing is said.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
+pub struct Form {
+    /// Print comma-separated values: a line for each run of an experiment, for each visit of a map of links
+    #[arg(long, conflicts_with_all = ["markdown", "json"])]
+    pub csv: bool,
+    /// Print the result of an experiment as Markdown
+    #[arg(long, conflicts_with = "json")]
+    pub markdown: bool,
+    /// Draw how the program of an experiment scales with its number of threads into a file, as an SVG picture that needs
+    /// nothing else; a file that is there is replaced
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+}
+
+impl Form {
+    /// Refuses the options that a kind has nothing for.
+    pub fn only(&self, options: &[&str], kind: &str) -> Result<(), Failure> {
+        let asked = [("--csv", self.csv), ("--markdown", self.markdown), ("--svg", self.svg.is_some())];
+        match asked.into_iter().find(|(option, is_asked)| *is_asked && !options.contains(option)) {
+            Some((option, _)) => Err(Failure::usage(format!("{option} is not a form of {kind}"))
+                .next(format!("Leave it out, or use {}.", [options, &["--json"]].concat().join(" or ")))),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A kind of artifact as the program prints it.
+pub trait Printed: Artifact {
+    /// Prints it.
+    ///
+    /// # Errors
+    /// Where it has no such form, or nothing can be printed.
+    fn print(&self, kept: &Kept, form: &Form, settings: &Settings) -> Result<(), Failure>;
+
+    /// Prints what changed between two of these numbers.
+    ///
+    /// # Errors
+    /// Where two of this kind, or these two, cannot be compared.
+    fn compare(numbers: [i64; 2], artifacts: [&Self; 2], settings: &Settings) -> Result<(), Failure>;
+}
+
+/// A kind of artifact in the list of all.
+pub struct Kind {
+    /// Its name in the store.
+    pub name: &'static str,
+    /// Prints the one of a number again; what it shows is computed anew.
+    pub show: fn(&Store, i64, &Form, &Settings) -> Result<(), Failure>,
+    /// Prints what changed between those of two numbers.
+    pub compare: fn(&Store, [i64; 2], &Settings) -> Result<(), Failure>,
+}
+
+/// The entry of a kind in the list of all.
+pub const fn kind<T: Printed>() -> Kind {
+    Kind { name: T::KIND, show: again::<T>, compare: compared::<T> }
+}
+
+/// Prints a stored artifact again.
+pub fn again<T: Printed>(store: &Store, number: i64, form: &Form, settings: &Settings) -> Result<(), Failure> {
+    let artifact: T = store.get(number).map_err(broken)?;
+    let made = when(artifact.origin().started_unix_ms, &TimeZone::system());
+    artifact.print(&Kept::Recalled(number, made), form, settings)
+}
+
+fn compared<T: Printed>(store: &Store, numbers: [i64; 2], settings: &Settings) -> Result<(), Failure> {
+    let of = |number| store.get::<T>(number).map_err(broken);
+    T::compare(numbers, [&of(numbers[0])?, &of(numbers[1])?], settings)
+}
+
+/// Prints an artifact as JSON, or as the screen of what it shows.
+pub fn print<T: Artifact + Clone>(
+    artifact: &T,
+    kept: &Kept,
+    settings: &Settings,
+    screen: impl FnOnce(&T::Conclusions) -> Screen,
+) -> Result<(), Failure> {
+    show(settings, || ArtifactDocument::new(Cow::Borrowed(artifact), kept.number()), || screen(&artifact.conclude()))
+}

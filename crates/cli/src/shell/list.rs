@@ -1,0 +1,43 @@
+//! The list of what is stored, as `history` prints it and the commands that had lists of their own.
+
+use corewise_store::Entry;
+use jiff::tz::TimeZone;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::failure::Failure;
+use super::history::{broken, opened};
+use super::machine::this_machine;
+use super::output::show;
+use super::settings::Settings;
+use crate::draw::entries::{Listed, screen};
+
+/// What `corewise history --json` prints.
+#[derive(Serialize, JsonSchema)]
+#[schemars(title = "corewise/history/2")]
+pub struct HistoryDocument<'a> {
+    #[schemars(extend("const" = "corewise/history/2"))]
+    schema: &'static str,
+    /// What is stored, in the order in which it was begun, and what is left of what was deleted.
+    artifacts: &'a [Entry],
+}
+
+/// Lists the artifacts of this machine or of all, of one kind or of every.
+pub fn list(kind: Option<&str>, all: bool, settings: &Settings) -> Result<(), Failure> {
+    let mut entries = match opened(settings)? {
+        Some(store) => store.entries(None).map_err(broken)?,
+        None => Vec::new(),
+    };
+    entries.retain(|entry| kind.is_none_or(|kind| entry.kind == kind));
+    let total = entries.len();
+    if !all {
+        let fingerprint = this_machine()?.fingerprint();
+        entries.retain(|entry| entry.fingerprint.as_ref() == Some(&fingerprint));
+    }
+    let listed = Listed { kind, all, others: total - entries.len() };
+    show(
+        settings,
+        || HistoryDocument { schema: "corewise/history/2", artifacts: &entries },
+        || screen(&entries, listed, &TimeZone::system(), settings.width),
+    )
+}

@@ -1,0 +1,462 @@
+//! What a store keeps, what it refuses, and what it leaves alone.
+
+use std::fs;
+
+use corewise_model::conducted::Conducted;
+use corewise_model::experiment::Policy;
+use corewise_model::links::map::{LinkMap, Provenance, Series, Spoiled, Unit};
+use corewise_model::links::{Links, Pair, What, map};
+use corewise_model::simulate::layout::Layout;
+use corewise_model::survey::Scope;
+use corewise_model::trial::{Arm, Experiment, Metric, Observed, Outcome, Trial, Workload};
+use corewise_model::{CpuSet, Gap, Survey, simulate};
+use rusqlite::Connection;
+
+use super::*;
+use crate::sample::survey;
+
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+fn experiment(cpus: u32) -> Conducted {
+    let arm = |name: &str, cpus| Arm { name: name.to_owned(), cpus, threads: None, reason: "a test".to_owned() };
+    Conducted::from(Experiment {
+        corewise: "0.1.0".to_owned(),
+        started_unix_ms: 1_760_000_000_000,
+        seed: u64::MAX,
+        machine: simulate::machine(cpus, false, &[(CpuSet::first(cpus), 32)]),
+        workload: Workload {
+            command: vec!["./app".to_owned(), "a b".to_owned()],
+            folder: "/tmp".to_owned(),
+            metric: Metric { name: "rate".into(), pattern: Some("([0-9]+)".into()), higher_is_better: true },
+            guards: vec![Metric::wall_time()],
+            timeout_s: Some(1.5),
+            threads_as: Vec::new(),
+            pins_as: Vec::new(),
+        },
+        arms: vec![arm("OS default", None), arm("0", Some(CpuSet::of(0)))],
+        policy: Policy::default(),
+        suite: None,
+    })
+}
+
+fn trial(block: u32, value: f64) -> Trial {
+    Trial {
+        block,
+        place: 1,
+        arm: 1,
+        started_unix_ms: 1_760_000_000_001,
+        repeats: 1,
+        outcome: Outcome::Value(value),
+        guards: vec![Some(0.1 + 0.2), None],
+        observed: Observed { wall_s: 5e-324, used: CpuSet::of(0), migrations: Some(3), ..Observed::default() },
+    }
+}
+
+fn links(origin: map::Origin) -> LinkMap {
+    let machine = Layout { packages: 1, caches: 2, cores: 2, threads: 1, adjacent: false }.machine();
+    let pair = Pair { a: 0, b: 2, visits_ns: vec![80.5, 81.25], back_ns: vec![79.0] };
+    LinkMap {
+        provenance: Provenance {
+            origin,
+            corewise: "0.1.0".into(),
+            started_unix_ms: 1_795_000_000_000,
+            elapsed_s: 1.5,
+            budget_s: 60.0,
+            seed: 7,
+            partial: false,
+        },
+        cpus: machine.allowed.clone(),
+        machine: Some(machine),
+        clock: None,
+        searched: Vec::new(),
+        unit: Unit::Nanoseconds,
+        series: vec![Series {
+            what: What::Channel { bound: Some(64) },
+            links: Links { pairs: vec![pair], possible_pairs: 6, gaps: Vec::new() },
+            held_out: Vec::new(),
+        }],
+        clocks: Vec::new(),
+        spoiled: Spoiled::default(),
+        parallel: None,
+        gaps: Vec::new(),
+    }
+}
+
+fn numbers(entries: &[Entry]) -> Vec<i64> {
+    entries.iter().map(|entry| entry.number).collect()
+}
+
+#[test]
+fn every_kind_comes_back_as_it_was_under_one_series_of_numbers() {
+    let folder = folder();
+    let path = folder.path().join("made/on the way/history.db");
+    let mut store = Store::open(&path).unwrap();
+    assert_eq!(store.add(&survey(2, 1)).unwrap(), 1);
+    assert_eq!(store.add(&experiment(2)).unwrap(), 2);
+    assert_eq!(store.add(&links(map::Origin::Measured)).unwrap(), 3);
+    assert_eq!(store.add(&survey(4, 2)).unwrap(), 4);
+    drop(store);
+    let store = Store::open(&path).unwrap();
+    assert_eq!(store.get::<Survey>(1).unwrap(), survey(2, 1));
+    assert_eq!(store.get::<Conducted>(2).unwrap(), experiment(2));
+    assert_eq!(store.get::<LinkMap>(3).unwrap(), links(map::Origin::Measured));
+    assert_eq!(store.get::<Survey>(4).unwrap(), survey(4, 2));
+    assert_eq!(store.renumbered(), []);
+}
+
+#[test]
+fn trials_are_added_one_by_one() {
+    let folder = folder();
+    let path = folder.path().join("history.db");
+    let mut store = Store::open(&path).unwrap();
+    let (first, second) = (store.add(&experiment(2)).unwrap(), store.add(&experiment(4)).unwrap());
+    let failed = Outcome::Failed { why: "exit status 1".into(), output: "no\nluck \u{1f980}".into() };
+    let trials = [trial(0, 1.0 / 3.0), trial(1, 1e300), Trial { outcome: failed, ..trial(1, 0.0) }];
+    // Written by two, as by a session and by the one that goes on.
+    store.add_trial(first, &trials[0]).unwrap();
+    store.add_trial(second, &trial(9, 9.0)).unwrap();
+    let mut other = Store::open(&path).unwrap();
+    other.add_trial(first, &trials[1]).unwrap();
+    store.add_trial(first, &trials[2]).unwrap();
+    let reader = Store::open_to_read(&path).unwrap().unwrap();
+    assert_eq!(reader.get::<Conducted>(first).unwrap(), Conducted { trials: trials.to_vec(), ..experiment(2) });
+    let entries = reader.entries(None).unwrap();
+    assert_eq!(entries.iter().map(|entry| (entry.number, entry.trials)).collect::<Vec<_>>(), [(1, 3), (2, 1)]);
+    assert_eq!(entries[0].summary.as_ref().unwrap().what, "./app a b");
+    let of_one = reader.entries(Some(&experiment(4).experiment.machine.fingerprint())).unwrap();
+    assert_eq!(of_one, entries[1..]);
+    assert!(matches!(store.add_trial(7, &trial(0, 1.0)), Err(StoreError::Missing { number: 7, .. })));
+    assert!(matches!(store.add_trial(1, &trial(0, f64::NAN)), Err(StoreError::Unwritable { .. })));
+}
+
+#[test]
+fn lists_say_what_is_what_and_tell_machines_apart() {
+    let folder = folder();
+    let mut store = Store::open(folder.path().join("history.db")).unwrap();
+    for (cpus, seed) in [(2, 1), (4, 2), (2, 3)] {
+        store.add(&survey(cpus, seed)).unwrap();
+    }
+    let two_cpus = survey(2, 0).machine.fingerprint();
+    assert_eq!(numbers(&store.entries(None).unwrap()), [1, 2, 3]);
+    assert_eq!(numbers(&store.entries(Some(&two_cpus)).unwrap()), [1, 3]);
+    assert!(store.entries(Some("no such machine")).unwrap().is_empty());
+    let mut emulated = survey(4, 9);
+    emulated.machine.system.emulated = true;
+    emulated.provenance.scope = Scope::Tail;
+    emulated.provenance.partial = true;
+    store.add(&emulated).unwrap();
+    store
+        .add(&links(map::Origin::Imported { file: "a,b.csv".into(), format: "csv".into(), remarks: Vec::new() }))
+        .unwrap();
+    let of_four = store.entries(Some(&survey(4, 0).machine.fingerprint())).unwrap();
+    assert_eq!(numbers(&of_four), [2], "what an emulator made is of another machine");
+    let expected = Entry {
+        number: 2,
+        was: None,
+        kind: "survey".into(),
+        started_unix_ms: 1_760_000_000_002,
+        fingerprint: Some(survey(4, 0).machine.fingerprint()),
+        deleted_unix_ms: None,
+        trials: 0,
+        summary: Some(Summary {
+            what: "4 cpus, 2 rounds in 30 s".into(),
+            partial: false,
+            processor: Some("Simulated 9000".into()),
+            kernel: Some("6.18.2".into()),
+            microcode: Some("0x1".into()),
+            corewise: "simulated".into(),
+            seed: 2,
+        }),
+    };
+    assert_eq!(of_four, [expected]);
+    let entries = store.entries(None).unwrap();
+    let said = |place: usize| entries[place].summary.as_ref().map(|summary| (summary.what.as_str(), summary.partial));
+    assert_eq!(said(3), Some(("tail: 4 cpus, 2 rounds in 30 s", true)));
+    assert_eq!(said(4), Some(("1 pair of 4 cpus (channel), imported from a,b.csv", false)));
+}
+
+#[test]
+fn the_latest_of_a_kind_is_the_last_that_will_do() {
+    let folder = folder();
+    let mut store = Store::open(folder.path().join("history.db")).unwrap();
+    let fingerprint = links(map::Origin::Measured).machine.unwrap().fingerprint();
+    let latest = |store: &Store, will_do: fn(&LinkMap) -> bool| store.latest(&fingerprint, will_do).unwrap();
+    assert_eq!(latest(&store, |_| true), None);
+    let gaps = LinkMap { gaps: vec![Gap::new("a", "b")], ..links(map::Origin::Measured) };
+    store.add(&links(map::Origin::Measured)).unwrap();
+    // Its clock was set back meanwhile.
+    let mut earlier = gaps.clone();
+    earlier.provenance.started_unix_ms -= 1_000_000;
+    store.add(&earlier).unwrap();
+    store.add(&links(map::Origin::Measured)).unwrap();
+    store.connection.execute("UPDATE artifact SET observed = '{}' WHERE id = 3", []).unwrap();
+    assert_eq!(latest(&store, |_| true), Some((2, earlier)), "and not one that cannot be read");
+    assert_eq!(latest(&store, |map| map.gaps.is_empty()), Some((1, links(map::Origin::Measured))));
+    assert_eq!(store.latest("another", |_: &LinkMap| true).unwrap(), None);
+    assert_eq!(store.latest(&fingerprint, |_: &Survey| true).unwrap(), None);
+}
+
+#[test]
+fn a_number_that_is_no_survey_says_what_it_is() {
+    let folder = folder();
+    let mut store = Store::open(folder.path().join("history.db")).unwrap();
+    let path = store.path().display().to_string();
+    let error = |store: &Store, number| store.get::<Survey>(number).unwrap_err().to_string();
+    assert_eq!(error(&store, 1), format!("nothing in {path} has the number 1; it holds nothing yet"));
+    for seed in 0..3 {
+        store.add(&survey(2, seed)).unwrap();
+    }
+    store.add(&experiment(2)).unwrap();
+    assert_eq!(error(&store, 5), format!("nothing in {path} has the number 5; it holds 1-4"));
+    assert_eq!(error(&store, -1), format!("nothing in {path} has the number -1; it holds 1-4"));
+    assert_eq!(error(&store, 4), format!("number 4 in {path} is of the kind experiment, not survey"));
+    store.delete(&[2]).unwrap();
+    assert_eq!(error(&store, 2), format!("survey 2 in {path} was deleted"));
+    assert_eq!(error(&store, 5), format!("nothing in {path} has the number 5; it holds 1, 3-4"));
+}
+
+#[test]
+fn what_is_deleted_leaves_its_line_and_gives_back_the_room() {
+    let folder = folder();
+    let path = folder.path().join("history.db");
+    let mut store = Store::open(&path).unwrap();
+    store.add(&survey(2, 1)).unwrap();
+    store.add(&experiment(2)).unwrap();
+    store.add_trial(2, &trial(0, 1.0)).unwrap();
+    for seed in 0..30 {
+        store.add(&survey(64, seed)).unwrap();
+    }
+    drop(store);
+    let full = fs::metadata(&path).unwrap().len();
+    let mut store = Store::open(&path).unwrap();
+    let all = store.entries(None).unwrap();
+    assert!(matches!(store.delete(&[2, 99]), Err(StoreError::Missing { number: 99, .. })));
+    assert_eq!(store.entries(None).unwrap(), all, "all or none");
+    let most: Vec<i64> = (2..32).chain([2]).collect();
+    let gone = store.delete(&most).unwrap();
+    assert_eq!(numbers(&gone), (2..32).collect::<Vec<_>>());
+    assert_eq!(gone[0].summary.as_ref().unwrap().what, "./app a b");
+    let left = store.entry(2).unwrap();
+    assert_eq!((left.kind.as_str(), left.started_unix_ms, left.trials), ("experiment", 1_760_000_000_000, 0));
+    assert!(left.deleted_unix_ms.unwrap() > 1_760_000_000_000 && left.summary.is_none());
+    assert!(matches!(store.delete(&[1, 2]), Err(StoreError::Deleted { number: 2, .. })));
+    let late = store.add_trial(2, &trial(0, 1.0)).unwrap_err().to_string();
+    assert!(late.starts_with("experiment 2 in ") && late.ends_with(" was deleted"), "{late}");
+    assert_eq!(store.add(&survey(2, 2)).unwrap(), 33, "a number is not given twice");
+    drop(store);
+    let bytes = fs::read(&path).unwrap();
+    assert!(bytes.len() as u64 * 4 < full, "{} of {full} bytes", bytes.len());
+    assert!(!bytes.windows(5).any(|window| window == b"./app"), "what was deleted is still in the file");
+}
+
+#[test]
+fn numbers_that_json_has_not_are_refused_before_they_are_stored() {
+    let folder = folder();
+    let mut store = Store::open(folder.path().join("history.db")).unwrap();
+    let mut odd = survey(2, 1);
+    odd.clock.step_ns = f64::INFINITY;
+    let error = store.add(&odd).unwrap_err();
+    assert!(matches!(error, StoreError::Unwritable { .. }), "{error}");
+    assert_eq!(store.entries(None).unwrap(), []);
+}
+
+#[test]
+fn a_stored_survey_that_makes_no_sense_is_named() {
+    let folder = folder();
+    let mut store = Store::open(folder.path().join("history.db")).unwrap();
+    store.add(&survey(2, 1)).unwrap();
+    store.connection.execute("UPDATE artifact SET observed = '{\"cpus\": 7}'", []).unwrap();
+    let error = store.get::<Survey>(1).unwrap_err().to_string();
+    assert!(error.starts_with("survey 1 in ") && error.contains("cannot be read by this corewise"), "{error}");
+}
+
+#[test]
+fn opening_to_read_creates_nothing() {
+    let folder = folder();
+    let path = folder.path().join("below/history.db");
+    assert!(Store::open_to_read(&path).unwrap().is_none());
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    Store::open(&path).unwrap().add(&survey(2, 1)).unwrap();
+    let mut reader = Store::open_to_read(&path).unwrap().unwrap();
+    assert_eq!(reader.entries(None).unwrap().len(), 1);
+    let error = reader.add(&survey(2, 2)).unwrap_err();
+    assert!(matches!(error, StoreError::NotWritable { .. }), "{error}");
+}
+
+#[test]
+fn a_full_disk_is_an_error_and_what_was_stored_stays() {
+    let folder = folder();
+    let path = folder.path().join("history.db");
+    let mut store = Store::open(&path).unwrap();
+    store.add(&survey(2, 1)).unwrap();
+    let pages: i64 = store.connection.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
+    let _: i64 = store.connection.pragma_update_and_check(None, "max_page_count", pages, |row| row.get(0)).unwrap();
+    let error = store.add(&survey(64, 2)).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        format!("{} cannot grow: the disk is full; nothing was stored", store.path().display())
+    );
+    drop(store);
+    assert_eq!(Store::open(&path).unwrap().entries(None).unwrap().len(), 1);
+}
+
+#[test]
+fn special_names_of_sqlite_are_files() {
+    let folder = folder();
+    let path = folder.path().join("history?mode=memory&x=%41#é.db");
+    Store::open(&path).unwrap().add(&survey(2, 1)).unwrap();
+    assert!(path.is_file());
+    assert_eq!(Store::open(&path).unwrap().entries(None).unwrap().len(), 1);
+    assert!(Store::open("").is_err(), "SQLite would make a database that vanishes");
+}
+
+/// What a database looks like to the file system: each file of the folder with its bytes.
+fn contents(folder: &Path) -> Vec<(std::ffi::OsString, Vec<u8>)> {
+    let mut files: Vec<_> = fs::read_dir(folder)
+        .unwrap()
+        .map(|file| file.unwrap())
+        .map(|file| (file.file_name(), fs::read(file.path()).unwrap()))
+        .collect();
+    files.sort();
+    files
+}
+
+/// Opens a file that a function makes, both ways; gives the words of the error, and checks that nothing was changed.
+fn refused(make: impl FnOnce(&Path)) -> String {
+    let folder = folder();
+    let path = folder.path().join("history.db");
+    make(&path);
+    let before = contents(folder.path());
+    let error = Store::open(&path).unwrap_err().to_string();
+    assert_eq!(Store::open_to_read(&path).unwrap_err().to_string(), error);
+    assert!(contents(folder.path()) == before, "the folder was changed");
+    error.replace(&path.display().to_string(), "FILE")
+}
+
+#[test]
+fn a_file_that_is_no_database_is_left_alone() {
+    let words = "FILE is not a database; it was left as it is: move it away, or choose a store elsewhere";
+    assert_eq!(refused(|path| fs::write(path, "dear diary\n").unwrap()), words);
+    assert_eq!(refused(|path| fs::write(path, vec![0; 8192]).unwrap()), words);
+    assert_eq!(refused(|path| fs::write(path, b"SQLite format 3\0 or so").unwrap()), words);
+}
+
+#[test]
+fn a_folder_is_no_store() {
+    let folder = folder();
+    let error = Store::open(folder.path()).unwrap_err();
+    assert!(matches!(error, StoreError::NotADatabase { .. }), "{error}");
+}
+
+#[test]
+fn another_programs_database_is_left_alone() {
+    let make = |sql: &'static str| move |path: &Path| Connection::open(path).unwrap().execute_batch(sql).unwrap();
+    let left = "it was left as it is: choose a store elsewhere";
+    assert_eq!(
+        refused(make("CREATE TABLE cookies (name); PRAGMA application_id = 77; PRAGMA user_version = 1")),
+        format!("FILE is a database of another program (application id 0x0000004d); {left}")
+    );
+    assert_eq!(
+        refused(make("CREATE TABLE cookies (name)")),
+        format!("FILE is a database of another program (application id 0x00000000); {left}")
+    );
+    assert_eq!(
+        refused(make("PRAGMA journal_mode = WAL; CREATE TABLE cookies (name); PRAGMA application_id = 77")),
+        format!("FILE is a database of another program (application id 0x0000004d); {left}")
+    );
+}
+
+/// A store whose connections are closed, so that everything is in the one file.
+fn closed_store(path: &Path) {
+    let mut store = Store::open(path).unwrap();
+    for seed in 0..20 {
+        store.add(&survey(8, seed)).unwrap();
+    }
+}
+
+#[test]
+fn a_newer_store_is_left_alone() {
+    let error = refused(|path| {
+        closed_store(path);
+        let connection = Connection::open(path).unwrap();
+        connection.execute_batch("PRAGMA journal_mode = DELETE; PRAGMA user_version = 1000").unwrap();
+    });
+    let known = MIGRATIONS.len();
+    assert_eq!(
+        error,
+        format!(
+            "FILE has schema 1000, and this corewise knows schemas up to {known}; it was left as it is: use the newer \
+             corewise that wrote it, or choose a store elsewhere"
+        )
+    );
+}
+
+/// Damages a store of the newest schema, or of an older one; gives the words of the check, or of the refusal.
+fn damaged(schema: usize, damage: impl Fn(Vec<u8>) -> Vec<u8>) -> String {
+    let folder = folder();
+    let path = folder.path().join("history.db");
+    closed_store(&path);
+    let sql = format!("PRAGMA journal_mode = DELETE; PRAGMA user_version = {schema}");
+    Connection::open(&path).unwrap().execute_batch(&sql).unwrap();
+    fs::write(&path, damage(fs::read(&path).unwrap())).unwrap();
+    let before = contents(folder.path());
+    let error = match Store::open_to_read(&path) {
+        Ok(store) => store.unwrap().check().unwrap_err(),
+        Err(error) => error,
+    };
+    assert!(contents(folder.path()) == before, "the folder was changed");
+    if schema < MIGRATIONS.len() {
+        assert_eq!(Store::open(&path).unwrap_err().to_string(), error.to_string());
+        assert!(contents(folder.path()) == before, "the folder was changed");
+    }
+    error.to_string().replace(&path.display().to_string(), "FILE")
+}
+
+#[test]
+fn damage_is_found_by_the_check_and_before_an_older_schema_is_rewritten() {
+    let overwritten = |mut bytes: Vec<u8>| {
+        for page in 1..bytes.len() / 4096 {
+            bytes[page * 4096..page * 4096 + 64].fill(0xee);
+        }
+        bytes
+    };
+    let truncated = |bytes: Vec<u8>| bytes[..bytes.len() / 2].to_owned();
+    for schema in [MIGRATIONS.len(), MIGRATIONS.len() - 1] {
+        let error = damaged(schema, overwritten);
+        assert!(error.starts_with("FILE is damaged (") && error.contains("it was left as it is"), "{error}");
+        let error = damaged(schema, truncated);
+        assert!(error.starts_with("FILE is damaged ("), "{error}");
+    }
+}
+
+#[test]
+fn what_is_damaged_is_an_error_where_it_is_read() {
+    let folder = folder();
+    let path = folder.path().join("history.db");
+    closed_store(&path);
+    let mut bytes = fs::read(&path).unwrap();
+    let half = bytes.len() / 2;
+    bytes[half..].fill(0xee);
+    fs::write(&path, bytes).unwrap();
+    let mut store = Store::open(&path).unwrap();
+    let read = (1..=20).map(|number| store.get::<Survey>(number)).filter_map(Result::err).next_back().unwrap();
+    assert!(matches!(read, StoreError::Damaged { .. } | StoreError::Unreadable { .. }), "{read}");
+    let deleted = store.delete(&(1..=20).collect::<Vec<_>>()).unwrap_err();
+    assert!(matches!(deleted, StoreError::Damaged { .. }), "{deleted}");
+}
+
+#[test]
+fn an_empty_file_and_a_database_without_tables_become_stores() {
+    for sql in [None, Some("VACUUM")] {
+        let folder = folder();
+        let path = folder.path().join("history.db");
+        fs::write(&path, "").unwrap();
+        if let Some(sql) = sql {
+            Connection::open(&path).unwrap().execute_batch(sql).unwrap();
+        }
+        assert!(Store::open_to_read(&path).unwrap().is_none());
+        assert_eq!(Store::open(&path).unwrap().add(&survey(2, 1)).unwrap(), 1);
+    }
+}
