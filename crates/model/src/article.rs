@@ -122,7 +122,7 @@ impl Step {
     pub fn on(&self, machine: &Machine, quick: bool) -> Result<Line, String> {
         if let Some((level, objects)) = first_several(machine, &self.without) {
             return Err(format!(
-                "this machine has better to compare: {objects} objects of the level {level}, of which each has several parts"
+                "this machine has a better comparison: {objects} objects of the level {level} with several parts each"
             ));
         }
         let mut filled = None;
@@ -131,7 +131,7 @@ impl Step {
             if filled.is_none() {
                 let levels: Vec<String> = self.shared.iter().map(|level| format!("{level}s")).collect();
                 return Err(format!(
-                    "this machine has no two {} of which each has several parts that may be used",
+                    "this machine does not have two {} with several usable parts each",
                     levels.join(" or ")
                 ));
             }

@@ -79,7 +79,7 @@ fn groups_that_the_kernel_hides_are_told_with_the_cache_that_they_divide() {
     let found = conclude(&map(machine, |a, b| if a / 4 == b / 4 { 25.0 } else { 80.0 }));
     let told = statements(&found);
     assert!(
-        told.contains(&"The kernel says one last-level cache for cpus 0-7, the costs say 2 groups: 0-3 | 4-7."),
+        told.contains(&"The kernel reports one last-level cache for cpus 0-7, but the costs show 2 groups: 0-3 | 4-7."),
         "{told:?}"
     );
     assert!(matches!(found.groups.unwrap().agreement, Some(Agreement::Finer { .. })));

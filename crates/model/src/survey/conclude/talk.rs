@@ -101,7 +101,7 @@ fn finding(survey: &Survey, base: &LinkClass, class: &LinkClass, effect: Effect)
         topic: Topic::Links,
         cpus: surveyed,
         statement,
-        advice: "Threads that talk much belong together:".into(),
+        advice: "Place threads that talk much together:".into(),
         command: place.map(|cpus| words::run_on(&cpus, survey)),
         effects: vec![effect],
     }

@@ -49,8 +49,8 @@ fn the_article_about_core_0_is_reproduced() {
         .collect();
     insta::assert_snapshot!(lines.join("\n"), @r#"
     Interrupts: cpu 0 is interrupted 2.8x [2.6, 3.2] as often as the median of cpus 1-7,16-23: 108/s (nvme0q1 59 %, timer 41 %); it loses 0.91 % of its time to stalls, 8.0x [7.3, 9.5]; its p99.9 is 531 ns, 1.8x [1.5, 1.9]. Latency-sensitive work belongs elsewhere: corewise run --on 1-31 -- ./app
-    Speed: llc:0 (cpus 0-7,16-23) is 2.8 % [2.7, 2.8] slower at the same work than llc:1 (5.22 GHz against 5.36). One die has the larger cache, the other the higher clock; which wins depends on the program. Try both: corewise run --on llc:1 -- ./app
-    Links: Talking across last-level caches costs 4.2x [4.2, 4.2] what it costs within one last-level cache: 80 ns against 19 ns, one way. Threads that talk much belong together: corewise run --on llc:0 -- ./app
+    Speed: llc:0 (cpus 0-7,16-23) is 2.8 % [2.7, 2.8] slower at the same work than llc:1 (5.22 GHz against 5.36). One die has the larger cache, the other the higher clock; which is better depends on the program. Try both: corewise run --on llc:1 -- ./app
+    Links: Talking across last-level caches costs 4.2x [4.2, 4.2] as much as within one last-level cache: 80 ns against 19 ns, one way. Place threads that talk much together: corewise run --on llc:0 -- ./app
     "#);
     assert_eq!(conclusions.quiet.to_string(), "1-31");
     let first = conclusions.first_cpu.unwrap();
