@@ -168,7 +168,7 @@ fn a_cache_that_the_kernel_does_not_tell_is_found() {
     let conclusions = conclude(&map);
     assert_eq!(
         conclusions.findings[0].statement,
-        "The kernel says one last-level cache for cpus 0-7, the costs say 2 groups: 0-3 | 4-7."
+        "The kernel reports one last-level cache for cpus 0-7, but the costs show 2 groups: 0-3 | 4-7."
     );
     assert!(conclusions.findings[1].statement.starts_with("2 groups of 4 cores: inside 25 ns, across "));
 }
