@@ -177,7 +177,7 @@ fn refused(make: impl FnOnce(&Path)) -> String {
 
 #[test]
 fn a_file_that_is_no_database_is_left_alone() {
-    let words = "FILE is not a database; it was left as it is: move it away, or choose a store elsewhere";
+    let words = "FILE is not a database and was not changed: move it away, or choose another store";
     assert_eq!(refused(|path| fs::write(path, "dear diary\n").unwrap()), words);
     assert_eq!(refused(|path| fs::write(path, vec![0; 8192]).unwrap()), words);
     assert_eq!(refused(|path| fs::write(path, b"SQLite format 3\0 or so").unwrap()), words);
@@ -227,8 +227,8 @@ fn a_newer_store_is_left_alone() {
     assert_eq!(
         error,
         format!(
-            "FILE has schema 1000, and this corewise knows schemas up to {known}; it was left as it is: use the newer \
-             corewise that wrote it, or choose a store elsewhere"
+            "FILE has schema 1000, but this corewise supports schemas up to {known}; it was not changed: use the \
+                newer corewise that wrote it, or choose another store"
         )
     );
 }
