@@ -32,7 +32,10 @@ fn a_process_with_one_cpu_is_told_that_links_need_two() {
     if allowed.len() > 1 {
         let denied = allowed.difference(&CpuSet::of(cpu));
         assert!(screen.contains("not allowed here"), "{denied}: {screen}");
-        let gap = format!("gap   allowed cpus: only cpu {cpu} may be used here: no link between cpus can be measured");
+        let gap = format!(
+            "gap   allowed cpus: this process may use only cpu {cpu}: no link between cpus can be \
+            measured"
+        );
         assert!(text(&doctor.stdout).contains(&gap), "{}", text(&doctor.stdout));
     }
 }
@@ -73,7 +76,7 @@ fn without_a_home_the_survey_says_where_it_could_be_stored() {
     assert!(text(&run.stderr).contains("neither XDG_DATA_HOME nor HOME says where\n  --store PATH stores it"));
     let list = place.corewise(&["history"]).env_remove("HOME").env_remove("XDG_DATA_HOME").output().unwrap();
     assert_eq!(list.status.code(), Some(3));
-    assert!(text(&list.stderr).contains("there is no history: neither XDG_DATA_HOME nor HOME says where it would be"));
+    assert!(text(&list.stderr).contains("there is no history: neither XDG_DATA_HOME nor HOME is set"));
 }
 
 #[test]

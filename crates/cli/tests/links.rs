@@ -163,7 +163,7 @@ fn one_cpu_has_no_links() {
     affinity::set_current(&allowed).unwrap();
     assert_eq!(code, Some(3));
     assert!(
-        said.starts_with(&format!("error: a link takes two cpus, and this process may use only {cpu}\n")),
+        said.starts_with(&format!("error: a link needs two cpus, and this process may use only {cpu}\n")),
         "{said}"
     );
 }

@@ -249,9 +249,9 @@ fn no_number() -> Outcome {
     let on = format!("--on={first}");
     let cases = [
         ("echo so it goes; exit 3", &[][..], &["exit status 3", "so it goes"][..]),
-        ("kill -9 $$", &[], &["killed by signal 9", "It wrote nothing."]),
+        ("kill -9 $$", &[], &["killed by signal 9", "It printed nothing."]),
         ("sleep 1000 & exit 0", &[], &["left processes behind that went on"]),
-        ("echo speed 10", &METRIC, &["its metric is not in what it wrote", "speed 10"]),
+        ("echo speed 10", &METRIC, &["its metric is not in its output", "speed 10"]),
         ("echo score 0", &METRIC, &["its metric is 0, and must be above zero"]),
     ];
     for (script, options, words) in cases {
@@ -401,7 +401,7 @@ fn simulated() -> Outcome {
     contains(&text(&output.stderr), &["truth.toml", "missing field `noise`"])?;
     std::fs::write(&truth, "gains = []\nnoise = \"typical\"\n")?;
     let output = done(&mut place.corewise(&["try", "--simulate", &path]))?;
-    contains(&text(&output.stderr), &["`gains` has to be a list of at least one number"])?;
+    contains(&text(&output.stderr), &["`gains` must be a list of at least one number"])?;
     Ok(Completion::Completed)
 }
 
@@ -480,7 +480,7 @@ fn suite() -> Outcome {
     let mut relative = trying(&[&on, "--store", "here.db", "--runs-max", "14"]);
     said(relative.current_dir(place.path()), 0)?;
     same("the store is where it was named", place.path().join("here.db").exists(), true)?;
-    contains(&said(&mut trying(&["--install"]), 0)?, &["What is missing: get nothing # made up"])?;
+    contains(&said(&mut trying(&["--install"]), 0)?, &["Missing: get nothing # made up"])?;
     Ok(Completion::Completed)
 }
 
@@ -540,7 +540,7 @@ fn hard_benchmarks() -> Outcome {
         &told,
         &[
             "server (failed)",
-            "its set-up left 1 running process behind, which was ended",
+            "its set-up left 1 running process behind; corewise ended what was left",
             "elsewhere (failed)",
             "nowhere: No such file",
             &format!("cpu {first}: better by 3 % or more in 0 of "),

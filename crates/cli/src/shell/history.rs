@@ -22,10 +22,10 @@ fn path(settings: &Settings) -> Result<&Path, Failure> {
     match &settings.history {
         History::At(path) => Ok(path),
         History::Off => {
-            Err(Failure::usage("the history needs a store, and --no-store takes it away").next("Leave --no-store out."))
+            Err(Failure::usage("the history needs a store, and --no-store disables it").next("Leave out --no-store."))
         }
         History::Homeless => {
-            let what = "there is no history: neither XDG_DATA_HOME nor HOME says where it would be";
+            let what = "there is no history: neither XDG_DATA_HOME nor HOME is set";
             Err(Failure::unavailable(what).next("Name it with --store PATH."))
         }
     }

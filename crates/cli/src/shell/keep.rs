@@ -21,7 +21,7 @@ pub fn kept(settings: &Settings, what: &str, store: impl FnOnce(&Path) -> corewi
         History::Off => return Kept::No,
         History::Homeless => {
             say(&format!(
-                "warning: the {what} is not stored: neither XDG_DATA_HOME nor HOME says where\n  --store PATH stores it"
+                "warning: the {what} is not stored: neither XDG_DATA_HOME nor HOME is set\n  store it with --store PATH"
             ));
             return Kept::Failed;
         }
@@ -30,7 +30,8 @@ pub fn kept(settings: &Settings, what: &str, store: impl FnOnce(&Path) -> corewi
         Ok(number) => Kept::Stored(number),
         Err(error) => {
             say(&format!(
-                "warning: the {what} is not stored: {error}\n  --store PATH stores it elsewhere, --no-store nowhere"
+                "warning: the {what} is not stored: {error}\n  choose another store with --store PATH, or none with \
+                    --no-store"
             ));
             Kept::Failed
         }

@@ -28,7 +28,7 @@ pub fn nothing_measured(what: &str, first: &str, gap: Option<&Gap>, is_interrupt
         || format!("the time was over before the first {first}"),
         |gap| format!("{}: {}", gap.what, gap.why),
     );
-    Failure::unavailable(format!("nothing was measured ({why})")).next("Nothing is stored; see `corewise doctor`.")
+    Failure::unavailable(format!("nothing was measured ({why})")).next("Nothing was stored; see `corewise doctor`.")
 }
 
 #[cfg(test)]

@@ -150,7 +150,7 @@ fn refused(guest: &mut Guest) -> Outcome {
     let is_alone = entries(&document["away"]["moves"]).count() == 1;
     same(&again.text(), again.code, if is_alone { 3 } else { 0 })?;
     same(&again.text(), move_of(&document, TIMER)["fate"] == "refused", true)?;
-    for (expression, words) in [("all", "no online cpu would be left"), ("0-", "0-")] {
+    for (expression, words) in [("all", "covers every online cpu"), ("0-", "0-")] {
         let outcome = guest.run(&format!("corewise irq --away-from {expression}"))?;
         same(&format!("{expression}: {}", outcome.stderr), (outcome.code, outcome.stderr.contains(words)), (2, true))?;
     }

@@ -8,7 +8,7 @@ use clap::{Parser, Subcommand};
 #[derive(Clone, Debug, Parser)]
 #[command(name = "history")]
 pub struct HistoryArguments {
-    /// What to do; `list` where nothing is said.
+    /// What to do; `list` by default.
     #[command(subcommand)]
     pub command: Option<HistoryCommand>,
     /// List the surveys and experiments of all machines in the store
@@ -31,23 +31,22 @@ pub enum HistoryCommand {
         #[arg(value_name = "N")]
         number: i64,
     },
-    /// Show a stored experiment (`corewise try`) again; its verdict is computed anew from its runs
+    /// Show a stored experiment (`corewise try`) again, with its verdict recomputed from its runs
     Experiment {
         /// The experiment's number, as `history list` shows it
         #[arg(value_name = "N")]
         number: i64,
-        /// Print every run as a line of comma-separated values
+        /// Print one line of comma-separated values per run
         #[arg(long, conflicts_with = "markdown")]
         csv: bool,
         /// Print the result as Markdown
         #[arg(long)]
         markdown: bool,
-        /// Draw how it scales with numbers of threads into a file, as an SVG picture that needs nothing else; a file that is
-        /// there is replaced
+        /// Write a self-contained SVG picture of how it scales with threads; replaces an existing file
         #[arg(long, value_name = "FILE")]
         svg: Option<PathBuf>,
     },
-    /// Say what changed between two stored surveys
+    /// Show what changed between two stored surveys
     Compare {
         /// The number of the earlier survey
         #[arg(value_name = "N")]

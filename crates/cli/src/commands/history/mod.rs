@@ -106,11 +106,13 @@ fn compare(before: i64, after: i64, settings: &Settings) -> Result<Exit, Failure
     let works = (surveys.0.work.kind, surveys.1.work.kind);
     if works.0 != works.1 {
         let what = format!(
-            "survey {before} timed another work than survey {after} ({} and {}): their pieces cannot be compared",
+            "survey {before} timed `{}`, survey {after} `{}`; they cannot be compared",
             works.0.name(),
             works.1.name()
         );
-        return Err(Failure::usage(what).next("Compare two surveys, or two of `corewise tail` with the same --work."));
+        return Err(
+            Failure::usage(what).next("Compare two surveys, or two runs of `corewise tail` with the same --work.")
+        );
     }
     let comparison = compare_surveys(&surveys.0, &surveys.1);
     print(

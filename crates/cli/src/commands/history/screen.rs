@@ -31,7 +31,7 @@ pub fn screen(
     let mut screen = Screen::new();
     if surveys.is_empty() {
         let whose = if scope == Scope::All { "" } else { " of this machine" };
-        let text = format!("No survey{whose} is stored yet. Make one:  ");
+        let text = format!("No survey{whose} is stored yet. Next:  ");
         screen.extend(wrap(&Line::new().plain(text).strong("corewise"), width, 2));
     } else {
         screen.extend(grid(surveys, scope, zone).fit(width).with_remark(width, 0));

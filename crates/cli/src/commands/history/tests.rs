@@ -44,7 +44,7 @@ fn stored_experiments_stand_below() {
     let experiments = [experiment(3, "./app --level 3"), experiment(4, "sh -c a\nb")];
     let shown = |width| screen(&[], &experiments, Scope::All, &TimeZone::UTC, width).plain();
     assert_snapshot!(shown(60), @r"
-    No survey is stored yet. Make one:  corewise
+    No survey is stored yet. Next:  corewise
 
     experiment  begun             runs  command
              3  2025-11-21 07:40    33  ./app --level 3
@@ -88,7 +88,7 @@ fn stored_surveys_stand_by_their_number() {
       kernel, microcode, corewise, processor
     ");
     assert_snapshot!(screen(&[], &[], Scope::ThisMachine { others: 3 }, &TimeZone::UTC, 80).plain(), @r"
-    No survey of this machine is stored yet. Make one:  corewise
+    No survey of this machine is stored yet. Next:  corewise
 
     3 more of other machines, or of this one with other cpus:  corewise history
       --all
