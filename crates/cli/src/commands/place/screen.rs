@@ -51,7 +51,7 @@ pub fn screen(placed: &Placed<'_>, width: usize) -> Screen {
 fn answer(placed: &Placed<'_>, width: usize) -> Vec<Line> {
     let cpus = &placed.resolution.cpus;
     let text = placed.text.lines().collect::<Vec<_>>().join("; ");
-    let line = Line::new().strong(text).plain(format!("  is {}: ", count(cpus.len(), "cpu")));
+    let line = Line::new().strong(text).plain(format!("  selects {}: ", count(cpus.len(), "cpu")));
     let mut lines = wrap_lists(&line.strong(cpus.to_string()), width, 2);
     for remark in placed.read.into_iter().flat_map(|read| &read.remarks) {
         lines.extend(wrap(&Line::new().plain(format!("  {remark}")), width, 2));
