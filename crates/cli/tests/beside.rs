@@ -171,7 +171,7 @@ fn passed_through() -> Result {
 fn not_run() -> Result {
     for (words, status, told) in [
         (&["--", "corewise-no-such-command"][..], 127, "It is in no folder of PATH"),
-        (&["--", "/"], 126, "It is there, but cannot be executed"),
+        (&["--", "/"], 126, "It exists, but cannot be executed"),
         (&["--cpus", "60000", "--", "true"], 3, "this machine has cpu"),
         (&["--cpus", "lcc:0", "--", "true"], 2, "lcc:0"),
     ] {
@@ -203,7 +203,7 @@ fn killed() -> Result {
 fn ended_before() -> Result {
     let output = Place::new().corewise(&["tail", "--beside", "--for", "1s", "--", "sleep", "2"]).output()?;
     let told = text(&output.stderr);
-    check(output.status.success() && told.contains("it ran longer"), told).map(|()| Completion::Completed)
+    check(output.status.success() && told.contains("then it ran on"), told).map(|()| Completion::Completed)
 }
 
 fn ordinary_user() -> Result {

@@ -250,7 +250,7 @@ fn no_number() -> Outcome {
     let cases = [
         ("echo so it goes; exit 3", &[][..], &["exit status 3", "so it goes"][..]),
         ("kill -9 $$", &[], &["killed by signal 9", "It printed nothing."]),
-        ("sleep 1000 & exit 0", &[], &["left processes behind that went on"]),
+        ("sleep 1000 & exit 0", &[], &["left running processes behind"]),
         ("echo speed 10", &METRIC, &["its metric is not in its output", "speed 10"]),
         ("echo score 0", &METRIC, &["its metric is 0, and must be above zero"]),
     ];
@@ -275,7 +275,7 @@ fn one_fails() -> Outcome {
     let told = said(&mut trying(&place, &[&METRIC[..], &[&format!("--on={first}")]].concat(), &script), 1)?;
     contains(
         &told,
-        &["Leave it to the operating system.", "failed wherever else it was tried", "exit status 1", "no luck"],
+        &["Leave it to the operating system.", "failed on every other placement", "exit status 1", "no luck"],
     )?;
     Ok(Completion::Completed)
 }
@@ -298,7 +298,7 @@ fn locked() -> Outcome {
     child.wait()?;
     let output = output?;
     same("the status", output.status.code(), Some(3))?;
-    contains(&text(&output.stderr), &["another corewise makes an experiment"])?;
+    contains(&text(&output.stderr), &["another corewise is running an experiment"])?;
     Ok(Completion::Completed)
 }
 
@@ -329,7 +329,7 @@ fn own_mask() -> Outcome {
     }
     let script = format!("taskset -pc {second} $$ >/dev/null; sleep 0.1; echo score 10");
     let told = said(&mut trying(&place, &[&METRIC[..], &[&format!("--on={first}")]].concat(), &script), 0)?;
-    contains(&told, &["Mind: the program set cpus of its own"])?;
+    contains(&told, &["Note: the program set its own cpus"])?;
     Ok(Completion::Completed)
 }
 
@@ -494,11 +494,7 @@ fn wrong_suites() -> Outcome {
         same(&told, output.status.code(), Some(code))?;
         contains(&told, expected)
     };
-    refused(
-        &["--suite", &path],
-        2,
-        &["suite.toml: No such file", "`review` and `workloads` are the suites that corewise holds"],
-    )?;
+    refused(&["--suite", &path], 2, &["suite.toml: No such file", "The built-in suites are `review` and `workloads`"])?;
     std::fs::write(&file, "name = \"x\"\n[[benchmark]]\nname = \"y\"\ncategory = \"z\"\ncommand = []\n")?;
     refused(&["--suite", &path], 2, &["benchmark \"y\": command must name a program"])?;
     refused(&["--suite", &path, "--", "ls"], 2, &["cannot be used with"])?;

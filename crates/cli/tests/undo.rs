@@ -190,7 +190,7 @@ fn a_corewise_killed_in_the_middle_is_undone() -> Completion {
         assert!(screen.starts_with(&format!("corewise {} (20", killed.id())), "{screen}");
         let line = |word: &str, id: &str| format!("  {word:<15}cpus of sleep ({id}): {all} to {one}\n");
         assert!(ids.iter().all(|id| screen.contains(&line("would revert", id))), "{screen}");
-        assert!(screen.ends_with("would be reverted; nothing was done. Do it:  corewise undo\n"), "{screen}");
+        assert!(screen.ends_with("would be reverted; nothing was changed. Next:  corewise undo\n"), "{screen}");
         assert!(code == Some(0) && sleepers.iter().all(|sleeper| sleeper.cpus() == one) && bench.journals() == 1);
 
         let (code, screen) = bench.undo(&[]);
@@ -344,7 +344,7 @@ fn without_a_home_it_says_what_to_do() -> Completion {
     let mut undo = place.ordinary_user(&["undo"]);
     let run = undo.env_remove("HOME").env_remove("XDG_STATE_HOME").output().unwrap();
     let said = text(&run.stderr);
-    assert!(said.starts_with("error: there is no journal: neither XDG_STATE_HOME nor HOME says where"), "{said}");
+    assert!(said.starts_with("error: there is no journal: neither XDG_STATE_HOME nor HOME is set"), "{said}");
     assert_eq!(run.status.code(), Some(3));
     Completion::Completed
 }

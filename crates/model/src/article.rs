@@ -220,7 +220,7 @@ mod tests {
             let line = step.on(&alone, true).unwrap();
             assert!(line.words.contains(&"pack(1, core)".to_owned()) && line.remark.is_none(), "{line:?}");
             let why = step.on(&caches, true).unwrap_err();
-            assert!(why.ends_with("2 objects of the level llc, of which each has several parts"), "{why}");
+            assert!(why.ends_with("2 objects of the level llc with several parts each"), "{why}");
             // One of the two can always be made.
             assert!(article.steps.iter().any(|step| !step.shared.is_empty() && step.on(&caches, true).is_ok()));
         }

@@ -43,7 +43,7 @@ mod tests {
         assert_eq!(interrupted.exit, Exit::Interrupted);
         assert_eq!(
             interrupted.to_string(),
-            "error: nothing was measured: the survey was ended before its first measurement\n  Nothing is stored."
+            "error: nothing was measured: the survey was ended before its first measurement\n  Nothing was stored."
         );
         let denied = nothing(Some(&gap), false);
         assert_eq!(denied.exit, Exit::Unavailable);

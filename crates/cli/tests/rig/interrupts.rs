@@ -143,7 +143,7 @@ fn refused(guest: &mut Guest) -> Outcome {
     let timer = move_of(&document, TIMER);
     same(&timer.to_string(), timer["fate"] == "refused" && timer["planned"]["name"] == "timer", true)?;
     let why = timer["why"].as_str().unwrap_or_default().to_owned();
-    same(&why, why.starts_with("the kernel lets nobody move it"), true)?;
+    same(&why, why.starts_with("the kernel does not allow moving it"), true)?;
     // Others may still wait to strike; they are no failure.
     let again = guest.run(&format!("corewise irq --away-from {timer_on} --json"))?;
     let document: Value = serde_json::from_slice(&again.stdout)?;

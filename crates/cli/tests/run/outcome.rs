@@ -51,8 +51,8 @@ fn not_run() -> Result {
         for (program, status, words) in [
             ("corewise-no-such-command", 127, "It is in no folder of PATH"),
             ("./no-such-command", 127, "There is no such file."),
-            ("/", 126, "It is there, but cannot be executed"),
-            ("/proc/self/status", 126, "It is there, but cannot be executed"),
+            ("/", 126, "It exists, but cannot be executed"),
+            ("/proc/self/status", 126, "It exists, but cannot be executed"),
         ] {
             let output = done(&mut run(&[way, &["--on", one_cpu(), program]].concat()));
             let told = text(&output.stderr);

@@ -155,7 +155,7 @@ fn between_nodes_both_homes_are_measured() {
     assert!(map.series[0].links.pairs.iter().filter(crosses).all(|pair| pair.back_ns.len() >= 3));
     let conclusions = conclude(&map);
     let finding =
-        conclusions.findings.iter().find(|finding| finding.statement.contains("where the memory lies")).unwrap();
+        conclusions.findings.iter().find(|finding| finding.statement.contains("The memory's node matters")).unwrap();
     assert!((finding.effects[0].ratio - 1.5).abs() < 0.01, "{finding:?}");
 }
 

@@ -78,7 +78,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("55", "[55] cpu 55: this machine has cpus 0-31 | a mask has 0x: 0x55 is cpus 0,2,4,6"),
     ("ff", "[ff] unknown word \"ff\" | a mask has 0x: 0xff"),
     ("FFFF FFFC", "[FFFF] unknown word \"FFFF\" | a mask has 0x: 0xffff"),
-    ("3f", "[f] \"f\" is no digit | a mask has 0x: 0x3f"),
+    ("3f", "[f] \"f\" is not a digit | a mask has 0x: 0x3f"),
     ("0xfg", "[g] \"g\" is not a hexadecimal digit"),
     ("0x", "[0x] expected hexadecimal digits after 0x"),
     ("0x0", "[0x0] a mask of 0 selects no cpu"),
@@ -114,7 +114,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("0-3 8", "[8] expected +, - or & before another term, found \"8\" | a list has commas: 0-3,8"),
     ("1 2 3", "[2] expected +, - or & before another term, found \"2\" | a list has commas: 1,2,3"),
     ("55 ff", "[f] expected +, - or & before another term, found \"f\" | a mask has 0x and no spaces: 0xfffc"),
-    ("0 core:1", "[c] expected +, - or & before another term, found \"c\" | terms are joined by +"),
+    ("0 core:1", "[c] expected +, - or & before another term, found \"c\" | join terms with +"),
     (
         "node:0.all",
         "[all] expected a level after the dot, such as core:0 | llc:1.core:0-3 is the first four cores of llc:1",
@@ -128,7 +128,7 @@ const REFUSED: &[(&str, &str)] = &[
         "[] expected a level: one of package, node, die, llc, group, cluster, core, cpu | write spread(4, llc) or \
             spread(4, llc, node:0)",
     ),
-    ("(0-3", "[] expected \")\", to close \"(\"; found the end"),
+    ("(0-3", "[] expected \")\" to close \"(\"; found the end"),
     ("0-3)", "[)] expected +, - or & before another term, found \")\" | there is no \"(\" before it"),
     (
         "all -",
@@ -138,10 +138,7 @@ const REFUSED: &[(&str, &str)] = &[
         "~0",
         "[~] expected a cpu list, a mask, a level with an index, a name or a pattern, found \"~\" | without is written as all - x, or !x",
     ),
-    (
-        "spread(4)",
-        "[)] expected \",\", a comma and a level; found \")\" | write spread(4, llc) or spread(4, llc, node:0)",
-    ),
+    ("spread(4)", "[)] spread needs a level: spread(4, llc)"),
     ("spread(0, llc)", "[0] a pattern needs at least one cpu | write spread(4, llc) or spread(4, llc, node:0)"),
     ("pack(40, llc)", "[pack(40, llc)] pack(40, llc): 32 cpus can be used"),
     (

@@ -74,7 +74,7 @@ fn a_number_that_does_not_exist_is_told_with_those_that_do() {
     let mut store = Store::open(folder.path().join("history.db")).unwrap();
     let path = store.path().display().to_string();
     let error = |store: &Store, id| store.survey(id).unwrap_err().to_string();
-    assert_eq!(error(&store, 1), format!("there is no survey 1 in {path}; it holds none yet"));
+    assert_eq!(error(&store, 1), format!("there is no survey 1 in {path}; it has none yet"));
     for seed in 0..3 {
         store.add(&survey(2, seed)).unwrap();
     }
@@ -193,7 +193,7 @@ fn a_folder_is_no_store() {
 #[test]
 fn another_programs_database_is_left_alone() {
     let make = |sql: &'static str| move |path: &Path| Connection::open(path).unwrap().execute_batch(sql).unwrap();
-    let left = "it was left as it is: choose a store elsewhere";
+    let left = "was not changed: choose another store";
     assert_eq!(
         refused(make("CREATE TABLE cookies (name); PRAGMA application_id = 77; PRAGMA user_version = 1")),
         format!("FILE is a database of another program (application id 0x0000004d); {left}")
@@ -244,7 +244,7 @@ fn a_damaged_store_is_left_alone() {
         }
         fs::write(path, bytes).unwrap();
     });
-    assert!(error.starts_with("FILE is damaged (") && error.contains("it was left as it is"), "{error}");
+    assert!(error.starts_with("FILE is damaged (") && error.contains("was not changed"), "{error}");
     let truncated = refused(|path| {
         closed_store(path);
         Connection::open(path).unwrap().execute_batch("PRAGMA journal_mode = DELETE").unwrap();

@@ -140,7 +140,7 @@ fn the_table_of_c2clat_is_read() {
     let read = check(text, Format::C2clat, &expected);
     assert_eq!((read.series[0].what, read.names_cpus), (What::Store, true));
     assert_eq!(read.remarks.len(), 1);
-    assert!(read.remarks[0].contains("with -w it is compare-and-swap"), "{:?}", read.remarks);
+    assert!(read.remarks[0].contains("with -w it measures compare-and-swap"), "{:?}", read.remarks);
     check(" CPU   10   11\n  10    0   52\n  11   52    0\n", Format::C2clat, &["10-11: 52"]);
     let plot = "reset\nset autoscale fix\nset title \"Inter-core, one-way\"\n$data << EOD\n    0   92   66\n   92    0   50\n   66   50    0\nEOD\nplot '$data' matrix with image\n";
     let read = check(plot, Format::C2clat, &["0-1: 92", "0-2: 66", "1-2: 50"]);

@@ -65,10 +65,10 @@ fn the_first_cpu_of_equal_ones_is_not_worse() {
         let truth = |cpu| Truth { lost: if cpu == 0 { lost } else { QUIET.lost }, ..QUIET };
         conclude(&survey(machine(&[(&format!("0-{}", cpus - 1), 32)], cpus, false), rounds, 7, truth)).first_cpu
     };
-    insta::assert_snapshot!(first(2, 24, QUIET.lost).unwrap().answer, @"No, by none of: interrupt rate, time lost to stalls, p99.9, p50.");
+    insta::assert_snapshot!(first(2, 24, QUIET.lost).unwrap().answer, @"No, not in any of: interrupt rate, time lost to stalls, p99.9, p50.");
     insta::assert_snapshot!(first(4, 24, QUIET.lost / 8.0).unwrap().answer, @"No, it is better: time lost to stalls 0.20x [0.19, 0.22].");
     insta::assert_snapshot!(first(2, 24, QUIET.lost * 8.0).unwrap().answer, @"Yes: time lost to stalls 9.2x [6.4, 10.0], p99.9 1.5x [1.2, 1.7].");
-    insta::assert_snapshot!(first(2, 24, QUIET.lost / 8.0).unwrap().answer, @"No, by none of: interrupt rate, time lost to stalls, p99.9, p50.");
+    insta::assert_snapshot!(first(2, 24, QUIET.lost / 8.0).unwrap().answer, @"No, not in any of: interrupt rate, time lost to stalls, p99.9, p50.");
     assert_eq!(first(2, 7, QUIET.lost), None, "too few rounds");
     let alone = survey(machine(&[("0", 32)], 1, false), 24, 7, |_| QUIET);
     assert_eq!(conclude(&alone).first_cpu, None, "no peers");
@@ -205,7 +205,7 @@ fn a_program_that_has_a_cpu_is_not_the_cpus_fault() {
     }
     let conclusions = conclude(&shared);
     let statement = &conclusions.findings[0].statement;
-    assert!(statement.ends_with("other programs had it for 50 % of the time."), "{statement}");
+    assert!(statement.ends_with("other programs used it for 50 % of the time."), "{statement}");
     assert_eq!(conclusions.quiet.to_string(), "0-3", "nothing speaks against the cpu itself");
 }
 

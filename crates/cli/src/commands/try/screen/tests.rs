@@ -186,7 +186,7 @@ fn a_mask_of_the_programs_own_is_told_unless_it_was_asked_for() {
         for trial in made.trials.iter_mut().filter(|trial| trial.arm == 1) {
             trial.observed.own_mask = Some(own.clone());
         }
-        made.at(100).contains("the program set cpus of its own")
+        made.at(100).contains("the program set its own cpus")
     };
     let given = made_cpus();
     assert!(told(given.clone(), &[]) && !told(given.clone(), &["CPUS"]));

@@ -103,8 +103,8 @@ mod tests {
         let list: Vec<String> = (1..=33).map(|count: u32| count.to_string()).collect();
         let many = list.join(",");
         let cases: [(&[&str], &str); 13] = [
-            (&["--threads", "1,2", "ls"], "nothing tells the program"),
-            (&["--threads", "2", "--pinned", "yes", "ls"], "nothing tells the program"),
+            (&["--threads", "1,2", "ls"], "the program does not get its number"),
+            (&["--threads", "2", "--pinned", "yes", "ls"], "the program does not get its number"),
             (&["--threads", &many, "--threads-as", "N", "ls"], "33 numbers"),
             (&["--threads", "1,2", "--threads-as", "A=B", "ls"], "cannot be the name"),
             (&["--threads", "1,2", "--guard", "a=b", "--", "ls", "{threads}"], "--guard"),
@@ -113,7 +113,7 @@ mod tests {
             (&["--threads-as", "N", "ls"], "--threads"),
             (&["--pinned", "no", "ls"], "--threads"),
             (&["--pins-as", "N", "ls"], "--threads"),
-            (&["--threads", "4", "--pins-as", "N", "ls"], "nothing tells the program"),
+            (&["--threads", "4", "--pins-as", "N", "ls"], "the program does not get its number"),
             (&["--threads", "1,2", "--pins-as", "A", "--pinned", "no", "--", "ls", "{threads}"], "--pinned no"),
             (&["--threads", "1,2", "--pins-as", "", "--", "ls", "{threads}"], "--pins-as: \"\" cannot be the name"),
         ];

@@ -62,7 +62,7 @@ fn what_is_often_mixed_up_gets_a_hint() {
     assert_eq!(hint(Notation::OpenMp, "OMP_PLACES=close"), "this is a value of OMP_PROC_BIND");
     assert_eq!(hint(Notation::Libvirt, "virsh vcpupinn dom\nvcpupin dom 0 0"), "virsh vcpupin DOMAIN 0 0-3");
     assert_eq!(hint(Notation::Hwloc, "node:3"), "hwloc does not count nodes without memory");
-    assert!(hint(Notation::Hwloc, "group:0").contains("name what is in them"));
+    assert!(hint(Notation::Hwloc, "group:0").contains("name the objects inside"));
     assert_eq!(hint(Notation::Hwloc, "llc:0"), "hwloc names caches by their level: L3");
     assert_eq!(
         hint(Notation::Slurm, "--cpu-bind=cores"),
