@@ -207,7 +207,7 @@ mod tests {
         assert!(line(&caches).contains("spread(2, llc)"), "{}", line(&caches));
         let none = Layout { packages: 1, caches: 1, cores: 2, threads: 1, adjacent: false }.machine();
         let why = step.on(&none, true).unwrap_err();
-        assert!(why.contains("no two clusters or cores or"), "{why}");
+        assert!(why.contains("not have two clusters or cores or"), "{why}");
     }
 
     #[test]

@@ -101,7 +101,7 @@ const MISTAKES: [(&str, &str); 26] = [
         "line 5: expected a cpu number or a range such as 0-3, found \"5 y2\" at character 3; write a",
     ),
     ("cores = \"0,1 x3\"", "line 3: 6,7 is in no core; each cpu must be in exactly one"),
-    ("cores = \"0,1 x5\"", "line 3: 8,9 is not among the cpus of this machine ()0-7"),
+    ("cores = \"0,1 x5\"", "line 3: 8,9 is not among the cpus of this machine (0-7)"),
     ("cores = [\"0-3\", \"3-7\"]", "line 3: cpu 3 is in more than one core"),
     ("dies = \"0,1 x4\"\ncores = \"0,4 x4\"", "line 4: core 0,4 is not inside one die"),
     (
@@ -142,13 +142,13 @@ const MISTAKES: [(&str, &str); 26] = [
     ("distances = \"10 20\"", "line 3: invalid type: string \"10 20\", expected a number (the distance to every"),
     ("distances = -1", "line 3: a distance is a number from 0 up"),
     ("offline = \"0-7\"", "line 3: at least one cpu is online"),
-    ("isolated = \"7,8\"", "line 3: 8 is not among the cpus of this machine ()0-7"),
+    ("isolated = \"7,8\"", "line 3: 8 is not among the cpus of this machine (0-7)"),
     ("kinds = { performance = \"0-3\" }", "line 3: 4-7 is in no kind; each cpu must be in exactly one"),
     (
         "kinds = { fast = \"0-3\" }",
         "line 3: unknown field `fast`, expected one of `performance`, `efficiency`, `low-power`",
     ),
-    ("frequencies = [{ cpus = \"8\", base_mhz = 1_000 }]", "line 3: 8 is not among the cpus of this machine ()0-7"),
+    ("frequencies = [{ cpus = \"8\", base_mhz = 1_000 }]", "line 3: 8 is not among the cpus of this machine (0-7)"),
 ];
 
 /// What is to be seen of a machine at a glance.

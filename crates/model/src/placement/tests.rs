@@ -73,7 +73,7 @@ const REFUSED: &[(&str, &str)] = &[
     ),
     ("llc:2", "[llc:2] llc:2: this machine has llc:0-1"),
     ("all - llc:2", "[llc:2] llc:2: this machine has llc:0-1"),
-    ("llc:0.core:8", "[llc:0.core:8] core:8: in llc:0 there is core:0-7"),
+    ("llc:0.core:8", "[llc:0.core:8] core:8: llc:0 has core:0-7"),
     ("40", "[40] cpu 40: this machine has cpus 0-31 | a mask has 0x: 0x40 is cpu 6"),
     ("55", "[55] cpu 55: this machine has cpus 0-31 | a mask has 0x: 0x55 is cpus 0,2,4,6"),
     ("ff", "[ff] unknown word \"ff\" | a mask has 0x: 0xff"),

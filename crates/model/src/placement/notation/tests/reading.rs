@@ -315,6 +315,6 @@ fn cpus_that_are_not_there_are_remarked() {
     let machine = machines::confined();
     assert_eq!(
         read(Notation::Taskset, "-c 2,3,9,40", &machine).remarks,
-        ["On this machine cpu 40 is not there.", "On this machine cpus 3,9 are offline."]
+        ["On this machine cpu 40 is missing.", "On this machine cpus 3,9 are offline."]
     );
 }
