@@ -32,10 +32,8 @@ fn a_process_with_one_cpu_is_told_that_links_need_two() {
     if allowed.len() > 1 {
         let denied = allowed.difference(&CpuSet::of(cpu));
         assert!(screen.contains("not allowed here"), "{denied}: {screen}");
-        let gap = format!(
-            "gap   allowed cpus: this process may use only cpu {cpu}: no link between cpus can be \
-            measured"
-        );
+        let gap =
+            format!("gap   allowed cpus: this process may use only cpu {cpu}: no link between cpus can be measured");
         assert!(text(&doctor.stdout).contains(&gap), "{}", text(&doctor.stdout));
     }
 }

@@ -99,7 +99,7 @@ fn made(
     let option = if scope.is_machine() { "--budget" } else { "--for" };
     let cure = format!("{option} {}s", (plan.budget.as_secs_f64() * 2.0).ceil());
     if !session.budget.is_stopped() {
-        let missed = |what: String| Gap::new(what, "the budget ended before").cured_by(&cure);
+        let missed = |what: String| Gap::new(what, "the budget ended first").cured_by(&cure);
         let waiting = links.as_ref().map_or(0, LinkProbe::waiting);
         gaps.extend((made < rounds).then(|| missed(format!("{} of {rounds} rounds", rounds - made))));
         gaps.extend((waiting > 0).then(|| missed(format!("links of {waiting} pairs"))));

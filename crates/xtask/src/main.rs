@@ -29,12 +29,13 @@ const USAGE: &str = "usage: cargo xtask CHORE
   rig --list              the machines that the test rig can boot
   rig MACHINE             a shell in one of them, with corewise; leave with `exit`
   rig MACHINE COMMAND…    run a command there, as root; a single argument is a script
-  rig test [NAME]         every scenario on all machines, or what has NAME in its name, \"dual-socket::memory\"
-  rig record [MACHINE…]   make the recordings in crates/rig/recordings anew
-  walls                   circles between modules, commands that reach into the rooms of others, and code outside of sys that names a system
-  schema [--check]        write docs/schema/*.json from the types, or say which of them are out of date
-  fuzz [SECONDS] [TARGET] run every fuzz target, or one, for so long each (600)
-  bench-loop              what an iteration of the tail probe's loop takes, bare and recorded; is it cheap enough?
+  rig test [NAME]         every scenario on all machines, or those with NAME in their name, \"dual-socket::memory\"
+  rig record [MACHINE…]   make the recordings in crates/rig/recordings again
+  walls                   find circles between modules, commands that reach into other rooms, and code outside sys \
+that names a system
+  schema [--check]        write docs/schema/*.json from the types, or list those that are out of date
+  fuzz [SECONDS] [TARGET] run every fuzz target, or one, for this long each (600)
+  bench-loop              check the cost of an iteration of the tail probe's loop, bare and recorded
   compare-links [ROUNDS]  measure a link with corewise and with other tools, quiet and busy, in turn (9 rounds)
   compare-tail [ROUNDS]   the stalls of one cpu by corewise, oslat, a loop like sysjitter's, and cyclictest, in turn \
 (9 rounds)

@@ -10,7 +10,7 @@ use super::settings::{History, Settings};
 /// The store, or what makes one.
 pub fn existing(settings: &Settings, first: &str) -> Result<Store, Failure> {
     let what = || Ok::<_, Failure>(format!("there is no history at {}", path(settings)?.display()));
-    let next = || format!("{first}, or name another history with --store.");
+    let next = || format!("{first}, or name another store with --store.");
     opened(settings)?.map_or_else(|| Err(Failure::unavailable(what()?).next(next())), Ok)
 }
 

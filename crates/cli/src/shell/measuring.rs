@@ -22,7 +22,7 @@ pub const DEFAULT_BUDGET: Duration = Duration::from_secs(30);
 pub fn nothing_measured(what: &str, first: &str, gap: Option<&Gap>, is_interrupted: bool) -> Failure {
     if is_interrupted {
         let what = format!("nothing was measured: the {what} was ended before its first {first}");
-        return Failure::new(Exit::Interrupted, what).next("Nothing is stored.");
+        return Failure::new(Exit::Interrupted, what).next("Nothing was stored.");
     }
     let why = gap.map_or_else(
         || format!("the time was over before the first {first}"),
@@ -49,6 +49,6 @@ mod tests {
         assert_eq!(denied.exit, Exit::Unavailable);
         assert_eq!(denied.what, "nothing was measured (cpu 0: the thread cannot be placed there)");
         let late = nothing(None, false);
-        assert_eq!(late.what, "nothing was measured (the time was over before the first measurement)");
+        assert_eq!(late.what, "nothing was measured (the budget ended before the first measurement)");
     }
 }

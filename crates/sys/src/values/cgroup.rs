@@ -84,8 +84,7 @@ impl CgroupRefusal {
             }
             Self::GivesLess { given, .. } => {
                 format!(
-                    "Choose from {given}: the parent groups have no more, or other groups hold the rest \
-                    exclusively."
+                    "Choose from {given}: the parent groups have no more, or other groups hold the rest exclusively."
                 )
             }
         }

@@ -125,7 +125,7 @@ fn causes(causes: &Result<Rung, Gap>) -> Check {
 
 fn clock(condition: &Condition, found: &Found) -> Check {
     let source = condition.clock_source.as_deref();
-    let kernel = source.map(|source| format!("; the kernel's own clock source is {source}")).unwrap_or_default();
+    let kernel = source.map(|source| format!("; the kernel's clock source is {source}")).unwrap_or_default();
     let stepped = matches!(source, Some("hpet" | "acpi_pm" | "jiffies" | "refined-jiffies"));
     let why = format!("pieces are timed with the {}{kernel}", found.clock);
     if found.is_system_clock || stepped {
@@ -138,10 +138,10 @@ fn clock(condition: &Condition, found: &Found) -> Check {
 fn interrupts(condition: &Condition) -> Check {
     const WHAT: &str = "interrupt counts";
     if condition.missing_counts.is_empty() {
-        return check(WHAT, State::Good, "/proc/interrupts and /proc/softirqs can be read");
+        return check(WHAT, State::Good, "/proc/interrupts and /proc/softirqs are readable");
     }
     check(WHAT, State::Gap, format!("{} cannot be read", condition.missing_counts.join(" and ")))
-        .cured_by("run where /proc is the kernel's own (many sandboxes hide it), or as a user who may read it")
+        .cured_by("run on a system with the kernel's own /proc (many sandboxes hide it), or as a user who may read it")
 }
 
 /// How many changes that `corewise irq` made to stay are in force, by the journals in a folder.
@@ -170,10 +170,11 @@ fn moved(root: &Root, moved: usize) -> Option<Check> {
 fn stolen_time(condition: &Condition, machine: &Machine) -> Check {
     const WHAT: &str = "stolen time";
     if !condition.has_times {
-        return check(WHAT, State::Gap, "/proc/stat cannot be read").cured_by("run where /proc is the kernel's own");
+        return check(WHAT, State::Gap, "/proc/stat cannot be read")
+            .cured_by("run on a system with the kernel's own /proc");
     }
     match (&machine.system.hypervisor, condition.stolen_ticks) {
-        (None, _) => check(WHAT, State::Good, "no hypervisor is seen that could take time"),
+        (None, _) => check(WHAT, State::Good, "there is no hypervisor that could take time"),
         (Some(_), Some(0) | None) => {
             let why = "the kernel has counted none since boot: the hypervisor takes none, or does not report it";
             check(WHAT, State::Note, why).cured_by("look at off-cpu time in the survey, which always includes it")
@@ -246,7 +247,11 @@ fn hypervisor(machine: &Machine) -> Option<Check> {
 fn load(condition: &Condition, machine: &Machine) -> Check {
     const WHAT: &str = "other programs";
     match condition.load {
-        None => check(WHAT, State::Note, "/proc/loadavg cannot be read; the survey itself tells how busy others are"),
+        None => check(
+            WHAT,
+            State::Note,
+            "/proc/loadavg cannot be read; the survey itself reports how busy other programs are",
+        ),
         Some(load) if load > RESTLESS_LOAD * machine.allowed.len() as f64 => {
             let why = format!("the load of the last minute is {load}: it affects every number");
             check(WHAT, State::Note, why).cured_by("wait or stop them, to survey the machine alone")

@@ -128,5 +128,5 @@ fn moved_interrupts_are_told_and_who_else_moves_them() {
     assert_eq!(said("irqbalance", 0), Some((State::Good, balanced.into(), None)));
     let (state, why, cure) = said("bash", 2).unwrap();
     assert_eq!((state, cure.as_deref()), (State::Note, Some("corewise undo")));
-    assert_eq!(why, "2 interrupts were moved to to other cpus by `corewise irq`");
+    assert_eq!(why, "2 interrupts were moved to other cpus by `corewise irq`");
 }

@@ -98,9 +98,9 @@ fn moved(away: &Away, plan: &Plan, settings: &Settings) -> Result<Vec<MoveReport
 fn not_moved(step: &Move, error: &SysError, away: &Away) -> Result<MoveReport, Failure> {
     let command = format!("corewise irq --away-from {}", quoted(&away.text));
     let next = match (Refusal::of(error), is_root()) {
-        (None, _) => "What is changed is written down first, so that it can be undone.".to_owned(),
+        (None, _) => "Changes need a journal, so that they can be undone.".to_owned(),
         (Some(Refusal::NotPermitted), true) => {
-            format!("This root may not. On the host, outside of a container:  {command}")
+            format!("This root user may not. On the host, outside the container:  {command}")
         }
         (Some(Refusal::NotPermitted), _) => format!("Only root may:  sudo {command}"),
         (Some(Refusal::ReadOnly), _) => format!("Outside the container:  {command}"),

@@ -40,10 +40,8 @@ fn run(task: &IrqTask, settings: &Settings) -> Result<Exit, Failure> {
         Listing { counted_s: None, costs: None, irqbalance: irq::irqbalance(&root), interrupts: irq::read(&root) };
     if listing.interrupts.is_empty() {
         let what = "no device interrupts are listed here, in /proc/irq, /sys/kernel/irq or /proc/interrupts";
-        return Err(Failure::unavailable(what).next(
-            "Many sandboxes hide them: run on a system with the kernel's own /proc \
-                and /sys.",
-        ));
+        return Err(Failure::unavailable(what)
+            .next("Many sandboxes hide them: run on a system with the kernel's own /proc and /sys."));
     }
     if let Some(away) = &task.away {
         let machine = topology::read(&root).map_err(|error| machine::unreadable(&error))?;

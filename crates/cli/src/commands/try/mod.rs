@@ -137,7 +137,7 @@ fn nothing_ran(experiment: &Experiment, trials: &[Trial], ending: Ending) -> Fai
         let what = match ending {
             Ending::Stopped => "nothing was tried: it was ended before the first run finished",
             Ending::Limit => "nothing was tried: --runs-max is smaller than one block",
-            _ => "nothing was tried: the budget ended first the first run finished",
+            _ => "nothing was tried: the budget ended before the first run finished",
         };
         return Failure::new(if ending == Ending::Stopped { Exit::Interrupted } else { Exit::Unavailable }, what);
     };

@@ -33,7 +33,7 @@ use document::SuiteDocument;
 pub fn run(task: &SuiteTask, limits: &TryTask, settings: &Settings) -> Result<Exit, Failure> {
     let (suite, folder) = suite::read(&task.source).map_err(|error| {
         Failure::usage(error)
-            .next("`review` and `workloads` are the suites that corewise holds; docs/trying.md says how to write one.")
+            .next("The built-in suites are `review` and `workloads`; docs/trying.md explains how to write one.")
     })?;
     if task.only_installs {
         return print_text(&installations(&suite, &folder)).map(|()| Exit::Done);

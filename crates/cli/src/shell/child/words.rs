@@ -115,8 +115,8 @@ mod tests {
         assert_eq!(thread("a", 7, "\u{1b}[31m\u{7}", 9), "a (7), thread ?[31m? (9),");
         assert_eq!(event(&left, &main), "corewise: app (7), its main thread, changed its cpus to 0-2; not reset");
         assert_eq!(event(&back, &worker), "corewise: app (7), thread w1 (9), changed its cpus to 0-2; reset to 0");
-        let expected = "corewise: app (7), thread w1 (9), was reset 10 times and changed its cpus again; it now keeps \
-            0-2";
+        let expected =
+            "corewise: app (7), thread w1 (9), was reset 10 times and changed its cpus again; it now keeps 0-2";
         assert_eq!(event(&gave_up, &worker), expected);
     }
 }

@@ -105,10 +105,9 @@ fn conclude(text: Piece<'_>, settings: Settings, machine: &Machine) -> Result<Re
     }
     let read = match (mask, boundary) {
         (None, None) => return Err(text.fault("neither CPUAffinity= nor AllowedCPUs= chooses cpus here")),
-        (Some(mask), None) => Read::set(mask).remark(
-            "CPUAffinity= is the mask that a service starts with; it may \
-            change it.",
-        ),
+        (Some(mask), None) => {
+            Read::set(mask).remark("CPUAffinity= is the mask that a service starts with; it may change it.")
+        }
         (None, Some(boundary)) => Read::set(boundary).remark("AllowedCPUs= is a hard limit that no process can leave."),
         (Some(mask), Some(boundary)) if mask.is_disjoint(&boundary) => {
             Read::set(boundary).remark("No cpu of CPUAffinity= is in AllowedCPUs=, so only AllowedCPUs= applies.")

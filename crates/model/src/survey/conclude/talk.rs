@@ -88,7 +88,7 @@ fn finding(survey: &Survey, base: &LinkClass, class: &LinkClass, effect: Effect)
         _ => (Level::Package, "one package"),
     };
     let statement = format!(
-        "Talking across {across} costs {} what it costs within {within}: {:.0} ns against {:.0} ns, one way.",
+        "Talking across {across} costs {} as much as within {within}: {:.0} ns against {:.0} ns, one way.",
         effect.times(),
         class.median_ns,
         base.median_ns

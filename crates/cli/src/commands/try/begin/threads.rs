@@ -54,10 +54,9 @@ fn nothing(table: &ThreadTable, machine: &Machine) -> Failure {
     let threads = table.counts.first().map_or_else(String::new, |threads| count(*threads as usize, "thread"));
     let cpus = count(machine.allowed.len(), "cpu");
     let what = match table.pinned {
-        Pinned::Both => format!(
-            "there is nothing to compare: {threads} pinned to {cpus} have the same cpus as with \
-            the OS default"
-        ),
+        Pinned::Both => {
+            format!("there is nothing to compare: {threads} pinned to {cpus} have the same cpus as with the OS default")
+        }
         Pinned::Yes | Pinned::No => format!("there is nothing to compare with {threads}"),
     };
     Failure::unavailable(what).next("--threads takes several numbers, such as 1,2,4.")
