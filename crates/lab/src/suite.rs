@@ -341,7 +341,7 @@ fn scripted(what: &str, script: &str, stop: &AtomicBool) -> Result<(), RowResult
     let why = match ran.end {
         End::Exited(0) if ran.left_behind > 0 => {
             let plural = if ran.left_behind == 1 { "" } else { "es" };
-            format!("its {what} left {} running process{plural} behind, which was ended", ran.left_behind)
+            format!("its {what} left {} running process{plural} behind, which corewise ended", ran.left_behind)
         }
         End::Exited(0) => return Ok(()),
         End::Exited(status) => format!("its {what} failed: exit status {status}"),

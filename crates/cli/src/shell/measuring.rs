@@ -25,7 +25,7 @@ pub fn nothing_measured(what: &str, first: &str, gap: Option<&Gap>, is_interrupt
         return Failure::new(Exit::Interrupted, what).next("Nothing was stored.");
     }
     let why = gap.map_or_else(
-        || format!("the time was over before the first {first}"),
+        || format!("the budget ended before the first {first}"),
         |gap| format!("{}: {}", gap.what, gap.why),
     );
     Failure::unavailable(format!("nothing was measured ({why})")).next("Nothing was stored; see `corewise doctor`.")
