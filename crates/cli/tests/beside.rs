@@ -170,7 +170,7 @@ fn passed_through() -> Result {
 
 fn not_run() -> Result {
     for (words, status, told) in [
-        (&["--", "corewise-no-such-command"][..], 127, "It is in no folder of PATH"),
+        (&["--", "corewise-no-such-command"][..], 127, "It is not in PATH"),
         (&["--", "/"], 126, "It exists, but cannot be executed"),
         (&["--cpus", "60000", "--", "true"], 3, "this machine has cpu"),
         (&["--cpus", "lcc:0", "--", "true"], 2, "lcc:0"),

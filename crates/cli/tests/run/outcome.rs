@@ -49,7 +49,7 @@ fn killed() -> Result {
 fn not_run() -> Result {
     for way in WAYS {
         for (program, status, words) in [
-            ("corewise-no-such-command", 127, "It is in no folder of PATH"),
+            ("corewise-no-such-command", 127, "It is not in PATH"),
             ("./no-such-command", 127, "There is no such file."),
             ("/", 126, "It exists, but cannot be executed"),
             ("/proc/self/status", 126, "It exists, but cannot be executed"),

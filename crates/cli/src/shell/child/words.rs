@@ -94,7 +94,7 @@ mod tests {
         let found = |program: &str, kind: ErrorKind| not_started(OsStr::new(program), &Error::from(kind));
         let missing = found("nonsense", ErrorKind::NotFound);
         assert_eq!((missing.exit, missing.what.as_str()), (Exit::NotFound, "cannot run nonsense: entity not found"));
-        assert!(missing.next.unwrap().starts_with("It is in no folder of PATH"));
+        assert!(missing.next.unwrap().starts_with("It is not in PATH"));
         assert_eq!(found("./nonsense", ErrorKind::NotFound).next.unwrap(), "There is no such file.");
         assert!(found("/proc/self/exe", ErrorKind::NotFound).next.unwrap().contains("interpreter"));
         assert_eq!(found("x/", ErrorKind::NotFound).next.unwrap(), "There is no such file.");
