@@ -12,7 +12,7 @@ fuzz_target!(|text: &str| {
     }
     // The first few columns stand for all: with all of them a long header would take quadratic time.
     for &cpu in later.cpus.iter().take(8) {
-        assert_eq!(later.since(&later, cpu), Some(Vec::new()), "something struck in no time");
+        assert_eq!(later.since(&later, cpu), Some(Vec::new()), "an interrupt occurred in no time");
         assert!(later.since(&earlier, cpu).into_iter().flatten().all(|count| count.count > 0));
     }
 });

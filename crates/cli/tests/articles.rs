@@ -59,7 +59,7 @@ fn a_file_is_made_step_by_step_and_what_cannot_show_anything_says_why() {
         "--runs-max 2",
         "COREWISE_THREADS=1 corewise try",
         "steps_per_second",
-        "left out: this machine has no two cpus",
+        "left out: this machine does not have two cpus",
         "Published  nothing",
     ] {
         assert!(out.contains(words), "{words}: {out}{err}");

@@ -170,8 +170,8 @@ fn passed_through() -> Result {
 
 fn not_run() -> Result {
     for (words, status, told) in [
-        (&["--", "corewise-no-such-command"][..], 127, "It is in no folder of PATH"),
-        (&["--", "/"], 126, "It is there, but cannot be executed"),
+        (&["--", "corewise-no-such-command"][..], 127, "It is not in PATH"),
+        (&["--", "/"], 126, "It exists, but cannot be executed"),
         (&["--cpus", "60000", "--", "true"], 3, "this machine has cpu"),
         (&["--cpus", "lcc:0", "--", "true"], 2, "lcc:0"),
     ] {
@@ -203,7 +203,7 @@ fn killed() -> Result {
 fn ended_before() -> Result {
     let output = Place::new().corewise(&["tail", "--beside", "--for", "1s", "--", "sleep", "2"]).output()?;
     let told = text(&output.stderr);
-    check(output.status.success() && told.contains("it ran longer"), told).map(|()| Completion::Completed)
+    check(output.status.success() && told.contains("then it ran on"), told).map(|()| Completion::Completed)
 }
 
 fn ordinary_user() -> Result {
@@ -216,6 +216,6 @@ fn ordinary_user() -> Result {
         return Ok(Completion::ignored_with("an ordinary user may use the kernel's tracepoints here"));
     }
     check(output.status.success() && told.contains("Its threads ran for "), &told)?;
-    check(told.contains("Not seen: who interrupted it, and for how long"), &told)?;
+    check(told.contains("Not seen: what interrupted it, and for how long"), &told)?;
     check(told.contains("1 thread ·"), told).map(|()| Completion::Completed)
 }

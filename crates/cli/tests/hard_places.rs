@@ -32,7 +32,8 @@ fn a_process_with_one_cpu_is_told_that_links_need_two() {
     if allowed.len() > 1 {
         let denied = allowed.difference(&CpuSet::of(cpu));
         assert!(screen.contains("not allowed here"), "{denied}: {screen}");
-        let gap = format!("gap   allowed cpus: only cpu {cpu} may be used here: no link between cpus can be measured");
+        let gap =
+            format!("gap   allowed cpus: this process may use only cpu {cpu}: no link between cpus can be measured");
         assert!(text(&doctor.stdout).contains(&gap), "{}", text(&doctor.stdout));
     }
 }
@@ -48,7 +49,8 @@ fn a_store_that_cannot_be_written_is_said_once_and_the_survey_still_prints() {
     let said = text(&run.stderr);
     assert_eq!(said.matches("warning: the survey is not stored: ").count(), 1, "{said}");
     assert!(
-        said.contains("/proc/corewise") && said.ends_with("--store PATH stores it elsewhere, --no-store nowhere\n")
+        said.contains("/proc/corewise")
+            && said.ends_with("choose another store with --store PATH, or none with --no-store\n")
     );
 }
 
@@ -70,10 +72,10 @@ fn without_a_home_the_survey_says_where_it_could_be_stored() {
     let place = Place::new();
     let run = place.corewise(&["--budget", "1s"]).env_remove("HOME").env_remove("XDG_DATA_HOME").output().unwrap();
     assert_eq!(run.status.code(), Some(0));
-    assert!(text(&run.stderr).contains("neither XDG_DATA_HOME nor HOME says where\n  --store PATH stores it"));
+    assert!(text(&run.stderr).contains("neither XDG_DATA_HOME nor HOME is set\n  store it with --store PATH"));
     let list = place.corewise(&["history"]).env_remove("HOME").env_remove("XDG_DATA_HOME").output().unwrap();
     assert_eq!(list.status.code(), Some(3));
-    assert!(text(&list.stderr).contains("there is no history: neither XDG_DATA_HOME nor HOME says where it would be"));
+    assert!(text(&list.stderr).contains("there is no history: neither XDG_DATA_HOME nor HOME is set"));
 }
 
 #[test]

@@ -48,7 +48,7 @@ fn refused(place: &Place, arguments: &[&str]) -> (Option<i32>, String) {
 fn has_two_cpus() -> bool {
     let two = affinity::current().unwrap().len() > 1;
     if !two {
-        println!("skipped: a link takes two cpus");
+        println!("skipped: a link needs two cpus");
     }
     two
 }
@@ -91,7 +91,7 @@ fn a_file_of_another_tool_shows_its_groups_and_is_kept() {
     let screen = printed(&place, &["links", "import", "matrix.csv"]);
     assert!(screen.contains("lower triangle without names"), "{screen}");
     assert!(screen.contains("2 groups of 3 cpus: inside 20 ns, across 80 ns one way"), "{screen}");
-    assert!(screen.contains("group:1  3-5") && screen.contains("names group:0"), "{screen}");
+    assert!(screen.contains("group:1  3-5") && screen.contains("names them group:0"), "{screen}");
     assert!(screen.contains("stored as map 1"), "{screen}");
     let list = printed(&place, &["history", "--all"]);
     assert!(list.contains("15 pairs of 6 cpus (cas), imported from matrix.csv"), "{list}");
@@ -126,7 +126,7 @@ fn a_matrix_stands_for_a_machine_the_same_way_each_time() {
     let few = printed(&place, &["links", "--simulate", "matrix.csv", "--cpus", "1-3", "--no-store"]);
     assert!(few.contains("3 pairs"), "{few}");
     let (code, said) = refused(&place, &["links", "--simulate", "matrix.csv", "--cpus", "llc:0"]);
-    assert!(code == Some(2) && said.contains("--cpus takes numbers only"), "{said}");
+    assert!(code == Some(2) && said.contains("--cpus takes only numbers"), "{said}");
     // A simulated map says nothing of this machine.
     printed(&place, &["links", "--simulate", "matrix.csv"]);
     let (code, said) = refused(&place, &["place", "group:0"]);
@@ -154,7 +154,7 @@ fn what_is_no_map_is_refused_with_the_reason() {
     file("other.json", "{\"schema\": \"corewise/survey/1\"}");
     let said = |name| refused(&place, &["links", "import", name]);
     for (name, words) in [
-        ("pasted.txt", "what the tool printed on the terminal"),
+        ("pasted.txt", "is the tool's terminal output"),
         ("ragged.csv", "line 2"),
         ("other.json", "is no map of `corewise links --json`"),
         ("absent.csv", "cannot read absent.csv"),
@@ -178,7 +178,7 @@ fn one_cpu_has_no_links() {
     affinity::set_current(&allowed).unwrap();
     assert_eq!(code, Some(3));
     assert!(
-        said.starts_with(&format!("error: a link takes two cpus, and this process may use only {cpu}\n")),
+        said.starts_with(&format!("error: a link needs two cpus, and this process may use only {cpu}\n")),
         "{said}"
     );
 }
@@ -214,9 +214,9 @@ fn what_has_no_use_for_an_option_says_so() {
     for (arguments, words) in [
         (&["links", "compare", "matrix.csv", "matrix.csv", "--format", "svg"][..], "no picture and no table of visits"),
         (&["links", "list", "--order", "group"], "no picture and no table of visits"),
-        (&["links", "show", "1", "--machine", "fx-8150"], "--machine says of which machine a file is"),
+        (&["links", "show", "1", "--machine", "fx-8150"], "--machine names the machine of a file"),
         (&["links", "import", "matrix.csv", "matrix.csv", "--format", "csv"], "Import one at a time"),
-        (&["links", "--simulate", "matrix.csv", "--kind", "wakeup"], "takes the way to talk from the matrix"),
+        (&["links", "--simulate", "matrix.csv", "--kind", "wakeup"], "uses the matrix's way to talk"),
         (&["links", "--kind", "nonsense"], "invalid value 'nonsense'"),
     ] {
         let (code, said) = refused(&place, arguments);
@@ -244,8 +244,8 @@ fn a_map_that_cannot_be_is_refused_and_not_kept() {
     for (name, words) in [
         ("huge.json", "65536 cpus"),
         ("empty.json", "it has no pairs"),
-        ("strange.json", "are no pair of its cpus"),
-        ("negative.json", "a cost that none can be"),
+        ("strange.json", "are not a pair of its cpus"),
+        ("negative.json", "an impossible cost"),
         ("/dev/zero", "it is a device"),
     ] {
         let (code, said) = refused(&place, &["links", "import", name]);

@@ -262,9 +262,9 @@ fn no_number() -> Outcome {
     let on = format!("--on={first}");
     let cases = [
         ("echo so it goes; exit 3", &[][..], &["exit status 3", "so it goes"][..]),
-        ("kill -9 $$", &[], &["killed by signal 9", "It wrote nothing."]),
-        ("sleep 1000 & exit 0", &[], &["left processes behind that went on"]),
-        ("echo speed 10", &METRIC, &["its metric is not in what it wrote", "speed 10"]),
+        ("kill -9 $$", &[], &["killed by signal 9", "It printed nothing."]),
+        ("sleep 1000 & exit 0", &[], &["left running processes behind"]),
+        ("echo speed 10", &METRIC, &["its metric is not in its output", "speed 10"]),
         ("echo score 0", &METRIC, &["its metric is 0, and must be above zero"]),
     ];
     for (script, options, words) in cases {
@@ -288,7 +288,7 @@ fn one_fails() -> Outcome {
     let told = said(&mut trying(&place, &[&METRIC[..], &[&format!("--on={first}")]].concat(), &script), 1)?;
     contains(
         &told,
-        &["Leave it to the operating system.", "failed wherever else it was tried", "exit status 1", "no luck"],
+        &["Leave it to the operating system.", "failed on every other placement", "exit status 1", "no luck"],
     )?;
     Ok(Completion::Completed)
 }
@@ -311,7 +311,7 @@ fn locked() -> Outcome {
     child.wait()?;
     let output = output?;
     same("the status", output.status.code(), Some(3))?;
-    contains(&text(&output.stderr), &["another corewise makes an experiment"])?;
+    contains(&text(&output.stderr), &["another corewise is running an experiment"])?;
     Ok(Completion::Completed)
 }
 
@@ -342,7 +342,7 @@ fn own_mask() -> Outcome {
     }
     let script = format!("taskset -pc {second} $$ >/dev/null; sleep 0.1; echo score 10");
     let told = said(&mut trying(&place, &[&METRIC[..], &[&format!("--on={first}")]].concat(), &script), 0)?;
-    contains(&told, &["Mind: the program set cpus of its own"])?;
+    contains(&told, &["Note: the program set its own cpus"])?;
     Ok(Completion::Completed)
 }
 
@@ -414,7 +414,7 @@ fn simulated() -> Outcome {
     contains(&text(&output.stderr), &["truth.toml", "missing field `noise`"])?;
     std::fs::write(&truth, "gains = []\nnoise = \"typical\"\n")?;
     let output = done(&mut place.corewise(&["try", "--simulate", &path]))?;
-    contains(&text(&output.stderr), &["`gains` has to be a list of at least one number"])?;
+    contains(&text(&output.stderr), &["`gains` must be a list of at least one number"])?;
     Ok(Completion::Completed)
 }
 
@@ -497,7 +497,7 @@ fn suite() -> Outcome {
     let mut relative = trying(&[&on, "--store", "here.db", "--runs-max", "14"]);
     said(relative.current_dir(place.path()), 0)?;
     same("the store is where it was named", place.path().join("here.db").exists(), true)?;
-    contains(&said(&mut trying(&["--install"]), 0)?, &["What is missing: get nothing # made up"])?;
+    contains(&said(&mut trying(&["--install"]), 0)?, &["Missing: get nothing # made up"])?;
     Ok(Completion::Completed)
 }
 
@@ -511,11 +511,7 @@ fn wrong_suites() -> Outcome {
         same(&told, output.status.code(), Some(code))?;
         contains(&told, expected)
     };
-    refused(
-        &["--suite", &path],
-        2,
-        &["suite.toml: No such file", "`review` and `workloads` are the suites that corewise holds"],
-    )?;
+    refused(&["--suite", &path], 2, &["suite.toml: No such file", "The built-in suites are `review` and `workloads`"])?;
     std::fs::write(&file, "name = \"x\"\n[[benchmark]]\nname = \"y\"\ncategory = \"z\"\ncommand = []\n")?;
     refused(&["--suite", &path], 2, &["benchmark \"y\": command must name a program"])?;
     refused(&["--suite", &path, "--", "ls"], 2, &["cannot be used with"])?;
@@ -557,7 +553,7 @@ fn hard_benchmarks() -> Outcome {
         &told,
         &[
             "server (failed)",
-            "its set-up left 1 running process behind, which was ended",
+            "its set-up left 1 running process behind; corewise ended what was left",
             "elsewhere (failed)",
             "nowhere: No such file",
             &format!("cpu {first}: better by 3 % or more in 0 of "),

@@ -218,11 +218,16 @@ fn drawn() -> Outcome {
 fn usage() -> Outcome {
     let place = Place::new();
     let cases: [(&[&str], &str, i32, &[&str]); 6] = [
-        (&["--threads", "1,2"], "true", 2, &["nothing tells the program", "--threads-as OMP_NUM_THREADS", "{threads}"]),
+        (
+            &["--threads", "1,2"],
+            "true",
+            2,
+            &["the program does not get its number", "--threads-as OMP_NUM_THREADS", "{threads}"],
+        ),
         (&["--threads", "1,2", "--on", "0"], "echo {threads}", 2, &["cannot be used with"]),
         (&["--threads", "1,2", "--guard", "a=b"], "echo {threads}", 2, &["--guard"]),
         (&["--pinned", "yes"], "true", 2, &["--threads"]),
-        (&["--svg", "a.svg"], "true", 2, &["--svg draws how a program scales", "--threads 1,2,4,8"]),
+        (&["--svg", "a.svg"], "true", 2, &["--svg needs at least two numbers", "--threads 1,2,4,8"]),
         (
             &["--threads", "4096", "--pinned", "no"],
             "echo {threads}",

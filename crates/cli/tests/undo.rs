@@ -190,7 +190,7 @@ fn a_corewise_killed_in_the_middle_is_undone() -> Completion {
         assert!(screen.starts_with(&format!("corewise {} (20", killed.id())), "{screen}");
         let line = |word: &str, id: &str| format!("  {word:<15}cpus of sleep ({id}): {all} to {one}\n");
         assert!(ids.iter().all(|id| screen.contains(&line("would revert", id))), "{screen}");
-        assert!(screen.ends_with("would be reverted; nothing was done. Do it:  corewise undo\n"), "{screen}");
+        assert!(screen.ends_with("would be reverted; nothing was changed. Next:  corewise undo\n"), "{screen}");
         assert!(code == Some(0) && sleepers.iter().all(|sleeper| sleeper.cpus() == one) && bench.journals() == 1);
 
         let (code, screen) = bench.undo(&[]);
@@ -212,8 +212,11 @@ fn the_changes_of_a_running_corewise_are_in_force() -> Completion {
     let _running = Running::changer(&bench.journals, &[&sleeper.id()]);
     for arguments in [&[][..], &["--dry-run"]] {
         let (code, screen) = bench.undo(arguments);
-        assert!(screen.contains(" runs, and will undo its changes itself\n  in force       cpus of sleep"), "{screen}");
-        assert!(screen.ends_with("\nNothing was left to undo here.\n"), "{screen}");
+        assert!(
+            screen.contains(" is running, and will undo its changes itself\n  in force       cpus of sleep"),
+            "{screen}"
+        );
+        assert!(screen.ends_with("\nNothing to undo here.\n"), "{screen}");
         assert_eq!((code, sleeper.cpus(), bench.journals()), (Some(0), one_cpu(), 1));
     }
     Completion::Completed
@@ -237,7 +240,10 @@ fn what_is_meant_to_stay_is_undone_when_asked() -> Completion {
     assert!(run.status.success(), "{}", text(&run.stderr));
     assert_eq!((fs::read_to_string(&file).unwrap(), bench.journals()), ("new\n".to_owned(), 1));
     let (code, screen) = bench.undo(&["--dry-run"]);
-    assert!(screen.starts_with("corewise irq ") && screen.contains(" made changes that were to stay\n"), "{screen}");
+    assert!(
+        screen.starts_with("corewise irq ") && screen.contains(" made changes that were meant to stay\n"),
+        "{screen}"
+    );
     assert_eq!((code, fs::read_to_string(&file).unwrap()), (Some(0), "new\n".to_owned()));
     let (code, screen) = bench.undo(&[]);
     assert!(screen.ends_with("\nChanges: 1 reverted.\n"), "{screen}");
@@ -255,7 +261,7 @@ fn what_somebody_else_changed_is_left_alone() -> Completion {
     let document: serde_json::Value = serde_json::from_str(&document).unwrap();
     let change = &document["journals"][0]["changes"][0];
     assert_eq!((change["fate"].as_str(), code), (Some("left-alone"), Some(0)));
-    assert_eq!(change["why"], "somebody else has changed it since: it is \"theirs\" now");
+    assert_eq!(change["why"], "someone else has changed it since: it is now \"theirs\"");
     assert_eq!((fs::read_to_string(&file).unwrap(), bench.journals()), ("theirs\n".to_owned(), 0));
     Completion::Completed
 }
@@ -271,7 +277,7 @@ fn what_cannot_be_undone_is_status_3_and_stays() -> Completion {
     for arguments in [&["--dry-run"][..], &[]] {
         let (code, screen) = bench.undo(arguments);
         assert!(screen.contains("  failed         file ") && screen.contains("(os error 21)"), "{screen}");
-        assert!(screen.contains("Changes: 1 not undone, and kept in the journal"), "{screen}");
+        assert!(screen.contains("Changes: 1 not undone, still in the journal"), "{screen}");
         assert_eq!((code, bench.journals()), (Some(3), 1));
     }
     fs::remove_dir(&file).unwrap();
@@ -328,7 +334,7 @@ fn journals_of_another_user_are_refused() -> Completion {
     let arguments = ["undo", "--journal", bench.journals.to_str().unwrap()];
     let run = bench.place.ordinary_user(&arguments).output().unwrap();
     let said = text(&run.stderr);
-    assert!(said.contains("they belong to user 0, and only that user's corewise undoes them\n"), "{said}");
+    assert!(said.contains("they belong to user 0; only that user's corewise can undo them\n"), "{said}");
     assert_eq!((run.status.code(), text(&run.stdout)), (Some(3), String::new()));
     Completion::Completed
 }
@@ -338,7 +344,7 @@ fn without_a_home_it_says_what_to_do() -> Completion {
     let mut undo = place.ordinary_user(&["undo"]);
     let run = undo.env_remove("HOME").env_remove("XDG_STATE_HOME").output().unwrap();
     let said = text(&run.stderr);
-    assert!(said.starts_with("error: there is no journal: neither XDG_STATE_HOME nor HOME says where"), "{said}");
+    assert!(said.starts_with("error: there is no journal: neither XDG_STATE_HOME nor HOME is set"), "{said}");
     assert_eq!(run.status.code(), Some(3));
     Completion::Completed
 }

@@ -108,7 +108,7 @@ fn oslat(cpu: u32) -> Result<Seen> {
     output(command.current_dir(root()))?;
     let found = found()?;
     let mut seen = of(buckets(&found).into_iter().map(|(us, count)| ((us - 1.0) * 1e3, count)), SECONDS as f64)?;
-    seen.max_us = found["max"].as_f64().context("oslat told no maximum")?;
+    seen.max_us = found["max"].as_f64().context("oslat reported no maximum")?;
     Ok(seen)
 }
 
@@ -119,7 +119,7 @@ fn cyclictest(cpu: u32) -> Result<Seen> {
     output(command.args(["-D", &SECONDS.to_string(), "--json", FOUND]).current_dir(root()))?;
     let found = found()?;
     let mut seen = of(buckets(&found).into_iter().map(|(us, count)| (us * 1e3, count)), SECONDS as f64)?;
-    seen.max_us = found["max"].as_f64().context("cyclictest told no maximum")?;
+    seen.max_us = found["max"].as_f64().context("cyclictest reported no maximum")?;
     Ok(seen)
 }
 

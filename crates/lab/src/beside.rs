@@ -45,9 +45,9 @@ pub fn recorder() -> Result<Recorder, Gap> {
     if recorder.rung() == Rung::Ftrace && !sees_all_numbers() {
         return Err(Gap::new(
             "causes of stalls",
-            "perf's tracepoints are refused, and processes have other numbers in ftrace",
+            "perf's tracepoints are refused, and ftrace has different process numbers",
         )
-        .cured_by("run with CAP_PERFMON, or outside of the container"));
+        .cured_by("run with CAP_PERFMON, or outside the container"));
     }
     Ok(recorder)
 }
@@ -93,7 +93,7 @@ impl<'a> Watcher<'a> {
         }
         for cpu in others.iter() {
             if let Err(error) = watcher.streams.open(cpu, &OF_OTHERS) {
-                let what = format!("what cpu {cpu} and those after it send to the command's");
+                let what = format!("what cpu {cpu} and the following cpus send to the command's");
                 watcher.gaps.push(Gap::new(what, error.to_string()).cured_by(MORE_FILES));
                 break;
             }

@@ -17,7 +17,10 @@ pub enum LabError {
         source: PatternError,
     },
     /// Processes could not be told from those of a run.
-    #[error("corewise has children that it did not start, which a run could not be told from: start it from a shell")]
+    #[error(
+        "corewise has child processes that it did not start and cannot distinguish from a run: start it from a \
+        shell"
+    )]
     OtherChildren,
     /// A suite's file cannot be read.
     #[error("the suite {file}: {source}")]

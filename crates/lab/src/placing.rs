@@ -186,16 +186,16 @@ impl PlacingError {
         Some(match self {
             Self::Expression(error) => return error.hint.clone(),
             Self::Unusable { reachable: Some(reachable), .. } => {
-                format!("This process can reach {reachable}; nothing was started.")
+                format!("This process may use {reachable}; nothing was started.")
             }
             Self::Unusable { reachable: None, .. } => "Nothing was started.".to_owned(),
-            Self::Role { .. } => "The cpus of a role lie inside those of --on.".to_owned(),
+            Self::Role { .. } => "The cpus of a role must be inside those of --on.".to_owned(),
             Self::Nodes { .. } => "`corewise topology` shows the nodes and their memory.".to_owned(),
             Self::Memory { since: Some(since), .. } => format!("It needs Linux {since} or newer."),
             Self::Memory { since: None, .. } => {
-                "Is this kernel built with NUMA, and may this process use set_mempolicy(2)?".to_owned()
+                "Check that this kernel is built with NUMA, and that this process may use set_mempolicy(2).".to_owned()
             }
-            Self::Changed { .. } => "Its cpus or its cpuset changed just now; try again.".to_owned(),
+            Self::Changed { .. } => "Its cpus or its cpuset have just changed; try again.".to_owned(),
             Self::Mask { .. } | Self::Unreadable(_) => return None,
         })
     }

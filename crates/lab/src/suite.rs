@@ -302,7 +302,7 @@ impl Folder {
                 .prefix("corewise-")
                 .tempdir()
                 .map(Self::Own)
-                .map_err(|error| failed(format!("no folder could be made for it: {error}"))),
+                .map_err(|error| failed(format!("its folder cannot be created: {error}"))),
         }
     }
 
@@ -341,13 +341,13 @@ fn scripted(what: &str, script: &str, stop: &AtomicBool) -> Result<(), RowResult
     let why = match ran.end {
         End::Exited(0) if ran.left_behind > 0 => {
             let plural = if ran.left_behind == 1 { "" } else { "es" };
-            format!("its {what} left {} running process{plural} behind, which was ended", ran.left_behind)
+            format!("its {what} left {} running process{plural} behind, which corewise ended", ran.left_behind)
         }
         End::Exited(0) => return Ok(()),
         End::Exited(status) => format!("its {what} failed: exit status {status}"),
         End::Interrupted => format!("its {what} was interrupted"),
         End::Killed(signal) => format!("its {what} was killed by signal {signal}"),
-        End::Stopped => format!("its {what} was ended: it wanted the terminal"),
+        End::Stopped => format!("its {what} was ended: it tried to use the terminal"),
         End::TimedOut => format!("its {what} was ended: it took longer than {} minutes", LONGEST_SCRIPT.as_secs() / 60),
     };
     Err(RowResult::Failed { why, output: last_lines(&ran.output), stored: None })

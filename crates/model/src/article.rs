@@ -122,7 +122,7 @@ impl Step {
     pub fn on(&self, machine: &Machine, quick: bool) -> Result<Line, String> {
         if let Some((level, objects)) = first_several(machine, &self.without) {
             return Err(format!(
-                "this machine has better to compare: {objects} objects of the level {level}, of which each has several parts"
+                "this machine has a better comparison: {objects} objects of the level {level} with several parts each"
             ));
         }
         let mut filled = None;
@@ -131,7 +131,7 @@ impl Step {
             if filled.is_none() {
                 let levels: Vec<String> = self.shared.iter().map(|level| format!("{level}s")).collect();
                 return Err(format!(
-                    "this machine has no two {} of which each has several parts that may be used",
+                    "this machine does not have two {} with several usable parts each",
                     levels.join(" or ")
                 ));
             }
@@ -207,7 +207,7 @@ mod tests {
         assert!(line(&caches).contains("spread(2, llc)"), "{}", line(&caches));
         let none = Layout { packages: 1, caches: 1, cores: 2, threads: 1, adjacent: false }.machine();
         let why = step.on(&none, true).unwrap_err();
-        assert!(why.contains("no two clusters or cores or"), "{why}");
+        assert!(why.contains("not have two clusters or cores or"), "{why}");
     }
 
     #[test]
@@ -220,7 +220,7 @@ mod tests {
             let line = step.on(&alone, true).unwrap();
             assert!(line.words.contains(&"pack(1, core)".to_owned()) && line.remark.is_none(), "{line:?}");
             let why = step.on(&caches, true).unwrap_err();
-            assert!(why.ends_with("2 objects of the level llc, of which each has several parts"), "{why}");
+            assert!(why.ends_with("2 objects of the level llc with several parts each"), "{why}");
             // One of the two can always be made.
             assert!(article.steps.iter().any(|step| !step.shared.is_empty() && step.on(&caches, true).is_ok()));
         }

@@ -40,13 +40,13 @@ pub enum CpuSetError {
         last: u32,
     },
     /// A range with a stride of zero, or a group larger than its stride.
-    #[error("the stride in \"{found}\" cannot be used: it must be at least 1, and a group no larger than its stride")]
+    #[error("the stride in \"{found}\" is invalid: it must be at least 1, and a group no larger than its stride")]
     Stride {
         /// The piece that was found.
         found: String,
     },
     /// A number above [`MAXIMUM_CPU`].
-    #[error("cpu {cpu} is above {MAXIMUM_CPU}, the largest number corewise reads")]
+    #[error("cpu {cpu} is above {MAXIMUM_CPU}, the largest supported number")]
     TooLarge {
         /// The number that was found.
         cpu: u64,
@@ -392,11 +392,11 @@ mod tests {
         assert_eq!(error("3-1"), "the range 3-1 ends before it begins");
         assert_eq!(
             error("0-8:0"),
-            "the stride in \"0-8:0\" cannot be used: it must be at least 1, and a group no larger than its stride"
+            "the stride in \"0-8:0\" is invalid: it must be at least 1, and a group no larger than its stride"
         );
         assert_eq!(
             error("0-99999999999999999999"),
-            format!("cpu {} is above 65535, the largest number corewise reads", u64::MAX)
+            format!("cpu {} is above 65535, the largest supported number", u64::MAX)
         );
         assert_eq!(error("1,,2"), "expected a cpu number or a range such as 0-3, found \"\" at character 3");
     }

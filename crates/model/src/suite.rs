@@ -113,7 +113,7 @@ impl Suite {
         let mut names = BTreeSet::new();
         for benchmark in &suite.benchmarks {
             let wrong = benchmark.wrong().or_else(|| {
-                (!names.insert(benchmark.name.as_str())).then(|| "another one has the same name".to_owned())
+                (!names.insert(benchmark.name.as_str())).then(|| "another benchmark has the same name".to_owned())
             });
             if let Some(what) = wrong {
                 return Err(SuiteError::Benchmark { name: benchmark.name.clone(), what });
@@ -175,7 +175,7 @@ impl Benchmark {
         match pattern {
             Some(pattern) => Finder::new(pattern).err().map(|error| format!("the pattern of {name}: {error}")),
             None => (!metric_line::is_name(name))
-                .then(|| format!("metric \"{name}\" has no pattern, and is no name of a metric line")),
+                .then(|| format!("metric \"{name}\" has no pattern, and is not the name of a metric line")),
         }
     }
 }
@@ -236,7 +236,7 @@ packages = { debian = "gcc make" }
     fn what_cannot_be_run_is_refused_with_its_place() {
         let wrong = |from: &str, to: &str| Suite::parse(&SMALL.replacen(from, to, 1)).unwrap_err().to_string();
         assert_eq!(wrong(r#"["7z", "b"]"#, "[]"), "benchmark \"seven\": command must name a program");
-        assert_eq!(wrong("\"compile\"", "\"seven\""), "benchmark \"seven\": another one has the same name");
+        assert_eq!(wrong("\"compile\"", "\"seven\""), "benchmark \"seven\": another benchmark has the same name");
         assert!(wrong("Tot: (", "Tot: ((").starts_with("benchmark \"seven\": the pattern of rating: "));
         assert!(wrong("category", "kind").starts_with("line 8: unknown field `kind`"), "{}", wrong("category", "kind"));
         assert_eq!(Suite::parse("name = \"none\"\nbenchmark = []").unwrap_err(), SuiteError::Empty);

@@ -199,26 +199,26 @@ fn remarks(folder: &Path, entries: &[Entry]) -> Result<(), Failed> {
     kcores/amd-ryzen-9-7950x-by-zamadatix.csv
       only 12 different values in 496 cells, 6.2 apart on average: a coarse clock, or rounded numbers
     kcores/dual-ibm-power9-8335-gth-16-core-2-7ghz-by-herver.csv
-      9 of 8128 cells are 0, which no talk takes: left out
+      9 of 8128 cells are 0, which is impossible: left out
       only 33 different values in 8119 cells, 27.1 apart on average: a coarse clock, or rounded numbers
     nviennot/amd-ryzen-9-7950x.csv
       only 12 different values in 496 cells, 6.2 apart on average: a coarse clock, or rounded numbers
     mctop/lpd48core.mct
       the numbers are cycles of the time stamp counter, not nanoseconds
-      mctop has grouped the numbers already: each is that of its group, not of its pair
+      mctop has already grouped the numbers: each belongs to a group, not to a pair
     mctop/lpdpc4.mct
       the numbers are cycles of the time stamp counter, not nanoseconds
-      mctop has grouped the numbers already: each is that of its group, not of its pair
+      mctop has already grouped the numbers: each belongs to a group, not to a pair
     mctop/lpdxeon2680.mct
       the numbers are cycles of the time stamp counter, not nanoseconds
-      mctop has grouped the numbers already: each is that of its group, not of its pair
+      mctop has already grouped the numbers: each belongs to a group, not to a pair
     mctop/ol-collab1.mct
       the numbers are cycles of the time stamp counter, not nanoseconds
-      mctop has grouped the numbers already: each is that of its group, not of its pair
+      mctop has already grouped the numbers: each belongs to a group, not to a pair
     hydroo/241204-0-m4pro-cntvct-el0-i-2000-r-300.log
-      the cpus' numbers are those of the hardware, and the threads were not pinned but looked at before and after a sample
+      the cpus have the hardware's numbers, and the threads were not pinned but checked before and after each sample
     hydroo/241207-1-m1pro-steady-clock-i-2000-r-300.log
-      the cpus' numbers are those of the hardware, and the threads were not pinned but looked at before and after a sample
+      the cpus have the hardware's numbers, and the threads were not pinned but checked before and after each sample
     ");
     Ok(())
 }

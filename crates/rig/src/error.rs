@@ -33,7 +33,7 @@ pub enum RigError {
         why: String,
     },
     /// The emulator ended while the machine was needed.
-    #[error("the machine is gone ({status}) while {during}; its console ends with\n{console}")]
+    #[error("the machine ended ({status}) while {during}; its console ends with\n{console}")]
     Gone {
         /// How the emulator ended.
         status: ExitStatus,
@@ -61,7 +61,7 @@ pub enum RigError {
         line: String,
     },
     /// A fact that was waited for did not come about.
-    #[error("waited for {what}, in vain: {last}")]
+    #[error("waited for {what} without success: {last}")]
     InVain {
         /// What was waited for.
         what: String,

@@ -37,7 +37,7 @@ impl Use {
             Some("" | "none") => Ok(Self::None),
             _ => Err(RigError::Host {
                 program: Self::VARIABLE.to_owned(),
-                why: format!("{} is none of none, change and full", value.display()),
+                why: format!("{} is not one of none, change and full", value.display()),
             }),
         }
     }

@@ -9,7 +9,7 @@ use rusqlite::ErrorCode;
 #[non_exhaustive]
 pub enum StoreError {
     /// The folder of the store could not be created.
-    #[error("the folder {} cannot be created: {source}; choose a store elsewhere", folder.display())]
+    #[error("the folder {} cannot be created: {source}; choose another store", folder.display())]
     Folder {
         /// The folder.
         folder: PathBuf,
@@ -25,7 +25,7 @@ pub enum StoreError {
         source: std::io::Error,
     },
     /// SQLite could not open or create the file.
-    #[error("{} cannot be opened for writing: {detail}; check who may write there, or choose a store elsewhere", path.display())]
+    #[error("{} cannot be opened for writing: {detail}; check its permissions, or choose another store", path.display())]
     NotWritable {
         /// The store.
         path: PathBuf,
@@ -33,15 +33,15 @@ pub enum StoreError {
         detail: String,
     },
     /// The path names something that is not an SQLite database.
-    #[error("{} is not a database; it was left as it is: move it away, or choose a store elsewhere", path.display())]
+    #[error("{} is not a database and was not changed: move it away, or choose another store", path.display())]
     NotADatabase {
         /// The file.
         path: PathBuf,
     },
     /// The database belongs to another program.
     #[error(
-        "{} is a database of another program (application id {application_id:#010x}); it was left as it is: choose a \
-         store elsewhere",
+        "{} is a database of another program (application id {application_id:#010x}) and was not changed: choose \
+            another store",
         path.display()
     )]
     Foreign {
@@ -52,8 +52,8 @@ pub enum StoreError {
     },
     /// The database was written by a newer corewise.
     #[error(
-        "{} has schema {found}, and this corewise knows schemas up to {known}; it was left as it is: use the newer \
-         corewise that wrote it, or choose a store elsewhere",
+        "{} has schema {found}, but this corewise supports schemas up to {known}; it was not changed: use the newer \
+            corewise that wrote it, or choose another store",
         path.display()
     )]
     Newer {
@@ -65,7 +65,7 @@ pub enum StoreError {
         known: i32,
     },
     /// The database would first have to be brought to the current schema, and was opened for reading only.
-    #[error("{} has the older schema {found}: the next stored survey brings it up to date", path.display())]
+    #[error("{} has the older schema {found}: the next stored survey updates it", path.display())]
     Older {
         /// The file.
         path: PathBuf,
@@ -74,8 +74,8 @@ pub enum StoreError {
     },
     /// The database is damaged.
     #[error(
-        "{} is damaged ({detail}); it was left as it is: `sqlite3 FILE .recover` saves what can be saved, or choose a \
-         store elsewhere",
+        "{} is damaged ({detail}) and was not changed: recover data with `sqlite3 FILE .recover`, or choose another \
+            store",
         path.display()
     )]
     Damaged {
@@ -99,7 +99,7 @@ pub enum StoreError {
         detail: String,
     },
     /// Another process held the database for longer than the wait of ten seconds.
-    #[error("{} has been held by another process for too long; nothing was stored: try again", path.display())]
+    #[error("{} was locked by another process for too long; nothing was stored: try again", path.display())]
     Busy {
         /// The file.
         path: PathBuf,
@@ -149,7 +149,7 @@ pub enum StoreError {
         source: serde_json::Error,
     },
     /// Something could not be put into a form from which it can be read back, for instance because of an infinite number.
-    #[error("what was measured cannot be written down: {source}; nothing was stored")]
+    #[error("the results cannot be serialised: {source}; nothing was stored")]
     Unwritable {
         /// What is wrong with it.
         source: serde_json::Error,
@@ -213,6 +213,6 @@ mod tests {
         assert_eq!(existing_words(&[3]), "it holds 3");
         assert_eq!(existing_words(&[1, 2, 3, 7, 9, 10]), "it holds 1-3, 7, 9-10");
         let odd: Vec<i64> = (0..40).map(|n| 2 * n + 1).collect();
-        assert_eq!(existing_words(&odd), "it holds 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21 and more, up to 79");
+        assert_eq!(existing_words(&odd), "it has 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21 and more, up to 79");
     }
 }

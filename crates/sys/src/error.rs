@@ -48,7 +48,7 @@ pub enum SysError {
         why: String,
     },
     /// A recording is larger than any machine's would be.
-    #[error("{} is not read further: {what} exceeds {limit}", path.display())]
+    #[error("reading {} was stopped: {what} exceeds {limit}", path.display())]
     TooLarge {
         /// The file or folder.
         path: PathBuf,
@@ -91,6 +91,6 @@ pub enum SysError {
     #[error("{0}")]
     Cgroup(#[from] CgroupRefusal),
     /// Not a single online cpu could be found.
-    #[error("no cpu found: neither sys/devices/system/cpu nor proc/cpuinfo names one")]
+    #[error("no cpu found, neither in sys/devices/system/cpu nor in proc/cpuinfo")]
     NoCpu,
 }

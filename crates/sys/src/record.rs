@@ -21,7 +21,7 @@ const FOLDER: &str = "machine";
 /// xz's preset: the largest recording is a few megabytes, and all are alike line by line.
 const XZ_PRESET: u32 = 6;
 
-/// How a recording is packed.
+/// How a recording is compressed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Packing {
     /// A plain tar.

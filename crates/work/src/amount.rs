@@ -27,13 +27,13 @@ impl Amount {
     pub fn of(settings: &Settings, usual: u64) -> Result<Self, Error> {
         let wrong = |what: &str, why: String| Err(Error::Input { what: what.into(), why });
         if !(1..=MOST_THREADS).contains(&settings.threads) {
-            return wrong("threads", format!("{} are not from 1 to {MOST_THREADS}", settings.threads));
+            return wrong("threads", format!("{} is not between 1 and {MOST_THREADS}", settings.threads));
         }
         match settings.size {
             Size::Share(share) if share > 0.0 && share <= LARGEST_SHARE => {
                 Ok(Self::Items(((usual as f64 * share).round() as u64).max(1)))
             }
-            Size::Share(share) => wrong("size", format!("{share} is not above 0 and up to {LARGEST_SHARE}")),
+            Size::Share(share) => wrong("size", format!("{share} is not above 0 and at most {LARGEST_SHARE}")),
             Size::Time(time) => Ok(Self::Time(time)),
         }
     }

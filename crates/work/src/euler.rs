@@ -70,7 +70,7 @@ pub fn run(settings: &Settings, options: &Options, company: &mut Company<'_>) ->
         Amount::Items(steps) => Until::Steps(steps),
         Amount::Time(time) => Until::Elapsed(time),
     };
-    (company.progress)("moving the gas on");
+    (company.progress)("simulating the gas");
     let balls = Balls::new(options.shape, settings.seed);
     let problem = Problem { shape: options.shape, width: 1.0, gas: &|cell| balls.gas(cell), until };
     let solution = solve(settings, &problem, company.stop)?;
@@ -92,8 +92,8 @@ pub fn run(settings: &Settings, options: &Options, company: &mut Company<'_>) ->
         ],
         limit: Limit::Compute,
         checked: format!(
-            "mass, momentum and energy are kept to {lost:.1e} of what they are, and Sod's shock tube along x, y and z is {:.0} % of the \
-             tolerance from the exact solution",
+            "mass, momentum and energy are conserved to {lost:.1e}, and Sod's shock tube along x, y and z deviates \
+                from the exact solution by {:.0} % of the tolerance",
             100.0 * farthest
         ),
         checksum,
@@ -107,7 +107,7 @@ fn cells_of(shape: [usize; 3]) -> Result<u64, Error> {
     let cells = cells.filter(|_| shape.into_iter().all(|along| along >= FEWEST));
     cells.map(|cells| cells as u64).ok_or_else(|| Error::Input {
         what: "shape".into(),
-        why: format!("{shape:?} are not {FEWEST} in each direction and at most {MOST} cells in all"),
+        why: format!("{shape:?} is not at least {FEWEST} cells in each direction and at most {MOST} in all"),
     })
 }
 
@@ -203,7 +203,8 @@ fn check_sod(tubes: &Solution, direction: usize) -> Result<f64, Error> {
         return Ok(farthest);
     }
     Err(Error::Wrong(format!(
-        "Sod's tube along axis {direction} is {apart:?} from the exact density, velocity and pressure, and {SOD_TOLERANCE:?} are allowed"
+        "Sod's tube along axis {direction} deviates by {apart:?} from the exact density, velocity and pressure; the \
+            tolerance is {SOD_TOLERANCE:?}"
     )))
 }
 
@@ -231,7 +232,7 @@ fn check_sums(solution: &Solution, shape: [usize; 3]) -> Result<f64, Error> {
         return Ok(most);
     }
     Err(Error::Wrong(format!(
-        "mass, momentum and energy were {before:?} and are {after:?}: {most:e} of what there is is lost"
+        "mass, momentum and energy were {before:?} and are {after:?}: a share of {most:e} is lost"
     )))
 }
 

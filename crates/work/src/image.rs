@@ -110,10 +110,9 @@ pub fn run(settings: &Settings, options: &Options, company: &mut Company<'_>) ->
 
 fn check_size(size: Size) -> Result<(), Error> {
     match size {
-        Size::Share(share) if !(share.is_finite() && share > 0.0 && share <= 1e6) => Err(Error::Input {
-            what: "size".into(),
-            why: format!("more than 0 and at most a million, and not {share}"),
-        }),
+        Size::Share(share) if !(share.is_finite() && share > 0.0 && share <= 1e6) => {
+            Err(Error::Input { what: "size".into(), why: format!("more than 0 and at most a million, not {share}") })
+        }
         _ => Ok(()),
     }
 }

@@ -54,14 +54,14 @@ impl Default for Options {
 /// As [`Error`] says.
 pub fn run(settings: &Settings, options: &Options, company: &mut Company<'_>) -> Result<Report, Error> {
     if !(2..=MOST_STEPS).contains(&options.steps) {
-        let why = format!("{} are not from 2 to {MOST_STEPS}", options.steps);
+        let why = format!("{} is not between 2 and {MOST_STEPS}", options.steps);
         return Err(Error::Input { what: "steps".into(), why });
     }
     let walks = USUAL_STEPS / u64::from(options.steps);
     let amount = Amount::of(settings, walks / WALKS_PER_ITEM)?.at_least(FEWEST_WALKS / WALKS_PER_ITEM);
     let (mut rates, mut worst, mut checksum) = (Vec::new(), 0.0_f64, 0_u64);
     for (number, movement) in MOVEMENTS.iter().enumerate() {
-        (company.progress)(&format!("walking by {} steps", movement.name));
+        (company.progress)(&format!("walking with {} steps", movement.name));
         let seed = Random::new(settings.seed.wrapping_add(number as u64)).bits();
         let (tally, seconds) = all_walks(settings, options.steps, movement, seed, of_six(amount), company.stop)?;
         company.go_on()?;
@@ -87,8 +87,8 @@ fn report(rates: &[(&str, f64)], worst: f64, checksum: Option<u64>) -> Report {
         metrics: std::iter::once(MetricLine::new("steps_per_second", mean)).chain(each).collect(),
         limit: Limit::Compute,
         checked: format!(
-            "the mean end and the mean squared distance of the walks of each movement are the closed forms', the farthest {worst:.1} \
-             standard errors off ({TOLERANCE} allowed)"
+            "the mean end and the mean squared distance of each movement's walks match the closed forms; the largest \
+                deviation is {worst:.1} standard errors ({TOLERANCE} allowed)"
         ),
         checksum,
     }
@@ -175,15 +175,15 @@ fn check(name: &str, steps: u32, tally: &Tally) -> Result<f64, Error> {
     let distance = off(mean(tally.squared), steps, squared_distance_variance(steps));
     let worst = ends.chain([distance]).fold(0.0, f64::max);
     if tally.broken > 0 {
-        return Err(Error::Wrong(format!("{} walks of {name} steps end nowhere", tally.broken)));
+        return Err(Error::Wrong(format!("{} walks of {name} steps have no valid end", tally.broken)));
     }
     if worst <= TOLERANCE {
         return Ok(worst);
     }
     let (end, squared) = (tally.end.map(mean), mean(tally.squared));
     Err(Error::Wrong(format!(
-        "{walks} walks of {steps} {name} steps end at {end:?} in the mean and at a mean squared distance of {squared}, {worst:.1} standard \
-         errors off"
+        "{walks} walks of {steps} {name} steps have the mean end {end:?} and the mean squared distance {squared}, a \
+            deviation of {worst:.1} standard errors"
     )))
 }
 

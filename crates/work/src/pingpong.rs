@@ -44,7 +44,7 @@ pub enum By {
 /// The workload's own options.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// By what they wake each other.
+    /// How they wake each other.
     pub by: By,
     /// The second of each pair as a process instead of a thread: the arguments with which this program, begun again, calls
     /// [`partner::answer`]. Not with [`By::Futex`].
@@ -129,7 +129,7 @@ impl Table {
         let work = |thread: usize| {
             let (pair, side) = if self.are_threads { (thread / 2, thread % 2) } else { (thread, 0) };
             let end = self.ends[pair][side].lock().unwrap_or_else(PoisonError::into_inner).take();
-            let mut end = end.ok_or_else(|| Error::Wrong("an end of a line was taken twice".into()))?;
+            let mut end = end.ok_or_else(|| Error::Wrong("one end of a link was used twice".into()))?;
             if side == 1 {
                 return partner::answer_all(&mut end).map(|_| None).map_err(Error::system("answering"));
             }
@@ -224,7 +224,7 @@ impl Game {
                 return Ok(());
             }
             if heard != line::after(said) {
-                return Err(Error::Wrong(format!("{heard} was heard after {said}")));
+                return Err(Error::Wrong(format!("{heard} was received after {said}")));
             }
             let now = ticks.now();
             self.histogram.record(now.saturating_sub(last));
@@ -246,7 +246,7 @@ fn report(games: &[Game], amount: Amount, clock: &Clock) -> Result<Report, Error
     if let Amount::Items(wanted) = amount
         && wanted != round_trips
     {
-        return Err(Error::Wrong(format!("{round_trips} of {wanted} round trips were made")));
+        return Err(Error::Wrong(format!("{round_trips} of {wanted} round trips were completed")));
     }
     let counted = 2 * round_trips;
     let seconds = Span::seconds(games.iter().map(|game| game.span));
@@ -257,7 +257,7 @@ fn report(games: &[Game], amount: Amount, clock: &Clock) -> Result<Report, Error
             MetricLine::new("p99_ns", all.quantile_ns(0.99)),
         ],
         limit: Limit::Waiting,
-        checked: format!("{} pairs have counted to {counted} in all, two for each round trip, exactly", games.len()),
+        checked: format!("{} pairs counted to exactly {counted} in all, two for each round trip", games.len()),
         checksum: amount.is_fixed().then(|| Random::new(counted).bits()),
     })
 }
@@ -267,7 +267,7 @@ fn report(games: &[Game], amount: Amount, clock: &Clock) -> Result<Report, Error
 fn check(game: &Game) -> Result<(), Error> {
     let round_trips = game.round_trips;
     if game.was_ended {
-        let error = io::Error::new(io::ErrorKind::BrokenPipe, format!("it has gone after {round_trips} round trips"));
+        let error = io::Error::new(io::ErrorKind::BrokenPipe, format!("it ended after {round_trips} round trips"));
         return Err(Error::System { what: "a partner".into(), error });
     }
     // The count begins again at zero after 2^31 - 1.

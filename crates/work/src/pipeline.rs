@@ -40,8 +40,8 @@ pub struct Options {
     pub via: Via,
     /// Lines in one message; 1 at least.
     pub batch: usize,
-    /// Messages that a link holds before its sender waits; 1 at least, rounded up to a power of two by a ring. Times the batch it is at
-    /// most 16384 lines.
+    /// Messages that fit into a link before its sender waits; 1 at least, rounded up to a power of two by a ring. Times
+    /// the batch it is at most 16384 lines.
     pub capacity: usize,
     /// Over how many threads the five stages of one lane are spread at most: from 1, where no thread sends anything, to 5, one for each
     /// stage.
@@ -97,7 +97,7 @@ pub fn run(settings: &Settings, options: &Options, company: &mut Company<'_>) ->
     };
     (company.progress)("passing events on");
     let found = pass(settings, options, &input, Halt::new(company.stop))?;
-    (company.progress)("doing the same straight");
+    (company.progress)("repeating it sequentially");
     let checked = check(&found, &input, company)?;
     let seconds = found.seconds();
     let metrics = vec![
@@ -112,7 +112,7 @@ impl Options {
     fn check(&self) -> Result<(), Error> {
         let wrong = |what: &str, why: String| Err(Error::Input { what: what.into(), why });
         if !(1..=LANE_THREADS).contains(&self.lane_threads) {
-            return wrong("threads of a lane", format!("from 1 to {LANE_THREADS}, and not {}", self.lane_threads));
+            return wrong("threads of a lane", format!("between 1 and {LANE_THREADS}, not {}", self.lane_threads));
         }
         let fits = self.batch.checked_mul(self.capacity).is_some_and(|lines| (1..=MOST_LINES).contains(&lines));
         if !fits {
@@ -134,10 +134,9 @@ pub fn lines_of(size: Size, input: &Input) -> Result<(u64, Option<Duration>), Er
             let mean_bytes = (input.bytes() as f64 / input.lines() as f64).max(1.0);
             Ok(((share * USUAL_BYTES / mean_bytes).ceil() as u64, None))
         }
-        Size::Share(share) => Err(Error::Input {
-            what: "size".into(),
-            why: format!("more than 0 and at most a million, and not {share}"),
-        }),
+        Size::Share(share) => {
+            Err(Error::Input { what: "size".into(), why: format!("more than 0 and at most a million, not {share}") })
+        }
     }
 }
 
@@ -165,17 +164,17 @@ fn check(found: &Found, input: &Input, company: &Company<'_>) -> Result<String, 
     let expected = straight::alone(input, found.taken, company.stop)?;
     let same = |what: &str, found: u64, expected: u64| match found == expected {
         true => Ok(()),
-        false => Err(Error::Wrong(format!("{what}: {found}, and straight {expected}"))),
+        false => Err(Error::Wrong(format!("{what}: {found}, but {expected} sequentially"))),
     };
     same("lines", found.lines, found.taken)?;
     same("bytes", found.bytes, expected.bytes)?;
     same("checksum of the output", found.checksum, expected.checksum)?;
     if found.tallies != expected.tallies {
-        return Err(Error::Wrong("the tallies are not those of the same done straight".into()));
+        return Err(Error::Wrong("the counts differ from those of the sequential run".into()));
     }
     if input.is_generated() && found.tallies != generate::tallies(found.taken) {
-        return Err(Error::Wrong("the tallies are not those that the events were made with".into()));
+        return Err(Error::Wrong("the counts differ from those of the generated events".into()));
     }
-    let closed = if input.is_generated() { ", and the tallies by their closed form" } else { "" };
-    Ok(format!("all {} lines by the same transformation written straight on one thread, exactly{closed}", found.lines))
+    let closed = if input.is_generated() { ", and the counts by their closed form" } else { "" };
+    Ok(format!("all {} lines exactly, against an independent sequential implementation{closed}", found.lines))
 }

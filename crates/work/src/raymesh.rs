@@ -38,7 +38,7 @@ pub enum Mesh {
 /// Who tests which rows of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Split {
-    /// Each thread as many neighbouring rows as any other, whatever they cost.
+    /// Each thread takes an equal block of neighbouring rows, whatever they cost.
     Fixed,
     /// Each thread takes the next row as soon as it is done with one.
     Queue,
@@ -221,7 +221,7 @@ fn mesh_of(mesh: &Mesh) -> Result<crate::geometry::Mesh, Error> {
             Ok(crate::geometry::shapes::stone_and_balls(*triangles))
         }
         Mesh::Procedural { triangles } => {
-            Err(Error::Input { what: "triangles".into(), why: format!("{triangles} is not 1 to 5,000,000") })
+            Err(Error::Input { what: "triangles".into(), why: format!("{triangles} is not between 1 and 5,000,000") })
         }
         Mesh::File(path) => crate::geometry::file::read(Path::new(path)).map(crate::geometry::Mesh::fitted),
     }

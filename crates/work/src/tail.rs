@@ -83,10 +83,10 @@ pub fn run(settings: &Settings, options: &Options, company: &mut Company<'_>) ->
 fn admitted(options: &Options) -> Result<Options, Error> {
     let wrong = |what: &str, why: String| Err(Error::Input { what: what.into(), why });
     if !(1..=MOST_ADDITIONS).contains(&options.additions) {
-        return wrong("additions", format!("{} are not from 1 to {MOST_ADDITIONS}", options.additions));
+        return wrong("additions", format!("{} is not between 1 and {MOST_ADDITIONS}", options.additions));
     }
     if options.gap > LONGEST_GAP {
-        return wrong("gap", format!("{:?} is over {LONGEST_GAP:?}", options.gap));
+        return wrong("gap", format!("{:?} is longer than {LONGEST_GAP:?}", options.gap));
     }
     Ok(Options { additions: options.additions.next_multiple_of(ADDITIONS_PER_TURN), gap: options.gap })
 }
@@ -201,7 +201,7 @@ fn report(shifts: &[Shift], amount: Amount, nanoseconds_per_tick: f64) -> Result
         ],
         limit: Limit::Compute,
         checked: format!(
-            "all {requests} requests are in the histogram, and the sums of their answers are the closed form's, exactly"
+            "all {requests} requests are in the histogram, and the sums of their answers match the closed form exactly"
         ),
         checksum: amount
             .is_fixed()
@@ -223,7 +223,7 @@ fn check_shift(shift: &Shift, nanoseconds_per_tick: f64) -> Result<(), Error> {
     let Shift { duty, served, histogram, span } = shift;
     let wanted = closed_form(duty.first, served.requests, duty.options.additions);
     if served.sum != wanted {
-        return Err(Error::Wrong(format!("the answers' sum is {}, and {wanted} by the closed form", served.sum)));
+        return Err(Error::Wrong(format!("the answers' sum is {} instead of {wanted} (closed form)", served.sum)));
     }
     if histogram.count() != served.requests {
         let (held, requests) = (histogram.count(), served.requests);
@@ -232,7 +232,7 @@ fn check_shift(shift: &Shift, nanoseconds_per_tick: f64) -> Result<(), Error> {
     let (busy_ns, all_ns) =
         (served.ticks as f64 * nanoseconds_per_tick, span.end.duration_since(span.begin).as_nanos() as f64);
     if busy_ns > all_ns * (1.0 + RATE_TOLERANCE) + 1e3 {
-        return Err(Error::Wrong(format!("requests took {busy_ns} ns in all on a thread that took {all_ns} ns")));
+        return Err(Error::Wrong(format!("requests took {busy_ns} ns in all on a thread that ran for {all_ns} ns")));
     }
     Ok(())
 }

@@ -52,7 +52,7 @@ fn may_be_a_process() -> Result<(), Failed> {
 fn dies_or_cannot_be() -> Result<(), Failed> {
     for by in [By::Pipe, By::Socket] {
         let told = ran(2, by, Some("nothing")).map_or_else(|error| error.to_string(), |report| format!("{report:?}"));
-        check(told == "a partner: it has gone after 0 round trips", told)?;
+        check(told == "a partner: it ended after 0 round trips", told)?;
     }
-    check(matches!(ran(2, By::Futex, Some("nothing")), Err(Error::Input { .. })), "a futex is for threads")
+    check(matches!(ran(2, By::Futex, Some("nothing")), Err(Error::Input { .. })), "a futex is only for threads")
 }

@@ -124,7 +124,7 @@ fn same_screens(native: &Path, arm: &Path) -> Result<()> {
             let [here, there] =
                 [Command::new(native), emulated(arm)].map(|mut command| shown(&mut command, words, machine));
             if here? != there? {
-                bail!("{words:?} of {} is not what the native one prints", machine.display());
+                bail!("{words:?} of {} differs from the native output", machine.display());
             }
         }
     }

@@ -17,30 +17,33 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use xtask::{cargo, number};
 
-const USAGE: &str = "\
-usage: cargo xtask CHORE
+const USAGE: &str = "usage: cargo xtask CHORE
   setup [tests|comparisons|fuzzing]
-                          install what tests, the rig and comparisons need, or one of them; says what it did
+                          install what tests, the rig and comparisons need, or one of them; reports what it did
   test [--no-install] [--lint] [ARGUMENT…] [-- NAME]
-                          what every change must pass: all tests, the rig's machines and Arm, with the lints first where asked;
-                          or some tests: arguments of `cargo test`, and a part of names; lists what failed and what was skipped
+                          required for every change: all tests, the rig's machines and Arm, with --lint the lints first;
+                          or some tests: arguments of `cargo test`, and part of a name; lists failed and skipped tests
   repeat [--busy] TIMES [ARGUMENT…] [-- NAME]
-                          some tests again and again, as `test` runs them; with two busy loops beside them
-  arm [--all]             the tests on an emulated 64-bit Arm: where it may differ, or all
+                          repeat some tests, as `test` runs them; --busy runs two busy loops at the same time
+  arm [--all]             the tests on an emulated 64-bit Arm: those that may differ, or all
   rig --list              the machines that the test rig can boot
   rig MACHINE             a shell in one of them, with corewise; leave with `exit`
   rig MACHINE COMMAND…    run a command there, as root; a single argument is a script
-  rig test [NAME]         every scenario on all machines, or what has NAME in its name, \"dual-socket::memory\"
-  rig record [MACHINE…]   make the recordings in crates/rig/recordings anew
-  walls                   circles between modules, commands that reach into the rooms of others, and code outside of sys that names a system
-  schema [--check]        write docs/schema/*.json from the types, or say which of them are out of date
-  fuzz [SECONDS] [TARGET] run every fuzz target, or one, for so long each (600)
-  bench-loop              what an iteration of the tail probe's loop takes, bare and recorded; is it cheap enough?
+  rig test [NAME]         every scenario on all machines, or those with NAME in their name, \"dual-socket::memory\"
+  rig record [MACHINE…]   make the recordings in crates/rig/recordings again
+  walls                   find circles between modules, commands that reach into other rooms, and code outside sys \
+that names a system
+  schema [--check]        write docs/schema/*.json from the types, or list those that are out of date
+  fuzz [SECONDS] [TARGET] run every fuzz target, or one, for this long each (600)
+  bench-loop              check the cost of an iteration of the tail probe's loop, bare and recorded
   compare-links [ROUNDS]  measure a link with corewise and with other tools, quiet and busy, in turn (9 rounds)
-  compare-tail [ROUNDS]   the stalls of one cpu by corewise, oslat, a loop like sysjitter's, and cyclictest, in turn (9 rounds)
-  compare-run [PAIRS]     start a command with corewise and with taskset, in turn (200 pairs); is it fast and small enough?
-  compare-work [ROUNDS]   the built-in workloads with two threads and with one, and beside plain loops over the same crates, in turn (10 rounds)
-  compare-hyperfine FILE [SESSIONS]  a command against itself, `sha256sum FILE`, with corewise and with hyperfine, in turn (20)
+  compare-tail [ROUNDS]   the stalls of one cpu by corewise, oslat, a loop like sysjitter's, and cyclictest, in turn \
+(9 rounds)
+  compare-run [PAIRS]     start a command with corewise and with taskset, in turn (200 pairs); check time and size
+  compare-work [ROUNDS]   the built-in workloads with two threads, with one, and against plain loops over the same \
+crates, in turn (10 rounds)
+  compare-hyperfine FILE [SESSIONS]  a command against itself, `sha256sum FILE`, with corewise and with hyperfine, in \
+turn (20)
   validate [SHARE]        check the statistics of `corewise try` by simulation, with a share of the repetitions (1)";
 
 fn main() -> ExitCode {
@@ -84,7 +87,7 @@ fn run(words: &[&str]) -> Result<bool> {
         [chore, ..] if *chore == "bench-loop" || *chore == "validate" || chore.starts_with("compare-") => {
             compare(words)
         }
-        _ => bail!("there is no such chore\n{USAGE}"),
+        _ => bail!("unknown chore\n{USAGE}"),
     }
 }
 

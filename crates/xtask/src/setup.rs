@@ -146,7 +146,7 @@ impl Told {
             self.missing = true;
             let why = if is_root { "this system has no apt-get" } else { "only root may install packages" };
             return println!(
-                "missing, since {why}: {names}\n    sudo apt-get install --no-install-recommends {names}",
+                "missing, because {why}: {names}\n    sudo apt-get install --no-install-recommends {names}",
                 names = missing.join(" ")
             );
         }

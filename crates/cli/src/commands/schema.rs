@@ -12,7 +12,7 @@ use crate::shell::settings::Settings;
 #[derive(Clone, Debug, Parser)]
 #[command(name = "schema", hide = true)]
 pub struct SchemaArguments {
-    /// The schema to print, such as `survey`; the names of all where none is given
+    /// The schema to print, such as `survey` [default: list the names of all]
     pub name: Option<String>,
 }
 

@@ -19,11 +19,11 @@ pub fn findings(survey: &Survey, conclusions: &Conclusions, width: usize) -> Vec
         let text = if survey.cpus.is_empty() {
             " Nothing was measured."
         } else if conclusions.no_difference.is_empty() {
-            " Nothing could be tested: that takes two cpus and several whole rounds."
+            " Nothing could be tested: tests need two cpus and several whole rounds."
         } else if survey.cpus.len() == 1 {
-            " Nothing stands out. What was tested:"
+            " Nothing stands out. Tested:"
         } else {
-            " Nothing stands out: leave placement to the scheduler. What was tested:"
+            " Nothing stands out: leave placement to the scheduler. Tested:"
         };
         lines.extend(wrap(&Line::new().plain(text), width, 1));
     }
@@ -83,7 +83,7 @@ pub fn gaps(gaps: &[Gap], width: usize) -> Vec<Line> {
         told.push(format!("{} more", reasons.len() - MOST_GAPS));
     }
     let line = Line::new().plain(glued(&format!("Not measured: {}.", told.join("; "))));
-    wrap(&line.faint(" Details and cures:  ").strong(unbroken("corewise doctor")), width, 2)
+    wrap(&line.faint(" Next:  ").strong(unbroken("corewise doctor")), width, 2)
 }
 
 /// More gaps than this are counted only.

@@ -194,7 +194,7 @@ impl Fitted {
     pub fn with_remark(self, width: usize, indent: usize) -> Vec<Line> {
         let mut lines = self.lines;
         if !self.dropped.is_empty() {
-            let text = format!("too narrow for: {}", self.dropped.join(", "));
+            let text = format!("Hidden at this width: {}", self.dropped.join(", "));
             lines.extend(wrap(&Line::new().faint(text).indented(indent), width, indent + 2));
         }
         lines

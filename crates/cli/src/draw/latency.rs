@@ -89,10 +89,11 @@ fn brief_ns(value: f64) -> String {
 fn caption(survey: &Survey, rows: &[Row], scale: &Scale, width: usize) -> Vec<Line> {
     let fewest = survey.cpus.iter().map(|cpu| cpu.tail.count()).min().unwrap_or(0);
     let timing = brief(survey.work.overhead_ns);
-    let text = format!("of a fixed piece of work, timed {} times a cpu; {timing} ns of each is timing", whole(fewest));
+    let text =
+        format!("of a fixed piece of work, timed {} times per cpu; timing adds {timing} ns to each", whole(fewest));
     let mut line = Line::new().strong("Latency").plain("  ").faint(text);
     if rows.iter().any(|row| row.cpus.len() > 1) {
-        line = line.faint("; several cpus: median, p99.99 and max of the worst");
+        line = line.faint("; rows of several cpus: median; p99.99 and max of the worst");
     }
     if scale.is_usable() {
         let ends = format!("; tail from {} to {}", duration(scale.low_ns), duration(scale.high_ns));

@@ -129,7 +129,7 @@ fn notes(machine: &Machine, width: usize) -> Vec<Line> {
         ("offline", machine.offline(), ""),
         ("isolated", machine.isolated.clone(), ""),
         ("nohz_full", machine.nohz_full.clone(), ""),
-        ("not allowed here", denied, "  (cpuset or affinity of the reading process)"),
+        ("not allowed here", denied, "  (cpuset or affinity of this process)"),
     ];
     let mut lines = Vec::new();
     for (word, cpus, remark) in sets.into_iter().filter(|(_, cpus, _)| !cpus.is_empty()) {

@@ -56,20 +56,20 @@ pub fn head(survey: &Survey, kept: &Kept, width: usize) -> Screen {
 fn partial_remark(survey: &Survey) -> Line {
     let rounds = survey.provenance.rounds;
     let text = format!("PARTIAL: ended early, after {}", count(rounds as usize, "whole round"));
-    Line::new().with(Tone::Warn, text).plain("; what follows is what was measured until then.")
+    Line::new().with(Tone::Warn, text).plain("; partial results follow.")
 }
 
 /// Whatever differs on such a machine, its cpus do not.
 fn emulated_remark() -> Line {
     let text = "EMULATED: every instruction of this machine is emulated";
-    Line::new().with(Tone::Warn, text).plain("; the times below are the emulator's, and mean nothing.")
+    Line::new().with(Tone::Warn, text).plain("; the times below mean nothing.")
 }
 
 /// Others were so busy that they are in every number: that is to be known before the first number is read.
 fn busy_remark(survey: &Survey) -> Option<Line> {
     let share = survey.provenance.others_busy.filter(|share| *share >= MUCH)?;
     let text = format!("BUSY: other programs used {} of the machine meanwhile", percent(share));
-    Some(Line::new().with(Tone::Warn, text).plain("; what they did is in every number below."))
+    Some(Line::new().with(Tone::Warn, text).plain("; this affects every number below."))
 }
 
 fn percent(share: f64) -> String {

@@ -15,7 +15,7 @@ use crate::draw::survey::Kept;
 /// The store, or what makes one.
 pub fn existing(settings: &Settings, first: &str) -> Result<Store, Failure> {
     let what = || Ok::<_, Failure>(format!("there is no history at {}", path(settings)?.display()));
-    let next = || format!("{first}, or name another history with --store.");
+    let next = || format!("{first}, or name another store with --store.");
     opened(settings)?.map_or_else(|| Err(Failure::unavailable(what()?).next(next())), Ok)
 }
 
@@ -80,10 +80,10 @@ fn path(settings: &Settings) -> Result<&Path, Failure> {
     match &settings.history {
         History::At(path) => Ok(path),
         History::Off => {
-            Err(Failure::usage("the history needs a store, and --no-store takes it away").next("Leave --no-store out."))
+            Err(Failure::usage("the history needs a store, and --no-store disables it").next("Leave out --no-store."))
         }
         History::Homeless => {
-            let what = "there is no history: neither XDG_DATA_HOME nor HOME says where it would be";
+            let what = "there is no history: neither XDG_DATA_HOME nor HOME is set";
             Err(Failure::unavailable(what).next("Name it with --store PATH."))
         }
     }

@@ -17,7 +17,7 @@ pub struct Interruption {
 /// Nothing is cleared up but the processes that were started: they would go on without anybody to measure them.
 fn ended_at_once() -> ! {
     signals::kill_descendants();
-    say(&"ended at once; `corewise undo` takes back what was changed on the machine, if anything was");
+    say(&"ended at once; `corewise undo` reverts changes to the machine, if there were any");
     std::process::exit(Exit::Interrupted as i32);
 }
 

@@ -53,10 +53,10 @@ impl MachineChoice {
             _ if is_path || exists(path) => Ok(Self::File(path.clone())),
             Found::ByPart(machine) => Ok(Self::BuiltIn(machine)),
             Found::Several(machines) => {
-                Err(Failure::usage(format!("\"{shown}\" may be one of several machines")).next(names(&machines)))
+                Err(Failure::usage(format!("\"{shown}\" matches several machines")).next(names(&machines)))
             }
             Found::Nothing => {
-                let what = format!("there is neither a machine nor a file named \"{shown}\"");
+                let what = format!("no machine and no file is named \"{shown}\"");
                 Err(Failure::usage(what).next(format!("The machines: {}", names(&BUILT_IN))))
             }
         }
@@ -116,9 +116,8 @@ pub fn read(choice: &MachineChoice) -> Result<Chosen, Failure> {
 
 fn described(path: &Path) -> Result<MachineFile, Failure> {
     let text = text_of(path).map_err(|error| {
-        Failure::unavailable(format!("cannot read {}: {error}", path.display())).next(
-            "A machine file describes a machine; `corewise topology --machine list` shows those that are built in.",
-        )
+        Failure::unavailable(format!("cannot read {}: {error}", path.display()))
+            .next("Expected a machine file; `corewise topology --machine list` shows the built-in machines.")
     })?;
     machine_file::parse(&text).map_err(|error| {
         Failure::usage(format!("{}, {error}", path.display())).next("docs/machines.md describes machine files.")
@@ -129,7 +128,7 @@ fn text_of(path: &Path) -> std::io::Result<String> {
     let mut text = String::new();
     let file = File::open(path)?;
     if !file.metadata()?.is_file() {
-        return Err(std::io::Error::other("it is no file"));
+        return Err(std::io::Error::other("it is not a file"));
     }
     file.take(LARGEST_FILE_BYTES + 1).read_to_string(&mut text)?;
     if text.len() as u64 > LARGEST_FILE_BYTES {
@@ -146,7 +145,7 @@ fn recorded(path: &Path) -> Result<Machine, Failure> {
 /// The failure of a recording that cannot be read.
 pub fn unreadable(error: &SysError) -> Failure {
     let next = "--machine takes a name, a machine file (.toml), or a recording: a file of `corewise record`, or a \
-        folder or archive that holds sys and proc.";
+        folder or archive with sys and proc.";
     Failure::unavailable(error).next(next)
 }
 

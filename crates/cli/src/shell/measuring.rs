@@ -22,13 +22,13 @@ pub const DEFAULT_BUDGET: Duration = Duration::from_secs(30);
 pub fn nothing_measured(what: &str, first: &str, gap: Option<&Gap>, is_interrupted: bool) -> Failure {
     if is_interrupted {
         let what = format!("nothing was measured: the {what} was ended before its first {first}");
-        return Failure::new(Exit::Interrupted, what).next("Nothing is stored.");
+        return Failure::new(Exit::Interrupted, what).next("Nothing was stored.");
     }
     let why = gap.map_or_else(
-        || format!("the time was over before the first {first}"),
+        || format!("the budget ended before the first {first}"),
         |gap| format!("{}: {}", gap.what, gap.why),
     );
-    Failure::unavailable(format!("nothing was measured ({why})")).next("Nothing is stored; see `corewise doctor`.")
+    Failure::unavailable(format!("nothing was measured ({why})")).next("Nothing was stored; see `corewise doctor`.")
 }
 
 #[cfg(test)]
@@ -43,12 +43,12 @@ mod tests {
         assert_eq!(interrupted.exit, Exit::Interrupted);
         assert_eq!(
             interrupted.to_string(),
-            "error: nothing was measured: the survey was ended before its first measurement\n  Nothing is stored."
+            "error: nothing was measured: the survey was ended before its first measurement\n  Nothing was stored."
         );
         let denied = nothing(Some(&gap), false);
         assert_eq!(denied.exit, Exit::Unavailable);
         assert_eq!(denied.what, "nothing was measured (cpu 0: the thread cannot be placed there)");
         let late = nothing(None, false);
-        assert_eq!(late.what, "nothing was measured (the time was over before the first measurement)");
+        assert_eq!(late.what, "nothing was measured (the budget ended before the first measurement)");
     }
 }

@@ -99,7 +99,7 @@ pub fn refused(exit: Exit, error: PlacementError) -> Failure {
     let failure = Failure::new(exit, pointed(&error.what, &error.text, &error.at));
     match error.hint {
         Some(hint) => failure.next(shortened(&hint)),
-        None => failure.next("`corewise place --help` has the language; `corewise topology` shows what there is."),
+        None => failure.next("`corewise place --help` explains the language; `corewise topology` shows this machine."),
     }
 }
 
@@ -152,7 +152,7 @@ mod tests {
         let settings = Settings { history, ..Settings::of_environment(&Environment::default()) };
         let typed = expression("pack(3, group) + group:1").unwrap();
         let none = resolve_for_all(&typed, &machine, &settings).unwrap_err();
-        assert!(none.what.starts_with("group: no map of links of this machine shows groups"), "{none}");
+        assert!(none.what.starts_with("group: no link map of this machine shows groups"), "{none}");
         let cost = |relation: links::Relation| if relation <= links::Relation::SameLlc { 20.0 } else { 80.0 };
         let map = crate::draw::fabricated::link_map(&machine, cost);
         corewise_store::Store::open(&path).unwrap().add(&map).unwrap();

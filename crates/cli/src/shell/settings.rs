@@ -132,7 +132,7 @@ impl Settings {
     /// The folder of the journals.
     pub fn journal_folder(&self) -> Result<&Path, Failure> {
         self.journals.as_deref().ok_or_else(|| {
-            let what = "there is no journal: neither XDG_STATE_HOME nor HOME says where it would be";
+            let what = "there is no journal: neither XDG_STATE_HOME nor HOME is set";
             Failure::unavailable(what).next("Set one of them, or name the journals' folder with --journal PATH.")
         })
     }

@@ -38,7 +38,7 @@ pub fn cpus(text: &str) -> Result<CpuSet, String> {
     if cpus.is_empty() { Err("expected at least one cpu, such as 0-3,8".to_owned()) } else { Ok(cpus) }
 }
 
-/// How the slots of a queue lie.
+/// The layout of a queue's slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum SlotsName {
     /// One after the other

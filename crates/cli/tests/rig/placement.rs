@@ -189,7 +189,7 @@ fn put_back(guest: &mut Guest) -> Outcome {
         let outcome = guest.run(&as_user(&script))?;
         let what = format!("{how}: {}{}", outcome.text(), outcome.stderr);
         same(&what, mask(&outcome.text()), Some(on.to_string()))?;
-        let words = format!("changed its cpus to {other}; put back to {on}");
+        let words = format!("changed its cpus to {other}; reset to {on}");
         same(&what, (outcome.code, outcome.stderr.contains(&words)), (0, true))?;
     }
     narrowed(guest, &all)
@@ -200,7 +200,7 @@ fn narrowed(guest: &mut Guest, all: &[u32]) -> Outcome {
     let on: Cpus = all[all.len() - 2..].iter().copied().collect();
     let (list, own) = (cpus::list(&on), all[all.len() - 1]);
     let command = format!("taskset -pc {own} $$ >/dev/null; while [ ! -e /tmp/told ]; do sleep 0; done; {OWN_FILES}");
-    for (how, left, words) in [("boundary", own.to_string(), "left so"), ("exact", list.clone(), "put back to")] {
+    for (how, left, words) in [("boundary", own.to_string(), "not reset"), ("exact", list.clone(), "reset to")] {
         let script = format!(
             "rm -f /tmp/told /tmp/err\n\
              corewise run --on {list} --enforce {how} -- sh -c '{command}' >/tmp/out 2>/tmp/err &\n\

@@ -95,7 +95,7 @@ fn instance(guest: &mut Guest) -> Outcome {
         .flat_map(|journal| entries(&journal["changes"]))
         .map(|change| format!("{}: {}", change["fate"], change["what"]))
         .collect();
-    same("what was undone", changes, vec![format!("\"reverted\": \"the instance {LEFT} of ftrace was made\"")])?;
+    same("what was undone", changes, vec![format!("\"reverted\": \"the ftrace instance {LEFT} was made\"")])?;
     same("what is left", text(guest, "ls /sys/kernel/tracing/instances")?, String::new())?;
     Ok(Completion::Completed)
 }

@@ -58,7 +58,7 @@ fn wander() -> Result {
             done(&mut run(&with_actor(&["--on", &on, "--enforce", how], &actor, &part("wander", (first, second)))));
         same(text(&output.stdout), format!("main {second}\n"), how)?;
         let told = text(&output.stderr);
-        let words = format!("its main thread, changed its cpus to {}; put back to {second}\n", list([first, second]));
+        let words = format!("its main thread, changed its cpus to {}; reset to {second}\n", list([first, second]));
         same((told.ends_with(&words), told.lines().count()), (true, 1), &told)?;
         same(told.starts_with("corewise: run-"), true, &format!("the command is named: {told}"))?;
     }
@@ -75,7 +75,7 @@ fn narrow() -> Result {
     )));
     // Once it is told, it was looked at and judged.
     let told = running.error_line();
-    same(told.ends_with(&format!("changed its cpus to {second}; left so")), true, &told)?;
+    same(told.ends_with(&format!("changed its cpus to {second}; not reset")), true, &told)?;
     running.end_input();
     same(running.line(), format!("main {second}"), "its choice stands")?;
     same(running.status().success(), true, "the command").map(|()| Completion::Completed)
@@ -109,9 +109,9 @@ fn stubborn() -> Result {
         &part("stubborn", (first, second)),
     )));
     let put_back = running.error_line();
-    same(put_back.ends_with(&format!("changed its cpus to {first}; put back to {on}")), true, &put_back)?;
+    same(put_back.ends_with(&format!("changed its cpus to {first}; reset to {on}")), true, &put_back)?;
     let gave_up = running.error_line();
-    let words = format!("was put back 10 times and changed its cpus again; it keeps {first} from now on");
+    let words = format!("was reset 10 times and changed its cpus again; it now keeps {first}");
     same(gave_up.ends_with(&words), true, &gave_up)?;
     running.end_input();
     same([running.line(), running.line()], ["corrections 10".to_owned(), format!("main {first}")], "the actor")?;
@@ -130,9 +130,9 @@ fn told_at_the_end() -> Result {
     running.end_input();
     same(running.line(), format!("main {second}"), "nobody interferes")?;
     let told = running.error_line();
-    same(told.ends_with(&format!("changed its cpus to {second}; left so")), true, &told)?;
+    same(told.ends_with(&format!("changed its cpus to {second}; not reset")), true, &told)?;
     let sum = running.error_line();
-    same(sum.ends_with("of them changed their cpus: 1"), true, &sum).map(|()| Completion::Completed)
+    same(sum.ends_with("changed their own cpus: 1"), true, &sum).map(|()| Completion::Completed)
 }
 
 fn pinned_by_others() -> Result {

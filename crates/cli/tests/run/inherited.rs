@@ -81,8 +81,7 @@ fn inherited_mask() -> Result {
     affinity::set_current(&before)?;
     same(allowed_list(&outside?), second.to_string(), "a cpu by number")?;
     same(allowed_list(&words?), first.to_string(), "all")?;
-    let note =
-        format!("{} (not in the affinity mask that was inherited)", list(before.iter().filter(|cpu| *cpu != first)));
+    let note = format!("{} (not in the inherited affinity mask)", list(before.iter().filter(|cpu| *cpu != first)));
     let told = text(&left_out.stderr);
     same(told.contains(&note), true, &told).map(|()| Completion::Completed)
 }

@@ -49,10 +49,10 @@ fn killed() -> Result {
 fn not_run() -> Result {
     for way in WAYS {
         for (program, status, words) in [
-            ("corewise-no-such-command", 127, "It is in no folder of PATH"),
+            ("corewise-no-such-command", 127, "It is not in PATH"),
             ("./no-such-command", 127, "There is no such file."),
-            ("/", 126, "It is there, but cannot be executed"),
-            ("/proc/self/status", 126, "It is there, but cannot be executed"),
+            ("/", 126, "It exists, but cannot be executed"),
+            ("/proc/self/status", 126, "It exists, but cannot be executed"),
         ] {
             let output = done(&mut run(&[way, &["--on", one_cpu(), program]].concat()));
             let told = text(&output.stderr);
@@ -73,7 +73,7 @@ fn refused() -> Result {
         (&["--on", "llc:99"], 3, "llc:99: this machine has"),
         (&["--on", "lcc:0"], 2, "    lcc:0\n"),
         (&["--on", ""], 2, "the expression is empty"),
-        (&["--on", "all - all"], 3, "no cpu is left: all takes away all that stands before it"),
+        (&["--on", "all - all"], 3, "no cpu is left: all removes everything before it"),
         (&["--on", cpu, "--memory", "bind:900"], 3, "node:900: this machine has node:"),
         (&["--on", cpu, "--memory", "near:0"], 2, "expected local, bind:NODES"),
         (&["--on", cpu, "--roles", "io=x"], 2, "expected a colon and cpus"),

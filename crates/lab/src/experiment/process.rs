@@ -202,26 +202,28 @@ impl ProcessRunner<'_> {
             End::Exited(status) => return Some(format!("exit status {status}")),
             End::Killed(signal) => return Some(format!("killed by signal {signal}")),
             End::TimedOut => return Some(format!("took longer than {seconds} s")),
-            End::Stopped => return Some("stopped by a signal: it may want the terminal".to_owned()),
+            End::Stopped => return Some("stopped by a signal: it may need the terminal".to_owned()),
             End::Interrupted => return Some("interrupted".to_owned()),
         }
         for (guard, found) in self.workload.guards.iter().zip(&found[1..]) {
             match found {
                 Found::Number(_) => {}
-                Found::Text(text) => return Some(format!("its guard {} is {text:?}, which is no number", guard.name)),
-                Found::Nothing => return Some(format!("its guard {} is not in what it wrote", guard.name)),
+                Found::Text(text) => {
+                    return Some(format!("its guard {} is {text:?}, which is not a number", guard.name));
+                }
+                Found::Nothing => return Some(format!("its guard {} is not in its output", guard.name)),
             }
         }
         match (&self.finders[0], &found[0]) {
             // What it left to others may be most of its work, and nobody knows how long they would have taken.
             (None, _) if executed.left_behind > 0 => {
-                Some("it left processes behind that went on, so that its time is not known".to_owned())
+                Some("it left running processes behind, so its time is unknown".to_owned())
             }
             (None, _) => None,
             (_, Found::Number(value)) if *value > 0.0 => None,
             (_, Found::Number(value)) => Some(format!("its metric is {value}, and must be above zero")),
-            (_, Found::Text(text)) => Some(format!("its metric is {text:?}, which is no number")),
-            (_, Found::Nothing) => Some("its metric is not in what it wrote".to_owned()),
+            (_, Found::Text(text)) => Some(format!("its metric is {text:?}, which is not a number")),
+            (_, Found::Nothing) => Some("its metric is not in its output".to_owned()),
         }
     }
 }

@@ -119,7 +119,7 @@ impl Mapping<'_> {
             let unsure: Vec<usize> = (0..self.known.len())
                 .filter(|&pair| self.known.visits(pair) < MOST_VISITS && self.known.uncertainty(pair) > SURE)
                 .collect();
-            if unsure.is_empty() || self.is_over() || !self.sweep("unsure pairs", &unsure) {
+            if unsure.is_empty() || self.is_over() || !self.sweep("uncertain pairs", &unsure) {
                 return;
             }
         }

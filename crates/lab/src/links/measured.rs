@@ -79,7 +79,7 @@ impl Talk for Measured<'_> {
         scope(|scope| {
             let visits = visits.iter().zip(randoms);
             let threads: Vec<_> = visits.map(|(visit, random)| scope.spawn(move || this.one(visit, random))).collect();
-            let failed = || Outcome::Failed(Gap::new("a link", "its thread ended before its time"));
+            let failed = || Outcome::Failed(Gap::new("a link", "its thread ended too early"));
             threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| failed())).collect()
         })
     }

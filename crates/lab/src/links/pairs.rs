@@ -223,7 +223,7 @@ impl Known {
 
     pub(super) fn into_map(self, provenance: Provenance, clock: Option<Clock>) -> LinkMap {
         let gaps = self.strangers.iter().map(|(own, home)| {
-            let why = format!("the kernel puts what its cpus touch first on node {home}");
+            let why = format!("the kernel puts memory that its cpus touch first on node {home}");
             Gap::new(format!("memory on node {own}"), why)
         });
         LinkMap {

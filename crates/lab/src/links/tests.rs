@@ -164,7 +164,7 @@ fn between_nodes_both_homes_are_measured() {
     assert!(map.series[0].links.pairs.iter().filter(crosses).all(|pair| pair.back_ns.len() >= 3));
     let conclusions = conclude(&map);
     let finding =
-        conclusions.findings.iter().find(|finding| finding.statement.contains("where the memory lies")).unwrap();
+        conclusions.findings.iter().find(|finding| finding.statement.contains("The memory's node matters")).unwrap();
     assert!((finding.effects[0].ratio - 1.5).abs() < 0.01, "{finding:?}");
 }
 
@@ -177,7 +177,7 @@ fn a_cache_that_the_kernel_does_not_tell_is_found() {
     let conclusions = conclude(&map);
     assert_eq!(
         conclusions.findings[0].statement,
-        "The kernel says one last-level cache for cpus 0-7, the costs say 2 groups: 0-3 | 4-7."
+        "The kernel reports one last-level cache for cpus 0-7, but the costs show 2 groups: 0-3 | 4-7."
     );
     assert!(conclusions.findings[1].statement.starts_with("2 groups of 4 cores: inside 25 ns, across "));
 }

@@ -186,7 +186,7 @@ fn on_cpu(
     let frequency = counted.or_else(|| frequency::estimate(clock, stop));
     affinity::check_pinned(visit.cpu)?;
     if was_stopped {
-        return Err(std::io::Error::other("it ran far longer than planned, before all others, and was ended"));
+        return Err(std::io::Error::other("it ran far longer than planned, before all other tasks, and was ended"));
     }
     let round = CpuRound {
         round: visit.round,

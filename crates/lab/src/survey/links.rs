@@ -55,7 +55,10 @@ impl LinkProbe {
             .collect();
         if self.cpus < 2 {
             let why = format!("links need two cpus; {} was surveyed", self.cpus);
-            gaps.push(Gap::new("links between cpus", why).cured_by("survey two cpus, and allow this process two"));
+            gaps.push(
+                Gap::new("links between cpus", why)
+                    .cured_by("survey at least two cpus, and allow this process at least two"),
+            );
         }
         let possible_pairs = (self.cpus * self.cpus.saturating_sub(1) / 2) as u64;
         Links { pairs: self.seen.values().cloned().collect(), possible_pairs, gaps }

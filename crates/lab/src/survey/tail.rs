@@ -193,7 +193,7 @@ impl<'a> TailProbe<'a> {
         let missing = all.into_iter().filter(|(is_missing, _)| *is_missing && rounds().next().is_some());
         let mut gaps: Vec<Gap> = missing.map(|(_, gap)| gap).collect();
         if self.count_every > 1 {
-            let why = "reading them for all cpus takes too long here to do it on every visit";
+            let why = "reading them for all cpus takes too long here for every visit";
             let what = format!("interrupts in {} of {} rounds", self.count_every - 1, self.count_every);
             gaps.push(Gap::new(what, why).cured_by(cure));
         }

@@ -64,7 +64,7 @@ pub fn llcs(facts: &MachineFacts, packages: &[Object]) -> Vec<Llc> {
 /// What to say where cpus have no known last-level cache.
 pub fn gap(llcs: &[Llc]) -> Option<Gap> {
     let unknown = llcs.iter().filter(|llc| llc.level.is_none()).fold(CpuSet::new(), |all, llc| all.union(&llc.cpus));
-    let why = format!("the source names no L2 or L3 for cpus {unknown}; their package stands in as llc");
+    let why = format!("no L2 or L3 is reported for cpus {unknown}; their package is used as llc");
     (!unknown.is_empty()).then(|| Gap::new("shared caches", why))
 }
 

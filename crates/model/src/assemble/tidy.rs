@@ -28,7 +28,7 @@ pub fn tidied(mut facts: MachineFacts) -> MachineFacts {
 pub fn allowed(allowed: Option<CpuSet>, online: &CpuSet, gaps: &mut Vec<Gap>) -> CpuSet {
     let Some(allowed) = allowed else { return online.clone() };
     if allowed.is_disjoint(online) && !online.is_empty() {
-        gaps.push(Gap::new("allowed cpus", format!("the source allows {allowed}, none of which is online")));
+        gaps.push(Gap::new("allowed cpus", format!("none of the allowed cpus {allowed} is online")));
         return online.clone();
     }
     allowed.intersection(online)
@@ -93,6 +93,6 @@ mod tests {
         assert_eq!(allowed(Some(set("2-9")), &set("0-3"), &mut gaps), set("2-3"));
         assert!(gaps.is_empty());
         assert_eq!(allowed(Some(set("8-9")), &set("0-3"), &mut gaps), set("0-3"));
-        assert_eq!(gaps[0].why, "the source allows 8,9, none of which is online");
+        assert_eq!(gaps[0].why, "none of the allowed cpus 8,9 is online");
     }
 }

@@ -13,8 +13,8 @@ const OF_A_CPU: [Quantity; 5] =
 type Failures = BTreeMap<&'static str, BTreeMap<Quantity, CpuSet>>;
 
 const FEW_ROUNDS: &str = "one of the surveys has too few rounds for a 99 % interval (8 are needed)";
-const OTHER_WORK: &str = "the surveys timed different work, or with different clocks";
-const OTHER_SOURCE: &str = "the surveys did not measure it in the same way";
+const OTHER_WORK: &str = "the surveys timed different work, or used different clocks";
+const OTHER_SOURCE: &str = "the surveys measured it in different ways";
 const NOT_COUNTED: &str = "one of the surveys counted no interrupts at all";
 
 /// Adds what changed on the cpus of both surveys.

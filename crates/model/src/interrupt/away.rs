@@ -59,7 +59,7 @@ pub struct Staying {
 
 /// No online cpu would be left to handle interrupts, but perhaps those that the kernel was told to isolate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no online cpu would be left to handle interrupts{}", if *isolated { " but isolated ones" } else { "" })]
+#[error("covers every online cpu{}", if *isolated { " that is not isolated" } else { "" })]
 pub struct NoCpuLeft {
     /// Whether isolated ones would.
     pub isolated: bool,
@@ -135,10 +135,10 @@ impl<'a> Places<'a> {
                 (cpus, Some(format!("{lost}: it gets those of its device's node {number}")))
             }
             Some((number, _)) => {
-                let why = format!("{lost}, nor has its device's node {number}: it gets all that remain");
+                let why = format!("{lost}, and its device's node {number} has none: it gets all remaining cpus");
                 (self.others.clone(), Some(why))
             }
-            None => (self.others.clone(), Some(format!("{lost}: it gets all that remain"))),
+            None => (self.others.clone(), Some(format!("{lost}: it gets all remaining cpus"))),
         }
     }
 }
@@ -212,12 +212,12 @@ mod tests {
         let near = moved(of_node(1, "16"), "16-17", &machine);
         assert_eq!(near, ("18-31".into(), why("it had no other cpu: it gets those of its device's node 1")));
         let far = moved(of_node(1, "16"), "16-31", &machine);
-        let nor = "it had no other cpu, nor has its device's node 1: it gets all that remain";
+        let nor = "it had no other cpu, and its device's node 1 has none: it gets all remaining cpus";
         assert_eq!(far, ("0-15,32-63".into(), why(nor)));
         let nowhere = moved(interrupt(1, "i8042", "2,99", "2"), "2-61", &machine);
-        assert_eq!(nowhere, ("0,1,62,63".into(), why("its other cpus are offline: it gets all that remain")));
+        assert_eq!(nowhere, ("0,1,62,63".into(), why("its other cpus are offline: it gets all remaining cpus")));
         machine.nodes.truncate(1);
-        assert_eq!(moved(of_node(0, "8"), "8", &machine).1, why("it had no other cpu: it gets all that remain"));
+        assert_eq!(moved(of_node(0, "8"), "8", &machine).1, why("it had no other cpu: it gets all remaining cpus"));
     }
 
     #[test]
@@ -230,7 +230,7 @@ mod tests {
         assert_eq!(away("0", "0").0, "1-3", "one that gets other cpus gets none of them");
         assert_eq!(away("0,9", "0"), ("9".into(), None));
         let none = plan(&[interrupt(1, "i8042", "0-63", "0")], &set("0-3"), &machine).unwrap_err();
-        assert_eq!(none.to_string(), "no online cpu would be left to handle interrupts but isolated ones");
+        assert_eq!(none.to_string(), "covers every online cpu that is not isolated");
     }
 
     #[test]

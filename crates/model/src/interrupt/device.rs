@@ -80,10 +80,10 @@ impl Mobility {
     /// What it means, in words that follow the word and a colon.
     pub const fn meaning(self) -> &'static str {
         match self {
-            Self::Movable => "other cpus can be given to it",
-            Self::Managed => "the kernel places the queues of this device itself, and lets nobody else do it",
-            Self::PerCpu => "every cpu has one of its own",
-            Self::Fixed => "its controller or its driver does not let it be moved",
+            Self::Movable => "it can be moved to other cpus",
+            Self::Managed => "only the kernel places the queues of this device",
+            Self::PerCpu => "each cpu has its own",
+            Self::Fixed => "its controller or its driver does not allow a move",
             Self::Unknown => "its cpus cannot be read here",
         }
     }

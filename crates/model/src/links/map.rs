@@ -52,7 +52,7 @@ impl LinkMap {
     /// One sentence.
     pub fn check(&self) -> Result<(), String> {
         if self.cpus.len() > MOST_CPUS {
-            return Err(format!("it is of {} cpus, and {MOST_CPUS} are the most", self.cpus.len()));
+            return Err(format!("it has {} cpus, and at most {MOST_CPUS} are supported", self.cpus.len()));
         }
         let all = || self.series.iter().flat_map(|series| series.links.pairs.iter().chain(&series.held_out));
         if all().next().is_none() {
@@ -61,10 +61,10 @@ impl LinkMap {
         for pair in all() {
             let (a, b) = (pair.a, pair.b);
             if a >= b || !self.cpus.contains(a) || !self.cpus.contains(b) {
-                return Err(format!("{a} and {b} are no pair of its cpus"));
+                return Err(format!("{a} and {b} are not a pair of its cpus"));
             }
             if pair.all_visits_ns().iter().any(|cost| !(cost.is_finite() && *cost > 0.0 && *cost <= 1e12)) {
-                return Err(format!("cpus {a} and {b} have a cost that none can be"));
+                return Err(format!("cpus {a} and {b} have an impossible cost"));
             }
         }
         Ok(())

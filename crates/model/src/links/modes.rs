@@ -27,9 +27,10 @@ pub fn modes(pairs: &[Pair], hypervisor: Option<&str>) -> Option<Finding> {
     let share = modes.high_share * 100.0;
     let advice = match hypervisor {
         Some(_) => {
-            "A host that moves virtual cpus among its own cores does that; ask it to pin them, no placement in here can."
+            "The host probably moves virtual cpus among its own cores. Ask its owner to pin them; no placement in \
+                this machine can."
         }
-        None => "Something changed meanwhile (a clock, a power state); survey again on a quiet machine:",
+        None => "Something changed during the survey (a clock, a power state); survey again on a quiet machine:",
     };
     Some(Finding {
         topic: Topic::Links,

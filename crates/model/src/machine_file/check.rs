@@ -22,7 +22,7 @@ pub fn check(document: &Document) -> Result<(), Problem> {
     match cpus.highest() {
         None => return Err(problem("a machine has at least one cpu".to_owned())),
         Some(highest) if highest > LARGEST_CPU => {
-            return Err(problem(format!("cpu {highest} is above {LARGEST_CPU}, the largest that may be named")));
+            return Err(problem(format!("cpu {highest} is above {LARGEST_CPU}, the largest supported number")));
         }
         Some(_) => (),
     }
@@ -68,7 +68,7 @@ pub fn known(set: &CpuSet, cpus: &CpuSet, span: Range<usize>) -> Result<(), Prob
     if unknown.is_empty() {
         return Ok(());
     }
-    Err(Problem { span, what: format!("{unknown} is not among the cpus of this machine, which are {cpus}") })
+    Err(Problem { span, what: format!("{unknown} is not among the cpus of this machine ({cpus})") })
 }
 
 /// Whether objects have no cpu in common and are made of cpus of the machine; gives the cpus of all.
@@ -100,7 +100,7 @@ pub fn partition<'a>(
     if missing.is_empty() {
         return Ok(());
     }
-    Err(Problem { span, what: format!("{missing} is in no {level}; each cpu of the machine is in exactly one") })
+    Err(Problem { span, what: format!("{missing} is in no {level}; each cpu must be in exactly one") })
 }
 
 /// Objects are inside one object of the next level outwards that the file names.

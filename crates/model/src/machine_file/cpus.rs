@@ -101,7 +101,7 @@ impl Cpus {
         let named = |cache: &CacheFacts| (cache.level, cache.kind) == (entry.cache.level, entry.cache.kind);
         for facts in set.iter().filter_map(|cpu| self.found.get(cpu as usize)?.as_ref()) {
             if facts.caches.iter().any(named) {
-                return Err(format!("cpu {} has a cache of this name already", facts.number));
+                return Err(format!("cpu {} already has a cache of this name", facts.number));
             }
             if let Some(core) = facts.thread_siblings.as_ref().filter(|core| !core.is_subset(set)) {
                 return Err(format!("the cache of cpus {set} splits core {core}"));
@@ -132,7 +132,7 @@ fn cache_sets(document: &Document, entry: &Spanned<CacheEntry>, levels: &Levels)
         (None, Some(Sharing::Cluster)) if document.clusters.is_some() => objects(&document.clusters, Vec::new),
         (None, Some(Sharing::Cluster)) => return Err(problem("per = \"cluster\" needs the key `clusters`")),
         _ => {
-            return Err(problem("expected either `per` (core, cluster, die, package) or `cpus`, to say who shares it"));
+            return Err(problem("expected either `per` (core, cluster, die, package) or `cpus`: which cpus share it"));
         }
     };
     check::disjoint("cache of this entry", sets.iter(), document.cpus.get_ref(), entry.span())?;

@@ -68,7 +68,7 @@ fn add_nodes(entry: &Spanned<NodeEntry>, nodes: &mut Vec<NodeFacts>) -> Result<(
     let next = nodes.last().map_or(0, |node| node.number.saturating_add(1));
     let number = number.unwrap_or(next);
     if number < next {
-        let what = format!("nodes are written in rising order of their numbers; the next is {next} or more");
+        let what = format!("node numbers must ascend; the next is {next} or more");
         return Err(Problem { span: entry.span(), what });
     }
     let sets = match cpus {
@@ -91,7 +91,7 @@ fn set_distances(distances: &Spanned<Distances>, nodes: &mut [NodeFacts]) -> Res
         }
         Distances::Rows(rows) => {
             if rows.len() != count || rows.iter().any(|row| row.len() != count) {
-                let what = format!("expected {count} rows of {count} distances, as there are {count} nodes");
+                let what = format!("expected {count} rows of {count} distances, because there are {count} nodes");
                 return Err(Problem { span: distances.span(), what });
             }
             nodes.iter_mut().zip(rows).for_each(|(node, row)| node.distances = row.clone());

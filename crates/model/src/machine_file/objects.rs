@@ -42,7 +42,7 @@ impl Repeated {
         if first.is_empty() {
             return Err(format!("no cpu; {EXPECTED}"));
         }
-        let number = |text: &str| text.parse::<u32>().map_err(|_| format!("\"{text}\" is no number; {EXPECTED}"));
+        let number = |text: &str| text.parse::<u32>().map_err(|_| format!("\"{text}\" is not a number; {EXPECTED}"));
         let (count, step) = match repetition {
             [] => (1, first_run(&first)),
             [count] => (number(&count[1..])?, first_run(&first)),
@@ -66,7 +66,7 @@ fn repeated(first: &CpuSet, count: u32, step: u32) -> Result<Vec<CpuSet>, String
     let highest = u64::from(first.highest().unwrap_or_default()) + u64::from(count - 1) * u64::from(step);
     // Objects that have no cpu in common cannot have more cpus together than there are numbers.
     if highest > LARGEST_CPU.into() || first.len() as u64 * u64::from(count) > u64::from(LARGEST_CPU) + 1 {
-        return Err(format!("the repetition goes beyond cpu {LARGEST_CPU}, the largest that a machine file may name"));
+        return Err(format!("the repetition goes beyond cpu {LARGEST_CPU}, the largest supported number"));
     }
     Ok((0..count).map(|at| first.iter().map(|cpu| cpu + at * step).collect()).collect())
 }

@@ -81,7 +81,7 @@ fn mistakes_are_told_by_line_with_what_was_expected() {
     for (text, expected) in [
         ("", "line 1: missing field `name`"),
         ("name = \"m\"\ncpus = \"\"", "line 2: a machine has at least one cpu"),
-        ("name = \"m\"\n\ncpus = \"0-9000\"", "line 3: cpu 9000 is above 8191, the largest that may be named"),
+        ("name = \"m\"\n\ncpus = \"0-9000\"", "line 3: cpu 9000 is above 8191, the largest supported number"),
         ("name = ", "line 1: string values must be quoted, expected literal string"),
     ] {
         begins(text, expected);
@@ -100,8 +100,8 @@ const MISTAKES: [(&str, &str); 26] = [
         "cores = [\n  \"0,1 x2\",\n  \"4,5 y2\",\n]",
         "line 5: expected a cpu number or a range such as 0-3, found \"5 y2\" at character 3; write a",
     ),
-    ("cores = \"0,1 x3\"", "line 3: 6,7 is in no core; each cpu of the machine is in exactly one"),
-    ("cores = \"0,1 x5\"", "line 3: 8,9 is not among the cpus of this machine, which are 0-7"),
+    ("cores = \"0,1 x3\"", "line 3: 6,7 is in no core; each cpu must be in exactly one"),
+    ("cores = \"0,1 x5\"", "line 3: 8,9 is not among the cpus of this machine (0-7)"),
     ("cores = [\"0-3\", \"3-7\"]", "line 3: cpu 3 is in more than one core"),
     ("dies = \"0,1 x4\"\ncores = \"0,4 x4\"", "line 4: core 0,4 is not inside one die"),
     (
@@ -110,7 +110,7 @@ const MISTAKES: [(&str, &str); 26] = [
     ),
     (
         "caches = [\n  { cache = \"L3\" },\n]",
-        "line 4: expected either `per` (core, cluster, die, package) or `cpus`, to say who shares it",
+        "line 4: expected either `per` (core, cluster, die, package) or `cpus`: which cpus share it",
     ),
     ("caches = [{ cache = \"L2\", per = \"cluster\" }]", "line 3: per = \"cluster\" needs the key `clusters`"),
     (
@@ -124,34 +124,31 @@ const MISTAKES: [(&str, &str); 26] = [
     ),
     (
         "caches = [{ cache = \"L2\", per = \"core\" }, { cache = \"L2\", per = \"package\" }]",
-        "line 3: cpu 0 has a cache of this name already",
+        "line 3: cpu 0 already has a cache of this name",
     ),
     (
         "cores = \"0,1 x4\"\ncaches = [{ cache = \"L3\", cpus = \"0-2\" }]",
         "line 4: the cache of cpus 0-2 splits core 2,3",
     ),
-    ("nodes = [{ cpus = \"0-3\" }]", "line 3: 4-7 is in no node; each cpu of the machine is in exactly one"),
+    ("nodes = [{ cpus = \"0-3\" }]", "line 3: 4-7 is in no node; each cpu must be in exactly one"),
     (
         "nodes = [{ cpus = \"0-3\", number = 4 }, { cpus = \"4-7\", number = 4 }]",
-        "line 3: nodes are written in rising order of their numbers; the next is 5 or more",
+        "line 3: node numbers must ascend; the next is 5 or more",
     ),
     (
         "nodes = [{ cpus = \"0-3 x2\" }]\ndistances = [[10, 20]]",
-        "line 4: expected 2 rows of 2 distances, as there are 2 nodes",
+        "line 4: expected 2 rows of 2 distances, because there are 2 nodes",
     ),
     ("distances = \"10 20\"", "line 3: invalid type: string \"10 20\", expected a number (the distance to every"),
     ("distances = -1", "line 3: a distance is a number from 0 up"),
     ("offline = \"0-7\"", "line 3: at least one cpu is online"),
-    ("isolated = \"7,8\"", "line 3: 8 is not among the cpus of this machine, which are 0-7"),
-    ("kinds = { performance = \"0-3\" }", "line 3: 4-7 is in no kind; each cpu of the machine is in exactly one"),
+    ("isolated = \"7,8\"", "line 3: 8 is not among the cpus of this machine (0-7)"),
+    ("kinds = { performance = \"0-3\" }", "line 3: 4-7 is in no kind; each cpu must be in exactly one"),
     (
         "kinds = { fast = \"0-3\" }",
         "line 3: unknown field `fast`, expected one of `performance`, `efficiency`, `low-power`",
     ),
-    (
-        "frequencies = [{ cpus = \"8\", base_mhz = 1_000 }]",
-        "line 3: 8 is not among the cpus of this machine, which are 0-7",
-    ),
+    ("frequencies = [{ cpus = \"8\", base_mhz = 1_000 }]", "line 3: 8 is not among the cpus of this machine (0-7)"),
 ];
 
 /// What is to be seen of a machine at a glance.

@@ -59,7 +59,7 @@ fn cause(hertz: f64, surroundings: Surroundings) -> &'static str {
         true if is(WINDOWS_TICK) => "a periodic source outside this system, probably the tick of a Windows host",
         true if is(ONCE_A_SECOND) => "a periodic source outside this system, probably the host's work of every second",
         true => "a periodic source outside this system",
-        false => "a periodic source that this kernel does not see: firmware (SMI), or a device without an event",
+        false => "a periodic source that this kernel does not report: firmware (SMI), or a device without an event",
     }
 }
 
@@ -100,7 +100,7 @@ mod tests {
         137.5 Hz, R 0.98: a periodic source outside this system
         250.0 Hz, R 0.98: this system's own timer
         250.0 Hz, R 0.98: this system's own timer, or the host's tick at the same rate
-        100.0 Hz, R 0.98: a periodic source that this kernel does not see: firmware (SMI), or a device without an event
+        100.0 Hz, R 0.98: a periodic source that this kernel does not report: firmware (SMI), or a device without an event
         1.00 Hz, R 0.98: a periodic source outside this system, probably the host's work of every second
         ");
     }

@@ -72,7 +72,7 @@ pub enum MemoryError {
         count: usize,
     },
     /// `all` names no node.
-    #[error("no node of this machine has memory that this process may use")]
+    #[error("this process may not use the memory of any node")]
     Nowhere,
     /// A node has cpus only.
     #[error("node:{index} has no memory")]
@@ -81,7 +81,7 @@ pub enum MemoryError {
         index: u32,
     },
     /// The cpuset does not allow memory of a node.
-    #[error("memory of node:{index} is not allowed for this process (Mems_allowed of its cpuset)")]
+    #[error("this process may not use the memory of node:{index} (Mems_allowed of its cpuset)")]
     NotAllowed {
         /// The index of the node.
         index: u32,
@@ -215,8 +215,8 @@ mod tests {
         let error = |text, allowed| numbers(text, allowed).unwrap_err();
         assert_eq!(error("bind:3", None), "node:3: this machine has node:0-2");
         assert_eq!(error("bind:0-1", None), "node:1 has no memory");
-        assert_eq!(error("interleave:all", Some(&[2])), "no node of this machine has memory that this process may use");
-        let denied = "memory of node:2 is not allowed for this process (Mems_allowed of its cpuset)";
+        assert_eq!(error("interleave:all", Some(&[2])), "this process may not use the memory of any node");
+        let denied = "this process may not use the memory of node:2 (Mems_allowed of its cpuset)";
         assert_eq!(error("bind:2", Some(&[0])), denied);
         assert_eq!(error("bind:", None), "expected nodes such as 0, 0,2, 0-3 or all, found \"\"");
         let policies = "expected local, bind:NODES, preferred:NODES, interleave:NODES or weighted:NODES";

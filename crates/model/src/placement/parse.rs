@@ -94,8 +94,8 @@ impl Parser {
         if operator != Operator::Without || !lists || !number || !right.starts_with(|c: char| c.is_ascii_digit()) {
             return Ok(());
         }
-        let what = "this could be a range, or one list without another";
-        let hint = format!("write {left}-{right} for the range, ({left}) - {right} for without");
+        let what = "this is ambiguous: a range, or one list without another";
+        let hint = format!("write {left}-{right} for the range, or ({left}) - {right} for without");
         Err(PlacementError::new(minus..minus + 1, what).hint(hint))
     }
 
@@ -104,7 +104,7 @@ impl Parser {
         self.depth += 1;
         if self.depth > DEEPEST {
             let at = self.place..self.place;
-            return Err(PlacementError::new(at, format!("more than {DEEPEST} terms inside each other")));
+            return Err(PlacementError::new(at, format!("more than {DEEPEST} nested terms")));
         }
         self.peek_past_space();
         self.count_term()?;
@@ -114,7 +114,7 @@ impl Parser {
             dots += 1;
             if self.depth + dots > DEEPEST {
                 let at = self.place..self.place;
-                return Err(PlacementError::new(at, format!("more than {DEEPEST} terms inside each other")));
+                return Err(PlacementError::new(at, format!("more than {DEEPEST} nested terms")));
             }
             self.place += 1;
             self.count_term()?;
@@ -132,7 +132,7 @@ impl Parser {
             return Ok(());
         }
         let at = self.place..(self.place + 1).min(self.characters.len());
-        Err(PlacementError::new(at, format!("an expression has at most {MOST_TERMS} terms, and here begins another")))
+        Err(PlacementError::new(at, format!("an expression has at most {MOST_TERMS} terms, and another begins here")))
     }
 
     fn simple_term(&mut self) -> Result<Term> {
@@ -142,7 +142,7 @@ impl Parser {
             Some('(') => {
                 self.place += 1;
                 let inner = self.chain()?;
-                self.expect(')', "the end of what \"(\" began")?;
+                self.expect(')', "to close \"(\"")?;
                 Ok(Term { node: inner.node, at: start..self.place })
             }
             Some('!') => {
@@ -157,7 +157,7 @@ impl Parser {
             }
             Some(c) if c.is_ascii_alphabetic() => self.word_term(),
             Some(c) => Err(self.no_term(c)),
-            None => Err(PlacementError::new(start..start, format!("the expression ends where {TERM} was expected"))),
+            None => Err(PlacementError::new(start..start, format!("the expression ends, but {TERM} was expected"))),
         }
     }
 
@@ -178,7 +178,7 @@ impl Parser {
         let (start, text) = (self.place, self.word_text());
         let Some((length, word)) = longest_word(&text) else {
             let at = start..start + text.chars().count();
-            let error = PlacementError::new(at, format!("there is no word \"{text}\" in the placement language"));
+            let error = PlacementError::new(at, format!("unknown word \"{text}\""));
             let known = || format!("the words are {}", words::all().join(", "));
             return Err(error.hint(words::meant(&text).unwrap_or_else(known)));
         };
@@ -186,7 +186,7 @@ impl Parser {
         match word {
             Word::Name(name) => {
                 if self.characters.get(self.place) == Some(&':') {
-                    let what = format!("\"{}\" is a name, no level: no index follows it", name.word());
+                    let what = format!("\"{}\" is a name, not a level, and takes no index", name.word());
                     let hint = format!("the levels are {}", Level::ALL.map(Level::word).join(", "));
                     return Err(PlacementError::new(self.place..self.place + 1, what).hint(hint));
                 }
@@ -217,7 +217,7 @@ impl Parser {
 
     fn objects(&mut self, of: Option<Box<Term>>, level: Level, start: usize, word: &str) -> Result<Term> {
         if self.characters.get(self.place) != Some(&':') {
-            let what = format!("\"{word}\" is a level: an index follows it");
+            let what = format!("\"{word}\" is a level and needs an index");
             let hint = format!("{level}:0 is the first, {level}:0-3 are the first four, {level}:all are all");
             return Err(PlacementError::new(start..self.place, what).hint(hint));
         }
@@ -244,11 +244,15 @@ impl Parser {
 
     /// `spread(4, llc)` and `pack(4, llc, node:0)`, from the parenthesis on.
     fn pattern(&mut self, pattern: Pattern, start: usize) -> Result<Term> {
-        let form = format!("{0}(4, llc) and {0}(4, llc, node:0) are its forms", pattern.word());
+        let form = format!("write {0}(4, llc) or {0}(4, llc, node:0)", pattern.word());
         let formed = |error: PlacementError| if error.hint.is_none() { error.hint(&form) } else { error };
-        self.expect('(', "the number of cpus in parentheses").map_err(formed)?;
+        self.expect('(', "and the number of cpus").map_err(formed)?;
         let count = self.count().map_err(formed)?;
-        self.expect(',', "a comma and a level").map_err(formed)?;
+        if self.peek_past_space() == Some(')') {
+            let what = format!("{0} needs a level: {0}({count}, llc)", pattern.word());
+            return Err(PlacementError::new(self.place..self.place + 1, what));
+        }
+        self.expect(',', "and a level").map_err(formed)?;
         let level = self.level_argument().map_err(formed)?;
         let among = match self.peek_past_space() {
             Some(',') => {
@@ -257,7 +261,7 @@ impl Parser {
             }
             _ => None,
         };
-        self.expect(')', "the end of what \"(\" began").map_err(formed)?;
+        self.expect(')', "to close \"(\"").map_err(formed)?;
         Ok(Term { node: Node::Pattern { pattern, count, level, among }, at: start..self.place })
     }
 
@@ -266,7 +270,7 @@ impl Parser {
         let start = self.place;
         let count = self.number("how many cpus")?;
         if count == 0 {
-            return Err(PlacementError::new(start..self.place, "a pattern chooses at least one cpu"));
+            return Err(PlacementError::new(start..self.place, "a pattern needs at least one cpu"));
         }
         Ok(count)
     }
@@ -308,7 +312,7 @@ impl Parser {
             let at = self.place..self.place + 1;
             return Err(PlacementError::new(
                 at,
-                format!("{} is no hexadecimal digit", quoted(self.characters[self.place])),
+                format!("{} is not a hexadecimal digit", quoted(self.characters[self.place])),
             ));
         }
         let cpus = CpuSet::parse_mask(&digits).map_err(|error| PlacementError::new(at.clone(), error.to_string()))?;
@@ -324,7 +328,7 @@ impl Parser {
             let piece = self.range(what)?;
             self.numbers += piece.len();
             if self.numbers > MOST_NUMBERS {
-                let what = "with these the expression names more than a million numbers, many again and again";
+                let what = "with these the expression names more than a million numbers, with many repetitions";
                 return Err(PlacementError::new(start..self.place, what));
             }
             numbers.extend(piece.into_iter().filter(|number| seen.insert(*number)));
@@ -375,8 +379,8 @@ impl Parser {
             return Err(PlacementError::new(start..self.place, what));
         }
         if self.follows_digit('-') {
-            let hint = "put spaces around the minus of without: 0-7 - 3";
-            return Err(PlacementError::new(self.place..self.place + 1, "a range has one minus").hint(hint));
+            let hint = "for without, put spaces around the minus: 0-7 - 3";
+            return Err(PlacementError::new(self.place..self.place + 1, "a range has only one minus").hint(hint));
         }
         Ok((first..=last).filter(|number| (number - first) % stride < group).collect())
     }
@@ -396,13 +400,16 @@ impl Parser {
             return Err(PlacementError::new(start..start + 1, format!("expected {what}, found {found}")));
         }
         let Some(number) = digits.parse().ok().filter(|number| *number <= MAXIMUM_CPU) else {
-            return Err(PlacementError::new(at, format!("{digits} is above {MAXIMUM_CPU}, the largest number")));
+            return Err(PlacementError::new(
+                at,
+                format!("{digits} is above {MAXIMUM_CPU}, the largest supported number"),
+            ));
         };
         if let Some(letter) = self.characters.get(self.place).filter(|c| c.is_ascii_alphabetic()) {
             let word = self.word_text();
-            let error = PlacementError::new(self.place..self.place + 1, format!("{} is no digit", quoted(*letter)));
+            let error = PlacementError::new(self.place..self.place + 1, format!("{} is not a digit", quoted(*letter)));
             let hexadecimal = word.chars().all(|c| c.is_ascii_hexdigit());
-            return Err(if hexadecimal { error.hint(format!("a mask carries 0x: 0x{digits}{word}")) } else { error });
+            return Err(if hexadecimal { error.hint(format!("a mask has 0x: 0x{digits}{word}")) } else { error });
         }
         Ok(number)
     }
@@ -414,7 +421,7 @@ impl Parser {
         }
         let found = self.characters.get(self.place).map_or("the end".to_owned(), |c| quoted(*c));
         let at = self.place..(self.place + 1).min(self.characters.len());
-        Err(PlacementError::new(at, format!("expected \"{wanted}\", {meaning}; found {found}")))
+        Err(PlacementError::new(at, format!("expected \"{wanted}\" {meaning}; found {found}")))
     }
 
     fn unexpected_after_term(&self, found: char, term: &Term) -> PlacementError {
@@ -422,9 +429,9 @@ impl Parser {
         let error = PlacementError::new(self.place..self.place + 1, what);
         match found {
             ',' if matches!(term.node, Node::List(_)) => {
-                error.hint("a list goes on with a number; other terms are joined by +")
+                error.hint("a list continues with a number; join other terms with +")
             }
-            ',' | ';' | '|' | '@' => error.hint("terms are joined by +"),
+            ',' | ';' | '|' | '@' => error.hint("join terms with +"),
             ')' => error.hint("there is no \"(\" before it"),
             '/' | '\\' | '~' | '^' => error.hint("without is written as -"),
             c if c.is_ascii_alphanumeric() => self.second_word(error, term),
@@ -444,8 +451,8 @@ impl Parser {
         match self.word_text().chars().all(|c| c.is_ascii_hexdigit())
             && matches!(term.node, Node::List(_) | Node::Mask(_))
         {
-            true => error.hint("a mask carries 0x and has no spaces: 0xfffc"),
-            false => error.hint("terms are joined by +"),
+            true => error.hint("a mask has 0x and no spaces: 0xfffc"),
+            false => error.hint("join terms with +"),
         }
     }
 
@@ -459,7 +466,7 @@ impl Parser {
 }
 
 const TERM: &str = "a cpu list, a mask, a level with an index, a name or a pattern";
-const EXAMPLES: &str = "some: 0-3,8   0x55   llc:0   all - core:0   vcache - 0   spread(4, cluster)";
+const EXAMPLES: &str = "for example: 0-3,8   0x55   llc:0   all - core:0   vcache - 0   spread(4, cluster)";
 
 /// The longest known word that a text begins with and that ends there or before a hyphen (`all-core:0` is `all - core:0`).
 fn longest_word(text: &str) -> Option<(usize, Word)> {

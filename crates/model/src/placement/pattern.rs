@@ -23,7 +23,7 @@ pub(super) fn choose(
 ) -> Result<Vec<u32>, String> {
     if count > pool.len() {
         let there = if pool.len() == 1 { "1 cpu".to_owned() } else { format!("{} cpus", pool.len()) };
-        return Err(format!("{}({count}, {level}): {there} can be used", pattern.word()));
+        return Err(format!("{}({count}, {level}): only {there} can be used", pattern.word()));
     }
     Ok(match pattern {
         Pattern::Spread => spread::spread(count, level, &pool, places),

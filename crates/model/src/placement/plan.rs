@@ -90,7 +90,7 @@ pub fn plan(machine: &Machine, reachable: &CpuSet, threads: Option<u32>, busiest
     let has = scene.usable.len();
     if let Some(more) = size.filter(|size| *size > has) {
         let cpus = if has == 1 { "1 cpu".to_owned() } else { format!("{has} cpus") };
-        remarks.push(format!("{more} threads are more than the {cpus} that can be used: some cpus get several."));
+        remarks.push(format!("{more} threads share {cpus}: some cpus get several."));
     }
     let classes = size.map_or_else(|| classes::all_classes(&tree), |size| classes::classes_of(&tree, size));
     let mut found = different(proposals(&scene, size), &mut classifier);

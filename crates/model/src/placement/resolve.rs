@@ -67,7 +67,7 @@ impl Reason {
             Self::Offline => "offline",
             Self::NotInCpuset => "outside the cpuset",
             Self::Isolated => "isolated",
-            Self::NotInMask => "not in the affinity mask that was inherited",
+            Self::NotInMask => "not in the inherited affinity mask",
         }
     }
 

@@ -55,7 +55,7 @@ impl Reader {
             let role = self.role()?;
             if roles.iter().any(|known| known.name == role.name) {
                 let at = from..from + role.name.chars().count();
-                return Err(PlacementError::new(at, format!("there are two roles named {}", role.name)));
+                return Err(PlacementError::new(at, format!("two roles are named {}", role.name)));
             }
             roles.push(role);
             if self.place >= self.text.len() {
@@ -90,7 +90,7 @@ impl Reader {
             return Err(PlacementError::new(from..to, "expected a regular expression").hint("every name matches .*"));
         }
         Regex::new(pattern)
-            .map_err(|error| PlacementError::new(from..to, format!("this is no regular expression: {error}")))
+            .map_err(|error| PlacementError::new(from..to, format!("invalid regular expression: {error}")))
     }
 
     /// Where the regex that begins here ends: at its colon.
@@ -189,7 +189,7 @@ mod tests {
             ("io=io", 3..5, "expected a colon and cpus behind the regular expression"),
             ("io=(x:0", 3..7, "expected a colon and cpus behind the regular expression"),
             ("io=:0", 3..3, "expected a regular expression"),
-            ("io=x:0,io=y:1", 7..9, "there are two roles named io"),
+            ("io=x:0,io=y:1", 7..9, "two roles are named io"),
             ("io=x:", 5..5, "the expression is empty"),
         ] {
             let error = roles(text).unwrap_err();
@@ -198,7 +198,7 @@ mod tests {
         let error = roles("io=x:0,work=y:lcc:0").unwrap_err();
         assert_eq!(error.at, 14..17, "a word that is not known is an error, not a part of the regex: {error}");
         let error = roles("io=+x:0").unwrap_err();
-        assert!(error.what.starts_with("this is no regular expression: "), "{error}");
+        assert!(error.what.starts_with("invalid regular expression: "), "{error}");
         assert_eq!(error.at, 3..5);
     }
 }

@@ -66,45 +66,55 @@ fn threads_take_lists_as_typed_and_cores_before_siblings() {
 
 /// What is typed for a machine with stacked cache, and what is said of it: the place, what is wrong, and a hint.
 const REFUSED: &[(&str, &str)] = &[
-    ("", "[] the expression is empty | some: 0-3,8   0x55   llc:0   all - core:0   vcache - 0   spread(4, cluster)"),
+    (
+        "",
+        "[] the expression is empty | for example: 0-3,8   0x55   llc:0   all - core:0   vcache - 0   spread(4, \
+        cluster)",
+    ),
     ("llc:2", "[llc:2] llc:2: this machine has llc:0-1"),
     ("all - llc:2", "[llc:2] llc:2: this machine has llc:0-1"),
-    ("llc:0.core:8", "[llc:0.core:8] core:8: in llc:0 there is core:0-7"),
-    ("40", "[40] cpu 40: this machine has cpus 0-31 | a mask carries 0x: 0x40 is cpu 6"),
-    ("55", "[55] cpu 55: this machine has cpus 0-31 | a mask carries 0x: 0x55 is cpus 0,2,4,6"),
-    ("ff", "[ff] there is no word \"ff\" in the placement language | a mask carries 0x: 0xff"),
-    ("FFFF FFFC", "[FFFF] there is no word \"FFFF\" in the placement language | a mask carries 0x: 0xffff"),
-    ("3f", "[f] \"f\" is no digit | a mask carries 0x: 0x3f"),
-    ("0xfg", "[g] \"g\" is no hexadecimal digit"),
+    ("llc:0.core:8", "[llc:0.core:8] core:8: llc:0 has core:0-7"),
+    ("40", "[40] cpu 40: this machine has cpus 0-31 | a mask has 0x: 0x40 is cpu 6"),
+    ("55", "[55] cpu 55: this machine has cpus 0-31 | a mask has 0x: 0x55 is cpus 0,2,4,6"),
+    ("ff", "[ff] unknown word \"ff\" | a mask has 0x: 0xff"),
+    ("FFFF FFFC", "[FFFF] unknown word \"FFFF\" | a mask has 0x: 0xffff"),
+    ("3f", "[f] \"f\" is not a digit | a mask has 0x: 0x3f"),
+    ("0xfg", "[g] \"g\" is not a hexadecimal digit"),
     ("0x", "[0x] expected hexadecimal digits after 0x"),
-    ("0x0", "[0x0] a mask of 0 names no cpu"),
-    ("ccx:0", "[ccx] there is no word \"ccx\" in the placement language | it is called llc:N here"),
-    ("L3:0", "[L3] there is no word \"L3\" in the placement language | it is called llc:N here"),
-    ("socket0", "[socket0] there is no word \"socket0\" in the placement language | it is called package:N here"),
-    ("vcahce", "[vcahce] there is no word \"vcahce\" in the placement language | did you mean vcache?"),
-    ("lcc:0", "[lcc] there is no word \"lcc\" in the placement language | did you mean llc?"),
+    ("0x0", "[0x0] a mask of 0 selects no cpu"),
+    ("ccx:0", "[ccx] unknown word \"ccx\" | the name here is llc:N"),
+    ("L3:0", "[L3] unknown word \"L3\" | the name here is llc:N"),
+    ("socket0", "[socket0] unknown word \"socket0\" | the name here is package:N"),
+    ("vcahce", "[vcahce] unknown word \"vcahce\" | did you mean vcache?"),
+    ("lcc:0", "[lcc] unknown word \"lcc\" | did you mean llc?"),
     (
         "llc",
-        "[llc] \"llc\" is a level: an index follows it | llc:0 is the first, llc:0-3 are the first four, llc:all are all",
+        "[llc] \"llc\" is a level and needs an index | llc:0 is the first, llc:0-3 are the first four, llc:all are all",
     ),
     ("llc:", "[] expected an index after \"llc:\", such as 0, 0-3, 0,2, all, even, odd or last"),
     (
         "all:0",
-        "[:] \"all\" is a name, no level: no index follows it | the levels are package, node, die, llc, group, cluster, core, cpu",
+        "[:] \"all\" is a name, not a level, and takes no index | the levels are package, node, die, llc, group, \
+            cluster, core, cpu",
     ),
-    ("0 - 3", "[-] this could be a range, or one list without another | write 0-3 for the range, (0) - 3 for without"),
-    ("0-7-3", "[-] a range has one minus | put spaces around the minus of without: 0-7 - 3"),
+    (
+        "0 - 3",
+        "[-] this is ambiguous: a range, or one list without another | write 0-3 for the range, or (0) - 3 for \
+        without",
+    ),
+    ("0-7-3", "[-] a range has only one minus | for without, put spaces around the minus: 0-7 - 3"),
     ("3-1", "[3-1] the range 3-1 ends before it begins | 1-3 is the range; 3,2,1 is a list in that order"),
     ("31-0", "[31-0] the range 31-0 ends before it begins | 0-31 is the range"),
     ("0-8:0", "[0-8:0] a stride is at least 1, and a group no larger than its stride"),
     (
         "0-3,llc:1",
-        "[,] expected +, - or & before another term, found \",\" | a list goes on with a number; other terms are joined by +",
+        "[,] expected +, - or & before another term, found \",\" | a list continues with a number; join other terms \
+            with +",
     ),
     ("0-3 8", "[8] expected +, - or & before another term, found \"8\" | a list has commas: 0-3,8"),
     ("1 2 3", "[2] expected +, - or & before another term, found \"2\" | a list has commas: 1,2,3"),
-    ("55 ff", "[f] expected +, - or & before another term, found \"f\" | a mask carries 0x and has no spaces: 0xfffc"),
-    ("0 core:1", "[c] expected +, - or & before another term, found \"c\" | terms are joined by +"),
+    ("55 ff", "[f] expected +, - or & before another term, found \"f\" | a mask has 0x and no spaces: 0xfffc"),
+    ("0 core:1", "[c] expected +, - or & before another term, found \"c\" | join terms with +"),
     (
         "node:0.all",
         "[all] expected a level after the dot, such as core:0 | llc:1.core:0-3 is the first four cores of llc:1",
@@ -115,41 +125,36 @@ const REFUSED: &[(&str, &str)] = &[
     ),
     (
         "spread(4,",
-        "[] expected a level: one of package, node, die, llc, group, cluster, core, cpu | spread(4, llc) and spread(4, llc, node:0) are its forms",
+        "[] expected a level: one of package, node, die, llc, group, cluster, core, cpu | write spread(4, llc) or \
+            spread(4, llc, node:0)",
     ),
-    ("(0-3", "[] expected \")\", the end of what \"(\" began; found the end"),
+    ("(0-3", "[] expected \")\" to close \"(\"; found the end"),
     ("0-3)", "[)] expected +, - or & before another term, found \")\" | there is no \"(\" before it"),
     (
         "all -",
-        "[] the expression ends where a cpu list, a mask, a level with an index, a name or a pattern was expected",
+        "[] the expression ends, but a cpu list, a mask, a level with an index, a name or a pattern was expected",
     ),
     (
         "~0",
         "[~] expected a cpu list, a mask, a level with an index, a name or a pattern, found \"~\" | without is written as all - x, or !x",
     ),
-    (
-        "spread(4)",
-        "[)] expected \",\", a comma and a level; found \")\" | spread(4, llc) and spread(4, llc, node:0) are its forms",
-    ),
-    (
-        "spread(0, llc)",
-        "[0] a pattern chooses at least one cpu | spread(4, llc) and spread(4, llc, node:0) are its forms",
-    ),
+    ("spread(4)", "[)] spread needs a level: spread(4, llc)"),
+    ("spread(0, llc)", "[0] a pattern needs at least one cpu | write spread(4, llc) or spread(4, llc, node:0)"),
     ("pack(40, llc)", "[pack(40, llc)] pack(40, llc): 32 cpus can be used"),
     (
         "pack(4, ccx)",
-        "[ccx] expected a level: one of package, node, die, llc, group, cluster, core, cpu | it is called llc:N here",
+        "[ccx] expected a level: one of package, node, die, llc, group, cluster, core, cpu | the name here is llc:N",
     ),
     ("performance", "[performance] performance: all cores of this machine are of one kind"),
-    ("isolated", "[isolated] isolated: the kernel isolates no cpu here"),
+    ("isolated", "[isolated] isolated: this kernel isolates no cpu"),
     (
         "quiet",
-        "[quiet] quiet: there is no survey of this machine | quiet needs a survey, which only `corewise` on the machine itself can make",
+        "[quiet] quiet: there is no survey of this machine | quiet needs a survey; run `corewise` on the machine itself",
     ),
-    ("llc:0 & llc:1", "[llc:1] no cpu is left: llc:1 has no cpu of what stands before it"),
-    ("all - all", "[all] no cpu is left: all takes away all that stands before it"),
-    ("!all", "[!all] no cpu is left: !all is without every cpu"),
-    ("70000", "[70000] 70000 is above 65535, the largest number"),
+    ("llc:0 & llc:1", "[llc:1] no cpu is left: llc:1 has no cpu in common with the part before it"),
+    ("all - all", "[all] no cpu is left: all removes everything before it"),
+    ("!all", "[!all] no cpu is left: !all excludes every cpu"),
+    ("70000", "[70000] 70000 is above 65535, the largest supported number"),
 ];
 
 #[test]
@@ -174,7 +179,7 @@ fn expressions_have_a_largest_size() {
     let terms = |count: usize| "all + ".repeat(count - 1) + "core:0";
     assert!(parse(&terms(1024)).is_ok());
     let error = parse(&terms(1025)).unwrap_err();
-    assert_eq!(error.what, "an expression has at most 1024 terms, and here begins another");
+    assert_eq!(error.what, "an expression has at most 1024 terms, and another begins here");
     assert_eq!(error.at, 6 * 1024..6 * 1024 + 1);
     let dots = format!("core:0{}", " + llc:0.core:0".repeat(512));
     assert_eq!(parse(&dots).unwrap_err().at, dots.len() - 6..dots.len() - 5, "what is behind a dot counts");
@@ -183,7 +188,7 @@ fn expressions_have_a_largest_size() {
 #[test]
 fn numbers_that_come_again_and_again_are_counted() {
     let range = "0-65535";
-    let what = "with these the expression names more than a million numbers, many again and again";
+    let what = "with these the expression names more than a million numbers, with many repetitions";
     for separator in [",", " + "] {
         assert!(parse(&[range; 16].join(separator)).is_ok());
         let error = parse(&[range; 17].join(separator)).unwrap_err();
@@ -213,18 +218,18 @@ fn who_is_left_out_is_told_with_the_reason() {
         };
         format!("{}: {}", resolution.cpus, resolution.left_out.iter().map(out).collect::<Vec<_>>().join("; "))
     };
-    let everyone = "4,5 offline; 6,7 outside the cpuset; 2,3 isolated; 1 not in the affinity mask that was inherited";
+    let everyone = "4,5 offline; 6,7 outside the cpuset; 2,3 isolated; 1 not in the inherited affinity mask";
     assert_eq!(told("all"), format!("0: {everyone}"));
     assert_eq!(told("spread(1, core)"), format!("0: {everyone}"));
     assert_eq!(told("one-per-core"), format!("0: {everyone}"));
-    assert_eq!(told("all - 2-7"), "0: 1 not in the affinity mask that was inherited");
+    assert_eq!(told("all - 2-7"), "0: 1 not in the inherited affinity mask");
     assert_eq!(told("0-7"), "0-3: 4,5 offline!; 6,7 outside the cpuset!", "numbers reach isolated cpus");
     assert_eq!(told("isolated"), "2,3: ");
     assert_eq!(told("cluster:1 & isolated"), "2,3: ");
-    assert_eq!(told("cluster:0-1 + 3"), "0,3: 2 isolated; 1 not in the affinity mask that was inherited");
+    assert_eq!(told("cluster:0-1 + 3"), "0,3: 2 isolated; 1 not in the inherited affinity mask");
     let refused = parse("cluster:1").unwrap().resolve(&context).unwrap_err();
     assert_eq!(refused.what, "no cpu is left: cpus 2,3 are isolated");
-    assert_eq!(refused.hint.as_deref(), Some("named by number they are taken all the same: 2,3"));
+    assert_eq!(refused.hint.as_deref(), Some("select them by number: 2,3"));
     assert_eq!(parse("4").unwrap().resolve(&context).unwrap_err().what, "no cpu is left: cpu 4 is offline");
     assert_eq!(Reason::ALL.map(Reason::yields_to_a_name), [false, false, true, true]);
 }
@@ -291,7 +296,7 @@ fn groups_are_those_that_a_map_proved() {
     for text in ["group:0", "pack(3, group)", "llc:0.group:0"] {
         assert_eq!(
             refusal(&told, text).split(" | ").next().unwrap().split("] ").nth(1),
-            Some("group: no map of links of this machine shows groups"),
+            Some("group: no link map of this machine shows groups"),
             "{text}"
         );
     }

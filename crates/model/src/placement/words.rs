@@ -69,10 +69,10 @@ pub fn meant(word: &str) -> Option<String> {
     let lower = word.to_ascii_lowercase();
     let plain = lower.trim_end_matches(|c: char| c.is_ascii_digit());
     if let Some((_, here)) = ELSEWHERE.iter().find(|(elsewhere, _)| *elsewhere == lower || *elsewhere == plain) {
-        return Some(format!("it is called {here} here"));
+        return Some(format!("the name here is {here}"));
     }
     if lower.chars().all(|c| c.is_ascii_hexdigit()) {
-        return Some(format!("a mask carries 0x: 0x{lower}"));
+        return Some(format!("a mask has 0x: 0x{lower}"));
     }
     let all = all();
     let near = all.iter().map(|known| (strsim::jaro_winkler(known, &lower), known));

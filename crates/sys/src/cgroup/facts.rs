@@ -140,12 +140,12 @@ mod tests {
         );
         assert_eq!(
             planned(&[domain, cpuset, ("cgroup.subtree_control", "cpu memory\n")]),
-            Err("GROUP shares out memory, which leaves no room for processes of its own".into())
+            Err("GROUP has memory enabled for its child groups, so it cannot contain processes itself".into())
         );
         let other = [("other/cgroup.type", "domain\n"), ("other/cgroup.events", "populated 1\nfrozen 0\n")];
         assert_eq!(
             planned(&[domain, cpuset, none, other[0], other[1]]),
-            Err("GROUP has other groups with processes in it, and processes itself".into())
+            Err("GROUP contains processes and also groups with processes".into())
         );
         let empty = ("other/cgroup.events", "populated 0\nfrozen 0\n");
         assert!(planned(&[domain, cpuset, none, other[0], empty]).is_ok());

@@ -88,7 +88,7 @@ mod tests {
     fn a_part_of_the_hierarchy_may_be_mounted() {
         let part = UNIFIED.replace("/ /sys/fs/cgroup", "/box/7 /sys/fs/cgroup");
         assert_eq!(located("0::/box/7/work", &part), "/sys/fs/cgroup/work");
-        let outside = "the control group of this process, /box/8, lies outside of what is mounted here";
+        let outside = "the control group of this process, /box/8, is outside the mounted hierarchy";
         assert_eq!(located("0::/box/8", &part), outside);
         assert!(located("0::/../other", UNIFIED).contains("/../other, lies outside"));
     }
@@ -96,12 +96,9 @@ mod tests {
     #[test]
     fn version_one_is_told_apart() {
         let hybrid = "3:cpuset:/\n1:cpu,cpuacct:/\n0::/\n";
-        assert_eq!(
-            located(hybrid, UNIFIED),
-            "the controller cpuset is in the hand of control groups of version 1 here"
-        );
+        assert_eq!(located(hybrid, UNIFIED), "the controller cpuset is attached to cgroup v1 here");
         assert_eq!(located("1:cpu:/\n0::/x\n", UNIFIED), "/sys/fs/cgroup/x");
-        assert_eq!(located("", UNIFIED), "no control groups of version 2 are mounted here");
-        assert_eq!(located("0::/x\n", ""), "no control groups of version 2 are mounted here");
+        assert_eq!(located("", UNIFIED), "cgroup v2 is not mounted here");
+        assert_eq!(located("0::/x\n", ""), "cgroup v2 is not mounted here");
     }
 }

@@ -53,11 +53,11 @@ impl AffinityChange {
         }
         let now = affinity::of(self.thread.id)?;
         Ok(if now == self.old {
-            Look::AsBefore("the old value is there")
+            Look::AsBefore("it has the old value")
         } else if now == self.new {
             Look::InForce
         } else {
-            Look::Changed(format!("somebody else has changed it since: it may use {now} now"))
+            Look::Changed(format!("someone else has changed it since: it may now use {now}"))
         })
     }
 
@@ -70,7 +70,7 @@ impl AffinityChange {
 }
 
 fn cut(now: &CpuSet) -> io::Error {
-    io::Error::other(format!("the kernel lets it use {now} only: the rest is offline or not allowed"))
+    io::Error::other(format!("the kernel allows it only {now}: the rest is offline or not allowed"))
 }
 
 impl fmt::Display for AffinityChange {

@@ -60,14 +60,14 @@ impl ControllerChange {
     fn check(&self, wanted: bool) -> io::Result<()> {
         match self.is_on()? == wanted {
             true => Ok(()),
-            false => Err(io::Error::other("the kernel took the change and did not make it")),
+            false => Err(io::Error::other("the kernel accepted the change but did not apply it")),
         }
     }
 }
 
 impl fmt::Display for ControllerChange {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "controller {} turned on for the groups in {}", self.name, self.group.display())
+        write!(formatter, "controller {} enabled for the groups in {}", self.name, self.group.display())
     }
 }
 

@@ -52,11 +52,11 @@ impl FileChange {
             other => other?,
         };
         Ok(if self.is_same(&now, &self.old) {
-            Look::AsBefore("the old value is there")
+            Look::AsBefore("it has the old value")
         } else if self.is_same(&now, &self.new) || became.is_some_and(|became| self.is_same(&now, became)) {
             Look::InForce
         } else {
-            Look::Changed(format!("somebody else has changed it since: it is \"{now}\" now"))
+            Look::Changed(format!("someone else has changed it since: it is now \"{now}\""))
         })
     }
 
@@ -65,7 +65,7 @@ impl FileChange {
         let now = read(&self.path)?;
         match self.is_same(&now, &self.old) {
             true => Ok(()),
-            false => Err(io::Error::other(format!("the old value was written, and the file holds \"{now}\""))),
+            false => Err(io::Error::other(format!("the old value was written, but the file has \"{now}\""))),
         }
     }
 

@@ -21,7 +21,7 @@ pub(super) fn check(folder: &Path) -> Result<(), SysError> {
     let refused = |why: String| SysError::JournalRefused { path: folder.to_owned(), why };
     let metadata = fs::metadata(folder).map_err(|source| SysError::Read { path: folder.to_owned(), source })?;
     if !metadata.is_dir() {
-        return Err(refused("it is no folder".into()));
+        return Err(refused("it is not a folder".into()));
     }
     files::foreign(&metadata).map_or(Ok(()), |why| Err(refused(why)))
 }
@@ -70,7 +70,7 @@ pub(super) fn open(path: &Path) -> io::Result<File> {
     let file = files::open_itself(path)?;
     let metadata = file.metadata()?;
     if !metadata.is_file() {
-        return Err(io::Error::other("it is no file"));
+        return Err(io::Error::other("it is not a file"));
     }
     files::foreign(&metadata).map_or(Ok(file), |why| Err(io::Error::other(why)))
 }

@@ -302,7 +302,7 @@ fn what_somebody_else_changed_since_is_left_alone() {
     journal.make(world.written(0, "ours")).unwrap();
     fs::write(world.file(0), "theirs\n").unwrap();
     let undone = journal.undo_all();
-    let theirs = "somebody else has changed it since: it is \"theirs\" now";
+    let theirs = "someone else has changed it since: it is now \"theirs\"";
     assert_eq!(undone[0].outcome, Outcome::LeftAlone(theirs.into()));
     assert_eq!(fs::read_to_string(world.file(0)).unwrap(), "theirs\n");
     assert_eq!(fs::read_dir(world.journals()).unwrap().count(), 0);
@@ -426,7 +426,7 @@ fn values_are_compared_as_the_kernel_prints_them() {
     };
     assert_eq!(look(Format::Mask, "f", "3", "00000000,00000003\n"), Look::InForce);
     assert_eq!(look(Format::List, "0-3", "0,1", "0-1\n"), Look::InForce);
-    assert_eq!(look(Format::List, "0,1", "5", "0-1\n"), Look::AsBefore("the old value is there"));
+    assert_eq!(look(Format::List, "0,1", "5", "0-1\n"), Look::AsBefore("it has the old value"));
     assert!(matches!(look(Format::List, "5", "1", "0,1\n"), Look::Changed(_)));
     assert!(matches!(look(Format::Text, "f", "3", "03\n"), Look::Changed(_)));
 }
@@ -566,7 +566,7 @@ fn another_process_gets_its_cpus_back() {
 
     journal.make(Change::affinity(process, one).unwrap()).unwrap();
     set(process, &all).unwrap();
-    assert_eq!(journal.undo_all()[0].outcome, Outcome::NothingToDo("the old value is there".into()));
+    assert_eq!(journal.undo_all()[0].outcome, Outcome::NothingToDo("it has the old value".into()));
 }
 
 #[test]

@@ -55,9 +55,9 @@ impl Refusal {
         match self {
             Self::NotPermitted => "this user may not move interrupts".to_owned(),
             Self::ReadOnly => "/proc/irq is mounted read-only here".to_owned(),
-            Self::ByKernel => "the kernel lets nobody move it: it is managed, or its driver holds it".to_owned(),
+            Self::ByKernel => "the kernel does not allow moving it: it is managed, or its driver pins it".to_owned(),
             Self::NoVector => {
-                "no interrupt vector is free on these cpus: give it more cpus, or devices fewer queues".to_owned()
+                "no interrupt vector is free on these cpus: allow more cpus, or reduce the devices' queues".to_owned()
             }
             Self::NoCpuOnline => "none of these cpus is online any more".to_owned(),
             Self::Gone => "its device is gone".to_owned(),

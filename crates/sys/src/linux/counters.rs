@@ -43,11 +43,10 @@ fn gap(error: &std::io::Error) -> Gap {
     let gap = |why: &str| Gap::new("hardware cycle counters", why);
     match error.raw_os_error() {
         Some(libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV) => {
-            gap("this machine shows no performance counters; frequencies are estimated from timed additions")
+            gap("this machine has no performance counters; frequencies are estimated from timed additions")
         }
-        Some(libc::EACCES | libc::EPERM) => {
-            gap("the kernel does not let this user count cycles").cured_by("sudo sysctl kernel.perf_event_paranoid=1")
-        }
+        Some(libc::EACCES | libc::EPERM) => gap("the kernel does not allow this user to count cycles")
+            .cured_by("sudo sysctl kernel.perf_event_paranoid=1"),
         Some(libc::ENOSYS) => gap("this kernel has no perf_event_open"),
         _ => gap(&format!("perf_event_open: {error}")),
     }

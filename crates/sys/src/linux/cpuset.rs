@@ -26,7 +26,7 @@ pub fn reachable() -> io::Result<CpuSet> {
         affinity::current()
     };
     let answer = std::thread::Builder::new().spawn(ask)?.join();
-    answer.unwrap_or_else(|_| Err(io::Error::other("the thread that asked for every cpu ended without an answer")))
+    answer.unwrap_or_else(|_| Err(io::Error::other("the thread that requested every cpu ended without an answer")))
 }
 
 #[cfg(test)]

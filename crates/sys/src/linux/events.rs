@@ -111,8 +111,8 @@ fn same_clock() -> Result<(), Gap> {
     if offsets.lines().filter(|line| line.starts_with("monotonic")).all(is_none) {
         return Ok(());
     }
-    Err(Gap::new("causes of stalls", "this time namespace has a clock that is not the kernel's own")
-        .cured_by("run outside of the container that sets the clock back"))
+    Err(Gap::new("causes of stalls", "this time namespace has its own clock")
+        .cured_by("run outside the container that changes the clock"))
 }
 
 /// Tracepoints that are live.

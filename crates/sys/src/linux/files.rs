@@ -36,7 +36,7 @@ pub fn open_itself(file: &Path) -> io::Result<File> {
 /// Why a file or folder may hold what another user wrote; nothing where only this user may write there.
 pub fn foreign(metadata: &Metadata) -> Option<String> {
     if metadata.uid() != effective_user() {
-        return Some(format!("they belong to user {}, and only that user's corewise undoes them", metadata.uid()));
+        return Some(format!("they belong to user {}; only that user's corewise can undo them", metadata.uid()));
     }
     (metadata.mode() & 0o022 != 0).then(|| "other users may write there (chmod go-w)".to_owned())
 }

@@ -46,7 +46,7 @@ impl<W: Word> Memory<W> {
         match memory.home() {
             Some(home) if home == node => Ok(memory),
             Some(home) => Err(io::Error::other(format!("memory bound to node {node} is on node {home}"))),
-            None => Err(io::Error::other(format!("whether memory bound to node {node} is there cannot be seen"))),
+            None => Err(io::Error::other(format!("it is unknown whether memory bound to node {node} is there"))),
         }
     }
 

@@ -27,7 +27,7 @@ impl Stat {
         match fs::read(&path) {
             Ok(bytes) => Self::parse(&String::from_utf8_lossy(&bytes))
                 .map(Some)
-                .ok_or_else(|| io::Error::other(format!("{path} is not as the kernel writes it"))),
+                .ok_or_else(|| io::Error::other(format!("{path} is not in the kernel's format"))),
             Err(error) if is_gone(&error) => Ok(None),
             Err(error) => Err(error),
         }

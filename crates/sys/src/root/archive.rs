@@ -205,7 +205,7 @@ impl Kept {
     fn insert(&mut self, folder: &str, path: String, text: String) -> TooMuch {
         self.bytes += path.len() + text.len();
         if self.bytes > MOST_KEPT_BYTES {
-            return Some(("what would be kept of it in bytes", MOST_KEPT_BYTES as u64));
+            return Some(("the stored part of it in bytes", MOST_KEPT_BYTES as u64));
         }
         let path = if wanted::is_dump(&path) && !path.starts_with(CPUID) { format!("{CPUID}/{path}") } else { path };
         match self.machines.get_mut(folder) {

@@ -12,7 +12,7 @@ pub fn facts() -> MachineFacts {
 
 fn counted(count: usize) -> MachineFacts {
     let count = u32::try_from(count).unwrap_or(u32::MAX).min(LARGEST_CPU + 1);
-    let why = "neither /sys nor /proc can be read; cpus are counted from 0, and each is taken as a core";
+    let why = "neither /sys nor /proc can be read; cpus are counted from 0, and each is treated as a core";
     MachineFacts {
         cpus: (0..count).map(|number| CpuFacts { number, ..CpuFacts::default() }).collect(),
         gaps: vec![Gap::new("the topology", why).cured_by("mount /proc and /sys")],

@@ -31,7 +31,7 @@ pub fn facts(text: &str) -> Result<MachineFacts, SysError> {
     let topology = document.root_element();
     let version = topology.attribute("version").unwrap_or("1");
     if topology.tag_name().name() != "topology" || !(version.starts_with("2.") || version.starts_with("3.")) {
-        return Err(damaged("it is no hwloc topology of format 2 or 3".into()));
+        return Err(damaged("it is not an hwloc topology of format 2 or 3".into()));
     }
     let mut facts = MachineFacts::default();
     for machine in objects(topology) {
@@ -278,8 +278,8 @@ mod tests {
     #[test]
     fn other_xml_is_refused() {
         let why = |text: &str| facts(text).unwrap_err().to_string();
-        assert!(why("<topology version=\"1.0\"/>").ends_with("it is no hwloc topology of format 2 or 3"));
-        assert!(why("<html/>").ends_with("it is no hwloc topology of format 2 or 3"));
+        assert!(why("<topology version=\"1.0\"/>").ends_with("it is not an hwloc topology of format 2 or 3"));
+        assert!(why("<html/>").ends_with("it is not an hwloc topology of format 2 or 3"));
         assert!(why("<").starts_with("hwloc.xml is damaged: "));
     }
 

@@ -12,5 +12,8 @@ pub const LARGEST_CPU: u32 = 8_191;
 /// The gap of a source that names more cpus.
 pub fn larger_cpus() -> Gap {
     let most = LARGEST_CPU + 1;
-    Gap::new(format!("cpus above {LARGEST_CPU}"), format!("they are not read: Linux is built for at most {most} cpus"))
+    Gap::new(
+        format!("cpus above {LARGEST_CPU}"),
+        format!("they are not supported: Linux is built for at most {most} cpus"),
+    )
 }

@@ -21,7 +21,7 @@ pub fn facts(reader: &Reader) -> MachineFacts {
     let frequencies = frequency::frequencies(reader, &online);
     let cpus: Vec<CpuFacts> = online.iter().map(|number| cpu(reader, number, &info, &frequencies)).collect();
     if !cpus.is_empty() && cpus.iter().all(|cpu| cpu.package.is_none() && cpu.thread_siblings.is_none()) {
-        reader.add_gap(Gap::new("packages and cores", format!("{CPUS} is not there; each cpu is taken as a core")));
+        reader.add_gap(Gap::new("packages and cores", format!("{CPUS} does not exist; each cpu is treated as a core")));
     }
     let file = |name: &str| reader.list(&format!("{CPUS}/{name}"));
     MachineFacts {

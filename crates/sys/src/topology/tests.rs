@@ -41,7 +41,7 @@ fn cpus_beyond_the_largest_that_is_read_are_one_gap_whatever_names_them() {
         let gaps = gaps.filter(|gap| gap.what.starts_with("cpus above"));
         gaps.map(|gap| format!("{}: {}", gap.what, gap.why)).collect::<Vec<_>>()
     };
-    let gap = ["cpus above 8191: they are not read: Linux is built for at most 8192 cpus"];
+    let gap = ["cpus above 8191: they are not supported: Linux is built for at most 8192 cpus"];
     let online = "sys/devices/system/cpu/online";
     assert_eq!(told(&[(online, "0-9000\n"), ("sys/devices/system/cpu/possible", "0-9999\n")]), gap);
     assert_eq!(told(&[("sys/devices/system/cpu/cpu0/x", ""), ("sys/devices/system/cpu/cpu8192/x", "")]), gap);

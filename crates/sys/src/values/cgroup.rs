@@ -10,13 +10,13 @@ use corewise_model::CpuSet;
 #[non_exhaustive]
 pub enum CgroupRefusal {
     /// No hierarchy of version 2 is mounted.
-    #[error("no control groups of version 2 are mounted here")]
+    #[error("cgroup v2 is not mounted here")]
     NotMounted,
     /// The controller cpuset belongs to a hierarchy of version 1.
-    #[error("the controller cpuset is in the hand of control groups of version 1 here")]
+    #[error("the controller cpuset is attached to cgroup v1 here")]
     VersionOne,
     /// This process is in a group that cannot be seen from here, as in some containers.
-    #[error("the control group of this process, {group}, lies outside of what is mounted here")]
+    #[error("the control group of this process, {group}, is outside the mounted hierarchy")]
     OutOfSight {
         /// The group as /proc/self/cgroup tells it.
         group: String,
@@ -36,7 +36,7 @@ pub enum CgroupRefusal {
         source: io::Error,
     },
     /// Other groups with processes of their own are in the group of this process; no threaded group may be beside them.
-    #[error("{} has other groups with processes in it, and processes itself", group.display())]
+    #[error("{} contains processes and also groups with processes", group.display())]
     HasDomains {
         /// The folder of the group of this process.
         group: PathBuf,
@@ -44,7 +44,7 @@ pub enum CgroupRefusal {
         other: PathBuf,
     },
     /// The group of this process shares out controllers that cannot be shared out by thread.
-    #[error("{} shares out {controllers}, which leaves no room for processes of its own", group.display())]
+    #[error("{} has {controllers} enabled for its child groups, so it cannot contain processes itself", group.display())]
     SharesDomains {
         /// The folder of the group.
         group: PathBuf,
@@ -52,7 +52,7 @@ pub enum CgroupRefusal {
         controllers: String,
     },
     /// The kernel gives the group less, or other, than was asked for.
-    #[error("the kernel gives a control group here the {what} \"{given}\" where \"{wanted}\" are wanted")]
+    #[error("the kernel gives a control group here the {what} \"{given}\" instead of \"{wanted}\"")]
     GivesLess {
         /// What: "cpus" or "memory nodes".
         what: &'static str,
@@ -67,20 +67,25 @@ impl CgroupRefusal {
     /// A command or an instruction that would change it.
     pub fn cure(&self) -> String {
         match self {
-            Self::NotMounted => "Mount them: mount -t cgroup2 none /sys/fs/cgroup. Without --cgroup the command is held by \
-                                 its affinity alone."
+            Self::NotMounted => "Mount it: mount -t cgroup2 none /sys/fs/cgroup. Without --cgroup, only the affinity \
+                mask holds the command."
                 .to_owned(),
-            Self::VersionOne => "Boot with cgroup_no_v1=cpuset, or systemd.unified_cgroup_hierarchy=1. Without --cgroup \
-                                 the command is held by its affinity alone."
+            Self::VersionOne => "Boot with cgroup_no_v1=cpuset, or systemd.unified_cgroup_hierarchy=1. Without \
+                --cgroup, only the affinity mask holds the command."
                 .to_owned(),
-            Self::OutOfSight { .. } => "Run it in a cgroup namespace of its own: unshare --cgroup.".to_owned(),
-            Self::NotDelegated { .. } | Self::NotPermitted { .. } | Self::HasDomains { .. } | Self::SharesDomains { .. } => {
-                "Start it in a group of its own: systemd-run --scope -p Delegate=yes corewise run … (as root; with --user \
-                 where the user's manager has cpuset delegated)."
+            Self::OutOfSight { .. } => "Run it in its own cgroup namespace: unshare --cgroup.".to_owned(),
+            Self::NotDelegated { .. }
+            | Self::NotPermitted { .. }
+            | Self::HasDomains { .. }
+            | Self::SharesDomains { .. } => {
+                "Start it in its own group: systemd-run --scope -p Delegate=yes corewise run … (as root; with --user \
+                    if cpuset is delegated to the user's manager)."
                     .to_owned()
             }
             Self::GivesLess { given, .. } => {
-                format!("Choose from {given}: the groups above have no more, or others hold the rest exclusively.")
+                format!(
+                    "Choose from {given}: the parent groups have no more, or other groups hold the rest exclusively."
+                )
             }
         }
     }

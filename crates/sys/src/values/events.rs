@@ -31,8 +31,8 @@ impl Interest {
             Self::Functions => "names of called functions",
             Self::Senders => "senders of interrupts between cpus",
             Self::Migrations => "migrations of tasks",
-            Self::Tasks => "tasks that come and go",
-            Self::Affinities => "affinities that programs ask for",
+            Self::Tasks => "new and ending tasks",
+            Self::Affinities => "affinities that programs request",
         }
     }
 }

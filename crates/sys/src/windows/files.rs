@@ -10,7 +10,7 @@ answers! {
     fn make_private_folder(&Path) -> io::Result<()> = missing();
     fn create_private(&Path) -> io::Result<File> = missing();
     fn open_itself(&Path) -> io::Result<File> = missing();
-    fn foreign(&Metadata) -> Option<String> = Some("whose they are cannot be seen on this system yet".to_owned());
+    fn foreign(&Metadata) -> Option<String> = Some("their owner cannot be determined on this system yet".to_owned());
 }
 
 pub fn is_executable(file: &Metadata) -> bool {

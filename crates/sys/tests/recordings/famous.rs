@@ -128,7 +128,7 @@ fn opteron_6348(machine: &Machine) {
     insta::assert_snapshot!(shown(machine), @r"
     AMD Opteron(tm) Processor 6348
     4 package, 1 node, 4 die, 8 llc, 24 cluster, 48 core, 48 cpu
-    gap: NUMA nodes: the source does not name them; all cpus are taken as one node
+    gap: NUMA nodes: they are not reported; all cpus are treated as one node
     ");
     assert_eq!(first(machine, Level::Cluster), "0,1 | 2,3 | 4,5");
     assert_eq!(mebibytes(machine), [6; 8]);
@@ -183,7 +183,7 @@ fn strix_point(machine: &Machine) {
     1 package, 1 node, 1 die, 2 llc, 12 cluster, 12 core, 24 cpu
     performance 0-3,12-15 (cpuid leaf 0x80000026)
     efficiency 4-11,16-23 (cpuid leaf 0x80000026)
-    gap: NUMA nodes: the source does not name them; all cpus are taken as one node
+    gap: NUMA nodes: they are not reported; all cpus are treated as one node
     ");
     assert_eq!(mebibytes(machine), [16, 8]);
 }
@@ -194,8 +194,8 @@ fn fake_kinds(machine: &Machine) {
     2 package, 6 node, 2 die, 2 llc, 12 cluster, 12 core, 24 cpu
     performance 12-23 (cpu_capacity 1025)
     efficiency 0-11 (cpu_capacity 234)
-    gap: NUMA nodes: no node names the online cpus 4-7
-    gap: shared caches: the source names no L2 or L3 for cpus 0-23; their package stands in as llc
+    gap: NUMA nodes: the online cpus  are in no node4-7
+    gap: shared caches: no L2 or L3 is reported for cpus 0-23; their package is used as llc
     ");
 }
 
@@ -233,7 +233,7 @@ fn offline(machine: &Machine) {
     Intel(R) Xeon(R) CPU E5-2680 v3 @ 2.50GHz
     2 package, 1 node, 2 die, 2 llc, 17 cluster, 17 core, 17 cpu
     offline 0-3,21-23
-    gap: NUMA nodes: no node names the online cpus 4,6,8,10,12,14,16,18,20
+    gap: NUMA nodes: the online cpus  are in no node4,6,8,10,12,14,16,18,20
     ");
     assert_eq!(machine.nodes[0].number, 1);
 }

@@ -24,7 +24,7 @@ pub fn read(path: &Path) -> Result<Mesh, Error> {
     let open = || File::open(path).map_err(|error| wrong(error.to_string()));
     let length = open()?.metadata().map_err(|error| wrong(error.to_string()))?.len();
     if length > MOST_BYTES {
-        return Err(wrong(format!("it has {length} bytes, and {MOST_BYTES} are the most")));
+        return Err(wrong(format!("it has {length} bytes, and at most {MOST_BYTES} are supported")));
     }
     let mut start = Vec::new();
     open()?.take(4).read_to_end(&mut start).map_err(|error| wrong(error.to_string()))?;

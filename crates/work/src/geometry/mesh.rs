@@ -19,10 +19,10 @@ impl Mesh {
     /// In words: there is no triangle, or too many; a point is not there; a coordinate is no number, or so large that squares of it are none.
     pub fn new(points: Vec<Vec3A>, triangles: Vec<[u32; 3]>) -> Result<Self, String> {
         if triangles.is_empty() {
-            return Err("there is no triangle in it".into());
+            return Err("it contains no triangle".into());
         }
         if triangles.len() > MOST_TRIANGLES {
-            return Err(format!("it has {} triangles, and {MOST_TRIANGLES} are the most", triangles.len()));
+            return Err(format!("it has {} triangles, and at most {MOST_TRIANGLES} are supported", triangles.len()));
         }
         if let Some(corner) = triangles.iter().flatten().find(|corner| **corner as usize >= points.len()) {
             return Err(format!("a triangle names point {corner}, and the last is {}", points.len() as i64 - 1));
@@ -104,7 +104,7 @@ mod tests {
     fn what_is_no_mesh_is_told() {
         let three = || points(&[[0.0; 3], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]);
         let error = |points, triangles| Mesh::new(points, triangles).unwrap_err();
-        assert_eq!(error(three(), vec![]), "there is no triangle in it");
+        assert_eq!(error(three(), vec![]), "it contains no triangle");
         assert_eq!(error(three(), vec![[0, 1, 3]]), "a triangle names point 3, and the last is 2");
         assert_eq!(error(vec![], vec![[0, 0, 0]]), "a triangle names point 0, and the last is -1");
         for bad in [f32::NAN, f32::INFINITY, -1e30] {

@@ -42,8 +42,8 @@ pub fn all(picture: &Picture, planes: &Planes, spectrum: &Spectrum, company: &Co
     low_pass(picture, &planes.filtered.values())?;
     spectrum.check(picture, &planes.between.values())?;
     Ok(format!(
-        "blur, gradient, median, opening, distances and low-pass of one in {} pixels by other ways, the real ones within \
-         {BLUR_TOLERANCE} and {} grey values; threshold, labels and the transform back of all",
+        "blur, gradient, median, opening, distances and low-pass of one in {} pixels by second methods (real values \
+            within {BLUR_TOLERANCE} and {} grey values); threshold, labels and inverse transform of all",
         pixels_per_sample(picture.width),
         spectrum::TOLERANCE
     ))
@@ -84,7 +84,7 @@ fn samples(picture: &Picture) -> impl Iterator<Item = (usize, isize, isize)> {
 
 fn wrong(what: &str, x: isize, y: isize, found: impl ToString, expected: impl ToString) -> Error {
     let (found, expected) = (found.to_string(), expected.to_string());
-    Error::Wrong(format!("{what} at column {x}, row {y}: {found}, and otherwise {expected}"))
+    Error::Wrong(format!("{what} at column {x}, row {y}: {found}, but {expected} by the second method"))
 }
 
 fn is_near(found: f32, expected: f64, tolerance: f64) -> bool {
@@ -164,7 +164,7 @@ pub fn histogram(picture: &Picture, histogram: &Histogram, threshold: u8) -> Res
     let mut counts = [0_u64; 256];
     picture.pixels.iter().for_each(|&pixel| counts[usize::from(pixel)] += 1);
     if *histogram != counts || histogram.iter().sum::<u64>() != picture.pixels.len() as u64 {
-        return Err(Error::Wrong("the histogram is not that of the pixels".into()));
+        return Err(Error::Wrong("the histogram does not match the pixels".into()));
     }
     let sums = |values: std::ops::RangeInclusive<usize>| {
         let counts = values.map(|value| (u128::from(histogram[value]), value as u128));
@@ -180,7 +180,7 @@ pub fn histogram(picture: &Picture, histogram: &Histogram, threshold: u8) -> Res
     let found = if threshold == 255 { 0.0 } else { between(usize::from(threshold)) };
     match found >= best * (1.0 - 1e-9) {
         true => Ok(()),
-        false => Err(Error::Wrong(format!("threshold {threshold} does not part dark from bright best"))),
+        false => Err(Error::Wrong(format!("threshold {threshold} does not separate dark from bright best"))),
     }
 }
 

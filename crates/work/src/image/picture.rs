@@ -78,7 +78,7 @@ impl Picture {
             ColorType::Indexed => return Err(wrong("its palette was not expanded".into())),
         };
         if pixels.len() != width * height {
-            return Err(wrong(format!("{} pixels, and {width} times {height} were promised", pixels.len())));
+            return Err(wrong(format!("{} pixels instead of {width} times {height}", pixels.len())));
         }
         Ok(Self { width, height, pixels })
     }
@@ -95,7 +95,8 @@ fn check_size(what: &str, width: usize, height: usize) -> Result<(), Error> {
     let fits = width.max(height) <= LONGEST_SIDE && (1..=MOST_PIXELS).contains(&(width * height));
     let why = || {
         format!(
-            "{width} times {height} pixels; sides of 1 to {LONGEST_SIDE}, and {MOST_PIXELS} in all, can be analysed"
+            "{width} times {height} pixels; supported are sides of 1 to {LONGEST_SIDE}, and at most {MOST_PIXELS} in \
+                all"
         )
     };
     if fits { Ok(()) } else { Err(Error::Input { what: what.into(), why: why() }) }

@@ -31,13 +31,13 @@ impl Partner {
         command.args(arguments);
         let (child, end) = match by {
             By::Futex => {
-                let why = "is for threads: two processes have no memory in common here";
+                let why = "is only for threads: two processes share no memory here";
                 return Err(Error::Input { what: "futex".into(), why: why.into() });
             }
             By::Pipe => over_pipes(&mut command),
             By::Socket => over_socket(&mut command),
         }
-        .map_err(Error::system("beginning a partner"))?;
+        .map_err(Error::system("starting a partner"))?;
         let partner = Self(child);
         if let Some(cpu) = cpu {
             let pinned = affinity::set(partner.0.id(), &[cpu].into_iter().collect::<CpuSet>());
@@ -108,7 +108,7 @@ pub fn await_greeting(end: &mut End) -> io::Result<bool> {
 pub fn answer(by: By) -> Result<(), Error> {
     let failed = |error| Error::System { what: "answering as a partner".into(), error };
     let mut end = match by {
-        By::Futex => return Err(Error::Input { what: "futex".into(), why: "is for threads".into() }),
+        By::Futex => return Err(Error::Input { what: "futex".into(), why: "is only for threads".into() }),
         By::Pipe => {
             let (input, output) = ipc::own_pipes().map_err(failed)?;
             End::Pipe(input, output)

@@ -126,6 +126,6 @@ fn a_partner_who_says_another_number_is_wrong() {
             let mut game = Game::new(Amount::Items(3), &clock);
             game.play(Standing, &mut first, &AtomicBool::new(false), &Progress::default()).unwrap_err().to_string()
         });
-        assert_eq!(told, "the result is wrong: 3 was heard after 1", "{by:?}");
+        assert_eq!(told, "the result is wrong: 3 was received after 1", "{by:?}");
     }
 }

@@ -41,12 +41,13 @@ pub fn check(scene: &Scene, plan: &Plan, tables: &[Table], seed: u64, stop: &Ato
         (certain, uncertain) = (certain + usize::from(is_certain), uncertain + usize::from(!is_certain));
     }
     if certain < CELLS / 10 {
-        let why = format!("{uncertain} of {} rays pass too close to edges to be checked", certain + uncertain);
+        let why = format!("{uncertain} of {} rays pass too close to an edge to be checked", certain + uncertain);
         return Err(Error::Input { what: "the mesh".into(), why });
     }
     let triangles = scene.mesh.len();
     Ok(format!(
-        "{certain} rays against all {triangles} triangles in double precision: same hits, distances within {}; {uncertain} too close to an edge to tell",
+        "{certain} rays against all {triangles} triangles in double precision: same hits, distances within {}; \
+            {uncertain} too close to an edge to check",
         exact::TOLERANCE
     ))
 }
@@ -61,7 +62,7 @@ fn check_cell(
     sample: usize,
 ) -> Result<bool, Error> {
     if table.get(cell) != trace(scene, plan, table, number, cell) {
-        return wrong(number, cell, "is not what its rays say");
+        return wrong(number, cell, "does not match its rays");
     }
     let Some(ray) = rays(scene, plan, table, number, cell).nth(sample) else {
         return wrong(number, cell, "has no such ray");
@@ -69,7 +70,7 @@ fn check_cell(
     let (hit, answer) = (scene.hierarchy.nearest(&ray), exact::nearest(&scene.mesh, &ray));
     let distance = hit.map(|hit| hit.distance);
     if !answer.allows(distance) {
-        return wrong(number, cell, &format!("has a ray that meets {distance:?}, and must meet {answer:?}"));
+        return wrong(number, cell, &format!("has a ray that hits at {distance:?} instead of {answer:?}"));
     }
     Ok(answer.is_certain())
 }

@@ -97,7 +97,7 @@ fn compare(what: &str, exact: f64, path: impl Fn(&mut Random) -> Vec3A, seed: u6
     if (mean - exact).abs() <= ERRORS * error {
         return Ok(format!("{mean:.4}, exactly {exact:.4}, standard error {error:.4}"));
     }
-    Err(Error::Wrong(format!("{what} has radiance {mean}, and must have {exact} with a standard error of {error}")))
+    Err(Error::Wrong(format!("{what} has radiance {mean} instead of {exact} (standard error {error})")))
 }
 
 /// Whether all points are complete and possible, and some the same again.
@@ -124,7 +124,7 @@ fn check_picture(scene: &Scene, plan: &Plan, canvas: &Canvas, rounds: u64, stop:
             again += plan.trace(scene, point, round);
         }
         if again != canvas.light(point) {
-            return wrong(point, format!("has the light {}, and again {again}", canvas.light(point)));
+            return wrong(point, format!("has the light {}, and {again} when traced again", canvas.light(point)));
         }
     }
     Ok(())

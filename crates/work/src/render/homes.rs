@@ -96,7 +96,7 @@ impl Homes {
         };
         let copies: Vec<String> = self.homes.iter().map(home).collect();
         let refused = self.refused.as_ref().map_or(String::new(), |why| {
-            format!("; memory cannot be bound here ({why}), so the first touch alone has placed them")
+            format!("; memory cannot be bound here ({why}), so only the first touch placed them")
         });
         match copies.len() {
             0 => "one scene for all threads, touched first by the main thread".to_owned(),

@@ -48,7 +48,7 @@ impl Plan {
             ("triangles", options.triangles, 5_000_000),
         ] {
             if value == 0 || value > most {
-                return Err(Error::Input { what: what.into(), why: format!("{value} is not 1 to {most}") });
+                return Err(Error::Input { what: what.into(), why: format!("{value} is not between 1 and {most}") });
             }
         }
         let whole = |samples, until| Self {

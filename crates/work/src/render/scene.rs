@@ -82,7 +82,7 @@ impl Scene {
         let material = |triangle| {
             let material = made_of(triangle);
             assert!(material < materials.len(), "there is no material {material}");
-            u8::try_from(material).expect("there are 256 materials at most")
+            u8::try_from(material).expect("there are at most 256 materials")
         };
         let made_of = (0..mesh.len()).map(material).collect();
         Self { hierarchy: Hierarchy::new(mesh), made_of, materials, balls, sky }

@@ -79,7 +79,7 @@ fn texts(name: &str) -> Result<Vec<(String, String)>, Failure> {
     let text = fs::read_to_string(name).map_err(|error| {
         let names: Vec<&str> = HELD.iter().map(|(name, _)| *name).collect();
         Failure::usage(format!("the article {name}: {error}"))
-            .next(format!("corewise holds {}; others are files.", names.join(", ")))
+            .next(format!("Built-in articles: {}. Others are files.", names.join(", ")))
     })?;
     Ok(vec![(name.to_owned(), text)])
 }
@@ -87,7 +87,7 @@ fn texts(name: &str) -> Result<Vec<(String, String)>, Failure> {
 fn read(name: &str, text: &str) -> Result<Article, Failure> {
     Article::parse(text).map_err(|error| {
         Failure::usage(format!("the article {name}: {error}"))
-            .next("`corewise article core0 --print` shows what one looks like.")
+            .next("`corewise article core0 --print` shows an example.")
     })
 }
 

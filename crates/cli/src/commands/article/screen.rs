@@ -99,10 +99,10 @@ mod tests {
             command: Vec::new(),
             environment: std::collections::BTreeMap::new(),
             remark: None,
-            left_out: Some("this machine has no two modules".into()),
+            left_out: Some("this machine does not have two modules".into()),
             exit: None,
             document: serde_json::Value::Null,
         };
-        assert!(step(&made, 80).plain().contains("left out: this machine has no two modules"));
+        assert!(step(&made, 80).plain().contains("left out: this machine does not have two modules"));
     }
 }

@@ -30,7 +30,7 @@ use screen::screen;
 /// A load average above this share of the allowed cpus disturbs a survey.
 const RESTLESS_LOAD: f64 = 0.25;
 
-/// List what cannot be measured here, why, and what would change that
+/// List what cannot be measured here, why, and how to change that
 #[derive(Clone, Debug, Parser)]
 #[command(name = "doctor")]
 pub struct DoctorArguments {}
@@ -121,9 +121,9 @@ fn counters(condition: &Condition, counters: &Result<bool, Gap>) -> Check {
     let level = |level| format!(" (perf_event_paranoid is {level})");
     let paranoid = condition.paranoid.as_ref().map(level).unwrap_or_default();
     match counters {
-        Ok(true) => check(WHAT, State::Good, format!("cycles are counted, in the kernel too{paranoid}")),
+        Ok(true) => check(WHAT, State::Good, format!("cycles are counted, also in the kernel{paranoid}")),
         Ok(false) => {
-            let why = format!("cycles are counted in user mode only{paranoid}; clock rates leave interrupts out");
+            let why = format!("cycles are counted only in user mode{paranoid}; clock rates exclude interrupts");
             check(WHAT, State::Note, why).cured_by("sudo sysctl kernel.perf_event_paranoid=1")
         }
         Err(gap) => Check { cure: gap.cure.clone(), ..check(WHAT, State::Gap, format!("{}{paranoid}", gap.why)) },
@@ -141,12 +141,12 @@ fn causes(causes: &Result<Rung, Gap>) -> Check {
 
 fn clock(condition: &Condition, found: &Found) -> Check {
     let source = condition.clock_source.as_deref();
-    let kernel = source.map(|source| format!("; the kernel's own clock source is {source}")).unwrap_or_default();
+    let kernel = source.map(|source| format!("; the kernel's clock source is {source}")).unwrap_or_default();
     let stepped = matches!(source, Some("hpet" | "acpi_pm" | "jiffies" | "refined-jiffies"));
     let why = format!("pieces are timed with the {}{kernel}", found.clock);
     if found.is_system_clock || stepped {
-        let why = format!("{why}: short pieces cost more to time, and steps are coarser");
-        return check("clock", State::Note, why).cured_by("dmesg | grep -i tsc tells why the kernel does not use it");
+        let why = format!("{why}: timing short pieces costs more, and the clock is coarser");
+        return check("clock", State::Note, why).cured_by("dmesg | grep -i tsc shows why the kernel does not use it");
     }
     check("clock", State::Good, why)
 }
@@ -154,10 +154,10 @@ fn clock(condition: &Condition, found: &Found) -> Check {
 fn interrupts(condition: &Condition) -> Check {
     const WHAT: &str = "interrupt counts";
     if condition.missing_counts.is_empty() {
-        return check(WHAT, State::Good, "/proc/interrupts and /proc/softirqs can be read");
+        return check(WHAT, State::Good, "/proc/interrupts and /proc/softirqs are readable");
     }
     check(WHAT, State::Gap, format!("{} cannot be read", condition.missing_counts.join(" and ")))
-        .cured_by("run where /proc is the kernel's own (many sandboxes hide it), or as a user who may read it")
+        .cured_by("run on a system with the kernel's own /proc (many sandboxes hide it), or as a user who may read it")
 }
 
 /// How many changes that `corewise irq` made to stay are in force, by the journals in a folder.
@@ -172,29 +172,32 @@ fn moved_interrupts(folder: &Path) -> usize {
 fn moved(root: &Root, moved: usize) -> Option<Check> {
     const WHAT: &str = "moved interrupts";
     let balancer = corewise_sys::irq::irqbalance(root);
-    let balanced = balancer.map_or("", |_| "; irqbalance runs, and moves interrupts as it sees fit");
+    let balanced = balancer.map_or("", |_| "; irqbalance is running and may move interrupts");
     let given = match moved {
         0 if balancer.is_none() => return None,
         0 => return Some(check(WHAT, State::Good, format!("`corewise irq` has moved none{balanced}"))),
-        1 => "1 interrupt was given".to_owned(),
-        _ => format!("{moved} interrupts were given"),
+        1 => "1 interrupt was moved".to_owned(),
+        _ => format!("{moved} interrupts were moved"),
     };
-    let why = format!("{given} other cpus by `corewise irq`{balanced}");
+    let why = format!("{given} to other cpus by `corewise irq`{balanced}");
     Some(check(WHAT, State::Note, why).cured_by("corewise undo"))
 }
 
 fn stolen_time(condition: &Condition, machine: &Machine) -> Check {
     const WHAT: &str = "stolen time";
     if !condition.has_times {
-        return check(WHAT, State::Gap, "/proc/stat cannot be read").cured_by("run where /proc is the kernel's own");
+        return check(WHAT, State::Gap, "/proc/stat cannot be read")
+            .cured_by("run on a system with the kernel's own /proc");
     }
     match (&machine.system.hypervisor, condition.stolen_ticks) {
-        (None, _) => check(WHAT, State::Good, "no hypervisor is seen that could take time"),
+        (None, _) => check(WHAT, State::Good, "there is no hypervisor that could take time"),
         (Some(_), Some(0) | None) => {
-            let why = "the kernel has counted none since it started: the hypervisor takes none, or does not tell";
-            check(WHAT, State::Note, why).cured_by("compare off-cpu time in the survey, which shows it in any case")
+            let why = "the kernel has counted none since boot: the hypervisor takes none, or does not report it";
+            check(WHAT, State::Note, why).cured_by("look at off-cpu time in the survey, which always includes it")
         }
-        (Some(_), Some(_)) => check(WHAT, State::Good, "the kernel tells what the hypervisor takes, in steps of 10 ms"),
+        (Some(_), Some(_)) => {
+            check(WHAT, State::Good, "the kernel reports what the hypervisor takes, in steps of 10 ms")
+        }
     }
 }
 
@@ -202,13 +205,13 @@ fn allowed(machine: &Machine) -> Check {
     const WHAT: &str = "allowed cpus";
     let denied = machine.online.difference(&machine.allowed);
     if machine.allowed.len() < 2 && machine.online.len() > 1 {
-        let why = format!("only cpu {} may be used here: no link between cpus can be measured", machine.allowed);
+        let why = format!("this process may use only cpu {}: no link between cpus can be measured", machine.allowed);
         return check(WHAT, State::Gap, why).cured_by(widen(machine));
     }
     if denied.is_empty() {
         return check(WHAT, State::Good, format!("all online cpus ({})", machine.online));
     }
-    let why = format!("{denied} may not be used here (cpuset or affinity of this process); {} may", machine.allowed);
+    let why = format!("this process may not use {denied} (cpuset or affinity); it may use {}", machine.allowed);
     check(WHAT, State::Note, why).cured_by(widen(machine))
 }
 
@@ -220,14 +223,14 @@ fn governors(machine: &Machine) -> Check {
     const WHAT: &str = "frequency governor";
     let governors = &machine.system.governors;
     if governors.is_empty() {
-        let why = "the kernel has no cpufreq here; what sets the clock rate is not known";
+        let why = "the kernel has no cpufreq here; it is unknown what sets the clock rate";
         return check(WHAT, State::Note, why);
     }
     let names = governors.join(", ");
     if governors.iter().all(|name| name == "performance") {
         return check(WHAT, State::Good, names);
     }
-    check(WHAT, State::Note, format!("{names}: clock rates follow the load, which widens the uncertainty"))
+    check(WHAT, State::Note, format!("{names}: clock rates follow the load, which increases the uncertainty"))
         .cured_by("sudo cpupower frequency-set -g performance")
 }
 
@@ -238,28 +241,36 @@ fn siblings(condition: &Condition, machine: &Machine) -> Check {
     if threads < 2 {
         return check(WHAT, State::Good, format!("a core has one cpu{control}"));
     }
-    check(WHAT, State::Note, format!("a core has {threads} cpus{control}: what runs on one slows the other"))
-        .cured_by("corewise survey --cpus LIST, with one cpu of each core, leaves siblings idle")
+    check(WHAT, State::Note, format!("a core has {threads} cpus{control}: work on one slows the other"))
+        .cured_by("corewise survey --cpus LIST with one cpu of each core keeps siblings idle")
 }
 
 fn hypervisor(machine: &Machine) -> Option<Check> {
     let name = machine.system.hypervisor.as_ref()?;
     if machine.system.emulated {
-        let why = format!("{name} emulates every instruction: no time that is measured here means anything");
-        return Some(check("emulated machine", State::Gap, why).cured_by("measure on a machine, or in a guest of KVM"));
+        let why = format!("{name} emulates every instruction: measured times mean nothing");
+        return Some(
+            check("emulated machine", State::Gap, why).cured_by("measure on a real machine, or in a KVM guest"),
+        );
     }
-    let why =
-        format!("this is a guest of {name}: levels and caches are what it shows, and cpus may move between real cores");
-    Some(check("virtual machine", State::Note, why).cured_by("survey the host, or pin the guest's cpus there"))
+    let why = format!(
+        "this is a {name} guest: levels and caches are those that {name} reports, and cpus may move between \
+            real cores"
+    );
+    Some(check("virtual machine", State::Note, why).cured_by("survey the host, or pin the guest's cpus on it"))
 }
 
 fn load(condition: &Condition, machine: &Machine) -> Check {
     const WHAT: &str = "other programs";
     match condition.load {
-        None => check(WHAT, State::Note, "/proc/loadavg cannot be read; the survey itself tells how busy others are"),
+        None => check(
+            WHAT,
+            State::Note,
+            "/proc/loadavg cannot be read; the survey itself reports how busy other programs are",
+        ),
         Some(load) if load > RESTLESS_LOAD * machine.allowed.len() as f64 => {
-            let why = format!("the load of the last minute is {load}: what they do appears in every number");
-            check(WHAT, State::Note, why).cured_by("wait, or stop them, for a survey of the machine alone")
+            let why = format!("the load of the last minute is {load}: it affects every number");
+            check(WHAT, State::Note, why).cured_by("wait or stop them, to survey the machine alone")
         }
         Some(load) => check(WHAT, State::Good, format!("the load of the last minute is {load}")),
     }

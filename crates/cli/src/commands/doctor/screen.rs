@@ -32,9 +32,9 @@ pub fn screen(checks: &[Check], width: usize) -> Screen {
     }
     let gaps = checks.iter().filter(|check| check.state == State::Gap).count();
     let summary = match gaps {
-        0 => "Nothing that corewise measures is missing here.".to_owned(),
-        1 => "One thing cannot be measured here; a survey does without it and says so.".to_owned(),
-        _ => format!("{gaps} things cannot be measured here; a survey does without them and says so."),
+        0 => "corewise can measure everything here.".to_owned(),
+        1 => "One thing cannot be measured here; a survey lists it as not measured.".to_owned(),
+        _ => format!("{gaps} things cannot be measured here; a survey lists them as not measured."),
     };
     screen.block(wrap(&Line::new().plain(summary), width, 0));
     screen

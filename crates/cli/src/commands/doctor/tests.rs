@@ -34,14 +34,14 @@ fn a_guest_is_told_what_it_lacks_and_why() {
         ("proc/stat", "cpu  1 2 3 4 5 6 7 0 0 0\n"),
         ("sys/devices/system/clocksource/clocksource0/current_clocksource", "kvm-clock\n"),
     ];
-    let denied = Gap::new("hardware cycle counters", "the kernel does not let this user count cycles")
+    let denied = Gap::new("hardware cycle counters", "the kernel does not allow this user to count cycles")
         .cured_by("sudo sysctl kernel.perf_event_paranoid=1");
     assert_snapshot!(shown(&files, &machine, &found(Err(denied), "operating system clock"), 80), @r"
-    gap   hardware counters: the kernel does not let this user count cycles
+    gap   hardware counters: the kernel does not allow this user to count cycles
           (perf_event_paranoid is 3)
             sudo sysctl kernel.perf_event_paranoid=1
     gap   interrupt counts: /proc/interrupts and /proc/softirqs cannot be read
-            run where /proc is the kernel's own (many sandboxes hide it), or as a
+            run on a system with the kernel's own /proc (many sandboxes hide it), or as a
             user who may read it
     gap   allowed cpus: only cpu 0 may be used here: no link between cpus can be
           measured
@@ -50,24 +50,24 @@ fn a_guest_is_told_what_it_lacks_and_why() {
     note  clock: pieces are timed with the operating system clock; the kernel's own
           clock source is kvm-clock: short pieces cost more to time, and steps are
           coarser
-            dmesg | grep -i tsc tells why the kernel does not use it
+            dmesg | grep -i tsc shows why the kernel does not use it
     note  stolen time: the kernel has counted none since it started: the hypervisor
           takes none, or does not tell
-            compare off-cpu time in the survey, which shows it in any case
+            look at off-cpu time in the survey, which always includes it
     note  frequency governor: the kernel has no cpufreq here; what sets the clock
           rate is not known
-    note  SMT siblings: a core has 2 cpus: what runs on one slows the other
+    note  SMT siblings: a core has 2 cpus: work on one slows the other
             corewise survey --cpus LIST, with one cpu of each core, leaves siblings
             idle
     note  other programs: the load of the last minute is 2.1: what they do appears
           in every number
-            wait, or stop them, for a survey of the machine alone
+            wait or stop them, to survey the machine alone
     note  virtual machine: this is a guest of KVM: levels and caches are what it
           shows, and cpus may move between real cores
-            survey the host, or pin the guest's cpus there
+            survey the host, or pin the guest's cpus on it
     good  causes of stalls: the kernel's tracepoints name them, through perf
 
-    4 things cannot be measured here; a survey does without them and says so.
+    4 things cannot be measured here; a survey lists them as not measured.
     ");
 }
 
@@ -76,7 +76,7 @@ fn of_an_emulated_machine_no_time_is_believed() {
     let mut machine = small_guest();
     machine.system.emulated = true;
     let shown = shown(&[], &machine, &found(Ok(true), "invariant TSC"), 200);
-    let line = "gap   emulated machine: KVM emulates every instruction: no time that is measured here means anything";
+    let line = "gap   emulated machine: KVM emulates every instruction: measured times mean nothing";
     assert!(shown.contains(line) && !shown.contains("virtual machine"), "{shown}");
 }
 
@@ -96,18 +96,18 @@ fn a_desktop_in_order_is_told_that_nothing_is_missing() {
           the other
             corewise survey --cpus LIST, with one cpu of each core, leaves siblings
             idle
-    good  hardware counters: cycles are counted, in the kernel too
+    good  hardware counters: cycles are counted, also in the kernel
           (perf_event_paranoid is 1)
     good  causes of stalls: the kernel's tracepoints name them, through perf
     good  clock: pieces are timed with the invariant TSC; the kernel's own clock
           source is tsc
-    good  interrupt counts: /proc/interrupts and /proc/softirqs can be read
-    good  stolen time: no hypervisor is seen that could take time
+    good  interrupt counts: /proc/interrupts and /proc/softirqs are readable
+    good  stolen time: there is no hypervisor that could take time
     good  allowed cpus: all online cpus (0-31)
     good  frequency governor: performance
     good  other programs: the load of the last minute is 0.1
 
-    Nothing that corewise measures is missing here.
+    corewise can measure everything here.
     ");
 }
 
@@ -131,9 +131,9 @@ fn moved_interrupts_are_told_and_who_else_moves_them() {
         crate::commands::doctor::moved(&root, moved).map(|check| (check.state, check.why, check.cure))
     };
     assert_eq!(said("bash", 0), None);
-    let balanced = "`corewise irq` has moved none; irqbalance runs, and moves interrupts as it sees fit";
+    let balanced = "`corewise irq` has moved none; irqbalance is running and may move interrupts";
     assert_eq!(said("irqbalance", 0), Some((State::Good, balanced.into(), None)));
     let (state, why, cure) = said("bash", 2).unwrap();
     assert_eq!((state, cure.as_deref()), (State::Note, Some("corewise undo")));
-    assert_eq!(why, "2 interrupts were given other cpus by `corewise irq`");
+    assert_eq!(why, "2 interrupts were moved to other cpus by `corewise irq`");
 }

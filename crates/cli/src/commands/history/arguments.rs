@@ -21,7 +21,7 @@ Exit status: 0 done   2 wrong usage   3 not permitted, or not available here";
 #[derive(Clone, Debug, Parser)]
 #[command(name = "history", after_help = AFTER)]
 pub struct HistoryArguments {
-    /// What to do; `list` where nothing is said.
+    /// What to do; `list` by default.
     #[command(subcommand)]
     pub command: Option<HistoryCommand>,
     /// What to list.

@@ -64,8 +64,9 @@ fn exit(report: &AwayReport) -> Exit {
 }
 
 fn refused(away: &Away, resolution: &Resolution, error: NoCpuLeft) -> Failure {
-    Failure::usage(format!("{} is {}: {error}", away.text, resolution.cpus))
-        .next("Interrupts have to go somewhere: leave a cpu out, as in 'all - 0'.")
+    let cpus = resolution.cpus.to_string();
+    let what = if away.text == cpus { cpus } else { format!("{} ({cpus})", away.text) };
+    Failure::usage(format!("{what} {error}")).next("Interrupts must go somewhere: leave out a cpu, as in 'all - 0'.")
 }
 
 fn report(planned: &Move, fate: Fate) -> MoveReport {
@@ -83,7 +84,7 @@ fn moved(away: &Away, plan: &Plan, settings: &Settings) -> Result<Vec<MoveReport
     let mut reports = Vec::new();
     for step in &plan.moves {
         if interruption.was_seen() {
-            return Err(Failure::new(Exit::Interrupted, "interrupted: what was moved is back where it was"));
+            return Err(Failure::new(Exit::Interrupted, "interrupted: all moves were reverted"));
         }
         reports.push(match irq::move_away(&mut journal, step) {
             Ok(()) => report(step, Fate::Untold),
@@ -98,12 +99,12 @@ fn moved(away: &Away, plan: &Plan, settings: &Settings) -> Result<Vec<MoveReport
 fn not_moved(step: &Move, error: &SysError, away: &Away) -> Result<MoveReport, Failure> {
     let command = format!("corewise irq --away-from {}", quoted(&away.text));
     let next = match (Refusal::of(error), is_root()) {
-        (None, _) => "What is changed is written down first, so that it can be undone.".to_owned(),
+        (None, _) => "Changes need a journal, so that they can be undone.".to_owned(),
         (Some(Refusal::NotPermitted), true) => {
-            format!("This root may not. On the host, outside of a container:  {command}")
+            format!("This root user may not. On the host, outside the container:  {command}")
         }
         (Some(Refusal::NotPermitted), _) => format!("Only root may:  sudo {command}"),
-        (Some(Refusal::ReadOnly), _) => format!("Outside of the container:  {command}"),
+        (Some(Refusal::ReadOnly), _) => format!("Outside the container:  {command}"),
         (Some(refusal), _) => return Ok(MoveReport { why: Some(refusal.words()), ..report(step, Fate::Refused) }),
     };
     let what = Refusal::of(error).map_or_else(|| error.to_string(), |refusal| refusal.words());

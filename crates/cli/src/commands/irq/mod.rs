@@ -39,10 +39,9 @@ fn run(task: &IrqTask, settings: &Settings) -> Result<Exit, Failure> {
     let mut listing =
         Listing { counted_s: None, costs: None, irqbalance: irq::irqbalance(&root), interrupts: irq::read(&root) };
     if listing.interrupts.is_empty() {
-        let what = "no device's interrupt is told here: not in /proc/irq, /sys/kernel/irq or /proc/interrupts";
-        return Err(
-            Failure::unavailable(what).next("Many sandboxes hide them: run where /proc and /sys are the kernel's own.")
-        );
+        let what = "no device interrupts are listed here, in /proc/irq, /sys/kernel/irq or /proc/interrupts";
+        return Err(Failure::unavailable(what)
+            .next("Many sandboxes hide them: run on a system with the kernel's own /proc and /sys."));
     }
     if let Some(away) = &task.away {
         let machine = topology::read(&root).map_err(|error| machine::unreadable(&error))?;
@@ -73,8 +72,10 @@ fn root(choice: &MachineChoice) -> Result<Root, Failure> {
         MachineChoice::File(path) if !is_machine_file(path) => {
             Root::open(path).map_err(|error| machine::unreadable(&error))
         }
-        _ => Err(Failure::usage("a machine that is only described has no interrupts")
-            .next("A recording has them: a file of `corewise record`.")),
+        _ => {
+            Err(Failure::usage("a described machine has no interrupts")
+                .next("Use a recording made by `corewise record`."))
+        }
     }
 }
 

@@ -27,12 +27,12 @@ pub fn screen(listing: &Listing, width: usize) -> Screen {
     let mut screen = Screen::new();
     let counted = match listing.counted_s {
         Some(seconds) => format!(", counted for {} s", decimal(seconds, 1)),
-        None => ", counted since the machine was started".to_owned(),
+        None => ", counted since boot".to_owned(),
     };
-    screen.extend(wrap(&Line::new().strong("Interrupts of devices").plain(glued(&counted)), width, 2));
+    screen.extend(wrap(&Line::new().strong("Device interrupts").plain(glued(&counted)), width, 2));
     screen.block(table(listing, width));
     screen.block(meanings(&listing.interrupts, width));
-    let own = "Each cpu's own interrupts (its timer, calls from other cpus) are not listed: they cannot be moved, and \
+    let own = "Each cpu's own interrupts (its timer, calls from other cpus) cannot be moved and are not listed; \
         `corewise survey` counts them.";
     screen.block(wrap(&Line::new().faint(own), width, 0));
     screen.extend(listing.irqbalance.map_or_else(Vec::new, |process| balanced(process, width)));
@@ -155,9 +155,8 @@ fn meanings_of(mobilities: impl Iterator<Item = Mobility>, width: usize) -> Vec<
 }
 
 fn balanced(process: u32, width: usize) -> Vec<Line> {
-    let line = Line::new()
-        .strong("irqbalance")
-        .plain(format!(" (process {process}) runs, and moves interrupts as it sees fit."));
+    let line =
+        Line::new().strong("irqbalance").plain(format!(" (process {process}) is running and may move interrupts."));
     wrap(&line, width, 2)
 }
 
@@ -169,5 +168,9 @@ fn next(listing: &Listing) -> Option<Line> {
     let by_cpu = by_cpu(listing, &movable);
     let (cpu, _) = by_cpu.into_iter().filter(|(_, struck)| *struck > 0.0).max_by(|a, b| a.1.total_cmp(&b.1))?;
     let command = format!("corewise irq --away-from {cpu} --dry-run");
-    Some(Line::new().plain(format!("What keeping cpu {cpu} free of them takes:  ")).strong(unbroken(&command)))
+    Some(
+        Line::new()
+            .plain(format!("Next, to see what would move to keep cpu {cpu} free of them:  "))
+            .strong(unbroken(&command)),
+    )
 }

@@ -45,8 +45,8 @@ impl IrqTask {
         let away = |text: String| Ok::<_, Failure>(Away { expression: placing::expression(&text)?, text, dry_run });
         let away = typed.away_from.map(away).transpose()?;
         if machine != MachineChoice::Here && away.as_ref().is_some_and(|away| !away.dry_run) {
-            return Err(Failure::usage("interrupts can only be moved on the machine that corewise runs on")
-                .next("With --dry-run it says what would be moved on another."));
+            return Err(Failure::usage("interrupts can only be moved on this machine")
+                .next("--dry-run shows what would be moved on another."));
         }
         Ok(Self { counting: typed.counting.unwrap_or(COUNTING), away, machine })
     }

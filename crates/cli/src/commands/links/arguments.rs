@@ -12,54 +12,56 @@ use crate::shell::values::{SlotsName, budget};
 /// What `links --help` ends with.
 pub const AFTER: &str = "Examples:
   corewise links                              heat map, cost classes, groups; at most 60 s on any machine
-  corewise links --cpus llc:0 --all-pairs     every pair of some cpus
+  corewise links --cpus llc:0 --all-pairs     every pair of these cpus
   corewise links --kind store,wakeup          other ways to talk
-  corewise links --channel --slots packed,padded   a send through a channel and a queue, and what padding buys
+  corewise links --channel --slots packed,padded   a send through a channel and a queue, and the effect of padding
   corewise links --format svg > links.svg     the heat map as a picture; also csv, matrix, json
   corewise links import map.csv --machine threadripper-3960x   another tool's file
-  corewise links compare 3 7                  which pairs changed; numbers of stored maps, or files
-  corewise links --simulate map.csv           what a run would give on the machine that a matrix stands for
+  corewise links compare 3 7                  which pairs changed; takes numbers of stored maps, or files
+  corewise links --simulate map.csv           the result of a run on a machine with these costs
 
-A map is kept in the history. The groups that the latest one proves are `group:0`, `group:1`, … for `place`, `run` and \
-`try`. What each kind measures, and how: docs/links.md.
+Maps are stored in the history. The groups proven by the latest map are `group:0`, `group:1`, … for `place`, `run` \
+and `try`. docs/links.md explains what each kind measures, and how.
 
-Exit status: 0 done   2 wrong usage   3 not permitted, or not available here   130 interrupted, what there was is shown";
+Exit status: 0 done   2 wrong usage   3 not permitted, or not available here   130 interrupted, partial results were \
+printed";
 
-/// Measure what talking between cpus costs: heat map, cost classes, groups
+/// Measure the cost of talking between cpus: heat map, cost classes, groups
 #[derive(Clone, Debug, Parser)]
 #[command(name = "links", after_help = AFTER)]
 pub struct LinksArguments {
-    /// What to do; a map of this machine where nothing is said.
+    /// What to do; measures a map of this machine by default.
     #[command(subcommand)]
     pub command: Option<LinksCommand>,
-    /// How to talk; several with commas between them
+    /// How to talk; separate several with commas
     #[arg(long, value_enum, value_name = "KIND", value_delimiter = ',', ignore_case = true)]
     pub kind: Vec<KindName>,
     /// The same as --kind channel
     #[arg(long)]
     pub channel: bool,
-    /// How the slots of queues lie: with --channel, queues of these are measured too [default: both, with --kind queue]
+    /// The layout of queue slots; with --channel, also measures queues of this layout [default: both, with --kind
+    /// queue]
     #[arg(long, value_enum, value_name = "SLOTS", value_delimiter = ',', ignore_case = true)]
     pub slots: Vec<SlotsName>,
-    /// The cpus, in the placement language [default: all that are allowed]
+    /// The cpus, in the placement language [default: all allowed cpus]
     #[arg(long, value_name = "EXPR")]
     pub cpus: Option<String>,
-    /// How long it may take, such as 10s or 5m; it ends sooner when every pair is sure [default: 60s]
+    /// Maximum duration, such as 10s or 5m; ends earlier when every pair is certain [default: 60s]
     #[arg(long, value_name = "DURATION", value_parser = budget)]
     pub budget: Option<Duration>,
-    /// Measure every pair of cpus, instead of predicting most of a large machine's; no limit of time unless --budget sets one
+    /// Measure every pair of cpus, instead of predicting most pairs of a large machine; no time limit without --budget
     #[arg(long)]
     pub all_pairs: bool,
     /// The seed of the random orders [default: from the clock]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Let a matrix in a file stand for the machine: which pairs would be chosen, what would be found
+    /// Simulate a machine with the costs of this matrix: which pairs would be chosen, what would be found
     #[arg(long, value_name = "FILE")]
     pub simulate: Option<PathBuf>,
-    /// With --simulate: a file of raw samples to draw the noise from
+    /// With --simulate: draw the noise from this file of raw samples
     #[arg(long, value_name = "FILE", requires = "simulate")]
     pub noise: Option<PathBuf>,
-    /// With --simulate or import: the machine that the matrix is of.
+    /// With --simulate or import: the machine of the matrix.
     #[command(flatten)]
     pub machine: LinksMachine,
     /// What to print
@@ -73,15 +75,15 @@ pub struct LinksArguments {
         conflicts_with = "json"
     )]
     pub format: FormatName,
-    /// The order of cpus in pictures [default: by group where groups are found]
+    /// The order of cpus in pictures [default: by group if groups are found]
     #[arg(long, global = true, value_enum, value_name = "ORDER", ignore_case = true)]
     pub order: Option<OrderName>,
 }
 
-/// The machine that a matrix is of.
+/// The machine of a matrix.
 #[derive(Clone, Debug, Default, Args)]
 pub struct LinksMachine {
-    /// The machine that the matrix is of: a name, a machine file, or a recording, as for `topology` [default: nothing is known of it]
+    /// The machine of the matrix: a name, a machine file, or a recording, as for `topology` [default: unknown]
     #[arg(long, global = true, value_name = "NAME|FILE", visible_alias = "topology")]
     pub machine: Option<PathBuf>,
 }
@@ -96,13 +98,13 @@ impl LinksMachine {
 /// A command of `links`.
 #[derive(Clone, Debug, Subcommand)]
 pub enum LinksCommand {
-    /// Read files of other tools, show what they say, and keep them in the history
+    /// Read files of other tools, show them, and store them in the history
     Import {
         /// The files
         #[arg(value_name = "FILE", required = true)]
         files: Vec<PathBuf>,
     },
-    /// Say which pairs changed between two maps
+    /// Show which pairs changed between two maps
     Compare {
         /// The earlier map: its number in the history, or a file
         #[arg(value_name = "A")]
@@ -119,7 +121,7 @@ pub enum LinksCommand {
     },
     /// List the stored maps of this machine
     List {
-        /// Those of all machines, and of imported files
+        /// List those of all machines, and of imported files
         #[arg(long)]
         all: bool,
     },
@@ -136,11 +138,11 @@ pub enum KindName {
     Oneway,
     /// Blocks of 4 KiB, 64 KiB and 1 MiB, written by one and read by the other
     Bandwidth,
-    /// A send through a channel of crossbeam-channel, bounded (64) and unbounded
+    /// A send through crossbeam-channel, bounded (64) and unbounded
     Channel,
-    /// A send through a ring of corewise's, slots packed and padded
+    /// A send through corewise's ring, with packed and with padded slots
     Queue,
-    /// Waking a thread that sleeps
+    /// Waking a sleeping thread
     Wakeup,
 }
 
@@ -174,7 +176,7 @@ pub enum FormatName {
     Json,
     /// One line for each visit
     Csv,
-    /// The matrix of the first kind, predicted cells too
+    /// The matrix of the first kind, including predicted cells
     Matrix,
     /// The heat map of the first kind as a picture
     Svg,

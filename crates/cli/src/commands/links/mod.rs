@@ -104,7 +104,7 @@ fn measured(request: &MapRequest, task: &LinksTask, settings: &Settings) -> Resu
         Some(expression) => resolve_here(expression, &machine, settings)?.cpus,
         None => machine.allowed.clone(),
     };
-    two_at_least(&cpus, if request.cpus.is_some() { "--cpus leaves" } else { "this process may use" })?;
+    two_at_least(&cpus, if request.cpus.is_some() { "--cpus has" } else { "this process may use" })?;
     let interruption = Interruption::watch()?;
     let seed = seed(request);
     let mut talk = Measured::new(&machine, seed, interruption.stop());
@@ -127,7 +127,7 @@ fn simulated(
         (Some(expression), None) => match expression.plain_cpus() {
             Some(cpus) => cpus.into_iter().collect::<CpuSet>().intersection(&all),
             None => {
-                let what = "nothing is known of the machine that the matrix is of: --cpus takes numbers only";
+                let what = "the machine of the matrix is unknown: --cpus takes only numbers";
                 return Err(Failure::usage(what).next("Name it with --machine, or give a list such as 0-3,8."));
             }
         },
@@ -153,10 +153,10 @@ fn two_at_least(cpus: &CpuSet, whose: &str) -> Result<(), Failure> {
         return Ok(());
     }
     let what = format!(
-        "a link takes two cpus, and {whose} only {}",
+        "a link needs two cpus, and {whose} only {}",
         if cpus.is_empty() { "none".into() } else { cpus.to_string() }
     );
-    Err(Failure::unavailable(what).next("`corewise topology` shows which cpus there are, and which are allowed."))
+    Err(Failure::unavailable(what).next("`corewise topology` shows all cpus and which are allowed."))
 }
 
 fn made(
@@ -235,15 +235,15 @@ fn compare(before: &Source, after: &Source, maps: [&LinkMap; 2], settings: &Sett
     if let (Some(one), Some(other)) = (&earlier.machine, &later.machine)
         && one.fingerprint() != other.fingerprint()
     {
-        say(&"warning: the maps are of different machines, or of one with other cpus");
+        say(&"warning: the maps are of different machines, or the machine's cpus have changed");
     }
     let (before, after) = (before.words(), after.words());
     if earlier.unit != later.unit {
         let what = format!("{before} is in {} and {after} in {}", earlier.unit.word(), later.unit.word());
-        return Err(Failure::usage(what).next("Only maps of one unit can be compared."));
+        return Err(Failure::usage(what).next("Only maps with the same unit can be compared."));
     }
     if earlier.cpus != later.cpus {
-        say(&"warning: the maps are of different cpus; what they have in common is compared");
+        say(&"warning: the maps have different cpus; only the common ones are compared");
     }
     let kinds = compare_maps(earlier, later, &conclude(earlier));
     show(
@@ -286,7 +286,7 @@ fn print(
             if filled.predicted > 0 {
                 let all = filled.all.known().count() as u64;
                 let (all, predicted) = (number::whole(all), number::whole(filled.predicted));
-                say(&format!("{predicted} of {all} pairs are predicted; `--format csv` has what was measured"));
+                say(&format!("{predicted} of {all} pairs are predicted; `--format csv` prints only measured ones"));
             }
             print_text(matrix_csv(&filled.all).trim_end())
         }

@@ -33,7 +33,7 @@ pub fn map(path: &Path, machine: Option<&Machine>) -> Result<LinkMap, Failure> {
         .map_err(|error| error.to_string())
         .and_then(|Document { observed }| observed.check().map(|()| observed));
     map.map_err(|why| {
-        let what = format!("{} is no map of `corewise links --json`: {why}", path.display());
+        let what = format!("{} is not a map of `corewise links --json`: {why}", path.display());
         Failure::unavailable(what).next("Make one with `corewise links --json > FILE`.")
     })
 }
@@ -66,8 +66,8 @@ pub fn samples(path: &Path) -> Result<Vec<Vec<f64>>, Failure> {
     let samples: Vec<Vec<f64>> =
         pairs.flat_map(|pair| [pair.visits_ns, pair.back_ns]).filter(|samples| samples.len() >= 10).collect();
     if samples.is_empty() {
-        let what = format!("{} has no raw samples: noise is drawn from ten or more of a pair", path.display());
-        return Err(Failure::unavailable(what).next("A log of samples does, or a map of corewise's with many visits."));
+        let what = format!("{} has no raw samples: at least ten of a pair are needed", path.display());
+        return Err(Failure::unavailable(what).next("Use a log of samples, or a corewise map with many visits."));
     }
     Ok(samples)
 }
@@ -75,7 +75,7 @@ pub fn samples(path: &Path) -> Result<Vec<Vec<f64>>, Failure> {
 fn of_other_tool(path: &Path, text: &str, machine: Option<&Machine>) -> Result<LinkMap, Failure> {
     let Imported { format, series, cpus, in_cycles, mut remarks, .. } = read(text).map_err(|error| {
         Failure::unavailable(format!("{} cannot be imported: {error}", path.display()))
-            .next("docs/links.md has the formats that can.")
+            .next("docs/links.md lists the supported formats.")
     })?;
     let machine = machine.filter(|machine| fits(machine, &cpus, &mut remarks)).cloned();
     let name = name_of(path);
@@ -107,7 +107,7 @@ fn fits(machine: &Machine, cpus: &CpuSet, remarks: &mut Vec<String>) -> bool {
     let fits = cpus.is_subset(&machine.online);
     if !fits {
         let others = cpus.difference(&machine.online);
-        remarks.push(format!("the machine that was named has no cpus {others}: nothing of it is used"));
+        remarks.push(format!("the named machine has no cpus {others}, so it is ignored"));
     }
     fits
 }
@@ -123,9 +123,9 @@ fn text(path: &Path) -> Result<String, Failure> {
     let file = File::open(path).map_err(|error| unreadable(&error))?;
     file.take(MAXIMUM_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(|error| unreadable(&error))?;
     if bytes.len() > MAXIMUM_BYTES {
-        return Err(unreadable(&format!("it has more than {MAXIMUM_BYTES} bytes, more than any map")));
+        return Err(unreadable(&format!("it has more than {MAXIMUM_BYTES} bytes, too many for a map")));
     }
-    String::from_utf8(bytes).map_err(|_| unreadable(&"it is no text in UTF-8: save it as that"))
+    String::from_utf8(bytes).map_err(|_| unreadable(&"it is not UTF-8 text: save it as UTF-8"))
 }
 
 fn now() -> i64 {

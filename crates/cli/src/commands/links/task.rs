@@ -126,8 +126,8 @@ impl LinksTask {
         let action = match &typed.command {
             Some(_) if typed.measures() => {
                 let what =
-                    "--kind, --slots, --cpus, --budget, --all-pairs, --seed and --simulate are options of a new map";
-                return Err(Failure::usage(what).next("Leave them out, or the word behind `links`."));
+                    "--kind, --slots, --cpus, --budget, --all-pairs, --seed and --simulate are only for a new map";
+                return Err(Failure::usage(what).next("Leave them out, or the word after `links`."));
             }
             Some(LinksCommand::Import { files }) => Action::Import { files: files.clone(), machine },
             Some(LinksCommand::Compare { before, after }) => {
@@ -136,7 +136,7 @@ impl LinksTask {
             Some(LinksCommand::Show { number }) => Action::Show(*number),
             Some(LinksCommand::List { all }) => Action::List { all: *all },
             None if machine.is_some() && typed.simulate.is_none() => {
-                let what = "--machine says of which machine a matrix is, and there is none";
+                let what = "--machine names the machine of a matrix, and there is no matrix";
                 return Err(Failure::usage(what).next("Name the matrix: links --simulate FILE, or links import FILE."));
             }
             None => Action::Map(map_request(&typed, machine)?),
@@ -158,13 +158,13 @@ impl LinksArguments {
                 )
             }
             Some(LinksCommand::Show { .. } | LinksCommand::List { .. }) if self.machine.machine.is_some() => {
-                refused("--machine says of which machine a file is, and none is read here", "Leave --machine out.")
+                refused("--machine names the machine of a file, and no file is read here", "Leave out --machine.")
             }
             Some(LinksCommand::Import { files }) if files.len() > 1 && self.format != FormatName::Text => {
-                refused("several files in one format would be one file that nobody can read", "Import one at a time.")
+                refused("several files cannot be written as one", "Import one at a time.")
             }
             None if self.simulate.is_some() && (self.channel || !self.kind.is_empty() || !self.slots.is_empty()) => {
-                refused("--simulate takes the way to talk from the matrix", "Leave --kind, --channel and --slots out.")
+                refused("--simulate uses the matrix's way to talk", "Leave out --kind, --channel and --slots.")
             }
             _ => None,
         }
@@ -198,8 +198,8 @@ fn kinds(typed: &LinksArguments) -> Result<Vec<What>, Failure> {
     }
     let slots: Vec<Slots> = typed.slots.iter().map(|slots| SlotsName::slots(*slots)).collect();
     if !slots.is_empty() && !names.iter().any(|name| matches!(name, KindName::Channel | KindName::Queue)) {
-        return Err(Failure::usage("--slots is about queues, and none is asked for")
-            .next("Add --channel, which measures queues of these slots too, or --kind queue."));
+        return Err(Failure::usage("--slots needs a queue")
+            .next("Add --kind queue, or --channel, which also measures queues with these slots."));
     }
     if !slots.is_empty() && !names.contains(&KindName::Queue) {
         names.push(KindName::Queue);
@@ -242,7 +242,7 @@ mod tests {
         );
         assert_eq!(kinds_of("links --kind queue"), "queue, packed slots; queue, padded slots");
         let refused = task("links --slots packed").unwrap_err();
-        assert_eq!(refused.what, "--slots is about queues, and none is asked for");
+        assert_eq!(refused.what, "--slots needs a queue");
     }
 
     #[test]

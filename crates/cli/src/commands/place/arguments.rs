@@ -11,41 +11,41 @@ const LANGUAGE: &str = "The placement language:
   0,2,4-7   0-31:2   0x55             cpus by the system's numbers: a list, a stride, a mask
   core:0-3  cluster:1  llc:0  die:0   objects of a level, as `corewise topology` counts them;
   node:1  package:0  llc:last         also all, even, odd
-  llc:1.core:0-3   core:all.cpu:0     objects in others: the first four cores of llc:1
+  llc:1.core:0-3   core:all.cpu:0     nested objects: the first four cores of llc:1
   all  online  one-per-core  with-memory  isolated  performance  efficiency  low-power
-  vcache  frequency  quiet            names; quiet is what the latest survey says
-  spread(4, cluster)  pack(4, llc)    4 cpus over as many, or as few, objects as will hold them
-  spread(4, core, llc:0)              among some cpus only
+  vcache  frequency  quiet            names; quiet comes from the latest survey
+  spread(4, cluster)  pack(4, llc)    4 cpus over as many, or as few, objects as possible
+  spread(4, core, llc:0)              only among these cpus
   a + b   a - b   a & b   !a   ( )    union, without, both, all but; left to right
 
 Examples:
-  corewise place 'all - core:0'                      all but both threads of the first core
+  corewise place 'all - core:0'                      all cpus except the first core's threads
   corewise place --machine fx-8150 'spread(4, cluster)'
   corewise place --as windows 'vcache - 0'           for start /affinity
-  corewise place --from taskset 55                   what another tool's text means
-  corewise place --candidates --threads 4            what is worth trying with 4 threads";
+  corewise place --from taskset 55                   what another tool's notation means
+  corewise place --candidates --threads 4            placements worth trying with 4 threads";
 
 /// Show which cpus an expression selects, and how other tools write it
 #[derive(Clone, Debug, Parser)]
 #[command(name = "place", after_help = LANGUAGE)]
 pub struct PlaceArguments {
-    /// The placement, such as 'llc:0', 'all - core:0' or 'spread(4, cluster)'; with --from, what another tool would take
+    /// The placement, such as 'llc:0', 'all - core:0' or 'spread(4, cluster)'; with --from, in another tool's notation
     #[arg(value_name = "EXPR", required_unless_present = "candidates")]
     pub expression: Vec<String>,
-    /// List the placements that are worth trying here instead, each with its reason and with how many others it stands for
+    /// List the placements worth trying here, each with its reason and the number of equivalent ones
     #[arg(long, conflicts_with_all = ["expression", "notation", "from"])]
     pub candidates: bool,
-    /// With --candidates: those of a program with so many threads
+    /// With --candidates: for a program with this many threads
     #[arg(long, value_name = "N", requires = "candidates", conflicts_with = "expression", value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub threads: Option<u32>,
-    /// Print one notation alone, for scripts: list, hex, binary, decimal, taskset, numactl, hwloc, likwid, systemd, cgroup,
-    /// docker, kubernetes, slurm, openmp, libvirt, cmdline, windows, powershell, json
+    /// Print only one notation, for scripts: list, hex, binary, decimal, taskset, numactl, hwloc, likwid, systemd,
+    /// cgroup, docker, kubernetes, slurm, openmp, libvirt, cmdline, windows, powershell, json
     #[arg(long = "as", value_name = "NOTATION", value_parser = notation_names(true), ignore_case = true, hide_possible_values = true)]
     pub notation: Option<String>,
-    /// Read EXPR in the notation of another tool: `place --from taskset 55`; options of the tool after `--`
+    /// Read EXPR in the notation of another tool, such as `place --from taskset 55`; put the tool's options after `--`
     #[arg(long, value_name = "NOTATION", value_parser = notation_names(false), ignore_case = true, hide_possible_values = true)]
     pub from: Option<String>,
-    /// The machine that it is about.
+    /// The machine to use.
     #[command(flatten)]
     pub machine: MachineArguments,
 }

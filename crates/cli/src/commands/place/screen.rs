@@ -36,7 +36,7 @@ pub fn screen(placed: &Placed<'_>, width: usize) -> Screen {
 fn answer(placed: &Placed<'_>, width: usize) -> Vec<Line> {
     let cpus = &placed.resolution.cpus;
     let text = placed.text.lines().collect::<Vec<_>>().join("; ");
-    let line = Line::new().strong(text).plain(format!("  is {}: ", count(cpus.len(), "cpu")));
+    let line = Line::new().strong(text).plain(format!("  selects {}: ", count(cpus.len(), "cpu")));
     let mut lines = wrap_lists(&line.strong(cpus.to_string()), width, 2);
     for remark in placed.read.into_iter().flat_map(|read| &read.remarks) {
         lines.extend(wrap(&Line::new().plain(format!("  {remark}")), width, 2));
@@ -46,14 +46,14 @@ fn answer(placed: &Placed<'_>, width: usize) -> Vec<Line> {
 
 /// How much of each level it is, in which order threads take it, and who was left out.
 fn facts(placed: &Placed<'_>, width: usize) -> Vec<Line> {
-    let mut lines = labelled("Of", levels(placed), width);
+    let mut lines = labelled("Uses", levels(placed), width);
     let order = corewise_model::placement::list(&placed.resolution.order);
     if order != placed.resolution.cpus.to_string() {
         lines.push(Line::new().faint(format!("{:<LABEL_WIDTH$}", "Order")).plain(order).cut(width));
     }
     let out = placed.resolution.left_out.iter().map(left_out).collect();
     lines.extend(labelled("Left out", out, width));
-    lines.extend(labelled("Mind", warnings(placed), width));
+    lines.extend(labelled("Note", warnings(placed), width));
     lines
 }
 
@@ -98,7 +98,7 @@ fn cores(machine: &Machine, cpus: &CpuSet) -> String {
 }
 
 fn left_out(out: &LeftOut) -> String {
-    let named = if out.named.is_empty() { "" } else { ", named all the same" };
+    let named = if out.named.is_empty() { "" } else { ", though named" };
     format!("{} {}{named}", out.cpus, out.reason.words())
 }
 
@@ -110,21 +110,21 @@ fn warnings(placed: &Placed<'_>) -> Vec<String> {
     let isolated = machine.isolated.intersection(cpus);
     let mut warnings = Vec::new();
     if !bare.is_empty() {
-        warnings.push(format!("{bare} on nodes without memory: all of theirs is remote"));
+        warnings.push(format!("{bare} on nodes without memory: all their memory is remote"));
     }
     if !isolated.is_empty() {
-        let what = "isolated: the scheduler does not spread threads over them, pin each (--one-per-thread)";
+        let what = "isolated: the scheduler does not spread threads over them, so pin each thread (--one-per-thread)";
         warnings.push(format!("{isolated} {what}"));
     }
     if placed.resolution.left_out.iter().any(|out| out.reason == Reason::NotInMask) {
-        warnings.push("the inherited mask is no limit: named by number, its cpus are taken".to_owned());
+        warnings.push("the inherited mask is not a hard limit: cpus named by number are used".to_owned());
     }
     warnings
 }
 
 fn notations(placed: &Placed<'_>, width: usize) -> Vec<Line> {
-    let remark = "  --as NAME prints one alone, whole, with what to know about it";
-    let mut lines = wrap(&Line::new().strong("Elsewhere").faint(remark), width, 2);
+    let remark = "  --as NAME prints one in full, with its remarks";
+    let mut lines = wrap(&Line::new().strong("Other notations").faint(remark), width, 2);
     let label = Notation::ALL.map(|notation| notation.name().len()).into_iter().max().unwrap_or(0) + 2;
     let mut said = Vec::new();
     for notation in Notation::ALL {

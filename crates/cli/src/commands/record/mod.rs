@@ -19,19 +19,19 @@ use crate::shell::run::{Document, Run, document};
 use crate::shell::settings::Settings;
 use document::RecordDocument;
 
-/// Write a recording of this machine's topology, to be shown elsewhere with `topology --machine`
+/// Record this machine's topology, to show it elsewhere with `topology --machine`
 #[derive(Clone, Debug, Parser)]
 #[command(name = "record")]
 pub struct RecordArguments {
-    /// The file to write; it must not exist yet. `-` writes to standard output, where that is no terminal
+    /// The file to write; it must not exist yet. `-` writes to standard output, which must not be a terminal
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
-    /// How to pack it [default: as the file's name ends (.tar, .tar.gz, .tgz), else xz; tar for `-`]
+    /// How to compress it [default: by the file's ending (.tar, .tar.gz, .tgz), else xz; tar for `-`]
     #[arg(long, value_enum, ignore_case = true, value_name = "HOW")]
     pub packing: Option<PackingName>,
 }
 
-/// How a recording is packed.
+/// How a recording is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum PackingName {
     /// A plain tar.
@@ -70,11 +70,11 @@ impl Run for RecordArguments {
 fn to_standard_output(packing: Packing, settings: &Settings) -> Result<Exit, Failure> {
     if settings.json {
         let what = "--json and the recording would both go to standard output";
-        return Err(Failure::usage(what).next("Name a file with -o, or leave --json out."));
+        return Err(Failure::usage(what).next("Name a file with -o, or leave out --json."));
     }
     if settings.stdout_is_terminal {
-        let what = "standard output is a terminal, and a recording is no text";
-        return Err(Failure::usage(what).next("Name a file with -o, or send it on: corewise record -o - | ssh …"));
+        let what = "standard output is a terminal, and a recording is not text";
+        return Err(Failure::usage(what).next("Name a file with -o, or use a pipe: corewise record -o - | ssh …"));
     }
     let mut bytes = Vec::new();
     record(&Root::live(), &mut bytes, packing).map_err(Failure::unavailable)?;
@@ -87,7 +87,7 @@ fn created(output: &Path) -> Result<File, Failure> {
         let failure = Failure::unavailable(format!("cannot write {}: {error}", output.display()));
         match error.kind() {
             ErrorKind::AlreadyExists => {
-                failure.next("Nothing is overwritten: choose another name, or remove the file.")
+                failure.next("corewise overwrites nothing: choose another name, or remove the file.")
             }
             _ => failure.next("Choose a file in a folder that you may write to."),
         }
@@ -103,7 +103,7 @@ fn written(file: File, packing: Packing) -> Result<u64, Failure> {
 
 fn screen(name: &str, size_bytes: u64, width: usize) -> Screen {
     let mut screen = Screen::new();
-    let line = Line::new().plain(format!("recorded in {name} ({}); show it anywhere:  ", bytes(size_bytes)));
+    let line = Line::new().plain(format!("recorded in {name} ({}); show it on any machine:  ", bytes(size_bytes)));
     screen.extend(wrap(&line.strong(format!("corewise topology --machine {name}")), width, 2));
     screen
 }
@@ -123,8 +123,8 @@ mod tests {
         assert_eq!(failure(false).exit, Exit::Usage);
         assert_eq!(
             failure(false).to_string(),
-            "error: standard output is a terminal, and a recording is no text\n  Name a file with -o, or send it on: \
-             corewise record -o - | ssh …"
+            "error: standard output is a terminal, and a recording is not text\n  Name a file with -o, or use a pipe: \
+                corewise record -o - | ssh …"
         );
         assert_eq!(failure(true).what, "--json and the recording would both go to standard output");
     }

@@ -17,21 +17,20 @@ pub const AFTER: &str = "Examples:
   corewise run --on 0-7 --enforce boundary -- ./app
   corewise run --on 0-7 --cgroup -- ./app    it cannot leave them, whatever mask it sets
 
-Roles: NAME=REGEX:EXPR, joined by commas. The regex is looked for anywhere in the names of threads, of which \
-the kernel keeps 15 bytes; it ends at the first colon outside of parentheses and brackets (a colon to be \
-matched is written \\:). The first role that matches has the thread, and a thread that changes its name \
-changes its role. EXPR is cut to --on and is the boundary of its threads for --enforce; threads without a \
-role may use all of --on.
+Roles: NAME=REGEX:EXPR, separated by commas. The regex may match anywhere in a thread's name; the kernel keeps 15 \
+bytes of a name. The regex ends at the first colon outside of parentheses and brackets (write \\: to match a colon). \
+The first matching role applies, and a thread that changes its name changes its role. EXPR is limited to --on, and is \
+the boundary of the role's threads for --enforce. Threads without a role may use all of --on.
 
-The cpus and the memory policy are in force before the command's first instruction, without a shell, and \
-its children inherit them. Without --one-per-thread, --roles, --enforce, --cgroup and -v the command takes \
-corewise's place; with them corewise stays, watches it, and passes signals on. If corewise is killed (SIGKILL), \
-the command lives on where it is; `corewise undo` takes a control group away that was left behind so.
+The cpus and the memory policy are set before the command's first instruction, without a shell, and its children \
+inherit them. Without --one-per-thread, --roles, --enforce, --cgroup and -v the command replaces corewise. With them \
+corewise stays, watches the command, and forwards signals. If corewise is killed (SIGKILL), the command continues \
+where it is; `corewise undo` removes a control group left behind.
 
-Exit status: that of the command; 126 it could not be executed; 127 it was not found; a signal that ends it \
-ends corewise too (128+n in a shell). Nothing was started: 2 wrong usage; 3 not permitted or not there.";
+Exit status: that of the command; 126 it could not be executed; 127 it was not found; if a signal ends it, the same \
+signal ends corewise (128+n in a shell). If nothing was started: 2 wrong usage; 3 not permitted or not available.";
 
-/// Run a command on cpus of your choice: with its memory, thread by thread, held there if need be
+/// Run a command on chosen cpus, with its memory; place single threads, and keep them there
 #[derive(Clone, Debug, Parser)]
 #[command(name = "run", override_usage = USAGE, after_help = AFTER)]
 pub struct RunArguments {
@@ -41,7 +40,7 @@ pub struct RunArguments {
     /// Where its memory comes from: local, bind:N, preferred:N, interleave:N,M, weighted:N,M; nodes counted as node:N, or all
     #[arg(long, value_name = "POLICY")]
     pub memory: Option<MemoryPolicy>,
-    /// Pin each thread to the next cpu of the placement, in order of appearance
+    /// Pin each new thread to the next cpu of the placement
     #[arg(long, conflicts_with = "roles")]
     pub one_per_thread: bool,
     /// Place threads by their names: 'NAME=REGEX:EXPR,…'
@@ -50,10 +49,10 @@ pub struct RunArguments {
     /// What to do about threads that set their own cpus
     #[arg(long, value_enum, value_name = "HOW")]
     pub enforce: Option<EnforcementName>,
-    /// Hold the command in a control group too (version 2, where the controller cpuset is delegated), gone when it ends
+    /// Also hold the command in a control group (cgroup v2 with a delegated cpuset controller), removed when it ends
     #[arg(long)]
     pub cgroup: bool,
-    /// Say what is in force, and at the end which threads set their own cpus
+    /// Report what is set, and at the end which threads set their own cpus
     #[arg(short, long)]
     pub verbose: bool,
     /// The command and its arguments
@@ -64,8 +63,8 @@ pub struct RunArguments {
 /// What to do about threads that set their own cpus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum EnforcementName {
-    /// Narrower masks stand, what reaches outside the placement (or the cpus of the thread's role) is put back.
+    /// Keep narrower masks; reset masks that reach outside the placement (or the cpus of the thread's role).
     Boundary,
-    /// Every other mask is put back, ten times a thread at most.
+    /// Reset every other mask, at most ten times per thread.
     Exact,
 }

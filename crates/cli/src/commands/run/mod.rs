@@ -21,8 +21,8 @@ pub const NAME: &str = "run";
 impl Run for RunArguments {
     fn run(self, settings: &Settings) -> Result<Exit, Failure> {
         if settings.json {
-            return Err(Failure::usage("run has nothing to print as JSON")
-                .next("What it prints is its command's. `corewise place EXPR --json` says where it would run."));
+            return Err(Failure::usage("run has no JSON output")
+                .next("Its output is its command's. `corewise place EXPR --json` shows where it would run."));
         }
         run(&self.task()?, settings)
     }

@@ -38,7 +38,7 @@ pub fn activity(rows: &[Row], width: usize) -> Vec<Line> {
 fn caption(rows: &[Row], width: usize) -> Vec<Line> {
     let estimated = rows.iter().any(|row| matches!(row.frequency, Some((_, true))));
     let remark = if estimated { "; ~ is estimated from a chain of additions, not counted" } else { "" };
-    let text = format!("on each cpu while it was measured{remark}");
+    let text = format!("of each cpu while it was measured{remark}");
     wrap(&Line::new().strong("Activity").plain("  ").faint(text), width, 2)
 }
 
@@ -82,7 +82,7 @@ pub fn sources(rows: &[Row], width: usize) -> Vec<Line> {
     if rows.iter().all(|row| row.sources.is_empty()) {
         return Vec::new();
     }
-    let caption = Line::new().strong("Interrupts").plain("  ").faint("by source, a second; soft interrupts after them");
+    let caption = Line::new().strong("Interrupts").plain("  ").faint("by source, per second; then soft interrupts");
     let mut lines = wrap(&caption, width, 2);
     let label = rows.iter().map(|row| cpu_label(&row.cpus).width()).max().unwrap_or(0);
     for row in rows {

@@ -11,20 +11,20 @@ use crate::shell::values::{budget, cpus};
 
 const QUICK_BUDGET: Duration = Duration::from_secs(5);
 
-/// Measure every cpu and the links between them, and say how they differ [default]
+/// Measure every cpu and the links between them, and show how they differ [default]
 #[derive(Clone, Debug, Default, PartialEq, Parser)]
 #[command(name = "survey")]
 pub struct SurveyArguments {
     /// Take 5 s (more above 32 cpus); the uncertainty is wider
     #[arg(long, conflicts_with = "budget")]
     pub quick: bool,
-    /// How long the survey may take, such as 30s or 2m [default: 30s, more above 32 cpus]
+    /// Maximum duration of the survey, such as 30s or 2m [default: 30s, more above 32 cpus]
     #[arg(long, value_name = "DURATION", value_parser = budget)]
     pub budget: Option<Duration>,
     /// The seed of the random orders, to repeat a survey's schedule [default: from the clock]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Survey these cpus only, such as 0-3,8; isolated ones too
+    /// Survey only these cpus, such as 0-3,8; may name isolated ones
     #[arg(long, value_name = "LIST", value_parser = cpus)]
     pub cpus: Option<CpuSet>,
 }
@@ -42,7 +42,7 @@ impl SurveyArguments {
             cpus: after.cpus.or(self.cpus),
         };
         if joined.quick && joined.budget.is_some() {
-            return Err(Failure::usage("--quick and --budget cannot be used together").next("Leave one of them out."));
+            return Err(Failure::usage("--quick and --budget cannot be used together").next("Leave out one of them."));
         }
         Ok(joined)
     }
@@ -62,8 +62,8 @@ impl SurveyArguments {
             );
         }
         if wanted.is_disjoint(reachable) {
-            let what = format!("none of the cpus {wanted} may be used by this process");
-            return Err(Failure::unavailable(what).next(format!("Its cpuset lets it use {reachable}.")));
+            let what = format!("this process may use none of the cpus {wanted}");
+            return Err(Failure::unavailable(what).next(format!("Its cpuset allows {reachable}.")));
         }
         Ok(wanted.clone())
     }
@@ -94,7 +94,7 @@ mod tests {
         let unknown = cpus(&wanted("3,32")).unwrap_err();
         assert_eq!(unknown.what, "--cpus names 32, which this machine does not have");
         let denied = cpus(&wanted("8-11")).unwrap_err();
-        assert_eq!(denied.what, "none of the cpus 8-11 may be used by this process");
+        assert_eq!(denied.what, "this process may use none of the cpus 8-11");
         assert_eq!([unknown.exit, denied.exit], [Exit::Usage, Exit::Unavailable]);
     }
 

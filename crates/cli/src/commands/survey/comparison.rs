@@ -52,7 +52,7 @@ fn screen(comparison: &Comparison, (before, after): (i64, i64), width: usize) ->
     let title = if comparison.same_machine {
         title
     } else {
-        title.with(Tone::Warn, "  these are different machines, or one with other cpus")
+        title.with(Tone::Warn, "  these are different machines, or the machine's cpus have changed")
     };
     screen.extend(wrap(&title, width, 2));
     if comparison.is_empty() {
@@ -145,8 +145,8 @@ fn remarks(comparison: &Comparison, width: usize) -> Vec<Line> {
     let quantities: Vec<&str> = comparison.quantities.iter().map(|quantity| quantity.words()).collect();
     let quantities = if quantities.is_empty() { String::new() } else { format!(" ({})", quantities.join(", ")) };
     let text = format!(
-        "{} numbers compared{quantities}; one counts as changed when its 99 % intervals lie further apart than surveys of one machine \
-         usually do, and than it drifted meanwhile.",
+        "{} numbers compared{quantities}. A number counts as changed if its 99 % intervals lie further apart than two \
+            surveys of one machine usually do, and further than it drifted in between.",
         whole(comparison.compared)
     );
     let mut lines = wrap(&Line::new().faint(glued(&text)), width, 0);

@@ -15,62 +15,62 @@ pub const USAGE: &str = "corewise tail [OPTIONS]\n       corewise tail --beside 
 /// What `tail --help` ends with.
 pub const AFTER: &str = "Examples:
   corewise tail                          every cpu in turn, 30 s in all
-  corewise tail --explain                the same, and who caused each stall (root, or CAP_PERFMON)
+  corewise tail --explain                also shows the cause of each stall (root, or CAP_PERFMON)
   corewise tail --cpus 0,3 --for 5m      two cpus for longer: rarer stalls
-  corewise tail --work compute           stalls as a computing program meets them
-  corewise tail --beside -- ./app        who interrupts a program, without spinning on its cpus
-  corewise tail --explain --record t.gz  keep the kernel's events; --replay t.gz shows them anywhere
+  corewise tail --work compute           stalls as a computing program sees them
+  corewise tail --beside -- ./app        what interrupts a program, without spinning on its cpus
+  corewise tail --explain --record t.gz  stores the kernel's events; --replay t.gz shows them anywhere
 
-What is timed: a loop that never waits reads the clock again and again; what takes longer than usual by the
-threshold is a stall. Without --explain the thread's own accounts tell other tasks, the host and interrupts \
-apart; with it the kernel's tracepoints name each, and a quarter of the time is not watched, to say what \
-watching costs. What nobody names is searched for a period.
+A loop that never waits reads the clock again and again. A piece is a stall if it takes longer than usual by at least \
+the threshold. Without --explain, the thread's own accounting distinguishes other tasks, the host and interrupts. \
+With --explain, the kernel's tracepoints name each cause; a quarter of the time is not watched, to measure the cost \
+of watching. Unnamed stalls are tested for a period.
 
---beside runs the command (on --cpus, as `run --on` would), takes signals and ends as it does, and says on \
-standard error who interrupted its threads: handlers, tasks that ran instead, senders. --for ends the watching, \
-not the command. With --json standard output has the document alone, and the command writes to standard error. \
-Without the kernel's tracepoints there is what the kernel's accounts tell anyone.
+--beside runs the command (on --cpus, as `run --on` does) with the same signals and exit status, and reports on \
+standard error what interrupted its threads: handlers, other tasks, senders. --for ends the watching, not the \
+command. With --json, standard output contains only the document, and the command's output goes to standard error. \
+Without the kernel's tracepoints, the report uses the accounting that any user may read.
 
 Exit status: 0 done   2 wrong usage   3 not permitted, or not available here   130 interrupted
-With --beside: that of the command; 126 it could not be executed; 127 it was not found; a signal that ends it \
-ends corewise too (128+n in a shell).";
+With --beside: that of the command; 126 it could not be executed; 127 it was not found; if a signal ends it, the same \
+signal ends corewise (128+n in a shell).";
 
-/// How long each cpu stalls, how often, and who causes it
+/// Show how long and how often each cpu stalls, and what causes it
 #[derive(Clone, Debug, Parser)]
 #[command(name = "tail", override_usage = USAGE, after_help = AFTER)]
 pub struct TailArguments {
-    /// The cpus, in the placement language: 0-3, llc:0, 'all - core:0', isolated [default: all that are allowed]
+    /// The cpus, in the placement language: 0-3, llc:0, 'all - core:0', isolated [default: all allowed cpus]
     #[arg(long, value_name = "EXPR")]
     pub cpus: Option<String>,
-    /// How long in all, such as 10s or 5m [default: 30s, more above 32 cpus]
+    /// Total duration, such as 10s or 5m [default: 30s, more above 32 cpus]
     #[arg(long = "for", value_name = "DURATION", value_parser = budget)]
     pub budget: Option<Duration>,
     // A stall shorter than a few readings of the clock is none, and one of a second is none that is looked for.
-    /// From how much beyond the usual on it is a stall, such as 500ns or 5us
+    /// Count a piece as a stall if it takes this much longer than usual, such as 500ns or 5us
     #[arg(long, value_name = "DURATION", default_value = "1us", value_parser = between("100ns", "1s"))]
     pub threshold: Duration,
-    /// What is timed
+    /// The piece of work to time
     #[arg(long, value_enum, value_name = "WORK", default_value = "spin")]
     pub work: WorkName,
     /// Name the causes by the kernel's tracepoints
     #[arg(long)]
     pub explain: bool,
-    /// Run before all others (SCHED_FIFO): other tasks no longer count, what remains are interrupts and the host
+    /// Run before all other tasks (SCHED_FIFO), so that only interrupts and the host cause stalls
     #[arg(long)]
     pub fifo: bool,
     /// The seed of the random orders [default: from the clock]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Write the stalls and the kernel's events into a file (JSON, packed by gzip); it must not exist yet
+    /// Write the stalls and the kernel's events to a new file (JSON, gzip)
     #[arg(long, value_name = "FILE", conflicts_with = "beside")]
     pub record: Option<PathBuf>,
-    /// Show a recording instead; its causes are computed anew
+    /// Show a recording instead, and recompute its causes
     #[arg(long, value_name = "FILE", conflicts_with_all = ["record", "cpus", "budget", "explain", "fifo", "seed", "beside", "threshold", "work"])]
     pub replay: Option<PathBuf>,
-    /// Write each cpu's histogram into this folder: cpuN.hgrm, and all.hlog for HdrHistogram's tools
+    /// Write each cpu's histogram to this folder: cpuN.hgrm, and all.hlog for HdrHistogram's tools
     #[arg(long, value_name = "FOLDER", conflicts_with = "beside")]
     pub histograms: Option<PathBuf>,
-    /// Run a command and watch who interrupts it
+    /// Run a command and report what interrupts it
     #[arg(long, conflicts_with_all = ["explain", "fifo", "work", "threshold", "seed"], requires = "command")]
     pub beside: bool,
     /// The command that --beside watches
@@ -81,13 +81,13 @@ pub struct TailArguments {
 /// What is timed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum WorkName {
-    /// Nothing but the clock: the finest look
+    /// Only the clock: the finest resolution
     Spin,
     /// A thousand dependent additions, as `survey` times them
     Compute,
     /// A hundred dependent loads from 8 MiB
     Memory,
-    /// One call of the system
+    /// One system call
     Syscall,
 }
 

@@ -132,7 +132,7 @@ impl<'a> Eye<'a> {
                 spawn::adopt_orphans();
                 Way::Accounts(
                     Box::new(Accounting::new(cpus)),
-                    Gap { what: "who interrupted it, and for how long".into(), ..gap },
+                    Gap { what: "what interrupted it, and for how long".into(), ..gap },
                 )
             }
         };

@@ -53,8 +53,8 @@ fn measured(measure: &Measure, settings: &Settings) -> Result<Exit, Failure> {
     let cpus = cpus(measure, &machine, settings)?;
     let has_watchman = |cpu| machine.allowed.iter().any(|other| other != cpu);
     if measure.fifo && !cpus.iter().all(has_watchman) {
-        let what = "--fifo needs a second cpu that this process may use: somebody has to watch that it ends";
-        return Err(Failure::unavailable(what).next("Leave --fifo out, or allow this process another cpu."));
+        let what = "--fifo needs a second allowed cpu for its watchdog";
+        return Err(Failure::unavailable(what).next("Leave out --fifo, or allow this process another cpu."));
     }
     // Before anything is measured: a minute later is too late to say that it cannot be written.
     let record = measure.record.as_deref().map(recording::create).transpose()?;
@@ -107,7 +107,7 @@ fn replayed(path: &Path, histograms: Option<&Path>, settings: &Settings) -> Resu
 fn shown(survey: &Survey, kept: &Kept, histograms: Option<&Path>, settings: &Settings) -> Result<(), Failure> {
     if let Some(folder) = histograms {
         write_histograms(survey, folder).map_err(|error| {
-            Failure::unavailable(format!("cannot write the histograms into {}: {error}", folder.display()))
+            Failure::unavailable(format!("cannot write the histograms to {}: {error}", folder.display()))
         })?;
     }
     print(survey, kept, settings)

@@ -35,7 +35,7 @@ pub fn create(path: &Path) -> Result<File, Failure> {
         let failure = Failure::unavailable(format!("cannot write {}: {error}", path.display()));
         match error.kind() {
             ErrorKind::AlreadyExists => {
-                failure.next("Nothing is overwritten: choose another name, or remove the file.")
+                failure.next("corewise overwrites nothing: choose another name, or remove the file.")
             }
             _ => failure.next("Choose a file in a folder that you may write to."),
         }
@@ -56,12 +56,12 @@ pub fn read(path: &Path) -> Result<Recording, Failure> {
         File::open(path).map_err(|error| Failure::unavailable(format!("cannot read {}: {error}", path.display())))?;
     let unpacked = GzDecoder::new(BufReader::new(file)).take(LARGEST_BYTES);
     let found: Found = serde_json::from_reader(BufReader::new(unpacked)).map_err(|error| {
-        Failure::unavailable(format!("{} is no recording of stalls: {error}", path.display()))
-            .next("`corewise tail --explain --record FILE` writes one.")
+        Failure::unavailable(format!("{} is not a recording of stalls: {error}", path.display()))
+            .next("Make one with `corewise tail --explain --record FILE`.")
     })?;
     if found.schema != SCHEMA {
-        let what = format!("{} is of another kind: {}, not {SCHEMA}", path.display(), found.schema);
-        return Err(Failure::unavailable(what).next("A later corewise may read it."));
+        let what = format!("{} is a different kind of file: {}, not {SCHEMA}", path.display(), found.schema);
+        return Err(Failure::unavailable(what).next("A newer corewise may read it."));
     }
     Ok(found.recording)
 }

@@ -108,7 +108,7 @@ fn kinds(machine: &Machine, width: usize) -> Vec<Line> {
         Column::text("kind", 0),
         Column::number("cpus", "", 1),
         Column::text("which", 0).shrinking_to(8),
-        Column::text("told by", 2).shrinking_to(8),
+        Column::text("source", 2).shrinking_to(8),
     ]);
     for kind in &machine.kinds {
         let cells =
@@ -149,7 +149,7 @@ fn gaps(machine: &Machine, width: usize) -> Vec<Line> {
     if machine.gaps.is_empty() {
         return Vec::new();
     }
-    let mut lines = vec![Line::new().strong("Not known")];
+    let mut lines = vec![Line::new().strong("Not measured")];
     for gap in &machine.gaps {
         let cure = gap.cure.as_ref().map(|cure| format!("; {cure}")).unwrap_or_default();
         lines.extend(wrap(&Line::new().plain(format!("  {}: {}{cure}", gap.what, gap.why)), width, 4));

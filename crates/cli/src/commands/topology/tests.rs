@@ -28,7 +28,7 @@ fn nodes_without_memory_and_memory_without_cpus() {
     offline  48,49
     isolated  2,26
     nohz_full  2,26
-    not allowed here  24-47  (cpuset or affinity of the reading process)
+    not allowed here  24-47  (cpuset or affinity of this process)
 
     Processor  AMD Ryzen Threadripper 3960X 24-Core Processor · AuthenticAMD ·
       family 26 (0x1a) · model 68 (0x44) · stepping 0 · microcode 0xb404032 · x86_64

@@ -72,17 +72,16 @@ fn keep(experiment: &Experiment, settings: &Settings) -> Result<Option<i64>, Fai
     match &settings.history {
         History::Off => Ok(None),
         History::Homeless => {
-            say(
-                &"warning: the runs are not kept: neither XDG_DATA_HOME nor HOME says where\n  --store PATH keeps them",
-            );
+            say(&"warning: the runs are not stored: neither XDG_DATA_HOME nor HOME is set\n  store them with --store \
+                    PATH");
             Ok(None)
         }
         History::At(path) => {
             let made = Conducted::from(experiment.clone());
             let begun = to_write(path, settings).and_then(|mut store| store.add(&made));
             begun.map(Some).map_err(|error| {
-                Failure::unavailable(format!("the experiment cannot be kept: {error}"))
-                    .next("--store PATH keeps it elsewhere, --no-store nowhere")
+                Failure::unavailable(format!("the experiment cannot be stored: {error}"))
+                    .next("Choose another store with --store PATH, or none with --no-store.")
             })
         }
     }
@@ -95,16 +94,12 @@ pub fn arms(
     machine: &Machine,
     settings: &Settings,
 ) -> Result<Vec<Arm>, Failure> {
-    let baseline = Arm {
-        name: BASELINE.to_owned(),
-        cpus: None,
-        threads: None,
-        reason: "the operating system's choice among all cpus".to_owned(),
-    };
+    let baseline =
+        Arm { name: BASELINE.to_owned(), cpus: None, threads: None, reason: "the OS default: all cpus".to_owned() };
     let reachable = reachable_here(machine);
     if reachable.len() < 2 {
-        let what = format!("there is nothing to try: this process may use cpu {reachable} only");
-        return Err(Failure::unavailable(what).next("`corewise doctor` says what limits it."));
+        let what = format!("there is nothing to try: this process may use only cpu {reachable}");
+        return Err(Failure::unavailable(what).next("`corewise doctor` shows what limits it."));
     }
     let mut candidates = if choices.is_empty() {
         planned(threads, machine, &reachable, settings)
@@ -112,8 +107,8 @@ pub fn arms(
         choices.iter().map(|choice| chosen(choice, machine, settings)).collect::<Result<_, _>>()?
     };
     if candidates.is_empty() {
-        let what = "there is nothing to try: no placement of this machine differs from the operating system's choice";
-        return Err(Failure::unavailable(what).next("--on EXPR tries one that you name."));
+        let what = "there is nothing to try: no placement of this machine differs from the OS default";
+        return Err(Failure::unavailable(what).next("Name a placement with --on EXPR."));
     }
     candidates.sort_by_key(|arm| std::cmp::Reverse(arm.cpus.as_ref().map_or(usize::MAX, CpuSet::len)));
     Ok(std::iter::once(baseline).chain(candidates).collect())
@@ -134,7 +129,7 @@ fn chosen(choice: &Choice, machine: &Machine, settings: &Settings) -> Result<Arm
             name: "OS default again".to_owned(),
             cpus: None,
             threads: None,
-            reason: "to see how the operating system's choice compares with itself".to_owned(),
+            reason: "to compare the OS default with itself".to_owned(),
         }),
         Choice::Placement(name, expression) => {
             let resolution = resolve_here(expression, machine, settings)?;
@@ -153,21 +148,18 @@ fn chosen(choice: &Choice, machine: &Machine, settings: &Settings) -> Result<Arm
 fn simulated(path: &Path, seed: Option<u64>, policy: &Policy) -> Result<(Begun, Option<Simulation>), Failure> {
     let told = |error: &dyn std::fmt::Display| {
         Failure::usage(format!("{}: {error}", path.display()))
-            .next("For example:  gains = [0.05, 0.0]  and  noise = \"typical\"  (docs/statistics.md names the noises)")
+            .next("For example:  gains = [0.05, 0.0]  and  noise = \"typical\"  (docs/statistics.md lists the noises)")
     };
     let text = std::fs::read_to_string(path).map_err(|error| told(&error))?;
     let simulation: Simulation = toml::from_str(&text).map_err(|error| told(&error))?;
     if simulation.effects.gains.is_empty() || !simulation.effects.gains.iter().all(|gain| gain.is_finite()) {
-        return Err(told(&"`gains` has to be a list of at least one number"));
+        return Err(told(&"`gains` must be a list of at least one number"));
     }
     let arm = |number: usize| match number {
         0 => Arm { name: BASELINE.to_owned(), cpus: None, threads: None, reason: "the baseline".to_owned() },
-        number => Arm {
-            name: format!("candidate {number}"),
-            cpus: None,
-            threads: None,
-            reason: "as the file says".to_owned(),
-        },
+        number => {
+            Arm { name: format!("candidate {number}"), cpus: None, threads: None, reason: "from the file".to_owned() }
+        }
     };
     let workload = Workload {
         command: vec![path.display().to_string()],
@@ -186,13 +178,12 @@ fn simulated(path: &Path, seed: Option<u64>, policy: &Policy) -> Result<(Begun, 
 fn stored(number: Option<i64>, settings: &Settings) -> Result<Begun, Failure> {
     let machine = this_machine()?;
     let nothing = || {
-        Failure::unavailable("there is no stored experiment of this machine to go on with")
-            .next("`corewise try -- COMMAND` begins one.")
+        Failure::unavailable("there is no stored experiment of this machine to continue")
+            .next("Start one with `corewise try -- COMMAND`.")
     };
     let History::At(path) = &settings.history else {
-        return Err(
-            Failure::usage("--resume needs the store").next("Leave --no-store out, or name it with --store PATH.")
-        );
+        return Err(Failure::usage("--resume needs the store")
+            .next("Leave out --no-store, or name the store with --store PATH."));
     };
     let unavailable = |error| Failure::unavailable(error);
     // Opened as it is to be written to: a store of an older corewise is brought up to date.
@@ -208,7 +199,7 @@ fn stored(number: Option<i64>, settings: &Settings) -> Result<Begun, Failure> {
     refuse_other(&experiment, &machine, number)?;
     if let Some(part) = &experiment.suite {
         let what = format!("experiment {number} is part of the suite \"{}\"", part.suite);
-        return Err(Failure::unavailable(what).next("`corewise try --suite FILE --resume` goes on with all of it."));
+        return Err(Failure::unavailable(what).next("Continue all of it with `corewise try --suite FILE --resume`."));
     }
     let folder = path_of(experiment.workload.folder.bytes());
     std::env::set_current_dir(&folder).map_err(|error| {
@@ -225,10 +216,10 @@ pub fn refuse_other(experiment: &Experiment, machine: &Machine, number: i64) -> 
     }
     if experiment.machine.allowed != machine.allowed {
         let what = format!(
-            "experiment {number} was begun with cpus {}, and this process may use {}",
+            "experiment {number} was started with cpus {}, but this process may use {}",
             experiment.machine.allowed, machine.allowed
         );
-        return Err(Failure::unavailable(what).next("The operating system's choice among others is another one."));
+        return Err(Failure::unavailable(what).next("With other cpus the OS default is a different placement."));
     }
     Ok(())
 }

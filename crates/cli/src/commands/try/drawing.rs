@@ -33,7 +33,7 @@ impl Drawing {
             absolute
         };
         if path.exists() && !path.is_file() {
-            return Err(failed(&"it is no file that could be replaced"));
+            return Err(failed(&"it is not a regular file"));
         }
         let folder = path.parent().filter(|folder| folder.is_dir()).map(Path::to_owned);
         match (folder, path.file_name()) {
@@ -56,9 +56,8 @@ impl Drawing {
         let shown =
             Shown { experiment, trials, standing: &standing, threads: report.as_ref(), stored, named_store: None };
         let Some(picture) = report.as_ref().and_then(|report| svg(shown, report)) else {
-            let what =
-                format!("--svg {}: nothing can be drawn: no number of threads gave a value", self.path.display());
-            return Err(Failure::unavailable(what).next("`--csv` says why each run failed."));
+            let what = format!("--svg {}: nothing can be drawn: no number of threads has a value", self.path.display());
+            return Err(Failure::unavailable(what).next("`--csv` shows why each run failed."));
         };
         self.write(&picture).map_err(|error| {
             Failure::unavailable(format!("cannot write {}: {error}", self.path.display()))

@@ -8,8 +8,9 @@ use crate::shell::failure::Failure;
 pub fn take(name: &str) -> Result<Option<Lock>, Failure> {
     match lock::take(name) {
         Ok(Some(lock)) => Ok(Some(lock)),
-        Ok(None) => Err(Failure::unavailable("another corewise makes an experiment on this machine")
-            .next("Two would measure each other: wait until it has ended (pgrep -a corewise shows it).")),
+        Ok(None) => Err(Failure::unavailable("another corewise is running an experiment on this machine").next(
+            "Two experiments would disturb each other: wait until it has ended (find it with pgrep -a corewise).",
+        )),
         Err(_) => Ok(None),
     }
 }

@@ -155,18 +155,18 @@ fn nothing_ran(experiment: &Experiment, trials: &[Trial], ending: Ending) -> Fai
     });
     let Some((why, output)) = first else {
         let what = match ending {
-            Ending::Stopped => "nothing was tried: it was ended before the first run was over",
-            Ending::Limit => "nothing was tried: --runs-max is less than one block takes",
-            _ => "nothing was tried: the time was over before the first run was",
+            Ending::Stopped => "nothing was tried: it was ended before the first run finished",
+            Ending::Limit => "nothing was tried: --runs-max is smaller than one block",
+            _ => "nothing was tried: the budget ended before the first run finished",
         };
         return Failure::new(if ending == Ending::Stopped { Exit::Interrupted } else { Exit::Unavailable }, what);
     };
     let command = experiment.workload.command.first().map_or("", String::as_str);
-    let failure = Failure::unavailable(format!("{command}: no run gave a number: {why}"));
+    let failure = Failure::unavailable(format!("{command}: no run produced a number: {why}"));
     let wrote = if output.trim().is_empty() {
-        "It wrote nothing.".to_owned()
+        "It printed nothing.".to_owned()
     } else {
-        format!("It wrote:\n{}", indented(output))
+        format!("It printed:\n{}", indented(output))
     };
     failure.next(wrote)
 }
@@ -192,8 +192,8 @@ impl<'a> Session<'a> {
         let keeper = match (&settings.history, stored) {
             (History::At(path), Some(number)) => {
                 let store = to_write(path, settings).map_err(|error| {
-                    Failure::unavailable(format!("the runs cannot be kept: {error}"))
-                        .next("--store PATH names another store.")
+                    Failure::unavailable(format!("the runs cannot be stored: {error}"))
+                        .next("Choose another store with --store PATH.")
                 })?;
                 Some((store, number))
             }
@@ -215,8 +215,8 @@ impl Watcher for Session<'_> {
             && let Err(error) = store.add_trial(*number, trial)
         {
             self.live.clear();
-            return Err(Failure::unavailable(format!("the run cannot be kept: {error}")).next(format!(
-                "What was kept before is experiment {number}: `corewise try --resume={number}` goes on with it."
+            return Err(Failure::unavailable(format!("the run cannot be stored: {error}")).next(format!(
+                "Earlier runs are stored as experiment {number}: continue with `corewise try --resume={number}`."
             )));
         }
         let is_first_failure = self.trials.is_empty() && matches!(trial.outcome, Outcome::Failed { .. });

@@ -34,7 +34,7 @@ use document::SuiteDocument;
 pub fn run(task: &SuiteTask, limits: &TryTask, settings: &Settings) -> Result<Exit, Failure> {
     let (suite, folder) = suite::read(&task.source).map_err(|error| {
         Failure::usage(error)
-            .next("`review` and `workloads` are the suites that corewise holds; docs/trying.md says how to write one.")
+            .next("The built-in suites are `review` and `workloads`; docs/trying.md explains how to write one.")
     })?;
     if task.only_installs {
         return print_text(&installations(&suite, &folder)).map(|()| Exit::Done);
@@ -140,15 +140,15 @@ fn installations(suite: &Suite, folder: &Path) -> String {
     let missing: Vec<&Benchmark> =
         suite.benchmarks.iter().filter(|benchmark| !missing(benchmark, folder, search.as_deref()).is_empty()).collect();
     let (what, wanted) = match missing.is_empty() {
-        true => ("All programs are installed. They are in these packages:", suite.benchmarks.iter().collect()),
-        false => ("What is missing:", missing),
+        true => ("All programs are installed. Their packages:", suite.benchmarks.iter().collect()),
+        false => ("Missing:", missing),
     };
     let lines = suite.install.keys().filter_map(|distribution| {
         let found = suite.installation(distribution, &wanted)?;
         let unknown = if found.unknown.is_empty() {
             String::new()
         } else {
-            format!("; look for the packages of {}", found.unknown.join(", "))
+            format!("; find packages with {}", found.unknown.join(", "))
         };
         Some(format!("    {}    # {distribution}{unknown}", found.command))
     });
@@ -158,11 +158,8 @@ fn installations(suite: &Suite, folder: &Path) -> String {
 /// The stored experiments of a suite's last session on this machine, with their trials.
 fn parts(suite: &Suite, machine: &Machine, settings: &Settings) -> Result<Vec<Begun>, Failure> {
     let nothing = || {
-        Failure::unavailable(format!(
-            "there is no session of the suite \"{}\" on this machine to go on with",
-            suite.name
-        ))
-        .next("Without --resume one begins.")
+        Failure::unavailable(format!("there is no session of the suite \"{}\" on this machine to continue", suite.name))
+            .next("Start one without --resume.")
     };
     let History::At(path) = &settings.history else { return Err(nothing()) };
     let unavailable = |error| Failure::unavailable(error);

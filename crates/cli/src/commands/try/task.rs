@@ -146,7 +146,7 @@ impl Subject {
 
 /// There is nothing for `--svg` to draw.
 pub fn no_threads() -> Failure {
-    Failure::usage("--svg draws how a program scales, and here no two numbers of threads are tried")
+    Failure::usage("--svg needs at least two numbers of threads")
         .next("For example: corewise try --threads 1,2,4,8 --svg scaling.svg -- ./app -t {threads}")
 }
 
@@ -202,9 +202,7 @@ impl NewExperiment {
 impl SuiteTask {
     fn new(typed: TryArguments, policy: Policy, resume: Option<Option<i64>>) -> Result<Self, Failure> {
         if let Some(Some(_)) = resume {
-            return Err(Failure::usage(
-                "--resume with --suite takes no number: it goes on with the suite's last session",
-            ));
+            return Err(Failure::usage("--resume with --suite takes no number: it continues the suite's last session"));
         }
         Ok(Self {
             source: typed.suite.unwrap_or_default(),
@@ -245,9 +243,8 @@ fn choices(typed: &[String]) -> Result<Vec<Choice>, Failure> {
         }
     }
     if !typed.is_empty() && choices.is_empty() {
-        return Err(Failure::usage("--on os alone is nothing to compare").next(
-            "Name a placement beside it, or `--on os` twice to see how the operating system's choice compares with itself.",
-        ));
+        return Err(Failure::usage("--on os alone leaves nothing to compare")
+            .next("Add another placement, or give `--on os` twice to compare the OS default with itself."));
     }
     Ok(choices)
 }
@@ -277,8 +274,8 @@ fn metric(option: &str, text: &str, higher_is_better: bool) -> Result<Metric, Fa
 /// Experiments are stored and resumed, so their commands have to be texts.
 fn text(word: OsString) -> Result<String, Failure> {
     word.into_string().map_err(|word| {
-        Failure::usage(format!("the command is no UTF-8 text: {}", word.display()))
-            .next("Put it into a script with a name that is.")
+        Failure::usage(format!("the command is not UTF-8 text: {}", word.display()))
+            .next("Put it into a script with a UTF-8 name.")
     })
 }
 
@@ -353,7 +350,7 @@ mod tests {
             [&["ls"][..], &["--threads", "2", "ls", "{threads}"], &["--on", "0", "ls"], &["--suite", "review"]];
         for words in others.into_iter().chain([&["--simulate", "truth.toml"][..]]) {
             let told = svg(words).unwrap_err();
-            assert!(told.starts_with("--svg draws how a program scales"), "{words:?}: {told}");
+            assert!(told.starts_with("--svg needs at least two numbers"), "{words:?}: {told}");
         }
     }
 

@@ -16,11 +16,11 @@ use crate::shell::settings::Settings;
 use document::{Fate, Item, Report, State, UndoDocument};
 use screen::screen;
 
-/// Take back changes left behind by a crashed corewise, and what `irq` has moved
+/// Revert changes left behind by a crashed corewise, and interrupts moved by `irq`
 #[derive(Clone, Debug, Parser)]
 #[command(name = "undo")]
 pub struct UndoArguments {
-    /// Show what would be taken back, and change nothing
+    /// Show what would be reverted, and change nothing
     #[arg(long)]
     pub dry_run: bool,
 }
@@ -54,8 +54,8 @@ impl Run for UndoArguments {
 fn refused(error: &SysError) -> Failure {
     let failure = Failure::unavailable(error);
     match error {
-        SysError::JournalRefused { .. } => failure.next("A journal is undone by the user who wrote it."),
-        _ => failure.next("Allow reading it, or name another folder with --journal PATH."),
+        SysError::JournalRefused { .. } => failure.next("Run undo as the user who wrote the journal."),
+        _ => failure.next("Make it readable, or name another folder with --journal PATH."),
     }
 }
 
@@ -105,7 +105,7 @@ fn instance(name: &str, dry_run: bool) -> Report {
         },
     };
     let process = owner_of_instance(name).map(|process| process.id);
-    let changes = vec![Item { what: format!("the instance {name} of ftrace was made"), fate, why }];
+    let changes = vec![Item { what: format!("the ftrace instance {name} was made"), fate, why }];
     Report { process, changes, ..Report::new(State::Left) }
 }
 

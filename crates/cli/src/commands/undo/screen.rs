@@ -53,11 +53,11 @@ pub fn screen(folder: &str, dry_run: bool, reports: &[Report], zone: &TimeZone, 
     let mut last = Line::new().plain(summary(reports, dry_run).unwrap_or(format!("Nothing to undo in {folder}.")));
     for report in reports.iter().filter(|report| report.is_only_unreadable()) {
         if let Some(journal) = &report.journal {
-            last = last.plain(" A damaged journal stays until it is removed:  ").strong(format!("rm {journal}"));
+            last = last.plain(" A damaged journal stays until you remove it:  ").strong(format!("rm {journal}"));
         }
     }
     if dry_run && reports.iter().any(|report| report.count(Fate::WouldRevert) > 0) {
-        last = last.plain(" Do it:  ").strong("corewise undo");
+        last = last.plain(" Next:  ").strong("corewise undo");
     }
     screen.block(wrap(&last, width, 0));
     screen
@@ -72,12 +72,12 @@ fn headline(report: &Report, zone: &TimeZone) -> Line {
     let begun = report.started_unix_ms.map(|moment| format!(" ({})", when(moment, zone))).unwrap_or_default();
     let host = report.host.as_deref().unwrap_or_default();
     let state = match report.state {
-        State::Kept => " made changes that were to stay".to_owned(),
+        State::Kept => " made changes that were meant to stay".to_owned(),
         State::Left => " ended without undoing its changes".to_owned(),
-        State::InForce => " runs, and will undo its changes itself".to_owned(),
-        State::OtherBoot => " ran before this machine was started, which undid its changes".to_owned(),
-        State::OtherMachine => format!(" ran on {host}: its changes are undone there"),
-        State::Unknown => " runs, or ran, in another container: its changes are undone there".to_owned(),
+        State::InForce => " is running, and will undo its changes itself".to_owned(),
+        State::OtherBoot => " ran before the last boot, which undid its changes".to_owned(),
+        State::OtherMachine => format!(" ran on {host}: undo its changes there"),
+        State::Unknown => " runs, or ran, in another container: undo its changes there".to_owned(),
         State::Unreadable => " left a journal that this version cannot read".to_owned(),
     };
     let mut line = Line::new().strong(name).plain(format!("{begun}{state}"));
@@ -116,16 +116,16 @@ fn summary(reports: &[Report], dry_run: bool) -> Option<String> {
     let parts = [
         (all(Fate::Reverted), "reverted"),
         (all(Fate::WouldRevert), "would be reverted"),
-        (all(Fate::NothingToDo), "as before already"),
+        (all(Fate::NothingToDo), "already as before"),
         (all(Fate::LeftAlone), "left alone"),
-        (all(Fate::Failed), "not undone, and kept in the journal"),
+        (all(Fate::Failed), "not undone, still in the journal"),
     ];
     let parts: Vec<String> =
         parts.iter().filter(|(count, _)| *count > 0).map(|(count, words)| format!("{count} {words}")).collect();
     match parts.as_slice() {
         [] if reports.is_empty() => None,
-        [] => Some("Nothing was left to undo here.".to_owned()),
-        _ if dry_run => Some(format!("Changes: {}; nothing was done.", parts.join(", "))),
+        [] => Some("Nothing to undo here.".to_owned()),
+        _ if dry_run => Some(format!("Changes: {}; nothing was changed.", parts.join(", "))),
         _ => Some(format!("Changes: {}.", parts.join(", "))),
     }
 }
@@ -161,11 +161,11 @@ mod tests {
         let left = vec![
             item("cpus of sleep (4712): 0,1 to 0", Fate::NothingToDo, Some("it has ended")),
             item(group, Fate::Reverted, Some("process 4713 was moved back to /sys/fs/cgroup/box")),
-            item("controller cpuset turned on for the groups in /sys/fs/cgroup/box", Fate::Reverted, None),
+            item("controller cpuset enabled for the groups in /sys/fs/cgroup/box", Fate::Reverted, None),
             item(
                 "file /proc/irq/9/smp_affinity: \"f\" to \"1\"",
                 Fate::LeftAlone,
-                Some("somebody else has changed it since: it is \"2\" now"),
+                Some("someone else has changed it since: it is now \"2\""),
             ),
         ];
         let running = vec![item("cpus of make (4801): 0-3 to 2", Fate::InForce, None)];
@@ -179,10 +179,10 @@ mod tests {
                          /sys/fs/cgroup/box
           left alone     file /proc/irq/9/smp_affinity: "f" to "1": somebody else has
                          changed it since: it is "2" now
-        corewise 4800 (2026-11-21 03:51) runs, and will undo its changes itself
+        corewise 4800 (2026-11-21 03:51) is running, and will undo its changes itself
           in force       cpus of make (4801): 0-3 to 2
 
-        Changes: 2 reverted, 1 as before already, 1 left alone.
+        Changes: 2 reverted, 1 already as before, 1 left alone.
         "#);
         assert!(plain(false, &reports, 40).lines().all(|line| line.chars().count() <= 40));
     }
@@ -193,10 +193,10 @@ mod tests {
         let kept_by = Some("corewise irq".to_owned());
         let report = Report { kept_by, ..of(State::Kept, 4711, vec![item(file, Fate::WouldRevert, None)]) };
         assert_snapshot!(plain(true, &[report], 80), @r#"
-        corewise irq 4711 (2026-11-21 03:51) made changes that were to stay
+        corewise irq 4711 (2026-11-21 03:51) made changes that were meant to stay
           would revert   file /proc/irq/26/smp_affinity_list: "0-3" to "1-3"
 
-        Changes: 1 would be reverted; nothing was done. Do it:  corewise undo
+        Changes: 1 would be reverted; nothing was changed. Do it:  corewise undo
         "#);
     }
 
@@ -213,7 +213,7 @@ mod tests {
         corewise 2 (2026-11-21 03:51) ended without undoing its changes: cannot read
           line 3 of the journal (/run/corewise/b0-2-1.journal)
 
-        Changes: 1 not undone, and kept in the journal. A damaged journal stays until it
+        Changes: 1 not undone, still in the journal. A damaged journal stays until it
         is removed:  rm /run/corewise/b0-2-1.journal
         "#);
     }
@@ -225,7 +225,7 @@ mod tests {
         corewise 1 (2026-11-21 03:51) ended without undoing its changes
           would revert   cpus of sleep (2): 0,1 to 0
 
-        Changes: 1 would be reverted; nothing was done. Do it:  corewise undo
+        Changes: 1 would be reverted; nothing was changed. Do it:  corewise undo
         "#);
     }
 
@@ -241,14 +241,14 @@ mod tests {
         corewise 1 (2026-11-21 03:51) ran before this machine was started, which undid
           its changes
           gone           cpus of sleep (2): 0,1 to 0
-        corewise 3 (2026-11-21 03:51) ran on node7: its changes are undone there
+        corewise 3 (2026-11-21 03:51) ran on node7: undo its changes there
         corewise 4 (2026-11-21 03:51) runs, or ran, in another container: its changes
           are undone there (/run/corewise/b0-4-1.journal)
           unknown        cpus of sleep (5): 0,1 to 0
         corewise 6 (2026-11-21 03:51) left a journal that this version cannot read
           (/run/corewise/b0-6-1.journal)
 
-        Nothing was left to undo here.
+        Nothing to undo here.
         "#);
     }
 }

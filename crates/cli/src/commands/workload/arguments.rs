@@ -9,39 +9,39 @@ use crate::shell::values::{SlotsName, budget};
 
 /// What `workload --help` ends with.
 pub const AFTER: &str = "Examples:
-  corewise workload particles                    on all cpus that are allowed, a thread each
+  corewise workload particles                    on all allowed cpus, one thread each
   corewise workload raymesh --threads 4 --size 0.2
   corewise workload pipeline --via ring --slots padded --seconds 5s
   corewise try --metric rays_per_second -- corewise workload raymesh
   corewise try --threads 1,2,4,8 --metric steps_per_second -- corewise workload particles --threads '{threads}'
 
-Every workload checks its own result, and is the same for a seed with any number of threads. It prints a line
-\"metric NAME VALUE\" for each metric, which `try --metric NAME` finds; a name with _per_ is a rate.
-What each does, what limits it, and what it is checked against: docs/workloads.md.
+Every workload checks its own result. A seed gives the same result with any number of threads. It prints a line
+\"metric NAME VALUE\" for each metric, for `try --metric NAME`; a name with _per_ is a rate.
+docs/workloads.md explains what each does, what limits it, and how its result is checked.
 
-Exit status: 0 done   2 wrong usage   3 not permitted, or not available here   4 its result is wrong   130 interrupted";
+Exit status: 0 done   2 wrong usage   3 not permitted, or not available here   4 wrong result   130 interrupted";
 
-/// Run a built-in workload, which checks its own result: something to try placements on
+/// Run a built-in workload for trying placements; it checks its own result
 #[derive(Clone, Debug, PartialEq, Parser)]
 #[command(name = "workload", after_help = AFTER)]
 pub struct WorkloadArguments {
     /// Which.
     #[command(subcommand)]
     pub workload: WorkloadCommand,
-    /// How many threads do the work [default: one on each cpu of --pin, or else on each that is allowed]
+    /// Number of threads [default: one per cpu of --pin, or else per allowed cpu]
     #[arg(long, global = true, env = "COREWISE_THREADS", value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub threads: Option<u16>,
-    /// How much work: 1 takes some seconds on one cpu of today, 0.1 a tenth of it [default: 1]
+    /// Amount of work: 1 takes some seconds on one current cpu, 0.1 a tenth of that [default: 1]
     #[arg(long, global = true, value_name = "SHARE")]
     pub size: Option<f64>,
-    /// Work for so long instead, such as 5s
+    /// Work for this long instead, such as 5s
     #[arg(long, global = true, value_name = "DURATION", value_parser = budget, conflicts_with = "size")]
     pub seconds: Option<Duration>,
-    /// The seed of what is left to chance
+    /// The random seed
     // The survey has an option of this name too.
     #[arg(long = "seed", id = "seed_of_workload", global = true, value_name = "N", default_value_t = 1)]
     pub seed: u64,
-    /// Pin each thread to one cpu of a placement, in the order of their numbers [default: the operating system's choice]
+    /// Pin each thread to one cpu of a placement, in the order of their numbers [default: the OS default]
     #[arg(long, global = true, env = "COREWISE_PIN", value_name = "EXPR")]
     pub pin: Option<String>,
 }
@@ -49,7 +49,7 @@ pub struct WorkloadArguments {
 /// A workload with options of its own.
 #[derive(Clone, Debug, PartialEq, Subcommand)]
 pub enum WorkloadCommand {
-    /// Random walks in three dimensions, by six movement algorithms: compute, and nothing shared
+    /// Random walks in three dimensions with six movement algorithms: pure compute, nothing shared
     Particles {
         /// Steps of each walk
         #[arg(long, value_name = "N")]
@@ -57,13 +57,13 @@ pub enum WorkloadCommand {
     },
     /// Ray-mesh tests for a million cells in three tables, saved to disk: caches and compute
     Raymesh {
-        /// An OBJ or PLY file instead of the mesh by formula
+        /// Use this OBJ or PLY file instead of the computed mesh
         #[arg(long, value_name = "FILE", conflicts_with = "triangles")]
         mesh: Option<PathBuf>,
-        /// About so many triangles of the mesh by formula
+        /// Approximate number of triangles in the computed mesh
         #[arg(long, value_name = "N")]
         triangles: Option<usize>,
-        /// Who tests what
+        /// How rows are divided among threads
         #[arg(long, value_enum, value_name = "SPLIT")]
         split: Option<SplitName>,
         /// Keep the tables and pictures in this folder
@@ -75,19 +75,19 @@ pub enum WorkloadCommand {
         /// What messages go through
         #[arg(long, value_enum, value_name = "VIA", default_value = "channel")]
         via: ViaName,
-        /// How the slots of rings lie
+        /// The layout of ring slots
         #[arg(long, value_enum, value_name = "SLOTS", default_value = "padded")]
         slots: SlotsName,
         /// Lines in one message
         #[arg(long, value_name = "N")]
         batch: Option<usize>,
-        /// Messages that a link holds
+        /// Messages that fit into a link
         #[arg(long, value_name = "N")]
         capacity: Option<usize>,
-        /// Threads of a lane, 1 to 5
+        /// Threads per lane, 1 to 5
         #[arg(long, value_name = "N")]
         lane_threads: Option<usize>,
-        /// A file of JSON lines instead of generated ones
+        /// Use this file of JSON lines instead of generated ones
         #[arg(long, value_name = "FILE")]
         input: Option<PathBuf>,
     },
@@ -97,9 +97,9 @@ pub enum WorkloadCommand {
         #[arg(long, value_name = "X,Y,Z", value_parser = parse_shape)]
         shape: Option<[usize; 3]>,
     },
-    /// Image analysis, each function with a score of its own
+    /// Image analysis, with a score for each function
     Image {
-        /// A PNG file instead of a generated image
+        /// Use this PNG file instead of a generated image
         #[arg(long, value_name = "FILE", conflicts_with_all = ["width_of_image", "height"])]
         input: Option<PathBuf>,
         /// Columns of the generated image
@@ -109,12 +109,12 @@ pub enum WorkloadCommand {
         #[arg(long = "rows", id = "height", value_name = "N")]
         rows: Option<usize>,
     },
-    /// A path tracer that divides its scene by memory node, or not
+    /// A path tracer that can copy its scene to each memory node
     Render {
-        /// Whether each node has a copy of the scene, read by the threads on its cpus
+        /// Whether each node has its own copy of the scene
         #[arg(long, value_enum, value_name = "WHETHER", default_value = "on")]
         numa_aware: Switch,
-        /// Paths through each pixel
+        /// Paths per pixel
         #[arg(long, value_name = "N")]
         samples: Option<u32>,
         /// Triangles of the scene
@@ -124,21 +124,21 @@ pub enum WorkloadCommand {
         #[arg(long, value_name = "FOLDER")]
         output: Option<PathBuf>,
     },
-    /// A server of short requests: how long they take, to the last
+    /// A server of short requests, with the quantiles of their times
     Tail {
-        /// Dependent additions of a request
+        /// Dependent additions per request
         #[arg(long, value_name = "N")]
         additions: Option<u32>,
-        /// Nanoseconds from the end of a request to the next
+        /// Nanoseconds between two requests
         #[arg(long, value_name = "NS")]
         gap: Option<u64>,
     },
     /// Pairs of threads or processes that wake each other in turn: waiting
     Pingpong {
-        /// By what they wake each other
+        /// How they wake each other
         #[arg(long, value_enum, value_name = "BY", default_value = "futex")]
         by: ByName,
-        /// Have the second of each pair as a process
+        /// Run the second of each pair as a process
         #[arg(long)]
         processes: bool,
         /// What a second process is started with.
@@ -147,12 +147,12 @@ pub enum WorkloadCommand {
     },
 }
 
-/// Who tests which rows.
+/// How rows are divided among threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum SplitName {
-    /// Each thread as many neighbouring rows as any other
+    /// Each thread takes an equal block of neighbouring rows
     Fixed,
-    /// Each takes the next row when it is done with one [default]
+    /// Each thread takes the next free row [default]
     Queue,
 }
 
@@ -161,23 +161,23 @@ pub enum SplitName {
 pub enum ViaName {
     /// A bounded channel of crossbeam-channel
     Channel,
-    /// A ring of corewise's, whose ends spin
+    /// corewise's ring, whose ends spin
     Ring,
 }
 
 /// On or off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Switch {
-    /// It does
+    /// Yes
     On,
-    /// It does not
+    /// No
     Off,
 }
 
-/// By what two threads wake each other.
+/// How two threads wake each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ByName {
-    /// A word in memory; for threads alone
+    /// A word in memory; only for threads
     Futex,
     /// Two pipes
     Pipe,

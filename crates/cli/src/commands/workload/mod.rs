@@ -84,9 +84,8 @@ fn ran(which: &Which, work: &WorkSettings, company: &mut Company<'_>) -> Result<
 
 fn failure(error: Error) -> Failure {
     match &error {
-        Error::Wrong(_) => Failure::new(Exit::Internal, error).next(
-            "Either the workload has a defect or this machine computes wrongly; run it again, and with one thread.",
-        ),
+        Error::Wrong(_) => Failure::new(Exit::Internal, error)
+            .next("Either the workload has a bug or this machine computes wrongly; run it again, and with one thread."),
         Error::Input { .. } => Failure::usage(error),
         Error::System { .. } => Failure::unavailable(error),
         Error::Stopped => Failure::new(Exit::Interrupted, error),

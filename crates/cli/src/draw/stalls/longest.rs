@@ -26,11 +26,7 @@ pub fn longest(survey: &Survey, width: usize) -> Vec<Line> {
         return Vec::new();
     }
     all.sort_by_key(|(cpu, one)| (std::cmp::Reverse(one.length_ns), *cpu, one.begin_ns));
-    let mut lines = wrap(
-        &Line::new().strong("The longest").plain("  ").faint("each from its beginning to its end, parts in µs"),
-        width,
-        2,
-    );
+    let mut lines = wrap(&Line::new().strong("Longest").plain("  ").faint("each with its parts in µs"), width, 2);
     for (cpu, one) in all.into_iter().take(TOLD) {
         let head = format!(
             "{:>8}  cpu {cpu} at {} s  ",
@@ -49,8 +45,8 @@ fn told(one: &Timeline) -> Vec<String> {
     let mut told: Vec<(String, u64)> = Vec::new();
     for part in one.parts.iter().filter(is_told) {
         let name = match part.phase {
-            Phase::Delivery => format!("on the way to {}", part.cause.name()),
-            Phase::Return => format!("back from {}", part.cause.name()),
+            Phase::Delivery => format!("entry to {}", part.cause.name()),
+            Phase::Return => format!("return from {}", part.cause.name()),
             Phase::Between | Phase::Running => part.cause.name(),
         };
         match told.last_mut() {

@@ -23,7 +23,7 @@ pub fn threshold(watch: &Watch) -> String {
 /// How causes were seen.
 pub const fn by(rung: Rung) -> &'static str {
     match rung {
-        Rung::Thread => "as a thread sees itself (corewise tail --explain names them)",
+        Rung::Thread => "by the thread's own accounting (corewise tail --explain names them)",
         Rung::Perf => "named by the kernel's tracepoints",
         Rung::Ftrace => "named by the kernel's tracepoints through ftrace",
     }
@@ -54,11 +54,11 @@ pub fn watching(survey: &Survey, width: usize) -> Vec<Line> {
     }
     let lost = sum(|stalls| stalls.events_lost);
     if lost > 0 {
-        items.push(Line::new().with(Tone::Warn, format!("{} events had no room", whole(lost))));
+        items.push(Line::new().with(Tone::Warn, format!("{} events were lost", whole(lost))));
     }
     let not_kept = sum(|stalls| stalls.not_kept);
     if not_kept > 0 {
-        items.push(Line::new().with(Tone::Warn, format!("{} stalls are in the histogram alone", whole(not_kept))));
+        items.push(Line::new().with(Tone::Warn, format!("{} stalls are only in the histogram", whole(not_kept))));
     }
     if items.is_empty() {
         return Vec::new();
@@ -104,8 +104,8 @@ pub fn unexplained(survey: &Survey, width: usize) -> Vec<Line> {
         let [low, high] = [0.25, 0.75].map(|quantile| duration(cause.lengths.quantile_ns(quantile)));
         let (share, stalls) = (decimal(cause.share * 100.0, 0), count(cause.count as usize, "stall"));
         let text = format!(
-            "{share} % of what is lost is unexplained: {stalls} without a period, half of them {low} to {high}; this system's kernel \
-             tells nothing of them, which leaves {whence}"
+            "{share} % of the lost time is unexplained: {stalls} without a period, half of them {low} to {high}. This \
+                system's kernel reports no event for them, so the cause is {whence}"
         );
         (is_named && cause.share >= SHARE && cause.count > 0).then_some((seen.cpu, text))
     };
@@ -142,7 +142,7 @@ fn sentence(cpu: u32, sender: &Sender) -> String {
         (Some(0), _) => "idle".to_owned(),
         (Some(number), "") => format!("task {number}"),
         (Some(number), name) => format!("{name} ({number})"),
-        (None, _) => "somebody".to_owned(),
+        (None, _) => "an unknown task".to_owned(),
     };
     let from = sender.cpu.map_or_else(String::new, |from| format!(" on cpu {from}"));
     format!("  {} x {} to cpu {cpu} from {task}{from}{function}", whole(sender.count), sender.source.name())

@@ -159,7 +159,7 @@ fn few_cpus_have_their_causes_one_by_one() {
     cpus 0,1: 100.0 Hz, R 1.00: this system's own timer, or the host's tick at the
       same rate
 
-    The longest  each from its beginning to its end, parts in µs
+    The longest  each with its parts in µs
       180 µs  cpu 0 at 0.40 s  task backup (812) 178
       180 µs  cpu 0 at 1.40 s  task backup (812) 178
       180 µs  cpu 0 at 10.40 s  task backup (812) 178
@@ -220,7 +220,7 @@ fn without_events_the_threads_own_accounts_tell_what_they_can() {
 
     0.1 % of 3,004 stalls explained
 
-    The longest  each from its beginning to its end, parts in µs
+    The longest  each with its parts in µs
       180 µs  cpu 0 at 0.40 s  another task 178
       180 µs  cpu 0 at 1.40 s  another task 178
       180 µs  cpu 0 at 10.40 s  another task 178
@@ -254,8 +254,8 @@ fn findings_say_who_and_what_can_be_done() {
         .map(|finding| format!("{} {} {}", finding.statement, finding.advice, finding.command.as_deref().unwrap_or("")))
         .collect();
     assert_snapshot!(told.join("\n"), @r"
-    nvme0q1 (interrupt 36) takes 8 % of the time that cpu 0 loses to stalls (50/s, 0.06 % of all). Where it can be moved, move it, and look again: corewise irq --away-from 0
-    Every 10.00 ms (R 1.00) something takes 35 % of the time that cpus 0,1 lose to stalls (100/s, 0.25 % of all), and this system's kernel does not know of it. It is outside this virtual machine, probably the host's timer: no placement avoids it; the host's owner can (nohz_full, isolated cpus).
+    nvme0q1 (interrupt 36) takes 8 % of the time that cpu 0 loses to stalls (50/s, 0.06 % of all). If it can be moved, move it and measure again: corewise irq --away-from 0
+    Every 10.00 ms (R 1.00) a source that this kernel does not report takes 35 % of the time that cpus 0,1 lose to stalls (100/s, 0.25 % of all). It is outside this virtual machine, probably the host's timer. No placement avoids it, but the host's owner can (nohz_full, isolated cpus).
     ");
     let cpus: Vec<CpuSet> = conclusions.findings.iter().map(|finding| finding.cpus.clone()).collect();
     assert!(!cpus.is_empty());

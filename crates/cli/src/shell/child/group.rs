@@ -43,7 +43,7 @@ impl Group {
             let change = undone.change;
             match undone.outcome {
                 Outcome::Failed(why) => {
-                    say(&format!("corewise: {change}: cannot be taken back: {why}\n  `corewise undo` tries again."));
+                    say(&format!("corewise: {change}: cannot be reverted: {why}\n  `corewise undo` tries again."));
                 }
                 Outcome::Reverted(Some(remark)) if verbose => say(&format!("corewise: {change}: {remark}")),
                 _ => {}
@@ -55,7 +55,7 @@ impl Group {
 /// The failure of a command that could not enter its group.
 pub fn not_entered(error: &io::Error) -> Failure {
     Failure::unavailable(format!("--cgroup: the command cannot enter its control group: {error}"))
-        .next("Nothing was started. Without --cgroup the command is held by its affinity alone.")
+        .next("Nothing was started. Without --cgroup, only the affinity mask holds the command.")
 }
 
 fn refused(error: &SysError) -> Failure {
@@ -63,8 +63,8 @@ fn refused(error: &SysError) -> Failure {
     match error {
         SysError::Cgroup(refusal) => failure.next(refusal.cure()),
         SysError::Journal { .. } | SysError::JournalRefused { .. } => {
-            failure.next("Nothing was started. What is changed is written down first, so that it can be undone.")
+            failure.next("Nothing was started. Changes need a journal, so that they can be undone.")
         }
-        _ => failure.next("Nothing was started. Without --cgroup the command is held by its affinity alone."),
+        _ => failure.next("Nothing was started. Without --cgroup, only the affinity mask holds the command."),
     }
 }

@@ -26,9 +26,7 @@ pub const UNWATCHED: Duration = Duration::from_secs(3600);
 pub fn run(task: &RunTask, command: &mut Command, settings: &Settings) -> Result<Exit, Failure> {
     if task.is_watched() && !task::is_available() {
         let what = "threads cannot be watched: there is no /proc here";
-        return Err(
-            Failure::unavailable(what).next("Mount it, or leave out the options that need it: --help has them.")
-        );
+        return Err(Failure::unavailable(what).next("Mount it, or leave out the options that need it (see --help)."));
     }
     let place = task.wish.find(&this_machine()?, settings)?;
     let held = Held::new().map_err(|error| Failure::new(Exit::Internal, error))?;

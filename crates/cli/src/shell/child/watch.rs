@@ -171,7 +171,7 @@ impl Notes {
         self.told += 1;
         match self.told.cmp(&(TOLD_AT_MOST + 1)) {
             Ordering::Less => Some(text),
-            Ordering::Equal => Some("corewise: of further threads nothing is told".to_owned()),
+            Ordering::Equal => Some("corewise: further threads are not reported".to_owned()),
             Ordering::Greater => None,
         }
     }

@@ -16,18 +16,18 @@ pub fn not_started(program: &OsStr, error: &Error) -> Failure {
     let name = if program.is_empty() { "\"\"".into() } else { program.display().to_string() };
     let what = format!("cannot run {name}: {error}");
     if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::OutOfMemory) {
-        let next = "No process can be started: there are too many (ulimit -u, pids.max), or there is no memory.";
+        let next = "No process can be started: there are too many (ulimit -u, pids.max), or no memory is left.";
         return Failure::unavailable(what).next(next);
     }
     if error.kind() != ErrorKind::NotFound {
-        let next = "It is there, but cannot be executed: a folder, a file without permission, or no program.";
+        let next = "It exists, but cannot be executed: it is a folder, lacks the permission, or is not a program.";
         return Failure::new(Exit::NotExecutable, what).next(next);
     }
     let is_path = program.as_encoded_bytes().contains(&b'/');
     let next = match is_path && Path::new(program).exists() {
-        true => "It is there, but its interpreter (the first line of a script) or its loader is not.",
+        true => "It exists, but its interpreter (the first line of a script) or its loader does not.",
         false if is_path => "There is no such file.",
-        false => "It is in no folder of PATH; there is no shell, so built-ins and aliases cannot be run.",
+        false => "It is not in PATH. corewise uses no shell, so built-ins and aliases cannot be run.",
     };
     Failure::new(Exit::NotFound, what).next(next)
 }
@@ -57,17 +57,15 @@ pub fn in_force(task: &RunTask, place: &Place) -> String {
 pub fn event(event: &Event, who: &str) -> String {
     match event {
         Event::Noticed { cpus, response: Response::Left, .. } => {
-            format!("corewise: {who} changed its cpus to {cpus}; left so")
+            format!("corewise: {who} changed its cpus to {cpus}; not reset")
         }
         Event::Noticed { cpus, response: Response::PutBack(back), .. } => {
-            format!("corewise: {who} changed its cpus to {cpus}; put back to {back}")
+            format!("corewise: {who} changed its cpus to {cpus}; reset to {back}")
         }
         Event::GaveUp { cpus, .. } => {
-            format!(
-                "corewise: {who} was put back {CORRECTIONS} times and changed its cpus again; it keeps {cpus} from now on"
-            )
+            format!("corewise: {who} was reset {CORRECTIONS} times and changed its cpus again; it now keeps {cpus}")
         }
-        Event::Refused { why, .. } => format!("corewise: {who} cannot be placed: {why}; left where it is"),
+        Event::Refused { why, .. } => format!("corewise: {who} cannot be placed: {why}; it stays where it is"),
     }
 }
 
@@ -82,7 +80,7 @@ pub fn thread(command: &str, process: u32, name: &str, thread: u32) -> String {
 
 /// What was watched, at the end.
 pub fn watched(threads: usize, noticed: usize) -> String {
-    format!("corewise: threads seen: {threads}; of them changed their cpus: {noticed}")
+    format!("corewise: threads seen: {threads}; changed their own cpus: {noticed}")
 }
 
 #[cfg(test)]
@@ -96,7 +94,7 @@ mod tests {
         let found = |program: &str, kind: ErrorKind| not_started(OsStr::new(program), &Error::from(kind));
         let missing = found("nonsense", ErrorKind::NotFound);
         assert_eq!((missing.exit, missing.what.as_str()), (Exit::NotFound, "cannot run nonsense: entity not found"));
-        assert!(missing.next.unwrap().starts_with("It is in no folder of PATH"));
+        assert!(missing.next.unwrap().starts_with("It is not in PATH"));
         assert_eq!(found("./nonsense", ErrorKind::NotFound).next.unwrap(), "There is no such file.");
         assert!(found("/proc/self/exe", ErrorKind::NotFound).next.unwrap().contains("interpreter"));
         assert_eq!(found("x/", ErrorKind::NotFound).next.unwrap(), "There is no such file.");
@@ -115,10 +113,10 @@ mod tests {
         let back = Event::Noticed { process: 7, thread: 9, cpus: cpus.clone(), response: back };
         let gave_up = Event::GaveUp { process: 7, thread: 9, cpus };
         assert_eq!(thread("a", 7, "\u{1b}[31m\u{7}", 9), "a (7), thread ?[31m? (9),");
-        assert_eq!(event(&left, &main), "corewise: app (7), its main thread, changed its cpus to 0-2; left so");
-        assert_eq!(event(&back, &worker), "corewise: app (7), thread w1 (9), changed its cpus to 0-2; put back to 0");
-        let expected = "corewise: app (7), thread w1 (9), was put back 10 times and changed its cpus again; \
-            it keeps 0-2 from now on";
+        assert_eq!(event(&left, &main), "corewise: app (7), its main thread, changed its cpus to 0-2; not reset");
+        assert_eq!(event(&back, &worker), "corewise: app (7), thread w1 (9), changed its cpus to 0-2; reset to 0");
+        let expected =
+            "corewise: app (7), thread w1 (9), was reset 10 times and changed its cpus again; it now keeps 0-2";
         assert_eq!(event(&gave_up, &worker), expected);
     }
 }

@@ -63,7 +63,7 @@ impl Attendance {
 
 fn release(here: &BTreeMap<u32, u32>, meeting: &Meeting) {
     for (thread, cpu) in here {
-        meeting.fail(format!("cpu {cpu} has not let the thread go on: something else keeps it"));
+        meeting.fail(format!("a thread was starved on cpu {cpu}: something else uses it"));
         if let Ok(all) = affinity::current() {
             // One that has ended meanwhile is no trouble.
             let _ = affinity::set(*thread, &all);
@@ -117,7 +117,7 @@ mod tests {
             attendance.see_off(&meeting);
         });
         assert!(released.load(Ordering::Relaxed));
-        let told = format!("cpu {cpu} has not let the thread go on: something else keeps it");
+        let told = format!("a thread was starved on cpu {cpu}: something else uses it");
         assert_eq!(meeting.trouble(), Err(told));
     }
 }

@@ -52,7 +52,7 @@ impl Kind for Channel {
     fn furnish(&self, home: Home) -> io::Result<Ends> {
         if let Home::Node(_) = home {
             return Err(io::Error::other(
-                "a channel takes its memory from the program's heap, which is not bound to a node",
+                "a channel's memory is from the program's heap, which is not bound to a node",
             ));
         }
         let (sender, receiver) = match self.bound {

@@ -84,12 +84,10 @@ impl Kind for Oneway {
         let [back, there] = records.each_ref().map(|record| record.values.as_slice());
         let [first, second] = self.cpus;
         if !agree(there, back) {
-            Err(format!(
-                "the clocks of cpus {first} and {second} do not agree, so a message that goes one way cannot be timed"
-            ))
+            Err(format!("the clocks of cpus {first} and {second} do not agree, so a one-way message cannot be timed"))
         } else if is_too_short(there, self.step) {
             Err(format!(
-                "a message between cpus {first} and {second} takes less than half of a step of the clock, so it cannot be timed"
+                "a message between cpus {first} and {second} takes less than half a clock step, so it cannot be timed"
             ))
         } else {
             Ok(there)

@@ -163,6 +163,6 @@ impl Sifted {
             return format!("no {} samples within {limit_ms} ms: one cpu is busy", plan.kept());
         }
         let bad = spoiled.switched + spoiled.interrupted;
-        format!("{bad} of {} samples within {limit_ms} ms were spoiled: one cpu is busy", spoiled.samples)
+        format!("{bad} of {} samples within {limit_ms} ms were disturbed: one cpu is busy", spoiled.samples)
     }
 }

@@ -34,7 +34,7 @@ pub(super) fn conclude(map: &LinkMap, filled: &[Filled], conclusions: &mut LinkC
                 conclusions.findings.push(home_finding(series, map, home, &homes));
             }
             Some(home) => conclusions.no_difference.push(format!(
-                "{}: on which of two nodes the memory lies changes a cost by {} at most (nodes {} and {})",
+                "{}: the memory's node changes a cost by at most {} (nodes {} and {})",
                 series.what.words(),
                 home.effect.times(),
                 home.dear,
@@ -60,10 +60,11 @@ pub(super) fn favoured(half: &CpuSet, map: &LinkMap) -> Finding {
         topic: Topic::Links,
         cpus: half.clone(),
         statement: format!(
-            "Cpus {half} talk for less among themselves than {} do, whose costs are those between the halves.",
+            "Talking among cpus {half} is cheaper than among {}, whose costs equal those between the halves.",
             map.cpus.difference(half)
         ),
-        advice: "A tool that uses one line for the whole matrix makes that of two equal nodes: the line lives on one of them. Do not place by it."
+        advice: "A tool that uses one line for the whole matrix shows this for two equal nodes, because the line is \
+            on one of them. Do not place threads by it."
             .into(),
         command: None,
         effects: Vec::new(),
@@ -85,11 +86,12 @@ fn hidden(groups: &Groups) -> Option<Finding> {
         topic: Topic::Links,
         cpus: object.clone(),
         statement: format!(
-            "The kernel says {one} for cpus {object}{others}, the costs say {} groups: {}{more}.",
+            "The kernel reports {one} for cpus {object}{others}, but the costs show {} groups: {}{more}.",
             parts.len(),
             named.join(" | ")
         ),
-        advice: "Firmware that hides caches or nodes does that; `group:0` and the others name what the costs show."
+        advice: "Firmware that hides caches or nodes can cause this; use `group:0` and the others for the groups in \
+            the costs."
             .into(),
         command: None,
         effects: Vec::new(),
@@ -114,9 +116,9 @@ fn step(groups: &Groups, filled: &Filled, map: &LinkMap, conclusions: &mut LinkC
         cpus: groups.level.groups.iter().fold(CpuSet::default(), |all, group| all.union(group)),
         statement: format!("{words} ({}).", effect.times()),
         advice: if is_here {
-            "Keep threads that talk inside one group; whether your program gains is for a trial to say:".into()
+            "Keep threads that talk inside one group; try whether your program gains:".into()
         } else {
-            let names = "On the machine itself `corewise links` gives them the names group:0, group:1, …";
+            let names = "On the machine itself `corewise links` names them group:0, group:1, …";
             format!("Keep threads that talk inside one group. {names}")
         },
         command: is_here.then(|| format!("corewise try --on 'pack({most}, group)' -- ./app")),
@@ -154,13 +156,14 @@ fn agreed(groups: &Groups) -> Option<String> {
     let words = groups.words();
     match groups.agreement.as_ref()? {
         Agreement::Same { level: Level::Llc } => {
-            Some(format!("{words}: they are the last-level caches that the kernel tells"))
+            Some(format!("{words}: the same as the last-level caches that the kernel reports"))
         }
-        Agreement::Same { level } => Some(format!("{words}: they are the {level}s that the kernel tells")),
+        Agreement::Same { level } => Some(format!("{words}: the same as the {level}s that the kernel reports")),
         Agreement::Coarser { level } => Some(format!(
-            "{words}: each is several {level}s of the kernel's, between which talking costs no more than inside"
+            "{words}: each contains several of the kernel's {level}s, and talking between them costs no more than \
+                inside"
         )),
-        Agreement::Across => Some(format!("{words}: they cut across the levels that the kernel tells")),
+        Agreement::Across => Some(format!("{words}: they cut across the levels that the kernel reports")),
         Agreement::Finer { .. } => None,
     }
 }
@@ -177,12 +180,13 @@ fn one_group(filled: &Filled, map: &LinkMap, conclusions: &LinkConclusions) -> O
         _ => {
             let [low, middle, high] = [0.05, 0.5, 0.95].map(|at| crate::stats::order::quantile(&costs, at));
             let told = if caches > 1 {
-                format!(", though the kernel tells {caches} last-level caches")
+                format!(", although the kernel reports {caches} last-level caches")
             } else {
                 String::new()
             };
             Some(format!(
-                "groups: the costs show none{told}; any two cores talk for {middle:.0} {unit} (90 % of the pairs for {low:.0} to {high:.0})"
+                "groups: the costs show none{told}; any two cores talk for {middle:.0} {unit} (90 % of the pairs: \
+                    {low:.0} to {high:.0})"
             ))
         }
     }
@@ -250,14 +254,14 @@ fn home_finding(series: &Series, map: &LinkMap, most: &Homes, all: &[Homes]) -> 
         topic: Topic::Links,
         cpus: map.cpus.clone(),
         statement: format!(
-            "Between nodes it matters where the memory lies: {} between nodes {} and {} costs {} with it on node {}{more}.",
+            "The memory's node matters: {} between nodes {} and {} costs {} with the memory on node {}{more}.",
             series.what.words(),
             most.cheap,
             most.dear,
             most.effect.times(),
             most.dear
         ),
-        advice: "Let the thread touch shared memory first for which that is cheap, or bind it:".into(),
+        advice: "Let the thread on the cheaper node touch shared memory first, or bind it:".into(),
         command: Some(format!("corewise run --memory bind:node:{} -- ./app", most.cheap)),
         effects: vec![most.effect.clone()],
     }
@@ -292,7 +296,7 @@ fn padding(map: &LinkMap, filled: &[Filled], conclusions: &mut LinkConclusions) 
             let advice = if high < 1.0 {
                 "Pad the slots of queues whose ends run on different cpus (128 bytes: lines are fetched in pairs)."
             } else {
-                "Packed slots are the better choice here: one line brings several messages."
+                "Packed slots are better here: one line carries several messages."
             };
             let cpus = map.cpus.clone();
             conclusions.findings.push(Finding {

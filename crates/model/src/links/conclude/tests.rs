@@ -32,9 +32,9 @@ fn a_home_that_matters_between_two_nodes_of_three_is_told_of_these_two() {
         (one, other) if one == other => 80.0,
         _ => 200.0,
     }));
-    let home = found.findings.iter().find(|finding| finding.statement.contains("where the memory lies")).unwrap();
+    let home = found.findings.iter().find(|finding| finding.statement.contains("The memory's node matters")).unwrap();
     assert!(home.statement.contains("between nodes 0 and 2 costs 1.5"), "{}", home.statement);
-    assert!(home.statement.ends_with("with it on node 2."), "{}", home.statement);
+    assert!(home.statement.ends_with("with the memory on node 2."), "{}", home.statement);
     assert_eq!(home.command.as_deref(), Some("corewise run --memory bind:node:0 -- ./app"));
     let effect = &home.effects[0];
     assert!(effect.low > 1.45 && effect.high < 1.55, "{effect:?}");
@@ -43,8 +43,8 @@ fn a_home_that_matters_between_two_nodes_of_three_is_told_of_these_two() {
 #[test]
 fn homes_that_cost_the_same_are_told_as_no_difference() {
     let found = conclude(&map(PACKAGES.machine(), |first, second| if first / 4 == second / 4 { 80.0 } else { 200.0 }));
-    assert!(statements(&found).iter().all(|statement| !statement.contains("memory lies")), "{found:?}");
-    assert!(found.no_difference.iter().any(|told| told.contains("on which of two nodes")), "{found:?}");
+    assert!(statements(&found).iter().all(|statement| !statement.contains("memory's node matters")), "{found:?}");
+    assert!(found.no_difference.iter().any(|told| told.contains("the memory's node changes")), "{found:?}");
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn groups_that_the_kernel_hides_are_told_with_the_cache_that_they_divide() {
     let found = conclude(&map(machine, |a, b| if a / 4 == b / 4 { 25.0 } else { 80.0 }));
     let told = statements(&found);
     assert!(
-        told.contains(&"The kernel says one last-level cache for cpus 0-7, the costs say 2 groups: 0-3 | 4-7."),
+        told.contains(&"The kernel reports one last-level cache for cpus 0-7, but the costs show 2 groups: 0-3 | 4-7."),
         "{told:?}"
     );
     assert!(matches!(found.groups.unwrap().agreement, Some(Agreement::Finer { .. })));

@@ -7,31 +7,30 @@ use crate::cpu_set::MAXIMUM_CPU;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ImportError {
     /// Nothing but white space and comments.
-    #[error("the file has no rows: give the file that the other tool wrote")]
+    #[error("the file has no rows: use the file that the other tool wrote")]
     Empty,
     /// More than [`MAXIMUM_BYTES`].
-    #[error("the file has {bytes} bytes, and at most {MAXIMUM_BYTES} are read: leave out samples or kinds")]
+    #[error("the file has {bytes} bytes, and at most {MAXIMUM_BYTES} are supported: leave out samples or kinds")]
     TooLong {
         /// The length of the text.
         bytes: usize,
     },
     /// A NUL character.
     #[error(
-        "line {line} holds a NUL character, so this is no text in UTF-8: give the tool's CSV or text file, saved as UTF-8"
+        "line {line} contains a NUL character, so this is not UTF-8 text: use the tool's CSV or text file, saved as \
+            UTF-8"
     )]
     Binary {
         /// Where it is.
         line: usize,
     },
     /// An object or a list of JSON.
-    #[error(
-        "this is JSON, which is not imported: a map of corewise is read as it is, and of another tool its matrix or table is needed"
-    )]
+    #[error("JSON cannot be imported: a corewise map needs no import, and for another tool use its matrix or table")]
     Json,
     /// What `core-to-core-latency` prints on the terminal.
     #[error(
-        "line {line}, {found}, is what the tool printed on the terminal, with rulers and units, not its file: \
-         give what `core-to-core-latency --csv` writes to its standard output"
+        "line {line}, {found}, is the tool's terminal output, with rulers and units: use the output of \
+            `core-to-core-latency --csv`"
     )]
     Console {
         /// Where it is.
@@ -41,8 +40,8 @@ pub enum ImportError {
     },
     /// A first row that is neither numbers nor a header that is known.
     #[error(
-        "line {line}, {found}, is no row of numbers, and no header that names two columns of cpus and one of latencies: \
-         name them, such as a,b,latency_ns"
+        "line {line}, {found}, is neither a row of numbers nor a header that names two columns of cpus and one of \
+            latencies, such as a,b,latency_ns"
     )]
     Header {
         /// Where it is.
@@ -52,7 +51,8 @@ pub enum ImportError {
     },
     /// A kind of talk that corewise does not know.
     #[error(
-        "line {line}: there is no kind {found}: the kinds are cas, store, oneway, bandwidth-BYTES, channel, channel-BOUND, queue-packed, queue-padded, wakeup"
+        "line {line}: unknown kind {found}; the kinds are cas, store, oneway, bandwidth-BYTES, channel, \
+            channel-BOUND, queue-packed, queue-padded, wakeup"
     )]
     Kind {
         /// Where it is.
@@ -61,7 +61,7 @@ pub enum ImportError {
         found: String,
     },
     /// A cpu that is said to have begun and is none of the pair's.
-    #[error("line {line}: cpu {first} is said to have begun, but the pair is {a} and {b}: one of them belongs there")]
+    #[error("line {line}: the cpu that began is {first}, but the pair is {a} and {b}: name one of them")]
     First {
         /// The row.
         line: usize,
@@ -74,7 +74,8 @@ pub enum ImportError {
     },
     /// A cell that is no number.
     #[error(
-        "line {line}, column {column}: {found} is no number: correct it, or leave the cell empty where the cost is not known"
+        "line {line}, column {column}: {found} is not a number: correct it, or leave the cell empty if the cost is \
+            unknown"
     )]
     NoNumber {
         /// The row.
@@ -85,9 +86,7 @@ pub enum ImportError {
         found: String,
     },
     /// A cell below zero.
-    #[error(
-        "line {line}, column {column}: {found} is negative, which no cost can be: leave the cell empty if it is not known"
-    )]
+    #[error("line {line}, column {column}: {found} is negative: leave the cell empty if the cost is unknown")]
     Negative {
         /// The row.
         line: usize,
@@ -98,7 +97,7 @@ pub enum ImportError {
     },
     /// A cell that is infinite, or too large for a number.
     #[error(
-        "line {line}, column {column}: {found} is infinite or too large: leave the cell empty if the cost is not known"
+        "line {line}, column {column}: {found} is infinite or too large: leave the cell empty if the cost is unknown"
     )]
     Infinite {
         /// The row.
@@ -109,7 +108,7 @@ pub enum ImportError {
         found: String,
     },
     /// A cell that should name a cpu and does not.
-    #[error("line {line}: {found} is no cpu: a number from 0 to {MAXIMUM_CPU} is expected there")]
+    #[error("line {line}: {found} is not a cpu: expected a number from 0 to {MAXIMUM_CPU}")]
     Cpu {
         /// Where it is.
         line: usize,
@@ -117,7 +116,7 @@ pub enum ImportError {
         found: String,
     },
     /// A cpu that has two rows or two columns of a matrix, or is out of order where the tool keeps one.
-    #[error("line {line}: cpu {cpu} stands there twice or out of order: keep one row and one column for each cpu")]
+    #[error("line {line}: cpu {cpu} is there twice or out of order: keep one row and one column for each cpu")]
     Twice {
         /// Where it is named again.
         line: usize,
@@ -126,7 +125,8 @@ pub enum ImportError {
     },
     /// A row with too few or too many cells.
     #[error(
-        "line {line}: {expected} cells belong in the row, and it has {found}: it is cut off, or a separator is missing or too many"
+        "line {line}: the row needs {expected} cells and has {found}: it is cut off, or has a separator too few or \
+            too many"
     )]
     RowLength {
         /// The row.
@@ -138,8 +138,8 @@ pub enum ImportError {
     },
     /// A matrix without names whose rows and columns differ in number.
     #[error(
-        "the matrix has {rows} rows and {columns} columns, and must have as many of both, one for each cpu: \
-         it is cut off, or rows are missing"
+        "the matrix has {rows} rows and {columns} columns, but needs one of each per cpu: it is cut off, or rows are \
+            missing"
     )]
     NotSquare {
         /// Its rows.
@@ -148,13 +148,13 @@ pub enum ImportError {
         columns: usize,
     },
     /// One cpu or none.
-    #[error("a pair needs two cpus, and the file speaks of {cpus}: measure at least two")]
+    #[error("a pair needs two cpus, and the file has {cpus}: measure at least two")]
     TooFew {
         /// How many there are.
         cpus: usize,
     },
     /// More than [`MAXIMUM_CPUS`].
-    #[error("the file speaks of {cpus} cpus or more, and at most {MAXIMUM_CPUS} are read: give a part of them")]
+    #[error("the file has {cpus} cpus or more, and at most {MAXIMUM_CPUS} are supported: use a part of them")]
     TooMany {
         /// How many there are at least.
         cpus: usize,
@@ -164,8 +164,8 @@ pub enum ImportError {
     Nothing,
     /// Costs of zero alone.
     #[error(
-        "the file has no cost but 0 ({cells} cells): the tool's clock did not work on that machine, so there is nothing to read; \
-         measure again with another tool"
+        "all costs in the file are 0 ({cells} cells): the tool's clock did not work on that machine; measure again \
+            with another tool"
     )]
     AllZero {
         /// How many there are.

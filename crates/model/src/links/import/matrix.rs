@@ -42,7 +42,11 @@ pub fn read(rows: &[Row], printed: bool) -> Result<Found, ImportError> {
     let names_cpus = layout.names_cpus();
     let mut remarks: Vec<String> = layout.remark.into_iter().collect();
     if printed {
-        remarks.push("taken for store and load, as c2clat measures by default; with -w it is compare-and-swap, and prints the same".into());
+        remarks.push(
+            "assumed to be store and load, c2clat's default; with -w it measures compare-and-swap, and \
+            prints the same"
+                .into(),
+        );
     }
     Ok(Found { format, collector, names_cpus, in_cycles: false, remarks })
 }

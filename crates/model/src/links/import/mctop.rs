@@ -33,7 +33,7 @@ pub fn read(text: &str) -> Result<Found, ImportError> {
     }
     let remarks = vec![
         "the numbers are cycles of the time stamp counter, not nanoseconds".into(),
-        "mctop has grouped the numbers already: each is that of its group, not of its pair".into(),
+        "mctop has already grouped the numbers: each belongs to a group, not to a pair".into(),
     ];
     Ok(Found { format: Format::Mctop, collector, names_cpus: true, in_cycles: true, remarks })
 }

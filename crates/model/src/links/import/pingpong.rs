@@ -45,7 +45,8 @@ pub fn read(text: &str) -> Result<Found, ImportError> {
             known.into_iter().for_each(|ns| collector.add(first, second, ns));
         }
     }
-    let remark = "taken for compare-and-swap (pingpong -l); with -u it is store and load, with -x an addition, and it prints the same";
+    let remark = "assumed to be compare-and-swap (pingpong -l); with -u it measures store and load, with -x an \
+        addition, and prints the same";
     Ok(Found { format: Format::PingPong, collector, names_cpus: true, in_cycles: false, remarks: vec![remark.into()] })
 }
 

@@ -19,7 +19,7 @@ pub fn of(imported: &Imported, counts: &Counts) -> Vec<String> {
     };
     let zeros = match counts.zeros {
         0 => None,
-        zeros => Some(format!("{zeros} of {} cells are 0, which no talk takes: left out", counts.cells)),
+        zeros => Some(format!("{zeros} of {} cells are 0, which is impossible: left out", counts.cells)),
     };
     let own = match counts.own {
         0 => None,

@@ -39,6 +39,7 @@ pub fn read(text: &str) -> Result<Found, ImportError> {
             collector.add(first, second, ns);
         }
     }
-    let remark = "the cpus' numbers are those of the hardware, and the threads were not pinned but looked at before and after a sample";
+    let remark = "the cpus have the hardware's numbers, and the threads were not pinned but checked before and after \
+        each sample";
     Ok(Found { format: Format::Samples, collector, names_cpus: true, in_cycles: false, remarks: vec![remark.into()] })
 }

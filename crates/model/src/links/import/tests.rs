@@ -50,7 +50,8 @@ fn a_lower_triangle_is_read_however_its_rows_end() {
         assert_eq!((read.cpus.to_string().as_str(), read.names_cpus, read.in_cycles), ("0-2", false, false));
         assert_eq!((read.series[0].what, read.series[0].links.possible_pairs), (What::Cas, 3));
         let rows = "cpus are row numbers, 0-2: the file does not name them";
-        let cut = "each row has an empty cell more than there are rows, taken for a separator at its end; or else the last row is missing";
+        let cut = "each row has one empty cell more than there are rows: assumed to be a separator at its end; \
+            otherwise the last row is missing";
         assert_eq!(read.remarks, if text.contains(",,,") { vec![cut, rows] } else { vec![rows] }, "{text}");
     }
 }
@@ -65,7 +66,7 @@ fn rows_may_end_at_the_diagonal() {
     for text in ["\n16.5\n44.25,46\n", "16.5,\n44.25,46,\n", "16.5\n44.25 46"] {
         let read = check(text, Format::LowerTriangle, &TRIANGLE);
         assert!(
-            read.remarks.contains(&"the first row is that of the second cpu, since it has a cost".to_owned()),
+            read.remarks.contains(&"the first row is the second cpu's, because it has a cost".to_owned()),
             "{text}"
         );
     }
@@ -105,7 +106,7 @@ fn cpus_may_be_named_by_rows_and_columns() {
     for header in ["cpu,2,3,5", ",cpu2,cpu3,cpu5", "from\\to,Core 2,Core 3,Core 5", ",2,3,5", "2,3,5"] {
         let read = check(&format!("{header}\n{body}\n"), Format::NamedMatrix, &expected);
         assert!(read.names_cpus);
-        let guess = "the first row and the first column are taken for the cpus' numbers: 2,3,5";
+        let guess = "the first row and the first column are assumed to be the cpus' numbers: 2,3,5";
         assert_eq!(read.remarks, if header == ",2,3,5" { vec![guess] } else { vec![] }, "{header}");
     }
     check(&body, Format::NamedMatrix, &expected);
@@ -139,7 +140,7 @@ fn the_table_of_c2clat_is_read() {
     let read = check(text, Format::C2clat, &expected);
     assert_eq!((read.series[0].what, read.names_cpus), (What::Store, true));
     assert_eq!(read.remarks.len(), 1);
-    assert!(read.remarks[0].contains("with -w it is compare-and-swap"), "{:?}", read.remarks);
+    assert!(read.remarks[0].contains("with -w it measures compare-and-swap"), "{:?}", read.remarks);
     check(" CPU   10   11\n  10    0   52\n  11   52    0\n", Format::C2clat, &["10-11: 52"]);
     let plot = "reset\nset autoscale fix\nset title \"Inter-core, one-way\"\n$data << EOD\n    0   92   66\n   92    0   50\n   66   50    0\nEOD\nplot '$data' matrix with image\n";
     let read = check(plot, Format::C2clat, &["0-1: 92", "0-2: 66", "1-2: 50"]);
@@ -235,7 +236,7 @@ fn zeros_and_a_cpu_with_itself_are_left_out_and_counted() {
     let read = check("a,b,ns\n0,0,3\n0,1,0\n0,2,5\n1,2,0\n2,1,6\n2,3,0\n", Format::Pairs, &["0-2: 5", "1-2: / 6"]);
     let expected = [
         "2 of 6 pairs are unknown",
-        "3 of 5 cells are 0, which no talk takes: left out",
+        "3 of 5 cells are 0, which is impossible: left out",
         "1 cell is of a cpu with itself: left out",
     ];
     assert_eq!(read.remarks, expected);

@@ -34,7 +34,7 @@ pub fn read(text: &str) -> Result<Found, ImportError> {
             collector.add_kind(kind, first, second, tenths * NANOSECONDS);
         }
     }
-    let remark = "trb calls its numbers microseconds; they are tenths of nanoseconds, and were taken for that";
+    let remark = "trb calls its numbers microseconds, but they are tenths of nanoseconds, and were read as that";
     Ok(Found { format: Format::Trb, collector, names_cpus: true, in_cycles: false, remarks: vec![remark.into()] })
 }
 

@@ -8,12 +8,12 @@ use crate::Machine;
 /// What to write into the group's files.
 pub(super) fn print(chosen: Chosen<'_>) -> Vec<NotationLine> {
     let Chosen { cpus, machine, .. } = chosen;
-    let place = "In the group's folder; the folder above needs +cpuset in its cgroup.subtree_control.";
+    let place = "In the group's folder; the parent folder needs +cpuset in its cgroup.subtree_control.";
     let mut lines = vec![NotationLine::new("cpus", format!("echo {cpus} > cpuset.cpus")).remark(place)];
     let memory = nodes::with_memory(cpus, machine);
     if !memory.is_empty() {
         let line = NotationLine::new("memory", format!("echo {memory} > cpuset.mems"));
-        lines.push(line.remark("The memory nearest to these cpus; leave it out to allow all memory."));
+        lines.push(line.remark("The memory nearest to these cpus; omit it to allow all memory."));
     }
     lines
 }
@@ -25,7 +25,7 @@ pub(super) fn print_docker(chosen: Chosen<'_>) -> Vec<NotationLine> {
     let mems = if memory.is_empty() { String::new() } else { format!(" --cpuset-mems={memory}") };
     vec![
         NotationLine::new("options", format!("--cpuset-cpus={cpus}{mems}"))
-            .remark("--cpus is another thing: a quota of time on any cpu."),
+            .remark("--cpus is different: a quota of time on any cpu."),
         NotationLine::new("compose file", format!("cpuset: \"{cpus}\"")).secondary(),
     ]
 }
@@ -44,10 +44,10 @@ pub(super) fn read(text: Piece<'_>, machine: &Machine) -> Result<Read, Fault> {
                 return Err(line.fault("expected the value of cpuset.cpus or cpuset.mems"));
             }
             None if cpus.is_some() => {
-                return Err(line.fault("expected one list of cpus, found another behind it").hint("a list is 0-3,8"));
+                return Err(line.fault("expected one list of cpus, found a second one").hint("a list is 0-3,8"));
             }
             _ => {
-                again = cpus.as_ref().map(|_| "cpuset.cpus is set more than once; the last line holds.".to_owned());
+                again = cpus.as_ref().map(|_| "cpuset.cpus is set more than once; the last line applies.".to_owned());
                 cpus = Some(list::read(value, rules)?);
             }
         }

@@ -61,13 +61,13 @@ pub fn read(notation: Notation, text: &str, machine: &Machine) -> Result<Read, R
         let verb = if cpus.len() == 1 { "is" } else { "are" };
         (!cpus.is_empty()).then(|| format!("On this machine {} {verb} {what}.", list::counted(&cpus)))
     };
-    Ok(read.remarks(remark(beyond, "not there")).remarks(remark(offline, "offline")))
+    Ok(read.remarks(remark(beyond, "missing")).remarks(remark(offline, "offline")))
 }
 
 /// Points at the first character that is too many.
 fn too_long(text: &str) -> Fault {
     let at = text.floor_char_boundary(LONGEST_TEXT);
-    Fault { at, length: 1, what: format!("texts longer than {LONGEST_TEXT} bytes are not read"), hint: None }
+    Fault { at, length: 1, what: format!("the text is longer than {LONGEST_TEXT} bytes"), hint: None }
 }
 
 fn dispatch(notation: Notation, text: Piece<'_>, machine: &Machine) -> Result<Read, Fault> {
@@ -86,7 +86,7 @@ fn dispatch(notation: Notation, text: Piece<'_>, machine: &Machine) -> Result<Re
         Notation::Systemd => systemd::read(text, machine),
         Notation::Cgroup => cgroup::read(text, machine),
         Notation::Docker => cgroup::read_docker(text),
-        Notation::Kubernetes => Err(text.fault("Kubernetes has no notation for chosen cpus that could be read")),
+        Notation::Kubernetes => Err(text.fault("Kubernetes has no notation for chosen cpus")),
         Notation::Slurm => slurm::read(text),
         Notation::OpenMp => openmp::read(text, machine),
         Notation::Libvirt => libvirt::read(text),

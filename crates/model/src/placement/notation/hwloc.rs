@@ -10,7 +10,7 @@ use object::{Options, objects};
 /// The prefix with a mask, which hwloc takes by the system's numbers whatever the numbering of objects.
 pub(super) fn print(cpus: &CpuSet) -> Vec<NotationLine> {
     let text = format!("hwloc-bind 0x{} --", mask::grouped(cpus).replace(',', ",0x"));
-    vec![NotationLine::new("mask", text).remark("Masks go by the system's numbers, pu:0-3 by hwloc's own.")]
+    vec![NotationLine::new("mask", text).remark("Masks use the system's numbers, pu:0-3 hwloc's own.")]
 }
 
 /// Options that say nothing about cpus, and those of them that are followed by a value.
@@ -74,7 +74,7 @@ fn option(word: Piece<'_>, options: &mut Options) -> Result<(), Fault> {
             options.only_thread = Some(thread as usize);
         }
         other if PLAIN.contains(&other) => {}
-        other => return Err(word.fault(format!("this option is not known here: {other}"))),
+        other => return Err(word.fault(format!("unknown option: {other}"))),
     }
     Ok(())
 }
@@ -87,9 +87,10 @@ fn conclude(mut cpus: CpuSet, options: &Options, machine: &Machine) -> Read {
     if options.single {
         cpus = cpus.lowest().map(CpuSet::of).unwrap_or_default();
     }
-    let logical = "hwloc numbers objects by itself (logical indexes), here as corewise topology shows them.";
-    let physical = "-p: objects go by the system's numbers, which need not be unique: the first that fits is taken.";
-    let confined = "hwloc counts only the cpus this process may use; --disallowed counts all.".to_owned();
+    let logical = "hwloc has its own numbering of objects (logical indexes); the cpus here are as corewise topology \
+        shows them.";
+    let physical = "-p: objects use the system's numbers, which need not be unique; the first match is taken.";
+    let confined = "hwloc counts only the cpus that this process may use; --disallowed counts all.".to_owned();
     let is_confined = *options.counted(machine) != machine.online;
     Read::set(cpus).remark(if options.physical { physical } else { logical }).remarks(is_confined.then_some(confined))
 }
@@ -123,7 +124,7 @@ fn location(word: Piece<'_>, options: &Options, machine: &Machine) -> Result<Cpu
         return Ok(chosen.fold(CpuSet::new(), |sum, node| sum.union(&node.cpus)));
     }
     if word.text.contains('=') {
-        return Err(word.fault("devices and other attributes cannot be looked up here"));
+        return Err(word.fault("devices and other attributes are not supported"));
     }
     let mut parents = vec![options.counted(machine).clone()];
     for tuple in word.split(|c| c == '.') {

@@ -13,11 +13,11 @@ pub(super) fn print(chosen: Chosen<'_>) -> Vec<NotationLine> {
     let text = format!("isolcpus=managed_irq,domain,{cpus} nohz_full={cpus} rcu_nocbs={cpus}{interrupts}");
     let long = text.len() > 2047;
     let line = NotationLine::new("kernel command line", text)
-        .remark("In force from the next start; nothing runs on these cpus unless it is placed there.")
-        .remark("A cpuset partition (cpuset.cpus.partition = isolated) does most of it without a restart.");
-    let nothing_left = "No cpu is left for everything else: leave at least one out.".to_owned();
-    let boot = "Cpu 0 usually starts the machine, and the kernel may keep its tick and timekeeping there.".to_owned();
-    let length = "Longer than the 2,047 characters that x86 kernels take.".to_owned();
+        .remark("Takes effect at the next boot; nothing runs on these cpus unless it is placed there.")
+        .remark("A cpuset partition (cpuset.cpus.partition = isolated) does most of it without a reboot.");
+    let nothing_left = "No cpu is left for everything else: leave out at least one.".to_owned();
+    let boot = "Cpu 0 usually boots the machine, and the kernel may keep its tick and timekeeping there.".to_owned();
+    let length = "Longer than the 2,047 characters that x86 kernels accept.".to_owned();
     vec![
         line.remarks(others.is_empty().then_some(nothing_left))
             .remarks(cpus.contains(0).then_some(boot))
@@ -46,7 +46,7 @@ pub(super) fn read(text: Piece<'_>, machine: &Machine) -> Result<Read, Fault> {
     let first = KEPT_FREE.iter().find_map(|name| found.iter().position(|(key, _)| key == name));
     let index = match first {
         Some(index) => index,
-        None if found.is_empty() => return Err(text.fault("no parameter here names cpus, such as isolcpus=2-7")),
+        None if found.is_empty() => return Err(text.fault("no parameter here names cpus; an example is isolcpus=2-7")),
         None => 0,
     };
     let (key, cpus) = found.remove(index);
@@ -71,7 +71,7 @@ fn flags<'a>(value: Piece<'a>, remarks: &mut Vec<String>) -> Result<Piece<'a>, F
         rest = behind;
     }
     if domain == Some(false) {
-        remarks.push("Without the flag domain the scheduler goes on balancing over these cpus.".into());
+        remarks.push("Without the flag domain the scheduler still balances over these cpus.".into());
     }
     Ok(rest)
 }
@@ -79,7 +79,7 @@ fn flags<'a>(value: Piece<'a>, remarks: &mut Vec<String>) -> Result<Piece<'a>, F
 fn meaning(key: &str) -> &'static str {
     match key {
         "isolcpus" => {
-            "isolcpus= takes these cpus from the scheduler's balancing: only what is placed there runs there."
+            "isolcpus= excludes these cpus from the scheduler's balancing: only what is placed there runs there."
         }
         "nohz_full" => "nohz_full= stops the tick on these cpus while one task runs.",
         "rcu_nocbs" => "rcu_nocbs= moves RCU callbacks away from these cpus.",
@@ -94,7 +94,7 @@ fn companion(key: &str, set: &CpuSet, cpus: &CpuSet) -> String {
     let shared = set.intersection(cpus);
     match (for_others, shared.is_empty()) {
         (true, true) => format!("{key}= is {}, none of these.", counted(set)),
-        (true, false) => format!("{key}= is {}, and so also {} of these.", counted(set), counted(&shared)),
+        (true, false) => format!("{key}= is {}, which includes {} of these.", counted(set), counted(&shared)),
         (false, _) if set == cpus => format!("{key}= names the same cpus."),
         (false, _) => format!("{key}= names other cpus: {set}."),
     }

@@ -8,12 +8,12 @@ use crate::CpuSet;
 pub(super) fn print(chosen: Chosen<'_>) -> Vec<NotationLine> {
     let Chosen { cpus, machine, .. } = chosen;
     let count = cpus.len();
-    let choice = "Which cpus a container gets cannot be chosen: the kubelet's static policy counts them and chooses.";
+    let choice = "You cannot choose a container's cpus: the kubelet's static policy takes a number and chooses.";
     let resources = format!("resources: {{requests: {{cpu: \"{count}\"}}, limits: {{cpu: \"{count}\"}}}}");
     let mut lines = vec![
         NotationLine::new("container", resources)
             .remark(choice)
-            .remark("Cpus are a container's own only with cpuManagerPolicy: static, in a Guaranteed pod."),
+            .remark("A container has exclusive cpus only with cpuManagerPolicy: static, in a Guaranteed pod."),
     ];
     let partial: CpuSet = machine
         .cores
@@ -23,7 +23,7 @@ pub(super) fn print(chosen: Chosen<'_>) -> Vec<NotationLine> {
         .collect();
     lines.push(match partial.is_empty() {
         true => NotationLine::new("kubelet, whole cores", "cpuManagerPolicyOptions: {full-pcpus-only: \"true\"}")
-            .remark("These are whole cores; with this option the kubelet gives out nothing else."),
+            .remark("These are whole cores; with this option the kubelet assigns only whole cores."),
         false => {
             let verb = if partial.len() == 1 { "is one thread" } else { "are single threads" };
             let why = format!("full-pcpus-only does not fit: {} {verb} of a core.", counted(&partial));
@@ -36,7 +36,7 @@ pub(super) fn print(chosen: Chosen<'_>) -> Vec<NotationLine> {
             NotationLine::absent("kubelet, the rest", "No cpu is left to reserve, and the static policy needs one.")
         }
         false => NotationLine::new("kubelet, the rest", format!("reservedSystemCPUs: \"{others}\""))
-            .remark("Keeps the other cpus for the system, so that exclusive cpus come from these alone."),
+            .remark("Reserves the other cpus for the system, so that exclusive cpus come only from these."),
     });
     lines
 }

@@ -12,11 +12,11 @@ pub(super) fn print(chosen: Chosen<'_>) -> Vec<NotationLine> {
     let mut vcpu = NotationLine::new("vcpu", format!("<vcpu placement='static' cpuset='{cpus}'>{count}</vcpu>"));
     let memory = nodes::with_memory(cpus, machine);
     if machine.nodes.len() > 1 && !memory.is_empty() {
-        vcpu = vcpu.remark(format!("Memory from there: <numatune><memory nodeset='{memory}'/></numatune>."));
+        vcpu = vcpu.remark(format!("For memory from there: <numatune><memory nodeset='{memory}'/></numatune>."));
     }
     let others = machine.online.difference(cpus);
     if !others.is_empty() {
-        vcpu = vcpu.remark(format!("The emulator's own threads elsewhere: <emulatorpin cpuset='{others}'/>."));
+        vcpu = vcpu.remark(format!("For the emulator's own threads elsewhere: <emulatorpin cpuset='{others}'/>."));
     }
     let pin = |(index, cpu)| NotationLine::new("cputune", format!("<vcpupin vcpu='{index}' cpuset='{cpu}'/>"));
     std::iter::once(vcpu).chain(order.iter().enumerate().map(pin)).collect()
@@ -116,7 +116,7 @@ fn read_virsh(line: Piece<'_>, pins: &mut Pins) -> Result<(), Fault> {
     let [_, vcpu, list] = [0, 1, 2].map(|index| {
         if index == 1 && is_emulator { None } else { named[index].map(Piece::unquoted).or_else(|| bare.next()) }
     });
-    let list = list.ok_or_else(|| line.fault("no list of cpus is given here, so that virsh only shows them"))?;
+    let list = list.ok_or_else(|| line.fault("no list of cpus is given here, so virsh only shows them"))?;
     if is_emulator {
         pins.emulator = Some(set(list)?);
         return Ok(());

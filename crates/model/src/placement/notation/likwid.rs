@@ -9,7 +9,7 @@ use crate::{CpuSet, Level, Machine};
 /// cpus it may use, so they are written that way.
 pub(super) fn print(chosen: Chosen<'_>) -> Vec<NotationLine> {
     let Chosen { cpus, order, machine } = chosen;
-    let per_thread = "One thread for each cpu in this order; the program must call pthread_create dynamically.";
+    let per_thread = "One thread per cpu in this order; the program must link pthread_create dynamically.";
     if !is_confined(machine) {
         let text = format!("likwid-pin -c {}", list::in_order(order, ","));
         return vec![NotationLine::new("cpus", text).remark(per_thread)];
@@ -20,7 +20,7 @@ pub(super) fn print(chosen: Chosen<'_>) -> Vec<NotationLine> {
     match order.iter().map(place).collect::<Option<Vec<u32>>>() {
         Some(places) => {
             let text = format!("likwid-pin -c N:{}", list::in_order(&places, ","));
-            let confined = "likwid-pin counts along the cpus that this process may use, physical cores first.";
+            let confined = "likwid-pin counts only the cpus that this process may use, physical cores first.";
             vec![NotationLine::new("cpus", text).remark(per_thread).remark(confined)]
         }
         None => {
@@ -163,14 +163,14 @@ fn domain(tag: Piece<'_>, domains: &Domains<'_>) -> Result<Vec<u32>, Fault> {
         let count = |letter: &str| domains.all(letter).map_or(0, |all| all.len()).saturating_sub(1);
         let (packages, dies, caches, nodes) = (count("S"), count("D"), count("C"), count("M"));
         let hint = format!("N, S0-S{packages}, D0-D{dies}, C0-C{caches}, M0-M{nodes}");
-        tag.fault(format!("domain {} is not there", tag.text)).hint(hint)
+        tag.fault(format!("domain {} does not exist", tag.text)).hint(hint)
     })
 }
 
 /// Numbers without a domain: the system's own, or places among the usable cpus where not all are usable.
 fn plain(list: Piece<'_>, domains: &Domains<'_>, remarks: &mut Vec<String>) -> Result<Vec<u32>, Fault> {
     if is_confined(domains.machine) {
-        remarks.push("This process may not use every cpu, so likwid-pin takes plain numbers as logical ones.".into());
+        remarks.push("This process may not use every cpu, so likwid-pin reads plain numbers as logical ones.".into());
         return logical(list, &domains.order, domains);
     }
     list::read(list, Rules { descending: true, ..Rules::default() })
@@ -180,8 +180,11 @@ fn plain(list: Piece<'_>, domains: &Domains<'_>, remarks: &mut Vec<String>) -> R
 fn logical(list: Piece<'_>, domain: &[u32], domains: &Domains<'_>) -> Result<Vec<u32>, Fault> {
     let places = list::read(list, Rules { descending: true, ..Rules::default() })?;
     if places.len() > domain.len() {
-        let what =
-            format!("{} places asked of a domain of {} cpus; likwid-pin refuses that", places.len(), domain.len());
+        let what = format!(
+            "{} places requested from a domain of {} cpus; likwid-pin refuses that",
+            places.len(),
+            domain.len()
+        );
         return Err(list.fault(what));
     }
     let sorted = domains.cores_first(domain);
@@ -200,7 +203,7 @@ fn expression_of(part: Piece<'_>, domain: Vec<u32>, numbers: &[Piece<'_>]) -> Re
         _ => return Err(part.fault("expected a count, or a count, a chunk and a stride").hint("E:S0:4:1:2")),
     };
     if chunk == 0 || stride == 0 || count == 0 || offset >= domain.len() {
-        return Err(part.fault("counts, chunks and strides are at least 1, and an offset lies inside the domain"));
+        return Err(part.fault("counts, chunks and strides must be at least 1, and an offset inside the domain"));
     }
     let mut order = Vec::new();
     let mut place = offset;

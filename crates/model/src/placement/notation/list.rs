@@ -34,7 +34,7 @@ pub(super) fn bounded(count: usize, piece: Piece<'_>) -> Result<(), Fault> {
     if count <= MOST {
         return Ok(());
     }
-    Err(piece.fault("with this the text names more than a million cpus, many again and again"))
+    Err(piece.fault("with this the text names more than a million cpus, with many repetitions"))
 }
 
 /// Reads a list; cpus that it names twice come twice.
@@ -97,7 +97,7 @@ fn steps(stride: Piece<'_>, rules: Rules) -> Result<(u32, u32), Fault> {
         _ => (1, stride.number("a stride")?),
     };
     if used == 0 || used > group {
-        return Err(stride.fault("a stride is at least 1, and takes no more cpus than its group has"));
+        return Err(stride.fault("a stride is at least 1, and takes at most the cpus of its group"));
     }
     Ok((used, group))
 }

@@ -12,7 +12,7 @@ pub(super) fn print_hexadecimal(cpus: &CpuSet) -> Vec<NotationLine> {
         NotationLine::new("mask", format!("0x{}", cpus.to_hexadecimal())),
         NotationLine::new("with commas", grouped(cpus))
             .secondary()
-            .remark("Files of /proc/irq and /sys take groups of 32 bits."),
+            .remark("Files of /proc/irq and /sys use groups of 32 bits."),
     ]
 }
 
@@ -124,7 +124,7 @@ pub(super) fn read_decimal(text: Piece<'_>, machine: &Machine) -> Result<Read, F
             let (read, other) = (of_word(u64::from(narrow as u32)), of_word(word));
             let (cpus, bits, other, others) =
                 if fits_in_32_bits { (read, 32, other, 64) } else { (other, 64, read, 32) };
-            let remark = format!("Read as a mask of {bits} bits; of {others} bits it would be {}.", counted(&other));
+            let remark = format!("Read as a mask of {bits} bits; with {others} bits it would be {}.", counted(&other));
             Ok(Read::set(cpus).remark(remark))
         }
         _ => Ok(Read::set(of_word(word))),

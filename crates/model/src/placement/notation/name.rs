@@ -107,12 +107,12 @@ impl Notation {
             Self::Systemd => "systemd: settings of a unit",
             Self::Cgroup => "cgroup v2: what to write into the files of a group",
             Self::Docker => "Docker: options of docker run and docker update",
-            Self::Kubernetes => "Kubernetes: what the kubelet's static policy can be told",
+            Self::Kubernetes => "Kubernetes: settings of the kubelet's static policy",
             Self::Slurm => "Slurm: an option of srun",
             Self::OpenMp => "OpenMP: environment variables for the runtime's own threads",
             Self::Libvirt => "libvirt: elements of a domain that pin its virtual cpus",
             Self::KernelCommandLine => "the Linux command line: parameters that keep everything else off these cpus",
-            Self::Windows => "Windows: start of the command prompt, a mask for each processor group",
+            Self::Windows => "Windows: the command prompt's start, with a mask for each processor group",
             Self::PowerShell => "PowerShell: the mask of a running process, a signed 64-bit number",
         }
     }
@@ -131,7 +131,7 @@ impl fmt::Display for Notation {
 
 /// A word that names no notation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("\"{0}\" is no notation; there are {names}", names = Notation::ALL.map(Notation::name).join(", "))]
+#[error("\"{0}\" is not a notation; the notations are {names}", names = Notation::ALL.map(Notation::name).join(", "))]
 pub struct UnknownNotation(pub String);
 
 impl FromStr for Notation {

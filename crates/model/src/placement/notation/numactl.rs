@@ -23,8 +23,8 @@ pub(super) fn print(chosen: Chosen<'_>) -> Vec<NotationLine> {
 }
 
 fn memory_remark(memory: &CpuSet) -> Option<String> {
-    let bound = format!("add --membind={memory} to have memory from there or fail");
-    (!memory.is_empty()).then(|| format!("Memory stays as it was: {bound}, or --localalloc for the default."))
+    let bound = format!("add --membind={memory} to get memory from there or fail");
+    (!memory.is_empty()).then(|| format!("The memory policy is unchanged: {bound}, or --localalloc for the default."))
 }
 
 fn whole_nodes(numbers: &CpuSet, memory: &CpuSet, all: &str, machine: &Machine) -> NotationLine {
@@ -92,7 +92,7 @@ pub(super) fn read(text: Piece<'_>, machine: &Machine) -> Result<Read, Fault> {
     let missing = || text.fault("no option here chooses cpus").hint("-C 0-3 chooses cpus, -N 0 the cpus of a node");
     let mut read = state.cpus.ok_or_else(missing)?;
     if state.binds > 1 {
-        read = read.remark("cpus are chosen more than once; the last option holds.");
+        read = read.remark("cpus are chosen more than once; the last option applies.");
     }
     Ok(read.remarks(state.remarks))
 }
@@ -133,7 +133,7 @@ fn option<'a>(
         let value = value.ok_or_else(|| word.fault(format!("{long} needs a value")))?;
         return valued(what, value, state, machine);
     }
-    Err(word.fault(format!("this option is not known here: {}", word.text)))
+    Err(word.fault(format!("unknown option: {}", word.text)))
 }
 
 fn valued(what: Valued, value: Piece<'_>, state: &mut State, machine: &Machine) -> Result<(), Fault> {
@@ -173,7 +173,7 @@ fn numbers(value: Piece<'_>, usable: &CpuSet, whole: &CpuSet, what: &str) -> Res
         _ => {
             let listed = list::read(signs.list, Rules::default())?;
             let nth = |index: u32| {
-                let fault = || signs.list.fault(format!("+{index}: there are {} {what} to count along", usable.len()));
+                let fault = || signs.list.fault(format!("+{index}: there are {} {what} to count", usable.len()));
                 usable.iter().nth(index as usize).ok_or_else(fault)
             };
             match signs.relative {
@@ -189,17 +189,17 @@ fn cpus(value: Piece<'_>, all: bool, machine: &Machine) -> Result<Read, Fault> {
     let usable = if all { &machine.online } else { &machine.allowed };
     let read = Read::set(numbers(value, usable, &machine.present, "cpus")?);
     let signs = signs(value);
-    let relative = format!("+ counts along the cpus this process may use, which are {usable}.");
+    let relative = format!("+ counts only the cpus that this process may use: {usable}.");
     let outside = read.cpus.intersection(&machine.online).difference(usable);
     let refused = format!("numactl refuses {}: outside the cpus of this process; --all takes it.", counted(&outside));
     let refused = (!outside.is_empty() && !signs.inverted).then_some(refused);
-    let inverse = "! is every cpu of the machine but these, those outside the cpuset too.".to_owned();
+    let inverse = "! is every cpu of the machine except these, including those outside the cpuset.".to_owned();
     Ok(read.remarks(signs.relative.then_some(relative)).remarks(signs.inverted.then_some(inverse)).remarks(refused))
 }
 
 fn node_cpus(value: Piece<'_>, all: bool, machine: &Machine) -> Result<Read, Fault> {
     if value.text == "same" || value.text.contains(':') || value.text.contains('/') {
-        return Err(value.fault("this form depends on devices or earlier options, and cannot be read here"));
+        return Err(value.fault("this form depends on devices or earlier options, and is not supported"));
     }
     let known = nodes::numbers(machine);
     let usable = |node: &&crate::machine::Node| all || !node.cpus.is_disjoint(&machine.allowed);

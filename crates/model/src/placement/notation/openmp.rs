@@ -8,7 +8,7 @@ use crate::{CpuSet, Level, Machine};
 
 /// One place for each cpu in order.
 pub(super) fn print(order: &[u32]) -> Vec<NotationLine> {
-    let either = "OMP_PLACES and GOMP_CPU_AFFINITY are two ways to say one thing; set only one.";
+    let either = "OMP_PLACES and GOMP_CPU_AFFINITY are alternatives; set only one.";
     vec![
         NotationLine::new("any runtime", format!("OMP_PROC_BIND=close OMP_PLACES={}", places(order)))
             .remark("The runtime pins its own threads, thread n to place n; other threads stay free."),
@@ -56,7 +56,7 @@ pub(super) fn read(text: Piece<'_>, machine: &Machine) -> Result<Read, Fault> {
     let read = match found {
         Some(read) => read,
         None if bind.is_some() => {
-            let fault = text.fault("OMP_PROC_BIND says how threads are dealt to places, not which places there are");
+            let fault = text.fault("OMP_PROC_BIND distributes threads over places, but does not define the places");
             return Err(fault.hint("OMP_PLACES=cores names places"));
         }
         None => read_places(text.unquoted(), machine)?,
@@ -68,7 +68,7 @@ pub(super) fn read(text: Piece<'_>, machine: &Machine) -> Result<Read, Fault> {
 /// Reads a list that `GOMP_CPU_AFFINITY` takes: numbers, ranges and strides with spaces or commas between them.
 fn read_gnu(value: Piece<'_>) -> Result<Read, Fault> {
     let cpus = list::read(value, Rules { spaces: true, stride: true, ..Rules::default() })?;
-    Ok(Read::ordered(cpus).remark("One thread per cpu in this order, then from the beginning again."))
+    Ok(Read::ordered(cpus).remark("One thread per cpu in this order, then again from the beginning."))
 }
 
 /// The places of an abstract name, in the order of the tree.
@@ -104,14 +104,14 @@ fn read_places(value: Piece<'_>, machine: &Machine) -> Result<Read, Fault> {
     let fewer = fewer.map(|count| format!("There are only {there} places of {} here, not {count}.", name.text));
     let places: Vec<Vec<u32>> = places.iter().map(|place| place.iter().collect()).collect();
     let order = places.iter().flatten().copied();
-    let remark = format!("{}; which {} are taken is the runtime's choice.", described(&places), name.text);
+    let remark = format!("{}; the runtime chooses which {} to use.", described(&places), name.text);
     Ok(Read::ordered(order).remark(remark).remarks(fewer))
 }
 
 fn unknown(name: Piece<'_>, word: &str) -> Fault {
     let fault = name.fault(format!("\"{}\" names no places", name.text));
     match word {
-        "close" | "spread" | "primary" | "master" | "true" | "false" => fault.hint("that is a value of OMP_PROC_BIND"),
+        "close" | "spread" | "primary" | "master" | "true" | "false" => fault.hint("this is a value of OMP_PROC_BIND"),
         _ => fault.hint("threads, cores, sockets, ll_caches, numa_domains, or places such as {0:4}:4:8"),
     }
 }
@@ -133,7 +133,7 @@ fn explicit(value: Piece<'_>) -> Result<Read, Fault> {
         if let Some(removed) = item.strip_prefix("!") {
             let place = sorted(place(removed.trim())?);
             let index = places.iter().position(|other| sorted(other.clone()) == place);
-            places.remove(index.ok_or_else(|| item.fault("! takes away a place that was not named before"))?);
+            places.remove(index.ok_or_else(|| item.fault("! removes a place that was not named before"))?);
             continue;
         }
         let (first, interval) = match item.text.find('}') {
@@ -171,7 +171,7 @@ fn sorted(mut place: Vec<u32>) -> Vec<u32> {
 fn shifted(place: &[u32], by: i64, item: Piece<'_>) -> Result<Vec<u32>, Fault> {
     let shift = |cpu: &u32| u32::try_from(i64::from(*cpu) + by).ok().filter(|cpu| *cpu <= MAXIMUM_CPU);
     let shifted: Option<Vec<u32>> = place.iter().map(shift).collect();
-    shifted.ok_or_else(|| item.fault("this interval leaves the range of cpu numbers"))
+    shifted.ok_or_else(|| item.fault("this interval exceeds the range of cpu numbers"))
 }
 
 /// `:4:8` after a place: how many, and how far apart.

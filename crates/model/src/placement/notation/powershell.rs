@@ -14,7 +14,7 @@ pub(super) fn print(chosen: Chosen<'_>) -> Vec<NotationLine> {
         if value == 0 {
             continue;
         }
-        let negative = "The number has 64 bits with a sign, so the highest cpu makes it negative.".to_owned();
+        let negative = "The number is a signed 64-bit value, so the highest cpu makes it negative.".to_owned();
         let text = format!("(Get-Process -Name app).ProcessorAffinity = {value}");
         let (label, text) = match groups.len() {
             1 => ("process".to_owned(), text),
@@ -23,12 +23,10 @@ pub(super) fn print(chosen: Chosen<'_>) -> Vec<NotationLine> {
         lines.push(NotationLine::new(label, text).remarks((value < 0).then_some(negative)));
     }
     if groups.len() > 1 {
-        remarks.push(
-            "The mask belongs to the group that the process is in, and fails where its threads are in several.".into(),
-        );
+        remarks.push("The mask belongs to the group of the process, and fails if its threads are in several.".into());
     }
     remarks.push(
-        "Fits one process of that name; for several: Get-Process app | ForEach-Object { $_.ProcessorAffinity = … }."
+        "For one process of that name; for several: Get-Process app | ForEach-Object { $_.ProcessorAffinity = … }."
             .into(),
     );
     match lines.first_mut() {
@@ -57,8 +55,7 @@ pub(super) fn read(text: Piece<'_>, machine: &Machine) -> Result<Read, Fault> {
         let all = if group.cpus.len() >= 64 { u64::MAX } else { (1 << group.cpus.len()) - 1 };
         let beyond = word & !all;
         if beyond != 0 && (word as i64) > 0 {
-            let what =
-                format!("bit {} stands for no cpu: this group has {}", 63 - beyond.leading_zeros(), group.cpus.len());
+            let what = format!("bit {} is no cpu: this group has {}", 63 - beyond.leading_zeros(), group.cpus.len());
             return Err(value.fault(what));
         }
         if beyond != 0 {

@@ -9,15 +9,15 @@ use crate::CpuSet;
 /// One mask that every task of a node gets, and one cpu for each task.
 pub(super) fn print(chosen: Chosen<'_>) -> Vec<NotationLine> {
     let Chosen { cpus, order, .. } = chosen;
-    let allocation = "Cpus outside the job's allocation cannot be had; ask for whole nodes with --exclusive.";
+    let allocation = "Cpus outside the job's allocation are not available; request whole nodes with --exclusive.";
     let numbers = order.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
     vec![
         NotationLine::new("each task on all", format!("--cpu-bind=mask_cpu:0x{}", cpus.to_hexadecimal()))
-            .remark("With several tasks on a node each gets this same mask.")
+            .remark("With several tasks on a node, each gets the same mask.")
             .remark(allocation),
         NotationLine::new("one task per cpu", format!("--cpu-bind=map_cpu:{numbers}"))
             .secondary()
-            .remark("Task by task in this order, on each node anew."),
+            .remark("One task per cpu in this order, separately on each node."),
     ]
 }
 
@@ -54,7 +54,7 @@ fn value(text: Piece<'_>) -> Piece<'_> {
 fn unreadable(kind: Piece<'_>) -> Fault {
     let fault = match kind.text {
         "cores" | "sockets" | "threads" | "ldoms" | "rank" | "rank_ldom" | "map_ldom" | "mask_ldom" | "none" | "no" => {
-            kind.fault(format!("{} depends on what Slurm allocates, and names no cpus by itself", kind.text))
+            kind.fault(format!("{} depends on Slurm's allocation, and names no cpus itself", kind.text))
         }
         _ => kind.fault(format!("expected mask_cpu: or map_cpu:, found \"{}\"", kind.text)),
     };

@@ -8,8 +8,8 @@ use crate::{CpuSet, Machine};
 /// The mask that a service starts with, and the cgroup's boundary.
 pub(super) fn print(chosen: Chosen<'_>) -> Vec<NotationLine> {
     let Chosen { cpus, machine, .. } = chosen;
-    let boundary = "A boundary of the cgroup that holds for services, scopes and slices; needs cgroup v2 with cpuset.";
-    let mask = "The mask a service starts with; its processes may change it, and slices do not take this setting.";
+    let boundary = "A hard limit of the cgroup, for services, scopes and slices; needs cgroup v2 with cpuset.";
+    let mask = "The mask that a service starts with; its processes may change it, and slices do not support it.";
     let mut lines = vec![
         NotationLine::new("boundary", format!("AllowedCPUs={cpus}")).remark(boundary),
         NotationLine::new("starting mask", format!("CPUAffinity={cpus}")).remark(mask),
@@ -17,10 +17,10 @@ pub(super) fn print(chosen: Chosen<'_>) -> Vec<NotationLine> {
     let memory = nodes::with_memory(cpus, machine);
     if machine.nodes.len() > 1 && !memory.is_empty() {
         let line = NotationLine::new("memory", format!("AllowedMemoryNodes={memory}")).secondary();
-        lines.push(line.remark("Only where memory must come from there; the nodes nearest to these cpus."));
+        lines.push(line.remark("Only if memory must come from there: the nodes nearest to these cpus."));
     }
     if cpus.highest() >= Some(SYSTEMD_CPUS) {
-        lines = lines.into_iter().map(|line| line.remark("systemd takes cpus up to 8191.")).collect();
+        lines = lines.into_iter().map(|line| line.remark("systemd supports cpus up to 8191.")).collect();
     }
     lines
 }
@@ -98,20 +98,22 @@ fn values(text: Piece<'_>) -> Result<Vec<u32>, Fault> {
 fn conclude(text: Piece<'_>, settings: Settings, machine: &Machine) -> Result<Read, Fault> {
     let (mut mask, boundary) = (settings.mask, settings.boundary);
     if settings.mask_is_numa {
-        let missing = || text.fault("CPUAffinity=numa takes the cpus of NUMAMask=, which is not there");
+        let missing = || text.fault("CPUAffinity=numa uses the cpus of NUMAMask=, which is missing");
         let numbers = settings.nodes.ok_or_else(missing)?;
         let nodes = machine.nodes.iter().filter(|node| numbers.contains(node.number));
         mask = Some(nodes.fold(mask.unwrap_or_default(), |sum, node| sum.union(&node.cpus)));
     }
     let read = match (mask, boundary) {
         (None, None) => return Err(text.fault("neither CPUAffinity= nor AllowedCPUs= chooses cpus here")),
-        (Some(mask), None) => Read::set(mask).remark("CPUAffinity= is where a service starts; it may change its mask."),
-        (None, Some(boundary)) => Read::set(boundary).remark("AllowedCPUs= is a boundary that no process can leave."),
+        (Some(mask), None) => {
+            Read::set(mask).remark("CPUAffinity= is the mask that a service starts with; it may change it.")
+        }
+        (None, Some(boundary)) => Read::set(boundary).remark("AllowedCPUs= is a hard limit that no process can leave."),
         (Some(mask), Some(boundary)) if mask.is_disjoint(&boundary) => {
-            Read::set(boundary).remark("No cpu of CPUAffinity= is in AllowedCPUs=, so the boundary alone holds.")
+            Read::set(boundary).remark("No cpu of CPUAffinity= is in AllowedCPUs=, so only AllowedCPUs= applies.")
         }
         (Some(mask), Some(boundary)) => Read::set(mask.intersection(&boundary))
             .remark("The processes start on the cpus that both CPUAffinity= and AllowedCPUs= name."),
     };
-    Ok(read.remarks(settings.memory.into_iter().map(|setting| format!("Of memory it says: {setting}."))))
+    Ok(read.remarks(settings.memory.into_iter().map(|setting| format!("The memory setting is {setting}."))))
 }

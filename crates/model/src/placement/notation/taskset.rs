@@ -45,7 +45,7 @@ pub(super) fn read(text: Piece<'_>) -> Result<Read, Fault> {
     };
     let rest = arguments.count();
     if options.process && rest == 0 {
-        let fault = value.fault("one argument after -p is the process; this line only shows its cpus");
+        let fault = value.fault("a single argument after -p is the process; this line only shows its cpus");
         return Err(fault.hint("write the mask or list before the process: taskset -pc 0-3 1234"));
     }
     if options.process && rest > 1 {
@@ -108,7 +108,7 @@ fn read_mask(value: Piece<'_>) -> Result<Read, Fault> {
     let bare = (digits.text == value.text).then(|| without_prefix(value, &cpus));
     let mut read = Read::set(cpus).remarks(bare);
     if groups.iter().skip(1).any(|group| group.text.len() != 8) {
-        read = read.remark("taskset drops commas without filling groups up to eight digits, unlike the kernel.");
+        read = read.remark("Unlike the kernel, taskset drops commas without padding groups to eight digits.");
     }
     Ok(read)
 }
@@ -137,8 +137,7 @@ fn remarks(options: &Options) -> Vec<String> {
             .push("-p without -a moves one thread of a running process; its other threads stay where they are.".into());
     }
     if options.process && options.all_threads {
-        remarks
-            .push("-a moves the threads that exist now; later ones inherit from the thread that starts them.".into());
+        remarks.push("-a moves the existing threads; later ones inherit from the thread that starts them.".into());
     }
     remarks
 }

@@ -150,7 +150,7 @@ impl<'a> Piece<'a> {
         }
         match piece.text.parse::<u32>() {
             Ok(number) if number <= MAXIMUM_CPU => Ok(number),
-            _ => Err(piece.fault(format!("{} is above {MAXIMUM_CPU}, the largest number read here", piece.text))),
+            _ => Err(piece.fault(format!("{} is above {MAXIMUM_CPU}, the largest supported number", piece.text))),
         }
     }
 }

@@ -17,7 +17,7 @@ pub(super) fn numbering_remarks(chosen: Chosen<'_>, groups: &[Group]) -> Vec<Str
         let there = mask::of_word(bits(group, cpus));
         if there != *cpus {
             remarks.push(format!(
-                "Windows numbers the threads of a core side by side: {} here are {} there.",
+                "Windows numbers the threads of a core consecutively: {} here are {} there.",
                 counted(cpus),
                 counted(&there)
             ));
@@ -27,14 +27,15 @@ pub(super) fn numbering_remarks(chosen: Chosen<'_>, groups: &[Group]) -> Vec<Str
         let table = touched
             .map(|(number, group)| format!("group {number} = {}", counted(&group.cpus.iter().copied().collect())));
         remarks.push(format!(
-            "{} groups are assumed, of whole packages or nodes, siblings side by side ({}); coreinfo -g shows them.",
+            "{} groups are assumed, of whole packages or nodes, with consecutive siblings ({}); coreinfo -g shows them.",
             groups.len(),
             table.collect::<Vec<_>>().join(", ")
         ));
     }
     let missing = cpus.difference(&machine.online);
     if !missing.is_empty() {
-        remarks.push(format!("Left out: {}, not online here, so without a number there.", counted(&missing)));
+        remarks
+            .push(format!("Left out: {}, which are not online here and so have no number there.", counted(&missing)));
     }
     remarks
 }
@@ -80,7 +81,7 @@ fn in_group(number: usize, group: &Group, bits: u64) -> NotationLine {
             NotationLine::new(label, text).remark("With /node the mask counts from the node's first cpu.")
         }
         None => NotationLine::new(&*label, format!("start \"{label}\" /affinity {bits:X}"))
-            .remark("start cannot choose this group: the mask holds in the group where Windows starts the process."),
+            .remark("start cannot choose this group: the mask applies in the group where Windows starts the process."),
     }
 }
 
@@ -99,7 +100,7 @@ pub(super) fn read(text: Piece<'_>, machine: &Machine) -> Result<Read, Fault> {
 /// The set, with how its numbers were understood.
 pub(super) fn finish(cpus: CpuSet, groups: &[Group]) -> Read {
     let rising = |group: &Group| group.cpus.is_sorted();
-    let remark = "Read as Windows numbers cpus: the threads of a core side by side, unlike this machine.";
+    let remark = "Read with Windows' numbering: the threads of a core are consecutive, unlike on this machine.";
     let differs = groups.iter().any(|group| !rising(group));
     Read::set(cpus).remarks(differs.then(|| remark.to_owned()))
 }
@@ -133,7 +134,7 @@ pub(super) fn group_of<'a>(
     };
     let index = number.number("a number of a group")? as usize;
     if index >= groups.len() {
-        return Err(number.fault(format!("group {index} is not there: {} are assumed on this machine", groups.len())));
+        return Err(number.fault(format!("group {index} does not exist: {} are assumed on this machine", groups.len())));
     }
     Ok((index, rest.trim()))
 }
@@ -194,7 +195,7 @@ fn in_node(
     let nodes = || groups.iter().flat_map(|group| group.nodes.iter().map(move |node| (group, node)));
     let Some((group, node)) = nodes().find(|(_, node)| node.number == Some(number)) else {
         let known: CpuSet = nodes().filter_map(|(_, node)| Some(node.number? as u32)).collect();
-        return Err(line.fault(format!("node {number} is not there: Windows is assumed to have node {known} here")));
+        return Err(line.fault(format!("node {number} does not exist: Windows is assumed to have node {known} here")));
     };
     remarks.push("With /node the mask counts from the node's first cpu.".into());
     let chosen = match mask {
@@ -202,7 +203,7 @@ fn in_node(
         None => span(node),
     };
     if chosen == 0 {
-        remarks.push("The mask has no cpu of the node, so the process may run on all of the node.".into());
+        remarks.push("The mask has no cpu of the node, so the process may run on the whole node.".into());
     }
     let chosen = if chosen == 0 { span(node) } else { chosen };
     cpus_of(line, chosen, group)
@@ -216,6 +217,6 @@ fn word_of(text: Piece<'_>) -> Result<u64, Fault> {
 
 fn cpus_of(text: Piece<'_>, bits: u64, group: &Group) -> Result<CpuSet, Fault> {
     let highest = 63 - bits.leading_zeros().min(63);
-    let what = || format!("bit {highest} stands for no cpu: this group has {}", group.cpus.len());
+    let what = || format!("bit {highest} is no cpu: this group has {}", group.cpus.len());
     of_bits(group, bits).ok_or_else(|| text.fault(what()))
 }

@@ -5,7 +5,7 @@ use crate::facts::CoreType;
 use crate::placement::{Name, Pattern};
 
 /// Of the operating system's choice.
-pub const SYSTEM: &str = "The operating system chooses: what everything else has to beat.";
+pub const SYSTEM: &str = "The OS default: everything else must beat it.";
 
 /// The name of the cpus that a pattern chooses among; absent for all.
 pub type Pool = Option<Name>;
@@ -24,7 +24,7 @@ pub fn named(name: Name) -> String {
         Name::Performance => "Only the performance cores.",
         Name::Efficiency => "Only the efficiency cores.",
         Name::LowPower => "Only the low-power cores.",
-        Name::Vcache => "The stacked cache: for programs whose data fits there and nowhere else.",
+        Name::Vcache => "The stacked cache: for programs whose data fits only there.",
         Name::Frequency => "Without the stacked cache: these cores usually clock higher.",
         Name::WithMemory => "Only nodes that have memory of their own.",
         Name::OnePerCore => "One cpu of each core: no two threads share one.",
@@ -43,7 +43,7 @@ pub fn pattern(pattern: Pattern, level: Level, touched: usize, size: usize, pool
         (Pattern::Spread, _) => format!("Far apart: {each} {objects}"),
         (Pattern::Pack, Level::Core) => format!("Siblings together: on {objects}"),
         (Pattern::Pack, _) if touched == 1 => format!("Close together: in {objects}"),
-        (Pattern::Pack, _) => format!("Close together: in {objects}, the fewest that hold them"),
+        (Pattern::Pack, _) => format!("Close together: in {objects}, the fewest possible"),
     };
     let among = match pool {
         Some(Name::Performance) => ", performance cores only",
@@ -67,9 +67,9 @@ pub fn object(level: Level, sort: &str) -> String {
     let why = match level {
         Level::Package => "nothing crosses to another socket",
         Level::Node => "its memory is the nearest",
-        Level::Die => "nothing leaves it but for memory",
-        Level::Llc => "what threads share stays in it",
-        Level::Group => "its cpus talk for less than any others do",
+        Level::Die => "only memory accesses leave it",
+        Level::Llc => "data that threads share stays in it",
+        Level::Group => "its cpus talk at the lowest cost",
         Level::Cluster => "the nearest neighbours among cores",
         Level::Core | Level::Cpu => "its siblings share even the nearest cache",
     };
@@ -78,7 +78,7 @@ pub fn object(level: Level, sort: &str) -> String {
 
 /// Of one cpu.
 pub fn single(sort: &str) -> String {
-    format!("One cpu{sort}: nothing moves, and nothing talks across cores.")
+    format!("One cpu{sort}: no migration, and no talk across cores.")
 }
 
 /// What tells some cpus from others, in parentheses: their kind, stacked cache, and that they lack memory.

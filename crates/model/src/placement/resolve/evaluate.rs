@@ -132,15 +132,15 @@ impl<'a> Evaluator<'a> {
             return match &self.emptied {
                 Some((at, why)) => PlacementError::new(at.clone(), why),
                 None if matches!(term.node, Node::Not(_)) => {
-                    PlacementError::new(term.at.clone(), format!("no cpu is left: {term} is without every cpu"))
+                    PlacementError::new(term.at.clone(), format!("no cpu is left: {term} excludes every cpu"))
                 }
-                None => PlacementError::new(term.at.clone(), "no cpu of this machine is meant"),
+                None => PlacementError::new(term.at.clone(), "this selects no cpu of this machine"),
             };
         }
         let reasons: Vec<String> = left_out.iter().map(|out| are(&out.cpus, out.reason.words())).collect();
         let error = PlacementError::new(term.at.clone(), format!("no cpu is left: {}", reasons.join(", ")));
         if left_out.iter().any(|out| out.reason.yields_to_a_name()) {
-            return error.hint(format!("named by number they are taken all the same: {}", value.cpus));
+            return error.hint(format!("select them by number: {}", value.cpus));
         }
         error
     }
@@ -188,8 +188,8 @@ impl<'a> Evaluator<'a> {
             value = value.joined(*operator, &other);
             if before && value.cpus.is_empty() {
                 let why = match operator {
-                    Operator::Without => format!("no cpu is left: {term} takes away all that stands before it"),
-                    _ => format!("no cpu is left: {term} has no cpu of what stands before it"),
+                    Operator::Without => format!("no cpu is left: {term} removes everything before it"),
+                    _ => format!("no cpu is left: {term} has no cpu in common with the part before it"),
                 };
                 self.emptied = Some((term.at.clone(), why));
             }
@@ -221,7 +221,7 @@ impl<'a> Evaluator<'a> {
     fn exist(&self, cpus: &CpuSet, term: &Term) -> Result<()> {
         let unknown = cpus.difference(&self.known());
         if cpus.is_empty() {
-            return Err(PlacementError::new(term.at.clone(), "a mask of 0 names no cpu"));
+            return Err(PlacementError::new(term.at.clone(), "a mask of 0 selects no cpu"));
         }
         if unknown.is_empty() {
             return Ok(());
@@ -234,7 +234,7 @@ impl<'a> Evaluator<'a> {
             _ => None,
         };
         Err(match mask.filter(|mask| mask.is_subset(&self.known())) {
-            Some(mask) => error.hint(format!("a mask carries 0x: 0x{} is {}", mask.to_hexadecimal(), counted(&mask))),
+            Some(mask) => error.hint(format!("a mask has 0x: 0x{} is {}", mask.to_hexadecimal(), counted(&mask))),
             None => error,
         })
     }
@@ -255,15 +255,15 @@ impl<'a> Evaluator<'a> {
         if level != Level::Group || !self.machine().groups.is_empty() {
             return Ok(());
         }
-        let error = PlacementError::new(term.at.clone(), "group: no map of links of this machine shows groups");
-        Err(error.hint("`corewise links` on the machine itself makes one; the last-level caches are llc:0, llc:1, …"))
+        let error = PlacementError::new(term.at.clone(), "group: no link map of this machine shows groups");
+        Err(error.hint("make a map with `corewise links` on the machine itself; last-level caches are llc:0, llc:1, …"))
     }
 
     fn of_objects(&self, objects: Vec<CpuSet>, term: &Term) -> Result<Value> {
         let cpus: CpuSet = objects.iter().flat_map(CpuSet::iter).collect();
         if cpus.is_empty() {
             let what =
-                if objects.is_empty() { format!("{term} names nothing here") } else { format!("{term} has no cpus") };
+                if objects.is_empty() { format!("{term} selects nothing here") } else { format!("{term} has no cpus") };
             return Err(PlacementError::new(term.at.clone(), what));
         }
         let order = cores_first(objects.iter().flat_map(CpuSet::iter), &self.places);
@@ -287,10 +287,10 @@ impl<'a> Evaluator<'a> {
             let inside = objects.inside(&container);
             let wanted = indices.among(inside.len()).map_err(|_| {
                 let there = match inside.len() {
-                    0 => "nothing that can be used".to_owned(),
+                    0 => "nothing usable".to_owned(),
                     count => range(level, count - 1),
                 };
-                PlacementError::new(term.at.clone(), format!("{level}:{indices}: in {of} there is {there}"))
+                PlacementError::new(term.at.clone(), format!("{level}:{indices}: {of} has {there}"))
             })?;
             chosen.extend(wanted.into_iter().map(|index| inside[index].clone()));
         }
@@ -313,7 +313,7 @@ impl<'a> Evaluator<'a> {
             Name::Isolated => {
                 let isolated = machine.isolated.intersection(&self.known());
                 if isolated.is_empty() {
-                    return Err(PlacementError::new(term.at.clone(), "isolated: the kernel isolates no cpu here"));
+                    return Err(PlacementError::new(term.at.clone(), "isolated: this kernel isolates no cpu"));
                 }
                 return Ok(Value::named(cores_first(isolated.iter(), &self.places)));
             }
@@ -360,10 +360,10 @@ impl<'a> Evaluator<'a> {
     fn quiet(&self, term: &Term) -> Result<CpuSet> {
         let Some(quiet) = self.context.quiet else {
             let error = PlacementError::new(term.at.clone(), "quiet: there is no survey of this machine");
-            return Err(error.hint("quiet needs a survey, which only `corewise` on the machine itself can make"));
+            return Err(error.hint("quiet needs a survey; run `corewise` on the machine itself"));
         };
         if quiet.is_empty() {
-            let what = "quiet: the survey of this machine found no cpu that is quieter than the others";
+            let what = "quiet: the survey of this machine found no cpu quieter than the others";
             return Err(PlacementError::new(term.at.clone(), what));
         }
         Ok(quiet.intersection(&self.machine().online))

@@ -133,9 +133,9 @@ fn device(number: u32, name: &str, taken: &Taken, survey: &Survey) -> Finding {
     match spared.into_iter().find(|spared| !usable.difference(spared).is_empty()) {
         Some(spared) => {
             let command = format!("corewise irq --away-from {spared}");
-            taken.finding(statement, "Where it can be moved, move it, and look again:", Some(command))
+            taken.finding(statement, "If it can be moved, move it and measure again:", Some(command))
         }
-        None => taken.finding(statement, "There is no other cpu that it could go to.", None),
+        None => taken.finding(statement, "There is no other cpu for it.", None),
     }
 }
 
@@ -155,20 +155,20 @@ fn called(source: Source, detail: &str, taken: &Taken, survey: &Survey) -> Findi
     let by = most.map_or_else(String::new, |(name, (_, on))| format!("; most are sent by {name} on {}", cpus(on)));
     let name = Cause::Interrupt { source, detail: detail.to_owned() }.name();
     let statement = format!("Interrupts from other cpus ({name}) take {}{by}.", taken.words());
-    taken.finding(statement, "They end with whoever sends them: stop it, or run it elsewhere.", None)
+    taken.finding(statement, "Stop the sender, or run it elsewhere.", None)
 }
 
 fn periodic(hertz: f64, strength: f64, taken: &Taken, has_host: bool) -> Finding {
     let statement = format!(
-        "Every {:.2} ms (R {strength:.2}) something takes {}, and this system's kernel does not know of it.",
+        "Every {:.2} ms (R {strength:.2}) a source that this kernel does not report takes {}.",
         1e3 / hertz,
         taken.words()
     );
     let advice = if has_host {
-        "It is outside this virtual machine, probably the host's timer: no placement avoids it; the host's owner can (nohz_full, \
-         isolated cpus)."
+        "It is outside this virtual machine, probably the host's timer. No placement avoids it, but the host's owner \
+            can (nohz_full, isolated cpus)."
     } else {
-        "It is below the kernel: firmware (SMI) or a device without an event; look in the firmware's settings."
+        "It is below the kernel: firmware (SMI) or a device without an event. Check the firmware's settings."
     };
     taken.finding(statement, advice, None)
 }
@@ -187,7 +187,7 @@ pub fn by_whom(survey: &Survey, cpu: u32) -> Option<String> {
     let open = |cause: &&CauseSummary| matches!(cause.cause, Cause::Unknown | Cause::Interrupted);
     let open: f64 = stalls.causes.iter().filter(open).map(|cause| cause.share).sum();
     let is_named = stalls.causes.iter().any(|cause| cause.cause.is_named());
-    is_named.then(|| format!("of what it loses, {}; {:.0} % is unexplained", told.join(", "), open * 100.0))
+    is_named.then(|| format!("of the lost time, {}; {:.0} % is unexplained", told.join(", "), open * 100.0))
 }
 
 #[cfg(test)]

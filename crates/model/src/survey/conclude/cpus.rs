@@ -80,7 +80,7 @@ fn joined(alike: &[(bool, Finding)], survey: &Survey) -> Finding {
     let direction = if alike[0].0 { "above" } else { "below" };
     let (advice, example) = farthest.map_or(("", ""), |finding| (finding.advice.as_str(), finding.statement.as_str()));
     let statement =
-        format!("{} have a {quantity} {direction} their peers'; the farthest: {example}", words::cpus(&cpus));
+        format!("{} have a {quantity} {direction} their peers'; the largest difference: {example}", words::cpus(&cpus));
     let command = match alike[0] {
         (false, ref finding) if finding.topic != Topic::Speed => Some(words::run_on(&cpus, survey)),
         (_, ref finding) => finding.command.clone(),
@@ -116,7 +116,7 @@ fn nothing_found(quantity: Quantity, tests: &[(Vec<u32>, Tested)]) -> Option<Str
     }
     if rounds < ROUNDS_ENOUGH {
         return Some(format!(
-            "{words}: {rounds} comparable {} too few to tell cpus apart ({ROUNDS_ENOUGH} needed)",
+            "{words}: {rounds} comparable {} too few to compare cpus ({ROUNDS_ENOUGH} needed)",
             if rounds == 1 { "round is" } else { "rounds are" }
         ));
     }
@@ -151,7 +151,7 @@ fn no_finding(quantity: Quantity, cpu: u32, effect: &Effect) -> String {
     let but = if is_small(quantity, effect) {
         format!("by less than {}", least(quantity))
     } else {
-        "by how much is too uncertain to act on".to_owned()
+        "the size is too uncertain to act on".to_owned()
     };
     format!("cpu {cpu} differs from {} ({differs}), but {but}", effect.against)
 }
@@ -180,15 +180,12 @@ fn stall_finding(survey: &Survey, cpu: u32, effects: Vec<(Quantity, Effect)>, qu
                 format!("cpu {cpu} is interrupted {} as often as {against}: {rate:.0}/s{sources}", effect.times());
             if stalls.is_empty() { lead } else { format!("{lead}; {}", stalls.join("; ")) }
         }
-        None => format!(
-            "cpu {cpu} against {against}: {}; the number of interrupts does not set it apart",
-            stalls.join("; ")
-        ),
+        None => format!("cpu {cpu} against {against}: {}; its number of interrupts is not unusual", stalls.join("; ")),
     };
     let spoilt = is_spoilt(&effects);
     let others = others_ran(survey, cpu).filter(|_| spoilt);
     let statement = match others {
-        Some(share) => format!("{statement}; other programs had it for {:.0} % of the time", share * 100.0),
+        Some(share) => format!("{statement}; other programs used it for {:.0} % of the time", share * 100.0),
         None => statement,
     };
     let statement = match super::causes::by_whom(survey, cpu).filter(|_| spoilt) {
@@ -198,7 +195,7 @@ fn stall_finding(survey: &Survey, cpu: u32, effects: Vec<(Quantity, Effect)>, qu
     let topic = if interrupts.is_some() { Topic::Interrupts } else { Topic::Tail };
     let (advice, command) = match (spoilt, quiet.is_empty()) {
         _ if others.is_some() => {
-            ("That is those programs' doing and may pass; see whether a second survey agrees:", Some("corewise".into()))
+            ("Those programs cause this, and it may pass; check with a second survey:", Some("corewise".into()))
         }
         (true, false) => ("Latency-sensitive work belongs elsewhere:", Some(words::run_on(quiet, survey))),
         (true, true) => ("No cpu is better: move interrupts or work away from here first.", None),
@@ -243,8 +240,8 @@ fn speed_finding(survey: &Survey, cpu: u32, effect: Effect) -> Finding {
     let clock = if gigahertz.is_nan() { String::new() } else { format!(" ({gigahertz:.2} GHz)") };
     let statement = format!("cpu {cpu} is {} at the same work than {}{clock}.", words::slower(&effect), effect.against);
     let advice = match survey.machine.system.hypervisor {
-        Some(_) => "In a virtual machine this can be a passing neighbour; see whether a second survey agrees:",
-        None => "See whether a second survey agrees before you build on it:",
+        Some(_) => "In a virtual machine a temporary neighbour can cause this; check with a second survey:",
+        None => "Check with a second survey before you rely on it:",
     };
     let (advice, command) = (advice.into(), Some("corewise".into()));
     Finding { topic: Topic::Speed, cpus: CpuSet::of(cpu), statement, advice, command, effects: vec![effect] }
@@ -283,7 +280,7 @@ mod tests {
         let unsure = effect(Quantity::Tail, 1.29, 0.83, 1.69);
         assert_eq!(
             no_finding(Quantity::Tail, 0, &unsure),
-            "cpu 0 differs from cpu 1 (1.29x [0.83, 1.69]), but by how much is too uncertain to act on"
+            "cpu 0 differs from cpu 1 (1.29x [0.83, 1.69]), but the size is too uncertain to act on"
         );
     }
 }

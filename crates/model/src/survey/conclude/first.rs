@@ -39,11 +39,11 @@ pub fn answer(cpu: u32, asked: &[Asked], differing: &[(Quantity, Effect)]) -> Op
     let answer = if !worse.is_empty() {
         format!("Yes: {}.", worse.join(", "))
     } else if tested.iter().any(|asked| asked.is_unsure) {
-        format!("Not surely: {} is worse, by how much is too uncertain.", names(true))
+        format!("Possibly: {} is worse, but the size is too uncertain.", names(true))
     } else if !better.is_empty() {
         format!("No, it is better: {}.", better.join(", "))
     } else {
-        format!("No, by none of: {}.", names(false))
+        format!("No, not in any of: {}.", names(false))
     };
     Some(FirstCpu { cpu, is_worse: !worse.is_empty(), answer })
 }

@@ -74,11 +74,11 @@ fn finding(survey: &Survey, name: &str, cpus: CpuSet, effect: Effect) -> Finding
     );
     let vcache = survey.machine.llcs.iter().any(|llc| llc.vcache);
     let advice = if vcache {
-        "One die has the larger cache, the other the higher clock; which wins depends on the program. Try both:"
+        "One die has the larger cache, the other the higher clock; which is better depends on the program. Try both:"
     } else if effect.ratio < 1.0 {
-        "Work that one thread must finish soon belongs here:"
+        "Latency-critical single threads belong here:"
     } else {
-        "Work that one thread must finish soon belongs elsewhere:"
+        "Latency-critical single threads belong elsewhere:"
     };
     let elsewhere = || survey.cpus.iter().map(|seen| seen.cpu).collect::<CpuSet>().difference(&cpus);
     let target = if effect.ratio < 1.0 { cpus.clone() } else { elsewhere() };

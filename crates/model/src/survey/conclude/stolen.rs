@@ -26,9 +26,7 @@ pub fn conclude(survey: &Survey, conclusions: &mut Conclusions) {
     let share = median(&shares);
     if low < MARGIN {
         conclusions.no_difference.push(match high {
-            0.0 => {
-                "stolen time: the kernel counted none in a typical round (it counts hundredths of a second)".to_owned()
-            }
+            0.0 => "stolen time: the kernel counted none in a typical round (its unit is 10 ms)".to_owned(),
             _ => format!("stolen time: the host took less than {:.1} % in a typical round", high * 100.0 + 0.05),
         });
         return;
@@ -42,7 +40,7 @@ pub fn conclude(survey: &Survey, conclusions: &mut Conclusions) {
             low * 100.0,
             high * 100.0
         ),
-        advice: "No placement inside this virtual machine can give that back; ask for dedicated cpus.".into(),
+        advice: "No placement inside this virtual machine can change that; ask for dedicated cpus.".into(),
         command: None,
         effects: vec![Effect {
             quantity: "share of time stolen".into(),

@@ -88,7 +88,7 @@ fn finding(survey: &Survey, base: &LinkClass, class: &LinkClass, effect: Effect)
         _ => (Level::Package, "one package"),
     };
     let statement = format!(
-        "Talking across {across} costs {} what it costs within {within}: {:.0} ns against {:.0} ns, one way.",
+        "Talking across {across} costs {} as much as within {within}: {:.0} ns against {:.0} ns, one way.",
         effect.times(),
         class.median_ns,
         base.median_ns
@@ -101,7 +101,7 @@ fn finding(survey: &Survey, base: &LinkClass, class: &LinkClass, effect: Effect)
         topic: Topic::Links,
         cpus: surveyed,
         statement,
-        advice: "Threads that talk much belong together:".into(),
+        advice: "Place threads that talk much together:".into(),
         command: place.map(|cpus| words::run_on(&cpus, survey)),
         effects: vec![effect],
     }

@@ -49,8 +49,8 @@ fn the_article_about_core_0_is_reproduced() {
         .collect();
     insta::assert_snapshot!(lines.join("\n"), @r#"
     Interrupts: cpu 0 is interrupted 2.8x [2.6, 3.2] as often as the median of cpus 1-7,16-23: 108/s (nvme0q1 59 %, timer 41 %); it loses 0.91 % of its time to stalls, 8.0x [7.3, 9.5]; its p99.9 is 531 ns, 1.8x [1.5, 1.9]. Latency-sensitive work belongs elsewhere: corewise run --on 1-31 -- ./app
-    Speed: llc:0 (cpus 0-7,16-23) is 2.8 % [2.7, 2.8] slower at the same work than llc:1 (5.22 GHz against 5.36). One die has the larger cache, the other the higher clock; which wins depends on the program. Try both: corewise run --on llc:1 -- ./app
-    Links: Talking across last-level caches costs 4.2x [4.2, 4.2] what it costs within one last-level cache: 80 ns against 19 ns, one way. Threads that talk much belong together: corewise run --on llc:0 -- ./app
+    Speed: llc:0 (cpus 0-7,16-23) is 2.8 % [2.7, 2.8] slower at the same work than llc:1 (5.22 GHz against 5.36). One die has the larger cache, the other the higher clock; which is better depends on the program. Try both: corewise run --on llc:1 -- ./app
+    Links: Talking across last-level caches costs 4.2x [4.2, 4.2] as much as within one last-level cache: 80 ns against 19 ns, one way. Place threads that talk much together: corewise run --on llc:0 -- ./app
     "#);
     assert_eq!(conclusions.quiet.to_string(), "1-31");
     let first = conclusions.first_cpu.unwrap();
@@ -65,10 +65,10 @@ fn the_first_cpu_of_equal_ones_is_not_worse() {
         let truth = |cpu| Truth { lost: if cpu == 0 { lost } else { QUIET.lost }, ..QUIET };
         conclude(&survey(machine(&[(&format!("0-{}", cpus - 1), 32)], cpus, false), rounds, 7, truth)).first_cpu
     };
-    insta::assert_snapshot!(first(2, 24, QUIET.lost).unwrap().answer, @"No, by none of: interrupt rate, time lost to stalls, p99.9, p50.");
+    insta::assert_snapshot!(first(2, 24, QUIET.lost).unwrap().answer, @"No, not in any of: interrupt rate, time lost to stalls, p99.9, p50.");
     insta::assert_snapshot!(first(4, 24, QUIET.lost / 8.0).unwrap().answer, @"No, it is better: time lost to stalls 0.20x [0.19, 0.22].");
     insta::assert_snapshot!(first(2, 24, QUIET.lost * 8.0).unwrap().answer, @"Yes: time lost to stalls 9.2x [6.4, 10.0], p99.9 1.5x [1.2, 1.7].");
-    insta::assert_snapshot!(first(2, 24, QUIET.lost / 8.0).unwrap().answer, @"No, by none of: interrupt rate, time lost to stalls, p99.9, p50.");
+    insta::assert_snapshot!(first(2, 24, QUIET.lost / 8.0).unwrap().answer, @"No, not in any of: interrupt rate, time lost to stalls, p99.9, p50.");
     assert_eq!(first(2, 7, QUIET.lost), None, "too few rounds");
     let alone = survey(machine(&[("0", 32)], 1, false), 24, 7, |_| QUIET);
     assert_eq!(conclude(&alone).first_cpu, None, "no peers");
@@ -205,7 +205,7 @@ fn a_program_that_has_a_cpu_is_not_the_cpus_fault() {
     }
     let conclusions = conclude(&shared);
     let statement = &conclusions.findings[0].statement;
-    assert!(statement.ends_with("other programs had it for 50 % of the time."), "{statement}");
+    assert!(statement.ends_with("other programs used it for 50 % of the time."), "{statement}");
     assert_eq!(conclusions.quiet.to_string(), "0-3", "nothing speaks against the cpu itself");
 }
 

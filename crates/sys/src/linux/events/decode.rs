@@ -300,7 +300,7 @@ mod tests {
         let told: Vec<(&str, &str)> = gaps.iter().map(|gap| (gap.what.as_str(), gap.why.as_str())).collect();
         let lacks = [
             ("names of called functions", "this kernel has no tracepoint csd/csd_function_entry"),
-            ("tasks that come and go", "this kernel has no tracepoint sched/sched_process_fork"),
+            ("new and ending tasks", "this kernel has no tracepoint sched/sched_process_fork"),
         ];
         assert_eq!(told, lacks);
         assert_eq!(catalogue.tracepoints(&all), [(6, "sched/sched_switch")]);

@@ -140,8 +140,8 @@ pub fn remove(tracefs: &Tracefs, name: &str) -> io::Result<()> {
 
 /// Why there is no instance.
 pub fn gap(error: &io::Error) -> Gap {
-    Gap::new("causes of stalls", format!("an instance of ftrace is refused: {error}"))
-        .cured_by("run as root, or with a tracefs that may be written to")
+    Gap::new("causes of stalls", format!("an ftrace instance is refused: {error}"))
+        .cured_by("run as root, or with a writable tracefs")
 }
 
 /// The pages of one cpu.

@@ -172,7 +172,6 @@ pub fn gap(perf: &io::Error, ftrace: &io::Error) -> Gap {
         "" => String::new(),
         level => format!(" (perf_event_paranoid is {level})"),
     };
-    let why = format!("perf's tracepoints are refused: {perf}{level}; so is an instance of ftrace: {ftrace}");
-    Gap::new("causes of stalls", why)
-        .cured_by("run as root, or give the program CAP_PERFMON and a tracefs that it may read")
+    let why = format!("perf's tracepoints are refused: {perf}{level}; so is an ftrace instance: {ftrace}");
+    Gap::new("causes of stalls", why).cured_by("run as root, or with CAP_PERFMON and a readable tracefs")
 }

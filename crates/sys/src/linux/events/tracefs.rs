@@ -44,7 +44,7 @@ impl Tracefs {
             Err(error) if error.raw_os_error() == Some(libc::ENODEV) => {
                 Err(Gap::new(WHAT, "this kernel was built without tracing (no tracefs)"))
             }
-            Err(error) => Err(gap(format!("tracefs is not mounted, and cannot be: {error}"))),
+            Err(error) => Err(gap(format!("tracefs is not mounted and cannot be mounted: {error}"))),
         }
     }
 
@@ -62,7 +62,7 @@ impl Tracefs {
 const WHAT: &str = "causes of stalls";
 
 fn gap(why: String) -> Gap {
-    Gap::new(WHAT, why).cured_by("run as root (or with CAP_PERFMON and a tracefs that may be read)")
+    Gap::new(WHAT, why).cured_by("run as root (or with CAP_PERFMON and a readable tracefs)")
 }
 
 /// A mount of tracefs that is attached nowhere.

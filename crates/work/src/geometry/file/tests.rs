@@ -70,7 +70,7 @@ fn what_is_no_mesh_is_told_and_nothing_panics() {
     for nothing in [&b""[..], b"\0\xff\xfe", b"v 0 0 0\n", b"hello\n", b"pl"] {
         let _ = why(nothing);
     }
-    assert_eq!(why(b"# empty\n"), "there is no triangle in it");
+    assert_eq!(why(b"# empty\n"), "it contains no triangle");
     assert!(why(b"v 0 0 0\nf 1 2 9\n").starts_with("as an OBJ file: "));
     assert!(why(b"v 0 0 nan\nv 1 0 0\nv 0 1 0\nf 1 2 3\n").starts_with("a point is at ["));
     assert!(why(b"ply\n").starts_with("as a PLY file: "));
@@ -78,7 +78,7 @@ fn what_is_no_mesh_is_told_and_nothing_panics() {
     let points = "0 0 2 9\n3 0 2 9\n3 3 2 9\n0 3 2 9\n";
     assert_eq!(ply(&format!("{points}3 0 1 4\n")), "a triangle names point 4, and the last is 3");
     assert_eq!(ply(&format!("{points}3 0 1 -1\n")), "a face names point -1");
-    assert_eq!(ply(&format!("{points}2 0 1\n")), "there is no triangle in it");
+    assert_eq!(ply(&format!("{points}2 0 1\n")), "it contains no triangle");
     assert!(ply("0 0 2 9\n").starts_with("as a PLY file: "));
     let many = "ply\nformat binary_little_endian 1.0\nelement vertex 4000000000\nproperty float x\nend_header\n";
     assert!(why(many.as_bytes()).starts_with("as a PLY file: "));

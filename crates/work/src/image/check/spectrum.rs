@@ -62,14 +62,14 @@ impl Spectrum {
         let expected: f64 = picture.pixels.iter().map(|&pixel| f64::from(pixel).powi(2)).sum();
         let found = *self.squares.lock().unwrap_or_else(PoisonError::into_inner) / picture.pixels.len() as f64;
         if (found - expected).abs() > 1e-5 * expected {
-            return Err(Error::Wrong(format!("the squares of the spectrum are {found}, and the image's {expected}")));
+            return Err(Error::Wrong(format!("the squares of the spectrum sum to {found}, the image's to {expected}")));
         }
         let far = |(&pixel, &back): (&u8, &f32)| !is_near(back, f64::from(pixel), TOLERANCE);
         match picture.pixels.iter().zip(back).position(far) {
             None => Ok(()),
             Some(number) => {
                 let (x, y) = ((number % picture.width) as isize, (number / picture.width) as isize);
-                Err(wrong("the transform back", x, y, back[number], picture.pixels[number]))
+                Err(wrong("the inverse transform", x, y, back[number], picture.pixels[number]))
             }
         }
     }

@@ -32,9 +32,9 @@ impl Fate {
 
     const fn meaning(self) -> Option<&'static str> {
         match self {
-            Self::Waits => Some("it goes there once it has struck again, since its controller is told then."),
-            Self::Elsewhere => Some("the kernel took the change, and it still goes to other cpus."),
-            Self::Untold => Some("the kernel took the change, and does not tell where it goes."),
+            Self::Waits => Some("it moves when it next occurs, because the controller is changed then."),
+            Self::Elsewhere => Some("the kernel accepted the change, but it still goes to other cpus."),
+            Self::Untold => Some("the kernel accepted the change, but does not report where it goes."),
             _ => None,
         }
     }
@@ -151,7 +151,7 @@ fn remarks(report: &AwayReport, width: usize) -> Vec<Line> {
 fn summary(report: &AwayReport, width: usize) -> Vec<Line> {
     let with = |is_wanted: fn(&MoveReport) -> bool| report.moves.iter().filter(|moved| is_wanted(moved)).count();
     if report.moves.is_empty() && report.staying.is_empty() {
-        return wrap(&Line::new().plain("Nothing to move: no device's interrupt goes there."), width, 2);
+        return wrap(&Line::new().plain("Nothing to move: no device interrupt goes there."), width, 2);
     }
     let changed = with(|moved| moved.planned.is_change() && moved.fate != Fate::Refused);
     let waiting = with(|moved| !moved.planned.is_change());
@@ -161,11 +161,11 @@ fn summary(report: &AwayReport, width: usize) -> Vec<Line> {
     let line = match (report.dry_run, changed) {
         (true, 0) => Line::new().plain(format!("Nothing would be moved{rest}.")),
         (true, _) => Line::new()
-            .plain(format!("{interrupts} would be moved{rest}; nothing was done. Do it:  "))
+            .plain(format!("{interrupts} would be moved{rest}; nothing was changed. Next:  "))
             .strong(unbroken(&command(report))),
         (false, 0) => Line::new().plain(format!("None was moved{rest}.")),
         (false, _) => Line::new()
-            .plain(format!("{interrupts} moved until the machine is started anew{rest}. Back:  "))
+            .plain(format!("{interrupts} moved until the next boot{rest}. To move them back:  "))
             .strong(unbroken("corewise undo")),
     };
     wrap(&line, width, 2)
@@ -202,7 +202,7 @@ fn balanced(process: u32, report: &AwayReport, width: usize) -> Vec<Line> {
     }
     let line = Line::new()
         .with(Tone::Warn, "irqbalance")
-        .plain(format!(" (process {process}) runs, and may move them back. Keep it off these cpus:  "))
+        .plain(format!(" (process {process}) is running and may move them back. To keep it off these cpus:  "))
         .strong(unbroken("systemctl edit irqbalance"))
         .plain(", with these lines:");
     let mut lines = wrap(&line, width, 2);
@@ -211,7 +211,7 @@ fn balanced(process: u32, report: &AwayReport, width: usize) -> Vec<Line> {
     }
     let numbers: Vec<u32> = report.moves.iter().map(|moved| moved.planned.number).collect();
     if let [first, ..] = numbers.as_slice() {
-        let text = format!("or keep it from single interrupts, an option for each: irqbalance --banirq={first}");
+        let text = format!("or keep it from single interrupts, with one option each: irqbalance --banirq={first}");
         lines.extend(wrap(&Line::new().plain(text).indented(2), width, 4));
     }
     lines

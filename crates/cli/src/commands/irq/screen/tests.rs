@@ -95,7 +95,7 @@ fn a_guest_in_a_table() {
 
     Each cpu's own interrupts (its timer, calls from other cpus) are not listed:
     they cannot be moved, and `corewise survey` counts them.
-    What keeping cpu 0 free of them takes:  corewise irq --away-from 0 --dry-run
+    Next, to see what would move to keep cpu 0 free of them:  corewise irq --away-from 0 --dry-run
     ");
 }
 
@@ -114,12 +114,12 @@ fn a_server_with_queues_for_every_cpu_has_a_few_rows() {
 
     managed: the kernel places the queues of this device itself, and lets nobody
       else do it.
-    fixed: its controller or its driver does not let it be moved.
+    fixed: its controller or its driver does not allow a move.
 
     Each cpu's own interrupts (its timer, calls from other cpus) are not listed:
     they cannot be moved, and `corewise survey` counts them.
-    irqbalance (process 812) runs, and moves interrupts as it sees fit.
-    What keeping cpu 6 free of them takes:  corewise irq --away-from 6 --dry-run
+    irqbalance (process 812) is running and may move interrupts.
+    Next, to see what would move to keep cpu 6 free of them:  corewise irq --away-from 6 --dry-run
     ");
     insta::assert_snapshot!(shown(&server(), 40), @r"
     Interrupts of devices, counted for
@@ -163,13 +163,13 @@ fn an_arm_board_recorded() {
     let unread = DeviceInterrupt { mobility: Mobility::Unknown, chip: None, ..of_chip(40, "mmc0", "", "", "") };
     let listing = Listing { counted_s: None, costs: None, irqbalance: None, interrupts: vec![timer, unread] };
     insta::assert_snapshot!(shown(&listing, 80), @r"
-    Interrupts of devices, counted since the machine was started
+    Interrupts of devices, counted since boot
 
       irq  handler     driver  allowed  now on    count  most on
        11  arch_timer  GICv3   0-3      –       140,030  0 36 %, 1 35 % …  per cpu
        40  mmc0        –       –        –             0                    unknown
 
-    per cpu: every cpu has one of its own.
+    per cpu: each cpu has its own.
     unknown: its cpus cannot be read here.
 
     Each cpu's own interrupts (its timer, calls from other cpus) are not listed:
@@ -211,7 +211,8 @@ fn every_fate() -> (Listing, AwayReport) {
     moves.extend(queues.map(|queue| moved(queue, "64-127", Fate::Moved, &to(queue.number))));
     moves[7].fate = Fate::Refused;
     moves[7].effective = None;
-    moves[7].why = Some("no interrupt vector is free on these cpus: give it more cpus, or devices fewer queues".into());
+    moves[7].why =
+        Some("no interrupt vector is free on these cpus: allow more cpus, or reduce the devices' queues".into());
     moves[0].planned.reason = Some("it had no other cpu: it gets those of its device's node 1".into());
     let stay = (0..64).map(|cpu| staying(25 + cpu, &format!("nvme0q{}", cpu + 1), &cpu.to_string(), Mobility::Managed));
     let mut stay: Vec<Staying> = stay.collect();
@@ -245,7 +246,7 @@ fn every_fate_is_told_with_the_way_back() {
       fewer queues.
     managed: the kernel places the queues of this device itself, and lets nobody
       else do it.
-    fixed: its controller or its driver does not let it be moved.
+    fixed: its controller or its driver does not allow a move.
 
     32 interrupts moved until the machine is started anew, 66 stay. Back:
       corewise undo
@@ -253,7 +254,7 @@ fn every_fate_is_told_with_the_way_back() {
       systemctl edit irqbalance, with these lines:
         [Service]
         Environment=IRQBALANCE_BANNED_CPULIST=0-2,4-63,99
-      or keep it from single interrupts, an option for each: irqbalance --banirq=24
+      or keep it from single interrupts, with one option each: irqbalance --banirq=24
     ");
     insta::assert_snapshot!(away(&listing, &report, 40), @r"
     Interrupts away from cpus 0-2,4-63
@@ -317,7 +318,7 @@ fn a_dry_run_says_what_it_would_do() {
         0  timer        0      –       fixed
 
     24: it had no other cpu: it gets those of its device's node 1.
-    fixed: its controller or its driver does not let it be moved.
+    fixed: its controller or its driver does not allow a move.
 
     3 interrupts would be moved, 1 stays; nothing was done. Do it:
       corewise irq --away-from 'node:0 - 3'
@@ -325,14 +326,14 @@ fn a_dry_run_says_what_it_would_do() {
       systemctl edit irqbalance, with these lines:
         [Service]
         Environment=IRQBALANCE_BANNED_CPULIST=0-2,4-63,99
-      or keep it from single interrupts, an option for each: irqbalance --banirq=24
+      or keep it from single interrupts, with one option each: irqbalance --banirq=24
     ");
 }
 
 #[test]
 fn nothing_to_move_is_said_so() {
     let text = away(&guest(), &report("0", "0", vec![], vec![]), 80);
-    assert_eq!(text, "Interrupts away from cpu 0\n\nNothing to move: no device's interrupt goes there.\n");
+    assert_eq!(text, "Interrupts away from cpu 0\n\nNothing to move: no device interrupt goes there.\n");
     let stay = vec![staying(36, "virtio1-req.0", "1", Mobility::Managed)];
     insta::assert_snapshot!(away(&guest(), &report("last", "1", vec![], stay), 80), @r"
     Interrupts away from cpu 1  (last)

@@ -13,7 +13,7 @@ pub fn screen(comparisons: &[LinkComparison], before: &str, after: &str, width: 
     let title = Line::new().strong(format!("From {} to {}", printable(before), printable(after)));
     screen.extend(wrap(&title, width, 2));
     if comparisons.is_empty() {
-        let text = "The maps have no way to talk in common: one was made with another --kind.";
+        let text = "The maps have no kind in common: they were made with different --kind options.";
         screen.block(wrap(&Line::new().plain(text), width, 2));
     }
     for comparison in comparisons {
@@ -28,7 +28,7 @@ fn compared(comparison: &LinkComparison, width: usize) -> Vec<Line> {
     let [earlier, later] = comparison.measured;
     let common = (comparison.pairs < earlier.max(later)).then(|| {
         let [both, earlier, later] = [comparison.pairs, earlier, later].map(whole);
-        format!("  ({earlier} pairs in the one, {later} in the other, {both} in both)")
+        format!("  ({earlier} pairs in the first, {later} in the second, {both} in both)")
     });
     let verdict = if comparison.pairs == 0 {
         "no pair is in both maps".to_owned()

@@ -47,13 +47,11 @@ pub fn screen(
     if map.machine.as_ref().is_some_and(|machine| machine.system.emulated) && map.provenance.origin == Origin::Measured
     {
         let text = "EMULATED: every instruction of this machine is emulated";
-        let line = Line::new().with(Tone::Warn, text).plain("; the times below are the emulator's, and mean nothing.");
+        let line = Line::new().with(Tone::Warn, text).plain("; the times below mean nothing.");
         screen.extend(wrap(&line, width, 2));
     }
     if map.provenance.partial {
-        let line = Line::new()
-            .with(Tone::Warn, "PARTIAL: ended early")
-            .plain("; what follows is what was measured until then.");
+        let line = Line::new().with(Tone::Warn, "PARTIAL: ended early").plain("; partial results follow.");
         screen.extend(wrap(&line, width, 2));
     }
     screen.extend(title(map, width));
@@ -94,7 +92,7 @@ fn title(map: &LinkMap, width: usize) -> Vec<Line> {
     let more = match &map.provenance.origin {
         Origin::Measured => vec!["links".to_owned(), took, pairs_words(map)],
         Origin::Simulated { file } => {
-            vec![format!("simulated from {file}"), format!("{took} of its time"), pairs_words(map)]
+            vec![format!("simulated from {file}"), format!("{took} simulated"), pairs_words(map)]
         }
         Origin::Imported { file, .. } => vec![format!("imported from {file}"), pairs_words(map)],
     };
@@ -231,13 +229,13 @@ fn footer(map: &LinkMap, conclusions: &LinkConclusions, kept: &Kept, width: usiz
 /// How wrong predictions are: the first thing that a reader of a map that is mostly predicted wants to know.
 fn held_out(kind: &KindConclusions) -> Option<Line> {
     let Some(held_out) = kind.held_out else {
-        let text = format!("{} pairs are predicted, and how wrong that is was not looked at", whole(kind.predicted));
+        let text = format!("{} pairs are predicted, with unknown error", whole(kind.predicted));
         return (kind.predicted > 0).then(|| Line::new().with(Tone::Warn, text));
     };
     let percent = |share: f64| format!("{} %", decimal(share * 100.0, 1));
     let what = if kind.what == What::Cas { String::new() } else { format!(" ({})", kind.what.words()) };
     let text = format!(
-        "held-out error{what}: {} in the median, {} at the 95th percentile, over {} that no prediction had seen",
+        "held-out error{what}: median {}, 95th percentile {}, over {} not used for the prediction",
         percent(held_out.median),
         percent(held_out.p95),
         count(held_out.pairs as usize, "pair")
@@ -253,7 +251,7 @@ fn sampling(map: &LinkMap) -> Option<Line> {
         let thrown = spoiled.switched + spoiled.interrupted + spoiled.stolen;
         let share = thrown as f64 / spoiled.samples as f64 * 100.0;
         items.push(format!(
-            "{} samples, {} % thrown away ({} switched, {} interrupted, {} stolen)",
+            "{} samples, {} % discarded ({} switched, {} interrupted, {} stolen)",
             whole(spoiled.samples),
             decimal(share, 1),
             whole(spoiled.switched),
@@ -265,9 +263,9 @@ fn sampling(map: &LinkMap) -> Option<Line> {
         let (low, high) = parallel.interval;
         let ratio = format!("{} [{}, {}]", decimal(parallel.ratio, 2), decimal(low, 2), decimal(high, 2));
         items.push(if parallel.at_a_time > 1 {
-            format!("{} pairs at a time, which cost {ratio} of alone", parallel.at_a_time)
+            format!("{} pairs at a time, at {ratio} times the cost of one", parallel.at_a_time)
         } else {
-            format!("pairs one by one: at a time they cost {ratio} of alone")
+            format!("pairs one by one: together they cost {ratio} times as much")
         });
     }
     let rates: Vec<f64> = map.clocks.iter().map(|clock| clock.gigahertz).collect();

@@ -44,7 +44,7 @@ pub fn sends(map: &LinkMap, width: usize) -> Vec<Line> {
         }));
         grid.row(row);
     }
-    let note = if all > MOST_PAIRS { "those of the first cpu; --format csv has all" } else { "messages of 8 bytes" };
+    let note = if all > MOST_PAIRS { "first cpu only; --format csv prints all" } else { "messages of 8 bytes" };
     let mut lines = wrap(&Line::new().strong("Sends").plain("  ").faint(note), width, 2);
     lines.extend(grid.fit(width).with_remark(width, 0));
     lines

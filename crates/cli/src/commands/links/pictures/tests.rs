@@ -102,7 +102,7 @@ fn figures_stand_where_they_fit() {
     10 104 104 104 104 104 104   20 8.0  20  20   -  20
     11 105 105 105 105 105 105   20  20 8.0  20  20   -
     ns  8.0 ███ 13 ███ 22 ███ 37 ███ 63 ███ 105
-    row: the first cpu, column: the second
+    row: first cpu, column: second
     ");
 }
 
@@ -126,7 +126,7 @@ fn shades_stand_where_there_is_no_colour() {
     11 ████████████ ░░░░··░░░░-
     ns  8.0 ··· 13 ░░░ 22 ▒▒▒ 37 ▓▓▓
         63 ███ 105
-    row: the first cpu, column: the second
+    row: first cpu, column: second
     ");
     insta::assert_snapshot!(plain(&heat(&matrix, &layout, Depth::NoColour, 20, 12)), @r"
        0   7  3   10

@@ -97,8 +97,8 @@ fn closing(plan: &Plan) -> String {
         };
         let (here, classes, subsets) = (whole(plan.classes_here as u64), number(plan.classes), number(plan.subsets));
         sentences.push(format!(
-            "{here} of {classes} {noun}: {of} can be chosen in {subsets} {}, of which {classes} {} by more than an \
-             exchange of equal parts of the machine.",
+            "{here} of {classes} {noun}: {of} can be chosen in {subsets} {}; {classes} of them {} by more than an \
+                exchange of equal parts.",
             if plan.subsets == Count::ONE { "way" } else { "ways" },
             if plan.classes == Count::ONE { "differs" } else { "differ" },
         ));

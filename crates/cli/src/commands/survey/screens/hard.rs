@@ -13,10 +13,10 @@ fn a_partial_survey_says_so_first() {
     Intel Xeon · 1 core, 2 cpus · Linux 6.18.2 · KVM guest · 7 s, 2 rounds
 
     What this means
-     Nothing could be tested: that takes two cpus and several whole rounds.
+     Nothing could be tested: tests need two cpus and several whole rounds.
 
     Not measured: cpu frequency limits (the kernel has no cpufreq here); hardware
-      counters (this machine shows no PMU). Details and cures:  corewise doctor
+      counters (this machine shows no PMU). Next:  corewise doctor
     seed 42, clock invariant TSC · stored as survey 12
     ");
 }
@@ -32,7 +32,7 @@ fn one_allowed_cpu_has_no_links_and_says_why() {
       llc:0  96 MB L3 V-Cache   0  1  2  3  4  5  6  7  with 16-23
       llc:1  32 MB L3           8  9 10 11 12 13 14 15  with 24-31
     caches  L1d 48 KB · L1i 32 KB · L2 1 MB
-    not allowed here  0-2,4-31  (cpuset or affinity of the reading process)
+    not allowed here  0-2,4-31  (cpuset or affinity of this process)
 
     Latency  of a fixed piece of work, timed 40,000 times a cpu; 21 ns of each is
       timing; tail from 261 ns to 900 ns
@@ -40,16 +40,16 @@ fn one_allowed_cpu_has_no_links_and_says_why() {
            ns   ns   ns   ns   ns     ns   ns      ns   µs     %
     3     262  261  0.2  261  271    271  0.2     900  0.9  0.03  █       ▂
 
-    Activity  on each cpu while it was measured
+    Activity  of each cpu while it was measured
     cpu  clock     ±  irq  softirq  yields  preempted  user  system  off-cpu
            GHz   GHz   /s       /s      /s         /s     %       %        %
     3     5.55  0.00  159       56       0        0.5  98.5     1.0      0.5
 
-    Interrupts  by source, a second; soft interrupts after them
+    Interrupts  by source, per second; then soft interrupts
     3  timer 100, nvme0q1 59 · soft TIMER 44, SCHED 11
 
     What this means
-     Nothing could be tested: that takes two cpus and several whole rounds.
+     Nothing could be tested: tests need two cpus and several whole rounds.
 
     Not measured: links between cpus (links need two cpus; 1 was surveyed). Details
       and cures:  corewise doctor
@@ -89,7 +89,7 @@ fn a_survey_that_was_ended_before_its_first_visit_shows_the_machine() {
      Nothing was measured.
 
     Not measured: cpu frequency limits (the kernel has no cpufreq here); hardware
-      counters (this machine shows no PMU). Details and cures:  corewise doctor
+      counters (this machine shows no PMU). Next:  corewise doctor
     seed 42, clock invariant TSC · stored as survey 12
     ");
 }
@@ -99,7 +99,7 @@ fn a_survey_that_was_ended_before_its_first_visit_shows_the_machine() {
 fn what_was_not_counted_is_absent() {
     let survey = uncounted(small_guest_survey(), |_| true);
     assert_snapshot!(parts(&quiet(&survey, 80), &["Activity", "Interrupts"]), @r"
-    Activity  on each cpu while it was measured; ~ is estimated from a chain of
+    Activity  of each cpu while it was measured; ~ is estimated from a chain of
       additions, not counted
     cpu  clock     ±  irq  softirq  yields  preempted  user  system  off-cpu  stolen
            GHz   GHz   /s       /s      /s         /s     %       %        %       %

@@ -18,21 +18,21 @@ fn cpus_512_at_80_columns() {
     caches  L1d 48 KB · L1i 32 KB · L2 1 MB
 
     Latency  of a fixed piece of work, timed 4,000 times a cpu; 21 ns of each is
-      timing; several cpus: median, p99.99 and max of the worst; tail from 270 ns to
+      timing; rows of several cpus: median; p99.99 and max of the worst; tail from 270 ns to
       900 ns
     cpu          mean  p50    ±  p90  p99  p99.9   ±  p99.99  max  lost  tail
                    ns   ns   ns   ns   ns     ns  ns      ns   µs     %
     0-16,18-511   272  270  0.2  270  280    900   0     900  0.9  0.26  █       ▅
     17            272  270  0.2  270  280    900   0     900  0.9  0.26  █       ▃
 
-    Activity  on each cpu while it was measured
+    Activity  of each cpu while it was measured
     cpu          clock    irq  softirq  yields  preempted  user  system  off-cpu
                    GHz     /s       /s      /s         /s     %       %        %
     0-16,18-511   4.10     96       56       0        0.5  98.5     1.0      0.5
     17            4.10  1,481       56       0        0.5  98.5     1.0      0.5
     too narrow for: ± of clock
 
-    Interrupts  by source, a second; soft interrupts after them
+    Interrupts  by source, per second; then soft interrupts
     0-16,18-511  timer 96 · soft TIMER 44, SCHED 11
     17           nvme0q1 1,381, timer 100 · soft TIMER 44, SCHED 11
 
@@ -75,7 +75,7 @@ fn cpus_512_at_80_columns() {
     one llc; a cell is the median of its pairs of cores
 
     What this means
-     Nothing stands out: leave placement to the scheduler. What was tested:
+     Nothing stands out: leave placement to the scheduler. Tested:
      =  No cpu is interrupted more often than its peers.
      =  No cpu's p50 differs from its peers' by more than its uncertainty.
 
@@ -157,7 +157,7 @@ fn cpus_512_at_40_columns() {
 fn cpus_512_without_counts_of_interrupts() {
     let survey = uncounted(large_survey(), |_| true);
     assert_snapshot!(parts(&quiet(&survey, 80), &["Activity", "Interrupts"]), @r"
-    Activity  on each cpu while it was measured
+    Activity  of each cpu while it was measured
     cpu    clock     ±  irq  softirq  yields  preempted  user  system  off-cpu
              GHz   GHz   /s       /s      /s         /s     %       %        %
     0-511   4.10  0.00    –        –       0        0.5  98.5     1.0      0.5

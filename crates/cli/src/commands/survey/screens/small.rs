@@ -22,14 +22,14 @@ fn a_small_guest_at_80_columns() {
     0     284  271  0.2  271  281    281  0.2  25,616  25.6  4.36  █     ▂▂▃
     1     284  271  0.2  271  281    281  0.2  25,616  25.6  4.36  █     ▂▂▃
 
-    Activity  on each cpu while it was measured; ~ is estimated from a chain of
+    Activity  of each cpu while it was measured; ~ is estimated from a chain of
       additions, not counted
     cpu  clock     ±  irq  softirq  yields  preempted  user  system  off-cpu  stolen
            GHz   GHz   /s       /s      /s         /s     %       %        %       %
     0    ~2.60  0.00   93       56       0        0.5  98.5     1.0      0.5     2.0
     1    ~2.60  0.00   93       56       0        0.5  98.5     1.0      0.5     2.0
 
-    Interrupts  by source, a second; soft interrupts after them
+    Interrupts  by source, per second; then soft interrupts
     0  timer 93 · soft TIMER 44, SCHED 11
     1  timer 93 · soft TIMER 44, SCHED 11
 
@@ -39,12 +39,12 @@ fn a_small_guest_at_80_columns() {
     1  8.2    -
 
     What this means
-     Nothing stands out: leave placement to the scheduler. What was tested:
+     Nothing stands out: leave placement to the scheduler. Tested:
      =  No cpu is interrupted more often than its peers.
      =  No cpu's p50 differs from its peers' by more than its uncertainty.
 
     Not measured: cpu frequency limits (the kernel has no cpufreq here); hardware
-      counters (this machine shows no PMU). Details and cures:  corewise doctor
+      counters (this machine shows no PMU). Next:  corewise doctor
     seed 42, clock invariant TSC · stored as survey 12
     ");
 }
@@ -103,7 +103,7 @@ fn a_small_guest_at_40_columns() {
     Not measured: cpu frequency limits (the
       kernel has no cpufreq here); hardware
       counters (this machine shows no PMU).
-      Details and cures:  corewise doctor
+      Next:  corewise doctor
     seed 42, clock invariant TSC · stored as
       survey 12
     ");
@@ -120,7 +120,7 @@ fn the_article_s_9950x3d_at_80_columns() {
     caches  L1d 48 KB · L1i 32 KB · L2 1 MB
 
     Latency  of a fixed piece of work, timed 40,000 times a cpu; 21 ns of each is
-      timing; several cpus: median, p99.99 and max of the worst; tail from 251 ns to
+      timing; rows of several cpus: median; p99.99 and max of the worst; tail from 251 ns to
       22 µs
     cpu         mean  p50    ±  p90  p99  p99.9    ±  p99.99   max  lost  tail
                   ns   ns   ns   ns   ns     ns   ns      ns    µs     %
@@ -128,14 +128,14 @@ fn the_article_s_9950x3d_at_80_columns() {
     1-7,16-23    262  261  0.2  261  271    271  0.2     900   0.9  0.03  █ ▄
     8-15,24-31   252  251  0.2  251  261    261  0.2     850   0.9  0.03  █ ▄
 
-    Activity  on each cpu while it was measured
+    Activity  of each cpu while it was measured
     cpu         clock     ±  irq  softirq  yields  preempted  user  system  off-cpu
                   GHz   GHz   /s       /s      /s         /s     %       %        %
     0            5.34  0.00  411       56       0        0.5  98.5     1.0      0.5
     1-7,16-23    5.55  0.00  156       56       0        0.5  98.5     1.0      0.5
     8-15,24-31   5.70  0.00  128       56       0        0.5  98.5     1.0      0.5
 
-    Interrupts  by source, a second; soft interrupts after them
+    Interrupts  by source, per second; then soft interrupts
     0           nvme0q1 311, timer 100 · soft TIMER 44, SCHED 11
     1-7,16-23   timer 100, nvme0q1 55 · soft TIMER 44, SCHED 11
     8-15,24-31  timer 100, nvme0q1 28 · soft TIMER 44, SCHED 11
@@ -181,7 +181,7 @@ fn the_article_s_9950x3d_at_80_columns() {
 #[test]
 fn the_article_s_9950x3d_at_140_columns() {
     assert_snapshot!(parts(&article(140), &["Latency", "Links", "What this means"]), @r"
-    Latency  of a fixed piece of work, timed 40,000 times a cpu; 21 ns of each is timing; several cpus: median, p99.99 and max of the worst;
+    Latency  of a fixed piece of work, timed 40,000 times per cpu; timing adds 21 ns to each; rows of several cpus: median; p99.99 and max of the worst;
       tail from 251 ns to 22 µs
     cpu         mean  p50    ±  p90  p99  p99.9    ±  p99.99   max  lost  tail
                   ns   ns   ns   ns   ns     ns   ns      ns    µs     %
@@ -242,14 +242,14 @@ fn a_small_guest_in_colour() {
     ␛[1m0␛[0m     284  271  ␛[2m0.2␛[0m  271  281    281  ␛[2m0.2␛[0m  25,616  25.6  4.36  ␛[2m█     ▂▂▃␛[0m
     ␛[1m1␛[0m     284  271  ␛[2m0.2␛[0m  271  281    281  ␛[2m0.2␛[0m  25,616  25.6  4.36  ␛[2m█     ▂▂▃␛[0m
 
-    ␛[1mActivity␛[0m  ␛[2mon each cpu while it was measured; ~ is estimated from a chain of␛[0m
+    ␛[1mActivity␛[0m  ␛[2mof each cpu while it was measured; ~ is estimated from a chain of␛[0m
       ␛[2madditions, not counted␛[0m
     ␛[2mcpu␛[0m  ␛[2mclock␛[0m     ␛[2m±␛[0m  ␛[2mirq␛[0m  ␛[2msoftirq␛[0m  ␛[2myields␛[0m  ␛[2mpreempted␛[0m  ␛[2muser␛[0m  ␛[2msystem␛[0m  ␛[2moff-cpu␛[0m  ␛[2mstolen␛[0m
            ␛[2mGHz␛[0m   ␛[2mGHz␛[0m   ␛[2m/s␛[0m       ␛[2m/s␛[0m      ␛[2m/s␛[0m         ␛[2m/s␛[0m     ␛[2m%␛[0m       ␛[2m%␛[0m        ␛[2m%␛[0m       ␛[2m%␛[0m
     ␛[1m0␛[0m    ~2.60  ␛[2m0.00␛[0m   ␛[1m␛[33m93␛[0m       56       ␛[2m0␛[0m        0.5  98.5     1.0      0.5     2.0
     ␛[1m1␛[0m    ~2.60  ␛[2m0.00␛[0m   93       56       ␛[2m0␛[0m        0.5  98.5     1.0      0.5     2.0
 
-    ␛[1mInterrupts␛[0m  ␛[2mby source, a second; soft interrupts after them␛[0m
+    ␛[1mInterrupts␛[0m  ␛[2mby source, per second; then soft interrupts␛[0m
     ␛[1m0␛[0m  timer 93␛[2m · soft TIMER 44, SCHED 11␛[0m
     ␛[1m1␛[0m  timer 93␛[2m · soft TIMER 44, SCHED 11␛[0m
 

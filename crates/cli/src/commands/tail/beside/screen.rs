@@ -46,7 +46,7 @@ fn head(shown: &ShownBeside<'_>, width: usize) -> Vec<Line> {
         Seen::Accounts(accounts) => (accounts.watched_s, accounts.threads),
     };
     let cpus = if shown.cpus.len() == 1 { "cpu" } else { "cpus" };
-    let until = if shown.to_its_end { "" } else { ", it ran longer" };
+    let until = if shown.to_its_end { "" } else { ", then it ran on" };
     let facts = [
         unbroken(&format!("{} watched{until}", seconds(watched_s))),
         unbroken(&count(threads as usize, "thread")),
@@ -74,9 +74,9 @@ fn division(report: &Report, width: usize) -> Vec<Line> {
     let told = parts.iter().enumerate().filter(|(place, (time_s, _))| *place < 2 || *time_s > 0.0);
     let told: Vec<String> =
         told.map(|(_, (time_s, who))| unbroken(&format!("{who} {}", percent(time_s / wanted_s)))).collect();
-    let ran = unbroken(&format!("they ran {}", percent((report.on_cpu_s - report.handlers_s) / wanted_s)));
-    let head = format!("Of the {} that its threads could have run", seconds(wanted_s));
-    let line = Line::new().plain(glued(&head)).plain(" ").strong(ran).plain("; the rest went to ");
+    let ran = unbroken(&percent((report.on_cpu_s - report.handlers_s) / wanted_s));
+    let of = format!(" of the {} in which they were runnable; the rest went to ", seconds(wanted_s));
+    let line = Line::new().plain("Its threads ran for ").strong(ran).plain(glued(&of));
     wrap(&line.strong(told.join(", ")).plain("."), width, 2)
 }
 

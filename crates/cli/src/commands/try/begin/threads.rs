@@ -40,12 +40,12 @@ fn arm(cell: Cell, placement: Option<(String, CpuSet)>) -> Arm {
     let name = count(cell.threads as usize, "thread");
     let threads = Some(cell.threads);
     match placement {
-        None => Arm { name, cpus: None, threads, reason: "left to the operating system".to_owned() },
+        None => Arm { name, cpus: None, threads, reason: "OS default".to_owned() },
         Some((text, cpus)) => Arm {
             name: format!("{name} on {text}"),
             cpus: Some(cpus),
             threads,
-            reason: "pinned to as many cpus, far apart".to_owned(),
+            reason: "pinned to as many cpus as threads, far apart".to_owned(),
         },
     }
 }
@@ -54,7 +54,9 @@ fn nothing(table: &ThreadTable, machine: &Machine) -> Failure {
     let threads = table.counts.first().map_or_else(String::new, |threads| count(*threads as usize, "thread"));
     let cpus = count(machine.allowed.len(), "cpu");
     let what = match table.pinned {
-        Pinned::Both => format!("there is nothing to compare: {threads} pinned to {cpus} are where they are anyway"),
+        Pinned::Both => {
+            format!("there is nothing to compare: {threads} pinned to {cpus} have the same cpus as with the OS default")
+        }
         Pinned::Yes | Pinned::No => format!("there is nothing to compare with {threads}"),
     };
     Failure::unavailable(what).next("--threads takes several numbers, such as 1,2,4.")

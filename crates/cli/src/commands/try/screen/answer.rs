@@ -27,7 +27,7 @@ pub fn in_words(shown: Shown<'_>) -> Line {
 fn wins(shown: Shown<'_>) -> Line {
     let Some((arm, standing)) = shown.winner() else { return Line::new() };
     let sentence = format!(
-        " {} is {} than the operating system's choice, proven after {} (error rate {}).",
+        " {} is {} than the OS default, proven after {} (error rate {}).",
         printable(&arm.spoken()),
         better(shown, standing.effect.as_ref()),
         count(shown.standing.runs as usize, "run"),
@@ -52,7 +52,7 @@ pub(super) fn better(shown: Shown<'_>, effect: Option<&Effect>) -> String {
 fn below_margin(shown: Shown<'_>) -> Line {
     let Some((arm, standing)) = shown.winner() else { return Line::new() };
     let sentence = format!(
-        " {} is really {}, but that is less than the margin of {} (after {}).",
+        " {} is {}, which is proven but less than the margin of {} (after {}).",
         printable(&arm.spoken()),
         better(shown, standing.effect.as_ref()),
         percent(shown.experiment.policy.margin),
@@ -73,16 +73,25 @@ fn no_difference(shown: Shown<'_>) -> Line {
     let (open, failed) = (of(|verdict| verdict == ArmVerdict::Undecided), of(|verdict| verdict == ArmVerdict::Failed));
     let proven = candidates.len() - open - failed;
     let mut what = match candidates.len() {
-        1 => format!(" {} is not {margin} {word}", printable(&shown.experiment.arms[1].spoken())),
+        1 => {
+            let (name, effect) = (printable(&shown.experiment.arms[1].spoken()), candidates[0].effect);
+            match effect.filter(|effect| effect.estimate < -shown.experiment.policy.margin_ln()) {
+                Some(effect) => {
+                    let opposite = if shown.is_time() { "slower" } else { "worse" };
+                    format!(" {name} looks {} {opposite}; it cannot be {margin} {word}", size(effect.estimate))
+                }
+                None => format!(" {name} is not {margin} {word}"),
+            }
+        }
         all if proven == all => format!(" None of {all} placements is {margin} {word}"),
         all => {
             let verb = if proven == 1 { "is" } else { "are" };
-            format!(" Of {all} placements {proven} {verb} proven not to be {margin} {word}")
+            format!(" {proven} of {all} placements {verb} proven not to be {margin} {word}")
         }
     };
     if open > 0 {
         what.push_str(&format!(
-            "; {open} fell behind and {} given up without proof",
+            "; {open} fell behind and {} dropped without proof",
             if open == 1 { "was" } else { "were" }
         ));
     }
@@ -94,7 +103,7 @@ fn no_difference(shown: Shown<'_>) -> Line {
 
 fn undecided(shown: Shown<'_>, more_runs: Option<u32>) -> Line {
     if shown.all_failed() {
-        return leave_it(" The command failed wherever else it was tried.");
+        return leave_it(" The command failed on every other placement.");
     }
     let runs = count(shown.standing.runs as usize, "run");
     let alive = shown.standing.arms.iter().skip(1).filter(|arm| arm.state == ArmState::Alive);
@@ -103,7 +112,7 @@ fn undecided(shown: Shown<'_>, more_runs: Option<u32>) -> Line {
         .max_by(|a, b| a.1.estimate.total_cmp(&b.1.estimate));
     let best = best.map_or(String::new(), |(arm, effect)| {
         let name = printable(&shown.experiment.arms[arm].spoken());
-        format!(" The best so far is {name}: {} {}.", gain(effect.estimate), interval(effect))
+        format!(" Best so far: {name}, {} {}.", gain(effect.estimate), interval(effect))
     });
     let more =
         more_runs.map_or(String::new(), |more| format!(" About {} would decide it.", count(more as usize, "more run")));
@@ -122,18 +131,14 @@ pub(super) fn doubt_in_words(shown: Shown<'_>, doubt: &Doubt) -> String {
     let name = |arm: usize| shown.experiment.arms.get(arm).map_or_else(String::new, |arm| printable(&arm.spoken()));
     match doubt {
         Doubt::BaselineFails { failures } => {
-            format!(
-                "The operating system's choice failed {}: there is nothing to compare with.",
-                count(*failures as usize, "time")
-            )
+            format!("The OS default failed {}, so there is nothing to compare with.", count(*failures as usize, "time"))
         }
         Doubt::BaselineSlotsDiffer { e_value } => format!(
-            "Two runs of the operating system's choice in each block differ from each other (e = {}): chance alone does \
-             not do that.",
+            "The two OS default runs in each block differ from each other (e = {}), more than chance explains.",
             decimal(*e_value, 0)
         ),
         Doubt::CarryOver(carry) => format!(
-            "Runs after {} are {} {}: it leaves something behind, as heat or a full cache.",
+            "Runs after {} are {} {}: it leaves an effect behind, such as heat or a full cache.",
             name(carry.after_arm),
             size(carry.slower),
             if carry.slower > 0.0 { "worse" } else { "better" },
@@ -148,7 +153,7 @@ pub(super) fn doubt_in_words(shown: Shown<'_>, doubt: &Doubt) -> String {
             let guard = guards.get(*guard).map_or_else(String::new, |guard| printable(&guard.name));
             // From nothing to something is no share.
             let worse = if estimate.abs() < 100.0 { format!(" {}", size(*estimate)) } else { String::new() };
-            format!("{} is better, but it makes {guard}{worse} worse.", name(*arm))
+            format!("{} is better, but makes {guard}{worse} worse.", name(*arm))
         }
     }
 }

@@ -110,7 +110,7 @@ fn differences(shown: Shown<'_>) -> Option<Line> {
         is_other.then(|| format!("{} {} → {}", quantity.name, words(0, before), words(winner.arm, after)))
     });
     let differing: Vec<String> = differing.collect();
-    let text = format!("Also different, a run: {}", differing.join(" · "));
+    let text = format!("Also different, per run: {}", differing.join(" · "));
     (!differing.is_empty()).then(|| Line::new().plain(glued(&text)))
 }
 
@@ -137,7 +137,7 @@ fn failures(shown: Shown<'_>) -> Vec<Line> {
 fn warnings(shown: Shown<'_>) -> Vec<Line> {
     let counted: Vec<&Trial> = shown.trials.iter().filter(|trial| trial.block > 0).collect();
     let how_many = |is: fn(&Observed) -> bool| counted.iter().filter(|trial| is(&trial.observed)).count();
-    let warn = |text: &str| Line::new().with(Tone::Warn, "Mind: ").plain(glued(text));
+    let warn = |text: &str| Line::new().with(Tone::Warn, "Note: ").plain(glued(text));
     let mut lines = Vec::new();
     // A program that is told its cpus is to place its threads on them.
     let is_own = |trial: &&&Trial| {
@@ -148,23 +148,25 @@ fn warnings(shown: Shown<'_>) -> Vec<Line> {
     let own = counted.iter().filter(is_own).count();
     if own > 0 {
         lines.push(warn(&format!(
-            "the program set cpus of its own in {}; where it did, a placement did not hold (`corewise run --enforce` puts it back).",
+            "the program set its own cpus in {}, so the placement did not hold there (`corewise run --enforce` resets \
+                it).",
             count(own, "run")
         )));
     }
     let left = how_many(|observed| observed.left_behind > 0);
     if left > 0 {
-        lines.push(warn(&format!("{} left processes behind, which were ended.", count(left, "run"))));
+        lines.push(warn(&format!("{} left processes behind; corewise ended them.", count(left, "run"))));
     }
     let shares: Vec<f64> = counted.iter().filter_map(|trial| trial.observed.others_busy).collect();
     if !shares.is_empty() && median(&shares) >= MUCH {
         let share = percent((median(&shares) * 100.0).round() / 100.0);
-        lines.push(warn(&format!("other programs used {share} of the machine meanwhile; intervals are wider for it.")));
+        lines
+            .push(warn(&format!("other programs used {share} of the machine meanwhile, which makes intervals wider.")));
     }
     let repeats = counted.iter().map(|trial| trial.repeats).max().unwrap_or(1);
     if repeats > 1 {
         lines.push(warn(&format!(
-            "the command is short: each trial is {} in a row, of which the mean counts.",
+            "the command is short, so each trial is the mean of {} in a row.",
             count(repeats as usize, "run")
         )));
     }

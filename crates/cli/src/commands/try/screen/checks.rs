@@ -1,5 +1,7 @@
 //! The checks on the experiment itself, and where it is kept.
 
+use corewise_model::experiment::Doubt;
+
 use super::Shown;
 use super::gain::size;
 use crate::draw::number::{count, decimal};
@@ -11,16 +13,18 @@ pub fn lines(shown: Shown<'_>) -> Vec<Line> {
     let mut items = Vec::new();
     if let Some(e_value) = checks.baseline_slots {
         items.push(format!(
-            "two OS runs a block compared with each other: e = {} (100 would be a doubt)",
+            "the two OS default runs in each block compared: e = {} (alarm from 100)",
             decimal(e_value, 1)
         ));
     }
     if let Some(carry) = &checks.carry_over {
         let name = shown.experiment.arms.get(carry.after_arm).map_or_else(String::new, |arm| printable(&arm.spoken()));
+        let fires = checks.doubts.iter().any(|doubt| matches!(doubt, Doubt::CarryOver(_)));
         items.push(format!(
-            "strongest effect on the run that follows: {} after {name} ({} standard errors)",
+            "runs right after {name} differed most: {} ({} SE{})",
             size(carry.slower),
-            decimal(carry.standard_errors.abs(), 1)
+            decimal(carry.standard_errors.abs(), 1),
+            if fires { "" } else { ", below the alarm level" }
         ));
     }
     if checks.outliers > 0 {
@@ -34,7 +38,7 @@ pub fn lines(shown: Shown<'_>) -> Vec<Line> {
         .map(|arm| printable(&shown.experiment.arms[arm.arm].spoken()))
         .collect();
     if !modes.is_empty() {
-        items.push(format!("two kinds of runs: {}", modes.join(", ")));
+        items.push(format!("two groups of runs: {}", modes.join(", ")));
     }
     items.push(format!("{}, seed {}", count(shown.standing.blocks as usize, "block"), shown.experiment.seed));
     if let Some(number) = shown.stored {

@@ -22,7 +22,7 @@ pub fn standings(shown: Shown<'_>, width: usize) -> Vec<Line> {
         Column::number("cpus", "", 6),
         Column::number("runs", "", 3),
         Column::number("median", "", 2),
-        Column::number("vs OS", "", 0),
+        Column::number("vs OS", "paired", 0),
         Column::text("", 1),
         Column::number("interval", "", 2).named("interval"),
         Column::text("", 5).named("its picture"),
@@ -108,7 +108,7 @@ fn verdict(shown: Shown<'_>, standing: &ArmStanding, is_chosen: bool) -> Line {
         ArmVerdict::NotBetterByMargin => format!("not {margin} better"),
         ArmVerdict::Failed => return Line::new().with(Tone::Warn, "failed"),
         ArmVerdict::Undecided => match standing.state {
-            ArmState::Out { why: OutReason::BehindLeader, .. } => "behind, given up".to_owned(),
+            ArmState::Out { why: OutReason::BehindLeader, .. } => "behind, dropped".to_owned(),
             _ => "undecided".to_owned(),
         },
     };

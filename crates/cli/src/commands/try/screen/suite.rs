@@ -44,7 +44,7 @@ pub fn screen(shown: &Results<'_>, width: usize) -> Screen {
 pub fn sentences(shown: &Results<'_>) -> Vec<Line> {
     let tried = shown.rows.iter().filter(|row| row.sound().is_some()).count();
     if tried == 0 {
-        return vec![Line::new().with(Tone::Warn, "Nothing was tried to its end.")];
+        return vec![Line::new().with(Tone::Warn, "No benchmark was completed.")];
     }
     let mut lines = vec![verdict(shown)];
     let margin = percent(shown.policy.margin);
@@ -221,8 +221,8 @@ fn besides(shown: &Results<'_>) -> Vec<Line> {
     missing.dedup();
     if !missing.is_empty() {
         let install = shown.installation.as_ref().map_or_else(
-            || " `--install` says which packages have them.".to_owned(),
-            |command| format!(" To install them:  {}", printable(command)),
+            || " `--install` shows their packages.".to_owned(),
+            |command| format!(" Next, to install them:  {}", printable(command)),
         );
         lines.push(Line::new().plain(format!("Not installed: {}.{install}", printable(&missing.join(", ")))));
     }

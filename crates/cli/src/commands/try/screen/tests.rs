@@ -106,7 +106,7 @@ impl Made {
 fn a_winner_comes_with_the_commands_that_apply_it() {
     let made = made(&[0.0, 0.01, -0.05, 0.88], &RunNoise::Typical, 42, 60);
     assert_snapshot!(made.at(110), @r"
-    Pin it. cpu 1 is 2.4x [2.3, 2.7] faster than the operating system's choice, proven after 30 runs (error rate
+    Pin it. cpu 1 is 2.4x [2.3, 2.7] faster than the OS default, proven after 30 runs (error rate
     5 %).
         corewise run --on 1 -- ./app --level 3
         taskset -c 1 ./app --level 3
@@ -120,9 +120,9 @@ fn a_winner_comes_with_the_commands_that_apply_it() {
     vcache          16     4   1.2 s  +1.6 %  ?  [-77.7, 151.6]  ├─────●────┤  behind, given up
     frequency       16     4   1.4 s  -6.0 %  ?  [-76.3, 154.7]  ├─────●────┤  behind, given up
 
-    Also different, a run: moves to another cpu 1,200 → 0
+    Also different, per run: moves to another cpu 1,200 → 0
 
-    Checks: two OS runs a block compared with each other: e = 3.9 (100 would be a doubt) · 6 blocks, seed 42 ·
+    Checks: the two OS default runs in each block compared: e = 3.9 (alarm from 100) · 6 blocks, seed 42 ·
       stored as experiment 3
     ");
     assert_snapshot!(made.at(60), @r"
@@ -141,7 +141,7 @@ fn a_winner_comes_with_the_commands_that_apply_it() {
     frequency      1.4 s  -6.0 %  ?  [-76.3, 154.7]  behind, gi…
     too narrow for: cpus, runs, its picture
 
-    Also different, a run: moves to another cpu 1,200 → 0
+    Also different, per run: moves to another cpu 1,200 → 0
 
     Checks: two OS runs a block compared with each other: e =
       3.9 (100 would be a doubt) · 6 blocks, seed 42 · stored as
@@ -165,7 +165,7 @@ fn a_higher_clock_of_the_winner_is_told() {
         let text = made.at(110);
         text.lines().find(|line| line.starts_with("Also different")).map(str::to_owned)
     };
-    let said = |text: &str| Some(format!("Also different, a run: {text}"));
+    let said = |text: &str| Some(format!("Also different, per run: {text}"));
     assert_eq!(told(&mut made, 4.2, 95.0, true), said("GHz ~3.90 → ~4.20 · watts 88.0 → 95.0"));
     assert_eq!(told(&mut made, 4.2, 90.0, false), said("GHz 3.90 → 4.20"));
     assert_eq!(told(&mut made, 3.96, 90.0, true), None);
@@ -186,7 +186,7 @@ fn a_mask_of_the_programs_own_is_told_unless_it_was_asked_for() {
         for trial in made.trials.iter_mut().filter(|trial| trial.arm == 1) {
             trial.observed.own_mask = Some(own.clone());
         }
-        made.at(100).contains("the program set cpus of its own")
+        made.at(100).contains("the program set its own cpus")
     };
     let given = made_cpus();
     assert!(told(given.clone(), &[]) && !told(given.clone(), &["CPUS"]));
@@ -202,7 +202,7 @@ fn made_cpus() -> CpuSet {
 #[test]
 fn no_difference_is_an_answer() {
     assert_snapshot!(made(&[0.0, 0.005], &RunNoise::Quiet, 1, 60).at(100), @r"
-    Leave it to the operating system. Of 2 placements 1 is proven not to be 3 % faster; 1 fell behind
+    Leave it to the operating system. 1 of 2 placements is proven not to be 3 % faster; 1 fell behind
     and was given up without proof (14 runs).
 
     placement     cpus  runs  median   vs OS     interval                 verdict
@@ -234,7 +234,7 @@ fn what_is_not_decided_says_what_would_decide_it() {
 fn failures_are_shown_with_what_was_written() {
     let effects = Effects { failures: vec![0.0, 1.0], ..Effects::of(&[0.1, 0.0]) };
     assert_snapshot!(made_of(&effects, &RunNoise::Quiet, 5, 60).at(100), @r"
-    Leave it to the operating system. Of 2 placements 1 is proven not to be 3 % faster; 1 failed (12
+    Leave it to the operating system. 1 of 2 placements is proven not to be 3 % faster; 1 failed (12
     runs).
 
     placement     cpus  runs  median  vs OS     interval                 verdict

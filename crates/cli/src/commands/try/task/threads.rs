@@ -36,17 +36,16 @@ pub fn asked(typed: &TryArguments) -> Result<(Option<u32>, Option<ThreadTable>),
     }
     if counts.len() > MOST_COUNTS {
         let what =
-            format!("--threads: {} numbers are more than the {MOST_COUNTS} that can be tried at once", counts.len());
-        return Err(Failure::usage(what).next("Powers of two show as much: 1,2,4,8,16,32"));
+            format!("--threads: {} numbers were given, and at most {MOST_COUNTS} can be tried at once", counts.len());
+        return Err(Failure::usage(what).next("Powers of two are enough: 1,2,4,8,16,32"));
     }
     if !(typed.guard.is_empty() && typed.guard_higher.is_empty()) {
         let next = "Try the guard's metric by itself: --metric 'NAME=REGEX'";
-        return Err(Failure::usage("--guard is not judged with numbers of threads").next(next));
+        return Err(Failure::usage("--guard cannot be combined with a list of threads").next(next));
     }
     let pinned = typed.pinned.unwrap_or(Pinned::Both);
     if pinned == Pinned::No && !typed.pins_as.is_empty() {
-        return Err(Failure::usage("--pins-as says how to pin, and --pinned no that nothing is pinned")
-            .next("Leave one of them out."));
+        return Err(Failure::usage("--pins-as pins threads, and --pinned no forbids it").next("Leave out one of them."));
     }
     let variables =
         |option: &str, names: &[String]| names.iter().map(|name| variable(option, name)).collect::<Result<_, _>>();
@@ -56,7 +55,7 @@ pub fn asked(typed: &TryArguments) -> Result<(Option<u32>, Option<ThreadTable>),
 
 fn untold(counts: &[u32]) -> Failure {
     let list: Vec<String> = counts.iter().map(u32::to_string).collect();
-    let what = format!("--threads {}: nothing tells the program how many threads to have", list.join(","));
+    let what = format!("--threads {}: the program does not get its number of threads", list.join(","));
     Failure::usage(what).next(
         "Name the variable that it reads (--threads-as OMP_NUM_THREADS), or write {threads} in the command: ./app -t {threads}",
     )
@@ -104,8 +103,8 @@ mod tests {
         let list: Vec<String> = (1..=33).map(|count: u32| count.to_string()).collect();
         let many = list.join(",");
         let cases: [(&[&str], &str); 13] = [
-            (&["--threads", "1,2", "ls"], "nothing tells the program"),
-            (&["--threads", "2", "--pinned", "yes", "ls"], "nothing tells the program"),
+            (&["--threads", "1,2", "ls"], "the program does not get its number"),
+            (&["--threads", "2", "--pinned", "yes", "ls"], "the program does not get its number"),
             (&["--threads", &many, "--threads-as", "N", "ls"], "33 numbers"),
             (&["--threads", "1,2", "--threads-as", "A=B", "ls"], "cannot be the name"),
             (&["--threads", "1,2", "--guard", "a=b", "--", "ls", "{threads}"], "--guard"),
@@ -114,7 +113,7 @@ mod tests {
             (&["--threads-as", "N", "ls"], "--threads"),
             (&["--pinned", "no", "ls"], "--threads"),
             (&["--pins-as", "N", "ls"], "--threads"),
-            (&["--threads", "4", "--pins-as", "N", "ls"], "nothing tells the program"),
+            (&["--threads", "4", "--pins-as", "N", "ls"], "the program does not get its number"),
             (&["--threads", "1,2", "--pins-as", "A", "--pinned", "no", "--", "ls", "{threads}"], "--pinned no"),
             (&["--threads", "1,2", "--pins-as", "", "--", "ls", "{threads}"], "--pins-as: \"\" cannot be the name"),
         ];

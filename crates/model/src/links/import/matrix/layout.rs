@@ -95,7 +95,7 @@ impl Layout {
         };
         if is_triangle(rows, 0) {
             let begins_with_cost = is_number(rows[0].cells[0]) && rows[0].cells[0].parse() != Ok(0.0);
-            let remark = || "the first row is that of the second cpu, since it has a cost".to_owned();
+            let remark = || "the first row is the second cpu's, because it has a cost".to_owned();
             return match begins_with_cost {
                 true => square(1..count as u32 + 1, Some(remark())),
                 false => square(0..count as u32, None),
@@ -147,12 +147,14 @@ fn is_rising(names: &[u32]) -> bool {
 
 fn guessed(names: &[u32]) -> String {
     let names = names.iter().copied().collect::<crate::CpuSet>();
-    format!("the first row and the first column are taken for the cpus' numbers: {names}")
+    format!("the first row and the first column are assumed to be the cpus' numbers: {names}")
 }
 
 /// A lower triangle whose last row is missing looks the same.
 fn maybe_cut() -> String {
-    "each row has an empty cell more than there are rows, taken for a separator at its end; or else the last row is missing".into()
+    "each row has one empty cell more than there are rows: assumed to be a separator at its end; otherwise the last \
+        row is missing"
+        .into()
 }
 
 /// The cells without an empty one behind the last separator.

@@ -87,14 +87,14 @@ fn is_node(name: Piece<'_>) -> bool {
 fn absent(tuple: Piece<'_>, name: Piece<'_>, number: i64, there: &[&Numbered], physical: bool) -> Fault {
     let name = name.text;
     if physical && there.iter().all(|object| object.number.is_none()) {
-        return tuple.fault(format!("the system's numbers of {name} objects are not known here"));
+        return tuple.fault(format!("the system's numbers of {name} objects are unknown"));
     }
     let known = match (physical, there.len()) {
         (true, _) => there.iter().filter_map(|object| u32::try_from(object.number?).ok()).collect::<CpuSet>(),
         (false, count) => CpuSet::first(count as u32),
     };
     tuple.fault(format!(
-        "{name}:{number} is not there: there {} here",
+        "{name}:{number} does not exist: there {} here",
         match known.len() {
             0 => "is none".to_owned(),
             1 => format!("is {name}:{known}"),
@@ -173,11 +173,11 @@ fn of_type(name: Piece<'_>, counted: &CpuSet, machine: &Machine) -> Result<Vec<N
 }
 
 fn unknown(name: Piece<'_>) -> Fault {
-    let fault = name.fault(format!("\"{}\" is no type of object that is known here", name.text));
+    let fault = name.fault(format!("\"{}\" is not a known type of object", name.text));
     match name.text.to_ascii_lowercase().as_str() {
         "llc" | "ccx" => fault.hint("hwloc names caches by their level: L3"),
         "cluster" | "module" => fault.hint("hwloc names caches by their level: L2"),
-        "group" => fault.hint("hwloc makes groups as it sees fit: name what is in them, such as core:0-3 or L2:0"),
+        "group" => fault.hint("hwloc chooses its own groups: name the objects inside, such as core:0-3 or L2:0"),
         "cpu" => fault.hint("hwloc calls a logical processor pu"),
         _ => fault.hint("package, numanode, die, L3, L2, L1, core, pu"),
     }

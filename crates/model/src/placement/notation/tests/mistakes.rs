@@ -29,7 +29,7 @@ fn mistakes_point_at_their_place() {
     );
     assert_eq!(
         pointed(Notation::Hwloc, "core:3 L3:9.pu:0"),
-        "L3:9 is not there: there are L3:0-7 here\ncore:3 L3:9.pu:0\n       ^^^^"
+        "L3:9 does not exist: there are L3:0-7 here\ncore:3 L3:9.pu:0\n       ^^^^"
     );
     assert_eq!(
         pointed(Notation::OpenMp, "OMP_PLACES={0},{x}"),
@@ -41,7 +41,7 @@ fn mistakes_point_at_their_place() {
     );
     assert_eq!(
         pointed(Notation::Cgroup, "0-3\n0"),
-        "expected one list of cpus, found another behind it\n0-3\n0\n    ^\na list is 0-3,8"
+        "expected one list of cpus, found a second one\n0-3\n0\n    ^\na list is 0-3,8"
     );
     assert_eq!(
         pointed(Notation::Likwid, "S0:0-1,S1:0"),
@@ -49,7 +49,7 @@ fn mistakes_point_at_their_place() {
     );
     assert_eq!(
         pointed(Notation::Likwid, "S0:0@S7:0"),
-        "domain S7 is not there\nS0:0@S7:0\n     ^^\nN, S0-S0, D0-D3, C0-C7, M0-M3"
+        "domain S7 does not exist\nS0:0@S7:0\n     ^^\nN, S0-S0, D0-D3, C0-C7, M0-M3"
     );
 }
 
@@ -59,10 +59,10 @@ fn what_is_often_mixed_up_gets_a_hint() {
     assert_eq!(hint(Notation::Taskset, "taskset -c 0x5 app"), "leave out -c");
     assert_eq!(hint(Notation::Docker, "docker run --cpus=2 image"), "--cpuset-cpus=0-3 chooses cpus");
     assert_eq!(hint(Notation::OpenMp, "OMP_PROC_BIND=cores"), "OMP_PLACES=cores names places");
-    assert_eq!(hint(Notation::OpenMp, "OMP_PLACES=close"), "that is a value of OMP_PROC_BIND");
+    assert_eq!(hint(Notation::OpenMp, "OMP_PLACES=close"), "this is a value of OMP_PROC_BIND");
     assert_eq!(hint(Notation::Libvirt, "virsh vcpupinn dom\nvcpupin dom 0 0"), "virsh vcpupin DOMAIN 0 0-3");
     assert_eq!(hint(Notation::Hwloc, "node:3"), "hwloc does not count nodes without memory");
-    assert!(hint(Notation::Hwloc, "group:0").contains("name what is in them"));
+    assert!(hint(Notation::Hwloc, "group:0").contains("name the objects inside"));
     assert_eq!(hint(Notation::Hwloc, "llc:0"), "hwloc names caches by their level: L3");
     assert_eq!(
         hint(Notation::Slurm, "--cpu-bind=cores"),
@@ -118,7 +118,7 @@ fn texts_that_name_cpus_again_and_again_are_refused_where_it_is_too_much() {
     ];
     for (notation, text) in texts {
         let error = mistake(notation, &text, &machine);
-        let what = "with this the text names more than a million cpus, many again and again";
+        let what = "with this the text names more than a million cpus, with many repetitions";
         assert_eq!(error.what, what, "{notation}");
         assert!(
             error.position > text.len() / 2 && error.length < 20,
@@ -135,7 +135,7 @@ fn texts_have_a_largest_size() {
     let longest = format!("0{}", " ".repeat((1 << 20) - 1));
     assert!(super::super::read(Notation::List, &longest, &machine).is_ok());
     let error = mistake(Notation::List, &format!("\u{e9}{longest}"), &machine);
-    assert_eq!((error.what.as_str(), error.position), ("texts longer than 1048576 bytes are not read", (1 << 20) - 1));
+    assert_eq!((error.what.as_str(), error.position), ("the text is longer than 1048576 bytes", (1 << 20) - 1));
 }
 
 /// What texts of the notations are made of.

@@ -9,7 +9,7 @@ fn masks_are_hexadecimal_binary_and_decimal() {
     let ryzen = machines::ryzen();
     assert_eq!(
         shown(&lines(Notation::Hexadecimal, "1-7,16-23", &ryzen)),
-        "mask: 0xff00fe\nwith commas: ff00fe\n    Files of /proc/irq and /sys take groups of 32 bits."
+        "mask: 0xff00fe\nwith commas: ff00fe\n    Files of /proc/irq and /sys use groups of 32 bits."
     );
     assert_eq!(shown(&lines(Notation::Binary, "1-7,16-23", &ryzen)), "binary: 1111 1111 0000 0000 1111 1110");
     let threadripper = machines::threadripper();
@@ -52,9 +52,8 @@ fn numactl_names_nodes_only_where_they_are_whole() {
     let machine = machines::threadripper();
     assert_eq!(
         shown(&lines(Notation::Numactl, "0-7,32-39", &machine)),
-        "cpus: numactl --physcpubind=0-7,32-39\n    \
-             Memory stays as it was: add --membind=0 to have memory from there or fail, or --localalloc for the default.\n\
-         nodes: numactl --cpunodebind=0"
+        "cpus: numactl --physcpubind=0-7,32-39\n    The memory policy is unchanged: add --membind=0 to get memory \
+            from there or fail, or --localalloc for the default.\nnodes: numactl --cpunodebind=0"
     );
     assert_eq!(lines(Notation::Numactl, "0-6,32-39", &machine).len(), 1);
 }
@@ -64,10 +63,9 @@ fn nodes_without_memory_are_served_by_the_nearest() {
     let machine = machines::threadripper();
     assert_eq!(
         shown(&lines(Notation::Numactl, "8-15,40-47", &machine)),
-        "cpus: numactl --physcpubind=8-15,40-47\n    \
-             Memory stays as it was: add --membind=0,2 to have memory from there or fail, or --localalloc for the default.\n\
-         nodes: numactl --cpunodebind=1\n    \
-             No memory on node 1, so numactl may refuse: use --physcpubind; the nearest memory is on nodes 0,2."
+        "cpus: numactl --physcpubind=8-15,40-47\n    The memory policy is unchanged: add --membind=0,2 to get memory \
+            from there or fail, or --localalloc for the default.\nnodes: numactl --cpunodebind=1\n    No memory on \
+            node 1, so numactl may refuse: use --physcpubind; the nearest memory is on nodes 0,2."
     );
     let memory = |list: &str| lines(Notation::Cgroup, list, &machine)[1].text.clone().unwrap();
     assert_eq!(memory("8"), "echo 0,2 > cpuset.mems");
@@ -101,12 +99,10 @@ fn likwid_counts_along_the_usable_cpus_where_not_all_are() {
 fn systemd_gets_the_boundary_and_the_starting_mask() {
     assert_eq!(
         shown(&lines(Notation::Systemd, "8", &machines::threadripper())),
-        "boundary: AllowedCPUs=8\n    \
-             A boundary of the cgroup that holds for services, scopes and slices; needs cgroup v2 with cpuset.\n\
-         starting mask: CPUAffinity=8\n    \
-             The mask a service starts with; its processes may change it, and slices do not take this setting.\n\
-         memory: AllowedMemoryNodes=0,2\n    \
-             Only where memory must come from there; the nodes nearest to these cpus."
+        "boundary: AllowedCPUs=8\n    A hard limit of the cgroup, for services, scopes and slices; needs cgroup v2 \
+            with cpuset.\nstarting mask: CPUAffinity=8\n    The mask that a service starts with; its processes may \
+            change it, and slices do not support it.\nmemory: AllowedMemoryNodes=0,2\n    Only if memory must come \
+            from there: the nodes nearest to these cpus."
     );
 }
 
@@ -124,13 +120,12 @@ fn kubernetes_is_told_what_can_be_told() {
     let machine = machines::ryzen();
     assert_eq!(
         shown(&lines(Notation::Kubernetes, "1,17,2,18", &machine)),
-        "container: resources: {requests: {cpu: \"4\"}, limits: {cpu: \"4\"}}\n    \
-             Which cpus a container gets cannot be chosen: the kubelet's static policy counts them and chooses.\n    \
-             Cpus are a container's own only with cpuManagerPolicy: static, in a Guaranteed pod.\n\
-         kubelet, whole cores: cpuManagerPolicyOptions: {full-pcpus-only: \"true\"}\n    \
-             These are whole cores; with this option the kubelet gives out nothing else.\n\
-         kubelet, the rest: reservedSystemCPUs: \"0,3-16,19-31\"\n    \
-             Keeps the other cpus for the system, so that exclusive cpus come from these alone."
+        "container: resources: {requests: {cpu: \"4\"}, limits: {cpu: \"4\"}}\n    You cannot choose a container's \
+            cpus: the kubelet's static policy takes a number and chooses.\n    A container has exclusive cpus only \
+            with cpuManagerPolicy: static, in a Guaranteed pod.\nkubelet, whole cores: cpuManagerPolicyOptions: \
+            {full-pcpus-only: \"true\"}\n    These are whole cores; with this option the kubelet assigns only whole \
+            cores.\nkubelet, the rest: reservedSystemCPUs: \"0,3-16,19-31\"\n    Reserves the other cpus for the \
+            system, so that exclusive cpus come only from these."
     );
     let single = lines(Notation::Kubernetes, "1-2,17", &machine);
     assert_eq!(single[1].remarks, ["full-pcpus-only does not fit: cpu 2 is one thread of a core."]);
@@ -167,10 +162,9 @@ fn libvirt_pins_each_virtual_cpu() {
     let lines = super::super::print(Notation::Libvirt, &set("1,17"), &[17, 1], &machines::ryzen());
     assert_eq!(
         shown(&lines),
-        "vcpu: <vcpu placement='static' cpuset='1,17'>2</vcpu>\n    \
-             The emulator's own threads elsewhere: <emulatorpin cpuset='0,2-16,18-31'/>.\n\
-         cputune: <vcpupin vcpu='0' cpuset='17'/>\n\
-         cputune: <vcpupin vcpu='1' cpuset='1'/>"
+        "vcpu: <vcpu placement='static' cpuset='1,17'>2</vcpu>\n    For the emulator's own threads elsewhere: \
+            <emulatorpin cpuset='0,2-16,18-31'/>.\ncputune: <vcpupin vcpu='0' cpuset='17'/>\ncputune: <vcpupin \
+            vcpu='1' cpuset='1'/>"
     );
 }
 
@@ -180,15 +174,15 @@ fn the_kernel_sends_interrupts_to_the_others() {
     assert_eq!(text("4-7"), "isolcpus=managed_irq,domain,4-7 nohz_full=4-7 rcu_nocbs=4-7 irqaffinity=0-2,8,10-31");
     let all = lines(Notation::KernelCommandLine, "0-1", &simulate::machine(2, false, &[])).remove(0);
     assert_eq!(all.text.as_deref(), Some("isolcpus=managed_irq,domain,0,1 nohz_full=0,1 rcu_nocbs=0,1"));
-    assert!(all.remarks.contains(&"No cpu is left for everything else: leave at least one out.".to_owned()));
+    assert!(all.remarks.contains(&"No cpu is left for everything else: leave out at least one.".to_owned()));
 }
 
 #[test]
 fn windows_numbers_siblings_side_by_side() {
     assert_eq!(
         shown(&lines(Notation::Windows, "1-7,16-23", &machines::ryzen())),
-        "start: start /affinity FFFE\n    \
-             Windows numbers the threads of a core side by side: cpus 1-7,16-23 here are cpus 1-15 there."
+        "start: start /affinity FFFE\n    Windows numbers the threads of a core consecutively: cpus 1-7,16-23 here \
+            are cpus 1-15 there."
     );
     // All but both threads of the first core, as the article on the 2990WX has it.
     let machine = machines::threadripper();
@@ -207,7 +201,7 @@ fn windows_numbers_agree_where_siblings_are_neighbours_already() {
 #[test]
 fn windows_masks_belong_to_groups_of_64() {
     let machine = machines::wide();
-    let assumed = "4 groups are assumed, of whole packages or nodes, siblings side by side (group 0 = cpus 0-63, \
+    let assumed = "4 groups are assumed, of whole packages or nodes, with consecutive siblings (group 0 = cpus 0-63, \
         group 1 = cpus 64-127); coreinfo -g shows them.";
     let lines = lines(Notation::Windows, "2,70-71", &machine);
     assert_eq!(lines.iter().map(|line| line.label.as_str()).collect::<Vec<_>>(), ["group 0", "group 1"]);

@@ -36,11 +36,11 @@ fn plain_notations() {
 fn negative_numbers_are_as_wide_as_the_machine() {
     assert_eq!(
         explained(Notation::Decimal, "-4", &machines::ryzen()),
-        "2-31\n    Read as a mask of 32 bits; of 64 bits it would be cpus 2-63."
+        "2-31\n    Read as a mask of 32 bits; with 64 bits it would be cpus 2-63."
     );
     assert_eq!(
         explained(Notation::Decimal, "-4", &machines::threadripper()),
-        "2-63\n    Read as a mask of 64 bits; of 32 bits it would be cpus 2-31."
+        "2-63\n    Read as a mask of 64 bits; with 32 bits it would be cpus 2-31."
     );
 }
 
@@ -85,7 +85,7 @@ fn taskset_is_explained() {
     );
     assert_eq!(
         explained(Notation::Taskset, "taskset 0x10,1 app", &machine),
-        "0,8\n    taskset drops commas without filling groups up to eight digits, unlike the kernel."
+        "0,8\n    Unlike the kernel, taskset drops commas without padding groups to eight digits."
     );
 }
 
@@ -109,8 +109,8 @@ fn systemd_lines() {
     );
     assert_eq!(
         explained(Notation::Systemd, "AllowedCPUs=0-3\nCPUAffinity=2-7\nAllowedMemoryNodes=0", &machines::ryzen()),
-        "2,3\n    The processes start on the cpus that both CPUAffinity= and AllowedCPUs= name.\n    \
-         Of memory it says: AllowedMemoryNodes=0."
+        "2,3\n    The processes start on the cpus that both CPUAffinity= and AllowedCPUs= name.\n    The memory \
+            setting is AllowedMemoryNodes=0."
     );
 }
 
@@ -129,7 +129,7 @@ fn cgroup_and_docker_lines() {
     );
     assert_eq!(
         explained(Notation::Cgroup, "echo 4-7 > cpuset.cpus\necho 1 > cpuset.cpus", &machine),
-        "1\n    cpuset.cpus is set more than once; the last line holds."
+        "1\n    cpuset.cpus is set more than once; the last line applies."
     );
     check(
         Notation::Docker,
@@ -195,8 +195,8 @@ fn openmp_lines() {
     check(Notation::OpenMp, &machine, &[("sockets", "0,2,4,6,1,3,5,7"), ("SOCKETS(1)", "0,2,4,6")]);
     assert_eq!(
         explained(Notation::OpenMp, "sockets(3)", &machine),
-        "0-7\n    2 places: {0,2,4,6} {1,3,5,7}; which sockets are taken is the runtime's choice.\n    \
-         There are only 2 places of sockets here, not 3."
+        "0-7\n    2 places: {0,2,4,6} {1,3,5,7}; the runtime chooses which sockets to use.\n    There are only 2 \
+            places of sockets here, not 3."
     );
 }
 
@@ -242,10 +242,9 @@ fn kernel_parameters() {
     );
     assert_eq!(
         explained(Notation::KernelCommandLine, "isolcpus=nohz,2-7 nohz_full=2-5 irqaffinity=0-2", &machine),
-        "2-7\n    isolcpus= takes these cpus from the scheduler's balancing: only what is placed there runs there.\n    \
-         Without the flag domain the scheduler goes on balancing over these cpus.\n    \
-         nohz_full= names other cpus: 2-5.\n    \
-         irqaffinity= is cpus 0-2, and so also cpu 2 of these."
+        "2-7\n    isolcpus= excludes these cpus from the scheduler's balancing: only what is placed there runs \
+            there.\n    Without the flag domain the scheduler still balances over these cpus.\n    nohz_full= names \
+            other cpus: 2-5.\n    irqaffinity= is cpus 0-2, which includes cpu 2 of these."
     );
 }
 
@@ -268,8 +267,8 @@ fn windows_lines() {
     let machine = machines::threadripper();
     assert_eq!(
         explained(Notation::Windows, "start /affinity FFFF FFFF FFFF FFFC app", &machine),
-        "1-31,33-63\n    Read as Windows numbers cpus: the threads of a core side by side, unlike this machine.\n    \
-         start reads a mask only up to the first space: write it without spaces."
+        "1-31,33-63\n    Read with Windows' numbering: the threads of a core are consecutive, unlike on this \
+            machine.\n    start reads a mask only up to the first space: write it without spaces."
     );
     // Node 1 is cores 8 to 15; Windows counts its mask from the node's first cpu.
     assert_eq!(in_order(Notation::Windows, "start /node 1 /affinity 5 app", &machine), "8,9");
@@ -316,6 +315,6 @@ fn cpus_that_are_not_there_are_remarked() {
     let machine = machines::confined();
     assert_eq!(
         read(Notation::Taskset, "-c 2,3,9,40", &machine).remarks,
-        ["On this machine cpu 40 is not there.", "On this machine cpus 3,9 are offline."]
+        ["On this machine cpu 40 is missing.", "On this machine cpus 3,9 are offline."]
     );
 }

@@ -47,7 +47,7 @@ fn numactl_is_explained() {
     );
     assert_eq!(
         explained(Notation::Numactl, "+0-1", &machines::confined()),
-        "0,1\n    + counts along the cpus this process may use, which are 0-2,4-7,16-23."
+        "0,1\n    + counts only the cpus that this process may use: 0-2,4-7,16-23."
     );
     assert_eq!(
         explained(Notation::Numactl, "numactl -C 0,8 ./app", &machines::confined()),
@@ -175,7 +175,8 @@ fn likwid_is_explained() {
     assert_eq!(
         explained(Notation::Likwid, "0-1,3", &machines::confined()),
         format!(
-            "0,1,4\n    {pinned}\n    This process may not use every cpu, so likwid-pin takes plain numbers as logical ones."
+            "0,1,4\n    {pinned}\n    This process may not use every cpu, so likwid-pin reads plain numbers as \
+                logical ones."
         )
     );
     assert_eq!(

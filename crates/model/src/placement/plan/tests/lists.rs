@@ -31,7 +31,7 @@ fn of(name: &str, threads: Option<u32>) -> String {
 fn a_bulldozer_of_four_modules() {
     assert_snapshot!(of("fx-8150", None), @r"
     5 of 14 classes of 255 choices
-    -                                 8 cpus: The operating system chooses: what everything else has to beat.
+    -                                 8 cpus: The OS default: everything else must beat it.
         0-7 (1 of 1)
     all - core:0                      7 cpus: Without the first core, which often gets the most interrupts.
         1-7 (8 of 8)
@@ -39,12 +39,12 @@ fn a_bulldozer_of_four_modules() {
         0,2,4,6 (16 of 70)
     cluster:0                         2 cpus: One cluster: the nearest neighbours among cores.
         0,1 (4 of 28)
-    1                                 1 cpus: One cpu: nothing moves, and nothing talks across cores.
+    1                                 1 cpus: One cpu: no migration, and no talk across cores.
         1 (8 of 8)
     ");
     assert_snapshot!(of("fx-8150", Some(4)), @r"
     3 of 3 classes of 70 choices
-    -                                 8 cpus: The operating system chooses: what everything else has to beat.
+    -                                 8 cpus: The OS default: everything else must beat it.
         0-7 (1 of 1)
     all - core:0                      7 cpus: Without the first core, which often gets the most interrupts.
         1-7 (8 of 8)
@@ -52,7 +52,7 @@ fn a_bulldozer_of_four_modules() {
         0,2,4,6 (16 of 70)
     2-4,6                             4 cpus: Also different: 4 cores in 3 clusters (2 + 1 + 1).
         2-4,6 (48 of 70)
-    pack(4, cluster)                  4 cpus: Close together: in 2 clusters, the fewest that hold them.
+    pack(4, cluster)                  4 cpus: Close together: in 2 clusters, the fewest possible.
         0-3 (6 of 70)
     ");
 }
@@ -61,7 +61,7 @@ fn a_bulldozer_of_four_modules() {
 fn a_threadripper_with_nodes_without_memory() {
     assert_snapshot!(of("threadripper-2990wx", None), @r"
     11 of 52707599 classes of 18446744073709551615 choices
-    -                                64 cpus: The operating system chooses: what everything else has to beat.
+    -                                64 cpus: The OS default: everything else must beat it.
         0-63 (1 of 1)
     all - core:0                     62 cpus: Without the first core, which often gets the most interrupts.
         2-63 (16 of 2016)
@@ -73,20 +73,20 @@ fn a_threadripper_with_nodes_without_memory() {
         0-15 (2 of 488526937079580)
     spread(8, llc)                    8 cpus: One cpu in each last-level cache, which it shares with no other.
         0,8,16,24,32,40,48,56 (16777216 of 4426165368)
-    llc:0                             8 cpus: One last-level cache: what threads share stays in it.
+    llc:0                             8 cpus: One last-level cache: data that threads share stays in it.
         0-7 (4 of 4426165368)
     spread(4, node)                   4 cpus: One cpu in each NUMA node, which it shares with no other.
         0,16,32,48 (65536 of 635376)
     core:1                            2 cpus: One core: its siblings share even the nearest cache.
         2,3 (16 of 2016)
-    2                                 1 cpus: One cpu: nothing moves, and nothing talks across cores.
+    2                                 1 cpus: One cpu: no migration, and no talk across cores.
         2 (32 of 64)
-    16                                1 cpus: One cpu (no memory on its node): nothing moves, and nothing talks across cores.
+    16                                1 cpus: One cpu (no memory on its node): no migration, and no talk across cores.
         16 (32 of 64)
     ");
     assert_snapshot!(of("threadripper-2990wx", Some(2)), @r"
     9 of 9 classes of 2016 choices
-    -                                64 cpus: The operating system chooses: what everything else has to beat.
+    -                                64 cpus: The OS default: everything else must beat it.
         0-63 (1 of 1)
     all - core:0                     62 cpus: Without the first core, which often gets the most interrupts.
         2-63 (16 of 2016)
@@ -111,7 +111,7 @@ fn a_threadripper_with_nodes_without_memory() {
     ");
     assert_snapshot!(of("threadripper-2990wx", Some(8)), @r"
     4 of 1628 classes of 4426165368 choices
-    -                                64 cpus: The operating system chooses: what everything else has to beat.
+    -                                64 cpus: The OS default: everything else must beat it.
         0-63 (1 of 1)
     all - core:0                     62 cpus: Without the first core, which often gets the most interrupts.
         2-63 (16 of 2016)
@@ -130,34 +130,34 @@ fn a_threadripper_with_nodes_without_memory() {
 fn a_threadripper_of_complexes_of_three_cores() {
     assert_snapshot!(of("threadripper-3960x", None), @r"
     9 of 424269 classes of 281474976710655 choices
-    -                                48 cpus: The operating system chooses: what everything else has to beat.
+    -                                48 cpus: The OS default: everything else must beat it.
         0-47 (1 of 1)
     all - core:0                     46 cpus: Without the first core, which often gets the most interrupts.
         1-23,25-47 (24 of 1128)
     one-per-core                     24 cpus: One cpu of each core: no two threads share one.
         0-23 (16777216 of 32247603683100)
-    die:0                            12 cpus: One die: nothing leaves it but for memory.
+    die:0                            12 cpus: One die: only memory accesses leave it.
         0-5,24-29 (4 of 69668534468)
     spread(8, llc)                    8 cpus: One cpu in each last-level cache, which it shares with no other.
         0,3,6,9,12,15,18,21 (1679616 of 377348994)
-    llc:0                             6 cpus: One last-level cache: what threads share stays in it.
+    llc:0                             6 cpus: One last-level cache: data that threads share stays in it.
         0-2,24-26 (8 of 12271512)
     spread(4, die)                    4 cpus: One cpu in each die, which it shares with no other.
         0,6,12,18 (20736 of 194580)
     core:1                            2 cpus: One core: its siblings share even the nearest cache.
         1,25 (24 of 1128)
-    1                                 1 cpus: One cpu: nothing moves, and nothing talks across cores.
+    1                                 1 cpus: One cpu: no migration, and no talk across cores.
         1 (48 of 48)
     ");
     assert_snapshot!(of("threadripper-3960x", Some(8)), @r"
     3 of 304 classes of 377348994 choices
-    -                                48 cpus: The operating system chooses: what everything else has to beat.
+    -                                48 cpus: The OS default: everything else must beat it.
         0-47 (1 of 1)
     all - core:0                     46 cpus: Without the first core, which often gets the most interrupts.
         1-23,25-47 (24 of 1128)
     spread(8, die)                    8 cpus: Far apart: evenly over 4 dies.
         0,3,6,9,12,15,18,21 (1679616 of 377348994)
-    pack(8, llc)                      8 cpus: Close together: in 2 last-level caches, the fewest that hold them.
+    pack(8, llc)                      8 cpus: Close together: in 2 last-level caches, the fewest possible.
         0-5,24,25 (384 of 377348994)
     pack(8, core)                     8 cpus: Siblings together: on 4 cores.
         0-3,24-27 (24 of 377348994)
@@ -168,11 +168,11 @@ fn a_threadripper_of_complexes_of_three_cores() {
 fn a_ryzen_with_stacked_cache_on_one_die() {
     assert_snapshot!(of("ryzen-9-9950x3d", None), @r"
     10 of 2024 classes of 4294967295 choices
-    -                                32 cpus: The operating system chooses: what everything else has to beat.
+    -                                32 cpus: The OS default: everything else must beat it.
         0-31 (1 of 1)
     all - core:0                     30 cpus: Without the first core, which often gets the most interrupts.
         1-15,17-31 (8 of 496)
-    vcache                           16 cpus: The stacked cache: for programs whose data fits there and nowhere else.
+    vcache                           16 cpus: The stacked cache: for programs whose data fits only there.
         0-7,16-23 (1 of 601080390)
     frequency                        16 cpus: Without the stacked cache: these cores usually clock higher.
         8-15,24-31 (1 of 601080390)
@@ -184,18 +184,18 @@ fn a_ryzen_with_stacked_cache_on_one_die() {
         1,17 (8 of 496)
     core:8                            2 cpus: One core (no stacked cache): its siblings share even the nearest cache.
         8,24 (8 of 496)
-    1                                 1 cpus: One cpu (stacked cache): nothing moves, and nothing talks across cores.
+    1                                 1 cpus: One cpu (stacked cache): no migration, and no talk across cores.
         1 (16 of 32)
-    8                                 1 cpus: One cpu (no stacked cache): nothing moves, and nothing talks across cores.
+    8                                 1 cpus: One cpu (no stacked cache): no migration, and no talk across cores.
         8 (16 of 32)
     ");
     assert_snapshot!(of("ryzen-9-9950x3d", Some(1)), @r"
     2 of 2 classes of 32 choices
-    -                                32 cpus: The operating system chooses: what everything else has to beat.
+    -                                32 cpus: The OS default: everything else must beat it.
         0-31 (1 of 1)
     all - core:0                     30 cpus: Without the first core, which often gets the most interrupts.
         1-15,17-31 (8 of 496)
-    vcache                           16 cpus: The stacked cache: for programs whose data fits there and nowhere else.
+    vcache                           16 cpus: The stacked cache: for programs whose data fits only there.
         0-7,16-23 (1 of 601080390)
     frequency                        16 cpus: Without the stacked cache: these cores usually clock higher.
         8-15,24-31 (1 of 601080390)
@@ -203,14 +203,14 @@ fn a_ryzen_with_stacked_cache_on_one_die() {
         1,17 (8 of 496)
     core:8                            2 cpus: One core (no stacked cache): its siblings share even the nearest cache.
         8,24 (8 of 496)
-    1                                 1 cpus: One cpu (stacked cache): nothing moves, and nothing talks across cores.
+    1                                 1 cpus: One cpu (stacked cache): no migration, and no talk across cores.
         1 (16 of 32)
-    8                                 1 cpus: One cpu (no stacked cache): nothing moves, and nothing talks across cores.
+    8                                 1 cpus: One cpu (no stacked cache): no migration, and no talk across cores.
         8 (16 of 32)
     ");
     assert_snapshot!(of("ryzen-9-9950x3d", Some(4)), @r"
     5 of 14 classes of 35960 choices
-    -                                32 cpus: The operating system chooses: what everything else has to beat.
+    -                                32 cpus: The OS default: everything else must beat it.
         0-31 (1 of 1)
     all - core:0                     30 cpus: Without the first core, which often gets the most interrupts.
         1-15,17-31 (8 of 496)
@@ -231,7 +231,7 @@ fn a_ryzen_with_stacked_cache_on_one_die() {
 fn a_hybrid_processor() {
     assert_snapshot!(of("simulated-hybrid", None), @r"
     10 of 3149 classes of 4294967295 choices
-    -                                32 cpus: The operating system chooses: what everything else has to beat.
+    -                                32 cpus: The OS default: everything else must beat it.
         0-31 (1 of 1)
     all - core:0                     30 cpus: Without the first core, which often gets the most interrupts.
         2-31 (8 of 496)
@@ -247,14 +247,14 @@ fn a_hybrid_processor() {
         16-19 (4 of 35960)
     core:1                            2 cpus: One core (performance): its siblings share even the nearest cache.
         2,3 (8 of 496)
-    2                                 1 cpus: One cpu (performance): nothing moves, and nothing talks across cores.
+    2                                 1 cpus: One cpu (performance): no migration, and no talk across cores.
         2 (16 of 32)
-    16                                1 cpus: One cpu (efficiency): nothing moves, and nothing talks across cores.
+    16                                1 cpus: One cpu (efficiency): no migration, and no talk across cores.
         16 (16 of 32)
     ");
     assert_snapshot!(of("simulated-hybrid", Some(4)), @r"
     4 of 17 classes of 35960 choices
-    -                                32 cpus: The operating system chooses: what everything else has to beat.
+    -                                32 cpus: The OS default: everything else must beat it.
         0-31 (1 of 1)
     all - core:0                     30 cpus: Without the first core, which often gets the most interrupts.
         2-31 (8 of 496)
@@ -273,7 +273,7 @@ fn a_hybrid_processor() {
 fn two_packages() {
     assert_snapshot!(of("simulated-2-packages", None), @r"
     7 of 119 classes of 65535 choices
-    -                                16 cpus: The operating system chooses: what everything else has to beat.
+    -                                16 cpus: The OS default: everything else must beat it.
         0-15 (1 of 1)
     all - core:0                     14 cpus: Without the first core, which often gets the most interrupts.
         1-7,9-15 (8 of 120)
@@ -285,12 +285,12 @@ fn two_packages() {
         0,4 (64 of 120)
     core:1                            2 cpus: One core: its siblings share even the nearest cache.
         1,9 (8 of 120)
-    1                                 1 cpus: One cpu: nothing moves, and nothing talks across cores.
+    1                                 1 cpus: One cpu: no migration, and no talk across cores.
         1 (16 of 16)
     ");
     assert_snapshot!(of("simulated-2-packages", Some(4)), @r"
     8 of 8 classes of 1820 choices
-    -                                16 cpus: The operating system chooses: what everything else has to beat.
+    -                                16 cpus: The OS default: everything else must beat it.
         0-15 (1 of 1)
     all - core:0                     14 cpus: Without the first core, which often gets the most interrupts.
         1-7,9-15 (8 of 120)
@@ -317,20 +317,20 @@ fn two_packages() {
 fn two_dies_on_a_front_side_bus() {
     assert_snapshot!(of("core2-quad-q6600", None), @r"
     5 of 5 classes of 15 choices
-    -                                 4 cpus: The operating system chooses: what everything else has to beat.
+    -                                 4 cpus: The OS default: everything else must beat it.
         0-3 (1 of 1)
     all - core:0                      3 cpus: Without the first core, which often gets the most interrupts.
         1-3 (4 of 4)
     spread(2, llc)                    2 cpus: One cpu in each last-level cache, which it shares with no other.
         0,2 (4 of 6)
-    llc:0                             2 cpus: One last-level cache: what threads share stays in it.
+    llc:0                             2 cpus: One last-level cache: data that threads share stays in it.
         0,1 (2 of 6)
-    1                                 1 cpus: One cpu: nothing moves, and nothing talks across cores.
+    1                                 1 cpus: One cpu: no migration, and no talk across cores.
         1 (4 of 4)
     ");
     assert_snapshot!(of("core2-quad-q6600", Some(2)), @r"
     2 of 2 classes of 6 choices
-    -                                 4 cpus: The operating system chooses: what everything else has to beat.
+    -                                 4 cpus: The OS default: everything else must beat it.
         0-3 (1 of 1)
     all - core:0                      3 cpus: Without the first core, which often gets the most interrupts.
         1-3 (4 of 4)
@@ -345,7 +345,7 @@ fn two_dies_on_a_front_side_bus() {
 fn a_machine_with_holes() {
     assert_snapshot!(of("simulated-sparse", None), @r"
     11 of 89 classes of 1023 choices
-    -                                10 cpus: The operating system chooses: what everything else has to beat.
+    -                                10 cpus: The OS default: everything else must beat it.
         1,2,4,6,16,17,19-21,23 (1 of 1)
     all - core:0                      9 cpus: Without the first core, which often gets the most interrupts.
         2,4,6,16,17,19-21,23 (2 of 10)
@@ -361,16 +361,16 @@ fn a_machine_with_holes() {
         2,6 (1 of 45)
     core:4                            2 cpus: One core: its siblings share even the nearest cache.
         16,20 (3 of 45)
-    2                                 1 cpus: One cpu: nothing moves, and nothing talks across cores.
+    2                                 1 cpus: One cpu: no migration, and no talk across cores.
         2 (2 of 10)
-    4                                 1 cpus: One cpu: nothing moves, and nothing talks across cores.
+    4                                 1 cpus: One cpu: no migration, and no talk across cores.
         4 (2 of 10)
-    16                                1 cpus: One cpu: nothing moves, and nothing talks across cores.
+    16                                1 cpus: One cpu: no migration, and no talk across cores.
         16 (6 of 10)
     ");
     assert_snapshot!(of("simulated-sparse", Some(4)), @r"
     3 of 15 classes of 210 choices
-    -                                10 cpus: The operating system chooses: what everything else has to beat.
+    -                                10 cpus: The OS default: everything else must beat it.
         1,2,4,6,16,17,19-21,23 (1 of 1)
     all - core:0                      9 cpus: Without the first core, which often gets the most interrupts.
         2,4,6,16,17,19-21,23 (2 of 10)
@@ -387,7 +387,7 @@ fn a_machine_with_holes() {
 fn a_server_of_more_cpus_than_anyone_lists() {
     assert_snapshot!(of("simulated-1536-cpus", None), @r"
     9 of more than 2^128 - 1 classes of more than 2^128 - 1 choices
-    -                              1536 cpus: The operating system chooses: what everything else has to beat.
+    -                              1536 cpus: The OS default: everything else must beat it.
         0-1535 (1 of 1)
     all - core:0                   1534 cpus: Without the first core, which often gets the most interrupts.
         1-767,769-1535 (768 of 1178880)
@@ -397,18 +397,18 @@ fn a_server_of_more_cpus_than_anyone_lists() {
         0-95,768-863 (8 of more than 2^128 - 1)
     spread(96, llc)                  96 cpus: One cpu in each last-level cache, which it shares with no other.
         0,8,16,24,32,40,48,56,64,72,80,88,96,104… (more than 2^128 - 1 of more than 2^128 - 1)
-    llc:0                            16 cpus: One last-level cache: what threads share stays in it.
+    llc:0                            16 cpus: One last-level cache: data that threads share stays in it.
         0-7,768-775 (96 of 42422464395838284729586025009112876960)
     spread(8, package)                8 cpus: One cpu in each package, which it shares with no other.
         0,96,192,288,384,480,576,672 (1846757322198614016 of 754535119740924075840)
     core:1                            2 cpus: One core: its siblings share even the nearest cache.
         1,769 (768 of 1178880)
-    1                                 1 cpus: One cpu: nothing moves, and nothing talks across cores.
+    1                                 1 cpus: One cpu: no migration, and no talk across cores.
         1 (1536 of 1536)
     ");
     assert_snapshot!(of("simulated-1536-cpus", Some(16)), @r"
     3 of 3609499 classes of 42422464395838284729586025009112876960 choices
-    -                              1536 cpus: The operating system chooses: what everything else has to beat.
+    -                              1536 cpus: The OS default: everything else must beat it.
         0-1535 (1 of 1)
     all - core:0                   1534 cpus: Without the first core, which often gets the most interrupts.
         1-767,769-1535 (768 of 1178880)

@@ -69,7 +69,7 @@ fn the_articles_four_threads_on_a_bulldozer() {
 #[test]
 fn more_threads_than_cpus_are_said() {
     let plan = of(&bulldozer(), Some(9));
-    assert_eq!(plan.remarks, ["9 threads are more than the 8 cpus that can be used: some cpus get several."]);
+    assert_eq!(plan.remarks, ["9 threads share 8 cpus: some cpus get several."]);
     assert_eq!(expressions(&plan), ["-", "all - core:0"]);
     assert!(of(&bulldozer(), Some(8)).remarks.is_empty());
 }

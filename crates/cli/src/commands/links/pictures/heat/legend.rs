@@ -23,7 +23,7 @@ impl Heat<'_> {
             Some(scale) => lines.extend(wrap(&self.bar(scale), self.width, 4)),
         }
         if is_directed {
-            notes.push("row: the first cpu, column: the second".to_owned());
+            notes.push("row: first cpu, column: second".to_owned());
         }
         notes.extend(self.plan.cut.words());
         if has_unknown && self.scale.is_some() {

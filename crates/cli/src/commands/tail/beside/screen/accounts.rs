@@ -16,12 +16,12 @@ pub fn accounts(accounts: &Accounts, width: usize) -> Vec<Line> {
     let wanted_s = accounts.on_cpu_s + accounts.waited_s;
     let ran = format!("Its threads ran for {}", seconds(accounts.on_cpu_s));
     let waited = format!(
-        "could have run for another {} ({} of both), preempted or on the way to a cpu after a wait.",
+        "waited for a cpu for another {} ({} of both), after a preemption or a wake-up.",
         seconds(accounts.waited_s),
         percent(if wanted_s > 0.0 { accounts.waited_s / wanted_s } else { 0.0 }),
     );
     let switched = format!(
-        "They were preempted {}, and waited by themselves {}.",
+        "They were preempted {}, and waited voluntarily {}.",
         times(accounts.involuntary_switches),
         times(accounts.voluntary_switches)
     );
@@ -35,7 +35,7 @@ fn interrupts(accounts: &Accounts, width: usize) -> Vec<Line> {
     if accounts.interrupts.is_empty() {
         return Vec::new();
     }
-    let text = "on its cpus, whoever ran there, a second";
+    let text = "on its cpus, whatever ran there, per second";
     let mut lines = vec![Line::new()];
     lines.extend(wrap(&Line::new().strong("Interrupts").plain("  ").faint(text), width, 2));
     for cpu in accounts.interrupts.iter().take(MOST_CPUS) {
@@ -48,7 +48,7 @@ fn interrupts(accounts: &Accounts, width: usize) -> Vec<Line> {
         lines.extend(wrap(&line, width, 3));
     }
     if accounts.interrupts.len() > MOST_CPUS {
-        let text = format!("and {} other cpus, which --json has", accounts.interrupts.len() - MOST_CPUS);
+        let text = format!("and {} other cpus (see --json)", accounts.interrupts.len() - MOST_CPUS);
         lines.extend(wrap(&Line::new().faint(text), width, 2));
     }
     lines

@@ -42,15 +42,15 @@ pub fn handlers(report: &Report, width: usize) -> Vec<Line> {
     }
     let is_movable = |one: &Handled| matches!(one.cause, Cause::Interrupt { source: Source::Device(_), .. });
     if report.handlers.iter().any(|one| is_movable(one) && one.share >= WORTH_MOVING) {
-        let line = Line::new().plain("Which devices' interrupts can be moved to other cpus:  ");
+        let line = Line::new().plain("Next, to see which devices' interrupts can be moved:  ");
         lines.extend(wrap(&line.strong(unbroken("corewise irq")), width, 2));
     }
     lines
 }
 
 fn caption(width: usize) -> Vec<Line> {
-    let text = "while a thread of it was on a cpu; rates are of its time on cpus. Time in handlers alone: the ways into \
-        them and back cost more, on a virtual machine several times as much";
+    let text = "while its threads were on a cpu; rates per second of that time. Times cover only the handlers; \
+        entering and leaving them costs more, on a virtual machine several times as much";
     wrap(&Line::new().strong("Interrupted").plain("  ").faint(text), width, 2)
 }
 
@@ -109,7 +109,7 @@ pub fn cpus(report: &Report, width: usize) -> Vec<Line> {
             Line::new().plain(bare_percent(cpu.waited_s / wanted_s)),
         ]);
     }
-    let mut lines = wrap(&Line::new().strong("Cpu by cpu").plain("  ").faint("where it lost most first"), width, 2);
+    let mut lines = wrap(&Line::new().strong("By cpu").plain("  ").faint("most time lost first"), width, 2);
     lines.extend(grid.fit(width).with_remark(width, 0));
     if cpus.len() > MOST_CPUS {
         lines.push(Line::new().faint(format!("and {}", count(cpus.len() - MOST_CPUS, "other cpu"))));

@@ -28,7 +28,7 @@ pub fn instead(report: &Report, width: usize) -> Vec<Line> {
     for one in report.instead.iter().take(told) {
         grid.row(cells(one));
     }
-    let text = format!("{}; who ran while a thread of it could have run", times(report.preemptions));
+    let text = format!("{}; what ran while one of its threads was runnable", times(report.preemptions));
     let mut lines = wrap(&Line::new().strong("Preempted").plain("  ").faint(glued(&text)), width, 2);
     lines.extend(grid.fit(width).with_remark(width, 0));
     lines.extend(rest(report.instead.get(told..).unwrap_or_default()));
@@ -50,7 +50,7 @@ fn cells(one: &Instead) -> Vec<Line> {
 fn name(one: &Instead) -> String {
     match (&one.task.is_own, one.task.name.as_str(), one.task.function.as_str()) {
         (true, ..) => "threads of its own".to_owned(),
-        (_, "idle", _) => "nobody: the cpu was idle".to_owned(),
+        (_, "idle", _) => "nothing: the cpu was idle".to_owned(),
         (_, "" | "?", "") => "not named".to_owned(),
         (_, name, "") => name.to_owned(),
         (_, name, function) => format!("{name}: {function}"),

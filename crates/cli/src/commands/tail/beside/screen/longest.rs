@@ -15,8 +15,8 @@ pub fn longest(report: &Report, width: usize) -> Vec<Line> {
     if report.worst.is_empty() {
         return Vec::new();
     }
-    let text = "interruptions, with the thread that was interrupted, from beginning to end; parts in µs";
-    let mut lines = wrap(&Line::new().strong("The longest").plain("  ").faint(text), width, 2);
+    let text = "interruptions, each with the interrupted thread and its parts in µs";
+    let mut lines = wrap(&Line::new().strong("Longest").plain("  ").faint(text), width, 2);
     for one in &report.worst {
         let head = format!("{:>7}  ", duration(one.taken_ns as f64));
         let place = format!("cpu {} at {} s", one.cpu, decimal(one.begin_ns as f64 * 1e-9, 2));
@@ -45,7 +45,7 @@ fn parts(one: &Interruption) -> Vec<String> {
     }
     told.retain(|(_, length_ns)| *length_ns as f64 >= LITTLE * one.length_ns as f64);
     if between_ns as f64 >= LITTLE * one.length_ns as f64 {
-        told.push(("between these".to_owned(), between_ns));
+        told.push(("between them".to_owned(), between_ns));
     }
     told.into_iter().map(|(name, length_ns)| format!("{name} {}", brief(length_ns as f64 / 1e3))).collect()
 }

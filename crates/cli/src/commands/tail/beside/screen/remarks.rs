@@ -34,7 +34,7 @@ fn sentence(sender: &SentBy) -> String {
         (Some(0), _) => "an idle cpu".to_owned(),
         (Some(number), "") => format!("task {number}"),
         (Some(number), name) => format!("{name} ({number})"),
-        (None, _) => "somebody".to_owned(),
+        (None, _) => "an unknown task".to_owned(),
     };
     let own = if sender.is_own { ", its own thread" } else { "" };
     let from = sender.cpu.map_or_else(String::new, |cpu| format!(" on cpu {cpu}"));
@@ -56,7 +56,7 @@ pub fn besides(report: &Report, width: usize) -> Vec<Line> {
 /// What watching cost, and what was lost.
 pub fn cost(report: &Report, rung: Rung, width: usize) -> Vec<Line> {
     let by = match rung {
-        Rung::Thread => "its accounts",
+        Rung::Thread => "its own accounting",
         Rung::Perf => "the kernel's tracepoints",
         Rung::Ftrace => "the kernel's tracepoints through ftrace",
     };
@@ -69,7 +69,7 @@ pub fn cost(report: &Report, rung: Rung, width: usize) -> Vec<Line> {
     );
     let mut lines = wrap(&Line::new().faint(glued(&text)), width, 2);
     if report.events_lost > 0 {
-        let text = format!("{} events had no room and are in no number here.", whole(report.events_lost));
+        let text = format!("{} events were lost and are not in these numbers.", whole(report.events_lost));
         lines.extend(wrap(&Line::new().with(Tone::Warn, text), width, 2));
     }
     lines
@@ -79,7 +79,7 @@ pub fn cost(report: &Report, rung: Rung, width: usize) -> Vec<Line> {
 pub fn gaps(gaps: &[Gap], width: usize) -> Vec<Line> {
     let line = |gap: &Gap| {
         let cure = gap.cure.as_deref().map(|cure| format!(": {cure}")).unwrap_or_default();
-        wrap(&Line::new().plain(glued(&format!("Not seen: {} ({}){cure}.", gap.what, gap.why))), width, 2)
+        wrap(&Line::new().plain(glued(&format!("Not measured: {} ({}){cure}.", gap.what, gap.why))), width, 2)
     };
     gaps.iter().flat_map(line).collect()
 }

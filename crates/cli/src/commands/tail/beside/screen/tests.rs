@@ -140,17 +140,17 @@ fn a_program_that_is_disturbed_at_80_columns() {
     timer                   1,975   250   0.19  8.0   31   31  cpu 0
     nvme0q1 (interrupt 36)    411    52  0.063   12   12   12
     irq work                    3   0.4
-    Which devices' interrupts can be moved to other cpus:  corewise irq
+    Next, to see which devices' interrupts can be moved:  corewise irq
 
-    Preempted  150 times; who ran while a thread of it could have run
+    Preempted  150 times; what ran while one of its threads was runnable
     task                        number  count  time   time  longest
                                                  ms      %       ms
     backup                         812    140   270   3.29      4.1
     threads of its own                     12    20   0.24      4.1
     kworker/1:2: vmstat_update      77      9   9.0   0.11      4.1
-    nobody: the cpu was idle                1   1.0  0.012      4.1
+    nothing: the cpu was idle                1   1.0  0.012      4.1
 
-    Cpu by cpu  where it lost most first
+    Cpu by cpu  most time lost first
     cpu  on cpu  interrupts  handlers  preempted  waiting
                          /s         %         /s        %
     1     3.9 s         253      0.19         37     6.92
@@ -163,7 +163,7 @@ fn a_program_that_is_disturbed_at_80_columns() {
     The longest  interruptions, with the thread that was interrupted, from beginning
       to end; parts in µs
      4.1 ms  cpu 1 at 1.23 s, worker (4123): task backup (812) 4,062,
-             between these 52
+             between them 52
       31 µs  cpu 1 at 1.23 s, worker (4123): timer 31
 
     Also  2,210 waits of its own · 14 migrations ·
@@ -208,7 +208,7 @@ fn a_program_that_is_disturbed_at_40_columns() {
     nobody: the cpu …      1  0.012      4.1
     too narrow for: number, time
 
-    Cpu by cpu  where it lost most first
+    Cpu by cpu  most time lost first
     cpu  interrupts  handlers  waiting
                  /s         %        %
     1           253      0.19     6.92
@@ -227,7 +227,7 @@ fn a_program_that_is_disturbed_at_40_columns() {
       beginning to end; parts in µs
      4.1 ms  cpu 1 at 1.23 s, worker (4123):
              task backup (812) 4,062,
-             between these 52
+             between them 52
       31 µs  cpu 1 at 1.23 s, worker (4123):
              timer 31
 
@@ -266,7 +266,7 @@ fn a_program_that_nobody_disturbs() {
       1,931 page faults (31 in the kernel)
     Seen by the kernel's tracepoints through ftrace: 61,000 events while it was on a
       cpu, at about 0.15 µs each 0.12 % of its time on cpus.
-    12 events had no room and are in no number here.
+    12 events were lost and are not in these numbers.
     ");
 }
 
@@ -292,16 +292,16 @@ fn what_anyone_may_see() {
         ],
     };
     let gap = Gap::new("causes of stalls", "perf's tracepoints are refused: Permission denied (os error 13)")
-        .cured_by("run as root, or give the program CAP_PERFMON and a tracefs that it may read");
+        .cured_by("run as root, or with CAP_PERFMON and a readable tracefs");
     let seen = Seen::Accounts(accounts);
     assert_snapshot!(shown(&seen, Rung::Thread, std::slice::from_ref(&gap), true, 80), @r"
     ./app --fast · 2.0 s watched · 1 thread · cpus 0,1
 
     Its threads ran for 1.9 s and could have run for another 100 ms (5.00 % of
       both), preempted or on the way to a cpu after a wait.
-    They were preempted 25 times, and waited by themselves 1 time.
+    They were preempted 25 times, and waited voluntarily 1 time.
 
-    Interrupts  on its cpus, whoever ran there, a second
+    Interrupts  on its cpus, whatever ran there, per second
     0  timer 250, nvme0q1 6.0
     1  timer 240
 

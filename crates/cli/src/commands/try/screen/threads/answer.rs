@@ -48,7 +48,7 @@ fn of_counts(shown: Shown<'_>, report: &ThreadsReport, standing: &Standing) -> L
             let (other, effect) = (threads(of_arm(shown, *arm)), effect(*arm));
             let margin = percent(shown.experiment.policy.margin);
             leave(format!(
-                ": {other} are really {}, but that is less than the margin of {margin}.",
+                ": {other} are {}, which is proven but less than the margin of {margin}.",
                 better(shown, effect.as_ref())
             ))
         }
@@ -79,7 +79,7 @@ pub fn is_pinned(report: &ThreadsReport) -> bool {
 }
 
 fn wins(shown: Shown<'_>, report: &ThreadsReport, arm: usize, effect: Option<Effect>) -> Line {
-    let place = if is_pinned(report) { "pinned" } else { "left to the operating system" };
+    let place = if is_pinned(report) { "pinned" } else { "OS default" };
     let start = format!("{}, {place}:", threads(of_arm(shown, arm)));
     let sentence = format!(
         " {} than {}{}, proven after {} (error rate {}).",
@@ -107,7 +107,7 @@ fn no_difference(shown: Shown<'_>, standing: &Standing) -> String {
     };
     if !given_up.is_empty() {
         let were = verb(&given_up, "was", "were");
-        text.push_str(&format!("; {} fell behind and {were} given up without proof", counted(&given_up)));
+        text.push_str(&format!("; {} fell behind and {were} dropped without proof", counted(&given_up)));
     }
     if !failed.is_empty() {
         text.push_str(&format!("; with {} it failed", counted(&failed)));
@@ -126,7 +126,7 @@ fn undecided(shown: Shown<'_>, report: &ThreadsReport, standing: &Standing, more
         alive.filter_map(|arm| Some((arm.arm, arm.effect?))).max_by(|a, b| a.1.estimate.total_cmp(&b.1.estimate));
     let best = best.map_or(String::new(), |(arm, effect)| {
         let found = format!("{} {}", gain(effect.estimate), interval(&effect));
-        format!(" The best so far is {}: {found}.", threads(of_arm(shown, arm)))
+        format!(" Best so far: {}, {found}.", threads(of_arm(shown, arm)))
     });
     let more =
         more_runs.map_or(String::new(), |more| format!(" About {} would decide it.", count(more as usize, "more run")));
@@ -140,10 +140,10 @@ fn nothing(shown: Shown<'_>, report: &ThreadsReport, why: &[Doubt]) -> Line {
     let in_words = |doubt: &Doubt| match doubt {
         Doubt::BaselineFails { failures } => {
             let times = count(*failures as usize, "time");
-            format!("With {reference} it failed {times}: there is nothing to compare with.")
+            format!("With {reference} it failed {times}, so there is nothing to compare with.")
         }
         Doubt::BaselineSlotsDiffer { e_value } => format!(
-            "Two runs with {reference} in each block differ from each other (e = {}): chance alone does not do that.",
+            "The two runs with {reference} in each block differ from each other (e = {}), more than chance explains.",
             decimal(*e_value, 0)
         ),
         other => doubt_in_words(shown, other),

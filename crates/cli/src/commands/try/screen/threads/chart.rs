@@ -165,7 +165,7 @@ impl Bars<'_> {
         line = named(line, IDEAL, "ideal");
         let ideals = self.scaling.counts().into_iter().map(|threads| self.scaling.ideal(f64::from(threads)));
         if ideals.into_iter().any(|ideal| self.is_beyond(ideal)) {
-            named(line, BEYOND, "ideal is beyond")
+            named(line, BEYOND, "ideal is off the scale")
         } else {
             line
         }

@@ -29,13 +29,14 @@ pub fn lines(shown: Shown<'_>, report: &ThreadsReport) -> Vec<Line> {
         _ if report.standing.counts.is_none() => Vec::new(),
         Fit::Fitted(law) => fitted(shown, report, law),
         Fit::TooFewCounts { counts } => vec![format!(
-            "How it scales: no law is fitted, since that takes three numbers of threads up to that of cpus ({}); there {}.",
+            "How it scales: no law is fitted, because that needs three numbers of threads up to the number of cpus \
+                ({}); there {}.",
             report.standing.cpus,
             if *counts == 1 { "is 1".to_owned() } else { format!("are {counts}") }
         )],
         Fit::TooFewBlocks { blocks } => {
             vec![format!(
-                "How it scales: no law is fitted, since that takes 4 whole blocks; so far there {}.",
+                "How it scales: no law is fitted, because that needs 4 whole blocks; so far there {}.",
                 if *blocks == 1 { "is 1".to_owned() } else { format!("are {blocks}") }
             )]
         }
@@ -47,7 +48,7 @@ pub fn lines(shown: Shown<'_>, report: &ThreadsReport) -> Vec<Line> {
 }
 
 fn fitted(shown: Shown<'_>, report: &ThreadsReport, law: &Law) -> Vec<String> {
-    let place = if is_pinned(report) { "pinned" } else { "left to the operating system" };
+    let place = if is_pinned(report) { "pinned" } else { "OS default" };
     let most = law.counts.last().copied().unwrap_or_default();
     let mut first = format!(
         "How it scales (Universal Scalability Law, {} threads, {place}): contention {}, coherency {}; {}.",
@@ -58,13 +59,15 @@ fn fitted(shown: Shown<'_>, report: &ThreadsReport, law: &Law) -> Vec<String> {
     );
     if law.misfit > shown.experiment.policy.margin_ln() {
         first +=
-            &format!(" The law misses what was measured by {}: it describes this program badly.", size(law.misfit));
+            &format!(" The law differs from the measurements by {}: it fits this program badly.", size(law.misfit));
     }
     let more =
         report.standing.cells.iter().map(|cell| cell.cell.threads).filter(|threads| *threads > report.standing.cpus);
     if more.max().is_some() {
-        first +=
-            &format!(" More threads than {} wait for cpus, which the law does not describe.", report.standing.cpus);
+        first += &format!(
+            " With more than {} threads, threads wait for cpus, which the law does not cover.",
+            report.standing.cpus
+        );
     }
     vec![first]
 }
@@ -82,12 +85,14 @@ fn peak(law: &Law, most: u32) -> String {
     let speed_up = multiple(&law.peak_speed_up);
     match law.peak_threads.estimate {
         None if law.peak_speed_up.estimate.is_none() => no_peak,
-        None => format!("{no_peak}, and at most {speed_up} what one thread does"),
+        None => format!("{no_peak}, and at most {speed_up} the throughput of one thread"),
         Some(peak) if peak > f64::from(most) => format!(
-            "{no_peak}; beyond what was measured, the law has it at {}, with {speed_up} what one thread does",
+            "{no_peak}; extrapolated, the peak is at {} threads, with {speed_up} the throughput of one thread",
             ends(&law.peak_threads, "", 0),
         ),
-        Some(_) => format!("peak at {} threads, with {speed_up} what one thread does", ends(&law.peak_threads, "", 1)),
+        Some(_) => {
+            format!("peak at {} threads, with {speed_up} the throughput of one thread", ends(&law.peak_threads, "", 1))
+        }
     }
 }
 
@@ -107,11 +112,11 @@ fn busy(shown: Shown<'_>, report: &ThreadsReport, occupancy: &Occupancy) -> Stri
     let of = |share: f64| percent((share * 100.0).round() / 100.0);
     let range = format!("{} to {} in {}", of(occupancy.least), of(occupancy.most), count(occupancy.runs, "run"));
     let measured = best_beyond_cpus(shown, report).map_or_else(String::new, |best| {
-        format!("Measured, {best} threads are better on {}. ", count(cpus as usize, "cpu"))
+        format!("As measured, {best} threads are better on {}. ", count(cpus as usize, "cpu"))
     });
     if occupancy.median < WAITING {
         return format!(
-            "{measured}One thread computes {} of the time ({range}) and waits for the rest: cpus are not what it needs more of.",
+            "{measured}One thread computes {} of the time ({range}) and waits for the rest: more cpus would not help.",
             of(occupancy.median)
         );
     }
@@ -119,8 +124,8 @@ fn busy(shown: Shown<'_>, report: &ThreadsReport, occupancy: &Occupancy) -> Stri
         let each = 1.0 / occupancy.median;
         let all = (f64::from(cpus) * each).round();
         return format!(
-            "{measured}One thread computes {} of the time ({range}) and waits for the rest: about {} threads a cpu could keep \
-             the cpus busy ({} threads on {}).",
+            "{measured}One thread computes {} of the time ({range}) and waits for the rest: about {} threads per cpu \
+                could keep the cpus busy ({} threads on {}).",
             of(occupancy.median),
             decimal(each, 1),
             decimal(all, 0),
@@ -129,14 +134,14 @@ fn busy(shown: Shown<'_>, report: &ThreadsReport, occupancy: &Occupancy) -> Stri
     }
     if occupancy.median > MORE_THAN_ONE {
         return format!(
-            "{measured}Told to have one thread, the program computes on {} cpus at a time ({range}).",
+            "{measured}With one requested thread, the program computes on {} cpus at a time ({range}).",
             decimal(occupancy.median, 1)
         );
     }
     let gain = if measured.is_empty() {
         "more threads than cpus cannot gain by filling waits"
     } else {
-        "that gain is not made by filling the waits of one thread"
+        "the gain does not come from filling waits"
     };
     format!("{measured}One thread keeps its cpu busy ({}; {range}): {gain}.", of(occupancy.median))
 }
@@ -161,11 +166,11 @@ fn faster_elsewhere(shown: Shown<'_>, report: &ThreadsReport) -> Option<Line> {
     let better = better.filter(|(_, lead)| *lead >= margin);
     let (arm, lead) = better.max_by(|a, b| a.1.total_cmp(&b.1))?;
     let text = format!(
-        "in the blocks that had both, {} was better than that by {}; no question of this experiment compares the two.",
+        "{} was better than that by {} in the blocks that had both, but this experiment does not test that pair.",
         printable(&shown.experiment.arms.get(arm)?.spoken()),
         size(lead)
     );
-    Some(Line::new().with(Tone::Warn, "Mind: ").plain(glued(&text)))
+    Some(Line::new().with(Tone::Warn, "Note: ").plain(glued(&text)))
 }
 
 /// By how much an arm is better than another: the median over the blocks in which both gave a value.

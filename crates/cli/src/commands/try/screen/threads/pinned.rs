@@ -65,9 +65,9 @@ pub fn sentences(shown: Shown<'_>, report: &ThreadsReport) -> Vec<String> {
     say(Came::Worse, &|counts| format!("At {counts}, pinned is worse."));
     say(Came::Open, &|counts| format!("Whether pinning helps is not decided at {counts}."));
     say(Came::Failed, &|counts| format!("With {counts} pinned it failed."));
-    say(Came::Alone, &|counts| format!("With {counts} left to the operating system it failed."));
+    say(Came::Alone, &|counts| format!("With {counts} and the OS default it failed."));
     say(Came::Unsound, &|counts| {
-        format!("Whether pinning helps cannot be told at {counts}: the runs contradict each other.")
+        format!("At {counts} the runs contradict each other: it is unknown whether pinning helps.")
     });
     sentences
 }

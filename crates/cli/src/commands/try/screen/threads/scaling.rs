@@ -105,7 +105,7 @@ impl Scaling {
 
     /// "against 1 thread, left to the operating system".
     pub fn against(&self) -> String {
-        let place = if self.base.pinned { "pinned" } else { "left to the operating system" };
+        let place = if self.base.pinned { "pinned" } else { "OS default" };
         format!("against {}, {place}", threads(self.base.threads))
     }
 }

@@ -91,7 +91,7 @@ fn colour(pinned: bool) -> &'static str {
 
 /// What a way to place threads is called.
 fn way(pinned: bool) -> &'static str {
-    if pinned { "pinned" } else { "left to the operating system" }
+    if pinned { "pinned" } else { "OS default" }
 }
 
 /// The mark of a point: a disc, or an open square around where it would be, so that both are seen where they are equal.
@@ -207,7 +207,7 @@ impl Plot<'_> {
         let name = format!("{}, {}", threads(point.cell.threads), way(point.cell.pinned));
         let Some(ratio) = point.speed_up else { return format!("{name}: failed") };
         let spread = point.spread.map_or_else(String::new, |(low, high)| {
-            format!("; the middle half of its runs {} to {}", times(low), times(high))
+            format!("; interquartile range of its runs {} to {}", times(low), times(high))
         });
         format!("{name}: {}, {}{spread}", times(ratio), self.value(ratio))
     }

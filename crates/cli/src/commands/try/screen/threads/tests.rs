@@ -147,7 +147,7 @@ fn leaving_it_at_one_per_cpu_is_an_answer() {
         pinned  11.2x  ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒                   │
     32  OS      15.1x  ████████████████████████████████████████████████████████████◆                             ›
     64  OS      15.1x  ████████████████████████████████████████████████████████████▋                             ›
-    █ OS   ▒ pinned   ◆ Universal Scalability Law   │ ideal   › ideal is beyond
+    █ OS   ▒ pinned   ◆ Universal Scalability Law   │ ideal   › ideal is off the scale
 
     How it scales (Universal Scalability Law, 1, 4, 16 and 32 threads, left to the operating system): contention
       2.09 % [1.88, 2.25], coherency 0.0473 % [0.0430, 0.0529]; no peak up to 32 threads; beyond what was
@@ -156,7 +156,7 @@ fn leaving_it_at_one_per_cpu_is_an_answer() {
     One thread keeps its cpu busy (100 %; 99 % to 100 % in 7 runs): more threads than cpus cannot gain by filling
       waits.
 
-    Checks: two OS runs a block compared with each other: e = 0.7 (100 would be a doubt) · strongest effect on the
+    Checks: the two OS default runs in each block compared: e = 0.7 (alarm from 100) · strongest effect on the
       run that follows: 0.3 % after 64 threads (0.7 standard errors) · 7 blocks, seed 42 · stored as experiment 3
     ");
     assert_snapshot!(made.at(60), @r"
@@ -184,7 +184,7 @@ fn leaving_it_at_one_per_cpu_is_an_answer() {
     32  OS      15.1x  ███████████████████████████◆            ›
     64  OS      15.1x  ███████████████████████████▍            ›
     █ OS   ▒ pinned   ◆ Universal Scalability Law   │ ideal
-      › ideal is beyond
+      › ideal is off the scale
 
     How it scales (Universal Scalability Law, 1, 4, 16 and 32
       threads, left to the operating system): contention
@@ -235,17 +235,17 @@ fn more_threads_than_cpus_may_win() {
      8  6.85x  ████████████████████████◆   │
     32  15.1x  █████████████████████████████████████████████████████◆                                  ›
     64  16.8x  ███████████████████████████████████████████████████████████▍                            ›
-    ◆ Universal Scalability Law   │ ideal   › ideal is beyond
+    ◆ Universal Scalability Law   │ ideal   › ideal is off the scale
 
     How it scales (Universal Scalability Law, 1, 8 and 32 threads, left to the operating system):
       contention 2.00 % [1.93, 2.10], coherency 0.0507 % [0.0484, 0.0525]; no peak up to 32 threads;
       beyond what was measured, the law has it at 44 [43, 45], with 15.6x [15.6, 15.6] what one thread
-      does. More threads than 32 wait for cpus, which the law does not describe.
-    Measured, 64 threads are better on 32 cpus. One thread computes 78 % of the time (78 % to 78 % in 4
+      does. With more than 32 threads, threads wait for cpus, which the law does not cover.
+    As measured, 64 threads are better on 32 cpus. One thread computes 78 % of the time (78 % to 78 % in 4
       runs) and waits for the rest: about 1.3 threads a cpu could keep the cpus busy (41 threads on 32
       cpus).
 
-    Checks: two OS runs a block compared with each other: e = 0.1 (100 would be a doubt) · two kinds of
+    Checks: the two OS default runs in each block compared: e = 0.1 (alarm from 100) · two kinds of
       runs: 32 threads · 6 blocks, seed 1 · stored as experiment 3
     ");
 }
@@ -279,7 +279,7 @@ fn pinning_may_be_better_at_some_counts() {
        pinned  4.65x  ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒│▒▒▒▒▒▒▒
     8  OS      4.01x  ███████████████████████████████████████████████◆                                 ›
        pinned  3.62x  ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒                                      ›
-    █ OS   ▒ pinned   ◆ Universal Scalability Law   │ ideal   › ideal is beyond
+    █ OS   ▒ pinned   ◆ Universal Scalability Law   │ ideal   › ideal is off the scale
 
     How it scales (Universal Scalability Law, 1, 4 and 8 threads, left to the operating system):
       contention 0 % [0, 0], coherency 1.91 % [1.87, 1.97]; peak at 7.2 [7.1, 7.3] threads, with
@@ -314,9 +314,9 @@ fn what_is_open_is_said() {
     24  OS      1.24x  ██████████████████████████████████████████████████▍          │
         pinned  1.26x  ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒          │
     32  OS      1.33x  ██████████████████████████████████████████████████████                          ›
-    █ OS   ▒ pinned   │ ideal   › ideal is beyond
+    █ OS   ▒ pinned   │ ideal   › ideal is off the scale
 
-    How it scales: no law is fitted, since that takes 4 whole blocks; so far there are 3.
+    How it scales: no law is fitted, because that needs 4 whole blocks; so far there are 3.
 
     Checks: 3 blocks, seed 5 · stored as experiment 3
     ");
@@ -342,19 +342,19 @@ fn failures_are_said() {
      8   6.84x  ██████████████████████████◆    │
     32   15.1x  ██████████████████████████████████████████████████████████◆                            ›
     64  failed                                                                                         ›
-    ◆ Universal Scalability Law   │ ideal   › ideal is beyond
+    ◆ Universal Scalability Law   │ ideal   › ideal is off the scale
 
     How it scales (Universal Scalability Law, 1, 8 and 32 threads, left to the operating system):
       contention 2.00 % [1.74, 2.20], coherency 0.0501 % [0.0450, 0.0581]; no peak up to 32 threads;
       beyond what was measured, the law has it at 44 [41, 47], with 15.7x [15.5, 15.9] what one thread
-      does. More threads than 32 wait for cpus, which the law does not describe.
+      does. With more than 32 threads, threads wait for cpus, which the law does not cover.
     One thread keeps its cpu busy (100 %; 100 % to 100 % in 4 runs): more threads than cpus cannot gain
       by filling waits.
 
     2 failed runs of 64 threads: exit status 1
         no memory
 
-    Checks: two OS runs a block compared with each other: e = 0.4 (100 would be a doubt) · 4 blocks,
+    Checks: the two OS default runs in each block compared: e = 0.4 (alarm from 100) · 4 blocks,
       seed 5 · stored as experiment 3
     ");
 }
@@ -364,7 +364,7 @@ fn where_a_count_fails_pinned_has_nothing_to_beat() {
     let truth = Truth { failing: Some(Cell { threads: 8, pinned: false }), ..USUAL };
     let made = made(&mut cells(&[8, 16, 32], &BOTH), &truth, &RunNoise::Quiet, 5, 60);
     let told = in_words(made.shown()).to_plain();
-    assert!(told.contains("With 8 threads left to the operating system it failed."), "{told}");
+    assert!(told.contains("With 8 threads and the OS default it failed."), "{told}");
     assert!(made.report.standing.pinned[0].has_failed() && !made.report.standing.pinned[1].has_failed());
 }
 
@@ -396,7 +396,7 @@ fn one_count_and_pinned_alone_are_tables_too() {
      1  1.00x  ▒▒▒◆
      4  3.76x  ▒▒▒▒▒▒▒▒▒▒▒▒▒▒◆│
     32  15.1x  ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒◆                            ›
-    ◆ Universal Scalability Law   │ ideal   › ideal is beyond
+    ◆ Universal Scalability Law   │ ideal   › ideal is off the scale
 
     How it scales (Universal Scalability Law, 1, 4 and 32 threads, pinned): contention
       1.97 % [1.63, 2.36], coherency 0.0513 % [0.0400, 0.0620]; no peak up to 32 threads; beyond what

@@ -47,7 +47,7 @@ fn entries(scaling: &Scaling) -> Vec<(String, &'static str)> {
         entries.push((dashed(&line, LAW, LAW_DASHES), "Universal Scalability Law"));
     }
     if scaling.points.iter().any(|point| point.spread.is_some()) {
-        entries.push((whisker(scaling.base.pinned, middle, -6.0, 6.0), "middle half of the runs"));
+        entries.push((whisker(scaling.base.pinned, middle, -6.0, 6.0), "interquartile range of the runs"));
     }
     if let Some(point) = scaling.points.iter().find(|point| point.has_failed) {
         entries.push((cross(point.cell.pinned, middle, 0.0), "failed"));

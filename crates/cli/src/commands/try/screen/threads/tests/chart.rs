@@ -60,7 +60,7 @@ fn a_bar_for_each_way_is_as_long_as_what_it_does() {
         pinned  12.1x  ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒                 │
     24  OS      13.9x  ████████████████████████████████████████◆                   ›
         pinned  13.9x  ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒                   ›
-    █ OS   ▒ pinned   ◆ Universal Scalability Law   │ ideal   › ideal is beyond
+    █ OS   ▒ pinned   ◆ Universal Scalability Law   │ ideal   › ideal is off the scale
     ");
     assert_snapshot!(made.chart(40), @r"
     Speed-up  against 1 thread, left to the
@@ -83,7 +83,7 @@ fn a_bar_for_each_way_is_as_long_as_what_it_does() {
         pinned  13.9x  ▒▒▒▒▒▒▒▒▒▒▒▒▒▒      ›
     █ OS   ▒ pinned
       ◆ Universal Scalability Law   │ ideal
-      › ideal is beyond
+      › ideal is off the scale
     ");
     assert_snapshot!(made.chart(120), @r"
     Speed-up  against 1 thread, left to the operating system; longer is better
@@ -103,7 +103,7 @@ fn a_bar_for_each_way_is_as_long_as_what_it_does() {
         pinned  12.1x  ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒                            │
     24  OS      13.9x  ███████████████████████████████████████████████████████████████████◆                                ›
         pinned  13.9x  ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒                                 ›
-    █ OS   ▒ pinned   ◆ Universal Scalability Law   │ ideal   › ideal is beyond
+    █ OS   ▒ pinned   ◆ Universal Scalability Law   │ ideal   › ideal is off the scale
     ");
     assert_eq!(made.chart(39), "");
 }
@@ -131,7 +131,7 @@ fn what_failed_has_no_bar_and_says_so() {
      8  OS       6.81x  ████████████  │
         pinned  failed                │
     64  OS       15.1x  ██████████████████████████▋            ›
-    █ OS   ▒ pinned   │ ideal   › ideal is beyond
+    █ OS   ▒ pinned   │ ideal   › ideal is off the scale
     ");
     // Without the fewest threads, the next are what others are compared with.
     assert_snapshot!(at(Cell { threads: 1, pinned: false }), @r"
@@ -142,7 +142,7 @@ fn what_failed_has_no_bar_and_says_so() {
      8  OS       1.00x  ████████████│
         pinned   1.01x  ▒▒▒▒▒▒▒▒▒▒▒▒│
     64  OS       2.21x  ██████████████████████████▋            ›
-    █ OS   ▒ pinned   │ ideal   › ideal is beyond
+    █ OS   ▒ pinned   │ ideal   › ideal is off the scale
     ");
 }
 
@@ -169,7 +169,7 @@ fn where_nothing_scales_the_ideal_is_beyond_the_edge() {
      1  1.00x  ████████████████████████████████◆
      8  1.00x  ████████████████████████████████◆               ›
     32  0.50x  ████████████████◆                               ›
-    ◆ Universal Scalability Law   │ ideal   › ideal is beyond
+    ◆ Universal Scalability Law   │ ideal   › ideal is off the scale
     ");
 }
 
