@@ -27,7 +27,8 @@ fn the_schema_files_are_those_of_the_program() {
         .collect();
     let listed = text(&place.corewise(&["schema"]).output().unwrap().stdout);
     let mut names: Vec<&str> = listed.lines().collect();
-    (files.sort(), names.sort_unstable());
+    files.sort();
+    names.sort_unstable();
     assert_eq!(names, files);
     for name in names {
         let kept: Value = serde_json::from_str(&fs::read_to_string(file(name)).unwrap()).unwrap();
