@@ -90,7 +90,7 @@ mod tests {
         assert_eq!(located("0::/box/7/work", &part), "/sys/fs/cgroup/work");
         let outside = "the control group of this process, /box/8, is outside the mounted hierarchy";
         assert_eq!(located("0::/box/8", &part), outside);
-        assert!(located("0::/../other", UNIFIED).contains("/../other, lies outside"));
+        assert!(located("0::/../other", UNIFIED).contains("/../other, is outside"));
     }
 
     #[test]
