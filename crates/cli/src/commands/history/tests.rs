@@ -52,13 +52,13 @@ fn stored_experiments_stand_below() {
     ");
     assert_snapshot!(shown(24), @r"
     No survey is stored yet.
-      Make one:  corewise
+      Next:  corewise
 
     experiment  command
              3  ./app --lev…
              4  sh -c a?b
-    too narrow for: begun,
-      runs
+    Hidden at this width:
+      begun, runs
     ");
 }
 
@@ -70,7 +70,7 @@ fn stored_surveys_stand_by_their_number() {
     survey  made              cpus  seconds  rounds           kernel  microcode
          1  2025-11-21 05:40    32       30      24           6.18.2  0xb404032
         12  2025-11-21 16:40    32       30       3  partial  6.18.2  0xb404032
-    too narrow for: corewise
+    Hidden at this width: corewise
 
     1 more of other machines, or of this one with other cpus:  corewise history
       --all
@@ -84,8 +84,9 @@ fn stored_surveys_stand_by_their_number() {
     survey  made
          1  2025-11-21 05:40
         12  2025-11-21 16:40  partial
-    too narrow for: cpus, seconds, rounds,
-      kernel, microcode, corewise, processor
+    Hidden at this width: cpus, seconds,
+      rounds, kernel, microcode, corewise,
+      processor
     ");
     assert_snapshot!(screen(&[], &[], Scope::ThisMachine { others: 3 }, &TimeZone::UTC, 80).plain(), @r"
     No survey of this machine is stored yet. Next:  corewise
@@ -150,8 +151,9 @@ fn what_changed_stands_with_both_intervals() {
     link cost  other llc  1.30x      80  [79, 81]        104  [103, 105]      ns
 
     163 numbers compared (p50, p99.9, time lost to stalls, frequency, interrupt
-    rate, link cost); one counts as changed when its 99 % intervals lie further
-    apart than surveys of one machine usually do, and than it drifted meanwhile.
+    rate, link cost). A number counts as changed if its 99 % intervals lie further
+    apart than two surveys of one machine usually do, and further than it drifted in
+    between.
     ");
     assert_snapshot!(compare::screen(&changed(), (3, 7), 40).plain(), @r"
     From survey 3 to survey 7
@@ -167,24 +169,26 @@ fn what_changed_stands_with_both_intervals() {
     time lost  cpu 0      4.41x    0.41
     frequency  cpu 8      1.07x    5.33
     link cost  other llc  1.30x      80
-    too narrow for: interval before, after,
-      interval after, unit
+    Hidden at this width: interval before,
+      after, interval after, unit
 
     163 numbers compared (p50, p99.9, time
     lost to stalls, frequency, interrupt
-    rate, link cost); one counts as changed
-    when its 99 % intervals lie further
-    apart than surveys of one machine
-    usually do, and than it drifted
-    meanwhile.
+    rate, link cost). A number counts as
+    changed if its 99 % intervals lie
+    further apart than two surveys of one
+    machine usually do, and further than it
+    drifted in between.
     ");
     let nothing = Comparison { compared: 131, ..Comparison::default() };
     assert_snapshot!(compare::screen(&nothing, (3, 7), 80).plain(), @r"
-    From survey 3 to survey 7  these are different machines, or one with other cpus
+    From survey 3 to survey 7  these are different machines, or the machine's cpus
+      have changed
 
     Nothing changed beyond its uncertainty.
 
-    131 numbers compared; one counts as changed when its 99 % intervals lie further
-    apart than surveys of one machine usually do, and than it drifted meanwhile.
+    131 numbers compared. A number counts as changed if its 99 % intervals lie
+    further apart than two surveys of one machine usually do, and further than it
+    drifted in between.
     ");
 }

@@ -9,7 +9,7 @@ mod remarks;
 mod tests;
 
 use corewise_model::beside::{Instead, Report, Seen};
-use corewise_model::stall::Rung;
+use corewise_model::stall::EventSource;
 use corewise_model::{CpuSet, Gap};
 
 use crate::draw::number::{ABSENT, brief, count, decimal, duration, whole};
@@ -27,7 +27,7 @@ pub struct ShownBeside<'a> {
     /// The cpus that were watched for it.
     pub cpus: &'a CpuSet,
     /// How much could be seen.
-    pub rung: Rung,
+    pub event_source: EventSource,
     /// What was seen.
     pub seen: &'a Seen,
     /// What could not be seen.
@@ -49,7 +49,7 @@ pub fn screen(shown: &ShownBeside<'_>, width: usize) -> Screen {
             screen.block(remarks::senders(report, width));
             screen.block(longest::longest(report, width));
             screen.block(remarks::besides(report, width));
-            screen.extend(remarks::cost(report, shown.rung, width));
+            screen.extend(remarks::cost(report, shown.event_source, width));
         }
         Seen::Accounts(accounts) => screen.block(accounts::accounts(accounts, width)),
     }
