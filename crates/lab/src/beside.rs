@@ -6,7 +6,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use corewise_model::beside::{Follow, Seen};
-use corewise_model::stall::Rung;
+use corewise_model::stall::EventSource;
 use corewise_model::{CpuSet, Gap};
 use corewise_sys::cpuset;
 use corewise_sys::events::{Interest, Recorder};
@@ -42,7 +42,7 @@ pub const INTERVAL: Duration = Duration::from_millis(100);
 pub fn recorder() -> Result<Recorder, Gap> {
     let recorder = Recorder::open(&OF_ITS_CPUS)?;
     // perf tells which events are of the thread that starts the program; ftrace has numbers alone.
-    if recorder.rung() == Rung::Ftrace && !sees_all_numbers() {
+    if recorder.event_source() == EventSource::Ftrace && !sees_all_numbers() {
         return Err(Gap::new(
             "causes of stalls",
             "perf's tracepoints are refused, and ftrace has different process numbers",
@@ -72,10 +72,10 @@ impl<'a> Watcher<'a> {
     pub fn new(recorder: &'a Recorder, cpus: &CpuSet) -> io::Result<Self> {
         let online = cpuset::online();
         let others = online.difference(cpus);
-        let armed = recorder.arm(&OF_ITS_CPUS)?;
+        let enabled = recorder.enable(&OF_ITS_CPUS)?;
         let mut watcher = Self {
             recorder,
-            streams: Streams::new(armed, online.len()),
+            streams: Streams::new(enabled, online.len()),
             follow: Follow::new(surroundings(None)),
             watched: CpuSet::default(),
             refused: CpuSet::default(),
@@ -159,9 +159,9 @@ impl<'a> Watcher<'a> {
         let until_ns = monotonic_raw_ns();
         let batch = self.streams.drain_all();
         self.step(&batch);
-        let rung = self.recorder.rung();
-        let report = self.follow.finish(until_ns, rung);
-        Watched { rung, cpus: self.watched, seen: Seen::Events(Box::new(report)), gaps: self.gaps }
+        let event_source = self.recorder.event_source();
+        let report = self.follow.finish(until_ns, event_source);
+        Watched { event_source, cpus: self.watched, seen: Seen::Events(Box::new(report)), gaps: self.gaps }
     }
 }
 
@@ -169,7 +169,7 @@ impl<'a> Watcher<'a> {
 #[derive(Debug)]
 pub struct Watched {
     /// How much could be seen.
-    pub rung: Rung,
+    pub event_source: EventSource,
     /// The cpus that were watched.
     pub cpus: CpuSet,
     /// What interrupted it.

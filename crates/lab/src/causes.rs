@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use corewise_model::attribution::{CpuStalls, DividedVisit, Perturbation, divide, perturbation, settle};
-use corewise_model::stall::{Rung, Surroundings, Visit};
+use corewise_model::stall::{EventSource, Surroundings, Visit};
 use corewise_model::survey::{Scope, WORST_OF_SURVEY, WORST_OF_TAIL};
 use corewise_model::{CpuSet, Gap, Machine};
 use corewise_sys::events::Recorder;
@@ -39,7 +39,7 @@ pub struct Causes<'a> {
 #[derive(Debug)]
 pub struct Settled {
     /// How much could be seen.
-    pub rung: Rung,
+    pub event_source: EventSource,
     /// What stalled each cpu.
     pub by_cpu: BTreeMap<u32, CpuStalls>,
     /// What watching cost.
@@ -119,7 +119,7 @@ impl<'a> Causes<'a> {
         self.watching = None;
         let worst = if scope.is_machine() { WORST_OF_SURVEY } else { WORST_OF_TAIL };
         Settled {
-            rung: self.recorder.map_or(Rung::Thread, Recorder::rung),
+            event_source: self.recorder.map_or(EventSource::Thread, Recorder::event_source),
             perturbation: perturbation(&self.divided),
             by_cpu: settle(self.divided, &self.surroundings, worst),
             recorded: self.visits.map(|visits| (self.surroundings, visits)),

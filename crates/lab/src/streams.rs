@@ -5,7 +5,7 @@ use std::io;
 
 use corewise_model::CpuSet;
 use corewise_model::event::Event;
-use corewise_sys::events::{Armed, Drained, Interest, Stream};
+use corewise_sys::events::{Drained, Enabled, Interest, Stream};
 use corewise_sys::thread::monotonic_raw_ns;
 
 /// An event that is this much older than the beginning of a drain, in nanoseconds, has reached its buffer: between its time
@@ -30,7 +30,7 @@ pub struct Batch {
 /// The streams of several cpus.
 #[derive(Debug)]
 pub struct Streams<'a> {
-    armed: Armed<'a>,
+    enabled: Enabled<'a>,
     buffer_bytes: usize,
     streams: BTreeMap<u32, Stream<'a>>,
     /// What was drained and is too young to stand in its place.
@@ -39,10 +39,10 @@ pub struct Streams<'a> {
 
 impl<'a> Streams<'a> {
     /// None yet, on tracepoints that are live; the buffers are made for so many cpus.
-    pub fn new(armed: Armed<'a>, cpus: usize) -> Self {
+    pub fn new(enabled: Enabled<'a>, cpus: usize) -> Self {
         let share = ALL_BYTES / cpus.max(1);
         let buffer_bytes = (share / 2 + 1).next_power_of_two().clamp(LEAST_BYTES, MOST_BYTES);
-        Self { armed, buffer_bytes, streams: BTreeMap::new(), young: Vec::new() }
+        Self { enabled, buffer_bytes, streams: BTreeMap::new(), young: Vec::new() }
     }
 
     /// Begins to collect the events of a cpu that serve some interests; another interest in the same cpu takes the place of
@@ -51,7 +51,7 @@ impl<'a> Streams<'a> {
     /// # Errors
     /// What the kernel says.
     pub fn open(&mut self, cpu: u32, interests: &[Interest]) -> io::Result<()> {
-        let stream = self.armed.stream(cpu, interests, self.buffer_bytes)?;
+        let stream = self.enabled.stream(cpu, interests, self.buffer_bytes)?;
         if let Some(mut before) = self.streams.insert(cpu, stream) {
             before.drain(&mut self.young);
         }

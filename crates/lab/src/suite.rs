@@ -8,7 +8,7 @@ use std::time::Duration;
 use corewise_model::Machine;
 use corewise_model::experiment::Policy;
 use corewise_model::suite::results::RowResult;
-use corewise_model::suite::{Benchmark, HELD, Part, Suite};
+use corewise_model::suite::{BUILT_IN, Benchmark, Part, Suite};
 use corewise_model::trial::{self, Arm, Experiment, Trial, Workload, race};
 use corewise_sys::execution::{End, Execution, USUAL_PATIENCE};
 use corewise_sys::installed::is_installed;
@@ -77,7 +77,7 @@ pub struct SuitePlan<'a> {
 /// [`LabError::Unreadable`], or [`LabError::Suite`] where it is none.
 pub fn read(file: &str) -> Result<(Suite, PathBuf), LabError> {
     let path = Path::new(file);
-    let held = HELD.iter().find(|(name, _)| *name == file);
+    let held = BUILT_IN.iter().find(|(name, _)| *name == file);
     let text = match (std::fs::read_to_string(path), held) {
         (Ok(text), _) => text,
         (Err(_), Some((_, text))) => (*text).to_owned(),

@@ -6,7 +6,7 @@ use std::io;
 use corewise_model::event::{Event, What};
 use corewise_model::stall::{self, Surroundings};
 use corewise_model::{CpuSet, Gap};
-use corewise_sys::events::{Armed, Drained, Interest, Recorder, Stream};
+use corewise_sys::events::{Drained, Enabled, Interest, Recorder, Stream};
 use corewise_sys::interrupts::Source;
 use corewise_sys::open_files::{OpenFiles, are_too_many};
 use corewise_sys::thread::own_number;
@@ -41,7 +41,7 @@ pub fn recorder() -> Result<Recorder, Gap> {
 /// The kernel's tracepoints while they are live.
 #[derive(Debug)]
 pub struct Watching<'a> {
-    armed: Armed<'a>,
+    enabled: Enabled<'a>,
     senders: BTreeMap<u32, Stream<'a>>,
     /// The names of tasks that sent interrupts, by number.
     pub tasks: BTreeMap<u32, String>,
@@ -55,11 +55,11 @@ impl<'a> Watching<'a> {
     /// # Errors
     /// What the kernel says.
     pub fn new(recorder: &'a Recorder, cpus: &CpuSet) -> io::Result<Self> {
-        let armed = recorder.arm(&INTERESTS)?;
+        let enabled = recorder.enable(&INTERESTS)?;
         let mut senders = BTreeMap::new();
         let mut unwatched = None;
         for cpu in cpus.iter() {
-            match armed.stream(cpu, &OF_OTHERS, OTHERS_BUFFER_BYTES) {
+            match enabled.stream(cpu, &OF_OTHERS, OTHERS_BUFFER_BYTES) {
                 Ok(stream) => _ = senders.insert(cpu, stream),
                 // Too many cpus for this user's open files: who sends from the last ones stays unnamed, so that a visited cpu can be
                 // watched at all.
@@ -74,7 +74,7 @@ impl<'a> Watching<'a> {
                 Err(_) => {}
             }
         }
-        Ok(Self { armed, senders, tasks: BTreeMap::new(), unwatched })
+        Ok(Self { enabled, senders, tasks: BTreeMap::new(), unwatched })
     }
 
     /// Begins to watch a cpu; to be called on it.
@@ -82,7 +82,7 @@ impl<'a> Watching<'a> {
     /// # Errors
     /// What the kernel says.
     pub fn begin(&mut self, cpu: u32) -> io::Result<Watched<'_, 'a>> {
-        let own = self.armed.stream(cpu, &OF_CPU, BUFFER_BYTES)?;
+        let own = self.enabled.stream(cpu, &OF_CPU, BUFFER_BYTES)?;
         // What others sent before is nobody's concern.
         let mut before = Vec::new();
         self.senders.values_mut().for_each(|stream| {

@@ -165,7 +165,7 @@ fn several(machine: &Machine, level: Level) -> usize {
 }
 
 /// The articles that the program holds, by their names.
-pub const HELD: [(&str, &str); 5] = [
+pub const BUILT_IN: [(&str, &str); 5] = [
     ("cpu0", include_str!("../../../articles/cpu0.toml")),
     ("modules", include_str!("../../../articles/modules.toml")),
     ("core0", include_str!("../../../articles/core0.toml")),
@@ -180,12 +180,12 @@ mod tests {
     use crate::simulate::layout::Layout;
 
     fn held(name: &str) -> Article {
-        Article::parse(HELD.iter().find(|(held, _)| *held == name).unwrap().1).unwrap()
+        Article::parse(BUILT_IN.iter().find(|(held, _)| *held == name).unwrap().1).unwrap()
     }
 
     #[test]
     fn all_that_are_held_can_be_read_and_have_steps() {
-        for (name, text) in HELD {
+        for (name, text) in BUILT_IN {
             let article = Article::parse(text).unwrap();
             assert_eq!(article.name, name);
             assert!(!article.steps.is_empty(), "{name}");

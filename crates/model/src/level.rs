@@ -31,7 +31,8 @@ impl Level {
         [Self::Package, Self::Node, Self::Die, Self::Llc, Self::Group, Self::Cluster, Self::Core, Self::Cpu];
 
     /// The levels that a system tells, outermost first: all but groups, which have to be measured.
-    pub const TOLD: [Self; 7] = [Self::Package, Self::Node, Self::Die, Self::Llc, Self::Cluster, Self::Core, Self::Cpu];
+    pub const FROM_OS: [Self; 7] =
+        [Self::Package, Self::Node, Self::Die, Self::Llc, Self::Cluster, Self::Core, Self::Cpu];
 
     /// The levels around it, outermost first.
     pub fn around(self) -> impl DoubleEndedIterator<Item = Self> {

@@ -177,7 +177,7 @@ impl Machine {
         feed(self.processor.model_name.as_deref().unwrap_or(""));
         feed(&format!("{:?} {:?} {:?}", self.processor.family, self.processor.model, self.processor.stepping));
         feed(&self.present.to_string());
-        for level in Level::TOLD {
+        for level in Level::FROM_OS {
             for cpus in self.objects(level) {
                 feed(&format!("{level}:{cpus}"));
             }

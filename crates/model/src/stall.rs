@@ -87,7 +87,7 @@ impl Visit {
 /// How much could be seen of the causes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Rung {
+pub enum EventSource {
     /// What a thread is told about itself: its cpu time and its involuntary switches. Anyone may.
     Thread,
     /// The kernel's tracepoints, through perf_event_open(2).

@@ -181,7 +181,7 @@ impl Benchmark {
 }
 
 /// The suites that the program holds, by their names: programs that reviews use, and the built-in workloads.
-pub const HELD: [(&str, &str); 2] = [
+pub const BUILT_IN: [(&str, &str); 2] = [
     ("review", include_str!("../../../suites/review.toml")),
     ("workloads", include_str!("../../../suites/workloads.toml")),
 ];
@@ -246,7 +246,7 @@ packages = { debian = "gcc make" }
 
     #[test]
     fn the_suite_that_the_program_holds_is_one() {
-        let suite = Suite::parse(HELD[0].1).unwrap();
+        let suite = Suite::parse(BUILT_IN[0].1).unwrap();
         assert!(suite.benchmarks.len() >= 10);
         let all: Vec<&Benchmark> = suite.benchmarks.iter().collect();
         assert!(suite.installation("debian", &all).is_some_and(|found| found.unknown.is_empty()));

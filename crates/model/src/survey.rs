@@ -12,7 +12,7 @@ use crate::histogram::Histogram;
 use crate::interrupt::plain_name;
 use crate::links::Links;
 use crate::period;
-use crate::stall::{Rung, Surroundings, Visit};
+use crate::stall::{EventSource, Surroundings, Visit};
 use crate::{Gap, Machine};
 
 /// One survey: plain observations that print as JSON and from which [`conclude::conclude`] computes the rest.
@@ -105,7 +105,8 @@ impl Scope {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Watch {
     /// How much could be seen of their causes.
-    pub rung: Rung,
+    #[serde(rename = "rung")]
+    pub event_source: EventSource,
     /// A piece that takes this much longer than usual is a stall, in nanoseconds.
     pub threshold_ns: f64,
     /// Whether the thread that timed ran before all others (SCHED_FIFO).

@@ -104,5 +104,12 @@ fn a_store_of_schema_3_loses_nothing() {
 fn a_store_of_schema_4_loses_nothing() {
     let (counts, renumbered) = migrated(4);
     assert_eq!(counts, [3, 2, 1, 16]);
-    assert_eq!(renumbered, [("links", 1, 4), ("experiment", 1, 5), ("experiment", 2, 6)].map(|(kind, old, new)| (kind.to_owned(), old, new)));
+    assert_eq!(
+        renumbered,
+        [("links", 1, 4), ("experiment", 1, 5), ("experiment", 2, 6)].map(|(kind, old, new)| (
+            kind.to_owned(),
+            old,
+            new
+        ))
+    );
 }

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use corewise_model::Gap;
 use corewise_model::event::What;
-use corewise_model::stall::Rung;
+use corewise_model::stall::EventSource;
 use corewise_sys::affinity;
-use corewise_sys::events::{Armed, Drained, Interest, Recorder, Tracefs, left_instances, remove_left_instance};
+use corewise_sys::events::{Drained, Enabled, Interest, Recorder, Tracefs, left_instances, remove_left_instance};
 use corewise_sys::thread::monotonic_raw_ns;
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
@@ -47,7 +47,7 @@ fn ignored(gap: &Gap) -> Completion {
 
 fn by_perf() -> Result<Recorder, Completion> {
     match Recorder::open(&SWITCHES) {
-        Ok(recorder) if recorder.rung() == Rung::Perf => Ok(recorder),
+        Ok(recorder) if recorder.event_source() == EventSource::Perf => Ok(recorder),
         Ok(_) => Err(Completion::ignored_with("perf's tracepoints are refused")),
         Err(gap) => Err(ignored(&gap)),
     }
@@ -100,8 +100,8 @@ fn on_one_cpu(test: impl FnOnce(u32) -> Outcome + Send) -> Outcome {
 
 /// A thread that sleeps is switched away from and back to, between the clock's readings around the sleep.
 fn sees_a_sleep(recorder: &Recorder, cpu: u32) -> Outcome {
-    let armed = recorder.arm(&SWITCHES)?;
-    let mut stream = armed.stream(cpu, &SWITCHES, 1 << 20)?;
+    let enabled = recorder.enable(&SWITCHES)?;
+    let mut stream = enabled.stream(cpu, &SWITCHES, 1 << 20)?;
     let mut events = Vec::new();
     let before_ns = monotonic_raw_ns();
     std::thread::sleep(Duration::from_millis(5));
@@ -141,8 +141,8 @@ fn hand_over(cpu: u32, turns: u32) -> Result<(), Failed> {
 }
 
 /// More switches than have room: all are either told or counted as lost.
-fn counts_lost(armed: &Armed<'_>, cpu: u32, buffer_bytes: usize, turns: u32) -> Outcome {
-    let mut stream = armed.stream(cpu, &SWITCHES, buffer_bytes)?;
+fn counts_lost(enabled: &Enabled<'_>, cpu: u32, buffer_bytes: usize, turns: u32) -> Outcome {
+    let mut stream = enabled.stream(cpu, &SWITCHES, buffer_bytes)?;
     let mut events = Vec::new();
     hand_over(cpu, turns)?;
     let Drained { lost, .. } = stream.drain(&mut events);
@@ -158,7 +158,7 @@ fn counts_lost(armed: &Armed<'_>, cpu: u32, buffer_bytes: usize, turns: u32) -> 
 
 fn lost_by_perf() -> Outcome {
     match by_perf() {
-        Ok(recorder) => on_one_cpu(|cpu| counts_lost(&recorder.arm(&SWITCHES)?, cpu, 1 << 16, 3_000)),
+        Ok(recorder) => on_one_cpu(|cpu| counts_lost(&recorder.enable(&SWITCHES)?, cpu, 1 << 16, 3_000)),
         Err(ignored) => Ok(ignored),
     }
 }
@@ -167,7 +167,7 @@ fn lost_by_ftrace() -> Outcome {
     match by_ftrace() {
         Ok(recorder) => {
             // Its buffer is as large as it is: some 60,000 switches.
-            on_one_cpu(|cpu| counts_lost(&recorder.arm(&SWITCHES)?, cpu, 1 << 16, 60_000))
+            on_one_cpu(|cpu| counts_lost(&recorder.enable(&SWITCHES)?, cpu, 1 << 16, 60_000))
         }
         Err(ignored) => Ok(ignored),
     }
@@ -258,7 +258,7 @@ fn play(part: &str) -> ExitCode {
         },
         "nobody" => match become_nobody() {
             Ok(()) => match Recorder::open(&SWITCHES) {
-                Ok(recorder) => println!("nobody may: {:?}", recorder.rung()),
+                Ok(recorder) => println!("nobody may: {:?}", recorder.event_source()),
                 Err(gap) => println!("gap {}: {} cure {}", gap.what, gap.why, gap.cure.unwrap_or_default()),
             },
             Err(_) => println!("not root"),
@@ -270,9 +270,9 @@ fn play(part: &str) -> ExitCode {
 
 fn seen_where_refused() -> Result<String, String> {
     let recorder = Recorder::open(&SWITCHES).map_err(|gap| gap.why)?;
-    let rung = recorder.rung();
+    let event_source = recorder.event_source();
     match on_one_cpu(|cpu| sees_a_sleep(&recorder, cpu)) {
-        Ok(_) => Ok(format!("{rung:?} seen")),
+        Ok(_) => Ok(format!("{event_source:?} seen")),
         Err(failed) => Err(failed.message().unwrap_or_default().to_owned()),
     }
 }

@@ -144,7 +144,7 @@ fn analyse(
     let again = AtomicBool::new(true);
     let work = |band: usize| {
         let member = Member::new(band, &team);
-        planes.furnish(band, picture);
+        planes.allocate(band, picture);
         let rounds = rounds(&member, planes, settings.size, &again)?;
         spectrum.find(&member, planes)?;
         Ok(rounds)

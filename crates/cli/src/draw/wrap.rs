@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn what_stays_together_is_broken_between_words_where_it_is_too_wide() {
         let cores = unbroken("8 of 16 cores: 7 whole, 1 in part");
-        assert_eq!(wrapped(&format!("Of  {cores}"), 24, 4), ["Uses", "    8 of 16 cores: 7", "    whole, 1 in part"]);
+        assert_eq!(wrapped(&format!("Of  {cores}"), 24, 4), ["Of", "    8 of 16 cores: 7", "    whole, 1 in part"]);
         assert_eq!(wrapped(&cores, 20, 4), ["8 of 16 cores: 7", "    whole, 1 in part"]);
     }
 }

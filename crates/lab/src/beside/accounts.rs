@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use corewise_model::beside::{Accounts, CpuInterrupts, Seen};
-use corewise_model::stall::Rung;
+use corewise_model::stall::EventSource;
 use corewise_model::{CpuSet, Gap};
 use corewise_sys::accounts::{Account, has_waiting_time};
 use corewise_sys::interrupts::Interrupts;
@@ -99,7 +99,7 @@ impl Accounting {
         if now.cpus.is_empty() {
             gaps.push(Gap::new("counts of interrupts", "/proc/interrupts cannot be read"));
         }
-        Watched { rung: Rung::Thread, cpus: self.cpus, seen: Seen::Accounts(accounts), gaps }
+        Watched { event_source: EventSource::Thread, cpus: self.cpus, seen: Seen::Accounts(accounts), gaps }
     }
 }
 

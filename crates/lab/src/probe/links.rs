@@ -81,7 +81,7 @@ trait Kind: Sync {
     fn plan(&self) -> Plan;
 
     /// Makes the place; called on the first cpu.
-    fn furnish(&self, home: Home) -> io::Result<Self::Place>;
+    fn allocate(&self, home: Home) -> io::Result<Self::Place>;
 
     /// The node that it is on.
     fn home(&self, place: &Self::Place) -> Option<u32>;

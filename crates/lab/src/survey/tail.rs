@@ -184,7 +184,7 @@ impl<'a> TailProbe<'a> {
     /// what gives more time.
     fn count_gaps(&self, cure: &str) -> Vec<Gap> {
         let rounds = || self.observations.values().flat_map(|seen| &seen.rounds);
-        let gap = |what: &str, why: &str| Gap::new(what, format!("{why}, or tells nothing of these cpus"));
+        let gap = |what: &str, why: &str| Gap::new(what, format!("{why}, or does not contain these cpus"));
         let all = [
             (rounds().all(|round| round.interrupts.is_none()), gap("interrupts", "/proc/interrupts cannot be read")),
             (rounds().all(|round| round.softirqs.is_none()), gap("soft interrupts", "/proc/softirqs cannot be read")),
@@ -210,7 +210,7 @@ impl<'a> TailProbe<'a> {
         TailSeen {
             cpus: self.observations.into_values().filter(|seen| seen.tail.count() > 0).collect(),
             watch: Watch {
-                rung: causes.rung,
+                event_source: causes.event_source,
                 threshold_ns: self.plan.threshold.as_nanos() as f64,
                 first_in_line: self.plan.first_in_line,
                 perturbation: causes.perturbation,

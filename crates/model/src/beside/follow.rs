@@ -11,7 +11,7 @@ use super::sums::Sums;
 use super::thread::{State, Thread};
 use crate::CpuSet;
 use crate::event::{Event, What};
-use crate::stall::{Rung, Surroundings};
+use crate::stall::{EventSource, Surroundings};
 
 /// The kernel keeps so many bytes of a task's name.
 const NAME_BYTES: usize = 15;
@@ -118,7 +118,7 @@ impl Follow {
     }
 
     /// The report, and the end.
-    pub fn finish(mut self, until_ns: u64, rung: Rung) -> Report {
+    pub fn finish(mut self, until_ns: u64, event_source: EventSource) -> Report {
         let cpus: Vec<u32> = self.cpus.keys().copied().collect();
         for cpu in cpus {
             self.depart(cpu, until_ns, Leaving::Unknown);
@@ -126,7 +126,7 @@ impl Follow {
         let threads: Vec<u32> = self.threads.keys().copied().collect();
         threads.into_iter().for_each(|thread| self.end_interruption(thread));
         let names = &self.surroundings.tasks;
-        self.sums.report(until_ns, rung, |task| names.get(&task).cloned().unwrap_or_default())
+        self.sums.report(until_ns, event_source, |task| names.get(&task).cloned().unwrap_or_default())
     }
 
     /// What concerns the program on whichever cpu it is told.

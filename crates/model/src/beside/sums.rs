@@ -7,7 +7,7 @@ use super::{Cost, Handled, HandledOnCpu, Instead, Interruption, OnCpu, Report, S
 use crate::attribution::Cause;
 use crate::event::Source;
 use crate::histogram::Histogram;
-use crate::stall::Rung;
+use crate::stall::EventSource;
 
 /// So many of the longest interruptions are kept.
 const WORST: usize = 10;
@@ -164,7 +164,7 @@ impl Sums {
     }
 
     /// The report of what was counted until a time; names of tasks are looked up by number where they are not known.
-    pub fn report(self, until_ns: u64, rung: Rung, name: impl Fn(u32) -> String) -> Report {
+    pub fn report(self, until_ns: u64, event_source: EventSource, name: impl Fn(u32) -> String) -> Report {
         let sum = |of: fn(&CpuSum) -> u64| self.cpus.values().map(of).sum::<u64>() as f64 * 1e-9;
         let (on_cpu_s, waited_s) = (sum(|cpu| cpu.on_cpu_ns), sum(|cpu| cpu.waited_ns));
         let share = |time_s: f64| if time_s > 0.0 { time_s / (on_cpu_s + waited_s) } else { 0.0 };
@@ -189,7 +189,7 @@ impl Sums {
             page_faults_user: self.page_faults_user,
             page_faults_kernel: self.page_faults_kernel,
             worst: self.worst,
-            cost: cost(self.events_in_program, rung, on_cpu_s),
+            cost: cost(self.events_in_program, event_source, on_cpu_s),
             events: self.events,
             events_lost: self.events_lost,
         }
@@ -262,11 +262,11 @@ fn senders(sums: BTreeMap<SentBy, u64>, name: impl Fn(u32) -> String) -> Vec<Sen
     all
 }
 
-fn cost(events: u64, rung: Rung, on_cpu_s: f64) -> Cost {
-    let event_ns = match rung {
-        Rung::Thread => 0.0,
-        Rung::Perf => EVENT_OF_PERF_NS,
-        Rung::Ftrace => EVENT_OF_FTRACE_NS,
+fn cost(events: u64, event_source: EventSource, on_cpu_s: f64) -> Cost {
+    let event_ns = match event_source {
+        EventSource::Thread => 0.0,
+        EventSource::Perf => EVENT_OF_PERF_NS,
+        EventSource::Ftrace => EVENT_OF_FTRACE_NS,
     };
     let share = if on_cpu_s > 0.0 { events as f64 * event_ns * 1e-9 / on_cpu_s } else { 0.0 };
     Cost { events, event_ns, share }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::CpuSet;
 use crate::event::{Event, Source, What};
-use crate::stall::{Rung, Surroundings};
+use crate::stall::{EventSource, Surroundings};
 
 const STARTER: u32 = 50;
 const APP: u32 = 100;
@@ -60,7 +60,7 @@ fn named(report: &Report, name: &str) -> Handled {
 
 #[test]
 fn what_comes_before_the_program_is_not_the_programs() {
-    let report = begun().finish(3_000, Rung::Perf);
+    let report = begun().finish(3_000, EventSource::Perf);
     assert_eq!((report.threads, report.page_faults_user, report.voluntary_waits), (1, 0, 0));
     assert_eq!((ns(report.watched_s), ns(report.on_cpu_s)), (2_000, 2_000));
     assert!(report.worst.is_empty() && report.handlers.is_empty());
@@ -86,7 +86,7 @@ fn a_handler_in_another_has_its_own_time() {
             (100_000, 0, APP, enter(Source::IrqWork)),
         ],
     );
-    let report = follow.finish(101_000, Rung::Perf);
+    let report = follow.finish(101_000, EventSource::Perf);
     let times = ["softirq TIMER", "nvme0q1 (interrupt 36)", "non-maskable interrupt: perf", "timer", "irq work"];
     let found = times.map(|name| (named(&report, name).count, ns(named(&report, name).time_s)));
     assert_eq!(found, [(1, 180), (1, 300), (1, 20), (2, 150), (1, 0)]);
@@ -117,7 +117,7 @@ fn a_preempted_thread_waits_for_those_who_run_instead() {
             (20_000, 0, 0, switch(0, true, APP, "app")),
         ],
     );
-    let report = follow.finish(21_000, Rung::Perf);
+    let report = follow.finish(21_000, EventSource::Perf);
     let told: Vec<(&str, u32, &str, u64, u64)> = report
         .instead
         .iter()
@@ -161,7 +161,7 @@ fn threads_and_children_are_followed_wherever_they_go() {
     );
     assert_eq!(follow.take_unwatched().to_string(), "5");
     assert!(follow.take_unwatched().is_empty());
-    let report = follow.finish(6_000, Rung::Perf);
+    let report = follow.finish(6_000, EventSource::Perf);
     assert_eq!((report.threads, report.threads_at_once, report.migrations), (3, 3, 2));
     assert_eq!((ns(report.waited_s), ns(report.waited_for_own_s)), (1_000 + 500 + 500, 2_000));
     assert_eq!((report.instead.len(), report.instead[0].task.is_own), (1, true));
@@ -197,7 +197,7 @@ fn interrupts_between_cpus_have_a_sender() {
     assert_eq!(follow.unnamed(), [77]);
     follow.name(77, "waker".into());
     assert!(follow.unnamed().is_empty());
-    let report = follow.finish(91_000_000, Rung::Ftrace);
+    let report = follow.finish(91_000_000, EventSource::Ftrace);
     let told = |sender: &SentBy| format!("{:?} {} {} x{}", sender.cpu, sender.name, sender.function, sender.count);
     let mut all: Vec<String> = report.senders.iter().map(told).collect();
     all.sort();
@@ -222,7 +222,7 @@ fn lost_events_make_sums_less_and_never_nonsense() {
             (5_000_100, 0, APP, exit(Source::LocalTimer)),
         ],
     );
-    let report = follow.finish(5_001_000, Rung::Perf);
+    let report = follow.finish(5_001_000, EventSource::Perf);
     assert_eq!((report.events_lost, report.preemptions), (12, 0));
     assert_eq!(ns(named(&report, "timer").time_s), 100);
     assert_eq!(ns(report.on_cpu_s), 1_000 + (5_001_000 - 9_500));
@@ -242,7 +242,7 @@ fn who_leaves_without_a_word_had_the_cpu_until_the_next_one_speaks() {
             (7_000, 0, 8, switch(8, true, APP, "app")),
         ],
     );
-    let report = follow.finish(8_000, Rung::Perf);
+    let report = follow.finish(8_000, EventSource::Perf);
     let told: Vec<(&str, u64)> = report.instead.iter().map(|one| (one.task.name.as_str(), ns(one.time_s))).collect();
     assert_eq!(told, [("silent", 4_000), ("known", 1_000)]);
 }
@@ -264,7 +264,7 @@ fn memory_stays_as_it_is_for_however_long() {
             ],
         );
     }
-    let report = follow.finish(300_000_000, Rung::Perf);
+    let report = follow.finish(300_000_000, EventSource::Perf);
     assert_eq!(report.preemptions, 20_000);
     assert_eq!(report.instead.iter().map(|one| one.count).sum::<u64>(), 20_000);
     assert_eq!(report.senders.iter().map(|one| one.count).sum::<u64>(), 20_000);
@@ -279,7 +279,7 @@ fn watching_costs_what_its_events_cost() {
         &mut follow,
         &[(1_500, 0, APP, What::PageFault { in_kernel: true }), (1_600, 1, 9, enter(Source::LocalTimer))],
     );
-    let report = follow.finish(101_000, Rung::Perf);
+    let report = follow.finish(101_000, EventSource::Perf);
     assert_eq!((report.cost.events, report.cost.event_ns, report.events), (1, 151.0, 2));
     assert!((report.cost.share - 151.0 / 100_000.0).abs() < 1e-9);
 }

@@ -17,7 +17,7 @@ const UNKNOWN: f64 = 0.05;
 /// The confidence of each pair's interval: both have to leave each other alone.
 const CONFIDENCE: f64 = 0.99;
 /// So many of the pairs that changed most are told.
-const TOLD: usize = 10;
+const MOST_LISTED: usize = 10;
 
 /// What changed in one way to talk.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -136,7 +136,7 @@ fn class_change(words: &str, changes: &[(PairChange, bool)]) -> ClassChange {
 fn most(changes: &[(PairChange, bool)]) -> Vec<PairChange> {
     let mut beyond: Vec<PairChange> = changes.iter().filter(|(_, beyond)| *beyond).map(|(change, _)| *change).collect();
     beyond.sort_by(|one, other| other.ratio.ln().abs().total_cmp(&one.ratio.ln().abs()));
-    beyond.truncate(TOLD);
+    beyond.truncate(MOST_LISTED);
     beyond
 }
 

@@ -15,7 +15,7 @@ pub fn expression(random: &mut Random, machine: &Machine, depth: u32) -> String 
         3 => objects(random, machine),
         4 => NAMES[random.below(NAMES.len())].to_owned(),
         5 => {
-            let level = Level::TOLD[random.below(Level::TOLD.len())];
+            let level = Level::FROM_OS[random.below(Level::FROM_OS.len())];
             format!("{}({}, {level})", ["spread", "pack"][random.below(2)], 1 + random.below(usable(machine).len()))
         }
         6 => format!("!({})", expression(random, machine, depth - 1)),

@@ -1,6 +1,6 @@
 //! What the kernel tells of cpus, subscribed to by interest: decoded tracepoints from perf's rings, or from an instance of ftrace.
 //!
-//! A [`Recorder`] is opened once. While it is [armed](Recorder::arm) the kernel's tracepoints are live, which changes code that all
+//! A [`Recorder`] is opened once. While it is [enabled](Recorder::enable) the kernel's tracepoints are live, which changes code that all
 //! cpus run; a [`Stream`] collects the events of one cpu until it is drained. Nothing wakes anybody: buffers are read afterwards, and
 //! what had no room in them is counted.
 
@@ -16,7 +16,7 @@ use std::io;
 
 use corewise_model::Gap;
 use corewise_model::event::Event;
-use corewise_model::stall::Rung;
+use corewise_model::stall::EventSource;
 
 use super::process::Process;
 pub use crate::values::events::{Drained, Interest};
@@ -72,10 +72,10 @@ impl Recorder {
     }
 
     /// Which way it is.
-    pub const fn rung(&self) -> Rung {
+    pub const fn event_source(&self) -> EventSource {
         match self.way {
-            Way::Perf => Rung::Perf,
-            Way::Ftrace(_) => Rung::Ftrace,
+            Way::Perf => EventSource::Perf,
+            Way::Ftrace(_) => EventSource::Ftrace,
         }
     }
 
@@ -84,7 +84,7 @@ impl Recorder {
     ///
     /// # Errors
     /// What the kernel says.
-    pub fn arm(&self, interests: &[Interest]) -> io::Result<Armed<'_>> {
+    pub fn enable(&self, interests: &[Interest]) -> io::Result<Enabled<'_>> {
         let held = match &self.way {
             Way::Perf => Some(perf::Held::new(&self.catalogue, interests)?),
             Way::Ftrace(instance) => {
@@ -92,7 +92,7 @@ impl Recorder {
                 None
             }
         };
-        Ok(Armed { recorder: self, _held: held })
+        Ok(Enabled { recorder: self, _held: held })
     }
 }
 
@@ -117,12 +117,12 @@ fn same_clock() -> Result<(), Gap> {
 
 /// Tracepoints that are live.
 #[derive(Debug)]
-pub struct Armed<'a> {
+pub struct Enabled<'a> {
     recorder: &'a Recorder,
     _held: Option<perf::Held>,
 }
 
-impl<'a> Armed<'a> {
+impl<'a> Enabled<'a> {
     /// Begins to collect the events of one cpu that serve some interests, in a buffer of about so many bytes (less where this
     /// user may not lock so much memory). To be called on that cpu, where it interrupts no other.
     ///
@@ -142,7 +142,7 @@ impl<'a> Armed<'a> {
     }
 }
 
-impl Drop for Armed<'_> {
+impl Drop for Enabled<'_> {
     fn drop(&mut self) {
         if let Way::Ftrace(instance) = &self.recorder.way {
             // It goes with the instance at the latest.

@@ -29,7 +29,7 @@ fn without_anything_else_the_allowed_cpus_are_the_machine() {
 #[test]
 fn one_cpu_is_a_machine() {
     let found = machine(&[("sys/devices/system/cpu/online", "0\n")]).unwrap();
-    for level in Level::TOLD {
+    for level in Level::FROM_OS {
         assert_eq!(found.objects(level).len(), 1, "{level}");
     }
 }

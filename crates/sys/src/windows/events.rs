@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 
 use corewise_model::Gap;
 use corewise_model::event::Event;
-use corewise_model::stall::Rung;
+use corewise_model::stall::EventSource;
 
 use super::missing::{Never, answers, gap, missing};
 use super::process::Process;
@@ -22,19 +22,19 @@ impl Recorder {
         gap("causes of stalls")
     }
 
-    pub const fn rung(&self) -> Rung {
+    pub const fn event_source(&self) -> EventSource {
         match self.never {}
     }
 
-    pub fn arm(&self, _: &[Interest]) -> io::Result<Armed<'_>> {
+    pub fn enable(&self, _: &[Interest]) -> io::Result<Enabled<'_>> {
         match self.never {}
     }
 }
 
 #[derive(Debug)]
-pub struct Armed<'a>(Never, PhantomData<&'a Recorder>);
+pub struct Enabled<'a>(Never, PhantomData<&'a Recorder>);
 
-impl<'a> Armed<'a> {
+impl<'a> Enabled<'a> {
     pub fn stream(&self, _: u32, _: &[Interest], _: usize) -> io::Result<Stream<'a>> {
         match self.0 {}
     }

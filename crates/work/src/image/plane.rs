@@ -21,7 +21,7 @@ impl<T: Copy + Default> Plane<T> {
     }
 
     /// Gives a band its memory; by the thread that will use it, so that it lies on that one's node.
-    pub fn furnish(&self, band: usize) {
+    pub fn allocate(&self, band: usize) {
         *self.write(band) = vec![T::default(); self.rows(band).len() * self.width];
     }
 
@@ -135,7 +135,7 @@ mod tests {
             let (width, height) = (19, 37);
             let plane = Plane::<usize>::new(width, height, bands);
             for band in 0..bands {
-                plane.furnish(band);
+                plane.allocate(band);
                 let first = plane.rows(band).start * width;
                 plane.write(band).iter_mut().enumerate().for_each(|(number, value)| *value = first + number);
             }

@@ -141,14 +141,14 @@ impl Planes {
     }
 
     /// Gives a band of each plane its memory, and the source's its pixels; by the thread that will use it.
-    pub fn furnish(&self, band: usize, picture: &Picture) {
-        fn furnish<T: Copy + Default>(planes: &[&Plane<T>], band: usize) {
-            planes.iter().for_each(|plane| plane.furnish(band));
+    pub fn allocate(&self, band: usize, picture: &Picture) {
+        fn allocate<T: Copy + Default>(planes: &[&Plane<T>], band: usize) {
+            planes.iter().for_each(|plane| plane.allocate(band));
         }
-        furnish(&[&self.source, &self.median, &self.least, &self.most, &self.opened], band);
-        furnish(&[&self.between, &self.blurred, &self.edges, &self.filtered], band);
-        furnish(&[&self.squares, &self.turned_squares, &self.distances, &self.roots, &self.ranks, &self.labels], band);
-        furnish(&[&self.spectrum, &self.turned_spectrum], band);
+        allocate(&[&self.source, &self.median, &self.least, &self.most, &self.opened], band);
+        allocate(&[&self.between, &self.blurred, &self.edges, &self.filtered], band);
+        allocate(&[&self.squares, &self.turned_squares, &self.distances, &self.roots, &self.ranks, &self.labels], band);
+        allocate(&[&self.spectrum, &self.turned_spectrum], band);
         let rows = self.source.rows(band);
         let pixels = &picture.pixels[rows.start * picture.width..rows.end * picture.width];
         self.source.write(band).copy_from_slice(pixels);

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use anstream::ColorChoice;
 use corewise_model::Machine;
-use corewise_model::article::{Article, HELD, Line as CommandLine};
+use corewise_model::article::{Article, BUILT_IN, Line as CommandLine};
 use corewise_sys::signals::Held;
 use corewise_sys::spawn;
 use serde_json::Value;
@@ -68,7 +68,7 @@ impl Run for ArticleArguments {
 
 /// The texts of what was named, each with its name.
 fn texts(name: &str) -> Result<Vec<(String, String)>, Failure> {
-    let held: Vec<(String, String)> = HELD
+    let held: Vec<(String, String)> = BUILT_IN
         .iter()
         .filter(|(held, _)| name == "all" || name == *held)
         .map(|(name, text)| ((*name).to_owned(), (*text).to_owned()))
@@ -77,7 +77,7 @@ fn texts(name: &str) -> Result<Vec<(String, String)>, Failure> {
         return Ok(held);
     }
     let text = fs::read_to_string(name).map_err(|error| {
-        let names: Vec<&str> = HELD.iter().map(|(name, _)| *name).collect();
+        let names: Vec<&str> = BUILT_IN.iter().map(|(name, _)| *name).collect();
         Failure::usage(format!("the article {name}: {error}"))
             .next(format!("Built-in articles: {}. Others are files.", names.join(", ")))
     })?;

@@ -69,13 +69,13 @@ pub fn foot(article: &Article, width: usize) -> Screen {
 
 #[cfg(test)]
 mod tests {
-    use corewise_model::article::HELD;
+    use corewise_model::article::BUILT_IN;
 
     use super::*;
 
     #[test]
     fn every_article_fits_into_40_columns() {
-        for (_, text) in HELD {
+        for (_, text) in BUILT_IN {
             let article = Article::parse(text).unwrap();
             let made = MadeStep {
                 title: article.steps[0].title.clone(),

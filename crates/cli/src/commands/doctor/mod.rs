@@ -10,7 +10,7 @@ use std::path::Path;
 
 use clap::Parser;
 use corewise_lab::watch;
-use corewise_model::stall::Rung;
+use corewise_model::stall::EventSource;
 use corewise_model::{Gap, Level, Machine};
 use corewise_sys::Root;
 use corewise_sys::change::{Meanwhile, left_in};
@@ -43,7 +43,7 @@ impl Run for DoctorArguments {
         let clock = Clock::calibrated();
         let found = Found {
             counters: CycleCounter::start().map(|counter| counter.counts_kernel),
-            causes: watch::recorder().map(|recorder| recorder.rung()),
+            causes: watch::recorder().map(|recorder| recorder.event_source()),
             clock: clock.name,
             is_system_clock: matches!(clock.source, Source::System(_)),
             moved_interrupts: settings.journals.as_deref().map_or(0, moved_interrupts),
@@ -60,7 +60,7 @@ struct Found {
     /// Whether cycles in the kernel are counted too, or why none are.
     counters: Result<bool, Gap>,
     /// How the causes of stalls can be named, or why they cannot.
-    causes: Result<Rung, Gap>,
+    causes: Result<EventSource, Gap>,
     /// The name of the clock that a survey would use.
     clock: &'static str,
     /// Whether that is the operating system's, for want of a counter of the processor.
@@ -130,10 +130,10 @@ fn counters(condition: &Condition, counters: &Result<bool, Gap>) -> Check {
     }
 }
 
-fn causes(causes: &Result<Rung, Gap>) -> Check {
+fn causes(causes: &Result<EventSource, Gap>) -> Check {
     const WHAT: &str = "causes of stalls";
     match causes {
-        Ok(Rung::Ftrace) => check(WHAT, State::Good, "the kernel's tracepoints name them, through ftrace"),
+        Ok(EventSource::Ftrace) => check(WHAT, State::Good, "the kernel's tracepoints name them, through ftrace"),
         Ok(_) => check(WHAT, State::Good, "the kernel's tracepoints name them, through perf"),
         Err(gap) => of_gap(gap),
     }

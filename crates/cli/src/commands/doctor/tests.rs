@@ -7,7 +7,7 @@ use super::*;
 use crate::draw::fabricated::{ryzen_9950x3d, small_guest};
 
 fn found(counters: Result<bool, Gap>, clock: &'static str) -> Found {
-    let causes = Ok(Rung::Perf);
+    let causes = Ok(EventSource::Perf);
     Found {
         counters,
         causes,
@@ -41,29 +41,29 @@ fn a_guest_is_told_what_it_lacks_and_why() {
           (perf_event_paranoid is 3)
             sudo sysctl kernel.perf_event_paranoid=1
     gap   interrupt counts: /proc/interrupts and /proc/softirqs cannot be read
-            run on a system with the kernel's own /proc (many sandboxes hide it), or as a
-            user who may read it
-    gap   allowed cpus: only cpu 0 may be used here: no link between cpus can be
+            run on a system with the kernel's own /proc (many sandboxes hide it), or
+            as a user who may read it
+    gap   allowed cpus: this process may use only cpu 0: no link between cpus can be
           measured
             taskset -c 0,1 corewise    (or widen the container's cpuset)
     gap   cpu frequency limits: the kernel has no cpufreq here
-    note  clock: pieces are timed with the operating system clock; the kernel's own
-          clock source is kvm-clock: short pieces cost more to time, and steps are
-          coarser
+    note  clock: pieces are timed with the operating system clock; the kernel's
+          clock source is kvm-clock: timing short pieces costs more, and the clock
+          is coarser
             dmesg | grep -i tsc shows why the kernel does not use it
-    note  stolen time: the kernel has counted none since it started: the hypervisor
-          takes none, or does not tell
+    note  stolen time: the kernel has counted none since boot: the hypervisor takes
+          none, or does not report it
             look at off-cpu time in the survey, which always includes it
-    note  frequency governor: the kernel has no cpufreq here; what sets the clock
-          rate is not known
+    note  frequency governor: the kernel has no cpufreq here; it is unknown what
+          sets the clock rate
     note  SMT siblings: a core has 2 cpus: work on one slows the other
-            corewise survey --cpus LIST, with one cpu of each core, leaves siblings
+            corewise survey --cpus LIST with one cpu of each core keeps siblings
             idle
-    note  other programs: the load of the last minute is 2.1: what they do appears
-          in every number
+    note  other programs: the load of the last minute is 2.1: it affects every
+          number
             wait or stop them, to survey the machine alone
-    note  virtual machine: this is a guest of KVM: levels and caches are what it
-          shows, and cpus may move between real cores
+    note  virtual machine: this is a KVM guest: levels and caches are those that KVM
+          reports, and cpus may move between real cores
             survey the host, or pin the guest's cpus on it
     good  causes of stalls: the kernel's tracepoints name them, through perf
 
@@ -92,15 +92,15 @@ fn a_desktop_in_order_is_told_that_nothing_is_missing() {
         ("sys/devices/system/cpu/smt/control", "on\n"),
     ];
     assert_snapshot!(shown(&files, &ryzen_9950x3d(), &found(Ok(true), "invariant TSC"), 80), @r"
-    note  SMT siblings: a core has 2 cpus (smt/control: on): what runs on one slows
-          the other
-            corewise survey --cpus LIST, with one cpu of each core, leaves siblings
+    note  SMT siblings: a core has 2 cpus (smt/control: on): work on one slows the
+          other
+            corewise survey --cpus LIST with one cpu of each core keeps siblings
             idle
     good  hardware counters: cycles are counted, also in the kernel
           (perf_event_paranoid is 1)
     good  causes of stalls: the kernel's tracepoints name them, through perf
-    good  clock: pieces are timed with the invariant TSC; the kernel's own clock
-          source is tsc
+    good  clock: pieces are timed with the invariant TSC; the kernel's clock source
+          is tsc
     good  interrupt counts: /proc/interrupts and /proc/softirqs are readable
     good  stolen time: there is no hypervisor that could take time
     good  allowed cpus: all online cpus (0-31)

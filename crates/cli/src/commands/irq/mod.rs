@@ -9,7 +9,7 @@ pub mod task;
 
 use std::time::{Duration, Instant};
 
-use corewise_model::stall::Rung;
+use corewise_model::stall::EventSource;
 use corewise_model::survey::devices::device_costs;
 use corewise_model::{Machine, Survey};
 use corewise_sys::{Root, irq, topology};
@@ -50,7 +50,8 @@ fn run(task: &IrqTask, settings: &Settings) -> Result<Exit, Failure> {
     if root.is_live() {
         listing.counted_s = Some(count(&root, &mut listing, task.counting));
         // A machine that cannot be read has no history.
-        let names = |survey: &Survey| survey.watch.as_ref().is_some_and(|watch| watch.rung != Rung::Thread);
+        let names =
+            |survey: &Survey| survey.watch.as_ref().is_some_and(|watch| watch.event_source != EventSource::Thread);
         let named = topology::read(&root).ok().and_then(|machine| latest_survey(&machine, settings, names));
         listing.costs = named.map(|survey| device_costs(&survey));
     }

@@ -89,7 +89,7 @@ fn shown(
     let shown = ShownBeside {
         command: &command,
         cpus: &watched.cpus,
-        rung: watched.rung,
+        event_source: watched.event_source,
         seen: &watched.seen,
         gaps: &watched.gaps,
         to_its_end,

@@ -97,8 +97,8 @@ fn nodes_without_memory_at_40_columns() {
     isolated  2,26
     nohz_full  2,26
     not allowed here  24-47  (cpuset or
-                      affinity of the
-                      reading process)
+                      affinity of this
+                      process)
 
     Processor  AMD Ryzen Threadripper 3960X
       24-Core Processor · AuthenticAMD ·
@@ -116,7 +116,7 @@ fn nodes_without_memory_at_40_columns() {
       cluster       24          2
       core          24          2
       cpu           48          1
-      too narrow for: cpus
+      Hidden at this width: cpus
 
     Caches
       cache   size  count  cpus each
@@ -124,7 +124,7 @@ fn nodes_without_memory_at_40_columns() {
       L1i    32 KB     24          2
       L2      1 MB     24          2
       L3     16 MB      8          6
-      too narrow for: cpus
+      Hidden at this width: cpus
 
     Kinds  all cores are of one kind
 
@@ -136,7 +136,7 @@ fn nodes_without_memory_at_40_columns() {
       2      64 GB  12-17,3…  12  12  10  12
       3        0 B  18-23,4…  12  12  12  10
       8     128 GB  no cpus   20  20  20  20
-      too narrow for: 8
+      Hidden at this width: 8
     ");
 }
 
@@ -175,7 +175,7 @@ fn hybrid_cores_stand_by_their_kind() {
       L3      24 MB      1         20  0-19
 
     Kinds
-      kind         cpus  which  told by
+      kind         cpus  which  source
       performance    12  0-11   cpu_core
       efficiency      8  12-19  cpu_atom
     ");

@@ -175,10 +175,9 @@ mod tests {
           nothing to do  cpus of sleep (4712): 0,1 to 0: it has ended
           reverted       control group /sys/fs/cgroup/box/corewise-4711 made: process
                          4713 was moved back to /sys/fs/cgroup/box
-          reverted       controller cpuset turned on for the groups in
-                         /sys/fs/cgroup/box
-          left alone     file /proc/irq/9/smp_affinity: "f" to "1": somebody else has
-                         changed it since: it is "2" now
+          reverted       controller cpuset enabled for the groups in /sys/fs/cgroup/box
+          left alone     file /proc/irq/9/smp_affinity: "f" to "1": someone else has
+                         changed it since: it is now "2"
         corewise 4800 (2026-11-21 03:51) is running, and will undo its changes itself
           in force       cpus of make (4801): 0-3 to 2
 
@@ -196,7 +195,7 @@ mod tests {
         corewise irq 4711 (2026-11-21 03:51) made changes that were meant to stay
           would revert   file /proc/irq/26/smp_affinity_list: "0-3" to "1-3"
 
-        Changes: 1 would be reverted; nothing was changed. Do it:  corewise undo
+        Changes: 1 would be reverted; nothing was changed. Next:  corewise undo
         "#);
     }
 
@@ -206,27 +205,27 @@ mod tests {
         let unreadable = Report { why: Some("cannot read line 3 of the journal".into()), ..of(State::Left, 2, vec![]) };
         let reports = [of(State::Left, 1, failed), unreadable];
         assert!(reports.iter().all(Report::remains));
-        assert_snapshot!(plain(false, &reports, 80), @r#"
+        assert_snapshot!(plain(false, &reports, 80), @r"
         corewise 1 (2026-11-21 03:51) ended without undoing its changes
           (/run/corewise/b0-1-1.journal)
           failed         control group /g/corewise-1 made: Permission denied
         corewise 2 (2026-11-21 03:51) ended without undoing its changes: cannot read
           line 3 of the journal (/run/corewise/b0-2-1.journal)
 
-        Changes: 1 not undone, still in the journal. A damaged journal stays until it
-        is removed:  rm /run/corewise/b0-2-1.journal
-        "#);
+        Changes: 1 not undone, still in the journal. A damaged journal stays until you
+        remove it:  rm /run/corewise/b0-2-1.journal
+        ");
     }
 
     #[test]
     fn a_dry_run_says_how_to_do_it() {
         let reports = [of(State::Left, 1, vec![item("cpus of sleep (2): 0,1 to 0", Fate::WouldRevert, None)])];
-        assert_snapshot!(plain(true, &reports, 80), @r#"
+        assert_snapshot!(plain(true, &reports, 80), @r"
         corewise 1 (2026-11-21 03:51) ended without undoing its changes
           would revert   cpus of sleep (2): 0,1 to 0
 
-        Changes: 1 would be reverted; nothing was changed. Do it:  corewise undo
-        "#);
+        Changes: 1 would be reverted; nothing was changed. Next:  corewise undo
+        ");
     }
 
     #[test]
@@ -237,18 +236,17 @@ mod tests {
             of(State::Unknown, 4, vec![item("cpus of sleep (5): 0,1 to 0", Fate::Unknown, None)]),
             of(State::Unreadable, 6, vec![]),
         ];
-        assert_snapshot!(plain(false, &reports, 80), @r#"
-        corewise 1 (2026-11-21 03:51) ran before this machine was started, which undid
-          its changes
+        assert_snapshot!(plain(false, &reports, 80), @r"
+        corewise 1 (2026-11-21 03:51) ran before the last boot, which undid its changes
           gone           cpus of sleep (2): 0,1 to 0
         corewise 3 (2026-11-21 03:51) ran on node7: undo its changes there
-        corewise 4 (2026-11-21 03:51) runs, or ran, in another container: its changes
-          are undone there (/run/corewise/b0-4-1.journal)
+        corewise 4 (2026-11-21 03:51) runs, or ran, in another container: undo its
+          changes there (/run/corewise/b0-4-1.journal)
           unknown        cpus of sleep (5): 0,1 to 0
         corewise 6 (2026-11-21 03:51) left a journal that this version cannot read
           (/run/corewise/b0-6-1.journal)
 
         Nothing to undo here.
-        "#);
+        ");
     }
 }

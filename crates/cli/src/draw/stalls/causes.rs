@@ -73,7 +73,7 @@ fn caption(watch: &Watch, seen: &[(u32, &CpuStalls)], width: usize) -> Vec<Line>
     let text = format!(
         "of stalls of {} and more, {}: {} % of {cpus}",
         threshold(watch),
-        by(watch.rung),
+        by(watch.event_source),
         brief_percent(lost_s / watched_s)
     );
     wrap(&Line::new().strong("Causes").plain("  ").faint(text), width, 2)

@@ -8,7 +8,7 @@ use crate::draw::text::Line;
 use crate::draw::wrap::{unbroken, wrap};
 
 /// How many are told.
-const TOLD: usize = 5;
+const MOST_LISTED: usize = 5;
 /// Parts shorter than this share of a stall are left out, unless they say something.
 const LITTLE: f64 = 0.02;
 
@@ -27,7 +27,7 @@ pub fn longest(survey: &Survey, width: usize) -> Vec<Line> {
     }
     all.sort_by_key(|(cpu, one)| (std::cmp::Reverse(one.length_ns), *cpu, one.begin_ns));
     let mut lines = wrap(&Line::new().strong("Longest").plain("  ").faint("each with its parts in µs"), width, 2);
-    for (cpu, one) in all.into_iter().take(TOLD) {
+    for (cpu, one) in all.into_iter().take(MOST_LISTED) {
         let head = format!(
             "{:>8}  cpu {cpu} at {} s  ",
             duration(one.length_ns as f64),

@@ -3,7 +3,7 @@
 use corewise_model::Survey;
 use corewise_model::attribution::{Cause, Sender};
 use corewise_model::period::describe;
-use corewise_model::stall::Rung;
+use corewise_model::stall::EventSource;
 use corewise_model::survey::{CpuObservation, Watch};
 
 use crate::draw::number::{count, decimal, duration, whole};
@@ -21,11 +21,11 @@ pub fn threshold(watch: &Watch) -> String {
 }
 
 /// How causes were seen.
-pub const fn by(rung: Rung) -> &'static str {
-    match rung {
-        Rung::Thread => "by the thread's own accounting (corewise tail --explain names them)",
-        Rung::Perf => "named by the kernel's tracepoints",
-        Rung::Ftrace => "named by the kernel's tracepoints through ftrace",
+pub const fn by(event_source: EventSource) -> &'static str {
+    match event_source {
+        EventSource::Thread => "by the thread's own accounting (corewise tail --explain names them)",
+        EventSource::Perf => "named by the kernel's tracepoints",
+        EventSource::Ftrace => "named by the kernel's tracepoints through ftrace",
     }
 }
 
@@ -39,8 +39,8 @@ pub fn watching(survey: &Survey, width: usize) -> Vec<Line> {
     if stalls > 0 {
         let share = |of: u64| decimal(of as f64 * 100.0 / stalls as f64, 1);
         let (named, explained) = (sum(|stalls| stalls.named), sum(|stalls| stalls.explained));
-        let text = match watch.rung {
-            Rung::Thread => format!("{} % of {} stalls explained", share(explained), whole(stalls)),
+        let text = match watch.event_source {
+            EventSource::Thread => format!("{} % of {} stalls explained", share(explained), whole(stalls)),
             _ => format!("{} % of {} stalls named, {} % explained", share(named), whole(stalls), share(explained)),
         };
         items.push(Line::new().plain(text));
@@ -93,7 +93,7 @@ pub fn periods(survey: &Survey, width: usize) -> Vec<Line> {
 pub fn unexplained(survey: &Survey, width: usize) -> Vec<Line> {
     /// Less than this share of the lost time is told in the table alone.
     const SHARE: f64 = 0.05;
-    let is_named = survey.watch.as_ref().is_some_and(|watch| watch.rung != Rung::Thread);
+    let is_named = survey.watch.as_ref().is_some_and(|watch| watch.event_source != EventSource::Thread);
     let whence = match survey.machine.system.hypervisor {
         Some(_) => "the host, or its hardware",
         None => "firmware or hardware",

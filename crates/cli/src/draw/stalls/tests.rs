@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use corewise_model::attribution::{Perturbation, divide, settle};
 use corewise_model::event::{Event, Source, What};
-use corewise_model::stall::{Rung, Stall, Surroundings, Visit};
+use corewise_model::stall::{EventSource, Stall, Surroundings, Visit};
 use corewise_model::survey::{Scope, Watch};
 use corewise_model::{CpuSet, Survey};
 use insta::assert_snapshot;
@@ -66,7 +66,7 @@ fn preempted(visit: &mut Visit, at_ns: u64, length_ns: u64) {
 }
 
 /// A survey whose cpus stall so.
-fn with_stalls(mut survey: Survey, rung: Rung) -> Survey {
+fn with_stalls(mut survey: Survey, event_source: EventSource) -> Survey {
     let surroundings = Surroundings {
         has_hypervisor: survey.machine.system.hypervisor.is_some(),
         devices: BTreeMap::from([(36, "nvme0q1".to_owned())]),
@@ -74,7 +74,7 @@ fn with_stalls(mut survey: Survey, rung: Rung) -> Survey {
     };
     let visits = survey.cpus.iter().flat_map(|seen| (0..2).map(|round| visit(seen.cpu, round)));
     let watched = |visit: Visit| {
-        let armed = rung != Rung::Thread;
+        let armed = event_source != EventSource::Thread;
         divide(&Visit { armed, events: if armed { visit.events } else { Vec::new() }, ..visit }, &surroundings)
     };
     let mut stalls = settle(visits.map(watched).collect(), &surroundings, 10);
@@ -87,10 +87,10 @@ fn with_stalls(mut survey: Survey, rung: Rung) -> Survey {
         pairs: 24,
     };
     survey.watch = Some(Watch {
-        rung,
+        event_source,
         threshold_ns: 1_000.0,
         first_in_line: false,
-        perturbation: (rung != Rung::Thread).then_some(perturbation),
+        perturbation: (event_source != EventSource::Thread).then_some(perturbation),
     });
     survey.provenance.scope = Scope::Tail;
     survey
@@ -114,7 +114,7 @@ fn two_cpus() -> Survey {
 
 #[test]
 fn what_nobody_is_known_for_is_described() {
-    let mut survey = with_stalls(two_cpus(), Rung::Perf);
+    let mut survey = with_stalls(two_cpus(), EventSource::Perf);
     let mut visits: Vec<Visit> = (0..2).map(|round| visit(0, round)).collect();
     let mut random = corewise_model::stats::random::Random::new(5);
     for visit in &mut visits {
@@ -130,18 +130,18 @@ fn what_nobody_is_known_for_is_described() {
     let divided = visits.iter().map(|visit| divide(visit, &surroundings)).collect();
     survey.cpus[0].stalls = settle(divided, &surroundings, 10).remove(&0);
     assert_snapshot!(text(unexplained(&survey, 80)), @r"
-    cpu 0: 43 % of what is lost is unexplained: 570 stalls without a period, half of
-      them 25 µs to 57 µs; this system's kernel tells nothing of them, which leaves
-      the host, or its hardware
+    cpu 0: 43 % of the lost time is unexplained: 570 stalls without a period, half
+      of them 25 µs to 57 µs. This system's kernel reports no event for them, so the
+      cause is the host, or its hardware
     ");
     survey.machine.system.hypervisor = None;
     assert!(text(unexplained(&survey, 200)).ends_with("which leaves firmware or hardware"));
-    assert_eq!(unexplained(&with_stalls(survey, Rung::Thread), 80), []);
+    assert_eq!(unexplained(&with_stalls(survey, EventSource::Thread), 80), []);
 }
 
 #[test]
 fn few_cpus_have_their_causes_one_by_one() {
-    assert_snapshot!(all(&with_stalls(two_cpus(), Rung::Perf), 80), @r"
+    assert_snapshot!(all(&with_stalls(two_cpus(), EventSource::Perf), 80), @r"
     Causes  of stalls of 1.0 µs and more, named by the kernel's tracepoints: 0.72 %
       of the cpus' time
     cpu  cause                   stalls  share  p50  p99  max  running
@@ -159,7 +159,7 @@ fn few_cpus_have_their_causes_one_by_one() {
     cpus 0,1: 100.0 Hz, R 1.00: this system's own timer, or the host's tick at the
       same rate
 
-    The longest  each with its parts in µs
+    Longest  each with its parts in µs
       180 µs  cpu 0 at 0.40 s  task backup (812) 178
       180 µs  cpu 0 at 1.40 s  task backup (812) 178
       180 µs  cpu 0 at 10.40 s  task backup (812) 178
@@ -170,7 +170,7 @@ fn few_cpus_have_their_causes_one_by_one() {
 
 #[test]
 fn a_narrow_terminal_loses_no_share() {
-    assert_snapshot!(all(&with_stalls(two_cpus(), Rung::Perf), 40), @r"
+    assert_snapshot!(all(&with_stalls(two_cpus(), EventSource::Perf), 40), @r"
     Causes  of stalls of 1.0 µs and more,
       named by the kernel's tracepoints:
       0.72 % of the cpus' time
@@ -182,8 +182,8 @@ fn a_narrow_terminal_loses_no_share() {
          task backup (812)     2.4  180  180
     1    timer                63.4   17   18
          every 10.00 ms       36.6   25   25
-    too narrow for: stalls, p99, share in
-      handlers
+    Hidden at this width: stalls, p99, share
+      in handlers
 
     73.4 % of 3,004 stalls named, 100.0 %
       explained · watching makes the timer's
@@ -193,8 +193,7 @@ fn a_narrow_terminal_loses_no_share() {
       system's own timer, or the host's tick
       at the same rate
 
-    The longest  each from its beginning to
-      its end, parts in µs
+    Longest  each with its parts in µs
       180 µs  cpu 0 at 0.40 s  task backup
               (812) 178
       180 µs  cpu 0 at 1.40 s  task backup
@@ -209,9 +208,9 @@ fn a_narrow_terminal_loses_no_share() {
 
 #[test]
 fn without_events_the_threads_own_accounts_tell_what_they_can() {
-    assert_snapshot!(all(&with_stalls(two_cpus(), Rung::Thread), 80), @r"
-    Causes  of stalls of 1.0 µs and more, as a thread sees itself (corewise tail
-      --explain names them): 0.72 % of the cpus' time
+    assert_snapshot!(all(&with_stalls(two_cpus(), EventSource::Thread), 80), @r"
+    Causes  of stalls of 1.0 µs and more, by the thread's own accounting (corewise
+      tail --explain names them): 0.72 % of the cpus' time
     cpu  cause         stalls  share  p50  p99  max
                            /s      %   µs   µs   µs
     0    interrupted      400   97.7   17   25   25
@@ -220,7 +219,9 @@ fn without_events_the_threads_own_accounts_tell_what_they_can() {
 
     0.1 % of 3,004 stalls explained
 
-    The longest  each with its parts in µs
+
+
+    Longest  each with its parts in µs
       180 µs  cpu 0 at 0.40 s  another task 178
       180 µs  cpu 0 at 1.40 s  another task 178
       180 µs  cpu 0 at 10.40 s  another task 178
@@ -231,7 +232,7 @@ fn without_events_the_threads_own_accounts_tell_what_they_can() {
 
 #[test]
 fn many_cpus_are_told_together() {
-    assert_snapshot!(text(causes(&with_stalls(ryzen_survey(), Rung::Perf), 80)), @r"
+    assert_snapshot!(text(causes(&with_stalls(ryzen_survey(), EventSource::Perf), 80)), @r"
     Causes  of stalls of 1.0 µs and more, named by the kernel's tracepoints: 0.68 %
       of the cpus' time
     cpu      cause                   stalls  share  p50  p99  max  running
@@ -245,7 +246,7 @@ fn many_cpus_are_told_together() {
 
 #[test]
 fn findings_say_who_and_what_can_be_done() {
-    let survey = with_stalls(two_cpus(), Rung::Perf);
+    let survey = with_stalls(two_cpus(), EventSource::Perf);
     let conclusions = corewise_model::survey::conclude::conclude(&survey);
     let told: Vec<String> = conclusions
         .findings

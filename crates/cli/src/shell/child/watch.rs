@@ -222,6 +222,6 @@ mod tests {
         let mut notes = Notes::default();
         let told: Vec<String> = (0..TOLD_AT_MOST + 9).filter_map(|n| notes.told(n.to_string())).collect();
         assert_eq!(told.len(), TOLD_AT_MOST + 1);
-        assert_eq!((told[0].as_str(), told[TOLD_AT_MOST].ends_with("nothing is told")), ("0", true));
+        assert_eq!((told[0].as_str(), told[TOLD_AT_MOST].ends_with("are not reported")), ("0", true));
     }
 }

@@ -43,7 +43,7 @@ impl Attendance {
     }
 
     /// Waits until all have gone; some time after the visit's end, those who cannot are allowed on all cpus of the calling thread.
-    pub fn see_off(&self, meeting: &Meeting) {
+    pub fn join_all(&self, meeting: &Meeting) {
         let mut here = BTreeMap::new();
         let patience = meeting.deadline() + GRACE;
         loop {
@@ -114,7 +114,7 @@ mod tests {
                 }
                 released.store(true, Ordering::Relaxed);
             });
-            attendance.see_off(&meeting);
+            attendance.join_all(&meeting);
         });
         assert!(released.load(Ordering::Relaxed));
         let told = format!("a thread was starved on cpu {cpu}: something else uses it");

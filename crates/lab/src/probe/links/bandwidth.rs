@@ -53,7 +53,7 @@ impl Kind for Bandwidth {
         }
     }
 
-    fn furnish(&self, home: Home) -> io::Result<Memory> {
+    fn allocate(&self, home: Home) -> io::Result<Memory> {
         if self.block_bytes == 0 || self.block_bytes > LARGEST || !self.block_bytes.is_multiple_of(LINE_BYTES) {
             let why = format!("a block must have whole lines of {LINE_BYTES} bytes and at most {} MiB", LARGEST >> 20);
             return Err(io::Error::new(io::ErrorKind::InvalidInput, why));

@@ -47,7 +47,7 @@ impl Kind for Cas {
         }
     }
 
-    fn furnish(&self, home: Home) -> io::Result<Memory> {
+    fn allocate(&self, home: Home) -> io::Result<Memory> {
         memory(1, home)
     }
 

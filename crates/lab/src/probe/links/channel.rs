@@ -49,7 +49,7 @@ impl Kind for Channel {
         Plan { groups: 1, samples: SAMPLES[1], numbers: SENDS as f64, sleeps: true, number: Number::Mean }
     }
 
-    fn furnish(&self, home: Home) -> io::Result<Ends> {
+    fn allocate(&self, home: Home) -> io::Result<Ends> {
         if let Home::Node(_) = home {
             return Err(io::Error::other(
                 "a channel's memory is from the program's heap, which is not bound to a node",

@@ -63,7 +63,7 @@ impl Kind for Oneway {
         Plan { groups: 1, samples: SAMPLES, numbers: 1.0, sleeps: false, number: Number::Median }
     }
 
-    fn furnish(&self, home: Home) -> io::Result<Memory> {
+    fn allocate(&self, home: Home) -> io::Result<Memory> {
         memory(LINES * LINE_BYTES, home)
     }
 

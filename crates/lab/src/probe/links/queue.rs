@@ -47,7 +47,7 @@ impl Kind for Queue {
         Plan { groups: 1, samples: SAMPLES, numbers: SENDS as f64, sleeps: false, number: Number::Median }
     }
 
-    fn furnish(&self, home: Home) -> io::Result<Ends> {
+    fn allocate(&self, home: Home) -> io::Result<Ends> {
         let memory = memory(ring::bytes(ring::CAPACITY, self.slots), home)?;
         let home = memory.home();
         let (sender, receiver) = ring::within(memory, ring::CAPACITY, self.slots);

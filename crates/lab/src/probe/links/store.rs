@@ -49,7 +49,7 @@ impl Kind for Store {
         }
     }
 
-    fn furnish(&self, home: Home) -> io::Result<Memory> {
+    fn allocate(&self, home: Home) -> io::Result<Memory> {
         memory(1, home)
     }
 

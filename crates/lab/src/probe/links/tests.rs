@@ -151,7 +151,7 @@ fn allocations<K: Kind>(kind: &K, (a, b): (u32, u32)) -> u64 {
         return 0;
     };
     for _ in 0..40 {
-        let (place, meeting) = (kind.furnish(Home::First).unwrap(), Meeting::new(&stop, LIMIT));
+        let (place, meeting) = (kind.allocate(Home::First).unwrap(), Meeting::new(&stop, LIMIT));
         let [mut first, mut second] = [Record::new(&plan), Record::new(&plan)];
         let on = |cpu| affinity::pin_current(cpu).unwrap();
         let counted = scope(|scope| {

@@ -90,7 +90,7 @@ impl Pair<'_> {
             let asking = thread(self.visit.first).spawn_scoped(scope, move || {
                 let _here = first_guest.arrive(self.visit.first);
                 *first_gigahertz =
-                    self.attend(self.visit.first, ticks, meeting, || match kind.furnish(self.visit.home) {
+                    self.attend(self.visit.first, ticks, meeting, || match kind.allocate(self.visit.home) {
                         Ok(made) => {
                             let place = place.get_or_init(|| made);
                             if meeting.await_second() {
@@ -103,7 +103,7 @@ impl Pair<'_> {
             for error in [answering.err(), asking.err()].into_iter().flatten() {
                 meeting.fail(error);
             }
-            attendance.see_off(meeting);
+            attendance.join_all(meeting);
         });
         meeting.trouble()?;
         let records = [first, second];

@@ -28,7 +28,7 @@ impl Kind for Wakeup {
         Plan { groups: 1, samples: SAMPLES, numbers: 2.0, sleeps: true, number: Number::Median }
     }
 
-    fn furnish(&self, home: Home) -> io::Result<Self::Place> {
+    fn allocate(&self, home: Home) -> io::Result<Self::Place> {
         memory(1, home)
     }
 

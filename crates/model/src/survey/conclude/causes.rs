@@ -10,7 +10,7 @@ use super::words::cpus;
 use crate::attribution::{Cause, CauseSummary, CpuStalls, Sender};
 use crate::event::Source;
 use crate::finding::{Finding, Topic};
-use crate::stall::Rung;
+use crate::stall::EventSource;
 use crate::{CpuSet, Survey};
 
 /// A smaller share of what a cpu loses is told in the table alone.
@@ -21,7 +21,7 @@ const OF_ALL: f64 = 0.0005;
 /// Adds what can be done about causes.
 pub fn conclude(survey: &Survey, conclusions: &mut Conclusions) {
     // What a thread knows of itself tells the timer apart from nothing: its ticks come with a period, and are the system's own.
-    let is_named = survey.watch.as_ref().is_some_and(|watch| watch.rung != Rung::Thread);
+    let is_named = survey.watch.as_ref().is_some_and(|watch| watch.event_source != EventSource::Thread);
     let surroundings = survey.surroundings();
     let seen = || survey.cpus.iter().filter_map(|seen| Some((seen.cpu, seen.stalls.as_ref()?)));
     let mut devices: BTreeMap<(u32, String), Taken> = BTreeMap::new();
@@ -206,12 +206,12 @@ mod tests {
     }
 
     /// Cpus that were watched for 10 s each, and lost a tenth of a second.
-    fn concluded(cpus: u32, rung: Rung, stalls: impl Fn(u32) -> CpuStalls) -> Vec<Finding> {
+    fn concluded(cpus: u32, event_source: EventSource, stalls: impl Fn(u32) -> CpuStalls) -> Vec<Finding> {
         let machine = simulate::machine(cpus, false, &[(CpuSet::parse_list(&format!("0-{}", cpus - 1)).unwrap(), 32)]);
         let truth = |_| Truth { piece_ns: 262.0, interrupts_per_s: 38.0, lost: 0.001 };
         let mut survey = simulate::survey(machine, 8, 1, Noise::Quiet, truth);
         survey.cpus.iter_mut().for_each(|seen| seen.stalls = Some(stalls(seen.cpu)));
-        survey.watch = Some(Watch { rung, threshold_ns: 1_000.0, first_in_line: false, perturbation: None });
+        survey.watch = Some(Watch { event_source, threshold_ns: 1_000.0, first_in_line: false, perturbation: None });
         let findings = super::super::conclude(&survey).findings;
         findings.into_iter().filter(|finding| finding.topic == Topic::Causes).collect()
     }
@@ -239,7 +239,7 @@ mod tests {
     fn a_device_is_kept_away_from_cpus_only_where_another_is_left_for_it() {
         let command = |cpus, on: fn(u32) -> bool| {
             let of = |cpu| if on(cpu) { vec![cause(disk(), 0.2 + 0.1 * f64::from(cpu), 200)] } else { Vec::new() };
-            let findings = concluded(cpus, Rung::Perf, |cpu| stalls(of(cpu)));
+            let findings = concluded(cpus, EventSource::Perf, |cpu| stalls(of(cpu)));
             (findings[0].statement.clone(), findings[0].command.clone())
         };
         let (statement, some) = command(4, |cpu| cpu < 2);
@@ -265,7 +265,7 @@ mod tests {
         };
         let told = |senders: Vec<Sender>| {
             let of = |_| CpuStalls { senders: senders.clone(), ..stalls(vec![cause(calls(), 0.3, 400)]) };
-            concluded(1, Rung::Perf, of)[0].statement.clone()
+            concluded(1, EventSource::Perf, of)[0].statement.clone()
         };
         let of_another_function = sender(7, "loud", "ipi_mb", 9000);
         let is_told = |senders: Vec<Sender>| told(senders).contains("most are sent by patcher on cpu 1");
@@ -292,13 +292,13 @@ mod tests {
             periods: vec![source, source],
             ..stalls(vec![cause(Cause::Periodic { rank: 0 }, 0.3, 1000), cause(Cause::Periodic { rank: 1 }, 0.2, 500)])
         };
-        let findings = concluded(1, Rung::Perf, of);
+        let findings = concluded(1, EventSource::Perf, of);
         assert_eq!(findings.len(), 1);
         let statement = &findings[0].statement;
         assert!(
             statement.contains("takes 50 % of the time that cpu 0 loses to stalls (150/s, 0.50 % of all)"),
             "{statement}"
         );
-        assert_eq!(concluded(1, Rung::Thread, of), [], "there the timer's own stalls have no name");
+        assert_eq!(concluded(1, EventSource::Thread, of), [], "there the timer's own stalls have no name");
     }
 }

@@ -82,7 +82,7 @@ fn shown(listing: &Listing, width: usize) -> String {
 #[test]
 fn a_guest_in_a_table() {
     insta::assert_snapshot!(shown(&guest(), 80), @r"
-    Interrupts of devices, counted for 1.0 s
+    Device interrupts, counted for 1.0 s
 
       irq  handler          driver   allowed  now on   rate  most on
                                                          /s
@@ -90,19 +90,19 @@ fn a_guest_in_a_table() {
        36  virtio1-req.0    virtio…  0,1      1       1,204                  managed
        38  virtio2-input.0  virtio…  0,1      1         112  0 89 %, 1 11 %  movable
 
-    managed: the kernel places the queues of this device itself, and lets nobody
-      else do it.
+    managed: only the kernel places the queues of this device.
 
-    Each cpu's own interrupts (its timer, calls from other cpus) are not listed:
-    they cannot be moved, and `corewise survey` counts them.
-    Next, to see what would move to keep cpu 0 free of them:  corewise irq --away-from 0 --dry-run
+    Each cpu's own interrupts (its timer, calls from other cpus) cannot be moved and
+    are not listed; `corewise survey` counts them.
+    Next, to see what would move to keep cpu 0 free of them:
+      corewise irq --away-from 0 --dry-run
     ");
 }
 
 #[test]
 fn a_server_with_queues_for_every_cpu_has_a_few_rows() {
     insta::assert_snapshot!(shown(&server(), 80), @r"
-    Interrupts of devices, counted for 10.0 s
+    Device interrupts, counted for 10.0 s
 
           irq  handler                    driver   allowed   now on    rate
                                                                          /s
@@ -112,18 +112,17 @@ fn a_server_with_queues_for_every_cpu_has_a_few_rows() {
        25-152  nvme0q1-128                nvme     1 each:…  1 eac…   1,280  managed
       160-223  eth0-TxRx-0-63             ixgbe    0-127     1 eac…  50,189  movable
 
-    managed: the kernel places the queues of this device itself, and lets nobody
-      else do it.
+    managed: only the kernel places the queues of this device.
     fixed: its controller or its driver does not allow a move.
 
-    Each cpu's own interrupts (its timer, calls from other cpus) are not listed:
-    they cannot be moved, and `corewise survey` counts them.
+    Each cpu's own interrupts (its timer, calls from other cpus) cannot be moved and
+    are not listed; `corewise survey` counts them.
     irqbalance (process 812) is running and may move interrupts.
-    Next, to see what would move to keep cpu 6 free of them:  corewise irq --away-from 6 --dry-run
+    Next, to see what would move to keep cpu 6 free of them:
+      corewise irq --away-from 6 --dry-run
     ");
     insta::assert_snapshot!(shown(&server(), 40), @r"
-    Interrupts of devices, counted for
-      10.0 s
+    Device interrupts, counted for 10.0 s
 
           irq  handler        now on    rate
                                           /s
@@ -132,22 +131,22 @@ fn a_server_with_queues_for_every_cpu_has_a_few_rows() {
            24  nvme0q0        0            0
        25-152  nvme0q1-128    1 eac…   1,280
       160-223  eth0-TxRx-0-…  1 eac…  50,189
-      too narrow for: driver, allowed,
+      Hidden at this width: driver, allowed,
         whether it can be moved
 
-    managed: the kernel places the queues of
-      this device itself, and lets nobody
-      else do it.
+    managed: only the kernel places the
+      queues of this device.
     fixed: its controller or its driver does
-      not let it be moved.
+      not allow a move.
 
     Each cpu's own interrupts (its timer,
-    calls from other cpus) are not listed:
-    they cannot be moved, and `corewise
-    survey` counts them.
-    irqbalance (process 812) runs, and moves
-      interrupts as it sees fit.
-    What keeping cpu 6 free of them takes:
+    calls from other cpus) cannot be moved
+    and are not listed; `corewise survey`
+    counts them.
+    irqbalance (process 812) is running and
+      may move interrupts.
+    Next, to see what would move to keep cpu
+      6 free of them:
       corewise irq --away-from 6 --dry-run
     ");
 }
@@ -163,7 +162,7 @@ fn an_arm_board_recorded() {
     let unread = DeviceInterrupt { mobility: Mobility::Unknown, chip: None, ..of_chip(40, "mmc0", "", "", "") };
     let listing = Listing { counted_s: None, costs: None, irqbalance: None, interrupts: vec![timer, unread] };
     insta::assert_snapshot!(shown(&listing, 80), @r"
-    Interrupts of devices, counted since boot
+    Device interrupts, counted since boot
 
       irq  handler     driver  allowed  now on    count  most on
        11  arch_timer  GICv3   0-3      –       140,030  0 36 %, 1 35 % …  per cpu
@@ -172,8 +171,8 @@ fn an_arm_board_recorded() {
     per cpu: each cpu has its own.
     unknown: its cpus cannot be read here.
 
-    Each cpu's own interrupts (its timer, calls from other cpus) are not listed:
-    they cannot be moved, and `corewise survey` counts them.
+    Each cpu's own interrupts (its timer, calls from other cpus) cannot be moved and
+    are not listed; `corewise survey` counts them.
     ");
 }
 
@@ -239,22 +238,21 @@ fn every_fate_is_told_with_the_way_back() {
                     0  timer            0       –       fixed
                 25-88  nvme0q1-64       1 eac…  –       managed
 
-    waits: it goes there once it has struck again, since its controller is told
-      then.
+    waits: it moves when it next occurs, because the controller is changed then.
     24: it had no other cpu: it gets those of its device's node 1.
-    166: no interrupt vector is free on these cpus: give it more cpus, or devices
-      fewer queues.
-    managed: the kernel places the queues of this device itself, and lets nobody
-      else do it.
+    166: no interrupt vector is free on these cpus: allow more cpus, or reduce the
+      devices' queues.
+    managed: only the kernel places the queues of this device.
     fixed: its controller or its driver does not allow a move.
 
-    32 interrupts moved until the machine is started anew, 66 stay. Back:
+    32 interrupts moved until the next boot, 66 stay. To move them back:
       corewise undo
-    irqbalance (process 812) runs, and may move them back. Keep it off these cpus:
-      systemctl edit irqbalance, with these lines:
+    irqbalance (process 812) is running and may move them back. To keep it off these
+      cpus:  systemctl edit irqbalance, with these lines:
         [Service]
         Environment=IRQBALANCE_BANNED_CPULIST=0-2,4-63,99
-      or keep it from single interrupts, with one option each: irqbalance --banirq=24
+      or keep it from single interrupts, with one option each: irqbalance
+        --banirq=24
     ");
     insta::assert_snapshot!(away(&listing, &report, 40), @r"
     Interrupts away from cpus 0-2,4-63
@@ -267,34 +265,34 @@ fn every_fate_is_told_with_the_way_back() {
              166  eth0-TxR…  64-127  refused
                0  timer      –       fixed
            25-88  nvme0q1-…  –       managed
-      too narrow for: from, now on
+      Hidden at this width: from, now on
 
-    waits: it goes there once it has struck
-      again, since its controller is told
+    waits: it moves when it next occurs,
+      because the controller is changed
       then.
     24: it had no other cpu: it gets those
       of its device's node 1.
     166: no interrupt vector is free on
-      these cpus: give it more cpus, or
-      devices fewer queues.
-    managed: the kernel places the queues of
-      this device itself, and lets nobody
-      else do it.
+      these cpus: allow more cpus, or reduce
+      the devices' queues.
+    managed: only the kernel places the
+      queues of this device.
     fixed: its controller or its driver does
-      not let it be moved.
+      not allow a move.
 
-    32 interrupts moved until the machine is
-      started anew, 66 stay. Back:
+    32 interrupts moved until the next boot,
+      66 stay. To move them back:
       corewise undo
-    irqbalance (process 812) runs, and may
-      move them back. Keep it off these
-      cpus:  systemctl edit irqbalance, with
-      these lines:
+    irqbalance (process 812) is running and
+      may move them back. To keep it off
+      these cpus:
+      systemctl edit irqbalance, with these
+      lines:
         [Service]
         Environment=IRQBALANCE_BANNED_CPULIS
           T=0-2,4-63,99
-      or keep it from single interrupts, an
-        option for each: irqbalance
+      or keep it from single interrupts,
+        with one option each: irqbalance
         --banirq=24
     ");
 }
@@ -320,13 +318,14 @@ fn a_dry_run_says_what_it_would_do() {
     24: it had no other cpu: it gets those of its device's node 1.
     fixed: its controller or its driver does not allow a move.
 
-    3 interrupts would be moved, 1 stays; nothing was done. Do it:
+    3 interrupts would be moved, 1 stays; nothing was changed. Next:
       corewise irq --away-from 'node:0 - 3'
-    irqbalance (process 812) runs, and may move them back. Keep it off these cpus:
-      systemctl edit irqbalance, with these lines:
+    irqbalance (process 812) is running and may move them back. To keep it off these
+      cpus:  systemctl edit irqbalance, with these lines:
         [Service]
         Environment=IRQBALANCE_BANNED_CPULIST=0-2,4-63,99
-      or keep it from single interrupts, with one option each: irqbalance --banirq=24
+      or keep it from single interrupts, with one option each: irqbalance
+        --banirq=24
     ");
 }
 
@@ -341,8 +340,7 @@ fn nothing_to_move_is_said_so() {
       irq  handler        from  to
        36  virtio1-req.0  1     –   managed
 
-    managed: the kernel places the queues of this device itself, and lets nobody
-      else do it.
+    managed: only the kernel places the queues of this device.
 
     None was moved, 1 stays.
     ");

@@ -145,9 +145,8 @@ fn shades_stand_where_there_is_no_colour() {
     ns  8.0 ··· 13 ░░░
         22 ▒▒▒ 37 ▓▓▓
         63 ███ 105
-    row: the first cpu,
-        column: the
-        second
+    row: first cpu,
+        column: second
     ");
     insta::assert_snapshot!(plain(&heat(&matrix, &layout, Depth::NoColour, 20, 4)), @r"
       0 6 3 9
@@ -158,11 +157,11 @@ fn shades_stand_where_there_is_no_colour() {
     ns  8.0 ··· 13 ░░░
         22 ▒▒▒ 37 ▓▓▓
         63 ███ 105
-    row: the first cpu,
-        column: the
-        second; a cell
-        is the median of
-        3 x 3 pairs
+    row: first cpu,
+        column: second;
+        a cell is the
+        median of 3 x 3
+        pairs
     ");
     insta::assert_snapshot!(plain(&heat(&matrix, &layout, Depth::NoColour, 20, 2)), @r"
       0 3
@@ -171,12 +170,12 @@ fn shades_stand_where_there_is_no_colour() {
     ns  8.0 ··· 13 ░░░
         22 ▒▒▒ 37 ▓▓▓
         63 ███ 105
-    row: the first cpu,
-        column: the
-        second; a row is
-        a group, a cell
-        is the median of
-        6 x 6 pairs
+    row: first cpu,
+        column: second;
+        a row is a
+        group, a cell is
+        the median of 6
+        x 6 pairs
     ");
 }
 

@@ -8,8 +8,7 @@ use crate::draw::fabricated::*;
 #[test]
 fn a_partial_survey_says_so_first() {
     assert_snapshot!(parts(&too_short(&partial_survey()), &["PARTIAL", "What this means", "Not measured"]), @r"
-    PARTIAL: ended early, after 2 whole rounds; what follows is what was measured
-      until then.
+    PARTIAL: ended early, after 2 whole rounds; partial results follow.
     Intel Xeon · 1 core, 2 cpus · Linux 6.18.2 · KVM guest · 7 s, 2 rounds
 
     What this means
@@ -24,8 +23,8 @@ fn a_partial_survey_says_so_first() {
 #[test]
 fn one_allowed_cpu_has_no_links_and_says_why() {
     assert_snapshot!(too_short(&single_cpu_survey()), @r"
-    BUSY: other programs used 31 % of the machine meanwhile; what they did is in
-      every number below.
+    BUSY: other programs used 31 % of the machine meanwhile; this affects every
+      number below.
     AMD Ryzen 9 9950X3D · 16 cores, 32 cpus · Linux 6.18.2 · 30 s, 8 rounds
 
     package:0 · node:0 · 64 GB
@@ -34,8 +33,8 @@ fn one_allowed_cpu_has_no_links_and_says_why() {
     caches  L1d 48 KB · L1i 32 KB · L2 1 MB
     not allowed here  0-2,4-31  (cpuset or affinity of this process)
 
-    Latency  of a fixed piece of work, timed 40,000 times a cpu; 21 ns of each is
-      timing; tail from 261 ns to 900 ns
+    Latency  of a fixed piece of work, timed 40,000 times per cpu; timing adds 21 ns
+      to each; tail from 261 ns to 900 ns
     cpu  mean  p50    ±  p90  p99  p99.9    ±  p99.99  max  lost  tail
            ns   ns   ns   ns   ns     ns   ns      ns   µs     %
     3     262  261  0.2  261  271    271  0.2     900  0.9  0.03  █       ▂
@@ -51,8 +50,8 @@ fn one_allowed_cpu_has_no_links_and_says_why() {
     What this means
      Nothing could be tested: tests need two cpus and several whole rounds.
 
-    Not measured: links between cpus (links need two cpus; 1 was surveyed). Details
-      and cures:  corewise doctor
+    Not measured: links between cpus (links need two cpus; 1 was surveyed). Next:
+      corewise doctor
     seed 42, clock invariant TSC · stored as survey 12
     ");
 }
@@ -65,8 +64,8 @@ fn an_emulated_machine_is_told_before_its_times() {
     let text = too_short(&survey);
     let lines: Vec<&str> = text.lines().take(3).collect();
     assert_snapshot!(lines.join("\n"), @r"
-    EMULATED: every instruction of this machine is emulated; the times below are the
-      emulator's, and mean nothing.
+    EMULATED: every instruction of this machine is emulated; the times below mean
+      nothing.
     Intel Xeon · 1 core, 2 cpus · Linux 6.18.2 · emulated by QEMU · 30 s, 8 rounds
     ");
 }
@@ -78,8 +77,7 @@ fn a_survey_that_was_ended_before_its_first_visit_shows_the_machine() {
     survey.provenance.rounds = 0;
     survey.provenance.elapsed_s = 0.1;
     assert_snapshot!(too_short(&survey), @r"
-    PARTIAL: ended early, after 0 whole rounds; what follows is what was measured
-      until then.
+    PARTIAL: ended early, after 0 whole rounds; partial results follow.
     Intel Xeon · 1 core, 2 cpus · Linux 6.18.2 · KVM guest · 0 s, 0 rounds
 
     package:0 · node:0 · llc:0  64 GB · 32 MB L3  0-1

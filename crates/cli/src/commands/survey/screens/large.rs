@@ -17,9 +17,9 @@ fn cpus_512_at_80_columns() {
                                 392-399 …
     caches  L1d 48 KB · L1i 32 KB · L2 1 MB
 
-    Latency  of a fixed piece of work, timed 4,000 times a cpu; 21 ns of each is
-      timing; rows of several cpus: median; p99.99 and max of the worst; tail from 270 ns to
-      900 ns
+    Latency  of a fixed piece of work, timed 4,000 times per cpu; timing adds 21 ns
+      to each; rows of several cpus: median; p99.99 and max of the worst; tail from
+      270 ns to 900 ns
     cpu          mean  p50    ±  p90  p99  p99.9   ±  p99.99  max  lost  tail
                    ns   ns   ns   ns   ns     ns  ns      ns   µs     %
     0-16,18-511   272  270  0.2  270  280    900   0     900  0.9  0.26  █       ▅
@@ -30,7 +30,7 @@ fn cpus_512_at_80_columns() {
                    GHz     /s       /s      /s         /s     %       %        %
     0-16,18-511   4.10     96       56       0        0.5  98.5     1.0      0.5
     17            4.10  1,481       56       0        0.5  98.5     1.0      0.5
-    too narrow for: ± of clock
+    Hidden at this width: ± of clock
 
     Interrupts  by source, per second; then soft interrupts
     0-16,18-511  timer 96 · soft TIMER 44, SCHED 11
@@ -101,28 +101,29 @@ fn cpus_512_at_40_columns() {
     caches  L1d 48 KB · L1i 32 KB · L2 1 MB
 
     Latency  of a fixed piece of work, timed
-      4,000 times a cpu; 21 ns of each is
-      timing; several cpus: median, p99.99
-      and max of the worst; tail from 270 ns
-      to 900 ns
+      4,000 times per cpu; timing adds 21 ns
+      to each; rows of several cpus: median;
+      p99.99 and max of the worst; tail from
+      270 ns to 900 ns
     cpu          p50  p99  p99.9  max
                   ns   ns     ns   µs
     0-16,18-511  270  280    900  0.9
     17           270  280    900  0.9
-    too narrow for: mean, ± of p50, p90, ±
-      of p99.9, p99.99, lost, tail
+    Hidden at this width: mean, ± of p50,
+      p90, ± of p99.9, p99.99, lost, tail
 
-    Activity  on each cpu while it was
+    Activity  of each cpu while it was
       measured
     cpu          clock    irq  off-cpu
                    GHz     /s        %
     0-16,18-511   4.10     96      0.5
     17            4.10  1,481      0.5
-    too narrow for: ± of clock, softirq,
-      yields, preempted, user, system
+    Hidden at this width: ± of clock,
+      softirq, yields, preempted, user,
+      system
 
-    Interrupts  by source, a second; soft
-      interrupts after them
+    Interrupts  by source, per second; then
+      soft interrupts
     0-16,18-511  timer 96 · soft TIMER 44,
                  SCHED 11
     17           nvme0q1 1,381, timer 100 ·
@@ -141,7 +142,7 @@ fn cpus_512_at_40_columns() {
 
     What this means
      Nothing stands out: leave placement to
-     the scheduler. What was tested:
+     the scheduler. Tested:
      =  No cpu is interrupted more often
         than its peers.
      =  No cpu's p50 differs from its peers'

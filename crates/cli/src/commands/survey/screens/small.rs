@@ -15,8 +15,8 @@ fn a_small_guest_at_80_columns() {
     package:0 · node:0 · llc:0  64 GB · 32 MB L3  0-1
     caches  L1d 48 KB · L1i 32 KB · L2 1 MB
 
-    Latency  of a fixed piece of work, timed 40,000 times a cpu; 21 ns of each is
-      timing; tail from 271 ns to 26 µs
+    Latency  of a fixed piece of work, timed 40,000 times per cpu; timing adds 21 ns
+      to each; tail from 271 ns to 26 µs
     cpu  mean  p50    ±  p90  p99  p99.9    ±  p99.99   max  lost  tail
            ns   ns   ns   ns   ns     ns   ns      ns    µs     %
     0     284  271  0.2  271  281    281  0.2  25,616  25.6  4.36  █     ▂▂▃
@@ -62,27 +62,28 @@ fn a_small_guest_at_40_columns() {
     caches  L1d 48 KB · L1i 32 KB · L2 1 MB
 
     Latency  of a fixed piece of work, timed
-      40,000 times a cpu; 21 ns of each is
-      timing; tail from 271 ns to 26 µs
+      40,000 times per cpu; timing adds 21
+      ns to each; tail from 271 ns to 26 µs
     cpu  p50  p99  p99.9   max  tail
           ns   ns     ns    µs
     0    271  281    281  25.6  █     ▂▂▃
     1    271  281    281  25.6  █     ▂▂▃
-    too narrow for: mean, ± of p50, p90, ±
-      of p99.9, p99.99, lost
+    Hidden at this width: mean, ± of p50,
+      p90, ± of p99.9, p99.99, lost
 
-    Activity  on each cpu while it was
+    Activity  of each cpu while it was
       measured; ~ is estimated from a chain
       of additions, not counted
     cpu  clock  irq  off-cpu  stolen
            GHz   /s        %       %
     0    ~2.60   93      0.5     2.0
     1    ~2.60   93      0.5     2.0
-    too narrow for: ± of clock, softirq,
-      yields, preempted, user, system
+    Hidden at this width: ± of clock,
+      softirq, yields, preempted, user,
+      system
 
-    Interrupts  by source, a second; soft
-      interrupts after them
+    Interrupts  by source, per second; then
+      soft interrupts
     0  timer 93 · soft TIMER 44, SCHED 11
     1  timer 93 · soft TIMER 44, SCHED 11
 
@@ -94,7 +95,7 @@ fn a_small_guest_at_40_columns() {
 
     What this means
      Nothing stands out: leave placement to
-     the scheduler. What was tested:
+     the scheduler. Tested:
      =  No cpu is interrupted more often
         than its peers.
      =  No cpu's p50 differs from its peers'
@@ -119,9 +120,9 @@ fn the_article_s_9950x3d_at_80_columns() {
       llc:1  32 MB L3           8  9 10 11 12 13 14 15  with 24-31
     caches  L1d 48 KB · L1i 32 KB · L2 1 MB
 
-    Latency  of a fixed piece of work, timed 40,000 times a cpu; 21 ns of each is
-      timing; rows of several cpus: median; p99.99 and max of the worst; tail from 251 ns to
-      22 µs
+    Latency  of a fixed piece of work, timed 40,000 times per cpu; timing adds 21 ns
+      to each; rows of several cpus: median; p99.99 and max of the worst; tail from
+      251 ns to 22 µs
     cpu         mean  p50    ±  p90  p99  p99.9    ±  p99.99   max  lost  tail
                   ns   ns   ns   ns   ns     ns   ns      ns    µs     %
     0            272  261  0.2  261  271    271  0.2  22,416  22.4  3.96  █     ▂▂▃
@@ -181,8 +182,8 @@ fn the_article_s_9950x3d_at_80_columns() {
 #[test]
 fn the_article_s_9950x3d_at_140_columns() {
     assert_snapshot!(parts(&article(140), &["Latency", "Links", "What this means"]), @r"
-    Latency  of a fixed piece of work, timed 40,000 times per cpu; timing adds 21 ns to each; rows of several cpus: median; p99.99 and max of the worst;
-      tail from 251 ns to 22 µs
+    Latency  of a fixed piece of work, timed 40,000 times per cpu; timing adds 21 ns to each; rows of several cpus: median; p99.99 and max of
+      the worst; tail from 251 ns to 22 µs
     cpu         mean  p50    ±  p90  p99  p99.9    ±  p99.99   max  lost  tail
                   ns   ns   ns   ns   ns     ns   ns      ns    µs     %
     0            272  261  0.2  261  271    271  0.2  22,416  22.4  3.96  █     ▂▂▃
@@ -235,8 +236,8 @@ fn a_small_guest_in_colour() {
     ␛[1mpackage:0 · node:0 · llc:0␛[0m  64 GB · 32 MB L3  0-1
     ␛[2mcaches  ␛[0mL1d 48 KB · L1i 32 KB · L2 1 MB
 
-    ␛[1mLatency␛[0m  ␛[2mof a fixed piece of work, timed 40,000 times a cpu; 21 ns of each is␛[0m
-      ␛[2mtiming; tail from 271 ns to 26 µs␛[0m
+    ␛[1mLatency␛[0m  ␛[2mof a fixed piece of work, timed 40,000 times per cpu; timing adds 21 ns␛[0m
+      ␛[2mto each; tail from 271 ns to 26 µs␛[0m
     ␛[2mcpu␛[0m  ␛[2mmean␛[0m  ␛[2mp50␛[0m    ␛[2m±␛[0m  ␛[2mp90␛[0m  ␛[2mp99␛[0m  ␛[2mp99.9␛[0m    ␛[2m±␛[0m  ␛[2mp99.99␛[0m   ␛[2mmax␛[0m  ␛[2mlost␛[0m  ␛[2mtail␛[0m
            ␛[2mns␛[0m   ␛[2mns␛[0m   ␛[2mns␛[0m   ␛[2mns␛[0m   ␛[2mns␛[0m     ␛[2mns␛[0m   ␛[2mns␛[0m      ␛[2mns␛[0m    ␛[2mµs␛[0m     ␛[2m%␛[0m
     ␛[1m0␛[0m     284  271  ␛[2m0.2␛[0m  271  281    281  ␛[2m0.2␛[0m  25,616  25.6  4.36  ␛[2m█     ▂▂▃␛[0m
@@ -266,7 +267,7 @@ fn a_small_guest_in_colour() {
     ␛[2m =  No cpu's p50 differs from its peers' by more than its uncertainty.␛[0m
 
     Not measured: cpu frequency limits (the kernel has no cpufreq here); hardware
-      counters (this machine shows no PMU). ␛[2mDetails and cures:␛[0m  ␛[1mcorewise doctor␛[0m
+      counters (this machine shows no PMU). ␛[2mNext:␛[0m  ␛[1mcorewise doctor␛[0m
     ␛[2mseed 42, clock invariant TSC␛[0m
     ");
 }

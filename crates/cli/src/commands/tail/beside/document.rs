@@ -1,7 +1,7 @@
 //! The JSON document.
 
 use corewise_model::beside::Seen;
-use corewise_model::stall::Rung;
+use corewise_model::stall::EventSource;
 use corewise_model::{CpuSet, Gap};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -23,7 +23,8 @@ pub struct BesideDocument<'a> {
     /// The cpus that were watched for it.
     cpus: &'a CpuSet,
     /// How much could be seen.
-    rung: Rung,
+    #[serde(rename = "rung")]
+    event_source: EventSource,
     /// What was seen.
     seen: &'a Seen,
     /// What could not be seen.
@@ -33,8 +34,8 @@ pub struct BesideDocument<'a> {
 impl<'a> BesideDocument<'a> {
     /// The document of a command that ended with a status, or by a signal.
     pub fn new(shown: &ShownBeside<'a>, exit_status: Option<i32>, signal: Option<i32>) -> Self {
-        let ShownBeside { command, cpus, rung, seen, gaps, to_its_end } = *shown;
-        Self { schema: "corewise/beside/1", command, exit_status, signal, to_its_end, cpus, rung, seen, gaps }
+        let ShownBeside { command, cpus, event_source, seen, gaps, to_its_end } = *shown;
+        Self { schema: "corewise/beside/1", command, exit_status, signal, to_its_end, cpus, event_source, seen, gaps }
     }
 }
 
@@ -46,7 +47,7 @@ pub struct ShownBeside<'a> {
     /// The cpus that were watched for it.
     pub cpus: &'a CpuSet,
     /// How much could be seen.
-    pub rung: Rung,
+    pub event_source: EventSource,
     /// What was seen.
     pub seen: &'a Seen,
     /// What could not be seen.

@@ -31,7 +31,7 @@ pub fn screen(shown: &ShownBeside<'_>, width: usize) -> Screen {
             screen.block(remarks::senders(report, width));
             screen.block(longest::longest(report, width));
             screen.block(remarks::besides(report, width));
-            screen.extend(remarks::cost(report, shown.rung, width));
+            screen.extend(remarks::cost(report, shown.event_source, width));
         }
         Seen::Accounts(accounts) => screen.block(accounts::accounts(accounts, width)),
     }

@@ -2,7 +2,7 @@
 
 use corewise_model::Gap;
 use corewise_model::beside::{Report, SentBy};
-use corewise_model::stall::Rung;
+use corewise_model::stall::EventSource;
 
 use super::percent;
 use crate::draw::number::{count, decimal, whole};
@@ -54,11 +54,11 @@ pub fn besides(report: &Report, width: usize) -> Vec<Line> {
 }
 
 /// What watching cost, and what was lost.
-pub fn cost(report: &Report, rung: Rung, width: usize) -> Vec<Line> {
-    let by = match rung {
-        Rung::Thread => "its own accounting",
-        Rung::Perf => "the kernel's tracepoints",
-        Rung::Ftrace => "the kernel's tracepoints through ftrace",
+pub fn cost(report: &Report, event_source: EventSource, width: usize) -> Vec<Line> {
+    let by = match event_source {
+        EventSource::Thread => "its own accounting",
+        EventSource::Perf => "the kernel's tracepoints",
+        EventSource::Ftrace => "the kernel's tracepoints through ftrace",
     };
     let cost = &report.cost;
     let text = format!(

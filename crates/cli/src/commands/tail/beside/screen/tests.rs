@@ -6,7 +6,7 @@ use corewise_model::beside::{
 };
 use corewise_model::event::Source;
 use corewise_model::histogram::Histogram;
-use corewise_model::stall::Rung;
+use corewise_model::stall::EventSource;
 use corewise_model::survey::Count;
 use corewise_model::{CpuSet, Gap};
 use insta::assert_snapshot;
@@ -112,29 +112,29 @@ fn report() -> Report {
     }
 }
 
-fn shown(seen: &Seen, rung: Rung, gaps: &[Gap], to_its_end: bool, width: usize) -> String {
+fn shown(seen: &Seen, event_source: EventSource, gaps: &[Gap], to_its_end: bool, width: usize) -> String {
     let command = ["./app".to_owned(), "--fast".to_owned()];
     let cpus = CpuSet::first(2);
-    let screen = screen(&ShownBeside { command: &command, cpus: &cpus, rung, seen, gaps, to_its_end }, width);
+    let screen = screen(&ShownBeside { command: &command, cpus: &cpus, event_source, seen, gaps, to_its_end }, width);
     assert!(screen.width() <= width, "{} columns at {width}:\n{}", screen.width(), screen.plain());
     screen.plain()
 }
 
 fn by_events(report: Report, width: usize) -> String {
-    shown(&Seen::Events(Box::new(report)), Rung::Perf, &[], true, width)
+    shown(&Seen::Events(Box::new(report)), EventSource::Perf, &[], true, width)
 }
 
 #[test]
 fn a_program_that_is_disturbed_at_80_columns() {
     assert_snapshot!(by_events(report(), 80), @r"
     ./app --fast · 4.1 s watched · 5 threads · cpus 0,1
-    Of the 8.2 s that its threads could have run they ran 96.1 %; the rest went to
-      interrupts 0.26 %, other tasks 3.40 %, threads of its own 0.24 %,
+    Its threads ran for 96.1 % of the 8.2 s in which they were runnable; the rest
+      went to interrupts 0.26 %, other tasks 3.40 %, threads of its own 0.24 %,
       an idle cpu 0.012 %.
 
-    Interrupted  while a thread of it was on a cpu; rates are of its time on cpus.
-      Time in handlers alone: the ways into them and back cost more, on a virtual
-      machine several times as much
+    Interrupted  while its threads were on a cpu; rates per second of that time.
+      Times cover only the handlers; entering and leaving them costs more, on a
+      virtual machine several times as much
     source                  count  rate   time  p50  p99  max  mostly on
                                      /s      %   µs   µs   µs
     timer                   1,975   250   0.19  8.0   31   31  cpu 0
@@ -148,9 +148,9 @@ fn a_program_that_is_disturbed_at_80_columns() {
     backup                         812    140   270   3.29      4.1
     threads of its own                     12    20   0.24      4.1
     kworker/1:2: vmstat_update      77      9   9.0   0.11      4.1
-    nothing: the cpu was idle                1   1.0  0.012      4.1
+    nothing: the cpu was idle               1   1.0  0.012      4.1
 
-    Cpu by cpu  most time lost first
+    By cpu  most time lost first
     cpu  on cpu  interrupts  handlers  preempted  waiting
                          /s         %         /s        %
     1     3.9 s         253      0.19         37     6.92
@@ -160,8 +160,7 @@ fn a_program_that_is_disturbed_at_80_columns() {
       640 x function call from bash (91) on cpu 2 (do_sync_core)
       12 x function call from app (4120) on cpu 2, its own thread (flush_tlb_func)
 
-    The longest  interruptions, with the thread that was interrupted, from beginning
-      to end; parts in µs
+    Longest  interruptions, each with the interrupted thread and its parts in µs
      4.1 ms  cpu 1 at 1.23 s, worker (4123): task backup (812) 4,062,
              between them 52
       31 µs  cpu 1 at 1.23 s, worker (4123): timer 31
@@ -178,42 +177,45 @@ fn a_program_that_is_disturbed_at_40_columns() {
     assert_snapshot!(by_events(report(), 40), @r"
     ./app --fast · 4.1 s watched · 5 threads
       · cpus 0,1
-    Of the 8.2 s that its threads could have
-      run they ran 96.1 %; the rest went to
-      interrupts 0.26 %, other tasks 3.40 %,
+    Its threads ran for 96.1 % of the 8.2 s
+      in which they were runnable; the rest
+      went to interrupts 0.26 %,
+      other tasks 3.40 %,
       threads of its own 0.24 %,
       an idle cpu 0.012 %.
 
-    Interrupted  while a thread of it was on
-      a cpu; rates are of its time on cpus.
-      Time in handlers alone: the ways into
-      them and back cost more, on a virtual
-      machine several times as much
+    Interrupted  while its threads were on a
+      cpu; rates per second of that time.
+      Times cover only the handlers;
+      entering and leaving them costs more,
+      on a virtual machine several times as
+      much
     source           count  rate   time  max
                               /s      %   µs
     timer            1,975   250   0.19   31
     nvme0q1 (inter…    411    52  0.063   12
     irq work             3   0.4
-    too narrow for: p50, p99, mostly on
-    Which devices' interrupts can be moved
-      to other cpus:  corewise irq
+    Hidden at this width: p50, p99, mostly
+      on
+    Next, to see which devices' interrupts
+      can be moved:  corewise irq
 
-    Preempted  150 times; who ran while a
-      thread of it could have run
+    Preempted  150 times; what ran while one
+      of its threads was runnable
     task               count   time  longest
                                   %       ms
     backup               140   3.29      4.1
     threads of its o…     12   0.24      4.1
     kworker/1:2: vms…      9   0.11      4.1
-    nobody: the cpu …      1  0.012      4.1
-    too narrow for: number, time
+    nothing: the cpu…      1  0.012      4.1
+    Hidden at this width: number, time
 
-    Cpu by cpu  most time lost first
+    By cpu  most time lost first
     cpu  interrupts  handlers  waiting
                  /s         %        %
     1           253      0.19     6.92
     0           248      0.20     0.25
-    too narrow for: on cpu, preempted
+    Hidden at this width: on cpu, preempted
 
     Sent by other cpus
       640 x function call from bash (91) on
@@ -222,9 +224,8 @@ fn a_program_that_is_disturbed_at_40_columns() {
         cpu 2, its own thread
         (flush_tlb_func)
 
-    The longest  interruptions, with the
-      thread that was interrupted, from
-      beginning to end; parts in µs
+    Longest  interruptions, each with the
+      interrupted thread and its parts in µs
      4.1 ms  cpu 1 at 1.23 s, worker (4123):
              task backup (812) 4,062,
              between them 52
@@ -257,10 +258,10 @@ fn a_program_that_nobody_disturbs() {
         ..report()
     };
     let seen = Seen::Events(Box::new(quiet));
-    assert_snapshot!(shown(&seen, Rung::Ftrace, &[], false, 80), @r"
-    ./app --fast · 4.1 s watched, it ran longer · 5 threads · cpus 0,1
-    Of the 2.0 s that its threads could have run they ran 100.0 %; the rest went to
-      interrupts 0 %, other tasks 0 %.
+    assert_snapshot!(shown(&seen, EventSource::Ftrace, &[], false, 80), @r"
+    ./app --fast · 4.1 s watched, then it ran on · 5 threads · cpus 0,1
+    Its threads ran for 100.0 % of the 2.0 s in which they were runnable; the rest
+      went to interrupts 0 %, other tasks 0 %.
 
     Also  2,210 waits of its own · 14 migrations ·
       1,931 page faults (31 in the kernel)
@@ -294,22 +295,22 @@ fn what_anyone_may_see() {
     let gap = Gap::new("causes of stalls", "perf's tracepoints are refused: Permission denied (os error 13)")
         .cured_by("run as root, or with CAP_PERFMON and a readable tracefs");
     let seen = Seen::Accounts(accounts);
-    assert_snapshot!(shown(&seen, Rung::Thread, std::slice::from_ref(&gap), true, 80), @r"
+    assert_snapshot!(shown(&seen, EventSource::Thread, std::slice::from_ref(&gap), true, 80), @r"
     ./app --fast · 2.0 s watched · 1 thread · cpus 0,1
 
-    Its threads ran for 1.9 s and could have run for another 100 ms (5.00 % of
-      both), preempted or on the way to a cpu after a wait.
+    Its threads ran for 1.9 s and waited for a cpu for another 100 ms (5.00 % of
+      both), after a preemption or a wake-up.
     They were preempted 25 times, and waited voluntarily 1 time.
 
     Interrupts  on its cpus, whatever ran there, per second
     0  timer 250, nvme0q1 6.0
     1  timer 240
 
-    Not seen: causes of stalls (perf's tracepoints are refused: Permission denied
-      (os error 13)): run as root, or give the program CAP_PERFMON and a tracefs
-      that it may read.
+    Not measured: causes of stalls (perf's tracepoints are refused: Permission
+      denied (os error 13)): run as root, or with CAP_PERFMON and a readable
+      tracefs.
     ");
-    shown(&seen, Rung::Thread, &[gap], true, 40);
+    shown(&seen, EventSource::Thread, &[gap], true, 40);
 }
 
 #[test]

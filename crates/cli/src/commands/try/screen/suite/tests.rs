@@ -95,7 +95,7 @@ fn a_row_a_benchmark_and_means_of_categories() {
     failed a|b: its set-up failed: exit status: 3
         no space
         left
-    Not installed: povray. To install them:  apt install povray
+    Not installed: povray. Next, to install them:  apt install povray
     Stored as experiments 7 to 9; each row's error rate is 5 %.
     ");
     assert_snapshot!(screens[1], @r"
@@ -118,13 +118,14 @@ fn a_row_a_benchmark_and_means_of_categories() {
       a|b (failed)
     all
       geometric mean of 3            +8.3 %  ↑   -9.8 %  ↓
-    too narrow for: runs, OS default, interval of all - core:0,
-      interval of vcache
+    Hidden at this width: runs, OS default, interval of all -
+      core:0, interval of vcache
 
     failed a|b: its set-up failed: exit status: 3
         no space
         left
-    Not installed: povray. To install them:  apt install povray
+    Not installed: povray. Next, to install them:  apt install
+      povray
     Stored as experiments 7 to 9; each row's error rate is 5 %.
     ");
 }
@@ -204,7 +205,7 @@ fn a_second_table_has_clock_and_power() {
       x264                –  88      –               –
     development
       compile         ~4.01  88      –           ~3.01  -24.9 %
-    too narrow for: power of all - core:0, power of vcache
+    Hidden at this width: power of all - core:0, power of vcache
     ");
     assert_snapshot!(with(made(None, false), |shown| at(shown, 80)), @r"
     Clock while they ran  medians

@@ -138,7 +138,7 @@ fn leaving_it_at_one_per_cpu_is_an_answer() {
          32  660 ms     15.1x        1.00
          64  661 ms     15.1x      -0.2 %  ≈    [-7.1, 11.9]
 
-    Speed-up  against 1 thread, left to the operating system; longer is better
+    Speed-up  against 1 thread, OS default; longer is better
      1  OS      1.00x  ████◆
         pinned  1.00x  ▒▒▒▒│
      4  OS      3.74x  ███████████████◆│
@@ -149,15 +149,15 @@ fn leaving_it_at_one_per_cpu_is_an_answer() {
     64  OS      15.1x  ████████████████████████████████████████████████████████████▋                             ›
     █ OS   ▒ pinned   ◆ Universal Scalability Law   │ ideal   › ideal is off the scale
 
-    How it scales (Universal Scalability Law, 1, 4, 16 and 32 threads, left to the operating system): contention
-      2.09 % [1.88, 2.25], coherency 0.0473 % [0.0430, 0.0529]; no peak up to 32 threads; beyond what was
-      measured, the law has it at 46 [43, 48], with 15.8x [15.7, 15.9] what one thread does. More threads than 32
-      wait for cpus, which the law does not describe.
+    How it scales (Universal Scalability Law, 1, 4, 16 and 32 threads, OS default): contention
+      2.09 % [1.88, 2.25], coherency 0.0473 % [0.0430, 0.0529]; no peak up to 32 threads; extrapolated, the peak
+      is at 46 [43, 48] threads, with 15.8x [15.7, 15.9] the throughput of one thread. With more than 32 threads,
+      threads wait for cpus, which the law does not cover.
     One thread keeps its cpu busy (100 %; 99 % to 100 % in 7 runs): more threads than cpus cannot gain by filling
       waits.
 
-    Checks: the two OS default runs in each block compared: e = 0.7 (alarm from 100) · strongest effect on the
-      run that follows: 0.3 % after 64 threads (0.7 standard errors) · 7 blocks, seed 42 · stored as experiment 3
+    Checks: the two OS default runs in each block compared: e = 0.7 (alarm from 100) · runs right after 64 threads
+      differed most: 0.3 % (0.7 SE, below the alarm level) · 7 blocks, seed 42 · stored as experiment 3
     ");
     assert_snapshot!(made.at(60), @r"
     Leave it at 32 threads (one per cpu): no other number is 3 %
@@ -170,11 +170,10 @@ fn leaving_it_at_one_per_cpu_is_an_answer() {
          16  885 ms     11.2x     -25.9 %  ↓      -0.1 %  ≈
          32  660 ms     15.1x        1.00
          64  661 ms     15.1x      -0.2 %  ≈
-    too narrow for: interval against 32, pinned, pinned
+    Hidden at this width: interval against 32, pinned, pinned
       speed-up, interval against OS
 
-    Speed-up  against 1 thread, left to the operating system;
-      longer is better
+    Speed-up  against 1 thread, OS default; longer is better
      1  OS      1.00x  █◆
         pinned  1.00x  ▒│
      4  OS      3.74x  ██████◆│
@@ -187,20 +186,20 @@ fn leaving_it_at_one_per_cpu_is_an_answer() {
       › ideal is off the scale
 
     How it scales (Universal Scalability Law, 1, 4, 16 and 32
-      threads, left to the operating system): contention
-      2.09 % [1.88, 2.25], coherency 0.0473 % [0.0430, 0.0529];
-      no peak up to 32 threads; beyond what was measured, the
-      law has it at 46 [43, 48], with 15.8x [15.7, 15.9] what
-      one thread does. More threads than 32 wait for cpus, which
-      the law does not describe.
+      threads, OS default): contention 2.09 % [1.88, 2.25],
+      coherency 0.0473 % [0.0430, 0.0529]; no peak up to 32
+      threads; extrapolated, the peak is at 46 [43, 48] threads,
+      with 15.8x [15.7, 15.9] the throughput of one thread. With
+      more than 32 threads, threads wait for cpus, which the law
+      does not cover.
     One thread keeps its cpu busy (100 %; 99 % to 100 % in 7
       runs): more threads than cpus cannot gain by filling
       waits.
 
-    Checks: two OS runs a block compared with each other: e =
-      0.7 (100 would be a doubt) · strongest effect on the run
-      that follows: 0.3 % after 64 threads (0.7 standard errors)
-      · 7 blocks, seed 42 · stored as experiment 3
+    Checks: the two OS default runs in each block compared: e =
+      0.7 (alarm from 100) · runs right after 64 threads
+      differed most: 0.3 % (0.7 SE, below the alarm level) · 7
+      blocks, seed 42 · stored as experiment 3
     ");
     assert_snapshot!(markdown(made.shown()), @r"
     Leave it at 32 threads (one per cpu): no other number is 3 % faster. Pinning makes no difference at any count.
@@ -220,8 +219,8 @@ fn more_threads_than_cpus_may_win() {
     let does = |cell: Cell| lawful(cell) + if cell.threads == 64 { 0.12 } else { 0.0 };
     let truth = Truth { does, busy: 0.78, failing: None };
     assert_snapshot!(made(&mut cells(&[1, 8, 32, 64], &[false]), &truth, &RunNoise::Quiet, 1, 60).at(100), @r"
-    64 threads, left to the operating system: 12.2 % [11.3, 13.5] faster than 32 (one per cpu), proven
-    after 26 runs (error rate 5 %).
+    64 threads, OS default: 12.2 % [11.3, 13.5] faster than 32 (one per cpu), proven after 26 runs
+    (error rate 5 %).
         OMP_NUM_THREADS=64 ./app --jobs=64
 
     threads      OS  speed-up  against 32         interval
@@ -230,22 +229,22 @@ fn more_threads_than_cpus_may_win() {
          32  661 ms     15.1x        1.00
          64  590 ms     16.8x     +12.2 %  ↑  [11.3, 13.5]
 
-    Speed-up  against 1 thread, left to the operating system; longer is better
+    Speed-up  against 1 thread, OS default; longer is better
      1  1.00x  ███◆
      8  6.85x  ████████████████████████◆   │
     32  15.1x  █████████████████████████████████████████████████████◆                                  ›
     64  16.8x  ███████████████████████████████████████████████████████████▍                            ›
     ◆ Universal Scalability Law   │ ideal   › ideal is off the scale
 
-    How it scales (Universal Scalability Law, 1, 8 and 32 threads, left to the operating system):
-      contention 2.00 % [1.93, 2.10], coherency 0.0507 % [0.0484, 0.0525]; no peak up to 32 threads;
-      beyond what was measured, the law has it at 44 [43, 45], with 15.6x [15.6, 15.6] what one thread
-      does. With more than 32 threads, threads wait for cpus, which the law does not cover.
-    As measured, 64 threads are better on 32 cpus. One thread computes 78 % of the time (78 % to 78 % in 4
-      runs) and waits for the rest: about 1.3 threads a cpu could keep the cpus busy (41 threads on 32
-      cpus).
+    How it scales (Universal Scalability Law, 1, 8 and 32 threads, OS default): contention
+      2.00 % [1.93, 2.10], coherency 0.0507 % [0.0484, 0.0525]; no peak up to 32 threads; extrapolated,
+      the peak is at 44 [43, 45] threads, with 15.6x [15.6, 15.6] the throughput of one thread. With
+      more than 32 threads, threads wait for cpus, which the law does not cover.
+    As measured, 64 threads are better on 32 cpus. One thread computes 78 % of the time (78 % to 78 % in
+      4 runs) and waits for the rest: about 1.3 threads per cpu could keep the cpus busy (41 threads on
+      32 cpus).
 
-    Checks: the two OS default runs in each block compared: e = 0.1 (alarm from 100) · two kinds of
+    Checks: the two OS default runs in each block compared: e = 0.1 (alarm from 100) · two groups of
       runs: 32 threads · 6 blocks, seed 1 · stored as experiment 3
     ");
 }
@@ -262,9 +261,9 @@ fn pinning_may_be_better_at_some_counts() {
     let does = |cell: Cell| f64::from(cell.threads.min(4)).ln() + pinned(cell);
     let truth = Truth { does, ..USUAL };
     assert_snapshot!(made(&mut cells(&[1, 4, 8], &BOTH), &truth, &RunNoise::Quiet, 1, 60).at(100), @r"
-    Leave it at 8 threads: 4 threads are proven not to be 3 % faster; 1 thread fell behind and was given
-    up without proof. Pinned it is faster: 4 threads by 16.1 % [15.6, 16.9]. Pinning makes no difference
-    at 1 thread. At 8 threads, pinned is not 3 % faster.
+    Leave it at 8 threads: 4 threads are proven not to be 3 % faster; 1 thread fell behind and was
+    dropped without proof. Pinned it is faster: 4 threads by 16.1 % [15.6, 16.9]. Pinning makes no
+    difference at 1 thread. At 8 threads, pinned is not 3 % faster.
         OMP_NUM_THREADS=8 ./app --jobs=8
 
     threads     OS  speed-up  against 8     interval  pinned  speed-up  against OS         interval
@@ -272,7 +271,7 @@ fn pinning_may_be_better_at_some_counts() {
           4  2.5 s     4.00x     +0.4 %  ≈    […, …]   2.1 s     4.65x     +16.1 %  ↑  [15.6, 16.9]
           8  2.5 s     4.01x       1.00                2.8 s     3.62x      -9.7 %  ?        […, …]
 
-    Speed-up  against 1 thread, left to the operating system; longer is better
+    Speed-up  against 1 thread, OS default; longer is better
     1  OS      1.00x  ███████████│◆
        pinned  1.00x  ▒▒▒▒▒▒▒▒▒▒▒│
     4  OS      4.00x  ███████████████████████████████████████◆███████│
@@ -281,25 +280,24 @@ fn pinning_may_be_better_at_some_counts() {
        pinned  3.62x  ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒                                      ›
     █ OS   ▒ pinned   ◆ Universal Scalability Law   │ ideal   › ideal is off the scale
 
-    How it scales (Universal Scalability Law, 1, 4 and 8 threads, left to the operating system):
-      contention 0 % [0, 0], coherency 1.91 % [1.87, 1.97]; peak at 7.2 [7.1, 7.3] threads, with
-      3.9x [3.8, 3.9] what one thread does. The law misses what was measured by 17.0 %: it describes
-      this program badly.
+    How it scales (Universal Scalability Law, 1, 4 and 8 threads, OS default): contention 0 % [0, 0],
+      coherency 1.91 % [1.87, 1.97]; peak at 7.2 [7.1, 7.3] threads, with 3.9x [3.8, 3.9] the throughput
+      of one thread. The law differs from the measurements by 17.0 %: it fits this program badly.
     One thread keeps its cpu busy (100 %; 100 % to 100 % in 7 runs): more threads than cpus cannot gain
       by filling waits.
-    Mind: in the blocks that had both, 4 threads on spread(4, llc) was better than that by 15.7 %; no
-      question of this experiment compares the two.
+    Note: 4 threads on spread(4, llc) was better than that by 15.7 % in the blocks that had both, but
+      this experiment does not test that pair.
 
-    Checks: strongest effect on the run that follows: 0.4 % after 4 threads on spread(4, llc) (1.3
-      standard errors) · 8 blocks, seed 1 · stored as experiment 3
+    Checks: runs right after 4 threads on spread(4, llc) differed most: 0.4 % (1.3 SE, below the alarm
+      level) · 8 blocks, seed 1 · stored as experiment 3
     ");
 }
 
 #[test]
 fn what_is_open_is_said() {
     assert_snapshot!(made(&mut cells(&[16, 24, 32], &BOTH), &USUAL, &RunNoise::Typical, 5, 3).at(100), @r"
-    Not decided after 15 runs; until it is, leave it at 32 threads (one per cpu). The best so far is 24
-    threads: -6.9 % […, …]. About 6 more runs would decide it. Whether pinning helps is not decided at
+    Not decided after 15 runs; until it is, leave it at 32 threads (one per cpu). Best so far: 24
+    threads, -6.9 % […, …]. About 6 more runs would decide it. Whether pinning helps is not decided at
     16 and 24 threads.
         corewise try --resume=3
 
@@ -308,7 +306,7 @@ fn what_is_open_is_said() {
          24  726 ms     1.24x      -6.9 %  ?    […, …]  701 ms     1.25x      +2.1 %  ?    […, …]
          32  669 ms     1.33x        1.00
 
-    Speed-up  against 16 threads, left to the operating system; longer is better
+    Speed-up  against 16 threads, OS default; longer is better
     16  OS      1.00x  ████████████████████████████████████████│
         pinned  1.01x  ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒│
     24  OS      1.24x  ██████████████████████████████████████████████████▍          │
@@ -337,25 +335,25 @@ fn failures_are_said() {
          32  663 ms     15.1x        1.00
          64       –                     –  ?
 
-    Speed-up  against 1 thread, left to the operating system; longer is better
+    Speed-up  against 1 thread, OS default; longer is better
      1   1.00x  ███◆
      8   6.84x  ██████████████████████████◆    │
     32   15.1x  ██████████████████████████████████████████████████████████◆                            ›
     64  failed                                                                                         ›
     ◆ Universal Scalability Law   │ ideal   › ideal is off the scale
 
-    How it scales (Universal Scalability Law, 1, 8 and 32 threads, left to the operating system):
-      contention 2.00 % [1.74, 2.20], coherency 0.0501 % [0.0450, 0.0581]; no peak up to 32 threads;
-      beyond what was measured, the law has it at 44 [41, 47], with 15.7x [15.5, 15.9] what one thread
-      does. With more than 32 threads, threads wait for cpus, which the law does not cover.
+    How it scales (Universal Scalability Law, 1, 8 and 32 threads, OS default): contention
+      2.00 % [1.74, 2.20], coherency 0.0501 % [0.0450, 0.0581]; no peak up to 32 threads; extrapolated,
+      the peak is at 44 [41, 47] threads, with 15.7x [15.5, 15.9] the throughput of one thread. With
+      more than 32 threads, threads wait for cpus, which the law does not cover.
     One thread keeps its cpu busy (100 %; 100 % to 100 % in 4 runs): more threads than cpus cannot gain
       by filling waits.
 
     2 failed runs of 64 threads: exit status 1
         no memory
 
-    Checks: the two OS default runs in each block compared: e = 0.4 (alarm from 100) · 4 blocks,
-      seed 5 · stored as experiment 3
+    Checks: the two OS default runs in each block compared: e = 0.4 (alarm from 100) · 4 blocks, seed 5
+      · stored as experiment 3
     ");
 }
 
@@ -384,7 +382,7 @@ fn one_count_and_pinned_alone_are_tables_too() {
     let pinned = made(&mut cells(&[1, 4, 32], &[true]), &USUAL, &RunNoise::Quiet, 5, 60);
     assert_snapshot!(pinned.at(100), @r"
     Leave it at 32 threads (one per cpu): 4 threads are proven not to be 3 % faster; 1 thread fell
-    behind and was given up without proof.
+    behind and was dropped without proof.
         OMP_NUM_THREADS=32 corewise run --on 0-31 -- ./app --jobs=32
 
     threads  pinned  speed-up  against 32     interval
@@ -399,8 +397,8 @@ fn one_count_and_pinned_alone_are_tables_too() {
     ◆ Universal Scalability Law   │ ideal   › ideal is off the scale
 
     How it scales (Universal Scalability Law, 1, 4 and 32 threads, pinned): contention
-      1.97 % [1.63, 2.36], coherency 0.0513 % [0.0400, 0.0620]; no peak up to 32 threads; beyond what
-      was measured, the law has it at 44 [40, 49], with 15.6x [15.3, 16.3] what one thread does.
+      1.97 % [1.63, 2.36], coherency 0.0513 % [0.0400, 0.0620]; no peak up to 32 threads; extrapolated,
+      the peak is at 44 [40, 49] threads, with 15.6x [15.3, 16.3] the throughput of one thread.
     One thread keeps its cpu busy (100 %; 99 % to 100 % in 4 runs): more threads than cpus cannot gain
       by filling waits.
 

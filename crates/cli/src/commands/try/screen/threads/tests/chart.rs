@@ -43,7 +43,7 @@ pub const COUNTS: [u32; 8] = [1, 2, 3, 5, 9, 16, 18, 24];
 fn a_bar_for_each_way_is_as_long_as_what_it_does() {
     let made = made(&mut cells(&COUNTS, &BOTH), &NEAR, &RunNoise::Quiet, 42, 60);
     assert_snapshot!(made.chart(80), @r"
-    Speed-up  against 1 thread, left to the operating system; longer is better
+    Speed-up  against 1 thread, OS default; longer is better
      1  OS      1.00x  ██◆
         pinned  1.00x  ▒▒│
      2  OS      1.96x  █████◆
@@ -60,11 +60,12 @@ fn a_bar_for_each_way_is_as_long_as_what_it_does() {
         pinned  12.1x  ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒                 │
     24  OS      13.9x  ████████████████████████████████████████◆                   ›
         pinned  13.9x  ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒                   ›
-    █ OS   ▒ pinned   ◆ Universal Scalability Law   │ ideal   › ideal is off the scale
+    █ OS   ▒ pinned   ◆ Universal Scalability Law   │ ideal
+      › ideal is off the scale
     ");
     assert_snapshot!(made.chart(40), @r"
-    Speed-up  against 1 thread, left to the
-      operating system; longer is better
+    Speed-up  against 1 thread, OS default;
+      longer is better
      1  OS      1.00x  █◆
         pinned  1.00x  ▒│
      2  OS      1.96x  █◆│
@@ -86,7 +87,7 @@ fn a_bar_for_each_way_is_as_long_as_what_it_does() {
       › ideal is off the scale
     ");
     assert_snapshot!(made.chart(120), @r"
-    Speed-up  against 1 thread, left to the operating system; longer is better
+    Speed-up  against 1 thread, OS default; longer is better
      1  OS      1.00x  ████◆
         pinned  1.00x  ▒▒▒▒│
      2  OS      1.96x  █████████◆
@@ -114,7 +115,7 @@ fn more_of_a_rate_and_less_of_a_time_are_the_same_bars() {
     let (time, rate) = (of().chart(100), of().judged_by_rate().chart(100));
     let bars = |text: &str| text.lines().skip(1).map(str::to_owned).collect::<Vec<_>>();
     assert_eq!(bars(&time), bars(&rate));
-    assert!(rate.starts_with("Speed-up in rays_per_second  against 1 thread, left"), "{rate}");
+    assert!(rate.starts_with("Speed-up in rays_per_second  against 1 thread, OS default"), "{rate}");
     let lengths: Vec<usize> = bars(&time)[..6].iter().map(|bar| bar.matches(['█', '▒']).count()).collect();
     assert!(lengths.is_sorted() && lengths[0] < lengths[5], "{time}");
 }
@@ -124,8 +125,7 @@ fn what_failed_has_no_bar_and_says_so() {
     let failing = |cell| Truth { failing: Some(cell), ..USUAL };
     let at = |cell| made(&mut cells(&[1, 8, 64], &BOTH), &failing(cell), &RunNoise::Quiet, 5, 60).chart(60);
     assert_snapshot!(at(Cell { threads: 8, pinned: true }), @r"
-    Speed-up  against 1 thread, left to the operating system;
-      longer is better
+    Speed-up  against 1 thread, OS default; longer is better
      1  OS       1.00x  █│
         pinned   1.00x  ▒│
      8  OS       6.81x  ████████████  │
@@ -135,8 +135,7 @@ fn what_failed_has_no_bar_and_says_so() {
     ");
     // Without the fewest threads, the next are what others are compared with.
     assert_snapshot!(at(Cell { threads: 1, pinned: false }), @r"
-    Speed-up  against 8 threads, left to the operating system;
-      longer is better
+    Speed-up  against 8 threads, OS default; longer is better
      1  OS      failed              │
         pinned   0.15x  ▒▒          │
      8  OS       1.00x  ████████████│
@@ -164,12 +163,12 @@ fn what_failed_twice_has_no_bar_though_it_gave_numbers_before() {
 fn where_nothing_scales_the_ideal_is_beyond_the_edge() {
     let truth = Truth { does: |cell| if cell.threads > 8 { -0.7 } else { 0.0 }, ..USUAL };
     assert_snapshot!(made(&mut cells(&[1, 8, 32], &[false]), &truth, &RunNoise::Quiet, 5, 60).chart(60), @r"
-    Speed-up  against 1 thread, left to the operating system;
-      longer is better
+    Speed-up  against 1 thread, OS default; longer is better
      1  1.00x  ████████████████████████████████◆
      8  1.00x  ████████████████████████████████◆               ›
     32  0.50x  ████████████████◆                               ›
-    ◆ Universal Scalability Law   │ ideal   › ideal is off the scale
+    ◆ Universal Scalability Law   │ ideal
+      › ideal is off the scale
     ");
 }
 

@@ -53,7 +53,7 @@ fn wide_ranges_are_doublings_and_cpus_are_marked() {
     let words = texts(&picture, "text");
     let expected = ["1", "2", "64", "threads, logarithmic", "32 cpus", "8x", "failed"];
     assert!(expected.iter().all(|word| words.iter().any(|text| text == word)), "{words:?}");
-    assert!(texts(&picture, "title").contains(&"64 threads, left to the operating system: failed".to_owned()));
+    assert!(texts(&picture, "title").contains(&"64 threads, OS default: failed".to_owned()));
 }
 
 #[test]
