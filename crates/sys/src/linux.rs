@@ -23,4 +23,5 @@ pub mod standard_files;
 mod stat;
 pub mod task;
 pub mod thread;
+#[cfg(target_arch = "x86_64")]
 pub mod timekeeping;

@@ -24,4 +24,5 @@ pub mod spawn;
 pub mod standard_files;
 pub mod task;
 pub mod thread;
+#[cfg(target_arch = "x86_64")]
 pub mod timekeeping;

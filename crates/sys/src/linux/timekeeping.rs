@@ -15,18 +15,12 @@ fn lists_tsc(clocks: &str) -> bool {
     clocks.split_whitespace().any(|clock| clock == "tsc")
 }
 
-#[cfg(target_arch = "x86_64")]
 fn may_read_tsc() -> bool {
     let mut mode: libc::c_int = 0;
     // SAFETY: the kernel writes one int to the address, which outlives the call.
     let result = unsafe { libc::prctl(libc::PR_GET_TSC, &raw mut mode) };
     // Kernels without the call never forbid it.
     result != 0 || mode == libc::PR_TSC_ENABLE
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn may_read_tsc() -> bool {
-    false
 }
 
 #[cfg(test)]
