@@ -1,4 +1,7 @@
 //! The survey: every probe on every allowed cpu within a budget of time; and the look at stalls, which is one of them alone.
+//!
+//! Each probe of the survey is a file here that says what it visits in a round, how visits fold, and which gaps it has. Another one is such a
+//! file, a field of [`Survey`] for what it finds, and its line in [`made`].
 
 pub mod links;
 mod schedule;

@@ -102,7 +102,8 @@ fn text(lines: Vec<Line>) -> String {
 
 fn all(survey: &Survey, width: usize) -> String {
     let parts = [causes(survey, width), watching(survey, width), periods(survey, width), longest(survey, width)];
-    parts.into_iter().map(text).collect::<Vec<_>>().join("\n\n")
+    let told = parts.into_iter().map(text).filter(|text| !text.is_empty());
+    told.collect::<Vec<_>>().join("\n\n")
 }
 
 fn two_cpus() -> Survey {
