@@ -49,7 +49,7 @@ fn what_is_printed_is_what_the_schema_says() {
         .unwrap();
     let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recordings/interrupts.txt");
     let recorded = recorded.to_str().unwrap();
-    let cases: [(&str, &[&str]); 17] = [
+    let cases: [(&str, &[&str]); 18] = [
         ("irq", &["irq", "--machine", recorded, "--json"]),
         ("irq", &["irq", "--machine", recorded, "--away-from", "1", "--dry-run", "--json"]),
         ("experiment", &["try", "--simulate", "truth.toml", "--seed", "1", "--json"]),
@@ -64,6 +64,7 @@ fn what_is_printed_is_what_the_schema_says() {
         ("record", &["record", "--json", "-o", "here.tar.xz"]),
         ("history", &["history", "--json"]),
         ("survey", &["history", "show", "1", "--json"]),
+        ("deletion", &["history", "prune", "--older-than", "1s", "--dry-run", "--json"]),
         ("workload", &["workload", "particles", "--size", "0.001", "--json"]),
         ("undo", &["undo", "--json", "--journal", "journals"]),
         ("comparison", &["history", "compare", "1", "2", "--json"]),

@@ -47,7 +47,7 @@ fn a_store_that_cannot_be_written_is_said_once_and_the_survey_still_prints() {
     assert!(text(&run.stdout).contains("What this means"), "{}", text(&run.stdout));
     assert!(!text(&run.stdout).contains("stored as survey"));
     let said = text(&run.stderr);
-    assert_eq!(said.matches("warning: the survey is not stored: ").count(), 1, "{said}");
+    assert_eq!(said.matches("warning: the survey result is not stored: ").count(), 1, "{said}");
     assert!(
         said.contains("/proc/corewise")
             && said.ends_with("choose another store with --store PATH, or none with --no-store\n")
@@ -63,7 +63,7 @@ fn a_read_only_folder_is_said_to_an_ordinary_user() {
     let run = place.ordinary_user(&arguments).output().unwrap();
     assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
     assert!(text(&run.stdout).contains("What this means"));
-    assert!(text(&run.stderr).starts_with("warning: the survey is not stored: "), "{}", text(&run.stderr));
+    assert!(text(&run.stderr).starts_with("warning: the survey result is not stored: "), "{}", text(&run.stderr));
     assert!(!store.exists());
 }
 
@@ -176,7 +176,7 @@ fn ctrl_c_at_any_moment_gives_what_was_measured() {
         if screen.is_empty() {
             let nothing = "error: nothing was measured: the survey was ended before its first measurement\n";
             assert!(said.starts_with(nothing), "after {after_ms} ms: {said}");
-            assert!(list.starts_with("No survey of this machine is stored yet."), "after {after_ms} ms: {list}");
+            assert!(list.starts_with("Nothing is stored for this machine yet."), "after {after_ms} ms: {list}");
         } else {
             assert_eq!(said, "", "after {after_ms} ms");
             assert!(screen.starts_with("PARTIAL: ended early, after "), "after {after_ms} ms: {screen}");
@@ -270,7 +270,7 @@ fn two_at_once_store_both() {
     }
     let list = place.corewise(&["history", "--json"]).output().unwrap();
     let list: serde_json::Value = serde_json::from_slice(&list.stdout).unwrap();
-    assert_eq!(list["surveys"].as_array().map(Vec::len), Some(2), "{list}");
+    assert_eq!(list["artifacts"].as_array().map(Vec::len), Some(2), "{list}");
 }
 
 /// A survey that ends only when it is told to, once it listens.

@@ -87,6 +87,7 @@ fn what_is_deleted_leaves_its_line() {
     let deleted = printed(&place, &["history", "delete", "3", "1"]);
     assert!(deleted.starts_with("2 results deleted; the list keeps a line of each:\n"), "{deleted}");
     assert!(deleted.contains("     1  survey  20") && deleted.contains("imported from matrix.csv"), "{deleted}");
+    assert!(!place.path().join("corewise/history.db-wal").exists(), "the room is given back");
     let list = printed(&place, &["history", "--all"]);
     assert_eq!(list.matches("deleted 20").count(), 2, "{list}");
     let said = refused(&place, &["history", "show", "1"], 3);
@@ -113,6 +114,26 @@ fn what_is_old_is_pruned() {
     assert!(pruned.starts_with("2 results deleted;"), "{pruned}");
     assert_eq!(printed(&place, &["history", "--all"]).matches("deleted 20").count(), 2);
     assert!(printed(&place, &["history", "show", "1"]).starts_with("survey 1, made 20"));
+}
+
+/// Only the doctor and whoever names a store has all of it read first.
+#[test]
+fn damage_is_found_by_the_doctor() {
+    let place = with_three();
+    let store = place.path().join("corewise/history.db");
+    let sound = printed(&place, &["doctor"]);
+    assert!(sound.contains("good  history: ") && sound.contains("history.db is sound"), "{sound}");
+    let mut bytes = std::fs::read(&store).unwrap();
+    let half = bytes.len() / 2;
+    bytes[half..].fill(0xee);
+    std::fs::write(&store, bytes).unwrap();
+    let doctor = printed(&place, &["doctor", "--width", "200"]);
+    assert!(
+        doctor.contains("gap   history: the history cannot be read: ") && doctor.contains("is damaged"),
+        "{doctor}"
+    );
+    let named = refused(&place, &["history", "--all", "--store", "corewise/history.db"], 3);
+    assert!(named.starts_with("error: the history cannot be read: ") && named.contains("is damaged"), "{named}");
 }
 
 #[test]

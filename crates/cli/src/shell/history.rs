@@ -110,9 +110,10 @@ pub fn keep<T: Artifact>(artifact: &T, settings: &Settings) -> Kept {
         History::At(path) => path,
         History::Off => return Kept::No,
         History::Homeless => {
-            say(
-                &"warning: the result is not stored: neither XDG_DATA_HOME nor HOME says where\n  --store PATH stores it",
-            );
+            say(&format!(
+                "warning: the {} result is not stored: neither XDG_DATA_HOME nor HOME says where\n  --store PATH stores it",
+                T::KIND
+            ));
             return Kept::Failed;
         }
     };
@@ -120,7 +121,8 @@ pub fn keep<T: Artifact>(artifact: &T, settings: &Settings) -> Kept {
         Ok(number) => Kept::Stored(number),
         Err(error) => {
             say(&format!(
-                "warning: the result is not stored: {error}\n  --store PATH stores it elsewhere, --no-store nowhere"
+                "warning: the {} result is not stored: {error}\n  --store PATH stores it elsewhere, --no-store nowhere",
+                T::KIND
             ));
             Kept::Failed
         }

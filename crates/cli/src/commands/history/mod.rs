@@ -88,8 +88,9 @@ fn compare(before: i64, after: i64, settings: &Settings) -> Result<(), Failure> 
 
 /// Deletes what has some numbers.
 fn delete(numbers: &[i64], settings: &Settings) -> Result<(), Failure> {
-    let store = existing(settings, FIRST)?;
-    let deleted = to_write(store.path(), settings).and_then(|mut store| store.delete(numbers)).map_err(broken)?;
+    // Closed before it is written to: whoever closes it last tidies it up, and a reader may not.
+    let path = existing(settings, FIRST)?.path().to_owned();
+    let deleted = to_write(&path, settings).and_then(|mut store| store.delete(numbers)).map_err(broken)?;
     print_deleted(&deleted, false, settings)
 }
 
@@ -106,7 +107,9 @@ fn prune(older_than: Duration, dry_run: bool, list: &ListArguments, settings: &S
     });
     if !dry_run && !old.is_empty() {
         let numbers: Vec<i64> = old.iter().map(|entry| entry.number).collect();
-        to_write(store.path(), settings).and_then(|mut store| store.delete(&numbers)).map_err(broken)?;
+        let path = store.path().to_owned();
+        drop(store);
+        to_write(&path, settings).and_then(|mut store| store.delete(&numbers)).map_err(broken)?;
     }
     print_deleted(&old, dry_run, settings)
 }

@@ -17,7 +17,7 @@ pub const AFTER: &str = "Examples:
   corewise links --channel --slots packed,padded   a send through a channel and a queue, and the effect of padding
   corewise links --format svg > links.svg     the heat map as a picture; also csv, matrix, json
   corewise links import map.csv --machine threadripper-3960x   another tool's file
-  corewise links compare 3 7                  which pairs changed; takes numbers of stored maps, or files
+  corewise links compare 3 map.csv            which pairs changed; takes numbers of stored maps, or files
   corewise links --simulate map.csv           the result of a run on a machine with these costs
 
 Maps are stored in the history. The groups proven by the latest map are `group:0`, `group:1`, … for `place`, `run` \
@@ -115,7 +115,7 @@ pub enum LinksCommand {
     },
     /// Show a stored map again
     Show {
-        /// Its number, as `links list` shows it
+        /// Its number, as `history` shows it
         #[arg(value_name = "N")]
         number: i64,
     },
