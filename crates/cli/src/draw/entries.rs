@@ -28,7 +28,7 @@ pub fn screen(entries: &[Entry], listed: Listed<'_>, zone: &TimeZone, width: usi
     if entries.is_empty() {
         let what = listed.kind.map_or_else(String::new, |kind| format!(" of the kind {kind}"));
         let whose = if listed.all { "" } else { " for this machine" };
-        let text = format!("Nothing{what} is stored{whose} yet. Make a survey:  ");
+        let text = format!("Nothing{what} is stored{whose} yet. Next, make a survey:  ");
         screen.extend(wrap(&Line::new().plain(text).strong("corewise"), width, 2));
     } else {
         screen.extend(table(entries, listed.all, zone, width));

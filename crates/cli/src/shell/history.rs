@@ -69,8 +69,8 @@ fn say_renumbered(store: &Store) {
         .map(|entry| format!("{} {} is now {}", entry.kind, entry.was.unwrap_or_default(), entry.number))
         .collect();
     say(&format!(
-        "note: everything in {} now has one series of numbers: {}\n  `corewise history experiment N` and `corewise links \
-         show N` still take the old ones.",
+        "note: everything in {} now has one series of numbers: {}\n  `corewise history experiment N` and `corewise \
+            links show N` still accept the old ones.",
         store.path().display(),
         all.join(", ")
     ));
@@ -93,7 +93,7 @@ fn path(settings: &Settings) -> Result<&Path, Failure> {
 pub fn broken(error: StoreError) -> Failure {
     match error {
         StoreError::Missing { .. } | StoreError::Deleted { .. } | StoreError::OtherKind { .. } => {
-            Failure::unavailable(error).next("`corewise history --all` lists what there is.")
+            Failure::unavailable(error).next("`corewise history --all` lists everything.")
         }
         error => Failure::unavailable(format!("the history cannot be read: {error}")),
     }
@@ -110,9 +110,8 @@ pub fn keep<T: Artifact>(artifact: &T, settings: &Settings) -> Kept {
         History::At(path) => path,
         History::Off => return Kept::No,
         History::Homeless => {
-            say(
-                &"warning: the result is not stored: neither XDG_DATA_HOME nor HOME says where\n  --store PATH stores it",
-            );
+            say(&"warning: the result is not stored: neither XDG_DATA_HOME nor HOME is set\n  store it with --store \
+                    PATH");
             return Kept::Failed;
         }
     };
@@ -120,7 +119,8 @@ pub fn keep<T: Artifact>(artifact: &T, settings: &Settings) -> Kept {
         Ok(number) => Kept::Stored(number),
         Err(error) => {
             say(&format!(
-                "warning: the result is not stored: {error}\n  --store PATH stores it elsewhere, --no-store nowhere"
+                "warning: the result is not stored: {error}\n  choose another store with --store PATH, or none with \
+                    --no-store"
             ));
             Kept::Failed
         }

@@ -91,13 +91,13 @@ fn what_was_deleted_leaves_a_line_and_many_only_their_number() {
 #[test]
 fn where_nothing_is_stored_it_says_what_to_type() {
     assert_snapshot!(shown(&[], false, 3, 80), @r"
-    Nothing is stored for this machine yet. Make a survey:  corewise
+    Nothing is stored for this machine yet. Next, make a survey:  corewise
 
     3 more of other machines, or of this one with other cpus:  corewise history
       --all
     ");
     let of_links = Listed { kind: Some("links"), all: true, others: 0 };
     assert_snapshot!(screen(&[], of_links, &TimeZone::UTC, 80).plain(), @r"
-    Nothing of the kind links is stored yet. Make a survey:  corewise
+    Nothing of the kind links is stored yet. Next, make a survey:  corewise
     ");
 }
