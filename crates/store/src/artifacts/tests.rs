@@ -28,7 +28,7 @@ fn experiment(cpus: u32) -> Conducted {
         machine: simulate::machine(cpus, false, &[(CpuSet::first(cpus), 32)]),
         workload: Workload {
             command: vec!["./app".to_owned(), "a b".to_owned()],
-            folder: "/tmp".to_owned(),
+            folder: corewise_model::trial::Folder::Text("/tmp".to_owned()),
             metric: Metric { name: "rate".into(), pattern: Some("([0-9]+)".into()), higher_is_better: true },
             guards: vec![Metric::wall_time()],
             timeout_s: Some(1.5),
