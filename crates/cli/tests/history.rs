@@ -30,8 +30,8 @@ fn a_number_that_does_not_exist_is_told_with_those_that_do() {
     let run = place.corewise(&["history", "show", "12"]).output().unwrap();
     assert_eq!(run.status.code(), Some(3));
     let said = text(&run.stderr);
-    assert!(said.starts_with("error: nothing in ") && said.contains(" has the number 12; it holds 1\n"), "{said}");
-    assert!(said.ends_with("`corewise history --all` lists what there is.\n"), "{said}");
+    assert!(said.starts_with("error: there is no number 12 in ") && said.contains("; it has 1\n"), "{said}");
+    assert!(said.ends_with("`corewise history --all` lists everything.\n"), "{said}");
 }
 
 /// A command that has to succeed without a word beside; its output.
@@ -93,7 +93,7 @@ fn what_is_deleted_leaves_its_line() {
     let said = refused(&place, &["history", "show", "1"], 3);
     assert!(said.starts_with("error: survey 1 in ") && said.contains(" was deleted\n"), "{said}");
     let said = refused(&place, &["history", "delete", "2", "9"], 3);
-    assert!(said.contains(" has the number 9; it holds 2\n"), "{said}");
+    assert!(said.contains("there is no number 9 in ") && said.contains("; it has 2\n"), "{said}");
     assert!(printed(&place, &["history", "show", "2"]).starts_with("map 2, made 20"), "all or none");
 }
 

@@ -153,7 +153,7 @@ fn wins() -> Outcome {
     same("says the new one", &*text(&old.stderr), "note: `corewise history show 1` is the new spelling\n")?;
     let other = done(&mut place.corewise(&["history", "show", "2"]))?;
     same("another", other.status.code(), Some(3))?;
-    contains(&text(&other.stderr), &["nothing in ", " has the number 2; it holds 1"])?;
+    contains(&text(&other.stderr), &["there is no number 2 in ", "; it has 1"])?;
     Ok(Completion::Completed)
 }
 

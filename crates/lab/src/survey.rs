@@ -169,7 +169,7 @@ fn cure(scope: Scope, budget: Duration) -> String {
 
 /// What the budget was too short for: rounds, and pairs that wait for their first visit.
 fn missed(rounds: u32, made: u32, pairs: usize, cure: &str) -> Vec<Gap> {
-    let gap = |what: String| Gap::new(what, "the budget ended before").cured_by(cure);
+    let gap = |what: String| Gap::new(what, "the budget ended first").cured_by(cure);
     let rounds = (made < rounds).then(|| gap(format!("{} of {rounds} rounds", rounds - made)));
     let pairs = (pairs > 0).then(|| gap(format!("links of {pairs} pairs")));
     rounds.into_iter().chain(pairs).collect()

@@ -15,7 +15,7 @@ pub struct Article {
     pub name: String,
     /// What it asks.
     pub question: String,
-    /// Who asked it where, on which machine.
+    /// The source: author, publication, machine.
     pub source: String,
     /// What was published.
     pub published: String,

@@ -123,7 +123,7 @@ pub struct DividedVisit {
     pub stalls: Vec<Divided>,
     /// Stalls for which there was no room.
     pub not_kept: u64,
-    /// Events that the kernel had no room for.
+    /// Events that were lost because the buffers were full.
     pub events_lost: u64,
     /// How often the cpu's own timer struck, and the time between two of them in the middle, in nanoseconds; 0 where none did.
     pub tick_ns: u64,

@@ -55,7 +55,7 @@ pub struct Report {
     /// Who sent it interrupts from other cpus, most first.
     pub senders: Vec<SentBy>,
     /// How often a thread of it was switched away from although it could have gone on. A thread that yields
-    /// (sched_yield(2)) counts as one that was preempted: the kernel tells both alike.
+    /// (sched_yield(2)) counts as preempted: the kernel does not distinguish them.
     pub preemptions: u64,
     /// How often a thread of it gave up its cpu to wait for something.
     pub voluntary_waits: u64,
@@ -71,7 +71,7 @@ pub struct Report {
     pub cost: Cost,
     /// Events that were looked at.
     pub events: u64,
-    /// Events that the kernel had no room for.
+    /// Events that were lost because the buffers were full.
     pub events_lost: u64,
 }
 
@@ -94,18 +94,18 @@ pub struct Handled {
     pub time_s: f64,
     /// Its share of the time in which the program could have run, 0 to 1.
     pub share: f64,
-    /// How long the handler took, in ticks of a nanosecond. Empty where the kernel does not tell its end.
+    /// The duration of the handler, in ticks of a nanosecond. Empty if the kernel does not report its end.
     pub lengths: Histogram,
 }
 
 /// Who ran while threads of the program were preempted.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Task {
-    /// Whether it is another thread of the program; all of these are told as one.
+    /// Whether it is another thread of the program; all of these are combined.
     pub is_own: bool,
-    /// Its name; empty where many are told as one.
+    /// Its name; empty if several are combined.
     pub name: String,
-    /// Its number in the system as a whole; 0 where the cpu was idle, or where several of that name are told as one.
+    /// Its number in the whole system; 0 if the cpu was idle, or if several of that name are combined.
     pub number: u32,
     /// What it did, where it is a kernel worker; empty otherwise.
     pub function: String,
@@ -159,7 +159,7 @@ pub struct HandledOnCpu {
 pub struct SentBy {
     /// What arrived.
     pub source: Source,
-    /// The cpu that it came from; absent where nobody was seen to send it.
+    /// The cpu that it came from; absent if no sender was seen.
     pub cpu: Option<u32>,
     /// The task that was current there: its number in the system as a whole, 0 while that cpu was idle.
     pub task: Option<u32>,
@@ -203,7 +203,7 @@ pub struct Cost {
     pub share: f64,
 }
 
-/// What anyone may read of a program that runs, where the kernel's events are refused: the kernel's own accounts.
+/// The kernel's accounting of a running program, which any user may read if the kernel's events are refused.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Accounts {
     /// For how long they were looked at, in seconds.
@@ -218,7 +218,7 @@ pub struct Accounts {
     pub involuntary_switches: u64,
     /// How often they gave up their cpu.
     pub voluntary_switches: u64,
-    /// What struck the cpus that the program may use, whoever ran there: /proc/interrupts.
+    /// Interrupts of the cpus that the program may use, whatever ran there: /proc/interrupts.
     pub interrupts: Vec<CpuInterrupts>,
 }
 

@@ -37,15 +37,14 @@ pub const DOUBT_RATE: f64 = 0.01;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Policy {
-    /// The probability that any candidate is called better where none is, over all looks and all candidates; between 0
-    /// and 1.
+    /// The false-positive rate over all looks and all candidates; between 0 and 1.
     pub error_rate: f64,
     /// The smallest ratio that matters: 0.03 is 3 %. Effects, which are logarithms, are compared with `ln(1 + margin)`.
     pub margin: f64,
     /// The experiment ends before it would make more runs than this; absent: it goes on until it is decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub most_runs: Option<u32>,
-    /// Before so many blocks it does not end, and no arm is taken out but for failures; 0 where nobody needs them.
+    /// The experiment does not end, and no arm is removed except for failures, before this many blocks; 0 by default.
     #[serde(skip_serializing_if = "is_zero")]
     pub least_blocks: u32,
 }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A fact that this machine, kernel or user could not give. Absent is not an error: the rest of a result stands.
+/// A fact that this machine, kernel or user could not provide. Absent is not an error: the rest of a result is valid.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Gap {
     /// What is missing, as a noun phrase without a full stop: "hardware counters".

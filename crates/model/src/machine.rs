@@ -41,14 +41,14 @@ pub struct Machine {
     pub clusters: Vec<Object>,
     /// Physical cores, in order of their lowest cpu.
     pub cores: Vec<Object>,
-    /// Groups that a map of links proved, in order of their lowest cpu; empty where no map was asked. A system tells none.
+    /// Groups proven by a map of links, in order of their lowest cpu; empty without a map. No system reports them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<CpuSet>,
     /// Every cache once, by level, then kind, then lowest cpu.
     pub caches: Vec<Cache>,
     /// Kinds of core, best first; empty where all cores are alike.
     pub kinds: Vec<Kind>,
-    /// What could not be had about this machine.
+    /// What is unknown about this machine.
     pub gaps: Vec<Gap>,
 }
 

@@ -51,7 +51,7 @@ pub struct Visit {
     pub not_kept: u64,
     /// The events of the cpu, and what others sent it, in order of time.
     pub events: Vec<Event>,
-    /// Events that the kernel had no room for.
+    /// Events that were lost because the buffers were full.
     pub events_lost: u64,
 }
 
@@ -88,11 +88,11 @@ impl Visit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum EventSource {
-    /// What a thread is told about itself: its cpu time and its involuntary switches. Anyone may.
+    /// The thread's own accounting: its cpu time and its involuntary switches. Any user may read it.
     Thread,
     /// The kernel's tracepoints, through perf_event_open(2).
     Perf,
-    /// The kernel's tracepoints, through an instance of ftrace.
+    /// The kernel's tracepoints, through an ftrace instance.
     Ftrace,
 }
 

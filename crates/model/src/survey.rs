@@ -90,7 +90,7 @@ pub enum Scope {
     /// Every probe.
     #[default]
     Machine,
-    /// Stalls alone, and who causes them: `corewise tail`.
+    /// Only stalls and their causes: `corewise tail`.
     Tail,
 }
 
@@ -223,7 +223,7 @@ pub struct CpuRound {
     pub softirqs: Option<Counted>,
     /// What happened to the probe's thread.
     pub thread: ThreadUse,
-    /// Time the hypervisor ran something else on this cpu, in seconds (grain 10 ms), where the kernel tells.
+    /// Time the hypervisor ran something else on this cpu, in seconds (grain 10 ms), if the kernel reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stolen_s: Option<f64>,
 }

@@ -109,7 +109,7 @@ pub struct Workload {
     /// What must not get worse by the margin where the metric gets better.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub guards: Vec<Metric>,
-    /// After so many seconds a run is ended and has failed.
+    /// A run that takes more seconds is ended and counts as failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_s: Option<f64>,
     /// Variables of the environment that say how many threads to have, for arms with a number of threads.
@@ -249,7 +249,7 @@ pub struct Arm {
     /// Its cpus; absent for the operating system's choice among all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpus: Option<CpuSet>,
-    /// How many threads the program is told to have; absent where it is told nothing.
+    /// The requested number of threads; absent if none is passed to the program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads: Option<u32>,
     /// Why it is tried.
@@ -268,7 +268,7 @@ impl Arm {
     }
 }
 
-/// One run of the workload on one placement; or several short ones in a row, of which the mean counts.
+/// One run of the workload on one placement; or the mean of several short runs in a row.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Trial {
     /// Its block, from 1; 0 for the runs before the first block, which do not count.
@@ -315,8 +315,8 @@ pub enum Outcome {
     },
 }
 
-/// What was measured of a trial besides its metric: the sum, or the mean for rates, over its runs. What is absent could not be
-/// had.
+/// What was measured of a trial besides its metric: the sum, or the mean for rates, over its runs. Absent values could
+/// not be measured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Observed {

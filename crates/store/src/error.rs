@@ -105,7 +105,7 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// This number was never given.
-    #[error("nothing in {} has the number {number}; {}", path.display(), existing_words(existing))]
+    #[error("there is no number {number} in {}; {}", path.display(), existing_words(existing))]
     Missing {
         /// The store.
         path: PathBuf,
@@ -183,7 +183,7 @@ impl StoreError {
     }
 }
 
-/// "it holds 1-4, 7" in words that stay short however many there are.
+/// "it has 1-4, 7" in words that stay short however many there are.
 fn existing_words(existing: &[i64]) -> String {
     let mut runs: Vec<(i64, i64)> = Vec::new();
     for &id in existing {
@@ -197,9 +197,9 @@ fn existing_words(existing: &[i64]) -> String {
         .map(|&(first, last)| if first == last { first.to_string() } else { format!("{first}-{last}") })
         .collect();
     match words.len() {
-        0 => "it holds nothing yet".into(),
-        1..=12 => format!("it holds {}", words.join(", ")),
-        _ => format!("it holds {} and more, up to {}", words[..11].join(", "), words[words.len() - 1]),
+        0 => "it has nothing yet".into(),
+        1..=12 => format!("it has {}", words.join(", ")),
+        _ => format!("it has {} and more, up to {}", words[..11].join(", "), words[words.len() - 1]),
     }
 }
 
@@ -209,9 +209,9 @@ mod tests {
 
     #[test]
     fn existing_numbers_are_told_in_runs() {
-        assert_eq!(existing_words(&[]), "it holds nothing yet");
-        assert_eq!(existing_words(&[3]), "it holds 3");
-        assert_eq!(existing_words(&[1, 2, 3, 7, 9, 10]), "it holds 1-3, 7, 9-10");
+        assert_eq!(existing_words(&[]), "it has nothing yet");
+        assert_eq!(existing_words(&[3]), "it has 3");
+        assert_eq!(existing_words(&[1, 2, 3, 7, 9, 10]), "it has 1-3, 7, 9-10");
         let odd: Vec<i64> = (0..40).map(|n| 2 * n + 1).collect();
         assert_eq!(existing_words(&odd), "it has 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21 and more, up to 79");
     }

@@ -20,14 +20,13 @@ use crate::draw::text::Screen;
 /// In which form a stored artifact is printed; as its screen, or as JSON, where nothing is said.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
 pub struct Form {
-    /// Print comma-separated values: a line for each run of an experiment, for each visit of a map of links
+    /// Print comma-separated values: one line per run of an experiment, or per visit of a link map
     #[arg(long, conflicts_with_all = ["markdown", "json"])]
     pub csv: bool,
     /// Print the result of an experiment as Markdown
     #[arg(long, conflicts_with = "json")]
     pub markdown: bool,
-    /// Draw how the program of an experiment scales with its number of threads into a file, as an SVG picture that needs
-    /// nothing else; a file that is there is replaced
+    /// Write a self-contained SVG picture of how an experiment's program scales with threads; replaces an existing file
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
 }
@@ -37,7 +36,7 @@ impl Form {
     pub fn only(&self, options: &[&str], kind: &str) -> Result<(), Failure> {
         let asked = [("--csv", self.csv), ("--markdown", self.markdown), ("--svg", self.svg.is_some())];
         match asked.into_iter().find(|(option, is_asked)| *is_asked && !options.contains(option)) {
-            Some((option, _)) => Err(Failure::usage(format!("{option} is not a form of {kind}"))
+            Some((option, _)) => Err(Failure::usage(format!("{option} is not available for {kind}"))
                 .next(format!("Leave it out, or use {}.", [options, &["--json"]].concat().join(" or ")))),
             None => Ok(()),
         }

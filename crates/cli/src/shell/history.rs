@@ -69,8 +69,8 @@ fn say_renumbered(store: &Store) {
         .map(|entry| format!("{} {} is now {}", entry.kind, entry.was.unwrap_or_default(), entry.number))
         .collect();
     say(&format!(
-        "note: everything in {} now has one series of numbers: {}\n  `corewise history experiment N` and `corewise links \
-         show N` still take the old ones.",
+        "note: everything in {} now has one series of numbers: {}\n  `corewise history experiment N` and `corewise \
+            links show N` still accept the old ones.",
         store.path().display(),
         all.join(", ")
     ));
@@ -93,7 +93,7 @@ fn path(settings: &Settings) -> Result<&Path, Failure> {
 pub fn broken(error: StoreError) -> Failure {
     match error {
         StoreError::Missing { .. } | StoreError::Deleted { .. } | StoreError::OtherKind { .. } => {
-            Failure::unavailable(error).next("`corewise history --all` lists what there is.")
+            Failure::unavailable(error).next("`corewise history --all` lists everything.")
         }
         error => Failure::unavailable(format!("the history cannot be read: {error}")),
     }

@@ -18,7 +18,7 @@ const SKEW_NS: u64 = 200;
 pub struct Sender {
     /// What arrived.
     pub source: Source,
-    /// The cpu that it came from; absent where nobody was seen to send it.
+    /// The cpu that it came from; absent if no sender was seen.
     pub cpu: Option<u32>,
     /// The task that was current there: its number in the system as a whole, 0 while that cpu was idle.
     pub task: Option<u32>,

@@ -31,7 +31,7 @@ pub struct CpuStalls {
     pub senders: Vec<Sender>,
     /// Stalls for which there was no room: they are in the histogram alone.
     pub not_kept: u64,
-    /// Events that the kernel had no room for.
+    /// Events that were lost because the buffers were full.
     pub events_lost: u64,
 }
 

@@ -37,7 +37,7 @@ pub enum Verdict {
     NoMaterialDifference,
     /// Not known yet: leave it to the operating system.
     Undecided {
-        /// About how many more runs would decide it; absent where nothing tells.
+        /// About how many more runs would decide it; absent if unknown.
         more_runs: Option<u32>,
     },
     /// The experiment cannot be trusted; nothing is recommended.

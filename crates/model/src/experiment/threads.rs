@@ -20,7 +20,7 @@ use super::race::{is_whole, shuffled};
 use super::{Block, MOST_FAILURES, Policy, Race, Run, judge};
 pub use standing::{CellStanding, CountsStanding, PinnedStanding, ThreadsStanding};
 
-/// A number of threads, and who says where they run.
+/// A number of threads, and whether they are pinned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Cell {
     /// How many threads.

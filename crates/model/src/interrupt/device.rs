@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::CpuSet;
 
-/// An interrupt that a driver handles, as the kernel tells of it. What it does not tell is absent.
+/// An interrupt that a driver handles, as the kernel reports it. What is not reported is absent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DeviceInterrupt {
     /// The kernel's number of it.
@@ -53,15 +53,15 @@ pub struct CpuCount {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mobility {
-    /// Nothing is known that speaks against it; not every kernel tells which ones it will refuse to move.
+    /// Nothing known prevents a move; not every kernel reports which interrupts it refuses to move.
     Movable,
     /// The kernel has spread the queues of its device over the cpus, and places them alone (IRQD_AFFINITY_MANAGED).
     Managed,
     /// Each cpu has one of its own, such as Arm's timer.
     PerCpu,
-    /// Its controller or its driver does not let it be moved.
+    /// Its controller or its driver does not allow a move.
     Fixed,
-    /// The kernel does not tell its cpus, or not to this user.
+    /// The kernel does not report its cpus, or not to this user.
     Unknown,
 }
 

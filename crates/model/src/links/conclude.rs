@@ -45,7 +45,7 @@ pub struct KindConclusions {
     pub classes: Vec<CostClass>,
     /// How many pairs are predicted.
     pub predicted: u64,
-    /// How wrong predictions are; absent where nothing had to be predicted, and where the map ended before it was looked at.
+    /// The error of predictions; absent if nothing was predicted, or the map ended before it was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_out: Option<HeldOut>,
 }
@@ -87,7 +87,7 @@ pub struct Groups {
     pub cores: Vec<usize>,
     /// Whether these are cores.
     pub counts_cores: bool,
-    /// Whether the kernel says the same; absent where nothing is known of the machine.
+    /// Whether the kernel reports the same; absent if the machine is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agreement: Option<Agreement>,
 }

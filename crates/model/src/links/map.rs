@@ -12,7 +12,7 @@ use crate::{CpuSet, Gap, Machine};
 pub struct LinkMap {
     /// Where it comes from.
     pub provenance: Provenance,
-    /// The machine; absent where a file of another tool was imported and nothing is known of its machine.
+    /// The machine; absent if a file of another tool was imported and its machine is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<Machine>,
     /// The clock that timed it; absent where it was imported.
@@ -23,8 +23,8 @@ pub struct LinkMap {
     pub unit: Unit,
     /// The cpus that the map is of, by the system's numbers.
     pub cpus: CpuSet,
-    /// Groups that were searched for before pairs were chosen, since nothing was told of a large machine; empty where there was no search,
-    /// and where it found none.
+    /// Groups found by a search before pairs were chosen, on a large machine without reported groups; empty if there
+    /// was no search, or it found none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub searched: Vec<CpuSet>,
     /// One entry for each way to talk; all were measured in turn, pair by pair.
@@ -38,7 +38,7 @@ pub struct LinkMap {
     /// Whether disjoint pairs were measured at a time, and what the look at whether that may be done showed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parallel: Option<Parallel>,
-    /// What could not be had; what concerns pairs stands with the series.
+    /// What could not be measured; gaps of pairs are in the series.
     pub gaps: Vec<Gap>,
 }
 
@@ -114,7 +114,7 @@ pub enum Unit {
     /// Nanoseconds.
     #[default]
     Nanoseconds,
-    /// Cycles of a clock of which nothing more is known: some tools write these.
+    /// Cycles of an unknown clock: some tools write these.
     Cycles,
 }
 

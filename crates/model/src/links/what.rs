@@ -25,8 +25,9 @@ pub enum What {
         /// The size of a block.
         block_bytes: u32,
     },
-    /// One send through a channel of crossbeam-channel, the receiver taking as fast as it can; both block (sleep) where it is full or
-    /// empty, as they do in programs. The mean over some milliseconds, since a channel is now cheap and now dear.
+    /// One send through a channel of crossbeam-channel, the receiver taking as fast as it can; both block (sleep) where
+    /// it is full or empty, as they do in programs. The mean over some milliseconds, since the cost of a channel varies
+    /// over time.
     Channel {
         /// How many messages it holds; absent where it has no bound.
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -204,17 +204,17 @@ fn a_number_that_is_no_survey_says_what_it_is() {
     let mut store = Store::open(folder.path().join("history.db")).unwrap();
     let path = store.path().display().to_string();
     let error = |store: &Store, number| store.get::<Survey>(number).unwrap_err().to_string();
-    assert_eq!(error(&store, 1), format!("nothing in {path} has the number 1; it holds nothing yet"));
+    assert_eq!(error(&store, 1), format!("there is no number 1 in {path}; it has nothing yet"));
     for seed in 0..3 {
         store.add(&survey(2, seed)).unwrap();
     }
     store.add(&experiment(2)).unwrap();
-    assert_eq!(error(&store, 5), format!("nothing in {path} has the number 5; it holds 1-4"));
-    assert_eq!(error(&store, -1), format!("nothing in {path} has the number -1; it holds 1-4"));
+    assert_eq!(error(&store, 5), format!("there is no number 5 in {path}; it has 1-4"));
+    assert_eq!(error(&store, -1), format!("there is no number -1 in {path}; it has 1-4"));
     assert_eq!(error(&store, 4), format!("number 4 in {path} is of the kind experiment, not survey"));
     store.delete(&[2]).unwrap();
     assert_eq!(error(&store, 2), format!("survey 2 in {path} was deleted"));
-    assert_eq!(error(&store, 5), format!("nothing in {path} has the number 5; it holds 1, 3-4"));
+    assert_eq!(error(&store, 5), format!("there is no number 5 in {path}; it has 1, 3-4"));
 }
 
 #[test]
@@ -337,7 +337,7 @@ fn refused(make: impl FnOnce(&Path)) -> String {
 
 #[test]
 fn a_file_that_is_no_database_is_left_alone() {
-    let words = "FILE is not a database; it was left as it is: move it away, or choose a store elsewhere";
+    let words = "FILE is not a database and was not changed: move it away, or choose another store";
     assert_eq!(refused(|path| fs::write(path, "dear diary\n").unwrap()), words);
     assert_eq!(refused(|path| fs::write(path, vec![0; 8192]).unwrap()), words);
     assert_eq!(refused(|path| fs::write(path, b"SQLite format 3\0 or so").unwrap()), words);
@@ -353,7 +353,7 @@ fn a_folder_is_no_store() {
 #[test]
 fn another_programs_database_is_left_alone() {
     let make = |sql: &'static str| move |path: &Path| Connection::open(path).unwrap().execute_batch(sql).unwrap();
-    let left = "it was left as it is: choose a store elsewhere";
+    let left = "was not changed: choose another store";
     assert_eq!(
         refused(make("CREATE TABLE cookies (name); PRAGMA application_id = 77; PRAGMA user_version = 1")),
         format!("FILE is a database of another program (application id 0x0000004d); {left}")
@@ -387,8 +387,8 @@ fn a_newer_store_is_left_alone() {
     assert_eq!(
         error,
         format!(
-            "FILE has schema 1000, and this corewise knows schemas up to {known}; it was left as it is: use the newer \
-             corewise that wrote it, or choose a store elsewhere"
+            "FILE has schema 1000, but this corewise supports schemas up to {known}; it was not changed: use the \
+                newer corewise that wrote it, or choose another store"
         )
     );
 }
@@ -425,7 +425,7 @@ fn damage_is_found_by_the_check_and_before_an_older_schema_is_rewritten() {
     let truncated = |bytes: Vec<u8>| bytes[..bytes.len() / 2].to_owned();
     for schema in [MIGRATIONS.len(), MIGRATIONS.len() - 1] {
         let error = damaged(schema, overwritten);
-        assert!(error.starts_with("FILE is damaged (") && error.contains("it was left as it is"), "{error}");
+        assert!(error.starts_with("FILE is damaged (") && error.contains("was not changed"), "{error}");
         let error = damaged(schema, truncated);
         assert!(error.starts_with("FILE is damaged ("), "{error}");
     }

@@ -32,7 +32,7 @@ pub struct Made {
     pub name: String,
     /// What it asks.
     pub question: String,
-    /// Who asked it where, on which machine.
+    /// The source: author, publication, machine.
     pub source: String,
     /// What was published.
     pub published: String,

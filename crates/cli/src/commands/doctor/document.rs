@@ -34,7 +34,7 @@ pub struct Check {
     pub cure: Option<String>,
 }
 
-/// How a thing stands that was looked at.
+/// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {

@@ -8,16 +8,16 @@ use crate::shell::artifact::Form;
 use crate::shell::values::between;
 
 const AFTER: &str = "Examples:
-  corewise history                          what is stored of this machine
-  corewise history show 12                  survey, experiment or map number 12 again
-  corewise history show 12 --csv            every run of experiment 12
+  corewise history                          lists the results of this machine
+  corewise history show 12                  shows survey, experiment or map number 12 again
+  corewise history show 12 --csv            prints every run of experiment 12
   corewise history compare 3 7              what changed between two surveys, or two maps
-  corewise history delete 3 5               delete two; their numbers stay in the list
-  corewise history prune --older-than 90d --dry-run   what would be deleted
+  corewise history delete 3 5               deletes two; their numbers stay in the list
+  corewise history prune --older-than 90d --dry-run   shows what would be deleted
 
 Exit status: 0 done   2 wrong usage   3 not permitted, or not available here";
 
-/// List, show, compare and delete what is stored
+/// List, show, compare and delete stored results
 #[derive(Clone, Debug, Parser)]
 #[command(name = "history", after_help = AFTER)]
 pub struct HistoryArguments {
@@ -32,7 +32,7 @@ pub struct HistoryArguments {
 /// Which of all that is stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq, clap::Args)]
 pub struct ListArguments {
-    /// Include what is of other machines
+    /// Include results of other machines
     #[arg(long)]
     pub all: bool,
     /// Only one kind: survey, experiment or links
@@ -43,9 +43,9 @@ pub struct ListArguments {
 /// A command of `history`.
 #[derive(Clone, Debug, Subcommand)]
 pub enum HistoryCommand {
-    /// List what is stored of this machine [default]
+    /// List the results of this machine [default]
     List(ListArguments),
-    /// Show a stored survey, experiment or map again; what it means is computed anew
+    /// Show a stored survey, experiment or map again, with its conclusions recomputed
     Show {
         /// Its number, as `history list` shows it
         #[arg(value_name = "N")]
@@ -66,20 +66,20 @@ pub enum HistoryCommand {
     },
     /// Show what changed between two stored surveys, or two maps of links
     Compare {
-        /// The number of the earlier
+        /// The number of the earlier one
         #[arg(value_name = "A")]
         before: i64,
-        /// The number of the later
+        /// The number of the later one
         #[arg(value_name = "B")]
         after: i64,
     },
-    /// Delete what is stored under some numbers. A line stays of each: its number, kind and dates
+    /// Delete results by number; the list keeps a line with number, kind and dates
     Delete {
         /// The numbers
         #[arg(value_name = "N", required = true)]
         numbers: Vec<i64>,
     },
-    /// Delete what is older than some time, as `delete` does
+    /// Delete results older than a given age, as `delete` does
     Prune {
         /// The age, such as 90d or 12w
         #[arg(long, value_name = "DURATION", value_parser = between("1s", "10000d"))]

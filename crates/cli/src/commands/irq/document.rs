@@ -18,7 +18,7 @@ pub struct IrqDocument<'a> {
     schema: &'static str,
     /// How long interrupts were counted for their rates, in seconds; null where they were not.
     counted_s: Option<f64>,
-    /// The process number of irqbalance, which moves interrupts as it sees fit; null where it does not run.
+    /// The process number of irqbalance, which may move interrupts; null if it does not run.
     irqbalance: Option<u32>,
     /// What each cost the cpu that it took most from, by number, in the latest survey that named causes; null where none did.
     costs: Option<&'a BTreeMap<u32, DeviceCost>>,
@@ -46,7 +46,7 @@ pub struct AwayReport {
     pub cpus: CpuSet,
     /// Cpus that the expression holds and that were left out.
     pub left_out: Vec<LeftOut>,
-    /// The cpus that irqbalance would have to be kept off: these, and those that it leaves alone unless it is told which.
+    /// The cpus to ban in irqbalance: these, and those that it avoids by default but not once a list is set.
     pub to_ban: CpuSet,
     /// Whether nothing was to be changed.
     pub dry_run: bool,
@@ -59,7 +59,7 @@ pub struct AwayReport {
 /// An interrupt that was to be moved, and what became of it.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct MoveReport {
-    /// What was to be done; where it got the same cpus, it was sent there before and has not gone yet.
+    /// The planned move; if it got the same cpus, it was sent there before and has not moved yet.
     pub planned: Move,
     /// What became of it.
     pub fate: Fate,
@@ -77,11 +77,11 @@ pub enum Fate {
     WouldMove,
     /// It goes where it was sent.
     Moved,
-    /// It was sent, and goes there once it has struck again: its controller is told then.
+    /// It was sent, and goes there when it next occurs, because the controller is changed then.
     Waits,
     /// It was sent, has struck since, and still goes elsewhere.
     Elsewhere,
-    /// It was sent, and the kernel does not tell where it goes.
+    /// It was sent, and the kernel does not report where it goes.
     Untold,
     /// The kernel refused.
     Refused,

@@ -19,7 +19,7 @@ pub struct PlaceDocument<'a> {
     expression: &'a str,
     /// The name under which the history knows the machine.
     fingerprint: String,
-    /// Which cpus it is, in which order, and who was left out.
+    /// The selected cpus, their order, and which were left out.
     resolution: &'a Resolution,
     /// How much of each level it is, outermost first.
     levels: Vec<LevelShare>,

@@ -35,7 +35,9 @@ pub fn print(numbers: [i64; 2], surveys: [&Survey; 2], settings: &Settings) -> R
     if works[0] != works[1] {
         let [earlier, later] = works.map(WorkKind::name);
         let what = format!("survey {before} timed `{earlier}`, survey {after} `{later}`; they cannot be compared");
-        return Err(Failure::usage(what).next("Compare two surveys, or two of `corewise tail` with the same --work."));
+        return Err(
+            Failure::usage(what).next("Compare two surveys, or two runs of `corewise tail` with the same --work.")
+        );
     }
     let comparison = compare(surveys[0], surveys[1]);
     show(

@@ -61,7 +61,7 @@ impl Drawing {
         };
         self.write(&picture).map_err(|error| {
             Failure::unavailable(format!("cannot write {}: {error}", self.path.display()))
-                .next("`corewise history show N --svg FILE` draws it elsewhere.")
+                .next("Draw it elsewhere with `corewise history show N --svg FILE`.")
         })
     }
 

@@ -116,8 +116,7 @@ impl Printed for Conducted {
 
     fn compare(numbers: [i64; 2], _: [&Self; 2], _: &Settings) -> Result<(), Failure> {
         let what = format!("experiments {} and {} cannot be compared", numbers[0], numbers[1]);
-        Err(Failure::usage(what)
-            .next("One experiment with both placements tells them apart: corewise try --on A --on B"))
+        Err(Failure::usage(what).next("Compare both placements in one experiment: corewise try --on A --on B"))
     }
 }
 

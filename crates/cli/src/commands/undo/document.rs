@@ -59,7 +59,7 @@ pub enum State {
     OtherBoot,
     /// It is of another machine.
     OtherMachine,
-    /// Whether its corewise runs cannot be told from here.
+    /// It cannot be determined from here whether its corewise is running.
     Unknown,
     /// It cannot be read.
     Unreadable,
@@ -94,6 +94,6 @@ pub enum Fate {
     InForce,
     /// It ended with its boot.
     Gone,
-    /// How it stands cannot be told from here.
+    /// Its state cannot be determined from here.
     Unknown,
 }

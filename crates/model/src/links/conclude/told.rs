@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{CpuSet, Level, Machine};
 
-/// Groups of the costs against the levels that the kernel tells.
+/// Groups of the costs compared with the levels that the kernel reports.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "is", rename_all = "kebab-case")]
 pub enum Agreement {
@@ -16,7 +16,7 @@ pub enum Agreement {
         /// The level.
         level: Level,
     },
-    /// Objects of a level are cut into several groups: the kernel does not tell what divides them.
+    /// Objects of a level are cut into several groups: the kernel does not report what divides them.
     Finer {
         /// The innermost level whose objects are cut.
         level: Level,
@@ -28,7 +28,7 @@ pub enum Agreement {
         /// The outermost level whose objects are joined.
         level: Level,
     },
-    /// They cut across what the kernel tells.
+    /// They cut across the levels that the kernel reports.
     Across,
 }
 
