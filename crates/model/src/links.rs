@@ -99,6 +99,8 @@ pub enum Relation {
     SameCluster,
     /// Different clusters of one last-level cache.
     SameLlc,
+    /// Different NUMA nodes that share a last-level cache (sub-NUMA clusters).
+    SameLlcOtherNode,
     /// Different last-level caches of one die.
     OtherLlc,
     /// Different dies of one NUMA node.
@@ -116,6 +118,7 @@ impl Relation {
             Self::SameCore => "same core",
             Self::SameCluster => "same cluster",
             Self::SameLlc => "same llc",
+            Self::SameLlcOtherNode => "same llc, other node",
             Self::OtherLlc => "other llc",
             Self::OtherDie => "other die",
             Self::OtherNode => "other node",
@@ -157,11 +160,12 @@ impl Relations {
         Some(match () {
             () if core => Relation::SameCore,
             () if cluster => Relation::SameCluster,
+            () if llc && !node => Relation::SameLlcOtherNode,
+            () if llc => Relation::SameLlc,
             () if !package => Relation::OtherPackage,
             () if !node => Relation::OtherNode,
             () if !die => Relation::OtherDie,
-            () if !llc => Relation::OtherLlc,
-            () => Relation::SameLlc,
+            () => Relation::OtherLlc,
         })
     }
 }
@@ -221,6 +225,7 @@ pub fn cpus(links: &Links) -> CpuSet {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::machine::Node;
     use crate::machine_file::{Found, find};
 
     /// The relations of the first cpu with the others of a machine that is held, each once, in the order of the cpus.
@@ -243,6 +248,17 @@ mod tests {
         assert_eq!(relations("threadripper-2990wx"), [SameCore, SameLlc, OtherLlc, OtherNode]);
         assert_eq!(relations("fx-8150"), [SameCluster, SameLlc]);
         assert!(relations("simulated-2-packages").contains(&OtherPackage));
+    }
+
+    #[test]
+    fn a_cache_that_is_several_nodes_is_near_and_farther_inside() {
+        let Found::Exactly(machine) = find("fx-8150") else { panic!("it is held") };
+        let mut machine = machine.read().unwrap().machine;
+        let node =
+            |number, cpus: &str| Node { number, cpus: cpus.parse().unwrap(), memory_bytes: None, distances: vec![] };
+        machine.nodes = vec![node(0, "0-3"), node(1, "4-7")];
+        let of = |cpu| Relation::of(&machine, 0, cpu).unwrap();
+        assert_eq!([of(1), of(2), of(4)], [Relation::SameCluster, Relation::SameLlc, Relation::SameLlcOtherNode]);
     }
 
     #[test]

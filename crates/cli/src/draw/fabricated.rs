@@ -266,7 +266,7 @@ fn cost(relation: Relation) -> f64 {
     match relation {
         Relation::SameCore => 7.0,
         Relation::SameCluster => 15.0,
-        Relation::SameLlc => 18.0,
+        Relation::SameLlc | Relation::SameLlcOtherNode => 18.0,
         Relation::OtherLlc | Relation::OtherDie | Relation::OtherNode => 80.0,
         Relation::OtherPackage => 190.0,
     }

@@ -26,7 +26,7 @@ fn plan(cpus: &CpuSet) -> Plan {
 fn chiplet_costs(relation: Relation) -> f64 {
     match relation {
         Relation::SameCore => 7.0,
-        Relation::SameCluster | Relation::SameLlc => 25.0,
+        Relation::SameCluster | Relation::SameLlc | Relation::SameLlcOtherNode => 25.0,
         Relation::OtherLlc | Relation::OtherDie | Relation::OtherNode => 100.0,
         Relation::OtherPackage => 200.0,
     }

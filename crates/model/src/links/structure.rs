@@ -120,7 +120,9 @@ impl Structure {
         let is_same = self.cache_of[self.core_of[i]] == self.cache_of[self.core_of[j]];
         match told {
             // What a search divided is not as near as it was told to be.
-            Some(Relation::SameCluster | Relation::SameLlc) | None if !is_same => Relation::OtherLlc,
+            Some(Relation::SameCluster | Relation::SameLlc | Relation::SameLlcOtherNode) | None if !is_same => {
+                Relation::OtherLlc
+            }
             told => told.unwrap_or(Relation::SameLlc),
         }
     }

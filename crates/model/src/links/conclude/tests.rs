@@ -59,7 +59,7 @@ fn classes_are_the_levels_that_cost_apart_and_siblings_are_always_one_of_their_o
     };
     let all = of(|relation| match relation {
         Relation::SameCore => 8.0,
-        Relation::SameCluster | Relation::SameLlc => 30.0,
+        Relation::SameCluster | Relation::SameLlc | Relation::SameLlcOtherNode => 30.0,
         Relation::OtherPackage => 250.0,
         _ => 90.0,
     });
@@ -106,7 +106,7 @@ fn what_was_not_measured_is_predicted_and_what_was_held_out_says_how_well() {
     let told = layout.machine();
     let mut map = map(layout.machine(), |a, b| match Relation::of(&told, a, b).unwrap() {
         Relation::OtherPackage => 250.0,
-        Relation::SameCluster | Relation::SameLlc => 30.0,
+        Relation::SameCluster | Relation::SameLlc | Relation::SameLlcOtherNode => 30.0,
         _ => 90.0,
     });
     let series = &mut map.series[0];
@@ -127,7 +127,7 @@ fn what_was_not_measured_is_predicted_and_what_was_held_out_says_how_well() {
     for (i, j, cost) in filled.all.known() {
         let true_cost = match Relation::of(&told, i as u32, j as u32).unwrap() {
             Relation::OtherPackage => 250.0,
-            Relation::SameCluster | Relation::SameLlc => 30.0,
+            Relation::SameCluster | Relation::SameLlc | Relation::SameLlcOtherNode => 30.0,
             _ => 90.0,
         };
         assert!((cost / true_cost - 1.0).abs() < 0.05, "{i} {j}: {cost}");

@@ -62,7 +62,7 @@ fn siblings_and_packages_are_levels_of_their_own() {
     let machine = Layout { packages: 2, caches: 2, cores: 4, threads: 2, adjacent: false }.machine();
     let matrix = costs(&machine, 3, |relation| match relation {
         Relation::SameCore => 8.0,
-        Relation::SameCluster | Relation::SameLlc => 25.0,
+        Relation::SameCluster | Relation::SameLlc | Relation::SameLlcOtherNode => 25.0,
         Relation::OtherLlc | Relation::OtherDie | Relation::OtherNode => 110.0,
         Relation::OtherPackage => 205.0,
     });

@@ -74,7 +74,7 @@ fn pairs_interval(near: &[&Pair], far: &[&Pair]) -> Option<(f64, f64)> {
 fn finding(survey: &Survey, base: &LinkClass, class: &LinkClass, effect: Effect) -> Finding {
     let across = match class.relation {
         Relation::OtherPackage => "packages",
-        Relation::OtherNode => "nodes",
+        Relation::OtherNode | Relation::SameLlcOtherNode => "nodes",
         Relation::OtherDie => "dies",
         Relation::OtherLlc => "last-level caches",
         Relation::SameLlc => "clusters",
@@ -82,6 +82,7 @@ fn finding(survey: &Survey, base: &LinkClass, class: &LinkClass, effect: Effect)
     };
     let (level, within) = match base.relation {
         Relation::SameCluster => (Level::Cluster, "one cluster"),
+        Relation::SameLlc if class.relation == Relation::SameLlcOtherNode => (Level::Node, "one node"),
         Relation::SameLlc => (Level::Llc, "one last-level cache"),
         Relation::OtherLlc if survey.machine.dies.len() > survey.machine.packages.len() => (Level::Die, "one die"),
         Relation::OtherDie => (Level::Node, "one node"),
