@@ -59,6 +59,11 @@ fn numbers(folder: &str) -> Vec<u32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
+/// Whether a process has a thread of this number now.
+pub fn has_thread(process: u32, thread: u32) -> bool {
+    fs::exists(format!("/proc/{process}/task/{thread}")).unwrap_or(false)
+}
+
 /// The name of a thread, which programs may change at any time: at most 15 bytes.
 pub fn name(process: u32, thread: u32) -> Option<String> {
     let bytes = fs::read(format!("/proc/{process}/task/{thread}/comm")).ok()?;

@@ -83,7 +83,7 @@ impl Watch {
             self.note(event);
         }
         for action in &step.actions {
-            if let Some(event) = self.hold.settle(action.thread, done(action)) {
+            if let Some(event) = self.hold.settle(action.thread, self.done(action)) {
                 self.note(&event);
             }
         }
@@ -127,6 +127,27 @@ impl Watch {
         let seen: Vec<Seen<'_>> = masks.into_iter().map(seen).collect();
         let view = View { seen: &seen, now: self.started.elapsed(), reachable: &reachable };
         self.hold.look(&view)
+    }
+
+    /// Does what was decided, and reports the outcome. A thread may end at any moment and its number be given to another program's, which
+    /// gets its cpus back then.
+    fn done(&self, action: &Action) -> Outcome {
+        let owner = self.processes.iter().find(|process| process.threads.contains(&action.thread));
+        let is_ours = || owner.is_some_and(|process| task::has_thread(process.number, action.thread));
+        let before = affinity::of(action.thread);
+        if !is_ours() {
+            return Outcome::Ended;
+        }
+        let outcome = affinity::set(action.thread, &action.cpus).and_then(|()| affinity::of(action.thread));
+        if !is_ours() {
+            let _ = before.and_then(|before| affinity::set(action.thread, &before));
+            return Outcome::Ended;
+        }
+        match outcome {
+            Ok(cpus) => Outcome::Placed(cpus),
+            Err(error) if affinity::has_ended(&error) => Outcome::Ended,
+            Err(error) => Outcome::Refused(error.to_string()),
+        }
     }
 
     fn note(&mut self, event: &Event) {
@@ -190,15 +211,6 @@ fn apart(all: Vec<Process>, foreign: &HashSet<u32>) -> (Vec<Process>, HashSet<u3
     (own.collect(), still)
 }
 
-/// Does what was decided, and says what came of it.
-fn done(action: &Action) -> Outcome {
-    match affinity::set(action.thread, &action.cpus).and_then(|()| affinity::of(action.thread)) {
-        Ok(cpus) => Outcome::Placed(cpus),
-        Err(error) if affinity::has_ended(&error) => Outcome::Ended,
-        Err(error) => Outcome::Refused(error.to_string()),
-    }
-}
-
 fn reachable() -> CpuSet {
     cpuset::reachable().unwrap_or_default()
 }
@@ -206,6 +218,24 @@ fn reachable() -> CpuSet {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A number that was a thread of the command's may be another program's by now.
+    #[test]
+    fn what_is_no_longer_the_commands_is_left_alone() {
+        let mut other = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let before = affinity::of(other.id()).unwrap();
+        let mut watch = Watch::new(
+            Policy { boundary: before.clone(), threads: Threads::Together, enforcement: None },
+            Tells::Never,
+        );
+        watch.processes = vec![Process { number: std::process::id(), parent: 1, threads: vec![other.id()] }];
+        let one: CpuSet = before.iter().take(1).collect();
+        let outcome = watch.done(&Action { thread: other.id(), cpus: one });
+        let after = affinity::of(other.id()).unwrap();
+        other.kill().unwrap();
+        other.wait().unwrap();
+        assert_eq!((outcome, after), (Outcome::Ended, before));
+    }
 
     #[test]
     fn foreign_children_and_what_they_start_are_told_apart() {
