@@ -50,7 +50,7 @@ fn refused(place: &Place, arguments: &[&str], code: i32) -> String {
 /// A survey, a map that another tool made, and the same again; a file says of no machine what it is.
 fn with_three() -> Place {
     let place = Place::new();
-    std::fs::write(place.path().join("matrix.csv"), ",,\n20,\n80,80,\n").unwrap();
+    std::fs::write(place.path().join("matrix.csv"), ",,\n20,,\n80,80,\n").unwrap();
     assert!(place.corewise(&["--budget", "1s"]).output().unwrap().status.success());
     printed(&place, &["links", "import", "matrix.csv", "matrix.csv"]);
     place
@@ -59,7 +59,7 @@ fn with_three() -> Place {
 #[test]
 fn every_kind_has_one_series_of_numbers_and_one_way_to_be_shown() {
     let place = with_three();
-    let list = printed(&place, &["history", "--all", "--width", "120"]);
+    let list = printed(&place, &["history", "--all", "--width", "160"]);
     for words in
         ["     1  survey  20", "     2  links   20", "     3  links   20", " 3 cpus (cas), imported from matrix.csv"]
     {
@@ -75,7 +75,7 @@ fn every_kind_has_one_series_of_numbers_and_one_way_to_be_shown() {
     assert!(said.contains("number 1 is of the kind survey, and number 2 of the kind links"), "{said}");
     for option in ["--csv", "--markdown"] {
         let said = refused(&place, &["history", "show", "1", option], 2);
-        assert!(said.starts_with(&format!("error: {option} is not a form of a survey")), "{said}");
+        assert!(said.starts_with(&format!("error: {option} is not available for a survey")), "{said}");
     }
     let said = refused(&place, &["history", "experiment", "1"], 3);
     assert!(said.contains("number 1 in ") && said.contains(" is of the kind survey, not experiment"), "{said}");
@@ -84,7 +84,7 @@ fn every_kind_has_one_series_of_numbers_and_one_way_to_be_shown() {
 #[test]
 fn what_is_deleted_leaves_its_line() {
     let place = with_three();
-    let deleted = printed(&place, &["history", "delete", "3", "1"]);
+    let deleted = printed(&place, &["history", "delete", "3", "1", "--width", "160"]);
     assert!(deleted.starts_with("2 results deleted; the list keeps a line of each:\n"), "{deleted}");
     assert!(deleted.contains("     1  survey  20") && deleted.contains("imported from matrix.csv"), "{deleted}");
     assert!(!place.path().join("corewise/history.db-wal").exists(), "the room is given back");

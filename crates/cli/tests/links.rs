@@ -64,10 +64,10 @@ fn this_machine_has_a_map_that_is_kept_shown_and_compared() {
     for words in ["compare-and-swap, one way", "store and load", "queue, padded slots", "wake-up", "stored as map 1"] {
         assert!(screen.contains(words), "{words}: {screen}");
     }
-    assert!(screen.contains("thrown away") && screen.contains("GHz"), "{screen}");
-    let list = printed(&place, &["history"]);
+    assert!(screen.contains("discarded") && screen.contains("GHz"), "{screen}");
+    let list = printed(&place, &["history", "--width", "160"]);
     assert!(list.contains("1  links ") && list.contains("1 pair of 2 cpus (cas, store, queue, wakeup)"), "{list}");
-    assert_eq!(by_old_spelling(&place, &["links", "list"], "history --kind links"), list);
+    assert_eq!(by_old_spelling(&place, &["links", "list", "--width", "160"], "history --kind links"), list);
     let again = printed(&place, &["history", "show", "1"]);
     assert!(again.starts_with("map 1, made "), "{again}");
     assert_eq!(by_old_spelling(&place, &["links", "show", "1"], "history show 1"), again);
@@ -93,7 +93,7 @@ fn a_file_of_another_tool_shows_its_groups_and_is_kept() {
     assert!(screen.contains("2 groups of 3 cpus: inside 20 ns, across 80 ns one way"), "{screen}");
     assert!(screen.contains("group:1  3-5") && screen.contains("names them group:0"), "{screen}");
     assert!(screen.contains("stored as map 1"), "{screen}");
-    let list = printed(&place, &["history", "--all"]);
+    let list = printed(&place, &["history", "--all", "--width", "160"]);
     assert!(list.contains("15 pairs of 6 cpus (cas), imported from matrix.csv"), "{list}");
     // What is written is read again, and is the same.
     fs::write(place.path().join("long.csv"), printed(&place, &["history", "show", "1", "--csv"])).unwrap();
@@ -130,7 +130,7 @@ fn a_matrix_stands_for_a_machine_the_same_way_each_time() {
     // A simulated map says nothing of this machine.
     printed(&place, &["links", "--simulate", "matrix.csv"]);
     let (code, said) = refused(&place, &["place", "group:0"]);
-    assert!(code == Some(3) && said.contains("no map of links of this machine shows groups"), "{said}");
+    assert!(code == Some(3) && said.contains("no link map of this machine shows groups"), "{said}");
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn what_is_no_map_is_refused_with_the_reason() {
     for (name, words) in [
         ("pasted.txt", "is the tool's terminal output"),
         ("ragged.csv", "line 2"),
-        ("other.json", "is no map of `corewise links --json`"),
+        ("other.json", "is not a map of `corewise links --json`"),
         ("absent.csv", "cannot read absent.csv"),
         (".", "cannot read ."),
     ] {
