@@ -50,7 +50,7 @@ fn refused(place: &Place, arguments: &[&str], code: i32) -> String {
 /// A survey, a map that another tool made, and the same again; a file says of no machine what it is.
 fn with_three() -> Place {
     let place = Place::new();
-    std::fs::write(place.path().join("matrix.csv"), ",,\n20,\n80,80,\n").unwrap();
+    std::fs::write(place.path().join("matrix.csv"), ",,\n20,,\n80,80,\n").unwrap();
     assert!(place.corewise(&["--budget", "1s"]).output().unwrap().status.success());
     printed(&place, &["links", "import", "matrix.csv", "matrix.csv"]);
     place

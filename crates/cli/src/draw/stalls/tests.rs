@@ -136,7 +136,7 @@ fn what_nobody_is_known_for_is_described() {
       cause is the host, or its hardware
     ");
     survey.machine.system.hypervisor = None;
-    assert!(text(unexplained(&survey, 200)).ends_with("which leaves firmware or hardware"));
+    assert!(text(unexplained(&survey, 200)).ends_with("so the cause is firmware or hardware"));
     assert_eq!(unexplained(&with_stalls(survey, EventSource::Thread), 80), []);
 }
 
