@@ -220,8 +220,6 @@ fn without_events_the_threads_own_accounts_tell_what_they_can() {
 
     0.1 % of 3,004 stalls explained
 
-
-
     Longest  each with its parts in µs
       180 µs  cpu 0 at 0.40 s  another task 178
       180 µs  cpu 0 at 1.40 s  another task 178
