@@ -356,15 +356,15 @@ fn another_programs_database_is_left_alone() {
     let left = "was not changed: choose another store";
     assert_eq!(
         refused(make("CREATE TABLE cookies (name); PRAGMA application_id = 77; PRAGMA user_version = 1")),
-        format!("FILE is a database of another program (application id 0x0000004d); {left}")
+        format!("FILE is a database of another program (application id 0x0000004d) and {left}")
     );
     assert_eq!(
         refused(make("CREATE TABLE cookies (name)")),
-        format!("FILE is a database of another program (application id 0x00000000); {left}")
+        format!("FILE is a database of another program (application id 0x00000000) and {left}")
     );
     assert_eq!(
         refused(make("PRAGMA journal_mode = WAL; CREATE TABLE cookies (name); PRAGMA application_id = 77")),
-        format!("FILE is a database of another program (application id 0x0000004d); {left}")
+        format!("FILE is a database of another program (application id 0x0000004d) and {left}")
     );
 }
 

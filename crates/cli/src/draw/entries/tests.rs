@@ -48,7 +48,7 @@ fn every_kind_stands_in_one_table() {
          2  experiment  2025-11-21 06:40  33 runs: ./app --level 3 a?b              6.18.2  0xb404032
         11  links       2025-11-21 15:40  496 pairs of 32 cpus (cas)                6.18.2  0xb404032
         12  survey      2025-11-21 16:40  tail: 32 cpus, 3 rounds in 30 s  partial  6.18.2  0xb404032
-    too narrow for: corewise
+    Hidden at this width: corewise
 
     1 more of other machines, or of this one with other cpus:  corewise history --all
     ");
@@ -65,8 +65,8 @@ fn every_kind_stands_in_one_table() {
          2  experiment  33 runs: ./app --le…
         11  links       496 pairs of 32 cpu…
         12  survey      tail: 32 cpus, 3 ro…
-    too narrow for: made, partial, kernel,
-      microcode, corewise, processor
+    Hidden at this width: made, partial,
+      kernel, microcode, corewise, processor
     ");
 }
 
@@ -77,14 +77,14 @@ fn what_was_deleted_leaves_a_line_and_many_only_their_number() {
     number  kind        made              what                        kernel
          1  survey      2025-11-21 05:40  32 cpus, 24 rounds in 30 s  6.18.2
          2  experiment  2025-11-21 06:40  deleted 2025-11-23 12:13
-    too narrow for: microcode, corewise
+    Hidden at this width: microcode, corewise
     ");
     let many: Vec<Entry> = (2..40).map(deleted).chain([entry(41, "links", "6 pairs of 4 cpus (cas)")]).collect();
     assert_snapshot!(shown(&many, false, 0, 80), @r"
     number  kind   made              what                     kernel  microcode
                                      38 deleted
         41  links  2025-11-22 21:40  6 pairs of 4 cpus (cas)  6.18.2  0xb404032
-    too narrow for: corewise
+    Hidden at this width: corewise
     ");
 }
 

@@ -136,7 +136,7 @@ fn what_nobody_is_known_for_is_described() {
       cause is the host, or its hardware
     ");
     survey.machine.system.hypervisor = None;
-    assert!(text(unexplained(&survey, 200)).ends_with("which leaves firmware or hardware"));
+    assert!(text(unexplained(&survey, 200)).ends_with("so the cause is firmware or hardware"));
     assert_eq!(unexplained(&with_stalls(survey, EventSource::Thread), 80), []);
 }
 
@@ -219,8 +219,6 @@ fn without_events_the_threads_own_accounts_tell_what_they_can() {
     1    interrupted      350  100.0   17   25   25
 
     0.1 % of 3,004 stalls explained
-
-
 
     Longest  each with its parts in µs
       180 µs  cpu 0 at 0.40 s  another task 178

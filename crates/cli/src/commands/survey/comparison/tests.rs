@@ -62,8 +62,9 @@ fn what_changed_stands_with_both_intervals() {
     link cost  other llc  1.30x      80  [79, 81]        104  [103, 105]      ns
 
     163 numbers compared (p50, p99.9, time lost to stalls, frequency, interrupt
-    rate, link cost); one counts as changed when its 99 % intervals lie further
-    apart than surveys of one machine usually do, and than it drifted meanwhile.
+    rate, link cost). A number counts as changed if its 99 % intervals lie further
+    apart than two surveys of one machine usually do, and further than it drifted in
+    between.
     ");
     assert_snapshot!(screen(&changed(), (3, 7), 40).plain(), @r"
     From survey 3 to survey 7
@@ -79,24 +80,26 @@ fn what_changed_stands_with_both_intervals() {
     time lost  cpu 0      4.41x    0.41
     frequency  cpu 8      1.07x    5.33
     link cost  other llc  1.30x      80
-    too narrow for: interval before, after,
-      interval after, unit
+    Hidden at this width: interval before,
+      after, interval after, unit
 
     163 numbers compared (p50, p99.9, time
     lost to stalls, frequency, interrupt
-    rate, link cost); one counts as changed
-    when its 99 % intervals lie further
-    apart than surveys of one machine
-    usually do, and than it drifted
-    meanwhile.
+    rate, link cost). A number counts as
+    changed if its 99 % intervals lie
+    further apart than two surveys of one
+    machine usually do, and further than it
+    drifted in between.
     ");
     let nothing = Comparison { compared: 131, ..Comparison::default() };
     assert_snapshot!(screen(&nothing, (3, 7), 80).plain(), @r"
-    From survey 3 to survey 7  these are different machines, or one with other cpus
+    From survey 3 to survey 7  these are different machines, or the machine's cpus
+      have changed
 
     Nothing changed beyond its uncertainty.
 
-    131 numbers compared; one counts as changed when its 99 % intervals lie further
-    apart than surveys of one machine usually do, and than it drifted meanwhile.
+    131 numbers compared. A number counts as changed if its 99 % intervals lie
+    further apart than two surveys of one machine usually do, and further than it
+    drifted in between.
     ");
 }
