@@ -250,7 +250,7 @@ fn unplugged(guest: &mut Guest) -> Outcome {
     let why = change["why"].as_str().unwrap_or_default();
     same(
         &change.to_string(),
-        change["fate"] == "left-alone" && why.ends_with(&format!("it is \"{broken}\" now")),
+        change["fate"] == "left-alone" && why.ends_with(&format!("it is now \"{broken}\"")),
         true,
     )?;
     same("what is allowed after undo", allowed(guest)?, broken)?;
