@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn code_that_names_a_system_is_found() {
-        let source = "use corewise_sys::task;\nlet text = root.read(\"proc/stat\");\n#[cfg(target_os = \"linux\")]\nlet quote = '\"'; libc::kill();\n";
+        let source = "use corewise_sys::linux::task;\nlet text = root.read(\"proc/stat\");\n#[cfg(target_os = \"linux\")]\nlet quote = '\"'; libc::kill();\n";
         assert_eq!(named(source), [(1, "linux"), (2, "proc/"), (3, "target_os"), (4, "libc")]);
         let long = "let text = \"first\\\n  second\"; std::os::unix::net();";
         assert_eq!(named(long), [(2, "std::os::")]);

@@ -56,8 +56,8 @@ fn user(guest: &mut Guest) -> Outcome {
     let of_root = json(guest, "corewise history --json")?;
     let shown = json(guest, &as_user("corewise history show 1 --json"))?;
     text(guest, "rm -r /home/user/.local")?;
-    same(&format!("how many are in {listed}"), entries(&listed["surveys"]).count(), 1)?;
-    same(&format!("how many are in {of_root}"), entries(&of_root["surveys"]).count(), 0)?;
+    same(&format!("how many are in {listed}"), entries(&listed["artifacts"]).count(), 1)?;
+    same(&format!("how many are in {of_root}"), entries(&of_root["artifacts"]).count(), 0)?;
     same_machine(&shown["observed"]["machine"], &found)?;
     check(&shown, guest)?;
     Ok(Completion::Completed)
