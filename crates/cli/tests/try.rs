@@ -109,8 +109,12 @@ fn strange_folder() -> Outcome {
     done(place.corewise(&program).current_dir(&folder))?;
     let resumed = done(&mut place.corewise(&["try", "--resume", "--runs-max", "4", "--json"]))?;
     let document: Value = serde_json::from_slice(&resumed.stdout).map_err(|_| text(&resumed.stderr))?;
-    same("folder", &document["experiment"]["workload"]["folder"], &folder.as_os_str().as_bytes().into())?;
-    let failed = document["trials"].as_array().into_iter().flatten().any(|trial| !trial["outcome"]["failed"].is_null());
+    same("folder", &document["observed"]["experiment"]["workload"]["folder"], &folder.as_os_str().as_bytes().into())?;
+    let failed = document["observed"]["trials"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .any(|trial| !trial["outcome"]["failed"].is_null());
     same("a run failed", failed, false)?;
     Ok(Completion::Completed)
 }
