@@ -216,6 +216,6 @@ fn ordinary_user() -> Result {
         return Ok(Completion::ignored_with("an ordinary user may use the kernel's tracepoints here"));
     }
     check(output.status.success() && told.contains("Its threads ran for "), &told)?;
-    check(told.contains("Not seen: what interrupted it, and for how long"), &told)?;
+    check(told.contains("Not measured: what interrupted it, and for how long"), &told)?;
     check(told.contains("1 thread ·"), told).map(|()| Completion::Completed)
 }
