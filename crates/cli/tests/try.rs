@@ -557,7 +557,7 @@ fn hard_benchmarks() -> Outcome {
         &told,
         &[
             "server (failed)",
-            "its set-up left 1 running process behind; corewise ended what was left",
+            "its set-up left 1 running process behind, which corewise ended",
             "elsewhere (failed)",
             "nowhere: No such file",
             &format!("cpu {first}: better by 3 % or more in 0 of "),
