@@ -74,7 +74,7 @@ fn as_json_each_step_has_its_document() {
     let steps = made["articles"][0]["steps"].as_array().unwrap();
     assert_eq!(steps[0]["document"]["schema"], "corewise/experiment/2", "{made}");
     assert!(steps[0]["command"].as_array().unwrap().contains(&Value::from("4")), "{made}");
-    assert!(steps[1]["left_out"].as_str().unwrap().contains("no two cpus"), "{made}");
+    assert!(steps[1]["left_out"].as_str().unwrap().contains("does not have two cpus"), "{made}");
 }
 
 #[test]

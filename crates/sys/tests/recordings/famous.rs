@@ -194,7 +194,7 @@ fn fake_kinds(machine: &Machine) {
     2 package, 6 node, 2 die, 2 llc, 12 cluster, 12 core, 24 cpu
     performance 12-23 (cpu_capacity 1025)
     efficiency 0-11 (cpu_capacity 234)
-    gap: NUMA nodes: the online cpus  are in no node4-7
+    gap: NUMA nodes: the online cpus 4-7 are in no node
     gap: shared caches: no L2 or L3 is reported for cpus 0-23; their package is used as llc
     ");
 }
@@ -233,7 +233,7 @@ fn offline(machine: &Machine) {
     Intel(R) Xeon(R) CPU E5-2680 v3 @ 2.50GHz
     2 package, 1 node, 2 die, 2 llc, 17 cluster, 17 core, 17 cpu
     offline 0-3,21-23
-    gap: NUMA nodes: the online cpus  are in no node4,6,8,10,12,14,16,18,20
+    gap: NUMA nodes: the online cpus 4,6,8,10,12,14,16,18,20 are in no node
     ");
     assert_eq!(machine.nodes[0].number, 1);
 }
