@@ -111,7 +111,7 @@ pub fn keep<T: Artifact>(artifact: &T, settings: &Settings) -> Kept {
         History::Off => return Kept::No,
         History::Homeless => {
             say(&format!(
-                "warning: the {} result is not stored: neither XDG_DATA_HOME nor HOME says where\n  --store PATH stores it",
+                "warning: the {} result is not stored: neither XDG_DATA_HOME nor HOME is set\n  store it with --store PATH",
                 T::KIND
             ));
             return Kept::Failed;
@@ -121,7 +121,7 @@ pub fn keep<T: Artifact>(artifact: &T, settings: &Settings) -> Kept {
         Ok(number) => Kept::Stored(number),
         Err(error) => {
             say(&format!(
-                "warning: the {} result is not stored: {error}\n  --store PATH stores it elsewhere, --no-store nowhere",
+                "warning: the {} result is not stored: {error}\n  choose another store with --store PATH, or none with --no-store",
                 T::KIND
             ));
             Kept::Failed
