@@ -140,7 +140,7 @@ const REFUSED: &[(&str, &str)] = &[
     ),
     ("spread(4)", "[)] spread needs a level: spread(4, llc)"),
     ("spread(0, llc)", "[0] a pattern needs at least one cpu | write spread(4, llc) or spread(4, llc, node:0)"),
-    ("pack(40, llc)", "[pack(40, llc)] pack(40, llc): 32 cpus can be used"),
+    ("pack(40, llc)", "[pack(40, llc)] pack(40, llc): only 32 cpus can be used"),
     (
         "pack(4, ccx)",
         "[ccx] expected a level: one of package, node, die, llc, group, cluster, core, cpu | the name here is llc:N",
