@@ -170,7 +170,7 @@ fn what_makes_no_sense_is_refused_with_its_place_and_a_hint() {
     );
     let deep = "(".repeat(100_000);
     assert!(parse(&deep).is_err());
-    assert!(parse(&"!".repeat(1000)).unwrap_err().what.contains("inside each other"));
+    assert!(parse(&"!".repeat(1000)).unwrap_err().what.contains("nested terms"));
     assert!(parse(&format!("0{}", ".core:0".repeat(1000))).is_err());
 }
 
