@@ -84,7 +84,7 @@ pub struct Visited {
 pub trait Talk {
     /// Visits pairs that have no core in common, all at a time; one outcome each.
     fn visit(&mut self, visits: &[Ordered]) -> Vec<Outcome>;
-    /// The time that all visits so far would have taken, where it is made up; absent where time passes by itself.
+    /// The time that all visits so far would have taken, if they are simulated; absent if real time counts.
     fn made_up(&self) -> Option<Duration> {
         None
     }

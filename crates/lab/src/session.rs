@@ -29,7 +29,7 @@ pub struct Budget<'a> {
     grace: Duration,
     stop: &'a AtomicBool,
     began: Instant,
-    /// The time that passed, where that is made up.
+    /// The time that passed, if it is simulated.
     made_up: Option<Duration>,
     visits: u64,
 }
@@ -67,7 +67,7 @@ impl<'a> Budget<'a> {
         self.visits += 1;
     }
 
-    /// So much time would have passed, where it is made up; absent where time passes by itself.
+    /// The time that would have passed, if it is simulated; absent if real time counts.
     pub fn makes_up(&mut self, elapsed: Option<Duration>) {
         self.made_up = elapsed;
     }

@@ -1,4 +1,4 @@
-//! What is told of the cpus of a map before anything is measured: which share a core, a cluster, a last-level cache, a die, a node, a package.
+//! What is known of the cpus of a map before anything is measured: which share a core, a cluster, a last-level cache, a die, a node, a package.
 
 use std::collections::BTreeMap;
 

@@ -26,7 +26,7 @@ use crate::shell::settings::{History, Settings};
 /// The name of the baseline.
 const BASELINE: &str = "OS default";
 
-/// The experiment that a session goes on with, and what its runs are made up from, where they are.
+/// The experiment that a session goes on with, and the simulation that its runs come from, if any.
 pub fn begin(
     which: &Which,
     runs_max: Option<u32>,

@@ -29,7 +29,7 @@ pub enum Response {
 /// Something to tell the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A thread set its own cpus. Each thread is told of once for each kind of response.
+    /// A thread set its own cpus. Each thread is reported once for each kind of response.
     Noticed {
         /// The process it belongs to.
         process: u32,
