@@ -1,9 +1,8 @@
 //! What the lab cannot do. What a machine does not give is no error but a gap in a result.
 
-use std::io;
-
 use corewise_model::suite::SuiteError;
 use corewise_model::trial::PatternError;
+use corewise_sys::SysError;
 
 /// Why something could not be begun.
 #[derive(Debug, thiserror::Error)]
@@ -27,8 +26,8 @@ pub enum LabError {
     Unreadable {
         /// The file.
         file: String,
-        /// What the system says.
-        source: io::Error,
+        /// Why.
+        source: SysError,
     },
     /// A file is no suite.
     #[error("the suite {file}: {source}")]

@@ -11,6 +11,7 @@ use corewise_model::suite::results::RowResult;
 use corewise_model::suite::{BUILT_IN, Benchmark, Part, Suite};
 use corewise_model::trial::{self, Arm, Experiment, Trial, Workload, race};
 use corewise_sys::execution::{End, Execution, USUAL_PATIENCE};
+use corewise_sys::input::{Input, SETTINGS_BYTES};
 use corewise_sys::installed::is_installed;
 use tempfile::TempDir;
 
@@ -71,21 +72,35 @@ pub struct SuitePlan<'a> {
     pub corewise: &'static str,
 }
 
-/// The suite of a file, and the folder of that; or one of those that corewise holds.
+/// A suite as it was read.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// The suite.
+    pub suite: Suite,
+    /// The folder of its file, from which its paths begin.
+    pub folder: PathBuf,
+    /// Its text.
+    pub text: String,
+    /// Who else can have written it, as [`Input::writers`] says: it contains commands.
+    pub writers: Option<String>,
+}
+
+/// The suite of a file, or one of those that corewise holds.
 ///
 /// # Errors
 /// [`LabError::Unreadable`], or [`LabError::Suite`] where it is none.
-pub fn read(file: &str) -> Result<(Suite, PathBuf), LabError> {
+pub fn read(file: &str) -> Result<Source, LabError> {
     let path = Path::new(file);
     let held = BUILT_IN.iter().find(|(name, _)| *name == file);
-    let text = match (std::fs::read_to_string(path), held) {
-        (Ok(text), _) => text,
-        (Err(_), Some((_, text))) => (*text).to_owned(),
+    let read = Input::open(path, SETTINGS_BYTES).and_then(|input| Ok((input.writers(), input.text()?)));
+    let (writers, text) = match (read, held) {
+        (Ok(read), _) => read,
+        (Err(_), Some((_, text))) => (None, (*text).to_owned()),
         (Err(source), None) => return Err(LabError::Unreadable { file: file.to_owned(), source }),
     };
     let folder = path.canonicalize().ok().and_then(|path| Some(path.parent()?.to_owned())).unwrap_or_default();
     let suite = Suite::parse(&text).map_err(|source| LabError::Suite { file: file.to_owned(), source })?;
-    Ok((suite, folder))
+    Ok(Source { suite, folder, text, writers })
 }
 
 /// The programs of a benchmark that are not installed; those that are named by a path are looked for from the suite's folder.

@@ -16,6 +16,12 @@ pub trait Artifact: Serialize + DeserializeOwned + JsonSchema {
     /// What it shows.
     type Conclusions: Serialize + JsonSchema;
 
+    /// What is wrong with one that comes from a file, if anything: what it shows can be computed of all others.
+    ///
+    /// # Errors
+    /// One sentence.
+    fn check(&self) -> Result<(), String>;
+
     /// Where it comes from.
     fn origin(&self) -> Origin<'_>;
 

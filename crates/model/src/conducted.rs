@@ -7,6 +7,9 @@ use crate::artifact::{Artifact, Origin};
 use crate::experiment::Standing;
 use crate::trial::{Experiment, ThreadsReport, Trial, standing, threads};
 
+/// An experiment of more blocks is none.
+const MOST_BLOCKS: u32 = 1_000_000;
+
 /// An experiment and its trials.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Conducted {
@@ -37,6 +40,19 @@ impl Artifact for Conducted {
     const KIND: &'static str = "experiment";
     const SCHEMA: &'static str = "corewise/experiment/2";
     type Conclusions = ExperimentConclusions;
+
+    fn check(&self) -> Result<(), String> {
+        let Self { experiment, trials } = self;
+        experiment.check()?;
+        let (arms, guards) = (experiment.arms.len(), experiment.workload.guards.len());
+        match trials
+            .iter()
+            .position(|trial| trial.arm >= arms || trial.block > MOST_BLOCKS || trial.guards.len() > guards)
+        {
+            Some(at) => Err(format!("trial {at} is none of its placements, blocks or guards")),
+            None => Ok(()),
+        }
+    }
 
     fn origin(&self) -> Origin<'_> {
         let Experiment { machine, started_unix_ms, corewise, seed, .. } = &self.experiment;

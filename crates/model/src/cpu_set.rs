@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -11,13 +12,19 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// "0-4000000000" from taking all memory.
 pub const MAXIMUM_CPU: u32 = 65_535;
 
+/// The most runs that the strides of a list may make: every second cpu of the largest Linux. The others are as long as they are written.
+const MOST_RUNS: usize = 4_096;
+
 /// A set of cpus by the operating system's numbers. It has no fixed width: 1,024 is not a limit.
 ///
 /// Prints as a kernel cpu list (`0-3,8`), and is that string in JSON. The empty set prints as "".
+///
+/// It takes as much memory as its list takes to print, however large the numbers are, and a copy takes none: files of strangers name
+/// many sets.
 #[derive(Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CpuSet {
-    /// Bit `c % 64` of word `c / 64` is cpu `c`; the last word is never zero, so equal sets are equal vectors.
-    words: Vec<u64>,
+    /// The first and the last cpu of each run, rising; between two runs lies at least one other cpu, so equal sets are equal vectors.
+    runs: Arc<Vec<(u32, u32)>>,
 }
 
 /// Why a text is not a cpu list or mask.
@@ -51,6 +58,9 @@ pub enum CpuSetError {
         /// The number that was found.
         cpu: u64,
     },
+    /// Strides that make more than a few thousand runs.
+    #[error("the strides make more than {MOST_RUNS} runs of cpus, too many to be meant")]
+    Scattered,
     /// Something other than a hexadecimal digit or a comma in a mask.
     #[error("expected hexadecimal digits, found \"{found}\"")]
     NotHexadecimal {
@@ -61,96 +71,131 @@ pub enum CpuSetError {
 
 impl CpuSet {
     /// The empty set.
-    pub const fn new() -> Self {
-        Self { words: Vec::new() }
+    pub fn new() -> Self {
+        Self::default()
     }
 
     /// The set of one cpu.
     pub fn of(cpu: u32) -> Self {
-        Self::from_iter([cpu])
+        Self::from_runs(vec![(cpu, cpu)])
     }
 
     /// Cpus `0..count`.
     pub fn first(count: u32) -> Self {
-        (0..count).collect()
+        Self::from_runs(count.checked_sub(1).map(|last| (0, last)).into_iter().collect())
+    }
+
+    /// The set of runs in any order, which may overlap.
+    fn from_runs(mut runs: Vec<(u32, u32)>) -> Self {
+        runs.sort_unstable();
+        let mut set: Vec<(u32, u32)> = Vec::new();
+        for (first, last) in runs {
+            match set.last_mut() {
+                Some((_, before)) if first <= before.saturating_add(1) => *before = last.max(*before),
+                _ => set.push((first, last)),
+            }
+        }
+        set.shrink_to_fit();
+        Self { runs: Arc::new(set) }
     }
 
     /// Adds a cpu; true when it was not there before.
     pub fn insert(&mut self, cpu: u32) -> bool {
-        let (word, bit) = (cpu as usize / 64, 1_u64 << (cpu % 64));
-        if self.words.len() <= word {
-            self.words.resize(word + 1, 0);
+        if self.contains(cpu) {
+            return false;
         }
-        let absent = self.words[word] & bit == 0;
-        self.words[word] |= bit;
-        absent
+        let runs = Arc::make_mut(&mut self.runs);
+        let at = runs.partition_point(|(_, last)| *last < cpu);
+        let follows = at > 0 && runs[at - 1].1 + 1 == cpu;
+        let precedes = runs.get(at).is_some_and(|(first, _)| *first == cpu + 1);
+        match (follows, precedes) {
+            (true, true) => runs[at - 1].1 = runs.remove(at).1,
+            (true, false) => runs[at - 1].1 = cpu,
+            (false, true) => runs[at].0 = cpu,
+            (false, false) => runs.insert(at, (cpu, cpu)),
+        }
+        true
     }
 
     /// Takes a cpu out; true when it was there.
     pub fn remove(&mut self, cpu: u32) -> bool {
-        let (word, bit) = (cpu as usize / 64, 1_u64 << (cpu % 64));
         let present = self.contains(cpu);
         if present {
-            self.words[word] &= !bit;
-            self.trim();
+            *self = self.difference(&Self::of(cpu));
         }
         present
     }
 
     /// Whether the cpu is in the set.
     pub fn contains(&self, cpu: u32) -> bool {
-        self.words.get(cpu as usize / 64).is_some_and(|word| word & (1 << (cpu % 64)) != 0)
+        let at = self.runs.partition_point(|(_, last)| *last < cpu);
+        self.runs.get(at).is_some_and(|(first, _)| *first <= cpu)
     }
 
     /// How many cpus are in the set.
     pub fn len(&self) -> usize {
-        self.words.iter().map(|word| word.count_ones() as usize).sum()
+        self.runs.iter().map(|(first, last)| (last - first) as usize + 1).sum()
     }
 
     /// Whether no cpu is in the set.
     pub fn is_empty(&self) -> bool {
-        self.words.is_empty()
+        self.runs.is_empty()
     }
 
     /// The lowest cpu of the set.
     pub fn lowest(&self) -> Option<u32> {
-        self.iter().next()
+        self.runs.first().map(|(first, _)| *first)
     }
 
     /// The highest cpu of the set.
     pub fn highest(&self) -> Option<u32> {
-        let last = self.words.last()?;
-        Some((self.words.len() as u32 - 1) * 64 + 63 - last.leading_zeros())
+        self.runs.last().map(|(_, last)| *last)
     }
 
     /// The cpus in rising order.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
-        self.words.iter().enumerate().flat_map(|(index, &word)| {
-            let mut rest = word;
-            std::iter::from_fn(move || {
-                let bit = (rest != 0).then(|| rest.trailing_zeros())?;
-                rest &= rest - 1;
-                Some(index as u32 * 64 + bit)
-            })
-        })
+        self.runs.iter().flat_map(|(first, last)| *first..=*last)
     }
 
     /// The cpus in either set.
     #[must_use]
     pub fn union(&self, other: &Self) -> Self {
-        self.combine(other, |a, b| a | b)
+        Self::from_runs([self.runs.as_slice(), &other.runs].concat())
     }
 
     /// The cpus in both sets.
     #[must_use]
     pub fn intersection(&self, other: &Self) -> Self {
-        self.combine(other, |a, b| a & b)
+        Self::from_runs(self.shared(other).collect())
+    }
+
+    /// The runs that lie in both sets, rising.
+    fn shared<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = (u32, u32)> + 'a {
+        let (mut mine, mut theirs) = (self.runs.iter().peekable(), other.runs.iter().peekable());
+        std::iter::from_fn(move || {
+            loop {
+                let (a, b) = (**mine.peek()?, **theirs.peek()?);
+                if a.1 < b.1 {
+                    mine.next()
+                } else {
+                    theirs.next()
+                };
+                let both = (a.0.max(b.0), a.1.min(b.1));
+                if both.0 <= both.1 {
+                    return Some(both);
+                }
+            }
+        })
     }
 
     /// The cpus of this set that are not in the other.
     #[must_use]
     pub fn difference(&self, other: &Self) -> Self {
-        self.combine(other, |a, b| a & !b)
+        // What lies between the runs of the other, and beyond them.
+        let begins = std::iter::once(0).chain(other.runs.iter().map(|(_, last)| last.saturating_add(1)));
+        let ends = other.runs.iter().map(|(first, _)| first.checked_sub(1)).chain([Some(u32::MAX)]);
+        let gaps = begins.zip(ends).filter_map(|(begin, end)| Some((begin, end?))).filter(|(begin, end)| begin <= end);
+        self.intersection(&Self { runs: Arc::new(gaps.collect()) })
     }
 
     /// Whether every cpu of this set is in the other.
@@ -160,69 +205,47 @@ impl CpuSet {
 
     /// Whether the sets have no cpu in common.
     pub fn is_disjoint(&self, other: &Self) -> bool {
-        self.intersection(other).is_empty()
+        self.shared(other).next().is_none()
     }
 
-    /// The words of the set, lowest cpus first, as `sched_setaffinity` takes them.
-    pub fn words(&self) -> &[u64] {
-        &self.words
+    /// The set as bits, lowest cpus first, as `sched_setaffinity` takes them: bit `c % 64` of word `c / 64` is cpu `c`, and the last word
+    /// is not zero.
+    pub fn words(&self) -> Vec<u64> {
+        let mut words = vec![0; self.highest().map_or(0, |highest| highest as usize / 64 + 1)];
+        self.iter().for_each(|cpu| words[cpu as usize / 64] |= 1 << (cpu % 64));
+        words
     }
 
     /// The set from words as `sched_getaffinity` fills them.
-    pub fn from_words(words: impl Into<Vec<u64>>) -> Self {
-        let mut set = Self { words: words.into() };
-        set.trim();
-        set
+    pub fn from_words(words: &[u64]) -> Self {
+        let bits = (0_u32..)
+            .step_by(64)
+            .zip(words)
+            .flat_map(|(begin, word)| (0..64).filter(move |bit| word & (1 << bit) != 0).map(move |bit| begin + bit));
+        bits.collect()
     }
 
     /// Reads a kernel cpu list: `0-3,8,16-30:2/4` (ranges with strides and groups as in the kernel's bitmap lists).
     /// White space around the whole text and around its pieces is passed over; an empty text is the empty set.
+    ///
+    /// # Errors
+    /// What is wrong with it; [`CpuSetError::Scattered`] where its strides make more than [`MOST_RUNS`] runs.
     pub fn parse_list(text: &str) -> Result<Self, CpuSetError> {
-        let mut set = Self::new();
         if text.trim().is_empty() {
-            return Ok(set);
+            return Ok(Self::new());
         }
-        let mut at = 1;
+        let (mut runs, mut strided, mut at) = (Vec::new(), 0, 1);
         for piece in text.split(',') {
             let lead = piece.chars().take_while(|c| c.is_whitespace()).count();
-            set.insert_piece(piece.trim(), at + lead)?;
+            let before = runs.len();
+            add_piece(&mut runs, piece.trim(), at + lead)?;
+            strided += runs.len() - before - 1;
+            if strided > MOST_RUNS {
+                return Err(CpuSetError::Scattered);
+            }
             at += piece.chars().count() + 1;
         }
-        Ok(set)
-    }
-
-    fn insert_piece(&mut self, piece: &str, at: usize) -> Result<(), CpuSetError> {
-        let stride_error = || CpuSetError::Stride { found: piece.to_owned() };
-        let (range, stride) = match piece.split_once(':') {
-            Some((range, stride)) => (range, Some(stride)),
-            None => (piece, None),
-        };
-        let (first, last) = match range.split_once('-') {
-            Some((first, last)) => (cpu_number(first, at)?, cpu_number(last, at + first.chars().count() + 1)?),
-            None => {
-                let only = cpu_number(range, at)?;
-                (only, only)
-            }
-        };
-        if last < first {
-            return Err(CpuSetError::Backwards { first, last });
-        }
-        let (group, stride) = match stride {
-            None => (1, 1),
-            Some(text) => match text.split_once('/') {
-                None => (1, text.parse().map_err(|_| stride_error())?),
-                Some((used, group)) => {
-                    (used.parse().map_err(|_| stride_error())?, group.parse::<u32>().map_err(|_| stride_error())?)
-                }
-            },
-        };
-        if stride == 0 || group == 0 || group > stride {
-            return Err(stride_error());
-        }
-        for cpu in (first..=last).filter(|cpu| (cpu - first) % stride < group) {
-            self.insert(cpu);
-        }
-        Ok(())
+        Ok(Self::from_runs(runs))
     }
 
     /// Reads a hexadecimal mask as the kernel prints it (`ff,ffffffff`: groups of 32 bits, highest first) or as people
@@ -242,22 +265,19 @@ impl CpuSet {
                 nibbles.push(digit.to_digit(16).ok_or(CpuSetError::NotHexadecimal { found: digit })?);
             }
         }
-        let mut set = Self::new();
-        for (place, nibble) in nibbles.iter().rev().enumerate() {
-            for bit in (0..4).filter(|bit| nibble & (1 << bit) != 0) {
-                let cpu = place as u64 * 4 + bit;
-                if cpu > u64::from(MAXIMUM_CPU) {
-                    return Err(CpuSetError::TooLarge { cpu });
-                }
-                set.insert(cpu as u32);
-            }
-        }
-        Ok(set)
+        let bits =
+            nibbles.iter().rev().zip((0_u64..).step_by(4)).flat_map(|(nibble, place)| {
+                (0..4).filter(move |bit| nibble & (1 << bit) != 0).map(move |bit| place + bit)
+            });
+        let number =
+            |cpu| if cpu > u64::from(MAXIMUM_CPU) { Err(CpuSetError::TooLarge { cpu }) } else { Ok(cpu as u32) };
+        bits.map(number).collect()
     }
 
     /// The mask in hexadecimal without prefix or commas, as `taskset` and `start /affinity` take it; "0" when empty.
     pub fn to_hexadecimal(&self) -> String {
-        let mut words = self.words.iter().rev();
+        let words = self.words();
+        let mut words = words.iter().rev();
         let Some(top) = words.next() else { return "0".into() };
         let mut text = format!("{top:x}");
         for word in words {
@@ -265,18 +285,44 @@ impl CpuSet {
         }
         text
     }
+}
 
-    fn combine(&self, other: &Self, with: impl Fn(u64, u64) -> u64) -> Self {
-        let length = self.words.len().max(other.words.len());
-        let word = |set: &Self, index: usize| set.words.get(index).copied().unwrap_or(0);
-        Self::from_words((0..length).map(|i| with(word(self, i), word(other, i))).collect::<Vec<_>>())
-    }
-
-    fn trim(&mut self) {
-        while self.words.last() == Some(&0) {
-            self.words.pop();
+/// Adds the runs of a piece of a list, at least one.
+fn add_piece(runs: &mut Vec<(u32, u32)>, piece: &str, at: usize) -> Result<(), CpuSetError> {
+    let stride_error = || CpuSetError::Stride { found: piece.to_owned() };
+    let (range, stride) = match piece.split_once(':') {
+        Some((range, stride)) => (range, Some(stride)),
+        None => (piece, None),
+    };
+    let (first, last) = match range.split_once('-') {
+        Some((first, last)) => (cpu_number(first, at)?, cpu_number(last, at + first.chars().count() + 1)?),
+        None => {
+            let only = cpu_number(range, at)?;
+            (only, only)
         }
+    };
+    if last < first {
+        return Err(CpuSetError::Backwards { first, last });
     }
+    let (group, stride) = match stride {
+        None => (1, 1),
+        Some(text) => match text.split_once('/') {
+            None => (1, text.parse().map_err(|_| stride_error())?),
+            Some((used, group)) => {
+                (used.parse().map_err(|_| stride_error())?, group.parse::<u32>().map_err(|_| stride_error())?)
+            }
+        },
+    };
+    if stride == 0 || group == 0 || group > stride {
+        return Err(stride_error());
+    }
+    match group == stride {
+        true => runs.push((first, last)),
+        false => runs.extend(
+            (first..=last).step_by(stride as usize).take(MOST_RUNS + 2).map(|at| (at, last.min(at + group - 1))),
+        ),
+    }
+    Ok(())
 }
 
 fn cpu_number(text: &str, at: usize) -> Result<u32, CpuSetError> {
@@ -308,13 +354,8 @@ impl Extend<u32> for CpuSet {
 
 impl fmt::Display for CpuSet {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut cpus = self.iter().peekable();
         let mut separator = "";
-        while let Some(first) = cpus.next() {
-            let mut last = first;
-            while let Some(next) = cpus.next_if_eq(&(last + 1)) {
-                last = next;
-            }
+        for (first, last) in self.runs.iter() {
             match last - first {
                 0 => write!(formatter, "{separator}{first}")?,
                 1 => write!(formatter, "{separator}{first},{last}")?,
@@ -398,6 +439,9 @@ mod tests {
             error("0-99999999999999999999"),
             format!("cpu {} is above 65535, the largest supported number", u64::MAX)
         );
+        assert_eq!(list("0-8191:2").len(), 4096);
+        assert!(error("0-65535:2").starts_with("the strides make more than 4096 runs"));
+        assert!(error(&["0-8191:2"; 3].join(",")).starts_with("the strides"));
         assert_eq!(error("1,,2"), "expected a cpu number or a range such as 0-3, found \"\" at character 3");
     }
 
@@ -427,6 +471,17 @@ mod tests {
             prop_assert_eq!(set.iter().collect::<Vec<_>>(), cpus.iter().copied().collect::<Vec<_>>());
             prop_assert_eq!(set.len(), cpus.len());
             prop_assert_eq!(set.highest(), cpus.last().copied());
+        }
+
+        #[test]
+        fn cpus_come_and_go_one_by_one(changes in proptest::collection::vec((any::<bool>(), 0_u32..40), 0..200)) {
+            let (mut set, mut expected) = (CpuSet::new(), std::collections::BTreeSet::new());
+            for (comes, cpu) in changes {
+                let (did, does) = if comes { (set.insert(cpu), expected.insert(cpu)) } else { (set.remove(cpu), expected.remove(&cpu)) };
+                prop_assert_eq!((did, set.contains(cpu)), (does, comes));
+                prop_assert_eq!(&set, &expected.iter().copied().collect());
+                prop_assert_eq!(CpuSet::from_words(&set.words()), set.clone());
+            }
         }
 
         #[test]

@@ -14,41 +14,70 @@ pub use export::{Interval, hlog};
 pub const SIGNIFICANT_DIGITS: u8 = 3;
 /// The largest number of clock ticks recorded exactly; longer pieces are recorded as this.
 pub const MAXIMUM_TICKS: u64 = 1 << 40;
+/// Into how many steps the largest power of two of a value is divided, so that a step is finer than the digits kept.
+const SUB_BUCKETS: u64 = (2 * 10_u64.pow(SIGNIFICANT_DIGITS as u32)).next_power_of_two();
 
 /// A histogram of durations, recorded in ticks of the clock that measured them.
 ///
 /// In JSON: `{"nanoseconds_per_tick": f, "counts": [[ticks, count], …]}`, where `ticks` is the highest value that the
 /// bucket stands for (HdrHistogram's convention).
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Histogram {
     nanoseconds_per_tick: f64,
-    ticks: Hdr<u64>,
+    ticks: Ticks,
+}
+
+/// How often each bucket was struck.
+#[derive(Clone, Debug)]
+enum Ticks {
+    /// All buckets up to the largest: half a megabyte, so that recording allocates nothing.
+    Recording(Hdr<u64>),
+    /// Those that were struck, by their highest values, rising: as much memory as there is to know, whoever wrote it down.
+    Collected(Vec<(u64, u64)>),
+}
+
+/// How many values one bucket stands for, which are powers of two: hdrhistogram's `equivalent_range`.
+fn bucket_width(ticks: u64) -> u64 {
+    1 << (u64::BITS - (ticks | (SUB_BUCKETS - 1)).leading_zeros() - SUB_BUCKETS.trailing_zeros())
+}
+
+fn lowest_of(ticks: u64) -> u64 {
+    ticks / bucket_width(ticks) * bucket_width(ticks)
+}
+
+fn highest_of(ticks: u64) -> u64 {
+    lowest_of(ticks) + bucket_width(ticks) - 1
+}
+
+fn middle_of(ticks: u64) -> u64 {
+    lowest_of(ticks) + bucket_width(ticks) / 2
+}
+
+impl PartialEq for Histogram {
+    fn eq(&self, other: &Self) -> bool {
+        self.nanoseconds_per_tick == other.nanoseconds_per_tick && self.counts() == other.counts()
+    }
 }
 
 impl Histogram {
     /// An empty histogram for a clock with ticks of the given length; allocates all it will ever need.
     pub fn new(nanoseconds_per_tick: f64) -> Self {
         let ticks = Hdr::new_with_bounds(1, MAXIMUM_TICKS, SIGNIFICANT_DIGITS).expect("constant bounds are valid");
-        Self { nanoseconds_per_tick, ticks }
+        Self { nanoseconds_per_tick, ticks: Ticks::Recording(ticks) }
     }
 
     /// An empty histogram that takes memory as it is filled by merging; recording into it may allocate.
     pub fn collecting(nanoseconds_per_tick: f64) -> Self {
-        let mut ticks = Hdr::new(SIGNIFICANT_DIGITS).expect("a constant number of digits is valid");
-        ticks.auto(true);
-        Self { nanoseconds_per_tick, ticks }
+        Self { nanoseconds_per_tick, ticks: Ticks::Collected(Vec::new()) }
     }
 
-    /// Records one duration in ticks. Never allocates; a value above [`MAXIMUM_TICKS`] counts as that.
+    /// Records one duration in ticks. One that is not collecting never allocates; a value above [`MAXIMUM_TICKS`] counts as that.
     #[inline]
     pub fn record(&mut self, ticks: u64) {
-        self.ticks.saturating_record(ticks);
-    }
-
-    /// Records one duration in ticks, and takes more memory where a collecting histogram needs it for that; a value above
-    /// [`MAXIMUM_TICKS`] counts as that.
-    pub fn collect(&mut self, ticks: u64) {
-        self.ticks.record(ticks.min(MAXIMUM_TICKS)).expect("it grows, or has room for the largest value");
+        match &mut self.ticks {
+            Ticks::Recording(all) => all.saturating_record(ticks),
+            Ticks::Collected(struck) => add(struck, ticks, 1),
+        }
     }
 
     /// Adds all that another histogram of the same clock recorded.
@@ -60,22 +89,65 @@ impl Histogram {
             (self.nanoseconds_per_tick - other.nanoseconds_per_tick).abs() <= f64::EPSILON * self.nanoseconds_per_tick,
             "histograms of different clocks cannot be merged"
         );
-        self.ticks.add(&other.ticks).expect("one of the two kinds of histogram: equal bounds, or growing");
+        match &mut self.ticks {
+            Ticks::Collected(struck) => other.counts().iter().for_each(|(ticks, count)| add(struck, *ticks, *count)),
+            Ticks::Recording(all) => {
+                other.counts().iter().for_each(|(ticks, count)| all.saturating_record_n(*ticks, *count));
+            }
+        }
     }
 
     /// Forgets everything and keeps the memory.
     pub fn clear(&mut self) {
-        self.ticks.reset();
+        match &mut self.ticks {
+            Ticks::Recording(all) => all.reset(),
+            Ticks::Collected(struck) => struck.clear(),
+        }
+    }
+
+    /// How long a tick of its clock is.
+    pub fn nanoseconds_per_tick(&self) -> f64 {
+        self.nanoseconds_per_tick
     }
 
     /// How many durations were recorded.
     pub fn count(&self) -> u64 {
-        self.ticks.len()
+        match &self.ticks {
+            Ticks::Recording(all) => all.len(),
+            Ticks::Collected(struck) => struck.iter().fold(0, |sum, (_, count)| sum.saturating_add(*count)),
+        }
     }
 
     /// The duration at a quantile between 0 and 1, in nanoseconds; zero when empty.
     pub fn quantile_ns(&self, quantile: f64) -> f64 {
-        self.ticks.value_at_quantile(quantile) as f64 * self.nanoseconds_per_tick
+        self.quantile_ticks(quantile) as f64 * self.nanoseconds_per_tick
+    }
+
+    /// The highest value of the bucket that holds a quantile, as hdrhistogram has it.
+    fn quantile_ticks(&self, quantile: f64) -> u64 {
+        let struck = match &self.ticks {
+            Ticks::Recording(all) => return all.value_at_quantile(quantile),
+            Ticks::Collected(struck) => struck,
+        };
+        let wanted = ((quantile.min(1.0) * self.count() as f64).ceil() as u64).max(1);
+        let mut below = 0_u64;
+        let reaches = struck.iter().find(|(_, count)| {
+            below = below.saturating_add(*count);
+            below >= wanted
+        });
+        let ticks = reaches.or(struck.last()).map_or(0, |(ticks, _)| *ticks);
+        if quantile == 0.0 { lowest_of(ticks) } else { ticks }
+    }
+
+    /// How many durations lie in the buckets from one value to another.
+    fn count_between(&self, from: u64, to: u64) -> u64 {
+        match &self.ticks {
+            Ticks::Recording(all) => all.count_between(from, to),
+            Ticks::Collected(struck) => struck
+                .iter()
+                .filter(|(ticks, _)| *ticks >= from && lowest_of(*ticks) <= to)
+                .fold(0, |sum, (_, count)| sum.saturating_add(*count)),
+        }
     }
 
     /// The median in nanoseconds, interpolated within the clock's step; zero when empty.
@@ -87,13 +159,13 @@ impl Histogram {
         if self.count() == 0 {
             return 0.0;
         }
-        let middle = self.ticks.value_at_quantile(0.5);
-        let at = self.ticks.count_at(middle) as f64;
-        let below = match self.ticks.lowest_equivalent(middle) {
+        let middle = self.quantile_ticks(0.5);
+        let at = self.count_between(middle, middle) as f64;
+        let below = match lowest_of(middle) {
             0 => 0.0,
-            lowest => self.ticks.count_between(0, lowest - 1) as f64,
+            lowest => self.count_between(0, lowest - 1) as f64,
         };
-        let lowest = self.ticks.lowest_equivalent(middle) as f64;
+        let lowest = lowest_of(middle) as f64;
         let width = (middle as f64 + 1.0 - lowest).max(step_ns / self.nanoseconds_per_tick);
         let centre = (middle as f64 + lowest) / 2.0;
         (centre + width * ((self.count() as f64 / 2.0 - below) / at - 0.5)) * self.nanoseconds_per_tick
@@ -101,28 +173,38 @@ impl Histogram {
 
     /// The arithmetic mean in nanoseconds; zero when empty.
     pub fn mean_ns(&self) -> f64 {
-        self.ticks.mean() * self.nanoseconds_per_tick
+        let all = self.counts().into_iter().map(|(ticks, count)| middle_of(ticks) as f64 * count as f64);
+        all.sum::<f64>() / self.count().max(1) as f64 * self.nanoseconds_per_tick
     }
 
     /// The longest duration in nanoseconds; zero when empty.
     pub fn max_ns(&self) -> f64 {
-        self.ticks.max() as f64 * self.nanoseconds_per_tick
+        let longest = match &self.ticks {
+            Ticks::Recording(all) => all.max(),
+            Ticks::Collected(struck) => struck.last().map_or(0, |(ticks, _)| *ticks),
+        };
+        longest as f64 * self.nanoseconds_per_tick
     }
 
     /// The shortest duration in nanoseconds; zero when empty.
     pub fn min_ns(&self) -> f64 {
-        if self.count() == 0 { 0.0 } else { self.ticks.min() as f64 * self.nanoseconds_per_tick }
+        let shortest = match &self.ticks {
+            Ticks::Recording(all) if all.is_empty() => 0,
+            Ticks::Recording(all) => all.min(),
+            Ticks::Collected(struck) => struck.first().map_or(0, |(ticks, _)| lowest_of(*ticks)),
+        };
+        shortest as f64 * self.nanoseconds_per_tick
     }
 
     /// How many recorded durations are at least this long.
     pub fn count_from_ns(&self, nanoseconds: f64) -> u64 {
         let ticks = (nanoseconds / self.nanoseconds_per_tick).ceil().max(0.0) as u64;
-        if ticks > MAXIMUM_TICKS { 0 } else { self.ticks.count_between(ticks, MAXIMUM_TICKS) }
+        if ticks > MAXIMUM_TICKS { 0 } else { self.count_between(ticks, MAXIMUM_TICKS) }
     }
 
     /// The share of all recorded time that pieces took beyond `times` the median: what stalls cost, 0 to 1.
     pub fn lost_beyond(&self, times: f64) -> f64 {
-        let limit = self.ticks.value_at_quantile(0.5) as f64 * times;
+        let limit = self.quantile_ticks(0.5) as f64 * times;
         let (mut lost, mut all) = (0.0, 0.0);
         for (ticks, count) in self.counts() {
             all += ticks as f64 * count as f64;
@@ -133,7 +215,22 @@ impl Histogram {
 
     /// Every bucket that holds something: the highest ticks it stands for, and how many.
     pub fn counts(&self) -> Vec<(u64, u64)> {
-        self.ticks.iter_recorded().map(|step| (step.value_iterated_to(), step.count_at_value())).collect()
+        match &self.ticks {
+            Ticks::Recording(all) => {
+                all.iter_recorded().map(|step| (step.value_iterated_to(), step.count_at_value())).collect()
+            }
+            Ticks::Collected(struck) => struck.clone(),
+        }
+    }
+}
+
+/// Strikes a bucket so often.
+fn add(struck: &mut Vec<(u64, u64)>, ticks: u64, count: u64) {
+    let ticks = highest_of(ticks.min(MAXIMUM_TICKS));
+    match struck.binary_search_by_key(&ticks, |(bucket, _)| *bucket) {
+        Ok(at) => struck[at].1 = struck[at].1.saturating_add(count),
+        Err(at) if count > 0 => struck.insert(at, (ticks, count)),
+        Err(_) => {}
     }
 }
 
@@ -153,9 +250,9 @@ impl<'de> Deserialize<'de> for Histogram {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let sparse = Sparse::deserialize(deserializer)?;
         let mut histogram = Self::collecting(sparse.nanoseconds_per_tick);
-        for (ticks, count) in sparse.counts {
-            let recorded = histogram.ticks.record_n(ticks.min(MAXIMUM_TICKS), count);
-            recorded.map_err(serde::de::Error::custom)?;
+        if let Ticks::Collected(struck) = &mut histogram.ticks {
+            sparse.counts.iter().for_each(|(ticks, count)| add(struck, *ticks, *count));
+            struck.shrink_to_fit();
         }
         Ok(histogram)
     }
@@ -197,6 +294,39 @@ mod tests {
         for quantile in [0.0, 0.5, 0.9, 0.999, 1.0] {
             assert_eq!(back.quantile_ns(quantile), histogram.quantile_ns(quantile));
         }
+    }
+
+    #[test]
+    fn what_is_collected_answers_as_what_is_recorded() {
+        let (mut recorded, mut collected) = (Histogram::new(0.5), Histogram::collecting(0.5));
+        let mut random = crate::stats::random::Random::new(1);
+        for _ in 0..20_000 {
+            let ticks = random.bits() >> (24 + random.bits() % 40);
+            recorded.record(ticks);
+            collected.record(ticks);
+        }
+        assert_eq!((recorded.counts(), recorded.count()), (collected.counts(), collected.count()));
+        assert_eq!(recorded, collected);
+        let Ticks::Recording(all) = &recorded.ticks else { panic!("it records") };
+        for quantile in [0.0, 0.001, 0.25, 0.5, 0.9, 0.99, 0.9999, 1.0] {
+            assert_eq!(recorded.quantile_ns(quantile), collected.quantile_ns(quantile), "{quantile}");
+        }
+        for ticks in [0, 1, 2047, 2048, 5000, 1 << 30, MAXIMUM_TICKS] {
+            let equivalent =
+                (all.lowest_equivalent(ticks), all.highest_equivalent(ticks), all.median_equivalent(ticks));
+            assert_eq!((lowest_of(ticks), highest_of(ticks), middle_of(ticks)), equivalent, "{ticks}");
+            let from_ns = ticks as f64 * 0.5;
+            assert_eq!(recorded.count_from_ns(from_ns), collected.count_from_ns(from_ns), "{ticks}");
+        }
+        assert!((recorded.mean_ns() / (all.mean() * 0.5) - 1.0).abs() < 1e-9);
+        let summary = |of: &Histogram| [of.mean_ns(), of.min_ns(), of.max_ns(), of.median_ns(5.0), of.lost_beyond(2.0)];
+        assert_eq!(summary(&recorded), summary(&collected));
+        let mut twice = collected.clone();
+        twice.merge(&recorded);
+        recorded.merge(&collected);
+        assert_eq!(twice, recorded);
+        recorded.clear();
+        assert_eq!(recorded, Histogram::collecting(0.5));
     }
 
     /// Of readings with steps of 26 ticks, the plain median of 1,000 true durations of 740 ticks is 728 or 754.

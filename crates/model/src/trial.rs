@@ -47,6 +47,33 @@ pub struct Experiment {
     pub suite: Option<Part>,
 }
 
+impl Experiment {
+    /// What is wrong with one that comes from a file, if anything.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        self.machine.check()?;
+        let Policy { error_rate, margin, least_blocks, .. } = self.policy;
+        if !(0.0..1.0).contains(&error_rate)
+            || error_rate == 0.0
+            || !(0.0..=10.0).contains(&margin)
+            || least_blocks > 1_000_000
+        {
+            return Err("its error rate or its margin is impossible".to_owned());
+        }
+        let timeout = self.workload.timeout_s.unwrap_or(1.0);
+        match () {
+            () if self.arms.is_empty() || self.arms.len() > MOST_ARMS => {
+                Err("it has no placements, or too many".to_owned())
+            }
+            () if self.workload.command.is_empty() => Err("it has no command".to_owned()),
+            () if !(timeout > 0.0 && timeout <= LONGEST_TIMEOUT_S) => Err("its time limit is impossible".to_owned()),
+            () => Ok(()),
+        }
+    }
+}
+
+/// An experiment of more placements is none.
+const MOST_ARMS: usize = 10_000;
+
 /// A folder by its path: a text, or bytes where the path is not UTF-8.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]

@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 
 use corewise_model::Machine;
 use corewise_model::artifact::{Artifact, Origin, Summary};
+use corewise_sys::{files, input};
 use rusqlite::{Connection, OptionalExtension, Params, Row, TransactionBehavior, params};
 use schemars::JsonSchema;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Serialize};
 
 use crate::schema::{MIGRATIONS, ONE_SERIES};
@@ -170,8 +171,9 @@ impl Store {
                 false => StoreError::OtherKind { path: self.path.clone(), number, found: entry.kind, wanted: T::KIND },
             });
         };
-        let (path, kind) = (|| self.path.clone(), T::KIND);
-        serde_json::from_str(&text).map_err(|source| StoreError::Unreadable { path: path(), number, kind, source })
+        let read = input::json::<T>(text.as_bytes());
+        let checked = read.and_then(|artifact| artifact.check().map(|()| artifact).map_err(serde_json::Error::custom));
+        checked.map_err(|source| StoreError::Unreadable { path: self.path.clone(), number, kind: T::KIND, source })
     }
 
     /// What a list says of the artifact of a number, whatever its kind; it may have been deleted.
@@ -279,9 +281,16 @@ fn written<T: Serialize + DeserializeOwned>(value: &T) -> Result<String> {
     text.map_err(|source| StoreError::Unwritable { source })
 }
 
-/// SQLite gives some relative names a meaning of their own (":memory:", ""); an absolute path is always a file.
+/// SQLite gives some relative names a meaning of their own (":memory:", ""); an absolute path is always a file. Links are followed here,
+/// and by SQLite no more: the last part's only where nobody else may have made it.
 fn absolute(path: &Path) -> Result<PathBuf> {
-    std::path::absolute(path).map_err(|source| StoreError::Unreachable { path: path.to_owned(), source })
+    let unreachable = |source| StoreError::Unreachable { path: path.to_owned(), source };
+    let path = std::path::absolute(path).map_err(unreachable)?;
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return Ok(path) };
+    let Ok(folder) = folder.canonicalize() else { return Ok(path) };
+    let path = folder.join(name);
+    let is_ours = folder.metadata().is_ok_and(|folder| files::writers(&folder).is_none());
+    Ok(if is_ours { path.canonicalize().unwrap_or(path) } else { path })
 }
 
 fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {

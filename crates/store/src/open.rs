@@ -6,13 +6,18 @@ use std::path::{MAIN_SEPARATOR, Path};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior, ffi};
+use corewise_sys::files;
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension as _, TransactionBehavior, ffi};
 
 use crate::schema::{APPLICATION_ID, newest};
 use crate::{Result, StoreError};
 
 /// How long to wait for another process that holds the database.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The most memory that SQLite takes, in bytes. The largest artifacts have some ten million.
+const MOST_MEMORY_BYTES: u64 = 128 << 20;
 
 /// What a look at a path found.
 #[derive(Debug)]
@@ -29,11 +34,19 @@ enum Found {
 pub(crate) fn for_writing(path: &Path, migrations: &[&str]) -> Result<(Connection, i32)> {
     look(path, migrations)?;
     if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).map_err(|source| StoreError::Folder { folder: folder.to_owned(), source })?;
+        files::make_private_folder(folder)
+            .map_err(|source| StoreError::Folder { folder: folder.to_owned(), source })?;
+    }
+    // Made here, since SQLite lets others read what it makes: a store holds command lines and output. What it makes beside a
+    // database has the database's permissions.
+    match files::create_new_private(path) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+            return Err(StoreError::NotWritable { path: path.to_owned(), detail: error.to_string() });
+        }
+        _ => {}
     }
     let told = |source| StoreError::of(path, source);
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let mut connection = Connection::open_with_flags(path, flags).map_err(told)?;
+    let mut connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(told)?;
     connection.busy_timeout(PATIENCE).map_err(told)?;
     let schema = migrate(&mut connection, path, migrations)?;
     write_ahead(&connection).map_err(told)?;
@@ -100,8 +113,18 @@ fn owner(path: &Path) -> rusqlite::Result<Owner> {
 
 /// Opens a file that is taken not to change: no locks, no logs.
 fn open_immutable(path: &Path) -> rusqlite::Result<Connection> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
-    Connection::open_with_flags(immutable_uri(path), flags)
+    connect(immutable_uri(path), OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI)
+}
+
+/// A connection to a file that a stranger may have made: what its schema says runs no function with side effects, nothing writes behind
+/// SQLite's back, and no value or sorting takes more memory than a store's does.
+fn connect(path: impl AsRef<Path>, flags: OpenFlags) -> rusqlite::Result<Connection> {
+    let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
+    connection.execute_batch(&format!("PRAGMA cell_size_check = ON; PRAGMA hard_heap_limit = {MOST_MEMORY_BYTES};"))?;
+    Ok(connection)
 }
 
 /// SQLite's URI for an absolute path to a file that is taken not to change.
@@ -122,8 +145,7 @@ fn immutable_uri(path: &Path) -> String {
 /// Opens a database only to read. Where this user may not make the files that SQLite keeps beside a database with a
 /// write-ahead log, and there is no such log now, the file alone says everything.
 fn open_to_look(path: &Path) -> rusqlite::Result<(Connection, i32, i32)> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    match ask(Connection::open_with_flags(path, flags)?) {
+    match ask(connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?) {
         Err(error) if is_not_writable(&error) && !has_log(path) => ask(open_immutable(path)?),
         asked => asked,
     }
@@ -150,6 +172,7 @@ fn judge(path: &Path, reader: Connection, application_id: i32, schema: i32, migr
         return Ok(Found::Nothing);
     }
     check_owner_and_schema(path, application_id, schema, migrations)?;
+    check_kinds(&reader, path)?;
     // What is about to be rewritten has to be whole. Otherwise reading all of it takes too long to be done each time.
     if schema < newest(migrations) {
         check(&reader, path)?;
@@ -163,6 +186,14 @@ pub(crate) fn check(connection: &Connection, path: &Path) -> Result<()> {
         .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
         .map_err(|source| StoreError::of(path, source))?;
     if found == "ok" { Ok(()) } else { Err(StoreError::Damaged { path: path.to_owned(), detail: found }) }
+}
+
+/// A store has tables and indices only: a view or a trigger would have a query do something else than it says.
+fn check_kinds(reader: &Connection, path: &Path) -> Result<()> {
+    let sql = "SELECT type || ' ' || name FROM sqlite_schema WHERE type NOT IN ('table', 'index') OR sql LIKE '%VIRTUAL%' LIMIT 1";
+    let odd: Option<String> =
+        reader.query_row(sql, [], |row| row.get(0)).optional().map_err(|source| StoreError::of(path, source))?;
+    odd.map_or(Ok(()), |odd| Err(StoreError::Damaged { path: path.to_owned(), detail: format!("it has a {odd}") }))
 }
 
 fn check_owner_and_schema(path: &Path, application_id: i32, schema: i32, migrations: &[&str]) -> Result<()> {

@@ -11,9 +11,12 @@ pub mod clock;
 pub mod condition;
 pub mod energy;
 pub mod error;
+pub mod input;
 pub mod installed;
 pub mod interrupts;
 pub mod irq;
+pub mod lock;
+pub mod output;
 pub mod record;
 pub mod ring;
 pub mod root;
@@ -32,7 +35,7 @@ use windows as os;
 
 pub use error::SysError;
 pub use os::{
-    accounts, affinity, atomic_wait, counters, counts, cpuset, events, execution, files, ipc, lock, memory,
-    memory_policy, open_files, process, scheduling, signals, spawn, standard_files, task, thread,
+    accounts, affinity, atomic_wait, counters, counts, cpuset, events, execution, files, ipc, memory, memory_policy,
+    open_files, process, scheduling, signals, spawn, standard_files, task, thread,
 };
 pub use root::Root;

@@ -12,7 +12,6 @@ pub mod events;
 pub mod execution;
 pub mod files;
 pub mod ipc;
-pub mod lock;
 pub mod memory;
 pub mod memory_policy;
 mod missing;

@@ -20,6 +20,13 @@ pub struct CommonArguments {
     /// The folder of the journals of changes [default: /run/corewise for root, corewise in the user's state folder]
     #[arg(long, global = true, value_name = "PATH", hide = true)]
     pub journal: Option<PathBuf>,
+    /// Measure although another corewise of yours is measuring
+    #[arg(long, global = true, hide = true)]
+    pub anyway: bool,
+    /// Execute the commands in this suite, article or store although somebody else can have written them; exactly this content is
+    /// remembered as accepted
+    #[arg(long, global = true, value_name = "FILE", hide = true)]
+    pub trust: Option<PathBuf>,
     /// When to use colour; NO_COLOR is respected
     #[arg(
         long,

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use corewise_model::Artifact;
 use corewise_store::{Store, StoreError};
-use corewise_sys::files::foreign;
+use corewise_sys::files::{self, foreign};
 
 use super::failure::Failure;
 use super::output::say;
@@ -37,6 +37,17 @@ pub fn if_readable(settings: &Settings) -> Option<Store> {
 pub fn to_write(path: &Path, settings: &Settings) -> corewise_store::Result<Store> {
     if is_checked(path, settings) {
         to_read(path, settings)?;
+    }
+    if settings.named_store.is_none() {
+        // Made by a corewise that let others read it.
+        let _ = files::make_private(path);
+        if let Some(home) = &settings.foreign_home {
+            say(&format!(
+                "note: {} is another user's home, so root's own store is used: {}",
+                home.display(),
+                path.display()
+            ));
+        }
     }
     Store::open(path).inspect(say_renumbered)
 }

@@ -1,13 +1,11 @@
 //! Which machine is meant, and reading it: this one, one that the program holds, or one in a file.
 
-use std::fs::File;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use corewise_model::Machine;
 use corewise_model::machine_file::{self, BUILT_IN, BuiltIn, Description, Found, MachineFile};
-use corewise_sys::{Root, SysError};
+use corewise_sys::{Root, SysError, input};
 
 use super::failure::{Exit, Failure};
 use super::placing::shortened;
@@ -115,26 +113,13 @@ pub fn read(choice: &MachineChoice) -> Result<Chosen, Failure> {
 }
 
 fn described(path: &Path) -> Result<MachineFile, Failure> {
-    let text = text_of(path).map_err(|error| {
-        Failure::unavailable(format!("cannot read {}: {error}", path.display()))
+    let text = input::settings(path).map_err(|error| {
+        Failure::unavailable(error)
             .next("Expected a machine file; `corewise topology --machine list` shows the built-in machines.")
     })?;
     machine_file::parse(&text).map_err(|error| {
         Failure::usage(format!("{}, {error}", path.display())).next("docs/machines.md describes machine files.")
     })
-}
-
-fn text_of(path: &Path) -> std::io::Result<String> {
-    let mut text = String::new();
-    let file = File::open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(std::io::Error::other("it is not a file"));
-    }
-    file.take(LARGEST_FILE_BYTES + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > LARGEST_FILE_BYTES {
-        return Err(std::io::Error::other(format!("it is larger than {LARGEST_FILE_BYTES} bytes")));
-    }
-    Ok(text)
 }
 
 fn recorded(path: &Path) -> Result<Machine, Failure> {
@@ -148,9 +133,6 @@ pub fn unreadable(error: &SysError) -> Failure {
         folder or archive with sys and proc.";
     Failure::unavailable(error).next(next)
 }
-
-/// Machine files larger than this are none, in bytes.
-const LARGEST_FILE_BYTES: u64 = 1 << 20;
 
 /// The machine that a command plans for; flattened into every command that changes nothing on it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args)]

@@ -5,15 +5,13 @@ use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
 use anstream::ColorChoice;
-use corewise_sys::process;
+use corewise_sys::{files, process};
 
 use super::arguments::{CommonArguments, When};
 use super::failure::Failure;
 
 /// What the journal says who moved them.
 pub const MOVED_BY: &str = "corewise irq";
-/// The name that whoever makes an experiment has to itself.
-const LOCK: &str = "corewise-experiment";
 /// The width of a page where there is no terminal.
 const PAGE_WIDTH: usize = 80;
 
@@ -26,8 +24,10 @@ pub struct Environment {
     pub state_home: Option<OsString>,
     /// `HOME`.
     pub home: Option<OsString>,
+    /// The home that is not used, because corewise runs as root and it is another user's.
+    pub foreign_home: Option<PathBuf>,
     /// `COREWISE_LOCK`.
-    pub lock: Option<String>,
+    pub lock: Option<OsString>,
     /// `COLUMNS`.
     pub columns: Option<String>,
     /// The width of the terminal that standard output is, if it is one.
@@ -45,14 +45,23 @@ impl Environment {
     pub fn of_this_process() -> Self {
         let stdout = std::io::stdout();
         let size = terminal_size::terminal_size_of(&stdout).filter(|_| stdout.is_terminal());
+        // What root makes in somebody else's home would be there for good, and the links there are not root's.
+        let is_root = process::is_root();
+        let own = |name: &str| {
+            std::env::var_os(name).filter(|path| !is_root || path.is_empty() || files::is_of_this_user(Path::new(path)))
+        };
+        let own_home = own("HOME");
+        let foreign_home = std::env::var_os("HOME").filter(|_| own_home.is_none()).map(PathBuf::from);
         Self {
-            data_home: std::env::var_os("XDG_DATA_HOME"),
-            state_home: std::env::var_os("XDG_STATE_HOME"),
-            home: std::env::var_os("HOME"),
-            lock: std::env::var("COREWISE_LOCK").ok(),
+            data_home: own("XDG_DATA_HOME"),
+            state_home: own("XDG_STATE_HOME"),
+            home: own_home
+                .or_else(|| foreign_home.as_ref().and(files::home_of_this_user()).map(PathBuf::into_os_string)),
+            foreign_home,
+            lock: std::env::var_os("COREWISE_LOCK"),
             columns: std::env::var("COLUMNS").ok(),
             terminal_width: size.map(|(width, _)| usize::from(width.0)).filter(|width| *width > 0),
-            is_root: process::is_root(),
+            is_root,
             stdout_is_terminal: stdout.is_terminal(),
             stderr_is_terminal: std::io::stderr().is_terminal(),
         }
@@ -89,8 +98,16 @@ pub struct Settings {
     pub named_store: Option<PathBuf>,
     /// The folder of the journals of changes; nothing where neither the user nor the environment says where.
     pub journals: Option<PathBuf>,
-    /// The name that whoever makes an experiment has to itself. Tests have one each, so that they do not wait for one another.
-    pub lock: String,
+    /// The folder of the lock that whoever measures holds. Tests have one each, so that they do not wait for one another.
+    pub locks: Option<PathBuf>,
+    /// Whether to measure although another corewise of this user does.
+    pub anyway: bool,
+    /// The user's folder of data: of the history, where no other was named, and of what was accepted.
+    pub data: Option<PathBuf>,
+    /// The file whose commands the user accepts.
+    pub trust: Option<PathBuf>,
+    /// The home that is not used, because corewise runs as root and it is another user's.
+    pub foreign_home: Option<PathBuf>,
 }
 
 impl Settings {
@@ -102,6 +119,8 @@ impl Settings {
             store: None,
             no_store: false,
             journal: None,
+            anyway: false,
+            trust: None,
             color: When::Auto,
             width: None,
         };
@@ -123,7 +142,11 @@ impl Settings {
             history: history(common, environment),
             named_store: common.store.clone(),
             journals: journals(common, environment),
-            lock: environment.lock.clone().unwrap_or_else(|| LOCK.to_owned()),
+            locks: environment.lock.clone().map(PathBuf::from).or_else(|| state(environment)),
+            anyway: common.anyway,
+            data: data(environment),
+            trust: common.trust.clone(),
+            foreign_home: environment.foreign_home.clone(),
         }
     }
 }
@@ -152,15 +175,20 @@ fn history(common: &CommonArguments, environment: &Environment) -> History {
         // As it is now: suites and stored experiments are run in folders of their own.
         return History::At(std::path::absolute(path).unwrap_or_else(|_| path.clone()));
     }
-    let data = folder(&environment.data_home).or_else(|| Some(folder(&environment.home)?.join(".local/share")));
-    data.map_or(History::Homeless, |data| History::At(data.join("corewise/history.db")))
+    data(environment).map_or(History::Homeless, |data| History::At(data.join("history.db")))
+}
+
+fn data(environment: &Environment) -> Option<PathBuf> {
+    let data = folder(&environment.data_home).or_else(|| Some(folder(&environment.home)?.join(".local/share")))?;
+    Some(data.join("corewise"))
 }
 
 /// Root's journals go with the boot, as the changes do; others may not write where that is so on every machine.
 fn journals(common: &CommonArguments, environment: &Environment) -> Option<PathBuf> {
-    if let Some(path) = &common.journal {
-        return Some(path.clone());
-    }
+    common.journal.clone().or_else(|| state(environment))
+}
+
+fn state(environment: &Environment) -> Option<PathBuf> {
     if environment.is_root {
         return Some(PathBuf::from("/run/corewise"));
     }

@@ -122,7 +122,7 @@ fn article() -> Result {
     let head = "name = \"own\"\nquestion = \"?\"\nsource = \"nobody\"\npublished = \"nothing\"\nlook = \"there\"\n";
     std::fs::write(&file, format!("{head}{step}"))?;
     let (corewise, file) = (env!("CARGO_BIN_EXE_corewise"), file.display());
-    let settings = format!("COREWISE_LOCK=corewise-keys-{} COREWISE_REST=0s", std::process::id());
+    let settings = format!("COREWISE_LOCK={} COREWISE_REST=0s", folder.path().display());
     let script = format!(
         "stty tostop; {settings} {corewise} article {file} --no-store; echo status $?.; echo back; fg; echo status $?."
     );

@@ -1,5 +1,7 @@
 //! Clusters: the cores that share an L2, or that the kernel calls a cluster.
 
+use std::sync::LazyLock;
+
 use super::{cores, group};
 use crate::CpuSet;
 use crate::facts::{CacheKind, CpuFacts, MachineFacts};
@@ -41,8 +43,8 @@ struct Lookup<'a> {
 
 impl<'a> Lookup<'a> {
     fn of(cpus: &[CpuFacts], sets: impl Iterator<Item = &'a CpuSet>) -> Self {
-        static NONE: CpuSet = CpuSet::new();
-        let mut found = vec![&NONE; cpus.len()];
+        static NONE: LazyLock<CpuSet> = LazyLock::new(CpuSet::new);
+        let mut found = vec![&*NONE; cpus.len()];
         for set in sets {
             for cpu in set.iter() {
                 if let Ok(at) = cpus.binary_search_by_key(&cpu, |facts| facts.number) {

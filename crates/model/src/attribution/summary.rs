@@ -137,7 +137,7 @@ fn add(
     }
     let sum = sums.entry(kept(sums, main)).or_insert_with(Sum::new);
     sum.count += 1;
-    sum.lengths.collect(stall.stall.length_ns());
+    sum.lengths.record(stall.stall.length_ns());
     sum.keep(stall, visit, zero_ns, worst);
 }
 

@@ -118,7 +118,7 @@ impl Sums {
         sum.count += 1;
         sum.time_ns += length_ns.unwrap_or(0);
         if let Some(length_ns) = length_ns {
-            sum.lengths.collect(length_ns);
+            sum.lengths.record(length_ns);
         }
         let (count, time_ns) = self.cpus.entry(cpu).or_default().handlers.entry(cause.clone()).or_default();
         *count += 1;
@@ -155,7 +155,7 @@ impl Sums {
     /// An interruption is over.
     pub fn keep(&mut self, interruption: Interruption) {
         self.interruptions += 1;
-        self.lengths.collect(interruption.taken_ns);
+        self.lengths.record(interruption.taken_ns);
         let place = self.worst.partition_point(|kept| kept.taken_ns >= interruption.taken_ns);
         if place < WORST {
             self.worst.insert(place, interruption);

@@ -7,14 +7,12 @@ use hdrhistogram::Histogram as Hdr;
 use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
 
-use super::{Histogram, SIGNIFICANT_DIGITS};
+use super::{Histogram, SIGNIFICANT_DIGITS, SUB_BUCKETS, middle_of};
 
 /// Values are nanoseconds; a percentile distribution shows them divided by this: microseconds.
 const NANOSECONDS_SHOWN_AS_ONE: f64 = 1e3;
 /// Rows for each halving of what is left up to 100 %, as HdrHistogram's own tools write.
 const ROWS_PER_HALVING: u32 = 5;
-/// Into how many steps the format divides a bucket, so that a step is finer than the digits kept.
-const SUB_BUCKETS: u64 = (2 * 10_u64.pow(SIGNIFICANT_DIGITS as u32)).next_power_of_two();
 /// An interval's maximum is written in milliseconds, as HdrHistogram's own log writer does.
 const NANOSECONDS_PER_MAXIMUM: f64 = 1e6;
 
@@ -56,7 +54,7 @@ impl Histogram {
         nanoseconds.auto(true);
         for (ticks, count) in self.counts() {
             // The middle of the bucket, so that two roundings do not add up.
-            let middle = self.ticks.median_equivalent(ticks) as f64 * self.nanoseconds_per_tick;
+            let middle = middle_of(ticks) as f64 * self.nanoseconds_per_tick;
             // Not the saturating kind, which does not grow.
             nanoseconds.record_n(middle.round() as u64, count).expect("it grows to any value");
         }

@@ -25,7 +25,7 @@ pub use pairs::HEADER;
 pub use reader::read;
 
 /// The longest text that is read, in bytes.
-pub const MAXIMUM_BYTES: usize = 256 << 20;
+pub const MAXIMUM_BYTES: usize = 24 << 20;
 
 /// The most cpus that a file may speak of.
 pub const MAXIMUM_CPUS: usize = 4096;

@@ -46,30 +46,6 @@ pub struct LinkMap {
 pub const MOST_CPUS: usize = 4096;
 
 impl LinkMap {
-    /// What is wrong with a map that comes from a file, if anything.
-    ///
-    /// # Errors
-    /// One sentence.
-    pub fn check(&self) -> Result<(), String> {
-        if self.cpus.len() > MOST_CPUS {
-            return Err(format!("it has {} cpus, and at most {MOST_CPUS} are supported", self.cpus.len()));
-        }
-        let all = || self.series.iter().flat_map(|series| series.links.pairs.iter().chain(&series.held_out));
-        if all().next().is_none() {
-            return Err("it has no pairs".into());
-        }
-        for pair in all() {
-            let (a, b) = (pair.a, pair.b);
-            if a >= b || !self.cpus.contains(a) || !self.cpus.contains(b) {
-                return Err(format!("{a} and {b} are not a pair of its cpus"));
-            }
-            if pair.all_visits_ns().iter().any(|cost| !(cost.is_finite() && *cost > 0.0 && *cost <= 1e12)) {
-                return Err(format!("cpus {a} and {b} have an impossible cost"));
-            }
-        }
-        Ok(())
-    }
-
     /// Whether pairs that were not measured may be predicted: of a file nobody knows how its pairs were chosen.
     pub fn is_predicted(&self) -> bool {
         let is_imported = matches!(self.provenance.origin, Origin::Imported { .. });

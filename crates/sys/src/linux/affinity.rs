@@ -19,7 +19,7 @@ pub fn set_current(cpus: &CpuSet) -> io::Result<()> {
 /// As [`set_current`]; and when there is no such thread, or it is another user's.
 pub fn set(thread: u32, cpus: &CpuSet) -> io::Result<()> {
     let words = cpus.words();
-    let size = std::mem::size_of_val(words);
+    let size = std::mem::size_of_val(words.as_slice());
     // SAFETY: the kernel reads `size` bytes from the words, which outlive the call.
     let result = unsafe { libc::syscall(libc::SYS_sched_setaffinity, thread, size, words.as_ptr()) };
     if result >= 0 {
@@ -52,7 +52,7 @@ pub fn of(thread: u32) -> io::Result<CpuSet> {
         // SAFETY: the kernel writes at most `size` bytes into the words.
         let result = unsafe { libc::syscall(libc::SYS_sched_getaffinity, thread, size, words.as_mut_ptr()) };
         if result >= 0 {
-            return Ok(CpuSet::from_words(words));
+            return Ok(CpuSet::from_words(&words));
         }
         let error = io::Error::last_os_error();
         // EINVAL: the kernel's masks are wider than the buffer.

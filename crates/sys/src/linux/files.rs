@@ -1,10 +1,12 @@
 //! Whose files are, who may use them, and what is no file.
 
 use std::ffi::OsStr;
-use std::fs::{DirBuilder, File, FileType, Metadata, OpenOptions};
+use std::fs::{DirBuilder, File, FileType, Metadata, OpenOptions, Permissions};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt as _, FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{
+    DirBuilderExt as _, FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
+};
 use std::path::{Path, PathBuf};
 
 use super::process::effective_user;
@@ -25,12 +27,79 @@ pub fn create_private(file: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create(true).truncate(true).mode(0o600).open(file)
 }
 
+/// Makes an empty file for this user alone, where there is nothing yet; follows no link.
+///
+/// # Errors
+/// What the kernel says: [`io::ErrorKind::AlreadyExists`] where there is something.
+pub fn create_new_private(file: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(file)
+}
+
+/// Takes the rights to a file of this user's away from everybody else.
+///
+/// # Errors
+/// What the kernel says.
+pub fn make_private(file: &Path) -> io::Result<()> {
+    let open = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(file)?;
+    let metadata = open.metadata()?;
+    match metadata.uid() == effective_user() && metadata.mode() & 0o077 != 0 {
+        true => open.set_permissions(Permissions::from_mode(metadata.mode() & 0o700)),
+        false => Ok(()),
+    }
+}
+
+/// Whether a path lies in what belongs to this user: it, or the folder that is nearest above it where it is not there yet.
+pub fn is_of_this_user(path: &Path) -> bool {
+    let nearest = path.ancestors().find_map(|path| path.metadata().ok());
+    nearest.is_some_and(|metadata| metadata.uid() == effective_user())
+}
+
+/// The home of the user whose rights this process has: passwd(5).
+pub fn home_of_this_user() -> Option<PathBuf> {
+    let users = std::fs::read_to_string("/etc/passwd").ok()?;
+    let of = |line: &str| {
+        let fields: Vec<&str> = line.split(':').collect();
+        (fields.get(2)?.parse() == Ok(effective_user())).then(|| fields.get(5).map(PathBuf::from))?
+    };
+    users.lines().find_map(of).filter(|home| home.is_absolute() && is_of_this_user(home))
+}
+
 /// Opens a file for reading and writing; follows no link, and waits for nobody at the other end of a pipe.
 ///
 /// # Errors
 /// What the kernel says.
 pub fn open_itself(file: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(file)
+}
+
+/// Opens a file for reading; waits for nobody at the other end of a pipe, and follows a link in the path's last part only where asked to.
+///
+/// # Errors
+/// What the kernel says.
+pub fn open_to_read(file: &Path, follow: bool) -> io::Result<File> {
+    let follow = if follow { 0 } else { libc::O_NOFOLLOW };
+    OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY | follow).open(file).map_err(|error| {
+        match error.raw_os_error() {
+            Some(libc::ELOOP) => io::Error::other("it is a link in a folder that others may write in"),
+            Some(libc::ENXIO) => io::Error::other("it is a socket or a device"),
+            _ => error,
+        }
+    })
+}
+
+/// Who may change a file or folder besides this user and root; nothing where nobody may. A group may that has the number of its user:
+/// many systems give each user such a group, with nobody else in it.
+pub fn writers(metadata: &Metadata) -> Option<String> {
+    let (user, mode) = (metadata.uid(), metadata.mode());
+    if user != 0 && user != effective_user() {
+        return Some(format!("belongs to user {user}"));
+    }
+    match mode & 0o022 {
+        0 => None,
+        0o020 if metadata.gid() == user => None,
+        0o020 => Some(format!("may be written by group {}", metadata.gid())),
+        _ => Some("may be written by everybody".to_owned()),
+    }
 }
 
 /// Why a file or folder may hold what another user wrote; nothing where only this user may write there.

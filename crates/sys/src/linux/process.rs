@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 
 pub use crate::values::process::{Process, Stat};
 
@@ -55,6 +56,24 @@ impl Process {
         let stat = Stat::of(self.id).ok().flatten();
         stat.is_some_and(|stat| !stat.has_ended && stat.start_ticks == self.start_ticks)
     }
+}
+
+/// Whether this process descends from another.
+pub fn is_descendant_of(process: u32) -> bool {
+    let parents =
+        std::iter::successors(Some(std::process::id()), |id| Some(Stat::of(*id).ok()??.parent).filter(|id| *id > 0));
+    parents.skip(1).any(|id| id == process)
+}
+
+/// The processes of other users that have a name, with their users.
+pub fn others_called(name: &str) -> Vec<(u32, u32)> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let other = |entry: fs::DirEntry| {
+        let process = entry.file_name().to_str()?.parse().ok()?;
+        let user = entry.metadata().ok()?.uid();
+        (user != effective_user() && Stat::of(process).ok()??.name == name).then_some((process, user))
+    };
+    entries.filter_map(other).collect()
 }
 
 /// The kernel's random name of the running boot.

@@ -10,12 +10,16 @@ use super::disk::{list_folder, read_file};
 use super::files::Files;
 use super::wanted::CPUID;
 use crate::error::SysError;
+use crate::input::Input;
 
 /// How deep below the given folder the machine may be: "name/fsroot".
 const DEEPEST: usize = 4;
 
 /// How many folders are looked at in search of the machine.
 const MOST_FOLDERS: usize = 1_000;
+
+/// The largest inline file that is read, packed or not, in bytes.
+const LARGEST_INLINE_BYTES: u64 = 256 << 20;
 
 /// Folders and inline files that show that a machine is here.
 const SIGNS: [&str; 4] = ["sys/devices/system/cpu", "proc/cpuinfo", "sys/inlinefiles.txt", "inlinefiles.txt"];
@@ -85,8 +89,7 @@ fn names(folders: &[&Path], top: &Path) -> String {
 
 /// The files of an inline file, and the few that are beside it.
 fn with_inline(folder: &Folder, file: &Path) -> Result<Files, SysError> {
-    let opened = fs::File::open(file).map_err(|source| SysError::Read { path: file.to_owned(), source })?;
-    let mut files = archive::read(file, opened)?;
+    let mut files = archive::read(file, Input::open(file, LARGEST_INLINE_BYTES)?)?;
     for path in ["proc/cpuinfo", "proc/version", "proc/self/status", "proc/meminfo"] {
         if let Some(text) = folder.read(path) {
             files.insert(path.to_owned(), text);

@@ -12,7 +12,10 @@ use crate::error::SysError;
 use crate::root::HWLOC_XML;
 
 /// How many elements are read at most; the export of a machine of 384 cpus has 2,500.
-const MOST_ELEMENTS: u32 = 2_000_000;
+const MOST_ELEMENTS: u32 = 400_000;
+
+/// The largest export that is read, in bytes; that of a machine of 384 cpus has 291 kB. In memory it takes up to 20 times as much.
+const LARGEST_BYTES: usize = 8 << 20;
 
 /// How deep objects may be nested; hwloc itself has some twenty levels.
 const DEEPEST: usize = 100;
@@ -26,8 +29,12 @@ const MOST_CACHES: usize = 16;
 /// [`SysError::Damaged`] where the text is no XML, or XML of something else or of another format.
 pub fn facts(text: &str) -> Result<MachineFacts, SysError> {
     let damaged = |why: String| SysError::Damaged { path: PathBuf::from(HWLOC_XML), why };
-    let options = ParsingOptions { allow_dtd: true, nodes_limit: MOST_ELEMENTS, ..ParsingOptions::default() };
-    let document = Document::parse_with_options(text, options).map_err(|error| damaged(error.to_string()))?;
+    if text.len() > LARGEST_BYTES {
+        return Err(damaged(format!("it is larger than {LARGEST_BYTES} bytes")));
+    }
+    let options = ParsingOptions { nodes_limit: MOST_ELEMENTS, ..ParsingOptions::default() };
+    let document =
+        Document::parse_with_options(behind_doctype(text), options).map_err(|error| damaged(error.to_string()))?;
     let topology = document.root_element();
     let version = topology.attribute("version").unwrap_or("1");
     if topology.tag_name().name() != "topology" || !(version.starts_with("2.") || version.starts_with("3.")) {
@@ -47,6 +54,13 @@ pub fn facts(text: &str) -> Result<MachineFacts, SysError> {
     add_kinds(topology, &mut facts);
     facts.gaps.extend(names_larger_cpus(topology).then(larger_cpus));
     Ok(facts)
+}
+
+/// What follows the line in which hwloc names its DTD. A DTD in the file itself is not passed over: the parser refuses it, because
+/// entities may make a small file as large as they like.
+fn behind_doctype(text: &str) -> &str {
+    let declared = text.split_once("<!DOCTYPE").and_then(|(_, rest)| rest.split_once('>'));
+    declared.filter(|(doctype, _)| !doctype.contains('[')).map_or(text, |(_, rest)| rest)
 }
 
 fn names_larger_cpus(topology: Node) -> bool {

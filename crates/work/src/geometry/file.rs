@@ -1,9 +1,9 @@
 //! Meshes out of files: Wavefront OBJ, and PLY (text and binary).
 
-use std::fs::File;
 use std::io::{BufReader, Read as _};
 use std::path::Path;
 
+use corewise_sys::input::Input;
 use glam::Vec3A;
 use ply_rs_bw::parser::Parser;
 use ply_rs_bw::ply::{Property, PropertyAccess, PropertyAccessResult};
@@ -21,11 +21,7 @@ const MOST_BYTES: u64 = 2 << 30;
 /// [`Error::Input`] where it cannot be read, is neither, is damaged, or holds no triangle.
 pub fn read(path: &Path) -> Result<Mesh, Error> {
     let wrong = |why: String| Error::Input { what: path.display().to_string(), why };
-    let open = || File::open(path).map_err(|error| wrong(error.to_string()));
-    let length = open()?.metadata().map_err(|error| wrong(error.to_string()))?.len();
-    if length > MOST_BYTES {
-        return Err(wrong(format!("it has {length} bytes, and at most {MOST_BYTES} are supported")));
-    }
+    let open = || Input::open(path, MOST_BYTES).map_err(|error| wrong(error.to_string()));
     let mut start = Vec::new();
     open()?.take(4).read_to_end(&mut start).map_err(|error| wrong(error.to_string()))?;
     let file = BufReader::new(open()?);
@@ -33,7 +29,7 @@ pub fn read(path: &Path) -> Result<Mesh, Error> {
     mesh.map_err(wrong)
 }
 
-fn obj(mut file: BufReader<File>) -> Result<Mesh, String> {
+fn obj(mut file: BufReader<Input>) -> Result<Mesh, String> {
     let options =
         tobj::LoadOptions { triangulate: true, ignore_points: true, ignore_lines: true, ..Default::default() };
     // No materials are wanted, so none are read.
@@ -48,7 +44,7 @@ fn obj(mut file: BufReader<File>) -> Result<Mesh, String> {
     Mesh::new(points, triangles)
 }
 
-fn ply(mut file: BufReader<File>) -> Result<Mesh, String> {
+fn ply(mut file: BufReader<Input>) -> Result<Mesh, String> {
     let read = Parser::<Element>::new().read_ply(&mut file).map_err(|error| format!("as a PLY file: {error}"))?;
     let elements = |name: &str| read.payload.get(name).map_or(&[][..], Vec::as_slice);
     let points = elements("vertex").iter().map(|vertex| vertex.point).collect();

@@ -1,13 +1,16 @@
 //! The image that is analysed: drawn, or read from a file.
 
-use std::fs::File;
-use std::io::BufReader;
+use std::io::{Cursor, Read as _};
 use std::path::Path;
 
 use corewise_model::stats::random::Random;
+use corewise_sys::input::Input;
 use png::{ColorType, Decoder, Transformations};
 
 use crate::Error;
+
+/// The largest file that is read, in bytes.
+const LARGEST_BYTES: u64 = 1 << 30;
 
 /// Results and what lies between passes take about 60 bytes for each pixel.
 const MOST_PIXELS: usize = 1 << 24;
@@ -60,8 +63,10 @@ impl Picture {
     pub fn read(path: &Path) -> Result<Self, Error> {
         let what = path.display().to_string();
         let wrong = |why: String| Error::Input { what: what.clone(), why };
-        let file = File::open(path).map_err(|error| wrong(error.to_string()))?;
-        let mut decoder = Decoder::new(BufReader::new(file));
+        let mut packed = Vec::new();
+        let file = Input::open(path, LARGEST_BYTES).map_err(|error| wrong(error.to_string()));
+        file?.read_to_end(&mut packed).map_err(|error| wrong(error.to_string()))?;
+        let mut decoder = Decoder::new(Cursor::new(packed));
         decoder.set_transformations(Transformations::normalize_to_color8());
         let mut reader = decoder.read_info().map_err(|error| wrong(error.to_string()))?;
         let (width, height) = (reader.info().width as usize, reader.info().height as usize);

@@ -1,9 +1,10 @@
 //! The lines that are passed on.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+use corewise_sys::input::Input as File;
 
 use super::generate;
 use super::stage::parse;
@@ -44,11 +45,8 @@ impl Input {
         let name = path.display().to_string();
         let wrong = |why: String| Error::Input { what: name.clone(), why };
         let mut text = Vec::new();
-        let file = File::open(path).map_err(|error| wrong(error.to_string()))?;
-        file.take(LARGEST_BYTES as u64 + 1).read_to_end(&mut text).map_err(|error| wrong(error.to_string()))?;
-        if text.len() > LARGEST_BYTES {
-            return Err(wrong(format!("larger than {} MiB", LARGEST_BYTES >> 20)));
-        }
+        let mut file = File::open(path, LARGEST_BYTES as u64).map_err(|error| wrong(error.to_string()))?;
+        file.read_to_end(&mut text).map_err(|error| wrong(error.to_string()))?;
         let input = Self::new(text, Some(name))?;
         for line in 0..input.lines() {
             parse(input.line(line)).map_err(|error| input.broken(line, &error))?;

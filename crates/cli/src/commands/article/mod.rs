@@ -7,14 +7,15 @@ pub mod screen;
 
 use std::cell::Cell;
 use std::ffi::OsString;
-use std::fs;
 use std::io::{self, Read as _};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anstream::ColorChoice;
 use corewise_model::Machine;
 use corewise_model::article::{Article, BUILT_IN, Line as CommandLine};
+use corewise_sys::input::{Input, SETTINGS_BYTES};
 use corewise_sys::signals::Held;
 use corewise_sys::spawn;
 use serde_json::Value;
@@ -25,6 +26,7 @@ use crate::shell::machine::this_machine;
 use crate::shell::output::{print_json, print_text, show};
 use crate::shell::run::{Document, Run, document};
 use crate::shell::settings::{History, Settings};
+use crate::shell::trust::Commands;
 use arguments::ArticleArguments;
 use document::{ArticlesDocument, Made, MadeStep};
 use screen::{foot, head, list, step as step_head};
@@ -38,17 +40,20 @@ impl Run for ArticleArguments {
     fn run(self, settings: &Settings) -> Result<Exit, Failure> {
         let Some(name) = &self.name else {
             let articles: Vec<Article> =
-                texts("all")?.iter().map(|(name, text)| read(name, text)).collect::<Result<_, _>>()?;
+                texts("all")?.0.iter().map(|(name, text)| read(name, text)).collect::<Result<_, _>>()?;
             let unmade: Vec<Made> = articles.iter().map(|article| Made::new(article, Vec::new())).collect();
             show(settings, || ArticlesDocument::new(false, &unmade), || list(&articles, settings.width))?;
             return Ok(Exit::Done);
         };
-        let texts = texts(name)?;
+        let (texts, writers) = texts(name)?;
         if self.print {
             let all: Vec<&str> = texts.iter().map(|(_, text)| text.trim_end()).collect();
             return print_text(&all.join("\n\n")).map(|()| Exit::Done);
         }
         let articles: Vec<Article> = texts.iter().map(|(name, text)| read(name, text)).collect::<Result<_, _>>()?;
+        let steps = articles.iter().flat_map(|article| &article.steps);
+        let (content, lines) = (texts[0].1.as_bytes(), steps.map(|step| step.command.join(" ")).collect());
+        Commands { file: Path::new(name), writers, content, lines }.check(settings)?;
         let held = Held::new().map_err(|error| Failure::new(Exit::Internal, error))?;
         let making =
             Making { machine: this_machine()?, quick: self.quick, held, is_interrupted: Cell::default(), settings };
@@ -66,22 +71,23 @@ impl Run for ArticleArguments {
     }
 }
 
-/// The texts of what was named, each with its name.
-fn texts(name: &str) -> Result<Vec<(String, String)>, Failure> {
+/// The texts of what was named, each with its name; and who else can have written them, as [`Input::writers`] says.
+fn texts(name: &str) -> Result<(Vec<(String, String)>, Option<String>), Failure> {
     let held: Vec<(String, String)> = BUILT_IN
         .iter()
         .filter(|(held, _)| name == "all" || name == *held)
         .map(|(name, text)| ((*name).to_owned(), (*text).to_owned()))
         .collect();
     if !held.is_empty() {
-        return Ok(held);
+        return Ok((held, None));
     }
-    let text = fs::read_to_string(name).map_err(|error| {
+    let read = Input::open(Path::new(name), SETTINGS_BYTES).and_then(|input| Ok((input.writers(), input.text()?)));
+    let (writers, text) = read.map_err(|error| {
         let names: Vec<&str> = BUILT_IN.iter().map(|(name, _)| *name).collect();
         Failure::usage(format!("the article {name}: {error}"))
             .next(format!("Built-in articles: {}. Others are files.", names.join(", ")))
     })?;
-    Ok(vec![(name.to_owned(), text)])
+    Ok((vec![(name.to_owned(), text)], writers))
 }
 
 fn read(name: &str, text: &str) -> Result<Article, Failure> {

@@ -30,6 +30,7 @@ use crate::shell::failure::{Exit, Failure};
 use crate::shell::history::{broken, existing, keep, number_now};
 use crate::shell::interruption::Interruption;
 use crate::shell::list::list;
+use crate::shell::lock;
 use crate::shell::machine::{self, MachineChoice, this_machine};
 use crate::shell::measuring::nothing_measured;
 use crate::shell::output::{print_json, print_text, say, show};
@@ -105,6 +106,7 @@ fn measured(request: &MapRequest, task: &LinksTask, settings: &Settings) -> Resu
         None => machine.allowed.clone(),
     };
     two_at_least(&cpus, if request.cpus.is_some() { "--cpus has" } else { "this process may use" })?;
+    let _lock = lock::take(settings)?;
     let interruption = Interruption::watch()?;
     let seed = seed(request);
     let mut talk = Measured::new(&machine, seed, interruption.stop());

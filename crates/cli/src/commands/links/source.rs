@@ -1,6 +1,5 @@
 //! Maps, matrices and samples from files: corewise's own JSON, and what other tools write.
 
-use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -8,8 +7,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use corewise_model::links::import::{Imported, MAXIMUM_BYTES, read};
 use corewise_model::links::map::{LinkMap, Origin, Provenance, Spoiled, Unit};
 use corewise_model::links::{Matrix, What};
-use corewise_model::{CpuSet, Machine};
-use corewise_sys::files::is_device;
+use corewise_model::{Artifact as _, CpuSet, Machine};
+use corewise_sys::input::{self, Input};
 use serde::Deserialize;
 
 use crate::shell::failure::Failure;
@@ -24,14 +23,20 @@ struct Document {
 
 /// A map from a file: corewise's own, or another tool's.
 pub fn map(path: &Path, machine: Option<&Machine>) -> Result<LinkMap, Failure> {
-    let text = text(path)?;
-    if !text.trim_start().starts_with('{') {
-        return of_other_tool(path, &text, machine);
+    if !is_json(path)? {
+        return of_other_tool(path, machine);
     }
-    let document: Result<Document, _> = serde_json::from_str(&text);
+    let document: Result<Document, _> = input::json(opened(path, input::JSON_BYTES)?);
     let map = document
         .map_err(|error| error.to_string())
-        .and_then(|Document { observed }| observed.check().map(|()| observed));
+        .and_then(|Document { observed }| observed.check().map(|()| observed))
+        .and_then(|map| {
+            if map.series.iter().any(|series| !series.links.pairs.is_empty()) {
+                Ok(map)
+            } else {
+                Err("it has no pairs".into())
+            }
+        });
     map.map_err(|why| {
         let what = format!("{} is not a map of `corewise links --json`: {why}", path.display());
         Failure::unavailable(what).next("Make one with `corewise links --json > FILE`.")
@@ -72,8 +77,9 @@ pub fn samples(path: &Path) -> Result<Vec<Vec<f64>>, Failure> {
     Ok(samples)
 }
 
-fn of_other_tool(path: &Path, text: &str, machine: Option<&Machine>) -> Result<LinkMap, Failure> {
-    let Imported { format, series, cpus, in_cycles, mut remarks, .. } = read(text).map_err(|error| {
+fn of_other_tool(path: &Path, machine: Option<&Machine>) -> Result<LinkMap, Failure> {
+    let text = opened(path, MAXIMUM_BYTES as u64)?.text().map_err(Failure::unavailable)?;
+    let Imported { format, series, cpus, in_cycles, mut remarks, .. } = read(&text).map_err(|error| {
         Failure::unavailable(format!("{} cannot be imported: {error}", path.display()))
             .next("docs/links.md lists the supported formats.")
     })?;
@@ -112,20 +118,14 @@ fn fits(machine: &Machine, cpus: &CpuSet, remarks: &mut Vec<String>) -> bool {
     fits
 }
 
-fn text(path: &Path) -> Result<String, Failure> {
-    let unreadable =
-        |error: &dyn std::fmt::Display| Failure::unavailable(format!("cannot read {}: {error}", path.display()));
-    if is_device(std::fs::metadata(path).map_err(|error| unreadable(&error))?.file_type()) {
-        return Err(unreadable(&"it is a device"));
-    }
-    // One more than is read at most: the length of a pipe is not known before.
-    let mut bytes = Vec::new();
-    let file = File::open(path).map_err(|error| unreadable(&error))?;
-    file.take(MAXIMUM_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(|error| unreadable(&error))?;
-    if bytes.len() > MAXIMUM_BYTES {
-        return Err(unreadable(&format!("it has more than {MAXIMUM_BYTES} bytes, too many for a map")));
-    }
-    String::from_utf8(bytes).map_err(|_| unreadable(&"it is not UTF-8 text: save it as UTF-8"))
+/// Whether a file begins as JSON does.
+fn is_json(path: &Path) -> Result<bool, Failure> {
+    let mut start = opened(path, input::JSON_BYTES)?.bytes().map_while(Result::ok);
+    Ok(start.find(|byte| !byte.is_ascii_whitespace()) == Some(b'{'))
+}
+
+fn opened(path: &Path, most_bytes: u64) -> Result<Input, Failure> {
+    Input::open(path, most_bytes).map_err(Failure::unavailable)
 }
 
 fn now() -> i64 {

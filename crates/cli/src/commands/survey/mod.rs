@@ -19,6 +19,7 @@ use crate::shell::document::ArtifactDocument;
 use crate::shell::failure::{Exit, Failure};
 use crate::shell::history::keep;
 use crate::shell::interruption::Interruption;
+use crate::shell::lock;
 use crate::shell::machine::this_machine;
 use crate::shell::measuring::nothing_measured;
 use crate::shell::placing::reachable_here;
@@ -42,6 +43,7 @@ impl Run for SurveyArguments {
         let budget = self.budget(cpus.len());
         let seed = self.seed.unwrap_or_else(seed_of_the_clock);
         let plan = Plan { cpus, budget, seed, corewise: env!("CARGO_PKG_VERSION"), tail: TailPlan::of_survey() };
+        let _lock = lock::take(settings)?;
         let interruption = Interruption::watch()?;
         let bar = Bar::new(settings.progress);
         let survey = survey(&plan, machine, interruption.stop(), &mut |progress| bar.show(progress)).survey;

@@ -15,12 +15,14 @@ use corewise_lab::survey::{Plan, Surveyed, TailPlan, look};
 use corewise_model::histogram::{Interval, hlog};
 use corewise_model::survey::Recording;
 use corewise_model::{CpuSet, Machine, Survey};
+use corewise_sys::output;
 
 use crate::draw::survey::Kept;
 use crate::shell::artifact;
 use crate::shell::failure::{Exit, Failure};
 use crate::shell::history::keep;
 use crate::shell::interruption::Interruption;
+use crate::shell::lock;
 use crate::shell::machine::this_machine;
 use crate::shell::measuring::nothing_measured;
 use crate::shell::placing::resolve_here;
@@ -49,6 +51,7 @@ fn run(task: &TailTask, settings: &Settings) -> Result<Exit, Failure> {
 }
 
 fn measured(measure: &Measure, settings: &Settings) -> Result<Exit, Failure> {
+    let _lock = lock::take(settings)?;
     let machine = this_machine()?;
     let cpus = cpus(measure, &machine, settings)?;
     let has_watchman = |cpu| machine.allowed.iter().any(|other| other != cpu);
@@ -122,12 +125,13 @@ pub fn print(survey: &Survey, kept: &Kept, settings: &Settings) -> Result<(), Fa
 fn write_histograms(survey: &Survey, folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     for seen in &survey.cpus {
-        fs::write(folder.join(format!("cpu{}.hgrm", seen.cpu)), seen.tail.to_hgrm())?;
+        output::replace(&folder.join(format!("cpu{}.hgrm", seen.cpu)), seen.tail.to_hgrm().as_bytes())?;
     }
     let tags: Vec<String> = survey.cpus.iter().map(|seen| format!("cpu{}", seen.cpu)).collect();
     let duration_s = survey.provenance.elapsed_s;
     let with_tags = survey.cpus.iter().zip(&tags);
     let intervals: Vec<Interval<'_>> =
         with_tags.map(|(seen, tag)| Interval { tag, start_s: 0.0, duration_s, histogram: &seen.tail }).collect();
-    fs::write(folder.join("all.hlog"), hlog(survey.provenance.started_unix_ms, &intervals))
+    let log = hlog(survey.provenance.started_unix_ms, &intervals);
+    output::replace(&folder.join("all.hlog"), log.as_bytes())
 }

@@ -1,10 +1,12 @@
 //! Recordings of stalls with the kernel's events: JSON, packed by gzip.
 
 use std::fs::{File, OpenOptions};
-use std::io::{BufReader, BufWriter, ErrorKind, Read as _, Write as _};
+use std::io::{BufReader, BufWriter, ErrorKind, Write as _};
 use std::path::Path;
 
+use corewise_model::Artifact as _;
 use corewise_model::survey::Recording;
+use corewise_sys::input::{self, Input, Values};
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
@@ -14,8 +16,6 @@ use crate::shell::failure::Failure;
 
 /// What the file says it is.
 const SCHEMA: &str = "corewise/stalls/1";
-/// No recording is larger, unpacked, in bytes.
-const LARGEST_BYTES: u64 = 4 << 30;
 
 #[derive(Serialize)]
 struct Written<'a> {
@@ -45,17 +45,17 @@ pub fn create(path: &Path) -> Result<File, Failure> {
 /// Writes a recording.
 pub fn write(file: File, recording: &Recording) -> Result<(), Failure> {
     let failed = |error: &dyn std::fmt::Display| Failure::unavailable(format!("cannot write the recording: {error}"));
-    let mut packed = GzEncoder::new(BufWriter::new(file), Compression::fast());
-    serde_json::to_writer(&mut packed, &Written { schema: SCHEMA, recording }).map_err(|error| failed(&error))?;
-    packed.finish().and_then(|mut file| file.flush()).map_err(|error| failed(&error))
+    let mut packed = Values::new(GzEncoder::new(BufWriter::new(file), Compression::fast()));
+    serde_json::to_writer(&mut packed, &Written { schema: SCHEMA, recording }).map_err(|error| {
+        failed(&error).next("A shorter --budget, fewer --cpus or a higher --threshold makes a smaller recording.")
+    })?;
+    packed.into_inner().finish().and_then(|mut file| file.flush()).map_err(|error| failed(&error))
 }
 
 /// Reads a recording.
 pub fn read(path: &Path) -> Result<Recording, Failure> {
-    let file =
-        File::open(path).map_err(|error| Failure::unavailable(format!("cannot read {}: {error}", path.display())))?;
-    let unpacked = GzDecoder::new(BufReader::new(file)).take(LARGEST_BYTES);
-    let found: Found = serde_json::from_reader(BufReader::new(unpacked)).map_err(|error| {
+    let file = Input::open(path, input::JSON_BYTES).map_err(Failure::unavailable)?;
+    let found: Found = input::json(GzDecoder::new(BufReader::new(file))).map_err(|error| {
         Failure::unavailable(format!("{} is not a recording of stalls: {error}", path.display()))
             .next("Make one with `corewise tail --explain --record FILE`.")
     })?;
@@ -63,5 +63,6 @@ pub fn read(path: &Path) -> Result<Recording, Failure> {
         let what = format!("{} is a different kind of file: {}, not {SCHEMA}", path.display(), found.schema);
         return Err(Failure::unavailable(what).next("A newer corewise may read it."));
     }
+    found.recording.survey.check().map_err(|why| Failure::unavailable(format!("{}: {why}", path.display())))?;
     Ok(found.recording)
 }

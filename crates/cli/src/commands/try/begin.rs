@@ -14,14 +14,16 @@ use corewise_model::placement::plan::{USUAL_MOST, plan};
 use corewise_model::trial::{Arm, Experiment, Folder, Metric, Workload};
 use corewise_model::{CpuSet, Machine};
 use corewise_sys::files::path_of;
+use corewise_sys::input::{self, Input};
 
 use super::task::{Choice, NewExperiment, Which};
-use crate::shell::failure::Failure;
+use crate::shell::failure::{Exit, Failure};
 use crate::shell::history::{broken, number_now, to_write};
 use crate::shell::machine::this_machine;
 use crate::shell::output::say;
 use crate::shell::placing::{busiest, reachable_here, resolve_here};
 use crate::shell::settings::{History, Settings};
+use crate::shell::trust::Commands;
 
 /// The name of the baseline.
 const BASELINE: &str = "OS default";
@@ -150,7 +152,7 @@ fn simulated(path: &Path, seed: Option<u64>, policy: &Policy) -> Result<(Begun, 
         Failure::usage(format!("{}: {error}", path.display()))
             .next("For example:  gains = [0.05, 0.0]  and  noise = \"typical\"  (docs/statistics.md lists the noises)")
     };
-    let text = std::fs::read_to_string(path).map_err(|error| told(&error))?;
+    let text = input::settings(path).map_err(|error| told(&error))?;
     let simulation: Simulation = toml::from_str(&text).map_err(|error| told(&error))?;
     if simulation.effects.gains.is_empty() || !simulation.effects.gains.iter().all(|gain| gain.is_finite()) {
         return Err(told(&"`gains` must be a list of at least one number"));
@@ -196,6 +198,7 @@ fn stored(number: Option<i64>, settings: &Settings) -> Result<Begun, Failure> {
         None => store.latest(&machine.fingerprint(), |_| true).map_err(unavailable)?.ok_or_else(nothing)?,
     };
     let Conducted { experiment, trials } = made;
+    check_owner(path, &[&experiment], settings)?;
     refuse_other(&experiment, &machine, number)?;
     if let Some(part) = &experiment.suite {
         let what = format!("experiment {number} is part of the suite \"{}\"", part.suite);
@@ -206,6 +209,21 @@ fn stored(number: Option<i64>, settings: &Settings) -> Result<Begun, Failure> {
         Failure::unavailable(format!("the folder {} of experiment {number}: {error}", folder.display()))
     })?;
     Ok(Begun { experiment, trials, stored: Some(number) })
+}
+
+/// What is stored contains commands: they are executed only where nobody else can have written them.
+///
+/// # Errors
+/// What would be executed.
+pub fn check_owner(store: &Path, experiments: &[&Experiment], settings: &Settings) -> Result<(), Failure> {
+    let writers = Input::open(store, u64::MAX).map_err(Failure::unavailable)?.writers();
+    let workloads: Vec<_> = experiments.iter().map(|experiment| (&experiment.workload, &experiment.suite)).collect();
+    let content = serde_json::to_vec(&workloads).map_err(|error| Failure::new(Exit::Internal, error))?;
+    let line = |workload: &Workload| {
+        format!("in {}: {}", path_of(workload.folder.bytes()).display(), workload.command.join(" "))
+    };
+    let lines = experiments.iter().map(|experiment| line(&experiment.workload)).collect();
+    Commands { file: store, writers, content: &content, lines }.check(settings)
 }
 
 /// An experiment goes on where it was begun: on the same machine, with the same cpus.

@@ -6,7 +6,6 @@ pub mod arguments;
 mod begin;
 mod drawing;
 mod live;
-mod lock;
 pub mod screen;
 pub mod suite;
 pub mod task;
@@ -31,6 +30,7 @@ use crate::shell::document::ArtifactDocument;
 use crate::shell::failure::{Exit, Failure};
 use crate::shell::history::to_write;
 use crate::shell::interruption::Interruption;
+use crate::shell::lock;
 use crate::shell::output::{print_text, show};
 use crate::shell::run::{Document, Run, document};
 use crate::shell::settings::{History, Settings};
@@ -62,7 +62,7 @@ fn run(task: &TryTask, settings: &Settings) -> Result<Exit, Failure> {
     // Before the experiment: hours could be lost, and one that goes on changes the folder.
     let drawing = task.svg.as_deref().map(Drawing::into_file).transpose()?;
     // What is made up disturbs nobody.
-    let _lock = if let Which::Simulated { .. } = which { None } else { lock::take(&settings.lock)? };
+    let _lock = if let Which::Simulated { .. } = which { None } else { lock::take(settings)? };
     let (begun, simulation) = begin::begin(which, task.runs_max, settings)?;
     drawing.iter().try_for_each(|drawing| drawing.can_be_of(&begun.experiment))?;
     let interruption = Interruption::watch()?;

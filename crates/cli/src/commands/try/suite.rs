@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use corewise_lab::experiment::{Begun, Ending};
 use corewise_lab::session::Budget;
-use corewise_lab::suite::{self, Keeper, SuitePlan, missing};
+use corewise_lab::suite::{self, Keeper, Source, SuitePlan, missing};
 use corewise_model::conducted::Conducted;
 use corewise_model::experiment::Verdict;
 use corewise_model::suite::results::{Results, Row, RowResult, Tried};
@@ -20,26 +20,34 @@ use corewise_sys::installed::distributions;
 use super::screen::suite::{csv, markdown, screen};
 use super::screen::{Shown, in_words};
 use super::task::{Print, SuiteTask, TryTask};
-use super::{begin, lock, session};
+use super::{begin, session};
 use crate::draw::text::printable;
 use crate::shell::failure::{Exit, Failure};
 use crate::shell::history::to_write;
 use crate::shell::interruption::Interruption;
+use crate::shell::lock;
 use crate::shell::machine::this_machine;
 use crate::shell::output::{print_text, say, show};
 use crate::shell::settings::{History, Settings};
+use crate::shell::trust::Commands;
 use document::SuiteDocument;
 
 /// Makes a session of a suite.
 pub fn run(task: &SuiteTask, limits: &TryTask, settings: &Settings) -> Result<Exit, Failure> {
-    let (suite, folder) = suite::read(&task.source).map_err(|error| {
+    let Source { suite, folder, text, writers } = suite::read(&task.source).map_err(|error| {
         Failure::usage(error)
             .next("The built-in suites are `review` and `workloads`; docs/trying.md explains how to write one.")
     })?;
     if task.only_installs {
         return print_text(&installations(&suite, &folder)).map(|()| Exit::Done);
     }
-    let _lock = lock::take(&settings.lock)?;
+    let lines = suite.benchmarks.iter().flat_map(|benchmark| {
+        let script = |script: &Option<String>| script.as_ref().map(|script| script.replace('\n', "; "));
+        [script(&benchmark.setup), Some(benchmark.command.join(" ")), script(&benchmark.cleanup)].into_iter().flatten()
+    });
+    let (file, content) = (Path::new(&task.source), text.as_bytes());
+    Commands { file, writers, content, lines: lines.collect() }.check(settings)?;
+    let _lock = lock::take(settings)?;
     let machine = this_machine()?;
     let earlier = if task.resumes { parts(&suite, &machine, settings)? } else { Vec::new() };
     let first = earlier.first();
@@ -176,5 +184,7 @@ fn parts(suite: &Suite, machine: &Machine, settings: &Settings) -> Result<Vec<Be
             parts.push(Begun { experiment, trials, stored: Some(entry.number) });
         }
     }
+    let experiments: Vec<&Experiment> = parts.iter().map(|part| &part.experiment).collect();
+    begin::check_owner(path, &experiments, settings)?;
     if parts.is_empty() { Err(nothing()) } else { Ok(parts) }
 }

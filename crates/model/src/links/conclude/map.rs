@@ -3,7 +3,7 @@
 use super::{Agreement, Filled, Groups, KindConclusions, LinkConclusions, classes, findings};
 use crate::artifact::{self, Artifact, count};
 use crate::links::groups::{self, GroupLevel, Unnamed};
-use crate::links::map::{LinkMap, Origin, Provenance};
+use crate::links::map::{LinkMap, MOST_CPUS, Origin, Provenance};
 use crate::links::structure::Structure;
 use crate::{CpuSet, Machine};
 
@@ -73,6 +73,23 @@ impl Artifact for LinkMap {
     const KIND: &'static str = "links";
     const SCHEMA: &'static str = "corewise/links/2";
     type Conclusions = LinkConclusions;
+
+    fn check(&self) -> Result<(), String> {
+        self.machine.as_ref().map_or(Ok(()), Machine::check)?;
+        if self.cpus.len() > MOST_CPUS {
+            return Err(format!("it has {} cpus, and at most {MOST_CPUS} are supported", self.cpus.len()));
+        }
+        for pair in self.series.iter().flat_map(|series| series.links.pairs.iter().chain(&series.held_out)) {
+            let (a, b) = (pair.a, pair.b);
+            if a >= b || !self.cpus.contains(a) || !self.cpus.contains(b) {
+                return Err(format!("{a} and {b} are not a pair of its cpus"));
+            }
+            if pair.all_visits_ns().iter().any(|cost| !(cost.is_finite() && *cost > 0.0 && *cost <= 1e12)) {
+                return Err(format!("cpus {a} and {b} have an impossible cost"));
+            }
+        }
+        Ok(())
+    }
 
     fn origin(&self) -> artifact::Origin<'_> {
         let Provenance { corewise, started_unix_ms, seed, partial, .. } = &self.provenance;

@@ -37,7 +37,7 @@ pub(super) fn binary(cpus: &CpuSet) -> String {
 
 /// The mask as one word; nothing where the set has a cpu above 63.
 pub(super) fn word(cpus: &CpuSet) -> Option<u64> {
-    match cpus.words() {
+    match cpus.words().as_slice() {
         [] => Some(0),
         [word] => Some(*word),
         _ => None,
@@ -46,7 +46,7 @@ pub(super) fn word(cpus: &CpuSet) -> Option<u64> {
 
 /// The cpus of one word.
 pub(super) fn of_word(word: u64) -> CpuSet {
-    CpuSet::from_words(vec![word])
+    CpuSet::from_words(&[word])
 }
 
 /// The mask as a signed number of 64 and of 32 bits; one line where neither holds it.

@@ -28,6 +28,21 @@ impl Artifact for Survey {
     const SCHEMA: &'static str = "corewise/survey/2";
     type Conclusions = Conclusions;
 
+    fn check(&self) -> Result<(), String> {
+        self.machine.check()?;
+        let is_length = |length: f64| length > 0.0 && length.is_finite();
+        if !is_length(self.clock.nanoseconds_per_tick) {
+            return Err("its clock is impossible".to_owned());
+        }
+        if !self.cpus.is_sorted_by(|one, next| one.cpu < next.cpu) {
+            return Err("its cpus are not in order".to_owned());
+        }
+        match self.cpus.iter().find(|seen| !is_length(seen.tail.nanoseconds_per_tick())) {
+            Some(seen) => Err(format!("the durations of cpu {} are impossible", seen.cpu)),
+            None => Ok(()),
+        }
+    }
+
     fn origin(&self) -> Origin<'_> {
         let Provenance { corewise, started_unix_ms, seed, partial, .. } = &self.provenance;
         let (started_unix_ms, seed, partial) = (*started_unix_ms, *seed, *partial);

@@ -19,7 +19,7 @@ fn interrupt(source: Source, detail: &str) -> Cause {
 
 fn lengths(all_ns: &[u64]) -> Histogram {
     all_ns.iter().fold(Histogram::collecting(1.0), |mut sum, length_ns| {
-        sum.collect(*length_ns);
+        sum.record(*length_ns);
         sum
     })
 }

@@ -1,0 +1,37 @@
+//! One measurement at a time: two would measure each other.
+
+use corewise_sys::lock::{self, Lock, Taken};
+use corewise_sys::process::{is_descendant_of, others_called};
+
+use super::failure::Failure;
+use super::output::say;
+use super::settings::Settings;
+
+/// The lock's file in the user's folder of state.
+const NAME: &str = "measuring.lock";
+
+/// Takes the lock of this user's measurements, or says that another process has it. Other users' are named and keep nobody from
+/// measuring. Nothing where there is no place for a lock, or where this is part of the measurement that holds it.
+///
+/// # Errors
+/// Where another process of this user measures.
+pub fn take(settings: &Settings) -> Result<Option<Lock>, Failure> {
+    let others: Vec<String> =
+        others_called("corewise").into_iter().map(|(process, user)| format!("{process} (user {user})")).collect();
+    if !others.is_empty() {
+        say(&format!(
+            "note: other users run corewise, too: process {}. Two that measure disturb each other.",
+            others.join(", ")
+        ));
+    }
+    match settings.locks.as_deref().map(|folder| lock::take(folder, NAME)) {
+        Some(Ok(Taken::Ours(lock))) => Ok(Some(lock)),
+        Some(Ok(Taken::Held(process))) if !settings.anyway && !process.is_some_and(is_descendant_of) => {
+            let who = process.map_or_else(String::new, |process| format!(" (process {process})"));
+            Err(Failure::unavailable(format!("another corewise of yours is measuring{who}")).next(
+                "Two measurements would disturb each other: wait until it has ended, or measure all the same with --anyway.",
+            ))
+        }
+        _ => Ok(None),
+    }
+}

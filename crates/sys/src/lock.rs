@@ -1,0 +1,80 @@
+//! A file that only one process at a time holds.
+
+use std::fs::{File, TryLockError};
+use std::io::{self, Read as _, Seek as _, Write as _};
+use std::path::Path;
+
+use crate::os::files;
+
+/// The lock, held; given back with this value, or with the process, however that ends.
+#[derive(Debug)]
+pub struct Lock(#[allow(dead_code, reason = "held, not used")] File);
+
+/// What came of asking for a lock.
+#[derive(Debug)]
+pub enum Taken {
+    /// This process has it.
+    Ours(Lock),
+    /// Another process has it; its number, where it wrote that down.
+    Held(Option<u32>),
+}
+
+/// Takes the lock of a name in a folder, which is made where it is missing. Only this user may write in it: a lock that others can reach
+/// is one that they can keep.
+///
+/// # Errors
+/// Where the folder is somebody else's, cannot be made or written to, or where files cannot be locked.
+pub fn take(folder: &Path, name: &str) -> io::Result<Taken> {
+    files::make_private_folder(folder)?;
+    if let Some(why) = files::writers(&folder.metadata()?) {
+        return Err(io::Error::other(format!("{} {why}", folder.display())));
+    }
+    let path = folder.join(name);
+    let mut file = match files::create_new_private(&path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => files::open_itself(&path)?,
+        made => made?,
+    };
+    match file.try_lock() {
+        Ok(()) => {
+            file.set_len(0)?;
+            writeln!(file, "{}", std::process::id())?;
+            Ok(Taken::Ours(Lock(file)))
+        }
+        Err(TryLockError::WouldBlock) => {
+            let mut text = String::new();
+            file.rewind()?;
+            file.take(32).read_to_string(&mut text)?;
+            Ok(Taken::Held(text.trim().parse().ok()))
+        }
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_has_it_and_the_others_know_who() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().join("own");
+        let Taken::Ours(lock) = take(&folder, "name").unwrap() else { panic!("nobody else has it") };
+        let Taken::Held(process) = take(&folder, "name").unwrap() else { panic!("it is held") };
+        assert_eq!(process, Some(std::process::id()));
+        assert!(matches!(take(&folder, "other").unwrap(), Taken::Ours(_)));
+        drop(lock);
+        assert!(matches!(take(&folder, "name").unwrap(), Taken::Ours(_)));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn no_lock_is_taken_where_others_may_write() {
+        use std::os::unix::fs::{PermissionsExt as _, symlink};
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
+        assert!(take(folder.path(), "name").unwrap_err().to_string().ends_with("may be written by everybody"));
+        std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o700)).unwrap();
+        symlink("elsewhere", folder.path().join("name")).unwrap();
+        assert!(take(folder.path(), "name").is_err(), "a link leads somewhere else");
+    }
+}
