@@ -137,6 +137,11 @@ impl CpuSet {
         self.runs.iter().map(|(first, last)| (last - first) as usize + 1).sum()
     }
 
+    /// How many runs of consecutive cpus it is.
+    pub fn runs(&self) -> usize {
+        self.runs.len()
+    }
+
     /// Whether no cpu is in the set.
     pub fn is_empty(&self) -> bool {
         self.runs.is_empty()

@@ -1,8 +1,8 @@
 //! The one door for files that somebody else may have written: recordings, matrices, suites, articles, machine files, replays.
 //!
 //! What comes through it is a regular file of bounded size, so that nothing waits for the other end of a pipe or reads a device without
-//! end. No link is followed in a folder that others may write in. JSON is bounded by its number of values, too: a few characters of it
-//! may become a large value in memory.
+//! end. No link is followed in a folder that others may write in. JSON is bounded by what it would come to in memory, too, since
+//! a few characters may become a large value.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
@@ -16,12 +16,12 @@ use crate::os::files;
 /// The largest file of settings or of commands that is read, in bytes: machine files, suites, articles.
 pub const SETTINGS_BYTES: u64 = 1 << 20;
 
-/// The most values of a JSON file that are read: commas, brackets and braces count. Together with [`JSON_BYTES`] it keeps what becomes of
-/// any file below 256 MB of memory (tests/memory.rs).
-pub const JSON_VALUES: u64 = 3_000_000;
+/// What a JSON file may come to in memory, in bytes, by an estimate that its text is read with. Strings and numbers come to more there
+/// than they take in a file; the largest survey of a thousand cpus comes to some 30 MB.
+pub const JSON_MEMORY_BYTES: u64 = 128 << 20;
 
 /// The largest JSON file that is read, unpacked, in bytes.
-pub const JSON_BYTES: u64 = 64 << 20;
+pub const JSON_BYTES: u64 = 256 << 20;
 
 /// A file that was opened, to be read up to a number of bytes. Reading more is an error, [`io::ErrorKind::FileTooLarge`].
 #[derive(Debug)]
@@ -97,30 +97,48 @@ pub fn settings(path: &Path) -> Result<String, SysError> {
     Input::open(path, SETTINGS_BYTES)?.text()
 }
 
-/// A value of JSON that comes from outside, within [`JSON_BYTES`] and [`JSON_VALUES`].
+/// A value of JSON that comes from outside, within [`JSON_BYTES`] and [`JSON_MEMORY_BYTES`].
 ///
 /// # Errors
 /// What is wrong with it, or that it is too large.
 pub fn json<T: DeserializeOwned>(reader: impl Read) -> serde_json::Result<T> {
-    serde_json::from_reader(BufReader::new(Values::new(reader)))
+    serde_json::from_reader(BufReader::new(Weighed::new(reader)))
 }
 
 fn too_large(most: u64) -> io::Error {
     io::Error::new(io::ErrorKind::FileTooLarge, format!("it is larger than {most} bytes"))
 }
 
-/// A reader or writer of JSON that ends in an error where it has more values, or more bytes, than [`json`] reads.
+/// A reader or writer of JSON that ends in an error where it comes to more than [`json`] reads.
 #[derive(Debug)]
-pub struct Values<T> {
+pub struct Weighed<T> {
     inner: T,
-    values: u64,
     bytes: u64,
+    memory: u64,
+    place: Place,
 }
 
-impl<T> Values<T> {
+/// Where in a text of JSON its reader is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Outside,
+    InString,
+    Escaped,
+    /// Behind a string, which may be a name: those take no memory.
+    Behind,
+}
+
+/// What a number, a list or an object takes at most.
+const VALUE_BYTES: u64 = 10;
+/// What an empty string, or an empty set of cpus, takes at most.
+const STRING_BYTES: u64 = 48;
+/// What each byte of a string takes at most, as one of a list of cpus.
+const CHARACTER_BYTES: u64 = 4;
+
+impl<T> Weighed<T> {
     /// Nothing yet.
     pub fn new(inner: T) -> Self {
-        Self { inner, values: JSON_VALUES, bytes: JSON_BYTES }
+        Self { inner, bytes: JSON_BYTES, memory: JSON_MEMORY_BYTES, place: Place::Outside }
     }
 
     /// What it reads from or writes to.
@@ -128,31 +146,82 @@ impl<T> Values<T> {
         self.inner
     }
 
-    fn pass(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let values = bytes.iter().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count();
-        let too_many = || io::Error::new(io::ErrorKind::FileTooLarge, format!("it has more than {JSON_VALUES} values"));
-        self.values = self.values.checked_sub(values as u64).ok_or_else(too_many)?;
+    fn weigh(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let mut memory = 0;
+        for byte in bytes {
+            memory += match (self.place, byte) {
+                (Place::InString, b'\"' | b'\\') | (Place::Escaped, _) => 0,
+                (Place::InString, _) => CHARACTER_BYTES,
+                (Place::Behind, b',' | b'[' | b'{') => STRING_BYTES + VALUE_BYTES,
+                (Place::Behind, b']' | b'}') => STRING_BYTES,
+                (_, b',' | b'[' | b'{') => VALUE_BYTES,
+                _ => 0,
+            };
+            self.place = match (self.place, byte) {
+                (Place::InString, b'\\') => Place::Escaped,
+                (Place::InString, b'"') => Place::Behind,
+                (Place::InString | Place::Escaped, _) | (_, b'"') => Place::InString,
+                (Place::Behind, b' ' | b'\n' | b'\r' | b'\t') => Place::Behind,
+                _ => Place::Outside,
+            };
+        }
+        let too_much = || {
+            let most = JSON_MEMORY_BYTES >> 20;
+            io::Error::new(io::ErrorKind::FileTooLarge, format!("it would take more than {most} MiB of memory"))
+        };
+        self.memory = self.memory.checked_sub(memory).ok_or_else(too_much)?;
         self.bytes = self.bytes.checked_sub(bytes.len() as u64).ok_or_else(|| too_large(JSON_BYTES))?;
         Ok(())
     }
 }
 
-impl<R: Read> Read for Values<R> {
+impl<R: Read> Read for Weighed<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.inner.read(buffer)?;
-        self.pass(&buffer[..count])?;
+        self.weigh(&buffer[..count])?;
         Ok(count)
     }
 }
 
-impl<W: Write> Write for Values<W> {
+impl<W: Write> Write for Weighed<W> {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
-        self.pass(buffer)?;
+        self.weigh(buffer)?;
         self.inner.write_all(buffer)?;
         Ok(buffer.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
         self.inner.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn weight(text: &str) -> u64 {
+        let mut weighed = Weighed::new(io::sink());
+        // In pieces, as files come.
+        text.as_bytes().chunks(3).for_each(|piece| weighed.weigh(piece).unwrap());
+        JSON_MEMORY_BYTES - weighed.memory
+    }
+
+    #[test]
+    fn names_weigh_nothing_and_strings_what_they_may_become() {
+        assert_eq!(weight("1"), 0);
+        assert_eq!(weight("[1,2]"), 2 * VALUE_BYTES);
+        assert_eq!(weight(r#"{"name": 1}"#), VALUE_BYTES + 4 * CHARACTER_BYTES);
+        assert_eq!(weight(r#"["", ""]"#), 2 * (VALUE_BYTES + STRING_BYTES));
+        assert_eq!(weight(r#"["a\"]," ]"#), VALUE_BYTES + STRING_BYTES + 3 * CHARACTER_BYTES);
+    }
+
+    #[test]
+    fn what_would_become_too_large_is_refused_by_readers_and_writers_alike() {
+        let large = vec![String::new(); 3_000_000];
+        let error = serde_json::to_writer(Weighed::new(io::sink()), &large).unwrap_err();
+        assert!(error.to_string().contains("more than 128 MiB of memory"), "{error}");
+        let text = serde_json::to_vec(&large).unwrap();
+        assert!(json::<Vec<String>>(text.as_slice()).is_err());
+        assert_eq!(json::<Vec<String>>(&b"[\"\"]"[..]).unwrap(), [""]);
     }
 }

@@ -21,7 +21,16 @@ pub fn run(seconds: u32, only: Option<&str>) -> Result<bool> {
         fs::create_dir_all(root().join(&found)).with_context(|| format!("{found} cannot be created"))?;
         println!("{target}: {seconds} s");
         let mut command = cargo_fuzz();
-        command.args(["run", target, &found, &seeds, "--", &format!("-max_total_time={seconds}"), "-timeout=10"]);
+        command.args([
+            "run",
+            target,
+            &found,
+            &seeds,
+            "--",
+            &format!("-max_total_time={seconds}"),
+            "-timeout=10",
+            "-rss_limit_mb=512",
+        ]);
         if !command.status().context("cargo fuzz cannot be started")?.success() {
             crashed.push(target);
         }

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod arm;
+mod deny;
 mod face;
 mod fuzz;
 mod programs;
@@ -33,6 +34,7 @@ const USAGE: &str = "usage: cargo xtask CHORE
   rig record [MACHINE…]   make the recordings in crates/rig/recordings again
   walls                   find circles between modules, commands that reach into other rooms, and code outside sys \
 that names a system
+  deny                    check licences, duplicates and sources of the dependencies by deny.toml
   schema [--check]        write docs/schema/*.json from the types, or list those that are out of date
   fuzz [SECONDS] [TARGET] run every fuzz target, or one, for this long each (600)
   bench-loop              check the cost of an iteration of the tail probe's loop, bare and recorded
@@ -79,6 +81,7 @@ fn run(words: &[&str]) -> Result<bool> {
         ["rig", "record", names @ ..] => rig::record(names).map(|()| true),
         ["rig", machine, command @ ..] => rig::boot(machine, command),
         ["walls"] => Ok(walls::check()? & face::check()?),
+        ["deny"] => deny::check(),
         ["schema"] => schema::write().map(|()| true),
         ["schema", "--check"] => schema::check(),
         ["fuzz"] => fuzz::run(600, None),

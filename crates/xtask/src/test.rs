@@ -15,7 +15,7 @@ use crate::face;
 use crate::programs::{self, How, Program};
 use crate::setup;
 use crate::summary::Summary;
-use crate::walls;
+use crate::{deny, walls};
 
 /// The test program that boots machines.
 const RIG: &str = "cli rig";
@@ -132,6 +132,9 @@ impl Steps {
         if asked.lint {
             self.step("format", || done(cargo().args(["fmt", "--all", "--check"])))?;
             self.step("walls", walls)?;
+            self.step("dependencies", || {
+                if deny::check()? { Ok(()) } else { bail!("a dependency that deny.toml refuses") }
+            })?;
             self.step("lints of everything", lint)?;
             self.step("Windows, compiled", face::compile)?;
         }

@@ -106,8 +106,11 @@ pub fn goes_away_during(guest: &mut Guest, survey: impl Fn(u32) -> String) -> Ou
         let document = json(guest, "cat /tmp/survey; cat /tmp/told >&2; rm /tmp/survey /tmp/told");
         match document {
             Ok(document) if is_midway => {
-                told(&document, &all, gone)?;
-                return Ok(Completion::Completed);
+                // Of a host so busy that there was one round, no part can be missing.
+                match told(&document, &all, gone) {
+                    Ok(()) => return Ok(Completion::Completed),
+                    Err(why) => failed = why,
+                }
             }
             Ok(_) => {}
             // There was no time for anything.

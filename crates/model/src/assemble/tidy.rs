@@ -15,8 +15,9 @@ pub fn tidied(mut facts: MachineFacts) -> MachineFacts {
         _ => known,
     };
     facts.cpus.retain(|cpu| online.contains(cpu.number));
+    let mut done = Vec::new();
     for cpu in &mut facts.cpus {
-        cut(cpu, &online);
+        cut(cpu, &online, &mut done);
     }
     if cores::has_modules(&facts.processor) {
         facts.cpus.iter_mut().for_each(share_module_caches);
@@ -34,11 +35,24 @@ pub fn allowed(allowed: Option<CpuSet>, online: &CpuSet, gaps: &mut Vec<Gap>) ->
     allowed.intersection(online)
 }
 
-fn cut(cpu: &mut CpuFacts, online: &CpuSet) {
+/// A set of more runs that lacks its own cpu is nonsense, and not worth a copy for each cpu.
+const MOST_RUNS: usize = 64;
+/// So many sets are remembered with what is online of them: those of neighbours are the same.
+const REMEMBERED: usize = 64;
+
+fn cut(cpu: &mut CpuFacts, online: &CpuSet, done: &mut Vec<(CpuSet, CpuSet)>) {
     let number = cpu.number;
-    let to_online = |set: &mut CpuSet| {
-        if !set.is_subset(online) {
-            *set = set.intersection(online);
+    let mut to_online = |set: &mut CpuSet| {
+        let known = done.iter().find(|(whole, _)| whole == set).map(|(_, online)| online.clone());
+        let cut = known.unwrap_or_else(|| {
+            let cut = set.intersection(online);
+            done.truncate(REMEMBERED - 1);
+            done.insert(0, (set.clone(), cut.clone()));
+            cut
+        });
+        *set = cut;
+        if !set.contains(number) && set.runs() > MOST_RUNS {
+            *set = CpuSet::new();
         }
         set.insert(number);
     };

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use corewise_model::Artifact as _;
 use corewise_model::survey::Recording;
-use corewise_sys::input::{self, Input, Values};
+use corewise_sys::input::{self, Input, Weighed};
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
@@ -45,7 +45,7 @@ pub fn create(path: &Path) -> Result<File, Failure> {
 /// Writes a recording.
 pub fn write(file: File, recording: &Recording) -> Result<(), Failure> {
     let failed = |error: &dyn std::fmt::Display| Failure::unavailable(format!("cannot write the recording: {error}"));
-    let mut packed = Values::new(GzEncoder::new(BufWriter::new(file), Compression::fast()));
+    let mut packed = Weighed::new(GzEncoder::new(BufWriter::new(file), Compression::fast()));
     serde_json::to_writer(&mut packed, &Written { schema: SCHEMA, recording }).map_err(|error| {
         failed(&error).next("A shorter --budget, fewer --cpus or a higher --threshold makes a smaller recording.")
     })?;

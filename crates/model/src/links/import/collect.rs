@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{ImportError, MAXIMUM_CPUS};
+use super::{ImportError, MAXIMUM_CPUS, MAXIMUM_NUMBERS};
 use crate::CpuSet;
 use crate::links::map::Series;
 use crate::links::{Links, Pair, What};
@@ -74,6 +74,10 @@ impl Collector {
             self.own += usize::from(ns != 0.0);
             return;
         }
+        // One more than is read says enough.
+        if self.numbers.len() > MAXIMUM_NUMBERS {
+            return;
+        }
         let (low, high) = (first.min(second), first.max(second));
         self.numbers.push(Number { kind, back: first > second, low, high, ns });
     }
@@ -106,6 +110,7 @@ impl Collector {
         let mut counts = Counts { cells: self.numbers.len(), zeros, own: self.own, unknown_pairs: 0 };
         match counts.cells {
             0 => return Err(ImportError::Nothing),
+            cells if cells > MAXIMUM_NUMBERS => return Err(ImportError::TooManyNumbers),
             cells if cells == zeros => return Err(ImportError::AllZero { cells }),
             _ => {}
         }

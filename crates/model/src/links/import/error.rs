@@ -1,6 +1,6 @@
 //! Why a file of another tool is not read: what is wrong, where, and what to do.
 
-use super::{MAXIMUM_BYTES, MAXIMUM_CPUS};
+use super::{MAXIMUM_BYTES, MAXIMUM_CPUS, MAXIMUM_NUMBERS};
 use crate::cpu_set::MAXIMUM_CPU;
 
 /// Why a file of another tool is not read. Lines and columns (cells of a row) are counted from 1.
@@ -159,6 +159,9 @@ pub enum ImportError {
         /// How many there are at least.
         cpus: usize,
     },
+    /// More than [`MAXIMUM_NUMBERS`].
+    #[error("the file has more than {MAXIMUM_NUMBERS} numbers: leave out samples, kinds or cpus")]
+    TooManyNumbers,
     /// Not one known cost between two cpus.
     #[error("the file has no cost between two cpus: all cells are empty")]
     Nothing,
@@ -194,6 +197,7 @@ impl ImportError {
             | Self::NotSquare { .. }
             | Self::TooFew { .. }
             | Self::TooMany { .. }
+            | Self::TooManyNumbers
             | Self::Nothing
             | Self::AllZero { .. } => None,
         }
