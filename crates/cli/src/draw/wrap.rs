@@ -23,7 +23,8 @@ pub fn wrap(line: &Line, width: usize, hanging: usize) -> Vec<Line> {
             current = current.with(tone, " ".repeat(gap.min(width / 2)));
         }
         while current.width() + word.width() > width {
-            let room = width.saturating_sub(current.width()).max(1);
+            // A wide character takes two, however narrow the terminal.
+            let room = width.saturating_sub(current.width()).max(2);
             let (head, rest) = word.clone().split_at_no_break(room).unwrap_or_else(|| word.split_at(room));
             lines.push(std::mem::replace(&mut current, indented()).then(head));
             word = rest;

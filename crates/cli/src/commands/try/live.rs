@@ -9,9 +9,13 @@ use corewise_model::trial::{Experiment, Outcome, Trial};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::screen::{Shown, standings, table};
+use crate::draw::printable::{last_lines, named};
 use crate::draw::text::Line;
 use crate::shell::output::say;
 use crate::shell::settings::Settings;
+
+/// So many lines of what failed are shown.
+const SHOWN_LINES: usize = 5;
 
 /// The lines. They are drawn when something has happened, never by a thread of their own that could disturb.
 pub struct Live<'a> {
@@ -43,8 +47,9 @@ impl<'a> Live<'a> {
 
     /// A trial begins.
     pub fn begins(&self, block: u32, arm: usize, time: &Time) {
-        let name = self.experiment.arms[arm].spoken();
-        let benchmark = self.experiment.suite.as_ref().map_or(String::new(), |part| format!("{} · ", part.benchmark));
+        let name = named(&self.experiment.arms[arm].spoken());
+        let benchmark = self.experiment.suite.as_ref();
+        let benchmark = benchmark.map_or(String::new(), |part| format!("{} · ", named(&part.benchmark)));
         let what = if block == 0 { format!("warming up: {name}") } else { format!("block {block}: {name}") };
         let elapsed = clock(time.elapsed);
         let about = self.more_runs.get().zip(time.trial).map(|(runs, trial)| trial * runs);
@@ -55,7 +60,7 @@ impl<'a> Live<'a> {
         };
         let each = time.trial.map_or(String::new(), |trial| format!(", {:.1} s a run", trial.as_secs_f64()));
         let text = format!("{benchmark}{what}    {elapsed}{left}{each}    Ctrl-C: the verdict so far");
-        self.now.set_message(text.chars().take(self.width).collect::<String>());
+        self.now.set_message(Line::new().plain(text).cut(self.width).to_plain());
         self.now.tick();
     }
 
@@ -88,10 +93,8 @@ impl<'a> Live<'a> {
     /// The very first run has failed: said at once, as the others may fail for the same reason.
     pub fn first_failed(&self, trial: &Trial) {
         let Outcome::Failed { why, output } = &trial.outcome else { return };
-        let last: Vec<String> = output.lines().rev().take(5).map(|line| format!("    {line}")).collect();
-        let lines: Vec<String> = last.into_iter().rev().collect();
-        let text = format!("warning: the first run failed: {why}\n{}", lines.join("\n"));
-        self.all.suspend(|| say(&crate::draw::text::printable_lines(text.trim_end())));
+        let lines: String = last_lines(output, SHOWN_LINES).iter().map(|line| format!("\n    {line}")).collect();
+        self.all.suspend(|| say(&format!("warning: the first run failed: {why}{lines}")));
     }
 
     /// Takes the lines off the screen.

@@ -6,6 +6,7 @@ use super::document::{Fate, Item, Report, State};
 use crate::draw::number::when;
 use crate::draw::text::{Line, Screen, Tone};
 use crate::draw::wrap::wrap;
+use crate::shell::tip::in_shell;
 
 /// The columns of the words before a change.
 const FATE_WIDTH: usize = 15;
@@ -53,7 +54,7 @@ pub fn screen(folder: &str, dry_run: bool, reports: &[Report], zone: &TimeZone, 
     let mut last = Line::new().plain(summary(reports, dry_run).unwrap_or(format!("Nothing to undo in {folder}.")));
     for report in reports.iter().filter(|report| report.is_only_unreadable()) {
         if let Some(journal) = &report.journal {
-            last = last.plain(" A damaged journal stays until you remove it:  ").strong(format!("rm {journal}"));
+            last = last.plain(" A damaged journal stays until you remove it:  ").strong(format!("rm {}", in_shell(journal)));
         }
     }
     if dry_run && reports.iter().any(|report| report.count(Fate::WouldRevert) > 0) {
