@@ -26,8 +26,8 @@ use corewise_model::links::LinkMap;
 use corewise_model::survey::Scope;
 use schemars::Schema;
 
-use crate::draw::survey::Kept;
 use crate::draw::printable::printable_lines;
+use crate::draw::survey::Kept;
 use crate::draw::text::{Line, Screen};
 use crate::draw::wrap::wrap;
 use crate::shell::arguments::CommonArguments;

@@ -6,6 +6,8 @@ pub mod entries;
 pub mod fabricated;
 pub mod findings;
 pub mod grid;
+#[cfg(test)]
+pub mod hostile;
 pub mod json;
 pub mod latency;
 pub mod machine;

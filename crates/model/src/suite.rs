@@ -315,7 +315,9 @@ packages = { debian = "gcc make" }
             let error = with("debian = \"7zip\"", &format!("debian = \"{packages}\"")).unwrap_err().to_string();
             assert!(error.ends_with("is not the name of a package"), "{packages}: {error}");
         }
-        for command in ["rm -rf", "apt remove", "apt install; id", "curl x | sh", r"apt\ninstall", "apt install evil", ""] {
+        for command in
+            ["rm -rf", "apt remove", "apt install; id", "curl x | sh", r"apt\ninstall", "apt install evil", ""]
+        {
             let error = with("apt install", command).unwrap_err();
             assert!(matches!(error, SuiteError::Install { .. }), "{command}: {error}");
         }

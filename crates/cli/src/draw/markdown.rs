@@ -5,7 +5,8 @@ use super::printable::printable;
 /// A text inside a paragraph or a cell: no markup, no link, no HTML, no end of the cell. Ordinary names and numbers stay as they are.
 pub fn text(text: &str) -> String {
     let characters: Vec<char> = printable(text).chars().collect();
-    let is_word = |place: Option<usize>| place.and_then(|place| characters.get(place)).is_some_and(|c| c.is_alphanumeric());
+    let is_word =
+        |place: Option<usize>| place.and_then(|place| characters.get(place)).is_some_and(|c| c.is_alphanumeric());
     let mut safe = String::new();
     for (place, &character) in characters.iter().enumerate() {
         let next = characters.get(place + 1).copied().unwrap_or(' ');
@@ -53,7 +54,8 @@ mod tests {
 
     #[test]
     fn names_are_text_and_ordinary_ones_stay() {
-        for ordinary in ["all - core:0", "spread(4, llc)", "one_per_core & llc:0", "+8.3 % ↑ [7.3, 9.4]", "7-Zip (x86)"] {
+        for ordinary in ["all - core:0", "spread(4, llc)", "one_per_core & llc:0", "+8.3 % ↑ [7.3, 9.4]", "7-Zip (x86)"]
+        {
             assert_eq!(text(ordinary), ordinary);
         }
         for (name, safe) in [
@@ -69,7 +71,9 @@ mod tests {
 
     #[test]
     fn a_paragraph_is_nothing_else() {
-        for (name, safe) in [("# a", r"\# a"), ("- a", r"\- a"), ("1. a", r"1\. a"), ("> a", "&gt; a"), ("===", r"\===")] {
+        for (name, safe) in
+            [("# a", r"\# a"), ("- a", r"\- a"), ("1. a", r"1\. a"), ("> a", "&gt; a"), ("===", r"\===")]
+        {
             assert_eq!(paragraph(name), safe);
         }
         assert_eq!(paragraph("7-Zip: better"), "7-Zip: better");

@@ -184,7 +184,11 @@ mod tests {
     fn the_mistake_is_marked_where_it_is() {
         assert_eq!(pointed("no such llc", "all - llc:2", &(6..11)), "no such llc\n    all - llc:2\n          ^^^^^");
         assert_eq!(pointed("it ends", "all -", &(5..5)), "it ends\n    all -\n         ^");
-        assert_eq!(pointed("é", "é\u{1b}日x", &(2..3)), "é\n    é\\u{1b}日x\n           ^^", "no text can steer the terminal");
+        assert_eq!(
+            pointed("é", "é\u{1b}日x", &(2..3)),
+            "é\n    é\\u{1b}日x\n           ^^",
+            "no text can steer the terminal"
+        );
         let long = pointed("here", &format!("{}x{}", "a".repeat(100), "b".repeat(100)), &(100..101));
         let lines: Vec<&str> = long.lines().collect();
         let place = lines[2].chars().position(|c| c == '^').unwrap();

@@ -79,7 +79,18 @@ mod tests {
 
     #[test]
     fn a_word_in_a_shell_is_what_it_was_and_nothing_else() {
-        for word in ["a b", "it's", "=ls", "$(id)\n;`id`", "\u{1b}]0;x\u{7}", "a\u{202e}'\\b", "e\u{301}\u{a0}", "日本", "", "-x"] {
+        for word in [
+            "a b",
+            "it's",
+            "=ls",
+            "$(id)\n;`id`",
+            "\u{1b}]0;x\u{7}",
+            "a\u{202e}'\\b",
+            "e\u{301}\u{a0}",
+            "日本",
+            "",
+            "-x",
+        ] {
             let typed = in_shell(word);
             assert_eq!(printable(&typed), typed);
             let output = std::process::Command::new("bash").args(["-c", &format!("printf %s {typed}")]).output();

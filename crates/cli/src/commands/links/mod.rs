@@ -6,6 +6,8 @@ pub mod arguments;
 mod pictures;
 mod source;
 pub mod task;
+#[cfg(test)]
+mod tests;
 
 use std::borrow::Cow;
 use std::io::IsTerminal as _;
@@ -32,7 +34,7 @@ use crate::shell::interruption::Interruption;
 use crate::shell::list::list;
 use crate::shell::machine::{self, MachineChoice, this_machine};
 use crate::shell::measuring::nothing_measured;
-use crate::shell::output::{print_json, print_form, say, show};
+use crate::shell::output::{print_form, print_json, say, show};
 use crate::shell::placing::{resolve_elsewhere, resolve_here};
 use crate::shell::progress::Bar;
 use crate::shell::run::{Document, Run, document};

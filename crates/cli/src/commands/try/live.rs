@@ -47,6 +47,12 @@ impl<'a> Live<'a> {
 
     /// A trial begins.
     pub fn begins(&self, block: u32, arm: usize, time: &Time) {
+        self.now.set_message(self.begun(block, arm, time));
+        self.now.tick();
+    }
+
+    /// The line of a trial that begins.
+    fn begun(&self, block: u32, arm: usize, time: &Time) -> String {
         let name = named(&self.experiment.arms[arm].spoken());
         let benchmark = self.experiment.suite.as_ref();
         let benchmark = benchmark.map_or(String::new(), |part| format!("{} · ", named(&part.benchmark)));
@@ -60,8 +66,7 @@ impl<'a> Live<'a> {
         };
         let each = time.trial.map_or(String::new(), |trial| format!(", {:.1} s a run", trial.as_secs_f64()));
         let text = format!("{benchmark}{what}    {elapsed}{left}{each}    Ctrl-C: the verdict so far");
-        self.now.set_message(Line::new().plain(text).cut(self.width).to_plain());
-        self.now.tick();
+        Line::new().plain(text).cut(self.width).to_plain()
     }
 
     /// A block is over.
@@ -111,4 +116,42 @@ fn more_runs(standing: &Standing) -> Option<u32> {
 /// "0:42", "12:05".
 fn clock(time: Duration) -> String {
     format!("{}:{:02}", time.as_secs() / 60, time.as_secs() % 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use corewise_model::conducted::Conducted;
+    use corewise_model::simulate::noise::RunNoise;
+    use corewise_model::trial::Part;
+
+    use super::*;
+    use crate::commands::r#try::screen::tests::{Made, made_by};
+    use crate::draw::hostile;
+    use crate::draw::printable::width;
+    use crate::shell::settings::Environment;
+
+    #[test]
+    fn no_benchmark_steers_the_line_that_is_drawn_while_it_runs() {
+        let policy = corewise_model::experiment::Policy::default();
+        let effects = corewise_model::simulate::Effects::of(&[0.0, 0.1]);
+        let Made { mut experiment, trials, .. } = made_by(policy.clone(), &effects, &RunNoise::Quiet, 1, 1);
+        experiment.suite = Some(Part {
+            suite: "a".into(),
+            benchmark: "b".into(),
+            category: "c".into(),
+            begun_unix_ms: 0,
+            setup: None,
+            policy,
+        });
+        let time = Time { elapsed: Duration::from_secs(5), trial: Some(Duration::from_secs(1)), left: None };
+        let settings = Settings::of_environment(&Environment::default());
+        for Conducted { experiment, .. } in hostile::copies(&Conducted { experiment, trials }) {
+            let live = Live::new(&experiment, &settings);
+            for arm in 0..experiment.arms.len() {
+                let line = live.begun(1, arm, &time);
+                hostile::check_text(&line);
+                assert!(!line.contains('\n') && width(&line) <= settings.width, "{line}");
+            }
+        }
+    }
 }

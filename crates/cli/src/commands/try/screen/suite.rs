@@ -16,8 +16,8 @@ use crate::draw::grid::{Column, Grid};
 use crate::draw::number::count;
 use crate::draw::printable::{last_lines, named};
 use crate::draw::text::{Line, Screen, Tone};
-use crate::draw::{csv as comma, markdown as mark};
 use crate::draw::wrap::{glued, wrap};
+use crate::draw::{csv as comma, markdown as mark};
 
 /// So many lines of what failed are shown.
 const SHOWN_LINES: usize = 5;

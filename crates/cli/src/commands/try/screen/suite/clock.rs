@@ -7,8 +7,8 @@ use corewise_model::trial::Trial;
 
 use crate::commands::r#try::screen::gain::gain;
 use crate::draw::grid::{Column, Grid};
-use crate::draw::number::{ABSENT, brief, decimal};
 use crate::draw::markdown as mark;
+use crate::draw::number::{ABSENT, brief, decimal};
 use crate::draw::printable::named;
 use crate::draw::text::Line;
 use crate::draw::wrap::wrap;
