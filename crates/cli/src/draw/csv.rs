@@ -14,7 +14,7 @@ pub fn text(text: &str) -> String {
 
 /// A number or list of our own, which stays a number; quoted where it holds what separates fields.
 pub fn value(field: &str) -> String {
-    if field.contains([',', ';', '"', '\t']) { format!("\"{}\"", field.replace('"', "\"\"")) } else { field.to_owned() }
+    if field.contains([',', '"']) { format!("\"{}\"", field.replace('"', "\"\"")) } else { field.to_owned() }
 }
 
 #[cfg(test)]

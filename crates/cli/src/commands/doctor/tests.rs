@@ -145,7 +145,7 @@ fn no_check_steers_or_hides() {
         let states = [State::Gap, State::Note, State::Good];
         let check = |state| Check { what: name.clone(), state, why: name.clone(), cure: Some(name.clone()) };
         let checks = states.map(check);
-        [40, 80].map(|width| hostile::check_screen(&screen(&checks, width), width));
+        [40, 80].into_iter().for_each(|width| hostile::check_screen(&screen(&checks, width), width));
         hostile::check_json(&DoctorDocument::new(&checks));
     }
 }

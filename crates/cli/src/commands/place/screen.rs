@@ -202,7 +202,7 @@ mod tests {
                 // What is pasted is never broken.
                 hostile::check_screen(&line, LONGEST_WIDTHS * 80);
             }
-            [40, 80].map(|width| wide(&answer(&placed, width), width));
+            [40, 80].into_iter().for_each(|width| wide(&answer(&placed, width), width));
             hostile::check_json(&PlaceDocument::new(&placed));
             let length = text.chars().count();
             let marked = pointed("here", &text, &(length / 2..length));

@@ -267,7 +267,7 @@ fn no_line_is_wider_than_the_terminal() {
 #[test]
 fn no_name_of_a_machine_steers_or_hides() {
     for machine in hostile::copies(&hybrid()) {
-        [20, 80, 140].map(|width| hostile::check_screen(&screen(&machine, None, width), width));
+        [20, 80, 140].into_iter().for_each(|width| hostile::check_screen(&screen(&machine, None, width), width));
         hostile::check_json(&document::TopologyDocument::new(&machine, None));
     }
 }

@@ -267,7 +267,7 @@ mod tests {
             let elsewhere = Report { host: Some(name.clone()), ..of(State::OtherMachine, 3, vec![]) };
             let reports = [left, broken, elsewhere];
             let drawn = |width| screen(&name, true, &reports, &TimeZone::UTC, width);
-            [40, 80].map(|width| hostile::check_screen(&drawn(width), width));
+            [40, 80].into_iter().for_each(|width| hostile::check_screen(&drawn(width), width));
             hostile::check_json(&UndoDocument::new(name.clone(), true, &reports));
         }
     }

@@ -362,12 +362,12 @@ fn no_device_is_named_so_that_it_steers_or_hides() {
     let (listing, report) = every_fate();
     for interrupts in hostile::copies(&listing.interrupts[..6].to_vec()) {
         let listing = Listing { interrupts, counted_s: Some(1.0), costs: None, irqbalance: None };
-        [40, 80, 140].map(|width| hostile::check_screen(&screen(&listing, width), width));
+        [40, 80, 140].into_iter().for_each(|width| hostile::check_screen(&screen(&listing, width), width));
         hostile::check_json(&IrqDocument::new(&listing, None));
     }
     let staying = hostile::copies(&report.staying[..3].to_vec());
     for (staying, expression) in staying.into_iter().zip(hostile::names()) {
         let report = AwayReport { staying, expression, ..report.clone() };
-        [40, 80].map(|width| hostile::check_screen(&away::screen(&listing, &report, width), width));
+        [40, 80].into_iter().for_each(|width| hostile::check_screen(&away::screen(&listing, &report, width), width));
     }
 }

@@ -114,7 +114,7 @@ fn no_fact_steers_or_hides() {
             (fact.before, fact.after) = (Some(names[0].clone()), Some(names[1].clone()));
             fact.what = names[2].clone();
         }
-        [40, 80].map(|width| hostile::check_screen(&screen(&comparison, (3, 7), width), width));
+        [40, 80].into_iter().for_each(|width| hostile::check_screen(&screen(&comparison, (3, 7), width), width));
         hostile::check_json(&comparison);
     }
 }

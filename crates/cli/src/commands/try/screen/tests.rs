@@ -286,7 +286,7 @@ fn no_name_steers_hides_or_computes_in_any_form() {
                 let store = std::path::PathBuf::from(&experiment.arms[1].name);
                 let named_store = Some(store.as_path());
                 let shown = Shown { experiment, trials, standing, threads: None, stored: Some(3), named_store };
-                [40, 80, 140].map(|width| hostile::check_screen(&screen(shown, width), width));
+                [40, 80, 140].into_iter().for_each(|width| hostile::check_screen(&screen(shown, width), width));
                 hostile::check_csv(&csv(shown));
                 hostile::check_markdown(&markdown(shown));
                 hostile::check_json(experiment);

@@ -331,7 +331,7 @@ fn no_thread_is_named_so_that_it_steers_or_hides() {
         let event_source = EventSource::Perf;
         let shown =
             ShownBeside { command: &command, cpus: &cpus, event_source, seen: &seen, gaps: &gaps, to_its_end: true };
-        [40, 80, 140].map(|width| hostile::check_screen(&screen(&shown, width), width));
+        [40, 80, 140].into_iter().for_each(|width| hostile::check_screen(&screen(&shown, width), width));
         hostile::check_json(&BesideDocument::new(&shown, Some(0), None));
     }
 }

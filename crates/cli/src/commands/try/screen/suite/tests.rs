@@ -332,7 +332,7 @@ fn no_benchmark_is_named_so_that_it_steers_hides_or_computes() {
         let tried = rows[0].tried().unwrap();
         let (arms, policy) = (&tried.experiment.arms, &tried.experiment.policy);
         let shown = Results { suite: &suite, arms, policy, rows: &rows, installation: None };
-        [40, 80, 140].map(|width| hostile::check_screen(&screen(&shown, width), width));
+        [40, 80, 140].into_iter().for_each(|width| hostile::check_screen(&screen(&shown, width), width));
         hostile::check_csv(&csv(&shown));
         hostile::check_markdown(&markdown(&shown));
     }

@@ -94,7 +94,7 @@ fn no_name_steers_or_hides_in_any_form() {
     for Conducted { experiment, trials } in [made, rated].iter().flat_map(hostile::copies) {
         let made = Made { experiment, trials, standing: standing.clone(), report: report.clone() };
         hostile::check_xml(&made.picture());
-        [40, 80, 140].map(|width| hostile::check_screen(&screen(made.shown(), width), width));
+        [40, 80, 140].into_iter().for_each(|width| hostile::check_screen(&screen(made.shown(), width), width));
         hostile::check_csv(&csv(made.shown()));
         hostile::check_markdown(&markdown(made.shown()));
     }
