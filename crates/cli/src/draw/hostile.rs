@@ -203,7 +203,10 @@ fn unescaped(text: &str) -> String {
     let mut characters = text.chars();
     let mut rest = String::new();
     while let Some(character) = characters.next() {
-        if character == '\\' { drop(characters.next()) } else { rest.push(character) }
+        match character {
+            '\\' => _ = characters.next(),
+            plain => rest.push(plain),
+        }
     }
     rest
 }
