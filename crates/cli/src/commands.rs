@@ -26,8 +26,9 @@ use corewise_model::links::LinkMap;
 use corewise_model::survey::Scope;
 use schemars::Schema;
 
+use crate::draw::printable::printable_lines;
 use crate::draw::survey::Kept;
-use crate::draw::text::{Line, Screen, printable_lines};
+use crate::draw::text::{Line, Screen};
 use crate::draw::wrap::wrap;
 use crate::shell::arguments::CommonArguments;
 use crate::shell::artifact::{Form, Kind, Printed, kind};
@@ -242,9 +243,11 @@ fn beginning_with_run(words: &[OsString]) -> Option<Result<Typed, clap::Error>> 
 /// Says what is wrong with the command line, or the help that was asked for, and ends the process.
 fn end(message: &clap::Error) -> ! {
     // Where a mistake is repeated that could steer the terminal, clap's colours are given up.
-    let steers = |word: OsString| word.to_string_lossy().contains(|c: char| c.is_control() && c != '\n');
-    if message.use_stderr() && std::env::args_os().any(steers) {
-        say(&printable_lines(message.render().to_string().trim_end()));
+    let steers = |word: OsString| word.to_str().is_none_or(|word| printable_lines(word) != word);
+    let ours = std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("COREWISE_"));
+    let mut typed = std::env::args_os().chain(ours.map(|(_, value)| value));
+    if message.use_stderr() && typed.any(steers) {
+        say(&message.render().to_string().trim_end());
         std::process::exit(message.exit_code());
     }
     match written(message.print()) {

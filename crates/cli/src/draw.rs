@@ -1,14 +1,20 @@
 //! What screens and pictures are made of: pure functions from values to styled lines. Nothing in here prints, reads or asks the time.
 
+pub mod csv;
 pub mod entries;
 #[cfg(test)]
 pub mod fabricated;
 pub mod findings;
 pub mod grid;
+#[cfg(test)]
+pub mod hostile;
+pub mod json;
 pub mod latency;
 pub mod machine;
+pub mod markdown;
 pub mod number;
 pub mod picture;
+pub mod printable;
 pub mod shades;
 pub mod stalls;
 pub mod survey;

@@ -142,11 +142,15 @@ fn what_was_typed_does_not_steer_the_terminal() {
         &["run", "--on", "0", "--", "\u{1b}[31mx"],
         &["run", "--on", "\u{1b}[31mx", "--", "true"],
         &["run", "--on", "0", "--memory", "\u{1b}[31mx", "--", "true"],
+        &["place", "--as", "\u{202e}x\u{9b}31m", "0"],
+        &["place", "\u{2066}x\u{7f}"],
+        &["run", "--on", "0", "--", "\u{202e}x\u{200b}"],
     ] {
         let mut command = place.corewise(words);
         let run = command.env("CLICOLOR_FORCE", "1").stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let (code, said) = said_at_the_end(run);
-        assert!(code != Some(0) && said.starts_with("error: ") && !said.contains('\u{1b}'), "{words:?}: {said:?}");
+        let steers = |c: char| c.is_control() && c != '\n' || "\u{202e}\u{2066}\u{200b}".contains(c);
+        assert!(code != Some(0) && said.starts_with("error: ") && !said.contains(steers), "{words:?}: {said:?}");
     }
 }
 

@@ -430,7 +430,7 @@ fn small_suite() -> String {
         r#"
 name = "small"
 [install]
-"made up" = "get"
+made-up = "pacman -S"
 [[benchmark]]
 name = "one cpu"
 category = "scores"
@@ -448,7 +448,7 @@ cleanup = "test -f made.sh && touch {{}}/cleaned"
 name = "missing"
 category = "others"
 command = ["no-such-program"]
-packages = {{ "made up" = "nothing" }}
+packages = {{ made-up = "nothing" }}
 [[benchmark]]
 name = "broken"
 category = "others"
@@ -501,7 +501,7 @@ fn suite() -> Outcome {
     let mut relative = trying(&[&on, "--store", "here.db", "--runs-max", "14"]);
     said(relative.current_dir(place.path()), 0)?;
     same("the store is where it was named", place.path().join("here.db").exists(), true)?;
-    contains(&said(&mut trying(&["--install"]), 0)?, &["Missing: get nothing # made up"])?;
+    contains(&said(&mut trying(&["--install"]), 0)?, &["Missing: pacman -S nothing # made-up"])?;
     Ok(Completion::Completed)
 }
 
@@ -518,6 +518,16 @@ fn wrong_suites() -> Outcome {
     refused(&["--suite", &path], 2, &["suite.toml: No such file", "The built-in suites are `review` and `workloads`"])?;
     std::fs::write(&file, "name = \"x\"\n[[benchmark]]\nname = \"y\"\ncategory = \"z\"\ncommand = []\n")?;
     refused(&["--suite", &path], 2, &["benchmark \"y\": command must name a program"])?;
+    let with = |more: &str, packages: &str| {
+        format!(
+            "name = \"x\"\n{more}\n[[benchmark]]\nname = \"y\"\ncategory = \"z\"\ncommand = [\"no-such\"]\n{packages}\n"
+        )
+    };
+    std::fs::write(&file, with("[install]\ndebian = \"rm -rf\"", ""))?;
+    refused(&["--suite", &path, "--install"], 2, &["install, debian: \"rm -rf\" is not one of: apt install, "])?;
+    std::fs::write(&file, with("[install]\ndebian = \"apt install\"", r#"packages = { debian = "x; id\u001b[31m" }"#))?;
+    let expected = r#"benchmark "y": "x;" is not the name of a package"#;
+    refused(&["--suite", &path, "--install"], 2, &[expected])?;
     refused(&["--suite", &path, "--", "ls"], 2, &["cannot be used with"])?;
     refused(&["--suite", "review", "--resume"], 3, &["there is no session of the suite \"review\""])?;
     refused(&["--suite", "review", "--resume=3"], 2, &["takes no number"])?;

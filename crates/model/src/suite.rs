@@ -87,6 +87,14 @@ pub enum SuiteError {
         /// What is wrong there.
         what: String,
     },
+    /// What it says of packages could not be pasted into a shell without a thought.
+    #[error("install, {distribution}: {what}")]
+    Install {
+        /// The distribution.
+        distribution: String,
+        /// What is wrong.
+        what: String,
+    },
     /// A benchmark cannot be run as it is described.
     #[error("benchmark \"{name}\": {what}")]
     Benchmark {
@@ -110,6 +118,11 @@ impl Suite {
             line: line_of(text, error.span().map_or(0, |span| span.start)),
             what: error.message().to_owned(),
         })?;
+        for (distribution, command) in &suite.install {
+            if let Some(what) = wrong_installer(distribution, command) {
+                return Err(SuiteError::Install { distribution: distribution.clone(), what });
+            }
+        }
         let mut names = BTreeSet::new();
         for benchmark in &suite.benchmarks {
             let wrong = benchmark.wrong().or_else(|| {
@@ -132,7 +145,7 @@ impl Suite {
         let unknown = benchmarks.iter().filter(|benchmark| packages(benchmark).is_none());
         let unknown: BTreeSet<&String> = unknown.flat_map(|benchmark| benchmark.programs()).collect();
         (!known.is_empty()).then(|| Installation {
-            command: format!("{command} {}", known.join(" ")),
+            command: format!("{} {}", command.trim(), known.join(" ")),
             unknown: unknown.into_iter().cloned().collect(),
         })
     }
@@ -171,6 +184,10 @@ impl Benchmark {
         if self.timeout_s.is_some_and(|timeout| timeout > LONGEST_TIMEOUT_S) {
             return Some(format!("timeout_s must be at most {LONGEST_TIMEOUT_S} (a year)"));
         }
+        let mut packages = self.packages.values().flat_map(|packages| packages.split_whitespace());
+        if let Some(package) = packages.find(|package| !is_package(package)) {
+            return Some(format!("\"{package}\" is not the name of a package"));
+        }
         let MetricEntry { name, pattern, .. } = self.metric.as_ref()?;
         match pattern {
             Some(pattern) => Finder::new(pattern).err().map(|error| format!("the pattern of {name}: {error}")),
@@ -178,6 +195,53 @@ impl Benchmark {
                 .then(|| format!("metric \"{name}\" has no pattern, and is not the name of a metric line")),
         }
     }
+}
+
+/// What installs packages and does nothing else, by the package managers' own manuals; `-y` and what asks for rights may be beside it.
+const INSTALLERS: [&str; 20] = [
+    "apt install",
+    "apt-get install",
+    "apk add",
+    "brew install",
+    "dnf install",
+    "emerge",
+    "eopkg install",
+    "guix install",
+    "microdnf install",
+    "nix-env -iA",
+    "opkg install",
+    "pacman -S",
+    "pkg install",
+    "pkg_add",
+    "pkgin install",
+    "swupd bundle-add",
+    "urpmi",
+    "xbps-install",
+    "yum install",
+    "zypper install",
+];
+
+/// Why a command is none to be pasted into a shell with packages behind it.
+fn wrong_installer(distribution: &str, command: &str) -> Option<String> {
+    // os-release(5): an ID has no other characters.
+    if !distribution.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"._-".contains(&byte)) {
+        return Some("that is not the ID of a distribution".to_owned());
+    }
+    let words: Vec<&str> = command.split(' ').filter(|word| !word.is_empty() && *word != "-y").collect();
+    let own = match words.as_slice() {
+        ["sudo" | "doas", own @ ..] | own => own,
+    };
+    (!INSTALLERS.contains(&own.join(" ").as_str()))
+        .then(|| format!("\"{command}\" is not one of: {}", INSTALLERS.join(", ")))
+}
+
+/// Whether this can only be the name of a package: no option, nothing for a shell, and no "-" at the end, with which apt removes one.
+fn is_package(word: &str) -> bool {
+    let is_of_names = |byte: u8| byte.is_ascii_alphanumeric() || b"+-._:/@".contains(&byte);
+    let (first, last) = (word.bytes().next(), word.bytes().last());
+    word.bytes().all(is_of_names)
+        && first.is_some_and(|byte| byte.is_ascii_alphanumeric())
+        && last.is_some_and(|byte| byte.is_ascii_alphanumeric() || byte == b'+')
 }
 
 /// The suites that the program holds, by their names: programs that reviews use, and the built-in workloads.
@@ -242,6 +306,26 @@ packages = { debian = "gcc make" }
         assert_eq!(Suite::parse("name = \"none\"\nbenchmark = []").unwrap_err(), SuiteError::Empty);
         assert!(wrong("needs", "timeout_s = 0\nneeds").ends_with("timeout_s must be above zero"));
         assert!(wrong("needs", "timeout_s = 1e20\nneeds").ends_with("timeout_s must be at most 31536000 (a year)"));
+    }
+
+    #[test]
+    fn nothing_but_the_installing_of_packages_can_be_pasted() {
+        let with = |from: &str, to: &str| Suite::parse(&SMALL.replacen(from, to, 1));
+        for packages in ["7zip; id", "$(id)", "a`id`", "-o=x", "7zip-", "|sh", "~/x", "--", r"x\u0007y", "\u{202e}a"] {
+            let error = with("debian = \"7zip\"", &format!("debian = \"{packages}\"")).unwrap_err().to_string();
+            assert!(error.ends_with("is not the name of a package"), "{packages}: {error}");
+        }
+        for command in
+            ["rm -rf", "apt remove", "apt install; id", "curl x | sh", r"apt\ninstall", "apt install evil", ""]
+        {
+            let error = with("apt install", command).unwrap_err();
+            assert!(matches!(error, SuiteError::Install { .. }), "{command}: {error}");
+        }
+        assert!(matches!(with("arch = \"pacman", "\"a\\nid\" = \"pacman"), Err(SuiteError::Install { .. })));
+        for command in ["sudo apt-get install -y", "doas apk add", "emerge"] {
+            assert!(with("apt install", command).is_ok(), "{command}");
+        }
+        assert!(with("debian = \"7zip\"", "debian = \"g++ libc6:amd64 app-arch/zstd\"").is_ok());
     }
 
     #[test]

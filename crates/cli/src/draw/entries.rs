@@ -5,7 +5,7 @@ use jiff::tz::TimeZone;
 
 use super::grid::{Column, Grid};
 use super::number::{count, when};
-use super::text::{Line, Screen, Tone, printable};
+use super::text::{Line, Screen, Tone};
 use super::wrap::wrap;
 
 /// So many deleted ones in a row are shown one by one; of more only how many.
@@ -67,7 +67,7 @@ pub fn table(entries: &[Entry], with_processors: bool, zone: &TimeZone, width: u
 }
 
 fn cells(entry: &Entry, with_processor: bool, zone: &TimeZone) -> Vec<Line> {
-    let plain = |text: &str| Line::new().plain(printable(text));
+    let plain = |text: &str| Line::new().plain(text);
     let mut row = vec![
         Line::new().strong(entry.number.to_string()),
         plain(&entry.kind),

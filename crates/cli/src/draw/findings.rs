@@ -4,8 +4,12 @@ use corewise_model::finding::Finding;
 use corewise_model::survey::conclude::Conclusions;
 use corewise_model::{Gap, Survey};
 
+use super::printable::bounded;
 use super::text::Line;
 use super::wrap::{glued, unbroken, wrap};
+
+/// A sentence takes at most so many columns, whatever the devices and tasks in it are called.
+const LONGEST_SENTENCE: usize = 1000;
 
 /// Numbered findings, each with what to do next; then what was tested and does not differ.
 pub fn findings(survey: &Survey, conclusions: &Conclusions, width: usize) -> Vec<Line> {
@@ -45,8 +49,9 @@ pub fn findings(survey: &Survey, conclusions: &Conclusions, width: usize) -> Vec
 /// A finding with its number, and what to do next.
 pub fn numbered(number: usize, finding: &Finding, width: usize) -> Vec<Line> {
     let head = format!("{number:>2}{gap}", gap = unbroken("  "));
-    let mut lines = wrap(&Line::new().strong(head).plain(glued(&finding.statement)), width, 4);
-    let advice = Line::new().plain("    ").plain(glued(&finding.advice));
+    let mut lines =
+        wrap(&Line::new().strong(head).plain(glued(&bounded(&finding.statement, LONGEST_SENTENCE))), width, 4);
+    let advice = Line::new().plain("    ").plain(glued(&bounded(&finding.advice, LONGEST_SENTENCE)));
     let Some(command) = finding.command.as_deref().filter(|command| !command.is_empty()) else {
         lines.extend(wrap(&advice, width, 4));
         return lines;

@@ -1,5 +1,6 @@
 //! Aligned columns with tones; a terminal that is too narrow loses the least important columns first.
 
+use super::printable::{named, width as columns};
 use super::text::Line;
 use super::wrap::wrap;
 
@@ -25,20 +26,20 @@ pub struct Column {
 
 impl Column {
     /// A column of text. Rank 0 is never dropped; of the others the highest goes first, and of equals the rightmost.
-    pub fn text(title: impl Into<String>, rank: u8) -> Self {
-        let title = title.into();
+    pub fn text(title: impl AsRef<str>, rank: u8) -> Self {
+        let title = named(title.as_ref());
         Self { name: title.clone(), title, unit: String::new(), align: Align::Left, rank, shrinks_to: None }
     }
 
     /// A column of numbers.
-    pub fn number(title: impl Into<String>, unit: impl Into<String>, rank: u8) -> Self {
-        Self { unit: unit.into(), align: Align::Right, ..Self::text(title, rank) }
+    pub fn number(title: impl AsRef<str>, unit: impl AsRef<str>, rank: u8) -> Self {
+        Self { unit: named(unit.as_ref()), align: Align::Right, ..Self::text(title, rank) }
     }
 
     /// The column, with the name that a remark on dropped columns uses.
     #[must_use]
-    pub fn named(mut self, name: impl Into<String>) -> Self {
-        self.name = name.into();
+    pub fn named(mut self, name: impl AsRef<str>) -> Self {
+        self.name = named(name.as_ref());
         self
     }
 
@@ -118,7 +119,7 @@ impl Grid {
 
     fn natural_width(&self, index: usize) -> usize {
         let column = &self.columns[index];
-        let head = column.title.chars().count().max(column.unit.chars().count());
+        let head = columns(&column.title).max(columns(&column.unit));
         self.rows.iter().map(|row| row[index].width()).fold(head, usize::max)
     }
 
@@ -185,7 +186,7 @@ impl Grid {
 impl Line {
     /// Spaces at the end do not count against the width; anything else is cut.
     fn cut_end(self, width: usize) -> Self {
-        if self.to_plain().chars().count() <= width { self } else { self.cut(width) }
+        if columns(&self.to_plain()) <= width { self } else { self.cut(width) }
     }
 }
 

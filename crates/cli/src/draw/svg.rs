@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::text::{Line, printable};
+use super::printable::printable;
+use super::text::Line;
 use super::wrap::wrap;
 
 /// Empty pixels around everything.
@@ -77,7 +78,7 @@ pub fn hex([red, green, blue]: [u8; 3]) -> String {
     format!("#{red:02x}{green:02x}{blue:02x}")
 }
 
-/// Text as it may stand in XML 1.0, in an element or an attribute.
+/// Text as it may stand in XML 1.0, in an element or an attribute; what XML does not have is never [`printable`].
 pub fn escaped(text: &str) -> String {
     let mut safe = String::new();
     for character in printable(text).chars() {
@@ -87,8 +88,6 @@ pub fn escaped(text: &str) -> String {
             '>' => safe.push_str("&gt;"),
             '"' => safe.push_str("&quot;"),
             '\'' => safe.push_str("&#39;"),
-            // Characters that XML does not have.
-            '\u{fffe}' | '\u{ffff}' => safe.push('?'),
             other => safe.push(other),
         }
     }

@@ -4,6 +4,9 @@ use std::fmt::Write as _;
 
 use anstyle::{Ansi256Color, AnsiColor, Color, Style};
 
+pub use super::printable::printable;
+use super::printable::{split, width as columns};
+
 /// A space at which no line is broken; it prints as a space.
 pub const NO_BREAK: char = '\u{a0}';
 
@@ -64,17 +67,6 @@ pub struct Line {
     spans: Vec<(Tone, String)>,
 }
 
-/// A text without control characters, which a recorded machine or a thread's name may hold: they become "?". A file or
-/// a program must not be able to steer the terminal.
-pub fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
-}
-
-/// The same for a text of several lines.
-pub fn printable_lines(text: &str) -> String {
-    text.split('\n').map(printable).collect::<Vec<_>>().join("\n")
-}
-
 impl Line {
     /// The empty line.
     pub fn new() -> Self {
@@ -132,9 +124,9 @@ impl Line {
         self
     }
 
-    /// Its width in terminal columns. Every character that corewise writes takes one.
+    /// Its width in terminal columns.
     pub fn width(&self) -> usize {
-        self.spans.iter().map(|(_, text)| text.chars().count()).sum()
+        self.spans.iter().map(|(_, text)| columns(text)).sum()
     }
 
     /// Whether there is no text in it.
@@ -148,14 +140,8 @@ impl Line {
         if self.width() <= width {
             return self;
         }
-        let mut left = width.saturating_sub(1);
-        let mut line = Self::new();
-        for (tone, text) in self.spans {
-            let part: String = text.chars().take(left).collect();
-            left -= part.chars().count();
-            line = line.with(tone, part);
-        }
-        if width > 0 { line.faint("…") } else { line }
+        let (head, _) = self.split_at(width.saturating_sub(1));
+        if width > 0 { head.faint("…") } else { head }
     }
 
     /// The words of the line with their tones, each with the number of spaces before it.
@@ -187,24 +173,23 @@ impl Line {
         self.spans.last().map(|(tone, _)| *tone)
     }
 
-    /// Splits a word that is wider than a line.
+    /// Splits it so that the first part is no wider than that; a character and its marks stay together.
     pub fn split_at(self, width: usize) -> (Self, Self) {
-        let (mut head, mut rest, mut left) = (Self::new(), Self::new(), width);
+        let (mut head, mut rest) = (Self::new(), Self::new());
         for (tone, text) in self.spans {
-            let part: String = text.chars().take(left).collect();
-            left -= part.chars().count();
-            let remainder = &text[part.len()..];
-            head = head.with(tone, &part);
-            rest = rest.with(tone, remainder);
+            let left = if rest.is_empty() { width - head.width() } else { 0 };
+            let (own, others) = split(&text, left);
+            head = head.with(tone, own);
+            rest = rest.with(tone, others);
         }
         (head, rest)
     }
 
     /// Splits what is to stay together and is wider than a line between the last of its words that fit.
     pub fn split_at_no_break(self, width: usize) -> Option<(Self, Self)> {
-        let characters = self.spans.iter().flat_map(|(_, text)| text.chars());
-        let breaks = characters.take(width + 1).enumerate().filter(|(_, c)| *c == NO_BREAK).map(|(place, _)| place);
-        let place = breaks.last().filter(|place| *place > 0)?;
+        let text: String = self.spans.iter().map(|(_, text)| text.as_str()).collect();
+        let breaks = text.match_indices(NO_BREAK).map(|(place, _)| columns(&text[..place]));
+        let place = breaks.take_while(|place| *place <= width).last().filter(|place| *place > 0)?;
         let (head, rest) = self.split_at(place);
         Some((head, rest.split_at(1).1))
     }
@@ -278,7 +263,7 @@ impl Screen {
     /// The width of the widest line.
     #[cfg(test)]
     pub fn width(&self) -> usize {
-        self.lines.iter().map(|line| line.to_plain().chars().count()).max().unwrap_or(0)
+        self.lines.iter().map(|line| columns(&line.to_plain())).max().unwrap_or(0)
     }
 }
 
@@ -288,7 +273,7 @@ mod tests {
 
     #[test]
     fn control_characters_cannot_steer_the_terminal() {
-        assert_eq!(Line::new().plain("AMD\u{1b}[2JRyzen\n").to_plain(), "AMD?[2JRyzen?");
+        assert_eq!(Line::new().plain("AMD\u{1b}[2JRyzen\n").to_plain(), r"AMD\u{1b}[2JRyzen\u{a}");
     }
 
     #[test]
@@ -296,5 +281,15 @@ mod tests {
         let line = Line::new().plain("virtio").strong("1-req.0");
         assert_eq!(line.clone().cut(9).to_plain(), "virtio1-…");
         assert_eq!(line.cut(13).to_plain(), "virtio1-req.0");
+    }
+
+    #[test]
+    fn wide_characters_and_marks_are_measured_in_columns() {
+        let line = Line::new().plain("日本").strong("e\u{301}語");
+        assert_eq!(line.width(), 7);
+        assert_eq!(line.clone().cut(6).to_plain(), "日本e\u{301}…");
+        assert_eq!(line.clone().cut(4).to_plain(), "日…");
+        let (head, rest) = line.split_at(3);
+        assert_eq!([head.to_plain(), rest.to_plain()], ["日", "本e\u{301}語"]);
     }
 }

@@ -2,6 +2,9 @@
 
 use super::text::{Line, NO_BREAK};
 
+/// A word takes at most so many columns; "…" stands for the rest, which nobody reads.
+const LONGEST_WORD: usize = 4000;
+
 /// Breaks a line at spaces so that it fits; lines after the first begin with `hanging` spaces. What is to stay together
 /// and is wider than the terminal is broken between its words, and a word where it must be. A line that fits is left as
 /// it is.
@@ -13,7 +16,8 @@ pub fn wrap(line: &Line, width: usize, hanging: usize) -> Vec<Line> {
     let indented = || Line::new().plain(" ".repeat(hanging));
     let mut lines = Vec::new();
     let (mut current, mut is_bare) = (Line::new(), true);
-    for (gap, mut word) in line.words() {
+    for (gap, word) in line.words() {
+        let mut word = word.cut(LONGEST_WORD);
         if !is_bare && current.width() + gap + word.width() > width {
             lines.push(std::mem::replace(&mut current, indented()));
             is_bare = true;
@@ -23,7 +27,8 @@ pub fn wrap(line: &Line, width: usize, hanging: usize) -> Vec<Line> {
             current = current.with(tone, " ".repeat(gap.min(width / 2)));
         }
         while current.width() + word.width() > width {
-            let room = width.saturating_sub(current.width()).max(1);
+            // A wide character takes two, however narrow the terminal.
+            let room = width.saturating_sub(current.width()).max(2);
             let (head, rest) = word.clone().split_at_no_break(room).unwrap_or_else(|| word.split_at(room));
             lines.push(std::mem::replace(&mut current, indented()).then(head));
             word = rest;

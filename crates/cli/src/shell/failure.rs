@@ -3,8 +3,6 @@
 use std::fmt;
 use std::process::ExitCode;
 
-use crate::draw::text::printable_lines;
-
 /// The exit status of corewise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
@@ -67,24 +65,12 @@ impl Failure {
     }
 }
 
-/// What was typed or read may be repeated in it, so that control characters become "?", but for the ends of lines.
 impl fmt::Display for Failure {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "error: {}", printable_lines(&self.what))?;
+        write!(formatter, "error: {}", self.what)?;
         match &self.next {
-            Some(next) => write!(formatter, "\n  {}", printable_lines(next)),
+            Some(next) => write!(formatter, "\n  {next}"),
             None => Ok(()),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn nothing_that_was_typed_steers_the_terminal() {
-        let failure = Failure::usage("cannot run \u{1b}[31mx\n    here").next("or\u{7}");
-        assert_eq!(failure.to_string(), "error: cannot run ?[31mx\n    here\n  or?");
     }
 }

@@ -9,7 +9,12 @@ use serde::Serialize;
 
 use super::failure::{Exit, Failure};
 use super::settings::Settings;
+use crate::draw::json;
+use crate::draw::printable::{bounded, printable_lines};
 use crate::draw::text::Screen;
+
+/// A line on standard error takes at most so many columns, whatever it repeats.
+const LONGEST_LINE: usize = 4000;
 
 /// Prints a document as JSON or a screen as text, as the settings say; only the one that is wanted is made.
 pub fn show<D: Serialize>(
@@ -42,12 +47,17 @@ pub fn show_beside<D: Serialize>(
 
 /// Prints a value as JSON, one line for each of its parts.
 pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
-    let text = serde_json::to_string_pretty(value).map_err(|error| Failure::new(Exit::Internal, error))?;
-    print_text(&text)
+    let text = json::text(value).map_err(|error| Failure::new(Exit::Internal, error))?;
+    print_form(&text)
 }
 
-/// Prints a text and a line end.
+/// Prints a text of lines, each [printable](crate::draw::printable), and a line end.
 pub fn print_text(text: &str) -> Result<(), Failure> {
+    print_form(&printable_lines(text))
+}
+
+/// Prints a text that was written in a form with escapes of its own (JSON, CSV, SVG, Markdown), and a line end.
+pub fn print_form(text: &str) -> Result<(), Failure> {
     let mut stream = stdout()?;
     written(writeln!(stream, "{text}").and_then(|()| stream.flush()))
 }
@@ -78,5 +88,23 @@ pub fn written(result: io::Result<()>) -> Result<(), Failure> {
 
 /// Says something on standard error. Where nobody listens there, nothing is lost that could be told otherwise.
 pub fn say(message: &impl Display) {
-    let _ = writeln!(io::stderr().lock(), "{message}");
+    let _ = writeln!(io::stderr().lock(), "{}", said(message));
+}
+
+/// What was typed or read may be repeated in a message: each of its lines is printable and bounded.
+fn said(message: &impl Display) -> String {
+    let lines: Vec<String> = message.to_string().split('\n').map(|line| bounded(line, LONGEST_LINE)).collect();
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_was_typed_steers_the_terminal() {
+        let failure = Failure::usage("cannot run \u{1b}[31mx\n    here\u{202e}").next("or\u{7}");
+        assert_eq!(said(&failure), "error: cannot run \\u{1b}[31mx\n    here\\u{202e}\n  or\\u{7}");
+        assert!(said(&"a\u{9b}".repeat(1_000_000)).len() <= LONGEST_LINE + '…'.len_utf8());
+    }
 }

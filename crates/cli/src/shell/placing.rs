@@ -14,6 +14,7 @@ use corewise_model::{CpuSet, Machine, Survey};
 use super::failure::{Exit, Failure};
 use super::history::if_readable;
 use super::settings::Settings;
+use crate::draw::printable::{printable, width};
 
 /// So many characters of a long expression are shown around a mistake.
 const SHOWN_CHARACTERS: usize = 60;
@@ -126,15 +127,20 @@ fn cut_middle(text: &str, longest: usize) -> String {
 
 /// What is wrong, and below it the text with the place marked.
 pub fn pointed(what: &str, text: &str, at: &Range<usize>) -> String {
-    let characters: Vec<char> = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let characters: Vec<char> = text.chars().collect();
     let from = at.start.saturating_sub(SHOWN_CHARACTERS / 2);
     let to = characters.len().min(from + SHOWN_CHARACTERS);
     let cut = |more: bool| if more { "…" } else { "" };
-    let shown: String = characters[from.min(to)..to].iter().collect();
-    let before = " ".repeat(at.start - from + cut(from > 0).chars().count());
-    let marks = "^".repeat(at.len().clamp(1, to.saturating_sub(at.start).max(1)));
+    // Each part is printable by itself, so that the marks stand below what they mean.
+    let part = |range: Range<usize>| {
+        let [start, end] = [range.start, range.end].map(|place| place.clamp(from.min(to), to));
+        printable(&characters[start..end].iter().collect::<String>())
+    };
+    let [head, marked, rest] = [from..at.start, at.start..at.end, at.end.max(at.start)..to].map(part);
+    let head = format!("{}{head}", cut(from > 0));
+    let (before, marks) = (" ".repeat(width(&head)), "^".repeat(width(&marked).max(1)));
     let what = shortened(what);
-    format!("{what}\n    {}{shown}{}\n    {before}{marks}", cut(from > 0), cut(to < characters.len()))
+    format!("{what}\n    {head}{marked}{rest}{}\n    {before}{marks}", cut(to < characters.len()))
 }
 
 #[cfg(test)]
@@ -178,7 +184,11 @@ mod tests {
     fn the_mistake_is_marked_where_it_is() {
         assert_eq!(pointed("no such llc", "all - llc:2", &(6..11)), "no such llc\n    all - llc:2\n          ^^^^^");
         assert_eq!(pointed("it ends", "all -", &(5..5)), "it ends\n    all -\n         ^");
-        assert_eq!(pointed("é", "é\u{1b}x", &(2..3)), "é\n    é x\n      ^", "no text can steer the terminal");
+        assert_eq!(
+            pointed("é", "é\u{1b}日x", &(2..3)),
+            "é\n    é\\u{1b}日x\n           ^^",
+            "no text can steer the terminal"
+        );
         let long = pointed("here", &format!("{}x{}", "a".repeat(100), "b".repeat(100)), &(100..101));
         let lines: Vec<&str> = long.lines().collect();
         let place = lines[2].chars().position(|c| c == '^').unwrap();

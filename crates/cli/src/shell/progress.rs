@@ -5,6 +5,8 @@ use std::time::Duration;
 use corewise_lab::session::Progress;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::draw::printable::printable;
+
 /// A bar has this many steps; more than any terminal has columns for it.
 const STEPS: u64 = 1000;
 
@@ -25,7 +27,7 @@ impl Bar {
     /// Shows how far the survey has come.
     pub fn show(&self, progress: &Progress) {
         self.0.set_prefix(left(progress.left));
-        self.0.set_message(progress.step.clone());
+        self.0.set_message(printable(&progress.step));
         self.0.set_position((progress.done * STEPS as f64) as u64);
     }
 

@@ -4,6 +4,8 @@ use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
+use crate::draw::printable::{is_hidden, printable};
+
 /// Options of `place` that take a value, and those that take none, which may stand behind the other tool's text.
 const VALUED: [&str; 6] = ["--as", "--from", "--machine", "--color", "--width", "--store"];
 const PLAIN: [&str; 2] = ["--json", "--no-store"];
@@ -51,9 +53,19 @@ pub fn words_in_shell(words: impl IntoIterator<Item = impl AsRef<str>>) -> Strin
 /// A word as it is typed in a shell.
 pub fn in_shell(word: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "-_./=,:@%+".contains(c);
-    match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
+    // What would be printed as something else is written as its bytes, which a shell reads (POSIX.1-2024, 2.2.4).
+    let is_lost = |c: char| is_hidden(c) || c.is_whitespace() && c != ' ';
+    if !word.is_empty() && !word.starts_with('=') && word.chars().all(is_plain) {
+        word.to_owned()
+    } else if word.contains(is_lost) || printable(word) != word {
+        let byte = |byte: &u8| match byte {
+            b'\'' | b'\\' => format!("\\{}", char::from(*byte)),
+            b' '..=b'~' => char::from(*byte).to_string(),
+            _ => format!("\\{byte:03o}"),
+        };
+        format!("$'{}'", word.as_bytes().iter().map(byte).collect::<String>())
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
     }
 }
 
@@ -63,6 +75,30 @@ mod tests {
 
     fn line(text: &str, unknown: &str) -> Option<String> {
         meant(&text.split(' ').map(OsString::from).collect::<Vec<_>>(), unknown)
+    }
+
+    #[test]
+    fn a_word_in_a_shell_is_what_it_was_and_nothing_else() {
+        for word in [
+            "a b",
+            "it's",
+            "=ls",
+            "$(id)\n;`id`",
+            "\u{1b}]0;x\u{7}",
+            "a\u{202e}'\\b",
+            "e\u{301}\u{a0}",
+            "日本",
+            "",
+            "-x",
+        ] {
+            let typed = in_shell(word);
+            assert_eq!(printable(&typed), typed);
+            let output = std::process::Command::new("bash").args(["-c", &format!("printf %s {typed}")]).output();
+            match output {
+                Ok(output) => assert_eq!(String::from_utf8_lossy(&output.stdout), word, "{typed}"),
+                Err(_) => println!("skipped: there is no bash"),
+            }
+        }
     }
 
     #[test]

@@ -105,4 +105,28 @@ mod tests {
         };
         assert!(step(&made, 80).plain().contains("left out: this machine does not have two modules"));
     }
+
+    #[test]
+    fn no_article_steers_or_hides() {
+        let mut article = Article::parse(BUILT_IN[0].1).unwrap();
+        for name in crate::draw::hostile::names() {
+            let text = || name.clone();
+            (article.name, article.question, article.source) = (text(), text(), text());
+            (article.published, article.look) = (text(), text());
+            let made = MadeStep {
+                title: text(),
+                command: vec![text(), text()],
+                environment: [("A".to_owned(), text())].into(),
+                remark: Some(text()),
+                left_out: None,
+                exit: None,
+                document: serde_json::Value::Null,
+            };
+            let left_out = MadeStep { left_out: Some(text()), ..made.clone() };
+            let list = list(std::slice::from_ref(&article), 40);
+            for screen in [head(&article, 40), step(&made, 40), step(&left_out, 40), foot(&article, 40), list] {
+                crate::draw::hostile::check_screen(&screen, 40);
+            }
+        }
+    }
 }

@@ -5,6 +5,7 @@ use insta::assert_snapshot;
 
 use super::*;
 use crate::draw::fabricated::{ryzen_9950x3d, small_guest};
+use crate::draw::hostile;
 
 fn found(counters: Result<bool, Gap>, clock: &'static str) -> Found {
     let causes = Ok(EventSource::Perf);
@@ -136,4 +137,15 @@ fn moved_interrupts_are_told_and_who_else_moves_them() {
     let (state, why, cure) = said("bash", 2).unwrap();
     assert_eq!((state, cure.as_deref()), (State::Note, Some("corewise undo")));
     assert_eq!(why, "2 interrupts were moved to other cpus by `corewise irq`");
+}
+
+#[test]
+fn no_check_steers_or_hides() {
+    for name in hostile::names() {
+        let states = [State::Gap, State::Note, State::Good];
+        let check = |state| Check { what: name.clone(), state, why: name.clone(), cure: Some(name.clone()) };
+        let checks = states.map(check);
+        [40, 80].into_iter().for_each(|width| hostile::check_screen(&screen(&checks, width), width));
+        hostile::check_json(&DoctorDocument::new(&checks));
+    }
 }

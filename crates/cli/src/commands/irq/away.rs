@@ -12,7 +12,7 @@ use corewise_sys::{Root, SysError};
 use super::Here;
 use super::document::IrqDocument;
 use super::document::{AwayReport, Fate, MoveReport};
-use super::screen::away::{quoted, screen};
+use super::screen::away::screen;
 use super::task::{Away, IrqTask};
 use crate::shell::failure::{Exit, Failure};
 use crate::shell::interruption::Interruption;
@@ -20,6 +20,7 @@ use crate::shell::machine::MachineChoice;
 use crate::shell::output::show;
 use crate::shell::placing::{resolve_elsewhere, resolve_for_all};
 use crate::shell::settings::{MOVED_BY, Settings};
+use crate::shell::tip::in_shell;
 
 /// How long interrupts are waited for, and how often it is looked. Most go at once; the others go when they strike next.
 const WAITING: Duration = Duration::from_millis(500);
@@ -97,7 +98,7 @@ fn moved(away: &Away, plan: &Plan, settings: &Settings) -> Result<Vec<MoveReport
 
 /// The report of a move that the kernel refused; a failure where it refuses all, or where nothing can be written down.
 fn not_moved(step: &Move, error: &SysError, away: &Away) -> Result<MoveReport, Failure> {
-    let command = format!("corewise irq --away-from {}", quoted(&away.text));
+    let command = format!("corewise irq --away-from {}", in_shell(&away.text));
     let next = match (Refusal::of(error), is_root()) {
         (None, _) => "Changes need a journal, so that they can be undone.".to_owned(),
         (Some(Refusal::NotPermitted), true) => {

@@ -6,6 +6,8 @@ pub mod arguments;
 mod pictures;
 mod source;
 pub mod task;
+#[cfg(test)]
+mod tests;
 
 use std::borrow::Cow;
 use std::io::IsTerminal as _;
@@ -33,7 +35,7 @@ use crate::shell::list::list;
 use crate::shell::lock;
 use crate::shell::machine::{self, MachineChoice, this_machine};
 use crate::shell::measuring::nothing_measured;
-use crate::shell::output::{print_json, print_text, say, show};
+use crate::shell::output::{print_form, print_json, say, show};
 use crate::shell::placing::{resolve_elsewhere, resolve_here};
 use crate::shell::progress::Bar;
 use crate::shell::run::{Document, Run, document};
@@ -283,16 +285,16 @@ fn print(
         _ if settings.json || format == FormatName::Json => {
             print_json(&ArtifactDocument::new(Cow::Borrowed(map), kept.number()))
         }
-        FormatName::Csv => print_text(long_csv(map).trim_end()),
+        FormatName::Csv => print_form(long_csv(map).trim_end()),
         FormatName::Matrix => {
             if filled.predicted > 0 {
                 let all = filled.all.known().count() as u64;
                 let (all, predicted) = (number::whole(all), number::whole(filled.predicted));
                 say(&format!("{predicted} of {all} pairs are predicted; `--format csv` prints only measured ones"));
             }
-            print_text(matrix_csv(&filled.all).trim_end())
+            print_form(matrix_csv(&filled.all).trim_end())
         }
-        FormatName::Svg => print_text(&picture(map, &filled, &conclusions, by_group)),
+        FormatName::Svg => print_form(&picture(map, &filled, &conclusions, by_group)),
         FormatName::Text | FormatName::Json => {
             let picture = Picture { depth: depth(settings), by_group };
             artifact::print(map, kept, settings, |conclusions| {

@@ -167,3 +167,51 @@ fn pasted(name: &str, label: usize, line: &NotationLine, width: usize) -> Vec<Li
         None => wrap(&head.faint(format!("- {}", line.remarks.join(" "))), width, label + 2),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use corewise_model::placement::notation::Read;
+    use corewise_model::placement::parse;
+
+    use super::super::document::PlaceDocument;
+    use super::*;
+    use crate::draw::fabricated::{hybrid, ryzen_9950x3d};
+    use crate::draw::hostile;
+    use crate::shell::placing::{pointed, resolve_elsewhere};
+
+    /// What is pasted has numbers of cpus and words of ours, whatever the machine and the expression are called.
+    #[test]
+    fn no_machine_and_no_text_steers_or_hides() {
+        let resolution = resolve_elsewhere(&parse("all - core:0").unwrap(), &ryzen_9950x3d()).unwrap();
+        let usual = |machine: &Machine| {
+            let print = |notation| notation::print(notation, &resolution.cpus, &resolution.order, machine);
+            Notation::ALL.into_iter().flat_map(print).map(|line| line.text).collect::<Vec<_>>()
+        };
+        let pasted = usual(&ryzen_9950x3d());
+        for machine in hostile::copies(&ryzen_9950x3d()) {
+            assert_eq!(usual(&machine), pasted);
+        }
+        let machine = hybrid();
+        let resolution = resolve_elsewhere(&parse("all - core:0").unwrap(), &machine).unwrap();
+        for text in hostile::names() {
+            let (cpus, order) = (resolution.cpus.clone(), resolution.order.clone());
+            let read = Read { cpus, order, remarks: vec![text.clone()] };
+            let (read, description) = (Some(&read), None);
+            let placed = Placed { machine: &machine, text: &text, resolution: &resolution, read, description };
+            for line in [40, 80].map(|width| screen(&placed, width)) {
+                // What is pasted is never broken.
+                hostile::check_screen(&line, LONGEST_WIDTHS * 80);
+            }
+            [40, 80].into_iter().for_each(|width| wide(&answer(&placed, width), width));
+            hostile::check_json(&PlaceDocument::new(&placed));
+            let length = text.chars().count();
+            let marked = pointed("here", &text, &(length / 2..length));
+            assert!(marked.lines().count() >= 3, "{marked}");
+            hostile::check_text(marked.split_once('\n').unwrap().1);
+        }
+    }
+
+    fn wide(lines: &[Line], width: usize) {
+        assert!(lines.iter().all(|line| line.width() <= width), "{lines:?}");
+    }
+}

@@ -9,6 +9,7 @@ use corewise_model::survey::conclude::Conclusions;
 
 use super::screen::screen;
 use crate::draw::fabricated::*;
+use crate::draw::hostile;
 use crate::draw::survey::Kept;
 
 fn shown(survey: &Survey, conclusions: &Conclusions, width: usize) -> String {
@@ -77,5 +78,15 @@ fn colour_adds_nothing_to_the_text() {
         let stripped = anstream::adapter::strip_str(&screen.styled()).to_string();
         let tidy = |text: &str| text.lines().map(|line| line.trim_end().to_owned() + "\n").collect::<String>();
         assert_eq!(tidy(&stripped), screen.plain());
+    }
+}
+
+#[test]
+fn no_name_steers_or_hides() {
+    for survey in [small_guest_survey(), partial_survey()].iter().flat_map(hostile::copies) {
+        for width in [40, 80, 140] {
+            hostile::check_screen(&screen(&survey, &nothing(&survey), &Kept::Stored(12), width), width);
+        }
+        hostile::check_json(&survey);
     }
 }

@@ -2,8 +2,10 @@
 
 use insta::assert_snapshot;
 
+use super::document;
 use super::screen::screen;
 use crate::draw::fabricated::*;
+use crate::draw::hostile;
 
 #[test]
 fn nodes_without_memory_and_memory_without_cpus() {
@@ -259,5 +261,13 @@ fn no_line_is_wider_than_the_terminal() {
             let screen = screen(&machine, None, width);
             assert!(screen.width() <= width, "{} columns at {width}:\n{}", screen.width(), screen.plain());
         }
+    }
+}
+
+#[test]
+fn no_name_of_a_machine_steers_or_hides() {
+    for machine in hostile::copies(&hybrid()) {
+        [20, 80, 140].into_iter().for_each(|width| hostile::check_screen(&screen(&machine, None, width), width));
+        hostile::check_json(&document::TopologyDocument::new(&machine, None));
     }
 }

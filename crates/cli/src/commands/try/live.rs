@@ -9,9 +9,13 @@ use corewise_model::trial::{Experiment, Outcome, Trial};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::screen::{Shown, standings, table};
+use crate::draw::printable::{last_lines, named};
 use crate::draw::text::Line;
 use crate::shell::output::say;
 use crate::shell::settings::Settings;
+
+/// So many lines of what failed are shown.
+const SHOWN_LINES: usize = 5;
 
 /// The lines. They are drawn when something has happened, never by a thread of their own that could disturb.
 pub struct Live<'a> {
@@ -43,8 +47,15 @@ impl<'a> Live<'a> {
 
     /// A trial begins.
     pub fn begins(&self, block: u32, arm: usize, time: &Time) {
-        let name = self.experiment.arms[arm].spoken();
-        let benchmark = self.experiment.suite.as_ref().map_or(String::new(), |part| format!("{} · ", part.benchmark));
+        self.now.set_message(self.begun(block, arm, time));
+        self.now.tick();
+    }
+
+    /// The line of a trial that begins.
+    fn begun(&self, block: u32, arm: usize, time: &Time) -> String {
+        let name = named(&self.experiment.arms[arm].spoken());
+        let benchmark = self.experiment.suite.as_ref();
+        let benchmark = benchmark.map_or(String::new(), |part| format!("{} · ", named(&part.benchmark)));
         let what = if block == 0 { format!("warming up: {name}") } else { format!("block {block}: {name}") };
         let elapsed = clock(time.elapsed);
         let about = self.more_runs.get().zip(time.trial).map(|(runs, trial)| trial * runs);
@@ -55,8 +66,7 @@ impl<'a> Live<'a> {
         };
         let each = time.trial.map_or(String::new(), |trial| format!(", {:.1} s a run", trial.as_secs_f64()));
         let text = format!("{benchmark}{what}    {elapsed}{left}{each}    Ctrl-C: the verdict so far");
-        self.now.set_message(text.chars().take(self.width).collect::<String>());
-        self.now.tick();
+        Line::new().plain(text).cut(self.width).to_plain()
     }
 
     /// A block is over.
@@ -88,10 +98,8 @@ impl<'a> Live<'a> {
     /// The very first run has failed: said at once, as the others may fail for the same reason.
     pub fn first_failed(&self, trial: &Trial) {
         let Outcome::Failed { why, output } = &trial.outcome else { return };
-        let last: Vec<String> = output.lines().rev().take(5).map(|line| format!("    {line}")).collect();
-        let lines: Vec<String> = last.into_iter().rev().collect();
-        let text = format!("warning: the first run failed: {why}\n{}", lines.join("\n"));
-        self.all.suspend(|| say(&crate::draw::text::printable_lines(text.trim_end())));
+        let lines: String = last_lines(output, SHOWN_LINES).iter().map(|line| format!("\n    {line}")).collect();
+        self.all.suspend(|| say(&format!("warning: the first run failed: {why}{lines}")));
     }
 
     /// Takes the lines off the screen.
@@ -108,4 +116,42 @@ fn more_runs(standing: &Standing) -> Option<u32> {
 /// "0:42", "12:05".
 fn clock(time: Duration) -> String {
     format!("{}:{:02}", time.as_secs() / 60, time.as_secs() % 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use corewise_model::conducted::Conducted;
+    use corewise_model::simulate::noise::RunNoise;
+    use corewise_model::trial::Part;
+
+    use super::*;
+    use crate::commands::r#try::screen::tests::{Made, made_by};
+    use crate::draw::hostile;
+    use crate::draw::printable::width;
+    use crate::shell::settings::Environment;
+
+    #[test]
+    fn no_benchmark_steers_the_line_that_is_drawn_while_it_runs() {
+        let policy = corewise_model::experiment::Policy::default();
+        let effects = corewise_model::simulate::Effects::of(&[0.0, 0.1]);
+        let Made { mut experiment, trials, .. } = made_by(policy.clone(), &effects, &RunNoise::Quiet, 1, 1);
+        experiment.suite = Some(Part {
+            suite: "a".into(),
+            benchmark: "b".into(),
+            category: "c".into(),
+            begun_unix_ms: 0,
+            setup: None,
+            policy,
+        });
+        let time = Time { elapsed: Duration::from_secs(5), trial: Some(Duration::from_secs(1)), left: None };
+        let settings = Settings::of_environment(&Environment::default());
+        for Conducted { experiment, .. } in hostile::copies(&Conducted { experiment, trials }) {
+            let live = Live::new(&experiment, &settings);
+            for arm in 0..experiment.arms.len() {
+                let line = live.begun(1, arm, &time);
+                hostile::check_text(&line);
+                assert!(!line.contains('\n') && width(&line) <= settings.width, "{line}");
+            }
+        }
+    }
 }

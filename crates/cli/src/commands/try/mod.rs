@@ -31,7 +31,7 @@ use crate::shell::failure::{Exit, Failure};
 use crate::shell::history::to_write;
 use crate::shell::interruption::Interruption;
 use crate::shell::lock;
-use crate::shell::output::{print_text, show};
+use crate::shell::output::{print_form, show};
 use crate::shell::run::{Document, Run, document};
 use crate::shell::settings::{History, Settings};
 use arguments::TryArguments;
@@ -127,8 +127,8 @@ fn print(made: &Conducted, stored: Option<i64>, how: Print, settings: &Settings)
     let named_store = settings.named_store.as_deref();
     let shown = Shown { experiment, trials, standing: &standing, threads: threads.as_ref(), stored, named_store };
     match how {
-        Print::Csv => print_text(&csv(shown))?,
-        Print::Markdown => print_text(&markdown(shown))?,
+        Print::Csv => print_form(&csv(shown))?,
+        Print::Markdown => print_form(&markdown(shown))?,
         Print::Screen => {
             show(settings, || printed(Cow::Borrowed(made), shown), || screen(shown, settings.width))?;
         }

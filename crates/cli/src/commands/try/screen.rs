@@ -8,7 +8,7 @@ mod gain;
 mod standings;
 pub mod suite;
 #[cfg(test)]
-mod tests;
+pub mod tests;
 mod threads;
 
 use std::path::Path;

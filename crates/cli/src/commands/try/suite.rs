@@ -21,13 +21,13 @@ use super::screen::suite::{csv, markdown, screen};
 use super::screen::{Shown, in_words};
 use super::task::{Print, SuiteTask, TryTask};
 use super::{begin, session};
-use crate::draw::text::printable;
+use crate::draw::printable::{last_lines, named, printable};
 use crate::shell::failure::{Exit, Failure};
 use crate::shell::history::to_write;
 use crate::shell::interruption::Interruption;
 use crate::shell::lock;
 use crate::shell::machine::this_machine;
-use crate::shell::output::{print_text, say, show};
+use crate::shell::output::{print_form, print_text, say, show};
 use crate::shell::settings::{History, Settings};
 use crate::shell::trust::Commands;
 use document::SuiteDocument;
@@ -106,15 +106,15 @@ impl Keeper for Session<'_> {
     }
 
     fn warn(&mut self, benchmark: &Benchmark, why: &str, output: &str) {
-        let lines: String = output.lines().map(|line| format!("\n    {}", printable(line))).collect();
-        say(&format!("warning: {}: {why}{lines}", printable(&benchmark.name)));
+        let lines: String = last_lines(output, usize::MAX).iter().map(|line| format!("\n    {line}")).collect();
+        say(&format!("warning: {}: {why}{lines}", named(&benchmark.name)));
     }
 
     /// A line: a suite takes long.
     fn ended(&mut self, number: usize, benchmark: &Benchmark, result: &RowResult) {
         let RowResult::Tried(tried) = result else { return };
         if self.settings.progress {
-            let (all, name) = (self.benchmarks, printable(&benchmark.name));
+            let (all, name) = (self.benchmarks, named(&benchmark.name));
             say(&format!("{} of {all}  {name}: {}", number + 1, in_words(Shown::alone(tried)).to_plain()));
         }
     }
@@ -122,8 +122,8 @@ impl Keeper for Session<'_> {
 
 fn print(shown: &Results<'_>, how: Print, settings: &Settings) -> Result<(), Failure> {
     match how {
-        Print::Csv => print_text(&csv(shown)),
-        Print::Markdown => print_text(&markdown(shown)),
+        Print::Csv => print_form(&csv(shown)),
+        Print::Markdown => print_form(&markdown(shown)),
         Print::Screen => show(settings, || SuiteDocument::new(shown), || screen(shown, settings.width)),
     }
 }
@@ -158,7 +158,8 @@ fn installations(suite: &Suite, folder: &Path) -> String {
         } else {
             format!("; find packages with {}", found.unknown.join(", "))
         };
-        Some(format!("    {}    # {distribution}{unknown}", found.command))
+        // Nothing ends the remark but the end of the line.
+        Some(printable(&format!("    {}    # {distribution}{unknown}", found.command)))
     });
     std::iter::once(what.to_owned()).chain(lines).collect::<Vec<_>>().join("\n")
 }

@@ -6,6 +6,7 @@ use super::document::{Fate, Item, Report, State};
 use crate::draw::number::when;
 use crate::draw::text::{Line, Screen, Tone};
 use crate::draw::wrap::wrap;
+use crate::shell::tip::in_shell;
 
 /// The columns of the words before a change.
 const FATE_WIDTH: usize = 15;
@@ -53,7 +54,9 @@ pub fn screen(folder: &str, dry_run: bool, reports: &[Report], zone: &TimeZone, 
     let mut last = Line::new().plain(summary(reports, dry_run).unwrap_or(format!("Nothing to undo in {folder}.")));
     for report in reports.iter().filter(|report| report.is_only_unreadable()) {
         if let Some(journal) = &report.journal {
-            last = last.plain(" A damaged journal stays until you remove it:  ").strong(format!("rm {journal}"));
+            last = last
+                .plain(" A damaged journal stays until you remove it:  ")
+                .strong(format!("rm {}", in_shell(journal)));
         }
     }
     if dry_run && reports.iter().any(|report| report.count(Fate::WouldRevert) > 0) {
@@ -134,7 +137,9 @@ fn summary(reports: &[Report], dry_run: bool) -> Option<String> {
 mod tests {
     use insta::assert_snapshot;
 
+    use super::super::document::UndoDocument;
     use super::*;
+    use crate::draw::hostile;
 
     fn item(what: &str, fate: Fate, why: Option<&str>) -> Item {
         Item { what: what.to_owned(), fate, why: why.map(str::to_owned) }
@@ -248,5 +253,29 @@ mod tests {
 
         Nothing to undo here.
         ");
+    }
+
+    #[test]
+    fn no_journal_steers_or_hides() {
+        for name in hostile::names() {
+            let why = Some(name.as_str());
+            let changes = vec![item(&name, Fate::Reverted, why), item(&name, Fate::Failed, why)];
+            let left = of(State::Left, 1, changes);
+            let kept_by = Some(name.clone());
+            let (journal, host) = (Some(format!("/run/{name}")), Some(name.clone()));
+            let broken = Report { kept_by, journal, host, why: Some(name.clone()), ..of(State::Kept, 2, vec![]) };
+            let elsewhere = Report { host: Some(name.clone()), ..of(State::OtherMachine, 3, vec![]) };
+            let reports = [left, broken, elsewhere];
+            let drawn = |width| screen(&name, true, &reports, &TimeZone::UTC, width);
+            [40, 80].into_iter().for_each(|width| hostile::check_screen(&drawn(width), width));
+            hostile::check_json(&UndoDocument::new(name.clone(), true, &reports));
+        }
+    }
+
+    #[test]
+    fn what_is_to_be_pasted_is_quoted() {
+        let journal = Some("/run/a b; id.journal".to_owned());
+        let report = Report { journal, why: Some("cannot read line 1".into()), ..of(State::Left, 2, vec![]) };
+        assert!(plain(false, &[report], 200).contains("remove it:  rm '/run/a b; id.journal'"));
     }
 }

@@ -2,6 +2,7 @@ use corewise_model::artifact::Summary;
 use insta::assert_snapshot;
 
 use super::*;
+use crate::draw::hostile;
 
 const HOUR: i64 = 3_600_000;
 
@@ -38,14 +39,14 @@ fn shown(entries: &[Entry], all: bool, others: usize, width: usize) -> String {
 fn every_kind_stands_in_one_table() {
     let entries = [
         entry(1, "survey", "32 cpus, 24 rounds in 30 s"),
-        entry(2, "experiment", "./app --level 3 a\nb"),
+        entry(2, "experiment", "./app -l 3 a\nb"),
         entry(11, "links", "496 pairs of 32 cpus (cas)"),
         entry(12, "survey", "tail: 32 cpus, 3 rounds in 30 s"),
     ];
     assert_snapshot!(shown(&entries, false, 1, 100), @r"
     number  kind        made              what                                      kernel  microcode
          1  survey      2025-11-21 05:40  32 cpus, 24 rounds in 30 s                6.18.2  0xb404032
-         2  experiment  2025-11-21 06:40  33 runs: ./app --level 3 a?b              6.18.2  0xb404032
+         2  experiment  2025-11-21 06:40  33 runs: ./app -l 3 a\u{a}b               6.18.2  0xb404032
         11  links       2025-11-21 15:40  496 pairs of 32 cpus (cas)                6.18.2  0xb404032
         12  survey      2025-11-21 16:40  tail: 32 cpus, 3 rounds in 30 s  partial  6.18.2  0xb404032
     Hidden at this width: corewise
@@ -55,14 +56,14 @@ fn every_kind_stands_in_one_table() {
     assert_snapshot!(shown(&entries, true, 0, 150), @r"
     number  kind        made              what                                      kernel  microcode  corewise  processor
          1  survey      2025-11-21 05:40  32 cpus, 24 rounds in 30 s                6.18.2  0xb404032  0.1.0     AMD Ryzen 9 9950X3D 16-Core Processor
-         2  experiment  2025-11-21 06:40  33 runs: ./app --level 3 a?b              6.18.2  0xb404032  0.1.0     AMD Ryzen 9 9950X3D 16-Core Processor
+         2  experiment  2025-11-21 06:40  33 runs: ./app -l 3 a\u{a}b               6.18.2  0xb404032  0.1.0     AMD Ryzen 9 9950X3D 16-Core Processor
         11  links       2025-11-21 15:40  496 pairs of 32 cpus (cas)                6.18.2  0xb404032  0.1.0     AMD Ryzen 9 9950X3D 16-Core Processor
         12  survey      2025-11-21 16:40  tail: 32 cpus, 3 rounds in 30 s  partial  6.18.2  0xb404032  0.1.0     AMD Ryzen 9 9950X3D 16-Core Processor
     ");
     assert_snapshot!(shown(&entries, true, 0, 40), @r"
     number  kind        what
          1  survey      32 cpus, 24 rounds …
-         2  experiment  33 runs: ./app --le…
+         2  experiment  33 runs: ./app -l 3…
         11  links       496 pairs of 32 cpu…
         12  survey      tail: 32 cpus, 3 ro…
     Hidden at this width: made, partial,
@@ -100,4 +101,20 @@ fn where_nothing_is_stored_it_says_what_to_type() {
     assert_snapshot!(screen(&[], of_links, &TimeZone::UTC, 80).plain(), @r"
     Nothing of the kind links is stored yet. Next:  corewise
     ");
+}
+
+#[test]
+fn no_stored_name_steers_or_hides() {
+    for name in hostile::names() {
+        let mut entry = entry(1, &name, &name);
+        let summary = entry.summary.as_mut().unwrap();
+        (summary.processor, summary.kernel) = (Some(name.clone()), Some(name.clone()));
+        (summary.microcode, summary.corewise) = (Some(name.clone()), name.clone());
+        let listed = Listed { kind: Some(&name), all: true, others: 1 };
+        for width in [60, 100, 200] {
+            hostile::check_screen(&screen(std::slice::from_ref(&entry), listed, &TimeZone::UTC, width), width);
+            hostile::check_screen(&screen(&[], listed, &TimeZone::UTC, width), width);
+        }
+        hostile::check_json(&entry);
+    }
 }

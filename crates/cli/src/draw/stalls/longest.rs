@@ -4,6 +4,7 @@ use corewise_model::Survey;
 use corewise_model::attribution::{Cause, Part, Phase, Timeline};
 
 use crate::draw::number::{brief, decimal, duration};
+use crate::draw::printable::named;
 use crate::draw::text::Line;
 use crate::draw::wrap::{unbroken, wrap};
 
@@ -45,9 +46,9 @@ fn told(one: &Timeline) -> Vec<String> {
     let mut told: Vec<(String, u64)> = Vec::new();
     for part in one.parts.iter().filter(is_told) {
         let name = match part.phase {
-            Phase::Delivery => format!("entry to {}", part.cause.name()),
-            Phase::Return => format!("return from {}", part.cause.name()),
-            Phase::Between | Phase::Running => part.cause.name(),
+            Phase::Delivery => format!("entry to {}", named(&part.cause.name())),
+            Phase::Return => format!("return from {}", named(&part.cause.name())),
+            Phase::Between | Phase::Running => named(&part.cause.name()),
         };
         match told.last_mut() {
             Some((last, length_ns)) if *last == name => *length_ns += part.length_ns,

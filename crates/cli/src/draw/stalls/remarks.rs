@@ -7,6 +7,7 @@ use corewise_model::stall::EventSource;
 use corewise_model::survey::{CpuObservation, Watch};
 
 use crate::draw::number::{count, decimal, duration, whole};
+use crate::draw::printable::named;
 use crate::draw::text::{Line, Tone};
 use crate::draw::wrap::{glued, wrap};
 
@@ -137,11 +138,11 @@ pub fn senders(survey: &Survey, width: usize) -> Vec<Line> {
 }
 
 fn sentence(cpu: u32, sender: &Sender) -> String {
-    let function = if sender.function.is_empty() { String::new() } else { format!(" ({})", sender.function) };
+    let function = if sender.function.is_empty() { String::new() } else { format!(" ({})", named(&sender.function)) };
     let task = match (sender.task, sender.name.as_str()) {
         (Some(0), _) => "idle".to_owned(),
         (Some(number), "") => format!("task {number}"),
-        (Some(number), name) => format!("{name} ({number})"),
+        (Some(number), name) => format!("{} ({number})", named(name)),
         (None, _) => "an unknown task".to_owned(),
     };
     let from = sender.cpu.map_or_else(String::new, |from| format!(" on cpu {from}"));

@@ -11,7 +11,8 @@ use insta::assert_snapshot;
 
 use super::*;
 use crate::draw::fabricated::{ryzen_survey, small_guest_survey};
-use crate::draw::text::Line;
+use crate::draw::hostile;
+use crate::draw::text::{Line, Screen};
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// The kernel's timer strikes this often, in nanoseconds: 250 times a second.
@@ -259,4 +260,23 @@ fn findings_say_who_and_what_can_be_done() {
     ");
     let cpus: Vec<CpuSet> = conclusions.findings.iter().map(|finding| finding.cpus.clone()).collect();
     assert!(!cpus.is_empty());
+}
+
+#[test]
+fn no_task_is_named_so_that_it_steers_or_hides() {
+    let survey = with_stalls(two_cpus(), EventSource::Perf);
+    for (place, survey) in hostile::copies(&survey).into_iter().enumerate() {
+        for width in [40, 80] {
+            let mut screen = Screen::new();
+            screen.extend([causes(&survey, width), watching(&survey, width), periods(&survey, width)].concat());
+            screen.extend([unexplained(&survey, width), senders(&survey, width), longest(&survey, width)].concat());
+            // Concluding takes its time; names are the same ones in each.
+            if place < 4 {
+                let conclusions = corewise_model::survey::conclude::conclude(&survey);
+                screen.extend(crate::draw::findings::findings(&survey, &conclusions, width));
+            }
+            hostile::check_screen(&screen, width);
+        }
+        hostile::check_json(&survey);
+    }
 }

@@ -112,7 +112,7 @@ mod tests {
         let back = Response::PutBack(CpuSet::of(0));
         let back = Event::Noticed { process: 7, thread: 9, cpus: cpus.clone(), response: back };
         let gave_up = Event::GaveUp { process: 7, thread: 9, cpus };
-        assert_eq!(thread("a", 7, "\u{1b}[31m\u{7}", 9), "a (7), thread ?[31m? (9),");
+        assert_eq!(thread("a", 7, "\u{1b}[31m\u{7}", 9), r"a (7), thread \u{1b}[31m\u{7} (9),");
         assert_eq!(event(&left, &main), "corewise: app (7), its main thread, changed its cpus to 0-2; not reset");
         assert_eq!(event(&back, &worker), "corewise: app (7), thread w1 (9), changed its cpus to 0-2; reset to 0");
         let expected =

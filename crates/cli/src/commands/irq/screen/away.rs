@@ -10,6 +10,7 @@ use crate::draw::grid::{Column, Grid};
 use crate::draw::number::{ABSENT, count};
 use crate::draw::text::{Line, Screen, Tone};
 use crate::draw::wrap::{unbroken, wrap};
+use crate::shell::tip::in_shell;
 
 impl MoveReport {
     /// Why it was refused, or else why it gets cpus that it did not have.
@@ -181,17 +182,7 @@ fn counted(number: usize, one: &str, several: &str) -> String {
 }
 
 fn command(report: &AwayReport) -> String {
-    format!("corewise irq --away-from {}", quoted(&report.expression))
-}
-
-/// An expression as a shell takes it.
-pub fn quoted(expression: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || ",-:._+".contains(c);
-    if expression.chars().all(is_plain) {
-        expression.to_owned()
-    } else {
-        format!("'{}'", expression.replace('\'', "'\\''"))
-    }
+    format!("corewise irq --away-from {}", in_shell(&report.expression))
 }
 
 /// irqbalance does not know what corewise does; its own settings keep it off the cpus. Once it is told cpus, it no longer spares

@@ -5,9 +5,10 @@ use corewise_model::interrupt::away::{Move, Staying};
 use corewise_model::interrupt::device::CpuCount;
 use corewise_model::placement::{LeftOut, Reason};
 
-use super::super::document::{AwayReport, Fate, MoveReport};
+use super::super::document::{AwayReport, Fate, IrqDocument, MoveReport};
 use super::*;
 use crate::draw::fabricated::list;
+use crate::draw::hostile;
 
 fn interrupt(number: u32, name: &str, driver: &str, allowed: &str, now: &str) -> DeviceInterrupt {
     let set = |text: &str| Some(list(text)).filter(|cpus| !cpus.is_empty());
@@ -357,8 +358,16 @@ fn no_line_is_wider_than_the_terminal() {
 }
 
 #[test]
-fn commands_are_quoted_for_the_shell() {
-    assert_eq!(away::quoted("llc:0,2-3"), "llc:0,2-3");
-    assert_eq!(away::quoted("all - core:0"), "'all - core:0'");
-    assert_eq!(away::quoted("a'b"), "'a'\\''b'");
+fn no_device_is_named_so_that_it_steers_or_hides() {
+    let (listing, report) = every_fate();
+    for interrupts in hostile::copies(&listing.interrupts[..6].to_vec()) {
+        let listing = Listing { interrupts, counted_s: Some(1.0), costs: None, irqbalance: None };
+        [40, 80, 140].into_iter().for_each(|width| hostile::check_screen(&screen(&listing, width), width));
+        hostile::check_json(&IrqDocument::new(&listing, None));
+    }
+    let staying = hostile::copies(&report.staying[..3].to_vec());
+    for (staying, expression) in staying.into_iter().zip(hostile::names()) {
+        let report = AwayReport { staying, expression, ..report.clone() };
+        [40, 80].into_iter().for_each(|width| hostile::check_screen(&away::screen(&listing, &report, width), width));
+    }
 }

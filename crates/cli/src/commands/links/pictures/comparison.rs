@@ -4,13 +4,14 @@ use corewise_model::links::compare::LinkComparison;
 
 use crate::draw::grid::{Column, Grid};
 use crate::draw::number::{brief, count, decimal, whole};
-use crate::draw::text::{Line, Screen, Tone, printable};
+use crate::draw::printable::named;
+use crate::draw::text::{Line, Screen, Tone};
 use crate::draw::wrap::wrap;
 
 /// What changed between two maps.
 pub fn screen(comparisons: &[LinkComparison], before: &str, after: &str, width: usize) -> Screen {
     let mut screen = Screen::new();
-    let title = Line::new().strong(format!("From {} to {}", printable(before), printable(after)));
+    let title = Line::new().strong(format!("From {} to {}", named(before), named(after)));
     screen.extend(wrap(&title, width, 2));
     if comparisons.is_empty() {
         let text = "The maps have no kind in common: they were made with different --kind options.";

@@ -6,6 +6,7 @@ use corewise_model::links::Relation;
 use insta::assert_snapshot;
 
 use super::screen;
+use crate::draw::hostile;
 
 fn changed() -> Comparison {
     let estimate = |median: f64| Estimate { median, low: median * 0.99, high: median * 1.01, count: 24, drift: 1.0 };
@@ -102,4 +103,18 @@ fn what_changed_stands_with_both_intervals() {
     further apart than two surveys of one machine usually do, and further than it
     drifted in between.
     ");
+}
+
+#[test]
+fn no_fact_steers_or_hides() {
+    let all = hostile::names();
+    for names in all.windows(3) {
+        let mut comparison = changed();
+        for fact in &mut comparison.facts {
+            (fact.before, fact.after) = (Some(names[0].clone()), Some(names[1].clone()));
+            fact.what = names[2].clone();
+        }
+        [40, 80].into_iter().for_each(|width| hostile::check_screen(&screen(&comparison, (3, 7), width), width));
+        hostile::check_json(&comparison);
+    }
 }

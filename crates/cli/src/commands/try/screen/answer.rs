@@ -6,7 +6,8 @@ use corewise_model::placement::notation::{Notation, print};
 use super::Shown;
 use super::gain::{gain, interval, percent, size};
 use crate::draw::number::{count, decimal};
-use crate::draw::text::{Line, Tone, printable};
+use crate::draw::printable::named;
+use crate::draw::text::{Line, Tone};
 use crate::draw::wrap::glued;
 use crate::shell::tip::{in_shell, words_in_shell};
 
@@ -28,7 +29,7 @@ fn wins(shown: Shown<'_>) -> Line {
     let Some((arm, standing)) = shown.winner() else { return Line::new() };
     let sentence = format!(
         " {} is {} than the OS default, proven after {} (error rate {}).",
-        printable(&arm.spoken()),
+        named(&arm.spoken()),
         better(shown, standing.effect.as_ref()),
         count(shown.standing.runs as usize, "run"),
         percent(shown.experiment.policy.error_rate),
@@ -41,7 +42,7 @@ pub(super) fn better(shown: Shown<'_>, effect: Option<&Effect>) -> String {
     let word = if shown.is_time() {
         "faster".to_owned()
     } else {
-        format!("better in {}", printable(&shown.experiment.workload.metric.name))
+        format!("better in {}", named(&shown.experiment.workload.metric.name))
     };
     match effect {
         Some(effect) => format!("{} {} {word}", size(effect.estimate), interval(effect)),
@@ -53,7 +54,7 @@ fn below_margin(shown: Shown<'_>) -> Line {
     let Some((arm, standing)) = shown.winner() else { return Line::new() };
     let sentence = format!(
         " {} is {}, which is proven but less than the margin of {} (after {}).",
-        printable(&arm.spoken()),
+        named(&arm.spoken()),
         better(shown, standing.effect.as_ref()),
         percent(shown.experiment.policy.margin),
         count(shown.standing.runs as usize, "run"),
@@ -74,7 +75,7 @@ fn no_difference(shown: Shown<'_>) -> Line {
     let proven = candidates.len() - open - failed;
     let mut what = match candidates.len() {
         1 => {
-            let (name, effect) = (printable(&shown.experiment.arms[1].spoken()), candidates[0].effect);
+            let (name, effect) = (named(&shown.experiment.arms[1].spoken()), candidates[0].effect);
             match effect.filter(|effect| effect.estimate < -shown.experiment.policy.margin_ln()) {
                 Some(effect) => {
                     let opposite = if shown.is_time() { "slower" } else { "worse" };
@@ -111,7 +112,7 @@ fn undecided(shown: Shown<'_>, more_runs: Option<u32>) -> Line {
         .filter_map(|arm| Some((arm.arm, arm.effect.as_ref()?)))
         .max_by(|a, b| a.1.estimate.total_cmp(&b.1.estimate));
     let best = best.map_or(String::new(), |(arm, effect)| {
-        let name = printable(&shown.experiment.arms[arm].spoken());
+        let name = named(&shown.experiment.arms[arm].spoken());
         format!(" Best so far: {name}, {} {}.", gain(effect.estimate), interval(effect))
     });
     let more =
@@ -128,7 +129,7 @@ fn unsound(shown: Shown<'_>, why: &[Doubt]) -> Line {
 }
 
 pub(super) fn doubt_in_words(shown: Shown<'_>, doubt: &Doubt) -> String {
-    let name = |arm: usize| shown.experiment.arms.get(arm).map_or_else(String::new, |arm| printable(&arm.spoken()));
+    let name = |arm: usize| shown.experiment.arms.get(arm).map_or_else(String::new, |arm| named(&arm.spoken()));
     match doubt {
         Doubt::BaselineFails { failures } => {
             format!("The OS default failed {}, so there is nothing to compare with.", count(*failures as usize, "time"))
@@ -150,7 +151,7 @@ pub(super) fn doubt_in_words(shown: Shown<'_>, doubt: &Doubt) -> String {
         ),
         Doubt::GuardWorse { guard, arm, estimate } => {
             let guards = &shown.experiment.workload.guards;
-            let guard = guards.get(*guard).map_or_else(String::new, |guard| printable(&guard.name));
+            let guard = guards.get(*guard).map_or_else(String::new, |guard| named(&guard.name));
             // From nothing to something is no share.
             let worse = if estimate.abs() < 100.0 { format!(" {}", size(*estimate)) } else { String::new() };
             format!("{} is better, but makes {guard}{worse} worse.", name(*arm))
@@ -175,7 +176,7 @@ pub fn apply(shown: Shown<'_>) -> Vec<Line> {
     lines.extend(text(Notation::Taskset).map(|taskset| format!("{taskset} {command}")));
     lines.extend(text(Notation::Systemd).map(|unit| format!("{unit}    (systemd)")));
     lines.extend(text(Notation::Windows).map(|start| format!("{start}    (Windows)")));
-    lines.into_iter().map(|line| Line::new().plain("    ").strong(printable(&line))).collect()
+    lines.into_iter().map(|line| Line::new().plain("    ").strong(line)).collect()
 }
 
 /// What to type where more runs may decide it.

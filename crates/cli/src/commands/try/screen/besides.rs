@@ -7,7 +7,8 @@ use super::Shown;
 use super::gain::percent;
 use super::standings::significant;
 use crate::draw::number::{bytes, count};
-use crate::draw::text::{Line, Tone, printable};
+use crate::draw::printable::{last_lines, named};
+use crate::draw::text::{Line, Tone};
 use crate::draw::wrap::glued;
 
 /// Others were busy.
@@ -124,12 +125,11 @@ fn failures(shown: Shown<'_>) -> Vec<Line> {
                 Outcome::Value(_) => None,
             });
         let Some((why, output)) = failed.next() else { continue };
-        let text = format!(" of {}: {}", printable(&described.spoken()), printable(why));
+        let text = format!(" of {}: {why}", named(&described.spoken()));
         let all = 1 + failed.count();
         lines.push(Line::new().with(Tone::Warn, count(all, "failed run")).plain(text));
-        let last: Vec<&str> = output.lines().collect();
-        let last = &last[last.len().saturating_sub(SHOWN_LINES)..];
-        lines.extend(last.iter().map(|line| Line::new().faint(format!("    {}", printable(line)))));
+        let last = last_lines(output, SHOWN_LINES);
+        lines.extend(last.iter().map(|line| Line::new().faint(format!("    {line}"))));
     }
     lines
 }

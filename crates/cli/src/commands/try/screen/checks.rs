@@ -5,7 +5,8 @@ use corewise_model::experiment::Doubt;
 use super::Shown;
 use super::gain::size;
 use crate::draw::number::{count, decimal};
-use crate::draw::text::{Line, printable};
+use crate::draw::printable::named;
+use crate::draw::text::Line;
 
 /// The line.
 pub fn lines(shown: Shown<'_>) -> Vec<Line> {
@@ -18,7 +19,7 @@ pub fn lines(shown: Shown<'_>) -> Vec<Line> {
         ));
     }
     if let Some(carry) = &checks.carry_over {
-        let name = shown.experiment.arms.get(carry.after_arm).map_or_else(String::new, |arm| printable(&arm.spoken()));
+        let name = shown.experiment.arms.get(carry.after_arm).map_or_else(String::new, |arm| named(&arm.spoken()));
         let fires = checks.doubts.iter().any(|doubt| matches!(doubt, Doubt::CarryOver(_)));
         items.push(format!(
             "runs right after {name} differed most: {} ({} SE{})",
@@ -35,7 +36,7 @@ pub fn lines(shown: Shown<'_>) -> Vec<Line> {
         .arms
         .iter()
         .filter(|arm| arm.modes > 1)
-        .map(|arm| printable(&shown.experiment.arms[arm.arm].spoken()))
+        .map(|arm| named(&shown.experiment.arms[arm.arm].spoken()))
         .collect();
     if !modes.is_empty() {
         items.push(format!("two groups of runs: {}", modes.join(", ")));

@@ -6,6 +6,8 @@ use corewise_model::trial::{Outcome, Trial};
 
 use super::gain::{gain, interval};
 use super::{Shown, in_words, threads};
+use crate::draw::printable::named;
+use crate::draw::{csv as comma, markdown as mark};
 
 /// The names of a line's values.
 pub const NAMES: &str = "block,place,arm,placement,cpus,started_unix_ms,repeats,value,failure,wall_s,user_s,system_s,\
@@ -29,14 +31,14 @@ pub fn line(shown: Shown<'_>, trial: &Trial) -> String {
     let some = |value: Option<String>| value.unwrap_or_default();
     let (value, failure) = match &trial.outcome {
         Outcome::Value(value) => (value.to_string(), String::new()),
-        Outcome::Failed { why, .. } => (String::new(), why.clone()),
+        Outcome::Failed { why, .. } => (String::new(), comma::text(why)),
     };
     let fields = [
         trial.block.to_string(),
         trial.place.to_string(),
         trial.arm.to_string(),
-        arm.name.clone(),
-        some(arm.cpus.as_ref().map(ToString::to_string)),
+        comma::text(&arm.name),
+        some(arm.cpus.as_ref().map(|cpus| comma::value(&cpus.to_string()))),
         trial.started_unix_ms.to_string(),
         trial.repeats.to_string(),
         value,
@@ -51,8 +53,8 @@ pub fn line(shown: Shown<'_>, trial: &Trial) -> String {
         seen.major_faults.to_string(),
         some(seen.migrations.map(|count| count.to_string())),
         some(seen.gigahertz.map(|rate| rate.to_string())),
-        seen.used.to_string(),
-        some(seen.own_mask.as_ref().map(ToString::to_string)),
+        comma::value(&seen.used.to_string()),
+        some(seen.own_mask.as_ref().map(|mask| comma::value(&mask.to_string()))),
         seen.most_threads.to_string(),
         some(seen.interrupts.map(|count| count.to_string())),
         some(seen.stolen_s.map(|time| time.to_string())),
@@ -61,10 +63,10 @@ pub fn line(shown: Shown<'_>, trial: &Trial) -> String {
         seen.left_behind.to_string(),
         seen.output_bytes.to_string(),
         some(arm.threads.map(|threads| threads.to_string())),
-        guards(shown, trial),
+        comma::text(&guards(shown, trial)),
         some(seen.gigahertz.map(|_| seen.gigahertz_is_estimate.to_string())),
     ];
-    fields.map(|field| quoted(&field)).join(",")
+    fields.join(",")
 }
 
 /// "errors=0;p99=12.5"; a guard that is not in what the run wrote has no value.
@@ -75,18 +77,9 @@ fn guards(shown: Shown<'_>, trial: &Trial) -> String {
     told.collect::<Vec<_>>().join(";")
 }
 
-/// A field that holds what separates fields is quoted.
-pub fn quoted(field: &str) -> String {
-    if field.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", field.replace('"', "\"\""))
-    } else {
-        field.to_owned()
-    }
-}
-
 /// The verdict and the table, to be pasted where others read it.
 pub fn markdown(shown: Shown<'_>) -> String {
-    let mut text = format!("{}\n\n", in_words(shown).to_plain());
+    let mut text = format!("{}\n\n", mark::paragraph(&in_words(shown).to_plain()));
     if let Some(report) = shown.threads {
         return text + &threads::markdown(shown.experiment, &report.standing);
     }
@@ -104,7 +97,7 @@ pub fn markdown(shown: Shown<'_>) -> String {
                 .and_then(|value| Some(value.as_str()?.replace('-', " ")))
                 .unwrap_or_default()
         });
-        let name = arm.name.replace('|', "\\|");
+        let name = mark::text(&named(&arm.name));
         let _ = writeln!(text, "| {name} | {cpus} | {} | {against} | {ends} | {verdict} |", standing.runs);
     }
     text.trim_end().to_owned()

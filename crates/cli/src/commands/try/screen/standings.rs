@@ -7,7 +7,8 @@ use super::Shown;
 use super::gain::{gain, interval, percent};
 use crate::draw::grid::{Column, Grid};
 use crate::draw::number::{ABSENT, decimal, duration};
-use crate::draw::text::{Line, Tone, printable};
+use crate::draw::printable::named;
+use crate::draw::text::{Line, Tone};
 
 /// The columns of an interval's bar.
 const BAR: usize = 13;
@@ -53,7 +54,7 @@ fn row(shown: Shown<'_>, standing: &ArmStanding, reach: f64) -> Vec<Line> {
         Some(effect) => (gain(effect.estimate), interval(effect), bar(standing, reach)),
     };
     let is_chosen = matches!(shown.standing.verdict, Verdict::Wins { arm } if arm == standing.arm);
-    let name = printable(&arm.spoken());
+    let name = named(&arm.spoken());
     vec![
         if is_chosen { Line::new().strong(name) } else { plain(name) },
         plain(cpus),

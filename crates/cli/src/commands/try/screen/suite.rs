@@ -14,8 +14,10 @@ use super::standings::{arrow, value};
 use super::{Shown, export, in_words};
 use crate::draw::grid::{Column, Grid};
 use crate::draw::number::count;
-use crate::draw::text::{Line, Screen, Tone, printable};
+use crate::draw::printable::{last_lines, named};
+use crate::draw::text::{Line, Screen, Tone};
 use crate::draw::wrap::{glued, wrap};
+use crate::draw::{csv as comma, markdown as mark};
 
 /// So many lines of what failed are shown.
 const SHOWN_LINES: usize = 5;
@@ -57,7 +59,7 @@ pub fn sentences(shown: &Results<'_>) -> Vec<Line> {
         });
         let text = format!(
             "{}: better by {margin} or more in {better} of {}, worse in {worse}{failed}{mean}.",
-            printable(&described.spoken()),
+            named(&described.spoken()),
             count(tried, "benchmark")
         );
         lines.push(Line::new().plain(glued(&text)));
@@ -75,7 +77,7 @@ fn verdict(shown: &Results<'_>) -> Line {
     let is = |wanted: &[Proven]| means.iter().all(|(_, mean)| wanted.contains(&shown.of_mean(&mean.effect)));
     match best {
         Some((arm, mean)) if shown.of_mean(&mean.effect) == Proven::Better => {
-            let (name, decided) = (printable(&shown.arms[*arm].spoken()), shown.decided(*arm));
+            let (name, decided) = (named(&shown.arms[*arm].spoken()), shown.decided(*arm));
             let but: Vec<String> = [(decided.worse, "is worse"), (decided.failed, "fails")]
                 .iter()
                 .filter(|(number, _)| *number > 0)
@@ -112,7 +114,7 @@ fn table(shown: &Results<'_>, width: usize) -> Vec<Line> {
         Column::number(shown.arms[0].name.clone(), "", 3),
     ];
     for (number, arm) in shown.arms.iter().enumerate().skip(1) {
-        let name = printable(&arm.spoken());
+        let name = named(&arm.spoken());
         columns.push(Column::number(name.clone(), "", u8::from(number > 1)));
         columns.push(Column::text("", u8::from(number > 1)));
         columns.push(Column::number("", "", 2).named(format!("interval of {name}")));
@@ -142,13 +144,13 @@ fn cells(shown: &Results<'_>) -> Vec<Vec<Line>> {
 
 fn heading(name: &str, shown: &Results<'_>) -> Vec<Line> {
     let mut cells = vec![Line::new(); 3 + 3 * (shown.arms.len() - 1)];
-    cells[0] = Line::new().strong(printable(name));
+    cells[0] = Line::new().strong(named(name));
     cells
 }
 
 fn benchmark(shown: &Results<'_>, row: &Row<'_>) -> Vec<Line> {
     let plain = |text: String| Line::new().plain(text);
-    let mut cells = vec![plain(format!("  {}", printable(&row.benchmark.name)))];
+    let mut cells = vec![plain(format!("  {}", named(&row.benchmark.name)))];
     let Some(tried) = row.tried() else {
         let mut cells = heading("", shown);
         let why = match &row.result {
@@ -156,7 +158,7 @@ fn benchmark(shown: &Results<'_>, row: &Row<'_>) -> Vec<Line> {
             RowResult::Failed { .. } => "failed",
             _ => "not tried",
         };
-        cells[0] = plain(format!("  {}", printable(&row.benchmark.name))).faint(format!(" ({why})"));
+        cells[0] = plain(format!("  {}", named(&row.benchmark.name))).faint(format!(" ({why})"));
         return cells;
     };
     let of = Shown::alone(tried);
@@ -200,16 +202,15 @@ fn mean(shown: &Results<'_>, category: Option<&str>) -> Option<Vec<Line>> {
 /// What is missing, what failed and what cannot be trusted.
 fn besides(shown: &Results<'_>) -> Vec<Line> {
     let mut lines = Vec::new();
-    let mut missing: Vec<&str> = Vec::new();
+    let mut missing: Vec<String> = Vec::new();
     for row in shown.rows {
-        let name = printable(&row.benchmark.name);
+        let name = named(&row.benchmark.name);
         match &row.result {
-            RowResult::Missing(programs) => missing.extend(programs.iter().map(String::as_str)),
+            RowResult::Missing(programs) => missing.extend(programs.iter().map(|program| named(program))),
             RowResult::Failed { why, output, .. } => {
-                lines.push(Line::new().with(Tone::Warn, "failed").plain(format!(" {name}: {}", printable(why))));
-                let last: Vec<&str> = output.lines().collect();
-                let last = &last[last.len().saturating_sub(SHOWN_LINES)..];
-                lines.extend(last.iter().map(|line| Line::new().faint(format!("    {}", printable(line)))));
+                lines.push(Line::new().with(Tone::Warn, "failed").plain(format!(" {name}: {why}")));
+                let last = last_lines(output, SHOWN_LINES);
+                lines.extend(last.iter().map(|line| Line::new().faint(format!("    {line}"))));
             }
             RowResult::Tried(tried) if row.sound().is_none() => {
                 lines.push(Line::new().plain(format!("! {name}: ")).then(in_words(Shown::alone(tried))));
@@ -222,9 +223,9 @@ fn besides(shown: &Results<'_>) -> Vec<Line> {
     if !missing.is_empty() {
         let install = shown.installation.as_ref().map_or_else(
             || " `--install` shows their packages.".to_owned(),
-            |command| format!(" Next, to install them:  {}", printable(command)),
+            |command| format!(" Next, to install them:  {command}"),
         );
-        lines.push(Line::new().plain(format!("Not installed: {}.{install}", printable(&missing.join(", ")))));
+        lines.push(Line::new().plain(format!("Not installed: {}.{install}", missing.join(", "))));
     }
     let stored: Vec<i64> = shown.rows.iter().filter_map(|row| row.tried()?.stored).collect();
     if let (Some(first), Some(last)) = (stored.iter().min(), stored.iter().max()) {
@@ -245,7 +246,7 @@ pub fn csv(shown: &Results<'_>) -> String {
     for row in shown.rows {
         let Some(tried) = row.tried() else { continue };
         for trial in &tried.trials {
-            let (category, name) = (export::quoted(&row.benchmark.category), export::quoted(&row.benchmark.name));
+            let [category, name] = [&row.benchmark.category, &row.benchmark.name].map(|text| comma::text(text));
             let _ = write!(text, "\r\n{category},{name},{}", export::line(Shown::alone(tried), trial));
         }
     }
@@ -254,14 +255,14 @@ pub fn csv(shown: &Results<'_>) -> String {
 
 /// The answer and the tables, to be pasted where others read it.
 pub fn markdown(shown: &Results<'_>) -> String {
-    let sentences: Vec<String> = sentences(shown).iter().map(Line::to_plain).collect();
-    let escaped = |text: &str| printable(text).replace('|', "\\|");
+    let sentences: Vec<String> = sentences(shown).iter().map(|line| mark::paragraph(&line.to_plain())).collect();
+    let escaped = |name: &str| mark::text(&named(name));
     let names = shown.arms[1..].iter().map(|arm| format!(" {} |", escaped(&arm.spoken())));
     let mut text = format!("{}\n\n", sentences.join("\n\n"));
     let _ = writeln!(text, "| benchmark | {} |{}", escaped(&shown.arms[0].name), names.collect::<String>());
     let _ = writeln!(text, "|---|--:|{}", "---|".repeat(shown.arms.len() - 1));
     for row in cells(shown) {
-        let words: Vec<String> = row.iter().map(|cell| escaped(cell.to_plain().trim())).collect();
+        let words: Vec<String> = row.iter().map(|cell| mark::text(cell.to_plain().trim())).collect();
         let is_heading = !row[0].to_plain().starts_with(' ');
         let name = if is_heading { format!("**{}**", words[0]) } else { words[0].clone() };
         let effects: String = words[3..].chunks(3).map(|cells| format!(" {} |", cells.join(" ").trim())).collect();

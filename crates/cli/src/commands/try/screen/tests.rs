@@ -1,6 +1,7 @@
 //! Whole screens of experiments whose truth is known.
 
 use corewise_model::CpuSet;
+use corewise_model::conducted::Conducted;
 use corewise_model::experiment::{Policy, Race, Standing};
 use corewise_model::simulate::noise::RunNoise;
 use corewise_model::simulate::{Effects, Trials};
@@ -9,6 +10,7 @@ use insta::assert_snapshot;
 
 use super::*;
 use crate::draw::fabricated::ryzen_9950x3d;
+use crate::draw::hostile;
 
 /// An experiment on the 9950X3D, with the runs that it took.
 pub struct Made {
@@ -260,6 +262,35 @@ fn no_screen_is_wider_than_the_terminal() {
     for width in [20, 40, 60, 80, 132] {
         for line in made.at(width).lines() {
             assert!(line.chars().count() <= width, "{width}: {line}");
+        }
+    }
+}
+
+/// The texts of an experiment that fails, has guards and belongs to a suite; the numbers stay, so that the standing does.
+#[test]
+fn no_name_steers_hides_or_computes_in_any_form() {
+    for gains in [[0.0, 0.01, -0.05, 0.88], [0.0, 0.0, 0.0, 0.0]] {
+        let Made { mut experiment, mut trials, standing } = made(&gains, &RunNoise::Typical, 42, 12);
+        let metric =
+            |name: &str| Metric { name: name.into(), pattern: Some("([0-9]+)".into()), higher_is_better: true };
+        experiment.workload.guards = vec![metric("errors")];
+        trials[1].outcome = Outcome::Failed { why: "exit status 1".into(), output: "one\ntwo".into() };
+        trials.iter_mut().for_each(|trial| trial.guards = vec![Some(1.5)]);
+        let mut conducted = Conducted { experiment, trials };
+        for has_metric in [false, true] {
+            if has_metric {
+                conducted.experiment.workload.metric = metric("rate");
+            }
+            for Conducted { experiment, trials } in hostile::copies(&conducted) {
+                let (experiment, trials, standing) = (&experiment, &trials[..], &standing);
+                let store = std::path::PathBuf::from(&experiment.arms[1].name);
+                let named_store = Some(store.as_path());
+                let shown = Shown { experiment, trials, standing, threads: None, stored: Some(3), named_store };
+                [40, 80, 140].into_iter().for_each(|width| hostile::check_screen(&screen(shown, width), width));
+                hostile::check_csv(&csv(shown));
+                hostile::check_markdown(&markdown(shown));
+                hostile::check_json(experiment);
+            }
         }
     }
 }

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use super::Picture;
 use crate::commands::links::pictures::labels::labelled;
+use crate::draw::printable::width;
 use crate::draw::svg::{FAINT, SIZE, TEXT, escaped};
 
 /// How wide and high a character of a label is taken to be, in pixels.
@@ -127,5 +128,5 @@ impl Axes {
 }
 
 fn longest<'a>(texts: impl Iterator<Item = &'a str>) -> usize {
-    texts.map(|text| text.chars().count()).max().unwrap_or(0)
+    texts.map(width).max().unwrap_or(0)
 }

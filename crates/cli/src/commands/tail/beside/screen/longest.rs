@@ -4,6 +4,7 @@ use corewise_model::attribution::Phase;
 use corewise_model::beside::{Interruption, Report};
 
 use crate::draw::number::{brief, decimal, duration};
+use crate::draw::printable::named;
 use crate::draw::text::Line;
 use crate::draw::wrap::{unbroken, wrap};
 
@@ -20,7 +21,7 @@ pub fn longest(report: &Report, width: usize) -> Vec<Line> {
     for one in &report.worst {
         let head = format!("{:>7}  ", duration(one.taken_ns as f64));
         let place = format!("cpu {} at {} s", one.cpu, decimal(one.begin_ns as f64 * 1e-9, 2));
-        let who = format!(", {} ({}):", one.name, one.thread);
+        let who = format!(", {} ({}):", named(&one.name), one.thread);
         let line = Line::new().strong(unbroken(&head)).faint(unbroken(&place)).faint(unbroken(&who)).plain(" ");
         let parts: Vec<String> = parts(one).iter().map(|part| unbroken(part)).collect();
         lines.extend(wrap(&line.plain(parts.join(", ")), width, 9));
@@ -37,7 +38,7 @@ fn parts(one: &Interruption) -> Vec<String> {
             between_ns += part.length_ns;
             continue;
         }
-        let name = part.cause.name();
+        let name = named(&part.cause.name());
         match told.iter_mut().find(|(known, _)| *known == name) {
             Some((_, length_ns)) => *length_ns += part.length_ns,
             None => told.push((name, part.length_ns)),

@@ -6,6 +6,7 @@ use corewise_model::stall::EventSource;
 
 use super::percent;
 use crate::draw::number::{count, decimal, whole};
+use crate::draw::printable::named;
 use crate::draw::text::{Line, Tone};
 use crate::draw::wrap::{glued, unbroken, wrap};
 
@@ -29,11 +30,11 @@ pub fn senders(report: &Report, width: usize) -> Vec<Line> {
 }
 
 fn sentence(sender: &SentBy) -> String {
-    let function = if sender.function.is_empty() { String::new() } else { format!(" ({})", sender.function) };
+    let function = if sender.function.is_empty() { String::new() } else { format!(" ({})", named(&sender.function)) };
     let task = match (sender.task, sender.name.as_str()) {
         (Some(0), _) => "an idle cpu".to_owned(),
         (Some(number), "") => format!("task {number}"),
-        (Some(number), name) => format!("{name} ({number})"),
+        (Some(number), name) => format!("{} ({number})", named(name)),
         (None, _) => "an unknown task".to_owned(),
     };
     let own = if sender.is_own { ", its own thread" } else { "" };

@@ -11,7 +11,9 @@ use corewise_model::survey::Count;
 use corewise_model::{CpuSet, Gap};
 use insta::assert_snapshot;
 
+use super::super::document::BesideDocument;
 use super::*;
+use crate::draw::hostile;
 
 fn interrupt(source: Source, detail: &str) -> Cause {
     Cause::Interrupt { source, detail: detail.into() }
@@ -317,5 +319,19 @@ fn what_anyone_may_see() {
 fn no_line_is_wider_than_the_terminal() {
     for width in [20, 30, 41, 57, 79, 100, 140] {
         by_events(report(), width);
+    }
+}
+
+#[test]
+fn no_thread_is_named_so_that_it_steers_or_hides() {
+    let cpus = CpuSet::first(2);
+    for (seen, name) in hostile::copies(&report()).into_iter().zip(hostile::names()) {
+        let seen = Seen::Events(Box::new(seen));
+        let (command, gaps) = ([name.clone(), name.clone()], [Gap::new(name.clone(), name.clone())]);
+        let event_source = EventSource::Perf;
+        let shown =
+            ShownBeside { command: &command, cpus: &cpus, event_source, seen: &seen, gaps: &gaps, to_its_end: true };
+        [40, 80, 140].into_iter().for_each(|width| hostile::check_screen(&screen(&shown, width), width));
+        hostile::check_json(&BesideDocument::new(&shown, Some(0), None));
     }
 }

@@ -7,8 +7,10 @@ use corewise_model::trial::Trial;
 
 use crate::commands::r#try::screen::gain::gain;
 use crate::draw::grid::{Column, Grid};
+use crate::draw::markdown as mark;
 use crate::draw::number::{ABSENT, brief, decimal};
-use crate::draw::text::{Line, printable};
+use crate::draw::printable::named;
+use crate::draw::text::Line;
 use crate::draw::wrap::wrap;
 
 /// The cells of one benchmark or heading: its name, and of each placement the clock, its difference from that of the operating
@@ -61,12 +63,12 @@ fn rows(shown: &Results<'_>, has: Has) -> Vec<Cells> {
         let of_category = shown.rows.iter().filter(|row| row.benchmark.category == category);
         let tried: Vec<Cells> = of_category
             .filter_map(|row| {
-                let name = Line::new().plain(format!("  {}", printable(&row.benchmark.name)));
+                let name = Line::new().plain(format!("  {}", named(&row.benchmark.name)));
                 Some(Cells { name, arms: arms(row.tried()?, shown.arms.len(), has) })
             })
             .collect();
         if !tried.is_empty() {
-            let name = Line::new().strong(printable(category));
+            let name = Line::new().strong(named(category));
             rows.push(Cells { name, arms: vec![<[String; 3]>::default(); shown.arms.len()] });
             rows.extend(tried);
         }
@@ -96,7 +98,7 @@ pub fn table(shown: &Results<'_>, width: usize) -> Vec<Line> {
     let Some(title) = has.title() else { return Vec::new() };
     let mut columns = vec![Column::text("", 0).shrinking_to(16)];
     for (arm, described) in shown.arms.iter().enumerate() {
-        let name = printable(&described.spoken());
+        let name = named(&described.spoken());
         let unit = if arm > 0 { "GHz    vs OS" } else { "GHz" };
         let rank = u8::from(arm > 1);
         let (clock, power) = if has.clock { (name.clone(), String::new()) } else { (String::new(), name.clone()) };
@@ -123,7 +125,7 @@ pub fn table(shown: &Results<'_>, width: usize) -> Vec<Line> {
 pub fn markdown(shown: &Results<'_>) -> Option<String> {
     let has = Has::of(shown);
     let title = has.title()?;
-    let escaped = |text: &str| printable(text).replace('|', "\\|");
+    let escaped = |name: &str| mark::text(&named(name));
     let names = shown.arms.iter().map(|arm| format!(" {} |", escaped(&arm.spoken())));
     let mut text = format!("{title} (GHz, vs OS, W)\n\n| benchmark |{}\n", names.collect::<String>());
     let _ = write!(text, "|---|{}", "--:|".repeat(shown.arms.len()));

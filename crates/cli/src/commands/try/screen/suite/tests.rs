@@ -10,6 +10,7 @@ use insta::assert_snapshot;
 
 use super::*;
 use crate::commands::r#try::screen::tests::{Made, made_by};
+use crate::draw::hostile;
 
 const TEXT: &str = r#"
 name = "small"
@@ -289,4 +290,50 @@ fn a_placement_that_fails_is_not_pinned() {
     It depends on the program. all - core:0 is better over 2 benchmarks, but fails in 1: pin the 2 that gain.
     all - core:0: better by 3 % or more in 2 of 3 benchmarks, worse in 0, failed in 1; geometric mean of 2 +34.9 % [33.7, 36.3].
     ");
+}
+
+#[test]
+fn no_benchmark_is_named_so_that_it_steers_hides_or_computes() {
+    let mut results = results([[0.10, -0.2], [0.08, 0.0], [0.06, -0.1]], 4);
+    running_at(&mut results[0], [Some(3.0), Some(3.1), None], Some(20.0), true);
+    let [first, second, third, missing, failed] = results;
+    let [first, second, third] = [first, second, third].map(|result| match result {
+        RowResult::Tried(tried) => tried,
+        _ => panic!("these were tried"),
+    });
+    let names = hostile::names();
+    for part in names.chunks(10) {
+        let mut left = part.iter().cycle();
+        let mut name = || left.next().unwrap().clone();
+        let mut suite = Suite::parse(TEXT).unwrap();
+        for benchmark in &mut suite.benchmarks {
+            (benchmark.name, benchmark.category) = (name(), name());
+        }
+        let tried = [&first, &second, &third].map(|made| {
+            let Tried { experiment, trials, standing, race, stored } = &**made;
+            let (mut experiment, trials, stored) = (experiment.clone(), trials.clone(), *stored);
+            experiment.arms.iter_mut().for_each(|arm| arm.name = name());
+            RowResult::Tried(Box::new(Tried {
+                experiment,
+                trials,
+                standing: standing.clone(),
+                race: race.clone(),
+                stored,
+            }))
+        });
+        let others = [
+            RowResult::Missing(vec![name(), name()]),
+            RowResult::Failed { why: name(), output: [name(), name()].join("\n"), stored: None },
+        ];
+        assert!(matches!((&missing, &failed), (RowResult::Missing(_), RowResult::Failed { .. })));
+        let results = tried.into_iter().chain(others);
+        let rows: Vec<Row<'_>> =
+            suite.benchmarks.iter().zip(results).map(|(benchmark, result)| Row { benchmark, result }).collect();
+        let tried = rows[0].tried().unwrap();
+        let (arms, policy) = (&tried.experiment.arms, &tried.experiment.policy);
+        let shown = Results { suite: &suite, arms, policy, rows: &rows, installation: None };
+        [40, 80, 140].into_iter().for_each(|width| hostile::check_screen(&screen(&shown, width), width));
+        hostile::check_csv(&csv(&shown));
+        hostile::check_markdown(&markdown(&shown));
+    }
 }

@@ -9,7 +9,7 @@ use crate::commands::r#try::screen::Shown;
 use crate::commands::r#try::screen::answer::{better, doubt_in_words, resume};
 use crate::commands::r#try::screen::gain::{gain, interval, percent};
 use crate::draw::number::{count, decimal};
-use crate::draw::text::{Line, Tone, printable};
+use crate::draw::text::{Line, Tone};
 use crate::draw::wrap::glued;
 use crate::shell::tip::{in_shell, words_in_shell};
 
@@ -175,7 +175,7 @@ pub fn apply(shown: Shown<'_>, report: &ThreadsReport) -> Vec<Line> {
     let open = counts.chain(pinned).any(is_open);
     let chosen = chosen(shown, report).filter(|_| report.standing.checks.doubts.is_empty());
     let chosen = chosen.and_then(|cell| command(shown, cell));
-    let line = |text: String| Line::new().plain("    ").strong(printable(&text));
+    let line = |text: String| Line::new().plain("    ").strong(text);
     let mut lines: Vec<Line> = chosen.map(line).into_iter().collect();
     lines.extend(resume(shown).filter(|_| open));
     lines

@@ -6,7 +6,8 @@ use super::scaling::{Point, Scaling};
 use super::table::times;
 use crate::commands::r#try::screen::Shown;
 use crate::draw::number::ABSENT;
-use crate::draw::text::{Line, Tone, printable};
+use crate::draw::printable::named;
+use crate::draw::text::{Line, Tone};
 use crate::draw::wrap::{unbroken, wrap};
 
 /// Bars in less room than this tell nothing.
@@ -41,7 +42,7 @@ fn title(shown: Shown<'_>, scaling: &Scaling) -> Line {
     let what = if shown.is_time() {
         "Speed-up".to_owned()
     } else {
-        format!("Speed-up in {}", printable(&shown.experiment.workload.metric.name))
+        format!("Speed-up in {}", named(&shown.experiment.workload.metric.name))
     };
     Line::new().strong(what).plain("  ").faint(format!("{}; longer is better", scaling.against()))
 }

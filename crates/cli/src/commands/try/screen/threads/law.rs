@@ -10,7 +10,8 @@ use crate::commands::r#try::screen::Shown;
 use crate::commands::r#try::screen::gain::{percent, size};
 use crate::commands::r#try::screen::standings::significant;
 use crate::draw::number::{count, decimal};
-use crate::draw::text::{Line, Tone, printable};
+use crate::draw::printable::named;
+use crate::draw::text::{Line, Tone};
 use crate::draw::wrap::glued;
 
 /// A thread that computes for less of its time than this waits for something.
@@ -167,7 +168,7 @@ fn faster_elsewhere(shown: Shown<'_>, report: &ThreadsReport) -> Option<Line> {
     let (arm, lead) = better.max_by(|a, b| a.1.total_cmp(&b.1))?;
     let text = format!(
         "{} was better than that by {} in the blocks that had both, but this experiment does not test that pair.",
-        printable(&shown.experiment.arms.get(arm)?.spoken()),
+        named(&shown.experiment.arms.get(arm)?.spoken()),
         size(lead)
     );
     Some(Line::new().with(Tone::Warn, "Note: ").plain(glued(&text)))

@@ -6,7 +6,7 @@ use corewise_model::trial::ThreadsReport;
 use super::{counted, threads};
 use crate::commands::r#try::screen::Shown;
 use crate::commands::r#try::screen::gain::{interval, percent, size};
-use crate::draw::text::printable;
+use crate::draw::printable::named;
 
 /// What came of the race at one number of threads.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -83,7 +83,7 @@ fn pinned_better(shown: Shown<'_>, all: &[PinnedStanding]) -> Option<String> {
     let word = if shown.is_time() {
         "faster".to_owned()
     } else {
-        format!("better in {}", printable(&shown.experiment.workload.metric.name))
+        format!("better in {}", named(&shown.experiment.workload.metric.name))
     };
     (!parts.is_empty()).then(|| format!("Pinned it is {word}: {}.", parts.join(", ")))
 }

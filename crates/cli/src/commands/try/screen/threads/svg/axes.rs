@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::{HEIGHT, Plot, Scaling, WIDTH};
 use crate::draw::number::{count, decimal};
+use crate::draw::printable::{named, width};
 use crate::draw::svg::{FAINT, SIZE, TEXT, escaped};
 
 /// From this ratio of the most threads to the fewest on, each doubling takes as much room as the one before.
@@ -152,7 +153,7 @@ impl Plot<'_> {
         let far = WIDTH + self.right();
         let log = if self.axes.y.is_log { ", logarithmic" } else { "" };
         let against = escaped(&format!("speed-up {}{log}", self.scaling.against()));
-        let name = escaped(&self.shown.experiment.workload.metric.name);
+        let name = escaped(&named(&self.shown.experiment.workload.metric.name));
         let _ = writeln!(
             text,
             "</g>\n<g fill=\"{FAINT}\" text-anchor=\"middle\">\
@@ -210,5 +211,5 @@ impl Plot<'_> {
 }
 
 fn longest<'a>(texts: impl Iterator<Item = &'a str>) -> usize {
-    texts.map(|text| text.chars().count()).max().unwrap_or(0)
+    texts.map(width).max().unwrap_or(0)
 }

@@ -1,11 +1,15 @@
 //! That pictures are XML and tell what was measured.
 
+use corewise_model::conducted::Conducted;
 use corewise_model::experiment::Cell;
 use corewise_model::simulate::noise::RunNoise;
+use corewise_model::trial::Metric;
 
 use super::chart::{COUNTS, NEAR};
 use super::{BOTH, Made, Truth, USUAL, cells, made};
 use crate::commands::r#try::screen::threads::svg::svg;
+use crate::commands::r#try::screen::{csv, markdown, screen};
+use crate::draw::hostile;
 
 impl Made {
     fn picture(&self) -> String {
@@ -77,4 +81,21 @@ fn a_command_cannot_write_into_the_picture() {
 fn one_number_of_threads_is_no_picture() {
     let made = made(&mut cells(&[4], &BOTH), &USUAL, &RunNoise::Quiet, 5, 60);
     assert_eq!(svg(made.shown(), &made.report), None);
+}
+
+#[test]
+fn no_name_steers_or_hides_in_any_form() {
+    let Made { experiment, trials, standing, report } =
+        made(&mut cells(&[1, 4, 16], &BOTH), &USUAL, &RunNoise::Quiet, 42, 12);
+    let made = Conducted { experiment, trials };
+    let mut rated = made.clone();
+    let pattern = Some("([0-9]+)".into());
+    rated.experiment.workload.metric = Metric { name: "rate".into(), pattern, higher_is_better: true };
+    for Conducted { experiment, trials } in [made, rated].iter().flat_map(hostile::copies) {
+        let made = Made { experiment, trials, standing: standing.clone(), report: report.clone() };
+        hostile::check_xml(&made.picture());
+        [40, 80, 140].into_iter().for_each(|width| hostile::check_screen(&screen(made.shown(), width), width));
+        hostile::check_csv(&csv(made.shown()));
+        hostile::check_markdown(&markdown(made.shown()));
+    }
 }

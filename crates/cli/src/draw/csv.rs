@@ -1,0 +1,40 @@
+//! Fields of comma-separated values (RFC 4180), also where a spreadsheet opens them.
+
+use super::printable::printable;
+
+/// What a spreadsheet takes for the beginning of a formula, in the widths of both (OWASP, "CSV Injection").
+const COMPUTED: [char; 8] = ['=', '+', '-', '@', '＝', '＋', '－', '＠'];
+
+/// Text from outside: printable, and with a single quote before it where a spreadsheet would compute it.
+pub fn text(text: &str) -> String {
+    let shown = printable(text);
+    let is_computed = shown.trim_start().starts_with(COMPUTED);
+    value(&if is_computed { format!("'{shown}") } else { shown })
+}
+
+/// A number or list of our own, which stays a number; quoted where it holds what separates fields.
+pub fn value(field: &str) -> String {
+    if field.contains([',', '"']) { format!("\"{}\"", field.replace('"', "\"\"")) } else { field.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_never_computes_and_numbers_stay() {
+        for (name, field) in [
+            ("=1+1", "'=1+1"),
+            ("  @SUM(A1)", "'  @SUM(A1)"),
+            ("-2", "'-2"),
+            ("＝1", "'＝1"),
+            ("\t=1", r"\u{9}=1"),
+            ("a,\"b\"", r#""a,""b""""#),
+            ("all - core:0", "all - core:0"),
+            ("a\r\n=1\u{1b}", r"a\u{d}\u{a}=1\u{1b}"),
+        ] {
+            assert_eq!(text(name), field);
+        }
+        assert_eq!([value("-0.5"), value("0,2")], ["-0.5", "\"0,2\""]);
+    }
+}

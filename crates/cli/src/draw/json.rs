@@ -1,0 +1,72 @@
+//! JSON (RFC 8259) for people and programs: the same values, in which nothing is hidden.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+use serde_json::ser::{CharEscape, Formatter, PrettyFormatter, Serializer};
+
+use super::printable::is_hidden;
+
+/// A value as JSON, indented; what is hidden in its strings is written as `\uXXXX`.
+///
+/// # Errors
+/// Whatever keeps the value from being one of JSON.
+pub fn text(value: &impl Serialize) -> serde_json::Result<String> {
+    let mut bytes = Vec::new();
+    value.serialize(&mut Serializer::with_formatter(&mut bytes, Visible(PrettyFormatter::new())))?;
+    // The serializer writes nothing but UTF-8.
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The usual indentation; serde_json itself escapes the controls below U+0020.
+struct Visible(PrettyFormatter<'static>);
+
+macro_rules! as_usual {
+    ($($name:ident($($argument:ident: $kind:ty),*);)*) => {
+        $(fn $name<W: ?Sized + Write>(&mut self, writer: &mut W $(, $argument: $kind)*) -> io::Result<()> {
+            self.0.$name(writer $(, $argument)*)
+        })*
+    };
+}
+
+impl Formatter for Visible {
+    as_usual! {
+        begin_array();
+        end_array();
+        begin_array_value(first: bool);
+        end_array_value();
+        begin_object();
+        end_object();
+        begin_object_key(first: bool);
+        begin_object_value();
+        end_object_value();
+        write_char_escape(escape: CharEscape);
+    }
+
+    fn write_string_fragment<W: ?Sized + Write>(&mut self, writer: &mut W, fragment: &str) -> io::Result<()> {
+        let mut written = 0;
+        for (place, hidden) in fragment.char_indices().filter(|(_, character)| is_hidden(*character)) {
+            writer.write_all(&fragment.as_bytes()[written..place])?;
+            for unit in hidden.encode_utf16(&mut [0; 2]) {
+                write!(writer, "\\u{unit:04x}")?;
+            }
+            written = place + hidden.len_utf8();
+        }
+        writer.write_all(&fragment.as_bytes()[written..])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_value_is_the_same_and_nothing_is_hidden() {
+        let name = "a\u{1b}\u{7f}\u{9b}\u{202e}\u{e0041}\"日\n";
+        let written = text(&[name]).unwrap();
+        assert_eq!(written, "[\n  \"a\\u001b\\u007f\\u009b\\u202e\\udb40\\udc41\\\"日\\n\"\n]");
+        assert_eq!(serde_json::from_str::<[String; 1]>(&written).unwrap(), [name]);
+        let value = serde_json::json!({"a": [1, -2.5, null, true, {}], "b\u{9b}": []});
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&text(&value).unwrap()).unwrap(), value);
+    }
+}

@@ -1,0 +1,135 @@
+//! The one door for text from outside: names, output and files of others become text that a terminal, a page and a person can
+//! take. A character that steers the terminal, or that is not seen, is written as its number; everything else stays.
+
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+
+/// A name takes at most so many columns; "…" stands for the rest. No thread, benchmark, device or placement has an ordinary name as
+/// long as that.
+pub const LONGEST_NAME: usize = 80;
+/// A line of a program's output takes at most so many columns.
+pub const LONGEST_OUTPUT_LINE: usize = 400;
+/// A character may carry so many combining marks, as many as any living script uses; more of them cover other lines.
+const MOST_MARKS: usize = 4;
+
+/// Whether a character is not shown as itself: controls (C0, DEL, C1), format characters (general category Cf: bidi controls,
+/// joiners, tags), line and paragraph separators, whatever else Unicode 17 gives no glyph (Default_Ignorable_Code_Point, among them
+/// variation selectors and fillers), noncharacters, and planes without any character.
+pub fn is_hidden(character: char) -> bool {
+    character.is_control()
+        || character as u32 & 0xfffe == 0xfffe
+        || matches!(character,
+            '\u{ad}' | '\u{34f}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}' | '\u{890}'..='\u{891}' | '\u{8e2}'
+            | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fdd0}'..='\u{fdef}' | '\u{fe00}'..='\u{fe0f}'
+            | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{110bd}' | '\u{110cd}' | '\u{13430}'..='\u{1343f}'
+            | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{40000}'..='\u{effff}')
+}
+
+/// A text in which nothing is hidden: what is would be `\u{202e}`, for instance, and so would combining marks be that have no
+/// character to combine with, or too many. Applied to its own result it changes nothing.
+pub fn printable(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut room = 0;
+    for character in text.chars() {
+        let is_mark = character.width() == Some(0);
+        if is_hidden(character) || is_mark && room == 0 {
+            shown.extend(character.escape_unicode());
+            room = 0;
+            continue;
+        }
+        shown.push(character);
+        room = match character {
+            _ if is_mark => room - 1,
+            _ if character.is_whitespace() => 0,
+            _ => MOST_MARKS,
+        };
+    }
+    shown
+}
+
+/// The same for a text of several lines.
+pub fn printable_lines(text: &str) -> String {
+    text.split('\n').map(printable).collect::<Vec<_>>().join("\n")
+}
+
+/// A name from outside, for a sentence or a cell: printable and of at most [`LONGEST_NAME`] columns.
+pub fn named(name: &str) -> String {
+    bounded(name, LONGEST_NAME)
+}
+
+/// The last lines of what a program wrote, each printable, its tabs as spaces, and of at most [`LONGEST_OUTPUT_LINE`] columns.
+pub fn last_lines(output: &str, most: usize) -> Vec<String> {
+    let lines: Vec<&str> = output.lines().collect();
+    let last = &lines[lines.len().saturating_sub(most)..];
+    last.iter().map(|line| bounded(&line.replace('\t', "    "), LONGEST_OUTPUT_LINE)).collect()
+}
+
+/// A printable text of at most so many columns; "…" says that it was cut.
+pub fn bounded(text: &str, columns: usize) -> String {
+    // What lies beyond cannot be shown: a character takes a column, or is one of few marks on another.
+    let most = columns.saturating_mul(1 + MOST_MARKS).saturating_add(1);
+    let end = text.char_indices().nth(most).map_or(text.len(), |(place, _)| place);
+    let shown = printable(&text[..end]);
+    if width(&shown) <= columns {
+        return shown;
+    }
+    let (head, _) = split(&shown, columns.saturating_sub(1));
+    format!("{head}{}", if columns > 0 { "…" } else { "" })
+}
+
+/// The terminal columns that a printable text takes (Unicode Standard Annex 11; marks take none, wide characters two).
+pub fn width(text: &str) -> usize {
+    text.width()
+}
+
+/// A printable text in two, the first of which takes at most so many columns; a character and its marks stay together.
+pub fn split(text: &str, columns: usize) -> (&str, &str) {
+    let mut taken = 0;
+    for (place, character) in text.char_indices() {
+        let own = character.width().unwrap_or(0);
+        if own > 0 && taken + own > columns {
+            return text.split_at(place);
+        }
+        taken += own;
+    }
+    (text, "")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_steers_or_hides_is_seen_as_its_number() {
+        for (text, shown) in [
+            ("AMD\u{1b}[2JRyzen\n", r"AMD\u{1b}[2JRyzen\u{a}"),
+            ("\u{7}\u{7f}\u{9b}31m", r"\u{7}\u{7f}\u{9b}31m"),
+            ("a\u{202e}b\u{2066}c\u{200d}\u{feff}", r"a\u{202e}b\u{2066}c\u{200d}\u{feff}"),
+            ("\u{2028}\u{fffe}\u{10ffff}\u{e0041}\u{fe0f}\u{ad}", r"\u{2028}\u{fffe}\u{10ffff}\u{e0041}\u{fe0f}\u{ad}"),
+            ("Größe 日本語 👋 µs – ✓", "Größe 日本語 👋 µs – ✓"),
+            ("\u{301}e\u{301} \u{338}", "\\u{301}e\u{301} \\u{338}"),
+        ] {
+            assert_eq!(printable(text), shown);
+            assert_eq!(printable(shown), shown);
+        }
+        let piled = format!("o{}", "\u{302}".repeat(6));
+        assert_eq!(printable(&piled), format!("o{}\\u{{302}}\\u{{302}}", "\u{302}".repeat(4)));
+    }
+
+    #[test]
+    fn width_is_that_of_a_terminal_and_characters_stay_whole() {
+        assert_eq!([width("日本"), width("e\u{301}"), width("👋"), width("abc")], [4, 1, 2, 3]);
+        assert_eq!(split("日本語", 3), ("日", "本語"));
+        assert_eq!(split("e\u{301}x", 1), ("e\u{301}", "x"));
+        assert_eq!(split("日", 1), ("", "日"));
+    }
+
+    #[test]
+    fn only_names_that_are_not_ordinary_are_cut() {
+        let ordinary = "spread(16, llc) + pack(8, package:1) - core:0";
+        assert_eq!(named(ordinary), ordinary);
+        assert_eq!(width(&named(&"日".repeat(1_000_000))), LONGEST_NAME - 1);
+        assert_eq!(width(&named(&"\u{1b}".repeat(1_000_000))), LONGEST_NAME);
+        assert_eq!(last_lines("one\ntwo\tthree\nfour", 2), ["two    three", "four"]);
+    }
+}
