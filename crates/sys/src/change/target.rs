@@ -31,7 +31,7 @@ impl KernelFile {
             _ => None,
         };
         #[cfg(test)]
-        let name = name.or_else(|| ground::file(path));
+        let name = name.or_else(|| names.as_ref().and_then(|_| ground::file(path)));
         let name = name.ok_or_else(|| refused(path, "is no file that corewise changes"))?;
         let folder = of_kernel(path.parent().unwrap_or(path), KernelFiles::Processes)?;
         Ok(Self { folder, name })
