@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 
 use corewise_sys::process::{Process, Stat};
 use corewise_sys::{affinity, signals};
-use support::{Place, ended, interrupt, is_root, text, wait_for, wait_until_it_catches_interrupts};
+use support::{Place, is_root, text, wait_for};
 
 /// The process of a number, or nothing where it has ended.
 fn process(id: u32) -> Option<Process> {
@@ -72,22 +72,6 @@ fn children_from_before_are_left_alone_by_trials() {
 }
 
 #[test]
-fn children_from_before_are_left_alone_by_who_ends_at_once() {
-    let place = Place::new();
-    let (mut child, sleeper) = with_inherited_child(&place.corewise(&["survey", "--budget", "1h"]));
-    wait_until_it_catches_interrupts(&child);
-    // The second ends it at once, or the first has by then.
-    interrupt(&child);
-    if process(child.id()).is_some() {
-        interrupt(&child);
-    }
-    ended(&mut child);
-    let was_alive = sleeper.is_alive();
-    signals::send_to(&sleeper, 9);
-    assert!(was_alive);
-}
-
-#[test]
 fn nothing_that_a_trial_started_outlives_a_corewise_that_is_killed() {
     let Some(on) = on_first() else { return };
     if Command::new("setsid").arg("true").status().is_err() {
@@ -115,7 +99,7 @@ fn nothing_that_a_trial_started_outlives_a_corewise_that_is_killed() {
 #[test]
 fn where_no_more_processes_are_allowed_it_is_said() {
     let place = Place::new();
-    let corewise = place.ordinary_user(&["try", "--", "true"]);
+    let corewise = place.ordinary_user(&["survey", "--no-store"]);
     let mut limited = Command::new("prlimit");
     limited.arg("--nproc=1").arg(corewise.get_program()).args(corewise.get_args()).current_dir(place.path());
     for (name, value) in corewise.get_envs() {

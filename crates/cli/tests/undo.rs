@@ -30,7 +30,7 @@ fn main() -> ExitCode {
     if words.first().is_some_and(|word| word == CHANGER) {
         return make_changes(Path::new(&words[1]), &words[2..]);
     }
-    let tests: [(&str, Test); 12] = [
+    let tests: [(&str, Test); 13] = [
         ("nothing_is_left_where_nothing_was_changed", nothing_is_left_where_nothing_was_changed),
         ("a_corewise_killed_in_the_middle_is_undone", a_corewise_killed_in_the_middle_is_undone),
         ("the_changes_of_a_running_corewise_are_in_force", the_changes_of_a_running_corewise_are_in_force),
@@ -40,6 +40,7 @@ fn main() -> ExitCode {
         ("what_cannot_be_undone_is_status_3_and_stays", what_cannot_be_undone_is_status_3_and_stays),
         ("a_link_of_another_user_is_not_followed", a_link_of_another_user_is_not_followed),
         ("a_damaged_journal_is_not_believed", a_damaged_journal_is_not_believed),
+        ("the_largest_journal_takes_little_memory", the_largest_journal_takes_little_memory),
         ("on_a_full_disk_nothing_is_changed", on_a_full_disk_nothing_is_changed),
         ("journals_of_another_user_are_refused", journals_of_another_user_are_refused),
         ("without_a_home_it_says_what_to_do", without_a_home_it_says_what_to_do),
@@ -331,6 +332,30 @@ fn a_damaged_journal_is_not_believed() -> Completion {
         "{screen}"
     );
     assert_eq!((code, sleeper.cpus(), bench.journals()), (Some(3), before, 1));
+    Completion::Completed
+}
+
+/// The widest sets of cpus, as often as a journal may have them.
+fn the_largest_journal_takes_little_memory() -> Completion {
+    const CHANGES: u32 = 5_000;
+    let (bench, sleeper) = (Bench::new(), Running::sleep());
+    Running::changer(&bench.journals, &[&sleeper.id()]).kill();
+    let line = |entry| {
+        let change = serde_json::json!({"kind": "affinity", "thread": {"id": 0, "start_ticks": 0}, "name": "",
+            "old": "65535", "new": "65534"});
+        serde_json::json!({"begun": {"entry": entry, "change": change}}).to_string() + "\n"
+    };
+    bench.edit(|lines| {
+        let header = lines.split_once('\n').unwrap().0;
+        [format!("{header}\n")].into_iter().chain((1..=CHANGES).map(line)).collect()
+    });
+    let corewise = bench.place.corewise(&["undo", "--journal", bench.journals.to_str().unwrap()]);
+    let mut limited = Command::new("prlimit");
+    limited.arg(format!("--as={}", 256 << 20)).arg(corewise.get_program()).args(corewise.get_args());
+    let Ok(run) = limited.output() else { return Completion::ignored_with("prlimit is not installed (util-linux)") };
+    assert_eq!((run.status.code(), text(&run.stderr)), (Some(0), String::new()));
+    assert!(text(&run.stdout).ends_with(&format!("\nChanges: {CHANGES} already as before.\n")));
+    assert_eq!(bench.journals(), 0);
     Completion::Completed
 }
 

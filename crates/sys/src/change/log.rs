@@ -11,8 +11,9 @@ use super::undo::{Change, Meanwhile, Outcome, Undone};
 
 /// The largest journal that is read, and written, in bytes; an entry takes a few hundred.
 pub(super) const LARGEST_BYTES: u64 = 16 << 20;
-/// The most changes that a journal has open at a time, read or written. A set of cpus takes at most 8 KiB, so they stay below 200 MB.
-pub(super) const MOST_OPEN: usize = 10_000;
+/// The most changes that a journal has open at a time, read or written. Two sets of cpus take at most 16 KiB, so they take at most 80 MB,
+/// and twice that while they are undone.
+pub(super) const MOST_OPEN: usize = 5_000;
 /// What is settled is dropped from the file when it has grown by so much, or to twice what it was.
 const SLACK_BYTES: u64 = 64 << 10;
 
@@ -268,15 +269,17 @@ impl Log {
     /// Undoes the open changes that are wanted, the last first, and writes down what is settled.
     pub fn undo(&mut self, is_wanted: impl Fn(&Entry) -> bool) -> Vec<Undone> {
         let wanted = self.contents.entries.iter().rev().filter(|entry| is_wanted(entry));
-        let wanted: Vec<Entry> = wanted.cloned().collect();
+        let wanted: Vec<u32> = wanted.map(|entry| entry.number).collect();
         let mut undone = Vec::new();
-        for entry in wanted {
+        for number in wanted {
+            let Some(index) = self.contents.index(number) else { continue };
+            let entry = self.contents.entries[index].clone();
             let outcome = match rests_on(&self.open_folders(), &entry.change) {
                 Some(group) => must_go_first(group),
                 None => entry.change.undo(entry.became()),
             };
             if outcome.is_settled() {
-                self.settle(entry.number);
+                self.settle(number);
             }
             undone.push(Undone { change: entry.change, outcome });
         }
