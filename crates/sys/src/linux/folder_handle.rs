@@ -103,7 +103,7 @@ impl FolderHandle {
             (result, found.assume_init())
         };
         // Both are words whose type differs between C libraries.
-        if result == 0 { Ok(found.f_type as i64 == wanted as i64) } else { Err(io::Error::last_os_error()) }
+        if result == 0 { Ok(i128::from(found.f_type) == i128::from(wanted)) } else { Err(io::Error::last_os_error()) }
     }
 
     fn at(&self, name: &OsStr, flags: i32, mode: u32) -> io::Result<File> {

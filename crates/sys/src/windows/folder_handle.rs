@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use super::missing::{Never, missing, unavailable};
+use super::missing::{Never, missing};
 pub use crate::values::folder_handle::{FolderError, KernelFiles};
 
 #[derive(Debug)]
@@ -22,7 +22,7 @@ macro_rules! never {
 
 impl FolderHandle {
     pub fn own(_: &Path, _: bool) -> Result<Self, FolderError> {
-        Err(unavailable().into())
+        Err(FolderError::Foreign("its owner cannot be determined on this system yet".to_owned()))
     }
 
     pub fn of_kernel(_: &Path, _: KernelFiles) -> io::Result<Self> {
