@@ -11,13 +11,13 @@ use std::process::{Child, ChildStdout, Command, ExitCode, Stdio};
 
 use corewise_model::CpuSet;
 use corewise_sys::affinity;
-use corewise_sys::change::{Change, Format, Journal};
+use corewise_sys::change::{Change, Journal};
 use corewise_sys::process::Stat;
 use libtest_mimic::{Arguments, Completion, Trial};
 use support::{Place, is_root, text};
 
 /// The first argument that makes this program a corewise with changes. The second is the folder of journals; the others
-/// are a process that gets its highest cpu alone, or a file that gets another text; [`KEEP`] ends it without undoing them.
+/// are processes that get their highest cpu alone; [`KEEP`] ends it without undoing that.
 const CHANGER: &str = "make-changes";
 /// What ends a corewise that means its changes to stay.
 const KEEP: &str = "keep";
@@ -30,7 +30,7 @@ fn main() -> ExitCode {
     if words.first().is_some_and(|word| word == CHANGER) {
         return make_changes(Path::new(&words[1]), &words[2..]);
     }
-    let tests: [(&str, Test); 10] = [
+    let tests: [(&str, Test); 13] = [
         ("nothing_is_left_where_nothing_was_changed", nothing_is_left_where_nothing_was_changed),
         ("a_corewise_killed_in_the_middle_is_undone", a_corewise_killed_in_the_middle_is_undone),
         ("the_changes_of_a_running_corewise_are_in_force", the_changes_of_a_running_corewise_are_in_force),
@@ -38,6 +38,9 @@ fn main() -> ExitCode {
         ("what_is_meant_to_stay_is_undone_when_asked", what_is_meant_to_stay_is_undone_when_asked),
         ("what_somebody_else_changed_is_left_alone", what_somebody_else_changed_is_left_alone),
         ("what_cannot_be_undone_is_status_3_and_stays", what_cannot_be_undone_is_status_3_and_stays),
+        ("a_link_of_another_user_is_not_followed", a_link_of_another_user_is_not_followed),
+        ("a_damaged_journal_is_not_believed", a_damaged_journal_is_not_believed),
+        ("the_largest_journal_takes_little_memory", the_largest_journal_takes_little_memory),
         ("on_a_full_disk_nothing_is_changed", on_a_full_disk_nothing_is_changed),
         ("journals_of_another_user_are_refused", journals_of_another_user_are_refused),
         ("without_a_home_it_says_what_to_do", without_a_home_it_says_what_to_do),
@@ -53,10 +56,7 @@ fn make_changes(folder: &Path, objects: &[String]) -> ExitCode {
             journal.keep("corewise irq");
             return ExitCode::SUCCESS;
         }
-        let change = match object.parse() {
-            Ok(process) => Change::affinity(process, one_cpu()),
-            Err(_) => Change::file(object, "new", Format::Text),
-        };
+        let change = Change::affinity(object.parse().unwrap(), one_cpu());
         if let Err(error) = journal.make(change.unwrap()) {
             eprintln!("{error}");
             return ExitCode::FAILURE;
@@ -160,6 +160,13 @@ impl Bench {
         (run.status.code(), text(&run.stdout))
     }
 
+    /// Changes the text of the only journal.
+    fn edit(&self, edited: impl Fn(&str) -> String) {
+        let path = fs::read_dir(&self.journals).unwrap().next().unwrap().unwrap().path();
+        let lines = fs::read_to_string(&path).unwrap();
+        fs::write(&path, edited(&lines)).unwrap();
+    }
+
     fn journals(&self) -> usize {
         fs::read_dir(&self.journals).map_or(0, Iterator::count)
     }
@@ -233,63 +240,128 @@ fn a_corewise_that_ends_undoes_its_changes_itself() -> Completion {
 }
 
 fn what_is_meant_to_stay_is_undone_when_asked() -> Completion {
-    let bench = Bench::new();
-    let file = bench.place.path().join("setting");
-    fs::write(&file, "old\n").unwrap();
-    let run = changer(&bench.journals).args([file.to_str().unwrap(), KEEP]).output().unwrap();
+    if let Err(skipped) = two_cpus() {
+        return skipped;
+    }
+    let (bench, sleeper) = (Bench::new(), Running::sleep());
+    let run = changer(&bench.journals).args([&sleeper.id(), KEEP]).output().unwrap();
     assert!(run.status.success(), "{}", text(&run.stderr));
-    assert_eq!((fs::read_to_string(&file).unwrap(), bench.journals()), ("new\n".to_owned(), 1));
+    assert_eq!((sleeper.cpus(), bench.journals()), (one_cpu(), 1));
     let (code, screen) = bench.undo(&["--dry-run"]);
     assert!(
         screen.starts_with("corewise irq ") && screen.contains(" made changes that were meant to stay\n"),
         "{screen}"
     );
-    assert_eq!((code, fs::read_to_string(&file).unwrap()), (Some(0), "new\n".to_owned()));
+    assert_eq!((code, sleeper.cpus()), (Some(0), one_cpu()));
     let (code, screen) = bench.undo(&[]);
     assert!(screen.ends_with("\nChanges: 1 reverted.\n"), "{screen}");
-    assert_eq!((code, fs::read_to_string(&file).unwrap(), bench.journals()), (Some(0), "old\n".to_owned(), 0));
+    assert_eq!((code, sleeper.cpus(), bench.journals()), (Some(0), affinity::current().unwrap(), 0));
     Completion::Completed
 }
 
 fn what_somebody_else_changed_is_left_alone() -> Completion {
-    let bench = Bench::new();
-    let file = bench.place.path().join("setting");
-    fs::write(&file, "old\n").unwrap();
-    Running::changer(&bench.journals, &[file.to_str().unwrap()]).kill();
-    fs::write(&file, "theirs\n").unwrap();
+    if let Err(skipped) = two_cpus() {
+        return skipped;
+    }
+    let (bench, sleeper) = (Bench::new(), Running::sleep());
+    Running::changer(&bench.journals, &[&sleeper.id()]).kill();
+    let theirs: CpuSet = affinity::current().unwrap().lowest().into_iter().collect();
+    affinity::set(sleeper.child.id(), &theirs).unwrap();
     let (code, document) = bench.undo(&["--json"]);
     let document: serde_json::Value = serde_json::from_str(&document).unwrap();
     let change = &document["journals"][0]["changes"][0];
-    assert_eq!((change["fate"].as_str(), code), (Some("left-alone"), Some(0)));
-    assert_eq!(change["why"], "someone else has changed it since: it is now \"theirs\"");
-    assert_eq!((fs::read_to_string(&file).unwrap(), bench.journals()), ("theirs\n".to_owned(), 0));
+    if affinity::current().unwrap().len() == 2 {
+        assert_eq!((change["fate"].as_str(), code), (Some("left-alone"), Some(0)));
+        assert_eq!(change["why"], format!("someone else has changed it since: it may now use {theirs}"));
+    }
+    assert_eq!((sleeper.cpus(), bench.journals()), (theirs, 0));
     Completion::Completed
 }
 
+/// A journal that names what corewise never changes: it is not touched, whoever wrote the journal.
 fn what_cannot_be_undone_is_status_3_and_stays() -> Completion {
-    let bench = Bench::new();
+    let (bench, sleeper) = (Bench::new(), Running::sleep());
     let file = bench.place.path().join("setting");
-    fs::write(&file, "old\n").unwrap();
-    Running::changer(&bench.journals, &[file.to_str().unwrap()]).kill();
-    // Not even root can write a folder.
-    fs::remove_file(&file).unwrap();
-    fs::create_dir(&file).unwrap();
+    fs::write(&file, "new\n").unwrap();
+    Running::changer(&bench.journals, &[&sleeper.id()]).kill();
+    let line = serde_json::json!({"begun": {"entry": 2, "change":
+        {"kind": "file", "path": file, "old": "old", "new": "new", "format": "text"}}});
+    bench.edit(|lines| format!("{lines}{line}\n"));
     for arguments in [&["--dry-run"][..], &[]] {
         let (code, screen) = bench.undo(arguments);
-        assert!(screen.contains("  failed         file ") && screen.contains("(os error 21)"), "{screen}");
-        assert!(screen.contains("Changes: 1 not undone, still in the journal"), "{screen}");
+        assert!(
+            screen.contains("  failed         file ") && screen.contains("is no file that corewise changes"),
+            "{screen}"
+        );
+        assert!(screen.contains("1 not undone, still in the journal"), "{screen}");
         assert_eq!((code, bench.journals()), (Some(3), 1));
     }
-    fs::remove_dir(&file).unwrap();
-    fs::write(&file, "new\n").unwrap();
-    assert_eq!(bench.undo(&[]).0, Some(0));
-    assert_eq!((fs::read_to_string(&file).unwrap(), bench.journals()), ("old\n".to_owned(), 0));
+    assert_eq!(
+        (sleeper.cpus(), fs::read_to_string(&file).unwrap()),
+        (affinity::current().unwrap(), "new\n".to_owned())
+    );
+    Completion::Completed
+}
+
+/// A user's link to a folder of root's would make root believe a file that somebody else chose.
+fn a_link_of_another_user_is_not_followed() -> Completion {
+    if !is_root() {
+        return Completion::ignored_with("only root can make links of another user");
+    }
+    let (bench, sleeper) = (Bench::new(), Running::sleep());
+    Running::changer(&bench.journals, &[&sleeper.id()]).kill();
+    let before = sleeper.cpus();
+    let link = bench.place.path().join("link");
+    std::os::unix::fs::symlink(&bench.journals, &link).unwrap();
+    std::os::unix::fs::lchown(&link, Some(65_534), Some(65_534)).unwrap();
+    let run = bench.place.corewise(&["undo", "--journal", link.to_str().unwrap()]).output().unwrap();
+    let said = text(&run.stderr);
+    assert!(said.contains("link belongs to user 65534"), "{said}");
+    assert_eq!((run.status.code(), sleeper.cpus(), bench.journals()), (Some(3), before, 1));
+    Completion::Completed
+}
+
+fn a_damaged_journal_is_not_believed() -> Completion {
+    let (bench, sleeper) = (Bench::new(), Running::sleep());
+    Running::changer(&bench.journals, &[&sleeper.id()]).kill();
+    let before = sleeper.cpus();
+    bench.edit(|lines| format!("LPKSHHRH\n{lines}"));
+    let (code, screen) = bench.undo(&[]);
+    assert!(
+        screen.starts_with("a corewise left a damaged journal: line 1 of the journal cannot be read ("),
+        "{screen}"
+    );
+    assert_eq!((code, sleeper.cpus(), bench.journals()), (Some(3), before, 1));
+    Completion::Completed
+}
+
+/// The widest sets of cpus, as often as a journal may have them.
+fn the_largest_journal_takes_little_memory() -> Completion {
+    const CHANGES: u32 = 5_000;
+    let (bench, sleeper) = (Bench::new(), Running::sleep());
+    Running::changer(&bench.journals, &[&sleeper.id()]).kill();
+    let line = |entry| {
+        let change = serde_json::json!({"kind": "affinity", "thread": {"id": 0, "start_ticks": 0}, "name": "",
+            "old": "65535", "new": "65534"});
+        serde_json::json!({"begun": {"entry": entry, "change": change}}).to_string() + "\n"
+    };
+    bench.edit(|lines| {
+        let header = lines.split_once('\n').unwrap().0;
+        [format!("{header}\n")].into_iter().chain((1..=CHANGES).map(line)).collect()
+    });
+    let corewise = bench.place.corewise(&["undo", "--journal", bench.journals.to_str().unwrap()]);
+    let mut limited = Command::new("prlimit");
+    limited.arg(format!("--as={}", 256 << 20)).arg(corewise.get_program()).args(corewise.get_args());
+    let Ok(run) = limited.output() else { return Completion::ignored_with("prlimit is not installed (util-linux)") };
+    assert_eq!((run.status.code(), text(&run.stderr)), (Some(0), String::new()));
+    assert!(text(&run.stdout).ends_with(&format!("\nChanges: {CHANGES} already as before.\n")));
+    assert_eq!(bench.journals(), 0);
     Completion::Completed
 }
 
 /// On a file system that has so many pages left, a corewise with more changes than any journal of a page can hold: how
 /// many changes it made before it gave up, and what it said. Nothing where no such file system can be made.
-fn on_a_disk_with(pages: usize, bench: &Bench, files: &[PathBuf]) -> Option<(usize, String)> {
+fn on_a_disk_with(pages: usize, bench: &Bench, objects: &[String]) -> Option<(usize, String)> {
     let size_kib = 4 * (1 + pages);
     let mount = format!(
         "mkdir -p \"$1\" && mount -t tmpfs -o size={size_kib}k,mode=700 none \"$1\" && head -c 4096 /dev/zero > \"$1/filler\""
@@ -304,23 +376,23 @@ fn on_a_disk_with(pages: usize, bench: &Bench, files: &[PathBuf]) -> Option<(usi
     }
     let changer = std::env::current_exe().unwrap();
     let script = format!("{mount} && shift && exec \"$@\"");
-    let run = namespace(&script).arg(changer).arg(CHANGER).arg(&bench.journals).args(files).output().unwrap();
+    let run = namespace(&script).arg(changer).arg(CHANGER).arg(&bench.journals).args(objects).output().unwrap();
     assert_eq!(run.status.code(), Some(1), "{}", text(&run.stderr));
     Some((text(&run.stdout).lines().count(), text(&run.stderr)))
 }
 
 fn on_a_full_disk_nothing_is_changed() -> Completion {
-    let bench = Bench::new();
-    let files: Vec<PathBuf> = (0..50).map(|number| bench.place.path().join(format!("setting-{number}"))).collect();
-    files.iter().for_each(|file| fs::write(file, "old\n").unwrap());
+    let (bench, sleeper) = (Bench::new(), Running::sleep());
+    // Again and again the same.
+    let objects = vec![sleeper.id(); 50];
     for (pages, some_are_made) in [(0, false), (1, true)] {
-        let Some((made, said)) = on_a_disk_with(pages, &bench, &files) else {
+        let Some((made, said)) = on_a_disk_with(pages, &bench, &objects) else {
             return Completion::ignored_with("no file system of one page can be mounted here (unshare, mount)");
         };
         assert_eq!(made > 0, some_are_made, "{made} changes with {pages} pages: {said}");
         assert!(said.starts_with("cannot write the journal in ") && said.contains("nothing was changed"), "{said}");
         assert!(said.contains("(os error 28)"), "{said}");
-        assert!(files.iter().all(|file| fs::read_to_string(file).unwrap() == "old\n"), "all that was made is undone");
+        assert_eq!(sleeper.cpus(), affinity::current().unwrap(), "all that was made is undone");
     }
     Completion::Completed
 }

@@ -15,12 +15,6 @@ pub enum LabError {
         /// What is wrong with it.
         source: PatternError,
     },
-    /// Processes could not be told from those of a run.
-    #[error(
-        "corewise has child processes that it did not start and cannot distinguish from a run: start it from a \
-        shell"
-    )]
-    OtherChildren,
     /// A suite's file cannot be read.
     #[error("the suite {file}: {source}")]
     Unreadable {

@@ -13,6 +13,7 @@ mod lines;
 mod log;
 mod look;
 mod place;
+mod target;
 #[cfg(test)]
 mod tests;
 mod undo;
@@ -26,4 +27,6 @@ pub use journal::Journal;
 pub use left::{Left, Standing, left_in};
 pub use lines::Header;
 pub use log::{Entry, State};
+#[cfg(test)]
+pub(crate) use target::ground;
 pub use undo::{Change, Meanwhile, Outcome, Undone};

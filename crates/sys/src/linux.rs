@@ -10,6 +10,7 @@ pub mod entrance;
 pub mod events;
 pub mod execution;
 pub mod files;
+pub mod folder_handle;
 pub mod ipc;
 pub mod memory;
 pub mod memory_policy;

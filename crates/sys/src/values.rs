@@ -5,6 +5,7 @@ pub mod cgroup;
 pub mod counts;
 pub mod events;
 pub mod execution;
+pub mod folder_handle;
 pub mod memory;
 pub mod process;
 pub mod signals;

@@ -1,5 +1,6 @@
 //! Ctrl-C: the first ends the measuring and lets what was measured be printed, the second ends at once.
 
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -14,9 +15,8 @@ pub struct Interruption {
     stop: Arc<AtomicBool>,
 }
 
-/// Nothing is cleared up but the processes that were started: they would go on without anybody to measure them.
+/// Nothing is cleared up; the processes that were started for a trial end with this one.
 fn ended_at_once() -> ! {
-    signals::kill_descendants();
     say(&"ended at once; `corewise undo` reverts changes to the machine, if there were any");
     std::process::exit(Exit::Interrupted as i32);
 }
@@ -34,7 +34,7 @@ impl Interruption {
         };
         // nohup(1) means it: a terminal that is closed does not end what was started with it.
         let outlives_terminal = signals::outlives_terminal();
-        ctrlc::set_handler(handler).map_err(|error| Failure::new(Exit::Internal, error))?;
+        ctrlc::set_handler(handler).map_err(|error| not_watched(&error))?;
         if outlives_terminal {
             signals::outlive_terminal();
         }
@@ -49,5 +49,18 @@ impl Interruption {
     /// Whether there was a signal.
     pub fn was_seen(&self) -> bool {
         self.stop.load(Ordering::SeqCst)
+    }
+}
+
+/// A thread waits for signals; where there can be none, there will be none to measure with either.
+fn not_watched(error: &ctrlc::Error) -> Failure {
+    match error {
+        ctrlc::Error::System(error) if error.kind() == io::ErrorKind::WouldBlock => {
+            Failure::unavailable(format!("cannot start a thread: {error}")).next(
+                "This user, or this control group, may have no more threads (ulimit -u, pids.max): end some programs, or raise the limit.",
+            )
+        }
+        ctrlc::Error::System(error) => Failure::new(Exit::Internal, format!("cannot watch for signals: {error}")),
+        other => Failure::new(Exit::Internal, other),
     }
 }

@@ -52,7 +52,7 @@ const TELL: &str = r#"group=/sys/fs/cgroup$(cut -d: -f3 /proc/self/cgroup)
 /// How all groups stand: which there are, and what each shares out.
 const GROUPS: &str = "find /sys/fs/cgroup -type d | sort; \
                       find /sys/fs/cgroup -name cgroup.subtree_control | sort | xargs grep -H .; \
-                      ls -d /run/corewise/*.journal /home/user/.local/state/corewise/*.journal 2>/dev/null; true";
+                      ls -d /run/corewise/*.corewise-journal /home/user/.local/state/corewise/*.corewise-journal 2>/dev/null; true";
 
 fn of_root(guest: &mut Guest) -> Outcome {
     held(guest, |script| script.to_owned())?;

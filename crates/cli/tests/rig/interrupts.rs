@@ -103,7 +103,7 @@ fn undone(guest: &mut Guest, before: &str) -> Outcome {
     let fates: Vec<&Value> = changes(&document).map(|change| &change["fate"]).collect();
     same(&format!("{document}"), !fates.is_empty() && fates.iter().all(|fate| **fate == "reverted"), true)?;
     same("the interrupts after undo", text(guest, ALLOWED)?, before.to_owned())?;
-    same("the journals after undo", guest.run("ls /run/corewise/*.journal")?.text(), String::new())?;
+    same("the journals after undo", guest.run("ls /run/corewise/*.corewise-journal")?.text(), String::new())?;
     Ok(Completion::Completed)
 }
 
@@ -182,7 +182,7 @@ fn killed(guest: &mut Guest) -> Outcome {
     let limited = format!("(ulimit -f 2; exec corewise irq --away-from {cpu} >/dev/null 2>&1)");
     let outcome = guest.run(&limited)?;
     same(&format!("killed by SIGXFSZ\n{}", outcome.stderr), outcome.code, 128 + 25)?;
-    let lines = text(guest, "cat /run/corewise/*.journal")?;
+    let lines = text(guest, "cat /run/corewise/*.corewise-journal")?;
     let (begun, made) = (lines.matches("{\"begun\":").count(), lines.matches("{\"made\":").count());
     same(&format!("some moves were made, and not all\n{lines}"), made > 0 && !lines.contains("{\"kept\":"), true)?;
     same(&format!("the last line was torn off\n{lines}"), begun >= made && !lines.ends_with('\n'), true)?;

@@ -1,6 +1,6 @@
 //! The kernel's accounts of a program's threads, read while it runs: for who may not see the kernel's events.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use corewise_model::beside::{Accounts, CpuInterrupts, Seen};
@@ -8,7 +8,7 @@ use corewise_model::stall::EventSource;
 use corewise_model::{CpuSet, Gap};
 use corewise_sys::accounts::{Account, has_waiting_time};
 use corewise_sys::interrupts::Interrupts;
-use corewise_sys::task::{self, Process};
+use corewise_sys::task::{self, Others, Process};
 use corewise_sys::{Root, irq};
 
 use super::{INTERVAL, Watched};
@@ -22,8 +22,8 @@ pub struct Accounting {
     cpus: CpuSet,
     begun: Instant,
     interrupts: Interrupts,
-    /// Children that whoever became corewise had before.
-    foreign: HashSet<u32>,
+    /// What this process had before the program.
+    others: Others,
     /// The threads that there are, and what was last known of each.
     present: HashMap<(u32, u32), Account>,
     /// What is known of those that have ended.
@@ -38,7 +38,7 @@ impl Accounting {
             cpus: cpus.clone(),
             begun: Instant::now(),
             interrupts: irq::table(&Root::live()),
-            foreign: task::descendants(std::process::id()).iter().map(|process| process.number).collect(),
+            others: Others::new(&task::descendants(std::process::id())),
             present: HashMap::new(),
             ended: Account::default(),
             threads: 0,
@@ -62,19 +62,9 @@ impl Accounting {
         INTERVAL.max(begun.elapsed() * LOOK_SHARE)
     }
 
-    /// Those of the program: not what the process had before, nor what descends from that.
-    fn processes(&self) -> Vec<Process> {
-        let mut foreign = self.foreign.clone();
-        let mut own = task::descendants(std::process::id());
-        // Parents come before children.
-        own.retain(|process| {
-            let is_foreign = foreign.contains(&process.number) || foreign.contains(&process.parent);
-            if is_foreign {
-                foreign.insert(process.number);
-            }
-            !is_foreign
-        });
-        own
+    /// Those of the program.
+    fn processes(&mut self) -> Vec<Process> {
+        self.others.take_out(task::descendants(std::process::id()))
     }
 
     /// Ends: the accounts so far, and what this kernel does not account for.

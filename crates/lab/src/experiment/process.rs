@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use corewise_model::CpuSet;
 use corewise_model::stats::random::Random;
 use corewise_model::trial::{Arm, Finder, Observed, Outcome, Workload};
+use corewise_sys::Root;
 use corewise_sys::counts::KernelCounts;
 use corewise_sys::execution::{ClockProbe, End, Executed, Execution, USUAL_PATIENCE};
-use corewise_sys::{Root, task};
 
 use super::energy::Meter;
 use super::{Ran, Runner};
@@ -26,7 +26,7 @@ const MOST_ATTEMPTS: u32 = 3;
 /// Of a failed run's output this many lines are kept.
 const KEPT_LINES: usize = 20;
 
-/// Starts the workload's command as a process for each run. No other children may there be while one lives.
+/// Starts the workload's command as a process for each run; other children of this process are left alone.
 pub struct ProcessRunner<'a> {
     workload: Workload,
     timeout: Option<Duration>,
@@ -39,12 +39,10 @@ pub struct ProcessRunner<'a> {
 }
 
 impl<'a> ProcessRunner<'a> {
-    /// A runner for a workload, on a machine of which all these cpus may be used. Descendants of what it runs become
-    /// children of this process.
+    /// A runner for a workload, on a machine of which all these cpus may be used.
     ///
     /// # Errors
-    /// [`LabError::Pattern`] where a metric's regular expression is none; [`LabError::OtherChildren`] where this process has children that
-    /// it did not start.
+    /// [`LabError::Pattern`] where a metric's regular expression is none.
     pub fn new(workload: &Workload, all: CpuSet, seed: u64, stop: &'a AtomicBool) -> Result<Self, LabError> {
         let metrics = std::iter::once(&workload.metric).chain(&workload.guards);
         let finder = |pattern: &Option<String>| pattern.as_deref().map(Finder::new).transpose();
@@ -54,9 +52,6 @@ impl<'a> ProcessRunner<'a> {
                 finder(&metric.pattern).map_err(wrong)
             })
             .collect();
-        if !task::descendants(std::process::id()).is_empty() {
-            return Err(LabError::OtherChildren);
-        }
         Ok(Self {
             workload: workload.clone(),
             timeout: workload.timeout(),
@@ -170,7 +165,7 @@ impl ProcessRunner<'_> {
             match once {
                 Ok((executed, _)) if executed.was_held && may_fail => return Some(Attempt::Held),
                 Ok((executed, found)) => sum.add(&executed, &found, self),
-                Err(error) => sum.fail(format!("cannot be started: {error}"), String::new()),
+                Err(error) => sum.fail(not_started(&error), String::new()),
             }
             if sum.failure.is_some() {
                 break;
@@ -305,6 +300,16 @@ impl Sum {
             ),
         };
         Ran { outcome, guards, observed }
+    }
+}
+
+/// Why there is no process; what to do where the system has none to give.
+fn not_started(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::WouldBlock => {
+            format!("cannot be started: no more processes are allowed (ulimit -u, pids.max): {error}")
+        }
+        _ => format!("cannot be started: {error}"),
     }
 }
 

@@ -11,9 +11,6 @@ use crate::os::affinity;
 use crate::os::process::{Process, Stat};
 
 /// Other cpus for a thread.
-///
-/// Between the check that the number still means the same thread and the call that changes it lie some microseconds; the
-/// kernel has no call that does both.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AffinityChange {
     /// The thread.
@@ -35,15 +32,11 @@ impl AffinityChange {
     }
 
     pub(super) fn make(&self) -> io::Result<()> {
-        if !self.thread.is_alive() {
-            return Err(io::Error::new(io::ErrorKind::NotFound, "it has ended"));
-        }
-        affinity::set(self.thread.id, &self.new)?;
-        let now = affinity::of(self.thread.id)?;
+        let now = self.thread.restrict(&self.new)?;
         if now == self.new {
             return Ok(());
         }
-        affinity::set(self.thread.id, &self.old)?;
+        self.thread.restrict(&self.old)?;
         Err(cut(&now))
     }
 
@@ -63,8 +56,7 @@ impl AffinityChange {
 
     /// The kernel keeps of the old cpus what is still online and in the cpuset.
     pub(super) fn revert(&self) -> io::Result<Option<String>> {
-        affinity::set(self.thread.id, &self.old)?;
-        let now = affinity::of(self.thread.id)?;
+        let now = self.thread.restrict(&self.old)?;
         Ok((now != self.old).then(|| cut(&now).to_string()))
     }
 }

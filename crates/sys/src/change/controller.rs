@@ -1,17 +1,21 @@
 //! A controller that is turned on for the groups below a control group of version 2.
 
+use std::ffi::OsString;
 use std::fmt;
-use std::fs::{self, File, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::file;
 use super::look::Look;
+use super::target;
+use crate::os::folder_handle::FolderHandle;
 
 const FILE: &str = "cgroup.subtree_control";
+/// The controllers that are turned on.
+const CONTROLLERS: [&str; 1] = ["cpuset"];
 /// How often, and how far apart, a group that another corewise holds is asked for: three seconds in all.
 const ATTEMPTS: u32 = 300;
 const BETWEEN: Duration = Duration::from_millis(10);
@@ -29,36 +33,45 @@ pub struct ControllerChange {
 
 impl ControllerChange {
     pub(super) fn make(&self) -> io::Result<()> {
-        file::write(&self.group.join(FILE), &format!("+{}", self.name))?;
-        self.check(true)
+        self.switch(true)
     }
 
     /// Looks how it stands; `going` are groups that will be gone by the time that it is undone.
     pub(super) fn look(&self, going: &[PathBuf]) -> io::Result<Look> {
-        match self.is_on() {
+        let group = match self.open() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Look::AsBefore("the group is gone")),
-            Err(error) => return Err(error),
-            Ok(false) => return Ok(Look::AsBefore("it is off")),
-            Ok(true) => {}
+            other => other?,
+        };
+        if !self.is_on(&group)? {
+            return Ok(Look::AsBefore("it is off"));
         }
-        Ok(match groups_in(&self.group)?.iter().find(|group| !going.contains(group)) {
+        let groups = groups_in(&group)?.into_iter().map(|name| self.group.join(name));
+        Ok(match groups.into_iter().find(|group| !going.contains(group)) {
             None => Look::InForce,
             Some(group) => Look::Changed(format!("the group {} may depend on it", group.display())),
         })
     }
 
     pub(super) fn revert(&self) -> io::Result<()> {
-        file::write(&self.group.join(FILE), &format!("-{}", self.name))?;
-        self.check(false)
+        self.switch(false)
+    }
+
+    fn open(&self) -> io::Result<FolderHandle> {
+        match CONTROLLERS.contains(&self.name.as_str()) {
+            true => target::group(&self.group),
+            false => Err(io::Error::other(format!("{} is no controller that corewise changes", self.name))),
+        }
     }
 
     /// Whether the controller is on now.
-    fn is_on(&self) -> io::Result<bool> {
-        Ok(file::read(&self.group.join(FILE))?.split_whitespace().any(|name| name == self.name))
+    fn is_on(&self, group: &FolderHandle) -> io::Result<bool> {
+        Ok(group.read(FILE)?.split_whitespace().any(|name| name == self.name))
     }
 
-    fn check(&self, wanted: bool) -> io::Result<()> {
-        match self.is_on()? == wanted {
+    fn switch(&self, wanted: bool) -> io::Result<()> {
+        let group = self.open()?;
+        group.write(FILE, &format!("{}{}", if wanted { '+' } else { '-' }, self.name))?;
+        match self.is_on(&group)? == wanted {
             true => Ok(()),
             false => Err(io::Error::other("the kernel accepted the change but did not apply it")),
         }
@@ -71,15 +84,10 @@ impl fmt::Display for ControllerChange {
     }
 }
 
-/// The folders of the groups in a group, in order.
-pub(super) fn groups_in(group: &Path) -> io::Result<Vec<PathBuf>> {
-    let mut groups = Vec::new();
-    for entry in fs::read_dir(group)? {
-        let entry = entry?;
-        if entry.file_type()?.is_dir() {
-            groups.push(entry.path());
-        }
-    }
+/// The names of the groups in a group, in order.
+pub(super) fn groups_in(group: &FolderHandle) -> io::Result<Vec<OsString>> {
+    let names = group.names()?.into_iter().filter(|(_, is_folder)| *is_folder);
+    let mut groups: Vec<OsString> = names.map(|(name, _)| name).collect();
     groups.sort();
     Ok(groups)
 }

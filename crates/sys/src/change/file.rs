@@ -1,14 +1,14 @@
-//! A kernel file that holds another value: sysfs, procfs, control groups.
+//! A kernel file that holds another value: which cpus an interrupt goes to.
 
 use std::fmt;
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use corewise_model::CpuSet;
 use serde::{Deserialize, Serialize};
 
 use super::look::Look;
+use super::target::KernelFile;
 
 /// How a file's values are compared: the kernel may print what was written in other words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,17 +37,19 @@ pub struct FileChange {
 
 impl FileChange {
     pub(super) fn new(path: &Path, new: String, format: Format) -> io::Result<Self> {
-        Ok(Self { path: path.to_owned(), old: read(path)?, new, format })
+        Ok(Self { path: path.to_owned(), old: KernelFile::of(path)?.read()?, new, format })
     }
 
     pub(super) fn make(&self) -> io::Result<String> {
-        write(&self.path, &self.new)?;
-        read(&self.path)
+        let file = KernelFile::of(&self.path)?;
+        file.write(&self.new)?;
+        file.read()
     }
 
     /// `now` is what it will hold, where that is known; otherwise what it holds counts.
     pub(super) fn look(&self, became: Option<&str>, now: Option<&String>) -> io::Result<Look> {
-        let now = match now.map_or_else(|| read(&self.path), |now| Ok(now.clone())) {
+        let found = KernelFile::of(&self.path).and_then(|file| now.map_or_else(|| file.read(), |now| Ok(now.clone())));
+        let now = match found {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Look::AsBefore("the file is gone")),
             other => other?,
         };
@@ -61,8 +63,9 @@ impl FileChange {
     }
 
     pub(super) fn revert(&self) -> io::Result<()> {
-        write(&self.path, &self.old)?;
-        let now = read(&self.path)?;
+        let file = KernelFile::of(&self.path)?;
+        file.write(&self.old)?;
+        let now = file.read()?;
         match self.is_same(&now, &self.old) {
             true => Ok(()),
             false => Err(io::Error::other(format!("the old value was written, but the file has \"{now}\""))),
@@ -84,14 +87,4 @@ impl fmt::Display for FileChange {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "file {}: \"{}\" to \"{}\"", self.path.display(), self.old, self.new)
     }
-}
-
-pub(super) fn read(path: &Path) -> io::Result<String> {
-    fs::read_to_string(path).map(|text| text.trim_end().to_owned())
-}
-
-/// Writes a value in one call, as kernel files want it. The line's end makes a write of the empty value, too.
-pub(super) fn write(path: &Path, value: &str) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).truncate(true).open(path)?;
-    file.write_all(format!("{value}\n").as_bytes())
 }

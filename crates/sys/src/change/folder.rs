@@ -1,8 +1,8 @@
 //! A folder that is made and removed again: a control group, with the way home for those in it.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fmt;
-use std::fs;
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,9 +10,10 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::controller::groups_in;
-use super::file;
 use super::look::Look;
+use super::target;
 use crate::os::affinity;
+use crate::os::folder_handle::FolderHandle;
 
 /// The kernel lets go of a group a moment after its last process; processes may also fork while they are moved.
 const ATTEMPTS: u32 = 40;
@@ -29,25 +30,37 @@ pub struct FolderChange {
 
 impl FolderChange {
     pub(super) fn make(&self) -> io::Result<()> {
-        fs::create_dir(&self.path)
+        let (home, name) = self.open()?;
+        home.make_folder(&name)
     }
 
     pub(super) fn look(&self) -> io::Result<Look> {
-        match fs::symlink_metadata(&self.path) {
-            Ok(_) => self.check_that_it_has_no_groups().map(|()| Look::InForce),
+        match self.open().and_then(|(home, name)| home.folder(&name)) {
+            Ok(group) => self.check_that_it_has_no_groups(&group).map(|()| Look::InForce),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Look::AsBefore("it is gone")),
             Err(error) => Err(error),
         }
     }
 
+    /// The group that it lies in, and its name there.
+    fn open(&self) -> io::Result<(FolderHandle, OsString)> {
+        let name = target::own_group(&self.path, &self.home)?;
+        Ok((target::group(&self.home)?, name))
+    }
+
     /// Sends home who is left, and removes the folder; more than once, for a bounded time, since both may be overtaken.
     pub(super) fn revert(&self) -> io::Result<Option<String>> {
+        let (home, name) = self.open()?;
+        let group = match home.folder(&name) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            other => other?,
+        };
         let mut moved = BTreeSet::new();
         let mut wait = Duration::from_millis(1);
         for attempt in 1.. {
-            self.check_that_it_has_no_groups()?;
-            let stuck = self.send_home(&mut moved).err();
-            match fs::remove_dir(&self.path) {
+            self.check_that_it_has_no_groups(&group)?;
+            let stuck = send_home(&group, &home, &mut moved).err();
+            match home.remove_folder(&name) {
                 Ok(()) => break,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => break,
                 Err(error) if error.kind() != io::ErrorKind::ResourceBusy || attempt == ATTEMPTS => {
@@ -61,35 +74,36 @@ impl FolderChange {
     }
 
     /// Groups that others made inside are theirs, and the kernel removes no group that has any.
-    fn check_that_it_has_no_groups(&self) -> io::Result<()> {
-        let inside = groups_in(&self.path).unwrap_or_default();
-        inside.first().map_or(Ok(()), |group| {
+    fn check_that_it_has_no_groups(&self, group: &FolderHandle) -> io::Result<()> {
+        let inside = groups_in(group).unwrap_or_default();
+        inside.first().map_or(Ok(()), |name| {
+            let group = self.path.join(name);
             Err(io::Error::other(format!("the group {} was made inside; remove it first", group.display())))
         })
     }
+}
 
-    /// Moves who is in the group to where they came from. The processes of a threaded group are not told, its threads are.
-    fn send_home(&self, moved: &mut BTreeSet<Member>) -> io::Result<()> {
-        let (mut members, mut member): (_, fn(u32) -> Member) = ("cgroup.procs", Member::Process);
-        let mut read = file::read(&self.path.join(members));
-        if read.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::Unsupported) {
-            (members, member) = ("cgroup.threads", Member::Thread);
-            read = file::read(&self.path.join(members));
-        }
-        let list = match read {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            other => other?,
-        };
-        for number in list.split_whitespace() {
-            match file::write(&self.home.join(members), number) {
-                Ok(()) => moved.extend(number.parse().map(member)),
-                // It has ended by itself.
-                Err(error) if affinity::has_ended(&error) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
+/// Moves who is in a group to where they came from. The processes of a threaded group are not told, its threads are.
+fn send_home(group: &FolderHandle, home: &FolderHandle, moved: &mut BTreeSet<Member>) -> io::Result<()> {
+    let (mut members, mut member): (_, fn(u32) -> Member) = ("cgroup.procs", Member::Process);
+    let mut read = group.read(members);
+    if read.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::Unsupported) {
+        (members, member) = ("cgroup.threads", Member::Thread);
+        read = group.read(members);
     }
+    let list = match read {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        other => other?,
+    };
+    for number in list.split_whitespace() {
+        match home.write(members, number) {
+            Ok(()) => moved.extend(number.parse().map(member)),
+            // It has ended by itself.
+            Err(error) if affinity::has_ended(&error) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 /// Who was moved.

@@ -1,13 +1,13 @@
 //! The journal of a running corewise: every change is written down before it is made, and undone at the latest when it ends.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::left;
 use super::lines::Header;
 use super::log::{Entry, Log};
+use super::place::Place;
 use super::undo::{Change, Undone};
-use super::{left, place};
 use crate::error::SysError;
 
 /// The changes of this process. Its file is made with the first change and removed with the last undoing.
@@ -33,7 +33,7 @@ impl Journal {
         &self.folder
     }
 
-    /// The changes, in the order in which they were made.
+    /// The changes that are not undone, in the order in which they were made.
     pub fn entries(&self) -> &[Entry] {
         self.log.as_ref().map_or(&[], |log| &log.contents.entries)
     }
@@ -45,7 +45,7 @@ impl Journal {
     /// [`SysError::Change`] when it cannot be made: then what was made of it has been undone.
     pub fn make(&mut self, change: Change) -> Result<u32, SysError> {
         let log = self.opened()?;
-        let number = log.begin_entry(&change).map_err(|source| SysError::Journal { path: log.path.clone(), source })?;
+        let number = log.begin_entry(&change).map_err(|source| SysError::Journal { path: log.path(), source })?;
         match change.make() {
             Ok(became) => {
                 log.mark_made(number, became);
@@ -67,9 +67,8 @@ impl Journal {
         let log = match self.log.take() {
             Some(log) => log,
             None => {
-                place::prepare(&self.folder)?;
-                let path = self.folder.clone();
-                begin(&self.folder).map_err(|source| SysError::Journal { path, source })?
+                let place = Place::prepare(&self.folder)?;
+                begin(place).map_err(|source| SysError::Journal { path: self.folder.clone(), source })?
             }
         };
         Ok(self.log.insert(log))
@@ -77,8 +76,8 @@ impl Journal {
 
     /// Whether another journal in the folder holds a change that is still open: whoever made it, undoing it is shared.
     pub(crate) fn is_held_elsewhere(&self, change: &Change) -> Result<bool, SysError> {
-        let own = self.log.as_ref().map(|log| log.path.as_path());
-        left::is_open_in(&self.folder, change, own)
+        let own = self.log.as_ref().map(Log::path);
+        left::is_open_in(&self.folder, change, own.as_deref())
     }
 
     /// Undoes one change, by the number that [`Journal::make`] gave; nothing where it is settled already.
@@ -113,17 +112,15 @@ impl Journal {
 }
 
 /// A journal gets its name once it is locked and says whose it is: nobody ever sees it without.
-fn begin(folder: &Path) -> io::Result<Log> {
+fn begin(place: Place) -> io::Result<Log> {
     let header = Header::of_this_process()?;
-    let (nameless, file) = place::create(folder, &header)?;
+    let (nameless, file) = place.create(&header)?;
     // The lock says that this process lives, wherever it is asked from. Some network file systems have none; then only
     // the process number tells.
     let _ = file.try_lock();
-    let named = Log::begin(nameless.clone(), file, header).and_then(|mut log| {
-        log.path = place::give_name(folder, &nameless)?;
-        Ok(log)
-    });
-    named.inspect_err(|_| drop(fs::remove_file(&nameless)))
+    let begun = Log::begin(place.clone(), nameless.clone(), file, header);
+    let named = begun.and_then(|mut log| log.give_name().map(|()| log));
+    named.inspect_err(|_| drop(place.remove(&nameless)))
 }
 
 impl Drop for Journal {

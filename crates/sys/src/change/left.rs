@@ -1,12 +1,13 @@
 //! What other corewise processes wrote down: those that still run, and those that ended without undoing their changes.
 
-use std::fs::TryLockError;
+use std::ffi::OsStr;
+use std::fs::{File, TryLockError};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::lines::Header;
 use super::log::{Entry, Log};
-use super::place;
+use super::place::Place;
 use super::undo::{Change, Meanwhile, Undone};
 use crate::error::SysError;
 use crate::os::process::{boot_id, host_name, number_space};
@@ -24,9 +25,9 @@ pub enum Standing {
     OtherBoot,
     /// It is of another machine that shares the folder.
     OtherMachine,
-    /// Its corewise runs, or ran, where process numbers mean something else, and whether it lives cannot be told here.
+    /// Its corewise runs, or ran, where process numbers mean something else: those in it are other processes here.
     Unknown,
-    /// Whose it is cannot be read: a later corewise wrote it, or it is damaged.
+    /// A later corewise wrote it, or it is damaged: nothing of it is undone.
     Unreadable,
 }
 
@@ -43,12 +44,13 @@ pub struct Left {
 /// # Errors
 /// [`SysError::Read`] for a folder that cannot be read, [`SysError::JournalRefused`] for one that others may write in.
 pub fn left_in(folder: &Path) -> Result<Vec<Result<Left, SysError>>, SysError> {
+    let Some(place) = Place::find(folder)? else { return Ok(Vec::new()) };
     let mut found = Vec::new();
-    for path in place::list(folder)? {
-        match open(&path) {
+    for name in place.journals()? {
+        match open(&place, &name) {
             // Its corewise ended, and removed it, between listing and opening.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(source) => found.push(Err(SysError::Read { path, source })),
+            Err(source) => found.push(Err(SysError::Read { path: place.path_of(&name), source })),
             Ok(left) => found.push(Ok(left)),
         }
     }
@@ -59,17 +61,17 @@ pub fn left_in(folder: &Path) -> Result<Vec<Result<Left, SysError>>, SysError> {
     Ok(found)
 }
 
-fn open(path: &Path) -> io::Result<Left> {
-    let file = place::open(path)?;
+fn open(place: &Place, name: &OsStr) -> io::Result<Left> {
     // Whoever gets the lock knows that the owner is gone, and keeps others from undoing the same journal.
-    let lock = match file.try_lock() {
+    let (file, lock) = place.open(name, |file: &File| match file.try_lock() {
         Ok(()) => Lock::Got,
         Err(TryLockError::WouldBlock) => Lock::Taken,
         Err(TryLockError::Error(_)) => Lock::Unsupported,
-    };
-    let log = Log::read(path, file)?;
+    })?;
+    let log = Log::read(place.clone(), name.to_owned(), file)?;
     let here = Here { boot: boot_id()?, host: host_name(), number_space: number_space() };
     let standing = match (&log.contents.header, log.contents.is_empty()) {
+        _ if log.contents.damage.is_some() => Standing::Unreadable,
         (Some(header), _) => match standing(header, lock, &here, |header| header.process.is_alive()) {
             Standing::Left if log.contents.kept_by.is_some() => Standing::Kept,
             other => other,
@@ -104,12 +106,12 @@ fn standing(header: &Header, lock: Lock, here: &Here, is_alive: impl Fn(&Header)
         if header.host == here.host { Standing::OtherBoot } else { Standing::OtherMachine }
     } else if lock == Lock::Taken {
         Standing::InForce
-    } else if header.number_space == here.number_space {
-        if is_alive(header) { Standing::InForce } else { Standing::Left }
-    } else if lock == Lock::Got {
-        Standing::Left
-    } else {
+    } else if header.number_space != here.number_space {
         Standing::Unknown
+    } else if is_alive(header) {
+        Standing::InForce
+    } else {
+        Standing::Left
     }
 }
 
@@ -117,11 +119,13 @@ fn standing(header: &Header, lock: Lock, here: &Here, is_alive: impl Fn(&Header)
 /// hold none.
 pub(super) fn is_open_in(folder: &Path, change: &Change, own: Option<&Path>) -> Result<bool, SysError> {
     let boot = boot_id().map_err(|source| SysError::Journal { path: folder.to_owned(), source })?;
-    for path in place::list(folder)?.iter().filter(|path| Some(path.as_path()) != own) {
+    let Some(place) = Place::find(folder)? else { return Ok(false) };
+    for name in place.journals()?.into_iter().filter(|name| Some(place.path_of(name).as_path()) != own) {
         // Without the lock, which would make a living corewise look dead to others, or a dead one alive.
-        let Ok(log) = place::open(path).and_then(|file| Log::read(path, file)) else { continue };
+        let opened = place.open(&name, |_| ());
+        let Ok(log) = opened.and_then(|(file, ())| Log::read(place.clone(), name, file)) else { continue };
         let is_of_now = log.contents.header.as_ref().is_some_and(|header| header.is_readable() && header.boot == boot);
-        if is_of_now && log.contents.entries.iter().any(|entry| entry.is_open() && entry.change == *change) {
+        if is_of_now && log.contents.entries.iter().any(|entry| entry.change == *change) {
             return Ok(true);
         }
     }
@@ -135,8 +139,8 @@ impl Left {
     }
 
     /// The journal's file.
-    pub fn path(&self) -> &Path {
-        &self.log.path
+    pub fn path(&self) -> PathBuf {
+        self.log.path()
     }
 
     /// Whose it is; nothing where its corewise was ended while it made the file.
@@ -151,12 +155,12 @@ impl Left {
 
     /// The changes in it that are not settled.
     pub fn open_entries(&self) -> impl Iterator<Item = &Entry> {
-        self.log.contents.entries.iter().filter(|entry| entry.is_open())
+        self.log.contents.entries.iter()
     }
 
-    /// The numbers of its lines that cannot be read.
-    pub fn unreadable_lines(&self) -> &[usize] {
-        &self.log.contents.unreadable
+    /// Why nothing in it is believed: a line that no corewise writes there; nothing where all are as they should be.
+    pub fn damage(&self) -> Option<&str> {
+        self.log.contents.damage.as_deref()
     }
 
     /// Whether its corewise has ended, here and in this boot.
@@ -187,7 +191,7 @@ impl Left {
             Standing::OtherBoot => self.log.remove().map(|()| true),
             _ => Ok(false),
         };
-        cleared.map_err(|source| SysError::Journal { path: self.log.path.clone(), source })
+        cleared.map_err(|source| SysError::Journal { path: self.log.path(), source })
     }
 }
 
@@ -214,7 +218,8 @@ mod tests {
         assert_eq!(stands(&header, Lock::Unsupported, true), Standing::InForce);
         assert_eq!(stands(&header, Lock::Unsupported, false), Standing::Left);
         let container = Header { number_space: "pid:[2]".into(), ..header.clone() };
-        assert_eq!(stands(&container, Lock::Got, true), Standing::Left, "a number that means another process here");
+        assert_eq!(stands(&container, Lock::Got, true), Standing::Unknown, "numbers that mean other processes here");
+        assert_eq!(stands(&container, Lock::Taken, false), Standing::InForce);
         assert_eq!(stands(&container, Lock::Unsupported, false), Standing::Unknown);
         let rebooted = Header { boot: "before".into(), ..header.clone() };
         assert_eq!(stands(&rebooted, Lock::Got, true), Standing::OtherBoot);

@@ -1,16 +1,23 @@
-//! A journal's file and what is in it: changes that were begun, made and settled.
+//! A journal's file and what is in it: the changes that were begun or made, and not settled since.
 
-use std::fs::{self, File};
+use std::ffi::OsString;
+use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
 use super::lines::{Header, Line};
+use super::place::Place;
 use super::undo::{Change, Meanwhile, Outcome, Undone};
 
-/// The largest journal that is read, in bytes; one entry takes a few hundred.
-const LARGEST_BYTES: u64 = 64 << 20;
+/// The largest journal that is read, and written, in bytes; an entry takes a few hundred.
+pub(super) const LARGEST_BYTES: u64 = 16 << 20;
+/// The most changes that a journal has open at a time, read or written. Two sets of cpus take at most 16 KiB, so they take at most 80 MB,
+/// and twice that while they are undone.
+pub(super) const MOST_OPEN: usize = 5_000;
+/// What is settled is dropped from the file when it has grown by so much, or to twice what it was.
+const SLACK_BYTES: u64 = 64 << 10;
 
-/// A change in a journal.
+/// A change in a journal that is not settled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// Its number in the journal, from 1.
@@ -28,21 +35,14 @@ pub enum State {
     Begun,
     /// It was made; what was there afterwards, in the kernel's words, where those may differ from ours.
     Made(Option<String>),
-    /// Nothing remains to be undone.
-    Settled,
 }
 
 impl Entry {
     fn became(&self) -> Option<&str> {
         match &self.state {
             State::Made(became) => became.as_deref(),
-            _ => None,
+            State::Begun => None,
         }
-    }
-
-    /// Whether something may remain to be undone.
-    pub fn is_open(&self) -> bool {
-        self.state != State::Settled
     }
 }
 
@@ -50,27 +50,37 @@ impl Entry {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Contents {
     pub header: Option<Header>,
+    /// The changes that are not settled, in the order of their numbers.
     pub entries: Vec<Entry>,
+    /// The last number that was given.
+    pub last_number: u32,
     /// The command that meant them to stay.
     pub kept_by: Option<String>,
-    /// The numbers of complete lines that cannot be read.
-    pub unreadable: Vec<usize>,
+    /// Why nothing in it is believed: a line that no corewise writes there.
+    pub damage: Option<String>,
     /// Where the complete lines end, in bytes.
     pub end: u64,
 }
 
 impl Contents {
-    /// Reads lines. What follows the last line's end was torn by a crash or a full disk before anything came of it.
+    /// Reads lines. What follows the last line's end was torn by a crash or a full disk before anything came of it. Any other line that no
+    /// corewise writes means that somebody else did: then none of them counts.
     pub fn parse(bytes: &[u8]) -> Self {
         let mut contents = Self::default();
         for (index, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
             if !line.ends_with(b"\n") {
                 break;
             }
+            let known = serde_json::from_slice(line).map_err(|_| "cannot be read");
+            if let Err(why) = known.and_then(|line| contents.take(line)) {
+                let (header, damage) =
+                    (contents.header.take(), Some(format!("line {} of the journal {why}", index + 1)));
+                return Self { header, damage, ..Self::default() };
+            }
             contents.end += line.len() as u64;
-            match serde_json::from_slice(line) {
-                Ok(line) => contents.take(line, index + 1),
-                Err(_) => contents.unreadable.push(index + 1),
+            if contents.header.as_ref().is_some_and(|header| !header.is_readable()) {
+                // What a later corewise means by the other lines is not known.
+                break;
             }
         }
         contents
@@ -78,69 +88,88 @@ impl Contents {
 
     /// Whether there is nothing but what was torn.
     pub fn is_empty(&self) -> bool {
-        self.end == 0
+        self.end == 0 && self.damage.is_none()
     }
 
-    fn take(&mut self, line: Line, number: usize) {
-        let known = match line {
-            Line::Journal(header) if self.header.is_none() => {
-                self.header = Some(header);
-                true
-            }
-            Line::Journal(_) => false,
+    fn take(&mut self, line: Line) -> Result<(), &'static str> {
+        let is_first = self.header.is_none();
+        match line {
+            Line::Journal(header) if is_first => self.header = Some(header),
+            Line::Journal(_) => return Err("is a second header"),
+            _ if is_first => return Err("is not its header"),
+            Line::Begun { entry, .. } if entry <= self.last_number => return Err("repeats a number"),
+            Line::Begun { .. } if self.entries.len() >= MOST_OPEN => return Err("is one change too many"),
             Line::Begun { entry, change } => {
+                self.last_number = entry;
                 self.entries.push(Entry { number: entry, change, state: State::Begun });
-                true
             }
-            Line::Made { entry, became } => self.set(entry, State::Made(became)),
-            Line::Settled { entry } => self.set(entry, State::Settled),
-            Line::Kept { by } => {
-                self.kept_by = Some(by);
-                true
+            Line::Made { entry, became } => {
+                let index = self.index(entry).ok_or("is about no change")?;
+                self.entries[index].state = State::Made(became);
             }
-        };
-        if !known {
-            self.unreadable.push(number);
+            Line::Settled { entry } => {
+                let index = self.index(entry).ok_or("is about no change")?;
+                self.entries.remove(index);
+            }
+            Line::Kept { by } => self.kept_by = Some(by),
         }
+        Ok(())
     }
 
-    fn set(&mut self, number: u32, state: State) -> bool {
-        let entry = self.entries.iter_mut().find(|entry| entry.number == number);
-        entry.map(|entry| entry.state = state).is_some()
+    fn index(&self, number: u32) -> Option<usize> {
+        self.entries.binary_search_by_key(&number, |entry| entry.number).ok()
     }
 }
 
 /// An open journal.
 #[derive(Debug)]
 pub(super) struct Log {
-    pub path: PathBuf,
     pub contents: Contents,
+    place: Place,
+    name: OsString,
     file: File,
+    /// When it has this length, what is settled is dropped.
+    compact_at: u64,
 }
 
 impl Log {
     /// A new journal in an empty file.
-    pub fn begin(path: PathBuf, file: File, header: Header) -> io::Result<Self> {
-        let mut log = Self { path, contents: Contents::default(), file };
-        log.append(&Line::Journal(header.clone()), true)?;
+    pub fn begin(place: Place, name: OsString, file: File, header: Header) -> io::Result<Self> {
+        let mut log = Self { contents: Contents::default(), place, name, file, compact_at: SLACK_BYTES };
+        log.append(&Line::Journal(header.clone()), LARGEST_BYTES, true)?;
         log.contents.header = Some(header);
         Ok(log)
     }
 
     /// A journal that is there.
-    pub fn read(path: &Path, mut file: File) -> io::Result<Self> {
+    pub fn read(place: Place, name: OsString, mut file: File) -> io::Result<Self> {
         let mut bytes = Vec::new();
         (&mut file).take(LARGEST_BYTES + 1).read_to_end(&mut bytes)?;
         if bytes.len() as u64 > LARGEST_BYTES {
             return Err(io::Error::other("it is too large for a journal"));
         }
-        Ok(Self { path: path.to_owned(), contents: Contents::parse(&bytes), file })
+        let contents = Contents::parse(&bytes);
+        Ok(Self { contents, place, name, file, compact_at: u64::MAX })
     }
 
-    /// Writes a line behind the last complete one. Where that fails, what was written of it is taken away again.
-    fn append(&mut self, line: &Line, sync: bool) -> io::Result<()> {
-        let mut text = serde_json::to_vec(line)?;
-        text.push(b'\n');
+    /// The file.
+    pub fn path(&self) -> PathBuf {
+        self.place.path_of(&self.name)
+    }
+
+    /// Gives a new journal the name under which it is found.
+    pub fn give_name(&mut self) -> io::Result<()> {
+        self.name = self.place.give_name(&self.name)?;
+        Ok(())
+    }
+
+    /// Writes a line behind the last complete one, unless the file would be larger than this. Where that fails, what was written of it is
+    /// taken away again.
+    fn append(&mut self, line: &Line, largest: u64, sync: bool) -> io::Result<()> {
+        let text = text_of(line)?;
+        if self.contents.end + text.len() as u64 > largest {
+            return Err(io::Error::other(format!("it would be larger than {largest} bytes")));
+        }
         let mut written = self.file.seek(SeekFrom::Start(self.contents.end)).map(|_| ());
         written = written.and_then(|()| self.file.set_len(self.contents.end));
         written = written.and_then(|()| self.file.write_all(&text));
@@ -156,34 +185,70 @@ impl Log {
 
     /// Writes down that a change is about to be made; its number.
     pub fn begin_entry(&mut self, change: &Change) -> io::Result<u32> {
-        let number = self.contents.entries.last().map_or(1, |last| last.number + 1);
-        self.append(&Line::Begun { entry: number, change: change.clone() }, true)?;
+        if self.contents.entries.len() >= MOST_OPEN {
+            let why = format!("it has {MOST_OPEN} changes that are not undone, and may have no more");
+            return Err(io::Error::other(why));
+        }
+        if self.contents.end >= self.compact_at {
+            // A disk that is full may still take a line.
+            let _ = self.compact();
+            self.compact_at = 2 * self.contents.end + SLACK_BYTES;
+        }
+        let number = self.contents.last_number + 1;
+        // The other half is for what is made and settled.
+        self.append(&Line::Begun { entry: number, change: change.clone() }, LARGEST_BYTES / 2, true)?;
         self.contents.entries.push(Entry { number, change: change.clone(), state: State::Begun });
+        self.contents.last_number = number;
         Ok(number)
+    }
+
+    /// Writes what is open into a new file and puts that in the place of the old one. The lock goes on: the new file has it before it has
+    /// the name.
+    fn compact(&mut self) -> io::Result<()> {
+        let Some(header) = &self.contents.header else { return Ok(()) };
+        let mut text = text_of(&Line::Journal(header.clone()))?;
+        for Entry { number, change, state } in &self.contents.entries {
+            text.extend(text_of(&Line::Begun { entry: *number, change: change.clone() })?);
+            if let State::Made(became) = state {
+                text.extend(text_of(&Line::Made { entry: *number, became: became.clone() })?);
+            }
+        }
+        let (nameless, mut file) = self.place.create(header)?;
+        let _ = file.try_lock();
+        let written = file.write_all(&text).and_then(|()| file.sync_all());
+        let named = written.and_then(|()| self.place.rename(&nameless, &self.name));
+        named.inspect_err(|_| drop(self.place.remove(&nameless)))?;
+        self.contents.end = text.len() as u64;
+        self.file = file;
+        Ok(())
     }
 
     /// Writes down that it was made. Where that cannot be written any more, undoing looks at the machine instead.
     pub fn mark_made(&mut self, number: u32, became: Option<String>) {
-        let _ = self.append(&Line::Made { entry: number, became: became.clone() }, false);
-        self.contents.set(number, State::Made(became));
+        let _ = self.append(&Line::Made { entry: number, became: became.clone() }, LARGEST_BYTES, false);
+        if let Some(index) = self.contents.index(number) {
+            self.contents.entries[index].state = State::Made(became);
+        }
     }
 
     /// Writes down that nothing remains of it. Where that cannot be written, undoing again finds nothing to do.
     pub fn settle(&mut self, number: u32) {
-        let _ = self.append(&Line::Settled { entry: number }, false);
-        self.contents.set(number, State::Settled);
+        let _ = self.append(&Line::Settled { entry: number }, LARGEST_BYTES, false);
+        if let Some(index) = self.contents.index(number) {
+            self.contents.entries.remove(index);
+        }
     }
 
     /// Writes down that the changes are meant to stay. Where that cannot be written, they are told as those of a crash.
     pub fn keep(&mut self, by: &str) {
-        let _ = self.append(&Line::Kept { by: by.to_owned() }, true);
+        let _ = self.append(&Line::Kept { by: by.to_owned() }, LARGEST_BYTES, true);
         self.contents.kept_by = Some(by.to_owned());
     }
 
     /// What undoing the open changes would come to, the last first, after others that were looked at before.
     pub fn preview(&self, meanwhile: &mut Meanwhile) -> Vec<Undone> {
         let (mut undone, mut staying) = (Vec::new(), Vec::new());
-        for entry in self.contents.entries.iter().rev().filter(|entry| entry.is_open()) {
+        for entry in self.contents.entries.iter().rev() {
             let outcome = match rests_on(&staying, &entry.change) {
                 Some(group) => must_go_first(group),
                 None => entry.change.preview(entry.became(), meanwhile),
@@ -203,16 +268,18 @@ impl Log {
 
     /// Undoes the open changes that are wanted, the last first, and writes down what is settled.
     pub fn undo(&mut self, is_wanted: impl Fn(&Entry) -> bool) -> Vec<Undone> {
-        let wanted = self.contents.entries.iter().rev().filter(|entry| entry.is_open() && is_wanted(entry));
-        let wanted: Vec<Entry> = wanted.cloned().collect();
+        let wanted = self.contents.entries.iter().rev().filter(|entry| is_wanted(entry));
+        let wanted: Vec<u32> = wanted.map(|entry| entry.number).collect();
         let mut undone = Vec::new();
-        for entry in wanted {
+        for number in wanted {
+            let Some(index) = self.contents.index(number) else { continue };
+            let entry = self.contents.entries[index].clone();
             let outcome = match rests_on(&self.open_folders(), &entry.change) {
                 Some(group) => must_go_first(group),
                 None => entry.change.undo(entry.became()),
             };
             if outcome.is_settled() {
-                self.settle(entry.number);
+                self.settle(number);
             }
             undone.push(Undone { change: entry.change, outcome });
         }
@@ -220,8 +287,7 @@ impl Log {
     }
 
     fn open_folders(&self) -> Vec<PathBuf> {
-        let open = self.contents.entries.iter().filter(|entry| entry.is_open());
-        let folders = open.filter_map(|entry| match &entry.change {
+        let folders = self.contents.entries.iter().filter_map(|entry| match &entry.change {
             Change::Folder(folder) => Some(folder.path.clone()),
             _ => None,
         });
@@ -230,7 +296,7 @@ impl Log {
 
     /// Removes the file where nothing remains of it; whether it did.
     pub fn remove_if_settled(&self) -> io::Result<bool> {
-        let is_settled = self.contents.unreadable.is_empty() && !self.contents.entries.iter().any(Entry::is_open);
+        let is_settled = self.contents.damage.is_none() && self.contents.entries.is_empty();
         if is_settled {
             self.remove()?;
         }
@@ -238,11 +304,14 @@ impl Log {
     }
 
     pub fn remove(&self) -> io::Result<()> {
-        match fs::remove_file(&self.path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
-        }
+        self.place.remove(&self.name)
     }
+}
+
+fn text_of(line: &Line) -> io::Result<Vec<u8>> {
+    let mut text = serde_json::to_vec(line)?;
+    text.push(b'\n');
+    Ok(text)
 }
 
 /// A group of our own that stays and needs a controller; without this it would count as somebody else's.

@@ -1,76 +1,116 @@
 //! The folder of journals: who may write in it, and the names of the files.
 
-use std::fs::{self, File};
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::lines::Header;
 use crate::error::SysError;
-use crate::os::files;
+use crate::os::folder_handle::{FolderError, FolderHandle};
 
-const SUFFIX: &str = "journal";
+/// How the names of journals end.
+const SUFFIX: &str = "corewise-journal";
+/// How they ended until version 0.1: a corewise of before an upgrade may have left some in this boot. Other programs' journals end so, too,
+/// and are told from ours by their first line.
+const FORMER_SUFFIX: &str = "journal";
+/// How often a journal is opened whose name goes to another file meanwhile.
+const ATTEMPTS: u32 = 10;
 
-/// Makes the folder where it is missing, for this user alone.
-pub(super) fn prepare(folder: &Path) -> Result<(), SysError> {
-    files::make_private_folder(folder).map_err(|source| SysError::Journal { path: folder.to_owned(), source })?;
-    check(folder)
+/// A folder of journals, open. Whoever can write a journal can have files written by whoever undoes it: both must be the same user, so
+/// it is a folder of this user's alone.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    folder: Arc<FolderHandle>,
+    path: PathBuf,
 }
 
-/// Whoever can write a journal can have files written by whoever undoes it: both must be the same user.
-pub(super) fn check(folder: &Path) -> Result<(), SysError> {
-    let refused = |why: String| SysError::JournalRefused { path: folder.to_owned(), why };
-    let metadata = fs::metadata(folder).map_err(|source| SysError::Read { path: folder.to_owned(), source })?;
-    if !metadata.is_dir() {
-        return Err(refused("it is not a folder".into()));
+impl Place {
+    /// Makes the folder where it is missing, for this user alone.
+    pub fn prepare(path: &Path) -> Result<Self, SysError> {
+        Self::opened(path, true).map_err(|error| error.of(path, |path, source| SysError::Journal { path, source }))
     }
-    files::foreign(&metadata).map_or(Ok(()), |why| Err(refused(why)))
-}
 
-/// Makes the file of a new journal, under a name that no reader looks at. It tells the boot, the process and its start, so
-/// that no two have the same.
-pub(super) fn create(folder: &Path, header: &Header) -> io::Result<(PathBuf, File)> {
-    let name = format!("{}-{}-{}.new", header.boot, header.process.id, header.process.start_ticks);
-    let path = folder.join(name);
-    let file = files::create_private(&path)?;
-    Ok((path, file))
-}
-
-/// Gives a journal the name under which it is found; the name, too, is to outlive a crash of the file system.
-pub(super) fn give_name(folder: &Path, nameless: &Path) -> io::Result<PathBuf> {
-    let stem = nameless.file_stem().unwrap_or_default();
-    let number = |number| if number == 1 { String::new() } else { format!("-{number}") };
-    let names = (1..).map(|n| folder.join(format!("{}{}.{SUFFIX}", stem.to_string_lossy(), number(n))));
-    let path = names.into_iter().find(|path| !path.exists()).unwrap_or_default();
-    fs::rename(nameless, &path)?;
-    File::open(folder)?.sync_all()?;
-    Ok(path)
-}
-
-/// The journals in a folder; none where there is no folder.
-pub(super) fn list(folder: &Path) -> Result<Vec<PathBuf>, SysError> {
-    let read_error = |source| SysError::Read { path: folder.to_owned(), source };
-    let entries = match fs::read_dir(folder) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        other => other.map_err(read_error)?,
-    };
-    check(folder)?;
-    let mut paths = Vec::new();
-    for entry in entries {
-        let path = entry.map_err(read_error)?.path();
-        if path.extension().is_some_and(|extension| extension == SUFFIX) {
-            paths.push(path);
+    /// The folder; nothing where there is none.
+    pub fn find(path: &Path) -> Result<Option<Self>, SysError> {
+        match Self::opened(path, false) {
+            Err(FolderError::System(error)) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            other => other.map(Some).map_err(|error| error.of(path, |path, source| SysError::Read { path, source })),
         }
     }
-    paths.sort();
-    Ok(paths)
+
+    fn opened(path: &Path, make: bool) -> Result<Self, FolderError> {
+        Ok(Self { folder: Arc::new(FolderHandle::own(path, make)?), path: path.to_owned() })
+    }
+
+    /// The path of a file in it.
+    pub fn path_of(&self, name: &OsStr) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// Makes the file of a new journal, under a name that no reader looks at. It tells the boot, the process and its start, so
+    /// that no two have the same.
+    pub fn create(&self, header: &Header) -> io::Result<(OsString, File)> {
+        let name = OsString::from(format!("{}-{}-{}.new", header.boot, header.process.id, header.process.start_ticks));
+        self.remove(&name)?;
+        self.folder.create(&name).map(|file| (name, file))
+    }
+
+    /// Gives a journal the name under which it is found; the name, too, is to outlive a crash of the file system.
+    pub fn give_name(&self, nameless: &OsStr) -> io::Result<OsString> {
+        let stem = Path::new(nameless).file_stem().unwrap_or_default().to_string_lossy();
+        let number = |number| if number == 1 { String::new() } else { format!("-{number}") };
+        let mut names = (1..).map(|n| OsString::from(format!("{stem}{}.{SUFFIX}", number(n))));
+        let name = names.find(|name| !self.folder.has(name)).unwrap_or_default();
+        self.rename(nameless, &name)?;
+        Ok(name)
+    }
+
+    /// Puts a file in the place of another one.
+    pub fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
+        self.folder.rename(from, to)
+    }
+
+    /// Removes a file that may be gone already.
+    pub fn remove(&self, name: &OsStr) -> io::Result<()> {
+        match self.folder.remove(name) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// The names of the journals.
+    pub fn journals(&self) -> Result<Vec<OsString>, SysError> {
+        let found = self.folder.names().map_err(|source| SysError::Read { path: self.path.clone(), source })?;
+        let is_journal = |name: &OsString| {
+            let extension = Path::new(name).extension();
+            extension.is_some_and(|extension| extension == SUFFIX || extension == FORMER_SUFFIX)
+        };
+        let mut names: Vec<OsString> = found.into_iter().map(|(name, _)| name).filter(is_journal).collect();
+        names.sort();
+        Ok(names)
+    }
+
+    /// Opens a journal and does something with it before its name is another file's, as after its corewise has written it anew.
+    pub fn open<T>(&self, name: &OsStr, take: impl Fn(&File) -> T) -> io::Result<(File, T)> {
+        for _ in 0..ATTEMPTS {
+            let file = self.folder.open_own(name)?;
+            let taken = take(&file);
+            if self.folder.is_name_of(name, &file) {
+                return Ok((file, taken));
+            }
+        }
+        Err(io::Error::from(io::ErrorKind::NotFound))
+    }
 }
 
-/// Opens a journal that is there; no link, and nobody else's.
-pub(super) fn open(path: &Path) -> io::Result<File> {
-    let file = files::open_itself(path)?;
-    let metadata = file.metadata()?;
-    if !metadata.is_file() {
-        return Err(io::Error::other("it is not a file"));
+impl FolderError {
+    /// The error of this crate about a folder of journals.
+    fn of(self, path: &Path, system: fn(PathBuf, io::Error) -> SysError) -> SysError {
+        match self {
+            Self::Foreign(why) => SysError::JournalRefused { path: path.to_owned(), why },
+            Self::System(source) => system(path.to_owned(), source),
+        }
     }
-    files::foreign(&metadata).map_or(Ok(file), |why| Err(io::Error::other(why)))
 }

@@ -12,6 +12,7 @@ use tempfile::TempDir;
 
 use super::lines::Line;
 use super::look::Look;
+use super::place::Place;
 use super::*;
 use crate::error::SysError;
 use crate::os::affinity::{current, of, set};
@@ -71,6 +72,7 @@ struct Done {
 impl World {
     fn new() -> Self {
         let world = Self { place: tempfile::tempdir().unwrap() };
+        ground::lay(&world.machine());
         fs::create_dir(world.machine()).unwrap();
         for number in 0..3 {
             fs::write(world.file(number), "old\n").unwrap();
@@ -95,8 +97,12 @@ impl World {
     }
 
     fn journal_bytes(&self) -> Vec<u8> {
-        let paths = place::list(&self.journals()).unwrap();
-        paths.first().map(|path| fs::read(path).unwrap()).unwrap_or_default()
+        self.paths().first().map(|path| fs::read(path).unwrap()).unwrap_or_default()
+    }
+
+    fn paths(&self) -> Vec<PathBuf> {
+        let Some(place) = Place::find(&self.journals()).unwrap() else { return Vec::new() };
+        place.journals().unwrap().iter().map(|name| place.path_of(name)).collect()
     }
 
     /// Does the steps as a corewise does that crashes afterwards.
@@ -138,8 +144,8 @@ impl World {
     /// Puts a journal in the folder as if it were of a process that has ended.
     fn leave(&self, bytes: &[u8]) -> PathBuf {
         fs::remove_dir_all(self.journals()).unwrap();
-        place::prepare(&self.journals()).unwrap();
-        let path = self.journals().join("left.journal");
+        Place::prepare(&self.journals()).unwrap();
+        let path = self.journals().join("left.corewise-journal");
         fs::write(&path, bytes).unwrap();
         path
     }
@@ -289,8 +295,9 @@ fn a_disk_that_is_full_keeps_the_change_from_being_made() {
     let world = World::new();
     let header = Header::of_this_process().unwrap();
     let full = || fs::OpenOptions::new().read(true).write(true).open("/dev/full").unwrap();
-    assert!(log::Log::begin("/dev/full".into(), full(), header).is_err());
-    let mut log = log::Log::read(Path::new("/dev/full"), fs::File::open("/dev/null").unwrap()).unwrap();
+    let place = Place::prepare(&world.journals()).unwrap();
+    assert!(log::Log::begin(place.clone(), "full".into(), full(), header).is_err());
+    let mut log = log::Log::read(place, "full".into(), fs::File::open("/dev/null").unwrap()).unwrap();
     assert!(log.begin_entry(&world.written(0, "new")).is_err());
     assert_eq!(log.contents, log::Contents::default(), "what could not be written is not remembered");
 }
@@ -349,7 +356,7 @@ fn what_is_kept_stays_and_is_undone_when_that_is_asked_for() {
     drop(mine);
     let mut left = journal_of_the_dead(&world);
     assert_eq!((left.standing(), left.kept_by()), (&Standing::Kept, Some("corewise irq")));
-    assert_eq!((left.open_entries().count(), left.unreadable_lines().len()), (1, 0));
+    assert_eq!((left.open_entries().count(), left.damage()), (1, None));
     assert!(
         left.preview(&mut Meanwhile::default()).iter().all(|undone| undone.outcome.is_reverted())
             && now()[1] == "other\n"
@@ -379,7 +386,7 @@ fn whoever_is_killed_before_it_says_that_all_is_to_stay_has_crashed() {
     journal.keep("corewise irq");
     let mut bytes = world.journal_bytes();
     bytes.truncate(bytes.len() - 1);
-    fs::write(place::list(&world.journals()).unwrap().pop().unwrap(), bytes).unwrap();
+    fs::write(world.paths().pop().unwrap(), bytes).unwrap();
     let left = journal_of_the_dead(&world);
     assert_eq!((left.standing(), left.kept_by(), left.open_entries().count()), (&Standing::Left, None, 1));
 }
@@ -408,7 +415,7 @@ fn a_change_that_cannot_be_made_leaves_nothing() {
     let error = journal.make(change).unwrap_err();
     assert!(matches!(&error, SysError::Change { what, .. } if what.contains("\"old\" to \"new\"")), "{error}");
     assert!(!world.file(0).exists(), "kernel files are never created");
-    assert!(journal.entries().iter().all(|entry| !entry.is_open()));
+    assert_eq!(journal.entries(), []);
     let there = world.machine().join("there");
     fs::create_dir(&there).unwrap();
     assert!(journal.make(Change::folder(&there, world.machine())).is_err());
@@ -471,10 +478,10 @@ fn a_change_that_another_journal_holds_is_known() {
     assert!(!own.is_held_elsewhere(&change).unwrap());
     let begun = serde_json::to_vec(&Line::Begun { entry: 1, change: change.clone() }).unwrap();
     let lines = [header_of_the_dead(), begun, b"\n".to_vec()].concat();
-    fs::write(world.journals().join("other.journal"), &lines).unwrap();
+    fs::write(world.journals().join("other.corewise-journal"), &lines).unwrap();
     assert!(own.is_held_elsewhere(&change).unwrap());
     let settled = serde_json::to_vec(&Line::Settled { entry: 1 }).unwrap();
-    fs::write(world.journals().join("other.journal"), [lines, settled, b"\n".to_vec()].concat()).unwrap();
+    fs::write(world.journals().join("other.corewise-journal"), [lines, settled, b"\n".to_vec()].concat()).unwrap();
     assert!(!own.is_held_elsewhere(&change).unwrap());
 }
 
@@ -508,7 +515,20 @@ fn journals_of_the_living_of_other_boots_and_of_nobody_known_are_told_apart() {
     assert_eq!(found(text.replace(&boot, "another") + &begun), (Standing::OtherBoot, 0, false));
     assert_eq!(found(text.replace("\"version\":1", "\"version\":9") + &begun), (Standing::Unreadable, 0, true));
     assert_eq!(found(format!("nonsense\n{begun}")), (Standing::Unreadable, 0, true));
-    assert_eq!(found(format!("{text}nonsense\n{begun}")), (Standing::Left, 1, true), "the rest is undone");
+    let elsewhere = text.replace("pid:[", "pid:[9");
+    assert_eq!(found(elsewhere + &begun), (Standing::Unknown, 0, true), "numbers mean other processes there");
+    for lines in [
+        format!("{text}nonsense\n{begun}"),
+        format!("{text}{begun}{text}"),
+        format!("\n{text}{begun}"),
+        format!("\u{0}{text}{begun}"),
+        format!("{begun}{text}"),
+        format!("{text}{begun}{begun}"),
+        format!("{text}{{\"settled\":{{\"entry\":1}}}}\n{begun}"),
+    ] {
+        assert_eq!(found(lines.clone()), (Standing::Unreadable, 0, true), "{lines}");
+    }
+    assert_eq!(found(format!("{text}{begun}nons")), (Standing::Left, 1, false), "torn by the crash");
 }
 
 #[test]
@@ -529,7 +549,7 @@ fn a_journal_that_is_a_link_is_not_followed() {
     let world = World::new();
     world.done(&[]);
     let path = world.leave(&header_of_the_dead());
-    std::os::unix::fs::symlink(&path, world.journals().join("link.journal")).unwrap();
+    std::os::unix::fs::symlink(&path, world.journals().join("link.corewise-journal")).unwrap();
     let found = left_in(&world.journals()).unwrap();
     assert_eq!(found.iter().filter(|left| left.is_err()).count(), 1);
 }
@@ -595,4 +615,133 @@ fn cpus_that_do_not_exist_are_refused_and_nothing_is_left() {
         assert_eq!(of(sleeper.0.id()).unwrap(), before);
     }
     assert_eq!(journal.undo_all(), []);
+}
+
+/// A journal of a process that has ended, with these changes.
+fn journal_with(changes: &[Change]) -> Vec<u8> {
+    let begun = changes.iter().zip(1..).map(|(change, entry)| Line::Begun { entry, change: change.clone() });
+    let lines = begun.flat_map(|line| [serde_json::to_vec(&line).unwrap(), b"\n".to_vec()].concat());
+    header_of_the_dead().into_iter().chain(lines).collect()
+}
+
+#[test]
+fn nothing_is_written_or_removed_but_what_corewise_changes() {
+    let world = World::new();
+    let outside = world.place.path().join("outside");
+    fs::create_dir(&outside).unwrap();
+    let file = outside.join("file-0");
+    fs::write(&file, "new\n").unwrap();
+    fs::create_dir(outside.join("corewise-7")).unwrap();
+    let before = tree(world.place.path());
+    let written =
+        |path: PathBuf| Change::File(FileChange { path, old: "old".into(), new: "new".into(), format: Format::Text });
+    let changes = [
+        written(file.clone()),
+        written(world.machine().join("../outside/file-0")),
+        // A link in the place of a file of the kernel's.
+        written(world.machine().join("smp_affinity_list")),
+        written("/proc/self/comm".into()),
+        written("file-0".into()),
+        Change::folder(outside.join("corewise-7"), &outside),
+        Change::folder(world.machine().join("../outside/corewise-7"), world.machine().join("../outside")),
+        Change::folder(outside.join("corewise-7"), world.machine()),
+        Change::controller(&outside, "cpuset"),
+        Change::controller(world.machine(), "memory"),
+    ];
+    world.done(&[]);
+    put_back(&world.machine(), &BTreeMap::new());
+    std::os::unix::fs::symlink(&file, world.machine().join("smp_affinity_list")).unwrap();
+    world.leave(&journal_with(&changes));
+    let outcomes = undone_in(&world.journals());
+    assert_eq!(outcomes.len(), changes.len());
+    assert!(outcomes.iter().all(|outcome| matches!(outcome, Outcome::Failed(_))), "{outcomes:?}");
+    let after = tree(&outside);
+    assert!(after.iter().all(|(path, text)| before.get(path) == Some(text)), "{after:?}");
+}
+
+#[test]
+fn a_pipe_in_the_place_of_a_journal_holds_nobody_up() {
+    let world = World::new();
+    Place::prepare(&world.journals()).unwrap();
+    let made = Command::new("mkfifo").arg(world.journals().join("pipe.corewise-journal")).status().unwrap();
+    assert!(made.success());
+    let error = left_in(&world.journals()).unwrap().pop().unwrap().unwrap_err();
+    assert!(error.to_string().ends_with("it is not a file"), "{error}");
+}
+
+#[test]
+fn journals_of_before_have_the_former_name() {
+    let world = World::new();
+    world.done(&[]);
+    let path = journal_of_the_dead(&world).path();
+    fs::rename(&path, path.with_file_name("left.journal")).unwrap();
+    assert!(undone_in(&world.journals()).iter().all(Outcome::is_reverted));
+    assert_eq!(fs::read_to_string(world.file(0)).unwrap(), "old\n");
+    // Another program's.
+    fs::write(path.with_file_name("system.journal"), "LPKSHHRH\n\n").unwrap();
+    let left = left_in(&world.journals()).unwrap().pop().unwrap().unwrap();
+    assert_eq!((left.standing(), left.header()), (&Standing::Unreadable, None));
+}
+
+#[test]
+fn a_journal_does_not_grow_with_what_is_settled() {
+    let world = World::new();
+    let mut journal = Journal::in_folder(world.journals());
+    journal.make(world.written(0, "stays")).unwrap();
+    let before = world.paths();
+    for value in 0..600 {
+        // Long enough that some hundred fill the file.
+        let number = journal.make(world.written(1, &format!("{value:0500}"))).unwrap();
+        assert!(journal.undo(number).unwrap().outcome.is_reverted());
+    }
+    let size = world.journal_bytes().len();
+    assert!(size < 3 * (64 << 10), "{size} bytes");
+    assert_eq!((world.paths(), fs::read_dir(world.journals()).unwrap().count()), (before, 1));
+    let left = left_in(&world.journals()).unwrap().pop().unwrap().unwrap();
+    assert_eq!((left.standing(), left.open_entries().count()), (&Standing::InForce, 1), "the lock went on");
+    drop(left);
+    assert_eq!(journal_of_the_dead(&world).undo().len(), 1);
+}
+
+#[test]
+fn no_more_changes_are_begun_than_are_undone() {
+    let world = World::new();
+    let place = Place::prepare(&world.journals()).unwrap();
+    let header = Header::of_this_process().unwrap();
+    let (name, file) = place.create(&header).unwrap();
+    let mut log = log::Log::begin(place, name, file, header).unwrap();
+    let change = world.written(0, "new");
+    let entry = |number| Entry { number, change: change.clone(), state: State::Begun };
+    log.contents.entries = (1..=log::MOST_OPEN as u32).map(entry).collect();
+    let error = log.begin_entry(&change).unwrap_err();
+    assert!(error.to_string().contains("changes that are not undone, and may have no more"), "{error}");
+    log.contents.entries.clear();
+    let large = world.written(0, &"x".repeat(log::LARGEST_BYTES as usize / 2));
+    let error = log.begin_entry(&large).unwrap_err();
+    assert!(error.to_string().contains("larger than"), "{error}");
+}
+
+/// Changes that would move a thread of this test: too many to be a journal's, by their number or by their size.
+#[test]
+fn a_journal_with_a_million_changes_is_not_undone() {
+    let world = World::new();
+    let all = current().unwrap();
+    let thread = crate::os::process::Process::this().unwrap();
+    let change = Change::Affinity(AffinityChange { thread, name: "x".repeat(15), old: CpuSet::of(0), new: all });
+    Place::prepare(&world.journals()).unwrap();
+    world.leave(&journal_with(&vec![change.clone(); log::MOST_OPEN + 1]));
+    let left = left_in(&world.journals()).unwrap().pop().unwrap().unwrap();
+    assert_eq!(left.standing(), &Standing::Unreadable);
+    let line = log::MOST_OPEN + 2;
+    assert_eq!(left.damage(), Some(format!("line {line} of the journal is one change too many").as_str()));
+    drop(left);
+    let path = world.leave(&header_of_the_dead());
+    let mut file = std::io::BufWriter::new(fs::OpenOptions::new().append(true).open(path).unwrap());
+    for entry in 1..=1_000_000 {
+        serde_json::to_writer(&mut file, &Line::Begun { entry, change: change.clone() }).unwrap();
+        std::io::Write::write_all(&mut file, b"\n").unwrap();
+    }
+    drop(file);
+    let error = left_in(&world.journals()).unwrap().pop().unwrap().unwrap_err();
+    assert!(error.to_string().ends_with("it is too large for a journal"), "{error}");
 }

@@ -129,6 +129,7 @@ mod tests {
     #[test]
     fn a_move_is_a_change_with_a_way_back() {
         let place = tempfile::tempdir().unwrap();
+        crate::change::ground::lay(place.path());
         let file = place.path().join("4/smp_affinity_list");
         fs::create_dir(place.path().join("4")).unwrap();
         fs::write(&file, "0-3\n").unwrap();

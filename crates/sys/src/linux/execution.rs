@@ -5,24 +5,25 @@ mod counted;
 mod looks;
 mod output;
 mod shared_time;
+mod supervisor;
 mod tree;
 mod visits;
 
 use std::io;
-use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use corewise_model::CpuSet;
 
-use super::signals::{self, ignore, pipe_was_ignored};
-use super::{affinity, spawn, task};
+use super::affinity;
+use super::signals::{ignore, pipe_was_ignored};
 pub use crate::values::execution::{ClockProbe, End, Executed, Execution, Observed, USUAL_PATIENCE, Usage};
 use counted::Counters;
 use looks::Looks;
 use output::Output;
 use shared_time::{SharedTime, now};
+use supervisor::Supervisor;
 use tree::{Ended, Tree};
 use visits::Visits;
 
@@ -40,27 +41,23 @@ impl Execution<'_> {
     /// Runs the command and waits for its end. It has no input, and a process group of its own. What it writes is read as
     /// it comes, and handed line by line to `line`.
     ///
-    /// From then on all descendants of this process become its children when their own parents end ([`spawn::adopt_orphans`]). Children
-    /// that it had before are left alone; all that come while the command runs count as the command's.
-    ///
-    /// The command's first process ends with this one, however this ends, unless it takes the rights of another user (set-uid): prctl(2),
-    /// PR_SET_PDEATHSIG.
+    /// The command's processes are those below a process of its own, its supervisor, which sleeps while the command runs; other children of
+    /// this process are left alone. Should this process end, however it ends, all of the command's are killed, but those that took the
+    /// rights of another user (set-uid).
     ///
     /// # Errors
     /// When it cannot be started; when the kernel refuses the cpus.
     pub fn run(&self, line: &mut dyn FnMut(&[u8])) -> io::Result<Executed> {
         // Ended children are forgotten, their status with them, where SIGCHLD is ignored.
         ignore(libc::SIGCHLD, false);
-        spawn::adopt_orphans();
         let looks = Looks::new(self.cpus)?;
         let mut counters = Counters::prepare();
         let start = SharedTime::new()?;
         let (reader, writer) = io::pipe()?;
         let output = Output::new(reader)?;
-        let foreign = task::children(std::process::id());
-        let child = self.spawn(&start, writer)?;
+        let supervisor = self.spawn(&start, writer)?;
         let mut running = Running {
-            tree: Tree::new(child, foreign),
+            tree: Tree::new(supervisor),
             output,
             looks,
             began: start.get(),
@@ -75,11 +72,14 @@ impl Execution<'_> {
         running.output.rest(line);
         let (gigahertz, migrations) = counters.read();
         let Running { tree, output, looks, began, was_held, .. } = running;
+        let usage = tree.usage;
+        // Its process is waited for.
+        drop(tree);
         Ok(Executed {
             end: ended.end,
             wall: ended.at.saturating_sub(began),
             was_held,
-            usage: tree.usage,
+            usage,
             observed: looks.observed,
             migrations,
             gigahertz,
@@ -90,8 +90,8 @@ impl Execution<'_> {
         })
     }
 
-    /// Starts the command on its cpus, as a child of the calling thread, which is back on its own then.
-    fn spawn(&self, start: &SharedTime, output: io::PipeWriter) -> io::Result<u32> {
+    /// Starts the command on its cpus, below a supervisor that stays on those of the calling thread.
+    fn spawn(&self, start: &SharedTime, output: io::PipeWriter) -> io::Result<Supervisor> {
         let mut command = Command::new(self.program);
         command.args(self.arguments);
         for (name, value) in self.environment {
@@ -100,29 +100,20 @@ impl Execution<'_> {
                 None => command.env_remove(name),
             };
         }
-        command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output).process_group(0);
-        let (time, pipe, parent) = (start.writer(), pipe_was_ignored(), std::process::id());
-        let last = move || {
+        command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output);
+        self.cpus.map_or(Ok(()), check)?;
+        let (time, pipe, cpus) = (start.writer(), pipe_was_ignored(), self.cpus.cloned());
+        let last = move |parent| {
+            if let Some(cpus) = &cpus {
+                affinity::set_current(cpus)?;
+            }
             ignore(libc::SIGPIPE, pipe);
-            // A run that goes on would disturb those of the next session.
+            // Should the supervisor be killed alone.
             end_with(parent)?;
             time.write_now();
             Ok(())
         };
-        // SAFETY: signal(2), prctl(2), getppid(2) and clock_gettime(2) may be called between fork(2) and execve(2).
-        unsafe { command.pre_exec(last) };
-        let Some(cpus) = self.cpus else { return command.spawn().map(|child| child.id()) };
-        let before = affinity::current()?;
-        let child = move_to(cpus).and_then(|()| command.spawn().map(|child| child.id()));
-        // On every path: whoever is started next must find what was there.
-        let back = affinity::set_current(&before);
-        match (child, back) {
-            (Ok(child), Err(error)) => {
-                signals::send(child, libc::SIGKILL);
-                Err(error)
-            }
-            (child, _) => child,
-        }
+        Supervisor::start(command, last)
     }
 }
 
@@ -139,11 +130,16 @@ fn end_with(parent: u32) -> io::Result<()> {
     if is_there { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::ESRCH)) }
 }
 
-/// Restricts the calling thread, and checks that the kernel gave it all of the cpus.
-fn move_to(cpus: &CpuSet) -> io::Result<()> {
-    affinity::set_current(cpus)?;
-    let given = affinity::current()?;
-    if given == *cpus { Ok(()) } else { Err(io::Error::other(format!("the kernel gives cpus {given} of {cpus}"))) }
+/// Checks that the kernel gives all of the cpus to the calling thread, which stays where it is.
+fn check(cpus: &CpuSet) -> io::Result<()> {
+    let before = affinity::current()?;
+    let given = affinity::set_current(cpus).and_then(|()| affinity::current());
+    // On every path: whoever is started next must find what was there.
+    affinity::set_current(&before)?;
+    match given? {
+        given if given == *cpus => Ok(()),
+        given => Err(io::Error::other(format!("the kernel gives cpus {given} of {cpus}"))),
+    }
 }
 
 /// A command that runs.
@@ -212,6 +208,7 @@ mod tests {
 
     #[test]
     fn who_has_lost_its_parent_does_not_begin() {
+        use std::os::unix::process::CommandExt as _;
         let begin = |parent: u32| {
             let mut command = Command::new("true");
             // SAFETY: prctl(2) and getppid(2) may be called between fork(2) and execve(2).

@@ -4,6 +4,9 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 
+use corewise_model::CpuSet;
+
+use super::affinity;
 pub use crate::values::process::{Process, Stat};
 
 impl Stat {
@@ -55,6 +58,27 @@ impl Process {
     pub fn is_alive(&self) -> bool {
         let stat = Stat::of(self.id).ok().flatten();
         stat.is_some_and(|stat| !stat.has_ended && stat.start_ticks == self.start_ticks)
+    }
+
+    /// Restricts it, a thread, to cpus, and reads which it may use then.
+    ///
+    /// That it still is this thread is looked at right before and right after. The kernel has no call that does both; whoever was given
+    /// its number in the microseconds between gets the mask back that was there.
+    ///
+    /// # Errors
+    /// ESRCH where it has ended ([`affinity::has_ended`]); what the kernel says.
+    pub fn restrict(&self, cpus: &CpuSet) -> io::Result<CpuSet> {
+        let gone = || io::Error::from_raw_os_error(libc::ESRCH);
+        if !self.is_alive() {
+            return Err(gone());
+        }
+        let before = affinity::of(self.id)?;
+        let now = affinity::set(self.id, cpus).and_then(|()| affinity::of(self.id));
+        if self.is_alive() {
+            return now;
+        }
+        let _ = affinity::set(self.id, &before);
+        Err(gone())
     }
 }
 

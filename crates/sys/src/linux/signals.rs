@@ -2,10 +2,11 @@
 
 use std::io;
 use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use super::task;
+use super::process::Process;
 pub use crate::values::signals::{Sender, Signal};
 
 /// The code of siginfo_t for signals that the kernel sends itself, as for keys that were pressed on a terminal.
@@ -199,18 +200,47 @@ impl Drop for Held {
 /// What a terminal sends with Ctrl-C.
 pub const INTERRUPT: i32 = libc::SIGINT;
 
-/// Sends a signal to a process: kill(2). A process that has ended is no error here.
-pub fn send(process: u32, signal: i32) {
-    if let Ok(process) = libc::pid_t::try_from(process) {
-        // SAFETY: a call without memory. It was started by us and not waited for yet, so its number is its own.
-        unsafe { libc::kill(process, signal) };
+/// Sends a signal to a child that was not waited for yet, so that its number is its own: kill(2). Any other number is passed over.
+pub fn send(child: u32, signal: i32) {
+    let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+    // SAFETY: the kernel fills the siginfo, of which zeros are a valid value; kill is a call without memory.
+    unsafe {
+        let mut info: libc::siginfo_t = std::mem::zeroed();
+        if libc::waitid(libc::P_PID, child, &raw mut info, options) == 0 {
+            libc::kill(child.cast_signed(), signal);
+        }
     }
 }
 
-/// Ends all that descends from this process, at once.
-pub fn kill_descendants() {
-    for process in task::descendants(std::process::id()) {
-        send(process.number, libc::SIGKILL);
+/// Sends a signal to any process, which may have ended and its number be another's by now: through a handle that is opened before its
+/// start time is looked at, pidfd_send_signal(2); before Linux 5.3 by its number, right after that look.
+pub fn send_to(process: &Process, signal: i32) {
+    let handle = handle_of(process.id);
+    if !process.is_alive() {
+        return;
+    }
+    match handle {
+        Ok(handle) => {
+            let nothing = std::ptr::null::<libc::siginfo_t>();
+            // SAFETY: the handle is open; without a siginfo there is no memory to read.
+            unsafe { libc::syscall(libc::SYS_pidfd_send_signal, handle.as_raw_fd(), signal, nothing, 0) };
+        }
+        Err(error) if error.raw_os_error() == Some(libc::ENOSYS) => {
+            // SAFETY: a call without memory; ids of processes are positive.
+            unsafe { libc::kill(process.id.cast_signed(), signal) };
+        }
+        Err(_) => {}
+    }
+}
+
+/// A handle of a process, which stays this one's when the number is another's: pidfd_open(2).
+fn handle_of(process: u32) -> io::Result<OwnedFd> {
+    // SAFETY: a call without memory; what it returns is a new file, or -1.
+    unsafe {
+        match libc::syscall(libc::SYS_pidfd_open, process, 0) {
+            file if file >= 0 => Ok(OwnedFd::from_raw_fd(file as i32)),
+            _ => Err(io::Error::last_os_error()),
+        }
     }
 }
 
@@ -255,6 +285,34 @@ pub fn has_job_control() -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_signal_reaches_the_process_that_is_meant_and_no_other() {
+        let mut child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+        let stat = super::super::process::Stat::of(child.id()).unwrap().unwrap();
+        let earlier = Process { id: child.id(), start_ticks: stat.start_ticks - 1 };
+        send_to(&earlier, libc::SIGKILL);
+        assert_eq!(child.try_wait().unwrap(), None, "its number was given again");
+        send_to(&Process { start_ticks: stat.start_ticks, ..earlier }, libc::SIGTERM);
+        assert_eq!(std::os::unix::process::ExitStatusExt::signal(&child.wait().unwrap()), Some(libc::SIGTERM));
+    }
+
+    #[test]
+    fn a_number_alone_is_signalled_only_if_it_is_a_childs() {
+        let mut shell = std::process::Command::new("sh");
+        let mut shell =
+            shell.args(["-c", "sleep 1000 & echo $!; wait"]).stdout(std::process::Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        io::BufRead::read_line(&mut io::BufReader::new(shell.stdout.take().unwrap()), &mut line).unwrap();
+        let id = line.trim().parse().unwrap();
+        let start_ticks = super::super::process::Stat::of(id).unwrap().unwrap().start_ticks;
+        let sleeper = Process { id, start_ticks };
+        send(id, libc::SIGKILL);
+        assert!(sleeper.is_alive(), "a child's child has a number that may be another's tomorrow");
+        send_to(&sleeper, libc::SIGKILL);
+        send(shell.id(), libc::SIGKILL);
+        shell.wait().unwrap();
+    }
 
     #[test]
     fn a_held_signal_is_taken_with_its_sender_and_nothing_stays_behind() {

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::fs;
 
-use super::process::Stat;
-pub use crate::values::task::Process;
+use super::process::{self, Stat};
+pub use crate::values::task::{Others, Process};
 
 /// The children of a process, those among them that it adopted and those that have ended and were not waited for.
 pub fn children(parent: u32) -> Vec<u32> {
@@ -17,7 +17,8 @@ pub fn children(parent: u32) -> Vec<u32> {
     }
 }
 
-/// The processes that descend from one, parents before children; those that end meanwhile may be among them or not.
+/// The processes that descend from one, parents before children; those that end meanwhile may be among them or not. A number that is given
+/// to a process of another parent meanwhile is not.
 pub fn descendants(ancestor: u32) -> Vec<Process> {
     let lists = fs::exists(format!("/proc/{ancestor}/task/{ancestor}/children")).unwrap_or(false);
     let by_parent = if lists { HashMap::new() } else { children_by_parent() };
@@ -28,12 +29,17 @@ pub fn descendants(ancestor: u32) -> Vec<Process> {
     let mut found: Vec<Process> = Vec::new();
     let mut to_visit = vec![(0, ancestor)];
     while let Some((parent, number)) = to_visit.pop() {
+        let Ok(Some(stat)) = Stat::of(number) else { continue };
+        // Those that lost their parent meanwhile have another one among these, or are found the next time.
+        if !found.is_empty() && stat.parent != parent && !found.iter().any(|found| found.number == stat.parent) {
+            continue;
+        }
         let threads = numbers(&format!("/proc/{number}/task"));
         let born: Vec<u32> = children(number, &threads);
         to_visit.extend(born.into_iter().rev().map(|child| (number, child)));
-        found.push(Process { number, parent, threads });
+        found.push(Process { number, start_ticks: stat.start_ticks, parent, threads });
     }
-    found.into_iter().skip(1).collect()
+    found.into_iter().skip_while(|process| process.number == ancestor).collect()
 }
 
 /// The children that a thread started, as the kernel lists them where it was built with CONFIG_PROC_CHILDREN.
@@ -59,9 +65,11 @@ fn numbers(folder: &str) -> Vec<u32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// Whether a process has a thread of this number now.
-pub fn has_thread(process: u32, thread: u32) -> bool {
-    fs::exists(format!("/proc/{process}/task/{thread}")).unwrap_or(false)
+/// Which thread of a process has this number now; nothing where none has.
+pub fn thread(process: u32, thread: u32) -> Option<process::Process> {
+    let text = fs::read(format!("/proc/{process}/task/{thread}/stat")).ok()?;
+    let start_ticks = Stat::parse(&String::from_utf8_lossy(&text))?.start_ticks;
+    Some(process::Process { id: thread, start_ticks })
 }
 
 /// The name of a thread, which programs may change at any time: at most 15 bytes.
@@ -100,8 +108,8 @@ mod tests {
         assert_eq!((shell.parent, &shell.threads), (std::process::id(), &vec![child.id()]));
         assert!(children_by_parent()[&child.id()].contains(&sleeper.number));
         assert_eq!(name(child.id(), child.id()).as_deref(), Some("sh"));
-        for process in [sleeper.number, child.id()] {
-            super::super::signals::send(process, libc::SIGKILL);
+        for process in [sleeper, shell] {
+            super::super::signals::send_to(&process.identity(), libc::SIGKILL);
         }
         child.wait().unwrap();
         assert!(descendants(child.id()).is_empty());

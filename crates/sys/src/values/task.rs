@@ -1,12 +1,71 @@
 //! The processes of a tree.
 
+use std::collections::HashSet;
+
+use super::process;
+
 /// A process with its threads in the order in which they were started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Process {
     /// Its number.
     pub number: u32,
+    /// When it started, in the kernel's ticks since boot.
+    pub start_ticks: u64,
     /// The number of its parent, among those that were looked at.
     pub parent: u32,
     /// The numbers of its threads.
     pub threads: Vec<u32>,
+}
+
+impl Process {
+    /// Which process it is, whatever becomes of its number.
+    pub const fn identity(&self) -> process::Process {
+        process::Process { id: self.number, start_ticks: self.start_ticks }
+    }
+}
+
+/// Descendants of a process that are none of its business: those that it had before it started anything, as a shell leaves them to what
+/// it executes in its own place, and all that descends from them.
+#[derive(Clone, Debug, Default)]
+pub struct Others(HashSet<process::Process>);
+
+impl Others {
+    /// The descendants that there are, before anything is started.
+    pub fn new(present: &[Process]) -> Self {
+        Self(present.iter().map(Process::identity).collect())
+    }
+
+    /// Takes them, and what has come to descend from them, out of the descendants that there are now, where parents come before children.
+    /// Their children are known from now on, should those lose their parents.
+    pub fn take_out(&mut self, mut all: Vec<Process>) -> Vec<Process> {
+        let (mut there, mut numbers) = (HashSet::new(), HashSet::new());
+        all.retain(|process| {
+            let is_other = self.0.contains(&process.identity()) || numbers.contains(&process.parent);
+            if is_other {
+                there.insert(process.identity());
+                numbers.insert(process.number);
+            }
+            !is_other
+        });
+        self.0 = there;
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn others_and_what_they_start_are_told_apart() {
+        let process = |(parent, number)| Process { number, start_ticks: 7, parent, threads: vec![number] };
+        let mut others = Others::new(&[(1, 5), (1, 4)].map(process));
+        let numbers = |own: Vec<Process>| own.iter().map(|process| process.number).collect::<Vec<_>>();
+        let all = [(1, 5), (5, 6), (6, 9), (1, 7), (7, 8)].map(process).to_vec();
+        assert_eq!(numbers(others.take_out(all)), [7, 8]);
+        // 5 and 6 have ended, and 9 was adopted; 4 had ended before, and its number is another's, as is that of 6 now.
+        let mut all = [(1, 4), (1, 9), (1, 6), (1, 7)].map(process).to_vec();
+        all[2].start_ticks = 8;
+        assert_eq!(numbers(others.take_out(all)), [4, 6, 7]);
+    }
 }

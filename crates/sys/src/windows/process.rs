@@ -2,6 +2,8 @@
 
 use std::io;
 
+use corewise_model::CpuSet;
+
 use super::missing::{answers, missing};
 pub use crate::values::process::{Process, Stat};
 
@@ -18,6 +20,10 @@ impl Process {
 
     pub fn is_alive(&self) -> bool {
         false
+    }
+
+    pub fn restrict(&self, _: &CpuSet) -> io::Result<CpuSet> {
+        missing()
     }
 }
 

@@ -4,6 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use super::missing::{Never, answers, missing};
+use super::process::Process;
 pub use crate::values::signals::{Sender, Signal};
 
 pub const INTERRUPT: i32 = 2;
@@ -41,7 +42,7 @@ impl Held {
 
 answers! {
     fn send(u32, i32) -> () = ();
-    fn kill_descendants() -> () = ();
+    fn send_to(&Process, i32) -> () = ();
     fn ends(i32) -> bool = true;
     fn is_from_terminal(i32) -> bool = false;
     fn is_meant_for_one(i32) -> bool = false;

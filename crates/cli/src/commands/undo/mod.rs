@@ -82,10 +82,7 @@ fn report(mut left: Left, meanwhile: Option<&mut Meanwhile>) -> Option<Report> {
         (State::InForce, _) => left.open_entries().map(|entry| with(&entry.change, Fate::InForce)).collect(),
         _ => left.open_entries().map(|entry| with(&entry.change, Fate::Unknown)).collect(),
     };
-    if let (State::Left | State::Kept, [_, ..]) = (state, left.unreadable_lines()) {
-        let numbers: Vec<String> = left.unreadable_lines().iter().map(usize::to_string).collect();
-        report.why = Some(format!("cannot read line {} of the journal", numbers.join(", ")));
-    }
+    report.why = left.damage().map(str::to_owned);
     // What was undone is told all the same.
     if !dry_run && let Err(error) = left.clear() {
         report.why = Some(error.to_string());

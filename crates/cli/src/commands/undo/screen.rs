@@ -52,11 +52,9 @@ pub fn screen(folder: &str, dry_run: bool, reports: &[Report], zone: &TimeZone, 
         }
     }
     let mut last = Line::new().plain(summary(reports, dry_run).unwrap_or(format!("Nothing to undo in {folder}.")));
-    for report in reports.iter().filter(|report| report.is_only_unreadable()) {
-        if let Some(journal) = &report.journal {
-            last = last
-                .plain(" A damaged journal stays until you remove it:  ")
-                .strong(format!("rm {}", in_shell(journal)));
+    for report in reports {
+        if let (Some(journal), Some(words)) = (&report.journal, report.stays()) {
+            last = last.plain(words).strong(format!("rm {}", in_shell(journal)));
         }
     }
     if dry_run && reports.iter().any(|report| report.count(Fate::WouldRevert) > 0) {
@@ -81,6 +79,7 @@ fn headline(report: &Report, zone: &TimeZone) -> Line {
         State::OtherBoot => " ran before the last boot, which undid its changes".to_owned(),
         State::OtherMachine => format!(" ran on {host}: undo its changes there"),
         State::Unknown => " runs, or ran, in another container: undo its changes there".to_owned(),
+        State::Unreadable if report.why.is_some() => " left a damaged journal".to_owned(),
         State::Unreadable => " left a journal that this version cannot read".to_owned(),
     };
     let mut line = Line::new().strong(name).plain(format!("{begun}{state}"));
@@ -103,9 +102,17 @@ fn of_item(item: &Item) -> Line {
 }
 
 impl Report {
-    /// Whether nothing in it waits to be undone, and what is wrong with it will not mend by itself.
-    fn is_only_unreadable(&self) -> bool {
-        matches!(self.state, State::Left | State::Kept) && self.why.is_some() && self.count(Fate::Failed) == 0
+    /// Why it stays, if nobody removes it; nothing where it waits to be undone.
+    fn stays(&self) -> Option<&'static str> {
+        match self.state {
+            State::Unreadable if self.why.is_some() => {
+                Some(" A damaged journal is not believed, and stays until you remove it:  ")
+            }
+            State::Unknown => {
+                Some(" If its container is gone, the journal stays until the next boot, or until you remove it:  ")
+            }
+            _ => None,
+        }
     }
 
     fn count(&self, fate: Fate) -> usize {
@@ -146,7 +153,7 @@ mod tests {
     }
 
     fn of(state: State, process: u32, changes: Vec<Item>) -> Report {
-        let journal = Some(format!("/run/corewise/b0-{process}-1.journal"));
+        let journal = Some(format!("/run/corewise/b0-{process}-1.corewise-journal"));
         let (host, started_unix_ms) = (Some("node7".to_owned()), Some(1_795_233_108_000));
         Report { journal, process: Some(process), host, started_unix_ms, changes, ..Report::new(state) }
     }
@@ -207,18 +214,19 @@ mod tests {
     #[test]
     fn what_remains_is_told_with_its_journal() {
         let failed = vec![item("control group /g/corewise-1 made", Fate::Failed, Some("Permission denied"))];
-        let unreadable = Report { why: Some("cannot read line 3 of the journal".into()), ..of(State::Left, 2, vec![]) };
+        let damaged = "line 3 of the journal cannot be read".to_owned();
+        let unreadable = Report { why: Some(damaged), ..of(State::Unreadable, 2, vec![]) };
         let reports = [of(State::Left, 1, failed), unreadable];
         assert!(reports.iter().all(Report::remains));
         assert_snapshot!(plain(false, &reports, 80), @r"
         corewise 1 (2026-11-21 03:51) ended without undoing its changes
-          (/run/corewise/b0-1-1.journal)
+          (/run/corewise/b0-1-1.corewise-journal)
           failed         control group /g/corewise-1 made: Permission denied
-        corewise 2 (2026-11-21 03:51) ended without undoing its changes: cannot read
-          line 3 of the journal (/run/corewise/b0-2-1.journal)
+        corewise 2 (2026-11-21 03:51) left a damaged journal: line 3 of the journal
+          cannot be read (/run/corewise/b0-2-1.corewise-journal)
 
-        Changes: 1 not undone, still in the journal. A damaged journal stays until you
-        remove it:  rm /run/corewise/b0-2-1.journal
+        Changes: 1 not undone, still in the journal. A damaged journal is not believed,
+        and stays until you remove it:  rm /run/corewise/b0-2-1.corewise-journal
         ");
     }
 
@@ -246,12 +254,13 @@ mod tests {
           gone           cpus of sleep (2): 0,1 to 0
         corewise 3 (2026-11-21 03:51) ran on node7: undo its changes there
         corewise 4 (2026-11-21 03:51) runs, or ran, in another container: undo its
-          changes there (/run/corewise/b0-4-1.journal)
+          changes there (/run/corewise/b0-4-1.corewise-journal)
           unknown        cpus of sleep (5): 0,1 to 0
         corewise 6 (2026-11-21 03:51) left a journal that this version cannot read
-          (/run/corewise/b0-6-1.journal)
+          (/run/corewise/b0-6-1.corewise-journal)
 
-        Nothing to undo here.
+        Nothing to undo here. If its container is gone, the journal stays until the next
+        boot, or until you remove it:  rm /run/corewise/b0-4-1.corewise-journal
         ");
     }
 

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use corewise_model::CpuSet;
 use corewise_model::placement::hold::pace::Pace;
 use corewise_model::placement::hold::{Action, Event, Hold, Outcome, Policy, Seen, Step, Threads, View};
-use corewise_sys::task::{self, Process};
-use corewise_sys::{affinity, cpuset};
+use corewise_sys::task::{self, Others, Process};
+use corewise_sys::{affinity, cpuset, process};
 
 use super::words;
 use crate::shell::output::say;
@@ -26,13 +26,22 @@ pub struct Watch {
     /// When all processes were looked through, and the newest of the system at that time.
     searched: Option<(Instant, Option<u32>)>,
     processes: Vec<Process>,
-    /// Children that whoever became corewise had before, and their descendants: they are not the command's.
-    foreign: HashSet<u32>,
-    /// The names of the threads that there are, by number; kept up to date only where roles go by them.
-    names: HashMap<u32, String>,
+    /// What whoever became corewise had before the command.
+    others: Others,
+    /// The threads that there are, by number.
+    threads: HashMap<u32, Known>,
     goes_by_names: bool,
     tells: Tells,
     notes: Notes,
+}
+
+/// What is known of a thread.
+#[derive(Debug)]
+struct Known {
+    /// Which thread it is, should its number be given to another one.
+    identity: process::Process,
+    /// Its name; kept up to date only where roles go by names.
+    name: String,
 }
 
 /// Whether to tell of threads that set their own cpus.
@@ -67,8 +76,8 @@ impl Watch {
             started: Instant::now(),
             searched: None,
             processes: Vec::new(),
-            foreign: task::descendants(std::process::id()).iter().map(|process| process.number).collect(),
-            names: HashMap::new(),
+            others: Others::new(&task::descendants(std::process::id())),
+            threads: HashMap::new(),
             tells,
             notes: Notes::default(),
         }
@@ -83,7 +92,8 @@ impl Watch {
             self.note(event);
         }
         for action in &step.actions {
-            if let Some(event) = self.hold.settle(action.thread, self.done(action)) {
+            let outcome = self.done(action);
+            if let Some(event) = self.hold.settle(action.thread, outcome) {
                 self.note(&event);
             }
         }
@@ -99,8 +109,7 @@ impl Watch {
         if !is_known {
             // What is started from here on changes the number again.
             self.searched = Some((Instant::now(), newest));
-            let all = task::descendants(std::process::id());
-            (self.processes, self.foreign) = apart(all, &self.foreign);
+            self.processes = self.others.take_out(task::descendants(std::process::id()));
         }
     }
 
@@ -110,42 +119,37 @@ impl Watch {
             for &thread in &process.threads {
                 // A thread that has ended is not seen.
                 let Ok(cpus) = affinity::of(thread) else { continue };
-                let is_new = !self.names.contains_key(&thread);
+                let is_new = !self.threads.contains_key(&thread);
                 if self.goes_by_names || is_new {
                     let Some(name) = task::name(process.number, thread) else { continue };
-                    self.names.insert(thread, name);
+                    let Some(identity) = task::thread(process.number, thread) else { continue };
+                    self.threads.insert(thread, Known { identity, name });
                     self.notes.seen += usize::from(is_new);
                 }
                 masks.push((process.number, process.parent, thread, cpus));
             }
         }
         let there: HashSet<u32> = masks.iter().map(|(_, _, thread, _)| *thread).collect();
-        self.names.retain(|thread, _| there.contains(thread));
+        self.threads.retain(|thread, _| there.contains(thread));
         self.notes.known.retain(|thread| there.contains(thread));
-        let name = |thread: &u32| self.names.get(thread).map_or("", String::as_str);
+        let name = |thread: &u32| self.threads.get(thread).map_or("", |known| known.name.as_str());
         let seen = |(process, parent, thread, cpus)| Seen { process, parent, thread, name: name(&thread), cpus };
         let seen: Vec<Seen<'_>> = masks.into_iter().map(seen).collect();
         let view = View { seen: &seen, now: self.started.elapsed(), reachable: &reachable };
         self.hold.look(&view)
     }
 
-    /// Does what was decided, and reports the outcome. A thread may end at any moment and its number be given to another program's, which
-    /// gets its cpus back then.
-    fn done(&self, action: &Action) -> Outcome {
-        let owner = self.processes.iter().find(|process| process.threads.contains(&action.thread));
-        let is_ours = || owner.is_some_and(|process| task::has_thread(process.number, action.thread));
-        let before = affinity::of(action.thread);
-        if !is_ours() {
-            return Outcome::Ended;
-        }
-        let outcome = affinity::set(action.thread, &action.cpus).and_then(|()| affinity::of(action.thread));
-        if !is_ours() {
-            let _ = before.and_then(|before| affinity::set(action.thread, &before));
-            return Outcome::Ended;
-        }
-        match outcome {
+    /// Does what was decided, and reports the outcome. A thread may end at any moment and its number be given to another one, which
+    /// keeps its cpus.
+    fn done(&mut self, action: &Action) -> Outcome {
+        let Some(known) = self.threads.get(&action.thread) else { return Outcome::Ended };
+        match known.identity.restrict(&action.cpus) {
             Ok(cpus) => Outcome::Placed(cpus),
-            Err(error) if affinity::has_ended(&error) => Outcome::Ended,
+            Err(error) if affinity::has_ended(&error) => {
+                // If there is one of this number, it is a new one.
+                self.threads.remove(&action.thread);
+                Outcome::Ended
+            }
             Err(error) => Outcome::Refused(error.to_string()),
         }
     }
@@ -173,7 +177,7 @@ impl Watch {
 
     /// A thread by its names of this moment, or by those that it had when it was last looked at.
     fn who(&self, process: u32, thread: u32) -> String {
-        let known = |thread: u32| self.names.get(&thread).cloned().unwrap_or_default();
+        let known = |thread: u32| self.threads.get(&thread).map(|known| known.name.clone()).unwrap_or_default();
         let command = task::name(process, process).unwrap_or_else(|| known(process));
         let name = task::name(process, thread).unwrap_or_else(|| known(thread));
         words::thread(&command, process, &name, thread)
@@ -198,19 +202,6 @@ impl Notes {
     }
 }
 
-/// Tells the processes of the command from foreign ones and their descendants; parents come before children.
-fn apart(all: Vec<Process>, foreign: &HashSet<u32>) -> (Vec<Process>, HashSet<u32>) {
-    let mut still = HashSet::new();
-    let own = all.into_iter().filter(|process| {
-        let is_foreign = foreign.contains(&process.number) || still.contains(&process.parent);
-        if is_foreign {
-            still.insert(process.number);
-        }
-        !is_foreign
-    });
-    (own.collect(), still)
-}
-
 fn reachable() -> CpuSet {
     cpuset::reachable().unwrap_or_default()
 }
@@ -228,23 +219,16 @@ mod tests {
             Policy { boundary: before.clone(), threads: Threads::Together, enforcement: None },
             Tells::Never,
         );
-        watch.processes = vec![Process { number: std::process::id(), parent: 1, threads: vec![other.id()] }];
+        let number = other.id();
+        let mut known = Known { identity: task::thread(number, number).unwrap(), name: "sleep".into() };
+        known.identity.start_ticks -= 1;
+        watch.threads.insert(number, known);
         let one: CpuSet = before.iter().take(1).collect();
         let outcome = watch.done(&Action { thread: other.id(), cpus: one });
         let after = affinity::of(other.id()).unwrap();
         other.kill().unwrap();
         other.wait().unwrap();
         assert_eq!((outcome, after), (Outcome::Ended, before));
-    }
-
-    #[test]
-    fn foreign_children_and_what_they_start_are_told_apart() {
-        let process = |(parent, number)| Process { number, parent, threads: vec![number] };
-        let all = [(1, 5), (5, 6), (6, 9), (1, 7), (7, 8)].map(process).to_vec();
-        let (own, foreign) = apart(all, &HashSet::from([5, 4]));
-        assert_eq!(own.iter().map(|process| process.number).collect::<Vec<_>>(), [7, 8]);
-        // 4 has ended, and its number may be another's tomorrow.
-        assert_eq!(foreign, HashSet::from([5, 6, 9]));
     }
 
     #[test]

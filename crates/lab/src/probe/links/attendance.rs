@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-use corewise_sys::affinity;
 use corewise_sys::thread::own_number;
+use corewise_sys::{affinity, task};
 
 use super::meeting::Meeting;
 
@@ -66,7 +66,7 @@ fn release(here: &BTreeMap<u32, u32>, meeting: &Meeting) {
         meeting.fail(format!("a thread was starved on cpu {cpu}: something else uses it"));
         if let Ok(all) = affinity::current() {
             // One that has ended meanwhile is no trouble.
-            let _ = affinity::set(*thread, &all);
+            let _ = task::thread(std::process::id(), *thread).map(|thread| thread.restrict(&all));
         }
     }
 }

@@ -1,11 +1,11 @@
 //! The processes of a command: waited for, accounted for, and ended with it.
 
-use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::time::Duration;
 
-use super::super::{signals, spawn, task};
+use super::super::{signals, task};
 use super::output::Output;
 use super::shared_time::now;
+use super::supervisor::{Report, Supervisor};
 use crate::values::execution::{End, Usage};
 use crate::values::task::Process;
 
@@ -16,17 +16,13 @@ const LONGEST_END: Duration = Duration::from_secs(5);
 /// Between looks where nothing tells us of an end.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// A command's processes, all of them children or further descendants of ours.
+/// A command's processes: all that is below its supervisor.
 pub struct Tree {
-    child: u32,
-    /// Becomes readable with the child's end; absent before Linux 5.3.
-    end: Option<OwnedFd>,
-    /// Whether a signal stopped the child.
+    supervisor: Supervisor,
+    /// Whether a signal stopped the command's first process.
     pub is_stopped: bool,
     /// What was accounted for those that have ended.
     pub usage: Usage,
-    /// Children of this process that are not the command's.
-    foreign: Vec<u32>,
 }
 
 /// The end of a command.
@@ -39,58 +35,60 @@ pub struct Ended {
 }
 
 impl Tree {
-    pub fn new(child: u32, foreign: Vec<u32>) -> Self {
-        // SAFETY: a call without memory; what it returns is a new file, or -1.
-        let file = unsafe { libc::syscall(libc::SYS_pidfd_open, child, 0) };
-        // SAFETY: as above, nobody else has it.
-        let end = i32::try_from(file).ok().filter(|file| *file >= 0).map(|file| unsafe { OwnedFd::from_raw_fd(file) });
-        Self { child, end, is_stopped: false, usage: Usage::default(), foreign }
+    pub fn new(supervisor: Supervisor) -> Self {
+        Self { supervisor, is_stopped: false, usage: Usage::default() }
     }
 
-    /// Waits until the child has ended or has written something, but not longer than this.
+    /// Waits until a process of the command's has ended or has written something, but not longer than this.
     pub fn wait(&self, output: &Output, longest: Duration) {
-        let longest = if self.end.is_some() { longest } else { longest.min(PAUSE) };
+        self.wait_for(if output.has_ended { -1 } else { output.file() }, longest);
+    }
+
+    fn wait_for(&self, output: i32, longest: Duration) {
         let entry = |file| libc::pollfd { fd: file, events: libc::POLLIN, revents: 0 };
         // A negative number is passed over.
-        let mut files = [
-            entry(self.end.as_ref().map_or(-1, |end| end.as_raw_fd())),
-            entry(if output.has_ended { -1 } else { output.file() }),
-        ];
+        let mut files = [entry(self.supervisor.file()), entry(output)];
         let time = libc::timespec { tv_sec: longest.as_secs() as libc::time_t, tv_nsec: longest.subsec_nanos().into() };
         // SAFETY: the kernel reads and fills the entries, and reads the time.
         unsafe { libc::ppoll(files.as_mut_ptr(), files.len() as libc::nfds_t, &raw const time, std::ptr::null()) };
     }
 
-    /// How the child ended and when, once it has.
+    /// How the command's first process ended and when, once it has.
     pub fn reap(&mut self) -> Option<(End, Duration)> {
-        while let Some(status) = self.next(self.child) {
-            if libc::WIFSTOPPED(status) {
-                self.is_stopped = true;
-            } else if libc::WIFEXITED(status) {
-                return Some((End::Exited(libc::WEXITSTATUS(status)), now()));
-            } else {
-                return Some((End::Killed(libc::WTERMSIG(status)), now()));
+        while let Some(report) = self.next() {
+            let is_command = report.child() == self.supervisor.command;
+            if libc::WIFSTOPPED(report.status) {
+                self.is_stopped |= is_command;
+            } else if is_command {
+                let end = match libc::WIFEXITED(report.status) {
+                    true => End::Exited(libc::WEXITSTATUS(report.status)),
+                    false => End::Killed(libc::WTERMSIG(report.status)),
+                };
+                return Some((end, report.at()));
             }
         }
-        None
+        // Somebody killed the supervisor, and the command with it.
+        self.supervisor.is_over.then(|| (End::Killed(libc::SIGKILL), now()))
     }
 
-    /// The status of a child that has changed; if it has ended, it is accounted for.
-    fn next(&mut self, child: u32) -> Option<i32> {
-        let (status, usage) = spawn::wait(child, libc::WUNTRACED)?;
-        if !libc::WIFSTOPPED(status) {
-            self.usage.add(&usage);
+    /// The next report; if it is of an end, that is accounted for.
+    fn next(&mut self) -> Option<Report> {
+        let report = self.supervisor.next()?;
+        if !libc::WIFSTOPPED(report.status) {
+            self.usage.add(&report.usage);
         }
-        Some(status)
+        Some(report)
     }
 
-    /// Accounts for all that have ended; how many did, and how many are left.
-    fn reap_all(&mut self) -> (usize, usize) {
-        let children: Vec<u32> =
-            task::children(std::process::id()).into_iter().filter(|child| !self.foreign.contains(child)).collect();
-        let ended = |status: i32| !libc::WIFSTOPPED(status);
-        let gone = children.iter().filter(|child| self.next(**child).is_some_and(ended)).count();
-        (gone, children.len() - gone)
+    /// Accounts for all that have ended; when the last did.
+    fn reap_all(&mut self) -> Option<Duration> {
+        let mut last = None;
+        while let Some(report) = self.next() {
+            if !libc::WIFSTOPPED(report.status) {
+                last = Some(report.at());
+            }
+        }
+        last
     }
 
     /// Waits for the others once the child has ended, and reads what they write; those that stay longer than this, or are there when its
@@ -105,17 +103,15 @@ impl Tree {
     ) -> Ended {
         let mut last = at;
         loop {
-            match self.reap_all() {
-                (1.., _) => last = now(),
-                (0, 0) => return Ended { end, at: last, left_behind: 0 },
-                (0, _) if now().saturating_sub(at) > patience || is_over() => {
-                    return Ended { end, at, left_behind: self.kill() };
-                }
-                (0, _) => {
-                    read();
-                    std::thread::sleep(PAUSE);
-                }
+            last = self.reap_all().unwrap_or(last);
+            if self.supervisor.is_over {
+                return Ended { end, at: last, left_behind: 0 };
             }
+            if now().saturating_sub(at) > patience || is_over() {
+                return Ended { end, at, left_behind: self.kill() };
+            }
+            read();
+            self.wait_for(-1, PAUSE);
         }
     }
 
@@ -130,48 +126,32 @@ impl Tree {
     fn kill(&mut self) -> u32 {
         let left = self.descendants().len() as u32;
         let since = now();
-        let mut signal = libc::SIGTERM;
-        self.send(signal);
+        self.send(libc::SIGTERM);
         loop {
-            match self.reap_all() {
-                (_, 0) => return left,
-                (1.., _) => {}
-                // Another user's, or one that the kernel holds: it cannot be ended.
-                (0, _) if now().saturating_sub(since) > LONGEST_END => return left,
-                (0, _) => {
-                    if now().saturating_sub(since) > GRACE {
-                        signal = libc::SIGKILL;
-                    }
-                    // Sent again and again in the end: there may be new ones.
-                    if signal == libc::SIGKILL {
-                        self.send(signal);
-                    }
-                    std::thread::sleep(PAUSE);
-                }
+            self.reap_all();
+            let waited = now().saturating_sub(since);
+            // Another user's, or one that the kernel holds, cannot be ended.
+            if self.supervisor.is_over || waited > GRACE + LONGEST_END {
+                return left;
             }
+            // Again and again: there may be new ones.
+            if waited > GRACE {
+                self.send(libc::SIGKILL);
+            }
+            self.wait_for(-1, PAUSE);
         }
     }
 
     /// All processes of the command, as far as they can be found.
     pub fn descendants(&self) -> Vec<Process> {
-        let mut foreign = self.foreign.clone();
-        let all = task::descendants(std::process::id()).into_iter();
-        // Parents come before children.
-        let own = all.filter(|process| {
-            let is_own = !foreign.contains(&process.number) && !foreign.contains(&process.parent);
-            if !is_own {
-                foreign.push(process.number);
-            }
-            is_own
-        });
-        own.collect()
+        task::descendants(self.supervisor.id())
     }
 
     /// Sends a signal to all of them; one that is stopped goes on to receive it.
     fn send(&self, signal: i32) {
         for process in self.descendants() {
             for signal in [signal, libc::SIGCONT] {
-                signals::send(process.number, signal);
+                signals::send_to(&process.identity(), signal);
             }
         }
     }

@@ -1,0 +1,245 @@
+//! The process between this one and a command: all that the command starts stays below it, and ends with it should this process be killed.
+//!
+//! It is forked by what becomes the command, executes nothing itself, and sleeps until one of its children ends or stops; then it reports
+//! what the kernel accounts for that child. Orphans of the command become its children (prctl(2), PR_SET_CHILD_SUBREAPER), so the
+//! command's processes are those that descend from it, whatever other children this process has. When this process ends, however it
+//! ends, the end of a pipe wakes the supervisor, which kills its children until there are none. They were not waited for, so no number
+//! can be another's.
+
+use std::io::{self, PipeReader, PipeWriter, Read as _};
+use std::mem::MaybeUninit;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command};
+use std::time::Duration;
+
+use super::super::task;
+use super::shared_time::now;
+
+/// So often, a millisecond apart, children are killed before the supervisor gives up: those of another user cannot be.
+const ATTEMPTS: u32 = 5_000;
+/// Its name in ps(1).
+const NAME: &std::ffi::CStr = c"corewise-watch";
+/// The status in the first report, which tells the command's number; wait4(2) gives it to no child.
+const STARTED: i32 = 0xff;
+/// The files of the supervisor: the end of this process, and where it reports.
+const LIFE: i32 = 0;
+const REPORTS: i32 = 1;
+
+/// What the supervisor reports of a child; less than PIPE_BUF, so it is written as a whole.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct Report {
+    child: libc::pid_t,
+    /// As wait4(2) gives it.
+    pub status: i32,
+    at_ns: u64,
+    /// What the child used, if it has ended.
+    pub usage: libc::rusage,
+}
+
+impl Report {
+    /// The child's number.
+    pub fn child(&self) -> u32 {
+        self.child.cast_unsigned()
+    }
+
+    /// When it was noticed, as [`now`].
+    pub fn at(&self) -> Duration {
+        Duration::from_nanos(self.at_ns)
+    }
+}
+
+/// A supervisor with a command below it.
+pub struct Supervisor {
+    process: Child,
+    /// The number of the command's first process.
+    pub command: u32,
+    /// Its other end tells the supervisor that this process is gone.
+    life: Option<PipeWriter>,
+    reports: PipeReader,
+    /// Whether all that was below it has ended.
+    pub is_over: bool,
+}
+
+impl Supervisor {
+    /// Starts a command below a supervisor, in a process group of its own. `last` is done in the command's process before it is executed,
+    /// with the number of its parent; it may only make system calls.
+    ///
+    /// # Errors
+    /// When there can be no process, or the command cannot be executed.
+    pub fn start(
+        mut command: Command,
+        last: impl Fn(u32) -> io::Result<()> + Send + Sync + 'static,
+    ) -> io::Result<Self> {
+        let (mut reports, report) = io::pipe()?;
+        let (lives, life) = io::pipe()?;
+        let files = [lives.as_raw_fd(), report.as_raw_fd()];
+        // SAFETY: all that is done there are system calls, which may be made between fork(2) and execve(2).
+        unsafe { command.pre_exec(move || last(below_supervisor(files)?)) };
+        let process = command.spawn()?;
+        drop((report, lives));
+        let mut first = [0; size_of::<Report>()];
+        reports.read_exact(&mut first)?;
+        // SAFETY: a call without memory on an open file.
+        if unsafe { libc::fcntl(reports.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let command = report_of(&first).child();
+        Ok(Self { process, command, life: Some(life), reports, is_over: false })
+    }
+
+    /// The supervisor's number.
+    pub fn id(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// What becomes readable with the next report, and with the end of all.
+    pub fn file(&self) -> i32 {
+        self.reports.as_raw_fd()
+    }
+
+    /// The next report, if there is one.
+    pub fn next(&mut self) -> Option<Report> {
+        let mut bytes = [0; size_of::<Report>()];
+        match self.reports.read(&mut bytes) {
+            Ok(size) if size == bytes.len() => Some(report_of(&bytes)),
+            Ok(_) => {
+                self.is_over = true;
+                None
+            }
+            Err(_) => None,
+        }
+    }
+}
+
+impl Drop for Supervisor {
+    /// Whatever is left is killed by the supervisor, which then ends.
+    fn drop(&mut self) {
+        drop(self.life.take());
+        if self.is_over {
+            // It reported as its last act.
+            let _ = self.process.wait();
+        }
+    }
+}
+
+fn report_of(bytes: &[u8; size_of::<Report>()]) -> Report {
+    // SAFETY: they were written from a report, and any bytes are one.
+    unsafe { std::ptr::read_unaligned(bytes.as_ptr().cast()) }
+}
+
+/// Forks: the calling process becomes the supervisor and does not return; the new one does, with the number of the supervisor.
+fn below_supervisor([life, report]: [i32; 2]) -> io::Result<u32> {
+    let (mut all, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+    // SAFETY: the sets are initialised by the calls that they are given to; the others are calls without memory.
+    unsafe {
+        libc::sigfillset(all.as_mut_ptr());
+        libc::sigprocmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
+        // Out of the reach of keys on the terminal and of signals to the group of this process.
+        libc::setpgid(0, 0);
+        libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+        let parent = libc::getpid().cast_unsigned();
+        match libc::fork() {
+            -1 => Err(io::Error::last_os_error()),
+            0 => {
+                libc::setpgid(0, 0);
+                libc::sigprocmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut());
+                Ok(parent)
+            }
+            command => supervise(command, life, report),
+        }
+    }
+}
+
+/// The life of a supervisor.
+fn supervise(command: libc::pid_t, life: i32, report: i32) -> ! {
+    // SAFETY: calls without memory, or with that of the stack. No file that is closed is used by this process again.
+    let changes = unsafe {
+        libc::dup2(life, LIFE);
+        libc::dup2(report, REPORTS);
+        // Others wait for the ends of what is open here: a pipe that says that the command is executed, and one that it writes to.
+        if libc::syscall(libc::SYS_close_range, REPORTS + 1, u32::MAX, 0) != 0 {
+            let most = i32::try_from(libc::sysconf(libc::_SC_OPEN_MAX)).unwrap_or(i32::MAX);
+            for file in REPORTS + 1..most.clamp(1 << 10, 1 << 20) {
+                libc::close(file);
+            }
+        }
+        libc::prctl(libc::PR_SET_NAME, NAME.as_ptr());
+        let mut child = MaybeUninit::uninit();
+        libc::sigemptyset(child.as_mut_ptr());
+        libc::sigaddset(child.as_mut_ptr(), libc::SIGCHLD);
+        libc::signalfd(-1, child.as_ptr(), libc::SFD_NONBLOCK)
+    };
+    tell(&Report { child: command, status: STARTED, at_ns: nanoseconds(), usage: no_usage() });
+    loop {
+        report_all();
+        if wait_for_end(changes, -1) {
+            break;
+        }
+    }
+    // Nobody is there to report to.
+    for _ in 0..ATTEMPTS {
+        let children = task::children(std::process::id());
+        // The command is one as long as it was not waited for; without /proc nothing else is known.
+        for child in if children.is_empty() { vec![command.cast_unsigned()] } else { children } {
+            super::super::signals::send(child, libc::SIGKILL);
+        }
+        wait_for_end(changes, 1);
+        report_all();
+    }
+    exit()
+}
+
+/// Waits until a child changes, for so many milliseconds at most; whether the process that started this one is gone.
+fn wait_for_end(changes: i32, milliseconds: i32) -> bool {
+    let entry = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+    let mut taken = [0_u8; size_of::<libc::signalfd_siginfo>()];
+    // The end stays, and would be found at once again.
+    let mut files = [entry(changes), entry(if milliseconds < 0 { LIFE } else { -1 })];
+    // SAFETY: the kernel reads and fills the entries, and what is taken.
+    unsafe {
+        libc::poll(files.as_mut_ptr(), files.len() as libc::nfds_t, milliseconds);
+        libc::read(changes, taken.as_mut_ptr().cast(), taken.len());
+    }
+    files[1].revents != 0
+}
+
+/// Reports all children that have changed; ends this process where none is left.
+fn report_all() {
+    let at_ns = nanoseconds();
+    loop {
+        let (mut status, mut usage) = (0, no_usage());
+        // SAFETY: the kernel fills both.
+        let child = unsafe { libc::wait4(-1, &raw mut status, libc::WNOHANG | libc::WUNTRACED, &raw mut usage) };
+        match child {
+            0 => return,
+            1.. => tell(&Report { child, status, at_ns, usage }),
+            _ => exit(),
+        }
+    }
+}
+
+/// Where nobody reads any more, nothing comes of it.
+fn tell(report: &Report) {
+    // SAFETY: the report is initialised and outlives the call.
+    unsafe { libc::write(REPORTS, std::ptr::from_ref(report).cast(), size_of::<Report>()) };
+}
+
+/// Closes what others wait for before the kernel takes the memory away, which takes longer.
+fn exit() -> ! {
+    // SAFETY: calls without memory; nothing that was set up by the process that was forked is cleared up.
+    unsafe {
+        libc::close(REPORTS);
+        libc::_exit(0)
+    }
+}
+
+fn nanoseconds() -> u64 {
+    u64::try_from(now().as_nanos()).unwrap_or(u64::MAX)
+}
+
+fn no_usage() -> libc::rusage {
+    // SAFETY: zeros are a valid usage.
+    unsafe { std::mem::zeroed() }
+}

@@ -1,0 +1,356 @@
+//! Folders that are opened once and then used by handle: nobody can put another one in their place meanwhile.
+
+use std::ffi::{CString, OsStr, OsString};
+use std::fs::{self, File, Metadata};
+use std::io::{self, Read as _, Write as _};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd as _, FromRawFd as _};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Component, Path, PathBuf};
+
+use super::files::foreign;
+use super::process::effective_user;
+pub use crate::values::folder_handle::{FolderError, KernelFiles};
+
+/// As many links are followed in one path as the kernel follows: path_resolution(7).
+const MOST_LINKS: u32 = 40;
+/// Of a file of the kernel's so much is read: the list of a group with a million processes.
+const LARGEST_KERNEL_FILE_BYTES: u64 = 16 << 20;
+const STICKY: u32 = 0o1000;
+
+/// A folder that is open.
+#[derive(Debug)]
+pub struct FolderHandle(File);
+
+impl FolderHandle {
+    /// Opens a folder that belongs to this user and in which nobody else may write; `make` makes it, and those above it, where they are
+    /// missing, for this user alone.
+    ///
+    /// Nobody else can have chosen it: each folder on the way from `/` belongs to root or to this user and lets nobody else write, unless
+    /// it is sticky; so does each link, or it is not followed. Members of a group with the number of the owner, a user's private group,
+    /// may write on the way.
+    ///
+    /// # Errors
+    /// [`FolderError::Foreign`] where that is not so; [`FolderError::System`] with what the kernel says.
+    pub fn own(path: &Path, make: bool) -> Result<Self, FolderError> {
+        let path = std::path::absolute(path)?;
+        let mut at = Self::root()?;
+        let mut so_far = PathBuf::from("/");
+        let mut left = steps(&path);
+        let mut links = 0;
+        while let Some(name) = left.pop() {
+            check_way(&at.0.metadata()?, &so_far)?;
+            let next = match at.at(&name, libc::O_PATH | libc::O_NOFOLLOW, 0) {
+                Err(error) if make && error.kind() == io::ErrorKind::NotFound => at.made(&name)?,
+                other => other?,
+            };
+            let metadata = next.metadata()?;
+            if metadata.is_symlink() {
+                links += 1;
+                if links > MOST_LINKS {
+                    return Err(io::Error::from_raw_os_error(libc::ELOOP).into());
+                }
+                check_owner(&metadata, &so_far.join(&name))?;
+                let target = target(&next)?;
+                left.extend(steps(&target));
+                if target.is_absolute() {
+                    (at, so_far) = (Self::root()?, PathBuf::from("/"));
+                }
+                continue;
+            }
+            so_far.push(&name);
+            at = Self(next);
+        }
+        let folder = at.at(OsStr::new("."), libc::O_RDONLY | libc::O_DIRECTORY, 0)?;
+        foreign(&folder.metadata()?).map_or(Ok(Self(folder)), |why| Err(FolderError::Foreign(why)))
+    }
+
+    /// Opens a folder of the kernel's; a link at its end is not followed.
+    ///
+    /// # Errors
+    /// What the kernel says; and where the folder lies on another file system.
+    pub fn of_kernel(path: &Path, files: KernelFiles) -> io::Result<Self> {
+        let folder = Self::any(path)?;
+        match folder.lies_on(files)? {
+            true => Ok(folder),
+            false => Err(io::Error::other(format!("{} does not lie on the kernel's own file system", path.display()))),
+        }
+    }
+
+    /// Opens a folder, whosever it is; a link at its end is not followed.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn any(path: &Path) -> io::Result<Self> {
+        opened(libc::AT_FDCWD, path.as_os_str(), libc::O_RDONLY | libc::O_DIRECTORY | libc::O_NOFOLLOW, 0).map(Self)
+    }
+
+    fn root() -> io::Result<Self> {
+        opened(libc::AT_FDCWD, OsStr::new("/"), libc::O_PATH | libc::O_DIRECTORY, 0).map(Self)
+    }
+
+    /// Whether it lies on a file system: fstatfs(2), linux/magic.h.
+    fn lies_on(&self, files: KernelFiles) -> io::Result<bool> {
+        let wanted = match files {
+            KernelFiles::Processes => libc::PROC_SUPER_MAGIC,
+            KernelFiles::Groups => libc::CGROUP2_SUPER_MAGIC,
+        };
+        let mut found = MaybeUninit::<libc::statfs>::zeroed();
+        // SAFETY: the kernel fills what it is given; zeros are a valid value.
+        let (result, found) = unsafe {
+            let result = libc::fstatfs(self.0.as_raw_fd(), found.as_mut_ptr());
+            (result, found.assume_init())
+        };
+        // Both are words whose type differs between C libraries.
+        if result == 0 { Ok(i128::from(found.f_type) == i128::from(wanted)) } else { Err(io::Error::last_os_error()) }
+    }
+
+    fn at(&self, name: &OsStr, flags: i32, mode: u32) -> io::Result<File> {
+        opened(self.0.as_raw_fd(), name, flags, mode)
+    }
+
+    /// A new folder for this user alone, or the one that somebody made meanwhile.
+    fn made(&self, name: &OsStr) -> io::Result<File> {
+        match self.make_folder_as(name, 0o700) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+            _ => self.at(name, libc::O_PATH | libc::O_NOFOLLOW, 0),
+        }
+    }
+
+    /// Opens a regular file in it, of this user's alone, for reading and writing. Follows no link, and waits for nobody at the other end
+    /// of a pipe.
+    ///
+    /// # Errors
+    /// What the kernel says; and where it is no such file.
+    pub fn open_own(&self, name: &OsStr) -> io::Result<File> {
+        let file = self.at(name, libc::O_RDWR | libc::O_NOFOLLOW | libc::O_NONBLOCK, 0)?;
+        let metadata = file.metadata()?;
+        if !metadata.is_file() {
+            return Err(io::Error::other("it is not a file"));
+        }
+        foreign(&metadata).map_or(Ok(file), |why| Err(io::Error::other(why)))
+    }
+
+    /// Makes a file that was not there, for this user alone.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn create(&self, name: &OsStr) -> io::Result<File> {
+        self.at(name, libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW, 0o600)
+    }
+
+    /// Reads a file of the kernel's in it, without white space at its end.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn read(&self, name: &str) -> io::Result<String> {
+        let file = self.at(OsStr::new(name), libc::O_RDONLY | libc::O_NOFOLLOW | libc::O_NONBLOCK, 0)?;
+        let mut text = String::new();
+        file.take(LARGEST_KERNEL_FILE_BYTES).read_to_string(&mut text)?;
+        text.truncate(text.trim_end().len());
+        Ok(text)
+    }
+
+    /// Writes a value in one call, as files of the kernel want it. The line's end makes a write of the empty value, too.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn write(&self, name: &str, value: &str) -> io::Result<()> {
+        let flags = libc::O_WRONLY | libc::O_TRUNC | libc::O_NOFOLLOW | libc::O_NONBLOCK;
+        self.at(OsStr::new(name), flags, 0)?.write_all(format!("{value}\n").as_bytes())
+    }
+
+    /// Makes a folder in it.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn make_folder(&self, name: &OsStr) -> io::Result<()> {
+        self.make_folder_as(name, 0o777)
+    }
+
+    fn make_folder_as(&self, name: &OsStr, mode: libc::mode_t) -> io::Result<()> {
+        let name = terminated(name)?;
+        // SAFETY: the name is a string of C's that outlives the call.
+        done(unsafe { libc::mkdirat(self.0.as_raw_fd(), name.as_ptr(), mode) })
+    }
+
+    /// Opens a folder in it; a link is not followed.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn folder(&self, name: &OsStr) -> io::Result<Self> {
+        self.at(name, libc::O_RDONLY | libc::O_DIRECTORY | libc::O_NOFOLLOW, 0).map(Self)
+    }
+
+    /// Removes a folder in it that is empty.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn remove_folder(&self, name: &OsStr) -> io::Result<()> {
+        self.unlink(name, libc::AT_REMOVEDIR)
+    }
+
+    /// Removes a file in it.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn remove(&self, name: &OsStr) -> io::Result<()> {
+        self.unlink(name, 0)
+    }
+
+    fn unlink(&self, name: &OsStr, flags: i32) -> io::Result<()> {
+        let name = terminated(name)?;
+        // SAFETY: the name is a string of C's that outlives the call.
+        done(unsafe { libc::unlinkat(self.0.as_raw_fd(), name.as_ptr(), flags) })
+    }
+
+    /// Gives a file in it another name, which no other file has afterwards; the name outlives a crash of the file system.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
+        let (from, to, folder) = (terminated(from)?, terminated(to)?, self.0.as_raw_fd());
+        // SAFETY: the names are strings of C's that outlive the call.
+        done(unsafe { libc::renameat(folder, from.as_ptr(), folder, to.as_ptr()) })?;
+        self.0.sync_all()
+    }
+
+    /// Whether a name in it is that of an open file.
+    pub fn is_name_of(&self, name: &OsStr, file: &File) -> bool {
+        let named = self.at(name, libc::O_PATH | libc::O_NOFOLLOW, 0).and_then(|named| named.metadata());
+        let same = |(a, b): (Metadata, Metadata)| (a.dev(), a.ino()) == (b.dev(), b.ino());
+        named.and_then(|named| Ok((named, file.metadata()?))).is_ok_and(same)
+    }
+
+    /// Whether there is something of this name in it.
+    pub fn has(&self, name: &OsStr) -> bool {
+        self.at(name, libc::O_PATH | libc::O_NOFOLLOW, 0).is_ok()
+    }
+
+    /// What is in it, in no order: the name, and whether it is a folder.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn names(&self) -> io::Result<Vec<(OsString, bool)>> {
+        let entries = fs::read_dir(format!("/proc/self/fd/{}", self.0.as_raw_fd()))?;
+        entries.map(|entry| entry.and_then(|entry| Ok((entry.file_name(), entry.file_type()?.is_dir())))).collect()
+    }
+}
+
+/// The names in a path, the last first; an absolute path begins where the caller does.
+fn steps(path: &Path) -> Vec<OsString> {
+    let names = path.components().rev().filter_map(|component| match component {
+        Component::Normal(name) => Some(name.to_owned()),
+        Component::ParentDir => Some("..".into()),
+        _ => None,
+    });
+    names.collect()
+}
+
+/// Where a link that is open itself leads.
+fn target(link: &File) -> io::Result<PathBuf> {
+    let mut bytes = vec![0; libc::PATH_MAX as usize];
+    // SAFETY: the kernel writes at most so many bytes; the name is empty, so it is the open file that is read.
+    let size = unsafe { libc::readlinkat(link.as_raw_fd(), c"".as_ptr(), bytes.as_mut_ptr().cast(), bytes.len()) };
+    bytes.truncate(usize::try_from(size).map_err(|_| io::Error::last_os_error())?);
+    Ok(OsString::from_vec(bytes).into())
+}
+
+fn check_owner(found: &Metadata, path: &Path) -> Result<(), FolderError> {
+    match found.uid() {
+        0 => Ok(()),
+        owner if owner == effective_user() => Ok(()),
+        owner => Err(FolderError::Foreign(format!("{} belongs to user {owner}", path.display()))),
+    }
+}
+
+/// Whether nobody but root and this user can put another folder in the place of one in this folder.
+fn check_way(found: &Metadata, path: &Path) -> Result<(), FolderError> {
+    check_owner(found, path)?;
+    let is_group_private = found.gid() == found.uid();
+    let writers = if is_group_private { 0o002 } else { 0o022 };
+    match found.is_dir() && found.mode() & writers != 0 && found.mode() & STICKY == 0 {
+        true => Err(FolderError::Foreign(format!("other users may write in {} (chmod go-w)", path.display()))),
+        false => Ok(()),
+    }
+}
+
+fn terminated(name: &OsStr) -> io::Result<CString> {
+    CString::new(name.as_bytes()).map_err(io::Error::from)
+}
+
+fn opened(folder: i32, name: &OsStr, flags: i32, mode: u32) -> io::Result<File> {
+    let name = terminated(name)?;
+    // SAFETY: the name is a string of C's that outlives the call; what is returned is a new file, or -1.
+    unsafe {
+        match libc::openat(folder, name.as_ptr(), flags | libc::O_CLOEXEC, mode) {
+            file if file >= 0 => Ok(File::from_raw_fd(file)),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+}
+
+fn done(result: i32) -> io::Result<()> {
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt as _, lchown, symlink};
+
+    use super::*;
+
+    fn refusal(path: &Path) -> String {
+        match FolderHandle::own(path, false) {
+            Err(FolderError::Foreign(why)) => why,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn own_links_are_followed_and_missing_folders_are_made() {
+        let place = tempfile::tempdir().unwrap();
+        let path = |name: &str| place.path().join(name);
+        fs::create_dir(path("real")).unwrap();
+        symlink("real", path("link")).unwrap();
+        symlink(path("link"), path("links")).unwrap();
+        let folder = FolderHandle::own(&path("links/../link/a/b"), true).unwrap();
+        folder.create(OsStr::new("file")).unwrap();
+        assert!(path("real/a/b/file").exists());
+        assert_eq!(fs::metadata(path("real/a")).unwrap().mode() & 0o777, 0o700);
+        symlink("turn", path("turn")).unwrap();
+        let FolderError::System(error) = FolderHandle::own(&path("turn"), false).unwrap_err() else { panic!() };
+        assert_eq!(error.raw_os_error(), Some(libc::ELOOP));
+    }
+
+    #[test]
+    fn a_way_on_which_others_may_write_is_refused() {
+        let place = tempfile::tempdir().unwrap();
+        let (open, folder) = (place.path().join("open"), place.path().join("open/folder"));
+        drop(FolderHandle::own(&folder, true).unwrap());
+        fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).unwrap();
+        assert!(refusal(&folder).starts_with("other users may write in "), "{}", refusal(&folder));
+        fs::set_permissions(&open, fs::Permissions::from_mode(0o1777)).unwrap();
+        FolderHandle::own(&folder, false).unwrap();
+    }
+
+    #[test]
+    fn a_link_or_a_folder_of_another_user_is_not_followed() {
+        if effective_user() != 0 {
+            println!("skipped: only root can make links of another user");
+            return;
+        }
+        let place = tempfile::tempdir().unwrap();
+        let (folder, link) = (place.path().join("folder"), place.path().join("link"));
+        drop(FolderHandle::own(&folder, true).unwrap());
+        symlink(&folder, &link).unwrap();
+        FolderHandle::own(&link, false).unwrap();
+        lchown(&link, Some(65_534), None).unwrap();
+        assert!(refusal(&link).ends_with("link belongs to user 65534"), "{}", refusal(&link));
+        // Their folder on the way is as good as a link.
+        fs::create_dir(folder.join("inner")).unwrap();
+        std::os::unix::fs::chown(&folder, Some(65_534), None).unwrap();
+        assert!(refusal(&folder.join("inner")).ends_with("folder belongs to user 65534"));
+    }
+}
