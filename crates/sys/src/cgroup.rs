@@ -14,7 +14,7 @@ use std::process::Command;
 
 use corewise_model::CpuSet;
 
-use crate::change::{Change, Journal, Undone, hold_group};
+use crate::change::{Change, Journal, Undone};
 use crate::error::SysError;
 use crate::os::entrance;
 pub use crate::values::cgroup::CgroupRefusal;
@@ -51,7 +51,7 @@ impl Cgroup {
     fn prepare_in(home: &Path, journal: &mut Journal, cpus: &CpuSet, nodes: Option<&CpuSet>) -> Result<Self, SysError> {
         let refused = |source| CgroupRefusal::NotPermitted { path: home.to_owned(), source };
         // Until all is checked: another corewise that ends here might turn the controller off again.
-        let held = hold_group(home).map_err(refused)?;
+        let held = journal.hold_groups()?;
         let plan = Facts::read(home).map_err(refused)?.plan(home)?;
         check_writable(home)?;
         let mut changes = Vec::new();

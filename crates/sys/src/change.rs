@@ -20,7 +20,6 @@ mod undo;
 
 pub use affinity::AffinityChange;
 pub use controller::ControllerChange;
-pub(crate) use controller::hold as hold_group;
 pub use file::{FileChange, Format};
 pub use folder::FolderChange;
 pub use journal::Journal;

@@ -1,10 +1,11 @@
 //! A file that only one process at a time holds.
 
+use std::ffi::OsStr;
 use std::fs::{File, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
 use std::path::Path;
 
-use crate::os::files;
+use crate::os::folder_handle::{FolderError, FolderHandle};
 
 /// The lock, held; given back with this value, or with the process, however that ends.
 #[derive(Debug)]
@@ -25,13 +26,18 @@ pub enum Taken {
 /// # Errors
 /// Where the folder is somebody else's, cannot be made or written to, or where files cannot be locked.
 pub fn take(folder: &Path, name: &str) -> io::Result<Taken> {
-    files::make_private_folder(folder)?;
-    if let Some(why) = files::writers(&folder.metadata()?) {
-        return Err(io::Error::other(format!("{} {why}", folder.display())));
-    }
-    let path = folder.join(name);
-    let mut file = match files::create_new_private(&path) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => files::open_itself(&path)?,
+    let failed = |error| match error {
+        FolderError::System(error) => error,
+        FolderError::Foreign(why) => io::Error::other(why),
+    };
+    take_in(&FolderHandle::own(folder, true).map_err(failed)?, name)
+}
+
+/// The same in a folder that is open.
+pub(crate) fn take_in(folder: &FolderHandle, name: &str) -> io::Result<Taken> {
+    let name = OsStr::new(name);
+    let mut file = match folder.create(name) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => folder.open_own(name)?,
         made => made?,
     };
     match file.try_lock() {
@@ -72,7 +78,7 @@ mod tests {
         use std::os::unix::fs::{PermissionsExt as _, symlink};
         let folder = tempfile::tempdir().unwrap();
         std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
-        assert!(take(folder.path(), "name").unwrap_err().to_string().ends_with("may be written by everybody"));
+        assert!(take(folder.path(), "name").unwrap_err().to_string().contains("write"));
         std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o700)).unwrap();
         symlink("elsewhere", folder.path().join("name")).unwrap();
         assert!(take(folder.path(), "name").is_err(), "a link leads somewhere else");

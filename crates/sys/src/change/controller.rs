@@ -2,15 +2,15 @@
 
 use std::ffi::OsString;
 use std::fmt;
-use std::fs::{File, TryLockError};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use super::look::Look;
 use super::target;
+use crate::lock::{self, Lock, Taken};
 use crate::os::folder_handle::FolderHandle;
 
 const FILE: &str = "cgroup.subtree_control";
@@ -92,15 +92,17 @@ pub(super) fn groups_in(group: &FolderHandle) -> io::Result<Vec<OsString>> {
     Ok(groups)
 }
 
-/// Keeps other corewise processes, whoever runs them, from changing what is in a group while the answer lives.
-pub(crate) fn hold(group: &Path) -> io::Result<File> {
-    let folder = File::open(group)?;
+/// The lock of whoever looks at control groups to change them.
+const LOCK: &str = "groups.lock";
+
+/// Keeps other corewise processes of this user from changing control groups while the answer lives. The lock lies in the folder of
+/// journals: one on the group itself could be held by anybody who can open that.
+pub(super) fn hold(journals: &FolderHandle) -> io::Result<Lock> {
     for _ in 0..ATTEMPTS {
-        match folder.try_lock() {
-            Ok(()) => return Ok(folder),
-            Err(TryLockError::WouldBlock) => std::thread::sleep(BETWEEN),
-            Err(TryLockError::Error(error)) => return Err(error),
+        match lock::take_in(journals, LOCK)? {
+            Taken::Ours(lock) => return Ok(lock),
+            Taken::Held(_) => std::thread::sleep(BETWEEN),
         }
     }
-    Err(io::Error::other(format!("another process holds the lock on {}", group.display())))
+    Err(io::Error::other("another corewise changes control groups, and does not end"))
 }

@@ -9,6 +9,7 @@ use super::log::{Entry, Log};
 use super::place::Place;
 use super::undo::{Change, Undone};
 use crate::error::SysError;
+use crate::lock::Lock;
 
 /// The changes of this process. Its file is made with the first change and removed with the last undoing.
 ///
@@ -36,6 +37,12 @@ impl Journal {
     /// The changes that are not undone, in the order in which they were made.
     pub fn entries(&self) -> &[Entry] {
         self.log.as_ref().map_or(&[], |log| &log.contents.entries)
+    }
+
+    /// Keeps other corewise processes of this user from changing control groups while the answer lives.
+    pub(crate) fn hold_groups(&self) -> Result<Lock, SysError> {
+        let place = Place::prepare(&self.folder)?;
+        place.hold_groups().map_err(|source| SysError::Journal { path: self.folder.clone(), source })
     }
 
     /// Writes a change down, then makes it; its number in this journal.

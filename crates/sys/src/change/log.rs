@@ -276,7 +276,7 @@ impl Log {
             let entry = self.contents.entries[index].clone();
             let outcome = match rests_on(&self.open_folders(), &entry.change) {
                 Some(group) => must_go_first(group),
-                None => entry.change.undo(entry.became()),
+                None => entry.change.undo(entry.became(), || self.place.hold_groups()),
             };
             if outcome.is_settled() {
                 self.settle(number);

@@ -6,8 +6,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::controller;
 use super::lines::Header;
 use crate::error::SysError;
+use crate::lock::Lock;
 use crate::os::folder_handle::{FolderError, FolderHandle};
 
 /// How the names of journals end.
@@ -42,6 +44,11 @@ impl Place {
 
     fn opened(path: &Path, make: bool) -> Result<Self, FolderError> {
         Ok(Self { folder: Arc::new(FolderHandle::own(path, make)?), path: path.to_owned() })
+    }
+
+    /// Keeps other corewise processes of this user from changing control groups while the answer lives.
+    pub fn hold_groups(&self) -> io::Result<Lock> {
+        controller::hold(&self.folder)
     }
 
     /// The path of a file in it.

@@ -9,10 +9,11 @@ use corewise_model::CpuSet;
 use serde::{Deserialize, Serialize};
 
 use super::affinity::AffinityChange;
-use super::controller::{self, ControllerChange};
+use super::controller::ControllerChange;
 use super::file::{FileChange, Format};
 use super::folder::FolderChange;
 use super::look::Look;
+use crate::lock::Lock;
 
 /// One change to the machine, with what is needed to take it back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -118,13 +119,13 @@ impl Change {
         }
     }
 
-    /// Undoes the change where it is still as corewise left it.
-    pub(super) fn undo(&self, became: Option<&str>) -> Outcome {
+    /// Undoes the change where it is still as corewise left it. `hold` keeps others from changing control groups.
+    pub(super) fn undo(&self, became: Option<&str>, hold: impl Fn() -> io::Result<Lock>) -> Outcome {
         let nothing = Meanwhile::default();
         let seen = self.preview(became, &nothing);
         match self {
             // Whoever decides by looking must not be overtaken by another corewise that looks at the same group.
-            Self::Controller(change) if seen.is_reverted() => match controller::hold(&change.group) {
+            Self::Controller(_) if seen.is_reverted() => match hold() {
                 Ok(_held) => self.undo_as(self.preview(became, &nothing)),
                 Err(error) => Outcome::Failed(error.to_string()),
             },

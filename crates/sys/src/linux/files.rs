@@ -19,14 +19,6 @@ pub fn make_private_folder(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
-/// Makes an empty file, or empties the one that is there, for this user alone.
-///
-/// # Errors
-/// What the kernel says.
-pub fn create_private(file: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).write(true).create(true).truncate(true).mode(0o600).open(file)
-}
-
 /// Makes an empty file for this user alone, where there is nothing yet; follows no link.
 ///
 /// # Errors

@@ -8,7 +8,6 @@ use super::missing::{answers, missing};
 
 answers! {
     fn make_private_folder(&Path) -> io::Result<()> = missing();
-    fn create_private(&Path) -> io::Result<File> = missing();
     fn create_new_private(&Path) -> io::Result<File> = missing();
     fn make_private(&Path) -> io::Result<()> = missing();
     fn is_of_this_user(&Path) -> bool = true;
