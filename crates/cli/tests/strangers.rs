@@ -289,26 +289,42 @@ fn root_executes_nothing_out_of_somebody_else_s_store() {
     assert!(lines() > before, "{}", text(&run.stderr));
 }
 
+/// A process that does not outlive its test.
+struct Killed(std::process::Child);
+
+impl Killed {
+    fn end(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
 #[test]
 fn one_measurement_of_a_user_at_a_time() {
     let place = Place::new();
-    let mut first = place
+    let first = place
         .corewise(&["survey", "--budget", "1h", "--no-store"])
         .stderr(std::process::Stdio::null())
         .stdout(std::process::Stdio::null())
         .spawn()
         .unwrap();
+    let mut first = Killed(first);
     support::wait_for("the lock", || {
         fs::read_to_string(place.path().join("measuring.lock")).ok().filter(|text| !text.is_empty())
     });
     for command in [&["survey"][..], &["tail"], &["links"], &["try", "--", "true"]] {
         let said = refused(&place, &[&command[..1], &["--no-store"], &command[1..]].concat());
-        assert!(said.contains(&format!("another corewise of yours is measuring (process {})", first.id())), "{said}");
+        assert!(said.contains(&format!("another corewise of yours is measuring (process {})", first.0.id())), "{said}");
     }
     let run = place.corewise(&["tail", "--for", "1s", "--no-store", "--anyway"]).output().unwrap();
     assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
-    first.kill().unwrap();
-    first.wait().unwrap();
+    first.end();
     let run = place.corewise(&["tail", "--for", "1s", "--no-store"]).output().unwrap();
     assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
 }

@@ -251,6 +251,35 @@ fn what_is_deleted_leaves_its_line_and_gives_back_the_room() {
     assert!(!bytes.windows(5).any(|window| window == b"./app"), "what was deleted is still in the file");
 }
 
+/// A store may come from anybody: what is in it is checked before anything is computed of it.
+#[test]
+fn what_no_corewise_writes_is_refused_where_it_is_read() {
+    let folder = folder();
+    let path = folder.path().join("history.db");
+    let mut store = Store::open(&path).unwrap();
+    let wrong = [Trial { arm: 99, ..trial(1, 1.0) }, Trial { block: u32::MAX, ..trial(1, 1.0) }];
+    for trial in wrong {
+        let number = store.add(&experiment(2)).unwrap();
+        store.add_trial(number, &trial).unwrap();
+        let error = store.get::<Conducted>(number).unwrap_err().to_string();
+        assert!(error.contains("trial 0 is none of its placements or blocks"), "{error}");
+    }
+    let mut experiments = [experiment(2), experiment(2), experiment(2)];
+    experiments[0].experiment.arms.clear();
+    experiments[1].experiment.policy.error_rate = 0.0;
+    experiments[2].experiment.workload.timeout_s = Some(1e300);
+    for experiment in experiments {
+        let number = store.add(&experiment).unwrap();
+        assert!(matches!(store.get::<Conducted>(number), Err(StoreError::Unreadable { .. })));
+    }
+    drop(store);
+    let direct = Connection::open(&path).unwrap();
+    direct.execute_batch("CREATE TRIGGER t AFTER INSERT ON artifact BEGIN DELETE FROM artifact; END").unwrap();
+    drop(direct);
+    let error = Store::open(&path).unwrap_err().to_string();
+    assert!(error.contains("it has a trigger t"), "{error}");
+}
+
 #[test]
 fn numbers_that_json_has_not_are_refused_before_they_are_stored() {
     let folder = folder();
