@@ -16,13 +16,8 @@ pub enum LabError {
         source: PatternError,
     },
     /// A suite's file cannot be read.
-    #[error("the suite {file}: {source}")]
-    Unreadable {
-        /// The file.
-        file: String,
-        /// Why.
-        source: SysError,
-    },
+    #[error(transparent)]
+    Unreadable(#[from] SysError),
     /// A file is no suite.
     #[error("the suite {file}: {source}")]
     Suite {

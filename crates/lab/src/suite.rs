@@ -96,7 +96,7 @@ pub fn read(file: &str) -> Result<Source, LabError> {
     let (writers, text) = match (read, held) {
         (Ok(read), _) => read,
         (Err(_), Some((_, text))) => (None, (*text).to_owned()),
-        (Err(source), None) => return Err(LabError::Unreadable { file: file.to_owned(), source }),
+        (Err(source), None) => return Err(source.into()),
     };
     let folder = path.canonicalize().ok().and_then(|path| Some(path.parent()?.to_owned())).unwrap_or_default();
     let suite = Suite::parse(&text).map_err(|source| LabError::Suite { file: file.to_owned(), source })?;

@@ -71,9 +71,12 @@ impl Run for ArticleArguments {
     }
 }
 
+/// An article's name and its text.
+type Text = (String, String);
+
 /// The texts of what was named, each with its name; and who else can have written them, as [`Input::writers`] says.
-fn texts(name: &str) -> Result<(Vec<(String, String)>, Option<String>), Failure> {
-    let held: Vec<(String, String)> = BUILT_IN
+fn texts(name: &str) -> Result<(Vec<Text>, Option<String>), Failure> {
+    let held: Vec<Text> = BUILT_IN
         .iter()
         .filter(|(held, _)| name == "all" || name == *held)
         .map(|(name, text)| ((*name).to_owned(), (*text).to_owned()))
@@ -84,8 +87,7 @@ fn texts(name: &str) -> Result<(Vec<(String, String)>, Option<String>), Failure>
     let read = Input::open(Path::new(name), SETTINGS_BYTES).and_then(|input| Ok((input.writers(), input.text()?)));
     let (writers, text) = read.map_err(|error| {
         let names: Vec<&str> = BUILT_IN.iter().map(|(name, _)| *name).collect();
-        Failure::usage(format!("the article {name}: {error}"))
-            .next(format!("Built-in articles: {}. Others are files.", names.join(", ")))
+        Failure::usage(error).next(format!("Built-in articles: {}. Others are files.", names.join(", ")))
     })?;
     Ok((vec![(name.to_owned(), text)], writers))
 }

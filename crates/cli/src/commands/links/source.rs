@@ -1,6 +1,6 @@
 //! Maps, matrices and samples from files: corewise's own JSON, and what other tools write.
 
-use std::io::Read as _;
+use std::io::{BufReader, Read as _};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -120,7 +120,7 @@ fn fits(machine: &Machine, cpus: &CpuSet, remarks: &mut Vec<String>) -> bool {
 
 /// Whether a file begins as JSON does.
 fn is_json(path: &Path) -> Result<bool, Failure> {
-    let mut start = opened(path, input::JSON_BYTES)?.bytes().map_while(Result::ok);
+    let mut start = BufReader::new(opened(path, input::JSON_BYTES)?).bytes().map_while(Result::ok);
     Ok(start.find(|byte| !byte.is_ascii_whitespace()) == Some(b'{'))
 }
 
