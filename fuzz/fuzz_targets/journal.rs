@@ -16,6 +16,6 @@ static FOLDER: LazyLock<std::path::PathBuf> = LazyLock::new(|| {
 fuzz_target!(|bytes: &[u8]| {
     fs::write(FOLDER.join("x.corewise-journal"), bytes).expect("the journal is written");
     for left in left_in(&FOLDER).expect("the folder is ours").into_iter().flatten() {
-        let _ = (left.standing(), left.preview(&mut Meanwhile::default()), left.unreadable_lines());
+        let _ = (left.standing(), left.preview(&mut Meanwhile::default()), left.damage());
     }
 });
