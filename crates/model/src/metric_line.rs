@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// "metric NAME VALUE": the name is of letters, digits, `_`, `.` and `-` and carries its unit; the value is a decimal number. It stands on a line
-/// of its own. A name with `_per_` in it is a rate, of which more is better; every other is a cost.
+/// of its own. Whether more is better is in the name's words ([`more_is_better`]); one that says nothing is a cost.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MetricLine {
     /// The name, such as "rays_per_second" or "p99_ns".
@@ -24,9 +24,80 @@ pub fn is_name(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|letter| letter.is_ascii_alphanumeric() || "_.-".contains(letter))
 }
 
-/// Whether more of a metric is better, by its name.
-pub fn is_rate(name: &str) -> bool {
-    name.contains("_per_")
+/// Words of which more is better, in names, units and patterns.
+const MORE: [&str; 27] = [
+    "fps",
+    "throughput",
+    "ops",
+    "iops",
+    "qps",
+    "rps",
+    "tps",
+    "hz",
+    "mhz",
+    "ghz",
+    "mips",
+    "flops",
+    "gflops",
+    "rate",
+    "score",
+    "rating",
+    "points",
+    "speed",
+    "speedup",
+    "bandwidth",
+    "frames",
+    "rays",
+    "hits",
+    "kbps",
+    "mbps",
+    "gbps",
+    "ipc",
+];
+
+/// Words of which less is better; where both stand, as in "error rate", these decide.
+const LESS: [&str; 37] = [
+    "ns", "us", "µs", "ms", "s", "sec", "secs", "second", "seconds", "minute", "minutes", "time", "wall", "elapsed",
+    "duration", "latency", "delay", "jitter", "stall", "stalls", "error", "errors", "miss", "misses", "fault",
+    "faults", "retries", "drops", "dropped", "lost", "cost", "cycles", "cpi", "joules", "watts", "tail", "overruns",
+];
+
+/// Whether more of a metric is better, by the words of its name and of the pattern that finds it; absent where they do not say, or
+/// contradict each other. "frames/s" is a rate, and so is "events per second".
+pub fn more_is_better(name: &str, pattern: &str) -> Option<bool> {
+    let by_words = |text: &str| {
+        // What follows a backslash is no word: "\\s", "\\d".
+        let text: String = text
+            .split('\\')
+            .enumerate()
+            .map(|(at, part)| if at == 0 { part } else { part.get(1..).unwrap_or_default() })
+            .collect::<Vec<_>>()
+            .join(" ")
+            .to_lowercase();
+        let is_rate =
+            ["/s", "/sec", "/second", "/min", " per s", "_per_", "/m]"].iter().any(|unit| text.contains(unit));
+        let words = || text.split(|letter: char| !letter.is_alphanumeric() && letter != '.');
+        let is_percentile = |word: &str| {
+            word.strip_prefix('p')
+                .is_some_and(|number| number.parse::<f64>().is_ok_and(|number| (1.0..=100.0).contains(&number)))
+        };
+        if words().any(|word| {
+            ["error", "errors", "miss", "misses", "faults", "drops", "dropped", "lost", "stalls"].contains(&word)
+        }) {
+            return Some(false);
+        }
+        if is_rate {
+            return Some(true);
+        }
+        let less = words().any(|word| LESS.contains(&word) || is_percentile(word));
+        let more = words().any(|word| MORE.contains(&word));
+        match (more, less) {
+            (true, false) => Some(true),
+            (false, true) => Some(false),
+            _ => None,
+        }
+    };
+    by_words(name).or_else(|| by_words(pattern))
 }
 
 /// The regular expression that finds the metric line of a name.
@@ -43,6 +114,45 @@ impl fmt::Display for MetricLine {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_and_units_say_whether_more_is_better() {
+        let more = [
+            "fps",
+            "throughput",
+            "ops/s",
+            "frames/s",
+            "score",
+            "requests per second",
+            "steps_per_second",
+            "MB/s",
+            "IPC",
+        ];
+        let less = [
+            "latency",
+            "p99",
+            "p99.9_ns",
+            "time",
+            "wall ms",
+            "error rate",
+            "cache misses",
+            "errors/s",
+            "total_seconds",
+            "tail",
+        ];
+        for (names, expected) in [(&more[..], true), (&less[..], false)] {
+            for name in names {
+                assert_eq!(more_is_better(name, ""), Some(expected), "{name}");
+            }
+        }
+        for name in ["x", "result", "value", "my number", "score time"] {
+            assert_eq!(more_is_better(name, "([0-9.]+)"), None, "{name}");
+        }
+        assert_eq!(more_is_better("x", "([0-9.]+) MB/s"), Some(true), "the pattern has the unit");
+        assert_eq!(more_is_better("x", "took ([0-9.]+) ms"), Some(false));
+        assert_eq!(more_is_better("x", "^x:\\s+(\\d+)$"), None, "a class of characters is no unit");
+        assert_eq!(more_is_better("fps", "took ([0-9.]+) ms"), Some(true), "the name comes first");
+    }
 
     #[test]
     fn a_line_is_found_by_its_name_alone() {
@@ -62,7 +172,7 @@ mod tests {
 
     #[test]
     fn names_tell_whether_more_is_better() {
-        assert!(is_rate("rays_per_second") && !is_rate("p99_ns"));
+        assert_eq!(more_is_better("rays_per_second", ""), Some(true));
         assert!(is_name("a_b-c.9") && !is_name("") && !is_name("a b") && !is_name("a=b"));
     }
 }

@@ -63,8 +63,8 @@ struct MetricEntry {
     name: String,
     /// Left out for a metric line.
     pattern: Option<String>,
-    #[serde(default)]
-    higher: bool,
+    /// Left out where name or pattern say it.
+    higher: Option<bool>,
 }
 
 /// How a distribution installs programs.
@@ -155,13 +155,11 @@ impl Benchmark {
     /// What decides.
     pub fn metric(&self) -> Metric {
         let Some(MetricEntry { name, pattern, higher }) = &self.metric else { return Metric::wall_time() };
-        match pattern {
-            Some(pattern) => Metric { name: name.clone(), pattern: Some(pattern.clone()), higher_is_better: *higher },
-            None => Metric {
-                name: name.clone(),
-                pattern: Some(metric_line::pattern(name)),
-                higher_is_better: *higher || metric_line::is_rate(name),
-            },
+        let by_name = || metric_line::more_is_better(name, pattern.as_deref().unwrap_or_default());
+        Metric {
+            name: name.clone(),
+            pattern: Some(pattern.clone().unwrap_or_else(|| metric_line::pattern(name))),
+            higher_is_better: higher.or_else(by_name).unwrap_or_default(),
         }
     }
 
@@ -183,6 +181,11 @@ impl Benchmark {
         }
         if self.timeout_s.is_some_and(|timeout| timeout > LONGEST_TIMEOUT_S) {
             return Some(format!("timeout_s must be at most {LONGEST_TIMEOUT_S} (a year)"));
+        }
+        if let Some(MetricEntry { name, pattern: Some(pattern), higher: None }) = &self.metric
+            && metric_line::more_is_better(name, pattern).is_none()
+        {
+            return Some(format!("the metric \"{name}\" needs higher = true or higher = false"));
         }
         let mut packages = self.packages.values().flat_map(|packages| packages.split_whitespace());
         if let Some(package) = packages.find(|package| !is_package(package)) {

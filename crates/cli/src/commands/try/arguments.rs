@@ -56,12 +56,15 @@ pub struct TryArguments {
     #[arg(long, value_name = "HOW", requires = "threads", hide_possible_values = true)]
     pub pinned: Option<Pinned>,
     /// The number to compare: 'NAME=REGEX' takes the first group in the last matching line of the output; NAME takes a
-    /// line "metric NAME VALUE" (_per_ in the name: more is better) [default: wall time]
+    /// line "metric NAME VALUE" [default: wall time]
     #[arg(long, value_name = "NAME[=REGEX]")]
     pub metric: Option<String>,
-    /// Higher values of the metric are better
+    /// Higher values of the metric are better [default: as its name or unit says: fps, ops/s, score; ms, latency, p99]
     #[arg(long, requires = "metric")]
     pub higher: bool,
+    /// Lower values of the metric are better
+    #[arg(long, requires = "metric", conflicts_with = "higher")]
+    pub lower: bool,
     /// A metric that must not get worse by the margin; lower is better; written as for --metric
     #[arg(long, value_name = "NAME[=REGEX]")]
     pub guard: Vec<String>,
@@ -136,8 +139,12 @@ pub enum Pinned {
 
 /// A share, "3%" or "3", between 0 and 50 percent.
 fn parse_percent(text: &str) -> Result<f64, String> {
-    let number = text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>();
+    let (number, is_percent) = text.strip_suffix('%').map_or((text, false), |number| (number, true));
+    let number = number.trim().parse::<f64>();
     let known = number.ok().filter(|percent| *percent > 0.0 && *percent <= 50.0);
+    if let Some(share) = known.filter(|share| *share < 1.0 && !is_percent) {
+        return Err(format!("it could be {share} % or {} %: write {share}% or {}%", 100.0 * share, 100.0 * share));
+    }
     known
         .map(|percent| percent / 100.0)
         .ok_or_else(|| "expected a percentage above 0 and up to 50, such as 3%".to_owned())
@@ -149,7 +156,8 @@ mod tests {
 
     #[test]
     fn shares_are_percent() {
-        assert_eq!([parse_percent("3%"), parse_percent("0.5")], [Ok(0.03), Ok(0.005)]);
+        assert_eq!([parse_percent("3%"), parse_percent("0.5%"), parse_percent("5")], [Ok(0.03), Ok(0.005), Ok(0.05)]);
+        assert_eq!(parse_percent("0.05").unwrap_err(), "it could be 0.05 % or 5 %: write 0.05% or 5%");
         for text in ["0", "-3%", "51%", "three", "nan", ""] {
             assert!(parse_percent(text).is_err(), "{text}");
         }

@@ -14,6 +14,8 @@ use std::borrow::Cow;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use clap::CommandFactory as _;
+
 use corewise_lab::experiment::process::ProcessRunner;
 use corewise_lab::experiment::simulated::{SimulatedRunner, Simulation};
 use corewise_lab::experiment::{Begun, Ending, Limits, Runner, Time, Watcher, conduct};
@@ -31,7 +33,7 @@ use crate::shell::failure::{Exit, Failure};
 use crate::shell::history::to_write;
 use crate::shell::interruption::Interruption;
 use crate::shell::lock;
-use crate::shell::output::{print_form, show};
+use crate::shell::output::{print_form, say, show};
 use crate::shell::run::{Document, Run, document};
 use crate::shell::settings::{History, Settings};
 use arguments::TryArguments;
@@ -59,6 +61,15 @@ fn run(task: &TryTask, settings: &Settings) -> Result<Exit, Failure> {
         Subject::One(which) => which,
         Subject::Suite(suite) => return suite::run(suite, task, settings),
     };
+    if let Which::New(new) = which
+        && let Some(option) = ours_behind(&new.command)
+    {
+        let program = new.command.first().map_or("", String::as_str);
+        say(&format!(
+            "note: {option} is given to {program}, because it stands behind it. Options of try go before the command; `--` before the \
+                command says that this is meant."
+        ));
+    }
     // Before the experiment: hours could be lost, and one that goes on changes the folder.
     let drawing = task.svg.as_deref().map(Drawing::into_file).transpose()?;
     // What is made up disturbs nobody.
@@ -74,6 +85,17 @@ fn run(task: &TryTask, settings: &Settings) -> Result<Exit, Failure> {
     let standings = print(&made, begun.stored, task.print, settings)?;
     drawing.iter().try_for_each(|drawing| drawing.draw(&made, begun.stored))?;
     Ok(standings.iter().map(|standing| exit(standing, ending)).max_by_key(|exit| *exit as u8).unwrap_or(Exit::Done))
+}
+
+/// The first of a command's words that is an option of `try`, where no `--` says that all behind it are the command's.
+fn ours_behind(command: &[String]) -> Option<&str> {
+    if std::env::args_os().any(|word| word == "--") {
+        return None;
+    }
+    let definition = TryArguments::command();
+    let ours: Vec<&str> = definition.get_arguments().filter_map(clap::Arg::get_long).collect();
+    let name = |word: &'_ String| word.strip_prefix("--").map(|name| name.split('=').next().unwrap_or(name).to_owned());
+    command.iter().skip(1).find(|word| name(word).is_some_and(|name| ours.contains(&name.as_str()))).map(String::as_str)
 }
 
 /// Goes on with an experiment for a budget, which may be a part of the task's; gives all its trials.

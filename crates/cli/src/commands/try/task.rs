@@ -14,6 +14,7 @@ use corewise_model::trial::{Finder, Metric};
 use super::arguments::TryArguments;
 use crate::shell::failure::Failure;
 use crate::shell::placing;
+use crate::shell::tip::in_shell;
 pub use threads::ThreadTable;
 
 /// A session of an experiment.
@@ -228,7 +229,21 @@ fn policy(typed: &TryArguments) -> Result<Policy, Failure> {
 
 /// What decides.
 fn primary(typed: &TryArguments) -> Result<Metric, Failure> {
-    typed.metric.as_ref().map_or_else(|| Ok(Metric::wall_time()), |text| metric("--metric", text, typed.higher))
+    let Some(text) = &typed.metric else { return Ok(Metric::wall_time()) };
+    let metric = metric("--metric", text, typed.higher)?;
+    if typed.higher || typed.lower {
+        return Ok(metric);
+    }
+    let is_line = metric_line::is_name(text);
+    let pattern = metric.pattern.as_deref().filter(|_| !is_line).unwrap_or_default();
+    // A metric line whose name says nothing is a cost, by its definition.
+    let said = metric_line::more_is_better(&metric.name, pattern).or(is_line.then_some(false));
+    let higher_is_better = said.ok_or_else(|| {
+        let typed = in_shell(text);
+        Failure::usage(format!("--metric: is more of \"{}\" better, or less?", metric.name))
+            .next(format!("Add one of:  --metric {typed} --higher    --metric {typed} --lower"))
+    })?;
+    Ok(Metric { higher_is_better, ..metric })
 }
 
 /// The choices beside the operating system's, which is tried in any case: where it is named twice, it is one of them.
@@ -257,7 +272,6 @@ fn metric_of_guard(text: &str, higher_is_better: bool) -> Result<Metric, Failure
 fn metric(option: &str, text: &str, higher_is_better: bool) -> Result<Metric, Failure> {
     let example = "For example: --metric 'throughput=([0-9.]+) MB/s' --higher";
     if metric_line::is_name(text) {
-        let higher_is_better = higher_is_better || metric_line::is_rate(text);
         return Ok(Metric { name: text.to_owned(), pattern: Some(metric_line::pattern(text)), higher_is_better });
     }
     let (name, pattern) = text
@@ -310,6 +324,19 @@ mod tests {
         let metric = new(&["--metric", "rate=([0-9.]+) MB/s", "--higher", "ls"]).metric;
         assert_eq!((metric.name.as_str(), metric.pattern.as_deref()), ("rate", Some("([0-9.]+) MB/s")));
         assert!(metric.higher_is_better);
+        let direction = |words: &[&str]| {
+            task(words).map(|task| match task.subject {
+                Subject::One(Which::New(new)) => new.metric.higher_is_better,
+                other => panic!("{other:?}"),
+            })
+        };
+        assert_eq!(direction(&["--metric", "fps=([0-9]+)", "ls"]), Ok(true));
+        assert_eq!(direction(&["--metric", "x=([0-9]+) ms", "ls"]), Ok(false));
+        assert_eq!(direction(&["--metric", "fps=([0-9]+)", "--lower", "ls"]), Ok(false));
+        assert_eq!(
+            direction(&["--metric", "x=([0-9]+)", "ls"]).unwrap_err(),
+            "--metric: is more of \"x\" better, or less?"
+        );
         for wrong in ["my rate", "=x", "rate=", "rate=(", "rate=["] {
             assert!(task(&["--metric", wrong, "ls"]).unwrap_err().starts_with("--metric: "), "{wrong}");
         }

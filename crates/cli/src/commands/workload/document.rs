@@ -43,7 +43,7 @@ impl<'a> WorkloadDocument<'a> {
         let metric = |line: &'a MetricLine| WorkloadMetric {
             name: &line.name,
             value: line.value,
-            higher_is_better: metric_line::is_rate(&line.name),
+            higher_is_better: metric_line::more_is_better(&line.name, "").unwrap_or_default(),
         };
         Self {
             schema: "corewise/workload/1",

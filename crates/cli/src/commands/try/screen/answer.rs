@@ -112,6 +112,9 @@ fn undecided(shown: Shown<'_>, more_runs: Option<u32>) -> Line {
         .filter_map(|arm| Some((arm.arm, arm.effect.as_ref()?)))
         .max_by(|a, b| a.1.estimate.total_cmp(&b.1.estimate));
     let best = best.map_or(String::new(), |(arm, effect)| {
+        if effect.estimate <= 0.0 {
+            return format!(" Best so far: the {}.", shown.experiment.arms[0].spoken());
+        }
         let name = named(&shown.experiment.arms[arm].spoken());
         format!(" Best so far: {name}, {} {}.", gain(effect.estimate), interval(effect))
     });

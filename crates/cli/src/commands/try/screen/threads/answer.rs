@@ -124,7 +124,7 @@ fn undecided(shown: Shown<'_>, report: &ThreadsReport, standing: &Standing, more
     let alive = standing.arms[1..].iter().filter(|arm| arm.state == ArmState::Alive);
     let best =
         alive.filter_map(|arm| Some((arm.arm, arm.effect?))).max_by(|a, b| a.1.estimate.total_cmp(&b.1.estimate));
-    let best = best.map_or(String::new(), |(arm, effect)| {
+    let best = best.filter(|(_, effect)| effect.estimate > 0.0).map_or(String::new(), |(arm, effect)| {
         let found = format!("{} {}", gain(effect.estimate), interval(&effect));
         format!(" Best so far: {}, {found}.", threads(of_arm(shown, arm)))
     });
