@@ -41,8 +41,10 @@ impl FolderHandle {
         let mut links = 0;
         while let Some(name) = left.pop() {
             check_way(&at.0.metadata()?, &so_far)?;
-            let next = match at.at(&name, libc::O_PATH | libc::O_NOFOLLOW, 0) {
-                Err(error) if make && error.kind() == io::ErrorKind::NotFound => at.made(&name)?,
+            // From "/" by its whole path, which is the same: an emulator of another architecture has a "/" of its own.
+            let step = if so_far.parent().is_none() { so_far.join(&name).into_os_string() } else { name.clone() };
+            let next = match at.at(&step, libc::O_PATH | libc::O_NOFOLLOW, 0) {
+                Err(error) if make && error.kind() == io::ErrorKind::NotFound => at.made(&step)?,
                 other => other?,
             };
             let metadata = next.metadata()?;

@@ -284,7 +284,7 @@ mod tests {
     #[test]
     fn what_is_to_be_pasted_is_quoted() {
         let journal = Some("/run/a b; id.journal".to_owned());
-        let report = Report { journal, why: Some("cannot read line 1".into()), ..of(State::Left, 2, vec![]) };
+        let report = Report { journal, why: Some("cannot read line 1".into()), ..of(State::Unreadable, 2, vec![]) };
         assert!(plain(false, &[report], 200).contains("remove it:  rm '/run/a b; id.journal'"));
     }
 }
