@@ -14,17 +14,25 @@ use flate2::write::GzEncoder;
 use serde_json::{Value, json};
 use support::{Place, is_root, text};
 
-/// What the program's own code, stacks and tables take of the address space, and what a file may: in KiB, for `ulimit -v`.
-const ADDRESS_SPACE_KIB: u32 = (160 + 256) << 10;
+/// What the program's own code, stacks and tables take of the address space at most, in MiB.
+const OWN_MIB: u32 = 160;
+/// What an accepted file may take, in MiB.
+const FILE_MIB: u32 = 256;
+/// The same for files of a quarter of the largest size, which are read four times as fast.
+const QUARTER_MIB: u32 = FILE_MIB / 4;
 
-/// Runs the program with so much memory at most: where it wants more, it is aborted.
-fn bounded(place: &Place, arguments: &[&str]) -> Output {
+/// Runs the program with so much memory at most beside its own: where it wants more, it is aborted.
+fn bounded(mebibytes: u32, place: &Place, arguments: &[&str]) -> Output {
     let mut command = place.corewise(&[]);
     let program = command.get_program().to_owned();
     let environment: Vec<_> =
         command.get_envs().map(|(name, value)| (name.to_owned(), value.map(ToOwned::to_owned))).collect();
     let mut shell = Command::new("sh");
-    shell.arg("-c").arg(format!("ulimit -v {ADDRESS_SPACE_KIB}; exec \"$0\" \"$@\"")).arg(program).args(arguments);
+    shell
+        .arg("-c")
+        .arg(format!("ulimit -v {}; exec \"$0\" \"$@\"", (OWN_MIB + mebibytes) << 10))
+        .arg(program)
+        .args(arguments);
     shell.current_dir(place.path());
     for (name, value) in environment {
         match value {
@@ -38,7 +46,7 @@ fn bounded(place: &Place, arguments: &[&str]) -> Output {
 
 /// It is refused, in words and without a panic or an abort.
 fn refused(place: &Place, arguments: &[&str]) -> String {
-    let run = bounded(place, arguments);
+    let run = bounded(QUARTER_MIB, place, arguments);
     let said = text(&run.stderr);
     assert!(matches!(run.status.code(), Some(2 | 3)), "{arguments:?}: {:?} {said}", run.status);
     // Another user may run corewise meanwhile, which is said first.
@@ -47,8 +55,8 @@ fn refused(place: &Place, arguments: &[&str]) -> String {
 }
 
 /// It is read or refused, within the memory.
-fn survived(place: &Place, arguments: &[&str]) {
-    let run = bounded(place, arguments);
+fn survived(mebibytes: u32, place: &Place, arguments: &[&str]) {
+    let run = bounded(mebibytes, place, arguments);
     assert!(matches!(run.status.code(), Some(0 | 2 | 3)), "{arguments:?}: {:?} {}", run.status, text(&run.stderr));
 }
 
@@ -77,9 +85,9 @@ fn entities_of_an_xml_file_are_not_expanded() {
             &written(&place, "elements.xml", format!("<topology version=\"2.0\">{elements}</topology>")),
         ],
     );
-    let attributes: String = (0..900_000).map(|n| format!(" a{n}=\"\"")).collect();
-    let attributes = format!("<topology version=\"2.0\"{}/>", &attributes[..7 << 20]);
-    survived(&place, &["topology", "--machine", &written(&place, "attributes.xml", attributes)]);
+    let attributes: String = (0..225_000).map(|n| format!(" a{n}=\"\"")).collect();
+    let attributes = format!("<topology version=\"2.0\"{}/>", &attributes[..7 << 18]);
+    survived(QUARTER_MIB, &place, &["topology", "--machine", &written(&place, "attributes.xml", attributes)]);
 }
 
 /// A mask takes a few characters, and a thousand processing units below it inherit it.
@@ -97,7 +105,7 @@ fn sets_of_cpus_are_as_large_as_their_text() {
     );
     let xml =
         format!("<topology version=\"2.0\"><object type=\"Machine\" cpuset=\"{mask}\">{core}</object></topology>");
-    survived(&place, &["topology", "--machine", &written(&place, "wide.xml", xml), "--json"]);
+    survived(FILE_MIB, &place, &["topology", "--machine", &written(&place, "wide.xml", xml), "--json"]);
 }
 
 /// A recording of the tests, changed.
@@ -116,37 +124,37 @@ fn replayed(change: impl Fn(&mut Value)) -> Vec<u8> {
 fn replays_take_no_more_memory_than_their_text() {
     let place = Place::new();
     let replay = |name: &str, change: &dyn Fn(&mut Value)| {
-        survived(&place, &["tail", "--replay", &written(&place, name, replayed(change)), "--json"]);
+        survived(QUARTER_MIB, &place, &["tail", "--replay", &written(&place, name, replayed(change)), "--json"]);
     };
     let histogram = json!({"nanoseconds_per_tick": 1.0, "counts": [[1_u64 << 40, 1]]});
     replay("histograms", &|document| {
         let cpus = document["recording"]["survey"]["cpus"].as_array_mut().unwrap();
         let one = cpus[0].clone();
         cpus.clear();
-        for cpu in 0..20_000 {
+        for cpu in 0..5_000 {
             let mut seen = json!({"cpu": cpu, "tail": histogram, "rounds": []});
             seen["stalls"] = if cpu == 0 { one["stalls"].clone() } else { Value::Null };
             cpus.push(seen);
         }
     });
     replay("gaps", &|document| {
-        document["recording"]["survey"]["gaps"] = vec![json!({"what": "", "why": ""}); 900_000].into();
+        document["recording"]["survey"]["gaps"] = vec![json!({"what": "", "why": ""}); 225_000].into();
     });
     replay("groups", &|document| {
-        document["recording"]["survey"]["machine"]["groups"] = vec![json!("65535"); 2_000_000].into();
+        document["recording"]["survey"]["machine"]["groups"] = vec![json!("65535"); 500_000].into();
     });
     replay("events", &|document| {
         let event = document["recording"]["visits"][0]["events"][0].clone();
-        document["recording"]["visits"][0]["events"] = vec![event; 300_000].into();
+        document["recording"]["visits"][0]["events"] = vec![event; 75_000].into();
     });
     replay("stalls", &|document| {
         let stall = document["recording"]["visits"][0]["stalls"][0].clone();
-        document["recording"]["visits"][0]["stalls"] = vec![stall; 400_000].into();
+        document["recording"]["visits"][0]["stalls"] = vec![stall; 100_000].into();
     });
     // As much as gzip packs into a few hundred kilobytes.
     let mut packed = GzEncoder::new(Vec::new(), Compression::best());
     packed.write_all(b"{\"schema\":\"corewise/stalls/1\",\"recording\":{\"visits\":[").unwrap();
-    (0..300).for_each(|_| packed.write_all(&b"[],".repeat(1 << 20)).unwrap());
+    (0..20).for_each(|_| packed.write_all(&b"[],".repeat(1 << 20)).unwrap());
     let said = refused(&place, &["tail", "--replay", &written(&place, "bomb.gz", packed.finish().unwrap())]);
     assert!(said.contains("not a recording of stalls"), "{said}");
 }
@@ -155,21 +163,27 @@ fn replays_take_no_more_memory_than_their_text() {
 fn matrices_take_no_more_memory_than_their_text() {
     let place = Place::new();
     for (name, content) in [
-        ("blank", "\n".repeat(23 << 20)),
-        ("commas", ",".repeat(23 << 20)),
-        ("tabs", "\t\n".repeat(11 << 20)),
-        ("rows", "0,1,1\n".repeat(3 << 20)),
-        ("pairs", (0..1_900_000_u64).map(|n| format!("{},{},1\n", n / 2000, 2000 + n % 2000)).collect()),
+        ("blank", "\n".repeat(6 << 20)),
+        ("commas", ",".repeat(6 << 20)),
+        ("tabs", "\t\n".repeat(3 << 20)),
+        ("rows", "0,1,1\n".repeat(3 << 18)),
+        ("pairs", (0..140_000_u64).map(|n| format!("{},{},1\n", n / 1000, 1000 + n % 1000)).collect()),
     ] {
-        survived(&place, &["links", "import", &written(&place, name, content), "--no-store", "--format", "csv"]);
+        survived(
+            QUARTER_MIB,
+            &place,
+            &["links", "import", &written(&place, name, content), "--no-store", "--format", "csv"],
+        );
     }
-    let pairs = r#"{"a":0,"b":1,"visits_ns":[1]},"#.repeat(500_000);
+    let chain: String = (0..2047).map(|n| format!("{n},{},1\n", n + 1)).collect();
+    survived(FILE_MIB, &place, &["links", "import", &written(&place, "chain", chain), "--no-store", "--format", "csv"]);
+    let pairs = r#"{"a":0,"b":1,"visits_ns":[1]},"#.repeat(125_000);
     let map = format!(
         r#"{{"observed":{{"provenance":{{"origin":{{"from":"measured"}},"corewise":"","started_unix_ms":0,"elapsed_s":1,"budget_s":1,"seed":1,"partial":false}},"cpus":"0,1","gaps":[],"series":[{{"what":"cas","links":{{"possible_pairs":1,"gaps":[],"pairs":[{}]}}}}]}}}}"#,
         pairs.trim_end_matches(',')
     );
-    survived(&place, &["links", "import", &written(&place, "map.json", map), "--no-store", "--json"]);
-    refused(&place, &["links", "import", &written(&place, "large", " ".repeat(70 << 20)), "--no-store"]);
+    survived(QUARTER_MIB, &place, &["links", "import", &written(&place, "map.json", map), "--no-store", "--json"]);
+    refused(&place, &["links", "import", &written(&place, "large", " ".repeat(26 << 20)), "--no-store"]);
 }
 
 #[test]

@@ -315,7 +315,7 @@ fn locked() -> Outcome {
     child.wait()?;
     let output = output?;
     same("the status", output.status.code(), Some(3))?;
-    contains(&text(&output.stderr), &["another corewise is running an experiment"])?;
+    contains(&text(&output.stderr), &["another corewise of yours is measuring"])?;
     Ok(Completion::Completed)
 }
 

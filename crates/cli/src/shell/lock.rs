@@ -16,8 +16,8 @@ const NAME: &str = "measuring.lock";
 /// # Errors
 /// Where another process of this user measures.
 pub fn take(settings: &Settings) -> Result<Option<Lock>, Failure> {
-    let others: Vec<String> =
-        others_called("corewise").into_iter().map(|(process, user)| format!("{process} (user {user})")).collect();
+    let others = if settings.has_own_locks { Vec::new() } else { others_called("corewise") };
+    let others: Vec<String> = others.into_iter().map(|(process, user)| format!("{process} (user {user})")).collect();
     if !others.is_empty() {
         say(&format!(
             "note: other users run corewise, too: process {}. Two that measure disturb each other.",

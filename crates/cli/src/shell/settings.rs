@@ -98,8 +98,10 @@ pub struct Settings {
     pub named_store: Option<PathBuf>,
     /// The folder of the journals of changes; nothing where neither the user nor the environment says where.
     pub journals: Option<PathBuf>,
-    /// The folder of the lock that whoever measures holds. Tests have one each, so that they do not wait for one another.
+    /// The folder of the lock that whoever measures holds.
     pub locks: Option<PathBuf>,
+    /// Whether the environment named that folder, as tests do: they have one each, and do not mind what else is measured.
+    pub has_own_locks: bool,
     /// Whether to measure although another corewise of this user does.
     pub anyway: bool,
     /// The user's folder of data: of the history, where no other was named, and of what was accepted.
@@ -142,6 +144,7 @@ impl Settings {
             history: history(common, environment),
             named_store: common.store.clone(),
             journals: journals(common, environment),
+            has_own_locks: environment.lock.is_some(),
             locks: environment.lock.clone().map(PathBuf::from).or_else(|| state(environment)),
             anyway: common.anyway,
             data: data(environment),

@@ -28,7 +28,7 @@ pub use reader::read;
 pub const MAXIMUM_BYTES: usize = 24 << 20;
 
 /// The most cpus that a file may speak of.
-pub const MAXIMUM_CPUS: usize = 4096;
+pub const MAXIMUM_CPUS: usize = 2048;
 
 /// The most numbers that a file may have: each pair of 1,095 cpus, or both directions between 774.
 pub const MAXIMUM_NUMBERS: usize = 600_000;

@@ -42,8 +42,8 @@ pub struct LinkMap {
     pub gaps: Vec<Gap>,
 }
 
-/// A map of more cpus is none.
-pub const MOST_CPUS: usize = 4096;
+/// A map of more cpus is none: a table of all pairs has 34 MB then, and there are several.
+pub const MOST_CPUS: usize = 2048;
 
 impl LinkMap {
     /// Whether pairs that were not measured may be predicted: of a file nobody knows how its pairs were chosen.

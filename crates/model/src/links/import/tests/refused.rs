@@ -79,10 +79,10 @@ fn the_limits_are_told() {
     let square = |cpus: usize| wide(cpus) + &(",".repeat(cpus - 1) + "\n").repeat(cpus - 2);
     assert_eq!(read(&square(MAXIMUM_CPUS)).unwrap().cpus.len(), MAXIMUM_CPUS);
     assert_eq!(read(&square(MAXIMUM_CPUS + 1)), Err(ImportError::TooMany { cpus: MAXIMUM_CPUS + 1 }));
-    insta::assert_snapshot!(refusal(&square(MAXIMUM_CPUS + 5)), @"the file has 4097 cpus or more, and at most 4096 are supported: use a part of them");
-    insta::assert_snapshot!(refusal(&wide(1 << 20)), @"the file has 4097 cpus or more, and at most 4096 are supported: use a part of them");
+    insta::assert_snapshot!(refusal(&square(MAXIMUM_CPUS + 5)), @"the file has 2049 cpus or more, and at most 2048 are supported: use a part of them");
+    insta::assert_snapshot!(refusal(&wide(1 << 20)), @"the file has 2049 cpus or more, and at most 2048 are supported: use a part of them");
     let pairs: String = (0..5000).map(|cpu| format!("{cpu},{},5\n", cpu + 1)).collect();
-    insta::assert_snapshot!(refusal(&format!("a,b,ns\n{pairs}")), @"the file has 5001 cpus or more, and at most 4096 are supported: use a part of them");
+    insta::assert_snapshot!(refusal(&format!("a,b,ns\n{pairs}")), @"the file has 5001 cpus or more, and at most 2048 are supported: use a part of them");
     let error = read(&" ".repeat(MAXIMUM_BYTES + 1)).unwrap_err();
     insta::assert_snapshot!(error, @"the file has 25165825 bytes, and at most 25165824 are supported: leave out samples or kinds");
 }

@@ -296,9 +296,8 @@ fn pinning_may_be_better_at_some_counts() {
 #[test]
 fn what_is_open_is_said() {
     assert_snapshot!(made(&mut cells(&[16, 24, 32], &BOTH), &USUAL, &RunNoise::Typical, 5, 3).at(100), @r"
-    Not decided after 15 runs; until it is, leave it at 32 threads (one per cpu). Best so far: 24
-    threads, -6.9 % […, …]. About 6 more runs would decide it. Whether pinning helps is not decided at
-    16 and 24 threads.
+    Not decided after 15 runs; until it is, leave it at 32 threads (one per cpu). About 6 more runs
+    would decide it. Whether pinning helps is not decided at 16 and 24 threads.
         corewise try --resume=3
 
     threads      OS  speed-up  against 32     interval  pinned  speed-up  against OS     interval
