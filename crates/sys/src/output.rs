@@ -14,13 +14,21 @@ const MOST_LINKS: u32 = 40;
 /// # Errors
 /// Where there is no such folder, where a link is not to be followed, and where something else than a file is there.
 pub fn place(path: &Path) -> io::Result<PathBuf> {
-    let place = follow(&std::path::absolute(path)?, MOST_LINKS)?;
+    let place = resolve(path)?;
     match place.symlink_metadata() {
         Ok(found) if !found.is_file() => Err(io::Error::other("it is not a regular file")),
         Ok(_) => Ok(place),
         Err(_) if place.parent().is_some_and(Path::is_dir) => Ok(place),
         Err(_) => Err(io::Error::other("there is no such folder")),
     }
+}
+
+/// Where something is that is to be written, a device perhaps: through links only that nobody but this user and root can have made.
+///
+/// # Errors
+/// Where a link is not to be followed.
+pub fn resolve(path: &Path) -> io::Result<PathBuf> {
+    follow(&std::path::absolute(path)?, MOST_LINKS)
 }
 
 /// An absolute path without links.

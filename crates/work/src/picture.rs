@@ -68,7 +68,7 @@ pub fn write_pfm(path: &Path, width: usize, values: &[f32]) -> Result<(), Error>
 
 fn write(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> Result<(), Error> {
     let written = || {
-        let mut file = BufWriter::new(File::create(output::place(path)?)?);
+        let mut file = BufWriter::new(File::create(output::resolve(path)?)?);
         write(&mut file)?;
         file.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()
     };
