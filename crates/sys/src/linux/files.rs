@@ -40,10 +40,12 @@ pub fn make_private(file: &Path) -> io::Result<()> {
     }
 }
 
-/// Whether a path lies in what belongs to this user: it, or the folder that is nearest above it where it is not there yet.
+/// Whether a path lies in what belongs to this user: all that is there of it is this user's or root's, links too, and the last of it this
+/// user's.
 pub fn is_of_this_user(path: &Path) -> bool {
-    let nearest = path.ancestors().find_map(|path| path.metadata().ok());
-    nearest.is_some_and(|metadata| metadata.uid() == effective_user())
+    let mut owners = path.ancestors().filter_map(|path| path.symlink_metadata().ok()).map(|found| found.uid());
+    let user = effective_user();
+    owners.next() == Some(user) && owners.all(|owner| owner == 0 || owner == user)
 }
 
 /// The home of the user whose rights this process has: passwd(5).
@@ -95,7 +97,7 @@ pub fn writers(metadata: &Metadata) -> Option<String> {
 }
 
 /// Why a file or folder may hold what another user wrote; nothing where only this user may write there.
-pub fn foreign(metadata: &Metadata) -> Option<String> {
+pub(super) fn foreign(metadata: &Metadata) -> Option<String> {
     if metadata.uid() != effective_user() {
         return Some(format!("they belong to user {}; only that user's corewise can undo them", metadata.uid()));
     }

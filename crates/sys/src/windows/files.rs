@@ -14,7 +14,6 @@ answers! {
     fn home_of_this_user() -> Option<PathBuf> = None;
     fn open_itself(&Path) -> io::Result<File> = missing();
     fn writers(&Metadata) -> Option<String> = Some("has an owner who cannot be determined on this system yet".to_owned());
-    fn foreign(&Metadata) -> Option<String> = Some("their owner cannot be determined on this system yet".to_owned());
 }
 
 pub fn open_to_read(file: &Path, _: bool) -> io::Result<File> {
