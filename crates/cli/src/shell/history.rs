@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Once;
 
 use corewise_model::Artifact;
 use corewise_store::{Store, StoreError};
@@ -41,12 +42,12 @@ pub fn to_write(path: &Path, settings: &Settings) -> corewise_store::Result<Stor
     if settings.named_store.is_none() {
         // Made by a corewise that let others read it.
         let _ = files::make_private(path);
+        static SAID: Once = Once::new();
         if let Some(home) = &settings.foreign_home {
-            say(&format!(
-                "note: {} is another user's home, so root's own store is used: {}",
-                home.display(),
-                path.display()
-            ));
+            let (home, path) = (home.display(), path.display());
+            SAID.call_once(|| {
+                say(&format!("note: {home} is another user's home, so root's own store is used: {path}"))
+            });
         }
     }
     Store::open(path).inspect(say_renumbered)
