@@ -117,7 +117,8 @@ fn a_survey_takes_its_cpus_in_the_placement_language() {
     let cpu = affinity::current().unwrap().lowest().unwrap();
     let expression = format!("all & {cpu}");
     let run = place.corewise(&["survey", "--cpus", &expression, "--budget", "1s", "--json"]).output().unwrap();
-    let survey: serde_json::Value = serde_json::from_slice(&run.stdout).expect(&text(&run.stderr));
+    assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
+    let survey: serde_json::Value = serde_json::from_slice(&run.stdout).unwrap();
     let cpus: Vec<_> = survey["observed"]["cpus"].as_array().unwrap().iter().map(|seen| &seen["cpu"]).collect();
     assert_eq!(cpus, [cpu]);
 }
