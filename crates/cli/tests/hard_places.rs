@@ -91,6 +91,38 @@ fn an_ordinary_user_gets_a_survey_and_a_doctor() {
     assert!(text(&doctor.stdout).contains("hardware counters:"), "{}", text(&doctor.stdout));
 }
 
+/// Who may not move interrupts hears that, whatever is wrong with the place of the journal.
+#[test]
+fn an_ordinary_user_is_told_that_only_root_moves_interrupts() {
+    let place = Place::new();
+    let cpu = affinity::current().unwrap().lowest().unwrap().to_string();
+    let planned = place.corewise(&["irq", "--away-from", &cpu, "--dry-run", "--json"]).output().unwrap();
+    let planned: serde_json::Value = serde_json::from_slice(&planned.stdout).unwrap_or_default();
+    if planned["away"]["moves"].as_array().is_none_or(Vec::is_empty) {
+        println!("skipped: no interrupt of this machine can be moved away from cpu {cpu}");
+        return;
+    }
+    let arguments = ["irq", "--away-from", &cpu, "--journal", "/proc/no-journal"];
+    let run = place.ordinary_user(&arguments).output().unwrap();
+    let said = text(&run.stderr);
+    assert_eq!(run.status.code(), Some(3), "{said}");
+    assert!(said.contains("may not move interrupts") || said.contains("/proc/irq is mounted read-only"), "{said}");
+    assert!(!said.contains("journal"), "{said}");
+}
+
+/// As `tail` and `links` do.
+#[test]
+fn a_survey_takes_its_cpus_in_the_placement_language() {
+    let place = Place::new();
+    let cpu = affinity::current().unwrap().lowest().unwrap();
+    let expression = format!("all & {cpu}");
+    let run = place.corewise(&["survey", "--cpus", &expression, "--budget", "1s", "--json"]).output().unwrap();
+    assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
+    let survey: serde_json::Value = serde_json::from_slice(&run.stdout).unwrap();
+    let cpus: Vec<_> = survey["observed"]["cpus"].as_array().unwrap().iter().map(|seen| &seen["cpu"]).collect();
+    assert_eq!(cpus, [cpu]);
+}
+
 #[test]
 fn nothing_is_wider_than_forty_columns() {
     let place = Place::new();

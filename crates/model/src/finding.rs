@@ -66,6 +66,11 @@ impl Effect {
         self.ratio.max(1.0 / self.ratio)
     }
 
+    /// How far from no effect its interval reaches, as a ratio of at least 1.
+    pub fn beyond(&self) -> f64 {
+        self.high.max(1.0 / self.low).max(1.0)
+    }
+
     /// "2.9x [2.6, 3.1]": all three with the decimals of the one that needs most.
     pub fn times(&self) -> String {
         let all = [self.ratio, self.low, self.high];

@@ -16,7 +16,7 @@ use crate::interrupts::Interrupts;
 use crate::root::{FIXED_INTERRUPTS, Root, Source};
 pub use counts::{Counts, counts, table};
 use evidence::Evidence;
-pub use mover::{Arrival, Refusal, arrival, move_away};
+pub use mover::{Arrival, Refusal, arrival, may_move, move_away};
 
 /// The interrupts of devices, in order of their numbers. Those that no driver handles are left out, and what the kernel does
 /// not tell is absent.

@@ -7,7 +7,7 @@ use corewise_model::histogram::Histogram;
 use corewise_model::links::map::{LinkMap, Origin, Provenance as MapProvenance, Series, Spoiled, Unit};
 use corewise_model::links::{Links, Pair, Relation, What, classes};
 use corewise_model::machine::{Cache, Kind, Llc, Node, Object, Processor, System};
-use corewise_model::survey::conclude::{Conclusions, FirstCpu};
+use corewise_model::survey::conclude::{Answer, Conclusions, FirstCpu};
 use corewise_model::survey::{
     Count, Counted, CpuObservation, CpuRound, Frequency, FrequencySource, Provenance, Scope, Tail, ThreadUse, Work,
     WorkKind,
@@ -352,9 +352,15 @@ pub fn ryzen_conclusions(survey: &Survey) -> Conclusions {
             ),
         ],
         no_difference: vec!["No cpu is stolen from by a hypervisor.".into()],
+        undecided: Vec::new(),
+        longer_s: None,
         link_classes: classes(&survey.machine, &survey.links),
         quiet: list("1-31"),
-        first_cpu: Some(FirstCpu { cpu: 0, is_worse: true, answer: "Yes: interrupt rate 2.9x [2.6, 3.1].".into() }),
+        first_cpu: Some(FirstCpu {
+            cpu: 0,
+            is_worse: Answer::Yes,
+            answer: "Yes: interrupt rate 2.9x [2.6, 3.1].".into(),
+        }),
     }
 }
 
@@ -389,9 +395,25 @@ pub fn nothing(survey: &Survey) -> Conclusions {
             "No cpu is interrupted more often than its peers.".into(),
             "No cpu's p50 differs from its peers' by more than its uncertainty.".into(),
         ],
+        undecided: Vec::new(),
+        longer_s: None,
         link_classes: classes(&survey.machine, &survey.links),
         quiet: survey.machine.allowed.clone(),
         first_cpu: None,
+    }
+}
+
+/// Conclusions of a survey that was too short to decide what it tested.
+pub fn undecided(survey: &Survey) -> Conclusions {
+    let answer = "Cannot tell yet: time lost to stalls up to 7.5x is not excluded (about 4 min should tell).".into();
+    Conclusions {
+        undecided: vec![
+            "time lost to stalls: no difference was found, but differences up to 7.5x are not excluded; about 4 min should tell"
+                .into(),
+        ],
+        longer_s: Some(240),
+        first_cpu: Some(FirstCpu { cpu: 0, is_worse: Answer::CannotTellYet, answer }),
+        ..nothing(survey)
     }
 }
 

@@ -1,7 +1,8 @@
 //! What a survey means, in plain words, and what could not be measured.
 
 use corewise_model::finding::Finding;
-use corewise_model::survey::conclude::Conclusions;
+use corewise_model::survey::Scope;
+use corewise_model::survey::conclude::{Answer, Conclusions};
 use corewise_model::{Gap, Survey};
 
 use super::printable::bounded;
@@ -22,10 +23,14 @@ pub fn findings(survey: &Survey, conclusions: &Conclusions, width: usize) -> Vec
     if conclusions.findings.is_empty() {
         let text = if survey.cpus.is_empty() {
             " Nothing was measured."
+        } else if !conclusions.undecided.is_empty() {
+            " Cannot tell yet whether anything stands out:"
         } else if conclusions.no_difference.is_empty() {
             " Nothing could be tested: tests need two cpus and several whole rounds."
         } else if survey.cpus.len() == 1 {
             " Nothing stands out. Tested:"
+        } else if conclusions.first_cpu.as_ref().is_some_and(|first| first.is_worse == Answer::CannotTellYet) {
+            " Nothing else stands out. Tested:"
         } else {
             " Nothing stands out: leave placement to the scheduler. Tested:"
         };
@@ -40,10 +45,31 @@ pub fn findings(survey: &Survey, conclusions: &Conclusions, width: usize) -> Vec
         let line = Line::new().plain("    for latency-sensitive work: ").strong(conclusions.quiet.to_string());
         lines.extend(wrap(&line, width, 4));
     }
+    for sentence in &conclusions.undecided {
+        lines.extend(wrap(&Line::new().plain(" ?  ").plain(glued(sentence)), width, 4));
+    }
     for sentence in &conclusions.no_difference {
         lines.extend(wrap(&Line::new().faint(" =  ").faint(glued(sentence)), width, 4));
     }
+    if let Some(seconds) = conclusions.longer_s {
+        let command = match survey.provenance.scope {
+            Scope::Machine => "corewise --budget",
+            Scope::Tail => "corewise tail --for",
+        };
+        let line =
+            Line::new().plain("    To decide what is open:  ").strong(format!("{command} {}", duration(seconds)));
+        lines.extend(wrap(&line, width, 8));
+    }
     lines
+}
+
+/// A duration as options take it.
+fn duration(seconds: u64) -> String {
+    match (seconds % 3600, seconds % 60) {
+        (0, _) => format!("{}h", seconds / 3600),
+        (_, 0) => format!("{}m", seconds / 60),
+        _ => format!("{seconds}s"),
+    }
 }
 
 /// A finding with its number, and what to do next.

@@ -31,6 +31,14 @@ pub fn resolve_here(expression: &Expression, machine: &Machine, settings: &Setti
     Ok(placing::resolve_here(expression, machine, settings).map_err(PlacingError::from)?)
 }
 
+/// The cpus to measure: those of an expression, or all in the mask that was inherited. Those that are named and cannot be had are
+/// among them: they are told with what was not measured.
+pub fn to_measure(expression: Option<&Expression>, machine: &Machine, settings: &Settings) -> Result<CpuSet, Failure> {
+    let Some(expression) = expression else { return Ok(machine.allowed.clone()) };
+    let found = resolve_here(expression, machine, settings)?;
+    Ok(found.left_out.iter().fold(found.cpus, |cpus, out| cpus.union(&out.named)))
+}
+
 /// The cpus of an expression on this machine, where it does not matter which of them this process may use.
 pub fn resolve_for_all(expression: &Expression, machine: &Machine, settings: &Settings) -> Result<Resolution, Failure> {
     Ok(placing::resolve_for_all(expression, machine, settings).map_err(PlacingError::from)?)

@@ -1,43 +1,83 @@
-//! Progress on standard error: a bar, what is being measured, and the time left.
+//! Progress on standard error: a bar where that is a terminal, elsewhere a line now and then.
 
-use std::time::Duration;
+use std::cell::Cell;
+use std::time::{Duration, Instant};
 
 use corewise_lab::session::Progress;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use super::output::say;
 use crate::draw::printable::printable;
 
 /// A bar has this many steps; more than any terminal has columns for it.
 const STEPS: u64 = 1000;
+/// Where nobody sees a bar, there is at most one line in so long: none from a short command.
+const BETWEEN_LINES: Duration = Duration::from_secs(10);
 
-/// A progress bar. It is drawn only when the measuring calls it, never by a thread of its own that could disturb.
-pub struct Bar(ProgressBar);
+/// Progress. It is shown only when the measuring calls it, never by a thread of its own that could disturb.
+pub enum Bar {
+    /// Drawn in place, on a terminal.
+    Drawn(ProgressBar),
+    /// Told line by line, in logs.
+    Told(Lines),
+}
+
+/// When a line was last told.
+pub struct Lines {
+    begun: Instant,
+    last: Cell<Duration>,
+}
 
 impl Bar {
     /// A bar that is drawn where standard error is a terminal.
-    pub fn new(is_shown: bool) -> Self {
-        let target = if is_shown { ProgressDrawTarget::stderr_with_hz(4) } else { ProgressDrawTarget::hidden() };
-        let bar = ProgressBar::with_draw_target(Some(STEPS), target);
+    pub fn new(is_drawn: bool) -> Self {
+        if !is_drawn {
+            return Self::Told(Lines { begun: Instant::now(), last: Cell::default() });
+        }
+        let bar = ProgressBar::with_draw_target(Some(STEPS), ProgressDrawTarget::stderr_with_hz(4));
         if let Ok(style) = ProgressStyle::with_template("{bar:24} {prefix:>8}  {wide_msg}") {
             bar.set_style(style.progress_chars("█▌ "));
         }
-        Self(bar)
+        Self::Drawn(bar)
     }
 
     /// Shows how far the survey has come.
     pub fn show(&self, progress: &Progress) {
-        self.0.set_prefix(left(progress.left));
-        self.0.set_message(printable(&progress.step));
-        self.0.set_position((progress.done * STEPS as f64) as u64);
+        match self {
+            Self::Drawn(bar) => {
+                bar.set_prefix(left(progress.left));
+                bar.set_message(printable(&progress.step));
+                bar.set_position((progress.done * STEPS as f64) as u64);
+            }
+            Self::Told(lines) => {
+                if let Some(line) = lines.due(lines.begun.elapsed(), progress) {
+                    say(&line);
+                }
+            }
+        }
     }
 
     /// Takes the bar off the screen.
     pub fn clear(self) {
-        self.0.finish_and_clear();
+        if let Self::Drawn(bar) = self {
+            bar.finish_and_clear();
+        }
     }
 }
 
-/// "25 s left", "2:05 left".
+impl Lines {
+    /// The line that is due so long after the beginning.
+    fn due(&self, elapsed: Duration, progress: &Progress) -> Option<String> {
+        if elapsed < self.last.get() + BETWEEN_LINES {
+            return None;
+        }
+        self.last.set(elapsed);
+        let Progress { done, left: time, step } = progress;
+        Some(format!("{:.0} % done, {} left: {step}", done * 100.0, left(*time)))
+    }
+}
+
+/// "25 s", "2:05".
 fn left(duration: Duration) -> String {
     let seconds = duration.as_secs_f64().ceil() as u64;
     if seconds < 100 { format!("{seconds} s") } else { format!("{}:{:02}", seconds / 60, seconds % 60) }
@@ -50,5 +90,17 @@ mod tests {
     #[test]
     fn the_time_left_is_rounded_up() {
         assert_eq!([left(Duration::from_millis(4100)), left(Duration::from_secs(125))], ["5 s", "2:05"]);
+    }
+
+    #[test]
+    fn a_log_gets_a_line_now_and_then_and_none_of_a_short_command() {
+        let Bar::Told(lines) = Bar::new(false) else { panic!("a bar where nobody sees it") };
+        let mut told = Vec::new();
+        for second in 1..=30 {
+            let left = Duration::from_secs(30 - second);
+            let progress = Progress { done: second as f64 / 30.0, left, step: format!("cpu {}", second % 2) };
+            told.extend(lines.due(Duration::from_secs(second), &progress));
+        }
+        assert_eq!(told, ["33 % done, 20 s left: cpu 0", "67 % done, 10 s left: cpu 0", "100 % done, 0 s left: cpu 0"]);
     }
 }

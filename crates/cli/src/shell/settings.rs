@@ -90,7 +90,7 @@ pub struct Settings {
     pub color: ColorChoice,
     /// Whether standard output is a terminal, which takes text only.
     pub stdout_is_terminal: bool,
-    /// Whether to show progress on standard error.
+    /// Whether standard error is a terminal, where progress is drawn and not told line by line.
     pub progress: bool,
     /// Where surveys are kept.
     pub history: History,

@@ -1,9 +1,8 @@
-//! What options take: durations, and lists of cpus.
+//! What options take: durations, and layouts of queues.
 
 use std::time::Duration;
 
 use clap::ValueEnum;
-use corewise_model::CpuSet;
 use corewise_model::links::Slots;
 use jiff::{Span, SpanRelativeTo};
 
@@ -30,12 +29,6 @@ fn duration(text: &str) -> Option<Duration> {
             Duration::try_from(text.parse::<Span>().ok()?.to_duration(days).ok()?).ok()
         }
     }
-}
-
-/// A list of cpus.
-pub fn cpus(text: &str) -> Result<CpuSet, String> {
-    let cpus = CpuSet::parse_list(text).map_err(|error| error.to_string())?;
-    if cpus.is_empty() { Err("expected at least one cpu, such as 0-3,8".to_owned()) } else { Ok(cpus) }
 }
 
 /// The layout of a queue's slots.

@@ -17,6 +17,7 @@ mod nodes;
 mod numactl;
 mod openmp;
 mod powershell;
+mod process_lasso;
 mod slurm;
 mod systemd;
 mod taskset;

@@ -83,6 +83,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("0x", "[0x] expected hexadecimal digits after 0x"),
     ("0x0", "[0x0] a mask of 0 selects no cpu"),
     ("ccx:0", "[ccx] unknown word \"ccx\" | the name here is llc:N"),
+    ("ccd:1", "[ccd] unknown word \"ccd\" | the name here is llc:N (die:N where a CCD has two)"),
     ("L3:0", "[L3] unknown word \"L3\" | the name here is llc:N"),
     ("socket0", "[socket0] unknown word \"socket0\" | the name here is package:N"),
     ("vcahce", "[vcahce] unknown word \"vcahce\" | did you mean vcache?"),

@@ -34,7 +34,7 @@ const ELSEWHERE: [(&str, &str); 34] = [
     ("l3", "llc:N"),
     ("l3cache", "llc:N"),
     ("ccx", "llc:N"),
-    ("ccd", "die:N"),
+    ("ccd", "llc:N (die:N where a CCD has two)"),
     ("cache", "llc:N"),
     ("l2", "cluster:N"),
     ("l2cache", "cluster:N"),

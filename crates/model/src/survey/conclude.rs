@@ -32,14 +32,34 @@ pub struct Conclusions {
     pub findings: Vec<Finding>,
     /// What was tested and found not to differ, one sentence each.
     pub no_difference: Vec<String>,
+    /// What was looked at and can be called neither different nor equal yet, one sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub undecided: Vec<String>,
+    /// How long a survey should be to decide what is open, in seconds: estimated from the spread over rounds and rounded up; absent
+    /// where nothing is open, or it would take more than a day.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub longer_s: Option<u64>,
     /// The link cost classes, nearest first.
     pub link_classes: Vec<LinkClass>,
     /// The allowed cpus that no finding speaks against for latency-sensitive work.
     pub quiet: CpuSet,
-    /// Whether the machine's first cpu is worse than its peers; absent where it was not visited, has no peers, or was visited
-    /// in too few rounds.
+    /// Whether the machine's first cpu is worse than its peers; absent where it was not visited, or has no peers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_cpu: Option<FirstCpu>,
+}
+
+impl Conclusions {
+    /// Adds a sentence about what is no finding: as undecided where a survey would have to be longer, in seconds.
+    fn add_unfound(&mut self, sentence: String, needs_s: Option<f64>) {
+        let Some(needs_s) = needs_s else { return self.no_difference.push(sentence) };
+        self.undecided.push(format!("{sentence}; {} should tell", words::about(needs_s)));
+        self.needs(needs_s);
+    }
+
+    /// A survey has to be so long, in seconds.
+    fn needs(&mut self, seconds: f64) {
+        self.longer_s = self.longer_s.max(words::enough_s(seconds));
+    }
 }
 
 /// Whether the first cpu, where most interrupts go, is worse than its peers.
@@ -47,8 +67,20 @@ pub struct Conclusions {
 pub struct FirstCpu {
     /// Its number.
     pub cpu: u32,
-    /// Whether any test says so.
-    pub is_worse: bool,
-    /// Yes or no, and by how much; by whom and what to do is in the findings about this cpu.
+    /// Whether it is.
+    pub is_worse: Answer,
+    /// The answer with its numbers; by whom and what to do is in the findings about this cpu.
     pub answer: String,
+}
+
+/// An answer that may have to wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Answer {
+    /// A test says so.
+    Yes,
+    /// Every difference that matters is excluded.
+    No,
+    /// No test says so, and differences that matter are not excluded.
+    CannotTellYet,
 }

@@ -65,6 +65,13 @@ fn cut(now: &CpuSet) -> io::Error {
     io::Error::other(format!("the kernel allows it only {now}: the rest is offline or not allowed"))
 }
 
+impl AffinityChange {
+    /// What taking it back does.
+    pub fn way_back(&self) -> String {
+        format!("set cpus of {} ({}) from {} back to {}", self.name, self.thread.id, self.new, self.old)
+    }
+}
+
 impl fmt::Display for AffinityChange {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "cpus of {} ({}): {} to {}", self.name, self.thread.id, self.old, self.new)

@@ -78,6 +78,13 @@ impl ControllerChange {
     }
 }
 
+impl ControllerChange {
+    /// What taking it back does.
+    pub fn way_back(&self) -> String {
+        format!("disable controller {} for the groups in {}", self.name, self.group.display())
+    }
+}
+
 impl fmt::Display for ControllerChange {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "controller {} enabled for the groups in {}", self.name, self.group.display())

@@ -83,6 +83,13 @@ impl FileChange {
     }
 }
 
+impl FileChange {
+    /// What taking it back does.
+    pub fn way_back(&self) -> String {
+        format!("set file {} from \"{}\" back to \"{}\"", self.path.display(), self.new, self.old)
+    }
+}
+
 impl fmt::Display for FileChange {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "file {}: \"{}\" to \"{}\"", self.path.display(), self.old, self.new)

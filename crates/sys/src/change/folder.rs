@@ -132,6 +132,13 @@ fn these(moved: &BTreeSet<Member>) -> Option<String> {
     })
 }
 
+impl FolderChange {
+    /// What taking it back does.
+    pub fn way_back(&self) -> String {
+        format!("remove control group {}", self.path.display())
+    }
+}
+
 impl fmt::Display for FolderChange {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "control group {} made", self.path.display())

@@ -78,6 +78,16 @@ impl Change {
         AffinityChange::new(thread, cpus).map(Self::Affinity)
     }
 
+    /// What taking it back does, as one would do it by hand: "set file … from "1" back to "f"".
+    pub fn way_back(&self) -> String {
+        match self {
+            Self::File(change) => change.way_back(),
+            Self::Controller(change) => change.way_back(),
+            Self::Folder(change) => change.way_back(),
+            Self::Affinity(change) => change.way_back(),
+        }
+    }
+
     /// Makes the change; what is there afterwards, in the kernel's words, where those may differ from ours.
     pub(super) fn make(&self) -> io::Result<Option<String>> {
         match self {

@@ -1,7 +1,7 @@
 //! Moves interrupts, through a journal, and looks whether they went.
 
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use corewise_model::CpuSet;
 use corewise_model::interrupt::away::Move;
@@ -66,6 +66,20 @@ impl Refusal {
     }
 }
 
+/// Whether this user may move an interrupt at all: opens its file as a move does, and writes nothing.
+///
+/// # Errors
+/// [`SysError::Change`] where it cannot be opened; [`Refusal::of`] knows what that means.
+pub fn may_move(step: &Move) -> Result<(), SysError> {
+    let path = file_of(Path::new(FOLDER), step);
+    let opened = fs::OpenOptions::new().write(true).open(&path);
+    opened.map(drop).map_err(|source| SysError::Change { what: format!("file {}", path.display()), source })
+}
+
+fn file_of(folder: &Path, step: &Move) -> PathBuf {
+    folder.join(step.number.to_string()).join("smp_affinity_list")
+}
+
 /// Moves an interrupt, after it was written down in the journal.
 ///
 /// # Errors
@@ -75,7 +89,7 @@ pub fn move_away(journal: &mut Journal, step: &Move) -> Result<(), SysError> {
 }
 
 fn move_in(folder: &Path, journal: &mut Journal, step: &Move) -> Result<(), SysError> {
-    let path: PathBuf = folder.join(step.number.to_string()).join("smp_affinity_list");
+    let path = file_of(folder, step);
     let change = Change::file(&path, step.to.to_string(), Format::List);
     journal.make(change.map_err(|source: io::Error| SysError::Read { path, source })?).map(drop)
 }
@@ -115,8 +129,6 @@ fn sum(counts: &[CpuCount]) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use corewise_model::interrupt::device::CpuCount;
 
     use super::*;

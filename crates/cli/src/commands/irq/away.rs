@@ -77,8 +77,10 @@ fn report(planned: &Move, fate: Fate) -> MoveReport {
 /// Moves what is planned. What is moved is meant to stay; where that fails or is interrupted on
 /// the way, all is taken back.
 fn moved(away: &Away, plan: &Plan, settings: &Settings) -> Result<Vec<MoveReport>, Failure> {
-    if plan.moves.is_empty() {
-        return Ok(Vec::new());
+    let Some(first) = plan.moves.first() else { return Ok(Vec::new()) };
+    // Before there is a journal: whoever may not move interrupts is not to hear of what may be wrong with that.
+    if let Err(error) = irq::may_move(first) {
+        not_moved(first, &error, away)?;
     }
     let interruption = Interruption::watch()?;
     let mut journal = Journal::in_folder(settings.journal_folder()?);

@@ -39,7 +39,7 @@ pub struct PlaceArguments {
     #[arg(long, value_name = "N", requires = "candidates", conflicts_with = "expression", value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub threads: Option<u32>,
     /// Print only one notation, for scripts: list, hex, binary, decimal, taskset, numactl, hwloc, likwid, systemd,
-    /// cgroup, docker, kubernetes, slurm, openmp, libvirt, cmdline, windows, powershell, json
+    /// cgroup, docker, kubernetes, slurm, openmp, libvirt, cmdline, windows, powershell, lasso, json
     #[arg(long = "as", value_name = "NOTATION", value_parser = notation_names(true), ignore_case = true, hide_possible_values = true)]
     pub notation: Option<String>,
     /// Read EXPR in the notation of another tool, such as `place --from taskset 55`; put the tool's options after `--`

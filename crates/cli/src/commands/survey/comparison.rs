@@ -58,13 +58,28 @@ fn screen(comparison: &Comparison, (before, after): (i64, i64), width: usize) ->
     };
     screen.extend(wrap(&title, width, 2));
     if comparison.is_empty() {
-        screen.block(wrap(&Line::new().plain("Nothing changed beyond its uncertainty."), width, 2));
+        screen.block(wrap(&Line::new().plain(glued(&unchanged(comparison))), width, 2));
     }
     screen.block(cpus(comparison, width));
     screen.block(facts(&comparison.facts, width));
     screen.block(numbers(&comparison.numbers, width));
     screen.block(remarks(comparison, width));
     screen
+}
+
+/// That nothing changed is said only of what could be compared.
+fn unchanged(comparison: &Comparison) -> String {
+    let open: Vec<&str> = comparison.gaps.iter().map(|gap| gap.what.as_str()).collect();
+    match (comparison.compared, open.is_empty()) {
+        (0, true) => "No number could be compared: these surveys have no cpu and no link in common.".to_owned(),
+        (0, false) => {
+            format!("Cannot tell whether anything changed: no number could be compared ({}).", open.join("; "))
+        }
+        (_, true) => "Nothing changed beyond its uncertainty.".to_owned(),
+        (_, false) => {
+            format!("Nothing that could be compared changed beyond its uncertainty. Not compared: {}.", open.join("; "))
+        }
+    }
 }
 
 fn cpus(comparison: &Comparison, width: usize) -> Vec<Line> {
@@ -153,7 +168,8 @@ fn remarks(comparison: &Comparison, width: usize) -> Vec<Line> {
     );
     let mut lines = wrap(&Line::new().faint(glued(&text)), width, 0);
     for gap in &comparison.gaps {
-        lines.extend(wrap(&Line::new().plain(format!("Not compared: {} ({}).", gap.what, gap.why)), width, 2));
+        let next = gap.cure.as_ref().map(|cure| format!(": {cure}")).unwrap_or_default();
+        lines.extend(wrap(&Line::new().plain(format!("Not compared: {} ({}){next}.", gap.what, gap.why)), width, 2));
     }
     lines
 }

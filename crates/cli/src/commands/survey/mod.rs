@@ -22,7 +22,7 @@ use crate::shell::interruption::Interruption;
 use crate::shell::lock;
 use crate::shell::machine::this_machine;
 use crate::shell::measuring::nothing_measured;
-use crate::shell::placing::reachable_here;
+use crate::shell::placing::{expression, to_measure};
 use crate::shell::progress::Bar;
 use crate::shell::run::{Document, Run, document};
 use crate::shell::settings::Settings;
@@ -38,8 +38,9 @@ impl Run for SurveyArguments {
         &[document::<ArtifactDocument<'_, Survey>>, document::<ComparisonDocument<'_>>];
 
     fn run(self, settings: &Settings) -> Result<Exit, Failure> {
+        let wanted = self.cpus.as_deref().map(expression).transpose()?;
         let machine = this_machine()?;
-        let cpus = self.cpus(&machine, &reachable_here(&machine))?;
+        let cpus = to_measure(wanted.as_ref(), &machine, settings)?;
         let budget = self.budget(cpus.len());
         let seed = self.seed.unwrap_or_else(seed_of_the_clock);
         let plan = Plan { cpus, budget, seed, corewise: env!("CARGO_PKG_VERSION"), tail: TailPlan::of_survey() };

@@ -12,9 +12,9 @@ use std::{fs, io};
 
 use corewise_lab::session::seed_of_the_clock;
 use corewise_lab::survey::{Plan, Surveyed, TailPlan, look};
+use corewise_model::Survey;
 use corewise_model::histogram::{Interval, hlog};
 use corewise_model::survey::Recording;
-use corewise_model::{CpuSet, Machine, Survey};
 use corewise_sys::output;
 
 use crate::draw::survey::Kept;
@@ -25,7 +25,7 @@ use crate::shell::interruption::Interruption;
 use crate::shell::lock;
 use crate::shell::machine::this_machine;
 use crate::shell::measuring::nothing_measured;
-use crate::shell::placing::resolve_here;
+use crate::shell::placing::to_measure;
 use crate::shell::progress::Bar;
 use crate::shell::run::{Document, Run, document};
 use crate::shell::settings::Settings;
@@ -53,7 +53,7 @@ fn run(task: &TailTask, settings: &Settings) -> Result<Exit, Failure> {
 fn measured(measure: &Measure, settings: &Settings) -> Result<Exit, Failure> {
     let _lock = lock::take(settings)?;
     let machine = this_machine()?;
-    let cpus = cpus(measure, &machine, settings)?;
+    let cpus = to_measure(measure.cpus.as_ref(), &machine, settings)?;
     let has_watchman = |cpu| machine.allowed.iter().any(|other| other != cpu);
     if measure.fifo && !cpus.iter().all(has_watchman) {
         let what = "--fifo needs a second allowed cpu for its watchdog";
@@ -92,13 +92,6 @@ fn measured(measure: &Measure, settings: &Settings) -> Result<Exit, Failure> {
     let kept = keep(&survey, settings);
     shown(&survey, &kept, measure.histograms.as_deref(), settings)?;
     Ok(if is_interrupted { Exit::Interrupted } else { Exit::Done })
-}
-
-fn cpus(measure: &Measure, machine: &Machine, settings: &Settings) -> Result<CpuSet, Failure> {
-    let Some(expression) = &measure.cpus else { return Ok(machine.allowed.clone()) };
-    let found = resolve_here(expression, machine, settings)?;
-    // Those that were named and cannot be had are told with what was not measured.
-    Ok(found.left_out.iter().fold(found.cpus, |cpus, out| cpus.union(&out.named)))
 }
 
 fn replayed(path: &Path, histograms: Option<&Path>, settings: &Settings) -> Result<Exit, Failure> {

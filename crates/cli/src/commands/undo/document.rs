@@ -68,7 +68,7 @@ pub enum State {
 /// A change and what became of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Item {
-    /// What had been changed.
+    /// What had been changed; of what would be reverted, what would be done.
     pub what: String,
     /// What became of it.
     pub fate: Fate,

@@ -102,7 +102,11 @@ fn instance(name: &str, dry_run: bool) -> Report {
         },
     };
     let process = owner_of_instance(name).map(|process| process.id);
-    let changes = vec![Item { what: format!("the ftrace instance {name} was made"), fate, why }];
+    let what = match dry_run {
+        true => format!("remove the ftrace instance {name}"),
+        false => format!("the ftrace instance {name} was made"),
+    };
+    let changes = vec![Item { what, fate, why }];
     Report { process, changes, ..Report::new(State::Left) }
 }
 
@@ -129,5 +133,7 @@ fn item(undone: Undone, reverted: Fate) -> Item {
         Outcome::LeftAlone(why) => (Fate::LeftAlone, Some(why)),
         Outcome::Failed(why) => (Fate::Failed, Some(why)),
     };
-    Item { what: undone.change.to_string(), fate, why }
+    // What is still to come is said as it will happen, not as it once happened.
+    let what = if fate == Fate::WouldRevert { undone.change.way_back() } else { undone.change.to_string() };
+    Item { what, fate, why }
 }

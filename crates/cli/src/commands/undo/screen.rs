@@ -31,7 +31,7 @@ impl Fate {
     const fn words(self) -> (&'static str, Tone) {
         match self {
             Self::Reverted => ("reverted", Tone::Good),
-            Self::WouldRevert => ("would revert", Tone::Plain),
+            Self::WouldRevert => ("would", Tone::Plain),
             Self::NothingToDo => ("nothing to do", Tone::Faint),
             Self::LeftAlone => ("left alone", Tone::Plain),
             Self::Failed => ("failed", Tone::Warn),
@@ -127,8 +127,8 @@ fn summary(reports: &[Report], dry_run: bool) -> Option<String> {
         (all(Fate::Reverted), "reverted"),
         (all(Fate::WouldRevert), "would be reverted"),
         (all(Fate::NothingToDo), "already as before"),
-        (all(Fate::LeftAlone), "left alone"),
-        (all(Fate::Failed), "not undone, still in the journal"),
+        (all(Fate::LeftAlone), if dry_run { "would be left alone" } else { "left alone" }),
+        (all(Fate::Failed), if dry_run { "could not be undone" } else { "not undone, still in the journal" }),
     ];
     let parts: Vec<String> =
         parts.iter().filter(|(count, _)| *count > 0).map(|(count, words)| format!("{count} {words}")).collect();
@@ -200,12 +200,13 @@ mod tests {
 
     #[test]
     fn changes_that_were_to_stay_are_told_with_their_command() {
-        let file = "file /proc/irq/26/smp_affinity_list: \"0-3\" to \"1-3\"";
+        let file = "set file /proc/irq/26/smp_affinity_list from \"1-3\" back to \"0-3\"";
         let kept_by = Some("corewise irq".to_owned());
         let report = Report { kept_by, ..of(State::Kept, 4711, vec![item(file, Fate::WouldRevert, None)]) };
         assert_snapshot!(plain(true, &[report], 80), @r#"
         corewise irq 4711 (2026-11-21 03:51) made changes that were meant to stay
-          would revert   file /proc/irq/26/smp_affinity_list: "0-3" to "1-3"
+          would          set file /proc/irq/26/smp_affinity_list from "1-3" back to
+                         "0-3"
 
         Changes: 1 would be reverted; nothing was changed. Next:  corewise undo
         "#);
@@ -232,10 +233,11 @@ mod tests {
 
     #[test]
     fn a_dry_run_says_how_to_do_it() {
-        let reports = [of(State::Left, 1, vec![item("cpus of sleep (2): 0,1 to 0", Fate::WouldRevert, None)])];
+        let reports =
+            [of(State::Left, 1, vec![item("set cpus of sleep (2) from 0 back to 0,1", Fate::WouldRevert, None)])];
         assert_snapshot!(plain(true, &reports, 80), @r"
         corewise 1 (2026-11-21 03:51) ended without undoing its changes
-          would revert   cpus of sleep (2): 0,1 to 0
+          would          set cpus of sleep (2) from 0 back to 0,1
 
         Changes: 1 would be reverted; nothing was changed. Next:  corewise undo
         ");

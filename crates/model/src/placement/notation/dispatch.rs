@@ -3,8 +3,8 @@
 use super::text::{Fault, Piece};
 use super::{Chosen, Notation, NotationLine, Read, ReadError};
 use super::{
-    cgroup, hwloc, kernel_command_line, kubernetes, libvirt, likwid, list, mask, numactl, openmp, powershell, slurm,
-    systemd, taskset, windows,
+    cgroup, hwloc, kernel_command_line, kubernetes, libvirt, likwid, list, mask, numactl, openmp, powershell,
+    process_lasso, slurm, systemd, taskset, windows,
 };
 use crate::{CpuSet, Machine};
 
@@ -39,6 +39,7 @@ pub fn print(notation: Notation, cpus: &CpuSet, order: &[u32], machine: &Machine
         Notation::KernelCommandLine => kernel_command_line::print(chosen),
         Notation::Windows => windows::print(chosen),
         Notation::PowerShell => powershell::print(chosen),
+        Notation::ProcessLasso => process_lasso::print(chosen),
     }
 }
 
@@ -93,6 +94,7 @@ fn dispatch(notation: Notation, text: Piece<'_>, machine: &Machine) -> Result<Re
         Notation::KernelCommandLine => kernel_command_line::read(text, machine),
         Notation::Windows => windows::read(text, machine),
         Notation::PowerShell => powershell::read(text, machine),
+        Notation::ProcessLasso => process_lasso::read(text, machine),
     }
 }
 

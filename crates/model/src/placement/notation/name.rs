@@ -42,11 +42,13 @@ pub enum Notation {
     Windows,
     /// A process's ProcessorAffinity in PowerShell.
     PowerShell,
+    /// A rule of Process Lasso.
+    ProcessLasso,
 }
 
 impl Notation {
     /// All of them, in the order in which they are shown.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::List,
         Self::Hexadecimal,
         Self::Binary,
@@ -65,6 +67,7 @@ impl Notation {
         Self::KernelCommandLine,
         Self::Windows,
         Self::PowerShell,
+        Self::ProcessLasso,
     ];
 
     /// The word that names it: "list", "hex", "taskset" and so on.
@@ -88,6 +91,7 @@ impl Notation {
             Self::KernelCommandLine => "cmdline",
             Self::Windows => "windows",
             Self::PowerShell => "powershell",
+            Self::ProcessLasso => "lasso",
         }
     }
 
@@ -114,6 +118,7 @@ impl Notation {
             Self::KernelCommandLine => "the Linux command line: parameters that keep everything else off these cpus",
             Self::Windows => "Windows: the command prompt's start, with a mask for each processor group",
             Self::PowerShell => "PowerShell: the mask of a running process, a signed 64-bit number",
+            Self::ProcessLasso => "Process Lasso: a rule that holds every process of a name on these cpus",
         }
     }
 

@@ -26,6 +26,8 @@ pub enum Sort {
     OnePerCore,
     /// Spread over a level's objects.
     Spread(Level),
+    /// Spread over the last-level caches of one package.
+    SpreadInPackage,
     /// What no pattern gives.
     Other,
     /// One object of a level.
@@ -56,6 +58,7 @@ pub fn proposals(scene: &Scene<'_>, size: Option<usize>) -> Vec<Proposal> {
     };
     let mut found = vec![system];
     found.extend(without(scene));
+    found.extend(packages(scene, size));
     match size {
         Some(size) if size > 1 => found.extend(of_size(scene, size)),
         Some(_) => found.extend(named(scene)),
@@ -89,6 +92,30 @@ fn without(scene: &Scene<'_>) -> Vec<Proposal> {
         proposal(scene, Sort::Without, format!("all - core:{index}"), reason::without(busy))
     };
     wanted.into_iter().filter_map(of_core).collect()
+}
+
+/// Of several packages one of each sort: all of it, and spread over all of its last-level caches. Whoever keeps a program in one
+/// socket has these two ways, whatever the number of its threads.
+fn packages(scene: &Scene<'_>, size: Option<usize>) -> Vec<Proposal> {
+    let level = Level::Package;
+    let mut packages = scene.objects(level, &scene.usable);
+    if packages.len() < 2 {
+        return Vec::new();
+    }
+    packages.retain(|(_, cpus)| cpus.len() > 1 && size.unwrap_or(0) <= cpus.len() && !scene.lacks_memory(cpus));
+    let both = |index: usize| {
+        let cpus = scene.resolve(&format!("{level}:{index}")).unwrap_or_default();
+        let whole = reason::object(level, &scene.sort_of(&cpus));
+        let whole = proposal(scene, Sort::Object(level), format!("{level}:{index}"), whole);
+        let caches = scene.objects(Level::Llc, &cpus).len();
+        let number = size.unwrap_or(caches);
+        let spread = format!("{}({number}, {}, {level}:{index})", Pattern::Spread.word(), Level::Llc);
+        let is_part = caches > 1 && number > 1 && number < cpus.len();
+        let spread =
+            is_part.then(|| proposal(scene, Sort::SpreadInPackage, spread, reason::in_package(caches, number)));
+        whole.into_iter().chain(spread.flatten()).collect::<Vec<_>>()
+    };
+    one_of_each_sort(scene, level, packages).into_iter().flat_map(both).collect()
 }
 
 /// The named parts of the machine that are not all of it.

@@ -57,6 +57,12 @@ pub fn pattern(pattern: Pattern, level: Level, touched: usize, size: usize, pool
     format!("{what}{among}.")
 }
 
+/// Of so many cpus over the last-level caches of one package.
+pub fn in_package(caches: usize, number: usize) -> String {
+    let each = if number <= caches { "one cpu in each of" } else { "evenly over" };
+    format!("Far apart in one package: {each} {}.", counted(caches.min(number), Level::Llc))
+}
+
 /// Of one cpu in each object of a level.
 pub fn one_of_each(level: Level) -> String {
     format!("One cpu in each {}, which it shares with no other.", word(level))

@@ -5,8 +5,8 @@ use super::scene::Scene;
 use crate::facts::CoreType;
 use crate::{CpuSet, Level};
 
-/// At most so many of the proposals: the operating system's choice and those without a core, then again and again the one
-/// whose least difference from those kept is largest, the earlier of equals. Two differ by the sum over all levels, over
+/// At most so many of the proposals: the operating system's choice and those without a core, then those of one package, which
+/// people on several sockets try first, and again and again the one whose least difference from those kept is largest, the earlier of equals. Two differ by the sum over all levels, over
 /// the kinds of core, stacked cache and memory, of how much more of it one has: shares of objects touched, and of cpus.
 pub fn select(mut found: Vec<Proposal>, most: usize, scene: &Scene<'_>) -> Vec<Proposal> {
     found
@@ -14,6 +14,9 @@ pub fn select(mut found: Vec<Proposal>, most: usize, scene: &Scene<'_>) -> Vec<P
     let shapes: Vec<Vec<f64>> = found.iter().map(|proposal| shape(&proposal.cpus, scene)).collect();
     let difference = |a: usize, b: usize| -> f64 { shapes[a].iter().zip(&shapes[b]).map(|(a, b)| (a - b).abs()).sum() };
     let mut kept: Vec<usize> = (0..found.len()).filter(|index| found[*index].sort <= Sort::Without).collect();
+    let of_package = |sort: Sort| matches!(sort, Sort::Object(Level::Package) | Sort::SpreadInPackage);
+    let room = most.saturating_sub(kept.len());
+    kept.extend((0..found.len()).filter(|index| of_package(found[*index].sort)).take(room));
     while kept.len() < most.min(found.len()) {
         let least = |index: usize| kept.iter().map(|other| difference(index, *other)).fold(f64::INFINITY, f64::min);
         let left = (0..found.len()).filter(|index| !kept.contains(index)).map(|index| (least(index), index));

@@ -14,33 +14,28 @@ use crate::{CpuSet, Survey};
 pub fn conclude(survey: &Survey, conclusions: &mut Conclusions) {
     let mut by_cpu = BTreeMap::<u32, Vec<(Quantity, Effect)>>::new();
     let asked = first::asked(survey);
-    let mut asked_of = Vec::new();
+    let mut of_asked = Vec::new();
     for quantity in Quantity::ALL {
-        let mut tests = Vec::new();
-        for group in quantity::peer_groups(survey) {
-            let tested = test_group(survey, quantity, &group);
+        let tests: Vec<(Vec<u32>, Tested)> = quantity::peer_groups(survey)
+            .into_iter()
+            .filter_map(|group| test_group(survey, quantity, &group).map(|tested| (group, tested)))
+            .collect();
+        for (group, tested) in &tests {
             for (column, effect) in &tested.differing {
                 by_cpu.entry(group[*column]).or_default().push((quantity, effect.clone()));
             }
-            if asked.is_some_and(|cpu| group.contains(&cpu)) {
-                let is_unsure = tested.immaterial.iter().any(|(column, effect)| {
-                    Some(group[*column]) == asked && effect.ratio > 1.0 && !is_small(quantity, effect)
-                });
-                asked_of.push(Asked { quantity, rounds: tested.rounds, is_unsure });
-            }
-            tests.push((group, tested));
+            let place = asked.and_then(|cpu| group.iter().position(|member| *member == cpu));
+            of_asked.extend(place.map(|column| Asked::new(survey, tested, column)));
         }
-        conclusions.no_difference.extend(nothing_found(quantity, &tests));
+        without_finding(survey, quantity, &tests, conclusions);
     }
     for (&cpu, effects) in &by_cpu {
         if is_spoilt(effects) && others_ran(survey, cpu).is_none() {
             conclusions.quiet.remove(cpu);
         }
     }
-    conclusions.first_cpu = asked.and_then(|cpu| {
-        let differing = by_cpu.get(&cpu).map_or(&[][..], Vec::as_slice);
-        first::answer(cpu, &asked_of, differing)
-    });
+    conclusions.first_cpu = asked.and_then(|cpu| first::answer(cpu, &of_asked));
+    of_asked.iter().filter_map(|asked| asked.needs_s).for_each(|seconds| conclusions.needs(seconds));
     let mut marked = Vec::new();
     for (cpu, effects) in by_cpu {
         let (speed, stalls): (Vec<_>, Vec<_>) =
@@ -89,14 +84,13 @@ fn joined(alike: &[(bool, Finding)], survey: &Survey) -> Finding {
     Finding { topic: alike[0].1.topic, cpus, statement, advice: advice.to_owned(), command, effects }
 }
 
-fn test_group(survey: &Survey, quantity: Quantity, group: &[u32]) -> Tested {
+fn test_group(survey: &Survey, quantity: Quantity, group: &[u32]) -> Option<Tested> {
     let columns: Vec<Vec<u32>> = group.iter().map(|&cpu| vec![cpu]).collect();
-    let rows = quantity::table(survey, quantity, &columns);
     let name = |columns: &[usize]| {
         let others: CpuSet = columns.iter().map(|&column| group[column]).collect();
         if others.len() == 1 { words::cpus(&others) } else { format!("the median of {}", words::cpus(&others)) }
     };
-    quantity::test(quantity, &rows, survey.provenance.seed, &name)
+    quantity::test(quantity, survey, &columns, &name)
 }
 
 /// Whether the cpu is worse than its peers for work that must not be interrupted.
@@ -104,42 +98,35 @@ fn is_spoilt(effects: &[(Quantity, Effect)]) -> bool {
     effects.iter().any(|(quantity, effect)| *quantity != Quantity::Median && effect.ratio > 1.0)
 }
 
-/// One sentence for a quantity in which no cpu of any group differs by the margin; none where there were no peers.
-fn nothing_found(quantity: Quantity, tests: &[(Vec<u32>, Tested)]) -> Option<String> {
+/// Adds a sentence for a quantity in which no cpu of any group differs by the margin: none where there were no peers. What is not
+/// excluded is said as that, with how long a survey would have to be.
+fn without_finding(survey: &Survey, quantity: Quantity, tests: &[(Vec<u32>, Tested)], conclusions: &mut Conclusions) {
+    let Some(rounds) = tests.iter().map(|(_, tested)| tested.rounds).min() else { return };
     if tests.iter().any(|(_, tested)| !tested.differing.is_empty()) {
-        return None;
+        return;
     }
     let words = quantity.words();
-    let rounds = tests.iter().map(|(_, tested)| tested.rounds).min()?;
-    if rounds == 0 {
-        return None;
-    }
-    if rounds < ROUNDS_ENOUGH {
-        return Some(format!(
-            "{words}: {rounds} comparable {} too few to compare cpus ({ROUNDS_ENOUGH} needed)",
-            if rounds == 1 { "round is" } else { "rounds are" }
-        ));
-    }
+    let needs_s = tests.iter().filter_map(|(_, tested)| tested.needs_s(survey)).max_by(f64::total_cmp);
     let immaterial = tests.iter().filter_map(|(group, tested)| {
-        let (column, effect) = tested.immaterial.as_ref()?;
+        let (column, effect) = tested.largest_immaterial()?;
         Some((group[*column], effect))
     });
-    if let Some((cpu, effect)) = immaterial.max_by(|(_, a), (_, b)| a.size().total_cmp(&b.size())) {
-        return Some(format!("{words}: {}", no_finding(quantity, cpu, effect)));
-    }
-    let beyond = tests.iter().filter_map(|(_, tested)| tested.excluded_beyond).fold(f64::NAN, f64::max);
-    let excluded = match quantity {
-        _ if beyond.is_nan() => String::new(),
-        // Nothing is known to less than a tenth of a percent.
-        Quantity::Median => format!("; differences beyond {:.1} % are excluded", ((beyond - 1.0) * 100.0).max(0.1)),
-        _ => format!("; differences beyond {}x are excluded", words::figures(beyond)),
+    let immaterial = immaterial.max_by(|(_, a), (_, b)| a.size().total_cmp(&b.size()));
+    let beyond = tests.iter().filter_map(|(_, tested)| tested.excluded_beyond()).fold(f64::NAN, f64::max);
+    let beyond_words = quantity.ratio_words(beyond);
+    let sentence = match immaterial {
+        _ if rounds < ROUNDS_ENOUGH => {
+            let are = if rounds == 1 { "round is" } else { "rounds are" };
+            format!("{words}: {rounds} comparable {are} too few to compare cpus ({ROUNDS_ENOUGH} needed)")
+        }
+        Some((cpu, effect)) => format!("{words}: {}", no_finding(quantity, cpu, effect)),
+        None if beyond.is_nan() => format!("{words}: no cpu differs from its peers"),
+        None if needs_s.is_some() => {
+            format!("{words}: no difference was found, but differences up to {beyond_words} are not excluded")
+        }
+        None => format!("{words}: no cpu differs from its peers; differences beyond {beyond_words} are excluded"),
     };
-    Some(format!("{words}: no cpu differs from its peers{excluded}"))
-}
-
-/// Whether a difference is surely smaller than what is worth a word.
-fn is_small(quantity: Quantity, effect: &Effect) -> bool {
-    effect.high.max(1.0 / effect.low) < quantity.margin()
+    conclusions.add_unfound(sentence, needs_s);
 }
 
 /// Why a difference that surely exists is no finding.
@@ -148,10 +135,13 @@ fn no_finding(quantity: Quantity, cpu: u32, effect: &Effect) -> String {
         Quantity::Median => words::slower(effect),
         _ => effect.times(),
     };
-    let but = if is_small(quantity, effect) {
-        format!("by less than {}", least(quantity))
+    let margin = least(quantity);
+    let but = if effect.beyond() < quantity.margin() {
+        format!("by less than {margin}")
+    } else if effect.low <= 1.0 && effect.high >= 1.0 {
+        "in some rounds one way and in others the other".to_owned()
     } else {
-        "the size is too uncertain to act on".to_owned()
+        format!("the interval straddles the margin of {margin}")
     };
     format!("cpu {cpu} differs from {} ({differs}), but {but}", effect.against)
 }
@@ -174,7 +164,8 @@ fn stall_finding(survey: &Survey, cpu: u32, effects: Vec<(Quantity, Effect)>, qu
     let against = effects.first().map(|(_, effect)| effect.against.clone()).unwrap_or_default();
     let statement = match interrupts {
         Some((_, effect)) => {
-            let rate = interrupts_per_second(survey, cpu);
+            let visits = survey.cpus.iter().filter(|seen| seen.cpu == cpu).flat_map(|seen| &seen.rounds);
+            let rate = quantity::interrupts_per_second(visits);
             let sources = words::main_sources(survey, cpu);
             let lead =
                 format!("cpu {cpu} is interrupted {} as often as {against}: {rate:.0}/s{sources}", effect.times());
@@ -247,12 +238,6 @@ fn speed_finding(survey: &Survey, cpu: u32, effect: Effect) -> Finding {
     Finding { topic: Topic::Speed, cpus: CpuSet::of(cpu), statement, advice, command, effects: vec![effect] }
 }
 
-fn interrupts_per_second(survey: &Survey, cpu: u32) -> f64 {
-    median(&rounds_of(survey, cpu, |round| {
-        round.interrupts.as_ref().map_or(f64::NAN, crate::survey::Counted::per_second)
-    }))
-}
-
 fn rounds_of(survey: &Survey, cpu: u32, value: impl Fn(&crate::survey::CpuRound) -> f64) -> Vec<f64> {
     let seen = survey.cpus.iter().filter(|seen| seen.cpu == cpu);
     seen.flat_map(|seen| &seen.rounds).map(value).collect()
@@ -277,10 +262,15 @@ mod tests {
             no_finding(Quantity::InterruptRate, 0, &small),
             "cpu 0 differs from cpu 1 (1.08x [1.01, 1.20]), but by less than 1.25x"
         );
+        let straddling = effect(Quantity::InterruptRate, 1.16, 1.10, 1.26);
+        assert_eq!(
+            no_finding(Quantity::InterruptRate, 0, &straddling),
+            "cpu 0 differs from cpu 1 (1.16x [1.10, 1.26]), but the interval straddles the margin of 1.25x"
+        );
         let unsure = effect(Quantity::Tail, 1.29, 0.83, 1.69);
         assert_eq!(
             no_finding(Quantity::Tail, 0, &unsure),
-            "cpu 0 differs from cpu 1 (1.29x [0.83, 1.69]), but the size is too uncertain to act on"
+            "cpu 0 differs from cpu 1 (1.29x [0.83, 1.69]), but in some rounds one way and in others the other"
         );
     }
 }

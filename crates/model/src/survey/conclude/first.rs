@@ -1,7 +1,7 @@
 //! The oldest question about cpus: is the first one, where most interrupts go, worse than the others?
 
-use super::quantity::{Quantity, ROUNDS_ENOUGH};
-use super::{FirstCpu, words};
+use super::quantity::{Quantity, Tested, settles_s};
+use super::{Answer, FirstCpu, words};
 use crate::Survey;
 use crate::finding::Effect;
 
@@ -11,46 +11,81 @@ pub fn asked(survey: &Survey) -> Option<u32> {
     survey.cpus.iter().any(|seen| seen.cpu == first).then_some(first)
 }
 
-/// A quantity in which the cpu was tested among its peers.
+/// What a quantity says of the cpu among its peers.
 pub struct Asked {
-    pub quantity: Quantity,
-    /// On how many rounds.
-    pub rounds: usize,
-    /// Whether it is worse in it, but by how much is too uncertain.
-    pub is_unsure: bool,
+    quantity: Quantity,
+    /// Its ratio to its peers; nothing where there were too few rounds.
+    effect: Option<Effect>,
+    /// Whether the test found that it differs, by the margin at least.
+    is_found: bool,
+    /// How long a survey would have to be to tell, in seconds; nothing where this one does.
+    pub needs_s: Option<f64>,
 }
 
-/// The answer, from what was tested and in what the cpu differs; none where it has no peers, or rounds were too few.
-pub fn answer(cpu: u32, asked: &[Asked], differing: &[(Quantity, Effect)]) -> Option<FirstCpu> {
-    let tested: Vec<&Asked> = asked.iter().filter(|asked| asked.rounds >= ROUNDS_ENOUGH).collect();
-    if tested.is_empty() {
+impl Asked {
+    /// What a test says of one of its columns.
+    pub fn new(survey: &Survey, tested: &Tested, column: usize) -> Self {
+        let quantity = tested.quantity;
+        let Some((effect, is_found)) = tested.of(column) else {
+            let needs_s = Some(quantity.enough_s(survey, tested.rounds));
+            return Self { quantity, effect: None, is_found: false, needs_s };
+        };
+        // What would be better does not keep anyone from saying that it is not worse.
+        let is_open = !is_found && effect.high >= quantity.limit();
+        let needs_s = if is_open { settles_s(effect, quantity.limit(), survey) } else { None };
+        Self { quantity, effect: Some(effect.clone()), is_found, needs_s }
+    }
+
+    /// In what the cpu surely differs in one direction.
+    fn found(&self, is_worse: bool) -> Option<String> {
+        let effect = self.effect.as_ref().filter(|effect| self.is_found && (effect.ratio > 1.0) == is_worse)?;
+        Some(match self.quantity {
+            Quantity::Median => words::slower(effect),
+            quantity => format!("{} {}", quantity.words(), effect.times()),
+        })
+    }
+
+    /// What is not excluded, and for how long one would have to look.
+    fn open(&self) -> Option<String> {
+        let (needs_s, effect) = (self.needs_s?, self.effect.as_ref()?);
+        let (name, beyond) = (self.quantity.words(), self.quantity.ratio_words(effect.high));
+        Some(format!("{name} up to {beyond} is not excluded ({} should tell)", words::about(needs_s)))
+    }
+
+    /// How much worse it is at most.
+    fn excluded(&self) -> Option<String> {
+        let effect = self.effect.as_ref().filter(|_| !self.is_found)?;
+        Some(format!("{} in {}", self.quantity.ratio_words(effect.high.max(1.0)), self.quantity.words()))
+    }
+}
+
+/// The answer, from what every quantity says; none where none of them could be observed, or the cpu has no peers.
+///
+/// "No" needs every difference from [`Quantity::limit`] on to be excluded: that no test found one may only mean that too little was seen.
+pub fn answer(cpu: u32, asked: &[Asked]) -> Option<FirstCpu> {
+    if asked.is_empty() {
         return None;
     }
-    let told = |worse: bool| -> Vec<String> {
-        let of_kind = differing.iter().filter(|(_, effect)| (effect.ratio > 1.0) == worse);
-        of_kind.map(|(quantity, effect)| in_words(*quantity, effect)).collect()
-    };
-    let names = |unsure: bool| {
-        let names: Vec<&str> =
-            tested.iter().filter(|asked| asked.is_unsure == unsure).map(|asked| asked.quantity.words()).collect();
-        names.join(", ")
-    };
-    let (worse, better) = (told(true), told(false));
-    let answer = if !worse.is_empty() {
-        format!("Yes: {}.", worse.join(", "))
-    } else if tested.iter().any(|asked| asked.is_unsure) {
-        format!("Possibly: {} is worse, but the size is too uncertain.", names(true))
+    let all = |of: &dyn Fn(&Asked) -> Option<String>| asked.iter().filter_map(of).collect::<Vec<_>>();
+    let (worse, better) = (all(&|asked| asked.found(true)), all(&|asked| asked.found(false)));
+    let (mut open, excluded) = (all(&Asked::open), all(&Asked::excluded));
+    open.extend(too_few_rounds(asked));
+    let (is_worse, answer) = if !worse.is_empty() {
+        (Answer::Yes, format!("Yes: {}.", worse.join(", ")))
+    } else if !open.is_empty() {
+        (Answer::CannotTellYet, format!("Cannot tell yet: {}.", open.join("; ")))
     } else if !better.is_empty() {
-        format!("No, it is better: {}.", better.join(", "))
+        (Answer::No, format!("No, it is better: {}.", better.join(", ")))
     } else {
-        format!("No, not in any of: {}.", names(false))
+        (Answer::No, format!("No; differences are excluded beyond {}.", excluded.join(", ")))
     };
-    Some(FirstCpu { cpu, is_worse: !worse.is_empty(), answer })
+    Some(FirstCpu { cpu, is_worse, answer })
 }
 
-fn in_words(quantity: Quantity, effect: &Effect) -> String {
-    match quantity {
-        Quantity::Median => words::slower(effect),
-        _ => format!("{} {}", quantity.words(), effect.times()),
-    }
+/// The quantities that were compared in too few rounds, and how long a survey has to be for enough of them.
+fn too_few_rounds(asked: &[Asked]) -> Option<String> {
+    let few: Vec<&Asked> = asked.iter().filter(|asked| asked.effect.is_none()).collect();
+    let needs_s = few.iter().filter_map(|asked| asked.needs_s).max_by(f64::total_cmp)?;
+    let names: Vec<&str> = few.iter().map(|asked| asked.quantity.words()).collect();
+    Some(format!("too few rounds compare {} ({} would be enough)", names.join(", "), words::about(needs_s)))
 }

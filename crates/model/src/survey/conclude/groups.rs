@@ -17,17 +17,21 @@ pub fn conclude(survey: &Survey, conclusions: &mut Conclusions) {
     }
     let columns: Vec<Vec<u32>> = groups.values().cloned().collect();
     let names: Vec<&String> = groups.keys().collect();
-    let rows = quantity::table(survey, Quantity::Median, &columns);
     let name = |others: &[usize]| match others {
         [one] => names[*one].clone(),
         _ => "the others".to_owned(),
     };
-    let tested = quantity::test(Quantity::Median, &rows, survey.provenance.seed, &name);
-    if tested.differing.is_empty() && tested.rounds >= quantity::ROUNDS_ENOUGH {
-        let beyond = tested.excluded_beyond.map_or(String::new(), |beyond| {
-            format!("; differences beyond {:.1} % are excluded", (beyond - 1.0) * 100.0)
-        });
-        conclusions.no_difference.push(format!("p50 of last-level caches and kinds: none differs{beyond}"));
+    let Some(tested) = quantity::test(Quantity::Median, survey, &columns, &name) else { return };
+    if tested.differing.is_empty() {
+        let what = "p50 of last-level caches and kinds";
+        let beyond = tested.excluded_beyond().map(|beyond| Quantity::Median.ratio_words(beyond));
+        let needs_s = tested.needs_s(survey);
+        let sentence = match beyond {
+            None => format!("{what}: {} comparable rounds are too few", tested.rounds),
+            Some(beyond) if needs_s.is_some() => format!("{what}: differences up to {beyond} are not excluded"),
+            Some(beyond) => format!("{what}: none differs; differences beyond {beyond} are excluded"),
+        };
+        conclusions.add_unfound(sentence, needs_s);
     }
     for (column, effect) in tested.differing {
         let cpus: CpuSet = columns[column].iter().copied().collect();

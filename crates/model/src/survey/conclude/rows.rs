@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Conclusions;
+use super::{Conclusions, quantity};
 use crate::finding::Topic;
 use crate::stats::order::{median, spread};
 use crate::survey::{Counted, CpuObservation, CpuRound, FrequencySource, Tail};
@@ -30,9 +30,9 @@ pub struct Row {
     pub frequency: Option<(f64, bool)>,
     /// The spread over rounds of the clock rate, in gigahertz.
     pub frequency_spread: Option<f64>,
-    /// Interrupts a second.
+    /// Interrupts a second: the median over rounds, as it is compared.
     pub interrupt_rate: f64,
-    /// Interrupts a second by source, most first.
+    /// Interrupts a second by source, on average over all rounds, most first.
     pub sources: Vec<(String, f64)>,
     /// Soft interrupts a second.
     pub softirq_rate: f64,
@@ -160,7 +160,7 @@ fn row_of(observation: &CpuObservation, step_ns: f64, conclusions: &Conclusions)
         p99_9_spread_ns: spread(&per_round(|tail| tail.p99_9_ns)),
         frequency: (!gigahertz.is_empty()).then(|| (median(&gigahertz), estimate)),
         frequency_spread: spread(&gigahertz),
-        interrupt_rate: total(&interrupts),
+        interrupt_rate: quantity::interrupts_per_second(rounds),
         sources: interrupts.unwrap_or_default(),
         softirq_rate: total(&softirqs),
         softirq_sources: softirqs.unwrap_or_default(),

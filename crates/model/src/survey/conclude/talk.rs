@@ -25,15 +25,22 @@ pub fn conclude(survey: &Survey, conclusions: &mut Conclusions) {
         });
     }
     for class in farther {
+        let words = [class, base].map(|class| class.relation.words());
         match effect(survey, base, class) {
             Some(effect) if effect.low >= MARGIN => conclusions.findings.push(finding(survey, base, class, effect)),
-            Some(effect) => conclusions.no_difference.push(format!(
-                "links: {} costs {} {}",
-                class.relation.words(),
+            Some(effect) if effect.high < MARGIN => {
+                conclusions.no_difference.push(format!("links: {} costs {} {}", words[0], effect.times(), words[1]));
+            }
+            Some(effect) => conclusions.undecided.push(format!(
+                "links: {} costs {} {}; the interval straddles the margin of {MARGIN}x",
+                words[0],
                 effect.times(),
-                base.relation.words()
+                words[1]
             )),
-            None => {}
+            None => conclusions.undecided.push(format!(
+                "links: {} costs {:.0} ns and {} {:.0} ns, of too few visits for an interval",
+                words[0], class.median_ns, words[1], base.median_ns
+            )),
         }
     }
 }

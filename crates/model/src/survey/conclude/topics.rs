@@ -11,6 +11,8 @@ pub fn conclude(survey: &Survey) -> Conclusions {
     let mut conclusions = Conclusions {
         findings: Vec::new(),
         no_difference: Vec::new(),
+        undecided: Vec::new(),
+        longer_s: None,
         link_classes: links::classes(&survey.machine, &survey.links),
         quiet: survey.cpus.iter().map(|seen| seen.cpu).collect(),
         first_cpu: None,

@@ -32,6 +32,28 @@ pub fn figures(value: f64) -> String {
     format!("{value:.digits$}", digits = decimals(value))
 }
 
+/// A duration that is long enough, in seconds: the estimate rounded up to what people say. Nothing beyond a day.
+pub fn enough_s(seconds: f64) -> Option<u64> {
+    let step = match seconds {
+        _ if seconds <= 60.0 => 10.0,
+        _ if seconds <= 1800.0 => 60.0,
+        _ if seconds <= 7200.0 => 600.0,
+        _ => 3600.0,
+    };
+    let rounded = ((seconds / step).ceil() * step).max(step);
+    (rounded <= 86_400.0).then_some(rounded as u64)
+}
+
+/// "about 40 s", "about 3 min", "about 2 h", "more than a day".
+pub fn about(seconds: f64) -> String {
+    match enough_s(seconds) {
+        None => "more than a day".to_owned(),
+        Some(seconds) if seconds >= 3600 && seconds.is_multiple_of(3600) => format!("about {} h", seconds / 3600),
+        Some(seconds) if seconds > 60 => format!("about {} min", seconds / 60),
+        Some(seconds) => format!("about {seconds} s"),
+    }
+}
+
 /// "cpu 3" or "cpus 0-3,8".
 pub fn cpus(set: &CpuSet) -> String {
     if set.len() == 1 { format!("cpu {set}") } else { format!("cpus {set}") }

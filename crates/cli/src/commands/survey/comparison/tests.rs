@@ -1,8 +1,8 @@
 //! Screens of `corewise history compare` of two surveys.
 
-use corewise_model::CpuSet;
 use corewise_model::compare::{Comparison, Estimate, FactChange, NumberChange, Quantity, Subject};
 use corewise_model::links::Relation;
+use corewise_model::{CpuSet, Gap};
 use insta::assert_snapshot;
 
 use super::screen;
@@ -103,6 +103,28 @@ fn what_changed_stands_with_both_intervals() {
     further apart than two surveys of one machine usually do, and further than it
     drifted in between.
     ");
+}
+
+/// What could not be compared may have changed.
+#[test]
+fn what_could_not_be_compared_is_not_called_unchanged() {
+    let gap = Gap::new("p50, p99.9, frequency of cpus 0-3", "one of the surveys has too few rounds");
+    let some = Comparison { same_machine: true, compared: 1, gaps: vec![gap], ..Comparison::default() };
+    assert_snapshot!(screen(&some, (3, 7), 80).plain(), @r"
+    From survey 3 to survey 7
+
+    Nothing that could be compared changed beyond its uncertainty. Not compared:
+      p50, p99.9, frequency of cpus 0-3.
+
+    1 numbers compared. A number counts as changed if its 99 % intervals lie further
+    apart than two surveys of one machine usually do, and further than it drifted in
+    between.
+    Not compared: p50, p99.9, frequency of cpus 0-3 (one of the surveys has too few
+      rounds).
+    ");
+    let none = Comparison { compared: 0, ..some };
+    let said = screen(&none, (3, 7), 200).plain();
+    assert!(said.contains("Cannot tell whether anything changed: no number could be compared (p50, p99.9,"), "{said}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 
-use super::{parts, quiet, too_short, uncounted};
+use super::{parts, quiet, shown, too_short, uncounted};
 use crate::draw::fabricated::*;
 
 #[test]
@@ -17,6 +17,23 @@ fn a_partial_survey_says_so_first() {
     Not measured: cpu frequency limits (the kernel has no cpufreq here); hardware
       counters (this machine shows no PMU). Next:  corewise doctor
     seed 42, clock invariant TSC · stored as survey 12
+    ");
+}
+
+/// Nobody is advised to do nothing by a survey that has seen too little.
+#[test]
+fn what_is_not_decided_is_said_with_what_it_would_take() {
+    let survey = small_guest_survey();
+    assert_snapshot!(parts(&shown(&survey, &undecided(&survey), 80), &["What this means"]), @r"
+    What this means
+     ?  Is cpu 0 worse than its peers? Cannot tell yet: time lost to stalls up to
+        7.5x is not excluded (about 4 min should tell).
+     Cannot tell yet whether anything stands out:
+     ?  time lost to stalls: no difference was found, but differences up to 7.5x are
+        not excluded; about 4 min should tell
+     =  No cpu is interrupted more often than its peers.
+     =  No cpu's p50 differs from its peers' by more than its uncertainty.
+        To decide what is open:  corewise --budget 4m
     ");
 }
 

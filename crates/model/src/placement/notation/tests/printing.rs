@@ -190,6 +190,16 @@ fn windows_numbers_siblings_side_by_side() {
     assert_eq!(text.as_deref(), Some("start /affinity FFFFFFFFFFFFFFFC"));
     let value = lines(Notation::PowerShell, "1-31,33-63", &machine)[0].text.clone();
     assert_eq!(value.as_deref(), Some("(Get-Process -Name app).ProcessorAffinity = -4"));
+    let rule = lines(Notation::ProcessLasso, "1-7,16-23", &machines::ryzen())[0].text.clone();
+    assert_eq!(rule.as_deref(), Some("app.exe,0,1-15"));
+}
+
+#[test]
+fn process_lasso_separates_with_semicolons() {
+    let machine = simulate::machine(32, false, &[]);
+    let text = |list: &str| lines(Notation::ProcessLasso, list, &machine)[0].text.clone().unwrap();
+    assert_eq!(text("0,5-8,13-15,21"), "app.exe,0,0;5-8;13-15;21");
+    assert_eq!(lines(Notation::ProcessLasso, "0-3", &machines::wide())[0].text, None, "several groups");
 }
 
 #[test]

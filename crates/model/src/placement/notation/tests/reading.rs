@@ -1,7 +1,7 @@
 //! Other tools' texts, read as the tools read them.
 
 use super::super::Notation;
-use super::{explained, in_order, machines, read};
+use super::{explained, in_order, machines, mistake, read};
 use crate::Machine;
 
 /// Each text beside the cpus it means, in order.
@@ -287,6 +287,29 @@ fn windows_groups() {
     assert_eq!(in_order(Notation::Windows, "start \"group photo\" /affinity 3 app", &machine), "0,1");
     assert_eq!(in_order(Notation::PowerShell, "group 1: -1", &machine), "64-127");
     assert_eq!(in_order(Notation::PowerShell, "$p.ProcessorAffinity = -1  # group 1", &machine), "64-127");
+}
+
+#[test]
+fn process_lasso_rules() {
+    let machine = crate::simulate::machine(32, false, &[]);
+    check(
+        Notation::ProcessLasso,
+        &machine,
+        &[
+            ("0;5-8;13-15;21", "0,5-8,13-15,21"),
+            ("app.exe,0,0-3;8", "0-3,8"),
+            ("process.exe,0-3;8", "0-3,8"),
+            ("DefaultAffinitiesEx=steamwebhelper.exe,0,8-19", "8-19"),
+        ],
+    );
+    assert_eq!(in_order(Notation::ProcessLasso, "app.exe,0,1-15", &machines::ryzen()), "1-7,16-23");
+    let several = mistake(Notation::ProcessLasso, "a.exe,0,0-3,b.exe,0,8", &machine);
+    assert_eq!(
+        (several.what.as_str(), several.position),
+        ("a second rule begins here: write one rule, PROCESS,0,CPUS", 12)
+    );
+    assert_eq!(mistake(Notation::ProcessLasso, "a.exe,0,32", &machine).what, "32 is no cpu: this group has 32");
+    assert!(mistake(Notation::ProcessLasso, "a.exe,0,", &machine).what.starts_with("expected a list of cpus"));
 }
 
 #[test]

@@ -294,6 +294,8 @@ fn two_packages() {
         0-15 (1 of 1)
     all - core:0                     14 cpus: Without the first core, which often gets the most interrupts.
         1-7,9-15 (8 of 120)
+    package:0                         8 cpus: One package: nothing crosses to another socket.
+        0-3,8-11 (2 of 12870)
     spread(4, package)                4 cpus: Far apart: evenly over 2 packages.
         0,1,4,5 (576 of 1820)
     1,4-6                             4 cpus: Also different: 4 cores in 2 packages (3 + 1).
@@ -374,9 +376,11 @@ fn a_machine_with_holes() {
         1,2,4,6,16,17,19-21,23 (1 of 1)
     all - core:0                      9 cpus: Without the first core, which often gets the most interrupts.
         2,4,6,16,17,19-21,23 (2 of 10)
+    package:1                         6 cpus: One package: nothing crosses to another socket.
+        16,17,19-21,23 (1 of 210)
     spread(4, package)                4 cpus: Far apart: evenly over 2 packages.
         1,2,16,17 (48 of 210)
-    pack(4, package)                  4 cpus: Close together: in 1 package.
+    package:0                         4 cpus: One package: nothing crosses to another socket.
         1,2,4,6 (1 of 210)
     pack(4, core)                     4 cpus: Siblings together: on 2 cores.
         16,17,20,21 (3 of 210)
@@ -386,7 +390,7 @@ fn a_machine_with_holes() {
 #[test]
 fn a_server_of_more_cpus_than_anyone_lists() {
     assert_snapshot!(of("simulated-1536-cpus", None), @r"
-    9 of more than 2^128 - 1 classes of more than 2^128 - 1 choices
+    10 of more than 2^128 - 1 classes of more than 2^128 - 1 choices
     -                              1536 cpus: The OS default: everything else must beat it.
         0-1535 (1 of 1)
     all - core:0                   1534 cpus: Without the first core, which often gets the most interrupts.
@@ -399,6 +403,8 @@ fn a_server_of_more_cpus_than_anyone_lists() {
         0,8,16,24,32,40,48,56,64,72,80,88,96,104… (more than 2^128 - 1 of more than 2^128 - 1)
     llc:0                            16 cpus: One last-level cache: data that threads share stays in it.
         0-7,768-775 (96 of 42422464395838284729586025009112876960)
+    spread(12, llc, package:0)       12 cpus: Far apart in one package: one cpu in each of 12 last-level caches.
+        0,8,16,24,32,40,48,56,64,72,80,88 (2251799813685248 of 344865529032826438283332067200)
     spread(8, package)                8 cpus: One cpu in each package, which it shares with no other.
         0,96,192,288,384,480,576,672 (1846757322198614016 of 754535119740924075840)
     core:1                            2 cpus: One core: its siblings share even the nearest cache.
@@ -407,13 +413,17 @@ fn a_server_of_more_cpus_than_anyone_lists() {
         1 (1536 of 1536)
     ");
     assert_snapshot!(of("simulated-1536-cpus", Some(16)), @r"
-    3 of 3609499 classes of 42422464395838284729586025009112876960 choices
+    4 of 3609499 classes of 42422464395838284729586025009112876960 choices
     -                              1536 cpus: The OS default: everything else must beat it.
         0-1535 (1 of 1)
     all - core:0                   1534 cpus: Without the first core, which often gets the most interrupts.
         1-767,769-1535 (768 of 1178880)
+    package:0                       192 cpus: One package: nothing crosses to another socket.
+        0-95,768-863 (8 of more than 2^128 - 1)
     spread(16, package)              16 cpus: Far apart: evenly over 8 packages.
         0,8,96,104,192,200,288,296,384,392,480,4… (6641576920000308721516090528628736 of 42422464395838284729586025009112876960)
+    spread(16, llc, package:0)       16 cpus: Far apart in one package: evenly over 12 last-level caches.
+        0,1,8,9,16,17,24,25,32,40,48,56,64,72,80… (2676252819565848821760 of 42422464395838284729586025009112876960)
     pack(16, package)                16 cpus: Close together: in 1 package.
         0-15 (34603008 of 42422464395838284729586025009112876960)
     pack(16, core)                   16 cpus: Siblings together: on 8 cores.

@@ -7,6 +7,7 @@ use proptest::test_runner::RngSeed;
 
 use super::brute::Brute;
 use super::built::{built_in, machine, recipes};
+use crate::machine::Object;
 use crate::machine_file::BUILT_IN;
 use crate::placement::plan::{Count, Plan, USUAL_MOST, plan, spread_out};
 use crate::placement::sample::{bulldozer, set, stacked, without_memory};
@@ -111,6 +112,24 @@ fn the_busiest_cpu_is_avoided_and_left_out_once() {
     assert_eq!(plan.candidates[1].reason, "Without the core of cpu 0, which gets the most interrupts.");
     let elsewhere = with(99);
     assert_eq!(elsewhere, of(&machine, None), "a cpu that cannot be used is nobody's busiest");
+}
+
+/// Also where more is proposed than is kept: one socket, and one socket over all of its caches.
+#[test]
+fn one_package_is_a_candidate_whole_and_over_all_its_caches() {
+    let llcs: Vec<(CpuSet, u64)> = (0..16).map(|llc| (set(&format!("{}-{}", 4 * llc, 4 * llc + 3)), 32)).collect();
+    let mut machine = crate::simulate::machine(64, false, &llcs);
+    let package = |cpus: &str| Object { os_number: None, cpus: set(cpus) };
+    machine.packages = vec![package("0-31"), package("32-63")];
+    let of = |threads| {
+        let plan = of(&machine, threads);
+        keeps_its_word(&machine, &machine.online, &plan, USUAL_MOST);
+        expressions(&plan).into_iter().filter(|text| text.contains("package:")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(of(None), ["package:0", "spread(8, llc, package:0)"]);
+    assert_eq!(of(Some(16)), ["package:0", "spread(16, llc, package:0)"]);
+    assert_eq!(of(Some(6)), ["package:0", "spread(6, llc, package:0)"]);
+    assert_eq!(of(Some(40)), [""; 0], "no package has so many cpus");
 }
 
 #[test]

@@ -1,0 +1,56 @@
+//! Rules of Process Lasso, a Windows program that holds every process of a name on chosen cpus.
+//!
+//! Cpus are a list with semicolons, "0;5-8;13-15;21" ("Bitsum's CPU Affinity Textual Representation",
+//! bitsum.com/company-news/bitsums-cpu-affinity-textual-representation). In the file prolasso.ini the rules of all processes are one
+//! line, `DefaultAffinitiesEx=`, with three fields for each: the process, a mask of old versions that is 0 now, and the list.
+
+use super::list::{self, in_order};
+use super::text::{Fault, Piece};
+use super::{Chosen, NotationLine, Read, windows};
+use crate::{CpuSet, Machine};
+
+/// The key of rules in the section `[ProcessDefaults]` of prolasso.ini.
+const KEY: &str = "DefaultAffinitiesEx=";
+
+/// The rule of a program.
+pub(super) fn print(chosen: Chosen<'_>) -> Vec<NotationLine> {
+    let groups = windows::groups(chosen.machine);
+    let [group] = groups.as_slice() else {
+        let why = "A rule's numbers are those of one processor group, and Windows is assumed to make several here.";
+        return vec![NotationLine::absent("rule", why)];
+    };
+    let bits = windows::bits(group, chosen.cpus);
+    if bits == 0 {
+        return vec![NotationLine::absent("rule", "None of these cpus is online, so none has a number there.")];
+    }
+    let there: Vec<u32> = (0..u64::BITS).filter(|bit| bits & 1 << bit != 0).collect();
+    let cpus = in_order(&there, ";");
+    vec![
+        NotationLine::new("rule", format!("app.exe,0,{cpus}"))
+            .remark("Belongs behind DefaultAffinitiesEx= in prolasso.ini, with a comma after other rules; dialogs take the list.")
+            .remarks(windows::numbering_remarks(chosen, &groups)),
+    ]
+}
+
+/// Reads a list of cpus, a rule, or the line of rules where that has only one.
+pub(super) fn read(text: Piece<'_>, machine: &Machine) -> Result<Read, Fault> {
+    let groups = windows::groups(machine);
+    let rule = text.strip_prefix(KEY).unwrap_or(text);
+    let fields = rule.split(|c| c == ',');
+    let [.., cpus] = fields.as_slice() else { return Err(rule.fault("there is no rule")) };
+    if fields.len() > 3 {
+        return Err(fields[3].fault("a second rule begins here: write one rule, PROCESS,0,CPUS"));
+    }
+    let mut numbers = Vec::new();
+    for part in cpus.split(|c| c == ';') {
+        numbers.extend(list::read(part, list::Rules::default())?);
+        list::bounded(numbers.len(), part)?;
+    }
+    let group = &groups[0];
+    let at = |number: &u32| group.cpus.get(*number as usize).copied();
+    let Some(there) = numbers.iter().map(at).collect::<Option<CpuSet>>() else {
+        let highest = numbers.iter().max().copied().unwrap_or_default();
+        return Err(cpus.fault(format!("{highest} is no cpu: this group has {}", group.cpus.len())));
+    };
+    Ok(windows::finish(there, &groups))
+}
