@@ -151,6 +151,8 @@ pub struct NodeFacts {
     pub memory_bytes: Option<u64>,
     /// The distances to the online nodes in rising order of their numbers, 10 to itself.
     pub distances: Vec<u32>,
+    /// The file that lists its cpus.
+    pub file: Option<String>,
     /// What its memory is, where the source says so.
     pub memory_kind: Option<MemoryKind>,
     /// The numbers of the nodes whose cpus (or devices) have the best access to its memory, where the source says so.

@@ -176,7 +176,8 @@ mod tests {
             cpu.thread_siblings = Some(set(["0,2", "1,3"][cpu.number as usize % 2]));
             cpu.caches = vec![cache(3, &cpu.number.to_string())];
         });
-        share_in_cores(&mut machine, &cores::cores(&machine));
+        let found_cores = cores::cores(&machine);
+        share_in_cores(&mut machine, &found_cores);
         assert_eq!(lists(found(&machine).iter().map(|llc| &llc.cpus)), ["0,2", "1,3"]);
     }
 

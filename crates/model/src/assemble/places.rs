@@ -128,8 +128,13 @@ pub fn node_gaps(facts: &MachineFacts, nodes: &[Node], online: &CpuSet) -> Optio
     }
     let placed = nodes.iter().fold(CpuSet::new(), |all, node| all.union(&node.cpus));
     let missing = online.difference(&placed);
-    (!missing.is_empty()).then(|| Gap::new("NUMA nodes", format!("the online cpus {missing} are in no node")))
+    let files: Vec<&str> = facts.nodes.iter().filter_map(|node| node.file.as_deref()).take(MOST_NAMED).collect();
+    let by = if files.is_empty() { String::new() } else { format!(" ({})", files.join(", ")) };
+    (!missing.is_empty()).then(|| Gap::new("NUMA nodes", format!("the online cpus {missing} are in no node{by}")))
 }
+
+/// So many files are named.
+const MOST_NAMED: usize = 8;
 
 #[cfg(test)]
 mod tests {

@@ -15,6 +15,8 @@ struct Sources {
     /// The cpus whose folder has a topology and that are not switched off by their own file; all folders on kernels that have no
     /// topology at all.
     in_folders: Option<CpuSet>,
+    /// The cpus whose own file says that they are switched off.
+    switched_off: CpuSet,
     /// The cpus that are plugged in: a bound, since cpus that are switched off are among them.
     present: Option<CpuSet>,
 }
@@ -23,11 +25,15 @@ struct Sources {
 /// cpus that are plugged in; without the list, every cpu that a source has.
 pub fn online(reader: &Reader, info: &CpuInfo) -> Option<CpuSet> {
     let filled = |set: CpuSet| Some(set).filter(|set| !set.is_empty());
-    let (in_folders, has_topology) = in_folders(reader);
+    let numbers = reader.numbered_cpus(CPUS, "cpu");
+    let is_off = |cpu: &u32| reader.number::<u32>(&format!("{CPUS}/cpu{cpu}/online")) == Some(0);
+    let switched_off: CpuSet = numbers.iter().filter(is_off).collect();
+    let (in_folders, has_topology) = in_folders(reader, numbers.difference(&switched_off));
     let sources = Sources {
         listed: reader.list(&format!("{CPUS}/online")).and_then(filled),
         in_cpuinfo: filled(info.numbers()),
         in_folders: filled(in_folders),
+        switched_off,
         present: reader.list(&format!("{CPUS}/present")).and_then(filled),
     };
     // Folders without a topology are those of offline cpus too: they say nothing beside a source that does.
@@ -43,13 +49,11 @@ pub fn online(reader: &Reader, info: &CpuInfo) -> Option<CpuSet> {
     Some(online)
 }
 
-fn in_folders(reader: &Reader) -> (CpuSet, bool) {
-    let numbers = reader.numbered_cpus(CPUS, "cpu");
+/// Those of some cpus that have a topology; all of them where none has one.
+fn in_folders(reader: &Reader, cpus: CpuSet) -> (CpuSet, bool) {
     let has_topology = |cpu: &u32| !reader.names(&format!("{CPUS}/cpu{cpu}/topology")).is_empty();
-    let with_topology: CpuSet = numbers.iter().filter(has_topology).collect();
-    let any = !with_topology.is_empty();
-    let is_on = |cpu: &u32| reader.number::<u32>(&format!("{CPUS}/cpu{cpu}/online")) != Some(0);
-    (if any { with_topology } else { numbers }.iter().filter(is_on).collect(), any)
+    let with_topology: CpuSet = cpus.iter().filter(has_topology).collect();
+    if with_topology.is_empty() { (cpus, false) } else { (with_topology, true) }
 }
 
 impl Sources {
@@ -71,7 +75,10 @@ impl Sources {
         let votes =
             [&self.listed, &self.in_cpuinfo, &self.in_folders].map(|set| set.as_ref().map(|set| set.contains(cpu)));
         let present = self.is_present(&CpuSet::of(cpu));
-        let votes = votes.into_iter().chain([(!present).then_some(false)]).flatten();
+        let votes = votes
+            .into_iter()
+            .chain([(!present).then_some(false), self.switched_off.contains(cpu).then_some(false)])
+            .flatten();
         let (yes, no): (Vec<bool>, Vec<bool>) = votes.partition(|vote| *vote);
         match yes.len().cmp(&no.len()) {
             std::cmp::Ordering::Equal => self.listed.as_ref().is_none_or(|listed| listed.contains(cpu) && present),
@@ -156,5 +163,9 @@ mod tests {
     fn a_missing_file_hides_no_cpu_that_cpuinfo_lists() {
         let (online, gap) = found("", "", "0-3", "0-2");
         assert_eq!((online.as_str(), gap.is_empty()), ("0-3", false));
+        let folder = |cpu: u32| format!("{CPUS}/cpu{cpu}");
+        let root = Root::from_files([(folder(0) + "/topology/core_id", "0"), (folder(1) + "/online", "0")]);
+        let info = CpuInfo::parse("processor : 0\nprocessor : 1\n");
+        assert_eq!(super::online(&Reader::new(&root), &info), Some(CpuSet::of(0)), "its own file says that it is off");
     }
 }
