@@ -46,7 +46,7 @@ pub fn sets(
     };
     let first = online.iter().filter_map(|cpu| relation.files.iter().find_map(|name| reading(cpu, name))).collect();
     let all = || {
-        let of = |cpu: u32| relation.files.iter().filter_map(move |name| Some((cpu, *name)));
+        let of = |cpu: u32| relation.files.iter().map(move |name| (cpu, *name));
         online.iter().flat_map(of).filter_map(|(cpu, name)| reading(cpu, name)).collect()
     };
     let agreement = agree::agree(relation.what, online, first, all, hints);
