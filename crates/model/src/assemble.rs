@@ -1,5 +1,6 @@
 //! Makes a machine of what a reader found: the rules by which cpus form cores, clusters, caches, dies and kinds.
 
+pub mod agree;
 mod caches;
 mod clusters;
 mod cores;
@@ -15,28 +16,33 @@ use crate::{CpuSet, Machine};
 
 /// Makes a machine of the facts.
 ///
-/// Facts may be incomplete or contradict each other: sets that name offline cpus are cut to the online ones, "shares
-/// with" is taken as mutual, and a level that the source does not know takes the objects of the next level outwards. So
+/// Facts may be incomplete: sets that name offline cpus are cut to the online ones, "shares with" is taken as mutual, the threads of a
+/// core share all its caches, and a level that the source does not know takes the objects of the next level outwards. So
 /// every online cpu is in exactly one package, die, llc, cluster and core, whatever the facts are. Facts without any cpu
-/// give a machine without objects.
+/// give a machine without objects. Where files contradict each other, [`agree`] decides before the facts are made.
 pub fn assemble(facts: MachineFacts) -> Machine {
     let mut facts = tidy::tidied(facts);
     let online: CpuSet = facts.cpus.iter().map(|cpu| cpu.number).collect();
     let cores = cores::cores(&facts);
-    let packages = places::packages(&facts);
+    caches::share_in_cores(&mut facts, &cores);
+    let packages = places::packages(&facts, &cores);
     let caches = caches::caches(&facts);
     let llcs = caches::llcs(&facts, &packages);
     let clusters = clusters::clusters(&facts, &cores, &llcs);
-    let dies = places::dies(&facts);
+    let dies = places::dies(&facts, &packages);
     let nodes = places::nodes(&facts, &online);
     let kinds = kinds::kinds(&facts, &cores);
     let mut gaps = std::mem::take(&mut facts.gaps);
     gaps.extend(places::node_gaps(&facts, &nodes, &online));
     gaps.extend(caches::gap(&llcs));
     let present = facts.present.unwrap_or_default().union(&online);
+    let unlisted = facts.unlisted.unwrap_or_default().intersection(&present).difference(&online);
+    let allowed_memory = places::allowed_memory(facts.allowed_memory, &nodes, &mut gaps);
     Machine {
         possible: facts.possible.unwrap_or_default().union(&present),
         allowed: tidy::allowed(facts.allowed, &online, &mut gaps),
+        allowed_memory,
+        unlisted,
         isolated: facts.isolated.unwrap_or_default().intersection(&online),
         nohz_full: facts.nohz_full.unwrap_or_default().intersection(&online),
         processor: facts.processor,

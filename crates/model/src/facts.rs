@@ -29,6 +29,10 @@ pub struct MachineFacts {
     pub nohz_full: Option<CpuSet>,
     /// Cpus this process may use (cpuset and affinity); absent means: all that are online.
     pub allowed: Option<CpuSet>,
+    /// The numbers of the nodes whose memory this process may use; absent where the source does not say.
+    pub allowed_memory: Option<CpuSet>,
+    /// Present cpus that the source leaves out without a reason: offline or not allowed (hwloc exports).
+    pub unlisted: Option<CpuSet>,
     /// NUMA nodes, by number.
     pub nodes: Vec<NodeFacts>,
     /// Classes of core that the source names itself (`/sys/devices/cpu_core/cpus`, cpuid leaf 0x1a).
@@ -42,8 +46,10 @@ pub struct MachineFacts {
 pub struct CpuFacts {
     /// The operating system's number.
     pub number: u32,
-    /// Package (socket) number as the kernel or cpuid gives it; unique in the machine.
+    /// Package (socket) number as the kernel or cpuid gives it. Old kernels give several packages the same.
     pub package: Option<i64>,
+    /// The cpus of the same package, where the kernel lists them. Some kernels list the core.
+    pub package_cpus: Option<CpuSet>,
     /// Die number, unique in its package only.
     pub die: Option<i64>,
     /// The cpus of the same die, where the kernel lists them.
@@ -145,6 +151,41 @@ pub struct NodeFacts {
     pub memory_bytes: Option<u64>,
     /// The distances to the online nodes in rising order of their numbers, 10 to itself.
     pub distances: Vec<u32>,
+    /// The file that lists its cpus.
+    pub file: Option<String>,
+    /// What its memory is, where the source says so.
+    pub memory_kind: Option<MemoryKind>,
+    /// The numbers of the nodes whose cpus (or devices) have the best access to its memory, where the source says so.
+    pub initiators: CpuSet,
+}
+
+/// What the memory of a node is, where it is not plain DRAM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum MemoryKind {
+    /// High-bandwidth memory on the package (HBM, MCDRAM).
+    HighBandwidth,
+    /// Memory behind CXL.
+    Cxl,
+    /// Persistent memory (NVDIMM).
+    Persistent,
+    /// The memory of a GPU.
+    Gpu,
+    /// Memory that firmware sets apart for special purposes, used through a dax device.
+    SpecialPurpose,
+}
+
+impl MemoryKind {
+    /// The usual name.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::HighBandwidth => "HBM",
+            Self::Cxl => "CXL",
+            Self::Persistent => "NVM",
+            Self::Gpu => "GPU memory",
+            Self::SpecialPurpose => "special-purpose memory",
+        }
+    }
 }
 
 /// A class of core that the source names itself.

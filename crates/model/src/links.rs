@@ -254,8 +254,7 @@ mod tests {
     fn a_cache_that_is_several_nodes_is_near_and_farther_inside() {
         let Found::Exactly(machine) = find("fx-8150") else { panic!("it is held") };
         let mut machine = machine.read().unwrap().machine;
-        let node =
-            |number, cpus: &str| Node { number, cpus: cpus.parse().unwrap(), memory_bytes: None, distances: vec![] };
+        let node = |number, cpus: &str| Node { number, cpus: cpus.parse().unwrap(), ..Node::default() };
         machine.nodes = vec![node(0, "0-3"), node(1, "4-7")];
         let of = |cpu| Relation::of(&machine, 0, cpu).unwrap();
         assert_eq!([of(1), of(2), of(4)], [Relation::SameCluster, Relation::SameLlc, Relation::SameLlcOtherNode]);

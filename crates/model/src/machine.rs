@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::facts::{CacheKind, CoreType};
+use crate::facts::{CacheKind, CoreType, MemoryKind};
 pub use crate::facts::{Processor, System};
 use crate::{CpuSet, Gap, Level};
 
@@ -19,12 +19,18 @@ pub struct Machine {
     pub system: System,
     /// Cpus the kernel could ever have.
     pub possible: CpuSet,
-    /// Cpus that are plugged in; those of them that are not online are "offline".
+    /// Cpus that are plugged in; those of them that are neither online nor in `unlisted` are "offline".
     pub present: CpuSet,
     /// Cpus that are switched on.
     pub online: CpuSet,
     /// Online cpus this process may use (its cpuset and affinity mask).
     pub allowed: CpuSet,
+    /// The numbers of the nodes whose memory this process may use; absent where the source does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allowed_memory: Option<CpuSet>,
+    /// Cpus that are plugged in, and of which the source does not say whether they are offline or not allowed (hwloc exports).
+    #[serde(default, skip_serializing_if = "CpuSet::is_empty")]
+    pub unlisted: CpuSet,
     /// Cpus taken out of the scheduler's balancing.
     pub isolated: CpuSet,
     /// Cpus without a scheduler tick when they run one task.
@@ -63,7 +69,7 @@ pub struct Object {
 }
 
 /// A NUMA node.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Node {
     /// The operating system's number; numbers may be sparse.
     pub number: u32,
@@ -75,6 +81,12 @@ pub struct Node {
     /// The distances to all nodes in order of their numbers (10 to itself); empty where the kernel gives none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub distances: Vec<u32>,
+    /// What its memory is, where it is known to be no plain DRAM.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_kind: Option<MemoryKind>,
+    /// The numbers of the nodes whose cpus (or devices) have the best access to its memory, where the source says so.
+    #[serde(default, skip_serializing_if = "CpuSet::is_empty")]
+    pub initiators: CpuSet,
 }
 
 /// The cpus that share a last-level cache.
@@ -175,7 +187,12 @@ impl Machine {
 
     /// Cpus that are plugged in and switched off.
     pub fn offline(&self) -> CpuSet {
-        self.present.difference(&self.online)
+        self.present.difference(&self.online).difference(&self.unlisted)
+    }
+
+    /// Whether this process may use memory of a node, as far as is known.
+    pub fn has_memory(&self, node: &Node) -> bool {
+        node.memory_bytes != Some(0) && self.allowed_memory.as_ref().is_none_or(|allowed| allowed.contains(node.number))
     }
 
     /// How many caches of a level hold data (unified or data caches).

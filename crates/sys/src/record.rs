@@ -12,7 +12,7 @@ use std::path::Path;
 use corewise_model::Machine;
 
 use crate::error::SysError;
-use crate::root::{HWLOC_XML, Root, Source};
+use crate::root::{HWLOC_XML, Root, Source, is_named_only};
 use crate::{irq, topology};
 
 /// The folder of the archive that holds the recorded files.
@@ -67,7 +67,7 @@ pub fn record(root: &Root, output: impl Write, packing: Packing) -> Result<Recor
     let recorder = Recorder { root, read: RefCell::default() };
     let machine = topology::read_from(&recorder)?;
     irq::read_from(&recorder);
-    let allowed = topology::allowed_cpus(root);
+    let allowed = (topology::allowed_cpus(root), topology::allowed_memory(root));
     let files = scrub::scrubbed(recorder.read.into_inner(), &machine, allowed);
     if files.contains_key(HWLOC_XML) {
         return Err(SysError::NotRecordable { what: "an hwloc XML export" });
@@ -91,7 +91,12 @@ impl Source for Recorder<'_> {
     }
 
     fn names(&self, folder: &str) -> Vec<String> {
-        self.root.list(folder)
+        let names = self.root.list(folder);
+        // These are links, of which there is nothing to read but their names.
+        for path in names.iter().map(|name| format!("{folder}/{name}")).filter(|path| is_named_only(path)) {
+            self.read.borrow_mut().insert(path, String::new());
+        }
+        names
     }
 }
 

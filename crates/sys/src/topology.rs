@@ -8,8 +8,11 @@ mod cpuinfo;
 mod frequency;
 mod hwloc_xml;
 mod limits;
+mod memory;
 mod nodes;
+mod online;
 mod reader;
+mod sharing;
 mod sysfs;
 mod system;
 
@@ -44,7 +47,12 @@ pub(crate) fn read_from(source: &dyn Source) -> Result<Machine, SysError> {
 
 /// The cpus that this process may use as the source tells them, online or not.
 pub(crate) fn allowed_cpus(source: &dyn Source) -> Option<corewise_model::CpuSet> {
-    allowed::allowed(&Reader::new(source))
+    allowed::allowed(&Reader::new(source)).cpus
+}
+
+/// The numbers of the nodes whose memory this process may use, as the source tells them.
+pub(crate) fn allowed_memory(source: &dyn Source) -> Option<corewise_model::CpuSet> {
+    allowed::allowed(&Reader::new(source)).memory
 }
 
 fn facts(source: &dyn Source) -> Result<MachineFacts, SysError> {
@@ -62,5 +70,7 @@ fn facts(source: &dyn Source) -> Result<MachineFacts, SysError> {
     if facts.cpus.is_empty() { Err(SysError::NoCpu) } else { Ok(facts) }
 }
 
+#[cfg(test)]
+mod mutants;
 #[cfg(test)]
 mod tests;

@@ -54,6 +54,7 @@ impl Shape {
             cpus: package.cpus.clone(),
             memory_bytes: Some(64 << 30),
             distances: (0..packages.len()).map(|other| if other == number { 10 } else { 32 }).collect(),
+            ..Node::default()
         };
         let online = CpuSet::first(cores * self.threads);
         Machine {
@@ -76,18 +77,14 @@ impl Shape {
             present: online.clone(),
             allowed: online.clone(),
             online,
-            isolated: CpuSet::new(),
-            nohz_full: CpuSet::new(),
             nodes: packages.iter().enumerate().map(node).collect(),
             dies: packages.clone(),
-            groups: Vec::new(),
             packages,
             caches: caches(&all_cores, &llcs),
             llcs,
             clusters: all_cores.clone(),
             cores: all_cores,
-            kinds: Vec::new(),
-            gaps: Vec::new(),
+            ..Machine::default()
         }
     }
 }
@@ -459,8 +456,9 @@ pub fn memoryless_nodes() -> Machine {
         cpus: half(number),
         memory_bytes: Some(memory[number]),
         distances: (0..4).map(|other| if other == number { 10 } else { 12 }).collect(),
+        ..Node::default()
     });
-    let expander = Node { number: 8, cpus: CpuSet::new(), memory_bytes: Some(128 << 30), distances: vec![20; 5] };
+    let expander = Node { number: 8, memory_bytes: Some(128 << 30), distances: vec![20; 5], ..Node::default() };
     machine.nodes = nodes.chain([expander]).collect();
     machine.present = CpuSet::first(50);
     machine.possible = CpuSet::first(64);

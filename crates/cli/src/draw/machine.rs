@@ -127,6 +127,7 @@ fn notes(machine: &Machine, width: usize) -> Vec<Line> {
     let denied = machine.online.difference(&machine.allowed);
     let sets = [
         ("offline", machine.offline(), ""),
+        ("offline or not allowed", machine.unlisted.clone(), "  (the export does not say which)"),
         ("isolated", machine.isolated.clone(), ""),
         ("nohz_full", machine.nohz_full.clone(), ""),
         ("not allowed here", denied, "  (cpuset or affinity of this process)"),

@@ -14,6 +14,18 @@ const STACKED_LEAST_BYTES: u64 = 64 << 20;
 /// GB10) are not stacked cache.
 const STACKED_EXCESS_BYTES: u64 = 32 << 20;
 
+/// The threads of a core share whatever it has, also where a file says that they do not, or nothing.
+pub fn share_in_cores(facts: &mut MachineFacts, cores: &[Object]) {
+    let of: BTreeMap<u32, &CpuSet> =
+        cores.iter().flat_map(|core| core.cpus.iter().map(|cpu| (cpu, &core.cpus))).collect();
+    for cpu in &mut facts.cpus {
+        let Some(core) = of.get(&cpu.number) else { continue };
+        for cache in cpu.caches.iter_mut().filter(|cache| !core.is_subset(&cache.shared_with)) {
+            cache.shared_with = cache.shared_with.union(core);
+        }
+    }
+}
+
 /// Every cache once, by level, then kind, then lowest cpu.
 pub fn caches(facts: &MachineFacts) -> Vec<Cache> {
     let mut sorts: Vec<(u8, CacheKind)> =
@@ -27,8 +39,10 @@ fn caches_of(facts: &MachineFacts, level: u8, kind: CacheKind) -> Vec<Cache> {
     let of = |cpu: &'_ CpuFacts| cpu.caches.iter().position(|cache| cache.level == level && cache.kind == kind);
     let sizes = sizes(facts, |cpu| of(cpu).map(|at| &cpu.caches[at]));
     let sets = group::by_sharing(&facts.cpus, |cpu| of(cpu).map(|at| &cpu.caches[at].shared_with));
-    let first = |set: &CpuSet| set.iter().find_map(|cpu| sizes.get(&cpu).copied());
-    sets.into_iter().filter_map(|cpus| Some(Cache { level, kind, size_bytes: first(&cpus)?, cpus })).collect()
+    let first = |set: &CpuSet| set.iter().find_map(|cpu| sizes.get(&cpu).copied().flatten());
+    let is_there = |set: &CpuSet| set.iter().any(|cpu| sizes.contains_key(&cpu));
+    let cache = |cpus: CpuSet| Cache { level, kind, size_bytes: first(&cpus), cpus };
+    sets.into_iter().filter(is_there).map(cache).collect()
 }
 
 /// The size that each cpu that has such a cache gives for it.
@@ -94,11 +108,11 @@ fn mark_stacked(llcs: &mut [Llc], package: &CpuSet) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::assemble::places;
     use crate::assemble::sample::{cache, cpu, facts, lists, set};
+    use crate::assemble::{cores, places};
 
     fn found(facts: &MachineFacts) -> Vec<Llc> {
-        llcs(facts, &places::packages(facts))
+        llcs(facts, &places::packages(facts, &[]))
     }
 
     #[test]
@@ -154,6 +168,17 @@ mod tests {
             cpu.caches = vec![CacheFacts { size_bytes, ..cache(3, &cpu.number.to_string()) }];
         });
         assert!(found(&machine).iter().all(|llc| !llc.vcache));
+    }
+
+    #[test]
+    fn threads_of_a_core_share_its_caches() {
+        let mut machine = facts(4, |cpu| {
+            cpu.thread_siblings = Some(set(["0,2", "1,3"][cpu.number as usize % 2]));
+            cpu.caches = vec![cache(3, &cpu.number.to_string())];
+        });
+        let found_cores = cores::cores(&machine);
+        share_in_cores(&mut machine, &found_cores);
+        assert_eq!(lists(found(&machine).iter().map(|llc| &llc.cpus)), ["0,2", "1,3"]);
     }
 
     #[test]

@@ -64,7 +64,7 @@ mod tests {
 
     fn found(facts: &MachineFacts) -> Vec<String> {
         let cores = cores::cores(facts);
-        let llcs = caches::llcs(facts, &places::packages(facts));
+        let llcs = caches::llcs(facts, &places::packages(facts, &cores));
         lists(clusters(facts, &cores, &llcs).iter().map(|cluster| &cluster.cpus))
     }
 

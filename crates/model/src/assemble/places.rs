@@ -1,30 +1,76 @@
 //! Packages, dies and NUMA nodes.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::group;
-use crate::facts::{MachineFacts, NodeFacts};
+use crate::facts::{CpuFacts, MachineFacts, NodeFacts};
 use crate::machine::{Node, Object};
 use crate::{CpuSet, Gap};
 
-/// The packages, in order of their lowest cpu; cpus without a package number are one package.
-pub fn packages(facts: &MachineFacts) -> Vec<Object> {
-    let groups = group::by_key(&facts.cpus, |cpu| cpu.package);
-    groups.into_iter().map(|(os_number, cpus)| Object { os_number, cpus }).collect()
+/// The packages, in order of their lowest cpu: by their numbers where these are unique and by the lists of their cpus where those are
+/// not, or where there are none (-1 on s390). Cpus without both are one package.
+///
+/// Lists that are no longer than cores are those of kernels that list the threads of a core as a package (POWER7), unless the numbers
+/// of cores show that there are several packages of one core each with the same number (Itanium).
+pub fn packages(facts: &MachineFacts, cores: &[Object]) -> Vec<Object> {
+    let listed = Listed::of(facts, |cpu| cpu.package_cpus.as_ref());
+    let beyond_cores = cores.iter().any(|core| core.cpus.iter().any(|cpu| listed.len_of(cpu) > core.cpus.len()));
+    let believed = beyond_cores || several_have_the_same_numbers(facts, cores);
+    let place = |cpu: &CpuFacts| listed.place(cpu.number).filter(|_| believed);
+    let groups = group::by_key(&facts.cpus, |cpu| (place(cpu), cpu.package));
+    groups.into_iter().map(|((_, os_number), cpus)| Object { os_number, cpus }).collect()
+}
+
+/// Whether two cores have the same package, die and core number.
+fn several_have_the_same_numbers(facts: &MachineFacts, cores: &[Object]) -> bool {
+    let firsts =
+        cores.iter().filter_map(|core| facts.cpus.binary_search_by_key(&core.cpus.lowest()?, |cpu| cpu.number).ok());
+    let numbers = firsts.map(|at| &facts.cpus[at]).filter_map(|cpu| Some((cpu.package?, cpu.die, cpu.core?)));
+    let mut seen = BTreeSet::new();
+    !numbers.into_iter().all(|numbers| seen.insert(numbers))
 }
 
 /// The dies, in order of their lowest cpu: as the kernel lists them, by die number in the package where it does not, and
 /// the package where there is no die number either.
-pub fn dies(facts: &MachineFacts) -> Vec<Object> {
-    let listed = group::by_sharing(&facts.cpus, |cpu| cpu.die_cpus.as_ref());
-    let place = |cpu: u32| listed.iter().position(|set| set.contains(cpu));
-    let groups =
-        group::by_key(&facts.cpus, |cpu| (cpu.package, cpu.die_cpus.as_ref().and_then(|_| place(cpu.number)), cpu.die));
-    groups.into_iter().map(|((_, _, os_number), cpus)| Object { os_number, cpus }).collect()
+pub fn dies(facts: &MachineFacts, packages: &[Object]) -> Vec<Object> {
+    let listed = Listed::of(facts, |cpu| cpu.die_cpus.as_ref());
+    let package = |cpu: &CpuFacts| packages.iter().position(|package| package.cpus.contains(cpu.number));
+    let by_number = |cpu: &CpuFacts| cpu.die.filter(|_| cpu.die_cpus.is_none());
+    let groups = group::by_key(&facts.cpus, |cpu| (package(cpu), listed.place(cpu.number), by_number(cpu)));
+    let number = |cpus: &CpuSet| facts.cpus.iter().find(|cpu| cpus.contains(cpu.number) && cpu.die.is_some())?.die;
+    groups.into_iter().map(|(_, cpus)| Object { os_number: number(&cpus), cpus }).collect()
+}
+
+/// The groups that lists make, and which of them each cpu is in.
+struct Listed {
+    groups: Vec<CpuSet>,
+    place: BTreeMap<u32, usize>,
+}
+
+impl Listed {
+    fn of<'a>(facts: &'a MachineFacts, list: impl Fn(&'a CpuFacts) -> Option<&'a CpuSet>) -> Self {
+        let groups = group::by_sharing(&facts.cpus, &list);
+        let has = |cpu: &u32| {
+            facts.cpus.binary_search_by_key(cpu, |facts| facts.number).is_ok_and(|at| list(&facts.cpus[at]).is_some())
+        };
+        let place = groups.iter().enumerate().flat_map(|(at, cpus)| cpus.iter().map(move |cpu| (cpu, at)));
+        let place = place.filter(|(cpu, _)| has(cpu)).collect();
+        Self { groups, place }
+    }
+
+    fn place(&self, cpu: u32) -> Option<usize> {
+        self.place.get(&cpu).copied()
+    }
+
+    fn len_of(&self, cpu: u32) -> usize {
+        self.place(cpu).map_or(0, |at| self.groups[at].len())
+    }
 }
 
 /// The NUMA nodes, in order of their numbers; all cpus are one node where the source knows none.
 pub fn nodes(facts: &MachineFacts, online: &CpuSet) -> Vec<Node> {
     if facts.nodes.is_empty() {
-        return vec![Node { number: 0, cpus: online.clone(), memory_bytes: None, distances: Vec::new() }];
+        return vec![Node { number: 0, cpus: online.clone(), ..Node::default() }];
     }
     let mut given: Vec<&NodeFacts> = facts.nodes.iter().collect();
     given.sort_by_key(|node| node.number);
@@ -40,8 +86,21 @@ pub fn nodes(facts: &MachineFacts, online: &CpuSet) -> Vec<Node> {
             cpus,
             memory_bytes: node.memory_bytes,
             distances: distances(node),
+            memory_kind: node.memory_kind,
+            initiators: node.initiators.clone(),
         })
         .collect()
+}
+
+/// The nodes of the allowed ones; nothing where the source does not tell or names none of them.
+pub fn allowed_memory(allowed: Option<CpuSet>, nodes: &[Node], gaps: &mut Vec<Gap>) -> Option<CpuSet> {
+    let allowed = allowed?;
+    let known: CpuSet = nodes.iter().map(|node| node.number).collect();
+    if allowed.is_disjoint(&known) {
+        gaps.push(Gap::new("allowed memory", format!("none of the allowed nodes {allowed} is there")));
+        return None;
+    }
+    Some(allowed.intersection(&known))
 }
 
 /// The online cpus of each node. A cpu that several nodes claim goes to the smallest of them: Linux has every cpu in one
@@ -69,29 +128,66 @@ pub fn node_gaps(facts: &MachineFacts, nodes: &[Node], online: &CpuSet) -> Optio
     }
     let placed = nodes.iter().fold(CpuSet::new(), |all, node| all.union(&node.cpus));
     let missing = online.difference(&placed);
-    (!missing.is_empty()).then(|| Gap::new("NUMA nodes", format!("the online cpus {missing} are in no node")))
+    let files: Vec<&str> = facts.nodes.iter().filter_map(|node| node.file.as_deref()).take(MOST_NAMED).collect();
+    let by = if files.is_empty() { String::new() } else { format!(" ({})", files.join(", ")) };
+    (!missing.is_empty()).then(|| Gap::new("NUMA nodes", format!("the online cpus {missing} are in no node{by}")))
 }
+
+/// So many files are named.
+const MOST_NAMED: usize = 8;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::assemble::cores;
     use crate::assemble::sample::{facts, lists, set};
 
     fn node(number: u32, list: &str) -> NodeFacts {
-        NodeFacts { number, cpus: set(list), memory_bytes: Some(0), distances: vec![10, 20] }
+        NodeFacts { number, cpus: set(list), memory_bytes: Some(0), distances: vec![10, 20], ..NodeFacts::default() }
     }
 
     #[test]
     fn cpus_without_a_package_number_are_one_package() {
-        let found = packages(&facts(3, |cpu| cpu.package = (cpu.number > 0).then_some(36)));
+        let found = packages(&facts(3, |cpu| cpu.package = (cpu.number > 0).then_some(36)), &[]);
         assert_eq!(lists(found.iter().map(|package| &package.cpus)), ["0", "1,2"]);
         assert_eq!(found.iter().map(|package| package.os_number).collect::<Vec<_>>(), [None, Some(36)]);
-        assert_eq!(packages(&facts(3, |_| ())).len(), 1);
+        assert_eq!(packages(&facts(3, |_| ()), &[]).len(), 1);
+    }
+
+    #[test]
+    fn packages_are_listed_where_their_numbers_do_not_tell_them_apart() {
+        let found =
+            |facts: &MachineFacts| lists(packages(facts, &cores::cores(facts)).iter().map(|package| &package.cpus));
+        let machine = |package: Option<i64>, core: fn(u32) -> i64, lists: [&str; 4]| {
+            facts(4, |cpu| {
+                (cpu.package, cpu.core) = (package, Some(core(cpu.number)));
+                cpu.thread_siblings = Some(CpuSet::of(cpu.number));
+                cpu.package_cpus = Some(set(lists[cpu.number as usize]));
+            })
+        };
+        assert_eq!(found(&machine(None, |_| 0, ["0-1", "0-1", "2-3", "2-3"])), ["0,1", "2,3"], "s390: number -1");
+        assert_eq!(found(&machine(None, i64::from, ["0", "1", "2", "3"])), ["0-3"], "POWER7: cores are listed");
+        assert_eq!(
+            found(&machine(Some(0), |_| 0, ["0", "1", "2", "3"])),
+            ["0", "1", "2", "3"],
+            "Itanium, one core each"
+        );
+        assert_eq!(found(&machine(Some(0), |cpu| i64::from(cpu % 2), ["0-1", "0-1", "2-3", "2-3"])), ["0,1", "2,3"]);
+        assert_eq!(found(&machine(Some(0), i64::from, ["0", "1", "2", "3"])), ["0-3"]);
+    }
+
+    #[test]
+    fn memory_is_allowed_on_nodes_that_are_there() {
+        let nodes = [0, 2].map(|number| Node { number, ..Node::default() });
+        let mut gaps = Vec::new();
+        assert_eq!(allowed_memory(Some(set("1-9")), &nodes, &mut gaps), Some(set("2")));
+        assert_eq!((allowed_memory(None, &nodes, &mut gaps), gaps.len()), (None, 0));
+        assert_eq!((allowed_memory(Some(set("7")), &nodes, &mut gaps), gaps.len()), (None, 1));
     }
 
     #[test]
     fn dies_are_listed_or_numbered_or_the_package() {
-        let found = |facts: &MachineFacts| lists(dies(facts).iter().map(|die| &die.cpus));
+        let found = |facts: &MachineFacts| lists(dies(facts, &packages(facts, &[])).iter().map(|die| &die.cpus));
         let packaged = facts(4, |cpu| cpu.package = Some(i64::from(cpu.number / 2)));
         assert_eq!(found(&packaged), ["0,1", "2,3"]);
         let numbered = facts(4, |cpu| {

@@ -22,11 +22,18 @@ fn some_cache() -> impl Strategy<Value = CacheFacts> {
 
 fn some_cpu() -> impl Strategy<Value = CpuFacts> {
     let numbers = (0_u32..12, option::of(-1_i64..3), option::of(0_i64..3), option::of(0_i64..4));
-    let sets = (option::of(some_cpus()), option::of(some_cpus()), option::of(some_cpus()), vec(some_cache(), 0..5));
+    let sets = (
+        option::of(some_cpus()),
+        option::of(some_cpus()),
+        option::of(some_cpus()),
+        vec(some_cache(), 0..5),
+        option::of(some_cpus()),
+    );
     let measures = (option::of(0_u32..2_000), option::of(0_u32..300), option::of(0_u64..6_000_000));
     (numbers, sets, measures).prop_map(|(numbers, sets, measures)| CpuFacts {
         number: numbers.0,
         package: numbers.1,
+        package_cpus: sets.4,
         die: numbers.2,
         core: numbers.3,
         die_cpus: sets.0,
@@ -44,8 +51,8 @@ fn some_facts() -> impl Strategy<Value = MachineFacts> {
     let node = (0_u32..9, some_cpus(), vec(0_u32..50, 0..4)).prop_map(|(number, cpus, distances)| NodeFacts {
         number,
         cpus,
-        memory_bytes: None,
         distances,
+        ..NodeFacts::default()
     });
     let rest = (option::of(some_cpus()), option::of(some_cpus()), vec(node, 0..4), any::<bool>());
     (vec(some_cpu(), 0..12), rest).prop_map(|(cpus, (online, allowed, nodes, modules))| MachineFacts {

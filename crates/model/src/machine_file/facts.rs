@@ -31,7 +31,7 @@ pub fn facts(document: &Document) -> Result<MachineFacts, Problem> {
         allowed: set(&document.allowed),
         nodes: nodes(document)?,
         named_kinds: kinds(document)?,
-        gaps: Vec::new(),
+        ..MachineFacts::default()
     })
 }
 
@@ -76,7 +76,7 @@ fn add_nodes(entry: &Spanned<NodeEntry>, nodes: &mut Vec<NodeFacts>) -> Result<(
         None => vec![CpuSet::new()],
     };
     let memory_bytes = memory.map(|memory| memory.bytes);
-    let node = |(number, cpus)| NodeFacts { number, cpus, memory_bytes, distances: Vec::new() };
+    let node = |(number, cpus)| NodeFacts { number, cpus, memory_bytes, ..NodeFacts::default() };
     nodes.extend((number..).zip(sets).map(node));
     Ok(())
 }

@@ -133,7 +133,7 @@ impl fmt::Display for MemoryPolicy {
 
 impl MemoryPolicy {
     /// The nodes by the system's numbers, which may be sparse where indices are not; none for `Local`. `allowed` are the
-    /// numbers of the nodes that the process may take memory from, where they are known.
+    /// numbers of the nodes that the process may take memory from now; where they are not known, the machine's own are.
     ///
     /// # Errors
     /// Where a node is not there, has no memory, or is not allowed.
@@ -155,7 +155,7 @@ fn number(machine: &Machine, allowed: Option<&[u32]>, index: u32) -> Result<u32,
     if node.memory_bytes == Some(0) {
         return Err(MemoryError::WithoutMemory { index });
     }
-    if allowed.is_some_and(|allowed| !allowed.contains(&node.number)) {
+    if allowed.map_or(!machine.has_memory(node), |allowed| !allowed.contains(&node.number)) {
         return Err(MemoryError::NotAllowed { index });
     }
     Ok(node.number)
@@ -173,7 +173,7 @@ mod tests {
             number,
             cpus: CpuSet::of(number),
             memory_bytes: Some(memory_bytes),
-            distances: Vec::new(),
+            ..NodeFacts::default()
         };
         let cpus: CpuSet = [0, 2, 8].into_iter().collect();
         assemble(MachineFacts {
@@ -208,6 +208,15 @@ mod tests {
         assert_eq!(numbers("interleave:all", None), Ok(vec![0, 8]));
         assert_eq!(numbers("weighted:all", Some(&[8])), Ok(vec![8]));
         assert_eq!(numbers("local", None), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn the_machine_knows_what_is_allowed_where_the_process_does_not_say() {
+        let machine = Machine { allowed_memory: Some(CpuSet::of(8)), ..machine() };
+        let numbers = |text: &str, allowed| text.parse::<MemoryPolicy>().unwrap().node_numbers(&machine, allowed);
+        assert_eq!(numbers("interleave:all", None), Ok(vec![8]));
+        assert_eq!(numbers("bind:0", None), Err(MemoryError::NotAllowed { index: 0 }));
+        assert_eq!(numbers("bind:0", Some(&[0])), Ok(vec![0]), "what the process may do now comes first");
     }
 
     #[test]

@@ -6,6 +6,8 @@ use crate::{CpuSet, Level, Machine};
 /// For each online cpu the index of its object at every level, its kind, and whether its node has memory.
 pub struct Places {
     of: Vec<Place>,
+    /// How many objects each level has. A cpu that is in none of them has this as its index.
+    counts: [u32; Level::ALL.len()],
 }
 
 #[derive(Clone, Copy, Default)]
@@ -18,13 +20,16 @@ struct Place {
 impl Places {
     pub fn new(machine: &Machine) -> Self {
         let highest = machine.online.union(&machine.present).highest().unwrap_or(0);
-        let mut of = vec![Place { memory: true, ..Place::default() }; highest as usize + 1];
+        let objects = Level::ALL.map(|level| if level == Level::Cpu { Vec::new() } else { machine.objects(level) });
+        let mut counts = objects.each_ref().map(|objects| objects.len() as u32);
+        counts[Level::Cpu as usize] = machine.online.len() as u32;
+        let mut of = vec![Place { objects: counts, kind: 0, memory: false }; highest as usize + 1];
         for (index, cpu) in machine.online.iter().enumerate() {
             of[cpu as usize].objects[Level::Cpu as usize] = index as u32;
         }
-        for level in Level::ALL.into_iter().filter(|level| *level != Level::Cpu) {
-            for (index, cpus) in machine.objects(level).iter().enumerate() {
-                cpus.iter().for_each(|cpu| of[cpu as usize].objects[level as usize] = index as u32);
+        for (level, objects) in objects.iter().enumerate() {
+            for (index, cpus) in objects.iter().enumerate() {
+                cpus.iter().for_each(|cpu| of[cpu as usize].objects[level] = index as u32);
             }
         }
         for kind in &machine.kinds {
@@ -35,19 +40,25 @@ impl Places {
             };
             kind.cpus.iter().filter(|cpu| *cpu <= highest).for_each(|cpu| of[cpu as usize].kind = rank);
         }
-        for node in machine.nodes.iter().filter(|node| node.memory_bytes == Some(0)) {
-            node.cpus.iter().for_each(|cpu| of[cpu as usize].memory = false);
+        for node in machine.nodes.iter().filter(|node| machine.has_memory(node)) {
+            node.cpus.iter().for_each(|cpu| of[cpu as usize].memory = true);
         }
-        Self { of }
+        Self { of, counts }
     }
 
     fn place(&self, cpu: u32) -> Place {
-        self.of.get(cpu as usize).copied().unwrap_or_default()
+        let nowhere = Place { objects: self.counts, kind: 0, memory: false };
+        self.of.get(cpu as usize).copied().unwrap_or(nowhere)
     }
 
-    /// The index of the cpu's object of a level.
+    /// The index of the cpu's object of a level; behind the last one where it is in none.
     pub fn object(&self, cpu: u32, level: Level) -> u32 {
         self.place(cpu).objects[level as usize]
+    }
+
+    /// Whether the cpu is in an object of a level. Only nodes may leave cpus out.
+    pub fn is_in_one(&self, cpu: u32, level: Level) -> bool {
+        self.object(cpu, level) < self.counts[level as usize]
     }
 
     /// The index of the cpu's core. Offline cpus have no core of which anything is known; they never meet others here.
@@ -100,7 +111,7 @@ impl Places {
         groups
     }
 
-    /// The cpus that lie on nodes with memory.
+    /// The cpus that lie on nodes with memory that this process may use.
     pub fn with_memory(&self, cpus: &CpuSet) -> CpuSet {
         cpus.iter().filter(|cpu| self.place(*cpu).memory).collect()
     }

@@ -30,6 +30,9 @@ pub struct Resolution {
     pub order: Vec<u32>,
     /// Who was left out, by reason.
     pub left_out: Vec<LeftOut>,
+    /// What else to keep in mind, as sentences.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 /// Cpus that the expression holds and that cannot, or by default do not, take part.
@@ -49,6 +52,8 @@ pub struct LeftOut {
 pub enum Reason {
     /// It is switched off.
     Offline,
+    /// An hwloc export leaves it out: it is offline or not allowed. Named by number or by mask, it takes part.
+    Unlisted,
     /// The cpuset of this process does not have it.
     NotInCpuset,
     /// The kernel keeps it out of its balancing; named by number, by mask or as `isolated`, it takes part.
@@ -59,12 +64,13 @@ pub enum Reason {
 
 impl Reason {
     /// All reasons, strongest first: a cpu is told with the first that holds.
-    pub const ALL: [Self; 4] = [Self::Offline, Self::NotInCpuset, Self::Isolated, Self::NotInMask];
+    pub const ALL: [Self; 5] = [Self::Offline, Self::Unlisted, Self::NotInCpuset, Self::Isolated, Self::NotInMask];
 
     /// The reason in words that follow "is" or "are".
     pub const fn words(self) -> &'static str {
         match self {
             Self::Offline => "offline",
+            Self::Unlisted => "offline or not allowed",
             Self::NotInCpuset => "outside the cpuset",
             Self::Isolated => "isolated",
             Self::NotInMask => "not in the inherited affinity mask",
@@ -73,14 +79,16 @@ impl Reason {
 
     /// Whether a user who names the cpu by its number gets it all the same.
     pub const fn yields_to_a_name(self) -> bool {
-        matches!(self, Self::Isolated | Self::NotInMask)
+        matches!(self, Self::Unlisted | Self::Isolated | Self::NotInMask)
     }
 }
 
 impl Context<'_> {
     /// Why a cpu is left out where nobody names it by number; nothing where it takes part.
     fn reason(&self, cpu: u32) -> Option<Reason> {
-        if !self.machine.online.contains(cpu) {
+        if self.machine.unlisted.contains(cpu) {
+            Some(Reason::Unlisted)
+        } else if !self.machine.online.contains(cpu) {
             Some(Reason::Offline)
         } else if !self.reachable.contains(cpu) {
             Some(Reason::NotInCpuset)

@@ -66,7 +66,7 @@ pub fn without_memory() -> Machine {
                     number,
                     cpus: (number * 16..number * 16 + 16).collect(),
                     memory_bytes: Some(if number % 2 == 0 { 32 << 30 } else { 0 }),
-                    distances: Vec::new(),
+                    ..NodeFacts::default()
                 })
                 .collect();
         },

@@ -49,7 +49,7 @@ const CPUID_LEAVES: [u32; 16] = [
     0x8000_0026,
 ];
 
-/// The file that tells the allowed cpus in every recording, whatever told them on the machine.
+/// The file that tells the allowed cpus and memory in every recording, whatever told them on the machine.
 const STATUS: &str = "proc/self/status";
 
 /// The list of cpus that are plugged in; recorded even for kernels that have none, because a cpu that is switched off
@@ -60,12 +60,15 @@ const PRESENT: &str = "sys/devices/system/cpu/present";
 pub fn scrubbed(
     read: BTreeMap<String, String>,
     machine: &Machine,
-    allowed: Option<CpuSet>,
+    (cpus, memory): (Option<CpuSet>, Option<CpuSet>),
 ) -> BTreeMap<String, String> {
     let kept = |(path, text): (String, String)| kept(&path, &text).map(|text| (path, text));
     let mut files: BTreeMap<String, String> = read.into_iter().filter_map(kept).collect();
-    if let Some(allowed) = allowed {
-        files.insert(STATUS.into(), format!("Cpus_allowed_list:\t{allowed}\n"));
+    let line = |name: &str, set: Option<CpuSet>| set.map(|set| format!("{name}:\t{set}\n"));
+    let status =
+        line("Cpus_allowed_list", cpus).into_iter().chain(line("Mems_allowed_list", memory)).collect::<String>();
+    if !status.is_empty() {
+        files.insert(STATUS.into(), status);
     }
     if files.keys().any(|path| path.starts_with("sys/devices/system/cpu/")) && !files.contains_key(PRESENT) {
         files.insert(PRESENT.into(), format!("{}\n", machine.present));

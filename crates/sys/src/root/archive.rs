@@ -52,9 +52,25 @@ pub fn read(path: &Path, input: impl Read) -> Result<Files, SysError> {
         Err(_) if exceeded.get() => {
             Err(SysError::TooLarge { path, what: "its unpacked size in bytes", limit: MOST_UNPACKED_BYTES })
         }
-        Err(error) => Err(SysError::Damaged { path, why: error.to_string() }),
+        Err(error) => Err(SysError::Damaged { path, why: plainly(&error).to_owned() }),
     }
 }
+
+/// What is wrong with an archive that cannot be unpacked to its end. The unpackers report an early end in words of their own.
+fn plainly(error: &io::Error) -> &'static str {
+    let says = |what: &str| error.to_string().to_lowercase().contains(what);
+    match error.kind() {
+        io::ErrorKind::UnexpectedEof => CUT_OFF,
+        _ if ["eof", "entire block", "end of file", "incomplete", "truncated"].into_iter().any(says) => CUT_OFF,
+        _ if says("memory") => "it needs too much memory to unpack",
+        io::ErrorKind::PermissionDenied | io::ErrorKind::Interrupted | io::ErrorKind::TimedOut => {
+            "it cannot be read to its end"
+        }
+        _ => "its bytes are not what its checksums say",
+    }
+}
+
+const CUT_OFF: &str = "the archive is cut off";
 
 /// What came of reading an archive.
 enum Found {
@@ -132,11 +148,25 @@ fn keep_tar(input: impl Read, kept: &mut Kept) -> io::Result<TooMuch> {
                     return Ok(Some(too_much));
                 }
             }
+            EntryType::Symlink => {
+                let path = long_name.take().unwrap_or_else(|| entry.path_bytes().into_owned());
+                if is_named_only(&path)
+                    && let Some(too_much) = keep_entry(io::empty(), &path, kept)?
+                {
+                    return Ok(Some(too_much));
+                }
+            }
             EntryType::GNULongLink | EntryType::XGlobalHeader => (),
             _ => long_name = None,
         }
     }
     Ok(None)
+}
+
+/// Whether an entry is a link of which only the name is wanted; where it leads is never looked at.
+fn is_named_only(path: &[u8]) -> bool {
+    let path = std::str::from_utf8(path).unwrap_or_default().trim_end_matches('/');
+    wanted::find(path).is_some_and(|range| wanted::is_named_only(&path[range]))
 }
 
 fn long_name_of(entry: &mut impl Read) -> io::Result<Option<Vec<u8>>> {

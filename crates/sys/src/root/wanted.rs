@@ -43,7 +43,7 @@ const SINGLE: [&str; 27] = [
 ];
 
 /// Files of a folder `sys/devices/system/cpu/cpuN`.
-const OF_CPU: [&str; 15] = [
+const OF_CPU: [&str; 24] = [
     "online",
     "cpu_capacity",
     "acpi_cppc/highest_perf",
@@ -58,6 +58,15 @@ const OF_CPU: [&str; 15] = [
     "topology/core_cpus_list",
     "topology/thread_siblings",
     "topology/thread_siblings_list",
+    "topology/package_cpus",
+    "topology/package_cpus_list",
+    "topology/core_siblings",
+    "topology/core_siblings_list",
+    "topology/book_siblings",
+    "topology/book_siblings_list",
+    "topology/drawer_siblings",
+    "topology/drawer_siblings_list",
+    "regs/identification/midr_el1",
     "microcode/version",
 ];
 
@@ -69,7 +78,10 @@ const OF_POLICY: [&str; 5] =
     ["affected_cpus", "related_cpus", "cpuinfo_max_freq", "base_frequency", "scaling_governor"];
 
 /// Files of a folder `sys/devices/system/node/nodeN`.
-const OF_NODE: [&str; 4] = ["cpulist", "cpumap", "distance", "meminfo"];
+const OF_NODE: [&str; 5] = ["cpulist", "cpumap", "distance", "meminfo", "access0/initiators/read_bandwidth"];
+
+/// The nodes with the best access to a node's memory: links of which only the names are read.
+const INITIATORS: &str = "access0/initiators/node";
 
 /// Files of a folder `proc/irq/N`.
 const OF_INTERRUPT: [&str; 4] = ["smp_affinity_list", "effective_affinity_list", "affinity_hint", "node"];
@@ -77,8 +89,20 @@ const OF_INTERRUPT: [&str; 4] = ["smp_affinity_list", "effective_affinity_list",
 /// Files of a folder `sys/kernel/irq/N`.
 const OF_INTERRUPT_IN_SYSFS: [&str; 7] = ["actions", "chip_name", "hwirq", "type", "name", "per_cpu_count", "wakeup"];
 
-/// The names a cpuset's list of cpus has: version 2, version 1 effective and configured.
-const OF_CPUSET: [&str; 4] = ["cpuset.cpus.effective", "cpuset.effective_cpus", "cpuset.cpus", "cpus"];
+/// The names a cpuset's list of cpus has: version 2, version 1 effective and configured. Then those of its list of nodes.
+const OF_CPUSET: [&str; 8] = [
+    "cpuset.cpus.effective",
+    "cpuset.effective_cpus",
+    "cpuset.cpus",
+    "cpus",
+    "cpuset.mems.effective",
+    "cpuset.effective_mems",
+    "cpuset.mems",
+    "mems",
+];
+
+/// Folders of devices whose memory may become that of a node.
+const MEMORY_DEVICES: [&str; 3] = ["sys/bus/dax/devices/", "sys/bus/nd/devices/", "sys/bus/cxl/devices/"];
 
 /// Where cpusets are found mounted.
 const CPUSET_MOUNTS: [&str; 4] = ["sys/fs/cgroup/", "cgroup/", "dev/cpuset/", "dev/cgroup/"];
@@ -95,13 +119,25 @@ pub fn is_wanted(path: &str) -> bool {
         return is_wanted_of_cpus(rest) || SINGLE.contains(&path);
     }
     if let Some(rest) = path.strip_prefix("sys/devices/system/node/node") {
-        return OF_NODE.contains(&after_number(rest).unwrap_or_default());
+        let name = after_number(rest).unwrap_or_default();
+        return OF_NODE.contains(&name) || is_initiator(name);
     }
     SINGLE.contains(&path)
         || is_of_interrupts(path)
         || is_cpuset(path)
+        || (path.ends_with("/target_node") && MEMORY_DEVICES.iter().any(|folder| path.starts_with(folder)))
         || is_dump(path)
         || [HWLOC_XML, HYPERVISOR].contains(&path)
+}
+
+/// Whether the path of an archive is that of a link of which only the name is read.
+pub fn is_named_only(path: &str) -> bool {
+    path.strip_prefix("sys/devices/system/node/node").and_then(after_number).is_some_and(is_initiator)
+}
+
+fn is_initiator(name: &str) -> bool {
+    let number = name.strip_prefix(INITIATORS).unwrap_or_default();
+    !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Whether the path is a cpu's file in a cpuid dump: "pu0".
@@ -174,6 +210,9 @@ mod tests {
             "sys/kernel/irq/36/chip_name",
             "sys/kernel/debug/irq/irqs/36",
             "sys/bus/pci/devices/0000:00:02.0/uevent",
+            "sys/devices/system/node/node10/access0/initiators/node2",
+            "sys/bus/cxl/devices/region0/dax_region0/dax0.0/target_node",
+            "sys/fs/cgroup/a/b/cpuset.mems.effective",
         ];
         for path in wanted {
             assert!(is_wanted(path), "{path}");

@@ -1,40 +1,92 @@
-//! Which cpus this process may use: its affinity mask, or where that is not recorded, its cpuset.
+//! Which cpus and which nodes' memory this process may use: its affinity mask, or where that is not recorded, its cpuset.
 
-use corewise_model::CpuSet;
+use corewise_model::cpu_set::CpuSetError;
+use corewise_model::{CpuSet, Gap};
 
 use super::reader::Reader;
 
-/// The names of a cpuset's effective cpus, and of the configured ones for kernels that do not tell the effective.
-const FILES: [&str; 4] = ["cpuset.cpus.effective", "cpuset.effective_cpus", "cpuset.cpus", "cpus"];
-
-/// The cpus this process may use, where the source tells. The kernel has cut the affinity mask to the cpuset already.
-pub fn allowed(reader: &Reader) -> Option<CpuSet> {
-    let status = reader.text("proc/self/status").and_then(|text| of_status(&text));
-    status.or_else(|| of_cpuset(reader)).filter(|set| !set.is_empty())
+/// What this process may use, where the source tells.
+#[derive(Debug, Default)]
+pub struct Allowed {
+    /// The kernel has cut the affinity mask to the cpuset already.
+    pub cpus: Option<CpuSet>,
+    /// Numbers of nodes.
+    pub memory: Option<CpuSet>,
 }
 
-/// The `Cpus_allowed_list` of /proc/PID/status.
-fn of_status(text: &str) -> Option<CpuSet> {
-    let list = text.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
-    CpuSet::parse_list(list).ok()
+/// The files that say the same of cpus, or of memory.
+struct Files {
+    /// The names of the effective value in a cpuset, and of the configured one for kernels that do not tell the effective.
+    of_cpuset: [&'static str; 4],
+    /// The name of the mask in /proc/PID/status; that of the list ends in "_list".
+    in_status: &'static str,
 }
 
-/// The cpus of the nearest control group, from the process's own outwards, that has a cpuset.
-fn of_cpuset(reader: &Reader) -> Option<CpuSet> {
+const CPUS: Files = Files {
+    of_cpuset: ["cpuset.cpus.effective", "cpuset.effective_cpus", "cpuset.cpus", "cpus"],
+    in_status: "Cpus_allowed",
+};
+const MEMORY: Files = Files {
+    of_cpuset: ["cpuset.mems.effective", "cpuset.effective_mems", "cpuset.mems", "mems"],
+    in_status: "Mems_allowed",
+};
+
+/// The file of a process that tells what it may use.
+const STATUS: &str = "proc/self/status";
+
+/// The cpus and the memory that this process may use, where the source tells.
+pub fn allowed(reader: &Reader) -> Allowed {
+    let status = reader.text(STATUS);
+    if status.as_deref().is_some_and(|text| !text.is_empty() && !text.ends_with('\n')) {
+        reader.add_doubt(Gap::new("what this process may use", format!("{STATUS} is cut off")));
+    }
+    let of = |files: &Files| {
+        let told = status.as_deref().and_then(|text| of_status(reader, text, files));
+        told.or_else(|| of_cpuset(reader, files)).filter(|set| !set.is_empty())
+    };
+    Allowed { cpus: of(&CPUS), memory: of(&MEMORY) }
+}
+
+/// The list in /proc/PID/status, and the mask beside it where the list makes no sense.
+fn of_status(reader: &Reader, text: &str, files: &Files) -> Option<CpuSet> {
+    let value = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    let doubt = |what: String| reader.add_doubt(Gap::new(format!("{} of this process", files.in_status), what));
+    let parsed = |value: Option<&str>, parse: fn(&str) -> Result<CpuSet, CpuSetError>| match parse(value?.trim()) {
+        Ok(set) => Some(set),
+        Err(error) => {
+            doubt(format!("{STATUS}: {error}"));
+            None
+        }
+    };
+    let list = parsed(value(&format!("{}_list", files.in_status)), CpuSet::parse_list);
+    let mask = parsed(value(files.in_status), CpuSet::parse_mask);
+    if list.is_none() && mask.is_some() {
+        doubt(format!("{STATUS} has the mask without the list"));
+    }
+    if let (Some(list), Some(mask)) = (&list, &mask)
+        && list != mask
+    {
+        doubt(format!("{STATUS} contradicts itself: the list is {list}, the mask {mask}"));
+    }
+    list.or(mask)
+}
+
+/// What the nearest control group allows, from the process's own outwards, that has a cpuset.
+fn of_cpuset(reader: &Reader, files: &Files) -> Option<CpuSet> {
     let mounts = mounts(&reader.text("proc/mounts").unwrap_or_default());
     let groups = groups(reader);
     mounts.iter().find_map(|mount| {
         let group = groups.iter().find(|(unified, _)| *unified == mount.unified).or(groups.first())?;
-        nearest(reader, &mount.folder, &group.1)
+        nearest(reader, &mount.folder, &group.1, files)
     })
 }
 
-fn nearest(reader: &Reader, mount: &str, group: &str) -> Option<CpuSet> {
+fn nearest(reader: &Reader, mount: &str, group: &str, files: &Files) -> Option<CpuSet> {
     let mut group = group.trim_matches('/');
     loop {
         let folder = if group.is_empty() { mount.to_owned() } else { format!("{mount}/{group}") };
-        let found =
-            FILES.iter().find_map(|file| reader.list(&format!("{folder}/{file}")).filter(|set| !set.is_empty()));
+        let read = |file: &&str| reader.list(&format!("{folder}/{file}")).filter(|set| !set.is_empty());
+        let found = files.of_cpuset.iter().find_map(read);
         if found.is_some() || group.is_empty() {
             return found;
         }
@@ -87,7 +139,7 @@ mod tests {
 
     fn found(files: &[(&str, &str)]) -> Option<String> {
         let root = Root::from_files(files.iter().copied());
-        allowed(&Reader::new(&root)).map(|set| set.to_string())
+        allowed(&Reader::new(&root)).cpus.map(|set| set.to_string())
     }
 
     #[test]
@@ -97,6 +149,24 @@ mod tests {
         let cpuset = ("sys/fs/cgroup/cpuset.cpus.effective", "0-7\n");
         assert_eq!(found(&[("proc/self/status", status), ("proc/mounts", mounts), cpuset]).as_deref(), Some("0-3,6"));
         assert_eq!(found(&[]), None);
+    }
+
+    #[test]
+    fn memory_is_told_by_the_status_or_the_cpuset() {
+        let found = |files: &[(&str, &str)]| {
+            let root = Root::from_files(files.iter().copied());
+            let reader = Reader::new(&root);
+            let memory = allowed(&reader).memory.map(|set| set.to_string()).unwrap_or_default();
+            (memory, reader.into_gaps().into_iter().map(|gap| gap.why).collect::<String>())
+        };
+        let status = |text| [("proc/self/status", text)];
+        assert_eq!(found(&status("Mems_allowed:\t00000000,00000005\nMems_allowed_list:\t0,2\n")).0, "0,2");
+        assert_eq!(found(&status("Mems_allowed:\t00000000,00000005\n")).0, "0,2");
+        let (memory, gap) = found(&status("Mems_allowed:\t5\nMems_allowed_list:\t0,3\n"));
+        assert_eq!((memory.as_str(), gap.contains("proc/self/status contradicts itself")), ("0,3", true));
+        let mounts = ("proc/mounts", "x /sys/fs/cgroup cgroup2 rw 0 0\n");
+        let group = ("proc/self/cgroup", "0::/a\n");
+        assert_eq!(found(&[mounts, group, ("sys/fs/cgroup/a/cpuset.mems.effective", "0-5\n")]).0, "0-5");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! /proc/cpuinfo, in the forms of x86, Arm, POWER and Itanium.
 
-mod arm;
+pub mod arm;
 
 use std::collections::BTreeMap;
 
@@ -15,11 +15,14 @@ use super::reader::Reader;
 #[derive(Debug, Default)]
 pub struct CpuInfo {
     cpus: BTreeMap<u32, Entry>,
-    /// The fields of the first cpu, by their names.
+    /// The fields of the first cpu, by their names; those that name the processor as most cpus have them.
     first: BTreeMap<String, String>,
     /// Whether it names cpus above the largest that is read.
     pub has_larger_cpus: bool,
 }
+
+/// The fields that name the processor.
+const IDENTITY: [&str; 6] = ["vendor_id", "cpu family", "model", "model name", "stepping", "microcode"];
 
 /// What it says of one cpu.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -35,6 +38,7 @@ impl CpuInfo {
     pub fn parse(text: &str) -> Self {
         let mut info = Self::default();
         let mut current = None;
+        let mut identities: BTreeMap<&str, BTreeMap<&str, usize>> = BTreeMap::new();
         for (name, value) in text.lines().filter_map(|line| line.split_once(':')) {
             let (name, value) = (name.trim_end(), value.trim());
             if name == "processor" {
@@ -45,9 +49,17 @@ impl CpuInfo {
             if let Some(cpu) = current {
                 info.cpus.entry(cpu).or_default().set(name, value);
             }
+            if IDENTITY.contains(&name) {
+                *identities.entry(name).or_default().entry(value).or_default() += 1;
+            }
             if info.cpus.len() <= 1 && !info.first.contains_key(name) {
                 info.first.insert(name.to_owned(), value.to_owned());
             }
+        }
+        for (name, values) in identities {
+            let all: usize = values.values().sum();
+            let most = values.into_iter().max_by_key(|(_, count)| *count).filter(|(_, count)| 2 * count > all);
+            most.into_iter().for_each(|(value, _)| _ = info.first.insert(name.to_owned(), value.to_owned()));
         }
         info
     }
@@ -87,7 +99,7 @@ impl CpuInfo {
     pub fn processor(&self, cpus: &[CpuFacts], reader: &Reader) -> Processor {
         let value = |names: &[&str]| names.iter().find_map(|name| self.first.get(*name)).cloned();
         let number = |name: &str| self.first.get(name)?.parse().ok();
-        let part_of = |cpu| self.of(cpu)?.part;
+        let part_of = |cpu| self.of(cpu).and_then(|entry| entry.part).or_else(|| midr_part(reader, cpu));
         let microcode = || reader.word(&format!("{CPUS}/cpu{}/microcode/version", cpus.first()?.number));
         let name = value(&["model name", "cpu"]).map(|name| name.split_whitespace().collect::<Vec<_>>().join(" "));
         Processor {
@@ -111,6 +123,13 @@ impl Entry {
             _ => (),
         }
     }
+}
+
+/// Implementer and part number by the register itself, which the kernel shows on arm64: bits 31-24 and 15-4.
+fn midr_part(reader: &Reader, cpu: u32) -> Option<(u32, u32)> {
+    let word = reader.word(&format!("{CPUS}/cpu{cpu}/regs/identification/midr_el1"))?;
+    let register = u64::from_str_radix(word.trim_start_matches("0x"), 16).ok()? as u32;
+    Some((register >> 24, register >> 4 & 0xfff))
 }
 
 fn hexadecimal(text: &str) -> u32 {

@@ -3,10 +3,13 @@
 use std::path::PathBuf;
 
 use corewise_model::CpuSet;
-use corewise_model::facts::{CacheFacts, CacheKind, CoreType, CpuFacts, MachineFacts, NamedKind, NodeFacts};
+use corewise_model::facts::{
+    CacheFacts, CacheKind, CoreType, CpuFacts, MachineFacts, MemoryKind, NamedKind, NodeFacts,
+};
 use corewise_model::machine::{Processor, System};
 use roxmltree::{Document, Node, ParsingOptions};
 
+use super::cpuinfo::arm;
 use super::limits::{LARGEST_CPU, larger_cpus};
 use crate::error::SysError;
 use crate::root::HWLOC_XML;
@@ -46,14 +49,23 @@ pub fn facts(text: &str) -> Result<MachineFacts, SysError> {
         facts.present = cpus(machine, "complete_cpuset");
         read_object(machine, &Inherited::default(), &mut facts, 0);
     }
+    facts.unlisted = facts.present.clone().filter(|_| !includes_disallowed(&facts));
     facts.nodes.sort_by_key(|node| node.number);
     mend_memory(&mut facts.nodes);
+    add_initiators(&mut facts.nodes);
     add_distances(topology, &mut facts.nodes);
     facts.processor = processor(topology);
     facts.system = system(topology);
     add_kinds(topology, &mut facts);
     facts.gaps.extend(names_larger_cpus(topology).then(larger_cpus));
     Ok(facts)
+}
+
+/// Whether the export has cpus that are not allowed, which hwloc leaves out unless it is asked for them. Then those that are missing are
+/// offline; otherwise nothing tells them from those that are not allowed.
+fn includes_disallowed(facts: &MachineFacts) -> bool {
+    let allowed = facts.allowed.as_ref();
+    allowed.is_some_and(|allowed| facts.cpus.iter().any(|cpu| !allowed.contains(cpu.number)))
 }
 
 /// What follows the line in which hwloc names its DTD. A DTD in the file itself is not passed over: the parser refuses it, because
@@ -140,8 +152,33 @@ fn node(object: Node, number: i64) -> Option<NodeFacts> {
         number: u32::try_from(number).ok()?,
         cpus: cpus(object, "cpuset")?,
         memory_bytes: object.attribute("local_memory").and_then(|text| text.parse().ok()),
-        distances: Vec::new(),
+        memory_kind: memory_kind(object),
+        ..NodeFacts::default()
     })
+}
+
+/// What a node's memory is, by hwloc's name for it.
+fn memory_kind(object: Node) -> Option<MemoryKind> {
+    match object.attribute("subtype").or_else(|| info(object, "DAXType"))? {
+        "HBM" | "MCDRAM" => Some(MemoryKind::HighBandwidth),
+        "NVM" => Some(MemoryKind::Persistent),
+        "GPUMemory" => Some(MemoryKind::Gpu),
+        "SPM" => Some(MemoryKind::SpecialPurpose),
+        name if name.starts_with("CXL") => Some(MemoryKind::Cxl),
+        _ => None,
+    }
+}
+
+/// An export gives nodes of memory only the cpus that they are near to, which are in other nodes: these are their initiators.
+fn add_initiators(nodes: &mut [NodeFacts]) {
+    let size = |node: &NodeFacts| (node.cpus.len(), node.number);
+    let inside = |node: &NodeFacts, other: &NodeFacts| {
+        !other.cpus.is_empty() && size(other) < size(node) && other.cpus.is_subset(&node.cpus)
+    };
+    let initiators =
+        |node: &NodeFacts| nodes.iter().filter(|other| inside(node, other)).map(|other| other.number).collect();
+    let found: Vec<CpuSet> = nodes.iter().map(initiators).collect();
+    nodes.iter_mut().zip(found).for_each(|(node, initiators)| node.initiators = initiators);
 }
 
 /// An export leaves the memory out where there is none and where it is not known. Where one node has memory, those
@@ -171,10 +208,12 @@ fn info<'a>(topology: Node<'a, '_>, name: &str) -> Option<&'a str> {
 fn processor(topology: Node) -> Processor {
     let number = |name: &str| info(topology, name).and_then(|text| text.parse().ok());
     let tidy = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let implementer = |text: &str| if text == "0x41" { "ARM".to_owned() } else { format!("implementer {text}") };
+    let hexadecimal = |name: &str| u32::from_str_radix(info(topology, name)?.trim_start_matches("0x"), 16).ok();
+    let implementer = hexadecimal("CPUImplementer");
+    let part = implementer.zip(hexadecimal("CPUPart")).map(|(implementer, part)| arm::part_name(implementer, part));
     Processor {
-        model_name: info(topology, "CPUModel").map(tidy).filter(|name| !name.is_empty()),
-        vendor: info(topology, "CPUVendor").map(str::to_owned).or(info(topology, "CPUImplementer").map(implementer)),
+        model_name: info(topology, "CPUModel").map(tidy).filter(|name| !name.is_empty()).or(part),
+        vendor: info(topology, "CPUVendor").map(str::to_owned).or(implementer.map(arm::implementer_name)),
         family: number("CPUFamilyNumber"),
         model: number("CPUModelNumber"),
         stepping: number("CPUStepping"),
@@ -279,6 +318,31 @@ mod tests {
     fn groups_of_a_mask_have_their_own_prefix() {
         let found = facts(&SMALL.replace("\"0xf\"", "\"0x00000001,,0xff\"")).unwrap();
         assert_eq!(found.cpus[0].caches[0].shared_with.to_string(), "0-7,64");
+    }
+
+    #[test]
+    fn cpus_that_an_export_leaves_out_are_offline_or_not_allowed() {
+        let whole = corewise_model::assemble::assemble(facts(SMALL).unwrap());
+        assert_eq!((whole.offline().to_string(), whole.unlisted.to_string()), ("3".into(), String::new()));
+        let allowed_only = SMALL.replace("allowed_cpuset=\"0x00000003\"", "allowed_cpuset=\"0x00000007\"");
+        let confined = corewise_model::assemble::assemble(facts(&allowed_only).unwrap());
+        assert_eq!((confined.offline().to_string(), confined.unlisted.to_string()), (String::new(), "3".into()));
+    }
+
+    #[test]
+    fn special_memory_and_unknown_arm_parts_are_named() {
+        let text =
+            SMALL.replace("os_index=\"2\" cpuset=\"0xc\"", "os_index=\"6\" subtype=\"HBM\" cpuset=\"0x3\"").replace(
+                "<info name=\"CPUModel\" value=\"A  b \"/>",
+                "<info name=\"CPUImplementer\" value=\"0x99\"/><info name=\"CPUPart\" value=\"0xabc\"/>",
+            );
+        let found = facts(&text).unwrap();
+        assert_eq!(found.processor.model_name.as_deref(), Some("implementer 0x99 part 0xabc"));
+        let node = &found.nodes[1];
+        assert_eq!(
+            (node.number, node.memory_kind, node.initiators.to_string()),
+            (6, Some(MemoryKind::HighBandwidth), "4".into())
+        );
     }
 
     #[test]

@@ -1,40 +1,136 @@
 //! NUMA nodes: their cpus, memory and distances.
 
-use corewise_model::CpuSet;
-use corewise_model::facts::NodeFacts;
+use std::collections::BTreeMap;
 
+use corewise_model::facts::NodeFacts;
+use corewise_model::{CpuSet, Gap};
+
+use super::memory;
 use super::reader::Reader;
 
 /// The folder of the nodes.
-const NODES: &str = "sys/devices/system/node";
+pub const NODES: &str = "sys/devices/system/node";
 
 /// The largest node number that is read: Linux is built for at most 1,024 nodes.
 const LARGEST_NODE: u32 = 1_023;
+
+/// The files of a node that list its cpus.
+const FILES: [&str; 2] = ["cpulist", "cpumap"];
+
+/// So many files are named.
+const MOST_NAMED: usize = 8;
 
 /// The online nodes by number. A kernel without NUMA has no such folder: then all cpus and all memory are node 0, which
 /// is so by its own account; without /proc/meminfo nothing is known.
 pub fn nodes(reader: &Reader, online: &CpuSet) -> Vec<NodeFacts> {
     let listed = reader.list(&format!("{NODES}/online")).filter(|set| !set.is_empty());
-    let there = reader.numbered(NODES, "node");
-    let numbers: Vec<u32> = listed.map_or(there, |listed| listed.iter().collect());
-    let numbers: Vec<u32> = numbers.into_iter().filter(|number| *number <= LARGEST_NODE).collect();
+    let there: CpuSet = reader.numbered(NODES, "node").into_iter().filter(|number| *number <= LARGEST_NODE).collect();
+    let numbers = listed.as_ref().map_or_else(|| there.clone(), |listed| numbers(reader, listed, &there, online));
     if numbers.is_empty() {
         let memory_bytes = reader.text("proc/meminfo").and_then(|text| memory_bytes(&text));
-        let only = NodeFacts { number: 0, cpus: online.clone(), memory_bytes, distances: Vec::new() };
+        let only = NodeFacts { number: 0, cpus: online.clone(), memory_bytes, ..NodeFacts::default() };
         return memory_bytes.map(|_| only).into_iter().collect();
     }
-    numbers.into_iter().map(|number| node(reader, number)).collect()
+    let mut nodes: Vec<NodeFacts> = numbers.iter().map(|number| node(reader, number)).collect();
+    let sets = divided(reader, &numbers, online);
+    nodes.iter_mut().for_each(|node| node.cpus = sets.get(&node.number).cloned().unwrap_or_default());
+    if let Some(only) = one_for_all(reader, &nodes, online) {
+        return vec![only];
+    }
+    memory::add_kinds(reader, &mut nodes);
+    nodes
+}
+
+fn file(number: u32, name: &str) -> String {
+    format!("{NODES}/node{number}/{name}")
+}
+
+/// The listed nodes that have a folder; with those that are not listed where the listed ones leave cpus out that these have.
+fn numbers(reader: &Reader, listed: &CpuSet, there: &CpuSet, online: &CpuSet) -> CpuSet {
+    let listed: CpuSet = listed.iter().take_while(|number| *number <= LARGEST_NODE).collect();
+    let list = format!("{NODES}/online");
+    let absent = listed.difference(there);
+    if !absent.is_empty() && !there.is_empty() {
+        let files: Vec<String> = absent.iter().take(MOST_NAMED).map(|number| file(number, FILES[0])).collect();
+        reader.add_doubt(Gap::new("NUMA nodes", format!("{list} lists {absent}, without {}", files.join(", "))));
+    }
+    let cpus = |numbers: &CpuSet| {
+        let sets = numbers.iter().filter_map(|number| FILES.iter().find_map(|name| reader.cpus(&file(number, name))));
+        sets.fold(CpuSet::new(), |all, cpus| all.union(&cpus)).intersection(online)
+    };
+    let believed = if there.is_empty() { listed.clone() } else { listed.intersection(there) };
+    let others = there.difference(&listed);
+    if others.is_empty() || cpus(&believed) == *online || cpus(&others).is_subset(&cpus(&believed)) {
+        return believed;
+    }
+    reader.add_doubt(Gap::new("NUMA nodes", format!("{list} says {listed}, but nodes {others} have online cpus")));
+    believed.union(&others)
 }
 
 fn node(reader: &Reader, number: u32) -> NodeFacts {
-    let file = |name: &str| format!("{NODES}/node{number}/{name}");
-    let distances = reader.text(&file("distance")).unwrap_or_default();
+    let distances = reader.text(&file(number, "distance")).unwrap_or_default();
     NodeFacts {
         number,
-        cpus: reader.list_or_mask(&file("cpulist"), &file("cpumap")).unwrap_or_default(),
-        memory_bytes: reader.text(&file("meminfo")).and_then(|text| memory_bytes(&text)),
+        memory_bytes: reader.text(&file(number, "meminfo")).and_then(|text| memory_bytes(&text)),
         distances: distances.split_whitespace().map(str::parse).collect::<Result<_, _>>().unwrap_or_default(),
+        file: Some(file(number, FILES[0])),
+        ..NodeFacts::default()
     }
+}
+
+/// The cpus of each node. Every cpu is in one: where the lists do not say so, masks are asked as well, and a cpu is in the node that most
+/// files name, or else in the smallest, since a description by hand may nest them.
+fn divided(reader: &Reader, numbers: &CpuSet, online: &CpuSet) -> BTreeMap<u32, CpuSet> {
+    let read = |number: u32, name: &str| {
+        Some((number, file(number, name), reader.cpus(&file(number, name))?.intersection(online)))
+    };
+    let first: Vec<_> = numbers.iter().filter_map(|number| FILES.iter().find_map(|name| read(number, name))).collect();
+    let all = first.iter().fold(CpuSet::new(), |all, (_, _, cpus)| all.union(cpus));
+    let count: usize = first.iter().map(|(_, _, cpus)| cpus.len()).sum();
+    let every = numbers.iter().all(|number| first.iter().any(|(of, _, cpus)| *of == number && cpus == online));
+    if (all == *online && count == all.len()) || every {
+        return first.into_iter().map(|(number, _, cpus)| (number, cpus)).collect();
+    }
+    let readings: Vec<_> =
+        numbers.iter().flat_map(|number| FILES.iter().filter_map(move |name| read(number, name))).collect();
+    let mut votes: BTreeMap<u32, BTreeMap<u32, usize>> = BTreeMap::new();
+    let mut sizes: BTreeMap<u32, usize> = BTreeMap::new();
+    for (number, _, cpus) in &readings {
+        cpus.iter().for_each(|cpu| *votes.entry(cpu).or_default().entry(*number).or_default() += 1);
+        let size = sizes.entry(*number).or_default();
+        *size = (*size).max(cpus.len());
+    }
+    let mut sets: BTreeMap<u32, CpuSet> = BTreeMap::new();
+    for (cpu, nodes) in votes {
+        let best =
+            nodes.into_iter().max_by_key(|(number, count)| (*count, std::cmp::Reverse((sizes[number], *number))));
+        best.into_iter().for_each(|(number, _)| _ = sets.entry(number).or_default().insert(cpu));
+    }
+    let nothing = CpuSet::new();
+    let wrong = readings.iter().filter(|(number, _, cpus)| cpus != sets.get(number).unwrap_or(&nothing));
+    let doubts: Vec<String> = wrong.take(MOST_NAMED).map(|(_, file, cpus)| format!("{file} says {cpus}")).collect();
+    if !doubts.is_empty() {
+        let why = format!("files contradict each other: {}", doubts.join("; "));
+        reader.add_doubt(Gap::new("cpus of NUMA nodes", why));
+    }
+    sets
+}
+
+/// One node in place of several that all hold every cpu, which a kernel bug makes of them.
+fn one_for_all(reader: &Reader, nodes: &[NodeFacts], online: &CpuSet) -> Option<NodeFacts> {
+    let [first, _, ..] = nodes else { return None };
+    if online.len() < 2 || nodes.iter().any(|node| node.cpus != *online) {
+        return None;
+    }
+    let name = FILES.iter().find(|name| reader.cpus(&file(first.number, name)).is_some()).unwrap_or(&FILES[0]);
+    let why = format!(
+        "each of the {} nodes holds every cpu ({}); they are treated as one",
+        nodes.len(),
+        file(first.number, name)
+    );
+    reader.add_doubt(Gap::new("NUMA nodes", why));
+    let memory = nodes.iter().filter_map(|node| node.memory_bytes).reduce(|a, b| a.saturating_add(b));
+    Some(NodeFacts { number: first.number, cpus: online.clone(), memory_bytes: memory, ..NodeFacts::default() })
 }
 
 /// The bytes of the `MemTotal` line, of a node or of the whole machine.
@@ -61,7 +157,7 @@ mod tests {
             (format!("{NODES}/node2/distance"), "20 x\n"),
         ]);
         let found = nodes(&Reader::new(&root), &CpuSet::first(4));
-        assert_eq!(found.iter().map(|node| node.number).collect::<Vec<_>>(), [0, 2], "node 1 is offline");
+        assert_eq!(found.iter().map(|node| node.number).collect::<Vec<_>>(), [0, 2], "node 1 has no online cpu");
         assert_eq!((found[0].memory_bytes, found[0].distances.clone()), (Some(1 << 30), vec![10, 20]));
         assert_eq!((found[1].cpus.to_string(), found[1].memory_bytes), ("2,3".into(), None));
         assert!(found[1].distances.is_empty());
@@ -74,5 +170,42 @@ mod tests {
         assert_eq!((found.len(), found[0].memory_bytes, found[0].cpus.len()), (1, Some(2 << 20), 4));
         let nothing = Root::from_files([("other", "")]);
         assert!(nodes(&Reader::new(&nothing), &CpuSet::first(4)).is_empty());
+    }
+
+    fn told(files: &[(&str, &str)]) -> (String, String) {
+        let root = Root::from_files(files.iter().map(|(path, text)| (format!("{NODES}/{path}"), *text)));
+        let reader = Reader::new(&root);
+        let found = nodes(&reader, &CpuSet::first(4));
+        let sets = found.iter().map(|node| format!("{}: {}", node.number, node.cpus)).collect::<Vec<_>>().join(", ");
+        (sets, reader.into_gaps().into_iter().map(|gap| gap.why).collect())
+    }
+
+    #[test]
+    fn a_list_that_contradicts_the_others_loses_against_masks() {
+        for wrong in ["0", "0-3", "1-2"] {
+            let files =
+                [("node0/cpulist", wrong), ("node0/cpumap", "3"), ("node1/cpulist", "2-3"), ("node1/cpumap", "c")];
+            let (sets, gap) = told(&files);
+            assert_eq!((sets.as_str(), gap.contains("node0/cpulist says")), ("0: 0,1, 1: 2,3", true), "{wrong}: {gap}");
+        }
+    }
+
+    #[test]
+    fn nodes_that_all_hold_every_cpu_are_one() {
+        let memory = "Node 0 MemTotal: 1 kB";
+        let files =
+            [("node0/cpumap", "f"), ("node0/meminfo", memory), ("node1/cpumap", "f"), ("node1/meminfo", memory)];
+        let (sets, gap) = told(&files);
+        assert_eq!((sets.as_str(), gap.contains("node0/cpumap")), ("0: 0-3", true), "{gap}");
+    }
+
+    #[test]
+    fn the_list_of_nodes_is_checked_against_their_folders() {
+        let files = |online| [("online", online), ("node0/cpulist", "0-1"), ("node1/cpulist", "2-3")];
+        assert_eq!(told(&files("0-1")), ("0: 0,1, 1: 2,3".into(), String::new()));
+        for wrong in ["0", "0-9"] {
+            let (sets, gap) = told(&files(wrong));
+            assert_eq!((sets.as_str(), gap.contains("node/online")), ("0: 0,1, 1: 2,3", true), "{wrong}: {gap}");
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use corewise_model::cpu_set::CpuSetError;
@@ -13,23 +14,48 @@ use crate::root::Source;
 /// How many senseless values are told one by one; a broken recording may hold thousands.
 const MOST_GAPS: usize = 8;
 
+/// So many missing files are named.
+const MOST_MISSING: usize = 4;
+
 /// Reads values from a source and collects what made no sense.
 pub struct Reader<'a> {
     source: &'a dyn Source,
     gaps: RefCell<Vec<Gap>>,
+    doubts: RefCell<Vec<Gap>>,
+    asked: RefCell<BTreeMap<String, Asked>>,
     has_larger_cpus: Cell<bool>,
+}
+
+/// How often a file that each cpu, or each node, may have was there.
+#[derive(Default)]
+struct Asked {
+    found: usize,
+    missing: Vec<String>,
 }
 
 impl<'a> Reader<'a> {
     pub fn new(source: &'a dyn Source) -> Self {
-        Self { source, gaps: RefCell::default(), has_larger_cpus: Cell::default() }
+        Self {
+            source,
+            gaps: RefCell::default(),
+            doubts: RefCell::default(),
+            asked: RefCell::default(),
+            has_larger_cpus: Cell::default(),
+        }
     }
 
     /// The gaps that were found while reading.
     pub fn into_gaps(self) -> Vec<Gap> {
         let mut gaps = self.gaps.into_inner();
+        gaps.extend(self.doubts.into_inner());
+        gaps.extend(self.asked.into_inner().into_values().filter_map(Asked::gap));
         gaps.extend(self.has_larger_cpus.get().then(larger_cpus));
         gaps
+    }
+
+    /// What files say that contradict each other; named however many values made no sense.
+    pub fn add_doubt(&self, gap: Gap) {
+        self.doubts.borrow_mut().push(gap);
     }
 
     /// The source names cpus that are not read.
@@ -55,7 +81,16 @@ impl<'a> Reader<'a> {
 
     /// A file's whole text.
     pub fn text(&self, path: &str) -> Option<Cow<'a, str>> {
-        self.source.text(path)
+        let text = self.source.text(path);
+        if let Some(kind) = kind(path) {
+            let mut asked = self.asked.borrow_mut();
+            let asked = asked.entry(kind).or_default();
+            match text {
+                Some(_) => asked.found += 1,
+                None => asked.missing.push(path.to_owned()),
+            }
+        }
+        text
     }
 
     /// A file's text without the white space and the zero bytes around it (device-tree strings end in one); nothing
@@ -68,7 +103,12 @@ impl<'a> Reader<'a> {
 
     /// The number in a file; nothing where it is no such number.
     pub fn number<T: FromStr>(&self, path: &str) -> Option<T> {
-        tidy(&self.text(path)?).parse().ok()
+        let text = self.text(path)?;
+        let number = tidy(&text).parse().ok();
+        if number.is_none() && !tidy(&text).starts_with('<') {
+            self.add_gap(Gap::new(format!("the number in {path}"), format!("it is \"{}\"", start(tidy(&text)))));
+        }
+        number
     }
 
     /// A number that the kernel gives as -1 where it does not know it.
@@ -81,9 +121,14 @@ impl<'a> Reader<'a> {
         self.set(path, |text| if text == "(null)" { Ok(CpuSet::new()) } else { CpuSet::parse_list(text) })
     }
 
-    /// The cpus in a file with a list, or else in one with a mask (kernels before 2.6.3x have masks only).
-    pub fn list_or_mask(&self, list: &str, mask: &str) -> Option<CpuSet> {
-        self.list(list).or_else(|| self.set(mask, CpuSet::parse_mask))
+    /// The cpus in a file with a list, where its name ends so, or with a mask (kernels before 2.6.3x have masks only).
+    pub fn cpus(&self, path: &str) -> Option<CpuSet> {
+        if path.ends_with("list") { self.list(path) } else { self.set(path, CpuSet::parse_mask) }
+    }
+
+    /// The names in a folder, sorted.
+    pub fn names(&self, folder: &str) -> Vec<String> {
+        self.source.names(folder)
     }
 
     /// The cpus of the names `prefixN` in a folder.
@@ -119,6 +164,42 @@ impl<'a> Reader<'a> {
     }
 }
 
+impl Asked {
+    /// The gap of files that most have and some have not.
+    fn gap(self) -> Option<Gap> {
+        let Self { found, mut missing } = self;
+        if missing.is_empty() || found <= missing.len() {
+            return None;
+        }
+        let more = missing.len().saturating_sub(MOST_MISSING);
+        missing.truncate(MOST_MISSING);
+        missing.extend((more > 0).then(|| format!("{more} more")));
+        Some(Gap::new(
+            "files of some cpus or nodes",
+            format!("missing, though others have them: {}", missing.join(", ")),
+        ))
+    }
+}
+
+/// The path of a file of a cpu or node without its number, where each of them should have it: cpufreq's folders, and the switches of cpus
+/// that cannot be switched off, are not among these.
+fn kind(path: &str) -> Option<String> {
+    let (folder, rest) = ["sys/devices/system/cpu/cpu", "sys/devices/system/node/node"]
+        .into_iter()
+        .find_map(|folder| Some((folder, path.strip_prefix(folder)?)))?;
+    let (number, name) = rest.split_once('/')?;
+    let is_number = number.bytes().all(|byte| byte.is_ascii_digit());
+    let is_general = name != "online" && !name.starts_with("cpufreq") && !name.starts_with("access");
+    (is_number && is_general).then(|| format!("{folder}{name}"))
+}
+
+/// So many characters of what is no number are shown.
+const MOST_SHOWN: usize = 20;
+
+fn start(text: &str) -> &str {
+    text.char_indices().nth(MOST_SHOWN).map_or(text, |(at, _)| &text[..at])
+}
+
 fn tidy(text: &str) -> &str {
     text.trim_matches(|c: char| c.is_whitespace() || c == '\0')
 }
@@ -138,8 +219,8 @@ mod tests {
             ("none", "   (null)\n"),
             ("list", "0-1,4\n"),
             ("mask", "13\n"),
-            ("bad", "0-x\n"),
-            ("large", "8191-65535\n"),
+            ("bad_list", "0-x\n"),
+            ("large_list", "8191-65535\n"),
         ]);
         let reader = Reader::new(&root);
         assert_eq!(reader.word("word").as_deref(), Some("a b"));
@@ -147,13 +228,28 @@ mod tests {
         assert_eq!(reader.number::<u32>("seven"), Some(7));
         assert_eq!(reader.known_number("unknown"), None);
         assert_eq!(reader.list("none"), Some(CpuSet::new()));
-        assert_eq!(reader.list_or_mask("list", "mask").unwrap().to_string(), "0,1,4");
-        assert_eq!(reader.list_or_mask("absent", "mask").unwrap().to_string(), "0,1,4");
-        assert_eq!(reader.list("bad"), None);
-        assert_eq!(reader.list("large").unwrap().to_string(), "8191");
+        assert_eq!(reader.cpus("list").unwrap().to_string(), "0,1,4");
+        assert_eq!(reader.cpus("mask").unwrap().to_string(), "0,1,4");
+        assert_eq!(reader.cpus("bad_list"), None);
+        assert_eq!(reader.cpus("large_list").unwrap().to_string(), "8191");
+        assert_eq!(reader.number::<u32>("list"), None);
         let gaps = reader.into_gaps();
         let what: Vec<&str> = gaps.iter().map(|gap| gap.what.as_str()).collect();
-        assert_eq!(what, ["the cpus in bad", "cpus above 8191"]);
+        assert_eq!(what, ["the cpus in bad_list", "the number in list", "cpus above 8191"]);
+    }
+
+    #[test]
+    fn a_file_that_most_cpus_have_is_missed_by_name() {
+        let file = |cpu: u32, name: &str| format!("sys/devices/system/cpu/cpu{cpu}/{name}");
+        let root = Root::from_files([0, 1, 2].map(|cpu| (file(cpu, "topology/core_id"), "0")));
+        let reader = Reader::new(&root);
+        for cpu in 0..4 {
+            let _ = (reader.text(&file(cpu, "topology/core_id")), reader.text(&file(cpu, "online")));
+            let _ = reader.text(&file(cpu, if cpu == 3 { "topology/core_id" } else { "cpu_capacity" }));
+        }
+        let gaps = reader.into_gaps();
+        assert_eq!(gaps.len(), 1);
+        assert!(gaps[0].why.contains(&file(3, "topology/core_id")) && !gaps[0].why.contains("cpu2"), "{gaps:?}");
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The facts that Linux gives under /sys and /proc.
 
+use std::collections::BTreeMap;
+
 use corewise_model::facts::{CoreType, CpuFacts, MachineFacts, NamedKind};
 use corewise_model::{CpuSet, Gap};
 
@@ -7,7 +9,8 @@ use super::cpuinfo::CpuInfo;
 use super::frequency::Frequencies;
 use super::limits::CPUS;
 use super::reader::Reader;
-use super::{allowed, caches, frequency, nodes, system};
+use super::sharing::{self, CLUSTERS, DIES, Numbered, PACKAGES, Sets, THREADS};
+use super::{allowed, caches, frequency, nodes, online, system};
 
 /// Everything that sysfs and procfs tell; no cpus where there is neither.
 pub fn facts(reader: &Reader) -> MachineFacts {
@@ -16,42 +19,43 @@ pub fn facts(reader: &Reader) -> MachineFacts {
         reader.saw_larger_cpus();
     }
     let allowed = allowed::allowed(reader);
-    let online = online(reader, &info).or_else(|| allowed.clone()).unwrap_or_default();
+    let online = online::online(reader, &info).or_else(|| allowed.cpus.clone()).unwrap_or_default();
     let nodes = nodes::nodes(reader, &online);
     let frequencies = frequency::frequencies(reader, &online);
-    let cpus: Vec<CpuFacts> = online.iter().map(|number| cpu(reader, number, &info, &frequencies)).collect();
+    let cpus = cpus(reader, &online, &info, &frequencies);
     if !cpus.is_empty() && cpus.iter().all(|cpu| cpu.package.is_none() && cpu.thread_siblings.is_none()) {
         reader.add_gap(Gap::new("packages and cores", format!("{CPUS} does not exist; each cpu is treated as a core")));
     }
     let file = |name: &str| reader.list(&format!("{CPUS}/{name}"));
+    let present = file("present").or_else(|| plugged_in(reader));
+    let possible = file("possible");
     MachineFacts {
         processor: info.processor(&cpus, reader),
         system: system::system(reader, &info, frequencies.governors()),
         cpus,
-        possible: file("possible"),
-        present: file("present").or_else(|| plugged_in(reader)),
-        online: Some(online),
+        present: within(reader, present, possible.as_ref(), &online),
+        possible,
         isolated: file("isolated"),
         nohz_full: file("nohz_full"),
-        allowed,
+        allowed: allowed.cpus,
+        allowed_memory: allowed.memory,
         nodes,
-        named_kinds: named_kinds(reader),
-        gaps: Vec::new(),
+        named_kinds: named_kinds(reader, &online),
+        online: Some(online),
+        ..MachineFacts::default()
     }
 }
 
-/// The online cpus: as listed; on kernels without the list, those with a folder that are not switched off and have a
-/// topology where any has one; without sysfs those of /proc/cpuinfo.
-fn online(reader: &Reader, info: &CpuInfo) -> Option<CpuSet> {
-    if let Some(listed) = reader.list(&format!("{CPUS}/online")).filter(|set| !set.is_empty()) {
-        return Some(listed);
+/// The present cpus within the possible ones, where those hold all that are online.
+fn within(reader: &Reader, present: Option<CpuSet>, possible: Option<&CpuSet>, online: &CpuSet) -> Option<CpuSet> {
+    let Some(possible) = possible.filter(|possible| !possible.is_empty()) else { return present };
+    let present = present?;
+    if present.is_subset(possible) {
+        return Some(present);
     }
-    let numbers = reader.numbered_cpus(CPUS, "cpu");
-    let has_topology = |cpu: &u32| reader.text(&format!("{CPUS}/cpu{cpu}/topology/core_id")).is_some();
-    let any = numbers.iter().any(|cpu| has_topology(&cpu));
-    let is_on = |cpu: &u32| reader.number::<u32>(&format!("{CPUS}/cpu{cpu}/online")) != Some(0);
-    let found: CpuSet = numbers.iter().filter(|cpu| is_on(cpu) && (!any || has_topology(cpu))).collect();
-    [found, info.numbers()].into_iter().find(|set| !set.is_empty())
+    let why = format!("{CPUS}/present says {present}, but {CPUS}/possible says {possible}");
+    reader.add_doubt(Gap::new("present cpus", why));
+    Some(if online.is_subset(possible) { present.intersection(possible) } else { present })
 }
 
 fn plugged_in(reader: &Reader) -> Option<CpuSet> {
@@ -59,43 +63,126 @@ fn plugged_in(reader: &Reader) -> Option<CpuSet> {
     (!numbers.is_empty()).then_some(numbers)
 }
 
-fn cpu(reader: &Reader, number: u32, info: &CpuInfo, frequencies: &Frequencies) -> CpuFacts {
-    let folder = format!("{CPUS}/cpu{number}");
-    let file = |name: &str| format!("{folder}/{name}");
-    let topology = |name: &str| reader.known_number(&file(&format!("topology/{name}")));
-    let set = |list: &str, mask: &str| {
-        reader.list_or_mask(&file(&format!("topology/{list}")), &file(&format!("topology/{mask}")))
+/// The online cpus, with the sets of those that share something.
+fn cpus(reader: &Reader, online: &CpuSet, info: &CpuInfo, frequencies: &Frequencies) -> Vec<CpuFacts> {
+    let file = |cpu: u32, name: &str| format!("{CPUS}/cpu{cpu}/{name}");
+    let topology = |cpu: u32, name: &str| Some(file(cpu, &format!("topology/{name}")));
+    let same = SameNumbers::of(reader, online, info);
+    let threads = sharing::sets(reader, &THREADS, online, topology, &same.cores());
+    let clusters = sharing::sets(reader, &CLUSTERS, online, topology, &[]);
+    let die_numbers = numbered(reader, online, "die_id");
+    // Where the kernel knows no dies it numbers them -1 and lists each cpu as a die of its own.
+    let unknown = die_numbers.iter().filter(|die| die.number < 0).count();
+    let has_dies = unknown * 2 <= die_numbers.len();
+    let dies = if has_dies { sharing::sets(reader, &DIES, online, topology, &[]) } else { Sets::new() };
+    let packages = sharing::sets(reader, &PACKAGES, online, topology, &same.packages());
+    let caches = caches::caches(reader, online, &threads);
+    let nothing = |cpu: u32| CpuSet::of(cpu);
+    let around = |cpu: u32| {
+        let cache = caches.get(&cpu).into_iter().flatten().map(|cache| &cache.shared_with);
+        let sets = threads.get(&cpu).into_iter().chain(cache);
+        sets.max_by_key(|set| set.len()).cloned().unwrap_or_else(|| nothing(cpu))
     };
-    let entry = info.of(number);
-    let frequency = frequencies.of(number);
-    CpuFacts {
-        number,
-        package: topology("physical_package_id").or_else(|| entry?.package),
-        die: topology("die_id"),
-        die_cpus: set("die_cpus_list", "die_cpus").filter(|_| !has_no_die(reader, &folder)),
-        cluster_cpus: set("cluster_cpus_list", "cluster_cpus"),
-        core: topology("core_id").or_else(|| entry?.core),
-        thread_siblings: set("core_cpus_list", "core_cpus").or_else(|| set("thread_siblings_list", "thread_siblings")),
-        caches: caches::caches(reader, &folder, number),
-        capacity: reader.number(&file("cpu_capacity")),
-        highest_performance: reader.number(&file("acpi_cppc/highest_perf")),
-        maximum_frequency_khz: frequency.and_then(|policy| policy.maximum_khz),
-        base_frequency_khz: frequency.and_then(|policy| policy.base_khz),
+    let largest =
+        |sets: &Sets, cpu: u32| sets.get(&cpu).filter(|set| set.len() > 1).cloned().unwrap_or_else(|| around(cpu));
+    let package_numbers = sharing::numbers(reader, "packages", &same.package, |cpu| largest(&packages, cpu));
+    let die_numbers: Vec<Numbered> = die_numbers.into_iter().filter(|die| has_dies && die.number >= 0).collect();
+    let die_numbers = sharing::numbers(reader, "dies", &die_numbers, |cpu| largest(&dies, cpu));
+    let core_numbers =
+        sharing::numbers(reader, "cores", &same.core, |cpu| threads.get(&cpu).cloned().unwrap_or_else(|| nothing(cpu)));
+    let cpu = |number: u32| {
+        let frequency = frequencies.of(number);
+        CpuFacts {
+            number,
+            package: package_numbers.get(&number).copied(),
+            package_cpus: packages.get(&number).cloned(),
+            die: die_numbers.get(&number).copied(),
+            die_cpus: dies.get(&number).cloned(),
+            cluster_cpus: clusters.get(&number).cloned(),
+            core: core_numbers.get(&number).copied(),
+            thread_siblings: threads.get(&number).cloned(),
+            caches: caches.get(&number).cloned().unwrap_or_default(),
+            capacity: reader.number(&file(number, "cpu_capacity")),
+            highest_performance: reader.number(&file(number, "acpi_cppc/highest_perf")),
+            maximum_frequency_khz: frequency.and_then(|policy| policy.maximum_khz),
+            base_frequency_khz: frequency.and_then(|policy| policy.base_khz),
+        }
+    };
+    online.iter().map(cpu).collect()
+}
+
+/// The numbers in a file of each cpu's topology, also negative ones.
+fn numbered(reader: &Reader, online: &CpuSet, name: &str) -> Vec<Numbered> {
+    let of = |cpu: u32| {
+        let file = format!("{CPUS}/cpu{cpu}/topology/{name}");
+        Some(Numbered { cpu, number: reader.number(&file)?, file })
+    };
+    online.iter().filter_map(of).collect()
+}
+
+/// The packages' and cores' numbers by the files of the topology, then by /proc/cpuinfo.
+struct SameNumbers {
+    package: Vec<Numbered>,
+    core: Vec<Numbered>,
+}
+
+impl SameNumbers {
+    fn of(reader: &Reader, online: &CpuSet, info: &CpuInfo) -> Self {
+        let with = |name: &str, in_info: fn(&super::cpuinfo::Entry) -> Option<i64>| {
+            let by_info = online.iter().filter_map(|cpu| {
+                Some(Numbered { cpu, number: in_info(info.of(cpu)?)?, file: "proc/cpuinfo".to_owned() })
+            });
+            let known = numbered(reader, online, name).into_iter().filter(|numbered| numbered.number >= 0);
+            known.chain(by_info).collect()
+        };
+        Self { package: with("physical_package_id", |entry| entry.package), core: with("core_id", |entry| entry.core) }
+    }
+
+    /// The cpus with equal numbers of package.
+    fn packages(&self) -> Vec<CpuSet> {
+        together(first_of_each(&self.package).into_iter().map(|(cpu, package)| (package, cpu)))
+    }
+
+    /// The cpus with equal numbers of package and core.
+    fn cores(&self) -> Vec<CpuSet> {
+        let packages = first_of_each(&self.package);
+        let cores = first_of_each(&self.core).into_iter();
+        together(cores.map(|(cpu, core)| ((packages.get(&cpu).copied(), core), cpu)))
     }
 }
 
-/// Whether the kernel says that it knows no dies: it then lists each cpu as a die of its own.
-fn has_no_die(reader: &Reader, cpu_folder: &str) -> bool {
-    reader.number::<i64>(&format!("{cpu_folder}/topology/die_id")).is_some_and(|number| number < 0)
+fn first_of_each(numbers: &[Numbered]) -> BTreeMap<u32, i64> {
+    let mut first = BTreeMap::new();
+    numbers.iter().for_each(|number| _ = first.entry(number.cpu).or_insert(number.number));
+    first
 }
 
-/// Classes of core by the performance counters that the kernel registers for them.
-fn named_kinds(reader: &Reader) -> Vec<NamedKind> {
+fn together<K: Ord>(keys: impl Iterator<Item = (K, u32)>) -> Vec<CpuSet> {
+    let mut sets: BTreeMap<K, CpuSet> = BTreeMap::new();
+    keys.for_each(|(key, cpu)| _ = sets.entry(key).or_default().insert(cpu));
+    sets.into_values().collect()
+}
+
+/// Classes of core by the performance counters that the kernel registers for them. Every online cpu is in one, if there are any.
+fn named_kinds(reader: &Reader, online: &CpuSet) -> Vec<NamedKind> {
     let classes =
         [("cpu_core", CoreType::Performance), ("cpu_atom", CoreType::Efficiency), ("cpu_lowpower", CoreType::LowPower)];
     let kind = |(name, core_type): (&str, CoreType)| {
         let cpus = reader.list(&format!("sys/devices/{name}/cpus"))?;
         Some(NamedKind { core_type, cpus, source: name.to_owned() })
     };
-    classes.into_iter().filter_map(kind).collect()
+    let kinds: Vec<NamedKind> = classes.into_iter().filter_map(kind).collect();
+    let all = kinds.iter().fold(CpuSet::new(), |all, kind| all.union(&kind.cpus)).intersection(online);
+    let count: usize = kinds.iter().map(|kind| kind.cpus.intersection(online).len()).sum();
+    if !kinds.is_empty() && (all != *online || count != all.len()) {
+        let said = |(name, _): &(&str, CoreType)| {
+            let kind = kinds.iter().find(|kind| kind.source == *name);
+            let cpus = kind.map_or_else(|| "nothing".to_owned(), |kind| kind.cpus.to_string());
+            format!("sys/devices/{name}/cpus says {cpus}")
+        };
+        let said: Vec<String> = classes.iter().map(said).collect();
+        let why = format!("a cpu of {online} is in none of these, or in two: {}", said.join("; "));
+        reader.add_doubt(Gap::new("kinds of core", why));
+    }
+    kinds
 }

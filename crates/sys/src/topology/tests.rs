@@ -133,8 +133,8 @@ proptest! {
     fn no_files_panic(files in proptest::collection::vec((prop::sample::select(&PATHS[..]), prop::sample::select(&VALUES[..])), 0..24)) {
         let online = [("sys/devices/system/cpu/online", "0-3")];
         let found = machine(&[&online[..], &files[..]].concat()).unwrap();
-        prop_assert_eq!(found.online.to_string(), "0-3");
-        prop_assert_eq!(found.objects(Level::Core).iter().map(corewise_model::CpuSet::len).sum::<usize>(), 4);
+        prop_assert!(!found.online.is_empty() && found.online.is_subset(&found.present));
+        prop_assert_eq!(found.objects(Level::Core).iter().map(corewise_model::CpuSet::len).sum::<usize>(), found.online.len());
     }
 
     #[test]

@@ -194,7 +194,8 @@ fn fake_kinds(machine: &Machine) {
     2 package, 6 node, 2 die, 2 llc, 12 cluster, 12 core, 24 cpu
     performance 12-23 (cpu_capacity 1025)
     efficiency 0-11 (cpu_capacity 234)
-    gap: NUMA nodes: the online cpus 4-7 are in no node
+    gap: cpus of NUMA nodes: files contradict each other: sys/devices/system/node/node4/cpumap says 16-23; sys/devices/system/node/node5/cpumap says 12-23
+    gap: NUMA nodes: the online cpus 4-7 are in no node (sys/devices/system/node/node0/cpulist, sys/devices/system/node/node1/cpulist, sys/devices/system/node/node2/cpulist, sys/devices/system/node/node3/cpulist, sys/devices/system/node/node4/cpulist, sys/devices/system/node/node5/cpulist)
     gap: shared caches: no L2 or L3 is reported for cpus 0-23; their package is used as llc
     ");
 }
@@ -233,7 +234,8 @@ fn offline(machine: &Machine) {
     Intel(R) Xeon(R) CPU E5-2680 v3 @ 2.50GHz
     2 package, 1 node, 2 die, 2 llc, 17 cluster, 17 core, 17 cpu
     offline 0-3,21-23
-    gap: NUMA nodes: the online cpus 4,6,8,10,12,14,16,18,20 are in no node
+    gap: online cpus: sources contradict each other, 4-20 is used; sys/devices/system/cpu/online: 4-20; proc/cpuinfo: 0-23; the topology folders in sys/devices/system/cpu/cpu*/: 4-20
+    gap: NUMA nodes: the online cpus 4,6,8,10,12,14,16,18,20 are in no node (sys/devices/system/node/node1/cpulist)
     ");
     assert_eq!(machine.nodes[0].number, 1);
 }

@@ -93,6 +93,7 @@ fn alone(notation: Notation, placed: &Placed<'_>) -> Result<(), Failure> {
     for out in placed.resolution.left_out.iter().filter(|out| !is_said(out)) {
         say(&format!("left out: {} ({})", out.cpus, out.reason.words()));
     }
-    remarks.iter().for_each(|remark| say(&format!("note: {remark}")));
+    let notes = placed.resolution.notes.iter().map(String::as_str);
+    notes.chain(remarks).for_each(|remark| say(&format!("note: {remark}")));
     print_text(&texts.join("\n"))
 }

@@ -105,12 +105,19 @@ fn left_out(out: &LeftOut) -> String {
 /// What a user of these cpus should know.
 fn warnings(placed: &Placed<'_>) -> Vec<String> {
     let (machine, cpus) = (placed.machine, &placed.resolution.cpus);
-    let bare = machine.nodes.iter().filter(|node| node.memory_bytes == Some(0)).flat_map(|node| node.cpus.iter());
-    let bare = bare.collect::<CpuSet>().intersection(cpus);
+    let without = |allowed: bool| {
+        let bare =
+            machine.nodes.iter().filter(|node| (node.memory_bytes == Some(0)) != allowed && !machine.has_memory(node));
+        bare.flat_map(|node| node.cpus.iter()).collect::<CpuSet>().intersection(cpus)
+    };
+    let (bare, denied) = (without(false), without(true));
     let isolated = machine.isolated.intersection(cpus);
-    let mut warnings = Vec::new();
+    let mut warnings = placed.resolution.notes.clone();
     if !bare.is_empty() {
         warnings.push(format!("{bare} on nodes without memory: all their memory is remote"));
+    }
+    if !denied.is_empty() {
+        warnings.push(format!("{denied} on nodes whose memory this process may not use: all their memory is remote"));
     }
     if !isolated.is_empty() {
         let what = "isolated: the scheduler does not spread threads over them, so pin each thread (--one-per-thread)";

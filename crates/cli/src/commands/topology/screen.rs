@@ -1,5 +1,6 @@
 //! The screen of `corewise topology`: the picture of the levels, then caches, nodes and kinds in depth.
 
+use corewise_model::machine::Node;
 use corewise_model::machine_file::Description;
 use corewise_model::{CpuSet, Level, Machine};
 
@@ -126,6 +127,10 @@ fn nodes(machine: &Machine, width: usize) -> Vec<Line> {
     let with_distances = machine.nodes.len() <= MOST_NODES;
     let mut columns =
         vec![Column::text("node", 0), Column::number("memory", "", 1), Column::text("cpus", 2).shrinking_to(8)];
+    let has_remarks = machine.nodes.iter().any(|node| !remarks(machine, node).is_empty());
+    if has_remarks {
+        columns.push(Column::text("", 2).shrinking_to(8));
+    }
     if with_distances {
         columns.extend(machine.nodes.iter().map(|node| Column::number(node.number.to_string(), "", 3)));
     }
@@ -134,6 +139,7 @@ fn nodes(machine: &Machine, width: usize) -> Vec<Line> {
         let memory = node.memory_bytes.map_or_else(|| "unknown".to_owned(), bytes);
         let cpus = if node.cpus.is_empty() { "no cpus".to_owned() } else { node.cpus.to_string() };
         let mut row = vec![node.number.to_string(), memory, cpus];
+        row.extend(has_remarks.then(|| remarks(machine, node)));
         if with_distances {
             let distance = |index: usize| node.distances.get(index).map(u32::to_string).unwrap_or_default();
             row.extend((0..machine.nodes.len()).map(distance));
@@ -143,6 +149,16 @@ fn nodes(machine: &Machine, width: usize) -> Vec<Line> {
     let title =
         format!("Nodes, by the system's numbers ({}); distances, 10 is near", count(machine.nodes.len(), "node"));
     drawn(&grid, &title, width)
+}
+
+/// What is special about a node's memory: "HBM, near node 0", "not allowed here".
+fn remarks(machine: &Machine, node: &Node) -> String {
+    let kind = node.memory_kind.map(|kind| kind.word().to_owned());
+    let near = || format!("near {} {}", if node.initiators.len() == 1 { "node" } else { "nodes" }, node.initiators);
+    let near = (node.cpus.is_empty() && !node.initiators.is_empty()).then(near);
+    let denied = node.memory_bytes != Some(0) && !machine.has_memory(node);
+    let denied = denied.then(|| "not allowed here".to_owned());
+    kind.into_iter().chain(near).chain(denied).collect::<Vec<_>>().join(", ")
 }
 
 fn gaps(machine: &Machine, width: usize) -> Vec<Line> {

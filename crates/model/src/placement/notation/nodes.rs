@@ -1,11 +1,12 @@
 //! Memory nodes that go with a set of cpus.
 
+use crate::machine::Node;
 use crate::{CpuSet, Machine};
 
-/// The numbers of the nodes whose memory is nearest to the cpus. A node without memory is stood in for by the nearest
-/// nodes that have some, all of them where several are equally near.
+/// The numbers of the nodes whose memory is nearest to the cpus. A node without memory, or whose memory is not allowed, is stood in for
+/// by the nearest nodes that have some, all of them where several are equally near.
 pub(super) fn with_memory(cpus: &CpuSet, machine: &Machine) -> CpuSet {
-    let has_memory = |node: &crate::machine::Node| node.memory_bytes != Some(0);
+    let has_memory = |node: &Node| machine.has_memory(node);
     let mut numbers = CpuSet::new();
     for node in machine.nodes.iter().filter(|node| !node.cpus.is_disjoint(cpus)) {
         if has_memory(node) {

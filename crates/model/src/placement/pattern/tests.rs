@@ -1,5 +1,6 @@
 //! The patterns on machines that make them hard.
 
+use crate::placement::notation::{self, Notation};
 use crate::placement::sample::*;
 use crate::{CpuSet, Level, Machine};
 
@@ -100,4 +101,57 @@ fn cores_before_siblings(machine: &Machine, cpus: &CpuSet) {
     let used = machine.cores.iter().map(|core| core.cpus.intersection(cpus).len());
     let (least, most) = (used.clone().min().unwrap(), used.max().unwrap());
     assert!(most <= 1 || least >= 1, "{cpus} has siblings while a core is free");
+}
+
+#[test]
+fn cpus_in_no_node_are_taken_last_with_a_note() {
+    let mut machine = bulldozer();
+    machine.nodes = vec![
+        crate::machine::Node { number: 1, cpus: set("2-3"), ..Default::default() },
+        crate::machine::Node { number: 3, cpus: set("6-7"), ..Default::default() },
+    ];
+    assert_eq!(cpus(&machine, "spread(2, node)"), "2,6");
+    assert_eq!(cpus(&machine, "spread(4, node)"), "2,3,6,7");
+    assert_eq!(cpus(&machine, "pack(3, node)"), "2,3,6");
+    assert_eq!(order(&machine, "spread(5, node)"), "2,6,3,7,0");
+    let notes = resolved(&machine, "spread(2, node)").unwrap().notes;
+    assert_eq!(notes, ["cpus 0,1,4,5 are in no node; spread(2, node) takes them last."]);
+    assert!(resolved(&machine, "spread(2, llc)").unwrap().notes.is_empty());
+    assert_eq!(cpus(&machine, "with-memory"), "2,3,6,7");
+}
+
+#[test]
+fn memory_that_is_not_allowed_counts_as_none() {
+    let mut machine = bulldozer();
+    machine.nodes = vec![
+        crate::machine::Node {
+            number: 0,
+            cpus: set("0-3"),
+            memory_bytes: Some(1),
+            distances: vec![10, 20],
+            ..Default::default()
+        },
+        crate::machine::Node {
+            number: 1,
+            cpus: set("4-7"),
+            memory_bytes: Some(1),
+            distances: vec![20, 10],
+            ..Default::default()
+        },
+    ];
+    machine.allowed_memory = Some(CpuSet::of(1));
+    assert_eq!(cpus(&machine, "with-memory"), "4-7");
+    assert_eq!(cpus(&machine, "spread(1, core)"), "4");
+    let lines = notation::print(Notation::Cgroup, &set("0-3"), &[0, 1, 2, 3], &machine);
+    assert!(format!("{lines:?}").contains("echo 1 > cpuset.mems"), "{lines:?}");
+}
+
+#[test]
+fn cpus_that_an_export_leaves_out_are_taken_by_number_only() {
+    let mut machine = bulldozer();
+    machine.present = set("0-9");
+    machine.unlisted = set("8-9");
+    assert_eq!(cpus(&machine, "8,0"), "0,8");
+    let all = resolved(&machine, "all").unwrap();
+    assert_eq!((all.cpus.to_string(), all.left_out[0].reason.words()), ("0-7".into(), "offline or not allowed"));
 }

@@ -93,8 +93,8 @@ mod tests {
         let node = |(number, row): (usize, &&[u32])| Node {
             number: number as u32,
             cpus: crate::CpuSet::of(number as u32),
-            memory_bytes: None,
             distances: row.to_vec(),
+            ..Node::default()
         };
         Distances::of(&matrix.iter().enumerate().map(node).collect::<Vec<_>>())
     }

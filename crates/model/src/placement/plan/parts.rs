@@ -72,7 +72,8 @@ fn node_parts(machine: &Machine) -> Vec<Part> {
         if cpus.is_empty() { CpuSet::of(above + index as u32) } else { cpus.clone() }
     };
     let points: Vec<CpuSet> = machine.nodes.iter().enumerate().map(|(index, node)| point(index, &node.cpus)).collect();
-    let memory = memory_classes(&machine.nodes.iter().map(|node| node.memory_bytes).collect::<Vec<_>>());
+    let bytes = |node| if machine.has_memory(node) { node.memory_bytes } else { Some(0) };
+    let memory = memory_classes(&machine.nodes.iter().map(bytes).collect::<Vec<_>>());
     let Distances { classes, kept } = Distances::of(&machine.nodes);
     let node = |index: usize| (points[index].clone(), Label::Node(memory[index], classes[index]));
     let mut parts: Vec<Part> = (0..points.len()).map(node).collect();

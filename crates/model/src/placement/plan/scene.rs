@@ -64,7 +64,7 @@ impl<'a> Scene<'a> {
     /// Whether a set has cpus only on nodes without memory, while others have memory.
     pub fn lacks_memory(&self, cpus: &CpuSet) -> bool {
         let nodes = &self.machine().nodes;
-        let bare = |node: &&crate::machine::Node| node.memory_bytes == Some(0);
+        let bare = |node: &&crate::machine::Node| !self.machine().has_memory(node);
         let without: CpuSet = nodes.iter().filter(bare).flat_map(|node| node.cpus.iter()).collect();
         cpus.is_subset(&without) && !self.usable.is_subset(&without)
     }

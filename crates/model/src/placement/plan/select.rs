@@ -44,7 +44,7 @@ fn shape(cpus: &CpuSet, scene: &Scene<'_>) -> Vec<f64> {
         shape.push(share(kinds.flat_map(|kind| kind.cpus.iter()).collect()));
     }
     shape.push(share(machine.llcs.iter().filter(|llc| llc.vcache).flat_map(|llc| llc.cpus.iter()).collect()));
-    let bare = machine.nodes.iter().filter(|node| node.memory_bytes == Some(0));
+    let bare = machine.nodes.iter().filter(|node| !machine.has_memory(node));
     shape.push(share(bare.flat_map(|node| node.cpus.iter()).collect()));
     shape
 }

@@ -81,6 +81,8 @@ pub struct Evaluator<'a> {
     usable_all: Option<Vec<u32>>,
     /// The last term that left nothing of what stood before it, and why.
     emptied: Option<(Range<usize>, String)>,
+    /// What to keep in mind.
+    notes: Vec<String>,
 }
 
 impl<'a> Evaluator<'a> {
@@ -91,6 +93,7 @@ impl<'a> Evaluator<'a> {
             passed_over: CpuSet::new(),
             usable_all: None,
             emptied: None,
+            notes: Vec::new(),
         }
     }
 
@@ -104,7 +107,7 @@ impl<'a> Evaluator<'a> {
         if cpus.is_empty() {
             return Err(self.nothing_left(term, &value, &left_out));
         }
-        Ok(Resolution { cpus, order, left_out })
+        Ok(Resolution { cpus, order, left_out, notes: std::mem::take(&mut self.notes) })
     }
 
     /// The cpus of a value that take part, in their order.
@@ -169,6 +172,7 @@ impl<'a> Evaluator<'a> {
                     }
                     None => self.usable_all(),
                 };
+                self.note_outside(&pool, *level, term);
                 let chosen = pattern::choose(*pattern, *count as usize, *level, pool, &self.places);
                 chosen.map(Value::ordered).map_err(|what| PlacementError::new(term.at.clone(), what))
             }
@@ -177,6 +181,14 @@ impl<'a> Evaluator<'a> {
                 Ok(Value::of_words(self.known().difference(&value.cpus), &self.places))
             }
             Node::Chain(first, rest) => self.chain(first, rest),
+        }
+    }
+
+    /// Says which cpus a pattern takes last, because they are in no object of its level.
+    fn note_outside(&mut self, pool: &[u32], level: Level, term: &Term) {
+        let outside: CpuSet = pool.iter().copied().filter(|cpu| !self.places.is_in_one(*cpu, level)).collect();
+        if !outside.is_empty() {
+            self.notes.push(format!("{}; {term} takes them last.", are(&outside, &format!("in no {level}"))));
         }
     }
 

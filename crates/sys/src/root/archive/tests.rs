@@ -83,6 +83,51 @@ fn what_is_no_machine_says_what_it_lacks() {
 }
 
 #[test]
+fn an_archive_that_is_cut_off_or_changed_is_refused_in_plain_words() {
+    let text = "0-3\n".repeat(2_000);
+    let plain = tar_of(&[(ONLINE, "0"), ("proc/cpuinfo", &text)]);
+    let mut bzip2 = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+    io::Write::write_all(&mut bzip2, &plain).unwrap();
+    let mut xz = lzma_rust2::XzWriter::new(Vec::new(), lzma_rust2::XzOptions::with_preset(1)).unwrap();
+    io::Write::write_all(&mut xz, &plain).unwrap();
+    let all =
+        [("gzip", gzip(&plain)), ("bzip2", bzip2.finish().unwrap()), ("xz", xz.finish().unwrap()), ("tar", plain)];
+    for (name, whole) in all {
+        let cut = machine(&whole[..whole.len() * 2 / 3]).unwrap_err();
+        assert_eq!(cut, "m.tar is damaged: the archive is cut off", "{name}");
+        let mut changed = whole.clone();
+        let at = if name == "tar" { 1_024 + 150 } else { whole.len() / 2 };
+        changed[at..at + 4].iter_mut().for_each(|byte| *byte ^= 0x55);
+        let why = machine(&changed).unwrap_err();
+        assert!(
+            ["its bytes are not what its checksums say", "the archive is cut off"].iter().any(|end| why.ends_with(end)),
+            "{name}: {why}"
+        );
+    }
+}
+
+#[test]
+fn links_to_the_nodes_near_memory_are_known_by_name() {
+    let mut builder = tar::Builder::new(Vec::new());
+    for (path, leads_to) in [
+        ("m/sys/devices/system/node/node1/access0/initiators/node0", "../../../node0"),
+        ("m/proc/version", "/etc/passwd"),
+    ] {
+        let mut header = tar::Header::new_gnu();
+        header.set_entry_type(tar::EntryType::Symlink);
+        header.set_size(0);
+        builder.append_link(&mut header, path, leads_to).unwrap();
+    }
+    let online = tar_of(&[(&format!("m/{ONLINE}"), "0")]);
+    let mut bytes = builder.into_inner().unwrap();
+    bytes.truncate(1_024);
+    bytes.extend(online);
+    let files = machine(&bytes).unwrap();
+    assert_eq!(files.names("sys/devices/system/node/node1/access0/initiators"), ["node0"]);
+    assert_eq!(files.text("proc/version"), None);
+}
+
+#[test]
 fn a_bomb_is_not_unpacked() {
     let zeros = vec![0_u8; 64 << 20];
     let mut tar = tar_of(&[(ONLINE, "0")]);

@@ -94,12 +94,14 @@ pub fn model_name(part_of: impl Fn(u32) -> Part, cpus: &[CpuFacts]) -> Option<St
     (!names.is_empty()).then(|| names.join(" + "))
 }
 
-fn implementer_name(implementer: u32) -> String {
+/// The implementer's name, or its number.
+pub fn implementer_name(implementer: u32) -> String {
     let known = IMPLEMENTERS.iter().find(|(number, _)| *number == implementer);
     known.map_or_else(|| format!("implementer {implementer:#x}"), |(_, name)| (*name).to_owned())
 }
 
-fn part_name(implementer: u32, part: u32) -> String {
+/// The core's name, or its implementer and part number.
+pub fn part_name(implementer: u32, part: u32) -> String {
     let known = PARTS.iter().find(|(of, number, _)| (*of, *number) == (implementer, part));
     let unknown = || format!("{} part {part:#x}", implementer_name(implementer));
     known.map_or_else(unknown, |(_, _, name)| (*name).to_owned())

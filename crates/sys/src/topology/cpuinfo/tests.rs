@@ -53,6 +53,21 @@ fn other_architectures_are_read() {
 }
 
 #[test]
+fn a_part_is_known_by_its_register_where_cpuinfo_does_not_say_it() {
+    let root = Root::from_files([("sys/devices/system/cpu/cpu0/regs/identification/midr_el1", "0x00000000990faab3\n")]);
+    let cpus = [CpuFacts::default()];
+    let found = CpuInfo::default().processor(&cpus, &Reader::new(&root));
+    assert_eq!(found.model_name.as_deref(), Some("implementer 0x99 part 0xaab"));
+}
+
+#[test]
+fn the_processor_is_what_most_cpus_say() {
+    let cpu = |number: u32, vendor: &str| format!("processor : {number}\nvendor_id : {vendor}\ncpu family : 21\n\n");
+    let text = cpu(0, "AuthenticBMD") + &cpu(1, "AuthenticAMD") + &cpu(2, "AuthenticAMD");
+    assert_eq!(processor(&CpuInfo::parse(&text), &[]).vendor.as_deref(), Some("AuthenticAMD"));
+}
+
+#[test]
 fn nonsense_is_passed_over() {
     let info = CpuInfo::parse("processor: x\nprocessor: 99999999\nprocessor: 1\ncore id: y\n:\n::\nno colon\n");
     assert_eq!(info.numbers().to_string(), "1");

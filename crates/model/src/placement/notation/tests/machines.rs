@@ -20,6 +20,7 @@ pub fn threadripper() -> Machine {
         cpus: (number * 8..number * 8 + 8).chain(number * 8 + 32..number * 8 + 40).collect(),
         memory_bytes: Some(if number.is_multiple_of(2) { 32 << 30 } else { 0 }),
         distances: distances[number as usize].to_vec(),
+        ..NodeFacts::default()
     };
     let cpu = |number: u32| CpuFacts {
         number,
@@ -52,6 +53,7 @@ pub fn interleaved() -> Machine {
         cpus: (0..8).filter(|cpu| cpu % 2 == number).collect(),
         memory_bytes: Some(16 << 30),
         distances: if number == 0 { vec![10, 21] } else { vec![21, 10] },
+        ..NodeFacts::default()
     };
     machine((0..8).map(cpu).collect(), (0..2).map(node).collect())
 }

@@ -104,6 +104,7 @@ fn nodes(sets: Vec<CpuSet>, packages: &[CpuSet], far: bool, bare: bool, random: 
         cpus: cpus.clone(),
         memory_bytes: Some(if bare && random.below(2) == 0 { 0 } else { 64 << 30 }),
         distances: sets.iter().map(|other| distance(cpus, other)).collect(),
+        ..Node::default()
     };
     sets.iter().enumerate().map(node).collect()
 }

@@ -124,7 +124,7 @@ fn what_cuts_through_stays_where_it_is() {
     let mut machine = bulldozer();
     // A node of one and a half modules: it cuts through the second.
     let node =
-        |number, list| crate::machine::Node { number, cpus: set(list), memory_bytes: Some(1), distances: Vec::new() };
+        |number, list| crate::machine::Node { number, cpus: set(list), memory_bytes: Some(1), ..Default::default() };
     machine.nodes = vec![node(0, "0-2"), node(1, "3-7")];
     let by_size = agrees_whole(&machine);
     assert_eq!(by_size[1], 4, "of 0-1, 2, 3, and 4-7");
@@ -151,6 +151,7 @@ fn nodes_of_memory_alone_move_with_those_they_are_near() {
                 }
             })
             .collect(),
+        ..Default::default()
     };
     machine.nodes = (0..8).map(node).collect();
     let tree = Tree::of(parts(&machine, &machine.online, None));

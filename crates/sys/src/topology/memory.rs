@@ -1,0 +1,107 @@
+//! What the memory of nodes is (high-bandwidth, CXL, persistent, …), and which nodes have the best access to it.
+
+use std::collections::BTreeMap;
+
+use corewise_model::CpuSet;
+use corewise_model::facts::{MemoryKind, NodeFacts};
+
+use super::nodes::NODES;
+use super::reader::Reader;
+
+/// Where devices list the node that their memory becomes: folders, the beginning of the names in them, and what the memory is.
+const DEVICES: [(&str, &str, MemoryKind); 2] = [
+    ("sys/bus/dax/devices", "dax", MemoryKind::SpecialPurpose),
+    ("sys/bus/nd/devices", "region", MemoryKind::Persistent),
+];
+
+/// The regions of CXL, which have their dax devices two folders below.
+const CXL_REGIONS: &str = "sys/bus/cxl/devices";
+
+/// By how much the bandwidth of a memory-only node exceeds that of the nodes with cpus to be high: HBM has 3 to 8 times that of DRAM,
+/// different DRAM has less than twice.
+const HIGH_BANDWIDTH: u64 = 2;
+
+/// The largest node number that a device may name.
+const LARGEST_NODE: u32 = 1_023;
+
+/// Adds what is known of the memory of nodes without cpus, and the initiators of all.
+pub fn add_kinds(reader: &Reader, nodes: &mut [NodeFacts]) {
+    let by_device = by_device(reader);
+    let bandwidths: Vec<Option<u64>> = nodes.iter().map(|node| bandwidth(reader, node.number)).collect();
+    let with_cpus = nodes.iter().zip(&bandwidths).filter(|(node, _)| !node.cpus.is_empty());
+    let usual = with_cpus.filter_map(|(_, bandwidth)| *bandwidth).max();
+    for (node, bandwidth) in nodes.iter_mut().zip(bandwidths) {
+        node.initiators = initiators(reader, node.number);
+        if node.cpus.is_empty() {
+            let is_high = bandwidth.zip(usual).is_some_and(|(own, usual)| usual > 0 && own / usual >= HIGH_BANDWIDTH);
+            let by_bandwidth = is_high.then_some(MemoryKind::HighBandwidth);
+            node.memory_kind = by_bandwidth.or_else(|| by_device.get(&node.number).copied());
+        }
+    }
+}
+
+/// What memory is by the devices that it belongs to; the most particular one counts.
+fn by_device(reader: &Reader) -> BTreeMap<u32, MemoryKind> {
+    let mut kinds = BTreeMap::new();
+    for (folder, beginning, kind) in DEVICES {
+        for name in reader.names(folder).into_iter().filter(|name| name.starts_with(beginning)) {
+            target(reader, &format!("{folder}/{name}")).into_iter().for_each(|node| _ = kinds.insert(node, kind));
+        }
+    }
+    let below = |folder: &str, beginning: &str| {
+        let names = reader.names(folder).into_iter().filter(|name| name.starts_with(beginning));
+        names.map(|name| format!("{folder}/{name}")).collect::<Vec<_>>()
+    };
+    for region in below(CXL_REGIONS, "region") {
+        for device in below(&region, "dax_region").iter().flat_map(|folder| below(folder, "dax")) {
+            target(reader, &device).into_iter().for_each(|node| _ = kinds.insert(node, MemoryKind::Cxl));
+        }
+    }
+    kinds
+}
+
+fn target(reader: &Reader, device: &str) -> Option<u32> {
+    let number = reader.known_number(&format!("{device}/target_node"))?;
+    u32::try_from(number).ok().filter(|number| *number <= LARGEST_NODE)
+}
+
+/// The bandwidth from the nearest cpus in MB/s, as the firmware's table says (HMAT).
+fn bandwidth(reader: &Reader, node: u32) -> Option<u64> {
+    reader.number(&format!("{NODES}/node{node}/access0/initiators/read_bandwidth"))
+}
+
+/// The nodes with the best access of all (class 0, which devices may share).
+fn initiators(reader: &Reader, node: u32) -> CpuSet {
+    let numbers = reader.numbered(&format!("{NODES}/node{node}/access0/initiators"), "node");
+    numbers.into_iter().filter(|number| *number <= LARGEST_NODE).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Root;
+
+    #[test]
+    fn memory_is_named_by_its_device_or_its_bandwidth() {
+        let node = |number: u32, name: &str| format!("{NODES}/node{number}/{name}");
+        let bandwidth = "access0/initiators/read_bandwidth";
+        let root = Root::from_files([
+            (node(0, bandwidth), "100000"),
+            (node(1, bandwidth), "400000"),
+            (node(1, "access0/initiators/node0"), ""),
+            (node(2, bandwidth), "150000"),
+            ("sys/bus/dax/devices/dax0.0/target_node".into(), "2"),
+            ("sys/bus/nd/devices/region0/target_node".into(), "3"),
+            ("sys/bus/dax/devices/dax1.0/target_node".into(), "4"),
+            ("sys/bus/cxl/devices/region1/dax_region1/dax1.0/target_node".into(), "4"),
+            ("sys/bus/nd/devices/region7/target_node".into(), "-1"),
+        ]);
+        let cpus = |number| if number == 0 { CpuSet::of(0) } else { CpuSet::new() };
+        let mut nodes: Vec<NodeFacts> =
+            (0..6).map(|number| NodeFacts { number, cpus: cpus(number), ..NodeFacts::default() }).collect();
+        add_kinds(&Reader::new(&root), &mut nodes);
+        let words: Vec<_> = nodes.iter().map(|node| node.memory_kind.map_or("", MemoryKind::word)).collect();
+        assert_eq!(words, ["", "HBM", "special-purpose memory", "NVM", "CXL", ""]);
+        assert_eq!(nodes[1].initiators, CpuSet::of(0));
+    }
+}

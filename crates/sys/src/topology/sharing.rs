@@ -1,0 +1,105 @@
+//! Who shares what with whom: read from every file that says it, believed where both sides agree.
+
+use std::collections::BTreeMap;
+
+use corewise_model::assemble::agree::{self, Reading};
+use corewise_model::{CpuSet, Gap};
+
+use super::reader::Reader;
+
+/// Sets of cpus by the cpu that they are read for.
+pub type Sets = BTreeMap<u32, CpuSet>;
+
+/// Something that cpus share, and the files of a cpu that list with whom, the best first. Names that end in "list" hold lists, the others
+/// masks.
+pub struct Relation<'a> {
+    pub what: &'a str,
+    pub files: &'static [&'static str],
+}
+
+/// The threads of a core.
+pub const THREADS: Relation<'static> = Relation {
+    what: "thread siblings",
+    files: &["core_cpus_list", "core_cpus", "thread_siblings_list", "thread_siblings"],
+};
+/// What the kernel calls a cluster.
+pub const CLUSTERS: Relation<'static> = Relation { what: "clusters", files: &["cluster_cpus_list", "cluster_cpus"] };
+/// The cpus of a die.
+pub const DIES: Relation<'static> = Relation { what: "dies", files: &["die_cpus_list", "die_cpus"] };
+/// The cpus of a package.
+pub const PACKAGES: Relation =
+    Relation { what: "packages", files: &["package_cpus_list", "package_cpus", "core_siblings_list", "core_siblings"] };
+
+/// The sets of a relation that are believed. `path` is that of a file of a cpu, where the cpu has such files; `hints` are sets by other
+/// means. Files that contradict them are a gap.
+pub fn sets(
+    reader: &Reader,
+    relation: &Relation<'_>,
+    online: &CpuSet,
+    path: impl Fn(u32, &str) -> Option<String>,
+    hints: &[CpuSet],
+) -> Sets {
+    let reading = |cpu: u32, name: &str| {
+        let file = path(cpu, name)?;
+        let cpus = reader.cpus(&file)?;
+        Some(Reading { cpu, cpus, file })
+    };
+    let first = online.iter().filter_map(|cpu| relation.files.iter().find_map(|name| reading(cpu, name))).collect();
+    let all = || {
+        let of = |cpu: u32| relation.files.iter().map(move |name| (cpu, *name));
+        online.iter().flat_map(of).filter_map(|(cpu, name)| reading(cpu, name)).collect()
+    };
+    let agreement = agree::agree(relation.what, online, first, all, hints);
+    agreement.gap.into_iter().for_each(|gap| reader.add_doubt(gap));
+    agreement.sets
+}
+
+/// A number that a file gives for a cpu.
+pub struct Numbered {
+    pub cpu: u32,
+    pub number: i64,
+    pub file: String,
+}
+
+/// The number of each cpu, where cpus of one set have the same: what more than half of their files say. Where no number is that of more
+/// than half, each cpu keeps its own first one. Files that contradict the result are a gap.
+pub fn numbers(reader: &Reader, what: &str, given: &[Numbered], set_of: impl Fn(u32) -> CpuSet) -> BTreeMap<u32, i64> {
+    let mut of: BTreeMap<u32, Vec<&Numbered>> = BTreeMap::new();
+    given.iter().for_each(|number| of.entry(number.cpu).or_default().push(number));
+    let mut believed: BTreeMap<u32, i64> = BTreeMap::new();
+    let mut wrong = Vec::new();
+    for (cpu, own) in &of {
+        if believed.contains_key(cpu) {
+            continue;
+        }
+        let members: Vec<u32> = set_of(*cpu).iter().filter(|member| of.contains_key(member)).collect();
+        let said: Vec<&&Numbered> = members.iter().flat_map(|member| &of[member]).collect();
+        let Some(common) = common(said.iter().map(|number| number.number)) else {
+            believed.insert(*cpu, own[0].number);
+            continue;
+        };
+        wrong.extend(said.into_iter().filter(|number| number.number != common));
+        believed.extend(members.into_iter().map(|member| (member, common)));
+        believed.entry(*cpu).or_insert(common);
+    }
+    wrong.truncate(MOST_NAMED);
+    if !wrong.is_empty() {
+        let said = |number: &&&Numbered| {
+            format!("{} says {}, but {} is used", number.file, number.number, believed[&number.cpu])
+        };
+        let why = wrong.iter().map(said).collect::<Vec<_>>().join("; ");
+        reader.add_doubt(Gap::new(what, format!("files contradict each other: {why}")));
+    }
+    believed
+}
+
+/// So many files are named.
+const MOST_NAMED: usize = 4;
+
+/// What more than half of some values are.
+pub fn common<T: Ord + Copy>(values: impl Iterator<Item = T>) -> Option<T> {
+    let mut counts: BTreeMap<T, usize> = BTreeMap::new();
+    values.for_each(|value| *counts.entry(value).or_default() += 1);
+    let all: usize = counts.values().sum();
+    counts.into_iter().find(|(_, count)| 2 * count > all).map(|(value, _)| value)
+}
