@@ -261,9 +261,10 @@ fn every_class_has_an_error_of_its_own() {
     let map = mapped(&plan(&machine.allowed), &machine, &mut Simulated::new("test", matrix, &[], 1));
     let classes = conclude(&map).kinds.remove(0).classes;
     assert_eq!(classes.len(), 4);
-    for class in classes {
+    assert!(classes[1].predicted > 0, "{classes:?}");
+    for class in classes.iter().filter(|class| class.predicted > 0) {
         let error = class.held_out.unwrap_or_else(|| panic!("{class:?}"));
-        assert!(error.pairs >= 8 && error.median < 0.03, "{class:?}");
+        assert!(error.pairs >= 20 && error.median < 0.03, "{class:?}");
     }
 }
 

@@ -29,7 +29,7 @@ const FIRST_PER_BLOCK: usize = 3;
 const SIBLINGS: usize = 32;
 /// Held-out pairs: this share of the others, within limits…
 const HELD_OUT_SHARE: f64 = 0.1;
-const HELD_OUT: std::ops::RangeInclusive<usize> = 90..=124;
+const HELD_OUT: std::ops::RangeInclusive<usize> = 120..=124;
 /// …and so many of siblings and of cores on one cache at least, if there are four times as many to predict: by chance alone hardly any of the
 /// near pairs of a large machine would be held out.
 const HELD_OUT_NEAR: [(Nearness, usize); 2] = [(Nearness::Core, 12), (Nearness::Cache, 24)];
@@ -321,7 +321,7 @@ impl Explorer {
     }
 
     /// More pairs where predictions are wrong beyond the aim, for as long as there is time; where a machine is irregular, in the end all of
-    /// them. Pairs of cores that were not measured come before other threads of those that were.
+    /// them, but on machines of which nobody measures all pairs of cores no more than the limit. Pairs of cores that were not measured come before other threads of those that were.
     pub fn further(&mut self, costs: &Matrix) -> Vec<Wish> {
         let (measured, held_out) = self.measured(costs);
         let structure = self.structure.clone();
@@ -341,6 +341,9 @@ impl Explorer {
         let cores =
             |i: usize, j: usize| (structure.core(i).min(structure.core(j)), structure.core(i).max(structure.core(j)));
         left.sort_by_key(|&(i, j)| had.contains(&cores(i, j)));
+        if structure.cores.len() > FULL_MESH_CORES {
+            left.truncate(self.room(0));
+        }
         left.truncate(((self.wished.len() as f64 * FURTHER_SHARE) as usize).max(FURTHER));
         self.wish(left, false)
     }
