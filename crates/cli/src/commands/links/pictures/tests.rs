@@ -291,7 +291,10 @@ fn what_is_predicted_looks_different_and_the_legend_says_so() {
     (6..12).for_each(|cpu| measured.set_both(0, cpu, f64::NAN));
     let layout = layout.with_predictions(&all, &measured);
     assert_eq!(layout.predicted.iter().filter(|predicted| **predicted).count(), 12);
-    let draw = |depth, width| plain(&heat(&all, &layout, depth, width, 50));
+    let draw = |depth, width| {
+        let drawn = plain(&heat(&all, &layout, depth, width, 50));
+        drawn.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
     assert!(draw(Depth::Ansi16, 80).contains("without colour: predicted"));
     assert!(draw(Depth::NoColour, 40).contains("half a cell: predicted"));
     let wide = draw(Depth::TrueColour, 40);
