@@ -273,3 +273,13 @@ fn sends_are_shown_from_cpu_to_cpu_with_what_padding_buys() {
         assert!(screen.contains(words), "{words}: {screen}");
     }
 }
+
+#[test]
+fn numbers_that_no_machine_has_are_not_taken_for_nanoseconds() {
+    let place = Place::new();
+    fs::write(place.path().join("us.csv"), ",,\n0.02,,\n0.08,0.08,\n").unwrap();
+    let (code, said) = refused(&place, &["links", "import", "us.csv"]);
+    assert!(code == Some(3) && said.contains("below 1 ns") && said.contains("--unit us"), "{said}");
+    let screen = printed(&place, &["links", "import", "us.csv", "--unit", "us", "--no-store"]);
+    assert!(screen.contains("80"), "{screen}");
+}

@@ -519,6 +519,7 @@ pub fn link_map(machine: &Machine, cost_ns: fn(Relation) -> f64) -> LinkMap {
         unit: Unit::Nanoseconds,
         cpus: machine.allowed.clone(),
         searched: Vec::new(),
+        unfinished: false,
         series: vec![Series { what: What::Cas, links: links(machine, &cpus, cost_ns), held_out: Vec::new() }],
         clocks: Vec::new(),
         spoiled: Spoiled::default(),

@@ -77,7 +77,7 @@ impl Known for Settings {
             is_measured && is_of_lines && !map.provenance.partial && machine.allowed.is_subset(&map.cpus)
         };
         let (_, map) = if_readable(self)?.latest(&machine.fingerprint(), proves).ok()??;
-        Some(links::conclude::conclude(&map).groups?.level.groups)
+        Some(links::conclude::conclude(&map).groups?.of_several_cores().to_vec())
     }
 }
 

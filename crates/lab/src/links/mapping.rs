@@ -44,6 +44,7 @@ pub fn map(
         session: Session::new(Budget::new(Some(plan.budget), stop), !plan.seed, progress),
         parallel: None,
         partial: false,
+        needed: 0,
     };
     let started_unix_ms = unix_ms();
     mapping.look_at_parallel();
@@ -51,7 +52,8 @@ pub fn map(
     mapping.repeat();
     mapping.refine();
     // A pair that was given up is a gap, and no fault of the time.
-    mapping.partial |= mapping.known.has_missed_some();
+    mapping.partial |= mapping.known.has_missed_some(mapping.known.len());
+    mapping.go_on();
     mapping.finish(started_unix_ms)
 }
 
@@ -66,6 +68,8 @@ struct Mapping<'a> {
     parallel: Option<Parallel>,
     /// Whether it ended before its plan did.
     partial: bool,
+    /// The first so many pairs are those from which groups are concluded.
+    needed: usize,
 }
 
 impl Mapping<'_> {
@@ -83,6 +87,7 @@ impl Mapping<'_> {
     fn explore(&mut self) {
         loop {
             let costs: Matrix = self.known.matrix(0);
+            let is_needed = self.explorer.is_searching();
             let Some(wishes) = self.explorer.next(&costs) else { return };
             if self.is_over() {
                 self.partial = true;
@@ -92,6 +97,9 @@ impl Mapping<'_> {
                 self.known.add(*wish);
             }
             let pairs: Vec<usize> = self.known.last(wishes.len());
+            if is_needed {
+                self.needed = self.known.len();
+            }
             let begun = self.session.budget.elapsed();
             self.sweep("choosing pairs", &pairs);
             let took = self.session.budget.elapsed().saturating_sub(begun);
@@ -121,6 +129,21 @@ impl Mapping<'_> {
                 .collect();
             if unsure.is_empty() || self.is_over() || !self.sweep("uncertain pairs", &unsure) {
                 return;
+            }
+        }
+    }
+
+    /// Uses the time that is left where predictions are still wrong: more pairs, each visited as often as there is reason to.
+    fn go_on(&mut self) {
+        while !self.partial && !self.is_over() {
+            let wishes = self.explorer.further(&self.known.matrix(0));
+            if wishes.is_empty() {
+                return;
+            }
+            wishes.iter().for_each(|wish| self.known.add(*wish));
+            let pairs: Vec<usize> = self.known.last(wishes.len());
+            for _ in 0..*VISITS.start() {
+                self.sweep("more pairs", &pairs);
             }
         }
     }
@@ -202,10 +225,13 @@ impl Mapping<'_> {
             seed: self.plan.seed,
             partial: self.partial,
         };
+        let unfinished = self.explorer.is_searching() || self.known.has_missed_some(self.needed);
         let mut map = self.known.into_map(provenance, self.talk.clock());
         map.machine = self.machine;
         map.parallel = self.parallel;
-        map.searched = self.explorer.searched();
+        map.unfinished = unfinished;
+        // Half a search has found nothing.
+        map.searched = if unfinished { Vec::new() } else { self.explorer.searched() };
         map
     }
 }

@@ -99,9 +99,9 @@ impl Known {
         matrix
     }
 
-    /// Whether a pair that was not given up has never been visited.
-    pub(super) fn has_missed_some(&self) -> bool {
-        (0..self.pairs.len()).any(|pair| self.visits(pair) == 0)
+    /// Whether one of the first pairs that was not given up has never been visited.
+    pub(super) fn has_missed_some(&self, first: usize) -> bool {
+        (0..first).any(|pair| self.visits(pair) == 0)
     }
 
     /// How often a pair was visited in its least visited way; one that is given up was visited often enough.
@@ -233,6 +233,7 @@ impl Known {
             unit: Unit::Nanoseconds,
             cpus: self.cpus.iter().copied().collect(),
             searched: Vec::new(),
+            unfinished: false,
             series: (0..self.kinds.len()).map(|kind| self.series(kind)).collect(),
             clocks: self
                 .rates

@@ -7,6 +7,7 @@ use corewise_model::links::Relation;
 use corewise_model::links::conclude::conclude;
 use corewise_model::links::map::LinkMap;
 use corewise_model::simulate::layout::{Layout, costs};
+use corewise_model::stats::random::Random;
 
 use super::simulated::Simulated;
 use super::*;
@@ -210,4 +211,88 @@ fn the_same_seed_makes_the_same_map() {
         map
     };
     assert_eq!(once(), once());
+}
+
+/// 96 cores of which nothing is known, and time for a part of the search: that is no answer about groups.
+#[test]
+fn a_search_that_ran_out_of_time_is_not_finished() {
+    let machine = Layout { packages: 2, caches: 6, cores: 8, threads: 1, adjacent: false }.machine();
+    let matrix = costs(&machine, 1, chiplet_costs);
+    let of = |budget: Duration| {
+        let plan = Plan { budget, ..plan(&machine.allowed) };
+        let mut talk = Simulated::new("test", matrix.clone(), &[], 1);
+        map(&plan, None, &mut talk, &AtomicBool::new(false), &mut |_| {})
+    };
+    let short = of(Duration::from_millis(100));
+    assert!(short.unfinished && short.provenance.partial && short.searched.is_empty());
+    let found = conclude(&short);
+    assert!(found.unfinished && found.findings.is_empty() && found.no_difference.is_empty(), "{found:?}");
+    let whole = of(Duration::from_secs(60));
+    assert!(!whole.unfinished);
+    assert_eq!(conclude(&whole).groups.unwrap().level.groups.len(), 12);
+}
+
+/// Costs that no topology predicts: while there is time, more is measured, in the end everything but what shows how wrong predictions are.
+#[test]
+fn time_that_is_left_is_used_where_predictions_are_wrong() {
+    let machine = Layout { packages: 1, caches: 2, cores: 8, threads: 2, adjacent: false }.machine();
+    let mut random = Random::new(4);
+    let mut matrix = costs(&machine, 1, chiplet_costs);
+    for i in 0..matrix.len() {
+        for j in i + 1..matrix.len() {
+            matrix.set_both(i, j, matrix.cost(i, j) * (0.3 * random.normal()).exp());
+        }
+    }
+    let uneven = mapped(&plan(&machine.allowed), &machine, &mut Simulated::new("test", matrix, &[], 1));
+    let series = &uneven.series[0];
+    assert_eq!(series.links.pairs.len() + series.held_out.len(), 496);
+    assert!(!uneven.provenance.partial && uneven.provenance.elapsed_s < 30.0, "{}", uneven.provenance.elapsed_s);
+    // A machine that is as its topology says needs no more than before.
+    let mut talk = Simulated::new("test", costs(&machine, 1, chiplet_costs), &[], 1);
+    let even = mapped(&plan(&machine.allowed), &machine, &mut talk);
+    assert!(even.series[0].links.pairs.len() < 200, "{}", even.series[0].links.pairs.len());
+}
+
+/// The near pairs of a large machine are few, and have an error of their own.
+#[test]
+fn every_class_has_an_error_of_its_own() {
+    let machine = Layout { packages: 2, caches: 8, cores: 8, threads: 2, adjacent: false }.machine();
+    let matrix = costs(&machine, 1, chiplet_costs);
+    let map = mapped(&plan(&machine.allowed), &machine, &mut Simulated::new("test", matrix, &[], 1));
+    let classes = conclude(&map).kinds.remove(0).classes;
+    assert_eq!(classes.len(), 4);
+    assert!(classes[1].predicted > 0, "{classes:?}");
+    for class in classes.iter().filter(|class| class.predicted > 0) {
+        let error = class.held_out.unwrap_or_else(|| panic!("{class:?}"));
+        assert!(error.pairs >= 12 && error.median < 0.03, "{class:?}");
+    }
+}
+
+/// Of 100 maps of machines, each with its own costs and few of its pairs measured, the intervals of the ratios hold those of all pairs in 95.
+#[test]
+fn intervals_hold_what_all_pairs_cost() {
+    let machine = Layout { packages: 2, caches: 6, cores: 6, threads: 1, adjacent: false }.machine();
+    let mut noise = Random::new(1);
+    let samples: Vec<Vec<f64>> =
+        (0..40).map(|_| (0..60).map(|_| 100.0 * (0.03 * noise.normal()).exp()).collect()).collect();
+    let (mut held, mut all) = ([0, 0], 0);
+    for seed in 0..100 {
+        let matrix = costs(&machine, seed, chiplet_costs);
+        let mut talk = Simulated::new("test", matrix.clone(), &samples, seed);
+        let plan = Plan { seed, choices: seed, ..plan(&machine.allowed) };
+        let found = conclude(&mapped(&plan, &machine, &mut talk));
+        let truth = |wanted: [Relation; 2]| {
+            let of = |a, b| wanted.contains(&Relation::of(&machine, a as u32, b as u32).unwrap());
+            let costs = matrix.known().filter(|&(i, j, _)| of(i, j)).map(|(_, _, cost)| cost);
+            corewise_model::stats::order::median(&costs.collect::<Vec<f64>>())
+        };
+        let inside = truth([Relation::SameLlc, Relation::SameCluster]);
+        let tiers = [truth([Relation::OtherLlc, Relation::OtherDie]), truth([Relation::OtherPackage; 2])];
+        for ((effect, truth), held) in found.findings[0].effects.iter().zip(tiers).zip(&mut held) {
+            *held += usize::from(effect.low <= truth / inside && truth / inside <= effect.high);
+            assert!(effect.high / effect.low < 1.1, "an interval that says nothing: {effect:?}");
+        }
+        all += 1;
+    }
+    assert!(held.iter().all(|held| held * 100 >= 95 * all), "{held:?} of {all}");
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::conclude::{Filled, LinkConclusions};
+use super::conclude::{Filled, LinkConclusions, Tiers};
 use super::map::{LinkMap, Series};
 use super::{Pair, What, in_both};
 use crate::finding::Effect;
@@ -32,7 +32,7 @@ pub struct LinkComparison {
     pub dearer: u64,
     /// How many cost less.
     pub cheaper: u64,
-    /// The same by class of the earlier map, cheapest first.
+    /// The same by class of the earlier map, nearest first.
     pub classes: Vec<ClassChange>,
     /// The pairs that changed most, both ways.
     pub most: Vec<PairChange>,
@@ -81,18 +81,17 @@ pub fn compare(before: &LinkMap, after: &LinkMap, conclusions: &LinkConclusions)
 
 fn compared(earlier: &Series, later: &Series, before: &LinkMap, conclusions: &LinkConclusions) -> LinkComparison {
     let filled = Filled::of(earlier, before);
-    let class_of = super::conclude::class_of(&filled, conclusions, before.machine.as_ref());
+    let tiers = Tiers::of(&filled, conclusions, before);
     let mut by_class = BTreeMap::<usize, Vec<(PairChange, bool)>>::new();
-    let mut words = BTreeMap::new();
     for (pair, other) in in_both(all(earlier), all(later)) {
         let (before_ns, after_ns) = (pair.one_way_ns(), other.one_way_ns());
         if !(before_ns.is_finite() && after_ns.is_finite() && before_ns > 0.0) {
             continue;
         }
         let change = PairChange { a: pair.a, b: pair.b, before_ns, after_ns, ratio: after_ns / before_ns };
-        let Some((class, name)) = class_of(pair.a, pair.b) else { continue };
-        words.insert(class, name);
-        by_class.entry(class).or_default().push((change, is_beyond(pair, other)));
+        let places = filled.measured.place(pair.a).zip(filled.measured.place(pair.b));
+        let Some(tier) = places.map(|(i, j)| tiers.tier(i, j)) else { continue };
+        by_class.entry(tier).or_default().push((change, is_beyond(pair, other)));
     }
     let changes: Vec<(PairChange, bool)> = by_class.values().flatten().copied().collect();
     let changed =
@@ -103,7 +102,7 @@ fn compared(earlier: &Series, later: &Series, before: &LinkMap, conclusions: &Li
         measured: [earlier, later].map(|series| all(series).count() as u64),
         dearer: changed(true),
         cheaper: changed(false),
-        classes: by_class.iter().map(|(class, changes)| class_change(&words[class], changes)).collect(),
+        classes: by_class.iter().map(|(class, changes)| class_change(tiers.words(*class), changes)).collect(),
         most: most(&changes),
     }
 }

@@ -1,8 +1,9 @@
 //! What a map of links shows: cost classes, groups, what was held out, and what it means.
 
-mod classes;
 mod findings;
 mod map;
+mod summary;
+mod tiers;
 mod told;
 
 use schemars::JsonSchema;
@@ -13,10 +14,11 @@ use super::map::{LinkMap, Series};
 use super::predict::{Measured, Predictor};
 use super::structure::Structure;
 use super::{Matrix, What};
+use crate::CpuSet;
 use crate::finding::Finding;
-use crate::stats::order::{median, quantile};
-pub(super) use classes::class_of;
+use crate::stats::order::{median, weighted_quantile};
 pub use map::conclude;
+pub(super) use tiers::Tiers;
 pub use told::Agreement;
 
 /// What was concluded from a map.
@@ -30,6 +32,9 @@ pub struct LinkConclusions {
     /// SMT siblings as the costs show them, where nothing is known of the machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub siblings: Option<GroupLevel>,
+    /// Whether the time ended before groups could be found: neither that there are any nor that there are none is known.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unfinished: bool,
     /// What the map means, weightiest first.
     pub findings: Vec<Finding>,
     /// What was tested and found not to differ, one sentence each.
@@ -41,7 +46,7 @@ pub struct LinkConclusions {
 pub struct KindConclusions {
     /// The way to talk.
     pub what: What,
-    /// The cost classes, cheapest first.
+    /// The cost classes, nearest first: siblings, the pairs inside groups, and those that meet one level further up, and so on.
     pub classes: Vec<CostClass>,
     /// How many pairs are predicted.
     pub predicted: u64,
@@ -50,19 +55,28 @@ pub struct KindConclusions {
     pub held_out: Option<HeldOut>,
 }
 
-/// Pairs that cost about the same, and less or more than all others.
+/// Pairs that meet on the same level: what all of them cost, measured or predicted, as they stand in the machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CostClass {
     /// Where they are: "same core", "same group", "other group".
     pub words: String,
     /// How many pairs were measured.
     pub pairs: u64,
+    /// How many are predicted.
+    #[serde(default)]
+    pub predicted: u64,
     /// The median, in nanoseconds.
     pub median_ns: f64,
+    /// The 95 % interval of the median; absent if fewer than six pairs were measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval_ns: Option<(f64, f64)>,
     /// The 5th percentile.
     pub low_ns: f64,
     /// The 95th percentile.
     pub high_ns: f64,
+    /// The error of the class's predictions; absent if none was held out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_out: Option<HeldOut>,
 }
 
 /// How far predictions lie from what pairs cost that were held out.
@@ -76,10 +90,20 @@ pub struct HeldOut {
     pub p95: f64,
 }
 
+impl HeldOut {
+    /// Of errors with their weights; absent if there is none.
+    fn of(errors: &[(f64, f64)]) -> Option<Self> {
+        let mut known: Vec<(f64, f64)> = errors.iter().copied().filter(|(error, _)| error.is_finite()).collect();
+        known.sort_by(|one, other| one.0.total_cmp(&other.0));
+        let [median, p95] = [0.5, 0.95].map(|at| weighted_quantile(&known, at));
+        (!known.is_empty()).then_some(Self { pairs: known.len() as u64, median, p95 })
+    }
+}
+
 /// Groups of cpus that the costs show, and what the kernel says to that.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Groups {
-    /// The innermost level above cores; its groups are `group:0`, `group:1`, … of the placement language.
+    /// The innermost level above cores, groups of several cores first; these are `group:0`, `group:1`, … of the placement language.
     pub level: GroupLevel,
     /// The levels above that, if any, innermost first.
     pub outer: Vec<GroupLevel>,
@@ -93,13 +117,24 @@ pub struct Groups {
 }
 
 impl Groups {
-    /// "8 groups of 3 cores".
+    /// "8 groups of 3 cores"; cores that are in no group with another are counted apart.
     pub fn words(&self) -> String {
-        let (least, most) = (self.cores.iter().min().unwrap_or(&0), self.cores.iter().max().unwrap_or(&0));
-        let size = if least == most { format!("{least}") } else { format!("{least} to {most}") };
         let unit = if self.counts_cores { "core" } else { "cpu" };
-        let plural = if *most == 1 { "" } else { "s" };
-        format!("{} groups of {size} {unit}{plural}", self.cores.len())
+        let several: Vec<usize> = self.cores.iter().copied().filter(|&cores| cores > 1).collect();
+        let (least, most) = (several.iter().min().unwrap_or(&0), several.iter().max().unwrap_or(&0));
+        let size = if least == most { format!("{least}") } else { format!("{least} to {most}") };
+        let groups = if several.len() == 1 { "group" } else { "groups" };
+        let alone = match self.cores.len() - several.len() {
+            0 => String::new(),
+            1 => format!(" and 1 {unit} in none"),
+            count => format!(" and {count} {unit}s in none"),
+        };
+        format!("{} {groups} of {size} {unit}s{alone}", several.len())
+    }
+
+    /// The groups to keep threads in, those that come first in the level: a core that is in no group with another is none.
+    pub fn of_several_cores(&self) -> &[CpuSet] {
+        &self.level.groups[..self.cores.iter().filter(|&&cores| cores > 1).count()]
     }
 }
 
@@ -113,12 +148,20 @@ pub struct Filled {
     pub all: Matrix,
     /// How many pairs are predicted.
     pub predicted: u64,
-    /// How wrong predictions are.
+    /// How wrong predictions are, over all pairs that are predicted.
     pub held_out: Option<HeldOut>,
+    pub(super) misses: Misses,
+}
+
+/// What pairs cost against what is predicted of them, as places and ratios.
+#[derive(Default)]
+pub(super) struct Misses {
+    held_out: Vec<Measured>,
+    fitted: Vec<Measured>,
 }
 
 impl Filled {
-    /// Predicts what a series did not measure.
+    /// Predicts what a series did not measure; nothing where no pair was held out to show how wrong that is.
     pub fn of(series: &Series, map: &LinkMap) -> Self {
         let mut structure = Structure::new(map.machine.as_ref(), &map.cpus);
         let mut measured = Matrix::unknown(map.cpus.iter());
@@ -126,36 +169,73 @@ impl Filled {
         if !map.searched.is_empty() {
             structure.tell_groups(&map.searched);
         }
+        let held_out = places(&series.held_out, &mut measured);
+        if held_out.is_empty() {
+            return Self {
+                structure,
+                all: measured.clone(),
+                measured,
+                predicted: 0,
+                held_out: None,
+                misses: Misses::default(),
+            };
+        }
         let predictor = Predictor::fit(&structure, &points);
-        let held_out_points = places(&series.held_out, &mut measured);
-        let errors = held_out_points.iter().map(|&(i, j, cost)| (predictor.cost(i, j) / cost - 1.0).abs());
-        let errors: Vec<f64> = errors.filter(|error| error.is_finite()).collect();
-        let held_out = (!errors.is_empty()).then(|| HeldOut {
-            pairs: errors.len() as u64,
-            median: median(&errors),
-            p95: quantile(&errors, 0.95),
-        });
+        let misses = Misses {
+            held_out: held_out.iter().map(|&(i, j, cost)| (i, j, cost / predictor.cost(i, j))).collect(),
+            fitted: points.iter().map(|&(i, j, cost)| (i, j, cost / predictor.modelled(i, j))).collect(),
+        };
         // What was held out is shown as measured, and helps no prediction: its error is that of the predictions that are shown.
-        let all = if map.is_predicted() { predictor.filled(&measured) } else { measured.clone() };
-        let predicted = (all.known().count() - measured.known().count()) as u64;
-        Self { structure, measured, all, predicted, held_out }
+        let all = predictor.filled(&measured);
+        let weights = Weights::of(&structure, &measured, &all, &misses.held_out);
+        let errors =
+            misses.held_out.iter().map(|&(i, j, miss)| ((1.0 / miss - 1.0).abs(), weights.of_pair(&structure, i, j)));
+        let held_out = HeldOut::of(&errors.collect::<Vec<_>>());
+        Self { predicted: weights.predicted(), structure, measured, all, held_out, misses }
     }
 
     /// Costs between cores, all or those that were measured: one cpu of each stands for its core.
     fn between_cores(&self, costs_of: &Matrix) -> Matrix {
-        let firsts = self.structure.first_of_cores();
-        let mut cores = Matrix::unknown(firsts.iter().map(|&place| self.structure.cpus[place]));
-        let mut costs = std::collections::BTreeMap::<(usize, usize), Vec<f64>>::new();
-        for (i, j, cost) in costs_of.known() {
-            let (a, b) = (self.structure.core(i), self.structure.core(j));
-            if a != b {
-                costs.entry((a, b)).or_default().push(cost);
+        let structure = &self.structure;
+        if structure.cores.len() == structure.cpus.len() {
+            return costs_of.clone();
+        }
+        let mut cores = Matrix::unknown(structure.cores.iter().map(|places| structure.cpus[places[0]]));
+        for (a, places) in structure.cores.iter().enumerate() {
+            for (b, others) in structure.cores.iter().enumerate().skip(a + 1) {
+                let pairs = places.iter().flat_map(|&i| others.iter().map(move |&j| costs_of.cost(i, j)));
+                let cost = median(&pairs.collect::<Vec<_>>());
+                cores.set_both(a, b, cost);
             }
         }
-        for ((a, b), costs) in costs {
-            cores.set_both(a, b, median(&costs));
-        }
         cores
+    }
+}
+
+/// Held-out pairs stand for those that are predicted: near ones, of which there are few, are held out more often.
+struct Weights {
+    predicted: [u64; 3],
+    held_out: [u64; 3],
+}
+
+impl Weights {
+    fn of(structure: &Structure, measured: &Matrix, all: &Matrix, held_out: &[Measured]) -> Self {
+        let mut weights = Self { predicted: [0; 3], held_out: [0; 3] };
+        for (i, j, _) in all.known().filter(|&(i, j, _)| measured.cost(i, j).is_nan()) {
+            weights.predicted[structure.nearness(i, j) as usize] += 1;
+        }
+        held_out.iter().for_each(|&(i, j, _)| weights.held_out[structure.nearness(i, j) as usize] += 1);
+        weights
+    }
+
+    fn predicted(&self) -> u64 {
+        self.predicted.iter().sum()
+    }
+
+    /// How many predicted pairs a held-out one stands for; one if all are measured.
+    fn of_pair(&self, structure: &Structure, i: usize, j: usize) -> f64 {
+        let near = structure.nearness(i, j) as usize;
+        if self.predicted() == 0 { 1.0 } else { self.predicted[near] as f64 / self.held_out[near] as f64 }
     }
 }
 
@@ -174,6 +254,16 @@ fn places(pairs: &[super::Pair], measured: &mut Matrix) -> Vec<Measured> {
 }
 
 impl LinkConclusions {
+    fn of(siblings: Option<GroupLevel>, groups: Option<Groups>) -> Self {
+        let (kinds, findings, no_difference) = (Vec::new(), Vec::new(), Vec::new());
+        Self { kinds, groups, siblings, unfinished: false, findings, no_difference }
+    }
+
+    /// The levels of groups, innermost first.
+    fn levels(&self) -> impl Iterator<Item = &GroupLevel> {
+        self.groups.iter().flat_map(|groups| std::iter::once(&groups.level).chain(&groups.outer))
+    }
+
     /// The core of each place: places of one number are siblings, by the topology or, where nothing is known of it, by what the costs show.
     fn cores(&self, filled: &Filled) -> Vec<usize> {
         let shown = self.siblings.as_ref().map_or(&[][..], |level| &level.groups);
@@ -186,13 +276,6 @@ impl LinkConclusions {
         }
         cores
     }
-}
-
-/// Which group each place is in; absent where there are no groups.
-fn group_of(filled: &Filled, groups: Option<&Groups>) -> Option<Vec<usize>> {
-    let groups = groups?;
-    let of = |cpu: &u32| groups.level.groups.iter().position(|group| group.contains(*cpu)).unwrap_or(usize::MAX);
-    Some(filled.structure.cpus.iter().map(of).collect())
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ mod search;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::predict::{Measured, Predictor};
-use super::structure::{Block, Structure};
+use super::structure::{Block, Nearness, Structure};
 use super::{Matrix, Relation};
 use crate::CpuSet;
 use crate::stats::order::{median, quantile};
@@ -27,9 +27,17 @@ pub const PAIRS: usize = 2000;
 const FIRST_PER_BLOCK: usize = 3;
 /// Sibling pairs of one relation are alike: so many are measured.
 const SIBLINGS: usize = 32;
-/// Held-out pairs: this share of the others, within limits.
+/// Held-out pairs: this share of the others, within limits…
 const HELD_OUT_SHARE: f64 = 0.1;
-const HELD_OUT: std::ops::RangeInclusive<usize> = 120..=160;
+const HELD_OUT: std::ops::RangeInclusive<usize> = 120..=124;
+/// …and so many of siblings and of cores on one cache at least, if there are four times as many to predict: by chance alone hardly any of the
+/// near pairs of a large machine would be held out.
+const HELD_OUT_NEAR: [(Nearness, usize); 2] = [(Nearness::Core, 12), (Nearness::Cache, 24)];
+/// Errors of predictions that are small enough: the median and the 95th percentile.
+const AIM: [f64; 2] = [0.015, 0.05];
+/// Where errors are larger, so many more pairs at a time: this share of those that were measured, and no fewer than this.
+const FURTHER_SHARE: f64 = 0.25;
+const FURTHER: usize = 64;
 /// The middle 95 % of normal values lie within so many deviations.
 const MIDDLE_95: f64 = 3.92;
 /// A prediction is wrong beyond this…
@@ -231,7 +239,7 @@ impl Explorer {
 
     /// How many more pairs the limit leaves, with room for those that are to be held out.
     fn room(&self, more: usize) -> usize {
-        let kept = if self.held_out.is_empty() { *HELD_OUT.end() } else { 0 };
+        let kept = if self.held_out.is_empty() { HELD_OUT.end() + 36 } else { 0 };
         self.limits.pairs.saturating_sub(self.wished.len() + more + kept)
     }
 
@@ -278,7 +286,7 @@ impl Explorer {
         cores.map(|(a, b)| (a.min(b), a.max(b))).collect()
     }
 
-    /// Random pairs of cpus, whatever they are, among those that would be predicted.
+    /// Random pairs of cpus, whatever they are, among those that would be predicted, and some that are near.
     fn held_out(&mut self) -> Vec<Wish> {
         let places = self.structure.cpus.len();
         let possible = places * places.saturating_sub(1) / 2;
@@ -293,7 +301,56 @@ impl Explorer {
                 batch.extend(self.wish([(i, j)], true));
             }
         }
+        for (near, least) in HELD_OUT_NEAR {
+            let mut left = self.left(|structure, i, j| structure.nearness(i, j) == near);
+            let had = self.held_out.iter().filter(|&&(i, j)| self.structure.nearness(i, j) == near).count();
+            left.truncate(least.saturating_sub(had).min(left.len() / 4));
+            batch.extend(self.wish(left, true));
+        }
         batch
+    }
+
+    /// The pairs that nobody wished for, and that are meant, in random order.
+    fn left(&mut self, is_meant: impl Fn(&Structure, usize, usize) -> bool) -> Vec<(usize, usize)> {
+        let places = self.structure.cpus.len();
+        let all = (0..places).flat_map(|i| (i + 1..places).map(move |j| (i, j)));
+        let is_left = |&(i, j): &(usize, usize)| is_meant(&self.structure, i, j) && !self.wished.contains(&(i, j));
+        let mut left: Vec<(usize, usize)> = all.filter(is_left).collect();
+        self.random.shuffle(&mut left);
+        left
+    }
+
+    /// More pairs where predictions are wrong beyond the aim, for as long as there is time; where a machine is irregular, in the end all of
+    /// them, but on machines of which nobody measures all pairs of cores no more than the limit. Pairs of cores that were not measured come before other threads of those that were.
+    pub fn further(&mut self, costs: &Matrix) -> Vec<Wish> {
+        let (measured, held_out) = self.measured(costs);
+        let structure = self.structure.clone();
+        let predictor = Predictor::fit(&structure, &measured);
+        let is_wrong = |near: Nearness| {
+            let of = held_out.iter().filter(|(i, j, _)| structure.nearness(*i, *j) == near);
+            let errors: Vec<f64> = of.map(|&(i, j, cost)| (predictor.cost(i, j) / cost - 1.0).abs()).collect();
+            median(&errors) > AIM[0] || quantile(&errors, 0.95) > AIM[1]
+        };
+        let wrong: Vec<Nearness> =
+            [Nearness::Core, Nearness::Cache, Nearness::Across].into_iter().filter(|near| is_wrong(*near)).collect();
+        if wrong.is_empty() {
+            return Vec::new();
+        }
+        let had = self.cores_wished();
+        let mut left = self.left(|structure, i, j| wrong.contains(&structure.nearness(i, j)));
+        let cores =
+            |i: usize, j: usize| (structure.core(i).min(structure.core(j)), structure.core(i).max(structure.core(j)));
+        left.sort_by_key(|&(i, j)| had.contains(&cores(i, j)));
+        if structure.cores.len() > FULL_MESH_CORES {
+            left.truncate(self.room(0));
+        }
+        left.truncate(((self.wished.len() as f64 * FURTHER_SHARE) as usize).max(FURTHER));
+        self.wish(left, false)
+    }
+
+    /// Whether the pairs from which groups are concluded are still being chosen.
+    pub fn is_searching(&self) -> bool {
+        matches!(self.stage, Stage::Search(_) | Stage::First)
     }
 
     /// What is still missing: all pairs of uneven blocks, the most uneven first; more of all blocks where predictions are wrong.

@@ -10,19 +10,26 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Matrix;
-use super::map::Unit;
 use crate::CpuSet;
 use crate::stats::order::median;
 use linkage::Merge;
 
-/// Talking to the nearest other group costs at least this much more than inside.
+/// Talking to the nearest other group costs at least this much more than inside…
 const STEP: f64 = 1.25;
+/// …and this much, in two groups or more, where most cpus are in none: a few cpus that chance put together do not talk for half.
+const STEP_OF_FEW: f64 = 2.0;
 /// At most this share of the pairs, inside and between apart, may lie on the wrong side.
 const MISPLACED: f64 = 0.05;
 /// Two successive merges of a candidate's dendrogram lie at least this far apart.
 const MERGE_STEP: f64 = 1.1;
-/// Costs between SMT siblings lie below this: they meet in the first-level cache.
-const SIBLINGS_NS: f64 = 20.0;
+/// SMT siblings meet in the first-level cache: another core costs at least this much more. In published matrices two cores that share
+/// their way onto a mesh talk to the nearest others for 1.7 to 2.0 times as much, siblings for 2.1 to 9 times.
+const SIBLINGS_STEP: f64 = 2.05;
+/// To every other cpu, siblings are one core: their costs differ by no more than this, in the median. In published matrices those of siblings
+/// differ by 1 to 3 %, those of two cores of a module by 16 %.
+const SIBLINGS_ALIKE: f64 = 0.08;
+/// This share of the groups are of two, where they are siblings: some may be disturbed.
+const SIBLINGS_SHARE: f64 = 0.8;
 
 /// One way to divide the cpus that the costs show.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -50,37 +57,56 @@ impl GroupLevel {
     }
 }
 
-/// The levels of groups in a matrix, innermost first; empty where the costs show one group. `measured` is what was measured of it: the rest
-/// may say who belongs together, but only what was measured proves it.
-pub fn levels(matrix: &Matrix, measured: &Matrix) -> Vec<GroupLevel> {
-    let places: Vec<usize> = (0..matrix.len()).collect();
-    if places.len() < 3 {
-        return Vec::new();
-    }
-    let merges = linkage::average(matrix);
-    let mut levels = Vec::<GroupLevel>::new();
-    for level in candidates(&merges, places.len()).filter_map(|groups| judged(measured, groups)) {
-        match levels.last() {
-            Some(inner) if level.completes(inner) => *levels.last_mut().expect("there is one") = level,
-            Some(inner) if level.leaves_out_some_of(inner) => {}
-            _ => levels.push(level),
-        }
-    }
-    levels
+/// The one division of a map into groups, from which everything that is said of groups is derived.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Hierarchy {
+    /// The levels, innermost first; empty where the costs show one group.
+    pub levels: Vec<GroupLevel>,
+    /// A half of the machine that looks better than the other: several groups that talk for less among themselves than the groups of the rest
+    /// do. That is what a line that is used for the whole matrix, and lives on one node, makes of two equal nodes.
+    pub favoured_half: Option<CpuSet>,
 }
 
-/// A half of the machine that looks better than the other: several groups that talk for less among themselves than the groups of the rest do.
-/// That is what a line that is used for the whole matrix, and lives on one node, makes of two equal nodes.
-pub fn favoured_half(matrix: &Matrix, measured: &Matrix) -> Option<CpuSet> {
-    let inner = levels(matrix, measured).into_iter().next_back()?;
-    let merges = linkage::average(matrix);
-    let lopsided = candidates(&merges, matrix.len()).filter_map(|groups| judged(measured, groups)).find(|level| {
-        let joined = level.parts(&inner).filter(|parts| parts.len() > 1).count();
-        joined == 1 && level.leaves_out_some_of(&inner)
+impl Hierarchy {
+    /// The hierarchy of a matrix. `measured` is what was measured of it: the rest may say who belongs together, but only what was measured
+    /// proves it.
+    pub fn of(matrix: &Matrix, measured: &Matrix) -> Self {
+        if matrix.len() < 3 {
+            return Self::default();
+        }
+        let merges = linkage::average(matrix);
+        let proved: Vec<GroupLevel> =
+            candidates(&merges, matrix.len()).filter_map(|groups| judged(measured, groups)).collect();
+        let mut levels = Vec::<GroupLevel>::new();
+        for level in &proved {
+            match levels.last() {
+                Some(inner) if level.completes(inner) => *levels.last_mut().expect("there is one") = level.clone(),
+                Some(inner) if level.leaves_out_some_of(inner) => {}
+                _ => levels.push(level.clone()),
+            }
+        }
+        let favoured_half = levels.last().and_then(|inner| favoured_half(&proved, inner));
+        Self { levels, favoured_half }
+    }
+
+    /// Takes out the innermost level where it looks like SMT siblings: twos that talk for clearly less than any others, and that are one core to
+    /// all others. That is a guess, for maps of which the machine is not known; it asks for ratios alone, since nobody knows how fast the
+    /// machine was, and not how many cpus have no sibling.
+    pub fn take_siblings(&mut self, measured: &Matrix) -> Option<GroupLevel> {
+        let are_siblings = self.levels.first().is_some_and(|level| level.looks_like_siblings(measured));
+        are_siblings.then(|| self.levels.remove(0))
+    }
+}
+
+fn favoured_half(proved: &[GroupLevel], inner: &GroupLevel) -> Option<CpuSet> {
+    let lopsided = proved.iter().find(|level| {
+        let joined = level.parts(inner).filter(|parts| parts.len() > 1).count();
+        joined == 1 && level.leaves_out_some_of(inner)
     })?;
-    let largest = lopsided.groups.into_iter().max_by_key(CpuSet::len)?;
+    let largest = lopsided.groups.iter().max_by_key(|group| group.len())?;
+    let all: usize = lopsided.groups.iter().map(CpuSet::len).sum();
     // About half: what is joined otherwise is a part of the machine.
-    (3..=5).contains(&(8 * largest.len() / matrix.len().max(1))).then_some(largest)
+    (3..=5).contains(&(8 * largest.len() / all.max(1))).then(|| largest.clone())
 }
 
 impl GroupLevel {
@@ -92,37 +118,44 @@ impl GroupLevel {
         })
     }
 
-    /// Whether this is the inner level with cpus taken in that had stood alone there: one pair of siblings may be dearer than the rest.
+    /// Whether this is the inner level with cpus taken in that had stood alone there: one pair of siblings may be dearer than the rest. No group
+    /// is larger for it than the others are: cores without a sibling are near each other, too.
     fn completes(&self, inner: &Self) -> bool {
-        self.parts(inner).all(|parts| parts.iter().filter(|&&size| size > 1).count() <= 1)
+        let largest = |level: &Self| level.groups.iter().map(CpuSet::len).max();
+        largest(self) <= largest(inner)
+            && self.parts(inner).all(|parts| parts.iter().filter(|&&size| size > 1).count() <= 1)
+    }
+
+    fn looks_like_siblings(&self, measured: &Matrix) -> bool {
+        let several = self.groups.iter().filter(|group| group.len() > 1);
+        let twos: Vec<(usize, usize)> = several
+            .clone()
+            .filter(|group| group.len() == 2)
+            .filter_map(|two| Some((measured.place(two.lowest()?)?, measured.place(two.highest()?)?)))
+            .collect();
+        if twos.is_empty() || (twos.len() as f64) < SIBLINGS_SHARE * several.count() as f64 {
+            return false;
+        }
+        let (mut steps, mut differences) = (Vec::new(), Vec::new());
+        for &(one, other) in &twos {
+            let mut nearest = f64::INFINITY;
+            for &(third, fourth) in twos.iter().filter(|two| **two != (one, other)) {
+                let [a, b, c, d] =
+                    [(one, third), (other, third), (one, fourth), (other, fourth)].map(|(i, j)| measured.cost(i, j));
+                differences.extend([(a / b).ln().abs(), (c / d).ln().abs()]);
+                nearest = nearest.min(median(&[a, b, c, d]));
+            }
+            steps.push(nearest / measured.cost(one, other));
+        }
+        let differ = median(&differences);
+        // Two cpus alone, and twos of which no other pair was measured, have nobody to be alike to.
+        median(&steps) >= SIBLINGS_STEP && (differ.is_nan() || differ <= SIBLINGS_ALIKE)
     }
 
     /// Whether some groups of the inner level are joined and others stay as they are. A socket whose lines all live on the other one looks
     /// like that: no level of the machine.
     fn leaves_out_some_of(&self, inner: &Self) -> bool {
         self.parts(inner).any(|parts| parts.len() == 1)
-    }
-}
-
-/// What the levels of a matrix mean where nothing is known of its cpus: the innermost may be SMT siblings.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Unnamed {
-    /// The level that looks like SMT siblings.
-    pub siblings: Option<GroupLevel>,
-    /// The levels above.
-    pub levels: Vec<GroupLevel>,
-}
-
-impl Unnamed {
-    /// Twos and fours that talk for less than two cores could are taken for siblings.
-    pub fn of(matrix: &Matrix, measured: &Matrix, unit: Unit) -> Self {
-        let mut levels = levels(matrix, measured);
-        let few = |level: &GroupLevel| {
-            let sized = level.groups.iter().filter(|group| matches!(group.len(), 1 | 2 | 4)).count();
-            10 * sized >= 8 * level.groups.len() && level.inside_ns < unit.from_ns(SIBLINGS_NS)
-        };
-        let siblings = levels.first().is_some_and(few).then(|| levels.remove(0));
-        Self { siblings, levels }
     }
 }
 
@@ -133,83 +166,97 @@ fn candidates(merges: &[Merge], places: usize) -> impl Iterator<Item = Vec<Vec<u
 }
 
 fn judged(matrix: &Matrix, groups: Vec<Vec<usize>>) -> Option<GroupLevel> {
-    let grouped: usize = groups.iter().map(Vec::len).filter(|&size| size > 1).sum();
-    if groups.len() < 2 || 2 * grouped < matrix.len() {
+    let several = groups.iter().filter(|group| group.len() > 1);
+    let grouped: usize = several.clone().map(Vec::len).sum();
+    let is_of_most = 2 * grouped >= matrix.len();
+    if groups.len() < 2 || !is_of_most && several.count() < 2 {
         return None;
     }
-    let sides = Sides::of(matrix, &groups);
-    if groups.iter().enumerate().any(|(group, cores)| cores.len() > 1 && sides.step(group).is_none()) {
+    let sides = Sides::of(matrix, &groups)?;
+    let step = sides.smallest_step();
+    let least = if is_of_most { STEP } else { STEP_OF_FEW };
+    if step.is_nan() || step < least {
         return None;
     }
-    let step = sides.smallest_step()?;
     let misplaced = sides.misplaced();
-    (step >= STEP && misplaced <= MISPLACED).then(|| GroupLevel {
-        inside_ns: median(&sides.inside.concat()),
-        between_ns: median(&sides.between.iter().flatten().flatten().copied().collect::<Vec<_>>()),
+    (misplaced <= MISPLACED).then(|| GroupLevel {
+        inside_ns: median(&sides.groups.iter().flat_map(|group| group.inside.iter().copied()).collect::<Vec<_>>()),
+        between_ns: median(
+            &sides.groups.iter().flat_map(|group| group.outside.iter().map(|of| of.1)).collect::<Vec<_>>(),
+        ),
         step,
         misplaced,
         groups: groups.iter().map(|group| group.iter().map(|&place| matrix.cpus()[place]).collect()).collect(),
     })
 }
 
-/// The costs inside each group, and between each two.
+/// The costs of each group of several.
 struct Sides {
-    inside: Vec<Vec<f64>>,
-    /// By group and other group, both ways.
-    between: Vec<Vec<Vec<f64>>>,
+    groups: Vec<Side>,
+}
+
+/// The costs of a group.
+struct Side {
+    inside: Vec<f64>,
+    /// With cpus of other groups, by the number of the group.
+    outside: Vec<(usize, f64)>,
+    /// The median inside.
+    own: f64,
+    /// The median to the nearest other group.
+    nearest: f64,
 }
 
 impl Sides {
-    fn of(matrix: &Matrix, groups: &[Vec<usize>]) -> Self {
+    /// Absent where of a group nothing was measured inside or outside.
+    fn of(matrix: &Matrix, groups: &[Vec<usize>]) -> Option<Self> {
         let mut group_of = vec![0; matrix.len()];
         for (group, places) in groups.iter().enumerate() {
             places.iter().for_each(|&place| group_of[place] = group);
         }
-        let mut inside = vec![Vec::new(); groups.len()];
-        let mut between = vec![vec![Vec::new(); groups.len()]; groups.len()];
-        for (i, j, cost) in matrix.known() {
-            match (group_of[i], group_of[j]) {
-                (a, b) if a == b => inside[a].push(cost),
-                (a, b) => {
-                    between[a][b].push(cost);
-                    between[b][a].push(cost);
-                }
-            }
-        }
-        Self { inside, between }
+        let several = groups.iter().enumerate().filter(|(_, places)| places.len() > 1);
+        let groups =
+            several.map(|(group, places)| Side::of(matrix, group, places, &group_of)).collect::<Option<_>>()?;
+        Some(Self { groups })
     }
 
-    /// What a group costs inside and to its nearest neighbour; absent for a group of one.
-    fn step(&self, group: usize) -> Option<(f64, f64)> {
-        let inside = median(&self.inside[group]);
-        let medians = self.between[group].iter().filter(|costs| !costs.is_empty()).map(|costs| median(costs));
-        let nearest = medians.fold(f64::INFINITY, f64::min);
-        (inside.is_finite() && nearest.is_finite()).then_some((inside, nearest))
-    }
-
-    fn smallest_step(&self) -> Option<f64> {
-        let steps = (0..self.inside.len()).filter_map(|group| self.step(group));
-        steps.map(|(inside, nearest)| nearest / inside).min_by(f64::total_cmp)
+    fn smallest_step(&self) -> f64 {
+        self.groups.iter().map(|group| group.nearest / group.own).min_by(f64::total_cmp).unwrap_or(f64::NAN)
     }
 
     /// The larger of two shares: of pairs inside that cost more than the middle of their group's step, and of pairs between that cost
     /// less than that of both their groups.
     fn misplaced(&self) -> f64 {
-        let middles: Vec<Option<f64>> = (0..self.inside.len())
-            .map(|group| self.step(group).map(|(inside, nearest)| (inside * nearest).sqrt()))
-            .collect();
         let (mut inside, mut inside_wrong, mut between, mut between_wrong) = (0, 0, 0, 0);
-        for (group, middle) in middles.iter().enumerate() {
-            let Some(middle) = middle else { continue };
-            inside += self.inside[group].len();
-            inside_wrong += self.inside[group].iter().filter(|cost| *cost > middle).count();
-            for costs in &self.between[group] {
-                between += costs.len();
-                between_wrong += costs.iter().filter(|cost| *cost < middle).count();
-            }
+        for group in &self.groups {
+            let middle = (group.own * group.nearest).sqrt();
+            inside += group.inside.len();
+            inside_wrong += group.inside.iter().filter(|cost| **cost > middle).count();
+            between += group.outside.len();
+            between_wrong += group.outside.iter().filter(|(_, cost)| *cost < middle).count();
         }
         let share = |wrong: usize, of: usize| wrong as f64 / of.max(1) as f64;
         share(inside_wrong, inside).max(share(between_wrong, between))
+    }
+}
+
+impl Side {
+    fn of(matrix: &Matrix, group: usize, places: &[usize], group_of: &[usize]) -> Option<Self> {
+        let (mut inside, mut outside) = (Vec::new(), Vec::new());
+        for &i in places {
+            for (j, &other) in group_of.iter().enumerate() {
+                let cost = if i == j || other == group && j < i { f64::NAN } else { matrix.cost(i, j) };
+                match cost.is_finite() {
+                    true if other == group => inside.push(cost),
+                    true => outside.push((other, cost)),
+                    false => {}
+                }
+            }
+        }
+        outside.sort_by(|one, other| one.0.cmp(&other.0).then(one.1.total_cmp(&other.1)));
+        let middle = |costs: &[(usize, f64)]| f64::midpoint(costs[(costs.len() - 1) / 2].1, costs[costs.len() / 2].1);
+        let nearest = outside.chunk_by(|one, other| one.0 == other.0).map(middle).min_by(f64::total_cmp)?;
+        let own = median(&inside);
+        own.is_finite().then_some(Self { inside, outside, own, nearest })
     }
 }
 

@@ -27,6 +27,9 @@ pub struct LinkMap {
     /// was no search, or it found none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub searched: Vec<CpuSet>,
+    /// Whether the time ended before the pairs from which groups are concluded were found and visited once: what is missing says nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unfinished: bool,
     /// One entry for each way to talk; all were measured in turn, pair by pair.
     pub series: Vec<Series>,
     /// How fast each cpu ran while it was measured, by rising number, where that was looked at.
@@ -44,14 +47,6 @@ pub struct LinkMap {
 
 /// A map of more cpus is none: a table of all pairs has 34 MB then, and there are several.
 pub const MOST_CPUS: usize = 2048;
-
-impl LinkMap {
-    /// Whether pairs that were not measured may be predicted: of a file nobody knows how its pairs were chosen.
-    pub fn is_predicted(&self) -> bool {
-        let is_imported = matches!(self.provenance.origin, Origin::Imported { .. });
-        !is_imported || self.series.iter().any(|series| !series.held_out.is_empty())
-    }
-}
 
 #[cfg(test)]
 impl LinkMap {
@@ -74,6 +69,7 @@ impl LinkMap {
             clock: None,
             unit: Unit::Nanoseconds,
             searched: Vec::new(),
+            unfinished: false,
             series: vec![Series { what: What::Cas, links, held_out: Vec::new() }],
             clocks: Vec::new(),
             spoiled: Spoiled::default(),
@@ -106,14 +102,6 @@ impl Unit {
     /// Whether it is the usual one.
     pub fn is_nanoseconds(&self) -> bool {
         *self == Self::Nanoseconds
-    }
-
-    /// A time in nanoseconds in this unit, at the three gigahertz that a clock of unknown rate most likely has.
-    pub fn from_ns(self, nanoseconds: f64) -> f64 {
-        match self {
-            Self::Nanoseconds => nanoseconds,
-            Self::Cycles => 3.0 * nanoseconds,
-        }
     }
 }
 

@@ -31,6 +31,17 @@ pub struct Block {
     pub packages: [usize; 2],
 }
 
+/// How near two cpus are, as roughly as errors are told apart: near pairs are few on any machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Nearness {
+    /// Of one core.
+    Core,
+    /// On one last-level cache.
+    Cache,
+    /// On different ones.
+    Across,
+}
+
 /// Blocks of one relation between the same two packages.
 pub type Family = (Relation, [usize; 2]);
 
@@ -132,6 +143,16 @@ impl Structure {
         let (a, b) = (self.core_of[i], self.core_of[j]);
         let both = |of: &[usize]| [of[a].min(of[b]), of[a].max(of[b])];
         Block { relation: self.relation(i, j), caches: both(&self.cache_of), packages: both(&self.package_of) }
+    }
+
+    /// How near two places are.
+    pub fn nearness(&self, i: usize, j: usize) -> Nearness {
+        let (a, b) = (self.core_of[i], self.core_of[j]);
+        match () {
+            () if a == b => Nearness::Core,
+            () if self.cache_of[a] == self.cache_of[b] => Nearness::Cache,
+            () => Nearness::Across,
+        }
     }
 
     /// Places with the first cpu of each core.

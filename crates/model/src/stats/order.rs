@@ -22,6 +22,28 @@ pub fn quantile(values: &[f64], at: f64) -> f64 {
     sorted[low] + (sorted[high] - sorted[low]) * share
 }
 
+/// The quantile of rising values with weights, each value in the middle of its weight, by linear interpolation (type 5 of Hyndman and Fan
+/// 1996 where all weights are equal); not a number for no values.
+pub fn weighted_quantile(sorted: &[(f64, f64)], at: f64) -> f64 {
+    let wanted = at * sorted.iter().map(|(_, weight)| weight).sum::<f64>();
+    let (mut before, mut place_before) = (None, 0.0);
+    let mut sum = 0.0;
+    for &(value, weight) in sorted {
+        let place = sum + weight / 2.0;
+        if place >= wanted {
+            return match before {
+                Some(before) if place > place_before => {
+                    before + (value - before) * ((wanted - place_before) / (place - place_before))
+                }
+                _ => value,
+            };
+        }
+        sum += weight;
+        (before, place_before) = (Some(value), place);
+    }
+    before.unwrap_or(f64::NAN)
+}
+
 /// The median distance from the median, scaled so that it estimates the standard deviation of normal values; not a number for none.
 pub fn deviation(values: &[f64]) -> f64 {
     let middle = median(values);
@@ -109,6 +131,15 @@ mod tests {
         assert_eq!(quantile(&[10.0, 20.0, 30.0, 40.0, 50.0], 0.9), 46.0);
         assert!(median(&[]).is_nan());
         assert_eq!(median(&[f64::NAN, 7.0]), 7.0);
+    }
+
+    #[test]
+    fn weights_are_how_often_a_value_is_there() {
+        let equal: Vec<(f64, f64)> = [1.0, 2.0, 3.0, 4.0].map(|value| (value, 1.0)).into();
+        assert_eq!(weighted_quantile(&equal, 0.5), 2.5);
+        assert_eq!([0.0, 1.0].map(|at| weighted_quantile(&equal, at)), [1.0, 4.0]);
+        assert_eq!(weighted_quantile(&[(1.0, 1.0), (2.0, 98.0), (3.0, 1.0)], 0.5), 2.0);
+        assert!(weighted_quantile(&[], 0.5).is_nan());
     }
 
     /// The depths are those of the sign test's table: n = 6 gives the range at 95 %, n = 20 the 6th and 15th value.

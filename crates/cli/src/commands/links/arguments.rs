@@ -103,6 +103,9 @@ pub enum LinksCommand {
         /// The files
         #[arg(value_name = "FILE", required = true)]
         files: Vec<PathBuf>,
+        /// What their numbers are [default: nanoseconds, or what the format says]
+        #[arg(long, value_enum, value_name = "UNIT", ignore_case = true)]
+        unit: Option<UnitName>,
     },
     /// Show which pairs changed between two maps
     Compare {
@@ -125,6 +128,28 @@ pub enum LinksCommand {
         #[arg(long)]
         all: bool,
     },
+}
+
+/// A unit of time in files of other tools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum UnitName {
+    /// Nanoseconds
+    Ns,
+    /// Microseconds
+    Us,
+    /// Milliseconds
+    Ms,
+}
+
+impl UnitName {
+    /// How many nanoseconds it has.
+    pub const fn nanoseconds(self) -> f64 {
+        match self {
+            Self::Ns => 1.0,
+            Self::Us => 1e3,
+            Self::Ms => 1e6,
+        }
+    }
 }
 
 /// A way to talk, or several of one kind.

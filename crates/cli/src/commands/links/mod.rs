@@ -45,7 +45,7 @@ use document::LinksComparisonDocument;
 use pictures::comparison;
 use pictures::depth::Depth;
 use pictures::export::{long_csv, matrix_csv};
-use pictures::screen::{Picture, layout, pairs_words, screen};
+use pictures::screen::{Picture, error_words, layout, pairs_words, screen};
 use pictures::svg::{SvgText, svg};
 use task::{Action, LinksTask, MapRequest, Simulation, Source};
 
@@ -65,11 +65,11 @@ fn run(task: &LinksTask, settings: &Settings) -> Result<Exit, Failure> {
             Some(simulation) => simulated(request, simulation, task, settings),
             None => measured(request, task, settings),
         },
-        Action::Import { files, machine } => {
+        Action::Import { files, unit, machine } => {
             let machine = chosen(machine.as_ref())?;
             // All are read before the first is kept.
             let maps: Vec<LinkMap> =
-                files.iter().map(|file| source::imported(file, machine.as_ref())).collect::<Result<_, _>>()?;
+                files.iter().map(|file| source::imported(file, machine.as_ref(), *unit)).collect::<Result<_, _>>()?;
             for map in &maps {
                 print(map, &keep(map, settings), (task.format, task.order), settings)?;
             }
@@ -219,7 +219,7 @@ fn compared(
 ) -> Result<Exit, Failure> {
     let map = |source: &Source| match source {
         Source::Stored(number) => stored(*number, settings).map(|(number, map)| (Source::Stored(number), map)),
-        Source::File(path) => source::map(path, machine).map(|map| (source.clone(), map)),
+        Source::File(path) => source::map(path, machine, None).map(|map| (source.clone(), map)),
     };
     let ((before, earlier), (after, later)) = (map(before)?, map(after)?);
     if let (Source::Stored(before), Source::Stored(after)) = (&before, &after) {
@@ -277,7 +277,6 @@ fn print(
     (format, order): (FormatName, Option<OrderName>),
     settings: &Settings,
 ) -> Result<(), Failure> {
-    let conclusions = conclude(map);
     let Some(series) = map.series.first() else { return Err(Failure::unavailable("the map is empty")) };
     let filled = Filled::of(series, map);
     let by_group = order != Some(OrderName::Number);
@@ -294,7 +293,7 @@ fn print(
             }
             print_form(matrix_csv(&filled.all).trim_end())
         }
-        FormatName::Svg => print_form(&picture(map, &filled, &conclusions, by_group)),
+        FormatName::Svg => print_form(&picture(map, &filled, &conclude(map), by_group)),
         FormatName::Text | FormatName::Json => {
             let picture = Picture { depth: depth(settings), by_group };
             artifact::print(map, kept, settings, |conclusions| {
@@ -327,7 +326,11 @@ fn picture(map: &LinkMap, filled: &Filled, conclusions: &LinkConclusions, by_gro
     };
     let title = map.machine.as_ref().map_or_else(|| format!("{} cpus", map.cpus.len()), model_name);
     let mut subtitle = vec![format!("{}, {}", what.words(), what.unit()), pairs_words(map)];
+    if filled.predicted > 0 {
+        let error = filled.held_out.map_or_else(|| "error unknown".to_owned(), error_words);
+        subtitle.push(format!("{} predicted ({error})", number::whole(filled.predicted)));
+    }
     subtitle.extend(conclusions.groups.as_ref().map(|groups| groups.words()));
     let text = SvgText { title, subtitle: subtitle.join(" · "), unit: map.unit.word().into(), source };
-    svg(&filled.all, &layout(&filled.all, conclusions, map.unit, by_group), &text)
+    svg(&filled.all, &layout(filled, conclusions, map.unit, by_group), &text)
 }

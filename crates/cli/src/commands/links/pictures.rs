@@ -19,7 +19,7 @@ use corewise_model::links::Matrix;
 use corewise_model::links::map::Unit;
 
 /// In which order the cpus of a matrix are drawn, and what stands beside them.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Layout {
     /// Places of the matrix in the order in which they are drawn, by number or by group.
     pub order: Vec<usize>,
@@ -31,6 +31,11 @@ pub struct Layout {
     pub names: Vec<String>,
     /// What the costs are.
     pub unit: Unit,
+    /// For each two places of the matrix, row by row, whether the cost is predicted; empty where all are measured.
+    pub predicted: Vec<bool>,
+    /// The costs at which the scale begins and ends, in nanoseconds, where they are known of classes: siblings are too few for a quantile, and
+    /// one outlier too much.
+    pub ends: Option<[f64; 2]>,
 }
 
 impl Layout {
@@ -56,6 +61,19 @@ impl Layout {
             layout.begin(matrix, &left);
         }
         layout
+    }
+
+    /// The layout of a matrix of which a part was measured.
+    #[must_use]
+    pub fn with_predictions(mut self, all: &Matrix, measured: &Matrix) -> Self {
+        let places = all.len();
+        let pairs = (0..places).flat_map(|row| (0..places).map(move |column| (row, column)));
+        let is_predicted = |(i, j)| all.cost(i, j).is_finite() && measured.cost(i, j).is_nan();
+        self.predicted = pairs.map(is_predicted).collect();
+        if !self.predicted.contains(&true) {
+            self.predicted.clear();
+        }
+        self
     }
 
     fn begin(&mut self, matrix: &Matrix, cpus: &CpuSet) {
@@ -89,6 +107,13 @@ impl Layout {
         }
         let way = matrix.way(first, second);
         if way.is_finite() { way } else { matrix.cost(first, second) }
+    }
+
+    /// Whether what is drawn in a row and column is predicted.
+    fn is_predicted(&self, row: usize, column: usize) -> bool {
+        let (first, second) = (self.order[row], self.order[column]);
+        let places = self.predicted.len().isqrt();
+        first.max(second) < places && self.predicted[first * places + second]
     }
 
     /// Everything that is drawn and known.

@@ -5,12 +5,13 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use corewise_model::links::import::{Imported, MAXIMUM_BYTES, read};
-use corewise_model::links::map::{LinkMap, Origin, Provenance, Spoiled, Unit};
+use corewise_model::links::map::{LinkMap, Origin, Provenance, Series, Spoiled, Unit};
 use corewise_model::links::{Matrix, What};
 use corewise_model::{Artifact as _, CpuSet, Machine};
 use corewise_sys::input::{self, Input};
 use serde::Deserialize;
 
+use super::arguments::UnitName;
 use crate::shell::failure::Failure;
 
 /// A document of `corewise links --json`.
@@ -22,9 +23,9 @@ struct Document {
 }
 
 /// A map from a file: corewise's own, or another tool's.
-pub fn map(path: &Path, machine: Option<&Machine>) -> Result<LinkMap, Failure> {
+pub fn map(path: &Path, machine: Option<&Machine>, unit: Option<UnitName>) -> Result<LinkMap, Failure> {
     if !is_json(path)? {
-        return of_other_tool(path, machine);
+        return of_other_tool(path, machine, unit);
     }
     let document: Result<Document, _> = input::json(opened(path, input::JSON_BYTES)?);
     let map = document
@@ -44,8 +45,8 @@ pub fn map(path: &Path, machine: Option<&Machine>) -> Result<LinkMap, Failure> {
 }
 
 /// A map from a file on its way into the history, where it is an import even if corewise made it: a file says nothing of this machine.
-pub fn imported(path: &Path, machine: Option<&Machine>) -> Result<LinkMap, Failure> {
-    let mut map = map(path, machine)?;
+pub fn imported(path: &Path, machine: Option<&Machine>, unit: Option<UnitName>) -> Result<LinkMap, Failure> {
+    let mut map = map(path, machine, unit)?;
     if !matches!(map.provenance.origin, Origin::Imported { .. }) {
         let (format, remarks) = ("map of `corewise links --json`".to_owned(), Vec::new());
         map.provenance.origin = Origin::Imported { file: name_of(path), format, remarks };
@@ -55,7 +56,7 @@ pub fn imported(path: &Path, machine: Option<&Machine>) -> Result<LinkMap, Failu
 
 /// The costs that a file tells, to stand for a machine: of its first way to talk.
 pub fn matrix(path: &Path) -> Result<(What, Unit, Matrix), Failure> {
-    let map = map(path, None)?;
+    let map = map(path, None, None)?;
     let series = map.series.first().ok_or_else(|| Failure::unavailable(format!("{} has no costs", path.display())))?;
     Ok((series.what, map.unit, Matrix::of(&series.links)))
 }
@@ -66,7 +67,7 @@ fn name_of(path: &Path) -> String {
 
 /// Raw samples: those of each pair and direction that a file has, in the order of time.
 pub fn samples(path: &Path) -> Result<Vec<Vec<f64>>, Failure> {
-    let map = map(path, None)?;
+    let map = map(path, None, None)?;
     let pairs = map.series.into_iter().flat_map(|series| series.links.pairs);
     let samples: Vec<Vec<f64>> =
         pairs.flat_map(|pair| [pair.visits_ns, pair.back_ns]).filter(|samples| samples.len() >= 10).collect();
@@ -77,11 +78,16 @@ pub fn samples(path: &Path) -> Result<Vec<Vec<f64>>, Failure> {
     Ok(samples)
 }
 
-fn of_other_tool(path: &Path, machine: Option<&Machine>) -> Result<LinkMap, Failure> {
+fn of_other_tool(path: &Path, machine: Option<&Machine>, unit: Option<UnitName>) -> Result<LinkMap, Failure> {
     let text = opened(path, MAXIMUM_BYTES as u64)?.text().map_err(Failure::unavailable)?;
-    let Imported { format, series, cpus, in_cycles, mut remarks, .. } = read(&text).map_err(|error| {
+    let Imported { format, mut series, cpus, in_cycles, mut remarks, .. } = read(&text).map_err(|error| {
         Failure::unavailable(format!("{} cannot be imported: {error}", path.display()))
             .next("docs/links.md lists the supported formats.")
+    })?;
+    drop(text);
+    in_nanoseconds(&mut series, in_cycles, unit).map_err(|what| {
+        Failure::unavailable(format!("{}: {what}", path.display()))
+            .next("`corewise links import FILE --unit us` reads them as microseconds, --unit ns as what they say.")
     })?;
     let machine = machine.filter(|machine| fits(machine, &cpus, &mut remarks)).cloned();
     let name = name_of(path);
@@ -98,6 +104,7 @@ fn of_other_tool(path: &Path, machine: Option<&Machine>) -> Result<LinkMap, Fail
         machine,
         clock: None,
         searched: Vec::new(),
+        unfinished: false,
         unit: if in_cycles { Unit::Cycles } else { Unit::Nanoseconds },
         cpus,
         series,
@@ -106,6 +113,26 @@ fn of_other_tool(path: &Path, machine: Option<&Machine>) -> Result<LinkMap, Fail
         parallel: None,
         gaps: Vec::new(),
     })
+}
+
+/// Turns costs of a unit that somebody named into nanoseconds; refuses those that no two cpus have and of which nobody did.
+fn in_nanoseconds(series: &mut [Series], in_cycles: bool, unit: Option<UnitName>) -> Result<(), &'static str> {
+    let pairs = || series.iter().flat_map(|series| &series.links.pairs);
+    let is_one = |cost: &f64| *cost >= 1.0;
+    let has_one = || pairs().any(|pair| pair.visits_ns.iter().chain(&pair.back_ns).any(is_one));
+    match unit {
+        Some(_) if in_cycles => Err("its numbers are cycles, which no --unit turns into nanoseconds"),
+        None if !in_cycles && !has_one() => {
+            Err("all costs lie below 1 ns, which no machine can do: probably they are microseconds")
+        }
+        None | Some(UnitName::Ns) => Ok(()),
+        Some(unit) => {
+            let pairs = series.iter_mut().flat_map(|series| &mut series.links.pairs);
+            let costs = pairs.flat_map(|pair| pair.visits_ns.iter_mut().chain(&mut pair.back_ns));
+            costs.for_each(|cost| *cost *= unit.nanoseconds());
+            Ok(())
+        }
+    }
 }
 
 /// Whether a machine has the cpus of a file; a remark says where not.

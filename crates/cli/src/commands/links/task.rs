@@ -7,7 +7,7 @@ use corewise_model::links::explore::Limits;
 use corewise_model::links::{Slots, What};
 use corewise_model::placement::Expression;
 
-use super::arguments::{FormatName, KindName, LinksArguments, LinksCommand, OrderName};
+use super::arguments::{FormatName, KindName, LinksArguments, LinksCommand, OrderName, UnitName};
 use crate::shell::failure::Failure;
 use crate::shell::machine::MachineChoice;
 use crate::shell::placing::expression;
@@ -38,6 +38,8 @@ pub enum Action {
     Import {
         /// The files.
         files: Vec<PathBuf>,
+        /// What their numbers are, where that was said.
+        unit: Option<UnitName>,
         /// The machine that they are of, where that was said.
         machine: Option<MachineChoice>,
     },
@@ -129,7 +131,7 @@ impl LinksTask {
                     "--kind, --slots, --cpus, --budget, --all-pairs, --seed and --simulate are only for a new map";
                 return Err(Failure::usage(what).next("Leave them out, or the word after `links`."));
             }
-            Some(LinksCommand::Import { files }) => Action::Import { files: files.clone(), machine },
+            Some(LinksCommand::Import { files, unit }) => Action::Import { files: files.clone(), unit: *unit, machine },
             Some(LinksCommand::Compare { before, after }) => {
                 Action::Compare { before: Source::new(before), after: Source::new(after), machine }
             }
@@ -160,7 +162,7 @@ impl LinksArguments {
             Some(LinksCommand::Show { .. } | LinksCommand::List { .. }) if self.machine.machine.is_some() => {
                 refused("--machine names the machine of a file, and no file is read here", "Leave out --machine.")
             }
-            Some(LinksCommand::Import { files }) if files.len() > 1 && self.format != FormatName::Text => {
+            Some(LinksCommand::Import { files, .. }) if files.len() > 1 && self.format != FormatName::Text => {
                 refused("several files cannot be written as one", "Import one at a time.")
             }
             None if self.simulate.is_some() && (self.channel || !self.kind.is_empty() || !self.slots.is_empty()) => {

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{Agreement, Filled, Groups, LinkConclusions, group_of};
+use super::tiers::{INSIDE, SAME_CORE};
+use super::{Agreement, CostClass, Filled, Groups, LinkConclusions, Tiers};
 use crate::finding::{CONFIDENCE, Effect, Finding, Topic};
 use crate::links::map::{LinkMap, Origin, Series};
 use crate::links::{Pair, Slots, What};
@@ -15,16 +16,23 @@ const HOME_MARGIN: f64 = 1.1;
 const PADDING_MARGIN: f64 = 1.1;
 
 /// Adds what a map means.
-pub(super) fn conclude(map: &LinkMap, filled: &[Filled], conclusions: &mut LinkConclusions) {
+pub(super) fn conclude(
+    map: &LinkMap,
+    filled: &[Filled],
+    classes: &[(usize, CostClass)],
+    conclusions: &mut LinkConclusions,
+) {
     let Some(first) = filled.first() else { return };
     match conclusions.groups.clone() {
         Some(groups) => {
             conclusions.findings.extend(hidden(&groups));
-            step(&groups, first, map, conclusions);
+            step(&groups, classes, map, conclusions);
             conclusions.no_difference.extend(agreed(&groups));
         }
-        None => conclusions.no_difference.extend(one_group(first, map, conclusions)),
+        None => conclusions.no_difference.extend(one_group(first, classes, map)),
     }
+    conclusions.no_difference.extend(assumed(conclusions, map));
+    conclusions.findings.extend(unpinned(classes, map));
     for series in &map.series {
         let homes = homes(series, map);
         // The nodes between which it matters most stand for the others.
@@ -46,11 +54,15 @@ pub(super) fn conclude(map: &LinkMap, filled: &[Filled], conclusions: &mut LinkC
     padding(map, filled, conclusions);
     let hypervisor = map.machine.as_ref().and_then(|machine| machine.system.hypervisor.as_deref());
     for series in &map.series {
-        // Each side apart: that the two sides differ is another matter.
-        let sides = series.links.pairs.iter().flat_map(|pair| {
-            [Pair::new(pair.a, pair.b, pair.visits_ns.clone()), Pair::new(pair.a, pair.b, pair.back_ns.clone())]
-        });
-        conclusions.findings.extend(crate::links::modes(&sides.collect::<Vec<_>>(), hypervisor));
+        // Each side apart: that the two sides differ is another matter. One visit of a side has one cost.
+        let sides = series
+            .links
+            .pairs
+            .iter()
+            .flat_map(|pair| [&pair.visits_ns, &pair.back_ns].into_iter().map(|visits| (pair.a, pair.b, visits)));
+        let sides = sides.filter(|(_, _, visits)| visits.len() > 1);
+        let sides: Vec<Pair> = sides.map(|(a, b, visits)| Pair::new(a, b, visits.clone())).collect();
+        conclusions.findings.extend(crate::links::modes(&sides, hypervisor));
     }
 }
 
@@ -78,7 +90,12 @@ fn hidden(groups: &Groups) -> Option<Finding> {
         _ => return None,
     };
     let (object, parts) = cut.first()?;
-    let named: Vec<String> = parts.iter().take(4).map(CpuSet::to_string).collect();
+    // A core that is in no group with another is none.
+    let parts: Vec<&CpuSet> = parts.iter().filter(|part| groups.of_several_cores().contains(part)).collect();
+    if parts.len() < 2 {
+        return None;
+    }
+    let named: Vec<String> = parts.iter().take(4).map(ToString::to_string).collect();
     let more = if parts.len() > 4 { " …" } else { "" };
     let others = if cut.len() > 1 { format!(" ({} more like it)", cut.len() - 1) } else { String::new() };
     let one = if level == Level::Llc { "one last-level cache".to_owned() } else { format!("one {level}") };
@@ -98,23 +115,39 @@ fn hidden(groups: &Groups) -> Option<Finding> {
     })
 }
 
-/// "8 groups of 3 cores: inside 23 ns, across 95 ns (4.1x [4.0, 4.2])." Where there are too few cores for an interval, it is no finding.
-fn step(groups: &Groups, filled: &Filled, map: &LinkMap, conclusions: &mut LinkConclusions) {
+/// "8 groups of 3 cores: inside 23 ns, across 95 ns (4.1x [4.0, 4.2])"; where there are levels above, what each step further costs.
+fn step(groups: &Groups, classes: &[(usize, CostClass)], map: &LinkMap, conclusions: &mut LinkConclusions) {
     let Some(series) = map.series.first() else { return };
-    let sides = Sides::of(groups, filled, conclusions);
-    let (inside, across) = (median(&sides.inside), median(&sides.across));
+    let Some((_, inside)) = classes.iter().find(|(tier, _)| *tier == INSIDE) else { return };
+    let across: Vec<&CostClass> = classes.iter().filter(|(tier, _)| *tier > INSIDE).map(|(_, class)| class).collect();
+    let effects: Vec<Effect> = across.iter().filter_map(|class| ratio(class, inside)).collect();
     let (unit, of) = (map.unit.word(), series.what.unit());
-    let words = format!("{}: inside {inside:.0} {unit}, across {across:.0} {unit} {of}", groups.words());
-    let Some(effect) = ratio(&sides.across_of, &sides.inside_of, "cost", "inside a group") else {
-        conclusions.no_difference.push(format!("{words}; too few cores for an interval of the ratio"));
-        return;
+    let ratio_words = |class: &CostClass| match ratio(class, inside) {
+        Some(effect) => effect.times(),
+        None => format!("{:.1}x, too few pairs for an interval", class.median_ns / inside.median_ns),
+    };
+    let (words, inside_ns) = (groups.words(), inside.median_ns);
+    let statement = match across[..] {
+        [class] => {
+            format!(
+                "{words}: inside {inside_ns:.0} {unit}, across {:.0} {unit} {of} ({}).",
+                class.median_ns,
+                ratio_words(class)
+            )
+        }
+        _ => {
+            let farther =
+                |class: &&CostClass| format!("{} {:.0} {unit} ({})", class.words, class.median_ns, ratio_words(class));
+            let farther: Vec<String> = across.iter().map(farther).collect();
+            format!("{words}: inside {inside_ns:.0} {unit} {of}; {}.", farther.join("; "))
+        }
     };
     let is_here = map.provenance.origin == Origin::Measured;
     let most = groups.cores.iter().max().copied().unwrap_or(1);
     conclusions.findings.push(Finding {
         topic: Topic::Links,
-        cpus: groups.level.groups.iter().fold(CpuSet::default(), |all, group| all.union(group)),
-        statement: format!("{words} ({}).", effect.times()),
+        cpus: groups.of_several_cores().iter().fold(CpuSet::default(), |all, group| all.union(group)),
+        statement,
         advice: if is_here {
             "Keep threads that talk inside one group; try whether your program gains:".into()
         } else {
@@ -122,33 +155,55 @@ fn step(groups: &Groups, filled: &Filled, map: &LinkMap, conclusions: &mut LinkC
             format!("Keep threads that talk inside one group. {names}")
         },
         command: is_here.then(|| format!("corewise try --on 'pack({most}, group)' -- ./app")),
-        effects: vec![effect],
+        effects,
     });
 }
 
-/// Costs inside groups and across them: all, and the median of each core.
-struct Sides {
-    inside: Vec<f64>,
-    across: Vec<f64>,
-    inside_of: Vec<f64>,
-    across_of: Vec<f64>,
+/// The finding that the siblings of a named machine cost what other cores cost: no machine does that to threads that stay where they are put.
+fn unpinned(classes: &[(usize, CostClass)], map: &LinkMap) -> Option<Finding> {
+    let of = |wanted| classes.iter().find(|(tier, _)| *tier == wanted).map(|(_, class)| class);
+    let (siblings, others) = (of(SAME_CORE)?, of(INSIDE)?);
+    let is_imported = matches!(map.provenance.origin, Origin::Imported { .. }) && map.machine.is_some();
+    let is_alike = ratio(siblings, others).is_some_and(|effect| effect.low >= 1.0 / HOME_MARGIN);
+    (is_imported && is_alike).then(|| Finding {
+        topic: Topic::Links,
+        cpus: map.cpus.clone(),
+        statement: format!(
+            "SMT siblings cost what other cores cost: {:.0} and {:.0} {}.",
+            siblings.median_ns,
+            others.median_ns,
+            map.unit.word()
+        ),
+        advice:
+            "The threads were probably not pinned when the file was made, or it is of another machine, or its cpus \
+            are in another order. Measure again."
+                .into(),
+        command: None,
+        effects: Vec::new(),
+    })
 }
 
-impl Sides {
-    fn of(groups: &Groups, filled: &Filled, conclusions: &LinkConclusions) -> Self {
-        let group_of = group_of(filled, Some(groups)).unwrap_or_default();
-        let cores = filled.structure.cores.len();
-        let mut all = [Vec::new(), Vec::new()];
-        let mut of_cores = [vec![Vec::new(); cores], vec![Vec::new(); cores]];
-        let core_of = conclusions.cores(filled);
-        for (i, j, cost) in filled.measured.known().filter(|&(i, j, _)| core_of[i] != core_of[j]) {
-            let side = usize::from(group_of[i] != group_of[j]);
-            all[side].push(cost);
-            [i, j].into_iter().for_each(|place| of_cores[side][filled.structure.core(place)].push(cost));
+/// What is assumed of a map of which the machine is not known: who are siblings, by ratios alone.
+fn assumed(conclusions: &LinkConclusions, map: &LinkMap) -> Option<String> {
+    let name = "name the machine with --machine to be sure";
+    let unit = map.unit.word();
+    match (&conclusions.siblings, &conclusions.groups) {
+        _ if map.machine.is_some() => None,
+        (Some(siblings), _) => {
+            let twos = siblings.groups.iter().filter(|group| group.len() > 1).count();
+            let cost = siblings.inside_ns;
+            Some(format!(
+                "{twos} twos of cpus talk for {cost:.0} {unit}: assumed to be the SMT siblings of a core; {name}"
+            ))
         }
-        let [inside, across] = all;
-        let [inside_of, across_of] = of_cores.map(|costs| costs.iter().map(|costs| median(costs)).collect());
-        Self { inside, across, inside_of, across_of }
+        (None, Some(groups)) => {
+            let largest = groups.level.groups.iter().map(CpuSet::len).max().unwrap_or(0);
+            let could_be = matches!(largest, 2 | 4 | 8);
+            could_be.then(|| {
+                format!("the innermost groups are assumed to be of {largest} cores, not SMT siblings of one; {name}")
+            })
+        }
+        (None, None) => None,
     }
 }
 
@@ -168,37 +223,32 @@ fn agreed(groups: &Groups) -> Option<String> {
     }
 }
 
-fn one_group(filled: &Filled, map: &LinkMap, conclusions: &LinkConclusions) -> Option<String> {
+fn one_group(filled: &Filled, classes: &[(usize, CostClass)], map: &LinkMap) -> Option<String> {
     let unit = map.unit.word();
-    let core_of = conclusions.cores(filled);
-    let between = filled.measured.known().filter(|&(i, j, _)| core_of[i] != core_of[j]);
-    let costs: Vec<f64> = between.map(|(_, _, cost)| cost).collect();
-    let caches = filled.structure.caches();
-    match costs.len() {
-        0 => None,
-        1 => Some(format!("one pair of cores, {:.0} {unit}", costs[0])),
-        _ => {
-            let [low, middle, high] = [0.05, 0.5, 0.95].map(|at| crate::stats::order::quantile(&costs, at));
-            let told = if caches > 1 {
-                format!(", although the kernel reports {caches} last-level caches")
-            } else {
-                String::new()
-            };
-            Some(format!(
-                "groups: the costs show none{told}; any two cores talk for {middle:.0} {unit} (90 % of the pairs: \
-                    {low:.0} to {high:.0})"
-            ))
-        }
+    let (_, between) = classes.iter().find(|(tier, _)| *tier == INSIDE)?;
+    if between.pairs + between.predicted == 1 {
+        return Some(format!("one pair of cores, {:.0} {unit}", between.median_ns));
     }
+    let caches = filled.structure.caches();
+    let is_reported = map.machine.is_some() && map.searched.is_empty() && caches > 1;
+    let reported =
+        if is_reported { format!(", although the kernel reports {caches} last-level caches") } else { String::new() };
+    let CostClass { median_ns, low_ns, high_ns, .. } = between;
+    Some(format!(
+        "groups: the costs show none{reported}; any two cores talk for {median_ns:.0} {unit} (90 % of the pairs: \
+            {low_ns:.0} to {high_ns:.0})"
+    ))
 }
 
-/// The ratio of two medians over cores: one value for each, since the pairs of one core are not independent of each other. Absent where there
-/// are too few cores for an interval.
-fn ratio(of: &[f64], against: &[f64], quantity: &str, words: &str) -> Option<Effect> {
-    let ratios: Vec<f64> = of.iter().zip(against).map(|(of, against)| of / against).filter(|r| r.is_finite()).collect();
-    let (low, high) = median_interval(&ratios, CONFIDENCE)?;
-    let (quantity, against) = (quantity.to_owned(), words.to_owned());
-    Some(Effect { quantity, against, ratio: median(&ratios), low, high, p_value: None })
+/// The ratio of the medians of two classes; absent where one of them has no interval.
+fn ratio(of: &CostClass, against: &CostClass) -> Option<Effect> {
+    let ((low, high), (low_against, high_against)) = (of.interval_ns?, against.interval_ns?);
+    let ratio = of.median_ns / against.median_ns;
+    // Both err on their own.
+    let below = (of.median_ns / low).ln().hypot((high_against / against.median_ns).ln());
+    let above = (high / of.median_ns).ln().hypot((against.median_ns / low_against).ln());
+    let (low, high) = (ratio * (-below).exp(), ratio * above.exp());
+    Some(Effect { quantity: "cost".into(), against: "inside a group".into(), ratio, low, high, p_value: None })
 }
 
 /// Two nodes, and how much dearer talking between their cpus is with the memory on the one than on the other.
@@ -271,9 +321,10 @@ fn home_finding(series: &Series, map: &LinkMap, most: &Homes, all: &[Homes]) -> 
 fn padding(map: &LinkMap, filled: &[Filled], conclusions: &mut LinkConclusions) {
     let of = |slots| map.series.iter().position(|series| series.what == What::Queue { slots });
     let (Some(packed), Some(padded)) = (of(Slots::Packed), of(Slots::Padded)) else { return };
-    let group_of = group_of(&filled[packed], conclusions.groups.as_ref());
+    let tiers = Tiers::of(&filled[packed], conclusions, map);
+    let has_groups = conclusions.groups.is_some();
     for (inside, words_of) in [(true, "inside a group"), (false, "between groups")] {
-        let is_side = |i: usize, j: usize| group_of.as_ref().map_or(inside, |of| (of[i] == of[j]) == inside);
+        let is_side = |i: usize, j: usize| (tiers.tier(i, j) <= INSIDE) == inside;
         let ratios = padding_ratios(&map.series[packed], &map.series[padded], &|a, b| {
             let place = |cpu| filled[packed].measured.place(cpu);
             place(a).zip(place(b)).is_some_and(|(i, j)| is_side(i, j))
@@ -290,7 +341,7 @@ fn padding(map: &LinkMap, filled: &[Filled], conclusions: &mut LinkConclusions) 
             high,
             p_value: None,
         };
-        let place = if group_of.is_some() { format!(" {words_of}") } else { String::new() };
+        let place = if has_groups { format!(" {words_of}") } else { String::new() };
         let statement = format!("A queue with padded slots costs {} of one with packed slots{place}.", effect.times());
         if high <= 1.0 / PADDING_MARGIN || low >= PADDING_MARGIN {
             let advice = if high < 1.0 {

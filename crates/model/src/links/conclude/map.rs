@@ -1,8 +1,8 @@
-//! All that is concluded from a map: groups and siblings first, then the classes of each way to talk, then the sentences.
+//! All that is concluded from a map: the hierarchy of groups first, then the classes of each way to talk by its tiers, then the sentences.
 
-use super::{Agreement, Filled, Groups, KindConclusions, LinkConclusions, classes, findings};
+use super::{Agreement, Filled, Groups, KindConclusions, LinkConclusions, Tiers, findings, summary};
 use crate::artifact::{self, Artifact, count};
-use crate::links::groups::{self, GroupLevel, Unnamed};
+use crate::links::groups::{GroupLevel, Hierarchy};
 use crate::links::map::{LinkMap, MOST_CPUS, Origin, Provenance};
 use crate::links::structure::Structure;
 use crate::{CpuSet, Machine};
@@ -10,57 +10,58 @@ use crate::{CpuSet, Machine};
 /// Concludes from a map.
 pub fn conclude(map: &LinkMap) -> LinkConclusions {
     let filled: Vec<Filled> = map.series.iter().map(|series| Filled::of(series, map)).collect();
-    let (siblings, groups) = filled.first().map_or((None, None), |filled| groups_of(filled, map));
-    let mut conclusions =
-        LinkConclusions { kinds: Vec::new(), groups, siblings, findings: Vec::new(), no_difference: Vec::new() };
-    let kinds = map.series.iter().zip(&filled).map(|(series, filled)| KindConclusions {
-        what: series.what,
-        classes: classes::of(filled, &conclusions, map.machine.as_ref()),
-        predicted: filled.predicted,
-        held_out: filled.held_out,
-    });
-    conclusions.kinds = kinds.collect();
-    findings::conclude(map, &filled, &mut conclusions);
-    if let (Origin::Imported { .. }, Some(first)) = (&map.provenance.origin, filled.first()) {
-        let (cores, measured) = (first.between_cores(&first.all), first.between_cores(&first.measured));
-        let half = groups::favoured_half(&cores, &measured).map(|cores| with_siblings(&cores, &first.structure));
-        conclusions.findings.extend(half.map(|half| findings::favoured(&half, map)));
+    let (mut conclusions, favoured_half) = match filled.first() {
+        // Of an unfinished search nothing is concluded: groups that were not seen yet are not absent.
+        Some(first) if !map.unfinished => divided(first, map),
+        _ => (LinkConclusions::of(None, None), None),
+    };
+    conclusions.unfinished = map.unfinished;
+    let mut of_first = Vec::new();
+    for (place, (series, filled)) in map.series.iter().zip(&filled).enumerate() {
+        let classes = summary::classes(filled, &Tiers::of(filled, &conclusions, map));
+        let (predicted, held_out) = (filled.predicted, filled.held_out);
+        let words = classes.iter().map(|(_, class)| class.clone()).collect();
+        conclusions.kinds.push(KindConclusions { what: series.what, classes: words, predicted, held_out });
+        if place == 0 {
+            of_first = classes;
+        }
+    }
+    if !map.unfinished {
+        findings::conclude(map, &filled, &of_first, &mut conclusions);
+        if let (Origin::Imported { .. }, Some(half)) = (&map.provenance.origin, favoured_half) {
+            conclusions.findings.push(findings::favoured(&half, map));
+        }
     }
     conclusions
 }
 
-/// The siblings and the groups that the costs of a series show.
-fn groups_of(filled: &Filled, map: &LinkMap) -> (Option<GroupLevel>, Option<Groups>) {
+/// The siblings and the groups that the costs of a series show, and the half of the machine that looks better than the other.
+fn divided(filled: &Filled, map: &LinkMap) -> (LinkConclusions, Option<CpuSet>) {
     let (cores, measured) = (filled.between_cores(&filled.all), filled.between_cores(&filled.measured));
-    let (siblings, levels) = match &map.machine {
-        Some(_) => (None, groups::levels(&cores, &measured)),
-        None => {
-            let Unnamed { siblings, levels } = Unnamed::of(&cores, &measured, map.unit);
-            (siblings, levels)
-        }
-    };
+    let mut hierarchy = Hierarchy::of(&cores, &measured);
+    let siblings = if map.machine.is_none() { hierarchy.take_siblings(&measured) } else { None };
+    let half = hierarchy.favoured_half.as_ref().map(|cores| with_siblings(cores, &filled.structure));
     let whole = |level: &GroupLevel| GroupLevel {
         groups: level.groups.iter().map(|group| with_siblings(group, &filled.structure)).collect(),
         ..level.clone()
     };
-    let mut levels = levels.iter().map(whole);
-    let Some(level) = levels.next() else { return (siblings, None) };
-    // Siblings that the costs show have to be seen for all: of a machine of which a part was measured they are not.
-    let is_whole = |siblings: &GroupLevel| siblings.groups.iter().all(|core| core.len() > 1);
-    let siblings_of_all = siblings.as_ref().filter(|siblings| is_whole(siblings));
-    let core_count = |group: &CpuSet| match siblings_of_all {
+    let mut levels = hierarchy.levels.iter().map(whole);
+    let Some(mut level) = levels.next() else { return (LinkConclusions::of(siblings, None), half) };
+    // Cores that the costs show: what has no sibling there is a core, too.
+    let core_count = |group: &CpuSet| match &siblings {
         Some(siblings) => siblings.groups.iter().filter(|core| !core.is_disjoint(group)).count(),
         None => filled.structure.cores.iter().filter(|core| group.contains(filled.structure.cpus[core[0]])).count(),
     };
-    let counts_cores = map.machine.is_some() || siblings_of_all.is_some();
+    // Stable: each in the order of its lowest cpu, and those that are groups to keep threads in first.
+    level.groups.sort_by_key(|group| core_count(group) < 2);
     let groups = Groups {
-        counts_cores,
+        counts_cores: map.machine.is_some() || siblings.is_some(),
         cores: level.groups.iter().map(core_count).collect(),
         outer: levels.collect(),
-        agreement: map.machine.as_ref().map(|machine: &Machine| Agreement::of(&level.groups, machine, &map.cpus)),
+        agreement: map.machine.as_ref().map(|machine| Agreement::of(&level.groups, machine, &map.cpus)),
         level,
     };
-    (siblings, Some(groups))
+    (LinkConclusions::of(siblings, Some(groups)), half)
 }
 
 /// The cpus of some cores, each named by its first.

@@ -1,4 +1,5 @@
 use super::*;
+use crate::links::map::Origin;
 use crate::links::{Pair, Relation};
 use crate::simulate::layout::Layout;
 use crate::stats::random::Random;
@@ -132,4 +133,146 @@ fn what_was_not_measured_is_predicted_and_what_was_held_out_says_how_well() {
         };
         assert!((cost / true_cost - 1.0).abs() < 0.05, "{i} {j}: {cost}");
     }
+}
+
+/// Two packages of four caches of four cores: 30 ns inside a cache, 90 inside a package, and 250 between packages.
+fn levelled(relation: Relation) -> f64 {
+    match relation {
+        Relation::OtherPackage => 250.0,
+        Relation::SameCluster | Relation::SameLlc | Relation::SameLlcOtherNode => 30.0,
+        _ => 90.0,
+    }
+}
+
+/// All pairs inside packages were measured and few between them: in the machine these are still more than half.
+#[test]
+fn summaries_are_of_the_machine_and_not_of_the_pairs_that_were_measured() {
+    let layout = Layout { packages: 2, caches: 4, cores: 4, threads: 1, adjacent: false };
+    let told = layout.machine();
+    // No step between caches of one package and of two: one tier, of which 192 pairs cost 100 ns and 256 cost 118.
+    let cost = |relation: Relation| match levelled(relation) {
+        250.0 => 118.0,
+        90.0 => 100.0,
+        inside => inside,
+    };
+    let whole = map(layout.machine(), |a, b| cost(Relation::of(&told, a, b).unwrap()));
+    let mut few = whole.clone();
+    let all = std::mem::take(&mut few.series[0].links.pairs);
+    for (index, pair) in all.into_iter().enumerate() {
+        let is_far = Relation::of(&told, pair.a, pair.b) == Some(Relation::OtherPackage);
+        match index % 8 {
+            0 if is_far => few.series[0].links.pairs.push(pair),
+            1 if is_far => few.series[0].held_out.push(pair),
+            _ if is_far => {}
+            _ => few.series[0].links.pairs.push(pair),
+        }
+    }
+    let across = |map: &LinkMap| conclude(map).kinds[0].classes[1].clone();
+    let (whole, few) = (across(&whole), across(&few));
+    assert!(few.predicted > 150 && whole.predicted == 0, "{few:?}");
+    assert!((few.median_ns / whole.median_ns - 1.0).abs() < 0.02, "{} and {}", few.median_ns, whole.median_ns);
+    assert!((few.high_ns / whole.high_ns - 1.0).abs() < 0.03 && (few.low_ns / whole.low_ns - 1.0).abs() < 0.03);
+    let (low, high) = few.interval_ns.unwrap();
+    assert!(low <= whole.median_ns && whole.median_ns <= high, "{low} to {high}: {}", whole.median_ns);
+    assert!(few.held_out.unwrap().median < 0.02, "{few:?}");
+}
+
+/// 22, 85 and 210 ns: the sentence names the next group, not only the farthest.
+#[test]
+fn each_step_of_the_hierarchy_is_said_once() {
+    let layout = Layout { packages: 2, caches: 4, cores: 4, threads: 1, adjacent: false };
+    let told = layout.machine();
+    let found = conclude(&map(layout.machine(), |a, b| levelled(Relation::of(&told, a, b).unwrap())));
+    let statement = statements(&found)[0];
+    assert!(
+        statement.starts_with("8 groups of 4 cores: inside 30 ns one way; other group, same package 90 ns (3.0x ["),
+        "{statement}"
+    );
+    assert!(statement.contains("; other package 250 ns (8.3x ["), "{statement}");
+    assert_eq!(found.findings[0].effects.len(), 2);
+    let words: Vec<&str> = found.kinds[0].classes.iter().map(|class| class.words.as_str()).collect();
+    assert_eq!(words, ["same group", "other group, same package", "other package"]);
+}
+
+#[test]
+fn of_a_search_that_was_not_finished_nothing_is_concluded() {
+    let told = PACKAGES.machine();
+    let mut map = map(PACKAGES.machine(), |a, b| levelled(Relation::of(&told, a, b).unwrap()));
+    map.unfinished = true;
+    let found = conclude(&map);
+    assert!(found.unfinished && found.groups.is_none() && found.siblings.is_none());
+    assert_eq!((found.findings.len(), found.no_difference.len()), (0, 0));
+    assert_eq!(found.kinds[0].classes.iter().map(|class| class.pairs).sum::<u64>(), 66);
+}
+
+#[test]
+fn predictions_that_nothing_checks_are_not_made() {
+    let told = PACKAGES.machine();
+    let mut map = map(PACKAGES.machine(), |a, b| levelled(Relation::of(&told, a, b).unwrap()));
+    map.series[0].links.pairs.truncate(40);
+    let filled = Filled::of(&map.series[0], &map);
+    assert_eq!((filled.predicted, filled.all.known().count()), (0, 40));
+}
+
+/// Eight cores on one cache, and four that are as far from each other as from those.
+#[test]
+fn a_core_alone_is_no_group_to_keep_threads_in() {
+    let machine = Layout { packages: 1, caches: 1, cores: 12, threads: 1, adjacent: false }.machine();
+    let found = conclude(&map(machine, |a, b| if a.max(b) < 12 && a.min(b) >= 4 { 25.0 } else { 80.0 }));
+    let groups = found.groups.unwrap();
+    assert_eq!(groups.words(), "1 group of 8 cores and 4 cores in none");
+    assert_eq!(groups.of_several_cores(), ["4-11".parse::<CpuSet>().unwrap()]);
+    assert_eq!(groups.level.groups.len(), 5);
+}
+
+/// Nothing is known of the machine: the guess is named, and so is what would settle it.
+#[test]
+fn guesses_of_siblings_are_named() {
+    let layout = Layout { packages: 1, caches: 2, cores: 4, threads: 2, adjacent: false };
+    let told = layout.machine();
+    let mut map = map(layout.machine(), |a, b| match Relation::of(&told, a, b).unwrap() {
+        Relation::SameCore => 8.0,
+        Relation::SameLlc => 22.0,
+        _ => 90.0,
+    });
+    map.machine = None;
+    let found = conclude(&map);
+    assert_eq!(found.groups.as_ref().unwrap().words(), "2 groups of 4 cores");
+    assert!(
+        found
+            .no_difference
+            .iter()
+            .any(|told| told.contains("8 twos of cpus talk for 8 ns: assumed to be the SMT siblings")),
+        "{found:?}"
+    );
+    for factor in [0.5, 1.01, 2.0] {
+        let mut other = map.clone();
+        for pair in &mut other.series[0].links.pairs {
+            pair.visits_ns.iter_mut().chain(&mut pair.back_ns).for_each(|cost| *cost *= factor);
+        }
+        let said = |found: &LinkConclusions| {
+            let groups = found.groups.as_ref().map(|groups| groups.level.groups.clone());
+            let siblings = found.siblings.as_ref().map(|level| level.groups.clone());
+            let classes = found.kinds[0].classes.iter().map(|class| (class.words.clone(), class.pairs));
+            (groups, siblings, classes.collect::<Vec<_>>())
+        };
+        assert_eq!(said(&found), said(&conclude(&other)), "times {factor}");
+    }
+}
+
+/// Siblings that cost what others do are no siblings, or nobody pinned the threads.
+#[test]
+fn siblings_that_cost_what_others_cost_are_a_named_doubt() {
+    let layout = Layout { packages: 1, caches: 1, cores: 6, threads: 2, adjacent: false };
+    let of =
+        |sibling: f64| {
+            let told = layout.machine();
+            let mut map = map(layout.machine(), |a, b| {
+                if Relation::of(&told, a, b) == Some(Relation::SameCore) { sibling } else { 40.0 }
+            });
+            let origin = Origin::Imported { file: "a.csv".into(), format: "matrix".into(), remarks: Vec::new() };
+            map.provenance.origin = origin;
+            conclude(&map).findings.iter().any(|finding| finding.advice.contains("not pinned"))
+        };
+    assert!(of(40.0) && !of(8.0));
 }

@@ -5,7 +5,13 @@ use crate::stats::random::Random;
 
 /// All of it was measured.
 fn both(matrix: &Matrix) -> Vec<GroupLevel> {
-    levels(matrix, matrix)
+    Hierarchy::of(matrix, matrix).levels
+}
+
+/// The siblings, and the levels above, of a machine of which nothing is known.
+fn unnamed(matrix: &Matrix) -> (Option<GroupLevel>, Vec<GroupLevel>) {
+    let mut hierarchy = Hierarchy::of(matrix, matrix);
+    (hierarchy.take_siblings(matrix), hierarchy.levels)
 }
 
 fn chiplets(one_way_ns: impl Fn(Relation) -> f64) -> (Matrix, Vec<CpuSet>) {
@@ -17,7 +23,7 @@ fn chiplets(one_way_ns: impl Fn(Relation) -> f64) -> (Matrix, Vec<CpuSet>) {
 #[test]
 fn caches_that_talk_cheaply_inside_are_groups() {
     let (matrix, caches) = chiplets(|relation| if relation == Relation::SameLlc { 23.0 } else { 95.0 });
-    let levels = levels(&matrix, &matrix);
+    let levels = both(&matrix);
     assert_eq!(levels.len(), 1);
     assert_eq!(levels[0].groups, caches);
     assert!(levels[0].step > 3.9 && levels[0].misplaced == 0.0, "{levels:?}");
@@ -27,7 +33,7 @@ fn caches_that_talk_cheaply_inside_are_groups() {
 #[test]
 fn a_step_that_is_hardly_one_is_none() {
     let (matrix, _) = chiplets(|relation| if relation == Relation::SameLlc { 50.0 } else { 58.0 });
-    assert_eq!(levels(&matrix, &matrix), []);
+    assert_eq!(both(&matrix), []);
 }
 
 /// Each cpu has near ones, but these are not near each other: no division puts all pairs on the right side.
@@ -52,7 +58,7 @@ fn equal_cpus_have_no_groups() {
                 matrix.set_both(i, j, 60.0 * (noise * random.normal()).exp());
             }
         }
-        found += usize::from(!levels(&matrix, &matrix).is_empty());
+        found += usize::from(!both(&matrix).is_empty());
     }
     assert!(found <= 4, "{found} of 400");
 }
@@ -66,9 +72,9 @@ fn siblings_and_packages_are_levels_of_their_own() {
         Relation::OtherLlc | Relation::OtherDie | Relation::OtherNode => 110.0,
         Relation::OtherPackage => 205.0,
     });
-    let found = Unnamed::of(&matrix, &matrix, Unit::Nanoseconds);
-    assert_eq!(found.siblings.map(|level| level.words("cpu")).as_deref(), Some("16 groups of 2 cpus"));
-    let words: Vec<String> = found.levels.iter().map(|level| level.words("cpu")).collect();
+    let (siblings, levels) = unnamed(&matrix);
+    assert_eq!(siblings.map(|level| level.words("cpu")).as_deref(), Some("16 groups of 2 cpus"));
+    let words: Vec<String> = levels.iter().map(|level| level.words("cpu")).collect();
     assert_eq!(words, ["4 groups of 8 cpus", "2 groups of 16 cpus"]);
 }
 
@@ -82,9 +88,9 @@ fn one_dear_pair_of_siblings_does_not_hide_the_others() {
         _ => 95.0,
     });
     matrix.set_both(0, 12, 12.0);
-    let found = Unnamed::of(&matrix, &matrix, Unit::Nanoseconds);
-    assert_eq!(found.siblings.map(|level| level.groups.len()), Some(12));
-    assert_eq!(found.levels.iter().map(|level| level.groups.len()).collect::<Vec<_>>(), [4]);
+    let (siblings, levels) = unnamed(&matrix);
+    assert_eq!(siblings.map(|level| level.groups.len()), Some(12));
+    assert_eq!(levels.iter().map(|level| level.groups.len()).collect::<Vec<_>>(), [4]);
 }
 
 /// A socket whose lines all live on the other one looks as if it were not one.
@@ -101,11 +107,11 @@ fn a_socket_that_is_dear_inside_makes_no_level() {
             matrix.set_both(i, j, 262.0);
         }
     }
-    let words: Vec<String> = levels(&matrix, &matrix).iter().map(|level| level.words("cpu")).collect();
+    let words: Vec<String> = both(&matrix).iter().map(|level| level.words("cpu")).collect();
     assert_eq!(words, ["8 groups of 2 cpus"]);
-    assert_eq!(favoured_half(&matrix, &matrix), Some(CpuSet::first(8)));
+    assert_eq!(Hierarchy::of(&matrix, &matrix).favoured_half, Some(CpuSet::first(8)));
     let (even, _) = chiplets(|relation| if relation == Relation::SameLlc { 23.0 } else { 95.0 });
-    assert_eq!(favoured_half(&even, &even), None);
+    assert_eq!(Hierarchy::of(&even, &even).favoured_half, None);
 }
 
 #[test]
@@ -123,9 +129,127 @@ fn few_cpus_and_unknown_costs_are_no_trouble() {
 fn groups_of_which_nothing_was_measured_are_not_proved() {
     let (matrix, _) = chiplets(|relation| if relation == Relation::SameLlc { 23.0 } else { 95.0 });
     let mut measured = matrix.clone();
-    assert_eq!(levels(&matrix, &measured).len(), 1);
+    assert_eq!(Hierarchy::of(&matrix, &measured).levels.len(), 1);
     for (i, j) in [(0, 1), (0, 2), (1, 2)] {
         measured.set_both(i, j, f64::NAN);
     }
-    assert_eq!(levels(&matrix, &measured), []);
+    assert_eq!(Hierarchy::of(&matrix, &measured).levels, []);
+}
+
+/// The matrix with each cpu under another number, and with all costs multiplied.
+fn renumbered(matrix: &Matrix, random: &mut Random, factor: f64) -> (Matrix, Vec<u32>) {
+    let mut new: Vec<u32> = matrix.cpus().to_vec();
+    random.shuffle(&mut new);
+    let mut other = Matrix::unknown(matrix.cpus().iter().copied());
+    for (i, j, cost) in matrix.known() {
+        other.set_both(new[i] as usize, new[j] as usize, factor * cost);
+    }
+    (other, new)
+}
+
+/// The groups of each level as they would be numbered, each level sorted.
+fn numbered(levels: &[GroupLevel], new: &[u32]) -> Vec<Vec<CpuSet>> {
+    let group = |group: &CpuSet| group.iter().map(|cpu| new[cpu as usize]).collect::<CpuSet>();
+    let level = |level: &GroupLevel| {
+        let mut groups: Vec<CpuSet> = level.groups.iter().map(group).collect();
+        groups.sort();
+        groups
+    };
+    levels.iter().map(level).collect()
+}
+
+/// Machines of every kind that is told apart where nothing is known: siblings, groups of four, both, a hybrid, cores in modules.
+fn kinds() -> Vec<Matrix> {
+    let layout = |packages, caches, cores, threads| Layout { packages, caches, cores, threads, adjacent: false };
+    let of = |layout: Layout, [sibling, inside, across, away]: [f64; 4]| {
+        costs(&layout.machine(), 7, |relation| match relation {
+            Relation::SameCore => sibling,
+            Relation::SameCluster | Relation::SameLlc | Relation::SameLlcOtherNode => inside,
+            Relation::OtherPackage => away,
+            _ => across,
+        })
+    };
+    vec![
+        of(layout(1, 16, 4, 1), [0.0, 19.98, 103.0, 0.0]),
+        of(layout(1, 4, 4, 2), [8.0, 20.0, 90.0, 0.0]),
+        of(layout(2, 4, 4, 2), [8.0, 20.0, 90.0, 200.0]),
+        of(layout(1, 1, 4, 2), [7.0, 24.0, 0.0, 0.0]),
+        hybrid(2, 8),
+        hybrid(8, 8),
+    ]
+}
+
+/// Cores with a sibling each, and clusters of four cores without, whose cores are the farthest from each other.
+fn hybrid(cores: usize, single: usize) -> Matrix {
+    let mut random = Random::new(3);
+    let count = 2 * cores + single;
+    let mut matrix = Matrix::unknown(0..count as u32);
+    for i in 0..count {
+        for j in i + 1..count {
+            let cost = match (i < 2 * cores, j < 2 * cores) {
+                (true, true) if i / 2 == j / 2 => 4.4,
+                (true, true) => 33.0,
+                (true, false) => 38.0,
+                _ if (i - 2 * cores) / 4 == (j - 2 * cores) / 4 => 50.0,
+                _ => 44.0,
+            };
+            matrix.set_both(i, j, cost * (0.01 * random.normal()).exp());
+        }
+    }
+    matrix
+}
+
+#[test]
+fn conclusions_ask_neither_for_the_unit_nor_for_the_numbers_of_cpus() {
+    let mut random = Random::new(5);
+    for (kind, matrix) in kinds().iter().enumerate() {
+        let (siblings, levels) = unnamed(matrix);
+        for factor in [0.5, 1.0, 1.01, 2.0, 1000.0] {
+            let (other, new) = renumbered(matrix, &mut random, factor);
+            let (other_siblings, other_levels) = unnamed(&other);
+            let same: Vec<u32> = (0..matrix.len() as u32).collect();
+            assert_eq!(numbered(&levels, &new), numbered(&other_levels, &same), "kind {kind}, times {factor}");
+            let all = |level: &Option<GroupLevel>, new: &[u32]| numbered(level.as_slice(), new);
+            assert_eq!(all(&siblings, &new), all(&other_siblings, &same), "kind {kind}, times {factor}");
+        }
+    }
+}
+
+/// Four cores on a cache, at a time that siblings of a slow machine would take.
+#[test]
+fn four_cores_that_talk_fast_are_a_group() {
+    let (siblings, levels) = unnamed(&kinds()[0]);
+    assert_eq!((siblings, levels.len()), (None, 1));
+    assert_eq!(levels[0].words("cpu"), "16 groups of 4 cpus");
+}
+
+#[test]
+fn cores_without_a_sibling_change_nothing_for_the_others() {
+    for cores in [2, 8] {
+        let all = hybrid(cores, 8);
+        let mut cut = Matrix::unknown(0..2 * cores as u32);
+        all.known().filter(|(_, j, _)| *j < 2 * cores).for_each(|(i, j, cost)| cut.set_both(i, j, cost));
+        let twos = |matrix: &Matrix| {
+            let (siblings, levels) = unnamed(matrix);
+            let groups = siblings.expect("siblings").groups;
+            (groups.into_iter().filter(|group| group.len() > 1).collect::<Vec<_>>(), levels)
+        };
+        assert_eq!(twos(&all), twos(&cut));
+        assert_eq!(twos(&all).0.len(), cores);
+    }
+}
+
+/// Two cores of a module talk for a sixth of what others cost, but are two for everybody else.
+#[test]
+fn modules_of_two_cores_are_groups() {
+    let mut random = Random::new(2);
+    let mut matrix = Matrix::unknown(0..8);
+    for i in 0..8 {
+        for j in i + 1..8 {
+            let cost = if i / 2 == j / 2 { 42.0 } else { 290.0 * (0.15 * random.normal()).exp() };
+            matrix.set_both(i, j, cost);
+        }
+    }
+    let (siblings, levels) = unnamed(&matrix);
+    assert_eq!((siblings, levels.len()), (None, 1));
 }

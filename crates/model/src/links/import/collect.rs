@@ -136,7 +136,13 @@ impl Collector {
 
 /// The numbers of one pair without zeros; nothing where none is left.
 fn pair(numbers: &[Number]) -> Option<Pair> {
-    let costs = |back| numbers.iter().filter(move |n| n.back == back && n.ns > 0.0).map(|n| n.ns).collect::<Vec<f64>>();
+    let costs = |back| {
+        let own = || numbers.iter().filter(move |number| number.back == back && number.ns > 0.0);
+        // Without room to grow: a matrix is a million of these.
+        let mut costs = Vec::with_capacity(own().count());
+        costs.extend(own().map(|number| number.ns));
+        costs
+    };
     let (visits_ns, back_ns) = (costs(false), costs(true));
     let some = !visits_ns.is_empty() || !back_ns.is_empty();
     some.then(|| Pair { a: numbers[0].low, b: numbers[0].high, visits_ns, back_ns })

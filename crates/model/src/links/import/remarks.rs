@@ -2,11 +2,14 @@
 
 use super::collect::Counts;
 use super::{Format, Imported};
-use crate::links::Links;
+use crate::links::{Links, Pair};
 use crate::stats::order::median;
 
 /// Costs that differ by less are the same step of a clock, added up in another order: a picosecond.
 const SAME_NS: f64 = 1e-3;
+
+/// Directions of a pair that differ by more are two costs.
+const APART: f64 = 2.0;
 
 /// The remarks on the numbers.
 pub fn of(imported: &Imported, counts: &Counts) -> Vec<String> {
@@ -29,7 +32,23 @@ pub fn of(imported: &Imported, counts: &Counts) -> Vec<String> {
     // What mctop has grouped has few values by its nature.
     let is_grouped = imported.format == Format::Mctop;
     let coarse = imported.series.iter().filter(|_| !is_grouped).filter_map(|series| coarse(&series.links));
-    [rows, unknown, zeros, own].into_iter().flatten().chain(coarse).collect()
+    let directions = imported.series.iter().filter_map(|series| directions(&series.links));
+    [rows, unknown, zeros, own].into_iter().flatten().chain(coarse).chain(directions).collect()
+}
+
+/// Says so where the two directions of pairs are no measurements of one cost.
+fn directions(links: &Links) -> Option<String> {
+    let ratio = |pair: &Pair| (pair.from_a_ns() / pair.from_b_ns()).ln().abs();
+    let both = links.pairs.iter().filter(|pair| !pair.visits_ns.is_empty() && !pair.back_ns.is_empty());
+    let ratios: Vec<f64> = both.map(ratio).collect();
+    let apart = ratios.iter().filter(|ratio| **ratio > APART.ln()).count();
+    (apart > 0).then(|| {
+        format!(
+            "in {apart} of {} pairs one direction costs more than {APART} times the other: their mean, which is the cost of a pair \
+                elsewhere, is that of neither; the map shows both",
+            ratios.len()
+        )
+    })
 }
 
 /// Says so where costs come in few steps that are wide for costs of that size.

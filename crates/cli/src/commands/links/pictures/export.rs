@@ -75,6 +75,7 @@ mod tests {
             machine: None,
             clock: None,
             searched: Vec::new(),
+            unfinished: false,
             unit: corewise_model::links::map::Unit::Nanoseconds,
             cpus: CpuSet::first(4),
             series,

@@ -27,7 +27,16 @@ pub fn heat(matrix: &Matrix, layout: &Layout, depth: Depth, width: usize, most_r
     let known = layout.known(matrix);
     let room = Room { width, rows: most_rows.max(1) };
     let plan = Plan::choose(layout, &known, depth, room);
-    let heat = Heat { layout, depth, width, scale: Scale::of(&known), costs: plan.costs(matrix, layout), plan };
+    let predicted = plan.predicted(layout);
+    let heat = Heat {
+        layout,
+        depth,
+        width,
+        scale: Scale::of(&known, layout.ends),
+        costs: plan.costs(matrix, layout),
+        predicted,
+        plan,
+    };
     let mut lines = heat.draw();
     let count = layout.order.len();
     let unknown = count * (count - 1) - known.len();
@@ -45,6 +54,8 @@ struct Heat<'a> {
     plan: Plan,
     /// The cost of each pair of blocks, row by row; not a number where none is known.
     costs: Vec<f64>,
+    /// Whether most of each pair of blocks is predicted; empty where all is measured.
+    predicted: Vec<bool>,
 }
 
 /// The room for a map.
@@ -109,7 +120,9 @@ impl Plan {
         for cut in cut::cuts(&groups) {
             let longest = (0..cut.len()).map(|block| layout.label(cut.first(block)).chars().count()).max();
             let margin = longest.unwrap_or(0).min(room.width / 3);
-            let figures = (cut.largest() == 1).then(|| Form::Figures(figure_columns(known, margin)));
+            // The narrowest figure takes two columns: of a large map none fits, and none is written to see that.
+            let has_room = cut.largest() == 1 && 2 * cut.len() <= room.width;
+            let figures = has_room.then(|| Form::Figures(figure_columns(known, margin)));
             let blocks = if depth == Depth::NoColour { [Form::Wide, Form::Narrow] } else { [Form::Wide, Form::Half] };
             let mut plan = Self { cut, form: blocks[1], gaps: Gaps::None, margin };
             for form in figures.into_iter().chain(blocks) {
@@ -144,6 +157,22 @@ impl Plan {
         let cell = |rows: &std::ops::Range<usize>, columns: &std::ops::Range<usize>| {
             let column = |row| columns.clone().map(move |column| layout.cost(matrix, row, column));
             median(&rows.clone().flat_map(column).collect::<Vec<_>>())
+        };
+        blocks.iter().flat_map(|rows| blocks.iter().map(move |columns| cell(rows, columns))).collect()
+    }
+}
+
+impl Plan {
+    /// Whether most pairs of each pair of blocks are predicted; empty where none is.
+    fn predicted(&self, layout: &Layout) -> Vec<bool> {
+        if layout.predicted.is_empty() {
+            return Vec::new();
+        }
+        let blocks = self.cut.blocks();
+        let cell = |rows: &std::ops::Range<usize>, columns: &std::ops::Range<usize>| {
+            let all = rows.clone().flat_map(|row| columns.clone().map(move |column| (row, column)));
+            let predicted = all.filter(|&(row, column)| layout.is_predicted(row, column)).count();
+            2 * predicted > rows.len() * columns.len()
         };
         blocks.iter().flat_map(|rows| blocks.iter().map(move |columns| cell(rows, columns))).collect()
     }

@@ -41,14 +41,17 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// The scale of some costs in nanoseconds; nothing where none is known.
-    pub fn of(costs_ns: &[f64]) -> Option<Self> {
+    /// The scale of some costs in nanoseconds between two of them, or else between quantiles; nothing where none is known.
+    pub fn of(costs_ns: &[f64], ends: Option<[f64; 2]>) -> Option<Self> {
         let known = || costs_ns.iter().copied().filter(|cost| cost.is_finite());
         let (lowest_ns, highest_ns) = (known().fold(f64::NAN, f64::min), known().fold(f64::NAN, f64::max));
         // A coarse clock also shows costs of 0, which have no logarithm.
-        let positive: Vec<f64> = known().filter(|&cost| cost > 0.0).collect();
-        let [low_ns, high_ns] = ENDS.map(|end| quantile(&positive, end));
-        match low_ns.is_finite() {
+        let quantiles = || {
+            let positive: Vec<f64> = known().filter(|&cost| cost > 0.0).collect();
+            ENDS.map(|end| quantile(&positive, end))
+        };
+        let [low_ns, high_ns] = ends.unwrap_or_else(quantiles);
+        match low_ns.is_finite() && lowest_ns.is_finite() {
             true => Some(Self { low_ns, high_ns, lowest_ns, highest_ns }),
             false => lowest_ns.is_finite().then_some(Self { low_ns: 0.0, high_ns: 0.0, lowest_ns, highest_ns }),
         }
@@ -127,19 +130,29 @@ mod tests {
     fn outliers_do_not_stretch_the_scale() {
         let mut costs: Vec<f64> = (0..1000).map(|index| if index % 2 == 0 { 10.0 } else { 90.0 }).collect();
         costs.extend([1.0, 5000.0, f64::NAN]);
-        let scale = Scale::of(&costs).unwrap();
+        let scale = Scale::of(&costs, None).unwrap();
         assert_eq!([0.0, 0.5, 1.0].map(|position| scale.mark(position)), ["≤10", "30", "≥90"]);
         assert_eq!([1.0, 10.0, 90.0, 5000.0].map(|cost| scale.position(cost)), [0.0, 0.0, 1.0, 1.0]);
         assert!((scale.position(30.0) - 0.5).abs() < 1e-9);
     }
 
+    /// Two of a thousand pairs are siblings, and one pair was disturbed: given the ends, neither is lost and nothing else is.
+    #[test]
+    fn ends_of_classes_keep_few_siblings_apart() {
+        let mut costs: Vec<f64> = (0..1000).map(|index| if index % 2 == 0 { 25.0 } else { 100.0 }).collect();
+        costs.extend([7.0, 7.0, 5000.0]);
+        let position = |ends| Scale::of(&costs, ends).unwrap().position(25.0);
+        assert_eq!(position(None), 0.0);
+        assert!((0.4..0.6).contains(&position(Some([7.0, 100.0]))));
+    }
+
     #[test]
     fn noise_is_one_colour_and_nothing_has_no_scale() {
-        let flat = Scale::of(&[18.0, 20.0, 19.0]).unwrap();
+        let flat = Scale::of(&[18.0, 20.0, 19.0], None).unwrap();
         assert!(flat.is_flat());
         assert_eq!((flat.position(20.0), flat.range()), (0.0, "18 to 20".to_owned()));
-        assert_eq!(Scale::of(&[f64::NAN]), None);
-        let broken = Scale::of(&[0.0, 0.0]).unwrap();
+        assert_eq!(Scale::of(&[f64::NAN], None), None);
+        let broken = Scale::of(&[0.0, 0.0], None).unwrap();
         assert_eq!((broken.is_flat(), broken.position(0.0), broken.range()), (true, 0.0, "0".to_owned()));
     }
 }

@@ -1,9 +1,9 @@
 //! The screen of a map of links: cost classes, groups, the heat map, and what it means.
 
 use corewise_model::Gap;
-use corewise_model::links::conclude::{Filled, Groups, KindConclusions, LinkConclusions};
+use corewise_model::links::What;
+use corewise_model::links::conclude::{CostClass, Filled, Groups, HeldOut, KindConclusions, LinkConclusions};
 use corewise_model::links::map::{LinkMap, Origin, Unit};
-use corewise_model::links::{Matrix, What};
 
 use super::Layout;
 use super::depth::Depth;
@@ -50,7 +50,14 @@ pub fn screen(
         let line = Line::new().with(Tone::Warn, text).plain("; the times below mean nothing.");
         screen.extend(wrap(&line, width, 2));
     }
-    if map.provenance.partial {
+    if conclusions.unfinished {
+        let text = "NOT FINISHED: whether there are groups is not known";
+        let line = Line::new().with(Tone::Warn, text).plain(match map.provenance.budget_s > 0.0 {
+            true => "; the search for them takes more time (--budget). Partial results follow.",
+            false => "; the search for them was ended. Partial results follow.",
+        });
+        screen.extend(wrap(&line, width, 2));
+    } else if map.provenance.partial {
         let line = Line::new().with(Tone::Warn, "PARTIAL: ended early").plain("; partial results follow.");
         screen.extend(wrap(&line, width, 2));
     }
@@ -65,12 +72,29 @@ pub fn screen(
 }
 
 /// The layout of a picture: by group, where groups are wanted and known.
-pub fn layout(matrix: &Matrix, conclusions: &LinkConclusions, unit: Unit, by_group: bool) -> Layout {
+pub fn layout(filled: &Filled, conclusions: &LinkConclusions, unit: Unit, by_group: bool) -> Layout {
+    let matrix = &filled.all;
     let layout = match &conclusions.groups {
-        Some(groups) if by_group => Layout::by_group(matrix, &groups.level.groups),
+        Some(groups) if by_group => Layout::by_group(matrix, groups.of_several_cores()),
         _ => Layout::by_number(matrix),
     };
-    Layout { unit, ..layout }
+    let ends = conclusions.kinds.first().and_then(|kind| ends(&kind.classes));
+    Layout { unit, ends, ..layout }.with_predictions(matrix, &filled.measured)
+}
+
+/// From the cheapest pairs of the cheapest class to the dearest of the dearest; of a class of few pairs its median stands for both.
+fn ends(classes: &[CostClass]) -> Option<[f64; 2]> {
+    const FEW: u64 = 20;
+    let of = |class: &CostClass| match class.pairs + class.predicted < FEW {
+        true => [class.median_ns; 2],
+        false => [class.low_ns, class.high_ns],
+    };
+    let all: Vec<[f64; 2]> = classes.iter().map(of).collect();
+    let (low, high) = (
+        all.iter().map(|ends| ends[0]).min_by(f64::total_cmp)?,
+        all.iter().map(|ends| ends[1]).max_by(f64::total_cmp)?,
+    );
+    (low > 0.0 && high.is_finite()).then_some([low, high])
 }
 
 /// "338 of 1,128 pairs".
@@ -125,6 +149,8 @@ fn costs(unit: Unit, kinds: &[KindConclusions], width: usize) -> Vec<Line> {
         Column::number("5 %", unit.word(), 3),
         Column::number("95 %", unit.word(), 3),
         Column::number("measured", "", 4),
+        Column::number("predicted", "", 5),
+        Column::number("error", "% median/p95", 6),
     ];
     if moves_bytes {
         columns.insert(3, Column::number("moves", "MB/s", 1));
@@ -142,6 +168,8 @@ fn costs(unit: Unit, kinds: &[KindConclusions], width: usize) -> Vec<Line> {
                 Line::new().faint(percentile(class.low_ns)),
                 Line::new().faint(percentile(class.high_ns)),
                 Line::new().faint(whole(class.pairs)),
+                Line::new().faint(if class.predicted > 0 { whole(class.predicted) } else { String::new() }),
+                Line::new().plain(class_error(class)),
             ];
             if moves_bytes {
                 let rate = kind.what.megabytes_per_s(class.median_ns);
@@ -153,9 +181,18 @@ fn costs(unit: Unit, kinds: &[KindConclusions], width: usize) -> Vec<Line> {
     grid.fit(width).with_remark(width, 0)
 }
 
+/// "1.2/4.0": the median and the 95th percentile of a class's errors in percent; "unknown" where pairs are predicted and none was held out.
+fn class_error(class: &CostClass) -> String {
+    match class.held_out {
+        Some(error) => [error.median, error.p95].map(|share| decimal(share * 100.0, 1)).join("/"),
+        None if class.predicted > 0 => "unknown".into(),
+        None => String::new(),
+    }
+}
+
 fn group_lines(groups: &Groups, width: usize) -> Vec<Line> {
     let mut lines = wrap(&Line::new().strong("Groups").plain("  ").plain(groups.words()), width, 2);
-    let all = &groups.level.groups;
+    let all = groups.of_several_cores();
     let shown: Vec<usize> = if all.len() > MANY_GROUPS { vec![0, 1, all.len() - 1] } else { (0..all.len()).collect() };
     let label = |index: usize| format!("group:{index}");
     let margin = shown.iter().map(|&index| label(index).len()).max().unwrap_or(0);
@@ -184,7 +221,7 @@ fn drawn(map: &LinkMap, filled: &Filled, conclusions: &LinkConclusions, picture:
     if filled.all.len() < 2 {
         return Vec::new();
     }
-    let layout = layout(&filled.all, conclusions, map.unit, picture.by_group);
+    let layout = layout(filled, conclusions, map.unit, picture.by_group);
     let what = format!("{}, {} {}", series.what.words(), map.unit.word(), series.what.unit());
     let mut lines = wrap(&Line::new().strong("Map").plain("  ").faint(what), width, 2);
     lines.extend(heat(&filled.all, &layout, picture.depth, width, MOST_ROWS));
@@ -193,7 +230,13 @@ fn drawn(map: &LinkMap, filled: &Filled, conclusions: &LinkConclusions, picture:
 
 fn meaning(conclusions: &LinkConclusions, width: usize) -> Vec<Line> {
     let mut lines = vec![Line::new().strong("What this means")];
-    if conclusions.findings.is_empty() {
+    if conclusions.unfinished {
+        lines.extend(wrap(
+            &Line::new().plain(" Nothing yet: not all pairs were visited from which groups are concluded."),
+            width,
+            1,
+        ));
+    } else if conclusions.findings.is_empty() && conclusions.groups.is_none() {
         lines.extend(wrap(&Line::new().plain(" Nothing stands out: leave placement to the scheduler."), width, 1));
     }
     for (index, finding) in conclusions.findings.iter().enumerate() {
@@ -228,19 +271,20 @@ fn footer(map: &LinkMap, conclusions: &LinkConclusions, kept: &Kept, width: usiz
 
 /// How wrong predictions are: the first thing that a reader of a map that is mostly predicted wants to know.
 fn held_out(kind: &KindConclusions) -> Option<Line> {
-    let Some(held_out) = kind.held_out else {
-        let text = format!("{} pairs are predicted, with unknown error", whole(kind.predicted));
-        return (kind.predicted > 0).then(|| Line::new().with(Tone::Warn, text));
-    };
-    let percent = |share: f64| format!("{} %", decimal(share * 100.0, 1));
+    let held_out = kind.held_out?;
     let what = if kind.what == What::Cas { String::new() } else { format!(" ({})", kind.what.words()) };
     let text = format!(
-        "held-out error{what}: median {}, 95th percentile {}, over {} not used for the prediction",
-        percent(held_out.median),
-        percent(held_out.p95),
+        "held-out error{what}: {}, over {} not used for the prediction",
+        error_words(held_out),
         count(held_out.pairs as usize, "pair")
     );
     Some(Line::new().plain(glued(&text)))
+}
+
+/// "median 1.2 %, 95th percentile 4.0 %".
+pub fn error_words(error: HeldOut) -> String {
+    let percent = |share: f64| format!("{} %", decimal(share * 100.0, 1));
+    format!("median {}, 95th percentile {}", percent(error.median), percent(error.p95))
 }
 
 /// What was thrown away, whether pairs were measured at a time, and how fast the cpus ran.

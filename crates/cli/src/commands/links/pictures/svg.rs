@@ -40,7 +40,7 @@ pub fn svg(matrix: &Matrix, layout: &Layout, text: &SvgText) -> String {
     let known = layout.known(matrix);
     let count = layout.order.len();
     let has_unknown = known.len() < count * count.saturating_sub(1);
-    let picture = Picture { matrix, layout, scale: Scale::of(&known), cell: cell_size(count) };
+    let picture = Picture { matrix, layout, scale: Scale::of(&known, layout.ends), cell: cell_size(count) };
     let axes = Axes::of(&picture);
     let mut body = picture.cells();
     body.push_str(&axes.draw(&picture));
@@ -81,6 +81,11 @@ fn step(position: f64) -> usize {
 /// The colour of a step: that of its middle.
 fn colour(step: usize) -> [u8; 3] {
     scale::colour((step as f64 + 0.5) / STEPS as f64)
+}
+
+/// A colour for what is predicted: a third of it is white.
+fn pale(colour: [u8; 3]) -> [u8; 3] {
+    colour.map(|part| ((2 * u16::from(part) + 255) / 3) as u8)
 }
 
 /// The side of a cell in whole pixels, so that cells are equal and sharp.

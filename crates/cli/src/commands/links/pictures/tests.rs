@@ -283,3 +283,23 @@ fn no_map_is_larger_than_its_room() {
         assert!(lines.len() <= rows + 14, "{} lines for {rows} rows of {} cpus", lines.len(), matrix.len());
     }
 }
+
+#[test]
+fn what_is_predicted_looks_different_and_the_legend_says_so() {
+    let (all, layout) = twelve();
+    let mut measured = all.clone();
+    (6..12).for_each(|cpu| measured.set_both(0, cpu, f64::NAN));
+    let layout = layout.with_predictions(&all, &measured);
+    assert_eq!(layout.predicted.iter().filter(|predicted| **predicted).count(), 12);
+    let draw = |depth, width| {
+        let drawn = plain(&heat(&all, &layout, depth, width, 50));
+        drawn.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert!(draw(Depth::Ansi16, 80).contains("without colour: predicted"));
+    assert!(draw(Depth::NoColour, 40).contains("half a cell: predicted"));
+    let wide = draw(Depth::TrueColour, 40);
+    assert!(wide.contains("▒▒") && wide.contains("paler: predicted"), "{wide}");
+    let everything = layout.with_predictions(&all, &all);
+    assert!(everything.predicted.is_empty());
+    assert!(!plain(&heat(&all, &everything, Depth::TrueColour, 40, 50)).contains("predicted"));
+}

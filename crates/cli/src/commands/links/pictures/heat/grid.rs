@@ -75,9 +75,18 @@ impl Heat<'_> {
         };
         if matches!(self.plan.form, Form::Figures(_)) {
             let text = format!("{:>width$} ", brief(self.cost(row, column)), width = columns - 1);
+            if self.is_predicted(row, column) {
+                return Line::new().faint(text);
+            }
             return Line::new().with(depth.text_on(position), text);
         }
+        // What is predicted has half of its cell.
+        let half = columns > 1 && self.is_predicted(row, column);
         match depth.colour(position) {
+            Some(colour) if half => {
+                Line::new().with(Tone::Paint { text: Some(colour), behind: None }, "▒".repeat(columns))
+            }
+            None if half => Line::new().plain(format!("{:<columns$}", shade(position))),
             Some(colour) => Line::new().with(Tone::Paint { text: None, behind: Some(colour) }, " ".repeat(columns)),
             None => Line::new().plain(shade(position).to_string().repeat(columns)),
         }
@@ -85,6 +94,10 @@ impl Heat<'_> {
 
     fn cost(&self, row: usize, column: usize) -> f64 {
         self.costs[row * self.plan.cut.len() + column]
+    }
+
+    fn is_predicted(&self, row: usize, column: usize) -> bool {
+        self.predicted.get(row * self.plan.cut.len() + column).is_some_and(|predicted| *predicted)
     }
 
     /// The place of a cell on the scale; absent where its cost is not known.

@@ -29,6 +29,21 @@ impl Heat<'_> {
         if has_unknown && self.scale.is_some() {
             notes.push("blank: not measured".to_owned());
         }
+        if self.predicted.contains(&true) {
+            notes.push(match (self.plan.form, self.depth) {
+                (Form::Figures(_), Depth::NoColour) => {
+                    format!("{} cells are predicted", self.predicted.iter().filter(|predicted| **predicted).count())
+                }
+                (Form::Figures(_), _) => "without colour: predicted".to_owned(),
+                (Form::Wide, Depth::NoColour) => "half a cell: predicted".to_owned(),
+                (Form::Wide, _) => "paler: predicted".to_owned(),
+                _ => {
+                    let share =
+                        self.predicted.iter().filter(|predicted| **predicted).count() * 100 / self.predicted.len();
+                    format!("{share} % of the cells are predicted")
+                }
+            });
+        }
         lines.extend(wrap(&Line::new().faint(notes.join("; ")), self.width, 4));
         lines
     }

@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::png::png;
-use super::{MOST_FIGURES, MOST_POINTED, Picture, STEPS, UNKNOWN, colour};
+use super::{MOST_FIGURES, MOST_POINTED, Picture, STEPS, UNKNOWN, colour, pale};
 use crate::commands::links::pictures::scale::is_light;
 use crate::draw::number::{brief, decimal};
 use crate::draw::svg::{PAPER, escaped, hex};
@@ -37,10 +37,14 @@ impl Picture<'_> {
             let names = [row, column].map(|index| escaped(self.layout.label(index)));
             let cost = decimal(self.layout.cost(self.matrix, row, column), 1);
             let title = format!("<title>{} to {}: {cost} {}</title>", names[0], names[1], self.layout.unit.word());
-            let _ = writeln!(text, "<rect {place} fill=\"{}\">{title}</rect>", hex(colour(step)));
+            let _ = writeln!(text, "<rect {place} fill=\"{}\">{title}</rect>", hex(self.fill(row, column, step)));
         } else if row == column {
             let _ = writeln!(text, "<rect {place} fill=\"{}\"/>", hex(PAPER));
         }
+    }
+
+    fn fill(&self, row: usize, column: usize, step: usize) -> [u8; 3] {
+        if self.layout.is_predicted(row, column) { pale(colour(step)) } else { colour(step) }
     }
 
     /// The costs in figures, in one size that all of them fit.
@@ -55,7 +59,7 @@ impl Picture<'_> {
         let middle = |index: usize| index * self.cell + self.cell / 2;
         let mut text = format!("<g font-size=\"{size}\" text-anchor=\"middle\" pointer-events=\"none\">\n");
         for &(row, column, cost) in known() {
-            let light = self.step(row, column).is_some_and(|step| is_light(colour(step)));
+            let light = self.step(row, column).is_some_and(|step| is_light(self.fill(row, column, step)));
             let fill = if light { "#000" } else { "#fff" };
             let (x, y) = (middle(column), middle(row) + size * 7 / 20);
             let _ = writeln!(text, "<text x=\"{x}\" y=\"{y}\" fill=\"{fill}\">{}</text>", brief(cost));
@@ -67,6 +71,7 @@ impl Picture<'_> {
     fn embedded(&self) -> String {
         let (unknown, own) = (STEPS as u8, STEPS as u8 + 1);
         let pixel = |row, column| match self.step(row, column) {
+            Some(step) if self.layout.is_predicted(row, column) => (STEPS + 2 + step) as u8,
             Some(step) => step as u8,
             None if row == column => own,
             None => unknown,
@@ -78,7 +83,8 @@ impl Picture<'_> {
                 (0..count).flat_map(|column| std::iter::repeat_n(pixel(row, column), self.cell)).collect();
             (0..self.cell).for_each(|_| pixels.extend_from_slice(&line));
         }
-        let palette: Vec<[u8; 3]> = (0..STEPS).map(colour).chain([UNKNOWN, PAPER]).collect();
+        let palette: Vec<[u8; 3]> =
+            (0..STEPS).map(colour).chain([UNKNOWN, PAPER]).chain((0..STEPS).map(|step| pale(colour(step)))).collect();
         let side = self.side();
         let data = STANDARD.encode(png(side, &pixels, &palette));
         format!(

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::axes::Axes;
-use super::{Picture, STEPS, SvgText, UNKNOWN, colour};
+use super::{Picture, STEPS, SvgText, UNKNOWN, colour, pale};
 use crate::commands::links::pictures::scale::Scale;
 use crate::draw::svg::{Block, EDGE, FAINT, SIZE, SOURCE, SUBTITLE, TITLE, document, escaped, hex};
 
@@ -53,9 +53,13 @@ impl Frame<'_> {
             let _ = writeln!(text, "<text fill=\"{FAINT}\">{unit}</text>");
             text.push_str(&if scale.is_flat() { flat(scale) } else { bar(scale) });
         }
+        let mut x = if self.picture.scale.is_some() { STEPS * BAR[0] + 3 * EDGE } else { 0 };
         if self.has_unknown {
-            let x = if self.picture.scale.is_some() { STEPS * BAR[0] + 3 * EDGE } else { 0 };
             text.push_str(&swatch(x, UNKNOWN, "not measured"));
+            x += 11 * SIZE;
+        }
+        if !self.picture.layout.predicted.is_empty() {
+            text.push_str(&swatch(x, pale(colour(STEPS / 2)), "predicted"));
         }
         text
     }

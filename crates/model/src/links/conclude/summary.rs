@@ -1,0 +1,173 @@
+//! What the pairs of a tier cost, all of them as they stand in the machine: those that were measured, and the others as they are predicted.
+//!
+//! The measured pairs were chosen for what they teach, and not in proportion, so that their own median is that of no machine. The distribution
+//! over all pairs is that of Chambers and Dunstan (1986): a measured pair counts as itself, and one that was not as its prediction with the
+//! errors that predictions have. The interval of its median is that of Woodruff (1952): where the distribution, which is known with the
+//! errors of a stratified sample, may reach one half.
+
+use std::collections::BTreeMap;
+
+use super::tiers::Tiers;
+use super::{CostClass, Filled, HeldOut};
+use crate::links::structure::{Block, Family};
+use crate::stats::order::{quantile, weighted_quantile};
+
+/// What is predicted counts as so many values, spread as predictions miss.
+const PARTS: usize = 5;
+/// From so many held-out pairs of a tier on, their errors are the spread; those of the fitted pairs are a little too small.
+const ENOUGH_HELD_OUT: usize = 20;
+/// The normal deviate of a 95 % interval.
+const DEVIATE: f64 = 1.96;
+/// With fewer measured pairs the range of all of them is no 95 % interval of their median.
+const FEWEST: u64 = 6;
+
+/// A cost, and how many pairs have it.
+type Weighted = (f64, f64);
+
+/// The pairs of one tier.
+#[derive(Default)]
+struct Pairs {
+    measured: u64,
+    predicted: u64,
+    costs: Vec<Weighted>,
+    blocks: BTreeMap<Block, Stratum>,
+}
+
+/// The pairs of a tier in one block.
+#[derive(Clone, Default)]
+struct Stratum {
+    measured: f64,
+    /// All, with their costs.
+    costs: Vec<Weighted>,
+}
+
+/// The cost classes of a series, nearest first: one for each tier that has pairs.
+pub(super) fn classes(filled: &Filled, tiers: &Tiers) -> Vec<(usize, CostClass)> {
+    let spread: Vec<[f64; PARTS]> = (0..tiers.len()).map(|tier| spread(filled, tiers, tier)).collect();
+    let mut pairs: Vec<Pairs> = (0..tiers.len()).map(|_| Pairs::default()).collect();
+    let cores = &filled.structure.cores;
+    for (a, places) in cores.iter().enumerate() {
+        for others in &cores[a..] {
+            add(places, others, filled, tiers, &spread, &mut pairs);
+        }
+    }
+    let described = pairs.into_iter().enumerate().filter(|(_, pairs)| pairs.measured > 0);
+    described.map(|(tier, pairs)| (tier, pairs.described(tiers.words(tier), held_out(filled, tiers, tier)))).collect()
+}
+
+/// Adds the pairs of cpus of two cores, or of one.
+fn add(
+    places: &[usize],
+    others: &[usize],
+    filled: &Filled,
+    tiers: &Tiers,
+    spread: &[[f64; PARTS]],
+    pairs: &mut [Pairs],
+) {
+    let (i, j) = (places[0], others[0]);
+    let is_one = i == j;
+    if is_one && places.len() < 2 {
+        return;
+    }
+    let all = places.iter().enumerate().flat_map(|(at, &i)| {
+        let from = if is_one { at + 1 } else { 0 };
+        others[from..].iter().map(move |&j| (i, j))
+    });
+    let (mut measured, mut predicted) = (Vec::new(), Vec::new());
+    for (i, j) in all {
+        let cost = filled.measured.cost(i, j);
+        if cost.is_finite() {
+            measured.push(cost);
+        } else {
+            predicted.extend(Some(filled.all.cost(i, j)).filter(|cost| cost.is_finite()));
+        }
+    }
+    let tier = if is_one { super::tiers::SAME_CORE } else { tiers.tier(i, j) };
+    let pairs = &mut pairs[tier];
+    let block = if is_one { filled.structure.block(places[0], places[1]) } else { filled.structure.block(i, j) };
+    let stratum = pairs.blocks.entry(block).or_default();
+    pairs.measured += measured.len() as u64;
+    pairs.predicted += predicted.len() as u64;
+    stratum.measured += measured.len() as f64;
+    stratum.costs.extend(measured.iter().map(|&cost| (cost, 1.0)));
+    if let Some(&cost) = predicted.first() {
+        let weight = predicted.len() as f64;
+        // Other threads of two cores that were measured cost what these do.
+        match measured.is_empty() || is_one {
+            true => stratum.costs.extend(spread[tier].map(|miss| (cost * miss, weight / PARTS as f64))),
+            false => stratum.costs.push((cost, weight)),
+        }
+    }
+}
+
+/// How predictions of a tier miss, as factors.
+fn spread(filled: &Filled, tiers: &Tiers, tier: usize) -> [f64; PARTS] {
+    let of = |points: &[(usize, usize, f64)]| {
+        let points = points.iter().filter(|(i, j, miss)| tiers.tier(*i, *j) == tier && miss.is_finite());
+        points.map(|(_, _, miss)| *miss).collect::<Vec<f64>>()
+    };
+    let mut misses = of(&filled.misses.held_out);
+    if misses.len() < ENOUGH_HELD_OUT {
+        misses.extend(of(&filled.misses.fitted));
+    }
+    std::array::from_fn(|part| {
+        let miss = quantile(&misses, (part as f64 + 0.5) / PARTS as f64);
+        if miss.is_finite() { miss } else { 1.0 }
+    })
+}
+
+/// How wrong the predictions of a tier are.
+fn held_out(filled: &Filled, tiers: &Tiers, tier: usize) -> Option<HeldOut> {
+    let of = filled.misses.held_out.iter().filter(|(i, j, _)| tiers.tier(*i, *j) == tier);
+    HeldOut::of(&of.map(|(_, _, miss)| ((1.0 / miss - 1.0).abs(), 1.0)).collect::<Vec<_>>())
+}
+
+impl Pairs {
+    fn described(mut self, words: &str, held_out: Option<HeldOut>) -> CostClass {
+        self.costs = self.blocks.values().flat_map(|stratum| stratum.costs.iter().copied()).collect();
+        self.costs.sort_by(|one, other| one.0.total_cmp(&other.0));
+        let [low_ns, median_ns, high_ns] = [0.05, 0.5, 0.95].map(|at| weighted_quantile(&self.costs, at));
+        CostClass {
+            words: words.to_owned(),
+            pairs: self.measured,
+            predicted: self.predicted,
+            median_ns,
+            interval_ns: self.interval(median_ns),
+            low_ns,
+            high_ns,
+            held_out: held_out.filter(|_| self.predicted > 0),
+        }
+    }
+
+    /// Where the median lies, in 95 of 100 cases.
+    fn interval(&self, median: f64) -> Option<(f64, f64)> {
+        if self.measured < FEWEST {
+            return None;
+        }
+        // Blocks of which nothing was measured are known as well as those like them together.
+        let mut families = BTreeMap::<Family, f64>::new();
+        for (block, stratum) in &self.blocks {
+            *families.entry(block.family()).or_default() += stratum.measured;
+        }
+        let total: f64 = self.costs.iter().map(|cost| cost.1).sum();
+        let variance = self.blocks.iter().map(|(block, stratum)| {
+            let weight: f64 = stratum.costs.iter().map(|cost| cost.1).sum();
+            let below: f64 = stratum.costs.iter().map(|&(cost, weight)| weight * below(cost, median)).sum();
+            let share = if weight > 0.0 { below / weight } else { 0.0 };
+            let measured = if stratum.measured > 0.0 { stratum.measured } else { families[&block.family()] };
+            (weight / total).powi(2) * share * (1.0 - share) / measured.max(1.0)
+        });
+        // At least by half a pair: between two costs that are half of the pairs each, the median may be anywhere.
+        let reach = DEVIATE * variance.sum::<f64>().sqrt() + 0.5 / self.measured as f64;
+        let at = |share: f64| weighted_quantile(&self.costs, share);
+        Some((at(0.5 - reach).min(median), at(0.5 + reach).max(median)))
+    }
+}
+
+fn below(cost: f64, median: f64) -> f64 {
+    match cost.total_cmp(&median) {
+        std::cmp::Ordering::Less => 1.0,
+        std::cmp::Ordering::Equal => 0.5,
+        std::cmp::Ordering::Greater => 0.0,
+    }
+}

@@ -1,0 +1,105 @@
+//! Tiers: how far up the hierarchy of siblings, groups and levels above them two cpus have to go to meet. Cost classes, sentences and comparisons
+//! are all by tier.
+
+use std::collections::BTreeSet;
+
+use super::{Filled, LinkConclusions};
+use crate::links::groups::GroupLevel;
+use crate::links::{LinkMap, Relation};
+use crate::{CpuSet, Level, Machine};
+
+/// The tier of every pair of cpus of a map.
+pub(in crate::links) struct Tiers {
+    /// The core of each place.
+    core_of: Vec<usize>,
+    /// The group of each place, by level, innermost first.
+    group_of: Vec<Vec<usize>>,
+    words: Vec<String>,
+}
+
+/// The tier of SMT siblings.
+pub(super) const SAME_CORE: usize = 0;
+/// The tier of cores of one group, or of all cores where there are no groups.
+pub(super) const INSIDE: usize = 1;
+
+impl Tiers {
+    pub(in crate::links) fn of(filled: &Filled, conclusions: &LinkConclusions, map: &LinkMap) -> Self {
+        let levels: Vec<&GroupLevel> = conclusions.levels().collect();
+        let group_of = levels.iter().map(|level| group_of(filled, level)).collect();
+        Self { core_of: conclusions.cores(filled), group_of, words: words(&levels, filled, map) }
+    }
+
+    /// How many tiers there are.
+    pub(super) fn len(&self) -> usize {
+        self.words.len()
+    }
+
+    /// The tier of two places: [`SAME_CORE`], [`INSIDE`], and one more for each level that they have to go up.
+    pub(in crate::links) fn tier(&self, i: usize, j: usize) -> usize {
+        if self.core_of[i] == self.core_of[j] {
+            return SAME_CORE;
+        }
+        let level = self.group_of.iter().position(|of| of[i] == of[j]);
+        INSIDE + level.unwrap_or(self.group_of.len())
+    }
+
+    /// What a tier is called.
+    pub(in crate::links) fn words(&self, tier: usize) -> &str {
+        &self.words[tier]
+    }
+}
+
+fn group_of(filled: &Filled, level: &GroupLevel) -> Vec<usize> {
+    let mut of = vec![usize::MAX; filled.structure.cpus.len()];
+    for (index, group) in level.groups.iter().enumerate() {
+        group.iter().filter_map(|cpu| filled.measured.place(cpu)).for_each(|place| of[place] = index);
+    }
+    of
+}
+
+fn words(levels: &[&GroupLevel], filled: &Filled, map: &LinkMap) -> Vec<String> {
+    let mut words = vec![Relation::SameCore.words().to_owned()];
+    let Some((_, outer)) = levels.split_first() else {
+        words.push(any_two(filled, map));
+        return words;
+    };
+    words.push("same group".into());
+    let named =
+        |level: &GroupLevel| map.machine.as_ref().and_then(|machine| reported(&level.groups, machine, &map.cpus));
+    let name = |level: &GroupLevel| match named(level) {
+        Some(reported) => reported.to_string(),
+        None if outer.len() == 1 => "larger group".into(),
+        None => format!("group of {}", level.groups.iter().map(CpuSet::len).max().unwrap_or(0)),
+    };
+    words.extend(outer.iter().map(|level| format!("other group, same {}", name(level))));
+    let outermost = levels[levels.len() - 1];
+    words.push(match named(outermost) {
+        Some(reported @ (Level::Package | Level::Node | Level::Die)) => format!("other {reported}"),
+        _ if outer.is_empty() => "other group".into(),
+        _ => format!("other {}", name(outermost)),
+    });
+    words
+}
+
+/// The outermost level whose objects are these groups.
+fn reported(groups: &[CpuSet], machine: &Machine, cpus: &CpuSet) -> Option<Level> {
+    let wanted: BTreeSet<&CpuSet> = groups.iter().collect();
+    [Level::Package, Level::Node, Level::Die, Level::Llc, Level::Cluster].into_iter().find(|&level| {
+        let objects = machine.objects(level).into_iter().map(|object| object.intersection(cpus));
+        let objects: BTreeSet<CpuSet> = objects.filter(|object| !object.is_empty()).collect();
+        objects.len() == wanted.len() && objects.iter().all(|object| wanted.contains(object))
+    })
+}
+
+/// What pairs of cores are called where there are no groups: by what the topology says of all of them, if it is known.
+fn any_two(filled: &Filled, map: &LinkMap) -> String {
+    if map.machine.is_none() {
+        return "any two".into();
+    }
+    let structure = &filled.structure;
+    let firsts = structure.first_of_cores();
+    let pairs = firsts.iter().enumerate().flat_map(|(a, &i)| firsts[a + 1..].iter().map(move |&j| (i, j)));
+    let relations: BTreeSet<Relation> = pairs.map(|(i, j)| structure.relation(i, j)).collect();
+    let words: Vec<&str> = relations.iter().map(|relation| relation.words()).collect();
+    if words.is_empty() { "any two".into() } else { words.join(" and ") }
+}
