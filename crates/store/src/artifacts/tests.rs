@@ -71,6 +71,7 @@ fn links(origin: map::Origin) -> LinkMap {
         machine: Some(machine),
         clock: None,
         searched: Vec::new(),
+        unfinished: false,
         unit: Unit::Nanoseconds,
         series: vec![Series {
             what: What::Channel { bound: Some(64) },

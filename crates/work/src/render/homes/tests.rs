@@ -11,6 +11,7 @@ fn machine(nodes: &[(u32, &str, bool, &[u32])]) -> Machine {
         cpus: cpus(list),
         memory_bytes: Some(u64::from(*has_memory) << 30),
         distances: distances.to_vec(),
+        ..NodeFacts::default()
     };
     let all = nodes.iter().flat_map(|(_, list, ..)| cpus(list).iter().collect::<Vec<_>>());
     assemble(MachineFacts {
