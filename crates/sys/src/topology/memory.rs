@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use corewise_model::CpuSet;
 use corewise_model::facts::{MemoryKind, NodeFacts};
 
-use super::nodes::NODES;
+use super::nodes::{LARGEST_NODE, NODES};
 use super::reader::Reader;
 
 /// Where devices list the node that their memory becomes: folders, the beginning of the names in them, and what the memory is.
@@ -20,9 +20,6 @@ const CXL_REGIONS: &str = "sys/bus/cxl/devices";
 /// By how much the bandwidth of a memory-only node exceeds that of the nodes with cpus to be high: HBM has 3 to 8 times that of DRAM,
 /// different DRAM has less than twice.
 const HIGH_BANDWIDTH: u64 = 2;
-
-/// The largest node number that a device may name.
-const LARGEST_NODE: u32 = 1_023;
 
 /// Adds what is known of the memory of nodes without cpus, and the initiators of all.
 pub fn add_kinds(reader: &Reader, nodes: &mut [NodeFacts]) {

@@ -13,15 +13,18 @@ use super::*;
 
 type Files = BTreeMap<String, String>;
 
+/// The cpus that a cpu shares something with, as a list.
+type SharedBy = fn(u32) -> &'static str;
+
 /// What a recording of a small machine has.
 struct Recording {
     cpus: u32,
     /// The sets of each level: of the threads of a core and so on, by cpu.
-    core: fn(u32) -> &'static str,
-    cluster: Option<fn(u32) -> &'static str>,
-    package: fn(u32) -> &'static str,
+    core: SharedBy,
+    cluster: Option<SharedBy>,
+    package: SharedBy,
     /// Level, kind and set of each cache.
-    caches: &'static [(&'static str, &'static str, fn(u32) -> &'static str)],
+    caches: &'static [(&'static str, &'static str, SharedBy)],
     /// Whether it has lists beside masks, and the names of newer kernels.
     is_new: bool,
     kinds: &'static [(&'static str, &'static str)],

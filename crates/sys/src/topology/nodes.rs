@@ -5,14 +5,13 @@ use std::collections::BTreeMap;
 use corewise_model::facts::NodeFacts;
 use corewise_model::{CpuSet, Gap};
 
-use super::memory;
 use super::reader::Reader;
 
 /// The folder of the nodes.
 pub const NODES: &str = "sys/devices/system/node";
 
 /// The largest node number that is read: Linux is built for at most 1,024 nodes.
-const LARGEST_NODE: u32 = 1_023;
+pub const LARGEST_NODE: u32 = 1_023;
 
 /// The files of a node that list its cpus.
 const FILES: [&str; 2] = ["cpulist", "cpumap"];
@@ -37,7 +36,6 @@ pub fn nodes(reader: &Reader, online: &CpuSet) -> Vec<NodeFacts> {
     if let Some(only) = one_for_all(reader, &nodes, online) {
         return vec![only];
     }
-    memory::add_kinds(reader, &mut nodes);
     nodes
 }
 

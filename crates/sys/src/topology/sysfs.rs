@@ -10,7 +10,7 @@ use super::frequency::Frequencies;
 use super::limits::CPUS;
 use super::reader::Reader;
 use super::sharing::{self, CLUSTERS, DIES, Numbered, PACKAGES, Sets, THREADS};
-use super::{allowed, caches, frequency, nodes, online, system};
+use super::{allowed, caches, frequency, memory, nodes, online, system};
 
 /// Everything that sysfs and procfs tell; no cpus where there is neither.
 pub fn facts(reader: &Reader) -> MachineFacts {
@@ -20,7 +20,8 @@ pub fn facts(reader: &Reader) -> MachineFacts {
     }
     let allowed = allowed::allowed(reader);
     let online = online::online(reader, &info).or_else(|| allowed.cpus.clone()).unwrap_or_default();
-    let nodes = nodes::nodes(reader, &online);
+    let mut nodes = nodes::nodes(reader, &online);
+    memory::add_kinds(reader, &mut nodes);
     let frequencies = frequency::frequencies(reader, &online);
     let cpus = cpus(reader, &online, &info, &frequencies);
     if !cpus.is_empty() && cpus.iter().all(|cpu| cpu.package.is_none() && cpu.thread_siblings.is_none()) {
