@@ -26,6 +26,9 @@ pub fn assemble(facts: MachineFacts) -> Machine {
     let cores = cores::cores(&facts);
     caches::share_in_cores(&mut facts, &cores);
     let packages = places::packages(&facts, &cores);
+    let books = places::around(&facts, &packages, |cpu| cpu.book_cpus.as_ref());
+    let drawers =
+        places::around(&facts, if books.is_empty() { &packages } else { &books }, |cpu| cpu.drawer_cpus.as_ref());
     let caches = caches::caches(&facts);
     let llcs = caches::llcs(&facts, &packages);
     let clusters = clusters::clusters(&facts, &cores, &llcs);
@@ -49,6 +52,8 @@ pub fn assemble(facts: MachineFacts) -> Machine {
         system: facts.system,
         present,
         online,
+        drawers,
+        books,
         packages,
         nodes,
         dies,

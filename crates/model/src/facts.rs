@@ -50,6 +50,10 @@ pub struct CpuFacts {
     pub package: Option<i64>,
     /// The cpus of the same package, where the kernel lists them. Some kernels list the core.
     pub package_cpus: Option<CpuSet>,
+    /// The cpus of the same book, where the kernel lists them.
+    pub book_cpus: Option<CpuSet>,
+    /// The cpus of the same drawer, where the kernel lists them.
+    pub drawer_cpus: Option<CpuSet>,
     /// Die number, unique in its package only.
     pub die: Option<i64>,
     /// The cpus of the same die, where the kernel lists them.

@@ -1,4 +1,4 @@
-//! The levels of a machine, from the package down to the cpu.
+//! The levels of a machine, from the outermost down to the cpu.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,6 +7,10 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Level {
+    /// Books that are connected with each other (s390). Few machines have them.
+    Drawer,
+    /// Packages that are connected with each other (s390). Few machines have them.
+    Book,
     /// A socket.
     Package,
     /// A NUMA node; it may have no cpus, or no memory.
@@ -27,11 +31,21 @@ pub enum Level {
 
 impl Level {
     /// All levels, outermost first.
-    pub const ALL: [Self; 8] =
-        [Self::Package, Self::Node, Self::Die, Self::Llc, Self::Group, Self::Cluster, Self::Core, Self::Cpu];
+    pub const ALL: [Self; 10] = [
+        Self::Drawer,
+        Self::Book,
+        Self::Package,
+        Self::Node,
+        Self::Die,
+        Self::Llc,
+        Self::Group,
+        Self::Cluster,
+        Self::Core,
+        Self::Cpu,
+    ];
 
-    /// The levels that a system tells, outermost first: all but groups, which have to be measured.
-    pub const FROM_OS: [Self; 7] =
+    /// The levels that every machine has, outermost first: not groups, which have to be measured, and not books and drawers.
+    pub const EVERYWHERE: [Self; 7] =
         [Self::Package, Self::Node, Self::Die, Self::Llc, Self::Cluster, Self::Core, Self::Cpu];
 
     /// The levels around it, outermost first.
@@ -44,9 +58,11 @@ impl Level {
         Self::ALL.into_iter().filter(move |other| *other > self && *other < Self::Cpu)
     }
 
-    /// The word of the placement language: "package", "node", "die", "llc", "group", "cluster", "core", "cpu".
+    /// The word of the placement language: "drawer", "book", "package", "node", "die", "llc", "group", "cluster", "core", "cpu".
     pub const fn word(self) -> &'static str {
         match self {
+            Self::Drawer => "drawer",
+            Self::Book => "book",
             Self::Package => "package",
             Self::Node => "node",
             Self::Die => "die",

@@ -10,7 +10,8 @@ use crate::{CpuSet, Gap, Level};
 /// A machine as corewise understands it; made by [`crate::assemble::assemble`].
 ///
 /// Every online cpu is in exactly one object of each of: packages, dies, llcs, clusters, cores. Where a source does not
-/// know a level, its objects are those of the next level that it does know, so every level exists on every machine.
+/// know a level, its objects are those of the next level that it does know, so every level exists on every machine; books and drawers
+/// are not even listed there.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Machine {
     /// The processor's names and numbers.
@@ -35,6 +36,12 @@ pub struct Machine {
     pub isolated: CpuSet,
     /// Cpus without a scheduler tick when they run one task.
     pub nohz_full: CpuSet,
+    /// Drawers, in order of their lowest cpu; empty where the system reports none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub drawers: Vec<Object>,
+    /// Books, in order of their lowest cpu; empty where the system reports none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub books: Vec<Object>,
     /// Sockets, in order of their lowest cpu.
     pub packages: Vec<Object>,
     /// NUMA nodes, in order of their numbers.
@@ -135,10 +142,14 @@ const MOST_OBJECTS: usize = 65_536;
 impl Machine {
     /// What is wrong with one that comes from a file, if anything: what is assembled from an operating system's files is right.
     pub(crate) fn check(&self) -> Result<(), String> {
-        let sets =
-            [&self.packages, &self.dies, &self.clusters, &self.cores].into_iter().flatten().map(|object| &object.cpus);
+        let sets = [&self.drawers, &self.books, &self.packages, &self.dies, &self.clusters, &self.cores]
+            .into_iter()
+            .flatten()
+            .map(|object| &object.cpus);
         let mut sets = sets.chain(self.llcs.iter().map(|llc| &llc.cpus)).chain(&self.groups);
         let counts = [
+            self.drawers.len(),
+            self.books.len(),
             self.packages.len(),
             self.dies.len(),
             self.clusters.len(),
@@ -160,6 +171,7 @@ impl Machine {
     pub fn objects(&self, level: Level) -> Vec<CpuSet> {
         let of = |objects: &[Object]| objects.iter().map(|object| object.cpus.clone()).collect();
         match level {
+            Level::Drawer | Level::Book => of(self.around_packages(level)),
             Level::Package => of(&self.packages),
             Level::Node => self.nodes.iter().map(|node| node.cpus.clone()).collect(),
             Level::Die => of(&self.dies),
@@ -174,6 +186,9 @@ impl Machine {
     /// The index of the object of a level that holds a cpu.
     pub fn index_of(&self, level: Level, cpu: u32) -> Option<usize> {
         match level {
+            Level::Drawer | Level::Book => {
+                self.around_packages(level).iter().position(|object| object.cpus.contains(cpu))
+            }
             Level::Package => self.packages.iter().position(|object| object.cpus.contains(cpu)),
             Level::Node => self.nodes.iter().position(|node| node.cpus.contains(cpu)),
             Level::Die => self.dies.iter().position(|object| object.cpus.contains(cpu)),
@@ -183,6 +198,21 @@ impl Machine {
             Level::Core => self.cores.iter().position(|object| object.cpus.contains(cpu)),
             Level::Cpu => self.online.iter().position(|online| online == cpu),
         }
+    }
+
+    fn around_packages(&self, level: Level) -> &[Object] {
+        match level {
+            Level::Drawer if !self.drawers.is_empty() => &self.drawers,
+            _ if !self.books.is_empty() => &self.books,
+            _ => &self.packages,
+        }
+    }
+
+    /// The levels that the machine has, outermost first, but for groups: books and drawers only where its system reports them.
+    pub fn levels(&self) -> impl Iterator<Item = Level> {
+        let drawers = (!self.drawers.is_empty()).then_some(Level::Drawer);
+        let books = (!self.books.is_empty()).then_some(Level::Book);
+        drawers.into_iter().chain(books).chain(Level::EVERYWHERE)
     }
 
     /// Cpus that are plugged in and switched off.
@@ -220,7 +250,7 @@ impl Machine {
         feed(self.processor.model_name.as_deref().unwrap_or(""));
         feed(&format!("{:?} {:?} {:?}", self.processor.family, self.processor.model, self.processor.stepping));
         feed(&self.present.to_string());
-        for level in Level::FROM_OS {
+        for level in self.levels() {
             for cpus in self.objects(level) {
                 feed(&format!("{level}:{cpus}"));
             }

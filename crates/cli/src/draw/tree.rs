@@ -53,7 +53,7 @@ pub fn grow(machine: &Machine) -> Vec<Branch> {
 fn merged(machine: &Machine) -> Vec<Branch> {
     let mut places: HashMap<CpuSet, usize> = HashMap::new();
     let mut flat: Vec<Branch> = Vec::new();
-    for level in [Level::Package, Level::Node, Level::Die, Level::Llc, Level::Cluster] {
+    for level in machine.levels().filter(|level| *level < Level::Core) {
         for (index, cpus) in machine.objects(level).into_iter().enumerate() {
             if cpus.is_empty() || says_nothing_new(machine, level, &cpus) {
                 continue;

@@ -53,10 +53,11 @@ pub fn watched_parts(can_watch: bool, round: Duration) -> Vec<(bool, f64)> {
 /// How long a visit may time pieces for, and how long it warms up before.
 ///
 /// `left` is the time left for tail visits in this round, `waiting` how many cpus are still to be visited in it,
-/// `overhead` what the last visit cost beyond warming up and timing.
-pub fn visit_lengths(left: Duration, waiting: usize, overhead: Duration) -> (Duration, Duration) {
+/// `overhead` what the last visit cost beyond warming up and timing, `before` its share of what was done before the first of them.
+/// A visit is at least as long as both: where all that is slow, there are fewer visits, and not visits that see nothing.
+pub fn visit_lengths(left: Duration, waiting: usize, overhead: Duration, before: Duration) -> (Duration, Duration) {
     let whole = left / waiting.max(1) as u32;
-    let timed = whole.saturating_sub(overhead).max(Duration::from_millis(1));
+    let timed = whole.saturating_sub(overhead).max(overhead + before).max(Duration::from_millis(1));
     let warm_up = (timed / 4).clamp(Duration::from_millis(1), Duration::from_millis(10));
     (timed.saturating_sub(warm_up).max(Duration::from_millis(1)), warm_up)
 }
@@ -89,9 +90,17 @@ mod tests {
         let looks = [(30, 2), (30, 16), (60, 128), (120, 512)]
             .map(|(seconds, cpus)| tail_rounds(Duration::from_secs(seconds), cpus, false));
         assert_eq!(looks, [12, 12, 8, 8], "on many cpus fewer, that each visit is long enough");
-        let (timed, warm_up) = visit_lengths(Duration::from_millis(800), 2, Duration::from_millis(5));
+        let (timed, warm_up) = visit_lengths(Duration::from_millis(800), 2, Duration::from_millis(5), Duration::ZERO);
         assert!(timed > Duration::from_millis(380) && timed + warm_up < Duration::from_millis(401), "{timed:?}");
-        let (timed, _) = visit_lengths(Duration::ZERO, 2, Duration::from_millis(5));
-        assert_eq!(timed, Duration::from_millis(1));
+        let late = |overhead, before| {
+            let (timed, warm_up) =
+                visit_lengths(Duration::ZERO, 2, Duration::from_millis(overhead), Duration::from_millis(before));
+            (timed + warm_up).as_millis()
+        };
+        assert_eq!(
+            (late(0, 0), late(5, 0), late(5, 300)),
+            (2, 5, 305),
+            "as long as what it cost, where there is no time left"
+        );
     }
 }

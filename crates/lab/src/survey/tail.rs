@@ -74,6 +74,8 @@ pub struct TailProbe<'a> {
     overheads: Vec<f64>,
     /// How long it took last to end and to begin watching.
     turning: [Duration; 2],
+    /// How long that took before this part of a round.
+    turned: Duration,
     /// The kernel's counts are read in every round that this divides.
     count_every: u32,
     gaps: Vec<Gap>,
@@ -100,6 +102,7 @@ impl<'a> TailProbe<'a> {
             causes: Causes::new(recorder, machine, plan.keep_events),
             overheads: Vec::new(),
             turning: [SETTLING; 2],
+            turned: Duration::ZERO,
             count_every,
             gaps: recorder.map_or_else(Vec::new, |recorder| recorder.gaps.clone()),
         }
@@ -115,8 +118,9 @@ impl<'a> TailProbe<'a> {
     pub fn turn(&mut self, watched: bool, stop: &AtomicBool) {
         let (begun, was_watched) = (Instant::now(), self.causes.is_watching());
         self.gaps.extend(self.causes.turn(watched, stop));
+        self.turned = begun.elapsed();
         if was_watched != self.causes.is_watching() {
-            self.turning[usize::from(watched)] = begun.elapsed();
+            self.turning[usize::from(watched)] = self.turned;
         }
     }
 
@@ -130,7 +134,8 @@ impl<'a> TailProbe<'a> {
             }
             session.report(format!("tail of cpu {cpu}, {part}"));
             let left = end.saturating_duration_since(Instant::now());
-            let (duration, warm_up) = schedule::visit_lengths(left, order.len() - place, self.overhead());
+            let before = self.turned / order.len() as u32;
+            let (duration, warm_up) = schedule::visit_lengths(left, order.len() - place, self.overhead(), before);
             let plan = self.plan;
             let first_in_line = if plan.first_in_line { self.allowed.iter().find(|&other| other != cpu) } else { None };
             let longest = if first_in_line.is_some() { schedule::FIRST_IN_LINE_AT_MOST } else { Duration::MAX };

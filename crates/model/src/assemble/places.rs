@@ -1,4 +1,4 @@
-//! Packages, dies and NUMA nodes.
+//! Packages and what holds them, dies, and NUMA nodes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,6 +19,22 @@ pub fn packages(facts: &MachineFacts, cores: &[Object]) -> Vec<Object> {
     let place = |cpu: &CpuFacts| listed.place(cpu.number).filter(|_| believed);
     let groups = group::by_key(&facts.cpus, |cpu| (place(cpu), cpu.package));
     groups.into_iter().map(|((_, os_number), cpus)| Object { os_number, cpus }).collect()
+}
+
+/// The books, or drawers, in order of their lowest cpu: as the kernel lists them, each with the whole of the objects inside. None where
+/// nothing is listed.
+pub fn around(facts: &MachineFacts, inside: &[Object], list: impl Fn(&CpuFacts) -> Option<&CpuSet>) -> Vec<Object> {
+    if facts.cpus.iter().all(|cpu| list(cpu).is_none()) {
+        return Vec::new();
+    }
+    let whole = |cpus: &CpuSet| {
+        let held = inside.iter().filter(|object| !object.cpus.is_disjoint(cpus));
+        held.fold(cpus.clone(), |all, object| all.union(&object.cpus))
+    };
+    let with_all = |cpu: &CpuFacts| (cpu.number, whole(list(cpu).unwrap_or(&CpuSet::of(cpu.number))));
+    let listed: BTreeMap<u32, CpuSet> = facts.cpus.iter().map(with_all).collect();
+    let groups = group::by_sharing(&facts.cpus, |cpu| listed.get(&cpu.number));
+    groups.into_iter().map(|cpus| Object { os_number: None, cpus }).collect()
 }
 
 /// Whether two cores have the same package, die and core number.
@@ -183,6 +199,20 @@ mod tests {
         assert_eq!(allowed_memory(Some(set("1-9")), &nodes, &mut gaps), Some(set("2")));
         assert_eq!((allowed_memory(None, &nodes, &mut gaps), gaps.len()), (None, 0));
         assert_eq!((allowed_memory(Some(set("7")), &nodes, &mut gaps), gaps.len()), (None, 1));
+    }
+
+    #[test]
+    fn books_and_drawers_hold_whole_packages_where_they_are_listed() {
+        let listed = |list: fn(u32) -> Option<&'static str>| {
+            let facts = facts(8, |cpu| {
+                cpu.package = Some(i64::from(cpu.number / 2));
+                cpu.book_cpus = list(cpu.number).map(set);
+            });
+            lists(around(&facts, &packages(&facts, &[]), |cpu| cpu.book_cpus.as_ref()).iter().map(|book| &book.cpus))
+        };
+        assert_eq!(listed(|_| None), [""; 0]);
+        assert_eq!(listed(|cpu| Some(["0-3", "4-7"][cpu as usize / 4])), ["0-3", "4-7"]);
+        assert_eq!(listed(|cpu| (cpu == 1).then_some("1-2")), ["0-3", "4,5", "6,7"], "packages are never divided");
     }
 
     #[test]

@@ -44,6 +44,7 @@ fn some_cpu() -> impl Strategy<Value = CpuFacts> {
         highest_performance: measures.1,
         maximum_frequency_khz: measures.2,
         base_frequency_khz: None,
+        ..CpuFacts::default()
     })
 }
 
@@ -69,7 +70,7 @@ proptest! {
     #[test]
     fn every_level_divides_the_online_cpus(facts in some_facts()) {
         let machine = assemble(facts);
-        for level in Level::FROM_OS.into_iter().filter(|level| *level != Level::Node) {
+        for level in Level::EVERYWHERE.into_iter().filter(|level| *level != Level::Node) {
             let objects = machine.objects(level);
             let all = objects.iter().fold(CpuSet::new(), |all, cpus| all.union(cpus));
             prop_assert_eq!(&all, &machine.online, "{}", level);

@@ -56,9 +56,16 @@ fn cut(cpu: &mut CpuFacts, online: &CpuSet, done: &mut Vec<(CpuSet, CpuSet)>) {
         }
         set.insert(number);
     };
-    for set in [&mut cpu.package_cpus, &mut cpu.die_cpus, &mut cpu.cluster_cpus, &mut cpu.thread_siblings]
-        .into_iter()
-        .flatten()
+    for set in [
+        &mut cpu.drawer_cpus,
+        &mut cpu.book_cpus,
+        &mut cpu.package_cpus,
+        &mut cpu.die_cpus,
+        &mut cpu.cluster_cpus,
+        &mut cpu.thread_siblings,
+    ]
+    .into_iter()
+    .flatten()
     {
         to_online(set);
     }

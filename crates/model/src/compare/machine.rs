@@ -63,7 +63,7 @@ fn system(survey: &Survey) -> Vec<Fact> {
 }
 
 fn topology(machine: &Machine) -> Vec<Fact> {
-    let counts = Level::FROM_OS.into_iter().filter(|&level| level != Level::Cpu).map(|level| {
+    let counts = machine.levels().filter(|&level| level != Level::Cpu).map(|level| {
         let name = match level {
             Level::Llc => "llcs".to_owned(),
             level => format!("{level}s"),

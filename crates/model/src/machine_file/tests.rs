@@ -163,7 +163,7 @@ fn shown(machine: &Machine) -> String {
     let mebibytes: Vec<u64> = machine.llcs.iter().filter_map(|llc| llc.size_bytes).map(|bytes| bytes >> 20).collect();
     format!(
         "{}\n  first core {} cluster {} llc {} die {}; llc {mebibytes:?} MiB; nodes {}",
-        Level::FROM_OS.map(count).join(", "),
+        Level::EVERYWHERE.map(count).join(", "),
         first(Level::Core),
         first(Level::Cluster),
         first(Level::Llc),
@@ -258,7 +258,7 @@ proptest! {
         match parse(&text) {
             Err(error) => prop_assert!((1..=text.lines().count() + 1).contains(&error.line), "{}", error),
             Ok(MachineFile { machine, .. }) => {
-                for level in Level::FROM_OS.into_iter().filter(|level| *level != Level::Node) {
+                for level in Level::EVERYWHERE.into_iter().filter(|level| *level != Level::Node) {
                     let objects = machine.objects(level);
                     prop_assert_eq!(objects.iter().map(CpuSet::len).sum::<usize>(), machine.online.len(), "{}", level);
                 }

@@ -95,7 +95,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("llc:", "[] expected an index after \"llc:\", such as 0, 0-3, 0,2, all, even, odd or last"),
     (
         "all:0",
-        "[:] \"all\" is a name, not a level, and takes no index | the levels are package, node, die, llc, group, \
+        "[:] \"all\" is a name, not a level, and takes no index | the levels are drawer, book, package, node, die, llc, group, \
             cluster, core, cpu",
     ),
     (
@@ -126,7 +126,7 @@ const REFUSED: &[(&str, &str)] = &[
     ),
     (
         "spread(4,",
-        "[] expected a level: one of package, node, die, llc, group, cluster, core, cpu | write spread(4, llc) or \
+        "[] expected a level: one of drawer, book, package, node, die, llc, group, cluster, core, cpu | write spread(4, llc) or \
             spread(4, llc, node:0)",
     ),
     ("(0-3", "[] expected \")\" to close \"(\"; found the end"),
@@ -144,7 +144,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("pack(40, llc)", "[pack(40, llc)] pack(40, llc): only 32 cpus can be used"),
     (
         "pack(4, ccx)",
-        "[ccx] expected a level: one of package, node, die, llc, group, cluster, core, cpu | the name here is llc:N",
+        "[ccx] expected a level: one of drawer, book, package, node, die, llc, group, cluster, core, cpu | the name here is llc:N",
     ),
     ("performance", "[performance] performance: all cores of this machine are of one kind"),
     ("isolated", "[isolated] isolated: this kernel isolates no cpu"),

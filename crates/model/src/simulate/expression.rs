@@ -15,7 +15,7 @@ pub fn expression(random: &mut Random, machine: &Machine, depth: u32) -> String 
         3 => objects(random, machine),
         4 => NAMES[random.below(NAMES.len())].to_owned(),
         5 => {
-            let level = Level::FROM_OS[random.below(Level::FROM_OS.len())];
+            let level = Level::EVERYWHERE[random.below(Level::EVERYWHERE.len())];
             format!("{}({}, {level})", ["spread", "pack"][random.below(2)], 1 + random.below(usable(machine).len()))
         }
         6 => format!("!({})", expression(random, machine, depth - 1)),

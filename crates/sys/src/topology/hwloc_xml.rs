@@ -87,6 +87,8 @@ struct Inherited {
     package: Option<i64>,
     die: Option<i64>,
     core: Option<i64>,
+    drawer_cpus: Option<CpuSet>,
+    book_cpus: Option<CpuSet>,
     cluster_cpus: Option<CpuSet>,
     thread_siblings: Option<CpuSet>,
     caches: Vec<CacheFacts>,
@@ -98,12 +100,16 @@ fn read_object(object: Node, outer: &Inherited, facts: &mut MachineFacts, depth:
     }
     let mut inherited = outer.clone();
     let number = object.attribute("os_index").and_then(|text| text.parse::<i64>().ok());
-    let is_cluster = matches!(object.attribute("subtype"), Some("Cluster" | "Module"));
     match object.attribute("type").unwrap_or_default() {
+        "Group" => match object.attribute("subtype") {
+            Some("Cluster" | "Module") => inherited.cluster_cpus = cpus(object, "cpuset"),
+            Some("Book") => inherited.book_cpus = cpus(object, "cpuset"),
+            Some("Drawer") => inherited.drawer_cpus = cpus(object, "cpuset"),
+            _ => (),
+        },
         "Package" => inherited.package = number,
         "Die" => inherited.die = number,
         "Core" => (inherited.core, inherited.thread_siblings) = (number, cpus(object, "cpuset")),
-        "Group" if is_cluster => inherited.cluster_cpus = cpus(object, "cpuset"),
         "NUMANode" => facts.nodes.extend(number.and_then(|number| node(object, number))),
         "PU" if facts.cpus.len() <= LARGEST_CPU as usize => {
             facts.cpus.extend(number.and_then(|number| cpu(number, outer)))
@@ -126,6 +132,8 @@ fn cpu(number: i64, at: &Inherited) -> Option<CpuFacts> {
     Some(CpuFacts {
         number: u32::try_from(number).ok().filter(|number| *number <= LARGEST_CPU)?,
         package: at.package,
+        book_cpus: at.book_cpus.clone(),
+        drawer_cpus: at.drawer_cpus.clone(),
         die: at.die,
         core: at.core,
         cluster_cpus: at.cluster_cpus.clone(),

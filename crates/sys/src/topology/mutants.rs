@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use corewise_model::{CpuSet, Level};
+use corewise_model::CpuSet;
 
 use super::*;
 
@@ -194,7 +194,7 @@ impl Recording {
 /// What must be the same.
 fn shape(machine: &Machine) -> String {
     let mut text = format!("{} {} {} {:?}\n", machine.online, machine.present, machine.allowed, machine.allowed_memory);
-    for level in Level::FROM_OS {
+    for level in machine.levels() {
         let _ = writeln!(text, "{level} {:?}", machine.objects(level));
     }
     for cache in &machine.caches {

@@ -26,6 +26,11 @@ pub const THREADS: Relation<'static> = Relation {
 pub const CLUSTERS: Relation<'static> = Relation { what: "clusters", files: &["cluster_cpus_list", "cluster_cpus"] };
 /// The cpus of a die.
 pub const DIES: Relation<'static> = Relation { what: "dies", files: &["die_cpus_list", "die_cpus"] };
+/// The cpus of a book and of a drawer: what holds packages (s390).
+pub const BOOKS: Relation<'static> = Relation { what: "books", files: &["book_siblings_list", "book_siblings"] };
+/// See [`BOOKS`].
+pub const DRAWERS: Relation<'static> =
+    Relation { what: "drawers", files: &["drawer_siblings_list", "drawer_siblings"] };
 /// The cpus of a package.
 pub const PACKAGES: Relation =
     Relation { what: "packages", files: &["package_cpus_list", "package_cpus", "core_siblings_list", "core_siblings"] };

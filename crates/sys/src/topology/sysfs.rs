@@ -9,7 +9,7 @@ use super::cpuinfo::CpuInfo;
 use super::frequency::Frequencies;
 use super::limits::CPUS;
 use super::reader::Reader;
-use super::sharing::{self, CLUSTERS, DIES, Numbered, PACKAGES, Sets, THREADS};
+use super::sharing::{self, BOOKS, CLUSTERS, DIES, DRAWERS, Numbered, PACKAGES, Sets, THREADS};
 use super::{allowed, caches, frequency, memory, nodes, online, system};
 
 /// Everything that sysfs and procfs tell; no cpus where there is neither.
@@ -77,6 +77,8 @@ fn cpus(reader: &Reader, online: &CpuSet, info: &CpuInfo, frequencies: &Frequenc
     let has_dies = unknown * 2 <= die_numbers.len();
     let dies = if has_dies { sharing::sets(reader, &DIES, online, topology, &[]) } else { Sets::new() };
     let packages = sharing::sets(reader, &PACKAGES, online, topology, &same.packages());
+    let books = sharing::sets(reader, &BOOKS, online, topology, &[]);
+    let drawers = sharing::sets(reader, &DRAWERS, online, topology, &[]);
     let caches = caches::caches(reader, online, &threads);
     let nothing = |cpu: u32| CpuSet::of(cpu);
     let around = |cpu: u32| {
@@ -97,6 +99,8 @@ fn cpus(reader: &Reader, online: &CpuSet, info: &CpuInfo, frequencies: &Frequenc
             number,
             package: package_numbers.get(&number).copied(),
             package_cpus: packages.get(&number).cloned(),
+            book_cpus: books.get(&number).cloned(),
+            drawer_cpus: drawers.get(&number).cloned(),
             die: die_numbers.get(&number).copied(),
             die_cpus: dies.get(&number).cloned(),
             cluster_cpus: clusters.get(&number).cloned(),

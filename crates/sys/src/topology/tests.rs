@@ -29,9 +29,48 @@ fn without_anything_else_the_allowed_cpus_are_the_machine() {
 #[test]
 fn one_cpu_is_a_machine() {
     let found = machine(&[("sys/devices/system/cpu/online", "0\n")]).unwrap();
-    for level in Level::FROM_OS {
+    for level in Level::EVERYWHERE {
         assert_eq!(found.objects(level).len(), 1, "{level}");
     }
+}
+
+#[test]
+fn books_and_drawers_lie_around_packages_where_a_system_has_them() {
+    let mut files = vec![("sys/devices/system/cpu/online".to_owned(), "0-7".to_owned())];
+    for cpu in 0_u32..8 {
+        let (two, four) = (cpu / 2 * 2, cpu / 4 * 4);
+        let of = |name: &str| format!("sys/devices/system/cpu/cpu{cpu}/topology/{name}");
+        files.extend([
+            (of("physical_package_id"), "-1".to_owned()),
+            (of("core_id"), cpu.to_string()),
+            (of("thread_siblings_list"), cpu.to_string()),
+            (of("core_siblings_list"), format!("{two}-{}", two + 1)),
+            (of("book_siblings_list"), format!("{four}-{}", four + 3)),
+            (of("drawer_siblings_list"), "0-7".to_owned()),
+        ]);
+    }
+    let found = read(&Root::from_files(files.iter().map(|(path, text)| (path.as_str(), text.as_str())))).unwrap();
+    let export = r#"<topology version="2.0"><object type="Machine">
+        <object type="Group" subtype="Drawer" cpuset="0xf">
+            <object type="Group" subtype="Book" cpuset="0x3"><object type="Package" os_index="0">
+                <object type="PU" os_index="0"/><object type="PU" os_index="1"/></object></object>
+            <object type="Group" subtype="Book" cpuset="0xc"><object type="Package" os_index="1">
+                <object type="PU" os_index="2"/><object type="PU" os_index="3"/></object></object>
+        </object></object></topology>"#;
+    let exported = machine(&[(HWLOC_XML, export)]).unwrap();
+    let sets =
+        |machine: &Machine, level| machine.objects(level).iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+    assert_eq!(
+        [Level::Drawer, Level::Book, Level::Package].map(|level| sets(&found, level)),
+        ["0-7", "0-3 4-7", "0,1 2,3 4,5 6,7"]
+    );
+    assert_eq!([Level::Drawer, Level::Book].map(|level| sets(&exported, level)), ["0-3", "0,1 2,3"]);
+    assert_eq!(found.levels().count(), Level::EVERYWHERE.len() + 2);
+    let without = machine(&[("sys/devices/system/cpu/online", "0-1\n")]).unwrap();
+    assert_eq!(
+        (without.levels().count(), without.objects(Level::Drawer)),
+        (Level::EVERYWHERE.len(), without.objects(Level::Package))
+    );
 }
 
 #[test]

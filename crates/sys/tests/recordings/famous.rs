@@ -76,7 +76,7 @@ fn agree(folder: &Path, name: &str) -> Result<(), Failed> {
 fn shown(machine: &Machine) -> String {
     let mut text = format!("{}\n", machine.processor.model_name.as_deref().unwrap_or("unnamed"));
     let count = |level: Level| format!("{} {level}", machine.objects(level).len());
-    writeln!(text, "{}", Level::FROM_OS.map(count).join(", ")).unwrap();
+    writeln!(text, "{}", Level::EVERYWHERE.map(count).join(", ")).unwrap();
     for (name, set) in [("offline", machine.offline()), ("isolated", machine.isolated.clone())] {
         if !set.is_empty() {
             writeln!(text, "{name} {set}").unwrap();

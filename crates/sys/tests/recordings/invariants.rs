@@ -6,7 +6,7 @@ use libtest_mimic::Failed;
 
 /// Checks all that must hold.
 pub fn check(machine: &Machine) -> Result<(), Failed> {
-    for level in Level::FROM_OS.into_iter().filter(|level| *level != Level::Node) {
+    for level in Level::EVERYWHERE.into_iter().filter(|level| *level != Level::Node) {
         partition(machine, level)?;
     }
     nodes(machine)?;

@@ -48,7 +48,7 @@ impl<'a> PlaceDocument<'a> {
             expression: placed.text,
             fingerprint: machine.fingerprint(),
             resolution,
-            levels: Level::FROM_OS.into_iter().map(share).collect(),
+            levels: machine.levels().map(share).collect(),
             remarks: placed.read.map_or(&[], |read| &read.remarks),
             notations: Notation::ALL.into_iter().map(lines).collect(),
         }

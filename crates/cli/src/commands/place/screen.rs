@@ -72,6 +72,8 @@ fn levels(placed: &Placed<'_>) -> Vec<String> {
         let objects = machine.objects(level);
         let repeats = match level {
             Level::Core => return Some(cores(machine, cpus)),
+            Level::Drawer => machine.drawers.is_empty() || same(level, Level::Book),
+            Level::Book => machine.books.is_empty() || same(level, Level::Package),
             Level::Group => machine.groups.is_empty() || same(level, Level::Llc),
             Level::Cluster => same(level, Level::Core) || same(level, Level::Llc),
             Level::Die => same(level, Level::Llc) || same(level, Level::Node),

@@ -58,7 +58,7 @@ fn levels(machine: &Machine, width: usize) -> Vec<Line> {
         Column::number("cpus each", "", 2),
         Column::text("cpus", 3).shrinking_to(12),
     ]);
-    for level in Level::FROM_OS {
+    for level in machine.levels() {
         let objects = machine.objects(level);
         let sizes = objects.iter().map(CpuSet::len);
         let (least, most) = (sizes.clone().min().unwrap_or(0), sizes.max().unwrap_or(0));

@@ -64,7 +64,7 @@ fn unequal_objects_are_filled_evenly_and_packed_well() {
 #[test]
 fn patterns_keep_their_promises() {
     for machine in [bulldozer(), stacked(), without_memory(), hybrid(), lopsided()] {
-        for level in Level::FROM_OS {
+        for level in Level::EVERYWHERE {
             for count in 1..=machine.online.len() {
                 let spread = resolved(&machine, &format!("spread({count}, {level})")).unwrap();
                 let pack = resolved(&machine, &format!("pack({count}, {level})")).unwrap();

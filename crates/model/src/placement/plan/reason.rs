@@ -71,6 +71,8 @@ pub fn one_of_each(level: Level) -> String {
 /// Of one object; `sort` is what tells its cpus from others of the machine.
 pub fn object(level: Level, sort: &str) -> String {
     let why = match level {
+        Level::Drawer => "nothing crosses to another drawer",
+        Level::Book => "nothing crosses to another book",
         Level::Package => "nothing crosses to another socket",
         Level::Node => "its memory is the nearest",
         Level::Die => "only memory accesses leave it",

@@ -33,7 +33,7 @@ pub fn select(mut found: Vec<Proposal>, most: usize, scene: &Scene<'_>) -> Vec<P
 fn shape(cpus: &CpuSet, scene: &Scene<'_>) -> Vec<f64> {
     let machine = scene.machine();
     let mut shape: Vec<f64> = Vec::new();
-    for level in Level::FROM_OS.into_iter().filter(|level| *level != Level::Cpu) {
+    for level in machine.levels().filter(|level| *level != Level::Cpu) {
         let all = scene.objects(level, &scene.usable).len();
         shape.push(scene.objects(level, cpus).len() as f64 / all.max(1) as f64);
     }

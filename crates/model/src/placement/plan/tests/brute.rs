@@ -62,7 +62,7 @@ fn what_it_is(machine: &Machine, cpu: u32, usable: &CpuSet, busiest: Option<u32>
 /// In which objects and caches two cpus are together, and how far their nodes are apart.
 fn what_they_share(machine: &Machine, a: u32, b: u32) -> String {
     let levels: Vec<bool> =
-        Level::FROM_OS.into_iter().map(|level| machine.index_of(level, a) == machine.index_of(level, b)).collect();
+        Level::EVERYWHERE.into_iter().map(|level| machine.index_of(level, a) == machine.index_of(level, b)).collect();
     let both = |cpus: &CpuSet| cpus.contains(a) && cpus.contains(b);
     let caches: Vec<(u8, CacheKind)> =
         machine.caches.iter().filter(|cache| both(&cache.cpus)).map(|cache| (cache.level, cache.kind)).collect();
