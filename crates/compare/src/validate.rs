@@ -4,6 +4,7 @@ mod looking;
 mod power;
 mod race;
 mod threads;
+mod worlds;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
@@ -20,7 +21,11 @@ pub fn run(share: f64) -> bool {
     race::scaling(share, &mut bounds);
     race::cost();
     power::table(share, &trace, &mut bounds);
+    power::small_effects(share, &mut bounds);
     power::carry_over(share);
+    worlds::spread(share, &mut bounds);
+    worlds::slow_runs(share, &mut bounds);
+    worlds::guards(share, &mut bounds);
     threads::tables(share, &trace, &mut bounds);
     println!();
     for broken in &bounds.broken {

@@ -8,8 +8,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use corewise_model::Machine;
-use corewise_model::experiment::{Block, Policy, Run, Standing, ThreadsStanding};
-use corewise_model::trial::{Arm, Design, Experiment, Observed, Outcome, Trial, Workload, blocks};
+use corewise_model::experiment::{Policy, Standing, ThreadsStanding};
+use corewise_model::trial::{Arm, Design, Experiment, Observed, Outcome, Trial, Workload};
 
 use crate::session::{Budget, seed_of_the_clock, unix_ms};
 
@@ -161,7 +161,6 @@ pub fn conduct<W: Watcher>(
 struct Conduct<'a, W> {
     experiment: &'a Experiment,
     design: Design,
-    blocks: u32,
     trials: u64,
     repeats: Option<u32>,
     runner: &'a mut dyn Runner,
@@ -193,13 +192,9 @@ impl<'a, W: Watcher> Conduct<'a, W> {
         limits: Limits<'a>,
         watcher: &'a mut W,
     ) -> Self {
-        let mut design = Design::of(experiment);
-        let done = blocks(earlier, &experiment.workload.metric);
-        done.iter().for_each(|block| design.add(block));
         Self {
             experiment,
-            design,
-            blocks: done.len() as u32,
+            design: Design::of(experiment, earlier),
             trials: earlier.len() as u64,
             // All trials that count are made of as many runs.
             repeats: earlier.iter().filter(|trial| trial.block > 0).map(|trial| trial.repeats).max(),
@@ -226,7 +221,7 @@ impl<'a, W: Watcher> Conduct<'a, W> {
             self.warm_up()?;
         }
         while !self.design.is_decided() {
-            if self.blocks >= self.limits.blocks {
+            if self.design.blocks() >= self.limits.blocks {
                 return Ok(Ending::Limit);
             }
             self.block()?;
@@ -249,32 +244,27 @@ impl<'a, W: Watcher> Conduct<'a, W> {
 
     fn block(&mut self) -> Result<(), Lost<W::Error>> {
         let order = self.design.next_block(self.experiment.seed);
-        let (number, repeats) = (self.blocks + 1, self.repeats.unwrap_or(1));
-        let mut block = Block::default();
+        let (number, repeats) = (self.design.blocks() + 1, self.repeats.unwrap_or(1));
+        let mut trials = Vec::new();
+        let mut lost = None;
         for (place, arm) in order.into_iter().enumerate() {
             match self.trial(number, place as u32, arm, repeats) {
-                Ok(trial) => block.runs.push(self.judged(&trial)),
-                Err(lost) => {
-                    self.design.add(&block);
-                    return Err(lost);
+                Ok(trial) => trials.push(trial),
+                Err(why) => {
+                    lost = Some(why);
+                    break;
                 }
             }
         }
-        self.design.add(&block);
-        self.blocks = number;
-        match &self.design {
-            Design::Placements(race) => self.watcher.stands(&race.standing()),
-            Design::Threads(threads) => self.watcher.stands_by_threads(&threads.standing()),
+        self.design.add(&trials.iter().collect::<Vec<_>>());
+        if let Some(why) = lost {
+            return Err(why);
+        }
+        match self.design.threads() {
+            None => self.watcher.stands(&self.design.standing()),
+            Some(threads) => self.watcher.stands_by_threads(&threads.standing()),
         }
         Ok(())
-    }
-
-    fn judged(&self, trial: &Trial) -> Run {
-        let x = match trial.outcome {
-            Outcome::Value(value) => self.experiment.workload.metric.judged(value),
-            Outcome::Failed { .. } => None,
-        };
-        Run { arm: trial.arm, x }
     }
 
     /// Rests, runs, and hands on what came of it.

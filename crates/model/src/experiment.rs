@@ -19,19 +19,25 @@ mod threads;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::stats::random::Random;
+
+pub(crate) use effect::effect;
 pub use evidence::{Evidence, Outcome, Wealth};
 pub use law::{Fit, Interval, Law, OpenInterval};
 pub use mean::{MeanEffect, mean_effect};
 pub use race::Race;
-pub use standing::{ArmStanding, ArmState, ArmVerdict, CarryOver, Checks, Doubt, Effect, OutReason, Standing, Verdict};
+pub use standing::{
+    ArmStanding, ArmState, ArmVerdict, CarryOver, Checks, Doubt, Effect, GuardStanding, GuardVerdict, OutReason,
+    Standing, Verdict,
+};
 pub use threads::{Cell, CellStanding, CountsStanding, PinnedStanding, Threads, ThreadsStanding, arrange};
 
-/// A candidate, or the baseline, that failed this often is out, or a doubt.
+/// A candidate that failed this often, and more than twice as often as the baseline, is out.
 pub const MOST_FAILURES: u32 = 2;
+/// A baseline that failed as often, and in this share of its runs, is a doubt.
+pub const FAILING: f64 = 0.1;
 /// The greedy search takes an arm out from this many blocks on.
 pub const FIRST_GREEDY_BLOCK: usize = 4;
-/// A check on the experiment itself fires wrongly with this probability at most.
-pub const DOUBT_RATE: f64 = 0.01;
 
 /// How an experiment is judged.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -41,6 +47,8 @@ pub struct Policy {
     pub error_rate: f64,
     /// The smallest ratio that matters: 0.03 is 3 %. Effects, which are logarithms, are compared with `ln(1 + margin)`.
     pub margin: f64,
+    /// How much worse a guard may get: 0.1 is 10 %. A winner needs proof that no guard is worse by this.
+    pub guard_margin: f64,
     /// The experiment ends before it would make more runs than this; absent: it goes on until it is decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub most_runs: Option<u32>,
@@ -51,7 +59,7 @@ pub struct Policy {
 
 impl Default for Policy {
     fn default() -> Self {
-        Self { error_rate: 0.05, margin: 0.03, most_runs: None, least_blocks: 0 }
+        Self { error_rate: 0.05, margin: 0.03, guard_margin: 0.1, most_runs: None, least_blocks: 0 }
     }
 }
 
@@ -60,6 +68,11 @@ impl Policy {
     /// rate; and one more, as the blocks seldom agree. The wealth of a bettor at most doubles with each.
     pub fn blocks_of_a_mean(&self, arms: usize) -> u32 {
         (2.0 * arms.max(1) as f64 / self.error_rate).log2().ceil() as u32 + 1
+    }
+
+    /// The evidence that proves.
+    pub fn enough(&self) -> f64 {
+        1.0 / self.error_rate
     }
 
     /// The margin as a difference of logarithms.
@@ -90,10 +103,22 @@ impl Run {
     }
 }
 
-/// Runs that were made one after the other, in this order: every arm that was still alive, once, and the baseline as often
-/// as [`Race::next_block`] said. A block that ended early lacks some: it is counted, but takes no part in any test.
+/// Runs that were made one after the other, in this order: every arm that was still alive, and the baseline, once
+/// each. A block that ended early lacks some: it is counted, but takes no part in any test.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Block {
     /// The runs in the order in which they were made.
     pub runs: Vec<Run>,
+}
+
+impl Block {
+    /// What it says about a candidate; absent where one of the two did not run. Of several runs of the baseline, which experiments of
+    /// earlier versions have, the one that counts is drawn by the block's number.
+    pub(crate) fn outcome(&self, arm: usize, number: u32) -> Option<Outcome> {
+        let baselines: Vec<&Run> = self.runs.iter().filter(|run| run.arm == 0).collect();
+        let drawn = || Random::new(u64::from(number)).below(baselines.len());
+        let baseline = if baselines.len() > 1 { baselines[drawn()] } else { *baselines.first()? };
+        let candidate = self.runs.iter().find(|run| run.arm == arm)?;
+        Some(Outcome { candidate: candidate.value(), baseline: baseline.value() })
+    }
 }

@@ -1,6 +1,8 @@
 //! A workload, the placements that it is tried on, and the runs that were made of it.
 
 mod design;
+mod guards;
+mod steps;
 mod threads;
 
 use std::time::Duration;
@@ -216,21 +218,22 @@ impl Metric {
         if is_default && self.is_tail() { MARGIN_OF_TAILS } else { policy.margin }
     }
 
-    /// A value as it is judged: its logarithm, turned so that lower is better. Absent where there is none, as of zero.
+    /// A value as it is judged: its logarithm, turned so that lower is better. Where less is better, zero is as good as can be (no errors, no
+    /// retries); otherwise it has none.
     pub fn judged(&self, value: f64) -> Option<f64> {
-        let x = if self.higher_is_better { -value.ln() } else { value.ln() };
+        let is_best = !self.higher_is_better && value == 0.0;
+        let logarithm = if is_best { f64::MIN_POSITIVE.ln() } else { value.ln() };
+        let x = if self.higher_is_better { -logarithm } else { logarithm };
         x.is_finite().then_some(x)
-    }
-
-    /// The same for a guard, of which nothing at all is as good as can be where less is better: no errors, no retries.
-    pub fn judged_as_guard(&self, value: f64) -> Option<f64> {
-        let is_none = !self.higher_is_better && value == 0.0;
-        self.judged(if is_none { f64::MIN_POSITIVE } else { value })
     }
 
     /// The value that is judged as `x`: the inverse of [`Metric::judged`].
     pub fn value(&self, x: f64) -> f64 {
-        if self.higher_is_better { (-x).exp() } else { x.exp() }
+        match () {
+            () if self.higher_is_better => (-x).exp(),
+            () if x <= f64::MIN_POSITIVE.ln() => 0.0,
+            () => x.exp(),
+        }
     }
 }
 
@@ -401,29 +404,28 @@ pub struct Observed {
     pub output_bytes: u64,
 }
 
-/// The blocks that trials make, in order, as they are judged.
-pub fn blocks(trials: &[Trial], metric: &Metric) -> Vec<Block> {
-    judged_blocks(trials, |trial| match trial.outcome {
-        Outcome::Value(value) => metric.judged(value),
-        Outcome::Failed { .. } => None,
-    })
-}
-
-/// The blocks of a guard, by its place in [`Workload::guards`].
-pub fn guard_blocks(trials: &[Trial], guards: &[Metric], guard: usize) -> Vec<Block> {
-    judged_blocks(trials, |trial| {
-        trial.guards.get(guard).copied().flatten().and_then(|value| guards[guard].judged_as_guard(value))
-    })
-}
-
-/// A block that has no trials, since it was ended before its first, is an empty one: the next has its own order.
-fn judged_blocks(trials: &[Trial], judged: impl Fn(&Trial) -> Option<f64>) -> Vec<Block> {
+/// The trials of each block, in order. A block that has none, since it was ended before its first, is an empty one: the next has its own
+/// order.
+pub fn in_blocks(trials: &[Trial]) -> Vec<Vec<&Trial>> {
     let last = trials.iter().map(|trial| trial.block).max().unwrap_or_default();
-    let mut blocks = vec![Block::default(); last as usize];
+    let mut blocks = vec![Vec::new(); last as usize];
     for trial in trials.iter().filter(|trial| trial.block > 0) {
-        blocks[trial.block as usize - 1].runs.push(Run { arm: trial.arm, x: judged(trial) });
+        blocks[trial.block as usize - 1].push(trial);
     }
     blocks
+}
+
+fn block_of(trials: &[&Trial], judged: impl Fn(&Trial) -> Option<f64>) -> Block {
+    Block { runs: trials.iter().map(|trial| Run { arm: trial.arm, x: judged(trial) }).collect() }
+}
+
+/// The blocks that trials make, in order, as they are judged.
+pub fn blocks(trials: &[Trial], metric: &Metric) -> Vec<Block> {
+    let judged = |trial: &Trial| match trial.outcome {
+        Outcome::Value(value) => metric.judged(value),
+        Outcome::Failed { .. } => None,
+    };
+    in_blocks(trials).iter().map(|block| block_of(block, judged)).collect()
 }
 
 /// The race between placements that the trials of an experiment are.

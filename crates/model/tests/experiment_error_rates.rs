@@ -3,7 +3,7 @@
 //! The bounds are those that docs/statistics.md promises, with three standard errors for the smaller number of experiments.
 //! The seeds are fixed: the same numbers come out every time.
 
-use corewise_model::experiment::{Evidence, Outcome, Policy, Race, Standing, Verdict};
+use corewise_model::experiment::{Block, Evidence, Outcome, Policy, Race, Run, Standing, Verdict};
 use corewise_model::simulate::noise::RunNoise;
 use corewise_model::simulate::{Effects, Trials, experiment};
 use corewise_model::stats::order::median;
@@ -27,17 +27,16 @@ fn median_runs(standings: &[Standing]) -> f64 {
 }
 
 /// The highest evidence that equal arms are not, over 300 looks.
-fn highest(noise: &RunNoise, baselines: usize, seed: u64) -> f64 {
+fn highest(noise: &RunNoise, seed: u64) -> f64 {
     let mut trials = Trials::new(&Effects::of(&[0.0]), noise, !seed);
     let (mut order, mut evidence, mut highest) = (Random::new(seed), Evidence::new(0.0), 0.0_f64);
-    let mut arms = vec![0; baselines];
-    arms.push(1);
+    let mut arms = [0, 1];
     for _ in 0..300 {
         order.shuffle(&mut arms);
         let runs = trials.block(&arms).runs;
-        let of = |wanted| runs.iter().filter(move |run| run.arm == wanted).map(|run| run.x);
-        evidence.add(&Outcome::new(of(1).next().flatten(), &of(0).collect::<Vec<_>>()));
-        highest = highest.max(evidence.above().now()).max(evidence.below().now());
+        let of = |wanted| runs.iter().find(|run| run.arm == wanted).and_then(|run| run.x);
+        evidence.add(&Outcome { candidate: of(1), baseline: of(0) });
+        highest = highest.max(evidence.above().now());
     }
     highest
 }
@@ -45,12 +44,81 @@ fn highest(noise: &RunNoise, baselines: usize, seed: u64) -> f64 {
 #[test]
 fn looking_after_every_block_claims_no_more_than_the_error_rate() {
     for noise in RunNoise::ALL {
-        for baselines in [1, 2] {
-            let claims = (0..400).filter(|&seed| highest(&noise, baselines, seed) >= 40.0).count();
-            // 5 % of 400 and three standard errors. And some: evidence that never moves would pass, too.
-            assert!((2..=33).contains(&claims), "{claims} of 400 under {} noise, m = {baselines}", noise.word());
-        }
+        let claims = (0..400).filter(|&seed| highest(&noise, seed) >= 20.0).count();
+        // 5 % of 400 and three standard errors. And some: evidence that never moves would pass, too.
+        assert!((2..=33).contains(&claims), "{claims} of 400 under {} noise", noise.word());
     }
+}
+
+/// An experiment in which every run's outcome is given by its arm and by chance.
+fn drawn(candidates: usize, seed: u64, most_runs: u32, x: impl Fn(usize, &mut Random) -> f64) -> Standing {
+    let (policy, mut random) = (Policy { most_runs: Some(most_runs), ..Policy::default() }, Random::new(!seed));
+    let mut race = Race::new(candidates, &policy);
+    while !race.is_decided() {
+        let runs = race.next_block(seed).into_iter().map(|arm| Run { arm, x: Some(x(arm, &mut random)) });
+        let runs = runs.collect();
+        race.add(&Block { runs });
+    }
+    race.standing()
+}
+
+/// Candidates that are 4 % faster or slower by the mode that their process starts in, with mean and median equal to the baseline's: in pairs
+/// their differences are symmetric, whatever their number.
+#[test]
+fn candidates_that_only_vary_more_do_not_win() {
+    for candidates in [1, 2, 3, 4, 7] {
+        let most = 60 * (candidates as u32 + 1);
+        let standings: Vec<Standing> = (0..150)
+            .map(|seed| {
+                drawn(candidates, seed, most, |arm, random| {
+                    let mode = if random.below(2) == 0 { 0.04 } else { -0.04 };
+                    0.001 * random.normal() + if arm == 0 { 0.0 } else { mode }
+                })
+            })
+            .collect();
+        let winners = share(&standings, |standing| matches!(standing.verdict, Verdict::Wins { .. }));
+        // 5 %, and three standard errors of 150.
+        assert!(winners <= 0.103, "{winners} of {candidates}");
+    }
+}
+
+/// Where many runs are much slower, a real gain may fall behind; it is taken up again before "no difference" is said.
+#[test]
+fn a_real_gain_is_not_given_up_without_proof() {
+    for (gain, share_slow, slow) in [(0.058_f64, 0.45, 0.30_f64), (0.10, 0.5, 0.5), (0.05, 0.3, 0.2)] {
+        let standings: Vec<Standing> = (0..150)
+            .map(|seed| {
+                drawn(3, seed, 240, |arm, random| {
+                    let is_slow = random.unit() < share_slow;
+                    0.01 * random.normal() + if is_slow { slow.ln_1p() } else { 0.0 }
+                        - if arm == 2 { gain.ln_1p() } else { 0.0 }
+                })
+            })
+            .collect();
+        let missed = share(&standings, |standing| standing.verdict == Verdict::NoMaterialDifference);
+        assert!(missed <= 0.103, "{missed} at {gain}");
+    }
+}
+
+/// A guard that is worse by its margin passes in no more than the error rate, and one that is equal passes.
+#[test]
+fn guards_pass_by_proof() {
+    let passes = |gain: f64, noise: f64| {
+        let passed = (0..300).filter(|&seed| {
+            let mut random = Random::new(seed);
+            let mut evidence = Evidence::new(-1.1_f64.ln());
+            (0..100).any(|_| {
+                let [candidate, baseline] = [noise * random.normal() - gain, noise * random.normal()];
+                evidence.add(&Outcome { candidate: Some(candidate), baseline: Some(baseline) });
+                evidence.above().now() >= 20.0
+            })
+        });
+        passed.count() as f64 / 300.0
+    };
+    for (gain, noise) in [(-1.1_f64.ln(), 0.05), (-1.1_f64.ln(), 0.10), (-1.2_f64.ln(), 0.20)] {
+        assert!(passes(gain, noise) <= 0.088, "{} at {gain}", passes(gain, noise));
+    }
+    assert!(passes(0.0, 0.05) >= 0.95);
 }
 
 #[test]

@@ -40,9 +40,11 @@ fn seconds(guest: &Guest) -> u32 {
     2 + cpus::parse(&guest.machine().expected().allowed).len() as u32 / 8
 }
 
-/// A command that ends in its time; on a host so busy that it measures nothing in so many seconds, with more of them.
+/// A command that ends in its time; on a host so busy that it measures nothing in so many seconds, with more of them. What is said of the
+/// last time counts.
 pub fn in_time(command: &str, seconds: u32) -> String {
-    format!("{command} {seconds}s || {command} {}s || {command} {}s", 4 * seconds, 16 * seconds)
+    let more = [4 * seconds, 16 * seconds];
+    format!("{command} {seconds}s 2>/dev/null || {command} {}s 2>/dev/null || {command} {}s", more[0], more[1])
 }
 
 /// A user's survey goes to the user's own history, where it stays marked as emulated.

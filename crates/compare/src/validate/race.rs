@@ -11,22 +11,9 @@ use super::{
     Bounds, gains, is_no_difference, is_undecided, is_unsound, noises, percent, repeat, repetitions, runs, winner,
 };
 
-/// The prototype's figures for eight equal arms: false winners, runs in the mean, undecided.
-const EQUAL: [[f64; 3]; 8] = [
-    [0.00, 37.0, 0.0],
-    [0.17, 77.0, 0.0],
-    [0.80, 193.0, 11.0],
-    [0.17, 84.0, 0.0],
-    [0.00, 64.0, 0.0],
-    [0.25, 70.0, 0.0],
-    [0.03, 63.0, 0.0],
-    [0.07, 65.0, 0.0],
-];
-
 /// The budget of the simulations: 60 blocks before any arm goes.
 fn policy(candidates: usize) -> Policy {
-    let block = candidates + if candidates <= 2 { 1 } else { 2 };
-    Policy { most_runs: Some(60 * block as u32), ..Policy::default() }
+    Policy { most_runs: Some(60 * (candidates + 1) as u32), ..Policy::default() }
 }
 
 fn experiments(count: u64, percent: &[f64], noise: &RunNoise) -> Vec<Standing> {
@@ -38,62 +25,54 @@ fn experiments(count: u64, percent: &[f64], noise: &RunNoise) -> Vec<Standing> {
 pub fn equal_arms(share: f64, trace: &[f64], bounds: &mut Bounds) {
     let count = repetitions(4000.0, share);
     println!("\n## Eight equal arms: {count} experiments each\n");
-    println!(
-        "| noise | false win % | prototype | runs, mean | prototype | no difference % | undecided % | prototype | unsound % |"
-    );
-    println!("|---|---|---|---|---|---|---|---|---|");
-    for (index, noise) in noises(trace).iter().enumerate() {
-        let standings = experiments(count, &[0.0; 7], noise);
+    println!("| noise | false win % | runs, mean | no difference % | undecided % | unsound % |");
+    println!("|---|--:|--:|--:|--:|--:|");
+    for noise in noises(trace) {
+        let standings = experiments(count, &[0.0; 7], &noise);
         let wins = percent(&standings, |standing| winner(standing).is_some());
-        let expected = |figure: usize| EQUAL.get(index).map_or("-".into(), |row| row[figure].to_string());
         println!(
-            "| {} | {wins:.2} | {} | {:.0} | {} | {:.1} | {:.1} | {} | {:.2} |",
+            "| {} | {wins:.2} | {:.0} | {:.1} | {:.1} | {:.2} |",
             noise.word(),
-            expected(0),
             runs(&standings).0,
-            expected(1),
             percent(&standings, is_no_difference),
             percent(&standings, is_undecided),
-            expected(2),
             percent(&standings, is_unsound),
         );
-        bounds.at_most(&format!("false winners among 8 equal arms under {} noise", noise.word()), wins, 1.0);
+        bounds.at_most(&format!("false winners among 8 equal arms under {} noise", noise.word()), wins, 5.0);
     }
 }
 
-/// Races under typical noise: what was expected of true winners in percent, and of the mean of the runs.
-const RACES: [(&str, &[f64], f64, f64); 10] = [
-    ("1 equal", &[0.0], 0.0, 21.0),
-    ("1, +5 %", &[5.0], 100.0, 18.0),
-    ("3 equal", &[0.0; 3], 0.0, 41.0),
-    ("3, one +5 %", &[5.0, 0.0, 0.0], 99.9, 33.0),
-    ("7, one +5 %", &[5.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], 100.0, 52.0),
-    ("7: +5 0 0 -2 -5 -10 -30", &[5.0, 0.0, 0.0, -2.0, -5.0, -10.0, -30.0], 99.8, 52.0),
-    ("7: +10 +4 0 -2 -5 -10 -30", &[10.0, 4.0, 0.0, -2.0, -5.0, -10.0, -30.0], 100.0, 46.0),
-    ("15, one +5 %", &[5.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], 99.9, 89.0),
-    ("15 equal", &[0.0; 15], 0.0, 141.0),
-    ("23 equal", &[0.0; 23], 0.0, 202.0),
+/// Races under typical noise, by the true gains in percent.
+const RACES: [(&str, &[f64]); 10] = [
+    ("1 equal", &[0.0]),
+    ("1, +5 %", &[5.0]),
+    ("3 equal", &[0.0; 3]),
+    ("3, one +5 %", &[5.0, 0.0, 0.0]),
+    ("7, one +5 %", &[5.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]),
+    ("7: +5 0 0 -2 -5 -10 -30", &[5.0, 0.0, 0.0, -2.0, -5.0, -10.0, -30.0]),
+    ("7: +10 +4 0 -2 -5 -10 -30", &[10.0, 4.0, 0.0, -2.0, -5.0, -10.0, -30.0]),
+    ("15, one +5 %", &[5.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]),
+    ("15 equal", &[0.0; 15]),
+    ("23 equal", &[0.0; 23]),
 ];
 
 /// How the runs grow with the number of candidates.
 pub fn scaling(share: f64, bounds: &mut Bounds) {
     let count = repetitions(2000.0, share);
     println!("\n## Races under typical noise: {count} experiments each\n");
-    println!(
-        "| candidates | true win % | prototype | wrong win % | runs, mean | prototype | runs, median | undecided % | unsound % |"
-    );
-    println!("|---|---|---|---|---|---|---|---|---|");
-    for (name, percents, true_wins, mean_runs) in RACES {
+    println!("| candidates | true win % | wrong win % | runs, mean | runs, median | undecided % | unsound % |");
+    println!("|---|--:|--:|--:|--:|--:|--:|");
+    for (name, percents) in RACES {
         let standings = experiments(count, percents, &RunNoise::Typical);
         let wins = percent(&standings, |standing| winner(standing).is_some_and(|arm| percents[arm - 1] > 2.9));
         let wrong = percent(&standings, |standing| winner(standing).is_some_and(|arm| percents[arm - 1] <= 2.9));
         let (mean, median) = runs(&standings);
         println!(
-            "| {name} | {wins:.1} | {true_wins} | {wrong:.2} | {mean:.0} | {mean_runs} | {median:.0} | {:.1} | {:.2} |",
+            "| {name} | {wins:.1} | {wrong:.2} | {mean:.0} | {median:.0} | {:.1} | {:.2} |",
             percent(&standings, is_undecided),
             percent(&standings, is_unsound),
         );
-        bounds.at_most(&format!("wrong winners of {name}"), wrong, 1.0);
+        bounds.at_most(&format!("wrong winners of {name}"), wrong, 5.0);
         if percents.contains(&5.0) {
             bounds.at_least(&format!("true winners of {name}"), wins, 99.0);
         }

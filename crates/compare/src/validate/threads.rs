@@ -27,7 +27,7 @@ fn experiment(does: fn(Cell) -> f64, noise: &RunNoise, seed: u64, is_fitted: boo
         COUNTS.iter().flat_map(|&threads| [false, true].map(|pinned| Cell { threads, pinned })).collect();
     arrange(&mut cells, CPUS);
     // 60 blocks before any cell goes.
-    let policy = Policy { most_runs: Some(60 * 9), ..Policy::default() };
+    let policy = Policy { most_runs: Some(60 * 8), ..Policy::default() };
     let gains: Vec<f64> = cells[1..].iter().map(|cell| does(*cell) - does(cells[0])).collect();
     let mut trials = Trials::new(&Effects::of(&gains), noise, !seed);
     let mut threads = Threads::new(&cells, CPUS, &policy);

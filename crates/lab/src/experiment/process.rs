@@ -215,8 +215,11 @@ impl ProcessRunner<'_> {
                 Some("it left running processes behind, so its time is unknown".to_owned())
             }
             (None, _) => None,
-            (_, Found::Number(value)) if *value > 0.0 => None,
-            (_, Found::Number(value)) => Some(format!("its metric is {value}, and must be above zero")),
+            (_, Found::Number(value)) if self.workload.metric.judged(*value).is_some() => None,
+            (_, Found::Number(value)) => {
+                let least = if self.workload.metric.higher_is_better { "be above zero" } else { "not be below zero" };
+                Some(format!("its metric is {value}, and must {least}"))
+            }
             (_, Found::Text(text)) => Some(format!("its metric is {text:?}, which is not a number")),
             (_, Found::Nothing) => Some("its metric is not in its output".to_owned()),
         }

@@ -130,7 +130,7 @@ fn the_trials_alone_give_the_standing() {
     let experiment = experiment(7);
     let (standing, _, kept) = session(&experiment, &[], |_, _| {});
     let mut race = Race::new(2, &experiment.policy);
-    blocks(&kept.trials, &experiment.workload.metric).iter().for_each(|block| race.add(block));
+    corewise_model::trial::blocks(&kept.trials, &experiment.workload.metric).iter().for_each(|block| race.add(block));
     assert_eq!(race.standing(), standing);
 }
 

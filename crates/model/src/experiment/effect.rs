@@ -50,11 +50,11 @@ pub(super) fn hodges_lehmann(values: &[f64]) -> Option<f64> {
     Some((lower + upper) / 2.0)
 }
 
-/// The effect that a candidate's outcomes show; absent without any, or where most of them failed.
-pub(super) fn effect(outcomes: &[Outcome], error_rate: f64) -> Option<Effect> {
+/// The effect that a candidate's outcomes show, each end of its interval at the error rate; absent without any, or where most of them failed.
+pub(crate) fn effect(outcomes: &[Outcome], error_rate: f64) -> Option<Effect> {
     let gains: Vec<f64> = outcomes.iter().map(Outcome::gain).collect();
     let estimate = hodges_lehmann(&gains).filter(|value| value.abs() < LARGEST)?;
-    let enough = 2.0 / error_rate;
+    let enough = 1.0 / error_rate;
     let excluded_below = |theta: f64| evidence(outcomes, theta).above().now() >= enough;
     let excluded_above = |theta: f64| evidence(outcomes, theta).below().now() >= enough;
     let mut low = bound(estimate, -1.0, excluded_below);

@@ -1,67 +1,45 @@
 //! The e-process: what a bettor would own who bets on one candidate against the baseline, block after block.
 //!
-//! If the candidate is faster by exactly `theta`, then after adding `theta` to its outcome the block's outcomes are
-//! exchangeable, because we drew their order. Every bet below then has mean 1, so the wealth reaches `w` with probability
+//! If the candidate is faster by exactly `theta`, then after adding `theta` to its outcome the two outcomes of a block
+//! are exchangeable, because we drew their order. Every bet below then has mean 1, so the wealth reaches `w` with probability
 //! `1 / w` at most, however often one looks (Ville's inequality). docs/statistics.md has the formulas and the reasons.
 
-/// The smallest tilt; the others are twice the one before, so that one exponential serves all.
-const TILT: f64 = 0.35;
-/// The shares of the wealth on the tilts 0.35, 0.7, 1.4, 2.8 and 5.6.
-const TILT_SHARES: [f64; 5] = [0.05, 0.10, 0.15, 0.15, 0.20];
+use std::cmp::Ordering;
+
+/// The smallest tilt; each of the others is twice the one before, so that one exponential serves all. The small ones are for effects that are
+/// small against the noise.
+const TILT: f64 = 0.043_75;
+/// The shares of the wealth on the tilts 0.04375, 0.0875, 0.175, 0.35, 0.7, 1.4, 2.8 and 5.6.
+const TILT_SHARES: [f64; 8] = [0.03, 0.03, 0.03, 0.04, 0.07, 0.12, 0.15, 0.22];
 /// The bets on ranks alone: how much of the wealth is at stake, and the share of the wealth.
-const RANK_BETS: [(f64, f64); 3] = [(0.35, 0.10), (0.7, 0.15), (0.97, 0.10)];
+const RANK_BETS: [(f64, f64); 3] = [(0.35, 0.07), (0.7, 0.12), (0.97, 0.12)];
 const BETS: usize = TILT_SHARES.len() + RANK_BETS.len();
-/// An outcome farther than this many scales from its block's median counts as this far.
-pub(super) const CLAMP: f64 = 3.0;
+/// An outcome farther than this many scales from the middle of its pair counts as this far.
+const CLAMP: f64 = 3.0;
 /// What a failed run counts as: slower than anything that ended.
-pub(super) const FAILED: f64 = 1e6;
+const FAILED: f64 = 1e6;
 /// A bet is kept within these bounds, so that no number overflows.
 const BOUNDS: (f64, f64) = (1e-300, 1e300);
 
-/// What a block says about one candidate: its outcome and those of the baseline's one or two runs.
+/// What a block says about one candidate: its outcome and the baseline's, each as [`super::Run::x`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outcome {
-    values: [f64; 3],
-    count: usize,
+    /// The candidate's; absent where it failed.
+    pub candidate: Option<f64>,
+    /// The baseline's; absent where it failed.
+    pub baseline: Option<f64>,
 }
 
 impl Outcome {
-    /// The candidate's and the baseline's outcomes, each as [`super::Run::x`]; of more than two runs of the baseline the
-    /// first two count.
-    pub fn new(candidate: Option<f64>, baselines: &[Option<f64>]) -> Self {
-        let mut values = [FAILED; 3];
-        let runs = std::iter::once(&candidate).chain(baselines);
-        for (value, x) in values.iter_mut().zip(runs) {
-            *value = x.unwrap_or(FAILED);
-        }
-        Self { values, count: (1 + baselines.len()).min(values.len()) }
-    }
-
-    /// By how much the candidate was better than the mean of the baseline's runs.
+    /// By how much the candidate was better.
     pub(super) fn gain(&self) -> f64 {
-        let baselines = &self.values[1..self.count];
-        baselines.iter().sum::<f64>() / baselines.len() as f64 - self.values[0]
+        let [candidate, baseline] = self.shifted(0.0);
+        baseline - candidate
     }
 
-    /// By how much the candidate was better than one run of the baseline, the first or the second, where there are two.
-    pub(super) fn gain_over(&self, baseline: usize) -> f64 {
-        self.values[1 + baseline.min(self.count - 2)] - self.values[0]
-    }
-
-    /// The logarithm of the candidate's metric; absent where it failed.
-    pub(super) fn candidate(&self) -> Option<f64> {
-        Some(self.values[0]).filter(|value| *value < FAILED)
-    }
-
-    /// The logarithms of the baseline's metric, without its failed runs.
-    pub(super) fn baselines(&self) -> impl Iterator<Item = f64> + '_ {
-        self.values[1..self.count].iter().copied().filter(|value| *value < FAILED)
-    }
-
-    /// The outcomes with the candidate's first, shifted by `theta` unless it failed.
-    fn shifted(&self, theta: f64) -> [f64; 3] {
-        let [candidate, first, second] = self.values;
-        [if candidate < FAILED { candidate + theta } else { candidate }, first, second]
+    /// Both, the candidate's shifted by `theta` unless it failed.
+    fn shifted(&self, theta: f64) -> [f64; 2] {
+        [self.candidate.map_or(FAILED, |x| x + theta), self.baseline.unwrap_or(FAILED)]
     }
 }
 
@@ -118,35 +96,22 @@ impl Evidence {
         &self.below
     }
 
-    /// Takes a block's outcome into account; says which of its runs were clamped: the candidate's, the baseline's first
-    /// and second.
-    pub fn add(&mut self, outcome: &Outcome) -> [bool; 3] {
-        let (values, count) = (outcome.shifted(self.theta), outcome.count);
-        let deviations = self.deviations(&values[..count]);
-        let (mut above, mut below) = ([1.0; BETS], [1.0; BETS]);
-        tilted(&deviations[..count], &mut above, &mut below);
-        ranked(&values[..count], &mut above, &mut below);
+    /// Takes a block's outcome into account; says whether the two are so far apart that they were clamped.
+    pub fn add(&mut self, outcome: &Outcome) -> bool {
+        let [candidate, baseline] = outcome.shifted(self.theta);
+        let distance = self.distance(candidate, baseline);
+        let (above, below) = factors(distance, candidate.partial_cmp(&baseline).unwrap_or(Ordering::Equal));
         self.above.multiply(&above);
         self.below.multiply(&below);
-        deviations.map(|deviation| deviation.abs() >= CLAMP)
+        distance.abs() >= CLAMP
     }
 
-    /// Each outcome's distance from the block's median, in scales, clamped. The scale is the median, over all blocks up to
-    /// this one, of the block's half range: past blocks are known before the order is drawn, and this block's half range
-    /// is the same for every order of its outcomes.
-    fn deviations(&mut self, values: &[f64]) -> [f64; 3] {
-        let mut sorted = [f64::INFINITY; 3];
-        sorted[..values.len()].copy_from_slice(values);
-        sorted.sort_by(f64::total_cmp);
-        let last = values.len() - 1;
-        let middle = if last == 1 { (sorted[0] + sorted[1]) / 2.0 } else { sorted[1] };
-        let scale = self.scale((sorted[last] - sorted[0]) / 2.0);
-        let mut deviations = [0.0; 3];
-        for (deviation, value) in deviations.iter_mut().zip(values) {
-            let distance = value - middle;
-            *deviation = if distance == 0.0 { 0.0 } else { (distance / scale).clamp(-CLAMP, CLAMP) };
-        }
-        deviations
+    /// The candidate's distance from the middle of the two, in scales, clamped. The scale is the median, over all blocks up to this one, of
+    /// the block's half range: past blocks are known before the order is drawn, and this block's half range is the same for either order.
+    fn distance(&mut self, candidate: f64, baseline: f64) -> f64 {
+        let half = (candidate - baseline) / 2.0;
+        let scale = self.scale(half.abs());
+        if half == 0.0 { 0.0 } else { (half / scale).clamp(-CLAMP, CLAMP) }
     }
 
     /// The median of all half ranges with this one.
@@ -162,28 +127,20 @@ impl Evidence {
     }
 }
 
-/// The factors of the tilted bets: the candidate's share of the outcomes' exponential weights, times their number.
-fn tilted(deviations: &[f64], above: &mut [f64; BETS], below: &mut [f64; BETS]) {
-    let mut weights = [0.0; 3];
-    for (weight, deviation) in weights.iter_mut().zip(deviations) {
-        *weight = (-TILT * deviation).exp();
-    }
-    let weights = &mut weights[..deviations.len()];
-    let count = weights.len() as f64;
+/// The factors of all bets on "better" and on "worse", by how far the candidate is from the middle (the baseline is as far on the other side),
+/// and by which of the two is lower.
+fn factors(distance: f64, order: Ordering) -> ([f64; BETS], [f64; BETS]) {
+    let (mut above, mut below) = ([1.0; BETS], [1.0; BETS]);
+    let mut weight = (-2.0 * TILT * distance).exp();
     for bet in 0..TILT_SHARES.len() {
-        above[bet] = count * weights[0] / weights.iter().sum::<f64>();
-        below[bet] = count / (weights[0] * weights.iter().map(|weight| 1.0 / weight).sum::<f64>());
-        weights.iter_mut().for_each(|weight| *weight *= *weight);
+        above[bet] = 2.0 * weight / (1.0 + weight);
+        below[bet] = 2.0 / (1.0 + weight);
+        weight *= weight;
     }
-}
-
-/// The factors of the bets on ranks: how many more of the baseline's runs were slower than faster.
-fn ranked(values: &[f64], above: &mut [f64; BETS], below: &mut [f64; BETS]) {
-    let (candidate, baselines) = (values[0], &values[1..]);
-    let count = |holds: &dyn Fn(&f64) -> bool| baselines.iter().filter(|value| holds(value)).count() as f64;
-    let lead = (count(&|value| *value > candidate) - count(&|value| *value < candidate)) / baselines.len() as f64;
+    let lead = f64::from(Ordering::Equal.cmp(&order) as i8);
     for (bet, (stake, _)) in RANK_BETS.iter().enumerate() {
         above[TILT_SHARES.len() + bet] = 1.0 + stake * lead;
         below[TILT_SHARES.len() + bet] = 1.0 - stake * lead;
     }
+    (above, below)
 }

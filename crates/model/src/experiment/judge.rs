@@ -6,7 +6,6 @@ use super::evidence::Outcome;
 use super::race::{Arm, ERRORS, Race};
 use super::shape::{Means, modes};
 use super::standing::{ArmStanding, ArmState, ArmVerdict, CarryOver, Checks, Doubt, OutReason, Standing, Verdict};
-use super::{DOUBT_RATE, MOST_FAILURES};
 use crate::stats::order::median;
 
 /// More runs than this are not promised.
@@ -16,13 +15,24 @@ impl Race {
     /// Whether there is nothing more to gain: a winner is proven and no live rival may still beat it, no candidate is
     /// alive, the baseline keeps failing, or another block would exceed the policy's most runs.
     pub fn is_decided(&self) -> bool {
-        let members = self.members();
-        members.is_empty()
-            || self.baseline.failures >= MOST_FAILURES
-            || self.policy.most_runs.is_some_and(|most| self.runs as usize + members.len() > most as usize)
+        self.is_over()
             || self.blocks >= self.policy.least_blocks
                 && winner(self)
                     .is_some_and(|winner| !self.alive().any(|arm| self.is_rival(arm, winner)) && !is_open(self, winner))
+    }
+
+    /// Whether there is nothing more to run: no candidate is alive, the baseline keeps failing, or another block would exceed the policy's
+    /// most runs.
+    pub fn is_over(&self) -> bool {
+        let members = self.members();
+        members.is_empty()
+            || self.baseline.fails()
+            || self.policy.most_runs.is_some_and(|most| self.runs as usize + members.len() > most as usize)
+    }
+
+    /// The winner so far: of the proven ones within the margin of the best, the first.
+    pub fn winner(&self) -> Option<usize> {
+        winner(self)
     }
 
     /// What the race shows so far. Intervals are searched for here, so this costs more than [`Race::add`].
@@ -32,14 +42,14 @@ impl Race {
         arms.extend((1..=self.arms.len()).map(|arm| candidate(self, arm)));
         let verdict =
             if checks.doubts.is_empty() { verdict(self) } else { Verdict::Unsound { why: checks.doubts.clone() } };
-        Standing { verdict, arms, checks, blocks: self.blocks, runs: self.runs }
+        Standing { verdict, arms, guards: Vec::new(), checks, blocks: self.blocks, runs: self.runs }
     }
 
     /// Whether an arm that is alive and not proven may still be better than the winner by the margin, or, where it is less
     /// restrictive, as good within the margin.
     fn is_rival(&self, arm: usize, winner: usize) -> bool {
         let margin = self.policy.margin_ln();
-        if arm == winner || self.arm(arm).better_of_all >= 2.0 / self.policy.error_rate {
+        if arm == winner || self.arm(arm).better_of_all >= self.policy.enough() {
             return false;
         }
         let high = |estimate: Estimate| estimate.value + ERRORS * estimate.error;
@@ -70,6 +80,7 @@ fn verdict(race: &Race) -> Verdict {
         if let Some(arm) = best(race, ArmVerdict::RealButBelowMargin) {
             return Verdict::RealButBelowMargin { arm };
         }
+        // What was given up without proof is alive again by now.
         let proven = |arm: &Arm| matches!(arm.state, ArmState::Out { why: OutReason::NotBetterByMargin, .. });
         if race.arms.iter().any(proven) {
             return Verdict::NoMaterialDifference;
@@ -79,17 +90,17 @@ fn verdict(race: &Race) -> Verdict {
 }
 
 fn arm_verdict(race: &Race, arm: &Arm) -> ArmVerdict {
-    let (one_sided, two_sided) = (1.0 / race.policy.error_rate, 2.0 / race.policy.error_rate);
-    let not_better = arm.better_by_margin.below().now() >= one_sided;
-    let not_worse = arm.worse_by_margin.above().now() >= one_sided;
-    let proven = arm.better_of_all >= two_sided;
+    let enough = race.policy.enough();
+    let not_better = arm.better_by_margin.below().now() >= enough;
+    let not_worse = arm.worse_by_margin.above().now() >= enough;
+    let proven = arm.better_of_all >= enough;
     let reaches = arm.estimate.is_some_and(|estimate| estimate.value >= race.policy.margin_ln());
     match () {
-        () if arm.failures >= MOST_FAILURES => ArmVerdict::Failed,
+        () if matches!(arm.state, ArmState::Out { why: OutReason::Failures, .. }) => ArmVerdict::Failed,
         () if proven && not_better => ArmVerdict::RealButBelowMargin,
         () if proven && reaches => ArmVerdict::Wins,
         () if not_better && not_worse => ArmVerdict::NoMaterialDifference,
-        () if arm.equal.below().now() >= two_sided => ArmVerdict::Worse,
+        () if arm.equal.below().now() >= enough => ArmVerdict::Worse,
         () if not_better => ArmVerdict::NotBetterByMargin,
         () => ArmVerdict::Undecided,
     }
@@ -98,11 +109,11 @@ fn arm_verdict(race: &Race, arm: &Arm) -> ArmVerdict {
 /// About how many more runs decide the race, if the evidence goes on growing as it did: until an arm that reaches the margin
 /// is proven better, or until all are proven not to be.
 fn more_runs(race: &Race) -> Option<u32> {
-    let two_sided = 2.0 / race.policy.error_rate;
+    let enough = race.policy.enough();
     let margin = race.policy.margin_ln();
     let reaches = |arm: &Arm| arm.estimate.is_some_and(|estimate| estimate.value >= margin);
-    let to_win = |arm: &Arm| more_blocks(arm, arm.equal.above().now(), two_sided * race.arms.len() as f64);
-    let to_lose = |arm: &Arm| more_blocks(arm, arm.better_by_margin.below().now(), 1.0 / race.policy.error_rate);
+    let to_win = |arm: &Arm| more_blocks(arm, arm.equal.above().now(), enough * race.arms.len() as f64);
+    let to_lose = |arm: &Arm| more_blocks(arm, arm.better_by_margin.below().now(), enough);
     let alive = || race.alive().map(|arm| race.arm(arm));
     let wins = alive().filter(|arm| reaches(arm)).filter_map(to_win).reduce(f64::min);
     let all_lose = || alive().map(to_lose).try_fold(0.0, |most: f64, blocks| Some(most.max(blocks?)));
@@ -118,20 +129,15 @@ fn more_blocks(arm: &Arm, now: f64, needed: f64) -> Option<f64> {
 }
 
 fn checks(race: &Race) -> Checks {
-    let slots = &race.baseline.slots;
-    let baseline_slots = (race.baselines == 2).then(|| (slots.above().now() + slots.below().now()) / 2.0);
     let carry_over = carry_over(&race.order, race.arms.len());
     let mut doubts = Vec::new();
-    if race.baseline.failures >= MOST_FAILURES {
+    if race.baseline.fails() {
         doubts.push(Doubt::BaselineFails { failures: race.baseline.failures });
-    }
-    if let Some(e_value) = baseline_slots.filter(|e_value| *e_value >= 1.0 / DOUBT_RATE) {
-        doubts.push(Doubt::BaselineSlotsDiffer { e_value });
     }
     let counts = |found: &&CarryOver| found.counts(&race.order, race.arms.len(), &race.policy);
     doubts.extend(carry_over.as_ref().filter(counts).cloned().map(Doubt::CarryOver));
     doubts.extend(winner(race).and_then(|arm| mean_disagrees(arm, &race.arm(arm).outcomes)));
-    Checks { baseline_slots, carry_over, outliers: race.outliers, doubts }
+    Checks { carry_over, outliers: race.outliers, doubts }
 }
 
 /// Whether a winner may still turn out to be none: more runs will show whether its mean agrees, or whether a carry-over that
@@ -169,7 +175,7 @@ fn baseline(race: &Race) -> ArmStanding {
 
 fn candidate(race: &Race, number: usize) -> ArmStanding {
     let arm = race.arm(number);
-    let values: Vec<f64> = arm.outcomes.iter().filter_map(Outcome::candidate).collect();
+    let values: Vec<f64> = arm.outcomes.iter().filter_map(|outcome| outcome.candidate).collect();
     let means = Means::of(&arm.outcomes);
     ArmStanding {
         arm: number,

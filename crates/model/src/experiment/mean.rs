@@ -7,7 +7,6 @@ use super::effect::effect;
 use super::evidence::Outcome;
 use super::race::Race;
 use super::standing::Effect;
-use crate::stats::random::Random;
 
 /// The mean of a candidate's effects over experiments, as logarithms: the logarithm of the geometric mean of the ratios.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -21,14 +20,13 @@ pub struct MeanEffect {
 /// The mean effect of an arm over the experiments in which it has one; absent where there is none.
 ///
 /// The interval is that of the means over the experiments' first blocks, second blocks and so on, as far as all of them go.
-/// In each block the candidate is compared with one run of the baseline, drawn where there are two: both orders were equally
-/// probable, so that under "better by exactly theta_e in experiment e" the mean over the experiments is as probably so much
+/// In each block both orders of the two were equally probable, so that under "better by exactly theta_e in experiment e" the mean over the experiments is as probably so much
 /// above the mean of the thetas as below, whatever they are.
 pub fn mean_effect(races: &[&Race], arm: usize, error_rate: f64) -> Option<MeanEffect> {
     let outcomes = |race: &Race| race.arm(arm).outcomes.clone();
     let known = races.iter().filter_map(|race| {
         let outcomes = outcomes(race);
-        Some((effect(&outcomes, error_rate)?.estimate, gains(&outcomes)))
+        Some((effect(&outcomes, error_rate)?.estimate, outcomes.iter().map(Outcome::gain).collect()))
     });
     let known: Vec<(f64, Vec<f64>)> = known.collect();
     let experiments = known.len();
@@ -36,25 +34,21 @@ pub fn mean_effect(races: &[&Race], arm: usize, error_rate: f64) -> Option<MeanE
     let blocks = known.iter().map(|(_, gains)| gains.len()).min()?;
     let rounds: Vec<Outcome> = (0..blocks)
         .map(|block| known.iter().map(|(_, gains)| gains[block]).sum::<f64>() / experiments as f64)
-        .map(|gain| Outcome::new(Some(-gain), &[Some(0.0)]))
+        .map(|gain| Outcome { candidate: Some(-gain), baseline: Some(0.0) })
         .collect();
-    let ends = effect(&rounds, error_rate);
+    // Both ends together hold at the error rate.
+    let ends = effect(&rounds, error_rate / 2.0);
     // The estimate uses all blocks, the interval those that all experiments have.
     let low = ends.as_ref().and_then(|ends| ends.low).map(|low| low.min(estimate));
     let high = ends.as_ref().and_then(|ends| ends.high).map(|high| high.max(estimate));
     Some(MeanEffect { effect: Effect { estimate, low, high }, experiments })
 }
 
-/// The gain in each block over one run of the baseline, drawn by the block's number.
-fn gains(outcomes: &[Outcome]) -> Vec<f64> {
-    let drawn = |block: usize| Random::new(block as u64 + 1).below(2);
-    outcomes.iter().enumerate().map(|(block, outcome)| outcome.gain_over(drawn(block))).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::experiment::{Block, Policy, Run};
+    use crate::stats::random::Random;
 
     /// A race with this gain in each block, exactly or with normal noise of this size.
     fn race(gain: f64, noise: f64, blocks: usize, candidates: usize, random: &mut Random) -> Race {

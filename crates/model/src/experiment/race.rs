@@ -4,7 +4,7 @@ use super::carry_over::Ordered;
 use super::effect::Estimate;
 use super::evidence::{Evidence, Outcome};
 use super::standing::{ArmState, OutReason};
-use super::{Block, FIRST_GREEDY_BLOCK, MOST_FAILURES, Policy, Run};
+use super::{Block, FAILING, FIRST_GREEDY_BLOCK, MOST_FAILURES, Policy, Run};
 use crate::stats::order::median;
 use crate::stats::random::Random;
 
@@ -15,8 +15,6 @@ pub(super) const ERRORS: f64 = 3.0;
 #[derive(Clone, Debug)]
 pub struct Race {
     pub(super) policy: Policy,
-    /// How often the baseline runs in a block.
-    pub(super) baselines: usize,
     /// The candidates; arm 1 is the first.
     pub(super) arms: Vec<Arm>,
     pub(super) baseline: Baseline,
@@ -25,6 +23,8 @@ pub struct Race {
     pub(super) blocks: u32,
     pub(super) runs: u32,
     pub(super) outliers: u32,
+    /// Whether arms are given up without proof; no longer once they were taken up again.
+    is_greedy: bool,
     last_arm: Option<usize>,
 }
 
@@ -36,8 +36,10 @@ pub(super) struct Arm {
     pub(super) failures: u32,
     /// What each whole block said.
     pub(super) outcomes: Vec<Outcome>,
-    /// The gain in each whole block.
+    /// The gain in each of them.
     pub(super) gains: Vec<f64>,
+    /// Which blocks they were, in rising order.
+    at: Vec<u32>,
     /// Against "equal to the baseline".
     pub(super) equal: Evidence,
     /// Against "better by exactly the margin".
@@ -56,8 +58,6 @@ pub(super) struct Baseline {
     pub(super) failures: u32,
     /// The values of the runs in whole blocks.
     pub(super) values: Vec<f64>,
-    /// One of its runs in a block against the other, labelled by chance.
-    pub(super) slots: Evidence,
 }
 
 impl Race {
@@ -67,30 +67,30 @@ impl Race {
         let margin = policy.margin_ln();
         Self {
             policy: policy.clone(),
-            baselines: if candidates <= 2 { 1 } else { 2 },
             arms: (0..candidates).map(|_| Arm::new(margin)).collect(),
-            baseline: Baseline { runs: 0, failures: 0, values: Vec::new(), slots: Evidence::new(0.0) },
+            baseline: Baseline { runs: 0, failures: 0, values: Vec::new() },
             order: Vec::new(),
             blocks: 0,
             runs: 0,
             outliers: 0,
+            is_greedy: true,
             last_arm: None,
         }
     }
 
-    /// The arms of the next block in fresh, uniformly random order: the baseline once with one or two candidates and else
-    /// twice, and every candidate that is alive. It depends on the seed, the number of blocks so far, and who is alive, so
-    /// that a stored experiment goes on exactly. Empty where no candidate is alive.
+    /// The arms of the next block in fresh, uniformly random order: the baseline and every candidate that is alive, once each. It depends on
+    /// the seed, the number of blocks so far, and who is alive, so that a stored experiment goes on exactly. Empty where no candidate is
+    /// alive.
     pub fn next_block(&self, seed: u64) -> Vec<usize> {
         shuffled(self.members(), seed, self.blocks)
     }
 
-    /// Takes a block into account. One that lacks a run, or has one too many, is counted but takes no part in any test.
+    /// Takes a block into account. One that lacks a run is counted but takes no part in any test.
     ///
     /// # Panics
     /// When an arm is not one of the race's.
     pub fn add(&mut self, block: &Block) {
-        let is_whole = is_whole(&self.members(), block);
+        let is_whole = self.is_whole(block);
         if is_whole {
             self.order.push(Ordered { before: self.last_arm, runs: block.runs.clone() });
         }
@@ -98,8 +98,12 @@ impl Race {
         self.add_part(block, is_whole);
     }
 
-    /// Takes into account what of a larger experiment's block belongs to this race: every candidate that is alive once, and
-    /// the baseline once or twice. A part of a block that is not whole tests nothing. What runs before a part's runs is not
+    /// Whether a block has what was to be in it.
+    pub fn is_whole(&self, block: &Block) -> bool {
+        is_whole(&self.members(), block)
+    }
+
+    /// Takes into account what of a larger experiment's block belongs to this race: the baseline and every candidate that is alive. A part of a block that is not whole tests nothing. What runs before a part's runs is not
     /// known here, so that carry-over is for the larger experiment to check.
     pub(super) fn add_part(&mut self, part: &Block, is_whole: bool) {
         self.count(part);
@@ -109,8 +113,11 @@ impl Race {
         self.drop_failed();
         if self.blocks >= self.policy.least_blocks {
             self.drop_not_better();
-            self.drop_behind();
+            if self.is_greedy {
+                self.drop_behind();
+            }
         }
+        self.take_up_again();
     }
 
     /// A candidate by its number.
@@ -125,9 +132,8 @@ impl Race {
 
     /// The arms of the next block, the baseline first.
     pub(super) fn members(&self) -> Vec<usize> {
-        let mut arms = vec![0; self.baselines];
-        arms.extend(self.alive());
-        if arms.len() == self.baselines { Vec::new() } else { arms }
+        let alive: Vec<usize> = self.alive().collect();
+        if alive.is_empty() { alive } else { std::iter::once(0).chain(alive).collect() }
     }
 
     fn count(&mut self, block: &Block) {
@@ -146,15 +152,12 @@ impl Race {
     }
 
     fn test(&mut self, block: &Block) {
-        let baselines: Vec<Option<f64>> = block.runs.iter().filter(|run| run.arm == 0).map(Run::value).collect();
-        let mut clamped_baselines = [false; 2];
-        for run in block.runs.iter().filter(|run| run.arm > 0) {
-            let [clamped, first, second] = self.arms[run.arm - 1].add(Outcome::new(run.value(), &baselines));
-            self.outliers += u32::from(clamped);
-            clamped_baselines = [clamped_baselines[0] | first, clamped_baselines[1] | second];
+        for arm in 1..=self.arms.len() {
+            if let Some(outcome) = block.outcome(arm, self.blocks) {
+                self.outliers += u32::from(self.arms[arm - 1].add(outcome, self.blocks));
+            }
         }
-        self.outliers += clamped_baselines.map(u32::from).iter().sum::<u32>();
-        self.baseline.add(&baselines, self.blocks);
+        self.baseline.values.extend(block.runs.iter().filter(|run| run.arm == 0).filter_map(Run::value));
         self.close();
     }
 
@@ -179,8 +182,10 @@ impl Race {
         self.arms[arm - 1].state = ArmState::Out { block: self.blocks, why };
     }
 
+    /// Out is who failed twice, and more than twice as often as the baseline.
     fn drop_failed(&mut self) {
-        let failed: Vec<usize> = self.alive().filter(|&arm| self.arm(arm).failures >= MOST_FAILURES).collect();
+        let enough = MOST_FAILURES.max(2 * self.baseline.failures + 1);
+        let failed: Vec<usize> = self.alive().filter(|&arm| self.arm(arm).failures >= enough).collect();
         failed.into_iter().for_each(|arm| self.out(arm, OutReason::Failures));
     }
 
@@ -222,18 +227,40 @@ impl Race {
                 || (arm != leader && self.lead(arm, leader).is_some_and(|lead| is_below(lead, slack))))
     }
 
+    /// What was given up without proof is taken up again before anything is concluded from it.
+    fn take_up_again(&mut self) {
+        if self.alive().next().is_some() {
+            return;
+        }
+        let given_up = |arm: &&mut Arm| matches!(arm.state, ArmState::Out { why: OutReason::BehindLeader, .. });
+        for arm in self.arms.iter_mut().filter(given_up) {
+            arm.state = ArmState::Alive;
+            self.is_greedy = false;
+        }
+    }
+
     /// By how much one candidate is better than another, from the blocks that both were in.
     pub(super) fn lead(&self, arm: usize, other: usize) -> Option<Estimate> {
-        let pairs = self.arm(arm).gains.iter().zip(&self.arm(other).gains);
-        Estimate::of(&pairs.map(|(gain, other)| gain - other).collect::<Vec<f64>>())
+        let (arm, other) = (self.arm(arm), self.arm(other));
+        let lead = |(block, gain): (&u32, &f64)| Some(gain - other.gains[other.at.binary_search(block).ok()?]);
+        Estimate::of(&arm.at.iter().zip(&arm.gains).filter_map(lead).collect::<Vec<f64>>())
     }
 }
 
-/// Whether a block has what was to be in it, no run more and none less.
+impl Baseline {
+    /// Whether it failed so often that there is nothing to compare with.
+    pub(super) fn fails(&self) -> bool {
+        self.failures >= MOST_FAILURES && f64::from(self.failures) >= FAILING * f64::from(self.runs)
+    }
+}
+
+/// Whether a block has what was to be in it. Experiments of earlier versions have the baseline twice.
 pub(super) fn is_whole(members: &[usize], block: &Block) -> bool {
     let (mut members, mut found) = (members.to_vec(), block.runs.iter().map(|run| run.arm).collect::<Vec<usize>>());
-    members.sort_unstable();
-    found.sort_unstable();
+    for arms in [&mut members, &mut found] {
+        arms.sort_unstable();
+        arms.dedup();
+    }
     !members.is_empty() && members == found
 }
 
@@ -253,6 +280,7 @@ impl Arm {
             failures: 0,
             outcomes: Vec::new(),
             gains: Vec::new(),
+            at: Vec::new(),
             equal: Evidence::new(0.0),
             better_by_margin: Evidence::new(margin),
             worse_by_margin: Evidence::new(-margin),
@@ -261,24 +289,14 @@ impl Arm {
         }
     }
 
-    /// Takes a block's outcome into account; says which of its runs were clamped.
-    fn add(&mut self, outcome: Outcome) -> [bool; 3] {
+    /// Takes a block's outcome into account; says whether it was clamped.
+    fn add(&mut self, outcome: Outcome, block: u32) -> bool {
         self.better_by_margin.add(&outcome);
         self.worse_by_margin.add(&outcome);
         self.gains.push(outcome.gain());
+        self.at.push(block);
         self.outcomes.push(outcome);
         self.estimate = Estimate::of(&self.gains);
         self.equal.add(&outcome)
-    }
-}
-
-impl Baseline {
-    /// Takes its runs in a block into account. Which of two is the first is drawn from the block's number, so that drift
-    /// within the block favours neither.
-    fn add(&mut self, runs: &[Option<f64>], block: u32) {
-        self.values.extend(runs.iter().flatten());
-        let [first, second] = *runs else { return };
-        let (one, other) = if Random::new(u64::from(block)).below(2) == 0 { (first, second) } else { (second, first) };
-        self.slots.add(&Outcome::new(one, &[other]));
     }
 }

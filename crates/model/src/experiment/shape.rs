@@ -21,10 +21,10 @@ impl Means {
     /// Absent where one of them always failed.
     pub(super) fn of(outcomes: &[Outcome]) -> Option<Self> {
         // One unit for all, so that no exponential overflows.
-        let unit = outcomes.iter().find_map(|outcome| outcome.baselines().next())?;
+        let unit = outcomes.iter().find_map(|outcome| outcome.baseline)?;
         let metric = |x: f64| (x - unit).exp();
-        let candidate: Vec<f64> = outcomes.iter().filter_map(Outcome::candidate).map(metric).collect();
-        let baseline: Vec<f64> = outcomes.iter().flat_map(Outcome::baselines).map(metric).collect();
+        let candidate: Vec<f64> = outcomes.iter().filter_map(|outcome| outcome.candidate).map(metric).collect();
+        let baseline: Vec<f64> = outcomes.iter().filter_map(|outcome| outcome.baseline).map(metric).collect();
         (!candidate.is_empty()).then_some(Self { candidate, baseline })
     }
 

@@ -10,6 +10,9 @@ pub struct Standing {
     pub verdict: Verdict,
     /// All arms; the baseline is the first.
     pub arms: Vec<ArmStanding>,
+    /// Every guard on every candidate; empty without guards.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub guards: Vec<GuardStanding>,
     /// The checks on the experiment itself.
     pub checks: Checks,
     /// Blocks so far, those that ended early too.
@@ -51,18 +54,18 @@ pub enum Verdict {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Doubt {
-    /// The baseline failed twice or more.
+    /// The baseline failed twice or more, and in a tenth of its runs or more.
     BaselineFails {
         /// How often.
         failures: u32,
     },
-    /// The baseline's two runs in a block, labelled by chance, differ from each other.
-    BaselineSlotsDiffer {
-        /// The evidence, as in [`Checks::baseline_slots`].
-        e_value: f64,
-    },
     /// Runs after a certain arm are slower, or faster, than runs after the others.
     CarryOver(CarryOver),
+    /// The metric's numbers are so coarse that a difference of half the margin would not show.
+    CoarseMetric {
+        /// The smallest step between two numbers, as a share of the median.
+        step: f64,
+    },
     /// The winner makes something worse that was not to get worse.
     GuardWorse {
         /// Which guard, by its place in [`crate::trial::Workload::guards`].
@@ -81,6 +84,35 @@ pub enum Doubt {
     },
 }
 
+/// What an experiment shows about a guard on one candidate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GuardStanding {
+    /// Which guard, by its place in [`crate::trial::Workload::guards`].
+    pub guard: usize,
+    /// The candidate.
+    pub arm: usize,
+    /// How much better than the baseline it makes the guard; negative is worse.
+    pub effect: Option<Effect>,
+    /// The e-value against "worse by the margin of guards or more"; decides at `1 / error rate`.
+    pub e_not_worse_by_margin: f64,
+    /// The e-value for "worse by more than the margin of guards", likewise.
+    pub e_worse_by_margin: f64,
+    /// The verdict.
+    pub verdict: GuardVerdict,
+}
+
+/// Whether a candidate makes a guard worse.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum GuardVerdict {
+    /// Proven not to be worse by the margin of guards.
+    NotWorse,
+    /// Proven to be worse by more than that.
+    Worse,
+    /// Neither is proven.
+    Open,
+}
+
 /// What an arm leaves behind for the run that follows it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CarryOver {
@@ -95,12 +127,9 @@ pub struct CarryOver {
 /// The checks on the experiment itself.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Checks {
-    /// The evidence that the baseline differs from itself: the e-value of one of its runs against the other, labelled by
-    /// chance. 100 or more fires. Absent where blocks have one run of the baseline.
-    pub baseline_slots: Option<f64>,
     /// The arm with the strongest effect on the run that follows it; absent before there are enough blocks.
     pub carry_over: Option<CarryOver>,
-    /// Runs so far from the rest of their block that they were clamped. They count, but no more than the clamp allows.
+    /// Pairs of a candidate's run and the baseline's so far apart that they were clamped. They count, but no more than the clamp allows.
     pub outliers: u32,
     /// What fired.
     pub doubts: Vec<Doubt>,
@@ -123,7 +152,7 @@ pub struct ArmStanding {
     pub e_better: f64,
     /// The e-value for "worse than the baseline", this arm alone.
     pub e_worse: f64,
-    /// The e-value for "better", closed over all candidates: this one decides, at `2 / error rate`.
+    /// The e-value for "better", closed over all candidates: this one decides, at `1 / error rate`.
     pub e_better_of_all: f64,
     /// The e-value against "better by the margin or more"; decides at `1 / error rate`.
     pub e_not_better_by_margin: f64,
@@ -147,10 +176,9 @@ pub struct ArmStanding {
 pub struct Effect {
     /// Hodges and Lehmann's estimate from the differences within blocks.
     pub estimate: f64,
-    /// The lower end of the interval that holds the truth at all times with probability 1 - error rate; absent: no lower
-    /// end yet.
+    /// The lower end: the truth is above it at all times with probability 1 - error rate; absent: none yet.
     pub low: Option<f64>,
-    /// The upper end; absent: none yet.
+    /// The upper end, likewise; absent: none yet.
     pub high: Option<f64>,
 }
 
@@ -170,7 +198,7 @@ pub enum ArmVerdict {
     NotBetterByMargin,
     /// Nothing proven.
     Undecided,
-    /// It failed twice.
+    /// It failed twice, and more than twice as often as the baseline.
     Failed,
 }
 
@@ -195,8 +223,9 @@ pub enum ArmState {
 pub enum OutReason {
     /// Proven not to be better by the margin.
     NotBetterByMargin,
-    /// Clearly behind another candidate, or below half the margin, while others were alive: given up, not proven.
+    /// Clearly behind another candidate, or below half the margin, while others were alive: given up, not proven. It is taken up
+    /// again before "no difference" is concluded.
     BehindLeader,
-    /// It failed twice.
+    /// It failed twice, and more than twice as often as the baseline.
     Failures,
 }

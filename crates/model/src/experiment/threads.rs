@@ -141,9 +141,7 @@ impl Threads {
 
     /// The cells of the next block, each once.
     pub fn alive(&self) -> Vec<usize> {
-        let mut arms = self.members();
-        arms.dedup();
-        arms
+        self.members()
     }
 
     /// The law of scalability, as the blocks so far show it: of what is left to the operating system, or pinned where
@@ -196,19 +194,14 @@ impl Threads {
         self.questions().map(is_needed).collect()
     }
 
-    /// The arms of the next block in ascending order: those that a race needs, as often as the one that needs it most; and
-    /// in the first blocks, for the law, all that did not fail.
+    /// The arms of the next block in ascending order: those that a race needs, and in the first blocks, for the law, all that did not fail.
     fn members(&self) -> Vec<usize> {
         let for_law = self.order.len() < FEWEST_BLOCKS;
-        let least = |failures: &u32| usize::from(for_law && *failures < MOST_FAILURES);
-        let mut times: Vec<usize> = self.failures.iter().map(least).collect();
+        let mut wanted: Vec<bool> = self.failures.iter().map(|failures| for_law && *failures < MOST_FAILURES).collect();
         for (question, _) in self.questions().zip(self.needed()).filter(|(_, needed)| *needed) {
-            let members = question.race.members();
-            for (place, &arm) in question.arms.iter().enumerate() {
-                times[arm] = times[arm].max(members.iter().filter(|member| **member == place).count());
-            }
+            question.race.members().into_iter().for_each(|place| wanted[question.arms[place]] = true);
         }
-        times.iter().enumerate().flat_map(|(arm, &times)| std::iter::repeat_n(arm, times)).collect()
+        (0..wanted.len()).filter(|&arm| wanted[arm]).collect()
     }
 }
 

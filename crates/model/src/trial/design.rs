@@ -1,12 +1,24 @@
 //! How an experiment is made, a race between placements or several between numbers of threads, and what its trials show.
 
-use super::{Experiment, Trial, blocks, guard_blocks};
-use crate::experiment::{ArmState, Block, Cell, Doubt, Evidence, Outcome, Policy, Race, Standing, Threads, Verdict};
-use crate::stats::order::median;
+use super::guards::Guards;
+use super::steps::step;
+use super::{Experiment, Metric, Outcome, Trial, block_of, in_blocks};
+use crate::experiment::{ArmState, Cell, Doubt, GuardStanding, GuardVerdict, Policy, Race, Standing, Threads, Verdict};
 
 /// What says which runs come next, and what the runs so far show.
 #[derive(Clone, Debug)]
-pub enum Design {
+pub struct Design {
+    question: Question,
+    metric: Metric,
+    policy: Policy,
+    guards: Guards,
+    /// The metric's numbers.
+    values: Vec<f64>,
+    blocks: u32,
+}
+
+#[derive(Clone, Debug)]
+enum Question {
     /// Placements against the operating system's choice.
     Placements(Box<Race>),
     /// Numbers of threads, each left to the operating system or pinned.
@@ -22,114 +34,151 @@ impl Experiment {
 }
 
 impl Design {
-    /// The design of an experiment before its first block.
-    pub fn of(experiment: &Experiment) -> Self {
+    /// The design of an experiment after some of its trials.
+    pub fn of(experiment: &Experiment, trials: &[Trial]) -> Self {
         let cpus = u32::try_from(experiment.machine.allowed.len()).unwrap_or(u32::MAX);
-        match experiment.cells() {
-            Some(cells) => Self::Threads(Box::new(Threads::new(&cells, cpus, &experiment.policy))),
-            None => {
-                let candidates = experiment.arms.len().saturating_sub(1);
-                Self::Placements(Box::new(Race::new(candidates, &experiment.policy)))
-            }
-        }
+        let candidates = experiment.arms.len().saturating_sub(1);
+        let (workload, policy) = (&experiment.workload, &experiment.policy);
+        let question = match experiment.cells() {
+            Some(cells) => Question::Threads(Box::new(Threads::new(&cells, cpus, policy))),
+            None => Question::Placements(Box::new(Race::new(candidates, policy))),
+        };
+        let mut design = Self {
+            question,
+            metric: workload.metric.clone(),
+            policy: policy.clone(),
+            guards: Guards::new(&workload.guards, candidates, policy),
+            values: Vec::new(),
+            blocks: 0,
+        };
+        in_blocks(trials).iter().for_each(|block| design.add(block));
+        design
     }
 
     /// The arms of the next block, as [`Race::next_block`].
     pub fn next_block(&self, seed: u64) -> Vec<usize> {
-        match self {
-            Self::Placements(race) => race.next_block(seed),
-            Self::Threads(threads) => threads.next_block(seed),
+        match &self.question {
+            Question::Placements(race) => race.next_block(seed),
+            Question::Threads(threads) => threads.next_block(seed),
         }
     }
 
-    /// Takes a block into account.
+    /// Takes the trials of a block into account.
     ///
     /// # Panics
     /// When an arm is not one of the experiment's.
-    pub fn add(&mut self, block: &Block) {
-        match self {
-            Self::Placements(race) => race.add(block),
-            Self::Threads(threads) => threads.add(block),
+    pub fn add(&mut self, trials: &[&Trial]) {
+        let block = block_of(trials, |trial| match trial.outcome {
+            Outcome::Value(value) => self.metric.judged(value),
+            Outcome::Failed { .. } => None,
+        });
+        self.blocks += 1;
+        self.values.extend(trials.iter().filter_map(|trial| match trial.outcome {
+            Outcome::Value(value) => Some(value),
+            Outcome::Failed { .. } => None,
+        }));
+        match &mut self.question {
+            Question::Placements(race) => {
+                if race.is_whole(&block) {
+                    self.guards.add(trials, self.blocks);
+                }
+                race.add(&block);
+            }
+            Question::Threads(threads) => threads.add(&block),
         }
+    }
+
+    /// How many blocks there were.
+    pub fn blocks(&self) -> u32 {
+        self.blocks
     }
 
     /// Whether more runs would change nothing, or are not allowed.
     pub fn is_decided(&self) -> bool {
-        match self {
-            Self::Placements(race) => race.is_decided(),
-            Self::Threads(threads) => threads.is_decided(),
+        match &self.question {
+            Question::Placements(race) => {
+                let is_open = |arm: usize| self.guards.verdicts(arm).any(|verdict| verdict == GuardVerdict::Open);
+                race.is_over() || race.is_decided() && !race.winner().is_some_and(is_open)
+            }
+            Question::Threads(threads) => threads.is_decided(),
         }
     }
 
     /// The arms that may still be run.
     pub fn alive(&self) -> Vec<usize> {
-        match self {
-            Self::Placements(race) => {
+        match &self.question {
+            Question::Placements(race) => {
                 let arms = race.standing().arms;
                 arms.iter().filter(|arm| arm.state == ArmState::Alive).map(|arm| arm.arm).collect()
             }
-            Self::Threads(threads) => threads.alive(),
+            Question::Threads(threads) => threads.alive(),
         }
     }
 
-    /// What the blocks show so far; of numbers of threads, the first question's answer.
+    /// What the blocks show so far; of numbers of threads, the first question's answer, and [`Design::threads`] has the others.
     pub fn standing(&self) -> Standing {
-        match self {
-            Self::Placements(race) => race.standing(),
-            Self::Threads(threads) => {
-                threads.standing().main().unwrap_or_else(|| Race::new(0, &Default::default()).standing())
+        match &self.question {
+            Question::Placements(race) => self.guarded(race.standing()),
+            Question::Threads(threads) => {
+                threads.standing().main().unwrap_or_else(|| Race::new(0, &Policy::default()).standing())
             }
+        }
+    }
+
+    /// The races between numbers of threads, where these are the question.
+    pub fn threads(&self) -> Option<&Threads> {
+        match &self.question {
+            Question::Placements(_) => None,
+            Question::Threads(threads) => Some(threads),
         }
     }
 
     /// Whether a question is not decided.
     pub fn is_undecided(&self) -> bool {
         let is = |standing: &Standing| matches!(standing.verdict, Verdict::Undecided { .. });
-        match self {
-            Self::Placements(race) => is(&race.standing()),
-            Self::Threads(threads) => threads.standing().questions().any(is),
+        match self.threads() {
+            None => is(&self.standing()),
+            Some(threads) => threads.standing().questions().any(is),
         }
     }
+
+    /// A winner needs proof that no guard is worse, and "no difference" numbers that would show one.
+    fn guarded(&self, mut standing: Standing) -> Standing {
+        standing.guards = self.guards.standings();
+        match standing.verdict {
+            Verdict::Wins { arm } => {
+                let of_winner = || standing.guards.iter().filter(move |found| found.arm == arm);
+                let worse = |found: &GuardStanding| Doubt::GuardWorse {
+                    guard: found.guard,
+                    arm,
+                    estimate: found.effect.map_or(f64::NEG_INFINITY, |effect| effect.estimate).max(-LARGEST),
+                };
+                let doubts: Vec<Doubt> =
+                    of_winner().filter(|found| found.verdict == GuardVerdict::Worse).map(worse).collect();
+                let is_open = of_winner().any(|found| found.verdict == GuardVerdict::Open);
+                standing.checks.doubts.extend(doubts);
+                if is_open {
+                    standing.verdict = Verdict::Undecided { more_runs: None };
+                }
+            }
+            Verdict::NoMaterialDifference | Verdict::RealButBelowMargin { .. } => {
+                let coarse = step(&self.values).filter(|step| *step >= self.policy.margin / 2.0);
+                standing.checks.doubts.extend(coarse.map(|step| Doubt::CoarseMetric { step }));
+            }
+            Verdict::Undecided { .. } | Verdict::Unsound { .. } => {}
+        }
+        if !standing.checks.doubts.is_empty() {
+            standing.verdict = Verdict::Unsound { why: standing.checks.doubts.clone() };
+        }
+        standing
+    }
 }
+
+/// From nothing to something is no ratio.
+const LARGEST: f64 = 1e3;
 
 /// What the trials of an experiment show: all that a verdict is made of. Of numbers of threads it is the first answer;
 /// [`super::threads()`] has the others.
-///
-/// A winner that makes a guard worse by the margin or more, proven at the error rate, is not recommended.
 pub fn standing(experiment: &Experiment, trials: &[Trial]) -> Standing {
-    let Experiment { workload, policy, .. } = experiment;
-    let mut design = Design::of(experiment);
-    blocks(trials, &workload.metric).iter().for_each(|block| design.add(block));
-    let mut standing = design.standing();
-    let Verdict::Wins { arm } = standing.verdict else { return standing };
-    for guard in 0..workload.guards.len() {
-        let blocks = guard_blocks(trials, &workload.guards, guard);
-        if let Some(estimate) = worsening(&blocks, arm, policy) {
-            standing.checks.doubts.push(Doubt::GuardWorse { guard, arm, estimate });
-        }
-    }
-    if !standing.checks.doubts.is_empty() {
-        standing.verdict = Verdict::Unsound { why: standing.checks.doubts.clone() };
-    }
-    standing
-}
-
-/// By how much an arm makes a guard worse than the baseline, a difference of logarithms, where that is proven at the error
-/// rate and its median reaches the margin.
-fn worsening(blocks: &[Block], arm: usize, policy: &Policy) -> Option<f64> {
-    let mut evidence = Evidence::new(0.0);
-    let (mut strongest, mut gains) = (0.0_f64, Vec::new());
-    for block in blocks {
-        let of = |wanted: usize| block.runs.iter().filter(move |run| run.arm == wanted).map(|run| run.x);
-        let (Some(candidate), baselines) = (of(arm).next(), of(0).collect::<Vec<_>>()) else { continue };
-        if baselines.is_empty() {
-            continue;
-        }
-        evidence.add(&Outcome::new(candidate, &baselines));
-        strongest = strongest.max(evidence.below().now());
-        let known: Vec<f64> = baselines.iter().copied().flatten().collect();
-        gains.extend(candidate.filter(|_| !known.is_empty()).map(|x| median(&known) - x));
-    }
-    let estimate = (!gains.is_empty()).then(|| median(&gains))?;
-    (strongest >= 1.0 / policy.error_rate && estimate <= -policy.margin_ln()).then_some(estimate)
+    Design::of(experiment, trials).standing()
 }

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::design::Design;
-use super::{Experiment, Outcome, Trial, blocks};
+use super::{Experiment, Outcome, Trial};
 use crate::experiment::{Fit, ThreadsStanding};
 use crate::stats::order::median;
 
@@ -38,8 +38,8 @@ pub struct Occupancy {
 
 /// What the trials of an experiment with numbers of threads show; absent for other experiments.
 pub fn threads(experiment: &Experiment, trials: &[Trial]) -> Option<ThreadsReport> {
-    let Design::Threads(mut threads) = Design::of(experiment) else { return None };
-    blocks(trials, &experiment.workload.metric).iter().for_each(|block| threads.add(block));
+    let design = Design::of(experiment, trials);
+    let threads = design.threads()?;
     let occupancy = occupancy(experiment, trials, true).or_else(|| occupancy(experiment, trials, false));
     Some(ThreadsReport { standing: threads.standing(), law: threads.law(), occupancy })
 }

@@ -65,12 +65,16 @@ pub struct TryArguments {
     /// Lower values of the metric are better
     #[arg(long, requires = "metric", conflicts_with = "higher")]
     pub lower: bool,
-    /// A metric that must not get worse by the margin; lower is better; written as for --metric
+    /// A metric that must not get worse: no placement wins before it is proven not to be worse by --guard-margin; lower
+    /// is better; written as for --metric
     #[arg(long, value_name = "NAME[=REGEX]")]
     pub guard: Vec<String>,
-    /// A metric that must not get worse by the margin; higher is better; written as for --metric
+    /// The same, where higher is better
     #[arg(long, value_name = "NAME[=REGEX]")]
     pub guard_higher: Vec<String>,
+    /// How much worse a guard may get, such as 5% [default: 10%]
+    #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
+    pub guard_margin: Option<f64>,
     /// The smallest difference that matters, such as 3% [default: 3%; 10% for a metric named like a tail, such as p99
     /// or max]
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
@@ -103,7 +107,7 @@ pub struct TryArguments {
     #[arg(long, requires = "suite", conflicts_with_all = ["resume", "csv", "markdown", "json"])]
     pub install: bool,
     /// Continue a stored experiment: its number, or the last one of this machine; with --suite, its last session
-    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, conflicts_with_all = ["on", "threads", "metric", "guard", "guard_higher", "margin", "error_rate", "timeout", "seed", "command"])]
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, conflicts_with_all = ["on", "threads", "metric", "guard", "guard_higher", "guard_margin", "margin", "error_rate", "timeout", "seed", "command"])]
     pub resume: Option<Option<i64>>,
     /// Simulate a program whose true effects this file (TOML) gives: gains = [0.05, 0.0], noise = "typical"; stores
     /// nothing

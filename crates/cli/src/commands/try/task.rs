@@ -221,6 +221,7 @@ fn policy(typed: &TryArguments) -> Result<Policy, Failure> {
     let policy = Policy {
         error_rate: typed.error_rate.unwrap_or(default.error_rate),
         margin: typed.margin.unwrap_or(default.margin),
+        guard_margin: typed.guard_margin.unwrap_or(default.guard_margin),
         ..default
     };
     let is_of_tails = typed.margin.is_none() && typed.metric.is_some();

@@ -151,9 +151,7 @@ fn doubted(mut standing: Standing, doubts: &[Doubt]) -> Standing {
 }
 
 fn checks(threads: &Threads, standing: &ThreadsStanding, doubts: Vec<Doubt>) -> Checks {
-    let counts = standing.counts.as_ref().map(|counts| &counts.standing.checks);
     Checks {
-        baseline_slots: counts.and_then(|checks| checks.baseline_slots),
         carry_over: carry_over(&threads.order, threads.cells.len().saturating_sub(1)),
         outliers: standing.questions().map(|standing| standing.checks.outliers).sum(),
         doubts,

@@ -1,11 +1,11 @@
 //! The verdict in one sentence, and how to apply it.
 
-use corewise_model::experiment::{ArmState, ArmVerdict, Doubt, Effect, Verdict};
+use corewise_model::experiment::{ArmState, ArmVerdict, Doubt, Effect, GuardStanding, GuardVerdict, Verdict};
 use corewise_model::placement::notation::{Notation, print};
 
 use super::Shown;
 use super::gain::{gain, interval, percent, size};
-use crate::draw::number::{count, decimal};
+use crate::draw::number::count;
 use crate::draw::printable::named;
 use crate::draw::text::{Line, Tone};
 use crate::draw::wrap::glued;
@@ -28,22 +28,36 @@ pub fn in_words(shown: Shown<'_>) -> Line {
 fn wins(shown: Shown<'_>) -> Line {
     let Some((arm, standing)) = shown.winner() else { return Line::new() };
     let sentence = format!(
-        " {} is {} than the OS default, proven after {} (error rate {}).",
+        " {} is {}; proven after {} (error rate {}).",
         named(&arm.spoken()),
-        better(shown, standing.effect.as_ref()),
+        at_least(shown, standing.effect.as_ref()),
         count(shown.standing.runs as usize, "run"),
         percent(shown.experiment.policy.error_rate),
     );
     Line::new().with(Tone::Good, "Pin it.").plain(glued(&sentence))
 }
 
-/// "2.4x [1.9, 3.0] faster".
-pub(super) fn better(shown: Shown<'_>, effect: Option<&Effect>) -> String {
-    let word = if shown.is_time() {
+/// "at least 1.9x faster than the OS default, about 2.4x": what is proven is the lower end; the estimate, at the moment when an experiment
+/// stops, is a little too large.
+fn at_least(shown: Shown<'_>, effect: Option<&Effect>) -> String {
+    let word = word(shown);
+    let Some(effect) = effect else { return format!("{word} than the OS default") };
+    let least = effect.low.filter(|low| *low > 0.0).map_or(String::new(), |low| format!("at least {} ", size(low)));
+    format!("{least}{word} than the OS default, about {}", size(effect.estimate))
+}
+
+/// "faster", or "better in fps".
+fn word(shown: Shown<'_>) -> String {
+    if shown.is_time() {
         "faster".to_owned()
     } else {
         format!("better in {}", named(&shown.experiment.workload.metric.name))
-    };
+    }
+}
+
+/// "2.4x [1.9, 3.0] faster".
+pub(super) fn better(shown: Shown<'_>, effect: Option<&Effect>) -> String {
+    let word = word(shown);
     match effect {
         Some(effect) => format!("{} {} {word}", size(effect.estimate), interval(effect)),
         None => word,
@@ -71,8 +85,8 @@ fn no_difference(shown: Shown<'_>) -> Line {
     let (margin, runs) = (percent(shown.experiment.policy.margin), count(shown.standing.runs as usize, "run"));
     let candidates = &shown.standing.arms[1..];
     let of = |is: fn(ArmVerdict) -> bool| candidates.iter().filter(|arm| arm.verdict.is_some_and(is)).count();
-    let (open, failed) = (of(|verdict| verdict == ArmVerdict::Undecided), of(|verdict| verdict == ArmVerdict::Failed));
-    let proven = candidates.len() - open - failed;
+    let failed = of(|verdict| verdict == ArmVerdict::Failed);
+    let proven = candidates.len() - failed;
     let mut what = match candidates.len() {
         1 => {
             let (name, effect) = (named(&shown.experiment.arms[1].spoken()), candidates[0].effect);
@@ -90,10 +104,12 @@ fn no_difference(shown: Shown<'_>) -> Line {
             format!(" {proven} of {all} placements {verb} proven not to be {margin} {word}")
         }
     };
-    if open > 0 {
+    let most = candidates.iter().filter_map(|arm| arm.effect?.high).reduce(f64::max);
+    if let Some(most) = most.filter(|most| *most > 0.0) {
         what.push_str(&format!(
-            "; {open} fell behind and {} dropped without proof",
-            if open == 1 { "was" } else { "were" }
+            ": at most {} (at {} each)",
+            gain(most),
+            percent(1.0 - shown.experiment.policy.error_rate)
         ));
     }
     if failed > 0 {
@@ -111,6 +127,9 @@ fn undecided(shown: Shown<'_>, more_runs: Option<u32>) -> Line {
     let best = alive
         .filter_map(|arm| Some((arm.arm, arm.effect.as_ref()?)))
         .max_by(|a, b| a.1.estimate.total_cmp(&b.1.estimate));
+    if let Some(open) = open_guards(shown) {
+        return Line::new().with(Tone::Warn, "Not decided").plain(glued(&format!(" after {runs}: {open}")));
+    }
     let best = best.map_or(String::new(), |(arm, effect)| {
         if effect.estimate <= 0.0 {
             return format!(" Best so far: the {}.", shown.experiment.arms[0].spoken());
@@ -125,6 +144,24 @@ fn undecided(shown: Shown<'_>, more_runs: Option<u32>) -> Line {
         .plain(glued(&format!(" after {runs}; until it is, leave it to the operating system.{best}{more}")))
 }
 
+/// Who would win but for guards that are not proven to be no worse.
+fn open_guards(shown: Shown<'_>) -> Option<String> {
+    let best = shown.standing.arms.iter().find(|arm| arm.verdict == Some(ArmVerdict::Wins))?;
+    let guards = &shown.experiment.workload.guards;
+    let is_open = |found: &&GuardStanding| found.arm == best.arm && found.verdict == GuardVerdict::Open;
+    let open = shown.standing.guards.iter().filter(is_open).filter_map(|found| guards.get(found.guard));
+    let open: Vec<String> = open.map(|guard| named(&guard.name)).collect();
+    (!open.is_empty()).then(|| {
+        let name = named(&shown.experiment.arms[best.arm].spoken());
+        let margin = percent(shown.experiment.policy.guard_margin);
+        format!(
+            "{name} is {}, but it is not proven that {} is less than {margin} worse there. Until it is, leave it to the operating system.",
+            at_least(shown, best.effect.as_ref()),
+            open.join(" and "),
+        )
+    })
+}
+
 fn unsound(shown: Shown<'_>, why: &[Doubt]) -> Line {
     let doubts: Vec<String> = why.iter().map(|doubt| doubt_in_words(shown, doubt)).collect();
     let sentence = format!(" {} Leave it to the operating system.", doubts.join(" "));
@@ -137,9 +174,11 @@ pub(super) fn doubt_in_words(shown: Shown<'_>, doubt: &Doubt) -> String {
         Doubt::BaselineFails { failures } => {
             format!("The OS default failed {}, so there is nothing to compare with.", count(*failures as usize, "time"))
         }
-        Doubt::BaselineSlotsDiffer { e_value } => format!(
-            "The two OS default runs in each block differ from each other (e = {}), more than chance explains.",
-            decimal(*e_value, 0)
+        Doubt::CoarseMetric { step } => format!(
+            "The numbers of {} are steps of {} apart: no difference of {} would show.",
+            named(&shown.experiment.workload.metric.name),
+            percent(*step),
+            percent(shown.experiment.policy.margin),
         ),
         Doubt::CarryOver(carry) => format!(
             "Runs after {} are {} {}: it leaves an effect behind, such as heat or a full cache.",

@@ -1,10 +1,11 @@
 //! What differs besides between the winner and the operating system's choice, and what a user has to know of the runs.
 
+use corewise_model::experiment::{GuardStanding, GuardVerdict};
 use corewise_model::stats::order::{apart, median, median_interval};
-use corewise_model::trial::{Observed, Outcome, Trial};
+use corewise_model::trial::{Metric, Observed, Outcome, Trial};
 
 use super::Shown;
-use super::gain::percent;
+use super::gain::{gain, interval, percent};
 use super::standings::significant;
 use crate::draw::number::{bytes, count};
 use crate::draw::printable::{last_lines, named};
@@ -82,7 +83,7 @@ const QUANTITIES: [Quantity; 7] = [
 
 /// The lines.
 pub fn lines(shown: Shown<'_>) -> Vec<Line> {
-    let mut lines: Vec<Line> = differences(shown).into_iter().collect();
+    let mut lines: Vec<Line> = differences(shown).into_iter().chain(guards(shown)).collect();
     lines.extend(failures(shown));
     lines.extend(warnings(shown));
     lines
@@ -113,6 +114,31 @@ fn differences(shown: Shown<'_>) -> Option<Line> {
     let differing: Vec<String> = differing.collect();
     let text = format!("Also different, per run: {}", differing.join(" · "));
     (!differing.is_empty()).then(|| Line::new().plain(glued(&text)))
+}
+
+/// Each guard on each candidate: "Guard p99: cpu 1 -1.2 % [-4.0, 2.0], not 10 % worse".
+fn guards(shown: Shown<'_>) -> Vec<Line> {
+    let margin = percent(shown.experiment.policy.guard_margin);
+    let one = |found: &GuardStanding| {
+        let name = named(&shown.experiment.arms.get(found.arm)?.spoken());
+        let effect = found.effect.filter(|effect| effect.estimate.abs() < 100.0);
+        let effect = effect.map_or(String::new(), |effect| format!(" {} {}", gain(effect.estimate), interval(&effect)));
+        let verdict = match found.verdict {
+            GuardVerdict::NotWorse => format!("not {margin} worse"),
+            GuardVerdict::Worse => format!("more than {margin} worse"),
+            GuardVerdict::Open => "not decided".to_owned(),
+        };
+        Some(format!("{name}{effect}, {verdict}"))
+    };
+    let of_guard = |(place, guard): (usize, &Metric)| {
+        let found = shown.standing.guards.iter().filter(|found| found.guard == place).filter_map(one);
+        let text = format!("Guard {}: {}", named(&guard.name), found.collect::<Vec<_>>().join(" · "));
+        Line::new().plain(glued(&text))
+    };
+    if shown.standing.guards.is_empty() {
+        return Vec::new();
+    }
+    shown.experiment.workload.guards.iter().enumerate().map(of_guard).collect()
 }
 
 /// The first failure of each arm that has some.

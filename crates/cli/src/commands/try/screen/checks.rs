@@ -12,12 +12,6 @@ use crate::draw::text::Line;
 pub fn lines(shown: Shown<'_>) -> Vec<Line> {
     let checks = &shown.standing.checks;
     let mut items = Vec::new();
-    if let Some(e_value) = checks.baseline_slots {
-        items.push(format!(
-            "the two OS default runs in each block compared: e = {} (alarm from 100)",
-            decimal(e_value, 1)
-        ));
-    }
     if let Some(carry) = &checks.carry_over {
         let name = shown.experiment.arms.get(carry.after_arm).map_or_else(String::new, |arm| named(&arm.spoken()));
         let fires = checks.doubts.iter().any(|doubt| matches!(doubt, Doubt::CarryOver(_)));

@@ -82,11 +82,11 @@ fn a_row_a_benchmark_and_means_of_categories() {
 
                                runs  OS default  all - core:0                   vcache
     encoding
-      7-Zip                      24       1.2 s       +10.5 %  ↑  [9.5, 11.5]  -18.4 %  ↓  [-19.1, -17.3]
-      x264                       24       1.2 s        +8.3 %  ↑   [7.3, 9.2]   -0.3 %  ≈     [-1.2, 1.0]
+      7-Zip                      24       1.2 s       +10.5 %  ↑  [9.6, 11.3]  -18.4 %  ↓  [-19.1, -17.4]
+      x264                       24       1.2 s        +8.3 %  ↑   [7.4, 9.1]   -0.3 %  ≈     [-1.2, 0.9]
       geometric mean of 2                              +9.4 %  ↑  [8.3, 10.5]   -9.8 %  ↓   [-10.7, -8.5]
     development
-      compile                    24       1.2 s        +6.1 %  ↑   [5.2, 7.1]   -9.8 %  ↓   [-10.6, -8.6]
+      compile                    24       1.2 s        +6.1 %  ↑   [5.3, 7.0]   -9.8 %  ↓   [-10.6, -8.7]
     rendering
       POV-Ray (not installed)
       a|b (failed)
@@ -262,11 +262,11 @@ fn other_programs_can_read_it() {
     | benchmark | OS default | all - core:0 | vcache |
     |---|--:|---|---|
     | **encoding** |  |  |  |
-    | 7-Zip | 1.2 s | +10.5 % ↑ [9.5, 11.5] | -18.4 % ↓ [-19.1, -17.3] |
-    | x264 | 1.2 s | +8.3 % ↑ [7.3, 9.2] | -0.3 % ≈ [-1.2, 1.0] |
+    | 7-Zip | 1.2 s | +10.5 % ↑ [9.6, 11.3] | -18.4 % ↓ [-19.1, -17.4] |
+    | x264 | 1.2 s | +8.3 % ↑ [7.4, 9.1] | -0.3 % ≈ [-1.2, 0.9] |
     | geometric mean of 2 |  | +9.4 % ↑ [8.3, 10.5] | -9.8 % ↓ [-10.7, -8.5] |
     | **development** |  |  |  |
-    | compile | 1.2 s | +6.1 % ↑ [5.2, 7.1] | -9.8 % ↓ [-10.6, -8.6] |
+    | compile | 1.2 s | +6.1 % ↑ [5.3, 7.0] | -9.8 % ↓ [-10.6, -8.7] |
     | **rendering** |  |  |  |
     | POV-Ray (not installed) |  |  |  |
     | a\|b (failed) |  |  |  |

@@ -8,7 +8,7 @@ use super::{counted, threads};
 use crate::commands::r#try::screen::Shown;
 use crate::commands::r#try::screen::answer::{better, doubt_in_words, resume};
 use crate::commands::r#try::screen::gain::{gain, interval, percent};
-use crate::draw::number::{count, decimal};
+use crate::draw::number::count;
 use crate::draw::text::{Line, Tone};
 use crate::draw::wrap::glued;
 use crate::shell::tip::{in_shell, words_in_shell};
@@ -142,10 +142,6 @@ fn nothing(shown: Shown<'_>, report: &ThreadsReport, why: &[Doubt]) -> Line {
             let times = count(*failures as usize, "time");
             format!("With {reference} it failed {times}, so there is nothing to compare with.")
         }
-        Doubt::BaselineSlotsDiffer { e_value } => format!(
-            "The two runs with {reference} in each block differ from each other (e = {}), more than chance explains.",
-            decimal(*e_value, 0)
-        ),
         other => doubt_in_words(shown, other),
     };
     let doubts: Vec<String> = why.iter().map(in_words).collect();

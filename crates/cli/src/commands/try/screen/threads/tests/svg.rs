@@ -31,7 +31,7 @@ fn every_point_tells_its_numbers() {
     let points = texts(&picture, "title");
     assert_eq!(points.len(), 1 + 2 * COUNTS.len());
     assert_eq!(points[0], "./app '--jobs={threads}': how it scales");
-    assert_eq!(points[1], "24 threads, pinned: 13.5x, 741 ms; interquartile range of its runs 13.3x to 13.7x");
+    assert_eq!(points[1], "24 threads, pinned: 13.7x, 726 ms; interquartile range of its runs 13.5x to 13.8x");
     let words = texts(&picture, "text");
     let expected = ["./app '--jobs={threads}'", "pinned", "ideal", "threads", "wall time", "24", "18", "16", "10x"];
     assert!(expected.iter().all(|word| words.iter().any(|text| text == word)), "{words:?}");

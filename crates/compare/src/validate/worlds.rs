@@ -1,0 +1,98 @@
+//! Worlds in which a rule that sounds right is wrong: arms that only vary more, gains behind many slow runs, guards that get worse.
+
+use corewise_model::experiment::{Block, Evidence, Outcome, Policy, Race, Run, Standing};
+use corewise_model::stats::random::Random;
+
+use super::{Bounds, is_no_difference, is_undecided, percent, repeat, repetitions, runs, winner};
+
+/// An experiment whose outcomes depend on the arm and on chance alone.
+fn experiment(candidates: usize, seed: u64, most_runs: u32, x: impl Fn(usize, &mut Random) -> f64) -> Standing {
+    let mut random = Random::new(!seed);
+    let mut race = Race::new(candidates, &Policy { most_runs: Some(most_runs), ..Policy::default() });
+    while !race.is_decided() {
+        let runs = race.next_block(seed).into_iter().map(|arm| Run { arm, x: Some(x(arm, &mut random)) });
+        let runs = runs.collect();
+        race.add(&Block { runs });
+    }
+    race.standing()
+}
+
+/// Candidates that are 4 % faster or slower by the mode that their process starts in; mean and median are the baseline's.
+pub fn spread(share: f64, bounds: &mut Bounds) {
+    let count = repetitions(2000.0, share);
+    println!(
+        "\n## Candidates that only vary more (4 % either way, noise 0.1 %), at most 60 blocks: {count} experiments each\n"
+    );
+    println!("| candidates | false win % | no difference % | undecided % |");
+    println!("|---|--:|--:|--:|");
+    for candidates in [1, 2, 3, 4, 7] {
+        let standings = repeat(count, |seed| {
+            experiment(candidates, seed, 60 * (candidates as u32 + 1), |arm, random| {
+                let mode = if random.below(2) == 0 { 0.04 } else { -0.04 };
+                0.001 * random.normal() + if arm == 0 { 0.0 } else { mode }
+            })
+        });
+        let wins = percent(&standings, |standing| winner(standing).is_some());
+        let (same, open) = (percent(&standings, is_no_difference), percent(&standings, is_undecided));
+        println!("| {candidates} | {wins:.2} | {same:.1} | {open:.1} |");
+        bounds.at_most(&format!("false winners of {candidates} that only vary more"), wins, 5.0);
+    }
+}
+
+/// One of three candidates is better, and a share of all runs is much slower.
+pub fn slow_runs(share: f64, bounds: &mut Bounds) {
+    let count = repetitions(1000.0, share);
+    println!(
+        "\n## One of three candidates is better, many runs are slow, at most 240 runs: {count} experiments each\n"
+    );
+    println!("| true | slow runs | slower by | found % | no difference % | undecided % | runs, mean |");
+    println!("|---|---|---|--:|--:|--:|--:|");
+    for (gain, share_slow, slow) in [(0.058_f64, 0.45, 0.30_f64), (0.10, 0.5, 0.5), (0.05, 0.3, 0.2)] {
+        let standings = repeat(count, |seed| {
+            experiment(3, seed, 240, |arm, random| {
+                let is_slow = random.unit() < share_slow;
+                let disturbed = if is_slow { slow.ln_1p() } else { 0.0 };
+                0.01 * random.normal() + disturbed - if arm == 2 { gain.ln_1p() } else { 0.0 }
+            })
+        });
+        let (found, same) =
+            (percent(&standings, |standing| winner(standing) == Some(2)), percent(&standings, is_no_difference));
+        println!(
+            "| +{:.1} % | {:.0} % | {:.0} % | {found:.1} | {same:.1} | {:.1} | {:.0} |",
+            100.0 * gain,
+            100.0 * share_slow,
+            100.0 * slow,
+            percent(&standings, is_undecided),
+            runs(&standings).0
+        );
+        bounds.at_most(&format!("a gain of {:.1} % called no difference", 100.0 * gain), same, 5.0);
+    }
+}
+
+/// How often a guard passes, and is said to be worse, by how much worse it is.
+pub fn guards(share: f64, bounds: &mut Bounds) {
+    let count = repetitions(2000.0, share);
+    println!("\n## Guards with a margin of 10 %, 100 blocks: {count} experiments each\n");
+    println!("| truly worse by | noise | passes % | said to be worse % |");
+    println!("|---|---|--:|--:|");
+    for (worse, noise) in [(0.0_f64, 0.05), (0.0, 0.1), (0.05, 0.05), (0.1, 0.1), (0.1, 0.2), (0.2, 0.2), (0.5, 0.2)] {
+        let verdicts = repeat(count, |seed| {
+            let mut random = Random::new(seed);
+            let mut evidence = Evidence::new(-1.1_f64.ln());
+            let enough = Policy::default().enough();
+            for _ in 0..100 {
+                let [candidate, baseline] = [noise * random.normal() + worse.ln_1p(), noise * random.normal()];
+                evidence.add(&Outcome { candidate: Some(candidate), baseline: Some(baseline) });
+                if evidence.above().now() >= enough || evidence.below().now() >= enough {
+                    break;
+                }
+            }
+            [evidence.above().now() >= enough, evidence.below().now() >= enough]
+        });
+        let found = [0, 1].map(|side| percent(&verdicts, |verdict: &[bool; 2]| verdict[side]));
+        println!("| {:.0} % | {:.0} % | {:.1} | {:.1} |", 100.0 * worse, 100.0 * noise, found[0], found[1]);
+        if worse >= 0.1 {
+            bounds.at_most(&format!("a guard that is {:.0} % worse passes", 100.0 * worse), found[0], 5.0);
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Guards: what must not get worse while something else gets better. That nothing bad was seen of one proves nothing; what counts is proof
+//! that it is not worse by the margin of guards.
+
+use super::{Metric, Trial, block_of};
+use crate::experiment::{Evidence, GuardStanding, GuardVerdict, Outcome, Policy, effect};
+
+/// What the blocks so far say about every guard on every candidate.
+#[derive(Clone, Debug)]
+pub(super) struct Guards {
+    policy: Policy,
+    guards: Vec<Guard>,
+}
+
+#[derive(Clone, Debug)]
+struct Guard {
+    metric: Metric,
+    /// The candidates; arm 1 is the first.
+    candidates: Vec<Candidate>,
+}
+
+#[derive(Clone, Debug)]
+struct Candidate {
+    outcomes: Vec<Outcome>,
+    /// Against "worse by exactly the margin".
+    by_margin: Evidence,
+}
+
+impl Guards {
+    pub(super) fn new(metrics: &[Metric], candidates: usize, policy: &Policy) -> Self {
+        let by_margin = Evidence::new(-(1.0 + policy.guard_margin).ln());
+        let candidate = Candidate { outcomes: Vec::new(), by_margin };
+        let guard = |metric: &Metric| Guard { metric: metric.clone(), candidates: vec![candidate.clone(); candidates] };
+        Self { policy: policy.clone(), guards: metrics.iter().map(guard).collect() }
+    }
+
+    /// Takes the trials of a whole block into account, by the block's number.
+    pub(super) fn add(&mut self, trials: &[&Trial], number: u32) {
+        for (place, guard) in self.guards.iter_mut().enumerate() {
+            let metric = &guard.metric;
+            let block = block_of(trials, |trial| metric.judged(trial.guards.get(place).copied().flatten()?));
+            for (index, candidate) in guard.candidates.iter_mut().enumerate() {
+                if let Some(outcome) = block.outcome(index + 1, number) {
+                    candidate.by_margin.add(&outcome);
+                    candidate.outcomes.push(outcome);
+                }
+            }
+        }
+    }
+
+    /// What is known of the guards on a candidate, in their order.
+    pub(super) fn verdicts(&self, arm: usize) -> impl Iterator<Item = GuardVerdict> + '_ {
+        self.guards.iter().map(move |guard| self.verdict(&guard.candidates[arm - 1]))
+    }
+
+    fn verdict(&self, candidate: &Candidate) -> GuardVerdict {
+        let enough = self.policy.enough();
+        match () {
+            () if candidate.by_margin.above().now() >= enough => GuardVerdict::NotWorse,
+            () if candidate.by_margin.below().now() >= enough => GuardVerdict::Worse,
+            () => GuardVerdict::Open,
+        }
+    }
+
+    /// Every guard on every candidate.
+    pub(super) fn standings(&self) -> Vec<GuardStanding> {
+        let of = |(guard, found): (usize, &Guard)| {
+            let candidates = found.candidates.iter().enumerate();
+            let standing = |(index, candidate): (usize, &Candidate)| GuardStanding {
+                guard,
+                arm: index + 1,
+                effect: effect(&candidate.outcomes, self.policy.error_rate),
+                e_not_worse_by_margin: candidate.by_margin.above().now(),
+                e_worse_by_margin: candidate.by_margin.below().now(),
+                verdict: self.verdict(candidate),
+            };
+            candidates.map(standing).collect::<Vec<_>>()
+        };
+        self.guards.iter().enumerate().flat_map(of).collect()
+    }
+}

@@ -1,0 +1,39 @@
+//! How coarse the numbers of a metric are.
+
+use crate::stats::order::median;
+
+/// The smallest step that numbers can differ by, going by the digits that they are written with, as a share of their median: 0.1 for 10, 12 and
+/// 9; 0.01 for 9.75 at the finest. Absent without numbers, or where their median is zero.
+pub(super) fn step(values: &[f64]) -> Option<f64> {
+    let finest = values.iter().filter(|value| **value != 0.0).map(|value| last_digit(*value)).min()?;
+    // The zeros of one number alone may be digits.
+    let are_equal = values.iter().all(|value| *value == values[0]);
+    let finest = if are_equal { finest.min(0) } else { finest };
+    let middle = median(values).abs();
+    (middle > 0.0).then(|| 10_f64.powi(finest) / middle)
+}
+
+/// The power of ten of the last digit that is not zero.
+fn last_digit(value: f64) -> i32 {
+    let text = value.abs().to_string();
+    match text.split_once('.') {
+        Some((_, decimals)) => -(decimals.len() as i32),
+        None => (text.len() - text.trim_end_matches('0').len()) as i32,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_finest_digit_counts() {
+        let rounded = |values: &[f64]| step(values).map(|step| (step * 1e4).round() / 1e4);
+        assert_eq!(rounded(&[10.0, 10.0, 12.0]), Some(0.1));
+        assert_eq!(rounded(&[10.0, 9.75, 10.0]), Some(0.001));
+        assert_eq!(rounded(&[1_500_000.0, 1_600_000.0]), Some(0.0645));
+        assert_eq!(rounded(&[10.0, 10.0]), Some(0.1));
+        assert_eq!((step(&[]), step(&[0.0, 0.0])), (None, None));
+        assert!(step(&[0.123_456_789, 0.12]).unwrap() < 1e-7);
+    }
+}
