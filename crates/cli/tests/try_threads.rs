@@ -177,7 +177,7 @@ fn told_its_cpus() -> Outcome {
         return Ok(Completion::ignored_with("taskset is not installed (util-linux)"));
     }
     let told = said(&mut trying(&place, &options, script), 0)?;
-    contains(&told, &[&format!("At {all} and {} threads, pinned is not 3 % better", all + 1)])?;
+    contains(&told, &[&format!("At {all} and {} threads, pinned is worse", all + 1)])?;
     same(&told, told.contains("cpus of its own"), false)?;
     let document = json(&mut place.corewise(&["try", "--resume", "--json"]), 0)?;
     let pinned = document["observed"]["trials"]

@@ -16,7 +16,8 @@ pub fn text(guest: &mut Guest, script: &str) -> Result<String, Failed> {
 /// As [`text`], for what is no text.
 pub fn bytes(guest: &mut Guest, script: &str) -> Result<Vec<u8>, Failed> {
     let outcome = guest.run(script)?;
-    if outcome.code == 0 && outcome.stderr.is_empty() {
+    // Long commands tell now and then how far they have come.
+    if outcome.code == 0 && outcome.stderr.lines().all(|line| line.contains(" % done, ")) {
         return Ok(outcome.stdout);
     }
     Err(format!("`{script}`: exit status {}\n{}{}", outcome.code, outcome.text(), outcome.stderr).into())

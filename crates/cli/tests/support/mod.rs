@@ -88,6 +88,11 @@ pub fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
+/// What was said on standard error, without the lines that tell now and then how far a long command has come.
+pub fn said(bytes: &[u8]) -> String {
+    text(bytes).split_inclusive('\n').filter(|line| !line.contains(" % done, ")).collect()
+}
+
 /// Sends SIGINT, as Ctrl-C does.
 pub fn interrupt(child: &Child) {
     send("INT", child);
