@@ -61,7 +61,9 @@ fn cpus() -> (u32, u32) {
 /// machine can hide.
 fn scores() -> String {
     let (first, _) = cpus();
-    format!("if grep -q '^Cpus_allowed_list:.{first}$' /proc/self/status; then echo score 20.14; else echo score 10.07; fi")
+    format!(
+        "if grep -q '^Cpus_allowed_list:.{first}$' /proc/self/status; then echo score 20.14; else echo score 10.07; fi"
+    )
 }
 
 const METRIC: [&str; 3] = ["--metric", "score=score ([0-9.]+)", "--higher"];
