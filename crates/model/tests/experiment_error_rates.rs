@@ -202,22 +202,23 @@ fn an_experiment_is_the_same_every_time() {
 }
 
 /// Experiments of many sorts, judged by a second program in another language, written to docs/statistics.md: seed, runs,
-/// blocks and verdict. A change of any rule shows here.
+/// blocks and verdict. A change of any rule shows here. (The last two have a block that lacks a run, which that program does not know.)
 #[test]
 fn the_verdicts_are_those_of_another_program() {
-    const EXPECTED: [(u64, u32, u32, &str); 12] = [
-        (0, 149, 75, "unsound"),
-        (1, 34, 15, "wins 2"),
-        (2, 23, 5, "wins 2"),
-        (3, 42, 6, "wins 6"),
-        (4, 12, 6, "wins 1"),
+    const EXPECTED: [(u64, u32, u32, &str); 13] = [
+        (1, 32, 14, "wins 2"),
+        (2, 22, 7, "wins 2"),
+        (3, 42, 8, "wins 6"),
+        (4, 10, 5, "wins 1"),
         (8, 150, 75, "undecided"),
         (16, 10, 5, "no-material-difference"),
-        (29, 60, 28, "no-material-difference"),
-        (48, 86, 43, "real-but-below-margin 1"),
+        (29, 150, 73, "undecided"),
+        (48, 88, 44, "real-but-below-margin 1"),
+        (80, 150, 75, "unsound"),
+        (100, 150, 75, "unsound"),
+        (190, 118, 38, "unsound"),
+        (0, 15, 8, "wins 1"),
         (49, 149, 73, "undecided"),
-        (70, 148, 36, "unsound"),
-        (143, 43, 5, "unsound"),
     ];
     for (seed, runs, blocks, expected) in EXPECTED {
         let standing = mixed(seed);

@@ -297,6 +297,12 @@ fn one_thread_is_busy_for_a_share_of_its_time() {
     ]);
     assert_eq!(of(&trials), Some((true, 3, 80.0)));
     assert_eq!(of(&trials[..2]), None);
+    // Who is kept from a cpu by others does not wait for something else.
+    let busy = Observed { others_busy: Some(0.5), ..seen(1, 1, 0.5).observed };
+    let preempted = Observed { involuntary_switches: 300, ..seen(1, 1, 0.5).observed };
+    for observed in [busy, preempted] {
+        assert_eq!(of(&[trials[1].clone(), Trial { observed, ..seen(2, 1, 0.5) }]), None);
+    }
     let text = serde_json::to_string(&threads(&experiment, &trials)).unwrap();
     assert_eq!(serde_json::from_str::<Option<ThreadsReport>>(&text).unwrap(), threads(&experiment, &trials));
 }

@@ -44,11 +44,25 @@ pub fn threads(experiment: &Experiment, trials: &[Trial]) -> Option<ThreadsRepor
     Some(ThreadsReport { standing: threads.standing(), law: threads.law(), occupancy })
 }
 
+/// A run of which others took the cpus for more than this share of the machine…
+const OTHERS_BUSY: f64 = 0.1;
+/// …or that was preempted more often than this, a second, waited for a cpu, and nobody knows for how long.
+const PREEMPTED_A_SECOND: f64 = 20.0;
+
+/// Whether the time that a run did not compute is time that it waited for something else than a cpu.
+fn is_undisturbed(trial: &Trial) -> bool {
+    let seen = &trial.observed;
+    let seconds = f64::from(trial.repeats.max(1)) * seen.wall_s;
+    seen.others_busy.is_none_or(|busy| busy <= OTHERS_BUSY)
+        && seen.involuntary_switches as f64 <= PREEMPTED_A_SECOND * seconds.max(1.0)
+}
+
 fn occupancy(experiment: &Experiment, trials: &[Trial], pinned: bool) -> Option<Occupancy> {
     let is_of = |trial: &&Trial| {
         let arm = &experiment.arms[trial.arm];
         let is_placed = if pinned { arm.cpus.as_ref().is_some_and(|cpus| cpus.len() == 1) } else { arm.cpus.is_none() };
-        arm.threads == Some(1) && is_placed && trial.block > 0 && matches!(trial.outcome, Outcome::Value(_))
+        let is_whole = trial.block > 0 && matches!(trial.outcome, Outcome::Value(_));
+        arm.threads == Some(1) && is_placed && is_whole && is_undisturbed(trial)
     };
     let share = |trial: &Trial| {
         let seen = &trial.observed;

@@ -17,6 +17,7 @@ use corewise_sys::files::path_of;
 use corewise_sys::input::{self, Input};
 
 use super::task::{Choice, NewExperiment, Which};
+use crate::draw::printable::named;
 use crate::shell::failure::{Exit, Failure};
 use crate::shell::history::{broken, number_now, to_write};
 use crate::shell::machine::this_machine;
@@ -112,8 +113,24 @@ pub fn arms(
         let what = "there is nothing to try: no placement of this machine differs from the OS default";
         return Err(Failure::unavailable(what).next("Name a placement with --on EXPR."));
     }
+    only_once(&mut candidates);
     candidates.sort_by_key(|arm| std::cmp::Reverse(arm.cpus.as_ref().map_or(usize::MAX, CpuSet::len)));
     Ok(std::iter::once(baseline).chain(candidates).collect())
+}
+
+/// Placements of the same cpus are one, by the first name.
+fn only_once(candidates: &mut Vec<Arm>) {
+    let mut seen: Vec<(CpuSet, String)> = Vec::new();
+    candidates.retain(|arm| {
+        let Some(cpus) = &arm.cpus else { return true };
+        let first = seen.iter().find(|(known, _)| known == cpus);
+        if let Some((_, first)) = first {
+            say(&format!("note: {} has the cpus of {}, and is not tried again", named(&arm.name), named(first)));
+            return false;
+        }
+        seen.push((cpus.clone(), arm.name.clone()));
+        true
+    });
 }
 
 fn planned(threads: Option<u32>, machine: &Machine, reachable: &CpuSet, settings: &Settings) -> Vec<Arm> {
@@ -240,4 +257,23 @@ pub fn refuse_other(experiment: &Experiment, machine: &Machine, number: i64) -> 
         return Err(Failure::unavailable(what).next("With other cpus the OS default is a different placement."));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn placements_of_the_same_cpus_are_one() {
+        let arm = |name: &str, cpus: Option<u32>| Arm {
+            name: name.to_owned(),
+            cpus: cpus.map(CpuSet::of),
+            threads: None,
+            reason: String::new(),
+        };
+        let mut arms =
+            vec![arm("0", Some(0)), arm("os", None), arm("core:0", Some(0)), arm("1", Some(1)), arm("os", None)];
+        only_once(&mut arms);
+        assert_eq!(arms.iter().map(|arm| &arm.name[..]).collect::<Vec<_>>(), ["0", "os", "1", "os"]);
+    }
 }
