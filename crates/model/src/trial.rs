@@ -53,10 +53,10 @@ impl Experiment {
     /// What is wrong with one that comes from a file, if anything.
     pub(crate) fn check(&self) -> Result<(), String> {
         self.machine.check()?;
-        let Policy { error_rate, margin, least_blocks, .. } = self.policy;
+        let Policy { error_rate, margin, guard_margin, least_blocks, .. } = self.policy;
         if !(0.0..1.0).contains(&error_rate)
             || error_rate == 0.0
-            || !(0.0..=10.0).contains(&margin)
+            || ![margin, guard_margin].iter().all(|margin| (0.0..=10.0).contains(margin))
             || least_blocks > 1_000_000
         {
             return Err("its error rate or its margin is impossible".to_owned());
