@@ -162,7 +162,8 @@ impl Design {
                 }
             }
             Verdict::NoMaterialDifference | Verdict::RealButBelowMargin { .. } => {
-                let coarse = step(&self.values).filter(|step| *step >= self.policy.margin / 2.0);
+                let margin = self.policy.margin;
+                let coarse = step(&self.values).filter(|step| margin > 0.0 && *step >= margin / 2.0);
                 standing.checks.doubts.extend(coarse.map(|step| Doubt::CoarseMetric { step }));
             }
             Verdict::Undecided { .. } | Verdict::Unsound { .. } => {}
