@@ -175,7 +175,7 @@ pub(super) fn doubt_in_words(shown: Shown<'_>, doubt: &Doubt) -> String {
             format!("The OS default failed {}, so there is nothing to compare with.", count(*failures as usize, "time"))
         }
         Doubt::CoarseMetric { step } => format!(
-            "The numbers of {} are steps of {} apart: no difference of {} would show.",
+            "The numbers of {} are steps of {} apart, so that a difference of {} would not show: let it print more digits.",
             named(&shown.experiment.workload.metric.name),
             percent(*step),
             percent(shown.experiment.policy.margin),
