@@ -24,11 +24,8 @@ const AT_LEAST: Duration = Duration::from_secs(2);
 const VISITS_OF_FEW: usize = 200;
 /// The look at whether pairs may be visited at a time takes no more than this part of the budget.
 const LOOK_SHARE: u32 = 8;
-/// Pairs that were given up are taken up again so often, while there is time: whoever used their cpus may be gone by then.
-const AGAIN: u32 = 5;
 /// Pairs that are still unsure are visited up to so many times.
 const MOST_VISITS: usize = 48;
-
 /// Makes a map. Ends early, with what there is and marked as partial, soon after `stop` becomes true.
 pub fn map(
     plan: &Plan,
@@ -54,7 +51,6 @@ pub fn map(
     mapping.explore();
     mapping.repeat();
     mapping.refine();
-    mapping.take_up_again();
     // A pair that was given up is a gap, and no fault of the time.
     mapping.partial |= mapping.known.has_missed_some(mapping.known.len());
     mapping.go_on();
@@ -134,16 +130,6 @@ impl Mapping<'_> {
             if unsure.is_empty() || self.is_over() || !self.sweep("uncertain pairs", &unsure) {
                 return;
             }
-        }
-    }
-
-    /// Uses the time that is left for pairs that were given up.
-    fn take_up_again(&mut self) {
-        for _ in 0..AGAIN {
-            if self.is_over() || !self.known.take_up_again() {
-                return;
-            }
-            self.repeat();
         }
     }
 

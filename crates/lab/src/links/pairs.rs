@@ -217,12 +217,6 @@ impl Known {
         self.failed.entry((turn.pair, turn.kind)).or_insert((0, gap)).0 += 1;
     }
 
-    /// Takes the pairs that were given up up again; false where there are none.
-    pub(super) fn take_up_again(&mut self) -> bool {
-        let given_up = self.failed.values_mut().filter(|(times, _)| *times >= TRIES);
-        given_up.map(|(times, _)| *times = 0).count() > 0
-    }
-
     fn is_given_up(&self, pair: usize, kind: usize) -> bool {
         self.failed.get(&(pair, kind)).is_some_and(|(times, _)| *times >= TRIES)
     }
