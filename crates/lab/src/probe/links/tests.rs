@@ -111,7 +111,9 @@ fn a_partner_that_cannot_be_placed_is_a_gap() {
 fn the_watchdog_ends_a_visit_whose_partner_does_not_run() {
     for what in SPINNING {
         let gap = visit_now(what, first_cpu(), first_cpu(), Home::First, false).unwrap_err();
-        assert!(gap.why.contains("within 250 ms") && gap.why.contains("one cpu is busy"), "{what:?}: {}", gap.why);
+        // Where others want the cpu as well, one of the two may not have run at all.
+        let says = [&["within 250 ms", "one cpu is busy"][..], &["something else uses it"]];
+        assert!(says.iter().any(|words| words.iter().all(|word| gap.why.contains(word))), "{what:?}: {}", gap.why);
     }
 }
 
