@@ -25,7 +25,7 @@ pub const SCENARIOS: &[Scenario] = &[
 /// `corewise try` on the first cpu and on all others, with a script.
 fn trying(first: u32, others: &str, script: &str) -> String {
     format!(
-        "COREWISE_REST=0s corewise try --no-store --seed 7 --json --metric 'score=score ([0-9]+)' --higher --on {first} --on {others} -- sh -c '{script}'"
+        "COREWISE_REST=0s corewise try --no-store --seed 7 --json --metric 'score=score ([0-9.]+)' --higher --on {first} --on {others} -- sh -c '{script}'"
     )
 }
 
@@ -39,7 +39,7 @@ fn split(guest: &Guest) -> (u32, String) {
 fn found(guest: &mut Guest) -> Outcome {
     let (first, others) = split(guest);
     let script = format!(
-        "if grep -q \"^Cpus_allowed_list:.{others}\\$\" /proc/self/status; then echo score 20; else echo score 10; fi"
+        "if grep -q \"^Cpus_allowed_list:.{others}\\$\" /proc/self/status; then echo score 20.14; else echo score 10.07; fi"
     );
     let document = json(guest, &trying(first, &others, &script))?;
     let arm = document["conclusions"]["standing"]["verdict"]["arm"].as_u64().unwrap_or_default() as usize;
@@ -64,7 +64,7 @@ fn goes_away(guest: &mut Guest) -> Outcome {
     let last = all.pop_last().unwrap_or_default();
     let script = format!(
         "if grep -q \"^Cpus_allowed_list:.{last}\\$\" /proc/self/status; then echo run >>/tmp/runs; \
-         if test $(wc -l </tmp/runs) -gt 1; then echo 0 >/sys/devices/system/cpu/cpu{last}/online; fi; fi; echo score 10"
+         if test $(wc -l </tmp/runs) -gt 1; then echo 0 >/sys/devices/system/cpu/cpu{last}/online; fi; fi; echo score 10.07"
     );
     let tried = json(guest, &trying(last, &cpus::list(&all), &script));
     switch(guest, &[last].into(), true)?;
