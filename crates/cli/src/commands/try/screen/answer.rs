@@ -107,9 +107,10 @@ fn no_difference(shown: Shown<'_>) -> Line {
     let most = candidates.iter().filter_map(|arm| arm.effect?.high).reduce(f64::max);
     if let Some(most) = most.filter(|most| *most > 0.0) {
         what.push_str(&format!(
-            ": at most {} (at {} each)",
+            ": at most {} ({}{})",
             gain(most),
-            percent(1.0 - shown.experiment.policy.error_rate)
+            percent(1.0 - shown.experiment.policy.error_rate),
+            if proven == 1 { "" } else { " each" }
         ));
     }
     if failed > 0 {

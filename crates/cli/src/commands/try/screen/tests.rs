@@ -204,8 +204,8 @@ fn made_cpus() -> CpuSet {
 #[test]
 fn no_difference_is_an_answer() {
     assert_snapshot!(made(&[0.0, 0.005], &RunNoise::Quiet, 1, 60).at(100), @r"
-    Leave it to the operating system. None of 2 placements is 3 % faster: at most +2.5 % (at 95 % each)
-    (16 runs).
+    Leave it to the operating system. None of 2 placements is 3 % faster: at most +2.5 % (95 % each) (16
+    runs).
 
     placement     cpus  runs  median   vs OS        interval                 verdict
                                       paired
@@ -239,7 +239,7 @@ fn failures_are_shown_with_what_was_written() {
     let effects = Effects { failures: vec![0.0, 1.0], ..Effects::of(&[0.1, 0.0]) };
     assert_snapshot!(made_of(&effects, &RunNoise::Quiet, 5, 60).at(100), @r"
     Leave it to the operating system. 1 of 2 placements is proven not to be 3 % faster: at most +2.1 %
-    (at 95 % each); 1 failed (12 runs).
+    (95 %); 1 failed (12 runs).
 
     placement     cpus  runs  median   vs OS        interval               verdict
                                       paired
