@@ -41,8 +41,9 @@ fn compare(words: &[&str]) -> Result<bool> {
         ["compare-work", rounds] => example("corewise-work", "side_by_side", &[rounds]),
         ["compare-hyperfine", file] => hyperfine::run(file, 20),
         ["compare-hyperfine", file, sessions] => hyperfine::run(file, number(sessions)?),
-        ["validate"] => Ok(validate::run(1.0)),
-        ["validate", share] => Ok(validate::run(number(share)?)),
+        ["validate"] => validate::run(1.0, None),
+        ["validate", share] => validate::run(number(share)?, None),
+        ["validate", share, only] => validate::run(number(share)?, Some(only)),
         _ => bail!("there is no such comparison; `cargo xtask` lists them"),
     }
 }

@@ -2,6 +2,7 @@
 
 mod looking;
 mod power;
+mod questions;
 mod race;
 mod threads;
 mod worlds;
@@ -9,24 +10,39 @@ mod worlds;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
 
+use anyhow::{Result, ensure};
 use corewise_model::experiment::{Standing, Verdict};
 use corewise_model::simulate::noise::RunNoise;
 
-/// Runs all simulations, each with a share of its repetitions; false where a bound is broken.
-pub fn run(share: f64) -> bool {
+/// Runs all simulations, or the one of that name, each with a share of its repetitions; false where a bound is broken.
+///
+/// # Errors
+/// Where no simulation has the name.
+pub fn run(share: f64, only: Option<&str>) -> Result<bool> {
+    type Section<'a> = (&'a str, &'a dyn Fn(&mut Bounds));
     let mut bounds = Bounds { broken: Vec::new() };
     let trace = looking::record_trace();
-    looking::table(share, &trace, &mut bounds);
-    race::equal_arms(share, &trace, &mut bounds);
-    race::scaling(share, &mut bounds);
-    race::cost();
-    power::table(share, &trace, &mut bounds);
-    power::small_effects(share, &mut bounds);
-    power::carry_over(share);
-    worlds::spread(share, &mut bounds);
-    worlds::slow_runs(share, &mut bounds);
-    worlds::guards(share, &mut bounds);
-    threads::tables(share, &trace, &mut bounds);
+    let sections: [Section<'_>; 12] = [
+        ("looking", &|bounds| looking::table(share, &trace, bounds)),
+        ("equal", &|bounds| race::equal_arms(share, &trace, bounds)),
+        ("races", &|bounds| race::scaling(share, bounds)),
+        ("cost", &|_| race::cost()),
+        ("power", &|bounds| power::table(share, &trace, bounds)),
+        ("small", &|bounds| power::small_effects(share, bounds)),
+        ("carry-over", &|_| power::carry_over(share)),
+        ("spread", &|bounds| worlds::spread(share, bounds)),
+        ("slow", &|bounds| worlds::slow_runs(share, bounds)),
+        ("guards", &|bounds| worlds::guards(share, bounds)),
+        ("questions", &|bounds| questions::table(share, bounds)),
+        ("threads", &|bounds| threads::tables(share, &trace, bounds)),
+    ];
+    let names = || sections.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+    ensure!(only.is_none_or(|only| sections.iter().any(|(name, _)| *name == only)), "the simulations are {}", names());
+    for (name, section) in &sections {
+        if only.is_none_or(|only| only == *name) {
+            section(&mut bounds);
+        }
+    }
     println!();
     for broken in &bounds.broken {
         println!("BROKEN: {broken}");
@@ -34,7 +50,7 @@ pub fn run(share: f64) -> bool {
     if bounds.broken.is_empty() {
         println!("All bounds hold.");
     }
-    bounds.broken.is_empty()
+    Ok(bounds.broken.is_empty())
 }
 
 /// What must hold.

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use corewise_model::Machine;
-use corewise_model::experiment::{Policy, Standing, ThreadsStanding};
+use corewise_model::experiment::{Policy, Standing, ThreadsStanding, What};
 use corewise_model::trial::{Arm, Design, Experiment, Observed, Outcome, Trial, Workload};
 
 use crate::session::{Budget, seed_of_the_clock, unix_ms};
@@ -238,7 +238,9 @@ impl<'a, W: Watcher> Conduct<'a, W> {
                 shortest = shortest.min(Duration::from_secs_f64(trial.observed.wall_s));
             }
         }
-        self.repeats.get_or_insert_with(|| repeats(shortest));
+        // The mean of several runs would hide the slow ones among them.
+        let is_each = self.experiment.policy.what == What::Tail;
+        self.repeats.get_or_insert_with(|| if is_each { 1 } else { repeats(shortest) });
         Ok(())
     }
 

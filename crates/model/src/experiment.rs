@@ -9,6 +9,7 @@ mod evidence;
 mod judge;
 mod law;
 mod mean;
+mod question;
 mod race;
 mod shape;
 mod standing;
@@ -25,10 +26,12 @@ pub(crate) use effect::effect;
 pub use evidence::{Evidence, Outcome, Wealth};
 pub use law::{Fit, Interval, Law, OpenInterval};
 pub use mean::{MeanEffect, mean_effect};
+pub(crate) use question::Question;
+pub use question::What;
 pub use race::Race;
 pub use standing::{
-    ArmStanding, ArmState, ArmVerdict, CarryOver, Checks, Doubt, Effect, GuardStanding, GuardVerdict, OutReason,
-    Standing, Verdict,
+    Answer, AnswerVerdict, ArmStanding, ArmState, ArmVerdict, CarryOver, Checks, Doubt, Effect, GuardStanding,
+    GuardVerdict, OutReason, Standing, Verdict,
 };
 pub use threads::{Cell, CellStanding, CountsStanding, PinnedStanding, Threads, ThreadsStanding, arrange};
 
@@ -36,6 +39,8 @@ pub use threads::{Cell, CellStanding, CountsStanding, PinnedStanding, Threads, T
 pub const MOST_FAILURES: u32 = 2;
 /// A baseline that failed as often, and in this share of its runs, is a doubt.
 pub const FAILING: f64 = 0.1;
+/// The baseline's median counts as known from so many of its runs on.
+pub const FIRST_USUAL: usize = 4;
 /// The greedy search takes an arm out from this many blocks on.
 pub const FIRST_GREEDY_BLOCK: usize = 4;
 
@@ -47,6 +52,12 @@ pub struct Policy {
     pub error_rate: f64,
     /// The smallest ratio that matters: 0.03 is 3 %. Effects, which are logarithms, are compared with `ln(1 + margin)`.
     pub margin: f64,
+    /// The question that decides.
+    pub what: What,
+    /// A run that costs more than so many times the baseline's median is slow; above 1.
+    pub slow: f64,
+    /// In a mean, a run counts as so many times the baseline's median at most; above 1.
+    pub cap: f64,
     /// How much worse a guard may get: 0.1 is 10 %. A winner needs proof that no guard is worse by this.
     pub guard_margin: f64,
     /// The experiment ends before it would make more runs than this; absent: it goes on until it is decided.
@@ -59,7 +70,16 @@ pub struct Policy {
 
 impl Default for Policy {
     fn default() -> Self {
-        Self { error_rate: 0.05, margin: 0.03, guard_margin: 0.1, most_runs: None, least_blocks: 0 }
+        Self {
+            error_rate: 0.05,
+            margin: 0.03,
+            what: What::Typical,
+            slow: 1.5,
+            cap: 3.0,
+            guard_margin: 0.1,
+            most_runs: None,
+            least_blocks: 0,
+        }
     }
 }
 
@@ -112,13 +132,13 @@ pub struct Block {
 }
 
 impl Block {
-    /// What it says about a candidate; absent where one of the two did not run. Of several runs of the baseline, which experiments of
+    /// What it says about a candidate, where the baseline's median was this before; absent where one of the two did not run. Of several runs of the baseline, which experiments of
     /// earlier versions have, the one that counts is drawn by the block's number.
-    pub(crate) fn outcome(&self, arm: usize, number: u32) -> Option<Outcome> {
+    pub(crate) fn outcome(&self, arm: usize, number: u32, usual: Option<f64>) -> Option<Outcome> {
         let baselines: Vec<&Run> = self.runs.iter().filter(|run| run.arm == 0).collect();
         let drawn = || Random::new(u64::from(number)).below(baselines.len());
         let baseline = if baselines.len() > 1 { baselines[drawn()] } else { *baselines.first()? };
         let candidate = self.runs.iter().find(|run| run.arm == arm)?;
-        Some(Outcome { candidate: candidate.value(), baseline: baseline.value() })
+        Some(Outcome { candidate: candidate.value(), baseline: baseline.value(), usual })
     }
 }

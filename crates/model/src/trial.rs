@@ -12,7 +12,7 @@ use regex_lite::Regex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::experiment::{Block, Policy, Race, Run};
+use crate::experiment::{Block, Policy, Race, Run, What};
 use crate::{CpuSet, Machine};
 pub use design::{Design, standing};
 pub use threads::{Occupancy, ThreadsReport, threads};
@@ -22,6 +22,9 @@ pub const THREADS_PLACE: &str = "{threads}";
 
 /// No run takes longer, in seconds: a year.
 pub const LONGEST_TIMEOUT_S: f64 = 31_536_000.0;
+
+/// No run counts as slow only from more times the usual on, and none counts as more times that.
+pub const LARGEST_TIMES: f64 = 1_000.0;
 
 /// The margin of rare values, which vary much more from run to run, where nothing is said of it.
 const MARGIN_OF_TAILS: f64 = 0.10;
@@ -53,10 +56,11 @@ impl Experiment {
     /// What is wrong with one that comes from a file, if anything.
     pub(crate) fn check(&self) -> Result<(), String> {
         self.machine.check()?;
-        let Policy { error_rate, margin, guard_margin, least_blocks, .. } = self.policy;
+        let Policy { error_rate, margin, guard_margin, slow, cap, least_blocks, .. } = self.policy;
         if !(0.0..1.0).contains(&error_rate)
             || error_rate == 0.0
             || ![margin, guard_margin].iter().all(|margin| (0.0..=10.0).contains(margin))
+            || ![slow, cap].iter().all(|times| *times > 1.0 && *times <= LARGEST_TIMES)
             || least_blocks > 1_000_000
         {
             return Err("its error rate or its margin is impossible".to_owned());
@@ -212,10 +216,12 @@ impl Metric {
         words.any(|word| is_high_percentile(word) || ["tail", "max", "maximum", "worst"].contains(&word))
     }
 
-    /// The smallest ratio that matters of it, where nothing is said: that of the policy, or a larger one for rare values.
+    /// The smallest ratio that matters of it, where nothing is said: that of the policy, or a larger one for rare values, and for a mean, to
+    /// which rare values matter.
     pub fn usual_margin(&self, policy: &Policy) -> f64 {
         let is_default = policy.margin == Policy::default().margin;
-        if is_default && self.is_tail() { MARGIN_OF_TAILS } else { policy.margin }
+        let has_rare = self.is_tail() || policy.what == What::Mean;
+        if is_default && has_rare && policy.what != What::Tail { MARGIN_OF_TAILS } else { policy.margin }
     }
 
     /// A value as it is judged: its logarithm, turned so that lower is better. Where less is better, zero is as good as can be (no errors, no

@@ -35,7 +35,7 @@ fn highest(noise: &RunNoise, seed: u64) -> f64 {
         order.shuffle(&mut arms);
         let runs = trials.block(&arms).runs;
         let of = |wanted| runs.iter().find(|run| run.arm == wanted).and_then(|run| run.x);
-        evidence.add(&Outcome { candidate: of(1), baseline: of(0) });
+        evidence.add(&Outcome::pair(of(1), of(0)));
         highest = highest.max(evidence.above().now());
     }
     highest
@@ -109,7 +109,7 @@ fn guards_pass_by_proof() {
             let mut evidence = Evidence::new(-1.1_f64.ln());
             (0..100).any(|_| {
                 let [candidate, baseline] = [noise * random.normal() - gain, noise * random.normal()];
-                evidence.add(&Outcome { candidate: Some(candidate), baseline: Some(baseline) });
+                evidence.add(&Outcome::pair(Some(candidate), Some(baseline)));
                 evidence.above().now() >= 20.0
             })
         });

@@ -38,7 +38,7 @@ fn claims(noise: &RunNoise, seed: u64) -> [bool; 2] {
         order.shuffle(&mut arms);
         let block = trials.block(&arms);
         let of = |arm| block.runs.iter().find(|run| run.arm == arm).and_then(|run| run.x);
-        evidence.add(&Outcome { candidate: of(1), baseline: of(0) });
+        evidence.add(&Outcome::pair(of(1), of(0)));
         better = better.max(evidence.above().now());
         worse = worse.max(evidence.below().now());
     }

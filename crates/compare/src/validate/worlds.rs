@@ -82,7 +82,7 @@ pub fn guards(share: f64, bounds: &mut Bounds) {
             let enough = Policy::default().enough();
             for _ in 0..100 {
                 let [candidate, baseline] = [noise * random.normal() + worse.ln_1p(), noise * random.normal()];
-                evidence.add(&Outcome { candidate: Some(candidate), baseline: Some(baseline) });
+                evidence.add(&Outcome::pair(Some(candidate), Some(baseline)));
                 if evidence.above().now() >= enough || evidence.below().now() >= enough {
                     break;
                 }

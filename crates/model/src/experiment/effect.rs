@@ -1,6 +1,7 @@
 //! The size of an effect: its estimate, how uncertain that is, and an interval that holds at any time.
 
 use super::evidence::{Evidence, Outcome};
+use super::question::{Question, What};
 use super::standing::Effect;
 use crate::stats::order::deviation;
 
@@ -21,6 +22,30 @@ pub(super) struct Estimate {
 }
 
 impl Estimate {
+    /// What outcomes show, in the scale of a question; absent without any.
+    pub(super) fn on(question: &Question, outcomes: &[Outcome]) -> Option<Self> {
+        if question.what == What::Typical {
+            return Self::of(&outcomes.iter().map(Outcome::gain).collect::<Vec<f64>>());
+        }
+        let costs: Vec<[f64; 2]> = outcomes.iter().filter_map(|outcome| question.costs(outcome)).collect();
+        if costs.is_empty() {
+            return None;
+        }
+        let [candidate, baseline] = mean_costs(&costs);
+        Some(match question.what {
+            What::Tail => {
+                let apart = costs.iter().filter(|[candidate, baseline]| candidate != baseline).count() as f64;
+                // One more, as none so far does not mean none ever.
+                Self { value: baseline - candidate, error: (apart + 1.0).sqrt() / costs.len() as f64 }
+            }
+            _ => {
+                let [candidate, baseline] = [candidate, baseline].map(|mean| mean.max(LEAST_COST));
+                let squares = costs.iter().map(|costs| (costs[1] / baseline - costs[0] / candidate).powi(2));
+                Self { value: (baseline / candidate).ln(), error: squares.sum::<f64>().sqrt() / costs.len() as f64 }
+            }
+        })
+    }
+
     /// Hodges and Lehmann's estimate (the median of all means of two) and the error from the median absolute deviation;
     /// absent for no differences.
     pub(super) fn of(differences: &[f64]) -> Option<Self> {
@@ -30,6 +55,14 @@ impl Estimate {
         let correction = 1.0 + 1.0 / count;
         Some(Self { value, error: correction * deviation(differences) / count.sqrt() })
     }
+}
+
+/// Means below this are those of values that are all zero.
+const LEAST_COST: f64 = 1e-12;
+
+/// The mean costs, the candidate's first.
+pub(super) fn mean_costs(costs: &[[f64; 2]]) -> [f64; 2] {
+    [0, 1].map(|side| costs.iter().map(|pair| pair[side]).sum::<f64>() / costs.len() as f64)
 }
 
 /// The median of the means of all pairs, each value with itself too.
@@ -51,12 +84,14 @@ pub(super) fn hodges_lehmann(values: &[f64]) -> Option<f64> {
 }
 
 /// The effect that a candidate's outcomes show, each end of its interval at the error rate; absent without any, or where most of them failed.
-pub(crate) fn effect(outcomes: &[Outcome], error_rate: f64) -> Option<Effect> {
-    let gains: Vec<f64> = outcomes.iter().map(Outcome::gain).collect();
-    let estimate = hodges_lehmann(&gains).filter(|value| value.abs() < LARGEST)?;
+pub(crate) fn effect(question: &Question, outcomes: &[Outcome], error_rate: f64) -> Option<Effect> {
+    let estimate = Estimate::on(question, outcomes)?.value;
+    if estimate.abs() >= LARGEST {
+        return None;
+    }
     let enough = 1.0 / error_rate;
-    let excluded_below = |theta: f64| evidence(outcomes, theta).above().now() >= enough;
-    let excluded_above = |theta: f64| evidence(outcomes, theta).below().now() >= enough;
+    let excluded_below = |theta: f64| evidence(question, outcomes, theta).above().now() >= enough;
+    let excluded_above = |theta: f64| evidence(question, outcomes, theta).below().now() >= enough;
     let mut low = bound(estimate, -1.0, excluded_below);
     let mut high = bound(estimate, 1.0, excluded_above);
     // Whoever is proven better than the baseline is better than every worse candidate: the interval agrees with the test.
@@ -69,8 +104,8 @@ pub(crate) fn effect(outcomes: &[Outcome], error_rate: f64) -> Option<Effect> {
     Some(Effect { estimate, low, high })
 }
 
-fn evidence(outcomes: &[Outcome], theta: f64) -> Evidence {
-    let mut evidence = Evidence::new(theta);
+fn evidence(question: &Question, outcomes: &[Outcome], theta: f64) -> Evidence {
+    let mut evidence = Evidence::on(question, theta);
     for outcome in outcomes {
         evidence.add(outcome);
     }

@@ -6,6 +6,8 @@
 
 use std::cmp::Ordering;
 
+use super::question::{Bounded, Question, What};
+
 /// The smallest tilt; each of the others is twice the one before, so that one exponential serves all. The small ones are for effects that are
 /// small against the noise.
 const TILT: f64 = 0.043_75;
@@ -14,6 +16,8 @@ const TILT_SHARES: [f64; 8] = [0.03, 0.03, 0.03, 0.04, 0.07, 0.12, 0.15, 0.22];
 /// The bets on ranks alone: how much of the wealth is at stake, and the share of the wealth.
 const RANK_BETS: [(f64, f64); 3] = [(0.35, 0.07), (0.7, 0.12), (0.97, 0.12)];
 const BETS: usize = TILT_SHARES.len() + RANK_BETS.len();
+/// The bets on a mean: how much of the wealth is at stake where the worst happens, and the share of the wealth.
+const STAKES: [(f64, f64); 3] = [(0.8, 0.65), (0.4, 0.25), (0.15, 0.1)];
 /// An outcome farther than this many scales from the middle of its pair counts as this far.
 const CLAMP: f64 = 3.0;
 /// What a failed run counts as: slower than anything that ended.
@@ -28,9 +32,16 @@ pub struct Outcome {
     pub candidate: Option<f64>,
     /// The baseline's; absent where it failed.
     pub baseline: Option<f64>,
+    /// The median of the baseline's runs in earlier blocks; absent where they are few. Only the questions of the mean and of slow runs need it.
+    pub usual: Option<f64>,
 }
 
 impl Outcome {
+    /// What a pair of runs says of itself, in the logarithms that [`super::Run::x`] has.
+    pub fn pair(candidate: Option<f64>, baseline: Option<f64>) -> Self {
+        Self { candidate, baseline, usual: None }
+    }
+
     /// By how much the candidate was better.
     pub(super) fn gain(&self) -> f64 {
         let [candidate, baseline] = self.shifted(0.0);
@@ -46,16 +57,15 @@ impl Outcome {
 /// The wealth of one bettor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Wealth {
-    bets: [f64; BETS],
+    bets: Vec<f64>,
 }
 
 impl Wealth {
-    fn new() -> Self {
-        let mut bets = [0.0; BETS];
-        let shares = TILT_SHARES.iter().chain(RANK_BETS.iter().map(|(_, share)| share));
-        for (bet, share) in bets.iter_mut().zip(shares) {
-            *bet = *share;
-        }
+    fn new(what: What) -> Self {
+        let bets = match what {
+            What::Typical => TILT_SHARES.into_iter().chain(RANK_BETS.map(|(_, share)| share)).collect(),
+            What::Mean | What::Tail => STAKES.map(|(_, share)| share).to_vec(),
+        };
         Self { bets }
     }
 
@@ -64,16 +74,17 @@ impl Wealth {
         self.bets.iter().sum()
     }
 
-    fn multiply(&mut self, factors: &[f64; BETS]) {
+    fn multiply(&mut self, factors: &[f64]) {
         for (bet, factor) in self.bets.iter_mut().zip(factors) {
             *bet = (*bet * factor).clamp(BOUNDS.0, BOUNDS.1);
         }
     }
 }
 
-/// The evidence against "the candidate is faster by exactly `theta`", on either side.
+/// The evidence against "the candidate is better by exactly `theta`", on either side.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Evidence {
+    question: Question,
     theta: f64,
     half_ranges: Vec<f64>,
     above: Wealth,
@@ -81,9 +92,15 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// No evidence yet against a gain of `theta`, a difference of logarithms.
+    /// No evidence yet against a typical gain of `theta`, a difference of logarithms.
     pub fn new(theta: f64) -> Self {
-        Self { theta, half_ranges: Vec::new(), above: Wealth::new(), below: Wealth::new() }
+        Self::on(&Question::TYPICAL, theta)
+    }
+
+    /// No evidence yet against a gain of `theta` in the scale of a question.
+    pub(crate) fn on(question: &Question, theta: f64) -> Self {
+        let wealth = Wealth::new(question.what);
+        Self { question: *question, theta, half_ranges: Vec::new(), above: wealth.clone(), below: wealth }
     }
 
     /// The evidence that the gain is larger than `theta`.
@@ -98,6 +115,14 @@ impl Evidence {
 
     /// Takes a block's outcome into account; says whether the two are so far apart that they were clamped.
     pub fn add(&mut self, outcome: &Outcome) -> bool {
+        if self.question.what != What::Typical {
+            if let Some(block) = self.question.bounded(outcome, self.theta) {
+                let (above, below) = bounded_factors(&block);
+                self.above.multiply(&above);
+                self.below.multiply(&below);
+            }
+            return false;
+        }
         let [candidate, baseline] = outcome.shifted(self.theta);
         let distance = self.distance(candidate, baseline);
         let (above, below) = factors(distance, candidate.partial_cmp(&baseline).unwrap_or(Ordering::Equal));
@@ -142,5 +167,12 @@ fn factors(distance: f64, order: Ordering) -> ([f64; BETS], [f64; BETS]) {
         above[TILT_SHARES.len() + bet] = 1.0 + stake * lead;
         below[TILT_SHARES.len() + bet] = 1.0 - stake * lead;
     }
+    (above, below)
+}
+
+/// The factors of the bets on a mean: what is at stake is lost where the most is lost that could be.
+fn bounded_factors(block: &Bounded) -> ([f64; STAKES.len()], [f64; STAKES.len()]) {
+    let above = STAKES.map(|(stake, _)| 1.0 + stake * block.gain / block.most_lost);
+    let below = STAKES.map(|(stake, _)| 1.0 - stake * block.gain / block.most_gained);
     (above, below)
 }

@@ -1,11 +1,14 @@
 //! Judging a race: the verdict and each arm's part in it.
 
 use super::carry_over::{carry_over, is_suspected};
-use super::effect::{Estimate, effect};
-use super::evidence::Outcome;
-use super::race::{Arm, ERRORS, Race};
-use super::shape::{Means, modes};
-use super::standing::{ArmStanding, ArmState, ArmVerdict, CarryOver, Checks, Doubt, OutReason, Standing, Verdict};
+use super::effect::{Estimate, effect, mean_costs};
+use super::evidence::Evidence;
+use super::question::What;
+use super::race::{Arm, ERRORS, Race, closed};
+use super::shape::modes;
+use super::standing::{
+    Answer, AnswerVerdict, ArmStanding, ArmState, ArmVerdict, CarryOver, Checks, Doubt, OutReason, Standing, Verdict,
+};
 use crate::stats::order::median;
 
 /// More runs than this are not promised.
@@ -18,7 +21,7 @@ impl Race {
         self.is_over()
             || self.blocks >= self.policy.least_blocks
                 && winner(self)
-                    .is_some_and(|winner| !self.alive().any(|arm| self.is_rival(arm, winner)) && !is_open(self, winner))
+                    .is_some_and(|winner| !self.alive().any(|arm| self.is_rival(arm, winner)) && !self.may_carry_over())
     }
 
     /// Whether there is nothing more to run: no candidate is alive, the baseline keeps failing, or another block would exceed the policy's
@@ -39,16 +42,22 @@ impl Race {
     pub fn standing(&self) -> Standing {
         let checks = checks(self);
         let mut arms = vec![baseline(self)];
-        arms.extend((1..=self.arms.len()).map(|arm| candidate(self, arm)));
+        let answers = answers(self);
+        arms.extend(answers.into_iter().zip(1..).map(|(answers, arm)| candidate(self, arm, answers)));
         let verdict =
             if checks.doubts.is_empty() { verdict(self) } else { Verdict::Unsound { why: checks.doubts.clone() } };
         Standing { verdict, arms, guards: Vec::new(), checks, blocks: self.blocks, runs: self.runs }
     }
 
+    /// Whether a carry-over is suspected: more runs will show whether it is one.
+    fn may_carry_over(&self) -> bool {
+        is_suspected(&self.order, self.arms.len(), &self.policy)
+    }
+
     /// Whether an arm that is alive and not proven may still be better than the winner by the margin, or, where it is less
     /// restrictive, as good within the margin.
     fn is_rival(&self, arm: usize, winner: usize) -> bool {
-        let margin = self.policy.margin_ln();
+        let margin = self.policy.margin_of(self.policy.what);
         if arm == winner || self.arm(arm).better_of_all >= self.policy.enough() {
             return false;
         }
@@ -69,7 +78,7 @@ fn best(race: &Race, wanted: ArmVerdict) -> Option<usize> {
     let estimate = |arm: usize| race.arm(arm).estimate.map_or(f64::NEG_INFINITY, |estimate| estimate.value);
     let arms: Vec<usize> = (1..=race.arms.len()).filter(|&arm| arm_verdict(race, race.arm(arm)) == wanted).collect();
     let highest = arms.iter().map(|&arm| estimate(arm)).fold(f64::NEG_INFINITY, f64::max);
-    arms.into_iter().find(|&arm| estimate(arm) >= highest - race.policy.margin_ln())
+    arms.into_iter().find(|&arm| estimate(arm) >= highest - race.policy.margin_of(race.policy.what))
 }
 
 fn verdict(race: &Race) -> Verdict {
@@ -94,7 +103,7 @@ fn arm_verdict(race: &Race, arm: &Arm) -> ArmVerdict {
     let not_better = arm.better_by_margin.below().now() >= enough;
     let not_worse = arm.worse_by_margin.above().now() >= enough;
     let proven = arm.better_of_all >= enough;
-    let reaches = arm.estimate.is_some_and(|estimate| estimate.value >= race.policy.margin_ln());
+    let reaches = arm.estimate.is_some_and(|estimate| estimate.value >= race.policy.margin_of(race.policy.what));
     match () {
         () if matches!(arm.state, ArmState::Out { why: OutReason::Failures, .. }) => ArmVerdict::Failed,
         () if proven && not_better => ArmVerdict::RealButBelowMargin,
@@ -110,7 +119,7 @@ fn arm_verdict(race: &Race, arm: &Arm) -> ArmVerdict {
 /// is proven better, or until all are proven not to be.
 fn more_runs(race: &Race) -> Option<u32> {
     let enough = race.policy.enough();
-    let margin = race.policy.margin_ln();
+    let margin = race.policy.margin_of(race.policy.what);
     let reaches = |arm: &Arm| arm.estimate.is_some_and(|estimate| estimate.value >= margin);
     let to_win = |arm: &Arm| more_blocks(arm, arm.equal.above().now(), enough * race.arms.len() as f64);
     let to_lose = |arm: &Arm| more_blocks(arm, arm.better_by_margin.below().now(), enough);
@@ -124,7 +133,7 @@ fn more_runs(race: &Race) -> Option<u32> {
 
 /// How many more blocks a wealth needs that grew to `now` so far; absent where it did not grow.
 fn more_blocks(arm: &Arm, now: f64, needed: f64) -> Option<f64> {
-    let growth = now.ln() / arm.gains.len() as f64;
+    let growth = now.ln() / arm.outcomes.len() as f64;
     (growth > 0.0 && growth.is_finite()).then(|| (needed.ln() - now.ln()) / growth)
 }
 
@@ -136,20 +145,43 @@ fn checks(race: &Race) -> Checks {
     }
     let counts = |found: &&CarryOver| found.counts(&race.order, race.arms.len(), &race.policy);
     doubts.extend(carry_over.as_ref().filter(counts).cloned().map(Doubt::CarryOver));
-    doubts.extend(winner(race).and_then(|arm| mean_disagrees(arm, &race.arm(arm).outcomes)));
     Checks { carry_over, outliers: race.outliers, doubts }
 }
 
-/// Whether a winner may still turn out to be none: more runs will show whether its mean agrees, or whether a carry-over that
-/// is suspected is one.
-fn is_open(race: &Race, winner: usize) -> bool {
-    let means = Means::of(&race.arm(winner).outcomes).is_some_and(|means| means.disagree() && !means.surely());
-    means || is_suspected(&race.order, race.arms.len(), &race.policy)
-}
-
-fn mean_disagrees(arm: usize, outcomes: &[Outcome]) -> Option<Doubt> {
-    let means = Means::of(outcomes).filter(Means::disagree)?;
-    Some(Doubt::MeanDisagrees { arm, mean_ratio: means.ratio() })
+/// What the blocks say about each candidate in every question, each with its own evidence.
+fn answers(race: &Race) -> Vec<Vec<Answer>> {
+    let mut answers = vec![Vec::new(); race.arms.len()];
+    let enough = race.policy.enough();
+    for what in What::ALL {
+        let question = race.policy.asking(what);
+        let equal = |arm: &Arm| {
+            let mut evidence = Evidence::on(&question, 0.0);
+            for outcome in &arm.outcomes {
+                evidence.add(outcome);
+            }
+            evidence
+        };
+        let evidence: Vec<Evidence> = race.arms.iter().map(equal).collect();
+        let better = closed(&evidence.iter().map(|evidence| evidence.above().now()).collect::<Vec<f64>>());
+        for (index, arm) in race.arms.iter().enumerate() {
+            let costs: Vec<[f64; 2]> = arm.outcomes.iter().filter_map(|outcome| question.costs(outcome)).collect();
+            let (e_better, e_worse) = (better[index], evidence[index].below().now());
+            answers[index].push(Answer {
+                what,
+                effect: effect(&question, &arm.outcomes, race.policy.error_rate),
+                blocks: if what == What::Typical { arm.outcomes.len() } else { costs.len() } as u32,
+                costs: (what != What::Typical && !costs.is_empty()).then(|| mean_costs(&costs)),
+                e_better,
+                e_worse,
+                verdict: match () {
+                    () if e_better >= enough => AnswerVerdict::Better,
+                    () if e_worse >= enough => AnswerVerdict::Worse,
+                    () => AnswerVerdict::Open,
+                },
+            });
+        }
+    }
+    answers
 }
 
 fn baseline(race: &Race) -> ArmStanding {
@@ -165,31 +197,28 @@ fn baseline(race: &Race) -> ArmStanding {
         e_better_of_all: 1.0,
         e_not_better_by_margin: 1.0,
         e_not_worse_by_margin: 1.0,
-        mean_ratio: None,
-        worst_decile_ratio: None,
+        answers: Vec::new(),
         modes: modes(values),
         verdict: None,
         state: ArmState::Alive,
     }
 }
 
-fn candidate(race: &Race, number: usize) -> ArmStanding {
+fn candidate(race: &Race, number: usize, answers: Vec<Answer>) -> ArmStanding {
     let arm = race.arm(number);
     let values: Vec<f64> = arm.outcomes.iter().filter_map(|outcome| outcome.candidate).collect();
-    let means = Means::of(&arm.outcomes);
     ArmStanding {
         arm: number,
         runs: arm.runs,
         failures: arm.failures,
         median: (!values.is_empty()).then(|| median(&values)),
-        effect: effect(&arm.outcomes, race.policy.error_rate),
+        effect: answers.iter().find(|answer| answer.what == race.policy.what).and_then(|answer| answer.effect),
         e_better: arm.equal.above().now(),
         e_worse: arm.equal.below().now(),
         e_better_of_all: arm.better_of_all,
         e_not_better_by_margin: arm.better_by_margin.below().now(),
         e_not_worse_by_margin: arm.worse_by_margin.above().now(),
-        mean_ratio: means.as_ref().map(Means::ratio),
-        worst_decile_ratio: means.as_ref().map(Means::ratio_of_worst_deciles),
+        answers,
         modes: modes(&values),
         verdict: Some(arm_verdict(race, arm)),
         state: arm.state,

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::effect::effect;
 use super::evidence::Outcome;
+use super::question::Question;
 use super::race::Race;
 use super::standing::Effect;
 
@@ -26,7 +27,10 @@ pub fn mean_effect(races: &[&Race], arm: usize, error_rate: f64) -> Option<MeanE
     let outcomes = |race: &Race| race.arm(arm).outcomes.clone();
     let known = races.iter().filter_map(|race| {
         let outcomes = outcomes(race);
-        Some((effect(&outcomes, error_rate)?.estimate, outcomes.iter().map(Outcome::gain).collect()))
+        Some((
+            effect(&Question::TYPICAL, &outcomes, error_rate)?.estimate,
+            outcomes.iter().map(Outcome::gain).collect(),
+        ))
     });
     let known: Vec<(f64, Vec<f64>)> = known.collect();
     let experiments = known.len();
@@ -34,10 +38,10 @@ pub fn mean_effect(races: &[&Race], arm: usize, error_rate: f64) -> Option<MeanE
     let blocks = known.iter().map(|(_, gains)| gains.len()).min()?;
     let rounds: Vec<Outcome> = (0..blocks)
         .map(|block| known.iter().map(|(_, gains)| gains[block]).sum::<f64>() / experiments as f64)
-        .map(|gain| Outcome { candidate: Some(-gain), baseline: Some(0.0) })
+        .map(|gain| Outcome::pair(Some(-gain), Some(0.0)))
         .collect();
     // Both ends together hold at the error rate.
-    let ends = effect(&rounds, error_rate / 2.0);
+    let ends = effect(&Question::TYPICAL, &rounds, error_rate / 2.0);
     // The estimate uses all blocks, the interval those that all experiments have.
     let low = ends.as_ref().and_then(|ends| ends.low).map(|low| low.min(estimate));
     let high = ends.as_ref().and_then(|ends| ends.high).map(|high| high.max(estimate));

@@ -3,8 +3,9 @@
 use super::carry_over::Ordered;
 use super::effect::Estimate;
 use super::evidence::{Evidence, Outcome};
+use super::question::Question;
 use super::standing::{ArmState, OutReason};
-use super::{Block, FAILING, FIRST_GREEDY_BLOCK, MOST_FAILURES, Policy, Run};
+use super::{Block, FAILING, FIRST_GREEDY_BLOCK, FIRST_USUAL, MOST_FAILURES, Policy, Run};
 use crate::stats::order::median;
 use crate::stats::random::Random;
 
@@ -36,8 +37,6 @@ pub(super) struct Arm {
     pub(super) failures: u32,
     /// What each whole block said.
     pub(super) outcomes: Vec<Outcome>,
-    /// The gain in each of them.
-    pub(super) gains: Vec<f64>,
     /// Which blocks they were, in rising order.
     at: Vec<u32>,
     /// Against "equal to the baseline".
@@ -64,10 +63,10 @@ impl Race {
     /// A race between `candidates` arms and the baseline. Candidates count from 1, the least restrictive first: of equal
     /// winners the first wins.
     pub fn new(candidates: usize, policy: &Policy) -> Self {
-        let margin = policy.margin_ln();
+        let margin = policy.margin_of(policy.what);
         Self {
             policy: policy.clone(),
-            arms: (0..candidates).map(|_| Arm::new(margin)).collect(),
+            arms: (0..candidates).map(|_| Arm::new(&policy.question(), margin)).collect(),
             baseline: Baseline { runs: 0, failures: 0, values: Vec::new() },
             order: Vec::new(),
             blocks: 0,
@@ -152,30 +151,19 @@ impl Race {
     }
 
     fn test(&mut self, block: &Block) {
+        let (question, usual) = (self.policy.question(), self.baseline.usual());
         for arm in 1..=self.arms.len() {
-            if let Some(outcome) = block.outcome(arm, self.blocks) {
-                self.outliers += u32::from(self.arms[arm - 1].add(outcome, self.blocks));
+            if let Some(outcome) = block.outcome(arm, self.blocks, usual) {
+                self.outliers += u32::from(self.arms[arm - 1].add(&question, outcome, self.blocks));
             }
         }
         self.baseline.values.extend(block.runs.iter().filter(|run| run.arm == 0).filter_map(Run::value));
         self.close();
     }
 
-    /// The closed test: the evidence for an arm is the least mean over all sets of candidates that it is in, which is its
-    /// own with the smallest of the others.
     fn close(&mut self) {
-        let now: Vec<f64> = self.arms.iter().map(|arm| arm.equal.above().now()).collect();
-        for (index, arm) in self.arms.iter_mut().enumerate() {
-            let mut others: Vec<f64> =
-                now.iter().enumerate().filter(|(other, _)| *other != index).map(|o| *o.1).collect();
-            others.sort_by(f64::total_cmp);
-            let (mut sum, mut least) = (now[index], now[index]);
-            for (place, other) in others.iter().enumerate() {
-                sum += other;
-                least = least.min(sum / (place + 2) as f64);
-            }
-            arm.better_of_all = least;
-        }
+        let closed = closed(&self.arms.iter().map(|arm| arm.equal.above().now()).collect::<Vec<f64>>());
+        self.arms.iter_mut().zip(closed).for_each(|(arm, closed)| arm.better_of_all = closed);
     }
 
     fn out(&mut self, arm: usize, why: OutReason) {
@@ -219,10 +207,10 @@ impl Race {
 
     /// Errors smaller than `least_error`, the median of all arms', are chance: few blocks may happen to agree.
     fn is_behind(&self, arm: usize, leader: usize, least_error: f64) -> bool {
-        let margin = self.policy.margin_ln();
+        let margin = self.policy.margin_of(self.policy.what);
         let slack = if arm < leader { -margin } else { 0.0 };
         let is_below = |found: Estimate, bound: f64| found.value + ERRORS * found.error.max(least_error) < bound;
-        self.arm(arm).gains.len() >= FIRST_GREEDY_BLOCK
+        self.arm(arm).outcomes.len() >= FIRST_GREEDY_BLOCK
             && (self.arm(arm).estimate.is_some_and(|estimate| is_below(estimate, margin / 2.0))
                 || (arm != leader && self.lead(arm, leader).is_some_and(|lead| is_below(lead, slack))))
     }
@@ -242,15 +230,40 @@ impl Race {
     /// By how much one candidate is better than another, from the blocks that both were in.
     pub(super) fn lead(&self, arm: usize, other: usize) -> Option<Estimate> {
         let (arm, other) = (self.arm(arm), self.arm(other));
-        let lead = |(block, gain): (&u32, &f64)| Some(gain - other.gains[other.at.binary_search(block).ok()?]);
-        Estimate::of(&arm.at.iter().zip(&arm.gains).filter_map(lead).collect::<Vec<f64>>())
+        let both = |(block, outcome): (&u32, &Outcome)| {
+            let other = other.outcomes[other.at.binary_search(block).ok()?];
+            Some(Outcome { baseline: other.candidate, ..*outcome })
+        };
+        Estimate::on(&self.policy.question(), &arm.at.iter().zip(&arm.outcomes).filter_map(both).collect::<Vec<_>>())
     }
+}
+
+/// The closed test: the evidence for an arm is the least mean over all sets of arms that it is in, which is its own with the smallest of the
+/// others.
+pub(super) fn closed(evidence: &[f64]) -> Vec<f64> {
+    let least = |(index, own): (usize, &f64)| {
+        let others = evidence.iter().enumerate().filter(|(other, _)| *other != index);
+        let mut others: Vec<f64> = others.map(|(_, other)| *other).collect();
+        others.sort_by(f64::total_cmp);
+        let (mut sum, mut least) = (*own, *own);
+        for (place, other) in others.iter().enumerate() {
+            sum += other;
+            least = least.min(sum / (place + 2) as f64);
+        }
+        least
+    };
+    evidence.iter().enumerate().map(least).collect()
 }
 
 impl Baseline {
     /// Whether it failed so often that there is nothing to compare with.
     pub(super) fn fails(&self) -> bool {
         self.failures >= MOST_FAILURES && f64::from(self.failures) >= FAILING * f64::from(self.runs)
+    }
+
+    /// The median so far; absent where it is that of few runs.
+    fn usual(&self) -> Option<f64> {
+        (self.values.len() >= FIRST_USUAL).then(|| median(&self.values))
     }
 }
 
@@ -273,30 +286,28 @@ pub(super) fn shuffled(mut arms: Vec<usize>, seed: u64, blocks: u32) -> Vec<usiz
 }
 
 impl Arm {
-    fn new(margin: f64) -> Self {
+    fn new(question: &Question, margin: f64) -> Self {
         Self {
             state: ArmState::Alive,
             runs: 0,
             failures: 0,
             outcomes: Vec::new(),
-            gains: Vec::new(),
             at: Vec::new(),
-            equal: Evidence::new(0.0),
-            better_by_margin: Evidence::new(margin),
-            worse_by_margin: Evidence::new(-margin),
+            equal: Evidence::on(question, 0.0),
+            better_by_margin: Evidence::on(question, margin),
+            worse_by_margin: Evidence::on(question, -margin),
             better_of_all: 1.0,
             estimate: None,
         }
     }
 
     /// Takes a block's outcome into account; says whether it was clamped.
-    fn add(&mut self, outcome: Outcome, block: u32) -> bool {
+    fn add(&mut self, question: &Question, outcome: Outcome, block: u32) -> bool {
         self.better_by_margin.add(&outcome);
         self.worse_by_margin.add(&outcome);
-        self.gains.push(outcome.gain());
         self.at.push(block);
         self.outcomes.push(outcome);
-        self.estimate = Estimate::of(&self.gains);
+        self.estimate = Estimate::on(question, &self.outcomes);
         self.equal.add(&outcome)
     }
 }

@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::{Policy, What};
+
 /// What an experiment shows so far.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Standing {
@@ -74,13 +76,6 @@ pub enum Doubt {
         arm: usize,
         /// By how much, as in [`Effect::estimate`]; negative, and below -100 where the baseline has none of it.
         estimate: f64,
-    },
-    /// The winner's typical run is better than the baseline's, but its mean is worse, and not because of a single run.
-    MeanDisagrees {
-        /// The candidate that would have won.
-        arm: usize,
-        /// As in [`ArmStanding::mean_ratio`].
-        mean_ratio: f64,
     },
 }
 
@@ -158,10 +153,9 @@ pub struct ArmStanding {
     pub e_not_better_by_margin: f64,
     /// The e-value against "worse by the margin or more"; decides at `1 / error rate`.
     pub e_not_worse_by_margin: f64,
-    /// The baseline's mean metric over the arm's, in the same blocks; above 1: the arm is better. Failed runs have none.
-    pub mean_ratio: Option<f64>,
-    /// The same for the worst decile (the metric that nine in ten runs stay below).
-    pub worst_decile_ratio: Option<f64>,
+    /// What is known of it in every question, the one that decides among them; the baseline has none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub answers: Vec<Answer>,
     /// How many modes its runs have: 1 or 2. Drift makes modes, too.
     pub modes: u32,
     /// The verdict on this arm alone; the baseline has none.
@@ -170,11 +164,55 @@ pub struct ArmStanding {
     pub state: ArmState,
 }
 
+impl ArmStanding {
+    /// The answers to other questions that say the opposite of a win: proven to be worse, or worse by the margin as far as it is known.
+    pub fn conflicts<'a>(&'a self, policy: &'a Policy) -> impl Iterator<Item = &'a Answer> {
+        let is_worse = |answer: &&Answer| {
+            let estimate = answer.effect.map_or(0.0, |effect| effect.estimate);
+            answer.verdict == AnswerVerdict::Worse
+                || answer.verdict == AnswerVerdict::Open && estimate <= -policy.margin_of(answer.what)
+        };
+        self.answers.iter().filter(|answer| answer.what != policy.what).filter(is_worse)
+    }
+}
+
+/// What is known of a candidate in one of the questions, with evidence and an error rate of its own.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Answer {
+    /// The question.
+    pub what: What,
+    /// The effect; of slow runs it is a difference of shares: 0.05 is 5 of 100 runs fewer.
+    pub effect: Option<Effect>,
+    /// How many blocks say something.
+    pub blocks: u32,
+    /// What a run costs in the mean, the candidate's and the baseline's: in medians of the baseline, each run up to the cap; of slow runs, their
+    /// share. Absent for the typical run.
+    pub costs: Option<[f64; 2]>,
+    /// The e-value for "better", closed over all candidates; proven at `1 / error rate`.
+    pub e_better: f64,
+    /// The e-value for "worse", likewise, on this candidate alone.
+    pub e_worse: f64,
+    /// What is proven.
+    pub verdict: AnswerVerdict,
+}
+
+/// What is proven of a candidate in a question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum AnswerVerdict {
+    /// That it is better than the baseline.
+    Better,
+    /// That it is worse.
+    Worse,
+    /// Neither.
+    Open,
+}
+
 /// How much better than the baseline a candidate is: the difference of the logarithms; 0.05 is about 5 % better, negative is
-/// worse.
+/// worse. Where slow runs are the question, the difference of their shares.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Effect {
-    /// Hodges and Lehmann's estimate from the differences within blocks.
+    /// Hodges and Lehmann's estimate from the differences within blocks; of means, and of shares, what they are so far.
     pub estimate: f64,
     /// The lower end: the truth is above it at all times with probability 1 - error rate; absent: none yet.
     pub low: Option<f64>,

@@ -3,7 +3,9 @@
 use super::guards::Guards;
 use super::steps::step;
 use super::{Experiment, Metric, Outcome, Trial, block_of, in_blocks};
-use crate::experiment::{ArmState, Cell, Doubt, GuardStanding, GuardVerdict, Policy, Race, Standing, Threads, Verdict};
+use crate::experiment::{
+    ArmState, Cell, Doubt, GuardStanding, GuardVerdict, Policy, Race, Standing, Threads, Verdict, What,
+};
 
 /// What says which runs come next, and what the runs so far show.
 #[derive(Clone, Debug)]
@@ -161,12 +163,12 @@ impl Design {
                     standing.verdict = Verdict::Undecided { more_runs: None };
                 }
             }
-            Verdict::NoMaterialDifference | Verdict::RealButBelowMargin { .. } => {
+            Verdict::NoMaterialDifference | Verdict::RealButBelowMargin { .. } if self.policy.what != What::Tail => {
                 let margin = self.policy.margin;
                 let coarse = step(&self.values).filter(|step| margin > 0.0 && *step >= margin / 2.0);
                 standing.checks.doubts.extend(coarse.map(|step| Doubt::CoarseMetric { step }));
             }
-            Verdict::Undecided { .. } | Verdict::Unsound { .. } => {}
+            _ => {}
         }
         if !standing.checks.doubts.is_empty() {
             standing.verdict = Verdict::Unsound { why: standing.checks.doubts.clone() };

@@ -2,7 +2,7 @@
 //! that it is not worse by the margin of guards.
 
 use super::{Metric, Trial, block_of};
-use crate::experiment::{Evidence, GuardStanding, GuardVerdict, Outcome, Policy, effect};
+use crate::experiment::{Evidence, GuardStanding, GuardVerdict, Outcome, Policy, Question, effect};
 
 /// What the blocks so far say about every guard on every candidate.
 #[derive(Clone, Debug)]
@@ -39,7 +39,7 @@ impl Guards {
             let metric = &guard.metric;
             let block = block_of(trials, |trial| metric.judged(trial.guards.get(place).copied().flatten()?));
             for (index, candidate) in guard.candidates.iter_mut().enumerate() {
-                if let Some(outcome) = block.outcome(index + 1, number) {
+                if let Some(outcome) = block.outcome(index + 1, number, None) {
                     candidate.by_margin.add(&outcome);
                     candidate.outcomes.push(outcome);
                 }
@@ -68,7 +68,7 @@ impl Guards {
             let standing = |(index, candidate): (usize, &Candidate)| GuardStanding {
                 guard,
                 arm: index + 1,
-                effect: effect(&candidate.outcomes, self.policy.error_rate),
+                effect: effect(&Question::TYPICAL, &candidate.outcomes, self.policy.error_rate),
                 e_not_worse_by_margin: candidate.by_margin.above().now(),
                 e_worse_by_margin: candidate.by_margin.below().now(),
                 verdict: self.verdict(candidate),

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
+use corewise_model::experiment::What;
+use corewise_model::trial::LARGEST_TIMES;
 
 use crate::shell::values::{between, budget};
 
@@ -18,6 +20,7 @@ pub const AFTER: &str = "Examples:
   corewise try --threads 1,2,4,8 --threads-as OMP_NUM_THREADS -- ./app
   corewise try --threads 1,2,4,8 --pinned no -- ./app -t {threads}
   corewise try --threads 1,2,4,8 --svg scaling.svg -- ./app -t {threads}
+  corewise try --what tail -- ./app              which placement has the fewest slow runs
   corewise try --budget 5m -- ./app              the verdict after at most five minutes
   corewise try --suite review --on 'all - core:0' --budget 30m
   corewise try --simulate truth.toml             how often true effects that you choose are found
@@ -75,14 +78,25 @@ pub struct TryArguments {
     /// How much worse a guard may get, such as 5% [default: 10%]
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
     pub guard_margin: Option<f64>,
-    /// The smallest difference that matters, such as 3% [default: 3%; 10% for a metric named like a tail, such as p99
-    /// or max]
+    /// What decides: the typical run, the mean of all runs, or how many runs are slow (tail); the other two are shown
+    /// beside it [default: typical]
+    #[arg(long, value_name = "WHAT", conflicts_with_all = ["threads", "suite"], hide_possible_values = true)]
+    pub what: Option<Asked>,
+    /// A run is slow that costs more than this many times the median of the OS default [default: 1.5]
+    #[arg(long, value_name = "TIMES", value_parser = parse_times)]
+    pub slow: Option<f64>,
+    /// In the mean a run counts as at most this many times the median of the OS default, a failed one as that [default: 3]
+    #[arg(long, value_name = "TIMES", value_parser = parse_times)]
+    pub cap: Option<f64>,
+    /// The smallest difference that matters, such as 3% [default: 3%; 10% for the mean, and for a metric named like a
+    /// tail, such as p99 or max; for slow runs it is a share of all runs]
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
     pub margin: Option<f64>,
     /// The false-positive rate, such as 5% [default: 5%]
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
     pub error_rate: Option<f64>,
-    /// Maximum duration, such as 90s or 5m [default: until it is decided, at most 60 blocks]
+    /// Maximum duration, such as 90s or 5m [default: until it is decided, at most 60 blocks, or 200 where
+    /// the mean or slow runs decide]
     #[arg(long, value_name = "DURATION", value_parser = budget)]
     pub budget: Option<Duration>,
     /// Maximum number of runs, including earlier sessions; one warm-up per placement is not counted
@@ -107,7 +121,7 @@ pub struct TryArguments {
     #[arg(long, requires = "suite", conflicts_with_all = ["resume", "csv", "markdown", "json"])]
     pub install: bool,
     /// Continue a stored experiment: its number, or the last one of this machine; with --suite, its last session
-    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, conflicts_with_all = ["on", "threads", "metric", "guard", "guard_higher", "guard_margin", "margin", "error_rate", "timeout", "seed", "command"])]
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, conflicts_with_all = ["on", "threads", "metric", "guard", "guard_higher", "guard_margin", "what", "slow", "cap", "margin", "error_rate", "timeout", "seed", "command"])]
     pub resume: Option<Option<i64>>,
     /// Simulate a program whose true effects this file (TOML) gives: gains = [0.05, 0.0], noise = "typical"; stores
     /// nothing
@@ -128,6 +142,27 @@ pub struct TryArguments {
     /// The command and its arguments
     #[arg(value_name = "COMMAND", required_unless_present_any = ["resume", "simulate", "suite"], trailing_var_arg = true)]
     pub command: Vec<OsString>,
+}
+
+/// What decides, as it is typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Asked {
+    /// The typical run.
+    Typical,
+    /// The mean of all runs.
+    Mean,
+    /// How many runs are slow.
+    Tail,
+}
+
+impl From<Asked> for What {
+    fn from(asked: Asked) -> Self {
+        match asked {
+            Asked::Typical => Self::Typical,
+            Asked::Mean => Self::Mean,
+            Asked::Tail => Self::Tail,
+        }
+    }
 }
 
 /// Who says where threads run.
@@ -154,9 +189,26 @@ fn parse_percent(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "expected a percentage above 0 and up to 50, such as 3%".to_owned())
 }
 
+/// How many times something else, "1.5" or "1.5x".
+fn parse_times(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('x').unwrap_or(text).trim().parse::<f64>();
+    number
+        .ok()
+        .filter(|times| *times > 1.0 && *times <= LARGEST_TIMES)
+        .ok_or_else(|| format!("expected a number above 1 and up to {LARGEST_TIMES}, such as 1.5"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_are_above_one() {
+        assert_eq!([parse_times("1.5"), parse_times("20x")], [Ok(1.5), Ok(20.0)]);
+        for text in ["1", "0.5", "-2", "x", "nan", "inf", "1e9"] {
+            assert!(parse_times(text).is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn shares_are_percent() {

@@ -21,7 +21,7 @@ use corewise_lab::experiment::simulated::{SimulatedRunner, Simulation};
 use corewise_lab::experiment::{Begun, Ending, Limits, Runner, Time, Watcher, conduct};
 use corewise_model::Artifact as _;
 use corewise_model::conducted::{Conducted, ExperimentConclusions};
-use corewise_model::experiment::{Standing, ThreadsStanding, Verdict};
+use corewise_model::experiment::{Standing, ThreadsStanding, Verdict, What};
 use corewise_model::trial::{Experiment, Outcome, Trial};
 use corewise_store::Store;
 use corewise_sys::cpuset;
@@ -45,6 +45,8 @@ use task::{Print, Subject, TryTask, Which};
 
 /// After so many blocks a session ends that is not decided; who wants more goes on.
 const MOST_BLOCKS: u32 = 60;
+/// Means and slow runs take more.
+const MOST_BLOCKS_OF_RARE: u32 = 200;
 
 impl Run for TryArguments {
     const DOCUMENTS: &'static [Document] =
@@ -117,7 +119,8 @@ fn session(
         }
         None => Box::new(runner(&begun.experiment, stop)?),
     };
-    let limits = Limits { blocks: done + MOST_BLOCKS, budget, rest: task.rest, stop };
+    let most = if begun.experiment.policy.what == What::Typical { MOST_BLOCKS } else { MOST_BLOCKS_OF_RARE };
+    let limits = Limits { blocks: done + most, budget, rest: task.rest, stop };
     let (_, ending) = conduct(&begun.experiment, &begun.trials, &mut *runner, limits, &mut session)?;
     session.live.clear();
     Ok((session.trials, ending))

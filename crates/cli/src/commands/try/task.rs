@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use corewise_model::experiment::Policy;
+use corewise_model::experiment::{Policy, What};
 use corewise_model::metric_line;
 use corewise_model::placement::Expression;
 use corewise_model::trial::{Finder, Metric};
@@ -222,10 +222,13 @@ fn policy(typed: &TryArguments) -> Result<Policy, Failure> {
         error_rate: typed.error_rate.unwrap_or(default.error_rate),
         margin: typed.margin.unwrap_or(default.margin),
         guard_margin: typed.guard_margin.unwrap_or(default.guard_margin),
+        what: typed.what.map_or(default.what, What::from),
+        slow: typed.slow.unwrap_or(default.slow),
+        cap: typed.cap.unwrap_or(default.cap),
         ..default
     };
-    let is_of_tails = typed.margin.is_none() && typed.metric.is_some();
-    Ok(if is_of_tails { Policy { margin: primary(typed)?.usual_margin(&policy), ..policy } } else { policy })
+    let margin = if typed.margin.is_none() { primary(typed)?.usual_margin(&policy) } else { policy.margin };
+    Ok(Policy { margin, ..policy })
 }
 
 /// What decides.

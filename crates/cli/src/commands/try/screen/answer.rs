@@ -1,10 +1,11 @@
 //! The verdict in one sentence, and how to apply it.
 
-use corewise_model::experiment::{ArmState, ArmVerdict, Doubt, Effect, GuardStanding, GuardVerdict, Verdict};
+use corewise_model::experiment::{ArmState, ArmVerdict, Doubt, Effect, GuardStanding, GuardVerdict, Verdict, What};
 use corewise_model::placement::notation::{Notation, print};
 
 use super::Shown;
-use super::gain::{gain, interval, percent, size};
+use super::gain::{gain_in, interval, interval_in, percent, size, size_in};
+use super::questions::{against, place_of, slow};
 use crate::draw::number::count;
 use crate::draw::printable::named;
 use crate::draw::text::{Line, Tone};
@@ -34,16 +35,28 @@ fn wins(shown: Shown<'_>) -> Line {
         count(shown.standing.runs as usize, "run"),
         percent(shown.experiment.policy.error_rate),
     );
-    Line::new().with(Tone::Good, "Pin it.").plain(glued(&sentence))
+    let but = against(shown, standing);
+    let said = if but.is_empty() { (Tone::Good, "Pin it.") } else { (Tone::Warn, "It depends on what counts.") };
+    Line::new().with(said.0, said.1).plain(glued(&format!("{sentence}{but}")))
 }
 
-/// "at least 1.9x faster than the OS default, about 2.4x": what is proven is the lower end; the estimate, at the moment when an experiment
-/// stops, is a little too large.
+/// "at least 1.9x faster than the OS default in its typical run, about 2.4x": what is proven is the lower end; the estimate, at the moment when
+/// an experiment stops, is a little too large.
 fn at_least(shown: Shown<'_>, effect: Option<&Effect>) -> String {
-    let word = word(shown);
+    let (what, word) = (shown.experiment.policy.what, word(shown));
     let Some(effect) = effect else { return format!("{word} than the OS default") };
-    let least = effect.low.filter(|low| *low > 0.0).map_or(String::new(), |low| format!("at least {} ", size(low)));
-    format!("{least}{word} than the OS default, about {}", size(effect.estimate))
+    let low = effect.low.filter(|low| *low > 0.0);
+    let least = low.map_or(String::new(), |low| format!("at least {} ", size_in(what, low)));
+    match what {
+        What::Tail => format!(
+            "better: {least}of 100 runs fewer are slow ({}) than with the OS default, about {}",
+            slow(shown),
+            size_in(what, effect.estimate)
+        ),
+        _ => {
+            format!("{least}{word} than the OS default {}, about {}", place_of(what), size(effect.estimate))
+        }
+    }
 }
 
 /// "faster", or "better in fps".
@@ -57,8 +70,12 @@ fn word(shown: Shown<'_>) -> String {
 
 /// "2.4x [1.9, 3.0] faster".
 pub(super) fn better(shown: Shown<'_>, effect: Option<&Effect>) -> String {
-    let word = word(shown);
+    let (what, word) = (shown.experiment.policy.what, word(shown));
     match effect {
+        Some(effect) if what == What::Tail => {
+            let (size, interval) = (size_in(what, effect.estimate), interval_in(what, effect));
+            format!("better: {size} {interval} of 100 runs fewer are slow ({})", slow(shown))
+        }
         Some(effect) => format!("{} {} {word}", size(effect.estimate), interval(effect)),
         None => word,
     }
@@ -81,7 +98,12 @@ fn leave_it(sentence: &str) -> Line {
 }
 
 fn no_difference(shown: Shown<'_>) -> Line {
-    let word = if shown.is_time() { "faster" } else { "better" };
+    let what_decides = shown.experiment.policy.what;
+    let word = match what_decides {
+        What::Tail => format!("better (fewer runs that take {})", slow(shown)),
+        _ if shown.is_time() => format!("faster {}", place_of(what_decides)),
+        _ => format!("better {}", place_of(what_decides)),
+    };
     let (margin, runs) = (percent(shown.experiment.policy.margin), count(shown.standing.runs as usize, "run"));
     let candidates = &shown.standing.arms[1..];
     let of = |is: fn(ArmVerdict) -> bool| candidates.iter().filter(|arm| arm.verdict.is_some_and(is)).count();
@@ -90,7 +112,11 @@ fn no_difference(shown: Shown<'_>) -> Line {
     let mut what = match candidates.len() {
         1 => {
             let (name, effect) = (named(&shown.experiment.arms[1].spoken()), candidates[0].effect);
-            match effect.filter(|effect| effect.estimate < -shown.experiment.policy.margin_ln()) {
+            match effect.filter(|effect| effect.estimate < -shown.experiment.policy.margin_of(what_decides)) {
+                Some(effect) if what_decides == What::Tail => {
+                    let more = size_in(what_decides, effect.estimate);
+                    format!(" {name} looks worse, {more} of 100 runs more are slow; it cannot be {margin} {word}")
+                }
                 Some(effect) => {
                     let opposite = if shown.is_time() { "slower" } else { "worse" };
                     format!(" {name} looks {} {opposite}; it cannot be {margin} {word}", size(effect.estimate))
@@ -108,7 +134,7 @@ fn no_difference(shown: Shown<'_>) -> Line {
     if let Some(most) = most.filter(|most| *most > 0.0) {
         what.push_str(&format!(
             ": at most {} ({}{})",
-            gain(most),
+            gain_in(what_decides, most),
             percent(1.0 - shown.experiment.policy.error_rate),
             if proven == 1 { "" } else { " each" }
         ));
@@ -136,7 +162,8 @@ fn undecided(shown: Shown<'_>, more_runs: Option<u32>) -> Line {
             return format!(" Best so far: the {}.", shown.experiment.arms[0].spoken());
         }
         let name = named(&shown.experiment.arms[arm].spoken());
-        format!(" Best so far: {name}, {} {}.", gain(effect.estimate), interval(effect))
+        let what = shown.experiment.policy.what;
+        format!(" Best so far: {name}, {} {}.", gain_in(what, effect.estimate), interval_in(what, effect))
     });
     let more =
         more_runs.map_or(String::new(), |more| format!(" About {} would decide it.", count(more as usize, "more run")));
@@ -186,11 +213,6 @@ pub(super) fn doubt_in_words(shown: Shown<'_>, doubt: &Doubt) -> String {
             name(carry.after_arm),
             size(carry.slower),
             if carry.slower > 0.0 { "worse" } else { "better" },
-        ),
-        Doubt::MeanDisagrees { arm, mean_ratio } => format!(
-            "The typical run of {} is better, but its mean is {} worse: some of its runs are much worse.",
-            name(*arm),
-            size(mean_ratio.ln()),
         ),
         Doubt::GuardWorse { guard, arm, estimate } => {
             let guards = &shown.experiment.workload.guards;

@@ -6,6 +6,7 @@ use corewise_model::trial::{Metric, Observed, Outcome, Trial};
 
 use super::Shown;
 use super::gain::{gain, interval, percent};
+use super::questions;
 use super::standings::significant;
 use crate::draw::number::{bytes, count};
 use crate::draw::printable::{last_lines, named};
@@ -83,7 +84,8 @@ const QUANTITIES: [Quantity; 7] = [
 
 /// The lines.
 pub fn lines(shown: Shown<'_>) -> Vec<Line> {
-    let mut lines: Vec<Line> = differences(shown).into_iter().chain(guards(shown)).collect();
+    let mut lines = if shown.threads.is_none() { questions::lines(shown) } else { Vec::new() };
+    lines.extend(differences(shown).into_iter().chain(guards(shown)));
     lines.extend(failures(shown));
     lines.extend(warnings(shown));
     lines

@@ -1,6 +1,6 @@
 //! Effects as a person reads them: "2.4x", "+4.6 %".
 
-use corewise_model::experiment::Effect;
+use corewise_model::experiment::{Effect, What};
 
 use crate::draw::number::decimal;
 
@@ -32,6 +32,31 @@ pub fn interval(effect: &Effect) -> String {
         )
     };
     format!("[{}, {}]", end(effect.low), end(effect.high))
+}
+
+/// An effect in the scale of a question; of slow runs it is so many of 100 runs: "4.5 fewer".
+pub fn gain_in(what: What, effect: f64) -> String {
+    match what {
+        What::Tail => format!("{} {}", size_in(what, effect), if effect < 0.0 { "more" } else { "fewer" }),
+        _ => gain(effect),
+    }
+}
+
+/// As [`size`], in the scale of a question.
+pub fn size_in(what: What, effect: f64) -> String {
+    match what {
+        What::Tail => decimal(100.0 * effect.abs(), 1),
+        _ => size(effect),
+    }
+}
+
+/// As [`interval`], in the scale of a question.
+pub fn interval_in(what: What, effect: &Effect) -> String {
+    let end = |end: Option<f64>| end.map_or_else(|| "…".to_owned(), |end| decimal(100.0 * end, 1));
+    match what {
+        What::Tail => format!("[{}, {}]", end(effect.low), end(effect.high)),
+        _ => interval(effect),
+    }
 }
 
 fn factor(ratio: f64) -> String {
@@ -67,6 +92,9 @@ mod tests {
             ["+4.6 %", "-4.6 %", "0.0 %", "2.4x", "0.40x", "12x"]
         );
         assert_eq!([size(-0.05), size(0.9)], ["5.1 %", "2.5x"]);
+        assert_eq!([gain_in(What::Tail, 0.045), gain_in(What::Tail, -0.1)], ["4.5 fewer", "10.0 more"]);
+        let effect = Effect { estimate: 0.05, low: Some(-0.01), high: None };
+        assert_eq!(interval_in(What::Tail, &effect), "[-1.0, …]");
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! The table of the placements: runs, median, effect, interval, verdict.
 
-use corewise_model::experiment::{ArmStanding, ArmState, ArmVerdict, OutReason, Policy, Verdict};
+use corewise_model::experiment::{ArmStanding, ArmState, ArmVerdict, OutReason, Policy, Verdict, What};
 use corewise_model::trial::Metric;
 
 use super::Shown;
-use super::gain::{gain, interval, percent};
+use super::gain::{gain_in, interval_in, percent};
 use crate::draw::grid::{Column, Grid};
 use crate::draw::number::{ABSENT, decimal, duration};
 use crate::draw::printable::named;
@@ -18,17 +18,26 @@ const NARROWEST: f64 = 0.02;
 
 /// The table, the best first.
 pub fn standings(shown: Shown<'_>, width: usize) -> Vec<Line> {
-    let mut grid = Grid::new(vec![
+    let what = shown.experiment.policy.what;
+    let of_what = match what {
+        What::Typical => None,
+        What::Mean => Some(Column::number("mean", "", 0)),
+        What::Tail => Some(Column::number("slow", "", 0)),
+    };
+    let first = [
         Column::text("placement", 0).shrinking_to(12),
         Column::number("cpus", "", 6),
         Column::number("runs", "", 3),
         Column::number("median", "", 2),
-        Column::number("vs OS", "paired", 0),
+    ];
+    let rest = [
+        Column::number("vs OS", if what == What::Tail { "of 100" } else { "paired" }, 0),
         Column::text("", 1),
         Column::number("interval", "", 2).named("interval"),
         Column::text("", 5).named("its picture"),
         Column::text("verdict", 1).shrinking_to(10),
-    ]);
+    ];
+    let mut grid = Grid::new(first.into_iter().chain(of_what).chain(rest).collect());
     let reach = reach(shown);
     for standing in in_order(shown) {
         grid.row(row(shown, standing, reach));
@@ -47,25 +56,45 @@ fn in_order(shown: Shown<'_>) -> Vec<&ArmStanding> {
 fn row(shown: Shown<'_>, standing: &ArmStanding, reach: f64) -> Vec<Line> {
     let arm = &shown.experiment.arms[standing.arm];
     let plain = |text: String| Line::new().plain(text);
+    let what = shown.experiment.policy.what;
     let cpus = arm.cpus.as_ref().map_or_else(String::new, |cpus| cpus.len().to_string());
     let (against, low_high, bar) = match &standing.effect {
+        _ if standing.arm == 0 && what == What::Tail => (String::new(), String::new(), String::new()),
         _ if standing.arm == 0 => ("1.00".to_owned(), String::new(), String::new()),
         None => (ABSENT.to_owned(), String::new(), String::new()),
-        Some(effect) => (gain(effect.estimate), interval(effect), bar(standing, reach)),
+        Some(effect) => (gain_in(what, effect.estimate), interval_in(what, effect), bar(standing, reach)),
     };
     let is_chosen = matches!(shown.standing.verdict, Verdict::Wins { arm } if arm == standing.arm);
     let name = named(&arm.spoken());
-    vec![
+    let first = [
         if is_chosen { Line::new().strong(name) } else { plain(name) },
         plain(cpus),
         plain(standing.runs.to_string()),
         plain(standing.median.map_or_else(|| ABSENT.to_owned(), |x| value(shown, x))),
+    ];
+    let of_what = (what != What::Typical).then(|| plain(cost(shown, standing).unwrap_or_else(|| ABSENT.to_owned())));
+    let rest = [
         plain(against),
         arrow(&shown.experiment.policy, standing),
         plain(low_high),
         Line::new().faint(bar),
         verdict(shown, standing, is_chosen),
-    ]
+    ];
+    first.into_iter().chain(of_what).chain(rest).collect()
+}
+
+/// What an arm's run costs in the question that decides: the mean, or the share of slow runs. The baseline's is that of the first
+/// candidate's blocks.
+fn cost(shown: Shown<'_>, standing: &ArmStanding) -> Option<String> {
+    let what = shown.experiment.policy.what;
+    let (arms, is_baseline) = (&shown.standing.arms, standing.arm == 0);
+    let answers = if is_baseline { &arms.get(1)?.answers } else { &standing.answers };
+    let [candidate, baseline] = answers.iter().find(|answer| answer.what == what)?.costs?;
+    let cost = if is_baseline { baseline } else { candidate };
+    match what {
+        What::Tail => Some(percent(cost)),
+        _ => Some(value(shown, arms[0].median? + cost.ln())),
+    }
 }
 
 /// The metric's value as it is judged, as a person reads it.
@@ -87,7 +116,7 @@ pub fn significant(value: f64) -> String {
 
 /// An arrow only where the effect is proven and reaches the margin.
 pub fn arrow(policy: &Policy, standing: &ArmStanding) -> Line {
-    let reaches = standing.effect.as_ref().is_some_and(|effect| effect.estimate.abs() >= policy.margin_ln());
+    let reaches = standing.effect.as_ref().is_some_and(|effect| effect.estimate.abs() >= policy.margin_of(policy.what));
     match standing.verdict {
         None => Line::new(),
         Some(ArmVerdict::Wins) if reaches => Line::new().with(Tone::Good, "↑"),

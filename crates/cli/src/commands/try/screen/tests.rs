@@ -108,7 +108,8 @@ impl Made {
 fn a_winner_comes_with_the_commands_that_apply_it() {
     let made = made(&[0.0, 0.01, -0.05, 0.88], &RunNoise::Typical, 42, 60);
     assert_snapshot!(made.at(110), @r"
-    Pin it. cpu 1 is at least 1.9x faster than the OS default, about 2.4x; proven after 28 runs (error rate 5 %).
+    Pin it. cpu 1 is at least 1.9x faster than the OS default in its typical run, about 2.4x; proven after 28 runs
+    (error rate 5 %).
         corewise run --on 1 -- ./app --level 3
         taskset -c 1 ./app --level 3
         AllowedCPUs=1    (systemd)
@@ -127,8 +128,9 @@ fn a_winner_comes_with_the_commands_that_apply_it() {
     Checks: 8 blocks, seed 42 · stored as experiment 3
     ");
     assert_snapshot!(made.at(60), @r"
-    Pin it. cpu 1 is at least 1.9x faster than the OS default,
-    about 2.4x; proven after 28 runs (error rate 5 %).
+    Pin it. cpu 1 is at least 1.9x faster than the OS default in
+    its typical run, about 2.4x; proven after 28 runs (error
+    rate 5 %).
         corewise run --on 1 -- ./app --level 3
         taskset -c 1 ./app --level 3
         AllowedCPUs=1    (systemd)
@@ -204,8 +206,8 @@ fn made_cpus() -> CpuSet {
 #[test]
 fn no_difference_is_an_answer() {
     assert_snapshot!(made(&[0.0, 0.005], &RunNoise::Quiet, 1, 60).at(100), @r"
-    Leave it to the operating system. None of 2 placements is 3 % faster: at most +2.5 % (95 % each) (16
-    runs).
+    Leave it to the operating system. None of 2 placements is 3 % faster in its typical run: at most
+    +2.5 % (95 % each) (16 runs).
 
     placement     cpus  runs  median   vs OS        interval                 verdict
                                       paired
@@ -238,8 +240,8 @@ fn what_is_not_decided_says_what_would_decide_it() {
 fn failures_are_shown_with_what_was_written() {
     let effects = Effects { failures: vec![0.0, 1.0], ..Effects::of(&[0.1, 0.0]) };
     assert_snapshot!(made_of(&effects, &RunNoise::Quiet, 5, 60).at(100), @r"
-    Leave it to the operating system. 1 of 2 placements is proven not to be 3 % faster: at most +2.1 %
-    (95 %); 1 failed (12 runs).
+    Leave it to the operating system. 1 of 2 placements is proven not to be 3 % faster in its typical
+    run: at most +2.1 % (95 %); 1 failed (12 runs).
 
     placement     cpus  runs  median   vs OS        interval               verdict
                                       paired

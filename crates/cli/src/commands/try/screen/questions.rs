@@ -1,0 +1,75 @@
+//! What the other questions say: of the mean where the typical run decided, and of slow runs.
+
+use corewise_model::experiment::{Answer, AnswerVerdict, ArmStanding, What};
+
+use super::Shown;
+use super::gain::{interval_in, percent, size_in};
+use crate::draw::number::decimal;
+use crate::draw::printable::named;
+use crate::draw::text::Line;
+use crate::draw::wrap::glued;
+
+/// What fewer blocks say, and do not prove, is not worth knowing.
+const FEWEST_BLOCKS: u32 = 10;
+
+/// What was decided, behind "better": "in its typical run".
+pub(super) fn place_of(what: What) -> &'static str {
+    match what {
+        What::Typical => "in its typical run",
+        What::Mean => "in the mean",
+        What::Tail => "in its slow runs",
+    }
+}
+
+/// What a slow run is: "more than 1.5x the OS default's median".
+pub(super) fn slow(shown: Shown<'_>) -> String {
+    format!("more than {}x the OS default's median", decimal(shown.experiment.policy.slow, 1))
+}
+
+/// What speaks against a winner in another question; empty where nothing does.
+pub(super) fn against(shown: Shown<'_>, winner: &ArmStanding) -> String {
+    let conflicts = winner.conflicts(&shown.experiment.policy);
+    conflicts.map(|answer| format!(" But {}.", in_words(shown, answer))).collect()
+}
+
+/// A line for each arm of which another question says something that is worth knowing: the one that the verdict is about, the only one, and
+/// whoever is proven better or worse.
+pub fn lines(shown: Shown<'_>) -> Vec<Line> {
+    let candidates = &shown.standing.arms[1..];
+    let about = shown.winner().map(|(_, standing)| standing.arm);
+    let is_about = |arm: &ArmStanding| candidates.len() == 1 || about == Some(arm.arm);
+    // The mean of several runs in a row hides the slow ones.
+    let are_runs = shown.trials.iter().all(|trial| trial.repeats <= 1);
+    let is_known = |answer: &Answer| answer.verdict != AnswerVerdict::Open || answer.blocks >= FEWEST_BLOCKS;
+    let is_worth = |arm: &ArmStanding, answer: &Answer| {
+        answer.what != shown.experiment.policy.what
+            && (is_about(arm) && is_known(answer) || answer.verdict == AnswerVerdict::Better)
+            && (are_runs || answer.what != What::Tail)
+    };
+    let line = |arm: &ArmStanding| {
+        let others = arm.answers.iter().filter(|answer| answer.effect.is_some() && is_worth(arm, answer));
+        let others: Vec<String> = others.map(|answer| in_words(shown, answer)).collect();
+        let name = named(&shown.experiment.arms[arm.arm].spoken());
+        (!others.is_empty()).then(|| Line::new().plain(glued(&format!("Besides, {name}: {}", others.join(" · ")))))
+    };
+    candidates.iter().filter_map(line).collect()
+}
+
+/// "in the mean it is 4.8 % better [1.2, 9.0], proven".
+fn in_words(shown: Shown<'_>, answer: &Answer) -> String {
+    let Some(effect) = &answer.effect else { return String::new() };
+    let proven = if answer.verdict == AnswerVerdict::Open { "not proven" } else { "proven" };
+    match (answer.what, answer.costs) {
+        (What::Tail, Some([candidate, baseline])) => format!(
+            "{} of its runs are slow ({}), {} of the OS default's ({proven})",
+            percent(candidate),
+            slow(shown),
+            percent(baseline),
+        ),
+        _ => {
+            let word = if effect.estimate < 0.0 { "worse" } else { "better" };
+            let (size, interval) = (size_in(answer.what, effect.estimate), interval_in(answer.what, effect));
+            format!("{} it is {size} {word} {interval} ({proven})", place_of(answer.what))
+        }
+    }
+}
