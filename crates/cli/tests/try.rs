@@ -35,6 +35,8 @@ fn main() -> ExitCode {
         trial("what_the_program_does_to_itself_is_told", own_mask),
         trial("other_programs_read_the_runs", exports),
         trial("a_truth_that_is_made_up_is_found", simulated),
+        trial("a_winner_is_confirmed_in_stretches_or_not", confirmed),
+        trial("who_avoids_slow_runs_wins_where_these_count", slow_runs),
         trial("a_suite_is_a_table_and_goes_on_where_it_ended", suite),
         trial("a_suite_that_cannot_be_tried_says_why", wrong_suites),
         trial("one_benchmark_that_cannot_be_run_costs_a_row", hard_benchmarks),
@@ -421,6 +423,49 @@ fn simulated() -> Outcome {
     std::fs::write(&truth, "gains = []\nnoise = \"typical\"\n")?;
     let output = done(&mut place.corewise(&["try", "--simulate", &path]))?;
     contains(&text(&output.stderr), &["`gains` must be a list of at least one number"])?;
+    Ok(Completion::Completed)
+}
+
+/// Who slows the runs that follow, ever more, wins in short turns and not in stretches; who is truly better wins in both.
+fn confirmed() -> Outcome {
+    let place = Place::new();
+    let truth = place.path().join("truth.toml");
+    let path = truth.display().to_string();
+    let confirm = |truth_is: &str, seed: &str, status| {
+        std::fs::write(&truth, truth_is)?;
+        said(&mut place.corewise(&["try", "--confirm", "--seed", seed, "--simulate", &path]), status)
+    };
+    let better = confirm("gains = [0.0, 0.1]\nnoise = \"typical\"\n", "1", 0)?;
+    contains(&better, &["Pin it. candidate 2", "Confirmed.", "each trial is 20 runs in a row"])?;
+    let heats = "gains = [0.0]\nnoise = \"typical\"\ncarry_over = 0.05\ncarry_over_left = 0.8\n";
+    let worse = confirm(heats, "2", 0)?;
+    contains(&worse, &["Pin it. candidate 1", "Not confirmed.", "slower"])?;
+    Ok(Completion::Completed)
+}
+
+/// One run in five takes three times as long, except on the first cpu.
+fn slow_runs() -> Outcome {
+    let place = Place::new();
+    let count = place.path().join("count").display().to_string();
+    let (first, _) = cpus();
+    let script = format!(
+        "n=$(cat {count} 2>/dev/null || echo 0); echo $((n + 1)) > {count}; \
+         if grep -q '^Cpus_allowed_list:.{first}$' /proc/self/status || [ $((n % 5)) != 0 ]; \
+         then echo took 10.07; else echo took 30.07; fi"
+    );
+    let on = first.to_string();
+    let options = ["--what", "tail", "--lower", "--metric", "took=took ([0-9.]+)", "--rest", "0s", "--on", &on];
+    let told = said(&mut trying(&place, &options, &script), 0)?;
+    contains(&told, &["Pin it.", "is better", "of 100 runs fewer are slow", "0 %"])?;
+    for (words, says) in [
+        (["--what", "worst"], "invalid value"),
+        (["--slow", "1"], "expected a number above 1"),
+        (["--cap", "0.5x"], "expected a number above 1"),
+    ] {
+        let output = done(&mut place.corewise(&[&["try"][..], &words, &["--", "true"]].concat()))?;
+        same("the status", output.status.code(), Some(2))?;
+        contains(&text(&output.stderr), &[says])?;
+    }
     Ok(Completion::Completed)
 }
 

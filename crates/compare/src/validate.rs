@@ -22,7 +22,7 @@ pub fn run(share: f64, only: Option<&str>) -> Result<bool> {
     type Section<'a> = (&'a str, &'a dyn Fn(&mut Bounds));
     let mut bounds = Bounds { broken: Vec::new() };
     let trace = looking::record_trace();
-    let sections: [Section<'_>; 12] = [
+    let sections: [Section<'_>; 13] = [
         ("looking", &|bounds| looking::table(share, &trace, bounds)),
         ("equal", &|bounds| race::equal_arms(share, &trace, bounds)),
         ("races", &|bounds| race::scaling(share, bounds)),
@@ -30,6 +30,7 @@ pub fn run(share: f64, only: Option<&str>) -> Result<bool> {
         ("power", &|bounds| power::table(share, &trace, bounds)),
         ("small", &|bounds| power::small_effects(share, bounds)),
         ("carry-over", &|_| power::carry_over(share)),
+        ("confirm", &|bounds| power::confirmed(share, bounds)),
         ("spread", &|bounds| worlds::spread(share, bounds)),
         ("slow", &|bounds| worlds::slow_runs(share, bounds)),
         ("guards", &|bounds| worlds::guards(share, bounds)),

@@ -42,6 +42,7 @@ pub fn begun_now(
         arms,
         policy,
         suite: None,
+        stretch: None,
     }
 }
 
@@ -238,9 +239,12 @@ impl<'a, W: Watcher> Conduct<'a, W> {
                 shortest = shortest.min(Duration::from_secs_f64(trial.observed.wall_s));
             }
         }
-        // The mean of several runs would hide the slow ones among them.
-        let is_each = self.experiment.policy.what == What::Tail;
-        self.repeats.get_or_insert_with(|| if is_each { 1 } else { repeats(shortest) });
+        self.repeats.get_or_insert_with(|| match self.experiment.stretch {
+            Some(stretch) => stretch.runs - stretch.skipped,
+            // The mean of several runs would hide the slow ones among them.
+            None if self.experiment.policy.what == What::Tail => 1,
+            None => repeats(shortest),
+        });
         Ok(())
     }
 
@@ -276,7 +280,7 @@ impl<'a, W: Watcher> Conduct<'a, W> {
         let begun = Instant::now();
         self.pause()?;
         let started_unix_ms = unix_ms();
-        let Some(ran) = self.runner.run(&self.experiment.arms[arm], arm, repeats, self.trials) else {
+        let Some(ran) = self.run(arm, if block > 0 { self.skipped() } else { 0 }, repeats) else {
             return Err(Lost::Over(Ending::Stopped));
         };
         self.rests_since = Instant::now();
@@ -288,6 +292,23 @@ impl<'a, W: Watcher> Conduct<'a, W> {
         self.spent += begun.elapsed();
         self.watcher.ended(&trial).map_err(Lost::Failed)?;
         Ok(trial)
+    }
+
+    /// How many runs of a trial do not count.
+    fn skipped(&self) -> u32 {
+        self.experiment.stretch.map_or(0, |stretch| stretch.skipped)
+    }
+
+    /// Runs an arm; where some runs come first that do not count, the one that fails among them is what came of it.
+    fn run(&mut self, arm: usize, skipped: u32, repeats: u32) -> Option<Ran> {
+        let place = &self.experiment.arms[arm];
+        if skipped > 0 {
+            let first = self.runner.run(place, arm, skipped, self.trials)?;
+            if matches!(first.outcome, Outcome::Failed { .. }) {
+                return Some(first);
+            }
+        }
+        self.runner.run(place, arm, repeats, self.trials)
     }
 
     fn time(&self) -> Time {

@@ -50,6 +50,35 @@ pub struct Experiment {
     /// The suite that it is part of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suite: Option<Part>,
+    /// Of how many runs in a row each trial is made, where it confirms another experiment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stretch: Option<Stretch>,
+}
+
+/// A confirmation: the winner and the baseline again, in stretches so long that what one leaves behind for the other wears off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Stretch {
+    /// The runs in a row.
+    pub runs: u32,
+    /// The first of them, which do not count.
+    pub skipped: u32,
+    /// The number of the experiment that is confirmed, where it is stored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<i64>,
+}
+
+/// The fewest runs of a stretch, and the fewest seconds.
+const SHORTEST_STRETCH: (u32, f64) = (20, 5.0);
+/// No stretch has more runs.
+const LONGEST_STRETCH: u32 = 10_000;
+
+impl Stretch {
+    /// A stretch of runs that take so many seconds each; a quarter of it does not count.
+    pub fn of_runs(seconds: f64, of: Option<i64>) -> Self {
+        let (fewest, least_s) = SHORTEST_STRETCH;
+        let runs = (least_s / seconds).ceil().clamp(f64::from(fewest), f64::from(LONGEST_STRETCH)) as u32;
+        Self { runs, skipped: runs / 4, of }
+    }
 }
 
 impl Experiment {
@@ -71,6 +100,12 @@ impl Experiment {
                 Err("it has no placements, or too many".to_owned())
             }
             () if self.workload.command.is_empty() => Err("it has no command".to_owned()),
+            () if self
+                .stretch
+                .is_some_and(|stretch| stretch.runs > LONGEST_STRETCH || stretch.skipped >= stretch.runs) =>
+            {
+                Err("its stretches are impossible".to_owned())
+            }
             () if !(timeout > 0.0 && timeout <= LONGEST_TIMEOUT_S) => Err("its time limit is impossible".to_owned()),
             () => Ok(()),
         }

@@ -244,6 +244,7 @@ fn mixed(seed: u64) -> Standing {
         gains: (0..candidates).map(gain).collect(),
         carry_over: if seed.is_multiple_of(5) { 0.05 } else { 0.0 },
         failures: vec![0.003; candidates + 1],
+        ..Effects::default()
     };
     let mut trials = Trials::new(&effects, &RunNoise::ALL[place / 4 % 8], !seed);
     let mut race = Race::new(candidates, &Policy { most_runs: Some(150), ..Policy::default() });

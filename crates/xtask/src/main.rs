@@ -46,7 +46,7 @@ that names a system
 crates, in turn (10 rounds)
   compare-hyperfine FILE [SESSIONS]  a command against itself, `sha256sum FILE`, with corewise and with hyperfine, in \
 turn (20)
-  validate [SHARE]        check the statistics of `corewise try` by simulation, with a share of the repetitions (1)";
+  validate [SHARE [NAME]] check the statistics of `corewise try` by simulation, with a share of the repetitions (1); or the one simulation NAME";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

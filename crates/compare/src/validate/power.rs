@@ -1,9 +1,10 @@
 //! One candidate: how often effects of several sizes are found, in how many runs, and whether the interval holds them.
 
-use corewise_model::experiment::{Policy, Standing};
+use corewise_model::experiment::{Block, Policy, Race, Run, Standing};
 use corewise_model::simulate::noise::RunNoise;
-use corewise_model::simulate::{self, Effects};
+use corewise_model::simulate::{self, Effects, Trials};
 use corewise_model::stats::random::Random;
+use corewise_model::trial::Stretch;
 
 use super::{
     Bounds, gains, is_no_difference, is_small, is_undecided, is_unsound, noises, percent, repeat, repetitions, runs,
@@ -111,4 +112,49 @@ pub fn small_effects(share: f64, bounds: &mut Bounds) {
         println!("| {candidates} | +{size} % | {noise} % | {wins:.1} | {undecided:.1} | {mean:.0} | {median:.0} |");
         bounds.at_least(&format!("+{size} % found at {noise} % noise"), wins, 90.0);
     }
+}
+
+/// An equal candidate whose every run slows those after it, wearing off, so that it is much slower where it runs alone: what blocks say, and what
+/// stretches say of those that won.
+pub fn confirmed(share: f64, bounds: &mut Bounds) {
+    let count = repetitions(1000.0, share);
+    println!("\n## Confirmed in stretches of 20 runs, typical noise: {count} experiments each\n");
+    println!(
+        "| true gain | slows the next run by | left after each run | alone it is | wins in blocks % | wins and is confirmed % |"
+    );
+    println!("|---|---|---|---|--:|--:|");
+    for (gain, carried, left) in
+        [(0.0, 0.0, 0.0), (5.0, 0.0, 0.0), (0.0, 5.0, 0.0), (0.0, 5.0, 0.5), (0.0, 5.0, 0.8), (0.0, 2.0, 0.9)]
+    {
+        let carry_over = f64::ln(1.0 + carried / 100.0);
+        let effects = Effects { carry_over, carry_over_left: left, ..Effects::of(&gains(&[gain])) };
+        let policy = Policy { most_runs: Some(MOST_RUNS), ..Policy::default() };
+        let found = repeat(count, |seed| {
+            let wins = winner(&simulate::experiment(&effects, &RunNoise::Typical, seed, &policy)).is_some();
+            [wins, wins && is_confirmed(&effects, !seed)]
+        });
+        let [wins, confirmed] = [0, 1].map(|place| percent(&found, |found: &[bool; 2]| found[place]));
+        let alone = 100.0 * ((carry_over / (1.0 - left) - f64::ln(1.0 + gain / 100.0)).exp() - 1.0);
+        println!("| +{gain} % | {carried} % | {left} | {alone:+.0} % slower | {wins:.1} | {confirmed:.1} |");
+        match gain > 0.0 {
+            true => bounds.at_least("a true winner is confirmed", confirmed, 90.0),
+            false => bounds.at_most(&format!("a false winner is confirmed, {carried} % left {left}"), confirmed, 5.0),
+        }
+    }
+}
+
+fn is_confirmed(effects: &Effects, seed: u64) -> bool {
+    let Stretch { runs, skipped, .. } = Stretch::of_runs(1.0, None);
+    let mut trials = Trials::new(effects, &RunNoise::Typical, !seed);
+    let mut race = Race::new(1, &Policy { most_runs: Some(2 * 60), ..Policy::default() });
+    while !race.is_decided() {
+        let mut stretch = |arm: usize| {
+            let values: Vec<f64> = (0..runs).filter_map(|_| trials.run(arm).x).map(f64::exp).collect();
+            let counted = &values[skipped as usize..];
+            Run { arm, x: Some((counted.iter().sum::<f64>() / counted.len() as f64).ln()) }
+        };
+        let runs = race.next_block(seed).into_iter().map(&mut stretch).collect();
+        race.add(&Block { runs });
+    }
+    winner(&race.standing()).is_some()
 }

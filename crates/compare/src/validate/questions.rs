@@ -2,6 +2,7 @@
 
 use corewise_model::experiment::{Block, Policy, Race, Run, Standing, What};
 use corewise_model::stats::random::Random;
+use corewise_model::trial::Metric;
 
 use super::{Bounds, is_no_difference, is_undecided, percent, repeat, repetitions, runs, winner};
 
@@ -134,7 +135,9 @@ pub fn table(share: f64, bounds: &mut Bounds) {
 
 fn experiment(world: &World, what: What, seed: u64) -> Standing {
     let mut random = Random::new(!seed);
-    let mut race = Race::new(1, &Policy { what, most_runs: Some(MOST_RUNS), ..Policy::default() });
+    let policy = Policy { what, most_runs: Some(MOST_RUNS), ..Policy::default() };
+    let policy = Policy { margin: Metric::wall_time().usual_margin(&policy), ..policy };
+    let mut race = Race::new(1, &policy);
     while !race.is_decided() {
         let mut x = |arm: usize| {
             let Runs { gain, slow, by, noise } = if arm == 0 { world.baseline } else { world.candidate };

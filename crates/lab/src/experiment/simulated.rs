@@ -19,6 +19,16 @@ pub struct Simulation {
     pub noise: RunNoise,
 }
 
+impl Simulation {
+    /// The same with one of its candidates alone.
+    pub fn alone(&self, candidate: usize) -> Self {
+        let Effects { gains, failures, .. } = &self.effects;
+        let gains = gains.get(candidate - 1).copied().into_iter().collect();
+        let failures = [0, candidate].map(|arm| failures.get(arm).copied().unwrap_or_default()).to_vec();
+        Self { effects: Effects { gains, failures, ..self.effects.clone() }, noise: self.noise.clone() }
+    }
+}
+
 /// Makes runs up, without any time passing.
 pub struct SimulatedRunner(Trials);
 
@@ -31,11 +41,11 @@ impl SimulatedRunner {
 }
 
 impl Runner for SimulatedRunner {
-    fn run(&mut self, arm: &Arm, number: usize, _: u32, _: u64) -> Option<Ran> {
-        let x = self.0.run(number).x;
-        let outcome = x.map_or_else(
+    fn run(&mut self, arm: &Arm, number: usize, repeats: u32, _: u64) -> Option<Ran> {
+        let values: Option<Vec<f64>> = (0..repeats.max(1)).map(|_| self.0.run(number).x.map(f64::exp)).collect();
+        let outcome = values.map_or_else(
             || Outcome::Failed { why: format!("{} failed, as simulated", arm.name), output: String::new() },
-            |x| Outcome::Value(x.exp()),
+            |values| Outcome::Value(values.iter().sum::<f64>() / values.len() as f64),
         );
         // Whatever its metric is, a run takes about a second.
         let observed = Observed { wall_s: 1.0, ..Observed::default() };

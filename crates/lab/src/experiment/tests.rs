@@ -33,6 +33,7 @@ fn experiment(seed: u64) -> Experiment {
         arms: vec![arm("OS default", None), arm("0-1", Some(CpuSet::first(2))), arm("0", Some(CpuSet::of(0)))],
         policy: Policy::default(),
         suite: None,
+        stretch: None,
     }
 }
 

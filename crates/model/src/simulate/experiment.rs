@@ -15,6 +15,9 @@ pub struct Effects {
     /// By how much a run that follows a candidate is slower.
     #[serde(default)]
     pub carry_over: f64,
+    /// What is left of that after another run, from 0 to 1: with 0.8 it adds up to five times as much where a candidate runs again and again.
+    #[serde(default)]
+    pub carry_over_left: f64,
     /// The probability that a run fails, by arm, the baseline first; arms beyond its end do not fail.
     #[serde(default)]
     pub failures: Vec<f64>,
@@ -33,7 +36,7 @@ pub struct Trials {
     effects: Effects,
     disturbance: Disturbance,
     random: Random,
-    after_candidate: bool,
+    carried: f64,
 }
 
 impl Trials {
@@ -41,15 +44,15 @@ impl Trials {
     pub fn new(effects: &Effects, noise: &RunNoise, seed: u64) -> Self {
         let mut random = Random::new(seed);
         let disturbance = Disturbance::new(noise, random.bits());
-        Self { effects: effects.clone(), disturbance, random, after_candidate: false }
+        Self { effects: effects.clone(), disturbance, random, carried: 0.0 }
     }
 
     /// Runs the program once under an arm's placement.
     pub fn run(&mut self, arm: usize) -> Run {
         let gain = if arm == 0 { 0.0 } else { self.effects.gains[arm - 1] };
-        let carried = if self.after_candidate { self.effects.carry_over } else { 0.0 };
-        self.after_candidate = arm > 0;
-        let x = self.disturbance.next_run() + carried - gain;
+        let x = self.disturbance.next_run() + self.carried - gain;
+        let left = self.effects.carry_over_left.clamp(0.0, 1.0) * self.carried;
+        self.carried = left + if arm > 0 { self.effects.carry_over } else { 0.0 };
         let fails = self.effects.failures.get(arm).is_some_and(|share| self.random.unit() < *share);
         Run { arm, x: (!fails).then_some(x) }
     }

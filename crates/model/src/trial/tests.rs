@@ -111,6 +111,7 @@ fn guarded_trials(guard: impl Fn(u32, usize) -> f64) -> (Experiment, Vec<Trial>)
         arms: vec![Arm { name: "0".into(), cpus: None, threads: None, reason: String::new() }; 2],
         policy: Policy::default(),
         suite: None,
+        stretch: None,
     };
     let mut trials = Vec::new();
     for block in 1..=20 {
@@ -227,6 +228,7 @@ fn of_threads(arms: Vec<Arm>) -> Experiment {
         arms,
         policy: Policy::default(),
         suite: None,
+        stretch: None,
     }
 }
 

@@ -38,6 +38,7 @@ fn experiment(cpus: u32) -> Conducted {
         arms: vec![arm("OS default", None), arm("0", Some(CpuSet::of(0)))],
         policy: Policy::default(),
         suite: None,
+        stretch: None,
     })
 }
 

@@ -95,6 +95,10 @@ pub struct TryArguments {
     /// The false-positive rate, such as 5% [default: 5%]
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
     pub error_rate: Option<f64>,
+    /// After a placement has won, run it and the OS default once more in long stretches of runs, whose first quarter does
+    /// not count: finds what a placement leaves behind for the next run, such as heat
+    #[arg(long, conflicts_with_all = ["threads", "suite"])]
+    pub confirm: bool,
     /// Maximum duration, such as 90s or 5m [default: until it is decided, at most 60 blocks, or 200 where
     /// the mean or slow runs decide]
     #[arg(long, value_name = "DURATION", value_parser = budget)]

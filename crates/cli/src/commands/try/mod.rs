@@ -18,11 +18,12 @@ use clap::CommandFactory as _;
 
 use corewise_lab::experiment::process::ProcessRunner;
 use corewise_lab::experiment::simulated::{SimulatedRunner, Simulation};
-use corewise_lab::experiment::{Begun, Ending, Limits, Runner, Time, Watcher, conduct};
+use corewise_lab::experiment::{Begun, Ending, Limits, Runner, Time, Watcher, begun_now, conduct};
 use corewise_model::Artifact as _;
 use corewise_model::conducted::{Conducted, ExperimentConclusions};
-use corewise_model::experiment::{Standing, ThreadsStanding, Verdict, What};
-use corewise_model::trial::{Experiment, Outcome, Trial};
+use corewise_model::experiment::{Policy, Standing, ThreadsStanding, Verdict, What};
+use corewise_model::stats::order::median;
+use corewise_model::trial::{Experiment, Outcome, Stretch, Trial};
 use corewise_store::Store;
 use corewise_sys::cpuset;
 
@@ -33,7 +34,7 @@ use crate::shell::failure::{Exit, Failure};
 use crate::shell::history::to_write;
 use crate::shell::interruption::Interruption;
 use crate::shell::lock;
-use crate::shell::output::{print_form, say, show};
+use crate::shell::output::{print_form, print_text, say, show};
 use crate::shell::run::{Document, Run, document};
 use crate::shell::settings::{History, Settings};
 use arguments::TryArguments;
@@ -84,9 +85,53 @@ fn run(task: &TryTask, settings: &Settings) -> Result<Exit, Failure> {
         return Err(nothing_ran(&begun.experiment, &trials, ending));
     }
     let made = Conducted { experiment: begun.experiment, trials };
+    if task.confirms
+        && let Verdict::Wins { arm } = made.conclude().standing.verdict
+    {
+        let number = begun.stored;
+        if task.print == Print::Screen && !settings.json {
+            print(&made, number, task.print, settings)?;
+        }
+        return confirm(&made, number, arm, simulation.as_ref(), (task, interruption.stop()), settings);
+    }
     let standings = print(&made, begun.stored, task.print, settings)?;
     drawing.iter().try_for_each(|drawing| drawing.draw(&made, begun.stored))?;
     Ok(standings.iter().map(|standing| exit(standing, ending)).max_by_key(|exit| *exit as u8).unwrap_or(Exit::Done))
+}
+
+/// Runs a winner and the operating system's choice again, in long stretches. Only this is printed where one document is asked for.
+fn confirm(
+    made: &Conducted,
+    stored: Option<i64>,
+    winner: usize,
+    simulation: Option<&Simulation>,
+    (task, stop): (&TryTask, &AtomicBool),
+    settings: &Settings,
+) -> Result<Exit, Failure> {
+    let Experiment { machine, workload, arms, policy, seed, .. } = &made.experiment;
+    let times: Vec<f64> =
+        made.trials.iter().map(|trial| trial.observed.wall_s).filter(|seconds| *seconds > 0.0).collect();
+    let arms = vec![arms[0].clone(), arms[winner].clone()];
+    let policy = Policy { most_runs: None, ..policy.clone() };
+    let again =
+        begun_now(env!("CARGO_PKG_VERSION"), machine.clone(), workload.clone(), arms, policy, seed.checked_add(1));
+    let stretch = Some(Stretch::of_runs(median(&times), stored));
+    let begun = match simulation {
+        // What is made up is not stored.
+        Some(_) => Begun { experiment: Experiment { stretch, ..again }, trials: Vec::new(), stored: None },
+        None => begin::kept(Experiment { stretch, ..again }, settings)?,
+    };
+    let simulation = simulation.map(|simulation| simulation.alone(winner));
+    let (trials, ending) = session(&begun, simulation.as_ref(), task, task.budget, stop, settings)?;
+    if trials.iter().all(|trial| matches!(trial.outcome, Outcome::Failed { .. })) {
+        return Err(nothing_ran(&begun.experiment, &trials, ending));
+    }
+    let made = Conducted { experiment: begun.experiment, trials };
+    if task.print == Print::Screen && !settings.json {
+        print_text("")?;
+    }
+    let standings = print(&made, begun.stored, task.print, settings)?;
+    Ok(standings.first().map_or(Exit::Done, |standing| exit(standing, ending)))
 }
 
 /// The first of a command's words that is an option of `try`, where no `--` says that all behind it are the command's.

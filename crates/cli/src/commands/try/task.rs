@@ -30,6 +30,8 @@ pub struct TryTask {
     pub rest: Option<Duration>,
     /// Whether the clock rate is estimated where it is not counted.
     pub estimates_clock: bool,
+    /// Whether a winner is to be confirmed in long stretches.
+    pub confirms: bool,
     /// How to print the result, where JSON is not asked for.
     pub print: Print,
     /// The file to draw into how it scales with numbers of threads.
@@ -160,7 +162,7 @@ impl TryTask {
         let print = Print::new(typed.csv, typed.markdown);
         let (budget, runs_max, rest, estimates_clock) =
             (typed.budget, typed.runs_max, typed.rest, typed.estimate_clock);
-        let svg = typed.svg.clone();
+        let (svg, confirms) = (typed.svg.clone(), typed.confirm);
         let policy = policy(&typed)?;
         // With a command clap does not see it: `--suite` could not be there then.
         if typed.install && typed.suite.is_none() {
@@ -176,7 +178,7 @@ impl TryTask {
         if svg.is_some() && !subject.may_have_threads() {
             return Err(no_threads());
         }
-        Ok(Self { subject, budget, runs_max, rest, estimates_clock, print, svg })
+        Ok(Self { subject, budget, runs_max, rest, estimates_clock, confirms, print, svg })
     }
 }
 

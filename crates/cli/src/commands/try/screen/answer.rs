@@ -17,12 +17,17 @@ const LONGEST_COMMAND: usize = 60;
 
 /// The verdict in words.
 pub fn in_words(shown: Shown<'_>) -> Line {
-    match &shown.standing.verdict {
+    let answer = match &shown.standing.verdict {
         Verdict::Wins { .. } => wins(shown),
         Verdict::RealButBelowMargin { .. } => below_margin(shown),
         Verdict::NoMaterialDifference => no_difference(shown),
         Verdict::Undecided { more_runs } => undecided(shown, *more_runs),
         Verdict::Unsound { why } => unsound(shown, why),
+    };
+    match (shown.experiment.stretch, &shown.standing.verdict) {
+        (None, _) => answer,
+        (Some(_), Verdict::Wins { .. }) => Line::new().with(Tone::Good, "Confirmed.").plain(" ").then(answer),
+        (Some(_), _) => Line::new().with(Tone::Warn, "Not confirmed.").plain(" ").then(answer),
     }
 }
 

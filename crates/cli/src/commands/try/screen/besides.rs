@@ -192,7 +192,14 @@ fn warnings(shown: Shown<'_>) -> Vec<Line> {
             .push(warn(&format!("other programs used {share} of the machine meanwhile, which makes intervals wider.")));
     }
     let repeats = counted.iter().map(|trial| trial.repeats).max().unwrap_or(1);
-    if repeats > 1 {
+    if let Some(stretch) = shown.experiment.stretch {
+        let of = stretch.of.map_or(String::new(), |number| format!(" It confirms experiment {number}."));
+        lines.push(warn(&format!(
+            "each trial is {} in a row, of which the first {} do not count: what the other placement left behind wears off.{of}",
+            count(stretch.runs as usize, "run"),
+            stretch.skipped
+        )));
+    } else if repeats > 1 {
         lines.push(warn(&format!(
             "the command is short, so each trial is the mean of {} in a row.",
             count(repeats as usize, "run")

@@ -9,7 +9,7 @@ use crate::draw::printable::named;
 use crate::draw::text::Line;
 use crate::draw::wrap::glued;
 
-/// What fewer blocks say, and do not prove, is not worth knowing.
+/// What fewer blocks say, and do not prove, is not worth knowing; nor is what does not reach the margin.
 const FEWEST_BLOCKS: u32 = 10;
 
 /// What was decided, behind "better": "in its typical run".
@@ -40,9 +40,13 @@ pub fn lines(shown: Shown<'_>) -> Vec<Line> {
     let is_about = |arm: &ArmStanding| candidates.len() == 1 || about == Some(arm.arm);
     // The mean of several runs in a row hides the slow ones.
     let are_runs = shown.trials.iter().all(|trial| trial.repeats <= 1);
-    let is_known = |answer: &Answer| answer.verdict != AnswerVerdict::Open || answer.blocks >= FEWEST_BLOCKS;
+    let policy = &shown.experiment.policy;
+    let reaches =
+        |answer: &Answer| answer.effect.is_some_and(|effect| effect.estimate.abs() >= policy.margin_of(answer.what));
+    let is_known =
+        |answer: &Answer| answer.verdict != AnswerVerdict::Open || answer.blocks >= FEWEST_BLOCKS && reaches(answer);
     let is_worth = |arm: &ArmStanding, answer: &Answer| {
-        answer.what != shown.experiment.policy.what
+        answer.what != policy.what
             && (is_about(arm) && is_known(answer) || answer.verdict == AnswerVerdict::Better)
             && (are_runs || answer.what != What::Tail)
     };

@@ -56,6 +56,7 @@ pub fn made_by(policy: Policy, effects: &Effects, noise: &RunNoise, seed: u64, m
         arms: std::iter::once(baseline).chain(CANDIDATES.iter().take(effects.gains.len()).map(arm)).collect(),
         policy,
         suite: None,
+        stretch: None,
     };
     let mut source = Trials::new(effects, noise, !seed);
     let mut race = Race::new(effects.gains.len(), &experiment.policy);
