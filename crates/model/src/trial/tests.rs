@@ -152,11 +152,25 @@ fn coarse_numbers_prove_no_equality() {
     let of = |value: f64| {
         let trials: Vec<Trial> =
             (1..=20).flat_map(|block| [0, 1].map(|place| trial(block, (place + block as usize) % 2, value))).collect();
-        standing(&experiment, &trials).verdict
+        standing(&experiment, &trials)
     };
-    let Verdict::Unsound { why } = of(10.0) else { panic!("10 for 9.75 and 10.2") };
+    let coarse = of(10.0);
+    let Verdict::Unsound { why } = coarse.verdict else { panic!("10 for 9.75 and 10.2") };
     assert!(matches!(why[..], [Doubt::CoarseMetric { step }] if (step - 0.1).abs() < 1e-9), "{why:?}");
-    assert_eq!(of(10.03), Verdict::NoMaterialDifference);
+    assert_eq!(coarse.arms[1].verdict, Some(ArmVerdict::Undecided));
+    let fine = of(10.03);
+    assert_eq!((fine.verdict, fine.arms[1].verdict), (Verdict::NoMaterialDifference, Some(ArmVerdict::NoMaterialDifference)));
+}
+
+/// Coarse numbers do prove that a placement is worse, and then it is not better either.
+#[test]
+fn coarse_numbers_prove_what_is_worse() {
+    let (mut experiment, _) = guarded_trials(|_, _| 1.0);
+    experiment.workload.guards.clear();
+    let value = |arm: usize| if arm == 0 { 10.0 } else { 12.0 };
+    let pair = |block: u32| [0, 1].map(|place| (place + block as usize) % 2).map(|arm| trial(block, arm, value(arm)));
+    let standing = standing(&experiment, &(1..=20).flat_map(pair).collect::<Vec<_>>());
+    assert_eq!((standing.verdict, standing.arms[1].verdict), (Verdict::NoMaterialDifference, Some(ArmVerdict::Worse)));
 }
 
 #[test]

@@ -300,3 +300,22 @@ fn the_best_so_far_may_be_the_os_default() {
     let screen = made(&[-0.05, -0.08], &RunNoise::Typical, 5, 4).at(100);
     assert!(screen.replace("\n", " ").contains("Best so far: the OS default."), "{screen}");
 }
+
+/// 60 frames a second, give or take one: what such numbers cannot show is marked as open in every form.
+#[test]
+fn coarse_numbers_leave_an_arm_open_in_every_form() {
+    let Made { mut experiment, mut trials, .. } = made(&[0.0, -0.5], &RunNoise::Quiet, 1, 60);
+    experiment.workload.metric = Metric { name: "fps".into(), pattern: Some("x".into()), higher_is_better: true };
+    for trial in &mut trials {
+        trial.outcome = Outcome::Value(f64::from(trial.block % 2) + if trial.arm == 2 { 30.0 } else { 60.0 });
+    }
+    let standing = standing(&experiment, &trials);
+    let made = Made { experiment, trials, standing };
+    assert_snapshot!(made.at(100), @"");
+    let (experiment, trials, standing) = (&made.experiment, &made.trials[..], &made.standing);
+    let shown = Shown { experiment, trials, standing, threads: None, stored: None, named_store: None };
+    assert!(markdown(shown).contains("| undecided |"), "{}", markdown(shown));
+    let json = serde_json::to_value(standing).unwrap();
+    assert_eq!(json["arms"][1]["verdict"], "undecided");
+    assert_eq!(json["arms"][2]["verdict"], "worse");
+}
