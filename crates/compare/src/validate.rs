@@ -3,6 +3,7 @@
 mod looking;
 mod power;
 mod race;
+mod rest;
 mod threads;
 mod worlds;
 
@@ -23,10 +24,12 @@ pub fn run(share: f64) -> bool {
     power::table(share, &trace, &mut bounds);
     power::small_effects(share, &mut bounds);
     power::carry_over(share);
+    rest::table(share, &mut bounds);
     worlds::spread(share, &mut bounds);
     worlds::slow_runs(share, &mut bounds);
     worlds::guards(share, &mut bounds);
     threads::tables(share, &trace, &mut bounds);
+    threads::law(share, &mut bounds);
     println!();
     for broken in &bounds.broken {
         println!("BROKEN: {broken}");

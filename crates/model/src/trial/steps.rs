@@ -11,9 +11,7 @@ pub(super) fn take_back(standing: &mut Standing, values: &[f64], policy: &Policy
     for arm in &mut standing.arms {
         let rests_on_size = matches!(
             arm.verdict,
-            Some(
-                ArmVerdict::NoMaterialDifference | ArmVerdict::RealButBelowMargin | ArmVerdict::NotBetterByMargin
-            )
+            Some(ArmVerdict::NoMaterialDifference | ArmVerdict::RealButBelowMargin | ArmVerdict::NotBetterByMargin)
         );
         if rests_on_size {
             let is_worse = arm.e_worse >= policy.enough();

@@ -60,6 +60,7 @@ fn trial(block: u32, arm: usize, value: f64) -> Trial {
         place: 0,
         arm,
         started_unix_ms: 0,
+        boot: None,
         repeats: 1,
         outcome,
         guards: vec![Some(value)],
@@ -104,6 +105,7 @@ fn guarded_trials(guard: impl Fn(u32, usize) -> f64) -> (Experiment, Vec<Trial>)
             folder: "/".into(),
             metric: Metric::wall_time(),
             guards: vec![metric(Some("x"), false)],
+            metric_file: None,
             timeout_s: None,
             threads_as: Vec::new(),
             pins_as: Vec::new(),
@@ -159,7 +161,10 @@ fn coarse_numbers_prove_no_equality() {
     assert!(matches!(why[..], [Doubt::CoarseMetric { step }] if (step - 0.1).abs() < 1e-9), "{why:?}");
     assert_eq!(coarse.arms[1].verdict, Some(ArmVerdict::Undecided));
     let fine = of(10.03);
-    assert_eq!((fine.verdict, fine.arms[1].verdict), (Verdict::NoMaterialDifference, Some(ArmVerdict::NoMaterialDifference)));
+    assert_eq!(
+        (fine.verdict, fine.arms[1].verdict),
+        (Verdict::NoMaterialDifference, Some(ArmVerdict::NoMaterialDifference))
+    );
 }
 
 /// Coarse numbers do prove that a placement is worse, and then it is not better either.
@@ -200,6 +205,7 @@ fn workload(words: &[&str], variables: &[&str]) -> Workload {
         folder: "/".into(),
         metric: Metric::wall_time(),
         guards: Vec::new(),
+        metric_file: None,
         timeout_s: None,
         threads_as: texts(variables),
         pins_as: Vec::new(),

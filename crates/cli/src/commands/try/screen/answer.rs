@@ -34,7 +34,7 @@ fn wins(shown: Shown<'_>) -> Line {
         " {} is {}; proven after {} (error rate {}).",
         named(&arm.spoken()),
         at_least(shown, standing.effect.as_ref()),
-        count(shown.standing.runs as usize, "run"),
+        shown.runs_and_boots(),
         percent(shown.experiment.policy.error_rate),
     );
     Line::new().with(Tone::Good, "Pin it.").plain(glued(&sentence))
@@ -74,7 +74,7 @@ fn below_margin(shown: Shown<'_>) -> Line {
         named(&arm.spoken()),
         better(shown, standing.effect.as_ref()),
         percent(shown.experiment.policy.margin),
-        count(shown.standing.runs as usize, "run"),
+        shown.runs_and_boots(),
     );
     leave_it(&sentence)
 }
@@ -85,7 +85,7 @@ fn leave_it(sentence: &str) -> Line {
 
 fn no_difference(shown: Shown<'_>) -> Line {
     let word = if shown.is_time() { "faster" } else { "better" };
-    let (margin, runs) = (percent(shown.experiment.policy.margin), count(shown.standing.runs as usize, "run"));
+    let (margin, runs) = (percent(shown.experiment.policy.margin), shown.runs_and_boots());
     let candidates = &shown.standing.arms[1..];
     let of = |is: fn(ArmVerdict) -> bool| candidates.iter().filter(|arm| arm.verdict.is_some_and(is)).count();
     let failed = of(|verdict| verdict == ArmVerdict::Failed);

@@ -49,6 +49,7 @@ pub fn made_by(policy: Policy, effects: &Effects, noise: &RunNoise, seed: u64, m
             folder: "/".into(),
             metric: Metric::wall_time(),
             guards: Vec::new(),
+            metric_file: None,
             timeout_s: None,
             threads_as: Vec::new(),
             pins_as: Vec::new(),
@@ -87,7 +88,7 @@ fn trial(block: u32, place: u32, arm: usize, x: Option<f64>) -> Trial {
         others_busy: Some(0.02),
         ..Observed::default()
     };
-    Trial { block, place, arm, started_unix_ms: 0, repeats: 1, outcome, guards: Vec::new(), observed }
+    Trial { block, place, arm, started_unix_ms: 0, boot: None, repeats: 1, outcome, guards: Vec::new(), observed }
 }
 
 impl Made {

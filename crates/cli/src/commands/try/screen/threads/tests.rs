@@ -60,6 +60,7 @@ fn made(cells: &mut [Cell], truth: &Truth, noise: &RunNoise, seed: u64, most_blo
             folder: "/".into(),
             metric: Metric::wall_time(),
             guards: Vec::new(),
+            metric_file: None,
             timeout_s: None,
             threads_as: vec!["OMP_NUM_THREADS".into()],
             pins_as: Vec::new(),
@@ -95,7 +96,7 @@ fn trial(block: u32, place: u32, arm: usize, x: Option<f64>, truth: &Truth) -> T
     };
     let wall_s = 10.0 * x.unwrap_or_default().exp();
     let observed = Observed { wall_s, user_s: truth.busy * wall_s, others_busy: Some(0.02), ..Observed::default() };
-    Trial { block, place, arm, started_unix_ms: 0, repeats: 1, outcome, guards: Vec::new(), observed }
+    Trial { block, place, arm, started_unix_ms: 0, boot: None, repeats: 1, outcome, guards: Vec::new(), observed }
 }
 
 impl Made {
