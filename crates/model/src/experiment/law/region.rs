@@ -6,6 +6,8 @@ use crate::stats::student::t_value;
 /// In so many directions from the best law the region's end is looked for.
 const DIRECTIONS: u32 = 360;
 const HALVINGS: u32 = 40;
+/// Less than this of a parameter is where it ends, at 0.
+const NOTHING: f64 = 1e-9;
 /// The level of the throughputs is a parameter, too.
 const PARAMETERS: usize = 3;
 
@@ -66,6 +68,6 @@ fn end(points: &[Point], start: [f64; 2], direction: [f64; 2], most: f64) -> Par
             outside = middle;
         }
     }
-    let [contention, coherency] = at(inside);
+    let [contention, coherency] = at(inside).map(|value| if value < NOTHING { 0.0 } else { value });
     Parameters { contention, coherency }
 }
