@@ -161,7 +161,10 @@ impl Design {
                     standing.verdict = Verdict::Undecided { more_runs: None };
                 }
             }
-            _ => {}
+            Verdict::NoMaterialDifference
+            | Verdict::RealButBelowMargin { .. }
+            | Verdict::Undecided { .. }
+            | Verdict::Unsound { .. } => {}
         }
         let coarse = take_back(&mut standing, &self.values, &self.policy);
         standing.checks.doubts.extend(coarse);

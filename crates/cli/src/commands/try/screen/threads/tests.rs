@@ -286,9 +286,9 @@ fn pinning_may_be_better_at_some_counts() {
     █ OS   ▒ pinned   ◆ Universal Scalability Law   │ ideal   › ideal is off the scale
 
     How it scales (Universal Scalability Law, 1, 2, 4 and 8 threads, OS default): contention
-      0 % [0, 348], coherency 1.84 % [0.000000000, 48.0]; peak at 7.4 [1.0, 77,001,561.3] threads, with
-      4.0x [1.0, 192.5] the throughput of one thread. The law differs from the measurements by 14.2 %:
-      it fits this program badly.
+      0 % [0, 348], coherency 1.84 % [0, 48.0]; peak at 7.4 [1.0, …] threads, with 4.0x [1.0, 192.5] the
+      throughput of one thread. The law differs from the measurements by 14.2 %: it fits this program
+      badly.
     One thread keeps its cpu busy (100 %; 99 % to 100 % in 8 runs): more threads than cpus cannot gain
       by filling waits.
     Note: 4 threads on spread(4, llc) was better than that by 16.2 % in the blocks that had both, but
