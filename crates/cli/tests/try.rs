@@ -28,6 +28,7 @@ fn main() -> ExitCode {
         trial("a_folder_that_is_not_utf_8_is_gone_back_to", strange_folder),
         trial("a_run_during_which_nobody_looked_is_made_again", held),
         trial("commands_that_give_no_number_are_told", no_number),
+        trial("a_metric_is_taken_from_a_file_that_was_written_in_this_run", metric_file),
         trial("a_placement_that_fails_is_out", one_fails),
         trial("what_hangs_is_ended", hangs),
         trial("only_one_is_made_at_a_time", locked),
@@ -159,9 +160,14 @@ fn wins() -> Outcome {
         text(&done(&mut place.corewise(&["history", "show", "1", "--json"]))?.stdout),
     )?;
     same("says the new one", &*text(&old.stderr), "note: `corewise history show 1` is the new spelling\n")?;
-    let other = done(&mut place.corewise(&["history", "show", "2"]))?;
+    contains(&told, &["runs in one boot (error rate 5 %)"])?;
+    same("alone", told.contains("With this command"), false)?;
+    let third = said(&mut trying(&place, &[&options[..], &["--runs-max", "6"]].concat(), &scores()), 1)?;
+    contains(&third, &["With this command this machine has 2 experiments; the others: 1 pin it."])?;
+    said(&mut place.corewise(&["history", "delete", "2"]), 0)?;
+    let other = done(&mut place.corewise(&["history", "show", "3"]))?;
     same("another", other.status.code(), Some(3))?;
-    contains(&text(&other.stderr), &["there is no number 2 in ", "; it has 1"])?;
+    contains(&text(&other.stderr), &["there is no number 3 in ", "; it has 1"])?;
     Ok(Completion::Completed)
 }
 
@@ -272,7 +278,7 @@ fn no_number() -> Outcome {
         ("echo so it goes; exit 3", &[][..], &["exit status 3", "so it goes"][..]),
         ("kill -9 $$", &[], &["killed by signal 9", "It printed nothing."]),
         ("sleep 1000 & exit 0", &[], &["left running processes behind"]),
-        ("echo speed 10", &METRIC, &["its metric is not in its output", "speed 10"]),
+        ("echo speed 10", &METRIC, &["its metric score is not in its output", "speed 10"]),
         ("echo score 0", &METRIC, &["its metric is 0, and must be above zero"]),
     ];
     for (script, options, words) in cases {
@@ -285,6 +291,43 @@ fn no_number() -> Outcome {
     let told = text(&output.stderr);
     same(&told, output.status.code(), Some(3))?;
     contains(&told, &["/no/such/program", "cannot be started"])?;
+    Ok(Completion::Completed)
+}
+
+/// A script that writes `results.json` with the score where it runs.
+fn writes_scores() -> String {
+    format!("({}) | sed 's/score \\(.*\\)/{{\\n \"score\": \\1,\\n \"frames\": 7\\n}}/' > results.json", scores())
+}
+
+fn metric_file() -> Outcome {
+    let (place, (first, _)) = (Place::new(), cpus());
+    let on = format!("--on={first}");
+    let options = ["--metric", "score", "--metric-file", "results.json", &on];
+    let trying = |script: &str| {
+        let mut command = trying(&place, &options, script);
+        command.current_dir(place.path());
+        command
+    };
+    let file = place.path().join("results.json");
+    contains(&said(&mut trying(&writes_scores()), 0)?, &["Pin it.", "better in score"])?;
+    contains(&std::fs::read_to_string(&file)?, &["\"score\":"])?;
+    // The last run's file is there, but not of this run.
+    let refused = |script: &str, words: &[&str]| {
+        let output = done(&mut trying(script))?;
+        let told = text(&output.stderr);
+        same(&told, output.status.code(), Some(3))?;
+        contains(&told, words)
+    };
+    refused("echo score: 10", &["the metric file was not written", "results.json"])?;
+    same("it is gone", file.exists(), false)?;
+    refused("echo frames: 10 > results.json", &["its metric score is not in results.json"])?;
+    refused("rm -f results.json; mkfifo results.json", &["results.json", "pipe"])?;
+    std::fs::remove_file(&file)?;
+    // What is no regular file is nothing that corewise would remove.
+    std::fs::write(place.path().join("precious"), "score: 1")?;
+    std::os::unix::fs::symlink("precious", &file)?;
+    refused("echo score: 10 > results.json", &["results.json", "no regular file"])?;
+    same("untouched", std::fs::read_to_string(&file)?, "score: 1".to_owned())?;
     Ok(Completion::Completed)
 }
 
@@ -362,12 +405,23 @@ fn exports() -> Outcome {
     let options_of_lines = [&options("--csv")[..], &[guard, &on]].concat();
     let told = said(&mut trying(&place, &options_of_lines, "echo score 10.07; echo rest 0; echo 'a, \"b\"'"), 1)?;
     let lines: Vec<&str> = told.trim_end().split("\r\n").collect();
-    same("fields of the names", lines[0].split(',').count(), 31)?;
+    same("fields of the names", lines[0].split(',').count(), 32)?;
+    same("warm-ups", lines.iter().filter(|line| line.starts_with("0,") && line.ends_with(",true")).count(), 2)?;
+    same("others", lines[3..].iter().all(|line| line.ends_with(",false")), true)?;
     same("lines", lines.len() >= 1 + 2 + 4, true)?;
     same("the first run", lines[1].starts_with("0,0,0,OS default,,"), true)?;
     same("its guard", lines[1].contains(",rest=0,"), true)?;
     let told = said(&mut trying(&place, &[&options("--markdown")[..], &[&on]].concat(), &scores()), 1)?;
-    contains(&told, &["| placement | cpus |", "|---|", "| OS default | all |"])?;
+    contains(&told, &["| placement | cpus | runs | median |", "|---|", "| OS default | all | 4 | 10.1 |"])?;
+    let told = said(&mut trying(&place, &[&options("--json")[..], &[&on]].concat(), &scores()), 1)?;
+    let document: Value = serde_json::from_str(&told)?;
+    let trials = document["observed"]["trials"].as_array().ok_or("no trials")?;
+    same("warm-ups", trials.iter().all(|trial| trial["warm_up"] == (trial["block"] == 0)), true)?;
+    let numbers = &document["conclusions"]["numbers"];
+    same("what decides", (&numbers["error_rate"], &numbers["margin_ratio"]), (&0.05.into(), &1.03.into()))?;
+    same("boots", &numbers["boots"], &1.into())?;
+    let median = numbers["arms"][1]["median"].as_f64().unwrap_or_default();
+    same(&format!("the median {median}"), (median - 20.14).abs() < 1e-9, true)?;
     Ok(Completion::Completed)
 }
 

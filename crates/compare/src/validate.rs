@@ -4,6 +4,7 @@ mod looking;
 mod power;
 mod questions;
 mod race;
+mod rest;
 mod threads;
 mod worlds;
 
@@ -22,7 +23,7 @@ pub fn run(share: f64, only: Option<&str>) -> Result<bool> {
     type Section<'a> = (&'a str, &'a dyn Fn(&mut Bounds));
     let mut bounds = Bounds { broken: Vec::new() };
     let trace = looking::record_trace();
-    let sections: [Section<'_>; 13] = [
+    let sections: [Section<'_>; 15] = [
         ("looking", &|bounds| looking::table(share, &trace, bounds)),
         ("equal", &|bounds| race::equal_arms(share, &trace, bounds)),
         ("races", &|bounds| race::scaling(share, bounds)),
@@ -31,11 +32,13 @@ pub fn run(share: f64, only: Option<&str>) -> Result<bool> {
         ("small", &|bounds| power::small_effects(share, bounds)),
         ("carry-over", &|_| power::carry_over(share)),
         ("confirm", &|bounds| power::confirmed(share, bounds)),
+        ("rest", &|bounds| rest::table(share, bounds)),
         ("spread", &|bounds| worlds::spread(share, bounds)),
         ("slow", &|bounds| worlds::slow_runs(share, bounds)),
         ("guards", &|bounds| worlds::guards(share, bounds)),
         ("questions", &|bounds| questions::table(share, bounds)),
         ("threads", &|bounds| threads::tables(share, &trace, bounds)),
+        ("law", &|bounds| threads::law(share, bounds)),
     ];
     let names = || sections.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
     ensure!(only.is_none_or(|only| sections.iter().any(|(name, _)| *name == only)), "the simulations are {}", names());

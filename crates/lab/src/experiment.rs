@@ -9,18 +9,11 @@ use std::time::{Duration, Instant};
 
 use corewise_model::Machine;
 use corewise_model::experiment::{Policy, Standing, ThreadsStanding, What};
-use corewise_model::trial::{Arm, Design, Experiment, Observed, Outcome, Trial, Workload};
+use corewise_model::trial::{Arm, Design, Experiment, Observed, Outcome, Trial, Workload, usual_repeats, usual_rest};
+use corewise_sys::process::boot_id;
 
 use crate::session::{Budget, seed_of_the_clock, unix_ms};
 
-/// Runs shorter than this are made several times in a row, which make one trial.
-const SHORTEST_TRIAL: Duration = Duration::from_millis(50);
-/// No trial is more runs than this.
-const MOST_REPEATS: u32 = 1_000;
-/// The machine rests so long before each trial, or a tenth of a run, that one leaves nothing to the next.
-const LEAST_PAUSE: Duration = Duration::from_millis(300);
-const PAUSE_SHARE: f64 = 0.1;
-const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 /// How soon a pause notices that it is to stop.
 const PAUSE_STEP: Duration = Duration::from_millis(20);
 
@@ -78,7 +71,7 @@ pub trait Runner {
 
     /// How long to rest before a trial, when a run takes so long.
     fn pause(&self, run: Duration) -> Duration {
-        run.mul_f64(PAUSE_SHARE).clamp(LEAST_PAUSE, LONGEST_PAUSE)
+        usual_rest(run)
     }
 }
 
@@ -168,6 +161,7 @@ struct Conduct<'a, W> {
     limits: Limits<'a>,
     watcher: &'a mut W,
     budget: Budget<'a>,
+    boot: Option<u32>,
     /// What trials of this session took, pauses among it.
     spent: Duration,
     made: u32,
@@ -203,6 +197,7 @@ impl<'a, W: Watcher> Conduct<'a, W> {
             limits,
             watcher,
             budget: Budget::new(limits.budget, limits.stop),
+            boot: boot(experiment),
             spent: Duration::ZERO,
             made: 0,
             rests_since: Instant::now(),
@@ -243,7 +238,7 @@ impl<'a, W: Watcher> Conduct<'a, W> {
             Some(stretch) => stretch.runs - stretch.skipped,
             // The mean of several runs would hide the slow ones among them.
             None if self.experiment.policy.what == What::Tail => 1,
-            None => repeats(shortest),
+            None => usual_repeats(shortest),
         });
         Ok(())
     }
@@ -286,7 +281,7 @@ impl<'a, W: Watcher> Conduct<'a, W> {
         self.rests_since = Instant::now();
         let Ran { outcome, guards, observed } = ran;
         self.run_times[arm] = Duration::from_secs_f64(observed.wall_s.max(0.0));
-        let trial = Trial { block, place, arm, started_unix_ms, repeats, outcome, guards, observed };
+        let trial = Trial { block, place, arm, started_unix_ms, boot: self.boot, repeats, outcome, guards, observed };
         self.trials += 1;
         self.made += 1;
         self.spent += begun.elapsed();
@@ -340,12 +335,14 @@ impl<'a, W: Watcher> Conduct<'a, W> {
     }
 }
 
-/// How many runs of this length make a trial.
-fn repeats(run: Duration) -> u32 {
-    if run >= SHORTEST_TRIAL || run.is_zero() {
-        return 1;
-    }
-    ((SHORTEST_TRIAL.as_secs_f64() / run.as_secs_f64()).ceil() as u32).clamp(1, MOST_REPEATS)
+/// This boot of the machine, as far as an experiment needs it: a hash of the kernel's name for it with the experiment's seed, so that no document has
+/// that name, and those of two experiments cannot be matched.
+fn boot(experiment: &Experiment) -> Option<u32> {
+    let name = boot_id().ok()?;
+    let bytes = name.bytes().chain(experiment.seed.to_le_bytes());
+    let hash = bytes
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
+    Some((hash >> 32) as u32 ^ hash as u32)
 }
 
 #[cfg(test)]

@@ -145,6 +145,7 @@ impl SuitePlan<'_> {
         let part = experiment.suite.as_ref();
         part.is_some_and(|part| part.benchmark == benchmark.name && part.setup == benchmark.setup)
             && experiment.workload.timeout_s == benchmark.timeout_s
+            && experiment.workload.metric_file == benchmark.metric_file
             && experiment.workload.metric == benchmark.metric()
             && experiment.workload.command == self.command(benchmark)
     }
@@ -166,6 +167,7 @@ impl SuitePlan<'_> {
             folder: trial::Folder::of_bytes(folder.as_os_str().as_encoded_bytes().to_vec()),
             metric,
             guards: Vec::new(),
+            metric_file: benchmark.metric_file.clone(),
             timeout_s: benchmark.timeout_s,
             threads_as: Vec::new(),
             pins_as: Vec::new(),

@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::artifact::{Artifact, Origin};
-use crate::experiment::Standing;
-use crate::trial::{Experiment, ThreadsReport, Trial, standing, threads};
+use crate::experiment::{ArmStanding, ArmVerdict, Standing};
+use crate::trial::{Experiment, ThreadsReport, Trial, boots, standing, threads};
 
 /// An experiment of more blocks is none.
 const MOST_BLOCKS: u32 = 1_000_000;
@@ -24,9 +24,68 @@ pub struct Conducted {
 pub struct ExperimentConclusions {
     /// The verdict, each placement's part in it, and the checks on the experiment itself.
     pub standing: Standing,
+    /// What the verdicts rest on, in the metric's own unit and as ratios; absent for numbers of threads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub numbers: Option<Numbers>,
     /// What the trials show of numbers of threads, where these are what was tried.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threads: Option<ThreadsReport>,
+}
+
+/// What the verdicts rest on. The e-values of `standing` decide where they reach `e_value_needed`, the bounds here where they reach a margin.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Numbers {
+    /// The false-positive rate.
+    pub error_rate: f64,
+    /// The e-value from which on something is proven: 1 / error rate.
+    pub e_value_needed: f64,
+    /// The ratio from which on a difference matters: 1.03 for a margin of 3 %.
+    pub margin_ratio: f64,
+    /// The same of guards.
+    pub guard_margin_ratio: f64,
+    /// Over how many boots of the machine the runs were made; absent where that is not known.
+    pub boots: Option<usize>,
+    /// The arms, the baseline first.
+    pub arms: Vec<ArmNumbers>,
+}
+
+/// What the verdict on one arm rests on. A ratio says how many times better than the baseline it is; below 1 it is worse.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct ArmNumbers {
+    /// 0 is the baseline.
+    pub arm: usize,
+    /// The median of its runs in whole blocks, in the metric's unit; null without any.
+    pub median: Option<f64>,
+    /// The estimate; null for the baseline, and without blocks.
+    pub ratio: Option<f64>,
+    /// Proven at the error rate: the ratio is at least this; null where more runs are needed.
+    pub at_least: Option<f64>,
+    /// Proven at the error rate: the ratio is at most this; null where more runs are needed.
+    pub at_most: Option<f64>,
+    /// The verdict on it alone; null for the baseline.
+    pub verdict: Option<ArmVerdict>,
+}
+
+impl Numbers {
+    fn of(experiment: &Experiment, trials: &[Trial], standing: &Standing) -> Self {
+        let policy = &experiment.policy;
+        let of_arm = |arm: &ArmStanding| ArmNumbers {
+            arm: arm.arm,
+            median: arm.median.map(|x| experiment.workload.metric.value(x)),
+            ratio: arm.effect.map(|effect| effect.estimate.exp()),
+            at_least: arm.effect.and_then(|effect| effect.low).map(f64::exp),
+            at_most: arm.effect.and_then(|effect| effect.high).map(f64::exp),
+            verdict: arm.verdict,
+        };
+        Self {
+            error_rate: policy.error_rate,
+            e_value_needed: policy.enough(),
+            margin_ratio: 1.0 + policy.margin,
+            guard_margin_ratio: 1.0 + policy.guard_margin,
+            boots: boots(trials),
+            arms: standing.arms.iter().map(of_arm).collect(),
+        }
+    }
 }
 
 impl From<Experiment> for Conducted {
@@ -62,6 +121,8 @@ impl Artifact for Conducted {
 
     fn conclude(&self) -> ExperimentConclusions {
         let Self { experiment, trials } = self;
-        ExperimentConclusions { standing: standing(experiment, trials), threads: threads(experiment, trials) }
+        let (standing, threads) = (standing(experiment, trials), threads(experiment, trials));
+        let numbers = threads.is_none().then(|| Numbers::of(experiment, trials, &standing));
+        ExperimentConclusions { standing, numbers, threads }
     }
 }

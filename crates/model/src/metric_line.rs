@@ -1,4 +1,4 @@
-//! The line in which a program tells a metric, so that nobody needs a regular expression to find it.
+//! The lines in which programs write a metric, so that nobody needs a regular expression to find it.
 
 use std::fmt;
 
@@ -100,9 +100,13 @@ pub fn more_is_better(name: &str, pattern: &str) -> Option<bool> {
     by_words(name).or_else(|| by_words(pattern))
 }
 
-/// The regular expression that finds the metric line of a name.
+/// The regular expression that finds the number of a name in a line, whichever way it is written: "metric NAME 12.3", "NAME: 12.3", "NAME=12.3",
+/// "NAME 12.3 unit", `"NAME": 12.3` (JSON). The name is whole: no letter, digit, `_`, `.` or `-` comes before it, and a quotation mark, a colon, an equals
+/// sign or a space comes behind it. So is the number: thousands may have commas, and "1,5", "12:30" and "1.2.3" are none.
 pub fn pattern(name: &str) -> String {
-    format!("^metric {} ([-+.0-9eE]+)$", name.replace('.', "\\."))
+    const NUMBER: &str = r"[-+]?(?:[0-9]+(?:,[0-9]{3})*(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?";
+    let name = regex_lite::escape(name);
+    format!(r#"(?:^|[^A-Za-z0-9_.-]){name}["']?(?:\s*[:=]\s*|\s+)["']?({NUMBER})(?:$|[^0-9.,:]|[.,:](?:$|[^0-9]))"#)
 }
 
 impl fmt::Display for MetricLine {
@@ -168,6 +172,36 @@ mod tests {
         for value in [0.0, -1.5, 1e-300, 12_345_678.9, f64::MAX] {
             assert_eq!(found("x", &MetricLine::new("x", value).to_string()), Some(value));
         }
+    }
+
+    /// What programs write, and what must not be taken for it.
+    #[test]
+    fn a_name_is_found_however_its_number_is_written() {
+        let found = |name: &str, line: &str| {
+            crate::trial::Finder::new(&pattern(name)).unwrap().find(line).map(|number| number.unwrap())
+        };
+        let lines = [
+            "fps: 60.5",
+            "fps=60.5",
+            "fps = 60.5 frames",
+            "fps 60.5",
+            "mean fps:60.5ms,",
+            r#"{"time": 1, "fps": 60.5, "p99": 3}"#,
+            r#""fps":"60.5""#,
+            "fps: 60.5.",
+            "\tfps\t60.5",
+        ];
+        for line in lines {
+            assert_eq!(found("fps", line), Some(60.5), "{line}");
+        }
+        for line in
+            ["fps", "fps:", "fps 1,5", "fps 12:30", "fps 1.2.3", "fps2 60.5", "my_fps 60.5", "fps60.5", "fps of 60"]
+        {
+            assert_eq!(found("fps", line), None, "{line}");
+        }
+        assert_eq!(found("Requests/sec", "Requests/sec:  12,345.67"), Some(12_345.67));
+        assert_eq!(found("error rate", "error rate: -1.5e-3 %"), Some(-0.001_5));
+        assert_eq!(found("x", "x: .5"), Some(0.5));
     }
 
     #[test]

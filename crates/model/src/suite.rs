@@ -47,6 +47,8 @@ pub struct Benchmark {
     pub packages: BTreeMap<String, String>,
     /// What decides; the wall time where nothing is said.
     metric: Option<MetricEntry>,
+    /// The file that the metric is written to, seen from the folder in which it is run; it is removed before each run. In its output where nothing is said.
+    pub metric_file: Option<String>,
     /// Where it is run, from the suite's own folder; in an empty folder of its own where nothing is said.
     pub folder: Option<String>,
     /// A script for sh(1), run once before.
@@ -61,7 +63,7 @@ pub struct Benchmark {
 #[serde(deny_unknown_fields)]
 struct MetricEntry {
     name: String,
-    /// Left out for a metric line.
+    /// Left out where the name alone finds it ([`metric_line::pattern`]).
     pattern: Option<String>,
     /// Left out where name or pattern say it.
     higher: Option<bool>,
@@ -182,21 +184,30 @@ impl Benchmark {
         if self.timeout_s.is_some_and(|timeout| timeout > LONGEST_TIMEOUT_S) {
             return Some(format!("timeout_s must be at most {LONGEST_TIMEOUT_S} (a year)"));
         }
-        if let Some(MetricEntry { name, pattern: Some(pattern), higher: None }) = &self.metric
-            && metric_line::more_is_better(name, pattern).is_none()
+        if let Some(MetricEntry { name, pattern, higher: None }) = &self.metric
+            && metric_line::more_is_better(name, pattern.as_deref().unwrap_or_default()).is_none()
         {
             return Some(format!("the metric \"{name}\" needs higher = true or higher = false"));
+        }
+        if let Some(file) = &self.metric_file {
+            // What is removed before each run is nothing of somebody else's.
+            if self.metric.is_none()
+                || file.is_empty()
+                || file.starts_with('/')
+                || file.split('/').any(|part| part == "..")
+            {
+                return Some("metric_file needs a metric, and a path within the folder in which it is run".to_owned());
+            }
         }
         let mut packages = self.packages.values().flat_map(|packages| packages.split_whitespace());
         if let Some(package) = packages.find(|package| !is_package(package)) {
             return Some(format!("\"{package}\" is not the name of a package"));
         }
         let MetricEntry { name, pattern, .. } = self.metric.as_ref()?;
-        match pattern {
-            Some(pattern) => Finder::new(pattern).err().map(|error| format!("the pattern of {name}: {error}")),
-            None => (!metric_line::is_name(name))
-                .then(|| format!("metric \"{name}\" has no pattern, and is not the name of a metric line")),
+        if name.trim().is_empty() {
+            return Some("its metric has no name".to_owned());
         }
+        Finder::new(pattern.as_deref()?).err().map(|error| format!("the pattern of {name}: {error}"))
     }
 }
 
@@ -282,6 +293,22 @@ packages = { debian = "gcc make" }
         let [seven, compile] = &suite.benchmarks[..] else { panic!("{suite:?}") };
         assert_eq!((seven.programs(), compile.programs()), (&["7z".to_owned()][..], &["gcc".to_owned()][..]));
         assert!(seven.metric().higher_is_better && compile.metric() == Metric::wall_time());
+    }
+
+    #[test]
+    fn a_metric_file_lies_where_the_benchmark_is_run() {
+        let with = |entry: &str| Suite::parse(&SMALL.replacen("needs", &format!("{entry}\nneeds"), 1));
+        let metric = "metric = { name = \"fps\" }\nmetric_file = ";
+        let suite = with(&format!("{metric}\"out/results.json\"")).unwrap();
+        assert_eq!(suite.benchmarks[1].metric_file.as_deref(), Some("out/results.json"));
+        for wrong in
+            ["metric_file = \"a\"".to_owned(), format!("{metric}\"/etc/passwd\""), format!("{metric}\"a/../../b\"")]
+        {
+            let error = with(&wrong).unwrap_err().to_string();
+            assert!(error.contains("metric_file needs"), "{wrong}: {error}");
+        }
+        let unclear = with("metric = { name = \"result\" }").unwrap_err().to_string();
+        assert!(unclear.ends_with("needs higher = true or higher = false"), "{unclear}");
     }
 
     #[test]

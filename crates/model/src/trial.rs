@@ -2,9 +2,12 @@
 
 mod design;
 mod guards;
+mod numbered;
 mod steps;
 mod threads;
+mod timing;
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 pub use regex_lite::Error as PatternError;
@@ -16,6 +19,7 @@ use crate::experiment::{Block, Policy, Race, Run, What};
 use crate::{CpuSet, Machine};
 pub use design::{Design, standing};
 pub use threads::{Occupancy, ThreadsReport, threads};
+pub use timing::{usual_repeats, usual_rest};
 
 /// What stands for the number of threads in the words of a command.
 pub const THREADS_PLACE: &str = "{threads}";
@@ -177,6 +181,9 @@ pub struct Workload {
     /// What must not get worse by the margin where the metric gets better.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub guards: Vec<Metric>,
+    /// The file, seen from the folder, that the program writes its metric and its guards to; absent where they are in its output. It is removed before each run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metric_file: Option<String>,
     /// A run that takes more seconds is ended and counts as failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_s: Option<f64>,
@@ -343,6 +350,8 @@ impl Arm {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Trial {
     /// Its block, from 1; 0 for the runs before the first block, which do not count.
+    #[serde(flatten, with = "numbered")]
+    #[schemars(with = "numbered::Numbered")]
     pub block: u32,
     /// Its place in the block, from 0.
     pub place: u32,
@@ -350,6 +359,10 @@ pub struct Trial {
     pub arm: usize,
     /// When it began, in milliseconds since 1970-01-01 UTC.
     pub started_unix_ms: i64,
+    /// Which boot of the machine it was made in, by a hash that shows only whether two trials of an experiment are of the same boot; absent where
+    /// that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boot: Option<u32>,
     /// How many runs in a row it is.
     pub repeats: u32,
     /// What came of it.
@@ -443,6 +456,12 @@ pub struct Observed {
     pub left_behind: u32,
     /// How much it wrote, in bytes.
     pub output_bytes: u64,
+}
+
+/// Over how many boots of the machine trials that count were made; absent where that is not known of all of them.
+pub fn boots(trials: &[Trial]) -> Option<usize> {
+    let boots = trials.iter().filter(|trial| trial.block > 0).map(|trial| trial.boot);
+    boots.collect::<Option<BTreeSet<u32>>>().map(|boots| boots.len()).filter(|boots| *boots > 0)
 }
 
 /// The trials of each block, in order. A block that has none, since it was ended before its first, is an empty one: the next has its own

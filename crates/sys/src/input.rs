@@ -16,6 +16,9 @@ use crate::os::files;
 /// The largest file of settings or of commands that is read, in bytes: machine files, suites, articles.
 pub const SETTINGS_BYTES: u64 = 1 << 20;
 
+/// The largest file that a program writes its metrics to, in bytes.
+pub const METRIC_BYTES: u64 = 16 << 20;
+
 /// What a JSON file may come to in memory, in bytes, by an estimate that its text is read with. Strings and numbers come to more there
 /// than they take in a file; the largest survey of a thousand cpus comes to some 30 MB.
 pub const JSON_MEMORY_BYTES: u64 = 128 << 20;
@@ -64,6 +67,18 @@ impl Input {
         of("the file", self.file.metadata()).or_else(|| of("its folder", folder))
     }
 
+    /// All its lines, those that are not UTF-8 too.
+    ///
+    /// # Errors
+    /// [`SysError::Read`] where it is too large or cannot be read.
+    pub fn lines(mut self) -> Result<Vec<Vec<u8>>, SysError> {
+        let mut bytes = Vec::new();
+        match self.read_to_end(&mut bytes) {
+            Ok(_) => Ok(bytes.split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect()),
+            Err(source) => Err(SysError::Read { path: self.path, source }),
+        }
+    }
+
     /// The whole text.
     ///
     /// # Errors
@@ -86,6 +101,20 @@ impl Read for Input {
         let count = self.file.read(buffer)?;
         self.left = self.left.checked_sub(count as u64).ok_or_else(|| too_large(self.most_bytes))?;
         Ok(count)
+    }
+}
+
+/// Removes a file that is about to be written anew, so that nothing old is taken for new. Nothing where there is none.
+///
+/// # Errors
+/// [`SysError::Read`] where it is no regular file, such as a link, or cannot be removed.
+pub fn remove(path: &Path) -> Result<(), SysError> {
+    let failed = |source| SysError::Read { path: path.to_owned(), source };
+    match path.symlink_metadata() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(source) => Err(failed(source)),
+        Ok(metadata) if metadata.is_file() => std::fs::remove_file(path).map_err(failed),
+        Ok(_) => Err(failed(io::Error::other("it is no regular file, and is not replaced"))),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -11,6 +12,7 @@ use corewise_model::trial::{Arm, Finder, Observed, Outcome, Workload};
 use corewise_sys::Root;
 use corewise_sys::counts::KernelCounts;
 use corewise_sys::execution::{ClockProbe, End, Executed, Execution, USUAL_PATIENCE};
+use corewise_sys::input::{self, Input, METRIC_BYTES};
 
 use super::energy::Meter;
 use super::{Ran, Runner};
@@ -84,17 +86,40 @@ impl<'a> ProcessRunner<'a> {
             stop: self.stop,
         };
         let mut found = vec![Found::Nothing; self.finders.len()];
-        let mut look = |line: &[u8]| {
-            let line = String::from_utf8_lossy(line);
-            for (finder, found) in self.finders.iter().zip(&mut found) {
-                // The last counts: programs report as they go.
-                if let Some(number) = finder.as_ref().and_then(|finder| finder.find(&line)) {
-                    *found = number.map_or_else(Found::Text, Found::Number);
-                }
-            }
+        let Some(file) = self.workload.metric_file.as_deref().map(Path::new) else {
+            let executed = execution.run(&mut |line| self.look(line, &mut found))?;
+            return Ok((executed, found));
         };
-        let executed = execution.run(&mut look)?;
+        // What lies there afterwards was written in this run.
+        input::remove(file).map_err(|error| io::Error::other(error.to_string()))?;
+        let executed = execution.run(&mut |_| {})?;
+        match Input::open(file, METRIC_BYTES).and_then(Input::lines) {
+            Ok(lines) => lines.iter().for_each(|line| self.look(line, &mut found)),
+            Err(error) => found = vec![Found::Unreadable(error.to_string()); self.finders.len()],
+        }
         Ok((executed, found))
+    }
+
+    /// Looks for the numbers in a line.
+    fn look(&self, line: &[u8], found: &mut [Found]) {
+        let line = String::from_utf8_lossy(line);
+        for (finder, found) in self.finders.iter().zip(found) {
+            // The last counts: programs report as they go.
+            if let Some(number) = finder.as_ref().and_then(|finder| finder.find(&line)) {
+                *found = number.map_or_else(Found::Text, Found::Number);
+            }
+        }
+    }
+
+    /// Why a number is not there that was looked for, if it is not.
+    fn missing(&self, what: &str, found: &Found) -> Option<String> {
+        let file = self.workload.metric_file.as_deref();
+        match found {
+            Found::Number(_) => None,
+            Found::Text(text) => Some(format!("{what} is {text:?}, which is not a number")),
+            Found::Unreadable(why) => Some(format!("the metric file was not written, or cannot be read: {why}")),
+            Found::Nothing => Some(format!("{what} is not in {}", file.unwrap_or("its output"))),
+        }
     }
 }
 
@@ -102,6 +127,8 @@ impl<'a> ProcessRunner<'a> {
 #[derive(Clone, Debug)]
 enum Found {
     Nothing,
+    /// There is no file to look in.
+    Unreadable(String),
     Text(String),
     Number(f64),
 }
@@ -201,12 +228,8 @@ impl ProcessRunner<'_> {
             End::Interrupted => return Some("interrupted".to_owned()),
         }
         for (guard, found) in self.workload.guards.iter().zip(&found[1..]) {
-            match found {
-                Found::Number(_) => {}
-                Found::Text(text) => {
-                    return Some(format!("its guard {} is {text:?}, which is not a number", guard.name));
-                }
-                Found::Nothing => return Some(format!("its guard {} is not in its output", guard.name)),
+            if let Some(why) = self.missing(&format!("its guard {}", guard.name), found) {
+                return Some(why);
             }
         }
         match (&self.finders[0], &found[0]) {
@@ -220,8 +243,7 @@ impl ProcessRunner<'_> {
                 let least = if self.workload.metric.higher_is_better { "be above zero" } else { "not be below zero" };
                 Some(format!("its metric is {value}, and must {least}"))
             }
-            (_, Found::Text(text)) => Some(format!("its metric is {text:?}, which is not a number")),
-            (_, Found::Nothing) => Some("its metric is not in its output".to_owned()),
+            (_, found) => self.missing(&format!("its metric {}", self.workload.metric.name), found),
         }
     }
 }

@@ -26,6 +26,7 @@ fn experiment(seed: u64) -> Experiment {
             folder: "/".into(),
             metric: Metric::wall_time(),
             guards: Vec::new(),
+            metric_file: None,
             timeout_s: None,
             threads_as: Vec::new(),
             pins_as: Vec::new(),
@@ -195,8 +196,8 @@ fn short_runs_make_a_trial_together() {
     };
     assert_eq!(repeats(1.0), [1]);
     // The shortest run of the warm-up, a fifth shorter than usual, decides for all.
-    assert!(matches!(repeats(0.01)[..], [6..=7]), "{:?}", repeats(0.01));
-    assert_eq!(repeats(1e-6), [MOST_REPEATS]);
+    assert!(matches!(repeats(0.01)[..], [22..=27]), "{:?}", repeats(0.01));
+    assert_eq!(repeats(1e-6), [1_000]);
 }
 
 #[test]
@@ -209,7 +210,7 @@ fn it_rests_before_each_trial() {
         }
     }
     let pause = |seconds| Usual(MadeUp::new(&stop)).pause(Duration::from_secs(seconds));
-    assert_eq!([pause(0), pause(30), pause(3_600)], [LEAST_PAUSE, Duration::from_secs(3), LONGEST_PAUSE]);
+    assert_eq!([pause(0), pause(3), pause(3_600)], [50, 300, 2_000].map(Duration::from_millis));
 }
 
 #[test]

@@ -5,6 +5,7 @@
 //! do; `k` is coherency, what each pair of threads costs. docs/statistics.md says how it is fitted.
 
 mod fit;
+mod region;
 #[cfg(test)]
 mod tests;
 
@@ -17,10 +18,10 @@ use crate::stats::random::Random;
 pub(super) use fit::Row;
 use fit::{Pairs, Parameters};
 
-/// Fewer counts tell nothing about two parameters.
-pub const FEWEST_COUNTS: usize = 3;
-/// Fewer blocks tell nothing about chance.
-pub const FEWEST_BLOCKS: usize = 4;
+/// Fewer counts tell nothing about two parameters, a level, and how far counts are off the law by themselves.
+pub const FEWEST_COUNTS: usize = 4;
+/// Fewer blocks tell too little about chance.
+pub const FEWEST_BLOCKS: usize = 8;
 /// How often the blocks are drawn again.
 const DRAWS: usize = 1_000;
 const SEED: u64 = 1;
@@ -31,20 +32,21 @@ const SEED: u64 = 1;
 pub enum Fit {
     /// The law.
     Fitted(Law),
-    /// It takes three counts that are no larger than the number of cpus and have runs: beyond that, threads wait for cpus,
+    /// It takes four counts that are no larger than the number of cpus and have runs: beyond that, threads wait for cpus,
     /// which the law does not describe.
     TooFewCounts {
         /// How many there are.
         counts: usize,
     },
-    /// It takes four whole blocks.
+    /// It takes eight whole blocks.
     TooFewBlocks {
         /// How many there are.
         blocks: usize,
     },
 }
 
-/// The law, fitted. Intervals hold the truth with 95 %, if the law does.
+/// The law, fitted. Intervals hold the truth with 95 %, if the law does but for what each count has of luck: where its memory lies, how its code is
+/// aligned, which is the same in every run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Law {
     /// The counts that it is fitted to, in ascending order.
@@ -110,10 +112,15 @@ pub(super) fn law(counts: &[u32], rows: &[Row]) -> Fit {
     let best = pairs.fit(&all);
     let drawn = drawn(&pairs, rows.len());
     let tail = expanded_tail_95(rows.len());
+    let region = pairs.region(&all, &best.parameters);
+    // The blocks show what chance does in a run, the counts what luck does to each of them: the wider ends count.
     let of = |what: &dyn Fn(&Parameters) -> f64| {
         let mut values: Vec<f64> = drawn.iter().map(what).collect();
         values.sort_by(f64::total_cmp);
-        (what(&best.parameters), percentile(&values, tail), percentile(&values, 1.0 - tail))
+        let of_region = || region.iter().map(what);
+        let low = of_region().fold(percentile(&values, tail), f64::min);
+        let high = of_region().fold(percentile(&values, 1.0 - tail), f64::max);
+        (what(&best.parameters), low, high)
     };
     Fit::Fitted(Law {
         counts: pairs.with_runs(counts),
@@ -126,7 +133,7 @@ pub(super) fn law(counts: &[u32], rows: &[Row]) -> Fit {
     })
 }
 
-/// The law of blocks that were drawn again from all, with replacement, many times. What is drawn has to have three counts.
+/// The law of blocks that were drawn again from all, with replacement, many times. What is drawn has to have as many counts as are needed.
 fn drawn(pairs: &Pairs, blocks: usize) -> Vec<Parameters> {
     let mut random = Random::new(SEED);
     let mut drawn = Vec::with_capacity(DRAWS);

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::carry_over::{Ordered, is_suspected};
 use super::effect::hodges_lehmann;
-use super::law::{FEWEST_BLOCKS, Fit, Row, law};
+use super::law::{FEWEST_BLOCKS, FEWEST_COUNTS, Fit, Row, law};
 use super::race::{is_whole, shuffled};
 use super::{Block, MOST_FAILURES, Policy, Race, Run, judge};
 pub use standing::{CellStanding, CountsStanding, PinnedStanding, ThreadsStanding};
@@ -194,9 +194,9 @@ impl Threads {
         self.questions().map(is_needed).collect()
     }
 
-    /// The arms of the next block in ascending order: those that a race needs, and in the first blocks, for the law, all that did not fail.
+    /// The arms of the next block in ascending order: those that a race needs, and in the first blocks, for the law where there can be one, all that did not fail.
     fn members(&self) -> Vec<usize> {
-        let for_law = self.order.len() < FEWEST_BLOCKS;
+        let for_law = self.order.len() < FEWEST_BLOCKS && self.lawful().0.len() >= FEWEST_COUNTS;
         let mut wanted: Vec<bool> = self.failures.iter().map(|failures| for_law && *failures < MOST_FAILURES).collect();
         for (question, _) in self.questions().zip(self.needed()).filter(|(_, needed)| *needed) {
             question.race.members().into_iter().for_each(|place| wanted[question.arms[place]] = true);

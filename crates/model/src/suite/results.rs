@@ -145,8 +145,11 @@ pub struct Mean {
     pub category: Option<String>,
     /// Which of the placements, from 1.
     pub arm: usize,
-    /// The mean, and over how many benchmarks it is.
+    /// The mean, and over how many benchmarks it is: those that can be trusted, and in which the placement did not fail.
     pub mean: MeanEffect,
+    /// The same with the benchmarks that cannot be trusted; absent where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub with_doubtful: Option<MeanEffect>,
 }
 
 impl Results<'_> {
@@ -164,9 +167,19 @@ impl Results<'_> {
     /// The mean of a placement over the benchmarks of a category, or over all; those that cannot be trusted have no part. The
     /// intervals of all placements together hold at the error rate.
     pub fn mean(&self, category: Option<&str>, arm: usize) -> Option<MeanEffect> {
+        self.mean_of(category, arm, false)
+    }
+
+    /// The same with those that cannot be trusted; absent where there is none, or none has an effect.
+    pub fn mean_with_doubtful(&self, category: Option<&str>, arm: usize) -> Option<MeanEffect> {
+        let sound = self.mean(category, arm).map_or(0, |mean| mean.experiments);
+        self.mean_of(category, arm, true).filter(|mean| mean.experiments > sound)
+    }
+
+    fn mean_of(&self, category: Option<&str>, arm: usize, with_doubtful: bool) -> Option<MeanEffect> {
+        let tried = |row| if with_doubtful { Row::tried(row) } else { Row::sound(row) };
         let is_of = |row: &&Row<'_>| category.is_none_or(|category| row.benchmark.category == category);
-        let races: Vec<&Race> =
-            self.rows.iter().filter(is_of).filter_map(|row| row.sound()).map(|tried| &tried.race).collect();
+        let races: Vec<&Race> = self.rows.iter().filter(is_of).filter_map(tried).map(|tried| &tried.race).collect();
         mean_effect(&races, arm, self.policy.error_rate / (self.arms.len() - 1) as f64)
     }
 
@@ -177,7 +190,8 @@ impl Results<'_> {
             .flat_map(|category| (1..self.arms.len()).map(move |arm| (category, arm)))
             .filter_map(|(category, arm)| {
                 let mean = self.mean(category, arm).filter(|mean| mean.experiments > 1)?;
-                Some(Mean { category: category.map(str::to_owned), arm, mean })
+                let with_doubtful = self.mean_with_doubtful(category, arm);
+                Some(Mean { category: category.map(str::to_owned), arm, mean, with_doubtful })
             })
             .collect()
     }

@@ -1,11 +1,9 @@
 //! How an experiment is made, a race between placements or several between numbers of threads, and what its trials show.
 
 use super::guards::Guards;
-use super::steps::step;
+use super::steps::take_back;
 use super::{Experiment, Metric, Outcome, Trial, block_of, in_blocks};
-use crate::experiment::{
-    ArmState, Cell, Doubt, GuardStanding, GuardVerdict, Policy, Race, Standing, Threads, Verdict, What,
-};
+use crate::experiment::{ArmState, Cell, Doubt, GuardStanding, GuardVerdict, Policy, Race, Standing, Threads, Verdict};
 
 /// What says which runs come next, and what the runs so far show.
 #[derive(Clone, Debug)]
@@ -163,13 +161,10 @@ impl Design {
                     standing.verdict = Verdict::Undecided { more_runs: None };
                 }
             }
-            Verdict::NoMaterialDifference | Verdict::RealButBelowMargin { .. } if self.policy.what != What::Tail => {
-                let margin = self.policy.margin;
-                let coarse = step(&self.values).filter(|step| margin > 0.0 && *step >= margin / 2.0);
-                standing.checks.doubts.extend(coarse.map(|step| Doubt::CoarseMetric { step }));
-            }
             _ => {}
         }
+        let coarse = take_back(&mut standing, &self.values, &self.policy);
+        standing.checks.doubts.extend(coarse);
         if !standing.checks.doubts.is_empty() {
             standing.verdict = Verdict::Unsound { why: standing.checks.doubts.clone() };
         }

@@ -1,6 +1,28 @@
-//! How coarse the numbers of a metric are.
+//! How coarse the numbers of a metric are, and what such numbers cannot prove.
 
+use crate::experiment::{ArmVerdict, Doubt, Policy, Standing, Verdict, What};
 use crate::stats::order::median;
+
+/// Takes back what numbers in steps of half the margin or more cannot prove: that a candidate differs by less than the margin. That it is worse they
+/// can. Of slow runs, which are counted, it takes nothing back. Gives the doubt where the verdict rests on what was taken back.
+pub(super) fn take_back(standing: &mut Standing, values: &[f64], policy: &Policy) -> Option<Doubt> {
+    let may_be_coarse = policy.margin > 0.0 && policy.what != What::Tail;
+    let step = step(values).filter(|step| may_be_coarse && *step >= policy.margin / 2.0)?;
+    let mut is_taken_back = false;
+    for arm in &mut standing.arms {
+        let rests_on_size = matches!(
+            arm.verdict,
+            Some(ArmVerdict::NoMaterialDifference | ArmVerdict::RealButBelowMargin | ArmVerdict::NotBetterByMargin)
+        );
+        if rests_on_size {
+            let is_worse = arm.e_worse >= policy.enough();
+            arm.verdict = Some(if is_worse { ArmVerdict::Worse } else { ArmVerdict::Undecided });
+            is_taken_back |= !is_worse;
+        }
+    }
+    let rests_on_it = matches!(standing.verdict, Verdict::NoMaterialDifference | Verdict::RealButBelowMargin { .. });
+    (is_taken_back && rests_on_it).then_some(Doubt::CoarseMetric { step })
+}
 
 /// The smallest step that numbers can differ by, going by the digits that they are written with, as a share of their median: 0.1 for 10, 12 and
 /// 9; 0.01 for 9.75 at the finest. Absent without numbers, or where their median is zero.

@@ -60,6 +60,7 @@ fn trial(block: u32, arm: usize, value: f64) -> Trial {
         place: 0,
         arm,
         started_unix_ms: 0,
+        boot: None,
         repeats: 1,
         outcome,
         guards: vec![Some(value)],
@@ -104,6 +105,7 @@ fn guarded_trials(guard: impl Fn(u32, usize) -> f64) -> (Experiment, Vec<Trial>)
             folder: "/".into(),
             metric: Metric::wall_time(),
             guards: vec![metric(Some("x"), false)],
+            metric_file: None,
             timeout_s: None,
             threads_as: Vec::new(),
             pins_as: Vec::new(),
@@ -153,11 +155,28 @@ fn coarse_numbers_prove_no_equality() {
     let of = |value: f64| {
         let trials: Vec<Trial> =
             (1..=20).flat_map(|block| [0, 1].map(|place| trial(block, (place + block as usize) % 2, value))).collect();
-        standing(&experiment, &trials).verdict
+        standing(&experiment, &trials)
     };
-    let Verdict::Unsound { why } = of(10.0) else { panic!("10 for 9.75 and 10.2") };
+    let coarse = of(10.0);
+    let Verdict::Unsound { why } = coarse.verdict else { panic!("10 for 9.75 and 10.2") };
     assert!(matches!(why[..], [Doubt::CoarseMetric { step }] if (step - 0.1).abs() < 1e-9), "{why:?}");
-    assert_eq!(of(10.03), Verdict::NoMaterialDifference);
+    assert_eq!(coarse.arms[1].verdict, Some(ArmVerdict::Undecided));
+    let fine = of(10.03);
+    assert_eq!(
+        (fine.verdict, fine.arms[1].verdict),
+        (Verdict::NoMaterialDifference, Some(ArmVerdict::NoMaterialDifference))
+    );
+}
+
+/// Coarse numbers do prove that a placement is worse, and then it is not better either.
+#[test]
+fn coarse_numbers_prove_what_is_worse() {
+    let (mut experiment, _) = guarded_trials(|_, _| 1.0);
+    experiment.workload.guards.clear();
+    let value = |arm: usize| if arm == 0 { 10.0 } else { 12.0 };
+    let pair = |block: u32| [0, 1].map(|place| (place + block as usize) % 2).map(|arm| trial(block, arm, value(arm)));
+    let standing = standing(&experiment, &(1..=20).flat_map(pair).collect::<Vec<_>>());
+    assert_eq!((standing.verdict, standing.arms[1].verdict), (Verdict::NoMaterialDifference, Some(ArmVerdict::Worse)));
 }
 
 #[test]
@@ -187,6 +206,7 @@ fn workload(words: &[&str], variables: &[&str]) -> Workload {
         folder: "/".into(),
         metric: Metric::wall_time(),
         guards: Vec::new(),
+        metric_file: None,
         timeout_s: None,
         threads_as: texts(variables),
         pins_as: Vec::new(),

@@ -17,6 +17,7 @@ pub const AFTER: &str = "Examples:
   corewise try -- ./app                          compares the OS default with this machine's placements
   corewise try --on 'all - core:0' --on llc:0 -- ./app
   corewise try --metric 'throughput=([0-9.]+) MB/s' --higher -- ./bench
+  corewise try --metric fps --metric-file results.json -- ./game --benchmark
   corewise try --threads 1,2,4,8 --threads-as OMP_NUM_THREADS -- ./app
   corewise try --threads 1,2,4,8 --pinned no -- ./app -t {threads}
   corewise try --threads 1,2,4,8 --svg scaling.svg -- ./app -t {threads}
@@ -58,10 +59,14 @@ pub struct TryArguments {
     /// Try each number of threads pinned to as many cpus (yes), with the OS default (no), or both [default: both]
     #[arg(long, value_name = "HOW", requires = "threads", hide_possible_values = true)]
     pub pinned: Option<Pinned>,
-    /// The number to compare: 'NAME=REGEX' takes the first group in the last matching line of the output; NAME takes a
-    /// line "metric NAME VALUE" [default: wall time]
+    /// The number to compare, in the last line of the output that has it. NAME alone finds "NAME: 12.3", "NAME=12.3", "NAME 12.3 unit",
+    /// "metric NAME 12.3" and JSON's "NAME": 12.3; NAME=REGEX takes the first group of a regular expression [default: wall time]
     #[arg(long, value_name = "NAME[=REGEX]")]
     pub metric: Option<String>,
+    /// Take the metric and the guards from this file, which the program writes, instead of its output. corewise removes it before each
+    /// run, and a run that does not write it has failed; relative to the folder in which corewise is started
+    #[arg(long, value_name = "FILE")]
+    pub metric_file: Option<String>,
     /// Higher values of the metric are better [default: as its name or unit says: fps, ops/s, score; ms, latency, p99]
     #[arg(long, requires = "metric")]
     pub higher: bool,
@@ -109,7 +114,7 @@ pub struct TryArguments {
     /// End a run that takes longer, such as 30s, and count it as failed [default: never]
     #[arg(long, value_name = "DURATION", value_parser = between("1ms", "24h"))]
     pub timeout: Option<Duration>,
-    /// How long the machine rests before each run, such as 1s or 0s [default: a tenth of a run, from 0.3s to 10s]
+    /// How long the machine rests before each run, such as 1s or 0s [default: a tenth of a run, from 0.05s to 2s]
     #[arg(long, value_name = "DURATION", value_parser = between("0s", "1h"), env = "COREWISE_REST", hide_env = true)]
     pub rest: Option<Duration>,
     /// Estimate each run's clock rate if cycles cannot be counted (in virtual machines, or without permission), by
@@ -119,17 +124,17 @@ pub struct TryArguments {
     pub estimate_clock: bool,
     /// Try the benchmarks of a suite, and show a table with a row for each: a file (TOML), or a built-in suite,
     /// `review` or `workloads`
-    #[arg(long, value_name = "SUITE", conflicts_with_all = ["threads", "metric", "guard", "guard_higher", "timeout", "simulate", "command"])]
+    #[arg(long, value_name = "SUITE", conflicts_with_all = ["threads", "metric", "metric_file", "guard", "guard_higher", "timeout", "simulate", "command"])]
     pub suite: Option<String>,
     /// Print the command that installs the programs of the suite, and exit
     #[arg(long, requires = "suite", conflicts_with_all = ["resume", "csv", "markdown", "json"])]
     pub install: bool,
     /// Continue a stored experiment: its number, or the last one of this machine; with --suite, its last session
-    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, conflicts_with_all = ["on", "threads", "metric", "guard", "guard_higher", "guard_margin", "what", "slow", "cap", "margin", "error_rate", "timeout", "seed", "command"])]
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, conflicts_with_all = ["on", "threads", "metric", "metric_file", "guard", "guard_higher", "guard_margin", "what", "slow", "cap", "margin", "error_rate", "timeout", "seed", "command"])]
     pub resume: Option<Option<i64>>,
     /// Simulate a program whose true effects this file (TOML) gives: gains = [0.05, 0.0], noise = "typical"; stores
     /// nothing
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["on", "threads", "metric", "guard", "guard_higher", "timeout", "resume", "suite", "command"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["on", "threads", "metric", "metric_file", "guard", "guard_higher", "timeout", "resume", "suite", "command"])]
     pub simulate: Option<PathBuf>,
     /// The seed of the random orders [default: from the clock]
     #[arg(long, value_name = "N")]

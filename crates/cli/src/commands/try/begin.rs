@@ -57,6 +57,7 @@ fn new_experiment(new: &NewExperiment, settings: &Settings) -> Result<Begun, Fai
         folder: Folder::of_bytes(folder.as_os_str().as_encoded_bytes().to_vec()),
         metric: new.metric.clone(),
         guards: new.guards.clone(),
+        metric_file: new.metric_file.clone(),
         timeout_s: new.timeout.map(|timeout| timeout.as_secs_f64()),
         threads_as: new.table.as_ref().map(|table| table.variables.clone()).unwrap_or_default(),
         pins_as: new.table.as_ref().map(|table| table.pins.clone()).unwrap_or_default(),
@@ -185,6 +186,7 @@ fn simulated(path: &Path, seed: Option<u64>, policy: &Policy) -> Result<(Begun, 
         folder: "".into(),
         metric: Metric::wall_time(),
         guards: Vec::new(),
+        metric_file: None,
         timeout_s: None,
         threads_as: Vec::new(),
         pins_as: Vec::new(),
@@ -237,7 +239,8 @@ pub fn check_owner(store: &Path, experiments: &[&Experiment], settings: &Setting
     let workloads: Vec<_> = experiments.iter().map(|experiment| (&experiment.workload, &experiment.suite)).collect();
     let content = serde_json::to_vec(&workloads).map_err(|error| Failure::new(Exit::Internal, error))?;
     let line = |workload: &Workload| {
-        format!("in {}: {}", path_of(workload.folder.bytes()).display(), workload.command.join(" "))
+        let removes = workload.metric_file.as_ref().map_or_else(String::new, |file| format!(", after removing {file}"));
+        format!("in {}{removes}: {}", path_of(workload.folder.bytes()).display(), workload.command.join(" "))
     };
     let lines = experiments.iter().map(|experiment| line(&experiment.workload)).collect();
     Commands { file: store, writers, content: &content, lines }.check(settings)

@@ -33,7 +33,7 @@ impl Drawing {
     /// Draws how the program of an experiment scales.
     pub fn draw(&self, made: &Conducted, stored: Option<i64>) -> Result<(), Failure> {
         let (Conducted { experiment, trials }, shown) = (made, made.conclude());
-        let ExperimentConclusions { standing, threads: report } = shown;
+        let ExperimentConclusions { standing, threads: report, .. } = shown;
         let shown =
             Shown { experiment, trials, standing: &standing, threads: report.as_ref(), stored, named_store: None };
         let Some(picture) = report.as_ref().and_then(|report| svg(shown, report)) else {

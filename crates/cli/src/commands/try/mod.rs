@@ -6,6 +6,7 @@ pub mod arguments;
 mod begin;
 mod drawing;
 mod live;
+mod registry;
 pub mod screen;
 pub mod suite;
 pub mod task;
@@ -28,6 +29,7 @@ use corewise_store::Store;
 use corewise_sys::cpuset;
 
 use crate::draw::survey::Kept;
+use crate::draw::wrap::wrap;
 use crate::shell::artifact::{Form, Printed};
 use crate::shell::document::ArtifactDocument;
 use crate::shell::failure::{Exit, Failure};
@@ -193,14 +195,20 @@ impl Printed for Conducted {
 /// Prints what an experiment shows; gives the answers to all that it asks.
 fn print(made: &Conducted, stored: Option<i64>, how: Print, settings: &Settings) -> Result<Vec<Standing>, Failure> {
     let Conducted { experiment, trials } = made;
-    let ExperimentConclusions { standing, threads } = made.conclude();
+    let ExperimentConclusions { standing, threads, .. } = made.conclude();
     let named_store = settings.named_store.as_deref();
     let shown = Shown { experiment, trials, standing: &standing, threads: threads.as_ref(), stored, named_store };
     match how {
         Print::Csv => print_form(&csv(shown))?,
         Print::Markdown => print_form(&markdown(shown))?,
         Print::Screen => {
-            show(settings, || printed(Cow::Borrowed(made), shown), || screen(shown, settings.width))?;
+            let whole = || {
+                let mut screen = screen(shown, settings.width);
+                let others = registry::lines(made, stored, settings);
+                screen.block(others.iter().flat_map(|line| wrap(line, settings.width, 2)).collect());
+                screen
+            };
+            show(settings, || printed(Cow::Borrowed(made), shown), whole)?;
         }
     }
     let pinned = threads.iter().flat_map(|report| &report.standing.pinned).filter(|pinned| !pinned.has_failed());

@@ -16,8 +16,9 @@ use std::path::Path;
 
 use corewise_model::experiment::{ArmStanding, ArmState, ArmVerdict, Standing, Verdict};
 use corewise_model::suite::results::Tried;
-use corewise_model::trial::{Arm, Experiment, ThreadsReport, Trial};
+use corewise_model::trial::{Arm, Experiment, ThreadsReport, Trial, boots};
 
+use crate::draw::number::count;
 use crate::draw::text::{Line, Screen};
 use crate::draw::wrap::wrap;
 pub use export::{csv, markdown};
@@ -57,6 +58,20 @@ impl Shown<'_> {
                 Some((self.experiment.arms.get(arm)?, self.standing.arms.get(arm)?))
             }
             _ => None,
+        }
+    }
+
+    /// What a verdict holds for: "28 runs in one boot", "60 runs over 2 boots"; of stored experiments that do not know it, the runs alone.
+    fn runs_and_boots(&self) -> String {
+        self.runs_and_boots_of(self.standing.runs)
+    }
+
+    fn runs_and_boots_of(&self, runs: u32) -> String {
+        let runs = count(runs as usize, "run");
+        match boots(self.trials) {
+            None => runs,
+            Some(1) => format!("{runs} in one boot"),
+            Some(boots) => format!("{runs} over {boots} boots"),
         }
     }
 

@@ -43,7 +43,9 @@ pub fn run(task: &SuiteTask, limits: &TryTask, settings: &Settings) -> Result<Ex
     }
     let lines = suite.benchmarks.iter().flat_map(|benchmark| {
         let script = |script: &Option<String>| script.as_ref().map(|script| script.replace('\n', "; "));
-        [script(&benchmark.setup), Some(benchmark.command.join(" ")), script(&benchmark.cleanup)].into_iter().flatten()
+        let removed = benchmark.metric_file.as_ref().map(|file| format!("rm {file}    (before each run)"));
+        let command = Some(benchmark.command.join(" "));
+        [script(&benchmark.setup), removed, command, script(&benchmark.cleanup)].into_iter().flatten()
     });
     let (file, content) = (Path::new(&task.source), text.as_bytes());
     Commands { file, writers, content, lines: lines.collect() }.check(settings)?;

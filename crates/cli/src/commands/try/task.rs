@@ -80,6 +80,8 @@ pub struct NewExperiment {
     pub metric: Metric,
     /// What must not get worse.
     pub guards: Vec<Metric>,
+    /// The file that they are written to.
+    pub metric_file: Option<String>,
     /// After so long a run is ended.
     pub timeout: Option<Duration>,
     /// How it is judged.
@@ -186,6 +188,14 @@ impl NewExperiment {
     fn new(typed: TryArguments, policy: Policy) -> Result<Self, Failure> {
         let (threads, table) = threads::asked(&typed)?;
         let metric = primary(&typed)?;
+        if typed.metric_file.is_some()
+            && typed.metric.is_none()
+            && typed.guard.is_empty()
+            && typed.guard_higher.is_empty()
+        {
+            return Err(Failure::usage("--metric-file needs --metric: what in the file is the number to compare?")
+                .next("For example: --metric fps --metric-file results.json"));
+        }
         let guards = typed.guard.iter().map(|text| metric_of_guard(text, false));
         let guards = guards.chain(typed.guard_higher.iter().map(|text| metric_of_guard(text, true)));
         Ok(Self {
@@ -195,6 +205,7 @@ impl NewExperiment {
             command: typed.command.into_iter().map(text).collect::<Result<_, _>>()?,
             metric,
             guards: guards.collect::<Result<_, _>>()?,
+            metric_file: typed.metric_file,
             timeout: typed.timeout,
             policy,
             seed: typed.seed,
@@ -240,10 +251,9 @@ fn primary(typed: &TryArguments) -> Result<Metric, Failure> {
     if typed.higher || typed.lower {
         return Ok(metric);
     }
-    let is_line = metric_line::is_name(text);
-    let pattern = metric.pattern.as_deref().filter(|_| !is_line).unwrap_or_default();
-    // A metric line whose name says nothing is a cost, by its definition.
-    let said = metric_line::more_is_better(&metric.name, pattern).or(is_line.then_some(false));
+    // What corewise itself wrote says nothing.
+    let pattern = metric.pattern.as_deref().filter(|_| text.contains('=')).unwrap_or_default();
+    let said = metric_line::more_is_better(&metric.name, pattern);
     let higher_is_better = said.ok_or_else(|| {
         let typed = in_shell(text);
         Failure::usage(format!("--metric: is more of \"{}\" better, or less?", metric.name))
@@ -274,21 +284,17 @@ fn metric_of_guard(text: &str, higher_is_better: bool) -> Result<Metric, Failure
     metric(if higher_is_better { "--guard-higher" } else { "--guard" }, text, higher_is_better)
 }
 
-/// "throughput=([0-9.]+) MB/s", or the name of a metric line.
+/// "throughput=([0-9.]+) MB/s", or a name alone.
 fn metric(option: &str, text: &str, higher_is_better: bool) -> Result<Metric, Failure> {
     let example = "For example: --metric 'throughput=([0-9.]+) MB/s' --higher";
-    if metric_line::is_name(text) {
-        return Ok(Metric { name: text.to_owned(), pattern: Some(metric_line::pattern(text)), higher_is_better });
+    let (name, pattern) = text.split_once('=').map_or((text, None), |(name, pattern)| (name, Some(pattern)));
+    if name.trim().is_empty() || pattern.is_some_and(str::is_empty) {
+        return Err(Failure::usage(format!("{option}: expected NAME or NAME=REGEX, found \"{text}\"")).next(example));
     }
-    let (name, pattern) = text
-        .split_once('=')
-        .filter(|(name, pattern)| !name.trim().is_empty() && !pattern.is_empty())
-        .ok_or_else(|| {
-            Failure::usage(format!("{option}: expected NAME=REGEX, or the NAME of a metric line, found \"{text}\""))
-                .next(example)
-        })?;
-    Finder::new(pattern).map_err(|error| Failure::usage(format!("{option}: {error}")).next(example))?;
-    Ok(Metric { name: name.trim().to_owned(), pattern: Some(pattern.to_owned()), higher_is_better })
+    let name = name.trim().to_owned();
+    let pattern = pattern.map_or_else(|| metric_line::pattern(&name), str::to_owned);
+    Finder::new(&pattern).map_err(|error| Failure::usage(format!("{option}: {error}")).next(example))?;
+    Ok(Metric { name, pattern: Some(pattern), higher_is_better })
 }
 
 /// Experiments are stored and resumed, so their commands have to be texts.
@@ -343,7 +349,7 @@ mod tests {
             direction(&["--metric", "x=([0-9]+)", "ls"]).unwrap_err(),
             "--metric: is more of \"x\" better, or less?"
         );
-        for wrong in ["my rate", "=x", "rate=", "rate=(", "rate=["] {
+        for wrong in ["=x", "rate=", "rate=(", "rate=["] {
             assert!(task(&["--metric", wrong, "ls"]).unwrap_err().starts_with("--metric: "), "{wrong}");
         }
         assert!(task(&["--higher", "ls"]).is_err());
@@ -354,7 +360,25 @@ mod tests {
         let metric = |name| new(&["--metric", name, "ls"]).metric;
         assert!(metric("rays_per_second").higher_is_better && !metric("p99_ns").higher_is_better);
         assert_eq!(metric("p99.9_ns").pattern, Some(metric_line::pattern("p99.9_ns")));
+        assert_eq!(metric("Requests/sec").pattern, Some(metric_line::pattern("Requests/sec")));
+        assert_eq!(
+            task(&["--metric", "result", "ls"]).unwrap_err(),
+            "--metric: is more of \"result\" better, or less?",
+            "NAME: 12 may be anything"
+        );
         assert!(metric("p99.9_ns").is_tail() && metric("max_ns").is_tail() && !metric("p50_ns").is_tail());
+    }
+
+    #[test]
+    fn a_metric_file_needs_to_know_what_is_looked_for() {
+        let file = |words: &[&str]| task(&[words, &["--metric-file", "out.json", "ls"]].concat());
+        assert_eq!(
+            new(&["--metric", "fps", "--metric-file", "out.json", "ls"]).metric_file.as_deref(),
+            Some("out.json")
+        );
+        assert!(file(&["--guard", "errors"]).is_ok());
+        assert!(file(&[]).unwrap_err().starts_with("--metric-file needs --metric"));
+        assert!(file(&["--suite", "review"]).is_err() && file(&["--resume"]).is_err());
     }
 
     #[test]

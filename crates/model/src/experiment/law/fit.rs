@@ -8,7 +8,7 @@ pub type Row = Vec<Option<f64>>;
 /// Differences are moved to within so many robust standard deviations of their median.
 const CLAMP: f64 = 3.0 * 1.4826;
 /// Neither parameter is above this.
-const LARGEST: f64 = 100.0;
+pub(super) const LARGEST: f64 = 100.0;
 /// Where the search starts; it goes from there along both parameters, and along each alone with the other at 0.
 const STARTS: [([f64; 2], [bool; 2]); 4] = [
     ([0.05, 0.001], [true, true]),
@@ -59,7 +59,7 @@ struct Pair {
 }
 
 /// What a fit is made to: by how much one count does more than another, and in how many blocks that was seen.
-struct Point {
+pub(super) struct Point {
     threads: [f64; 2],
     difference: f64,
     weight: f64,
@@ -104,16 +104,21 @@ impl Pairs {
 
     /// The best law for these blocks, each as often as it is named.
     pub fn fit(&self, blocks: &[usize]) -> Best {
+        let points = self.points(blocks);
+        let found = STARTS.iter().map(|(start, free)| descend(&points, *start, *free));
+        let (values, squares) = found.min_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or_default();
+        let weights: f64 = points.iter().map(|point| point.weight).sum();
+        Best { parameters: parameters(values), misfit: (squares / weights).sqrt() }
+    }
+
+    /// What is fitted to in these blocks.
+    pub(super) fn points(&self, blocks: &[usize]) -> Vec<Point> {
         let point = |pair: &Pair| {
             let differences: Vec<f64> = blocks.iter().filter_map(|&block| pair.differences[block]).collect();
             let difference = clamped_mean(&differences)?;
             Some(Point { threads: pair.threads, difference, weight: differences.len() as f64 })
         };
-        let points: Vec<Point> = self.0.iter().filter_map(point).collect();
-        let found = STARTS.iter().map(|(start, free)| descend(&points, *start, *free));
-        let (values, squares) = found.min_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or_default();
-        let weights: f64 = points.iter().map(|point| point.weight).sum();
-        Best { parameters: parameters(values), misfit: (squares / weights).sqrt() }
+        self.0.iter().filter_map(point).collect()
     }
 }
 
@@ -131,7 +136,7 @@ fn parameters([contention, coherency]: [f64; 2]) -> Parameters {
 }
 
 /// The weighted sum of the squares of what the law leaves unexplained.
-fn squares(points: &[Point], values: [f64; 2]) -> f64 {
+pub(super) fn squares(points: &[Point], values: [f64; 2]) -> f64 {
     points.iter().map(|point| point.weight * residual(point, values).powi(2)).sum()
 }
 
@@ -163,13 +168,10 @@ fn descend(points: &[Point], start: [f64; 2], free: [bool; 2]) -> ([f64; 2], f64
 }
 
 fn step(points: &[Point], values: [f64; 2], free: [bool; 2], damping: f64) -> [f64; 2] {
-    // The normal equations' matrix, and their right side.
-    let (mut first, mut both, mut second, mut gradient) = (0.0, 0.0, 0.0, [0.0; 2]);
+    let [first, both, second] = curvature(points, values, free);
+    let mut gradient = [0.0; 2];
     for point in points {
         let (slope, residual) = (slope(point, values, free), residual(point, values));
-        first += point.weight * slope[0] * slope[0];
-        both += point.weight * slope[0] * slope[1];
-        second += point.weight * slope[1] * slope[1];
         gradient = [0, 1].map(|index| gradient[index] + point.weight * slope[index] * residual);
     }
     // A parameter that is not free, or that no point depends on, stays where it is.
@@ -181,6 +183,19 @@ fn step(points: &[Point], values: [f64; 2], free: [bool; 2], damping: f64) -> [f
     ];
     let moved = |index: usize| (values[index] + change[index]).clamp(0.0, LARGEST);
     [0, 1].map(|index| if free[index] && change[index].is_finite() { moved(index) } else { values[index] })
+}
+
+/// The normal equations' matrix: its first diagonal element, the one beside it, the second of the diagonal.
+pub(super) fn curvature(points: &[Point], values: [f64; 2], free: [bool; 2]) -> [f64; 3] {
+    points.iter().fold([0.0; 3], |[first, both, second], point| {
+        let slope = slope(point, values, free);
+        let weight = point.weight;
+        [
+            first + weight * slope[0] * slope[0],
+            both + weight * slope[0] * slope[1],
+            second + weight * slope[1] * slope[1],
+        ]
+    })
 }
 
 /// How the difference that the law gives a point grows with each parameter.

@@ -50,8 +50,8 @@ fn holds(interval: &Interval, truth: f64) -> bool {
 fn exact_blocks_give_the_exact_law() {
     for (contention, coherency) in [(0.05, 0.004), (0.3, 0.0), (0.0, 0.02), (0.0, 0.0), (1.0, 0.0), (0.9, 0.3)] {
         let truth = Truth { contention, coherency, noise: 0.0, outliers: 0.0 };
-        for counts in [&COUNTS[..], &[1, 2, 3], &[2, 5, 9, 64]] {
-            let law = fitted(counts, &rows(truth, counts, 4, 1));
+        for counts in [&COUNTS[..], &[1, 2, 3, 4], &[2, 5, 9, 64]] {
+            let law = fitted(counts, &rows(truth, counts, 8, 1));
             let (s, k) = (law.contention.estimate, law.coherency.estimate);
             assert!(
                 (s - contention).abs() < 1e-4 && (k - coherency).abs() < 1e-4,
@@ -97,25 +97,31 @@ fn trying_everything_finds_the_same() {
     assert!((law.coherency.estimate - best.1).abs() < 0.0002, "{:?} {best:?}", law.coherency);
 }
 
-/// How often the intervals of both parameters hold the truth.
-fn coverage(blocks: usize) -> [f64; 2] {
-    const EXPERIMENTS: u64 = 150;
+/// How often the intervals of both parameters hold the truth, where each count is off the law by luck of its own.
+fn coverage(counts: &[u32], blocks: usize, luck: f64) -> [f64; 2] {
+    const EXPERIMENTS: u64 = 100;
     let truth = Truth { noise: 0.02, ..TRUTH };
     let mut held = [0.0; 2];
     for seed in 0..EXPERIMENTS {
-        let law = fitted(&COUNTS, &rows(truth, &COUNTS, blocks, 1_000 + seed));
+        let mut rows = rows(truth, counts, blocks, 1_000 + seed);
+        let mut random = Random::new(seed);
+        for count in 0..counts.len() {
+            let luck = luck * random.normal();
+            rows.iter_mut().for_each(|row| row[count] = row[count].map(|x| x + luck));
+        }
+        let law = fitted(counts, &rows);
         held[0] += f64::from(u8::from(holds(&law.contention, truth.contention)));
         held[1] += f64::from(u8::from(holds(&law.coherency, truth.coherency)));
     }
     held.map(|held| held / EXPERIMENTS as f64)
 }
 
-/// Of 150 experiments 95 % are 142.5, three standard errors 8.
+/// Of 100 experiments 95 are 95 %, and two standard errors 4.
 #[test]
 fn intervals_hold_the_truth_in_95_percent() {
-    for blocks in [8, 20] {
-        let held = coverage(blocks);
-        assert!(held.iter().all(|held| (0.895..=0.995).contains(held)), "{held:?} with {blocks} blocks");
+    for (counts, blocks, luck) in [(&COUNTS[..], 8, 0.0), (&COUNTS[..], 20, 0.03), (&COUNTS[..4], 8, 0.03)] {
+        let held = coverage(counts, blocks, luck);
+        assert!(held.iter().all(|held| *held >= 0.91), "{held:?} with {counts:?}, {blocks} blocks, luck {luck}");
     }
 }
 
@@ -152,19 +158,19 @@ fn a_law_that_does_not_hold_misses() {
 
 #[test]
 fn little_is_not_fitted() {
-    let few = rows(TRUTH, &COUNTS, 3, 1);
-    assert_eq!(law(&COUNTS, &few), Fit::TooFewBlocks { blocks: 3 });
-    assert_eq!(law(&COUNTS[..2], &rows(TRUTH, &COUNTS[..2], 9, 1)), Fit::TooFewCounts { counts: 2 });
-    let mut failed = rows(TRUTH, &COUNTS[..3], 9, 1);
+    let few = rows(TRUTH, &COUNTS, 7, 1);
+    assert_eq!(law(&COUNTS, &few), Fit::TooFewBlocks { blocks: 7 });
+    assert_eq!(law(&COUNTS[..3], &rows(TRUTH, &COUNTS[..3], 9, 1)), Fit::TooFewCounts { counts: 3 });
+    let mut failed = rows(TRUTH, &COUNTS[..4], 9, 1);
     failed.iter_mut().for_each(|row| row[1] = None);
-    assert_eq!(law(&COUNTS[..3], &failed), Fit::TooFewCounts { counts: 2 });
+    assert_eq!(law(&COUNTS[..4], &failed), Fit::TooFewCounts { counts: 3 });
 }
 
-/// Cells that are no longer needed are missing from later blocks; one that is in the first four blocks alone counts.
+/// Cells that are no longer needed are missing from later blocks; one that is in the first eight blocks alone counts.
 #[test]
 fn blocks_need_not_have_every_count() {
     let mut some = rows(TRUTH, &COUNTS, 30, 9);
-    for row in &mut some[4..] {
+    for row in &mut some[8..] {
         row[0] = None;
         row[4] = None;
     }

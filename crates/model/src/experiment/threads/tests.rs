@@ -145,14 +145,20 @@ fn claims_are_corrected_for_the_number_of_counts() {
     }
 }
 
-/// Four blocks are made for the law, whatever the races say; what failed twice is not run for it.
+/// Eight blocks are made for the law, whatever the races say; what failed twice is not run for it.
 #[test]
 fn the_law_gets_its_blocks() {
-    let threads = made(&only(&[1, 2, 3, 4], false, 4), 100, |cell, _| (cell.threads != 4).then(|| four_cpus(cell)));
+    let cells = only(&[1, 2, 3, 4, 5], false, 5);
+    let mut threads = Threads::new(&cells, 5, &Policy::default());
+    while !threads.is_decided() {
+        let of = |arm: usize| (cells[arm].threads != 5).then(|| four_cpus(cells[arm]) + wobble(arm, threads.blocks));
+        let runs = threads.next_block(3).into_iter().map(|arm| Run { arm, x: of(arm) }).collect();
+        threads.add(&Block { runs });
+    }
     let standing = threads.standing();
     assert!(matches!(standing.counts.as_ref().unwrap().standing.verdict, Verdict::Unsound { .. }));
     let runs: Vec<u32> = standing.cells.iter().map(|cell| cell.runs).collect();
-    assert_eq!((standing.blocks, &runs[..]), (4, &[2, 4, 4, 4][..]));
+    assert_eq!((standing.blocks, &runs[..]), (8, &[2, 8, 8, 8, 8][..]));
     assert!(matches!(threads.law(), Fit::Fitted(_)));
 }
 
@@ -168,20 +174,20 @@ fn one_count_is_a_race_between_pinned_and_not() {
 
 #[test]
 fn pinned_alone_is_compared_among_itself() {
-    let threads = made(&only(&[1, 2, 4], true, 4), 100, |cell, _| Some(four_cpus(cell)));
+    let threads = made(&only(&[1, 2, 3, 4], true, 4), 100, |cell, _| Some(four_cpus(cell)));
     let standing = threads.standing();
     assert!(standing.pinned.is_empty());
     assert_eq!(standing.counts.unwrap().standing.verdict, Verdict::NoMaterialDifference);
-    let Fit::Fitted(law) = threads.law() else { panic!("three counts") };
+    let Fit::Fitted(law) = threads.law() else { panic!("four counts") };
     assert!(law.contention.estimate < 0.01, "{law:?}");
 }
 
 /// Counts beyond the cpus are tried, but the law is not fitted to them.
 #[test]
 fn the_law_ends_where_threads_wait_for_cpus() {
-    let threads = made(&only(&[1, 2, 4, 8, 16], false, 4), 100, |cell, _| Some(four_cpus(cell)));
-    let Fit::Fitted(law) = threads.law() else { panic!("three counts") };
-    assert_eq!(law.counts, [1, 2, 4]);
+    let threads = made(&only(&[1, 2, 3, 4, 8, 16], false, 4), 100, |cell, _| Some(four_cpus(cell)));
+    let Fit::Fitted(law) = threads.law() else { panic!("four counts") };
+    assert_eq!(law.counts, [1, 2, 3, 4]);
     let few = made(&only(&[2, 4, 8, 16], false, 4), 100, |cell, _| Some(four_cpus(cell)));
     assert_eq!(few.law(), Fit::TooFewCounts { counts: 2 });
 }

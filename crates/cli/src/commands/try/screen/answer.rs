@@ -15,6 +15,9 @@ use crate::shell::tip::{in_shell, words_in_shell};
 /// A command of more characters is not repeated whole.
 const LONGEST_COMMAND: usize = 60;
 
+/// The largest margin that can be asked for.
+const MOST_MARGIN: f64 = 0.5;
+
 /// The verdict in words.
 pub fn in_words(shown: Shown<'_>) -> Line {
     let answer = match &shown.standing.verdict {
@@ -37,7 +40,7 @@ fn wins(shown: Shown<'_>) -> Line {
         " {} is {}; proven after {} (error rate {}).",
         named(&arm.spoken()),
         at_least(shown, standing.effect.as_ref()),
-        count(shown.standing.runs as usize, "run"),
+        shown.runs_and_boots(),
         percent(shown.experiment.policy.error_rate),
     );
     let but = against(shown, standing);
@@ -93,7 +96,7 @@ fn below_margin(shown: Shown<'_>) -> Line {
         named(&arm.spoken()),
         better(shown, standing.effect.as_ref()),
         percent(shown.experiment.policy.margin),
-        count(shown.standing.runs as usize, "run"),
+        shown.runs_and_boots(),
     );
     leave_it(&sentence)
 }
@@ -109,7 +112,7 @@ fn no_difference(shown: Shown<'_>) -> Line {
         _ if shown.is_time() => format!("faster {}", place_of(what_decides)),
         _ => format!("better {}", place_of(what_decides)),
     };
-    let (margin, runs) = (percent(shown.experiment.policy.margin), count(shown.standing.runs as usize, "run"));
+    let (margin, runs) = (percent(shown.experiment.policy.margin), shown.runs_and_boots());
     let candidates = &shown.standing.arms[1..];
     let of = |is: fn(ArmVerdict) -> bool| candidates.iter().filter(|arm| arm.verdict.is_some_and(is)).count();
     let failed = of(|verdict| verdict == ArmVerdict::Failed);
@@ -197,8 +200,30 @@ fn open_guards(shown: Shown<'_>) -> Option<String> {
 
 fn unsound(shown: Shown<'_>, why: &[Doubt]) -> Line {
     let doubts: Vec<String> = why.iter().map(|doubt| doubt_in_words(shown, doubt)).collect();
+    // Nothing is wrong with the runs then.
+    if let [Doubt::CoarseMetric { .. }] = why {
+        let sentence = format!(" {} Until then, leave it to the operating system.", doubts.join(" "));
+        return Line::new().with(Tone::Warn, "Not decided.").plain(glued(&sentence));
+    }
     let sentence = format!(" {} Leave it to the operating system.", doubts.join(" "));
     Line::new().with(Tone::Warn, "Nothing can be recommended.").plain(glued(&sentence))
+}
+
+/// Coarse numbers, and what can be done about them: a finer metric, or a margin of at least two steps.
+fn coarse(shown: Shown<'_>, step: f64) -> String {
+    let name = named(&shown.experiment.workload.metric.name);
+    let margin = shown.experiment.policy.margin;
+    let enough = (2.0 * step * 1000.0).ceil() / 1000.0;
+    let or = if enough <= MOST_MARGIN {
+        format!(", or accept that smaller differences do not count: --margin {}", percent(enough).replace(' ', ""))
+    } else {
+        String::new()
+    };
+    format!(
+        "The numbers of {name} are {} apart, too coarse to show a difference of {}. Use a metric with more digits{or}.",
+        percent(step),
+        percent(margin),
+    )
 }
 
 pub(super) fn doubt_in_words(shown: Shown<'_>, doubt: &Doubt) -> String {
@@ -207,12 +232,7 @@ pub(super) fn doubt_in_words(shown: Shown<'_>, doubt: &Doubt) -> String {
         Doubt::BaselineFails { failures } => {
             format!("The OS default failed {}, so there is nothing to compare with.", count(*failures as usize, "time"))
         }
-        Doubt::CoarseMetric { step } => format!(
-            "The numbers of {} are steps of {} apart, so that a difference of {} would not show: let it print more digits.",
-            named(&shown.experiment.workload.metric.name),
-            percent(*step),
-            percent(shown.experiment.policy.margin),
-        ),
+        Doubt::CoarseMetric { step } => coarse(shown, *step),
         Doubt::CarryOver(carry) => format!(
             "Runs after {} are {} {}: it leaves an effect behind, such as heat or a full cache.",
             name(carry.after_arm),

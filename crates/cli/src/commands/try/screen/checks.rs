@@ -3,7 +3,7 @@
 use corewise_model::experiment::Doubt;
 
 use super::Shown;
-use super::gain::size;
+use super::gain::{percent, size};
 use crate::draw::number::{count, decimal};
 use crate::draw::printable::named;
 use crate::draw::text::Line;
@@ -34,6 +34,10 @@ pub fn lines(shown: Shown<'_>) -> Vec<Line> {
         .collect();
     if !modes.is_empty() {
         items.push(format!("two groups of runs: {}", modes.join(", ")));
+    }
+    if shown.threads.is_some_and(|report| report.standing.counts.is_some() && !report.standing.pinned.is_empty()) {
+        let rate = percent(shown.experiment.policy.error_rate);
+        items.push(format!("two questions, pinned or not and how many, with an error rate of {rate} each"));
     }
     items.push(format!("{}, seed {}", count(shown.standing.blocks as usize, "block"), shown.experiment.seed));
     if let Some(number) = shown.stored {

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use corewise_model::trial::{Outcome, Trial};
 
 use super::gain::{gain, interval};
+use super::standings::{arrow, value};
 use super::{Shown, in_words, threads};
 use crate::draw::printable::named;
 use crate::draw::{csv as comma, markdown as mark};
@@ -13,7 +14,7 @@ use crate::draw::{csv as comma, markdown as mark};
 pub const NAMES: &str = "block,place,arm,placement,cpus,started_unix_ms,repeats,value,failure,wall_s,user_s,system_s,\
                          peak_memory_bytes,voluntary_switches,involuntary_switches,minor_faults,major_faults,migrations,gigahertz,\
                          used_cpus,own_mask,most_threads,interrupts,stolen_s,others_busy,energy_joules,left_behind,output_bytes,threads,guards,\
-                         gigahertz_is_estimate";
+                         gigahertz_is_estimate,warm_up";
 
 /// Every run as a line of comma-separated values, with a line of names (RFC 4180).
 pub fn csv(shown: Shown<'_>) -> String {
@@ -65,6 +66,7 @@ pub fn line(shown: Shown<'_>, trial: &Trial) -> String {
         some(arm.threads.map(|threads| threads.to_string())),
         comma::text(&guards(shown, trial)),
         some(seen.gigahertz.map(|_| seen.gigahertz_is_estimate.to_string())),
+        (trial.block == 0).to_string(),
     ];
     fields.join(",")
 }
@@ -83,7 +85,9 @@ pub fn markdown(shown: Shown<'_>) -> String {
     if let Some(report) = shown.threads {
         return text + &threads::markdown(shown.experiment, &report.standing);
     }
-    text.push_str("| placement | cpus | runs | vs OS | interval | verdict |\n|---|---|---:|---:|---|---|\n");
+    text.push_str(
+        "| placement | cpus | runs | median | vs OS | | interval | verdict |\n|---|---|---:|---:|---:|---|---|---|\n",
+    );
     for standing in &shown.standing.arms {
         let arm = &shown.experiment.arms[standing.arm];
         let cpus = arm.cpus.as_ref().map_or_else(|| "all".to_owned(), ToString::to_string);
@@ -91,6 +95,8 @@ pub fn markdown(shown: Shown<'_>) -> String {
             .effect
             .as_ref()
             .map_or((String::new(), String::new()), |effect| (gain(effect.estimate), interval(effect)));
+        let median = standing.median.map_or_else(String::new, |x| mark::text(&value(shown, x)));
+        let mark_of = arrow(&shown.experiment.policy, standing).to_plain();
         let verdict = standing.verdict.map_or_else(String::new, |verdict| {
             serde_json::to_value(verdict)
                 .ok()
@@ -98,7 +104,11 @@ pub fn markdown(shown: Shown<'_>) -> String {
                 .unwrap_or_default()
         });
         let name = mark::text(&named(&arm.name));
-        let _ = writeln!(text, "| {name} | {cpus} | {} | {against} | {ends} | {verdict} |", standing.runs);
+        let _ = writeln!(
+            text,
+            "| {name} | {cpus} | {} | {median} | {against} | {mark_of} | {ends} | {verdict} |",
+            standing.runs
+        );
     }
     text.trim_end().to_owned()
 }

@@ -139,6 +139,7 @@ fn verdict(shown: Shown<'_>, standing: &ArmStanding, is_chosen: bool) -> Line {
         ArmVerdict::Failed => return Line::new().with(Tone::Warn, "failed"),
         ArmVerdict::Undecided => match standing.state {
             ArmState::Out { why: OutReason::BehindLeader, .. } => "behind, given up".to_owned(),
+            ArmState::Out { why: OutReason::NotBetterByMargin, .. } => "numbers too coarse".to_owned(),
             _ => "undecided".to_owned(),
         },
     };

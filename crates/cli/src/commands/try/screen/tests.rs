@@ -49,6 +49,7 @@ pub fn made_by(policy: Policy, effects: &Effects, noise: &RunNoise, seed: u64, m
             folder: "/".into(),
             metric: Metric::wall_time(),
             guards: Vec::new(),
+            metric_file: None,
             timeout_s: None,
             threads_as: Vec::new(),
             pins_as: Vec::new(),
@@ -88,7 +89,7 @@ fn trial(block: u32, place: u32, arm: usize, x: Option<f64>) -> Trial {
         others_busy: Some(0.02),
         ..Observed::default()
     };
-    Trial { block, place, arm, started_unix_ms: 0, repeats: 1, outcome, guards: Vec::new(), observed }
+    Trial { block, place, arm, started_unix_ms: 0, boot: None, repeats: 1, outcome, guards: Vec::new(), observed }
 }
 
 impl Made {
@@ -302,4 +303,35 @@ fn no_name_steers_hides_or_computes_in_any_form() {
 fn the_best_so_far_may_be_the_os_default() {
     let screen = made(&[-0.05, -0.08], &RunNoise::Typical, 5, 4).at(100);
     assert!(screen.replace("\n", " ").contains("Best so far: the OS default."), "{screen}");
+}
+
+/// 60 frames a second, give or take one: what such numbers cannot show is marked as open in every form.
+#[test]
+fn coarse_numbers_leave_an_arm_open_in_every_form() {
+    let Made { mut experiment, mut trials, .. } = made(&[0.0, -0.5], &RunNoise::Quiet, 1, 60);
+    experiment.workload.metric = Metric { name: "fps".into(), pattern: Some("x".into()), higher_is_better: true };
+    for trial in &mut trials {
+        trial.outcome = Outcome::Value(f64::from(trial.block % 2) + if trial.arm == 2 { 30.0 } else { 60.0 });
+    }
+    let standing = standing(&experiment, &trials);
+    let made = Made { experiment, trials, standing };
+    assert_snapshot!(made.at(100), @r"
+    Not decided. The numbers of fps are 1.7 % apart, too coarse to show a difference of 3 %. Use a
+    metric with more digits, or accept that smaller differences do not count: --margin 3.4%. Until then,
+    leave it to the operating system.
+
+    placement     cpus  runs  median   vs OS         interval           verdict
+                                      paired
+    OS default             6    60.5    1.00
+    all - core:0    30     5    61.0   0.0 %  ?    [0.0, 0.0]        ●  numbers too coarse
+    vcache          16     5    30.0   0.50x  ↓  [0.49, 0.51]  ●     │  worse
+
+    Checks: 6 blocks, seed 1 · stored as experiment 3
+    ");
+    let (experiment, trials, standing) = (&made.experiment, &made.trials[..], &made.standing);
+    let shown = Shown { experiment, trials, standing, threads: None, stored: None, named_store: None };
+    assert!(markdown(shown).contains("| undecided |"), "{}", markdown(shown));
+    let json = serde_json::to_value(standing).unwrap();
+    assert_eq!(json["arms"][1]["verdict"], "undecided");
+    assert_eq!(json["arms"][2]["verdict"], "worse");
 }

@@ -288,7 +288,7 @@ fn a_placement_that_fails_is_not_pinned() {
     });
     assert_snapshot!(told, @r"
     It depends on the program. all - core:0 is better over 2 benchmarks, but fails in 1: pin the 2 that gain.
-    all - core:0: better by 3 % or more in 2 of 3 benchmarks, worse in 0, failed in 1; geometric mean of 2 +34.9 % [33.7, 36.3].
+    all - core:0: better by 3 % or more in 2 of 3 benchmarks, worse in 0, failed in 1; geometric mean of 2 +34.9 % [33.7, 36.3], without those in which it failed.
     ");
 }
 

@@ -86,7 +86,7 @@ fn wins(shown: Shown<'_>, report: &ThreadsReport, arm: usize, effect: Option<Eff
         better(shown, effect.as_ref()),
         report.standing.reference,
         share(report),
-        count(report.standing.runs as usize, "run"),
+        shown.runs_and_boots_of(report.standing.runs),
         percent(shown.experiment.policy.error_rate),
     );
     Line::new().with(Tone::Good, glued(&start)).plain(glued(&sentence))

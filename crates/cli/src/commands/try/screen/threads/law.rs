@@ -30,14 +30,14 @@ pub fn lines(shown: Shown<'_>, report: &ThreadsReport) -> Vec<Line> {
         _ if report.standing.counts.is_none() => Vec::new(),
         Fit::Fitted(law) => fitted(shown, report, law),
         Fit::TooFewCounts { counts } => vec![format!(
-            "How it scales: no law is fitted, because that needs three numbers of threads up to the number of cpus \
+            "How it scales: no law is fitted, because that needs four numbers of threads up to the number of cpus \
                 ({}); there {}.",
             report.standing.cpus,
             if *counts == 1 { "is 1".to_owned() } else { format!("are {counts}") }
         )],
         Fit::TooFewBlocks { blocks } => {
             vec![format!(
-                "How it scales: no law is fitted, because that needs 4 whole blocks; so far there {}.",
+                "How it scales: no law is fitted, because that needs 8 whole blocks; so far there {}.",
                 if *blocks == 1 { "is 1".to_owned() } else { format!("are {blocks}") }
             )]
         }

@@ -139,7 +139,7 @@ fn what_failed_has_no_bar_and_says_so() {
      1  OS      failed              │
         pinned   0.15x  ▒▒          │
      8  OS       1.00x  ████████████│
-        pinned   1.01x  ▒▒▒▒▒▒▒▒▒▒▒▒│
+        pinned   1.00x  ▒▒▒▒▒▒▒▒▒▒▒▒│
     64  OS       2.21x  ██████████████████████████▋            ›
     █ OS   ▒ pinned   │ ideal   › ideal is off the scale
     ");
@@ -162,11 +162,12 @@ fn what_failed_twice_has_no_bar_though_it_gave_numbers_before() {
 #[test]
 fn where_nothing_scales_the_ideal_is_beyond_the_edge() {
     let truth = Truth { does: |cell| if cell.threads > 8 { -0.7 } else { 0.0 }, ..USUAL };
-    assert_snapshot!(made(&mut cells(&[1, 8, 32], &[false]), &truth, &RunNoise::Quiet, 5, 60).chart(60), @r"
+    assert_snapshot!(made(&mut cells(&[1, 8, 16, 32], &[false]), &truth, &RunNoise::Quiet, 5, 60).chart(60), @r"
     Speed-up  against 1 thread, OS default; longer is better
-     1  1.00x  ████████████████████████████████◆
-     8  1.00x  ████████████████████████████████◆               ›
-    32  0.50x  ████████████████◆                               ›
+     1  1.00x  ████████████████████████████████│  ◆
+     8  0.99x  █████████████████████████████◆██▍               ›
+    16  0.49x  ████████████████▏     ◆                         ›
+    32  0.49x  ███████████████◆▏                               ›
     ◆ Universal Scalability Law   │ ideal
       › ideal is off the scale
     ");

@@ -1,0 +1,83 @@
+//! The other experiments on the same command that the history has: whoever tries often enough finds something.
+
+use corewise_model::Artifact as _;
+use corewise_model::conducted::Conducted;
+use corewise_model::experiment::Verdict;
+use corewise_model::trial::{Trial, standing};
+
+use crate::draw::number::count;
+use crate::draw::text::Line;
+use crate::draw::wrap::glued;
+use crate::shell::history::if_readable;
+use crate::shell::settings::Settings;
+
+/// Of so many of them, the last, the verdicts are looked up.
+const LOOKED_AT: usize = 20;
+
+/// The lines; none where this is the only one.
+pub fn lines(made: &Conducted, stored: Option<i64>, settings: &Settings) -> Vec<Line> {
+    let (Some(number), Some(store)) = (stored, if_readable(settings)) else { return Vec::new() };
+    let (what, fingerprint) = (made.what(), made.experiment.machine.fingerprint());
+    let entries = store.entries(Some(&fingerprint)).unwrap_or_default();
+    let experiments = || entries.iter().filter(|entry| entry.kind == Conducted::KIND);
+    let of_command = experiments().filter(|entry| entry.summary.as_ref().is_some_and(|known| known.what == what));
+    let numbers: Vec<i64> = of_command.map(|entry| entry.number).filter(|other| *other != number).collect();
+    let others = numbers.iter().rev().take(LOOKED_AT).filter_map(|other| store.get::<Conducted>(*other).ok());
+    let verdicts: Vec<&str> = others.map(|other| in_words(&other)).collect();
+    // What a deleted one tried is deleted, too.
+    let deleted = experiments().filter(|entry| entry.is_deleted()).count();
+    let gone = match deleted {
+        0 => String::new(),
+        deleted => format!(
+            " {} of this machine, on whichever command, {} deleted.",
+            count(deleted, "experiment"),
+            if deleted == 1 { "was" } else { "were" }
+        ),
+    };
+    if numbers.is_empty() {
+        return Vec::new();
+    }
+    let text = format!(
+        "With this command this machine has {}; the others: {}.{gone} Each has an error rate of its own: `corewise history`",
+        count(numbers.len() + 1, "experiment"),
+        counted(&verdicts, numbers.len()),
+    );
+    vec![Line::new().faint(glued(&text))]
+}
+
+fn in_words(made: &Conducted) -> &'static str {
+    let counts = |trial: &Trial| trial.block > 0;
+    if !made.trials.iter().any(counts) {
+        return "begun only";
+    }
+    match standing(&made.experiment, &made.trials).verdict {
+        Verdict::Wins { .. } => "pin it",
+        Verdict::RealButBelowMargin { .. } | Verdict::NoMaterialDifference => "leave it",
+        Verdict::Undecided { .. } => "not decided",
+        Verdict::Unsound { .. } => "nothing recommended",
+    }
+}
+
+/// "2 leave it, 1 not decided", in the order of the words; what was not looked up is said.
+fn counted(verdicts: &[&str], all: usize) -> String {
+    let mut words = verdicts.to_vec();
+    words.sort_unstable();
+    words.dedup();
+    let of = |word: &&str| verdicts.iter().filter(|verdict| verdict == &word).count();
+    let mut items: Vec<String> = words.iter().map(|word| format!("{} {word}", of(word))).collect();
+    if all > verdicts.len() {
+        items.push(format!("{} not looked up", all - verdicts.len()));
+    }
+    items.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn verdicts_are_counted() {
+        assert_eq!(counted(&["pin it", "leave it", "pin it"], 3), "1 leave it, 2 pin it");
+        assert_eq!(counted(&["not decided"], 4), "1 not decided, 3 not looked up");
+    }
+}

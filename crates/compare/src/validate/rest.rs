@@ -1,0 +1,99 @@
+//! Rests: an equal candidate that leaves heat behind, which decays in time, as `try` rests now and as it did before.
+
+use std::time::Duration;
+
+use corewise_model::experiment::{Block, Policy, Race, Standing};
+use corewise_model::simulate::noise::RunNoise;
+use corewise_model::simulate::{Effects, Trials};
+use corewise_model::trial::{usual_repeats, usual_rest};
+
+use super::{Bounds, is_no_difference, is_unsound, percent, repeat, repetitions, runs, winner};
+
+/// What a run of the candidate would slow the next one by, if it took forever and nothing decayed in between.
+const HEAT: f64 = 0.05;
+const MOST_RUNS: u32 = 100;
+
+/// How an experiment goes: how long a trial takes and the rest before it, in seconds.
+#[derive(Clone, Copy)]
+struct Pace {
+    trial: f64,
+    rest: f64,
+}
+
+impl Pace {
+    /// As `try` does it.
+    fn of(run: f64) -> Self {
+        let run = Duration::from_secs_f64(run);
+        Self { trial: (run * usual_repeats(run)).as_secs_f64(), rest: usual_rest(run).as_secs_f64() }
+    }
+
+    /// As it was before: runs of 50 ms or more were not repeated, and the rest was 0.3 to 10 s.
+    fn before(run: f64) -> Self {
+        Self { trial: run * (0.05 / run).ceil().max(1.0), rest: (0.1 * run).clamp(0.3, 10.0) }
+    }
+
+    /// By how much longer an experiment takes than its runs.
+    fn ratio(self) -> f64 {
+        (self.trial + self.rest) / self.trial
+    }
+
+    /// What heat is left after some seconds.
+    fn left(seconds: f64, decay: f64) -> f64 {
+        (-seconds / decay).exp()
+    }
+
+    /// An experiment with an equal candidate. The heat rises while the candidate runs, and falls all the time, with the same time constant. What a run finds when it
+    /// begins slows it, as long as it lasts.
+    fn experiment(self, decay: f64, seed: u64) -> Standing {
+        let policy = Policy { most_runs: Some(MOST_RUNS), ..Policy::default() };
+        let mut source = Trials::new(&Effects::of(&[0.0]), &RunNoise::Typical, !seed);
+        let mut race = Race::new(1, &policy);
+        let (during, between) = (Self::left(self.trial, decay), Self::left(self.rest, decay));
+        let mean = (1.0 - during) * decay / self.trial;
+        let mut heat = 0.0;
+        while !race.is_decided() {
+            let runs = race.next_block(seed).into_iter().map(|arm| {
+                heat *= between;
+                let mut run = source.run(arm);
+                run.x = run.x.map(|x| x + (heat * mean).ln_1p());
+                heat = heat * during + if arm == 1 { HEAT * (1.0 - during) } else { 0.0 };
+                run
+            });
+            let block = Block { runs: runs.collect() };
+            race.add(&block);
+        }
+        race.standing()
+    }
+}
+
+/// Prints the table; no rest may be so short that what is left makes more false winners than the error rate.
+pub fn table(share: f64, bounds: &mut Bounds) {
+    let count = repetitions(2000.0, share);
+    println!(
+        "\n## Rests: an equal candidate that leaves 5 % behind, decaying in time, typical noise: {count} experiments each\n"
+    );
+    println!(
+        "| a run takes | decays in | before: rest | time by runs | false win % | now: rest | time by runs | false win % | unsound % | no difference % | runs |"
+    );
+    println!("|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|");
+    for run in [0.02, 0.07, 0.3, 1.0, 5.0, 30.0] {
+        for decay in [0.02, 0.1, 0.5, 2.0] {
+            let [before, now] = [Pace::before(run), Pace::of(run)]
+                .map(|pace| (pace, repeat(count, |seed| pace.experiment(decay, seed))));
+            let false_wins = [&before.1, &now.1].map(|made| percent(made, |standing| winner(standing).is_some()));
+            println!(
+                "| {run} s | {decay} s | {:.2} s | {:.2} | {:.1} | {:.2} s | {:.2} | {:.1} | {:.1} | {:.1} | {:.0} |",
+                before.0.rest,
+                before.0.ratio(),
+                false_wins[0],
+                now.0.rest,
+                now.0.ratio(),
+                false_wins[1],
+                percent(&now.1, is_unsound),
+                percent(&now.1, is_no_difference),
+                runs(&now.1).0,
+            );
+            bounds.at_most(&format!("false wins of runs of {run} s after heat of {decay} s"), false_wins[1], 5.0);
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! Which laws the counts do not exclude, when each of them is off the law by luck of its own.
+
+use super::fit::{LARGEST, Pairs, Parameters, Point, curvature, squares};
+use crate::stats::student::t_value;
+
+/// In so many directions from the best law the region's end is looked for.
+const DIRECTIONS: u32 = 360;
+const HALVINGS: u32 = 40;
+/// Less than this of a parameter is where it ends, at 0.
+const NOTHING: f64 = 1e-9;
+/// The level of the throughputs is a parameter, too.
+const PARAMETERS: usize = 3;
+
+impl Pairs {
+    /// The end of the region of laws whose sum of squares is at most `1 + t² / f` times the least, in all directions: `f` is the counts beyond the
+    /// parameters, `t` Student's two-sided 5 % point. What a function of the parameters takes within the region is its 95 % interval, if each count has
+    /// an error of its own, of the same spread for all (Bates and Watts, "Nonlinear Regression Analysis and Its Applications", 1988, profile t).
+    /// Nothing where there are not enough counts.
+    pub(super) fn region(&self, blocks: &[usize], best: &Parameters) -> Vec<Parameters> {
+        let points = self.points(blocks);
+        let Some(free) = self.counts_in(blocks).checked_sub(PARAMETERS).filter(|free| *free > 0) else {
+            return Vec::new();
+        };
+        let t = student_95(free);
+        let start = [best.contention, best.coherency];
+        let most = squares(&points, start) * (1.0 + t * t / free as f64);
+        let directions = (0..DIRECTIONS).map(|at| f64::from(at) * std::f64::consts::TAU / f64::from(DIRECTIONS));
+        directions.map(|angle| end(&points, start, direction(&points, start, angle), most)).collect()
+    }
+}
+
+/// Student's two-sided 5 % point; Wallace's formula is too large for the fewest degrees of freedom.
+fn student_95(free: usize) -> f64 {
+    match free {
+        1 => 12.706,
+        2 => 4.303,
+        _ => t_value(1.959_964, free as f64),
+    }
+}
+
+/// A direction in which the squares grow as fast as in any other: the parameters are correlated, and of different sizes.
+fn direction(points: &[Point], at: [f64; 2], angle: f64) -> [f64; 2] {
+    let [first, both, second] = curvature(points, at, [true, true]);
+    // The inverse of the transposed Cholesky factor, with which the curvature becomes the same everywhere.
+    let lower = first.sqrt();
+    let beside = both / lower;
+    let last = (second - beside * beside).max(f64::MIN_POSITIVE).sqrt();
+    let coherency = angle.sin() / last;
+    [(angle.cos() - beside * coherency) / lower, coherency]
+}
+
+/// Where the squares reach their limit in a direction, or a parameter its own.
+fn end(points: &[Point], start: [f64; 2], direction: [f64; 2], most: f64) -> Parameters {
+    let at = |distance: f64| [0, 1].map(|index| start[index] + distance * direction[index]);
+    let is_within = |distance: f64| {
+        let values = at(distance);
+        values.iter().all(|value| (0.0..=LARGEST).contains(value)) && squares(points, values) <= most
+    };
+    let (mut inside, mut outside) = (0.0, most.sqrt().max(1e-9));
+    while is_within(outside) {
+        (inside, outside) = (outside, 2.0 * outside);
+    }
+    for _ in 0..HALVINGS {
+        let middle = (inside + outside) / 2.0;
+        if is_within(middle) {
+            inside = middle;
+        } else {
+            outside = middle;
+        }
+    }
+    let [contention, coherency] = at(inside).map(|value| if value < NOTHING { 0.0 } else { value });
+    Parameters { contention, coherency }
+}

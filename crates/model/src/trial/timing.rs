@@ -1,0 +1,50 @@
+//! How long the machine rests between trials, and how many runs make one.
+
+use std::time::Duration;
+
+/// Runs are made several times in a row until a trial takes this long: the rest before it is a small part of it then.
+const SHORTEST_TRIAL: Duration = Duration::from_millis(200);
+/// No trial is more runs than this.
+const MOST_REPEATS: u32 = 1_000;
+/// The machine rests so long before each trial, or a tenth of a run.
+const LEAST_REST: Duration = Duration::from_millis(50);
+const REST_SHARE: f64 = 0.1;
+const LONGEST_REST: Duration = Duration::from_secs(2);
+
+/// How long the machine rests before each trial of a program whose longest run takes so long, so that a trial leaves little to the next. What is left
+/// where that decays more slowly is in docs/statistics.md: it is small against a trial, or falls on all arms alike.
+pub fn usual_rest(run: Duration) -> Duration {
+    run.mul_f64(REST_SHARE).clamp(LEAST_REST, LONGEST_REST)
+}
+
+/// How many runs of this length make a trial.
+pub fn usual_repeats(run: Duration) -> u32 {
+    if run >= SHORTEST_TRIAL || run.is_zero() {
+        return 1;
+    }
+    ((SHORTEST_TRIAL.as_secs_f64() / run.as_secs_f64()).ceil() as u32).clamp(1, MOST_REPEATS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_programs_rest_little_and_run_several_times_in_a_row() {
+        let ms = Duration::from_millis;
+        let rest = [0, 70, 1_000, 5_000, 60_000].map(|run| usual_rest(ms(run)));
+        assert_eq!(rest, [50, 50, 100, 500, 2_000].map(ms));
+        assert_eq!([0, 20, 70, 199, 200, 5_000].map(|run| usual_repeats(ms(run))), [1, 10, 3, 2, 1, 1]);
+        assert_eq!(usual_repeats(Duration::from_micros(1)), MOST_REPEATS);
+    }
+
+    /// What a whole experiment takes, against what its program takes, where nothing but rests is added.
+    #[test]
+    fn rests_are_a_small_part_of_it() {
+        for run in (20..=1_000).map(Duration::from_millis) {
+            let trial = run * usual_repeats(run);
+            let share = (trial + usual_rest(run)).as_secs_f64() / trial.as_secs_f64();
+            assert!(share <= 1.25, "{run:?}: {share}");
+        }
+    }
+}
