@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::artifact::{Artifact, Origin};
-use crate::experiment::{ArmStanding, ArmVerdict, Standing};
+use crate::experiment::{ArmStanding, ArmVerdict, Standing, What};
 use crate::trial::{Experiment, ThreadsReport, Trial, boots, standing, threads};
 
 /// An experiment of more blocks is none.
@@ -24,7 +24,8 @@ pub struct Conducted {
 pub struct ExperimentConclusions {
     /// The verdict, each placement's part in it, and the checks on the experiment itself.
     pub standing: Standing,
-    /// What the verdicts rest on, in the metric's own unit and as ratios; absent for numbers of threads.
+    /// What the verdicts rest on, in the metric's own unit and as ratios; absent for numbers of threads, and where slow runs decide, which have no
+    /// ratio.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub numbers: Option<Numbers>,
     /// What the trials show of numbers of threads, where these are what was tried.
@@ -122,7 +123,8 @@ impl Artifact for Conducted {
     fn conclude(&self) -> ExperimentConclusions {
         let Self { experiment, trials } = self;
         let (standing, threads) = (standing(experiment, trials), threads(experiment, trials));
-        let numbers = threads.is_none().then(|| Numbers::of(experiment, trials, &standing));
+        let has_ratios = threads.is_none() && experiment.policy.what != What::Tail;
+        let numbers = has_ratios.then(|| Numbers::of(experiment, trials, &standing));
         ExperimentConclusions { standing, numbers, threads }
     }
 }
