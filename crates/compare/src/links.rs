@@ -70,7 +70,7 @@ pub fn run(rounds: usize) -> Result<()> {
     let busy = beside_two_busy_loops(|| measure(rounds, "busy"))?;
     print!("{}", table(&quiet, &busy));
     // A channel has modes that last longer than a visit: its loop is visited in turn with it, many times.
-    print!("{}", output(Command::new(root().join("target/release/examples/channel_paired")))?);
+    print!("{}", output(&mut Command::new(root().join("target/release/examples/channel_paired")))?);
     Ok(())
 }
 

@@ -45,6 +45,14 @@ pub fn watching(survey: &Survey, width: usize) -> Vec<Line> {
             _ => format!("{} % of {} stalls named, {} % explained", share(named), whole(stalls), share(explained)),
         };
         items.push(Line::new().plain(text));
+        // How much is explained depends on how quiet the host is.
+        let watched_s: f64 = all().map(|stalls| stalls.watched_s).sum();
+        if watch.event_source != EventSource::Thread && survey.machine.system.hypervisor.is_some() && watched_s > 0.0 {
+            let outside_s: f64 = all().map(corewise_model::attribution::CpuStalls::outside_s).sum();
+            items.push(
+                Line::new().plain(format!("the host took {} % of the time", decimal(outside_s * 100.0 / watched_s, 2))),
+            );
+        }
     }
     if let Some(cost) = &watch.perturbation {
         let interval = cost
