@@ -60,7 +60,9 @@ impl Instance {
         // SAFETY: sysconf reads a constant of the system.
         let system_bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) }.max(4096) as usize;
         let page_bytes = kib.map_or(system_bytes, |kib: usize| kib * 1024);
-        let buffer_kib = (ALL_BUFFERS_KIB / cpuset::online().len().max(1)).clamp(LEAST_BUFFER_KIB, BUFFER_KIB);
+        // Senders are few events, of all cpus at once.
+        let most_kib = if interests == [Interest::Senders] { LEAST_BUFFER_KIB } else { BUFFER_KIB };
+        let buffer_kib = (ALL_BUFFERS_KIB / cpuset::online().len().max(1)).clamp(LEAST_BUFFER_KIB, most_kib);
         let paths = catalogue.tracepoints(interests).into_iter().map(|(_, path)| path).collect();
         let mask = tracefs.path(&format!("{name}/tracing_cpumask"));
         let recorded = Arc::new(Recorded { mask, streams: Mutex::default() });
