@@ -4,7 +4,8 @@
 //! The tools come from the registry. `c2clat` there is a port that has no write mode (`-w`, compare-and-swap on one line)
 //! and measures two lines by load and store. The method and statistic of `-w` are had from `core-to-core-latency`, which
 //! swaps on one line: one sample of 100 round trips a run, and the least of many runs. `C2CLAT=PATH` names a c2clat built
-//! from its author's source, which has `-w`, and takes both their places. Channels are compared with a plain loop over crossbeam-channel.
+//! from its author's source, which has `-w`, and takes both their places. Channels are held against a plain loop over crossbeam-channel in turn
+//! (`channel_paired`, an example of the lab).
 
 use std::hint::black_box;
 use std::process::Command;
@@ -17,8 +18,8 @@ use anyhow::{Context, Result, bail};
 use xtask::{cargo, done, output, root};
 
 const RIVALS: [&str; 2] = ["c2clat", "core-to-core-latency"];
-/// The examples of the lab that stand for corewise, and for a plain loop over a channel.
-const EXAMPLES: [&str; 3] = ["link_once", "link_interval", "channel_straight"];
+/// The examples of the lab that stand for corewise, and that hold its channels against a plain loop.
+const EXAMPLES: [&str; 3] = ["link_once", "link_interval", "channel_paired"];
 /// How many runs of one sample make one value of the least-of-many row.
 const SHORT_RUNS: usize = 100;
 
@@ -38,8 +39,6 @@ const fn tool(name: &'static str, unit: &'static str, measure: fn() -> Result<f6
 const SHORT: &str = "core-to-core-latency 100 1, least of 100 runs";
 const WRITE: &str = "c2clat -w, least";
 const STORE: &str = "c2clat (two lines), least";
-const BOUNDED: &str = "plain loop over a channel of 64";
-const UNBOUNDED: &str = "plain loop over a channel without a bound";
 const DEFAULT: &str = "core-to-core-latency, its default";
 
 /// The tools that are here: `c2clat -w` only where the environment names it; what it is the reference of has another without it.
@@ -53,10 +52,6 @@ fn tools() -> Vec<Tool> {
         tool("corewise store, median", "ns", || example("link_once", &["store"], 0), STORE),
         tool("core-to-core-latency -b 2 (two lines), mean", "ns", || core_to_core_latency(&["-b", "2"]), STORE),
         tool(STORE, "ns", || c2clat(&[]), STORE),
-        tool("corewise channel of 64, a send", "ns", || example("link_once", &["channel"], 0), BOUNDED),
-        tool(BOUNDED, "ns", || example("channel_straight", &[], 0), BOUNDED),
-        tool("corewise channel without a bound", "ns", || example("link_once", &["channel-unbounded"], 0), UNBOUNDED),
-        tool(UNBOUNDED, "ns", || example("channel_straight", &[], 1), UNBOUNDED),
         tool("corewise cas, until its interval is 2 %", "ms", || example("link_interval", &[], 0), DEFAULT),
         tool(DEFAULT, "ms", core_to_core_latency_ms, DEFAULT),
     ];
@@ -74,6 +69,8 @@ pub fn run(rounds: usize) -> Result<()> {
     let quiet = measure(rounds, "quiet")?;
     let busy = beside_two_busy_loops(|| measure(rounds, "busy"))?;
     print!("{}", table(&quiet, &busy));
+    // A channel has modes that last longer than a visit: its loop is visited in turn with it, many times.
+    print!("{}", output(&mut Command::new(root().join("target/release/examples/channel_paired")))?);
     Ok(())
 }
 

@@ -8,6 +8,7 @@ mod links;
 mod run;
 mod tail;
 mod validate;
+mod watching;
 
 use std::process::ExitCode;
 
@@ -35,6 +36,8 @@ fn compare(words: &[&str]) -> Result<bool> {
         ["compare-links", rounds] => links::run(number(rounds)?).map(|()| true),
         ["compare-tail"] => tail::run(9).map(|()| true),
         ["compare-tail", rounds] => tail::run(number(rounds)?).map(|()| true),
+        ["compare-watching"] => watching::run(50).map(|()| true),
+        ["compare-watching", rounds] => watching::run(number(rounds)?).map(|()| true),
         ["compare-run"] => run::run(200),
         ["compare-run", pairs] => run::run(number(pairs)?),
         ["compare-work"] => example("corewise-work", "side_by_side", &["10"]),

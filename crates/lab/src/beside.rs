@@ -40,7 +40,7 @@ pub const INTERVAL: Duration = Duration::from_millis(100);
 /// # Errors
 /// The gap that says why there is none.
 pub fn recorder() -> Result<Recorder, Gap> {
-    let recorder = Recorder::open(&OF_ITS_CPUS)?;
+    let recorder = Recorder::open(EventSource::Perf, &[&OF_ITS_CPUS])?;
     // perf tells which events are of the thread that starts the program; ftrace has numbers alone.
     if recorder.event_source() == EventSource::Ftrace && !sees_all_numbers() {
         return Err(Gap::new(

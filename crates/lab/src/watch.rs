@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use corewise_model::event::{Event, What};
-use corewise_model::stall::{self, Surroundings};
+use corewise_model::stall::{self, EventSource, Surroundings};
 use corewise_model::{CpuSet, Gap};
 use corewise_sys::events::{Drained, Enabled, Interest, Recorder, Stream};
 use corewise_sys::interrupts::Source;
@@ -16,9 +16,8 @@ use corewise_sys::{Root, irq, task};
 const OF_CPU: [Interest; 4] = [Interest::Interrupts, Interest::Switches, Interest::PageFaults, Interest::Functions];
 /// What is wanted of all others.
 const OF_OTHERS: [Interest; 1] = [Interest::Senders];
-/// Everything.
-const INTERESTS: [Interest; 5] =
-    [Interest::Interrupts, Interest::Switches, Interest::PageFaults, Interest::Functions, Interest::Senders];
+/// What is collected together: the visited cpu's own events, and what all others send it.
+pub const GROUPS: [&[Interest]; 2] = [&OF_CPU, &OF_OTHERS];
 /// Room for the events of a visit: some 80,000.
 const BUFFER_BYTES: usize = 8 << 20;
 /// What helps against that.
@@ -28,14 +27,14 @@ const ROOM_FOR_VISITS: usize = 64;
 /// Room for what one of the others sends meanwhile.
 const OTHERS_BUFFER_BYTES: usize = 1 << 18;
 
-/// Opens the way to the kernel's events.
+/// Opens the way to the kernel's events: ftrace's before perf's, which makes the timer's stalls longer (`cargo xtask compare-watching`).
 ///
 /// # Errors
 /// The gap that says why there is none.
 pub fn recorder() -> Result<Recorder, Gap> {
     // Each tracepoint of each cpu is an open file. Where the limit cannot be raised, fewer cpus are watched.
     let _ = OpenFiles::raise();
-    Recorder::open(&INTERESTS)
+    Recorder::open(EventSource::Ftrace, &GROUPS)
 }
 
 /// The kernel's tracepoints while they are live.
@@ -55,7 +54,7 @@ impl<'a> Watching<'a> {
     /// # Errors
     /// What the kernel says.
     pub fn new(recorder: &'a Recorder, cpus: &CpuSet) -> io::Result<Self> {
-        let enabled = recorder.enable(&INTERESTS)?;
+        let enabled = recorder.enable(&GROUPS.concat())?;
         let mut senders = BTreeMap::new();
         let mut unwatched = None;
         for cpu in cpus.iter() {

@@ -131,6 +131,9 @@ pub struct DividedVisit {
     pub senders: Vec<Sender>,
 }
 
+/// A stall of unknown cause is counted with the host if the host accounts for one part in so many of it.
+const HOSTS_LEAST_PART: u64 = 4;
+
 impl Cause {
     /// The plain name.
     pub fn name(&self) -> String {
@@ -167,12 +170,22 @@ impl Cause {
 
 impl Divided {
     /// The cause that the stall is counted with: the other task that ran longest, if any did, since what woke it is its
-    /// doing; otherwise whoever took most of the time.
+    /// doing; otherwise whoever took most of the time. A host that took the cpu away also takes time to do so, for which nobody
+    /// accounts: what would be unknown is its doing where it accounts for at least a quarter of the stall.
     pub fn main(&self) -> &Cause {
         let sums = self.sums();
-        let tasks = sums.iter().filter(|(cause, _)| cause.is_task()).max_by_key(|(_, length_ns)| *length_ns);
-        let any = sums.iter().filter(|(cause, _)| **cause != Cause::Work).max_by_key(|(_, length_ns)| *length_ns);
-        tasks.or(any).map_or(&Cause::Unknown, |(cause, _)| *cause)
+        let longest = |is_wanted: fn(&Cause) -> bool| {
+            let wanted = sums.iter().filter(|(cause, _)| is_wanted(cause));
+            wanted.max_by_key(|(_, length_ns)| *length_ns).map(|(cause, _)| *cause)
+        };
+        let stolen_ns = self.time_of(|cause| *cause == Cause::Stolen);
+        match longest(Cause::is_task).or_else(|| longest(|cause| *cause != Cause::Work)) {
+            Some(Cause::Unknown) if stolen_ns * HOSTS_LEAST_PART >= self.stall.length_ns() && stolen_ns > 0 => {
+                &Cause::Stolen
+            }
+            Some(cause) => cause,
+            None => &Cause::Unknown,
+        }
     }
 
     /// How long each cause took, phases together, in the order of their first part.

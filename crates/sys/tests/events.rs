@@ -35,7 +35,13 @@ fn main() -> ExitCode {
         trial("what_has_no_room_in_ftraces_buffer_is_counted", lost_by_ftrace),
         trial("an_instance_that_a_killed_process_left_is_removed", || starting_itself(|| left_by_killed(true))),
         trial("an_instance_that_a_killed_process_left_can_be_removed", || starting_itself(|| left_by_killed(false))),
-        trial("where_perf_is_refused_ftrace_serves", || starting_itself(perf_refused)),
+        trial("where_perf_is_refused_ftrace_serves", || {
+            starting_itself(|| refused(EventSource::Perf, EventSource::Ftrace))
+        }),
+        trial("where_ftrace_is_refused_perf_serves", || {
+            starting_itself(|| refused(EventSource::Ftrace, EventSource::Perf))
+        }),
+        trial("ftrace_records_the_cpus_that_are_read_and_no_other", only_what_is_read),
         trial("who_may_not_is_told_what_would_help", || starting_itself(not_permitted)),
     ];
     libtest_mimic::run(&arguments, trials).exit_code()
@@ -46,15 +52,19 @@ fn ignored(gap: &Gap) -> Completion {
 }
 
 fn by_perf() -> Result<Recorder, Completion> {
-    match Recorder::open(&SWITCHES) {
-        Ok(recorder) if recorder.event_source() == EventSource::Perf => Ok(recorder),
-        Ok(_) => Err(Completion::ignored_with("perf's tracepoints are refused")),
-        Err(gap) => Err(ignored(&gap)),
-    }
+    by(EventSource::Perf)
 }
 
 fn by_ftrace() -> Result<Recorder, Completion> {
-    Recorder::through_ftrace(&SWITCHES).map_err(|gap| ignored(&gap))
+    by(EventSource::Ftrace)
+}
+
+fn by(source: EventSource) -> Result<Recorder, Completion> {
+    match Recorder::open(source, &[&SWITCHES]) {
+        Ok(recorder) if recorder.event_source() == source => Ok(recorder),
+        Ok(_) => Err(Completion::ignored_with(format!("{source:?} is refused"))),
+        Err(gap) => Err(ignored(&gap)),
+    }
 }
 
 fn seen_by_perf() -> Outcome {
@@ -223,15 +233,59 @@ fn left_by_killed(next_one: bool) -> Outcome {
     if found == expected { Ok(Completion::Completed) } else { Err(format!("{found:?}, not {expected:?}").into()) }
 }
 
-fn perf_refused() -> Outcome {
-    if let Err(ignored) = by_ftrace() {
-        return Ok(ignored);
+/// Where one source is refused, the other serves.
+fn refused(preferred: EventSource, instead: EventSource) -> Outcome {
+    for source in [preferred, instead] {
+        if let Err(ignored) = by(source) {
+            return Ok(ignored);
+        }
     }
-    match told_by("refused")?.as_str() {
-        "Ftrace seen" => Ok(Completion::Completed),
-        told if told.starts_with("no filter") => Ok(Completion::ignored_with(told.to_owned())),
+    match told_by(&format!("without {preferred:?}"))? {
+        told if told == format!("{instead:?} seen") => Ok(Completion::Completed),
+        told if told.starts_with("no filter") => Ok(Completion::ignored_with(told)),
         told => Err(told.into()),
     }
+}
+
+/// A cpu of which there is no stream, or none any more, has an empty buffer, whatever happens there.
+fn only_what_is_read() -> Outcome {
+    let recorder = match by_ftrace() {
+        Ok(recorder) => recorder,
+        Err(ignored) => return Ok(ignored),
+    };
+    let name = own_instance()?.ok_or("there is no instance")?;
+    on_one_cpu(|cpu| {
+        let tracefs = Tracefs::open().map_err(|gap| gap.why)?;
+        let entries = || -> Result<u64, Failed> {
+            let stats = std::fs::read_to_string(tracefs.path(&format!("instances/{name}/per_cpu/cpu{cpu}/stats")))?;
+            let entries = stats.lines().find_map(|line| line.strip_prefix("entries:")).ok_or("no count of entries")?;
+            Ok(entries.trim().parse()?)
+        };
+        let enabled = recorder.enable(&SWITCHES)?;
+        hand_over(cpu, 50)?;
+        let before = entries()?;
+        let (stream, second) = (enabled.stream(cpu, &SWITCHES, 1 << 16)?, enabled.stream(cpu, &SWITCHES, 1 << 16)?);
+        drop(second);
+        hand_over(cpu, 50)?;
+        let meanwhile = entries()?;
+        drop(stream);
+        hand_over(cpu, 50)?;
+        let after = entries()? - meanwhile;
+        // A switch may come between a count and what turns the recording off.
+        if before == 0 && meanwhile >= 100 && after < 50 {
+            return Ok(Completion::Completed);
+        }
+        Err(format!("{before} records before, {meanwhile} meanwhile, {after} after").into())
+    })
+}
+
+/// The name of this process's instance.
+fn own_instance() -> Result<Option<String>, Failed> {
+    let tracefs = Tracefs::open().map_err(|gap| gap.why)?;
+    let start = format!("corewise-{}-", std::process::id());
+    let names =
+        std::fs::read_dir(tracefs.path("instances"))?.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    Ok(names.into_iter().find(|name| name.starts_with(&start)))
 }
 
 fn not_permitted() -> Outcome {
@@ -248,16 +302,18 @@ fn not_permitted() -> Outcome {
 fn play(part: &str) -> ExitCode {
     match part {
         "hold" => {
-            let _recorder = Recorder::through_ftrace(&SWITCHES);
+            let _recorder = by_ftrace();
             println!("ready");
             std::thread::sleep(Duration::from_secs(600));
         }
-        "refused" => match refuse_perf() {
-            Ok(()) => println!("{}", seen_where_refused().unwrap_or_else(|why| why)),
-            Err(error) => println!("no filter of system calls: {error}"),
-        },
+        "without Perf" => seen_without(EventSource::Perf, &[libc::SYS_perf_event_open]),
+        // It makes no folder.
+        #[cfg(target_arch = "x86_64")]
+        "without Ftrace" => seen_without(EventSource::Ftrace, &[libc::SYS_mkdir, libc::SYS_mkdirat]),
+        #[cfg(not(target_arch = "x86_64"))]
+        "without Ftrace" => seen_without(EventSource::Ftrace, &[libc::SYS_mkdirat]),
         "nobody" => match become_nobody() {
-            Ok(()) => match Recorder::open(&SWITCHES) {
+            Ok(()) => match Recorder::open(EventSource::Perf, &[&SWITCHES]) {
                 Ok(recorder) => println!("nobody may: {:?}", recorder.event_source()),
                 Err(gap) => println!("gap {}: {} cure {}", gap.what, gap.why, gap.cure.unwrap_or_default()),
             },
@@ -268,8 +324,16 @@ fn play(part: &str) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn seen_where_refused() -> Result<String, String> {
-    let recorder = Recorder::open(&SWITCHES).map_err(|gap| gap.why)?;
+/// Says which source serves where these system calls are refused.
+fn seen_without(preferred: EventSource, calls: &[libc::c_long]) {
+    match refuse(calls) {
+        Ok(()) => println!("{}", seen_by(preferred).unwrap_or_else(|why| why)),
+        Err(error) => println!("no filter of system calls: {error}"),
+    }
+}
+
+fn seen_by(preferred: EventSource) -> Result<String, String> {
+    let recorder = Recorder::open(preferred, &[&SWITCHES]).map_err(|gap| gap.why)?;
     let event_source = recorder.event_source();
     match on_one_cpu(|cpu| sees_a_sleep(&recorder, cpu)) {
         Ok(_) => Ok(format!("{event_source:?} seen")),
@@ -277,20 +341,19 @@ fn seen_where_refused() -> Result<String, String> {
     }
 }
 
-/// From now on this process may not call perf_event_open(2), as in most containers: a filter of system calls (seccomp(2)) of
-/// four instructions.
-fn refuse_perf() -> std::io::Result<()> {
+/// From now on this process may not make some system calls: a filter (seccomp(2)) of two instructions for each, and two.
+fn refuse(calls: &[libc::c_long]) -> std::io::Result<()> {
     const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
     const IF_EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
     const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
     let step = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
-    let mut steps = [
-        // The call's number is the first of what a filter sees.
-        step(LOAD, 0, 0, 0),
-        step(IF_EQUAL, 0, 1, libc::SYS_perf_event_open as u32),
-        step(RETURN, 0, 0, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32),
-        step(RETURN, 0, 0, libc::SECCOMP_RET_ALLOW),
-    ];
+    // The call's number is the first of what a filter sees.
+    let mut steps = vec![step(LOAD, 0, 0, 0)];
+    for call in calls {
+        steps.push(step(IF_EQUAL, 0, 1, *call as u32));
+        steps.push(step(RETURN, 0, 0, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32));
+    }
+    steps.push(step(RETURN, 0, 0, libc::SECCOMP_RET_ALLOW));
     let filter = libc::sock_fprog { len: steps.len() as u16, filter: steps.as_mut_ptr() };
     // SAFETY: the kernel copies the filter, which outlives the calls.
     let refused = unsafe {

@@ -41,6 +41,8 @@ that names a system
   compare-links [ROUNDS]  measure a link with corewise and with other tools, quiet and busy, in turn (9 rounds)
   compare-tail [ROUNDS]   the stalls of one cpu by corewise, oslat, a loop like sysjitter's, and cyclictest, in turn \
 (9 rounds)
+  compare-watching [ROUNDS]  how much longer the timer's stalls are while they are watched, by each source, in turn \
+(50 rounds; as root)
   compare-run [PAIRS]     start a command with corewise and with taskset, in turn (200 pairs); check time and size
   compare-work [ROUNDS]   the built-in workloads with two threads, with one, and against plain loops over the same \
 crates, in turn (10 rounds)

@@ -71,7 +71,7 @@ fn longest_task(guest: &mut Guest, cpu: u32, seconds: u32) -> Result<Result<Stri
     }
     let document: Value = serde_json::from_str(&outcome.text())?;
     let survey = &document["observed"];
-    same("how names are known", survey["watch"]["rung"].as_str(), Some("perf"))?;
+    same("how names are known", survey["watch"]["rung"].as_str(), Some("ftrace"))?;
     let visited: Vec<&Value> = entries(&survey["cpus"]).collect();
     same("visited cpus", visited.iter().map(|seen| list_of(&seen["cpu"])).collect::<Vec<_>>(), vec![cpu.to_string()])?;
     let time = |cause: &&Value| cause["time_s"].as_f64().unwrap_or(0.0);

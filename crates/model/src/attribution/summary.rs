@@ -70,6 +70,15 @@ pub struct Timeline {
     pub parts: Vec<Part>,
 }
 
+impl CpuStalls {
+    /// How long the cpu was away from this system, in seconds, where the kernel's events were recorded: stolen, with a period of which the
+    /// kernel knows nothing, and what no event names. In a virtual machine that is its host's share.
+    pub fn outside_s(&self) -> f64 {
+        let is_outside = |cause: &Cause| matches!(cause, Cause::Stolen | Cause::Periodic { .. } | Cause::Unknown);
+        self.causes.iter().filter(|summary| is_outside(&summary.cause)).map(|summary| summary.time_s).sum()
+    }
+}
+
 /// Sums up the visits to a cpu.
 pub fn of_cpu(visits: Vec<DividedVisit>, periods: Vec<period::Source>, worst: usize) -> CpuStalls {
     let zero_ns = visits.iter().map(|visit| visit.begin_ns).min().unwrap_or(0);

@@ -13,6 +13,7 @@ mod symbols;
 mod tracefs;
 
 use std::io;
+use std::sync::Arc;
 
 use corewise_model::Gap;
 use corewise_model::event::Event;
@@ -36,39 +37,35 @@ pub struct Recorder {
 #[derive(Debug)]
 enum Way {
     Perf,
-    Ftrace(Instance),
+    /// One for each group of interests.
+    Ftrace(Vec<Instance>),
 }
 
 impl Recorder {
-    /// Opens perf's tracepoints, or where these are refused an instance of ftrace of its own, which is removed with this
-    /// value; what could not be removed because this process was killed, the next corewise removes, or [`remove_left_instance`].
+    /// Opens the tracepoints of the preferred source, or where these are refused those of the other. `groups` are the interests that
+    /// are collected together on a cpu.
+    ///
+    /// perf records only on the cpus of its streams, and knows this process's own numbers of tasks. A record of ftrace takes less time.
+    /// ftrace's instances are removed with this value; what could not be removed because this process was killed, the next corewise
+    /// removes, or [`remove_left_instance`].
     ///
     /// # Errors
     /// The gap that says why neither is to be had, and what would change that.
-    pub fn open(interests: &[Interest]) -> Result<Self, Gap> {
-        let tracefs = prepared()?;
-        let (catalogue, gaps) = Catalogue::read(&tracefs, interests);
-        let refusal = match perf::Held::new(&catalogue, interests) {
-            Ok(_) => return Ok(Self { catalogue, way: Way::Perf, gaps }),
-            Err(error) => error,
+    pub fn open(preferred: EventSource, groups: &[&[Interest]]) -> Result<Self, Gap> {
+        let tracefs = Arc::new(prepared()?);
+        let interests = groups.concat();
+        let (catalogue, gaps) = Catalogue::read(&tracefs, &interests);
+        let by_perf = || perf::Held::new(&catalogue, &interests).map(|_| Way::Perf);
+        let by_ftrace = || {
+            let instance =
+                |(number, group): (usize, &&[Interest])| Instance::new(Arc::clone(&tracefs), number, &catalogue, group);
+            groups.iter().enumerate().map(instance).collect::<io::Result<_>>().map(Way::Ftrace)
         };
-        match Instance::new(tracefs, &catalogue, interests) {
-            Ok(instance) => Ok(Self { catalogue, way: Way::Ftrace(instance), gaps }),
-            Err(error) => Err(perf::gap(&refusal, &error)),
-        }
-    }
-
-    /// Opens an instance of ftrace of its own without asking for perf's tracepoints first.
-    ///
-    /// # Errors
-    /// The gap that says why it is not to be had, and what would change that.
-    pub fn through_ftrace(interests: &[Interest]) -> Result<Self, Gap> {
-        let tracefs = prepared()?;
-        let (catalogue, gaps) = Catalogue::read(&tracefs, interests);
-        match Instance::new(tracefs, &catalogue, interests) {
-            Ok(instance) => Ok(Self { catalogue, way: Way::Ftrace(instance), gaps }),
-            Err(error) => Err(ftrace::gap(&error)),
-        }
+        let way = match preferred {
+            EventSource::Ftrace => by_ftrace().or_else(|ftrace| by_perf().map_err(|perf| perf::gap(&perf, &ftrace))),
+            _ => by_perf().or_else(|perf| by_ftrace().map_err(|ftrace| perf::gap(&perf, &ftrace))),
+        };
+        Ok(Self { way: way?, catalogue, gaps })
     }
 
     /// Which way it is.
@@ -87,12 +84,12 @@ impl Recorder {
     pub fn enable(&self, interests: &[Interest]) -> io::Result<Enabled<'_>> {
         let held = match &self.way {
             Way::Perf => Some(perf::Held::new(&self.catalogue, interests)?),
-            Way::Ftrace(instance) => {
-                instance.turn(true)?;
-                None
-            }
+            Way::Ftrace(_) => None,
         };
-        Ok(Enabled { recorder: self, _held: held })
+        // What was turned on before an error is turned off again with this value.
+        let enabled = Enabled { recorder: self, _held: held };
+        enabled.instances().iter().try_for_each(|instance| instance.turn(true))?;
+        Ok(enabled)
     }
 }
 
@@ -135,16 +132,22 @@ impl<'a> Enabled<'a> {
             Way::Perf => {
                 Stream { catalogue, ring: Ring::Perf(perf::Ring::new(catalogue, cpu, interests, buffer_bytes)?) }
             }
-            Way::Ftrace(instance) => {
+            Way::Ftrace(instances) => {
+                let instance = instances.iter().find(|instance| instance.serves(interests));
+                let instance = instance.ok_or_else(|| io::Error::other("no group holds all of these interests"))?;
                 Stream { catalogue, ring: Ring::Ftrace(instance.pages_of(cpu, catalogue, interests)?) }
             }
         })
+    }
+
+    fn instances(&self) -> &[Instance] {
+        if let Way::Ftrace(instances) = &self.recorder.way { instances } else { &[] }
     }
 }
 
 impl Drop for Enabled<'_> {
     fn drop(&mut self) {
-        if let Way::Ftrace(instance) = &self.recorder.way {
+        for instance in self.instances() {
             // It goes with the instance at the latest.
             let _ = instance.turn(false);
         }

@@ -18,7 +18,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    pub fn open(_: &[Interest]) -> Result<Self, Gap> {
+    pub fn open(_: EventSource, _: &[&[Interest]]) -> Result<Self, Gap> {
         gap("causes of stalls")
     }
 

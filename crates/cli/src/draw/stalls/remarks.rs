@@ -1,7 +1,7 @@
 //! What belongs to the causes: how they were seen, what that cost, who sent what, and what comes with a period.
 
 use corewise_model::Survey;
-use corewise_model::attribution::{Cause, Sender};
+use corewise_model::attribution::{Cause, CpuStalls, Sender};
 use corewise_model::period::describe;
 use corewise_model::stall::EventSource;
 use corewise_model::survey::{CpuObservation, Watch};
@@ -34,7 +34,7 @@ pub const fn by(event_source: EventSource) -> &'static str {
 pub fn watching(survey: &Survey, width: usize) -> Vec<Line> {
     let Some(watch) = &survey.watch else { return Vec::new() };
     let all = || survey.cpus.iter().filter_map(|seen| seen.stalls.as_ref());
-    let sum = |of: fn(&corewise_model::attribution::CpuStalls) -> u64| all().map(of).sum::<u64>();
+    let sum = |of: fn(&CpuStalls) -> u64| all().map(of).sum::<u64>();
     let mut items = Vec::new();
     let stalls = sum(|stalls| stalls.count);
     if stalls > 0 {
@@ -45,6 +45,15 @@ pub fn watching(survey: &Survey, width: usize) -> Vec<Line> {
             _ => format!("{} % of {} stalls named, {} % explained", share(named), whole(stalls), share(explained)),
         };
         items.push(Line::new().plain(text));
+        // How much is explained depends on how quiet the host is, in the time that other tasks left.
+        let is_guest = survey.machine.system.hypervisor.is_some() && watch.event_source != EventSource::Thread;
+        let tasks = all().flat_map(|stalls| &stalls.causes).filter(|cause| cause.cause.is_task());
+        let left_s = all().map(|stalls| stalls.watched_s).sum::<f64>() - tasks.map(|cause| cause.time_s).sum::<f64>();
+        if is_guest && left_s > 0.0 {
+            let outside_s: f64 = all().map(CpuStalls::outside_s).sum();
+            let text = format!("the host took {} % of the time", decimal(outside_s * 100.0 / left_s, 2));
+            items.push(Line::new().plain(text));
+        }
     }
     if let Some(cost) = &watch.perturbation {
         let interval = cost

@@ -155,8 +155,8 @@ fn few_cpus_have_their_causes_one_by_one() {
     1    timer                      250   63.4   17   18   18       50
          every 10.00 ms             100   36.6   25   25   25
 
-    73.4 % of 3,004 stalls named, 100.0 % explained · watching makes the timer's
-      stalls 1.03x [1.01, 1.05] as long
+    73.4 % of 3,004 stalls named, 100.0 % explained · the host took 0.25 % of the
+      time · watching makes the timer's stalls 1.03x [1.01, 1.05] as long
 
     cpus 0,1: 100.0 Hz, R 1.00: this system's own timer, or the host's tick at the
       same rate
@@ -188,7 +188,8 @@ fn a_narrow_terminal_loses_no_share() {
       in handlers
 
     73.4 % of 3,004 stalls named, 100.0 %
-      explained · watching makes the timer's
+      explained · the host took 0.25 % of
+      the time · watching makes the timer's
       stalls 1.03x [1.01, 1.05] as long
 
     cpus 0,1: 100.0 Hz, R 1.00: this

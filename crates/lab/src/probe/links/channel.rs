@@ -11,12 +11,14 @@ use super::meeting::Meeting;
 use super::samples::{Number, Plan, Record, Side, Untimed, take};
 use super::{Home, Kind};
 
-/// Sends of one sample. What a side does between samples, some 0.5 us, is enough to change who waits for whom, so it is done rarely.
-const SENDS: u64 = 2000;
-/// So many samples are taken at least, and at most; a channel without a bound holds no more than what is sent in them.
-const SAMPLES: [usize; 2] = [25, 301];
-/// Between these it ends after so long. A channel is now cheap and now dear: who waits for whom changes every few milliseconds.
-const ENOUGH: Duration = Duration::from_millis(20);
+/// So many samples are taken, one after the other. A channel is now cheap and now dear: who waits for whom changes every few milliseconds.
+const SAMPLES: usize = 26;
+/// How long a sample takes. What a side does between two of them, some 0.5 us, is enough to change who waits for whom, so it is done rarely.
+const SAMPLE: Duration = Duration::from_micros(800);
+/// Sends between two looks at the time.
+const SENDS_A_LOOK: u64 = 64;
+/// The last message of a sample.
+const END: u64 = 0;
 
 /// The kind.
 pub struct Channel {
@@ -27,11 +29,6 @@ impl Channel {
     /// With a bound, or without.
     pub const fn new(bound: Option<u32>) -> Self {
         Self { bound }
-    }
-
-    /// Sends before each sample: twice what the channel holds, so that it is as full as it is in the long run.
-    fn lead(&self) -> u64 {
-        2 * u64::from(self.bound.unwrap_or(64))
     }
 }
 
@@ -46,7 +43,7 @@ impl Kind for Channel {
     type Place = Ends;
 
     fn plan(&self) -> Plan {
-        Plan { groups: 1, samples: SAMPLES[1], numbers: SENDS as f64, sleeps: true, number: Number::Mean }
+        Plan { groups: 1, samples: SAMPLES, numbers: 1.0, sleeps: true, number: Number::Mean }
     }
 
     fn allocate(&self, home: Home) -> io::Result<Ends> {
@@ -68,62 +65,59 @@ impl Kind for Channel {
 
     fn first<T: Ticks>(&self, place: &Ends, ticks: T, meeting: &Meeting, record: &mut Record) {
         let Some(sender) = taken(&place.0) else { return };
-        let until = Instant::now() + ENOUGH;
-        take(ticks, &self.plan(), &mut Sending { sender, lead: self.lead(), until, taken: 0, meeting }, record);
+        take(ticks, &self.plan(), &mut Sending { sender, sends: 0, meeting }, record);
     }
 
     fn second<T: Ticks>(&self, place: &Ends, _ticks: T, meeting: &Meeting, record: &mut Record) {
         let Some(receiver) = taken(&place.1) else { return };
-        take(Untimed, &self.plan(), &mut Receiving { receiver, lead: self.lead(), meeting }, record);
+        take(Untimed, &self.plan(), &mut Receiving { receiver, meeting }, record);
     }
 }
 
-/// The first's side.
+/// The first's side. Neither side has a deadline: a wait that has one sets a timer, for which a virtual machine asks its host, and a send
+/// through a full channel takes up to twice as long. Who waits is woken when the other goes on, or leaves because the visit is over.
 struct Sending<'a> {
     sender: Sender<u64>,
-    lead: u64,
-    until: Instant,
-    taken: usize,
+    /// Those of the last sample.
+    sends: u64,
     meeting: &'a Meeting<'a>,
 }
 
 impl Side for Sending<'_> {
     fn lead(&mut self) -> bool {
-        self.taken += 1;
-        let is_enough = self.taken > SAMPLES[0] && Instant::now() >= self.until;
-        !is_enough && !self.meeting.is_over() && send(&self.sender, self.lead, self.meeting)
+        !self.meeting.is_over()
     }
 
     fn talk(&mut self) -> bool {
-        send(&self.sender, SENDS, self.meeting)
+        let (begin, mut sends) = (Instant::now(), 0);
+        while if self.sends == 0 { begin.elapsed() < SAMPLE } else { sends < self.sends } {
+            sends += SENDS_A_LOOK;
+            if self.meeting.is_over() || !(1..=SENDS_A_LOOK).all(|message| self.sender.send(message).is_ok()) {
+                return false;
+            }
+        }
+        // Each further sample has as many sends: a mean of samples weighs sends alike, not times.
+        self.sends = sends;
+        self.sender.send(END).is_ok()
+    }
+
+    fn value(&mut self, elapsed: u64) -> f64 {
+        elapsed as f64 / self.sends as f64
     }
 }
 
 /// The second's side.
 struct Receiving<'a> {
     receiver: Receiver<u64>,
-    lead: u64,
     meeting: &'a Meeting<'a>,
 }
 
 impl Side for Receiving<'_> {
     fn lead(&mut self) -> bool {
-        !self.meeting.is_over() && receive(&self.receiver, self.lead, self.meeting)
+        !self.meeting.is_over()
     }
 
     fn talk(&mut self) -> bool {
-        receive(&self.receiver, SENDS, self.meeting)
+        self.receiver.iter().any(|message| message == END)
     }
-}
-
-/// Sends messages one after the other; false when the visit is over.
-fn send(sender: &Sender<u64>, messages: u64, meeting: &Meeting) -> bool {
-    let deadline = meeting.deadline();
-    (0..messages).all(|message| sender.send_deadline(message, deadline).is_ok())
-}
-
-/// Takes messages one after the other; false when the visit is over.
-fn receive(receiver: &Receiver<u64>, messages: u64, meeting: &Meeting) -> bool {
-    let deadline = meeting.deadline();
-    (0..messages).all(|_| std::hint::black_box(receiver.recv_deadline(deadline)).is_ok())
 }

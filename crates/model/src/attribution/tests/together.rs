@@ -63,6 +63,22 @@ fn time_off_the_cpu_without_another_task_is_the_hosts() {
 }
 
 #[test]
+fn what_nobody_names_is_counted_with_the_host_where_it_accounts_for_a_quarter_of_it() {
+    let stall_of = |off_cpu_ns| settled(&Made::new().under_hypervisor().stall_off_cpu(0, 20_000, off_cpu_ns, 0));
+    let (stolen, unknown) = ("stolen by the host".to_owned(), "unknown".to_owned());
+    assert_eq!(counts(&stall_of(5_000)), [(unknown.clone(), 0, 1), (stolen.clone(), 1, 1)]);
+    assert_eq!(counts(&stall_of(4_900)), [(unknown, 1, 1), (stolen.clone(), 0, 1)]);
+    // Times stay as they are accounted for.
+    assert_eq!((stall_of(5_000).causes[1].time_s * 1e9).round() as u64, 5_000);
+    assert_eq!((stall_of(5_000).explained, stall_of(4_900).explained), (1, 0));
+    // What this kernel names is not the host's, however much of it was.
+    let at_ns = 100 * MS;
+    let made = ticks(Made::new().under_hypervisor(), &[7_000; 5]).stall_off_cpu(at_ns, at_ns + 20_000, 9_000, 0);
+    let made = made.at(at_ns + 1_000, enter(timer())).at(at_ns + 19_000, exit(timer()));
+    assert_eq!(counts(&settled(&made)), [("timer".into(), 6, 6), (stolen, 0, 1)]);
+}
+
+#[test]
 fn a_preemption_whose_switch_had_no_room_is_not_the_hosts() {
     for made in [Made::new().under_hypervisor(), Made::new()] {
         let stalls = settled(&made.stall_off_cpu(0, 5 * MS, 5 * MS - 1_000, 1));
@@ -151,6 +167,7 @@ fn what_comes_with_a_period_and_without_events_is_periodic() {
     assert_eq!(counts(&stalls), [("timer".into(), 200, 200), ("periodic".into(), 80, 80)]);
     assert!((stalls.periods[0].hertz - 100.0).abs() < 0.1, "{:?}", stalls.periods);
     assert_eq!((stalls.named, stalls.explained, stalls.count), (200, 280, 280));
+    assert!((stalls.outside_s() - 80.0 * 20e-6).abs() < 1e-9, "{}", stalls.outside_s());
 }
 
 #[test]

@@ -1,14 +1,15 @@
-//! Tracepoints through an instance of ftrace of its own, where perf_event_open(2) is refused (containers often do).
+//! Tracepoints through an instance of ftrace of its own: a record costs less than perf's, and containers that refuse perf_event_open(2) may have it.
 //!
 //! The instance is a folder in tracefs with buffers and switches of its own: what others trace is not touched. Its clock is the same
 //! as perf's here, `mono_raw`, so that one arithmetic serves both.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use corewise_model::Gap;
 use corewise_model::event::Event;
 
 use super::super::cpuset;
@@ -19,7 +20,7 @@ use super::pages::Pages;
 use super::tracefs::Tracefs;
 use crate::values::events::{Drained, Interest};
 
-/// What instances of corewise are called, before the number of the process and its start time.
+/// What instances of corewise are called, before the number of the process, its start time, and which of its instances it is.
 const PREFIX: &str = "corewise-";
 /// The buffer of each cpu, in KiB.
 const BUFFER_KIB: usize = 4096;
@@ -31,37 +32,55 @@ const LEAST_BUFFER_KIB: usize = 512;
 /// An instance; removed when dropped.
 #[derive(Debug)]
 pub struct Instance {
-    tracefs: Tracefs,
+    tracefs: Arc<Tracefs>,
     name: String,
     page_bytes: usize,
     buffer_kib: usize,
-    /// The tracepoints that are wanted.
+    /// What its tracepoints serve.
+    interests: Vec<Interest>,
     paths: Vec<&'static str>,
+    recorded: Arc<Recorded>,
     /// Open for as long as the instance is wanted: the kernel removes none in which a file is open.
     held: Option<fs::File>,
 }
 
 impl Instance {
-    /// Makes an instance for the tracepoints that serve some interests, which does not trace yet.
-    pub fn new(tracefs: Tracefs, catalogue: &Catalogue, interests: &[Interest]) -> io::Result<Self> {
+    /// Makes an instance, this process's first or another, for the tracepoints that serve some interests; it does not trace yet.
+    pub fn new(
+        tracefs: Arc<Tracefs>,
+        number: usize,
+        catalogue: &Catalogue,
+        interests: &[Interest],
+    ) -> io::Result<Self> {
         let Process { id, start_ticks } = Process::this()?;
-        let name = format!("instances/{PREFIX}{id}-{start_ticks}");
+        let name = format!("instances/{PREFIX}{id}-{start_ticks}-{number}");
         fs::create_dir(tracefs.path(&name))?;
         let held = fs::File::open(tracefs.path(&format!("{name}/tracing_on"))).ok();
         let kib = tracefs.read(&format!("{name}/buffer_subbuf_size_kb")).ok().and_then(|text| text.trim().parse().ok());
         // SAFETY: sysconf reads a constant of the system.
         let system_bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) }.max(4096) as usize;
         let page_bytes = kib.map_or(system_bytes, |kib: usize| kib * 1024);
-        let buffer_kib = (ALL_BUFFERS_KIB / cpuset::online().len().max(1)).clamp(LEAST_BUFFER_KIB, BUFFER_KIB);
+        // Senders are few events, of all cpus at once.
+        let most_kib = if interests == [Interest::Senders] { LEAST_BUFFER_KIB } else { BUFFER_KIB };
+        let buffer_kib = (ALL_BUFFERS_KIB / cpuset::online().len().max(1)).clamp(LEAST_BUFFER_KIB, most_kib);
         let paths = catalogue.tracepoints(interests).into_iter().map(|(_, path)| path).collect();
-        let instance = Self { tracefs, name, page_bytes, buffer_kib, paths, held };
+        let mask = tracefs.path(&format!("{name}/tracing_cpumask"));
+        let recorded = Arc::new(Recorded { mask, streams: Mutex::default() });
+        let instance =
+            Self { tracefs, name, page_bytes, buffer_kib, interests: interests.to_vec(), paths, recorded, held };
         instance.write("tracing_on", "0")?;
         instance.write("trace_clock", "mono_raw")?;
         instance.write("buffer_size_kb", &buffer_kib.to_string())?;
+        instance.recorded.write(&BTreeMap::new())?;
         // What is refused is told before anything is measured.
         instance.turn(true)?;
         instance.turn(false)?;
         Ok(instance)
+    }
+
+    /// Whether its tracepoints serve all of these.
+    pub fn serves(&self, interests: &[Interest]) -> bool {
+        interests.iter().all(|interest| self.interests.contains(interest))
     }
 
     /// Begins or ends to trace: tracepoints that are only not recorded would still cost most of what they do.
@@ -90,7 +109,9 @@ impl Instance {
         let own = sees_all_numbers().then(own_number);
         let most_pages = (self.buffer_kib * 1024).div_ceil(self.page_bytes) + 1;
         let page = vec![0; self.page_bytes];
-        let mut pages = CpuPages { cpu, own, wanted, file, overruns, lost: 0, most_pages, page };
+        let recorded = Arc::clone(&self.recorded);
+        let mut pages = CpuPages { cpu, own, wanted, file, overruns, lost: 0, most_pages, page, recorded };
+        pages.recorded.count(cpu, |streams| streams + 1)?;
         pages.skip();
         Ok(pages)
     }
@@ -113,6 +134,44 @@ impl Drop for Instance {
     }
 }
 
+/// Which cpus an instance records: those that are read. What happens on others would fill their buffers, and cost them time.
+#[derive(Debug)]
+struct Recorded {
+    /// The kernel's file.
+    mask: PathBuf,
+    /// How many streams read each cpu.
+    streams: Mutex<BTreeMap<u32, usize>>,
+}
+
+impl Recorded {
+    /// Another number of streams reads a cpu.
+    fn count(&self, cpu: u32, change: impl Fn(usize) -> usize) -> io::Result<()> {
+        let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = streams.remove(&cpu).unwrap_or(0);
+        let now = change(before);
+        if now > 0 {
+            streams.insert(cpu, now);
+        }
+        if (before == 0) == (now == 0) { Ok(()) } else { self.write(&streams) }
+    }
+
+    /// Writes the mask: groups of 32 bits, the highest cpus first.
+    fn write(&self, streams: &BTreeMap<u32, usize>) -> io::Result<()> {
+        let words = streams.last_key_value().map_or(1, |(highest, _)| highest / 32 + 1);
+        let word =
+            |index| streams.keys().filter(|cpu| *cpu / 32 == index).fold(0_u32, |word, cpu| word | 1 << (cpu % 32));
+        let groups: Vec<String> = (0..words).rev().map(|index| format!("{:x}", word(index))).collect();
+        fs::write(&self.mask, groups.join(","))
+    }
+}
+
+impl Drop for CpuPages {
+    fn drop(&mut self) {
+        // The buffers go with the instance at the latest.
+        let _ = self.recorded.count(self.cpu, |streams| streams.saturating_sub(1));
+    }
+}
+
 /// Removes the instances whose corewise no longer runs; how many there were.
 pub fn remove_left(tracefs: &Tracefs) -> usize {
     left(tracefs).filter(|name| remove(tracefs, name).is_ok()).count()
@@ -129,19 +188,14 @@ pub fn left(tracefs: &Tracefs) -> impl Iterator<Item = String> {
 
 /// Whose instance it is, by its name; nothing where it is none of corewise's.
 pub fn process_of(name: &str) -> Option<Process> {
-    let (id, start_ticks) = name.strip_prefix(PREFIX)?.split_once('-')?;
-    Some(Process { id: id.parse().ok()?, start_ticks: start_ticks.parse().ok()? })
+    let mut numbers = name.strip_prefix(PREFIX)?.split('-').map(str::parse);
+    let (id, start_ticks) = (numbers.next()?.ok()?, numbers.next()?.ok()?);
+    Some(Process { id: u32::try_from(id).ok()?, start_ticks })
 }
 
 /// Removes an instance by its name.
 pub fn remove(tracefs: &Tracefs, name: &str) -> io::Result<()> {
     fs::remove_dir(tracefs.path(&format!("instances/{name}")))
-}
-
-/// Why there is no instance.
-pub fn gap(error: &io::Error) -> Gap {
-    Gap::new("causes of stalls", format!("an ftrace instance is refused: {error}"))
-        .cured_by("run as root, or with a writable tracefs")
 }
 
 /// The pages of one cpu.
@@ -156,6 +210,7 @@ pub struct CpuPages {
     /// No more than a buffer holds: where another cpu fills it as fast as it is read, reading would never end.
     most_pages: usize,
     page: Vec<u8>,
+    recorded: Arc<Recorded>,
 }
 
 impl CpuPages {

@@ -1,0 +1,158 @@
+//! `cargo xtask compare-watching`: how much longer the timer's stalls are while the kernel's events are recorded, by each source.
+
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, anyhow, ensure};
+use corewise_lab::causes::SETTLING;
+use corewise_lab::probe::tail::{Scratch, Visit, visit};
+use corewise_lab::watch::{self, GROUPS, Watching};
+use corewise_model::attribution::{DividedVisit, Perturbation, divide, perturbation};
+use corewise_model::stall::EventSource;
+use corewise_model::stats::random::Random;
+use corewise_model::survey::WorkKind;
+use corewise_sys::clock::Clock;
+use corewise_sys::events::Recorder;
+use corewise_sys::{affinity, cpuset};
+
+/// How long a visit is: 25 strikes of a timer of 250 Hz.
+const VISIT: Duration = Duration::from_millis(100);
+/// Visits of each kind in a round.
+const VISITS: u32 = 4;
+const SOURCES: [EventSource; 2] = [EventSource::Ftrace, EventSource::Perf];
+
+/// What a source showed, each beside its opposite: the second is unwatched, or not recorded.
+#[derive(Default)]
+struct Shown {
+    /// Recorded, and not watched at all before and after.
+    whole: Vec<DividedVisit>,
+    /// Live tracepoints while nothing is recorded of the cpu, and not watched at all before and after.
+    live: Vec<DividedVisit>,
+    /// Recorded, and live, one after the other.
+    recording: Vec<DividedVisit>,
+}
+
+/// Visits the last allowed cpu in so many rounds: by each source in random order, with its tracepoints off, live, and recorded.
+pub fn run(rounds: usize) -> Result<()> {
+    let mut place = Place::find()?;
+    let mut random = Random::new(1);
+    let mut shown: [Shown; SOURCES.len()] = Default::default();
+    for round in 0..rounds as u32 {
+        eprintln!("round {} of {rounds}", round + 1);
+        let mut order: Vec<usize> = (0..SOURCES.len()).collect();
+        random.shuffle(&mut order);
+        for index in order {
+            place.round(round, SOURCES[index], &mut shown[index])?;
+        }
+    }
+    print!("{}", table(&place, rounds, &shown));
+    Ok(())
+}
+
+struct Place {
+    clock: Clock,
+    scratch: Scratch,
+    cpu: u32,
+    /// From where somebody watches that a visit before all others ends.
+    other: Option<u32>,
+    stolen_s: f64,
+    timed_s: f64,
+}
+
+impl Place {
+    fn find() -> Result<Self> {
+        let allowed = affinity::current()?;
+        let cpu = allowed.iter().last().context("no cpu is allowed")?;
+        let clock = Clock::calibrated();
+        let scratch = Scratch::new(clock.nanoseconds_per_tick, WorkKind::Spin);
+        let other = allowed.lowest().filter(|other| *other != cpu);
+        Ok(Self { clock, scratch, cpu, other, stolen_s: 0.0, timed_s: 0.0 })
+    }
+
+    fn round(&mut self, round: u32, source: EventSource, shown: &mut Shown) -> Result<()> {
+        let recorder = Recorder::open(source, &GROUPS).map_err(|gap| anyhow!(gap.why))?;
+        ensure!(recorder.event_source() == source, "{source:?} is refused");
+        std::thread::sleep(SETTLING);
+        let mut unwatched = self.unwatched(round)?;
+        let mut watching = Watching::new(&recorder, &cpuset::online())?;
+        std::thread::sleep(SETTLING);
+        for pair in 0..VISITS {
+            // Recorded and not, not and recorded: what drifts meets both alike.
+            let mut both = [None, None];
+            for turn in 0..2 {
+                let is_recorded = (pair + turn) % 2 == 0;
+                let visit = self.visit(round, is_recorded.then_some(&mut watching))?;
+                both[usize::from(is_recorded)] = Some(visit);
+            }
+            let [Some(live), Some(recorded)] = both else { continue };
+            let own_round = |visit: &DividedVisit| DividedVisit { round: round * VISITS + pair, ..visit.clone() };
+            shown.recording.extend([own_round(&live), own_round(&recorded)]);
+            // Nobody said when the timer struck, and beside what is not watched at all it counts as watched.
+            shown.live.push(DividedVisit { armed: true, tick_ns: recorded.tick_ns, ..live });
+            shown.whole.push(recorded);
+        }
+        drop(watching);
+        std::thread::sleep(SETTLING);
+        unwatched.extend(self.unwatched(round)?);
+        shown.live.extend(unwatched.clone());
+        shown.whole.extend(unwatched);
+        Ok(())
+    }
+
+    fn unwatched(&mut self, round: u32) -> Result<Vec<DividedVisit>> {
+        (0..VISITS / 2).map(|_| self.visit(round, None)).collect()
+    }
+
+    fn visit(&mut self, round: u32, watching: Option<&mut Watching<'_>>) -> Result<DividedVisit> {
+        let wanted = Visit {
+            cpu: self.cpu,
+            round,
+            place: 0,
+            duration: VISIT,
+            warm_up: Duration::from_millis(5),
+            counting: true,
+            work: WorkKind::Spin,
+            threshold_ns: 1_000.0,
+            first_in_line: self.other,
+        };
+        let visited = visit(&self.clock, wanted, watching, &AtomicBool::new(false), &mut self.scratch);
+        let visited = visited.map_err(|gap| anyhow!("{}: {}", gap.what, gap.why))?;
+        self.stolen_s += visited.round.stolen_s.unwrap_or(0.0);
+        self.timed_s += visited.round.elapsed_s;
+        Ok(divide(&visited.stalls, &watch::surroundings(Some("unknown"))))
+    }
+}
+
+fn table(place: &Place, rounds: usize, shown: &[Shown; SOURCES.len()]) -> String {
+    let mut text = format!(
+        "cpu {}, {rounds} rounds; the host stole {:.2} % of the time\n\
+         the timer's stalls, ratio of medians [95 % interval]\n{:8} {:>12} {:>12} {:>22} {:>22} {:>22}\n",
+        place.cpu,
+        100.0 * place.stolen_s / place.timed_s,
+        "",
+        "unwatched",
+        "recorded",
+        "recorded to unwatched",
+        "live to unwatched",
+        "recorded to live"
+    );
+    for (source, shown) in SOURCES.iter().zip(shown) {
+        let costs = [&shown.whole, &shown.live, &shown.recording].map(|visits| perturbation(visits));
+        let us = |ns: Option<f64>| ns.map_or("-".to_owned(), |ns| format!("{:.2} us", ns / 1e3));
+        let ratio = |cost: &Option<Perturbation>| {
+            let Some(cost) = cost else { return "-".to_owned() };
+            let [low, high] = cost.interval.unwrap_or([f64::NAN; 2]);
+            format!("{:.3} [{low:.3}, {high:.3}]", cost.ratio)
+        };
+        text.push_str(&format!(
+            "{:8} {:>12} {:>12} {:>22} {:>22} {:>22}\n",
+            format!("{source:?}").to_lowercase(),
+            us(costs[0].as_ref().map(|cost| cost.unwatched_ns)),
+            us(costs[0].as_ref().map(|cost| cost.watched_ns)),
+            ratio(&costs[0]),
+            ratio(&costs[1]),
+            ratio(&costs[2])
+        ));
+    }
+    text
+}

@@ -1,0 +1,108 @@
+//! Holds the links' kind `channel` against the same loop written straight, in turn: ours, the loop, the loop, ours. Prints, for a channel
+//! of 64 and for one without a bound, the medians in nanoseconds a send and the median of the ratios within rounds, with its 95 % interval.
+//!
+//! `channel_paired [ROUNDS]`, between the first two allowed cpus. The loop: one thread sends as fast as it can, another receives, and the
+//! sends are counted; the clock is read once in 64 sends.
+
+use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use corewise_lab::probe::links::{self, Home, LIMIT, Visit, Warmth};
+use corewise_model::Gap;
+use corewise_model::links::What;
+use corewise_model::stats::order::{median, median_interval, quantile};
+use corewise_model::stats::random::Random;
+use corewise_sys::affinity;
+use corewise_sys::clock::Clock;
+use crossbeam_channel::{bounded, unbounded};
+
+/// As long as a visit of the kind.
+const TIME: Duration = Duration::from_millis(20);
+const SENDS_A_LOOK: u64 = 64;
+/// Before each visit: where this runs before all others (`chrt -f 1`), the kernel stops it for a while after 0.95 s in a second.
+const REST: Duration = Duration::from_millis(10);
+
+fn main() -> ExitCode {
+    let rounds = std::env::args().nth(1).and_then(|word| word.parse().ok()).unwrap_or(100);
+    let cpus: Vec<u32> = affinity::current().map(|cpus| cpus.iter().take(2).collect()).unwrap_or_default();
+    let [first, second] = cpus[..] else {
+        eprintln!("channel_paired: two allowed cpus are needed");
+        return ExitCode::from(3);
+    };
+    let mut ours =
+        Ours { clock: Clock::calibrated(), warmth: Warmth::default(), random: Random::new(1), first, second };
+    for bound in [Some(64), None] {
+        let (mut kind, mut loops, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..rounds {
+            let mut round = || -> Result<[f64; 4], Gap> {
+                let before = ours.send_ns(bound)?;
+                let straight = [straight_send_ns(bound, first, second), straight_send_ns(bound, first, second)];
+                Ok([before, straight[0], straight[1], ours.send_ns(bound)?])
+            };
+            match round() {
+                Ok([a, b, c, d]) => {
+                    kind.extend([a, d]);
+                    loops.extend([b, c]);
+                    ratios.push((a + d) / (b + c));
+                }
+                Err(gap) => eprintln!("channel_paired: {}: {}", gap.what, gap.why),
+            }
+        }
+        let [low, high] = median_interval(&ratios, 0.95).map_or([f64::NAN; 2], |(low, high)| [low, high]);
+        let spread = |values: &[f64]| {
+            let [low, high] = [0.25, 0.75].map(|place| quantile(values, place));
+            format!("{:.1} [{low:.1}, {high:.1}]", median(values))
+        };
+        let name = bound.map_or("unbounded".to_owned(), |bound| format!("of {bound}"));
+        println!(
+            "{name}: ratio {:.3} [{low:.3}, {high:.3}], ours {}, loop {} ns",
+            median(&ratios),
+            spread(&kind),
+            spread(&loops)
+        );
+    }
+    ExitCode::SUCCESS
+}
+
+/// The kind of the links.
+struct Ours {
+    clock: Clock,
+    warmth: Warmth,
+    random: Random,
+    first: u32,
+    second: u32,
+}
+
+impl Ours {
+    fn send_ns(&mut self, bound: Option<u32>) -> Result<f64, Gap> {
+        thread::sleep(REST);
+        let (first, second) = (self.first, self.second);
+        let visit = Visit { what: What::Channel { bound }, first, second, home: Home::First, limit: LIMIT };
+        let visited = links::visit(&self.clock, &visit, &self.warmth, &mut self.random, &AtomicBool::new(false))?;
+        visited.map(|visited| visited.cost_ns).ok_or_else(|| Gap::new("channel", "it was stopped"))
+    }
+}
+
+fn straight_send_ns(bound: Option<u32>, first: u32, second: u32) -> f64 {
+    thread::sleep(REST);
+    let (sender, receiver) = bound.map_or_else(unbounded, |bound| bounded(bound as usize));
+    let sending = thread::spawn(move || {
+        affinity::pin_current(first).expect("the first cpu is allowed");
+        let (start, mut sends) = (Instant::now(), 0_u64);
+        while start.elapsed() < TIME {
+            for _ in 0..SENDS_A_LOOK {
+                sends += 1;
+                sender.send(sends).expect("the receiver is there");
+            }
+        }
+        start.elapsed().as_nanos() as f64 / sends as f64
+    });
+    let receiving = thread::spawn(move || {
+        affinity::pin_current(second).expect("the second cpu is allowed");
+        receiver.into_iter().for_each(drop);
+    });
+    receiving.join().expect("the receiver ends with the sender");
+    sending.join().expect("the sender ends")
+}
