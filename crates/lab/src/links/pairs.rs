@@ -254,8 +254,7 @@ impl Known {
             if there.is_empty() && back.is_empty() {
                 continue;
             }
-            let pair =
-                Pair { a: self.cpus[wish.i], b: self.cpus[wish.j], visits_ns: there.clone(), back_ns: back.clone() };
+            let pair = Pair::of_both(self.cpus[wish.i], self.cpus[wish.j], there.clone(), back.clone());
             if wish.held_out { &mut held_out } else { &mut pairs }.push(pair);
         }
         pairs.sort_by_key(|pair| (pair.a, pair.b));

@@ -81,7 +81,7 @@ fn a_small_machine_is_measured_in_full_and_its_caches_found() {
     assert!(!map.provenance.partial);
     // 28 pairs of cores, 8 of siblings.
     assert_eq!(map.series[0].links.pairs.len(), 36);
-    assert!(map.series[0].links.pairs.iter().all(|pair| pair.visits_ns.len() + pair.back_ns.len() >= 3));
+    assert!(map.series[0].links.pairs.iter().all(|pair| pair.visits_ns().len() + pair.back_ns().len() >= 3));
     let conclusions = conclude(&map);
     assert_eq!(conclusions.groups.unwrap().words(), "2 groups of 4 cores");
     let classes: Vec<&str> = conclusions.kinds[0].classes.iter().map(|class| class.words.as_str()).collect();
@@ -162,7 +162,7 @@ fn between_nodes_both_homes_are_measured() {
     }
     let map = mapped(&plan(&machine.allowed), &machine, &mut Simulated::new("test", matrix, &[], 1));
     let crosses = |pair: &&corewise_model::links::Pair| pair.a < 4 && pair.b >= 4;
-    assert!(map.series[0].links.pairs.iter().filter(crosses).all(|pair| pair.back_ns.len() >= 3));
+    assert!(map.series[0].links.pairs.iter().filter(crosses).all(|pair| pair.back_ns().len() >= 3));
     let conclusions = conclude(&map);
     let finding =
         conclusions.findings.iter().find(|finding| finding.statement.contains("The memory's node matters")).unwrap();

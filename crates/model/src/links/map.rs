@@ -48,6 +48,9 @@ pub struct LinkMap {
 /// A map of more cpus is none: a table of all pairs has 34 MB then, and there are several.
 pub const MOST_CPUS: usize = 2048;
 
+/// A series of more pairs is none: that many have [`MOST_CPUS`].
+pub(super) const MOST_PAIRS: usize = MOST_CPUS * (MOST_CPUS - 1) / 2;
+
 #[cfg(test)]
 impl LinkMap {
     /// A map of a machine as if it had been measured by compare-and-swap.
@@ -113,7 +116,8 @@ pub struct Series {
     /// The pairs.
     pub links: Links,
     /// Pairs that were measured only to check what is predicted for pairs that were not; they are not among `links`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, with = "super::rows", skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<super::rows::Row>")]
     pub held_out: Vec<super::Pair>,
 }
 
