@@ -79,8 +79,8 @@ impl LinkProbe {
                 pair.push(back, visited.cost_ns);
             }
             Ok(None) => {}
-            Err(gap) => {
-                let failed = self.failed.entry((a, b)).or_insert((0, gap));
+            Err(missed) => {
+                let failed = self.failed.entry((a, b)).or_insert((0, missed.gap));
                 failed.0 += 1;
                 if failed.0 >= TRIES {
                     self.sweeps.leave_out((a, b));
