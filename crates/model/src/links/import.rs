@@ -30,7 +30,8 @@ pub const MAXIMUM_BYTES: usize = 48 << 20;
 /// The most cpus that a file may speak of.
 pub const MAXIMUM_CPUS: usize = 2048;
 
-/// The most numbers that a file may have: both directions between [`MAXIMUM_CPUS`]. A pair of one number or two takes 40 bytes.
+/// The most numbers that a file may have: both directions between [`MAXIMUM_CPUS`]. Lists with several numbers of many pairs may come to more
+/// memory, and are refused with fewer.
 pub const MAXIMUM_NUMBERS: usize = MAXIMUM_CPUS * MAXIMUM_CPUS;
 
 /// What a file of another tool holds.

@@ -31,6 +31,7 @@ pub struct LinkMap {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unfinished: bool,
     /// One entry for each way to talk; all were measured in turn, pair by pair.
+    #[serde(deserialize_with = "super::rows::series")]
     pub series: Vec<Series>,
     /// How fast each cpu ran while it was measured, by rising number, where that was looked at.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -48,8 +49,8 @@ pub struct LinkMap {
 /// A map of more cpus is none: a table of all pairs has 34 MB then, and there are several.
 pub const MOST_CPUS: usize = 2048;
 
-/// A series of more pairs is none: that many have [`MOST_CPUS`].
-pub(super) const MOST_PAIRS: usize = MOST_CPUS * (MOST_CPUS - 1) / 2;
+/// What the pairs of a map that comes from a file may take in memory, in bytes: all pairs of [`MOST_CPUS`] with a cost each way take half.
+pub(super) const MOST_BYTES: usize = 128 << 20;
 
 #[cfg(test)]
 impl LinkMap {

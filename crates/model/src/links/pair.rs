@@ -21,6 +21,12 @@ enum Sides {
 }
 
 impl Pair {
+    /// How many bytes a pair of so many visits from either side takes in memory, with what an allocator adds.
+    pub(super) const fn bytes(visits: usize, back: usize) -> usize {
+        let lists = if visits == 1 && back <= 1 { 0 } else { 48 + 3 * 16 + 8 * (visits + back) };
+        size_of::<Self>() + lists
+    }
+
     /// A pair that `a` visited alone.
     pub fn new(a: u32, b: u32, visits_ns: Vec<f64>) -> Self {
         Self::of_both(a, b, visits_ns, Vec::new())

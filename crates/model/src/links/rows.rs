@@ -8,7 +8,7 @@ use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::Pair;
-use super::map::MOST_PAIRS;
+use super::map::{MOST_BYTES, Series};
 use crate::CpuSet;
 
 /// Pairs that have their lower cpu in common.
@@ -95,28 +95,51 @@ pub(super) fn serialize<S: Serializer>(pairs: &[Pair], serializer: S) -> Result<
 
 /// Reads pairs, in rows or one by one; refuses more than a map can have.
 pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Pair>, D::Error> {
-    deserializer.deserialize_seq(Rows)
+    deserializer.deserialize_seq(Weighed { unfold: Row::unfold, bytes })
 }
 
-struct Rows;
+/// Reads the series of a map; refuses more than a map can have.
+pub(super) fn series<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Series>, D::Error> {
+    deserializer.deserialize_seq(Weighed {
+        unfold: |one: Series, all| {
+            all.push(one);
+            Ok(())
+        },
+        bytes: |series| series.iter().map(|one| bytes(&one.links.pairs) + bytes(&one.held_out)).sum(),
+    })
+}
 
-impl<'de> Visitor<'de> for Rows {
-    type Value = Vec<Pair>;
+fn bytes(pairs: &[Pair]) -> usize {
+    pairs.iter().map(|pair| Pair::bytes(pair.visits_ns().len(), pair.back_ns().len())).sum()
+}
+
+/// A list of which each element, as it is written, becomes some more, and of which what was added is weighed at once.
+struct Weighed<W, T> {
+    unfold: fn(W, &mut Vec<T>) -> Result<(), &'static str>,
+    bytes: fn(&[T]) -> usize,
+}
+
+impl<'de, W: Deserialize<'de>, T> Visitor<'de> for Weighed<W, T> {
+    type Value = Vec<T>;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("rows of pairs")
+        formatter.write_str("a list")
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut rows: A) -> Result<Vec<Pair>, A::Error> {
-        let mut pairs = Vec::new();
-        while let Some(row) = rows.next_element::<Row>()? {
-            row.unfold(&mut pairs).map_err(A::Error::custom)?;
-            if pairs.len() > MOST_PAIRS {
-                return Err(A::Error::custom(format_args!("more than {MOST_PAIRS} pairs")));
+    fn visit_seq<A: SeqAccess<'de>>(self, mut written: A) -> Result<Vec<T>, A::Error> {
+        let (mut all, mut bytes) = (Vec::new(), 0);
+        while let Some(element) = written.next_element::<W>()? {
+            let before = all.len();
+            (self.unfold)(element, &mut all).map_err(A::Error::custom)?;
+            bytes += (self.bytes)(&all[before..]);
+            if bytes > MOST_BYTES {
+                return Err(A::Error::custom(format_args!(
+                    "its pairs would take more than {MOST_BYTES} bytes of memory"
+                )));
             }
         }
-        pairs.shrink_to_fit();
-        Ok(pairs)
+        all.shrink_to_fit();
+        Ok(all)
     }
 }
 
@@ -150,6 +173,27 @@ mod tests {
         let read = serde_json::from_str::<Links>(text).unwrap().pairs;
         assert_eq!(read[0], Pair::of_both(0, 2, vec![80.5, 81.25], vec![79.0]));
         assert_eq!(read[1], Pair::new(1, 2, vec![5.0]));
+    }
+
+    #[test]
+    fn what_would_take_too_much_memory_is_refused_in_one_list_or_in_several() {
+        let rows = |count: usize, ns: &str| {
+            let row = |a| format!(r#"{{"a":{a},"b":"1000-1999","visits_ns":[{}]}}"#, vec![ns; 1000].join(","));
+            format!("[{}]", (0..count).map(row).collect::<Vec<_>>().join(","))
+        };
+        let links = |rows: &str| format!(r#"{{"pairs":{rows},"possible_pairs":3,"gaps":[]}}"#);
+        // 32 bytes a pair of one visit, 144 a pair of two.
+        assert_eq!(serde_json::from_str::<Links>(&links(&rows(500, "1"))).unwrap().pairs.len(), 500_000);
+        let error = serde_json::from_str::<Links>(&links(&rows(950, "[1,2]"))).unwrap_err();
+        assert!(error.to_string().contains("bytes of memory"), "{error}");
+        let series = format!(r#"{{"what":{{"kind":"cas"}},"links":{}}}"#, links(&rows(500, "[1,2]")));
+        let mut series: Vec<Result<Vec<crate::links::map::Series>, _>> = [1, 2]
+            .map(|count| {
+                let text = format!("[{}]", vec![&series[..]; count].join(","));
+                super::series(&mut serde_json::Deserializer::from_str(&text))
+            })
+            .into();
+        assert!(series.pop().unwrap().is_err() && series.pop().unwrap().is_ok());
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{ImportError, MAXIMUM_CPUS, MAXIMUM_NUMBERS};
 use crate::CpuSet;
-use crate::links::map::Series;
+use crate::links::map::{MOST_BYTES, Series};
 use crate::links::{Links, Pair, What};
 
 /// The numbers of a file, as they are read.
@@ -141,6 +141,14 @@ impl Collector {
         }
         // Stable: the visits of a pair stay in the file's order.
         self.numbers.sort_by_key(Number::pair);
+        let bytes = |numbers: &[Number]| {
+            let back = numbers.iter().filter(|number| number.is_back()).count();
+            Pair::bytes(numbers.len() - back, back)
+        };
+        let by_pair = self.numbers.chunk_by(|a, b| a.pair() == b.pair());
+        if by_pair.map(bytes).sum::<usize>() > MOST_BYTES {
+            return Err(ImportError::TooManyNumbers);
+        }
         let possible_pairs = (cpus.len() * (cpus.len() - 1) / 2) as u64;
         let mut series = Vec::new();
         for numbers in self.numbers.chunk_by(|a, b| a.kind() == b.kind()) {
