@@ -18,7 +18,7 @@ fuzz_target!(|text: &str| match read(text) {
                     "{pair:?}"
                 );
                 assert!(
-                    pair.visits_ns.iter().chain(&pair.back_ns).all(|cost| cost.is_finite() && *cost > 0.0),
+                    pair.visits_ns().iter().chain(pair.back_ns()).all(|cost| cost.is_finite() && *cost > 0.0),
                     "{pair:?}"
                 );
                 assert!(pair.one_way_ns().is_finite(), "a pair without a visit");

@@ -75,7 +75,7 @@ fn this_machine_has_a_map_that_is_kept_shown_and_compared() {
     assert_eq!(by_old_spelling(&place, &["links", "compare", "1", "1"], "history compare 1 1"), same);
     assert!(same.contains("compare-and-swap: none of 1 pair changed beyond its interval"), "{same}");
     let json: Value = serde_json::from_str(&printed(&place, &["history", "show", "1", "--json"])).unwrap();
-    assert_eq!((&json["schema"], &json["stored"]), (&"corewise/links/2".into(), &1.into()));
+    assert_eq!((&json["schema"], &json["stored"]), (&"corewise/links/3".into(), &1.into()));
     fs::write(place.path().join("map.json"), json.to_string()).unwrap();
     let file = printed(&place, &["links", "compare", "map.json", "1"]);
     // As versions before wrote it.

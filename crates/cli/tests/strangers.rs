@@ -183,7 +183,7 @@ fn matrices_take_no_more_memory_than_their_text() {
         pairs.trim_end_matches(',')
     );
     survived(QUARTER_MIB, &place, &["links", "import", &written(&place, "map.json", map), "--no-store", "--json"]);
-    refused(&place, &["links", "import", &written(&place, "large", " ".repeat(26 << 20)), "--no-store"]);
+    refused(&place, &["links", "import", &written(&place, "large", " ".repeat(50 << 20)), "--no-store"]);
 }
 
 #[test]

@@ -80,8 +80,11 @@ impl Ours {
         thread::sleep(REST);
         let (first, second) = (self.first, self.second);
         let visit = Visit { what: What::Channel { bound }, first, second, home: Home::First, limit: LIMIT };
-        let visited = links::visit(&self.clock, &visit, &self.warmth, &mut self.random, &AtomicBool::new(false))?;
-        visited.map(|visited| visited.cost_ns).ok_or_else(|| Gap::new("channel", "it was stopped"))
+        let visited = links::visit(&self.clock, &visit, &self.warmth, &mut self.random, &AtomicBool::new(false));
+        visited
+            .map_err(|missed| missed.gap)?
+            .map(|visited| visited.cost_ns)
+            .ok_or_else(|| Gap::new("channel", "it was stopped"))
     }
 }
 

@@ -31,8 +31,8 @@ fn main() -> ExitCode {
     while visits.len() < MOST && reach(&visits) > SURE {
         match links::visit(&clock, &visit, &warmth, &mut random, &stop) {
             Ok(visited) => visits.extend(visited.map(|visited| visited.cost_ns)),
-            Err(gap) => {
-                eprintln!("link_interval: {}: {}", gap.what, gap.why);
+            Err(missed) => {
+                eprintln!("link_interval: {}: {}", missed.gap.what, missed.gap.why);
                 failures += 1;
                 if failures == FAILURES {
                     return ExitCode::FAILURE;

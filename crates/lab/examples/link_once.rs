@@ -52,7 +52,7 @@ fn main() -> ExitCode {
     for _ in 0..24 {
         match links::visit(&clock, &visit, &warmth, &mut random, &stop) {
             Ok(visited) => visits.extend(visited.map(|visited| visited.cost_ns)),
-            Err(gap) => eprintln!("link_once: {}: {}", gap.what, gap.why),
+            Err(missed) => eprintln!("link_once: {}: {}", missed.gap.what, missed.gap.why),
         }
     }
     println!("{:.1}", median(&visits));

@@ -63,6 +63,8 @@ pub enum Outcome {
     Visited(Visited),
     /// It was ended from outside.
     Stopped,
+    /// It cannot be had now, since somebody else uses a cpu.
+    Busy(Gap),
     /// It cannot be had.
     Failed(Gap),
 }

@@ -8,7 +8,9 @@ pub mod import;
 pub mod map;
 mod matrix;
 mod modes;
+mod pair;
 pub mod predict;
+mod rows;
 pub mod structure;
 mod what;
 
@@ -22,71 +24,20 @@ use crate::{CpuSet, Gap, Level, Machine};
 pub use map::LinkMap;
 pub use matrix::Matrix;
 pub use modes::modes;
+pub use pair::Pair;
 pub use what::{MESSAGE_BYTES, Slots, What};
 
 /// What pairs of cpus cost.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Links {
-    /// One entry for each pair that was measured, `a < b`.
+    /// The pairs that were measured, `a < b`.
+    #[serde(with = "rows")]
+    #[schemars(with = "Vec<rows::Row>")]
     pub pairs: Vec<Pair>,
     /// How many pairs of allowed cpus there are in all.
     pub possible_pairs: u64,
     /// Pairs that could not be measured, and why.
     pub gaps: Vec<Gap>,
-}
-
-/// Round trips between two cpus.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Pair {
-    /// The lower cpu.
-    pub a: u32,
-    /// The higher cpu.
-    pub b: u32,
-    /// Each visit that `a` began, in order of time, in nanoseconds: for compare-and-swap half of the median round trip. A visit has
-    /// fresh pages on the node of the cpu that begins, several lines, and many short samples; the median is over all samples of all lines.
-    pub visits_ns: Vec<f64>,
-    /// The same for the visits that `b` began.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub back_ns: Vec<f64>,
-}
-
-impl Pair {
-    /// A pair that `a` visited alone.
-    pub fn new(a: u32, b: u32, visits_ns: Vec<f64>) -> Self {
-        Self { a, b, visits_ns, back_ns: Vec::new() }
-    }
-
-    /// The pair's cost, one way, in nanoseconds: the mean of both ways, or the one that was visited; not a number without a visit.
-    pub fn one_way_ns(&self) -> f64 {
-        match (self.from_a_ns(), self.from_b_ns()) {
-            (there, back) if back.is_nan() => there,
-            (there, back) if there.is_nan() => back,
-            (there, back) => f64::midpoint(there, back),
-        }
-    }
-
-    /// All visits, those that `b` began last.
-    pub fn all_visits_ns(&self) -> Vec<f64> {
-        [&self.visits_ns[..], &self.back_ns].concat()
-    }
-
-    /// A cost for each turn, in order of time: the visit that `a` began, or, where both sides took turns, the mean of one from each.
-    pub fn in_turn_ns(&self) -> Vec<f64> {
-        if self.back_ns.is_empty() {
-            return self.visits_ns.clone();
-        }
-        self.visits_ns.iter().zip(&self.back_ns).map(|(there, back)| f64::midpoint(*there, *back)).collect()
-    }
-
-    /// The median over the visits that `a` began, with the memory on its node; not a number without one.
-    pub fn from_a_ns(&self) -> f64 {
-        median(&self.visits_ns)
-    }
-
-    /// The same for `b`.
-    pub fn from_b_ns(&self) -> f64 {
-        median(&self.back_ns)
-    }
 }
 
 /// How near two cpus are in the topology, nearest first.

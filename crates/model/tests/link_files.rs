@@ -164,7 +164,13 @@ fn check_samples(imported: &Imported, text: &str) -> Result<(), Failed> {
 }
 
 fn costs(imported: &Imported) -> Vec<f64> {
-    imported.series[0].links.pairs.iter().flat_map(|pair| pair.visits_ns.iter().chain(&pair.back_ns)).copied().collect()
+    imported.series[0]
+        .links
+        .pairs
+        .iter()
+        .flat_map(|pair| pair.visits_ns().iter().chain(pair.back_ns()))
+        .copied()
+        .collect()
 }
 
 fn same<T: PartialEq + std::fmt::Debug>(what: &str, found: T, expected: T) -> Result<(), Failed> {

@@ -26,6 +26,11 @@ const VISITS_OF_FEW: usize = 200;
 const LOOK_SHARE: u32 = 8;
 /// Pairs that are still unsure are visited up to so many times.
 const MOST_VISITS: usize = 48;
+/// Pairs that were given up since their cpus were busy are tried so many times more, in this share of the budget at most: a cpu that is never
+/// free must not take all the time.
+const TRIES_MORE: usize = 24;
+const BUSY_SHARE: u32 = 4;
+
 /// Makes a map. Ends early, with what there is and marked as partial, soon after `stop` becomes true.
 pub fn map(
     plan: &Plan,
@@ -51,6 +56,7 @@ pub fn map(
     mapping.explore();
     mapping.repeat();
     mapping.refine();
+    mapping.take_up_again();
     // A pair that was given up is a gap, and no fault of the time.
     mapping.partial |= mapping.known.has_missed_some(mapping.known.len());
     mapping.go_on();
@@ -133,6 +139,21 @@ impl Mapping<'_> {
         }
     }
 
+    /// Uses time that is left for pairs that were given up since their cpus were busy: whoever used them may be gone by now.
+    fn take_up_again(&mut self) {
+        let begun = self.session.budget.elapsed();
+        for _ in 0..TRIES_MORE {
+            let turns = self.known.given_up_as_busy();
+            let tried = self.session.budget.elapsed().saturating_sub(begun);
+            if turns.is_empty() || tried > self.plan.budget / BUSY_SHARE || self.is_over() {
+                return;
+            }
+            if self.visit_all("pairs whose cpus were busy", turns) {
+                self.repeat();
+            }
+        }
+    }
+
     /// Uses the time that is left where predictions are still wrong: more pairs, each visited as often as there is reason to.
     fn go_on(&mut self) {
         while !self.partial && !self.is_over() {
@@ -150,7 +171,11 @@ impl Mapping<'_> {
 
     /// Visits some pairs once, in random order; false when nothing was visited.
     fn sweep(&mut self, what: &str, pairs: &[usize]) -> bool {
-        let mut turns: Vec<Turn> = pairs.iter().flat_map(|&pair| self.known.turns(pair)).collect();
+        self.visit_all(what, pairs.iter().flat_map(|&pair| self.known.turns(pair)).collect())
+    }
+
+    /// Makes visits in random order; false when nothing was visited.
+    fn visit_all(&mut self, what: &str, mut turns: Vec<Turn>) -> bool {
         self.session.random.shuffle(&mut turns);
         let mut any = false;
         let total = turns.len();
@@ -182,7 +207,8 @@ impl Mapping<'_> {
                     self.known.take(turn, &visited);
                 }
                 Outcome::Stopped => {}
-                Outcome::Failed(gap) => self.known.fail(turn, gap),
+                Outcome::Busy(gap) => self.known.fail(turn, gap, true),
+                Outcome::Failed(gap) => self.known.fail(turn, gap, false),
             }
         }
         any

@@ -52,7 +52,8 @@ impl<'a> Measured<'a> {
         let visited = match visit(&self.clock, &wanted, &self.warmth, &mut random, self.stop) {
             Ok(Some(visited)) => visited,
             Ok(None) => return Outcome::Stopped,
-            Err(gap) => return Outcome::Failed(gap),
+            Err(missed) if missed.passes => return Outcome::Busy(missed.gap),
+            Err(missed) => return Outcome::Failed(missed.gap),
         };
         let after = before.as_ref().and_then(|_| StolenTime::now());
         let stolen = before.zip(after).is_some_and(|(before, after)| after.grew_since(&before, [first, second]));

@@ -37,6 +37,14 @@ struct Seen {
     back: Vec<f64>,
 }
 
+/// Failures in a row, with what the last of them was.
+struct Failure {
+    times: u32,
+    gap: Gap,
+    /// Whether somebody else used a cpu.
+    is_busy: bool,
+}
+
 /// All pairs that were chosen.
 pub(super) struct Known {
     kinds: Vec<What>,
@@ -48,7 +56,8 @@ pub(super) struct Known {
     seen: Vec<Vec<Seen>>,
     /// How many visits of each pair were thrown away.
     thrown_away: BTreeMap<usize, u32>,
-    failed: BTreeMap<(usize, usize), (u32, Gap)>,
+    /// By pair and kind.
+    failed: BTreeMap<(usize, usize), Failure>,
     /// Where memory did not lie on the node of the cpu that touched it first.
     strangers: BTreeMap<u32, u32>,
     rates: BTreeMap<u32, Vec<f64>>,
@@ -213,12 +222,25 @@ impl Known {
         }
     }
 
-    pub(super) fn fail(&mut self, turn: &Turn, gap: Gap) {
-        self.failed.entry((turn.pair, turn.kind)).or_insert((0, gap)).0 += 1;
+    pub(super) fn fail(&mut self, turn: &Turn, gap: Gap, is_busy: bool) {
+        let times = self.failed.get(&(turn.pair, turn.kind)).map_or(0, |failure| failure.times);
+        self.failed.insert((turn.pair, turn.kind), Failure { times: times + 1, gap, is_busy });
+    }
+
+    /// A visit of each pair and kind that was given up since somebody else used a cpu, or whose every visit failed so. It remains given up
+    /// until one goes well.
+    pub(super) fn given_up_as_busy(&self) -> Vec<Turn> {
+        let given_up = self.failed.iter().filter(|(_, failure)| failure.is_busy);
+        let given_up = given_up.filter(|((pair, kind), failure)| {
+            let Seen { there, back } = &self.seen[*pair][*kind];
+            failure.times >= TRIES || there.is_empty() && back.is_empty()
+        });
+        // From either side in turn.
+        given_up.map(|(&(pair, kind), failure)| Turn { pair, kind, back: failure.times % 2 == 0 }).collect()
     }
 
     fn is_given_up(&self, pair: usize, kind: usize) -> bool {
-        self.failed.get(&(pair, kind)).is_some_and(|(times, _)| *times >= TRIES)
+        self.failed.get(&(pair, kind)).is_some_and(|failure| failure.times >= TRIES)
     }
 
     pub(super) fn into_map(self, provenance: Provenance, clock: Option<Clock>) -> LinkMap {
@@ -254,19 +276,18 @@ impl Known {
             if there.is_empty() && back.is_empty() {
                 continue;
             }
-            let pair =
-                Pair { a: self.cpus[wish.i], b: self.cpus[wish.j], visits_ns: there.clone(), back_ns: back.clone() };
+            let pair = Pair::of_both(self.cpus[wish.i], self.cpus[wish.j], there.clone(), back.clone());
             if wish.held_out { &mut held_out } else { &mut pairs }.push(pair);
         }
         pairs.sort_by_key(|pair| (pair.a, pair.b));
         held_out.sort_by_key(|pair| (pair.a, pair.b));
         let failed = self.failed.iter().filter(|((_, of), _)| *of == kind);
         // A pair that was given up is told, visited before or not.
-        let gaps = failed.filter(|((pair, _), (times, _))| {
+        let gaps = failed.filter(|((pair, _), failure)| {
             let seen = &self.seen[*pair][kind];
-            *times >= TRIES || seen.there.is_empty() && seen.back.is_empty()
+            failure.times >= TRIES || seen.there.is_empty() && seen.back.is_empty()
         });
-        let gaps = gaps.map(|(_, (_, gap))| gap.clone()).collect();
+        let gaps = gaps.map(|(_, failure)| failure.gap.clone()).collect();
         Series { what: self.kinds[kind], links: Links { pairs, possible_pairs: self.possible_pairs, gaps }, held_out }
     }
 }

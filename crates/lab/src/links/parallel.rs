@@ -40,7 +40,7 @@ impl Looks {
 
     pub(super) fn alone(&mut self, place: usize, outcomes: &[Outcome]) {
         self.alone[place].extend(outcomes.iter().filter_map(cost));
-        self.has_failed |= outcomes.iter().any(|outcome| matches!(outcome, Outcome::Failed(_)));
+        self.has_failed |= outcomes.iter().any(|outcome| matches!(outcome, Outcome::Busy(_) | Outcome::Failed(_)));
     }
 
     /// Whether a pair could not be visited.
@@ -75,6 +75,6 @@ impl Looks {
 fn cost(outcome: &Outcome) -> Option<f64> {
     match outcome {
         Outcome::Visited(visited) => Some(visited.cost_ns),
-        Outcome::Stopped | Outcome::Failed(_) => None,
+        Outcome::Stopped | Outcome::Busy(_) | Outcome::Failed(_) => None,
     }
 }

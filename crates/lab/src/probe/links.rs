@@ -19,6 +19,7 @@ mod warmth;
 use std::io;
 use std::time::Duration;
 
+use corewise_model::Gap;
 use corewise_model::links::What;
 use corewise_model::links::map::Spoiled;
 use corewise_sys::clock::Ticks;
@@ -69,6 +70,16 @@ pub struct Visited {
     pub gigahertz: [Option<f64>; 2],
     /// The node that the memory is on, as the kernel tells; absent where it does not, and for channels.
     pub home: Option<u32>,
+}
+
+/// Why a visit found nothing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Missed {
+    /// What is missing, and why.
+    pub gap: Gap,
+    /// Whether another try may go well: a thread did not get its cpu, or was disturbed too often. Otherwise the cpu is gone or not allowed, or
+    /// cannot do what was asked for.
+    pub passes: bool,
 }
 
 /// A way to talk: what each side does. Hot loops are free functions that allocate nothing and call the system for nothing that is

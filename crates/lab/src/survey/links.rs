@@ -76,11 +76,11 @@ impl LinkProbe {
         match links::visit(&self.clock, &visit, &self.warmth, &mut session.random, session.budget.stop()) {
             Ok(Some(visited)) => {
                 let pair = self.seen.entry((a, b)).or_insert_with(|| Pair::new(a, b, Vec::new()));
-                if back { &mut pair.back_ns } else { &mut pair.visits_ns }.push(visited.cost_ns);
+                pair.push(back, visited.cost_ns);
             }
             Ok(None) => {}
-            Err(gap) => {
-                let failed = self.failed.entry((a, b)).or_insert((0, gap));
+            Err(missed) => {
+                let failed = self.failed.entry((a, b)).or_insert((0, missed.gap));
                 failed.0 += 1;
                 if failed.0 >= TRIES {
                     self.sweeps.leave_out((a, b));
@@ -93,7 +93,8 @@ impl LinkProbe {
     /// Whether the higher cpu begins: between nodes they take turns, since it matters there on which of them the memory lies.
     fn turn_back(&self, a: u32, b: u32) -> bool {
         let seen = self.seen.get(&(a, b));
-        self.nodes.get(&a) != self.nodes.get(&b) && seen.is_some_and(|pair| pair.visits_ns.len() > pair.back_ns.len())
+        self.nodes.get(&a) != self.nodes.get(&b)
+            && seen.is_some_and(|pair| pair.visits_ns().len() > pair.back_ns().len())
     }
 }
 

@@ -84,7 +84,10 @@ fn matrix(folder: &Path, file: &str) -> Matrix {
 fn noise(folder: &Path) -> Vec<Vec<f64>> {
     let imported = read(&text(folder, NOISE)).expect("samples");
     let pairs = imported.series.into_iter().flat_map(|series| series.links.pairs);
-    pairs.flat_map(|pair| [pair.visits_ns, pair.back_ns]).filter(|samples| samples.len() >= 10).collect()
+    pairs
+        .flat_map(|pair| [pair.visits_ns().to_vec(), pair.back_ns().to_vec()])
+        .filter(|samples| samples.len() >= 10)
+        .collect()
 }
 
 /// The groups that the matrix alone shows, without a word of the machine, are the caches that are published.
@@ -224,12 +227,13 @@ fn serial_time(folder: &Path) -> Result<(), Failed> {
 /// Without a word of caches and siblings more pairs are needed, but not all, and the groups are found.
 fn nothing_told(folder: &Path) -> Result<(), Failed> {
     let real = MACHINES.iter().find(|real| real.layout.cpus() == 512).expect("the largest");
-    let known = explored(None, Simulated::new(real.file, matrix(folder, real.file), &noise(folder), 1), 1);
-    println!("{} of 130,816 pairs, errors {:.4?}", known.pairs, known.errors);
-    let errors = known.errors.expect("most are predicted");
-    if known.pairs < 13_000 && errors[0] < 0.02 && errors[1] < 0.08 {
-        Ok(())
-    } else {
-        Err(format!("{} pairs, {errors:.4?}", known.pairs).into())
+    for seed in 0..3 {
+        let known = explored(None, Simulated::new(real.file, matrix(folder, real.file), &noise(folder), seed), seed);
+        println!("{} of 130,816 pairs, errors {:.4?}, said {:.4?}", known.pairs, known.errors, known.said);
+        let errors = known.errors.expect("most are predicted");
+        if known.pairs > 4_000 || errors[0] > 0.015 || errors[1] > 0.05 {
+            return Err(format!("seed {seed}: {} pairs, {errors:.4?}", known.pairs).into());
+        }
     }
+    Ok(())
 }

@@ -249,7 +249,7 @@ fn links_are_compared_pair_by_pair() {
     let with = |cost: &dyn Fn(u32, u32, usize) -> f64| {
         let mut survey = usual(4, 0);
         for pair in &mut survey.links.pairs {
-            pair.visits_ns = (0..3).map(|visit| cost(pair.a, pair.b, visit)).collect();
+            *pair = Pair::new(pair.a, pair.b, (0..3).map(|visit| cost(pair.a, pair.b, visit)).collect());
         }
         survey
     };

@@ -141,7 +141,7 @@ fn most(changes: &[(PairChange, bool)]) -> Vec<PairChange> {
 
 /// Whether the intervals of two costs of a pair have nothing in common, on either side.
 fn is_beyond(before: &Pair, after: &Pair) -> bool {
-    let sides = |pair: &Pair| [interval(&pair.visits_ns), interval(&pair.back_ns)];
+    let sides = |pair: &Pair| [interval(pair.visits_ns()), interval(pair.back_ns())];
     let both = sides(before).into_iter().zip(sides(after)).filter_map(|(before, after)| before.zip(after));
     both.fold(false, |beyond, (before, after)| beyond || before.1 < after.0 || after.1 < before.0)
 }

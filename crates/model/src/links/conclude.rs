@@ -95,7 +95,7 @@ impl HeldOut {
     fn of(errors: &[(f64, f64)]) -> Option<Self> {
         let mut known: Vec<(f64, f64)> = errors.iter().copied().filter(|(error, _)| error.is_finite()).collect();
         known.sort_by(|one, other| one.0.total_cmp(&other.0));
-        let [median, p95] = [0.5, 0.95].map(|at| weighted_quantile(&known, at));
+        let [median, p95] = [0.5, 0.95].map(|at| weighted_quantile(known.iter().copied(), at));
         (!known.is_empty()).then_some(Self { pairs: known.len() as u64, median, p95 })
     }
 }

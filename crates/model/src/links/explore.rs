@@ -186,8 +186,9 @@ impl Explorer {
             Some(row) => {
                 self.stage = Stage::Search(search);
                 // What a search takes is on top: nothing was told that could have spared it.
-                self.limits.pairs = self.limits.pairs.saturating_add(row.len());
-                self.wish(row, false)
+                let batch = self.wish(row, false);
+                self.limits.pairs = self.limits.pairs.saturating_add(batch.len());
+                batch
             }
             None => {
                 self.has_searched |= self.structure.divide(&search.groups());

@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Matrix;
+use super::predict::Measured;
 use crate::CpuSet;
 use crate::stats::order::median;
 use linkage::Merge;
@@ -179,31 +180,37 @@ fn judged(matrix: &Matrix, groups: Vec<Vec<usize>>) -> Option<GroupLevel> {
         return None;
     }
     let misplaced = sides.misplaced();
+    let median_of = |is_inside: bool| {
+        let of = |&(i, j, _): &Measured| {
+            let (one, other) = (sides.group_of[i], sides.group_of[j]);
+            (one == other) == is_inside && (groups[one].len() > 1 || groups[other].len() > 1)
+        };
+        median(&matrix.known().filter(of).map(|(_, _, cost)| cost).collect::<Vec<f64>>())
+    };
     (misplaced <= MISPLACED).then(|| GroupLevel {
-        inside_ns: median(&sides.groups.iter().flat_map(|group| group.inside.iter().copied()).collect::<Vec<_>>()),
-        between_ns: median(
-            &sides.groups.iter().flat_map(|group| group.outside.iter().map(|of| of.1)).collect::<Vec<_>>(),
-        ),
+        inside_ns: median_of(true),
+        between_ns: median_of(false),
         step,
         misplaced,
         groups: groups.iter().map(|group| group.iter().map(|&place| matrix.cpus()[place]).collect()).collect(),
     })
 }
 
-/// The costs of each group of several.
+/// What the groups of several cost.
 struct Sides {
+    group_of: Vec<usize>,
     groups: Vec<Side>,
 }
 
-/// The costs of a group.
+/// What a group costs.
 struct Side {
-    inside: Vec<f64>,
-    /// With cpus of other groups, by the number of the group.
-    outside: Vec<(usize, f64)>,
     /// The median inside.
     own: f64,
     /// The median to the nearest other group.
     nearest: f64,
+    /// Its pairs inside and with others: all, and how many of them lie on the wrong side of the middle of the step.
+    inside: [usize; 2],
+    outside: [usize; 2],
 }
 
 impl Sides {
@@ -216,7 +223,7 @@ impl Sides {
         let several = groups.iter().enumerate().filter(|(_, places)| places.len() > 1);
         let groups =
             several.map(|(group, places)| Side::of(matrix, group, places, &group_of)).collect::<Option<_>>()?;
-        Some(Self { groups })
+        Some(Self { group_of, groups })
     }
 
     fn smallest_step(&self) -> f64 {
@@ -226,16 +233,11 @@ impl Sides {
     /// The larger of two shares: of pairs inside that cost more than the middle of their group's step, and of pairs between that cost
     /// less than that of both their groups.
     fn misplaced(&self) -> f64 {
-        let (mut inside, mut inside_wrong, mut between, mut between_wrong) = (0, 0, 0, 0);
-        for group in &self.groups {
-            let middle = (group.own * group.nearest).sqrt();
-            inside += group.inside.len();
-            inside_wrong += group.inside.iter().filter(|cost| **cost > middle).count();
-            between += group.outside.len();
-            between_wrong += group.outside.iter().filter(|(_, cost)| *cost < middle).count();
-        }
-        let share = |wrong: usize, of: usize| wrong as f64 / of.max(1) as f64;
-        share(inside_wrong, inside).max(share(between_wrong, between))
+        let share = |of: fn(&Side) -> [usize; 2]| {
+            let sum = |part: usize| self.groups.iter().map(|group| of(group)[part]).sum::<usize>();
+            sum(1) as f64 / sum(0).max(1) as f64
+        };
+        share(|group| group.inside).max(share(|group| group.outside))
     }
 }
 
@@ -252,11 +254,14 @@ impl Side {
                 }
             }
         }
-        outside.sort_by(|one, other| one.0.cmp(&other.0).then(one.1.total_cmp(&other.1)));
+        outside.sort_unstable_by(|one: &(usize, f64), other| one.0.cmp(&other.0).then(one.1.total_cmp(&other.1)));
         let middle = |costs: &[(usize, f64)]| f64::midpoint(costs[(costs.len() - 1) / 2].1, costs[costs.len() / 2].1);
         let nearest = outside.chunk_by(|one, other| one.0 == other.0).map(middle).min_by(f64::total_cmp)?;
         let own = median(&inside);
-        own.is_finite().then_some(Self { inside, outside, own, nearest })
+        let step = (own * nearest).sqrt();
+        let inside = [inside.len(), inside.iter().filter(|cost| **cost > step).count()];
+        let outside = [outside.len(), outside.iter().filter(|(_, cost)| *cost < step).count()];
+        own.is_finite().then_some(Self { own, nearest, inside, outside })
     }
 }
 

@@ -25,13 +25,14 @@ pub use pairs::HEADER;
 pub use reader::read;
 
 /// The longest text that is read, in bytes.
-pub const MAXIMUM_BYTES: usize = 24 << 20;
+pub const MAXIMUM_BYTES: usize = 48 << 20;
 
 /// The most cpus that a file may speak of.
 pub const MAXIMUM_CPUS: usize = 2048;
 
-/// The most numbers that a file may have: each pair of 1,095 cpus, or both directions between 774.
-pub const MAXIMUM_NUMBERS: usize = 600_000;
+/// The most numbers that a file may have: both directions between [`MAXIMUM_CPUS`]. Lists with several numbers of many pairs may come to more
+/// memory, and are refused with fewer.
+pub const MAXIMUM_NUMBERS: usize = MAXIMUM_CPUS * MAXIMUM_CPUS;
 
 /// What a file of another tool holds.
 #[derive(Clone, Debug, PartialEq)]

@@ -31,6 +31,7 @@ pub struct LinkMap {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unfinished: bool,
     /// One entry for each way to talk; all were measured in turn, pair by pair.
+    #[serde(deserialize_with = "super::rows::series")]
     pub series: Vec<Series>,
     /// How fast each cpu ran while it was measured, by rising number, where that was looked at.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -47,6 +48,9 @@ pub struct LinkMap {
 
 /// A map of more cpus is none: a table of all pairs has 34 MB then, and there are several.
 pub const MOST_CPUS: usize = 2048;
+
+/// What the pairs of a map that comes from a file may take in memory, in bytes: all pairs of [`MOST_CPUS`] with a cost each way take half.
+pub(super) const MOST_BYTES: usize = 128 << 20;
 
 #[cfg(test)]
 impl LinkMap {
@@ -113,7 +117,8 @@ pub struct Series {
     /// The pairs.
     pub links: Links,
     /// Pairs that were measured only to check what is predicted for pairs that were not; they are not among `links`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, with = "super::rows", skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<super::rows::Row>")]
     pub held_out: Vec<super::Pair>,
 }
 

@@ -39,7 +39,7 @@ pub fn modes(pairs: &[Pair], hypervisor: Option<&str>) -> Option<Finding> {
             "Talking between {whose} costs {:.0} ns in some visits and {:.0} ns in others ({share:.0} % of {}).",
             modes.low_ns,
             modes.high_ns,
-            pair.visits_ns.len() + pair.back_ns.len()
+            pair.visits_ns().len() + pair.back_ns().len()
         ),
         advice: advice.into(),
         command: hypervisor.is_none().then(|| "corewise".into()),

@@ -59,7 +59,7 @@ fn trial(block: u32, value: f64) -> Trial {
 
 fn links(origin: map::Origin) -> LinkMap {
     let machine = Layout { packages: 1, caches: 2, cores: 2, threads: 1, adjacent: false }.machine();
-    let pair = Pair { a: 0, b: 2, visits_ns: vec![80.5, 81.25], back_ns: vec![79.0] };
+    let pair = Pair::of_both(0, 2, vec![80.5, 81.25], vec![79.0]);
     LinkMap {
         provenance: Provenance {
             origin,

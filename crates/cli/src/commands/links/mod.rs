@@ -278,7 +278,8 @@ fn print(
     settings: &Settings,
 ) -> Result<(), Failure> {
     let Some(series) = map.series.first() else { return Err(Failure::unavailable("the map is empty")) };
-    let filled = Filled::of(series, map);
+    // Only where it is needed, and after what is concluded: each is a table of all pairs.
+    let filled = || Filled::of(series, map);
     let by_group = order != Some(OrderName::Number);
     match format {
         _ if settings.json || format == FormatName::Json => {
@@ -286,6 +287,7 @@ fn print(
         }
         FormatName::Csv => print_form(long_csv(map).trim_end()),
         FormatName::Matrix => {
+            let filled = filled();
             if filled.predicted > 0 {
                 let all = filled.all.known().count() as u64;
                 let (all, predicted) = (number::whole(all), number::whole(filled.predicted));
@@ -293,11 +295,14 @@ fn print(
             }
             print_form(matrix_csv(&filled.all).trim_end())
         }
-        FormatName::Svg => print_form(&picture(map, &filled, &conclude(map), by_group)),
+        FormatName::Svg => {
+            let conclusions = conclude(map);
+            print_form(&picture(map, &filled(), &conclusions, by_group))
+        }
         FormatName::Text | FormatName::Json => {
             let picture = Picture { depth: depth(settings), by_group };
             artifact::print(map, kept, settings, |conclusions| {
-                screen(map, &filled, conclusions, kept, picture, settings.width)
+                screen(map, &filled(), conclusions, kept, picture, settings.width)
             })
         }
     }

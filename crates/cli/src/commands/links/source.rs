@@ -69,8 +69,10 @@ fn name_of(path: &Path) -> String {
 pub fn samples(path: &Path) -> Result<Vec<Vec<f64>>, Failure> {
     let map = map(path, None, None)?;
     let pairs = map.series.into_iter().flat_map(|series| series.links.pairs);
-    let samples: Vec<Vec<f64>> =
-        pairs.flat_map(|pair| [pair.visits_ns, pair.back_ns]).filter(|samples| samples.len() >= 10).collect();
+    let samples: Vec<Vec<f64>> = pairs
+        .flat_map(|pair| [pair.visits_ns().to_vec(), pair.back_ns().to_vec()])
+        .filter(|samples| samples.len() >= 10)
+        .collect();
     if samples.is_empty() {
         let what = format!("{} has no raw samples: at least ten of a pair are needed", path.display());
         return Err(Failure::unavailable(what).next("Use a log of samples, or a corewise map with many visits."));
@@ -119,7 +121,7 @@ fn of_other_tool(path: &Path, machine: Option<&Machine>, unit: Option<UnitName>)
 fn in_nanoseconds(series: &mut [Series], in_cycles: bool, unit: Option<UnitName>) -> Result<(), &'static str> {
     let pairs = || series.iter().flat_map(|series| &series.links.pairs);
     let is_one = |cost: &f64| *cost >= 1.0;
-    let has_one = || pairs().any(|pair| pair.visits_ns.iter().chain(&pair.back_ns).any(is_one));
+    let has_one = || pairs().any(|pair| pair.visits_ns().iter().chain(pair.back_ns()).any(is_one));
     match unit {
         Some(_) if in_cycles => Err("its numbers are cycles, which no --unit turns into nanoseconds"),
         None if !in_cycles && !has_one() => {
@@ -128,8 +130,7 @@ fn in_nanoseconds(series: &mut [Series], in_cycles: bool, unit: Option<UnitName>
         None | Some(UnitName::Ns) => Ok(()),
         Some(unit) => {
             let pairs = series.iter_mut().flat_map(|series| &mut series.links.pairs);
-            let costs = pairs.flat_map(|pair| pair.visits_ns.iter_mut().chain(&mut pair.back_ns));
-            costs.for_each(|cost| *cost *= unit.nanoseconds());
+            pairs.for_each(|pair| pair.change(|cost| *cost *= unit.nanoseconds()));
             Ok(())
         }
     }

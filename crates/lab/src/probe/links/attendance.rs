@@ -63,7 +63,7 @@ impl Attendance {
 
 fn release(here: &BTreeMap<u32, u32>, meeting: &Meeting) {
     for (thread, cpu) in here {
-        meeting.fail(format!("a thread was starved on cpu {cpu}: something else uses it"));
+        meeting.starve(format!("a thread was starved on cpu {cpu}: something else uses it"));
         if let Ok(all) = affinity::current() {
             // One that has ended meanwhile is no trouble.
             let _ = task::thread(std::process::id(), *thread).map(|thread| thread.restrict(&all));
@@ -91,6 +91,7 @@ impl Drop for Here {
 mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
+    use super::super::meeting::Trouble;
     use super::*;
 
     /// A thread that waits, whatever the time is, until it may run on another cpu: as if its own were kept by somebody.
@@ -117,7 +118,7 @@ mod tests {
             attendance.join_all(&meeting);
         });
         assert!(released.load(Ordering::Relaxed));
-        let told = format!("a thread was starved on cpu {cpu}: something else uses it");
-        assert_eq!(meeting.trouble(), Err(told));
+        let why = format!("a thread was starved on cpu {cpu}: something else uses it");
+        assert_eq!(meeting.trouble(), Err(Trouble { why, passes: true }));
     }
 }

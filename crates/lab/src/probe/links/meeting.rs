@@ -9,9 +9,25 @@ pub const LIMIT: Duration = Duration::from_millis(250);
 /// Spins between two looks at the time; some 20 us where each is a failed exchange.
 const SPINS_PER_LOOK: u32 = 1024;
 
+/// What went wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trouble {
+    /// In words.
+    pub why: String,
+    /// Whether another try may go well: somebody else used a cpu, who may be gone by then.
+    pub passes: bool,
+}
+
+impl From<String> for Trouble {
+    /// One that stays.
+    fn from(why: String) -> Self {
+        Self { why, passes: false }
+    }
+}
+
 /// A visit's end.
 pub struct Meeting<'a> {
-    trouble: Mutex<Option<String>>,
+    trouble: Mutex<Option<Trouble>>,
     ended: AtomicBool,
     second_is_here: AtomicBool,
     stop: &'a AtomicBool,
@@ -32,12 +48,21 @@ impl<'a> Meeting<'a> {
 
     /// Ends the visit because of an error; the first one is told.
     pub fn fail(&self, error: impl ToString) {
-        self.trouble.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error.to_string());
+        self.end(error.to_string().into());
+    }
+
+    /// Ends it because one of its threads did not get its cpu.
+    pub fn starve(&self, why: String) {
+        self.end(Trouble { why, passes: true });
+    }
+
+    fn end(&self, trouble: Trouble) {
+        self.trouble.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(trouble);
         self.ended.store(true, Ordering::Relaxed);
     }
 
     /// What went wrong.
-    pub fn trouble(&self) -> Result<(), String> {
+    pub fn trouble(&self) -> Result<(), Trouble> {
         self.trouble.lock().unwrap_or_else(PoisonError::into_inner).take().map_or(Ok(()), Err)
     }
 

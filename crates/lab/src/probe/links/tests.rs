@@ -4,7 +4,6 @@ use std::sync::atomic::AtomicBool;
 use std::thread::scope;
 
 use allocation_counter::measure;
-use corewise_model::Gap;
 use corewise_model::links::Slots;
 use corewise_model::stats::random::Random;
 use corewise_sys::clock::{Clock, Source};
@@ -24,7 +23,7 @@ const SPINNING: [What; 7] = [
 ];
 const SLEEPING: [What; 3] = [What::Channel { bound: Some(64) }, What::Channel { bound: None }, What::Wakeup];
 
-fn visit_now(what: What, first: u32, second: u32, home: Home, stop: bool) -> Result<Option<Visited>, Gap> {
+fn visit_now(what: What, first: u32, second: u32, home: Home, stop: bool) -> Result<Option<Visited>, Missed> {
     visit_until(LIMIT, what, first, second, home, stop)
 }
 
@@ -35,7 +34,7 @@ fn visit_until(
     second: u32,
     home: Home,
     stop: bool,
-) -> Result<Option<Visited>, Gap> {
+) -> Result<Option<Visited>, Missed> {
     let asked = Visit { what, first, second, home, limit };
     visit(&Clock::calibrated(), &asked, &Warmth::default(), &mut Random::new(1), &AtomicBool::new(stop))
 }
@@ -54,19 +53,14 @@ fn two_cpus() -> Option<(u32, u32)> {
     Some((first, second))
 }
 
-/// Whether others wanted a cpu of the visit.
-fn is_crowded(gap: &Gap) -> bool {
-    ["one cpu is busy", "something else uses it"].iter().any(|why| gap.why.contains(why))
-}
-
 /// Visits until one is not spoiled by whatever else runs here.
-fn visit_at_last(what: What, first: u32, second: u32, home: Home) -> Result<Visited, Gap> {
+fn visit_at_last(what: What, first: u32, second: u32, home: Home) -> Result<Visited, Missed> {
     let mut tries = 0;
     loop {
         tries += 1;
         // Two threads that hand a line to each other get on slowly where others want their cpus.
         match visit_until(Duration::from_secs(2), what, first, second, home, false) {
-            Err(gap) if is_crowded(&gap) && tries < 40 => {}
+            Err(missed) if missed.passes && tries < 40 => {}
             visited => return visited.map(|visited| visited.expect("nobody stopped it")),
         }
     }
@@ -78,9 +72,9 @@ fn every_kind_has_a_number_both_ways() {
     for what in SPINNING.into_iter().chain(SLEEPING) {
         for (first, second) in [(a, b), (b, a)] {
             let visited = match visit_at_last(what, first, second, Home::First) {
-                Err(gap) if what == What::Oneway && gap.why.contains("do not agree") => continue,
-                Err(gap) if what == What::Oneway && gap.why.contains("a step of the clock") => continue,
-                Err(gap) if is_crowded(&gap) => return println!("skipped: {what:?}: {}", gap.why),
+                Err(missed) if what == What::Oneway && missed.gap.why.contains("do not agree") => continue,
+                Err(missed) if what == What::Oneway && missed.gap.why.contains("a step of the clock") => continue,
+                Err(missed) if missed.passes => return println!("skipped: {what:?}: {}", missed.gap.why),
                 visited => visited.unwrap(),
             };
             assert!(visited.cost_ns.is_finite() && visited.cost_ns > 0.0, "{what:?}: {visited:?}");
@@ -98,7 +92,7 @@ fn every_kind_has_a_number_both_ways() {
 #[test]
 fn a_partner_that_cannot_be_placed_is_a_gap() {
     let first = first_cpu();
-    let what = |what, first, second| visit_now(what, first, second, Home::First, false).unwrap_err().what;
+    let what = |what, first, second| visit_now(what, first, second, Home::First, false).unwrap_err().gap.what;
     assert_eq!(what(What::Cas, first, 8000), format!("link between cpus {first} and 8000"));
     assert_eq!(what(What::Cas, 8000, first), format!("link between cpus 8000 and {first}"));
     assert_eq!(what(What::Wakeup, first, 8000), format!("wake-up between cpus {first} and 8000"));
@@ -110,7 +104,7 @@ fn a_partner_that_cannot_be_placed_is_a_gap() {
 #[test]
 fn the_watchdog_ends_a_visit_whose_partner_does_not_run() {
     for what in SPINNING {
-        let gap = visit_now(what, first_cpu(), first_cpu(), Home::First, false).unwrap_err();
+        let gap = visit_now(what, first_cpu(), first_cpu(), Home::First, false).unwrap_err().gap;
         // Where others want the cpu as well, one of the two may not have run at all.
         let says = [&["within 250 ms", "one cpu is busy"][..], &["something else uses it"]];
         assert!(says.iter().any(|words| words.iter().all(|word| gap.why.contains(word))), "{what:?}: {}", gap.why);
@@ -134,10 +128,10 @@ fn memory_is_where_it_is_asked_for_or_there_is_a_gap() {
         [What::Cas, What::Bandwidth { block_bytes: 64 << 10 }, What::Queue { slots: Slots::Padded }, What::Wakeup]
     {
         assert_eq!(visit_at_last(what, a, b, Home::Node(nodes[0])).unwrap().home, Some(nodes[0]), "{what:?}");
-        let gap = visit_now(what, a, b, Home::Node(1_000), false).unwrap_err();
+        let gap = visit_now(what, a, b, Home::Node(1_000), false).unwrap_err().gap;
         assert_eq!(gap.why, "there is no node 1000", "{what:?}");
     }
-    let gap = visit_now(What::Channel { bound: None }, a, b, Home::Node(nodes[0]), false).unwrap_err();
+    let gap = visit_now(What::Channel { bound: None }, a, b, Home::Node(nodes[0]), false).unwrap_err().gap;
     assert!(gap.why.contains("heap"), "{}", gap.why);
 }
 
@@ -145,7 +139,7 @@ fn memory_is_where_it_is_asked_for_or_there_is_a_gap() {
 fn a_block_that_cannot_be_is_a_gap() {
     let Some((a, b)) = two_cpus() else { return };
     for block_bytes in [0, 100, 1 << 30] {
-        let gap = visit_now(What::Bandwidth { block_bytes }, a, b, Home::First, false).unwrap_err();
+        let gap = visit_now(What::Bandwidth { block_bytes }, a, b, Home::First, false).unwrap_err().gap;
         assert!(gap.why.contains("whole lines"), "{}", gap.why);
     }
 }

@@ -12,10 +12,10 @@ use corewise_sys::affinity;
 use corewise_sys::clock::{Clock, Source, Ticks};
 
 use super::attendance::Attendance;
-use super::meeting::Meeting;
+use super::meeting::{Meeting, Trouble};
 use super::samples::{self, Plan, Record, Sifted};
 use super::warmth::{Core, Warmth};
-use super::{Kind, Visit, Visited, bandwidth, cas, channel, oneway, queue, store, wakeup};
+use super::{Kind, Missed, Visit, Visited, bandwidth, cas, channel, oneway, queue, store, wakeup};
 
 /// A visit that was cut short counts if it has this many good samples.
 pub(super) const SAMPLES_ENOUGH: usize = 12;
@@ -23,14 +23,14 @@ pub(super) const SAMPLES_ENOUGH: usize = 12;
 /// Measures once: fresh memory, warm cores, many short samples. Absent when the visit was stopped. A visit takes its limit at most.
 ///
 /// # Errors
-/// The gap that says why it could not be measured.
+/// The gap that says why it could not be measured, and whether that may pass.
 pub fn visit(
     clock: &Clock,
     visit: &Visit,
     warmth: &Warmth,
     random: &mut Random,
     stop: &AtomicBool,
-) -> Result<Option<Visited>, Gap> {
+) -> Result<Option<Visited>, Missed> {
     let pair = Pair { clock, visit, warmth, stop };
     let visited = match visit.what {
         What::Cas => pair.measure(&cas::Cas::new(random)),
@@ -41,7 +41,7 @@ pub fn visit(
         What::Queue { slots } => pair.measure(&queue::Queue::new(slots)),
         What::Wakeup => pair.measure(&wakeup::Wakeup),
     };
-    visited.map_err(|why| Gap::new(visit.words(), why))
+    visited.map_err(|trouble| Missed { gap: Gap::new(visit.words(), trouble.why), passes: trouble.passes })
 }
 
 impl Visit {
@@ -61,7 +61,7 @@ struct Pair<'a> {
 }
 
 impl Pair<'_> {
-    fn measure<K: Kind>(&self, kind: &K) -> Result<Option<Visited>, String> {
+    fn measure<K: Kind>(&self, kind: &K) -> Result<Option<Visited>, Trouble> {
         match self.clock.source {
             Source::Counter(ticks) => self.meet(kind, ticks),
             Source::System(ticks) => self.meet(kind, ticks),
@@ -69,7 +69,7 @@ impl Pair<'_> {
     }
 
     /// Both threads of a visit, and what they found.
-    fn meet<K: Kind, T: Ticks>(&self, kind: &K, ticks: T) -> Result<Option<Visited>, String> {
+    fn meet<K: Kind, T: Ticks>(&self, kind: &K, ticks: T) -> Result<Option<Visited>, Trouble> {
         let (plan, meeting, place) = (kind.plan(), Meeting::new(self.stop, self.visit.limit), OnceLock::new());
         let (mut first, mut second) = (Record::new(&plan), Record::new(&plan));
         let mut gigahertz = [None; 2];
@@ -134,13 +134,13 @@ impl Pair<'_> {
         sifted: &Sifted,
         gigahertz: [Option<f64>; 2],
         home: Option<u32>,
-    ) -> Result<Option<Visited>, String> {
+    ) -> Result<Option<Visited>, Trouble> {
         let good: Vec<f64> = sifted.groups.iter().flatten().copied().collect();
         if good.len() < SAMPLES_ENOUGH {
             return if self.stop.load(Ordering::Relaxed) {
                 Ok(None)
             } else {
-                Err(sifted.too_few(plan, self.visit.limit))
+                Err(Trouble { why: sifted.too_few(plan, self.visit.limit), passes: true })
             };
         }
         let in_ns = |ticks: f64| ticks * self.clock.nanoseconds_per_tick / plan.numbers;

@@ -66,7 +66,7 @@ fn pairs_of_one_map_alone_are_counted_and_not_compared() {
 fn numbers_without_visits_count_as_known_to_within_5_percent() {
     let of = |factor: f64| {
         let mut map = map(1, 1, chiplets);
-        map.series[0].links.pairs.iter_mut().for_each(|pair| pair.visits_ns[0] *= factor);
+        map.series[0].links.pairs.iter_mut().for_each(|pair| pair.change(|cost| *cost *= factor));
         map
     };
     assert_eq!(compared(&of(1.0), &of(1.08)).dearer, 0);

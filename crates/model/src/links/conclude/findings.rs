@@ -59,9 +59,9 @@ pub(super) fn conclude(
             .links
             .pairs
             .iter()
-            .flat_map(|pair| [&pair.visits_ns, &pair.back_ns].into_iter().map(|visits| (pair.a, pair.b, visits)));
+            .flat_map(|pair| [pair.visits_ns(), pair.back_ns()].into_iter().map(|visits| (pair.a, pair.b, visits)));
         let sides = sides.filter(|(_, _, visits)| visits.len() > 1);
-        let sides: Vec<Pair> = sides.map(|(a, b, visits)| Pair::new(a, b, visits.clone())).collect();
+        let sides: Vec<Pair> = sides.map(|(a, b, visits)| Pair::new(a, b, visits.to_vec())).collect();
         conclusions.findings.extend(crate::links::modes(&sides, hypervisor));
     }
 }
@@ -373,7 +373,8 @@ fn padding_ratios(packed: &Series, padded: &Series, is_side: &dyn Fn(u32, u32) -
     let both: Vec<(&Pair, &Pair)> = both.collect();
     let ratios: Vec<f64> = if both.len() < FEW {
         let visits = |(pair, other): &(&Pair, &Pair)| {
-            let pairs = pair.visits_ns.iter().zip(&other.visits_ns).chain(pair.back_ns.iter().zip(&other.back_ns));
+            let pairs =
+                pair.visits_ns().iter().zip(other.visits_ns()).chain(pair.back_ns().iter().zip(other.back_ns()));
             pairs.map(|(packed, padded)| padded / packed).collect::<Vec<_>>()
         };
         both.iter().flat_map(visits).collect()

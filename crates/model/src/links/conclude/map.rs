@@ -72,7 +72,7 @@ fn with_siblings(firsts: &CpuSet, structure: &Structure) -> CpuSet {
 
 impl Artifact for LinkMap {
     const KIND: &'static str = "links";
-    const SCHEMA: &'static str = "corewise/links/2";
+    const SCHEMA: &'static str = "corewise/links/3";
     type Conclusions = LinkConclusions;
 
     fn check(&self) -> Result<(), String> {
@@ -85,7 +85,12 @@ impl Artifact for LinkMap {
             if a >= b || !self.cpus.contains(a) || !self.cpus.contains(b) {
                 return Err(format!("{a} and {b} are not a pair of its cpus"));
             }
-            if pair.all_visits_ns().iter().any(|cost| !(cost.is_finite() && *cost > 0.0 && *cost <= 1e12)) {
+            if pair
+                .visits_ns()
+                .iter()
+                .chain(pair.back_ns())
+                .any(|cost| !(cost.is_finite() && *cost > 0.0 && *cost <= 1e12))
+            {
                 return Err(format!("cpus {a} and {b} have an impossible cost"));
             }
         }

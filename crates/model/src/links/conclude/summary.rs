@@ -21,24 +21,23 @@ const DEVIATE: f64 = 1.96;
 /// With fewer measured pairs the range of all of them is no 95 % interval of their median.
 const FEWEST: u64 = 6;
 
-/// A cost, and how many pairs have it.
-type Weighted = (f64, f64);
+/// A cost, how many pairs have it, and the number of their block.
+#[derive(Clone, Copy)]
+struct Weighted {
+    cost: f64,
+    pairs: f32,
+    block: u32,
+}
 
 /// The pairs of one tier.
 #[derive(Default)]
 struct Pairs {
     measured: u64,
     predicted: u64,
-    costs: Vec<Weighted>,
-    blocks: BTreeMap<Block, Stratum>,
-}
-
-/// The pairs of a tier in one block.
-#[derive(Clone, Default)]
-struct Stratum {
-    measured: f64,
     /// All, with their costs.
     costs: Vec<Weighted>,
+    /// The number of each block, by which the costs name it, and how many of its pairs were measured.
+    blocks: BTreeMap<Block, (u32, f64)>,
 }
 
 /// The cost classes of a series, nearest first: one for each tier that has pairs.
@@ -85,17 +84,22 @@ fn add(
     let tier = if is_one { super::tiers::SAME_CORE } else { tiers.tier(i, j) };
     let pairs = &mut pairs[tier];
     let block = if is_one { filled.structure.block(places[0], places[1]) } else { filled.structure.block(i, j) };
-    let stratum = pairs.blocks.entry(block).or_default();
+    let next = pairs.blocks.len() as u32;
+    let (block, measured_of_block) = pairs.blocks.entry(block).or_insert((next, 0.0));
+    let block = *block;
+    *measured_of_block += measured.len() as f64;
     pairs.measured += measured.len() as u64;
     pairs.predicted += predicted.len() as u64;
-    stratum.measured += measured.len() as f64;
-    stratum.costs.extend(measured.iter().map(|&cost| (cost, 1.0)));
+    pairs.costs.extend(measured.iter().map(|&cost| Weighted { cost, pairs: 1.0, block }));
     if let Some(&cost) = predicted.first() {
-        let weight = predicted.len() as f64;
+        let weight = predicted.len() as f32;
         // Other threads of two cores that were measured cost what these do.
         match measured.is_empty() || is_one {
-            true => stratum.costs.extend(spread[tier].map(|miss| (cost * miss, weight / PARTS as f64))),
-            false => stratum.costs.push((cost, weight)),
+            true => {
+                let part = |miss: f64| Weighted { cost: cost * miss, pairs: weight / PARTS as f32, block };
+                pairs.costs.extend(spread[tier].map(part));
+            }
+            false => pairs.costs.push(Weighted { cost, pairs: weight, block }),
         }
     }
 }
@@ -124,9 +128,8 @@ fn held_out(filled: &Filled, tiers: &Tiers, tier: usize) -> Option<HeldOut> {
 
 impl Pairs {
     fn described(mut self, words: &str, held_out: Option<HeldOut>) -> CostClass {
-        self.costs = self.blocks.values().flat_map(|stratum| stratum.costs.iter().copied()).collect();
-        self.costs.sort_by(|one, other| one.0.total_cmp(&other.0));
-        let [low_ns, median_ns, high_ns] = [0.05, 0.5, 0.95].map(|at| weighted_quantile(&self.costs, at));
+        self.costs.sort_unstable_by(|one, other| one.cost.total_cmp(&other.cost));
+        let [low_ns, median_ns, high_ns] = [0.05, 0.5, 0.95].map(|at| self.quantile(at));
         CostClass {
             words: words.to_owned(),
             pairs: self.measured,
@@ -146,21 +149,30 @@ impl Pairs {
         }
         // Blocks of which nothing was measured are known as well as those like them together.
         let mut families = BTreeMap::<Family, f64>::new();
-        for (block, stratum) in &self.blocks {
-            *families.entry(block.family()).or_default() += stratum.measured;
+        for (block, (_, measured)) in &self.blocks {
+            *families.entry(block.family()).or_default() += measured;
         }
-        let total: f64 = self.costs.iter().map(|cost| cost.1).sum();
-        let variance = self.blocks.iter().map(|(block, stratum)| {
-            let weight: f64 = stratum.costs.iter().map(|cost| cost.1).sum();
-            let below: f64 = stratum.costs.iter().map(|&(cost, weight)| weight * below(cost, median)).sum();
+        let mut of_blocks = vec![(0.0, 0.0); self.blocks.len()];
+        for cost in &self.costs {
+            let (weight, below_median) = &mut of_blocks[cost.block as usize];
+            *weight += f64::from(cost.pairs);
+            *below_median += f64::from(cost.pairs) * below(cost.cost, median);
+        }
+        let total: f64 = of_blocks.iter().map(|of| of.0).sum();
+        let variance = self.blocks.iter().map(|(block, &(number, measured))| {
+            let (weight, below) = of_blocks[number as usize];
             let share = if weight > 0.0 { below / weight } else { 0.0 };
-            let measured = if stratum.measured > 0.0 { stratum.measured } else { families[&block.family()] };
+            let measured = if measured > 0.0 { measured } else { families[&block.family()] };
             (weight / total).powi(2) * share * (1.0 - share) / measured.max(1.0)
         });
         // At least by half a pair: between two costs that are half of the pairs each, the median may be anywhere.
         let reach = DEVIATE * variance.sum::<f64>().sqrt() + 0.5 / self.measured as f64;
-        let at = |share: f64| weighted_quantile(&self.costs, share);
-        Some((at(0.5 - reach).min(median), at(0.5 + reach).max(median)))
+        Some((self.quantile(0.5 - reach).min(median), self.quantile(0.5 + reach).max(median)))
+    }
+
+    /// A quantile of the costs, once these are in rising order.
+    fn quantile(&self, at: f64) -> f64 {
+        weighted_quantile(self.costs.iter().map(|cost| (cost.cost, f64::from(cost.pairs))), at)
     }
 }
 

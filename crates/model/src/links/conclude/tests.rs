@@ -15,7 +15,7 @@ fn map(machine: Machine, cost: impl Fn(u32, u32) -> f64) -> LinkMap {
     let mut pairs = Vec::new();
     for (place, &a) in cpus.iter().enumerate() {
         for &b in &cpus[place + 1..] {
-            pairs.push(Pair { a, b, visits_ns: visits(cost(a, b)), back_ns: visits(cost(b, a)) });
+            pairs.push(Pair::of_both(a, b, visits(cost(a, b)), visits(cost(b, a))));
         }
     }
     LinkMap::of_pairs(machine, pairs)
@@ -248,7 +248,7 @@ fn guesses_of_siblings_are_named() {
     for factor in [0.5, 1.01, 2.0] {
         let mut other = map.clone();
         for pair in &mut other.series[0].links.pairs {
-            pair.visits_ns.iter_mut().chain(&mut pair.back_ns).for_each(|cost| *cost *= factor);
+            pair.change(|cost| *cost *= factor);
         }
         let said = |found: &LinkConclusions| {
             let groups = found.groups.as_ref().map(|groups| groups.level.groups.clone());

@@ -1,5 +1,9 @@
-//! The search for groups among many cores of which nothing is told, or that are told to be alike and are not: rows of the map, each from a
-//! core that no group has yet.
+//! The search for groups among many cores of which nothing is told, or that are told to be alike and are not.
+//!
+//! A row of the map, from one core to all others, shows the core's group: those before the widest gap. Machines are numbered regularly, so the
+//! next group is guessed to be the last one, moved to the first core that has none. A core is measured with those guessed, and with
+//! one core of each group so far; who is near belongs together, whatever was guessed. Only where hardly any of those guessed are near does
+//! the core get a row of its own.
 
 use super::Matrix;
 use crate::stats::random::Random;
@@ -10,6 +14,8 @@ const STEP: f64 = 1.25;
 const FAR_AT_LEAST: usize = 2;
 /// After so many rows without anybody near, there are no groups.
 const ROWS_WITHOUT: usize = 3;
+/// After so many wrong guesses in a row, the numbers show no pattern.
+const WRONG_GUESSES: usize = 3;
 
 /// A search in the making.
 #[derive(Debug)]
@@ -18,63 +24,189 @@ pub(super) struct Search {
     cores: Vec<usize>,
     /// The group of each of them, as far as it is known.
     group: Vec<Option<usize>>,
-    groups: usize,
-    /// The core whose row is being measured.
-    row: Option<usize>,
+    /// One core of each group.
+    groups: Vec<usize>,
+    /// The cores of the last group, rising.
+    last: Vec<usize>,
+    /// Who costs less is near.
+    limit: f64,
+    /// What is being measured.
+    asked: Option<Asked>,
     rows_without: usize,
+    wrong_guesses: usize,
+}
+
+/// Pairs of one core.
+#[derive(Debug)]
+enum Asked {
+    /// With all that have no group.
+    Row(usize),
+    /// With those that are guessed to be near it, and with one core of each group.
+    Guess(usize, Vec<usize>),
 }
 
 impl Search {
     pub(super) fn new(cores: Vec<usize>) -> Self {
-        Self { group: vec![None; cores.len()], cores, groups: 0, row: None, rows_without: 0 }
+        Self {
+            group: vec![None; cores.len()],
+            cores,
+            groups: Vec::new(),
+            last: Vec::new(),
+            limit: 0.0,
+            asked: None,
+            rows_without: 0,
+            wrong_guesses: 0,
+        }
     }
 
-    /// The pairs of the next row, by places; absent when every core has its group, or there are no groups.
+    /// The pairs to measure next, by places; absent when every core has its group, or there are no groups.
     pub(super) fn next(
         &mut self,
         costs: &Matrix,
         firsts: &[usize],
         random: &mut Random,
     ) -> Option<Vec<(usize, usize)>> {
-        if let Some(row) = self.row.take() {
-            self.divide(row, costs, firsts);
+        let place = |search: &Self, core: usize| firsts[search.cores[core]];
+        let cost = |search: &Self, a: usize, b: usize| costs.cost(place(search, a), place(search, b));
+        let mut refuted = None;
+        match self.asked.take() {
+            Some(Asked::Row(row)) => {
+                let waiting = (0..self.cores.len()).filter(|&core| core != row && self.group[core].is_none());
+                self.divide(row, waiting.map(|core| (cost(self, row, core), core)).collect());
+            }
+            Some(Asked::Guess(core, guessed)) => {
+                let is_near = |other: &usize| cost(self, core, *other) < self.limit;
+                let known = self.groups.iter().position(is_near);
+                let near: Vec<usize> = guessed.iter().copied().filter(is_near).collect();
+                if known.is_none() && 2 * near.len() < guessed.len() {
+                    self.wrong_guesses += 1;
+                    refuted = Some(core);
+                } else {
+                    self.wrong_guesses = 0;
+                    self.join(core, &near, known);
+                }
+            }
+            None => {}
         }
         let waiting: Vec<usize> = (0..self.cores.len()).filter(|&core| self.group[core].is_none()).collect();
-        if waiting.len() < 2 || self.rows_without == ROWS_WITHOUT {
+        let (&first, others) = waiting.split_first()?;
+        if self.groups.is_empty() && (others.is_empty() || self.rows_without == ROWS_WITHOUT) {
             return None;
         }
-        let row = waiting[random.below(waiting.len())];
-        self.row = Some(row);
-        let place = |core: usize| firsts[self.cores[core]];
-        Some(waiting.into_iter().filter(|&core| core != row).map(|core| (place(row), place(core))).collect())
+        if !self.groups.is_empty() && refuted.is_none() && self.wrong_guesses < WRONG_GUESSES {
+            let guessed = self.last.iter().map(|core| core + first - self.last[0]);
+            let guessed: Vec<usize> = guessed.filter(|core| others.binary_search(core).is_ok()).collect();
+            let pairs = guessed.iter().chain(&self.groups).map(|&other| (place(self, first), place(self, other)));
+            let pairs = pairs.collect();
+            self.asked = Some(Asked::Guess(first, guessed));
+            return Some(pairs);
+        }
+        let row = refuted.unwrap_or_else(|| waiting[random.below(waiting.len())]);
+        self.asked = Some(Asked::Row(row));
+        let others = waiting.into_iter().filter(|&core| core != row);
+        Some(others.map(|core| (place(self, row), place(self, core))).collect())
     }
 
     /// The cores with the group of each; one group for all where there are none.
     pub(super) fn groups(self) -> Vec<(usize, usize)> {
-        let found = self.rows_without < ROWS_WITHOUT;
-        let group = self.group.iter().map(|group| if found { group.unwrap_or(self.groups) } else { 0 });
+        let found = !self.groups.is_empty();
+        let group = self.group.iter().map(|group| if found { group.unwrap_or(self.groups.len()) } else { 0 });
         self.cores.iter().copied().zip(group).collect()
     }
 
-    /// Divides a row at its widest gap: who is nearer makes a group with the row's own core.
-    fn divide(&mut self, row: usize, costs: &Matrix, firsts: &[usize]) {
-        let waiting = (0..self.cores.len()).filter(|&core| core != row && self.group[core].is_none());
-        let cost = |core: usize| costs.cost(firsts[self.cores[row]], firsts[self.cores[core]]);
-        let mut others: Vec<(f64, usize)> =
-            waiting.map(|core| (cost(core), core)).filter(|(cost, _)| cost.is_finite()).collect();
+    /// Divides a row at its widest gap: who is nearer makes a group with the row's own core. `others` are those without a group,
+    /// each behind what it costs.
+    fn divide(&mut self, row: usize, mut others: Vec<(f64, usize)>) {
+        others.retain(|(cost, _)| cost.is_finite());
         others.sort_by(|one, other| one.0.total_cmp(&other.0));
         let most_near = others.len().saturating_sub(FAR_AT_LEAST);
         let gaps = others.windows(2).enumerate().map(|(place, pair)| (pair[1].0 / pair[0].0, place + 1));
         let gaps = gaps.filter(|(_, near)| *near <= most_near);
         let (gap, near) = gaps.max_by(|one, other| one.0.total_cmp(&other.0)).unwrap_or((1.0, 0));
-        if gap < STEP && self.groups == 0 {
+        if gap < STEP && self.groups.is_empty() {
             self.rows_without += 1;
             return;
         }
         // The last group left has nobody outside to be far from.
         let near = if gap >= STEP { near } else { others.len() };
-        self.group[row] = Some(self.groups);
-        others[..near].iter().for_each(|&(_, core)| self.group[core] = Some(self.groups));
-        self.groups += 1;
+        if let Some([(nearer, _), (farther, _)]) = near.checked_sub(1).and_then(|last| others.get(last..last + 2)) {
+            self.limit = (nearer * farther).sqrt();
+        }
+        let near: Vec<usize> = others[..near].iter().map(|&(_, core)| core).collect();
+        self.join(row, &near, None);
+    }
+
+    /// Puts a core and those that are near it into a group that is known, or into a new one.
+    fn join(&mut self, core: usize, near: &[usize], known: Option<usize>) {
+        let group = known.unwrap_or_else(|| {
+            self.groups.push(core);
+            self.last = [near, &[core]].concat();
+            self.last.sort_unstable();
+            self.groups.len() - 1
+        });
+        near.iter().chain([&core]).for_each(|&core| self.group[core] = Some(group));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Searches among cpus of groups that are given by a function; the groups, and how many pairs that took.
+    fn searched(cpus: usize, group: impl Fn(usize) -> usize) -> (Vec<usize>, usize) {
+        let mut random = Random::new(1);
+        let firsts: Vec<usize> = (0..cpus).collect();
+        let mut search = Search::new(firsts.clone());
+        let mut costs = Matrix::unknown(0..cpus as u32);
+        let mut pairs = 0;
+        while let Some(wishes) = search.next(&costs, &firsts, &mut random) {
+            for (i, j) in wishes {
+                pairs += usize::from(costs.cost(i, j).is_nan());
+                let cost = if group(i) == group(j) { 25.0 } else { 100.0 };
+                costs.set_both(i, j, cost * (0.05 * random.normal()).exp());
+            }
+        }
+        (search.groups().into_iter().map(|(_, group)| group).collect(), pairs)
+    }
+
+    /// Whether the groups are those of a function, whatever their numbers.
+    fn is_right(found: &[usize], group: impl Fn(usize) -> usize) -> bool {
+        (0..found.len()).all(|i| (0..i).all(|j| (found[i] == found[j]) == (group(i) == group(j))))
+    }
+
+    #[test]
+    fn regular_numbers_take_few_pairs_in_any_order() {
+        let orders: [fn(usize) -> usize; 3] = [|cpu| cpu / 16, |cpu| cpu % 256 / 8, |cpu| cpu % 32];
+        for group in orders {
+            let (found, pairs) = searched(512, group);
+            assert!(is_right(&found, group) && pairs < 1_600, "{pairs}");
+        }
+    }
+
+    #[test]
+    fn groups_that_follow_no_pattern_are_found_with_more() {
+        // Sizes from 4 to 12; and numbers that were shuffled.
+        let sizes = |cpu: usize| {
+            (0..)
+                .scan(0, |end, group| {
+                    *end += 4 + group * 5 % 9;
+                    Some(*end)
+                })
+                .position(|end| cpu < end)
+                .unwrap()
+        };
+        let mut shuffled: Vec<usize> = (0..128).collect();
+        Random::new(2).shuffle(&mut shuffled);
+        for group in [&sizes as &dyn Fn(usize) -> usize, &|cpu| shuffled[cpu] / 8] {
+            let (found, pairs) = searched(128, group);
+            assert!(is_right(&found, group), "{found:?}");
+            assert!(pairs < 128 * 127 / 2, "{pairs}");
+        }
+    }
+
+    #[test]
+    fn where_all_are_alike_there_are_no_groups_after_three_rows() {
+        let (found, pairs) = searched(128, |_| 0);
+        assert!(found.iter().all(|&group| group == 0) && pairs <= 3 * 127, "{pairs}");
     }
 }

@@ -1,5 +1,7 @@
 //! Rows and cells: how a line is parted, and what a cell says.
 
+use std::borrow::Cow;
+
 use super::MAXIMUM_CPUS;
 use super::error::{ImportError, shown};
 use crate::cpu_set::MAXIMUM_CPU;
@@ -15,8 +17,8 @@ const MOST_CELLS: usize = MAXIMUM_CPUS + 3;
 pub struct Row<'t> {
     /// The line of the text, counted from 1.
     pub line: usize,
-    /// Its cells.
-    pub cells: Vec<&'t str>,
+    /// Its cells, in a list of its own or in that of a whole matrix.
+    pub cells: Cow<'t, [&'t str]>,
 }
 
 /// What stands between two cells.

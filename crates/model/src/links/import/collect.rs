@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{ImportError, MAXIMUM_CPUS, MAXIMUM_NUMBERS};
 use crate::CpuSet;
-use crate::links::map::Series;
+use crate::links::map::{MOST_BYTES, Series};
 use crate::links::{Links, Pair, What};
 
 /// The numbers of a file, as they are read.
@@ -21,12 +21,38 @@ pub struct Collector {
 /// A cost, zero if the file says so.
 #[derive(Clone, Copy, Debug)]
 struct Number {
-    kind: u32,
-    /// Whether the higher cpu is the first one.
-    back: bool,
-    low: u32,
-    high: u32,
+    /// The kind, the lower cpu, the higher one, and whether that is the first one: in 31, 16, 16 bits and one, so that keys are in the
+    /// order of the pairs.
+    key: u64,
     ns: f64,
+}
+
+impl Number {
+    fn new(kind: u32, first: u32, second: u32, ns: f64) -> Self {
+        let (low, high) = (u64::from(first.min(second)), u64::from(first.max(second)));
+        Self { key: u64::from(kind) << 33 | low << 17 | high << 1 | u64::from(first > second), ns }
+    }
+
+    fn kind(&self) -> usize {
+        (self.key >> 33) as usize
+    }
+
+    /// Equal for all numbers of a pair and a kind.
+    fn pair(&self) -> u64 {
+        self.key >> 1
+    }
+
+    fn low(&self) -> u32 {
+        u32::from((self.key >> 17) as u16)
+    }
+
+    fn high(&self) -> u32 {
+        u32::from((self.key >> 1) as u16)
+    }
+
+    fn is_back(&self) -> bool {
+        self.key & 1 == 1
+    }
 }
 
 /// How many numbers of a file are what.
@@ -78,20 +104,19 @@ impl Collector {
         if self.numbers.len() > MAXIMUM_NUMBERS {
             return;
         }
-        let (low, high) = (first.min(second), first.max(second));
-        self.numbers.push(Number { kind, back: first > second, low, high, ns });
+        self.numbers.push(Number::new(kind, first, second, ns));
     }
 
     /// Counts all costs as begun by the lower cpu: the file does not say who began.
     pub fn forget_directions(&mut self) {
         for number in &mut self.numbers {
-            number.back = false;
+            number.key &= !1;
         }
     }
 
     /// Whether some cost was begun by the lower cpu, and by the higher one.
     pub fn directions(&self) -> (bool, bool) {
-        let any = |back| self.numbers.iter().any(|number| number.back == back);
+        let any = |back| self.numbers.iter().any(|number| number.is_back() == back);
         (any(false), any(true))
     }
 
@@ -115,18 +140,26 @@ impl Collector {
             _ => {}
         }
         // Stable: the visits of a pair stay in the file's order.
-        self.numbers.sort_by_key(|number| (number.kind, number.low, number.high));
+        self.numbers.sort_by_key(Number::pair);
+        let bytes = |numbers: &[Number]| {
+            let back = numbers.iter().filter(|number| number.is_back()).count();
+            Pair::bytes(numbers.len() - back, back)
+        };
+        let by_pair = self.numbers.chunk_by(|a, b| a.pair() == b.pair());
+        if by_pair.map(bytes).sum::<usize>() > MOST_BYTES {
+            return Err(ImportError::TooManyNumbers);
+        }
         let possible_pairs = (cpus.len() * (cpus.len() - 1) / 2) as u64;
         let mut series = Vec::new();
-        for numbers in self.numbers.chunk_by(|a, b| a.kind == b.kind) {
-            let by_pair = || numbers.chunk_by(|a, b| (a.low, a.high) == (b.low, b.high));
+        for numbers in self.numbers.chunk_by(|a, b| a.kind() == b.kind()) {
+            let by_pair = || numbers.chunk_by(|a, b| a.pair() == b.pair());
             counts.unknown_pairs += possible_pairs - by_pair().count() as u64;
             let mut pairs: Vec<Pair> = by_pair().filter_map(pair).collect();
             if mirrored && pairs.iter().all(is_mirrored) {
-                pairs.iter_mut().for_each(|pair| pair.back_ns = Vec::new());
+                pairs.iter_mut().for_each(|pair| pair.forget_back());
             }
             let links = Links { pairs, possible_pairs, gaps: Vec::new() };
-            let what = self.kinds[numbers[0].kind as usize];
+            let what = self.kinds[numbers[0].kind()];
             series.push(Series { what, links, held_out: Vec::new() });
         }
         series.retain(|series| !series.links.pairs.is_empty());
@@ -137,18 +170,15 @@ impl Collector {
 /// The numbers of one pair without zeros; nothing where none is left.
 fn pair(numbers: &[Number]) -> Option<Pair> {
     let costs = |back| {
-        let own = || numbers.iter().filter(move |number| number.back == back && number.ns > 0.0);
-        // Without room to grow: a matrix is a million of these.
-        let mut costs = Vec::with_capacity(own().count());
-        costs.extend(own().map(|number| number.ns));
-        costs
+        let own = numbers.iter().filter(|number| number.is_back() == back && number.ns > 0.0);
+        own.map(|number| number.ns).collect::<Vec<f64>>()
     };
     let (visits_ns, back_ns) = (costs(false), costs(true));
     let some = !visits_ns.is_empty() || !back_ns.is_empty();
-    some.then(|| Pair { a: numbers[0].low, b: numbers[0].high, visits_ns, back_ns })
+    some.then(|| Pair::of_both(numbers[0].low(), numbers[0].high(), visits_ns, back_ns))
 }
 
 /// Whether both directions are the same number.
 fn is_mirrored(pair: &Pair) -> bool {
-    pair.visits_ns.len() == 1 && pair.visits_ns == pair.back_ns
+    pair.visits_ns().len() == 1 && pair.visits_ns() == pair.back_ns()
 }

@@ -3,7 +3,6 @@
 use super::collect::Counts;
 use super::{Format, Imported};
 use crate::links::{Links, Pair};
-use crate::stats::order::median;
 
 /// Costs that differ by less are the same step of a clock, added up in another order: a picosecond.
 const SAME_NS: f64 = 1e-3;
@@ -39,14 +38,14 @@ pub fn of(imported: &Imported, counts: &Counts) -> Vec<String> {
 /// Says so where the two directions of pairs are no measurements of one cost.
 fn directions(links: &Links) -> Option<String> {
     let ratio = |pair: &Pair| (pair.from_a_ns() / pair.from_b_ns()).ln().abs();
-    let both = links.pairs.iter().filter(|pair| !pair.visits_ns.is_empty() && !pair.back_ns.is_empty());
-    let ratios: Vec<f64> = both.map(ratio).collect();
-    let apart = ratios.iter().filter(|ratio| **ratio > APART.ln()).count();
+    let both = links.pairs.iter().filter(|pair| !pair.visits_ns().is_empty() && !pair.back_ns().is_empty());
+    let (count, apart) =
+        both.map(ratio).fold((0, 0), |(count, apart), ratio| (count + 1, apart + usize::from(ratio > APART.ln())));
     (apart > 0).then(|| {
         format!(
             "in {apart} of {} pairs one direction costs more than {APART} times the other: their mean, which is the cost of a pair \
                 elsewhere, is that of neither; the map shows both",
-            ratios.len()
+            count
         )
     })
 }
@@ -56,15 +55,15 @@ fn directions(links: &Links) -> Option<String> {
 /// Both are asked: fewer different values than a fifth of the cells alone would also name a large file of a fine clock, whose steps of
 /// 1 % vanish in what such costs differ by from run to run; wide steps alone would name a small file, whose few costs lie apart.
 fn coarse(links: &Links) -> Option<String> {
-    let costs: Vec<f64> =
-        links.pairs.iter().flat_map(|pair| pair.visits_ns.iter().chain(&pair.back_ns)).copied().collect();
-    let mut values = costs.clone();
-    values.sort_by(f64::total_cmp);
+    let mut values: Vec<f64> =
+        links.pairs.iter().flat_map(|pair| pair.visits_ns().iter().chain(pair.back_ns())).copied().collect();
+    values.sort_unstable_by(f64::total_cmp);
+    let cells = values.len();
+    let middle = values.get(cells / 2).copied().unwrap_or(f64::NAN);
     values.dedup_by(|next, kept| *next - *kept < SAME_NS);
     let (lowest, highest) = (values.first()?, values.last()?);
     let step = (highest - lowest) / (values.len() - 1).max(1) as f64;
-    let is_coarse = values.len() * 5 <= costs.len() && (step > 0.02 * median(&costs) || values.len() == 1);
-    let cells = costs.len();
+    let is_coarse = values.len() * 5 <= cells && (step > 0.02 * middle || values.len() == 1);
     is_coarse.then(|| match values.len() {
         1 => format!("all {cells} cells have the same value: a coarse clock, or rounded numbers"),
         count => format!("only {count} different values in {cells} cells, {step:.1} apart on average: a coarse clock, or rounded numbers"),

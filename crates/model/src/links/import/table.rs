@@ -8,12 +8,14 @@ use super::{MAXIMUM_CPUS, matrix, pairs};
 /// Reads a list of pairs or a matrix.
 pub fn read(text: &str) -> Result<Found, ImportError> {
     let separator = Separator::of(text);
-    let Some(first) = parted(text, separator).next() else { return Err(ImportError::Empty) };
+    let row = |(line, row)| Row { line, cells: separator.cells(row).into() };
+    let parted = || parted(text, separator);
+    let Some(first) = parted().next().map(row) else { return Err(ImportError::Empty) };
     if let Some(columns) = pairs::Columns::of(&first.cells) {
-        return pairs::read(&columns, parted(text, separator).skip(1));
+        return pairs::read(&columns, parted().skip(1).map(row));
     }
-    if let Some(columns) = pairs::without_header(&first.cells, || parted(text, separator).count()) {
-        return pairs::read(&columns, parted(text, separator));
+    if let Some(columns) = pairs::without_header(&first.cells, || parted().count()) {
+        return pairs::read(&columns, parted().map(row));
     }
     if is_prose(&first.cells) {
         return Err(ImportError::Header { line: first.line, found: shown(&first.cells.join(" ")) });
@@ -23,18 +25,25 @@ pub fn read(text: &str) -> Result<Found, ImportError> {
     }
     // A header is the one row more that a matrix may have.
     let most = MAXIMUM_CPUS + 1;
-    let all: Vec<Row> = parted(text, separator).take(most + 1).collect();
-    if all.len() > most {
+    // One list for the cells of all rows: they are millions, and what a list takes is given back as a whole.
+    let (mut cells, mut rows) = (Vec::new(), Vec::new());
+    for (line, row) in parted().take(most + 1) {
+        let begin = cells.len();
+        cells.extend(separator.cells(row));
+        rows.push((line, begin..cells.len()));
+    }
+    if rows.len() > most {
         return Err(ImportError::TooMany { cpus: MAXIMUM_CPUS + 1 });
     }
+    let all: Vec<Row> = rows.into_iter().map(|(line, place)| Row { line, cells: cells[place].into() }).collect();
     let printed = separator == Separator::Space && first.cells[0] == "CPU";
     matrix::read(&all, printed || cells::is_plot(text))
 }
 
-/// The rows of a table, each of one cell or more.
-fn parted(text: &str, separator: Separator) -> impl Iterator<Item = Row<'_>> {
+/// The rows of a table with their lines, each of one cell or more.
+fn parted(text: &str, separator: Separator) -> impl Iterator<Item = (usize, &str)> {
     let is_row = move |(_, row): &(usize, &str)| separator == Separator::Character('\t') || !row.trim().is_empty();
-    rows(text).filter(is_row).map(move |(line, row)| Row { line, cells: separator.cells(row) })
+    rows(text).filter(is_row)
 }
 
 /// Whether a first row has words and not one number or cpu.

@@ -13,11 +13,10 @@ fn imported(text: &str) -> Imported {
 /// The pairs of the first series: "0-1: 5 6 / 7" for two visits that cpu 0 began and one that cpu 1 began.
 fn pairs(imported: &Imported) -> Vec<String> {
     let list = |costs: &[f64]| costs.iter().map(f64::to_string).collect::<Vec<_>>().join(" ");
-    let shown = |pair: &crate::links::Pair| match pair.back_ns[..] {
-        [] => format!("{}-{}: {}", pair.a, pair.b, list(&pair.visits_ns)),
-        _ => {
-            format!("{}-{}: {} / {}", pair.a, pair.b, list(&pair.visits_ns), list(&pair.back_ns)).replace(":  /", ": /")
-        }
+    let shown = |pair: &crate::links::Pair| match pair.back_ns() {
+        [] => format!("{}-{}: {}", pair.a, pair.b, list(pair.visits_ns())),
+        _ => format!("{}-{}: {} / {}", pair.a, pair.b, list(pair.visits_ns()), list(pair.back_ns()))
+            .replace(":  /", ": /"),
     };
     imported.series[0].links.pairs.iter().map(shown).collect()
 }
@@ -205,8 +204,8 @@ fn several_rows_of_a_pair_are_its_visits() {
     let read = check(text, Format::Visits, &["0-1: 50 51 / 52"]);
     let whats: Vec<What> = read.series.iter().map(|series| series.what).collect();
     assert_eq!(whats, [What::Cas, What::Store, What::Channel { bound: Some(64) }]);
-    assert_eq!(read.series[1].links.pairs[0].visits_ns, [30.0]);
-    assert_eq!((read.series[2].links.pairs[0].b, &read.series[2].links.pairs[0].back_ns), (2, &vec![90.0]));
+    assert_eq!(read.series[1].links.pairs[0].visits_ns(), [30.0]);
+    assert_eq!((read.series[2].links.pairs[0].b, read.series[2].links.pairs[0].back_ns()), (2, &[90.0][..]));
     assert_eq!(read.remarks, ["6 of 9 pairs are unknown"]);
 }
 

@@ -207,15 +207,18 @@ fn links_of_one_class_are_no_finding() {
 fn a_pair_with_two_costs_is_a_finding_and_noise_is_not() {
     let mut guest = survey(machine(&[("0-1", 32)], 2, false), 24, 1, |_| QUIET);
     guest.machine.system.hypervisor = Some("KVM".into());
-    guest.links.pairs = vec![Pair::new(0, 1, (0..60).map(|n| 28.0 + f64::from(n) * 0.08).collect())];
+    let mut visits: Vec<f64> = (0..60).map(|n| 28.0 + f64::from(n) * 0.08).collect();
+    guest.links.pairs = vec![Pair::new(0, 1, visits.clone())];
     assert!(conclude(&guest).findings.is_empty(), "a spread is not two modes");
-    guest.links.pairs[0].visits_ns[..12].fill(110.0);
+    visits[..12].fill(110.0);
+    guest.links.pairs = vec![Pair::new(0, 1, visits.clone())];
     let conclusions = conclude(&guest);
     assert_eq!(
         conclusions.findings[0].statement,
         "Talking between cpus 0 and 1 costs 31 ns in some visits and 110 ns in others (20 % of 60)."
     );
-    guest.links.pairs[0].visits_ns[3..12].fill(28.0);
+    visits[3..12].fill(28.0);
+    guest.links.pairs = vec![Pair::new(0, 1, visits)];
     assert!(conclude(&guest).findings.is_empty(), "three visits are not a mode");
 }
 

@@ -27,7 +27,7 @@ pub fn conclude(survey: &Survey) -> Conclusions {
 
 impl Artifact for Survey {
     const KIND: &'static str = "survey";
-    const SCHEMA: &'static str = "corewise/survey/2";
+    const SCHEMA: &'static str = "corewise/survey/3";
     type Conclusions = Conclusions;
 
     fn check(&self) -> Result<(), String> {

@@ -36,7 +36,7 @@ pub fn matrix_csv(matrix: &Matrix) -> String {
 }
 
 fn visits(text: &mut String, kind: &str, purpose: &str, pair: &Pair) {
-    for (first, visits) in [(pair.a, &pair.visits_ns), (pair.b, &pair.back_ns)] {
+    for (first, visits) in [(pair.a, pair.visits_ns()), (pair.b, pair.back_ns())] {
         for (visit, cost) in visits.iter().enumerate() {
             let cost = if cost.is_finite() { cost.to_string() } else { String::new() };
             let _ = writeln!(text, "{kind},{},{},{first},{visit},{purpose},{cost}", pair.a, pair.b);
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn every_visit_is_a_line() {
-        let there_and_back = Pair { back_ns: vec![21.0], ..Pair::new(0, 2, vec![20.25, f64::NAN]) };
+        let there_and_back = Pair::of_both(0, 2, vec![20.25, f64::NAN], vec![21.0]);
         let links = |pairs| Links { pairs, possible_pairs: 6, gaps: Vec::new() };
         let channel = Series {
             what: What::Channel { bound: None },

@@ -84,7 +84,7 @@ fn the_limits_are_told() {
     let pairs: String = (0..5000).map(|cpu| format!("{cpu},{},5\n", cpu + 1)).collect();
     insta::assert_snapshot!(refusal(&format!("a,b,ns\n{pairs}")), @"the file has 5001 cpus or more, and at most 2048 are supported: use a part of them");
     let error = read(&" ".repeat(MAXIMUM_BYTES + 1)).unwrap_err();
-    insta::assert_snapshot!(error, @"the file has 25165825 bytes, and at most 25165824 are supported: leave out samples or kinds");
+    insta::assert_snapshot!(error, @"the file has 50331649 bytes, and at most 50331648 are supported: leave out samples or kinds");
 }
 
 #[test]

@@ -1,0 +1,120 @@
+//! A pair of cpus and its visits: mostly few, often one a side, and in large maps millions.
+
+use crate::stats::order::median;
+
+/// Round trips between two cpus.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pair {
+    /// The lower cpu.
+    pub a: u32,
+    /// The higher cpu.
+    pub b: u32,
+    sides: Sides,
+}
+
+/// The visits that `a` began, and those that `b` began. One a side, as imported matrices have, takes no memory of its own.
+#[derive(Clone, Debug, PartialEq)]
+enum Sides {
+    One(f64),
+    Both(f64, f64),
+    Several(Box<[Vec<f64>; 2]>),
+}
+
+impl Pair {
+    /// How many bytes a pair of so many visits from either side takes in memory, with what an allocator adds.
+    pub(super) const fn bytes(visits: usize, back: usize) -> usize {
+        let lists = if visits == 1 && back <= 1 { 0 } else { 48 + 3 * 16 + 8 * (visits + back) };
+        size_of::<Self>() + lists
+    }
+
+    /// A pair that `a` visited alone.
+    pub fn new(a: u32, b: u32, visits_ns: Vec<f64>) -> Self {
+        Self::of_both(a, b, visits_ns, Vec::new())
+    }
+
+    /// A pair with the visits that `a` began and those that `b` began, each in order of time, in nanoseconds.
+    pub fn of_both(a: u32, b: u32, visits_ns: Vec<f64>, back_ns: Vec<f64>) -> Self {
+        let sides = match (&visits_ns[..], &back_ns[..]) {
+            (&[there], []) => Sides::One(there),
+            (&[there], &[back]) => Sides::Both(there, back),
+            _ => Sides::Several(Box::new([visits_ns, back_ns])),
+        };
+        Self { a, b, sides }
+    }
+
+    /// Each visit that `a` began, in order of time, in nanoseconds: for compare-and-swap half of the median round trip. A visit has
+    /// fresh pages on the node of the cpu that begins, several lines, and many short samples; the median is over all samples of all lines.
+    pub fn visits_ns(&self) -> &[f64] {
+        match &self.sides {
+            Sides::One(there) | Sides::Both(there, _) => std::slice::from_ref(there),
+            Sides::Several(sides) => &sides[0],
+        }
+    }
+
+    /// The same for the visits that `b` began.
+    pub fn back_ns(&self) -> &[f64] {
+        match &self.sides {
+            Sides::One(_) => &[],
+            Sides::Both(_, back) => std::slice::from_ref(back),
+            Sides::Several(sides) => &sides[1],
+        }
+    }
+
+    /// Adds a visit, the latest, that `a` began, or `b`.
+    pub fn push(&mut self, is_back: bool, visit_ns: f64) {
+        let mut sides = match &mut self.sides {
+            Sides::One(there) => [vec![*there], Vec::new()],
+            Sides::Both(there, back) => [vec![*there], vec![*back]],
+            Sides::Several(sides) => std::mem::take(&mut **sides),
+        };
+        sides[usize::from(is_back)].push(visit_ns);
+        let [visits_ns, back_ns] = sides;
+        *self = Self::of_both(self.a, self.b, visits_ns, back_ns);
+    }
+
+    /// Changes the cost of each visit, those that `b` began last.
+    pub fn change(&mut self, change: impl FnMut(&mut f64)) {
+        match &mut self.sides {
+            Sides::One(there) => [there].into_iter().for_each(change),
+            Sides::Both(there, back) => [there, back].into_iter().for_each(change),
+            Sides::Several(sides) => sides.iter_mut().flatten().for_each(change),
+        }
+    }
+
+    /// Leaves out the visits that `b` began.
+    pub fn forget_back(&mut self) {
+        *self = Self::new(self.a, self.b, self.visits_ns().to_vec());
+    }
+
+    /// The pair's cost, one way, in nanoseconds: the mean of both ways, or the one that was visited; not a number without a visit.
+    pub fn one_way_ns(&self) -> f64 {
+        match (self.from_a_ns(), self.from_b_ns()) {
+            (there, back) if back.is_nan() => there,
+            (there, back) if there.is_nan() => back,
+            (there, back) => f64::midpoint(there, back),
+        }
+    }
+
+    /// All visits, those that `b` began last.
+    pub fn all_visits_ns(&self) -> Vec<f64> {
+        [self.visits_ns(), self.back_ns()].concat()
+    }
+
+    /// A cost for each turn, in order of time: the visit that `a` began, or, where both sides took turns, the mean of one from each.
+    pub fn in_turn_ns(&self) -> Vec<f64> {
+        if self.back_ns().is_empty() {
+            return self.visits_ns().to_vec();
+        }
+        self.visits_ns().iter().zip(self.back_ns()).map(|(there, back)| f64::midpoint(*there, *back)).collect()
+    }
+
+    /// The median over the visits that `a` began, with the memory on its node; not a number without one.
+    pub fn from_a_ns(&self) -> f64 {
+        median(self.visits_ns())
+    }
+
+    /// The same for `b`.
+    pub fn from_b_ns(&self) -> f64 {
+        median(self.back_ns())
+    }
+}

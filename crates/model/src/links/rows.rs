@@ -1,0 +1,210 @@
+//! Pairs as JSON: a row for each first cpu, in which the second ones are a cpu list, so that a map of millions of pairs is hardly
+//! larger than its numbers.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::de::{Error, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::Pair;
+use super::map::{MOST_BYTES, Series};
+use crate::CpuSet;
+
+/// Pairs that have their lower cpu in common.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub(super) struct Row {
+    /// The lower cpu of all these pairs.
+    a: u32,
+    /// The higher cpus, one for each pair. A number, as older corewises wrote it, is one pair, whose visits are the whole list.
+    b: Others,
+    /// For each pair the visits that `a` began, in order of time, in nanoseconds: a number, or a list where there are none or several.
+    visits_ns: Vec<Listed>,
+    /// The same for the visits that the other cpu began; absent where there are none in the whole row.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    back_ns: Vec<Listed>,
+}
+
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum Others {
+    Several(CpuSet),
+    One(u32),
+}
+
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum Listed {
+    One(f64),
+    Several(Vec<f64>),
+}
+
+impl Listed {
+    fn of(visits: &[f64]) -> Self {
+        if let [visit] = visits { Self::One(*visit) } else { Self::Several(visits.to_vec()) }
+    }
+
+    fn visits(self) -> Vec<f64> {
+        match self {
+            Self::One(visit) => vec![visit],
+            Self::Several(visits) => visits,
+        }
+    }
+}
+
+impl Row {
+    /// The row of pairs of one cpu in rising order.
+    fn of(pairs: &[Pair]) -> Self {
+        let has_back = pairs.iter().any(|pair| !pair.back_ns().is_empty());
+        let back_ns = pairs.iter().filter(|_| has_back).map(|pair| Listed::of(pair.back_ns()));
+        Self {
+            a: pairs[0].a,
+            b: Others::Several(pairs.iter().map(|pair| pair.b).collect()),
+            visits_ns: pairs.iter().map(|pair| Listed::of(pair.visits_ns())).collect(),
+            back_ns: back_ns.collect(),
+        }
+    }
+
+    /// Adds the pairs to others; says what is wrong with the row.
+    fn unfold(self, pairs: &mut Vec<Pair>) -> Result<(), &'static str> {
+        let Self { a, b, visits_ns, back_ns } = self;
+        let others = match b {
+            Others::Several(others) => others,
+            Others::One(b) => {
+                let [there, back] =
+                    [visits_ns, back_ns].map(|side| side.into_iter().flat_map(Listed::visits).collect());
+                pairs.push(Pair::of_both(a, b, there, back));
+                return Ok(());
+            }
+        };
+        let count = others.len();
+        if visits_ns.len() != count || !matches!(back_ns.len(), 0) && back_ns.len() != count {
+            return Err("a row of pairs needs visits for each of its cpus");
+        }
+        let mut back = back_ns.into_iter().map(Listed::visits);
+        let sides = others.iter().zip(visits_ns.into_iter().map(Listed::visits));
+        pairs.extend(sides.map(|(b, there)| Pair::of_both(a, b, there, back.next().unwrap_or_default())));
+        Ok(())
+    }
+}
+
+/// Writes pairs; those of one cpu that follow each other in rising order are a row.
+pub(super) fn serialize<S: Serializer>(pairs: &[Pair], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(pairs.chunk_by(|one, next| one.a == next.a && one.b < next.b).map(Row::of))
+}
+
+/// Reads pairs, in rows or one by one; refuses more than a map can have.
+pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Pair>, D::Error> {
+    deserializer.deserialize_seq(Weighed { unfold: Row::unfold, bytes })
+}
+
+/// Reads the series of a map; refuses more than a map can have.
+pub(super) fn series<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Series>, D::Error> {
+    deserializer.deserialize_seq(Weighed {
+        unfold: |one: Series, all| {
+            all.push(one);
+            Ok(())
+        },
+        bytes: |series| series.iter().map(|one| bytes(&one.links.pairs) + bytes(&one.held_out)).sum(),
+    })
+}
+
+fn bytes(pairs: &[Pair]) -> usize {
+    pairs.iter().map(|pair| Pair::bytes(pair.visits_ns().len(), pair.back_ns().len())).sum()
+}
+
+/// A list of which each element, as it is written, becomes some more, and of which what was added is weighed at once.
+struct Weighed<W, T> {
+    unfold: fn(W, &mut Vec<T>) -> Result<(), &'static str>,
+    bytes: fn(&[T]) -> usize,
+}
+
+impl<'de, W: Deserialize<'de>, T> Visitor<'de> for Weighed<W, T> {
+    type Value = Vec<T>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a list")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut written: A) -> Result<Vec<T>, A::Error> {
+        let (mut all, mut bytes) = (Vec::new(), 0);
+        while let Some(element) = written.next_element::<W>()? {
+            let before = all.len();
+            (self.unfold)(element, &mut all).map_err(A::Error::custom)?;
+            bytes += (self.bytes)(&all[before..]);
+            if bytes > MOST_BYTES {
+                return Err(A::Error::custom(format_args!(
+                    "its pairs would take more than {MOST_BYTES} bytes of memory"
+                )));
+            }
+        }
+        all.shrink_to_fit();
+        Ok(all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::links::{Links, Pair};
+
+    fn links(pairs: Vec<Pair>) -> Links {
+        Links { possible_pairs: 10, pairs, gaps: Vec::new() }
+    }
+
+    #[test]
+    fn pairs_of_one_cpu_are_a_row_and_come_back_in_their_order() {
+        let both = |a, b, there: &[f64], back: &[f64]| Pair::of_both(a, b, there.to_vec(), back.to_vec());
+        let pairs = vec![
+            both(0, 1, &[20.5], &[]),
+            both(0, 2, &[30.0, 31.0], &[32.0]),
+            both(0, 7, &[], &[40.0]),
+            both(1, 2, &[50.0], &[]),
+            both(0, 3, &[60.0], &[]),
+        ];
+        let text = serde_json::to_string(&links(pairs.clone())).unwrap();
+        insta::assert_snapshot!(text, @r#"{"pairs":[{"a":0,"b":"1,2,7","visits_ns":[20.5,[30.0,31.0],[]],"back_ns":[[],32.0,40.0]},{"a":1,"b":"2","visits_ns":[50.0]},{"a":0,"b":"3","visits_ns":[60.0]}],"possible_pairs":10,"gaps":[]}"#);
+        assert_eq!(serde_json::from_str::<Links>(&text).unwrap().pairs, pairs);
+    }
+
+    #[test]
+    fn pairs_that_were_stored_one_by_one_are_read() {
+        let text = r#"{"pairs":[{"a":0,"b":2,"visits_ns":[80.5,81.25],"back_ns":[79.0]},{"a":1,"b":2,"visits_ns":[5]}],
+            "possible_pairs":3,"gaps":[]}"#;
+        let read = serde_json::from_str::<Links>(text).unwrap().pairs;
+        assert_eq!(read[0], Pair::of_both(0, 2, vec![80.5, 81.25], vec![79.0]));
+        assert_eq!(read[1], Pair::new(1, 2, vec![5.0]));
+    }
+
+    #[test]
+    fn what_would_take_too_much_memory_is_refused_in_one_list_or_in_several() {
+        let rows = |count: usize, ns: &str| {
+            let row = |a| format!(r#"{{"a":{a},"b":"1000-1999","visits_ns":[{}]}}"#, vec![ns; 1000].join(","));
+            format!("[{}]", (0..count).map(row).collect::<Vec<_>>().join(","))
+        };
+        let links = |rows: &str| format!(r#"{{"pairs":{rows},"possible_pairs":3,"gaps":[]}}"#);
+        // 32 bytes a pair of one visit, 144 a pair of two.
+        assert_eq!(serde_json::from_str::<Links>(&links(&rows(500, "1"))).unwrap().pairs.len(), 500_000);
+        let error = serde_json::from_str::<Links>(&links(&rows(950, "[1,2]"))).unwrap_err();
+        assert!(error.to_string().contains("bytes of memory"), "{error}");
+        let series = format!(r#"{{"what":{{"kind":"cas"}},"links":{}}}"#, links(&rows(500, "[1,2]")));
+        let mut series: Vec<Result<Vec<crate::links::map::Series>, _>> = [1, 2]
+            .map(|count| {
+                let text = format!("[{}]", vec![&series[..]; count].join(","));
+                super::series(&mut serde_json::Deserializer::from_str(&text))
+            })
+            .into();
+        assert!(series.pop().unwrap().is_err() && series.pop().unwrap().is_ok());
+    }
+
+    #[test]
+    fn rows_without_a_number_for_each_pair_are_refused() {
+        for row in [
+            r#"{"a":0,"b":"1-3","visits_ns":[1,2]}"#,
+            r#"{"a":0,"b":"1-2","visits_ns":[1,2],"back_ns":[1]}"#,
+            r#"{"a":0,"b":"1","visits_ns":[null]}"#,
+        ] {
+            let text = format!(r#"{{"pairs":[{row}],"possible_pairs":3,"gaps":[]}}"#);
+            assert!(serde_json::from_str::<Links>(&text).is_err(), "{row}");
+        }
+    }
+}
