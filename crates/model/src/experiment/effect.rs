@@ -1,6 +1,7 @@
 //! The size of an effect: its estimate, how uncertain that is, and an interval that holds at any time.
 
-use super::evidence::{Evidence, Outcome};
+use super::evidence::Evidence;
+use super::outcome::Outcome;
 use super::question::{Question, What};
 use super::standing::Effect;
 use crate::stats::order::deviation;

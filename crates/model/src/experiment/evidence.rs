@@ -6,6 +6,7 @@
 
 use std::cmp::Ordering;
 
+use super::outcome::Outcome;
 use super::question::{Bounded, Question, What};
 
 /// The smallest tilt; each of the others is twice the one before, so that one exponential serves all. The small ones are for effects that are
@@ -20,39 +21,8 @@ const BETS: usize = TILT_SHARES.len() + RANK_BETS.len();
 const STAKES: [(f64, f64); 3] = [(0.8, 0.65), (0.4, 0.25), (0.15, 0.1)];
 /// An outcome farther than this many scales from the middle of its pair counts as this far.
 const CLAMP: f64 = 3.0;
-/// What a failed run counts as: slower than anything that ended.
-const FAILED: f64 = 1e6;
 /// A bet is kept within these bounds, so that no number overflows.
 const BOUNDS: (f64, f64) = (1e-300, 1e300);
-
-/// What a block says about one candidate: its outcome and the baseline's, each as [`super::Run::x`].
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Outcome {
-    /// The candidate's; absent where it failed.
-    pub candidate: Option<f64>,
-    /// The baseline's; absent where it failed.
-    pub baseline: Option<f64>,
-    /// The median of the baseline's runs in earlier blocks; absent where they are few. Only the questions of the mean and of slow runs need it.
-    pub usual: Option<f64>,
-}
-
-impl Outcome {
-    /// What a pair of runs says of itself, in the logarithms that [`super::Run::x`] has.
-    pub fn pair(candidate: Option<f64>, baseline: Option<f64>) -> Self {
-        Self { candidate, baseline, usual: None }
-    }
-
-    /// By how much the candidate was better.
-    pub(super) fn gain(&self) -> f64 {
-        let [candidate, baseline] = self.shifted(0.0);
-        baseline - candidate
-    }
-
-    /// Both, the candidate's shifted by `theta` unless it failed.
-    fn shifted(&self, theta: f64) -> [f64; 2] {
-        [self.candidate.map_or(FAILED, |x| x + theta), self.baseline.unwrap_or(FAILED)]
-    }
-}
 
 /// The wealth of one bettor.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::effect::effect;
-use super::evidence::Outcome;
+use super::outcome::Outcome;
 use super::question::Question;
 use super::race::Race;
 use super::standing::Effect;

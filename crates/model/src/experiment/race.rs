@@ -2,7 +2,8 @@
 
 use super::carry_over::Ordered;
 use super::effect::Estimate;
-use super::evidence::{Evidence, Outcome};
+use super::evidence::Evidence;
+use super::outcome::Outcome;
 use super::question::Question;
 use super::standing::{ArmState, OutReason};
 use super::{Block, FAILING, FIRST_GREEDY_BLOCK, FIRST_USUAL, MOST_FAILURES, Policy, Run};

@@ -145,23 +145,20 @@ impl Design {
     /// A winner needs proof that no guard is worse, and "no difference" numbers that would show one.
     fn guarded(&self, mut standing: Standing) -> Standing {
         standing.guards = self.guards.standings();
-        match standing.verdict {
-            Verdict::Wins { arm } => {
-                let of_winner = || standing.guards.iter().filter(move |found| found.arm == arm);
-                let worse = |found: &GuardStanding| Doubt::GuardWorse {
-                    guard: found.guard,
-                    arm,
-                    estimate: found.effect.map_or(f64::NEG_INFINITY, |effect| effect.estimate).max(-LARGEST),
-                };
-                let doubts: Vec<Doubt> =
-                    of_winner().filter(|found| found.verdict == GuardVerdict::Worse).map(worse).collect();
-                let is_open = of_winner().any(|found| found.verdict == GuardVerdict::Open);
-                standing.checks.doubts.extend(doubts);
-                if is_open {
-                    standing.verdict = Verdict::Undecided { more_runs: None };
-                }
+        if let Verdict::Wins { arm } = standing.verdict {
+            let of_winner = || standing.guards.iter().filter(move |found| found.arm == arm);
+            let worse = |found: &GuardStanding| Doubt::GuardWorse {
+                guard: found.guard,
+                arm,
+                estimate: found.effect.map_or(f64::NEG_INFINITY, |effect| effect.estimate).max(-LARGEST),
+            };
+            let doubts: Vec<Doubt> =
+                of_winner().filter(|found| found.verdict == GuardVerdict::Worse).map(worse).collect();
+            let is_open = of_winner().any(|found| found.verdict == GuardVerdict::Open);
+            standing.checks.doubts.extend(doubts);
+            if is_open {
+                standing.verdict = Verdict::Undecided { more_runs: None };
             }
-            _ => {}
         }
         let coarse = take_back(&mut standing, &self.values, &self.policy);
         standing.checks.doubts.extend(coarse);
