@@ -258,12 +258,13 @@ impl Metric {
         words.any(|word| is_high_percentile(word) || ["tail", "max", "maximum", "worst"].contains(&word))
     }
 
-    /// The smallest ratio that matters of it, where nothing is said: that of the policy, or a larger one for rare values, and for a mean, to
-    /// which rare values matter.
+    /// The margin of an experiment on it, where nothing is said: that of the question, or for the typical run of rare values a larger one.
     pub fn usual_margin(&self, policy: &Policy) -> f64 {
-        let is_default = policy.margin == Policy::default().margin;
-        let has_rare = self.is_tail() || policy.what == What::Mean;
-        if is_default && has_rare && policy.what != What::Tail { MARGIN_OF_TAILS } else { policy.margin }
+        match policy.what {
+            _ if policy.margin != Policy::default().margin => policy.margin,
+            What::Typical if self.is_tail() => MARGIN_OF_TAILS,
+            what => what.usual_margin(),
+        }
     }
 
     /// A value as it is judged: its logarithm, turned so that lower is better. Where less is better, zero is as good as can be (no errors, no

@@ -5,7 +5,7 @@
 //! the mean of its place in the block, regressed on "follows this arm" without the same three means.
 
 use super::standing::CarryOver;
-use super::{Policy, Run};
+use super::{Policy, Run, What};
 use crate::stats::order::median;
 use crate::stats::student::normal_deviate;
 
@@ -74,7 +74,7 @@ impl CarryOver {
         let enough = (errors * errors + 4.0 * (candidates.max(1) as f64).ln()).sqrt();
         let runs: usize = blocks.iter().map(|block| block.runs.len()).sum();
         let bias = self.slower.abs() * blocks.len() as f64 / runs as f64;
-        self.standard_errors.abs() >= enough && bias >= SHARE * policy.margin_ln()
+        self.standard_errors.abs() >= enough && bias >= SHARE * policy.margin_of(What::Typical)
     }
 }
 

@@ -44,9 +44,11 @@ impl Race {
         let mut arms = vec![baseline(self)];
         let answers = answers(self);
         arms.extend(answers.into_iter().zip(1..).map(|(answers, arm)| candidate(self, arm, answers)));
+        let contradicted_by = winner(self)
+            .map_or_else(Vec::new, |winner| arms[winner].conflicts(&self.policy).map(|answer| answer.what).collect());
         let verdict =
             if checks.doubts.is_empty() { verdict(self) } else { Verdict::Unsound { why: checks.doubts.clone() } };
-        Standing { verdict, arms, guards: Vec::new(), checks, blocks: self.blocks, runs: self.runs }
+        Standing { verdict, contradicted_by, arms, guards: Vec::new(), checks, blocks: self.blocks, runs: self.runs }
     }
 
     /// Whether a carry-over is suspected: more runs will show whether it is one.
@@ -133,7 +135,7 @@ fn more_runs(race: &Race) -> Option<u32> {
 
 /// How many more blocks a wealth needs that grew to `now` so far; absent where it did not grow.
 fn more_blocks(arm: &Arm, now: f64, needed: f64) -> Option<f64> {
-    let growth = now.ln() / arm.outcomes.len() as f64;
+    let growth = now.ln() / arm.counted as f64;
     (growth > 0.0 && growth.is_finite()).then(|| (needed.ln() - now.ln()) / growth)
 }
 
@@ -169,7 +171,7 @@ fn answers(race: &Race) -> Vec<Vec<Answer>> {
             answers[index].push(Answer {
                 what,
                 effect: effect(&question, &arm.outcomes, race.policy.error_rate),
-                blocks: if what == What::Typical { arm.outcomes.len() } else { costs.len() } as u32,
+                blocks: arm.outcomes.iter().filter(|outcome| question.is_about(outcome)).count() as u32,
                 costs: (what != What::Typical && !costs.is_empty()).then(|| mean_costs(&costs)),
                 e_better,
                 e_worse,

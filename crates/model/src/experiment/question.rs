@@ -25,6 +25,14 @@ pub enum What {
 impl What {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Typical, Self::Mean, Self::Tail];
+
+    /// The smallest effect that matters, where nothing is said: a ratio, or of slow runs a share of all runs. A mean varies with its rare values.
+    pub fn usual_margin(self) -> f64 {
+        match self {
+            Self::Typical | Self::Tail => 0.03,
+            Self::Mean => 0.10,
+        }
+    }
 }
 
 /// A question with its numbers.
@@ -58,18 +66,22 @@ impl Policy {
         Question { what, slow_ln: self.slow.ln(), cap: self.cap }
     }
 
-    /// The margin in the scale of a question's effects: a difference of logarithms, or of slow runs a share of all runs.
+    /// The margin of a question in the scale of its effects: a difference of logarithms, or of slow runs a share of all runs. The policy's margin is
+    /// that of the question that decides; the others have their usual ones.
     pub fn margin_of(&self, what: What) -> f64 {
-        match what {
-            What::Typical | What::Mean => self.margin_ln(),
-            What::Tail => self.margin,
-        }
+        let margin = if what == self.what { self.margin } else { what.usual_margin() };
+        if what == What::Tail { margin } else { margin.ln_1p() }
     }
 }
 
 impl Question {
     /// That of the typical run, which needs no numbers.
     pub(crate) const TYPICAL: Self = Self { what: What::Typical, slow_ln: 0.0, cap: 1.0 };
+
+    /// Whether a block says something about it.
+    pub(super) fn is_about(&self, outcome: &Outcome) -> bool {
+        self.what == What::Typical || outcome.usual.is_some()
+    }
 
     /// What the two runs of a block cost, the candidate's first: in medians of the baseline up to the cap, or 1 for a slow run and 0 for another. A
     /// failed run costs the most. Absent where the baseline's median was not known before the block.

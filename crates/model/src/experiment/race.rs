@@ -38,6 +38,8 @@ pub(super) struct Arm {
     pub(super) failures: u32,
     /// What each whole block said.
     pub(super) outcomes: Vec<Outcome>,
+    /// How many of them say something about the question that decides.
+    pub(super) counted: usize,
     /// Which blocks they were, in rising order.
     at: Vec<u32>,
     /// Against "equal to the baseline".
@@ -211,7 +213,7 @@ impl Race {
         let margin = self.policy.margin_of(self.policy.what);
         let slack = if arm < leader { -margin } else { 0.0 };
         let is_below = |found: Estimate, bound: f64| found.value + ERRORS * found.error.max(least_error) < bound;
-        self.arm(arm).outcomes.len() >= FIRST_GREEDY_BLOCK
+        self.arm(arm).counted >= FIRST_GREEDY_BLOCK
             && (self.arm(arm).estimate.is_some_and(|estimate| is_below(estimate, margin / 2.0))
                 || (arm != leader && self.lead(arm, leader).is_some_and(|lead| is_below(lead, slack))))
     }
@@ -293,6 +295,7 @@ impl Arm {
             runs: 0,
             failures: 0,
             outcomes: Vec::new(),
+            counted: 0,
             at: Vec::new(),
             equal: Evidence::on(question, 0.0),
             better_by_margin: Evidence::on(question, margin),
@@ -307,6 +310,7 @@ impl Arm {
         self.better_by_margin.add(&outcome);
         self.worse_by_margin.add(&outcome);
         self.at.push(block);
+        self.counted += usize::from(question.is_about(&outcome));
         self.outcomes.push(outcome);
         self.estimate = Estimate::on(question, &self.outcomes);
         self.equal.add(&outcome)

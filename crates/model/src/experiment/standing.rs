@@ -10,6 +10,9 @@ use super::{Policy, What};
 pub struct Standing {
     /// The answer.
     pub verdict: Verdict,
+    /// The other questions that say the opposite of a winner: what counts is for a person to say.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub contradicted_by: Vec<What>,
     /// All arms; the baseline is the first.
     pub arms: Vec<ArmStanding>,
     /// Every guard on every candidate; empty without guards.

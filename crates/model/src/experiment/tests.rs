@@ -319,6 +319,20 @@ fn who_avoids_slow_runs_wins_where_these_are_the_question() {
     assert_eq!([What::Mean, What::Tail].map(verdict), [Verdict::Wins { arm: 1 }, Verdict::Wins { arm: 1 }]);
 }
 
+/// One block that says something of a mean says nothing of its error: nobody is given up for it.
+#[test]
+fn a_mean_gives_nobody_up_for_a_single_block() {
+    let policy = Policy { what: What::Mean, ..Policy::default() };
+    let mut race = Race::new(3, &policy);
+    let mut random = Random::new(5);
+    for block in 1..=7 {
+        let mut x = |arm: usize| if random.unit() < 0.2 { 1.1 } else { 0.0 } - if arm == 1 { 0.3 } else { 0.0 };
+        let runs = race.next_block(5).into_iter().map(|arm| Run { arm, x: Some(x(arm)) }).collect();
+        race.add(&Block { runs });
+        assert_eq!(race.members().len(), 4, "after block {block}");
+    }
+}
+
 #[test]
 fn failed_runs_are_slow_and_cost_the_most() {
     let question = |what| Policy { cap: 4.0, ..Policy::default() }.asking(what);

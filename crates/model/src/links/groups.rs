@@ -47,6 +47,11 @@ pub struct GroupLevel {
     pub misplaced: f64,
 }
 
+/// Costs that differ by no more are alike.
+const ALIKE: f64 = 1.1;
+/// A half of the machine is cheaper where each of its groups costs so much less than each of the other half.
+const CHEAPER: f64 = 1.4;
+
 impl GroupLevel {
     /// "8 groups of 3 cpus", "2 groups of 8 to 12".
     pub fn words(&self, unit: &str) -> String {
@@ -66,6 +71,9 @@ pub struct Hierarchy {
     /// A half of the machine that looks better than the other: several groups that talk for less among themselves than the groups of the rest
     /// do. That is what a line that is used for the whole matrix, and lives on one node, makes of two equal nodes.
     pub favoured_half: Option<CpuSet>,
+    /// A half of the machine whose groups all talk for clearly less than those of the other half do: where a line lives, the clock, or the kind of
+    /// core makes that, and no level of the machine.
+    pub cheaper_half: Option<CpuSet>,
 }
 
 impl Hierarchy {
@@ -86,8 +94,10 @@ impl Hierarchy {
                 _ => levels.push(level.clone()),
             }
         }
-        let favoured_half = levels.last().and_then(|inner| favoured_half(&proved, inner));
-        Self { levels, favoured_half }
+        let favoured_half =
+            levels.last().and_then(|inner| favoured_half(&proved, inner).or_else(|| favoured_alone(measured, inner)));
+        let cheaper_half = levels.first().and_then(|inner| cheaper_half(measured, inner));
+        Self { levels, favoured_half, cheaper_half }
     }
 
     /// Takes out the innermost level where it looks like SMT siblings: twos that talk for clearly less than any others, and that are one core to
@@ -106,8 +116,43 @@ fn favoured_half(proved: &[GroupLevel], inner: &GroupLevel) -> Option<CpuSet> {
     })?;
     let largest = lopsided.groups.iter().max_by_key(|group| group.len())?;
     let all: usize = lopsided.groups.iter().map(CpuSet::len).sum();
-    // About half: what is joined otherwise is a part of the machine.
-    (3..=5).contains(&(8 * largest.len() / all.max(1))).then(|| largest.clone())
+    is_about_half(largest.len(), all).then(|| largest.clone())
+}
+
+/// What is joined otherwise is a part of the machine.
+fn is_about_half(some: usize, all: usize) -> bool {
+    (3..=5).contains(&(8 * some / all.max(1)))
+}
+
+/// A half that is the only group, where the rest costs among itself what it costs to the half: of two equal nodes without groups, the one that the line
+/// lives on.
+fn favoured_alone(measured: &Matrix, level: &GroupLevel) -> Option<CpuSet> {
+    let mut several = level.groups.iter().filter(|group| group.len() > 1);
+    let (half, None) = (several.next()?, several.next()) else { return None };
+    let is_of_rest = |place: usize| !half.contains(measured.cpus()[place]);
+    let rest: Vec<f64> =
+        measured.known().filter(|(i, j, _)| is_of_rest(*i) && is_of_rest(*j)).map(|(_, _, cost)| cost).collect();
+    let is_alike = (median(&rest) / level.between_ns).ln().abs() <= ALIKE.ln();
+    (is_about_half(half.len(), measured.len()) && is_alike).then(|| half.clone())
+}
+
+/// The half of a machine in whose groups talking costs clearly less than in all the others.
+fn cheaper_half(measured: &Matrix, level: &GroupLevel) -> Option<CpuSet> {
+    let cost_of = |group: &CpuSet| {
+        let is_in = |place: usize| group.contains(measured.cpus()[place]);
+        median(
+            &measured.known().filter(|(i, j, _)| is_in(*i) && is_in(*j)).map(|(_, _, cost)| cost).collect::<Vec<_>>(),
+        )
+    };
+    let several = level.groups.iter().filter(|group| group.len() > 1);
+    let mut costs: Vec<(f64, &CpuSet)> = several.map(|group| (cost_of(group), group)).collect();
+    costs.retain(|(cost, _)| cost.is_finite());
+    costs.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let step = |place: &usize| costs[place + 1].0 / costs[*place].0;
+    let last = (0..costs.len().saturating_sub(1)).max_by(|one, other| step(one).total_cmp(&step(other)))?;
+    let half: CpuSet = costs[..=last].iter().flat_map(|(_, group)| group.iter()).collect();
+    let all: usize = costs.iter().map(|(_, group)| group.len()).sum();
+    (step(&last) >= CHEAPER && is_about_half(half.len(), all)).then_some(half)
 }
 
 impl GroupLevel {

@@ -83,6 +83,23 @@ pub(super) fn favoured(half: &CpuSet, map: &LinkMap) -> Finding {
     }
 }
 
+/// The finding that the groups of one half of an imported map cost less than those of the other.
+pub(super) fn cheaper(half: &CpuSet, map: &LinkMap) -> Finding {
+    Finding {
+        topic: Topic::Links,
+        cpus: half.clone(),
+        statement: format!(
+            "Talking inside the groups of cpus {half} costs clearly less than inside those of {}: by where the lines lived, the clock, or the kind of core.",
+            map.cpus.difference(half)
+        ),
+        advice: "The file does not say which. A tool that keeps its lines on one node shows this for two equal ones. Do not place threads by \
+            it before you have measured this machine (`corewise links`)."
+            .into(),
+        command: None,
+        effects: Vec::new(),
+    }
+}
+
 /// The finding that the kernel does not tell what divides its caches.
 fn hidden(groups: &Groups) -> Option<Finding> {
     let (level, cut) = match groups.agreement.as_ref()? {

@@ -10,10 +10,10 @@ use crate::{CpuSet, Machine};
 /// Concludes from a map.
 pub fn conclude(map: &LinkMap) -> LinkConclusions {
     let filled: Vec<Filled> = map.series.iter().map(|series| Filled::of(series, map)).collect();
-    let (mut conclusions, favoured_half) = match filled.first() {
+    let (mut conclusions, halves) = match filled.first() {
         // Of an unfinished search nothing is concluded: groups that were not seen yet are not absent.
         Some(first) if !map.unfinished => divided(first, map),
-        _ => (LinkConclusions::of(None, None), None),
+        _ => (LinkConclusions::of(None, None), Halves::default()),
     };
     conclusions.unfinished = map.unfinished;
     let mut of_first = Vec::new();
@@ -28,25 +28,44 @@ pub fn conclude(map: &LinkMap) -> LinkConclusions {
     }
     if !map.unfinished {
         findings::conclude(map, &filled, &of_first, &mut conclusions);
-        if let (Origin::Imported { .. }, Some(half)) = (&map.provenance.origin, favoured_half) {
-            conclusions.findings.push(findings::favoured(&half, map));
+        if is_imported(map) {
+            conclusions.findings.extend(halves.favoured.map(|half| findings::favoured(&half, map)));
+            conclusions.findings.extend(halves.cheaper.map(|half| findings::cheaper(&half, map)));
         }
     }
     conclusions
 }
 
+/// Halves of a machine that look better than the other.
+#[derive(Default)]
+struct Halves {
+    favoured: Option<CpuSet>,
+    cheaper: Option<CpuSet>,
+}
+
+/// Whether another tool measured it, and nobody knows where its lines were.
+fn is_imported(map: &LinkMap) -> bool {
+    matches!(map.provenance.origin, Origin::Imported { .. })
+}
+
 /// The siblings and the groups that the costs of a series show, and the half of the machine that looks better than the other.
-fn divided(filled: &Filled, map: &LinkMap) -> (LinkConclusions, Option<CpuSet>) {
+fn divided(filled: &Filled, map: &LinkMap) -> (LinkConclusions, Halves) {
     let (cores, measured) = (filled.between_cores(&filled.all), filled.between_cores(&filled.measured));
     let mut hierarchy = Hierarchy::of(&cores, &measured);
     let siblings = if map.machine.is_none() { hierarchy.take_siblings(&measured) } else { None };
-    let half = hierarchy.favoured_half.as_ref().map(|cores| with_siblings(cores, &filled.structure));
+    let cpus = |half: &Option<CpuSet>| half.as_ref().map(|cores| with_siblings(cores, &filled.structure));
+    let halves = Halves { favoured: cpus(&hierarchy.favoured_half), cheaper: cpus(&hierarchy.cheaper_half) };
     let whole = |level: &GroupLevel| GroupLevel {
         groups: level.groups.iter().map(|group| with_siblings(group, &filled.structure)).collect(),
         ..level.clone()
     };
     let mut levels = hierarchy.levels.iter().map(whole);
-    let Some(mut level) = levels.next() else { return (LinkConclusions::of(siblings, None), half) };
+    let Some(mut level) = levels.next() else { return (LinkConclusions::of(siblings, None), halves) };
+    // A half that the line lived on is no group.
+    let mut several = level.groups.iter().filter(|group| group.len() > 1);
+    if is_imported(map) && several.next() == halves.favoured.as_ref() && several.next().is_none() {
+        return (LinkConclusions::of(siblings, None), halves);
+    }
     // Cores that the costs show: what has no sibling there is a core, too.
     let core_count = |group: &CpuSet| match &siblings {
         Some(siblings) => siblings.groups.iter().filter(|core| !core.is_disjoint(group)).count(),
@@ -61,7 +80,7 @@ fn divided(filled: &Filled, map: &LinkMap) -> (LinkConclusions, Option<CpuSet>) 
         agreement: map.machine.as_ref().map(|machine| Agreement::of(&level.groups, machine, &map.cpus)),
         level,
     };
-    (LinkConclusions::of(siblings, Some(groups)), half)
+    (LinkConclusions::of(siblings, Some(groups)), halves)
 }
 
 /// The cpus of some cores, each named by its first.

@@ -114,6 +114,34 @@ fn a_socket_that_is_dear_inside_makes_no_level() {
     assert_eq!(Hierarchy::of(&even, &even).favoured_half, None);
 }
 
+/// Two equal nodes, whose lines all live on the first: without groups, and with groups on both.
+#[test]
+fn the_half_that_the_line_lives_on_is_no_structure() {
+    for (home, scale) in [(100.0, 1.0), (100.0, 0.5), (100.0, 2.0)] {
+        let mut plain = Matrix::unknown(0..32);
+        let mut grouped = Matrix::unknown(0..32);
+        for i in 0..32 {
+            for j in 0..i {
+                let is_near = i < 16 && j < 16;
+                plain.set_both(i, j, scale * if is_near { home } else { 2.0 * home });
+                let cost = match (i / 4 == j / 4, i / 16 == j / 16) {
+                    (true, _) => 25.0,
+                    (_, true) => 100.0,
+                    _ => 200.0,
+                };
+                let other = if i >= 16 && j >= 16 { 2.0 } else { 1.0 };
+                grouped.set_both(i, j, scale * other * cost);
+            }
+        }
+        assert_eq!(Hierarchy::of(&plain, &plain).favoured_half, Some(CpuSet::first(16)));
+        let found = Hierarchy::of(&grouped, &grouped);
+        assert_eq!(found.cheaper_half, Some(CpuSet::first(16)), "{found:?}");
+        assert_eq!(found.levels[0].groups.len(), 8);
+    }
+    let (even, _) = chiplets(|relation| if relation == Relation::SameLlc { 23.0 } else { 95.0 });
+    assert_eq!(Hierarchy::of(&even, &even).cheaper_half, None);
+}
+
 #[test]
 fn few_cpus_and_unknown_costs_are_no_trouble() {
     assert_eq!(both(&Matrix::unknown([])), []);
