@@ -186,9 +186,8 @@ impl Explorer {
             Some(row) => {
                 self.stage = Stage::Search(search);
                 // What a search takes is on top: nothing was told that could have spared it.
-                let batch = self.wish(row, false);
-                self.limits.pairs = self.limits.pairs.saturating_add(batch.len());
-                batch
+                self.limits.pairs = self.limits.pairs.saturating_add(row.len());
+                self.wish(row, false)
             }
             None => {
                 self.has_searched |= self.structure.divide(&search.groups());

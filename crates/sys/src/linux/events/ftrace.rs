@@ -193,9 +193,12 @@ pub fn process_of(name: &str) -> Option<Process> {
     Some(Process { id: u32::try_from(id).ok()?, start_ticks })
 }
 
-/// Removes an instance by its name.
+/// Removes an instance by its name; one that somebody else removes meanwhile is gone, too.
 pub fn remove(tracefs: &Tracefs, name: &str) -> io::Result<()> {
-    fs::remove_dir(tracefs.path(&format!("instances/{name}")))
+    match fs::remove_dir(tracefs.path(&format!("instances/{name}"))) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ENODEV) => Ok(()),
+        done => done,
+    }
 }
 
 /// The pages of one cpu.
