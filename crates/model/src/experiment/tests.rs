@@ -301,7 +301,7 @@ fn each_question_has_its_own_answer_and_a_winner_its_conflicts() {
     );
 }
 
-/// One run in five of the operating system's choice is slow, and none of the candidate's.
+/// One run in five of the OS default is slow, and none of the candidate's.
 #[test]
 fn who_avoids_slow_runs_wins_where_these_are_the_question() {
     let verdict = |what| {

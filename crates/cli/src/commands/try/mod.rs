@@ -13,7 +13,7 @@ pub mod task;
 
 use std::borrow::Cow;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::CommandFactory as _;
 
@@ -81,33 +81,45 @@ fn run(task: &TryTask, settings: &Settings) -> Result<Exit, Failure> {
     let _lock = if let Which::Simulated { .. } = which { None } else { lock::take(settings)? };
     let (begun, simulation) = begin::begin(which, task.runs_max, settings)?;
     drawing.iter().try_for_each(|drawing| drawing.can_be_of(&begun.experiment))?;
+    if task.confirms && begun.experiment.policy.what == What::Tail {
+        return Err(not_in_stretches());
+    }
     let interruption = Interruption::watch()?;
+    let since = Instant::now();
     let (trials, ending) = session(&begun, simulation.as_ref(), task, task.budget, interruption.stop(), settings)?;
     if trials.iter().all(|trial| matches!(trial.outcome, Outcome::Failed { .. })) {
         return Err(nothing_ran(&begun.experiment, &trials, ending));
     }
     let made = Conducted { experiment: begun.experiment, trials };
     if task.confirms
+        && ending != Ending::Stopped
         && let Verdict::Wins { arm } = made.conclude().standing.verdict
     {
         let number = begun.stored;
         if task.print == Print::Screen && !settings.json {
             print(&made, number, task.print, settings)?;
         }
-        return confirm(&made, number, arm, simulation.as_ref(), (task, interruption.stop()), settings);
+        let left = task.budget.map(|budget| budget.saturating_sub(since.elapsed()));
+        return confirm(&made, number, arm, simulation.as_ref(), (task, left, interruption.stop()), settings);
     }
     let standings = print(&made, begun.stored, task.print, settings)?;
     drawing.iter().try_for_each(|drawing| drawing.draw(&made, begun.stored))?;
     Ok(standings.iter().map(|standing| exit(standing, ending)).max_by_key(|exit| *exit as u8).unwrap_or(Exit::Done))
 }
 
-/// Runs a winner and the operating system's choice again, in long stretches. Only this is printed where one document is asked for.
+/// The mean of a stretch hides the slow runs in it.
+pub fn not_in_stretches() -> Failure {
+    Failure::usage("--confirm compares stretches of runs, which hide the slow ones: it does not go with --what tail")
+}
+
+/// Runs a winner and the OS default again, in long stretches, in what is left of the budget. Only this is printed where one document is asked
+/// for.
 fn confirm(
     made: &Conducted,
     stored: Option<i64>,
     winner: usize,
     simulation: Option<&Simulation>,
-    (task, stop): (&TryTask, &AtomicBool),
+    (task, left, stop): (&TryTask, Option<Duration>, &AtomicBool),
     settings: &Settings,
 ) -> Result<Exit, Failure> {
     let Experiment { machine, workload, arms, policy, seed, .. } = &made.experiment;
@@ -119,12 +131,12 @@ fn confirm(
         begun_now(env!("CARGO_PKG_VERSION"), machine.clone(), workload.clone(), arms, policy, seed.checked_add(1));
     let stretch = Some(Stretch::of_runs(median(&times), stored));
     let begun = match simulation {
-        // What is made up is not stored.
+        // A simulated experiment is not stored.
         Some(_) => Begun { experiment: Experiment { stretch, ..again }, trials: Vec::new(), stored: None },
         None => begin::kept(Experiment { stretch, ..again }, settings)?,
     };
     let simulation = simulation.map(|simulation| simulation.alone(winner));
-    let (trials, ending) = session(&begun, simulation.as_ref(), task, task.budget, stop, settings)?;
+    let (trials, ending) = session(&begun, simulation.as_ref(), task, left, stop, settings)?;
     if trials.iter().all(|trial| matches!(trial.outcome, Outcome::Failed { .. })) {
         return Err(nothing_ran(&begun.experiment, &trials, ending));
     }

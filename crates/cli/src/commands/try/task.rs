@@ -166,6 +166,9 @@ impl TryTask {
             (typed.budget, typed.runs_max, typed.rest, typed.estimate_clock);
         let (svg, confirms) = (typed.svg.clone(), typed.confirm);
         let policy = policy(&typed)?;
+        if confirms && policy.what == What::Tail {
+            return Err(super::not_in_stretches());
+        }
         // With a command clap does not see it: `--suite` could not be there then.
         if typed.install && typed.suite.is_none() {
             return Err(Failure::usage("--install needs --suite").next("`corewise try --suite review --install`"));
@@ -379,6 +382,12 @@ mod tests {
         assert!(file(&["--guard", "errors"]).is_ok());
         assert!(file(&[]).unwrap_err().starts_with("--metric-file needs --metric"));
         assert!(file(&["--suite", "review"]).is_err() && file(&["--resume"]).is_err());
+    }
+
+    #[test]
+    fn slow_runs_are_not_confirmed_in_stretches() {
+        assert!(task(&["--confirm", "--what", "mean", "--", "ls"]).is_ok());
+        assert!(task(&["--confirm", "--what", "tail", "--", "ls"]).unwrap_err().contains("--what tail"));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The search for groups among many cores of which nothing is told, or that are told to be alike and are not.
+//! The search for groups among many cores of which nothing is known, or that are reported as alike and are not.
 //!
 //! A row of the map, from one core to all others, shows the core's group: those before the widest gap. Machines are numbered regularly, so the
 //! next group is guessed to be the last one, moved to the first core that has none. A core is measured with those guessed, and with
