@@ -200,7 +200,7 @@ fn running(place: &Place, runs: u32) -> Result<std::process::Child, Failed> {
     let (first, _) = cpus();
     let log = place.path().join("runs");
     // Long enough that each run is a trial.
-    let script = format!("echo run >>{}; sleep 0.06; {}", log.display(), scores());
+    let script = format!("echo run >>{}; sleep 0.25; {}", log.display(), scores());
     let on = format!("--on={first}");
     let options = [&METRIC[..], &["--budget", "10m", &on]].concat();
     let mut command = trying(place, &options, &script);

@@ -28,7 +28,7 @@ pub fn in_words(shown: Shown<'_>) -> Line {
         Verdict::Unsound { why } => unsound(shown, why),
     };
     match (shown.experiment.stretch, &shown.standing.verdict) {
-        (None, _) => answer,
+        (None, _) | (Some(_), Verdict::Undecided { .. }) => answer,
         (Some(_), Verdict::Wins { .. }) => Line::new().with(Tone::Good, "Confirmed.").plain(" ").then(answer),
         (Some(_), _) => Line::new().with(Tone::Warn, "Not confirmed.").plain(" ").then(answer),
     }
