@@ -28,6 +28,9 @@ true";
 /// An emulator keeps one cpu of the host busy. More than a few would take much memory.
 const MOST_AT_ONCE: usize = 4;
 
+/// As many scenarios are told by how long they took.
+const LONGEST: usize = 6;
+
 /// A machine, and what is to be done on it in one boot.
 pub struct Job {
     pub machine: &'static Description,
@@ -110,6 +113,7 @@ impl Bench {
     fn work(&self, rig: &Rig, job: &Job) {
         let begun = Instant::now();
         let mut booted = None;
+        let mut took = Vec::new();
         for scenario in &job.scenarios {
             let mut machine = match booted.take().map_or_else(|| Booted::boot(rig, job.machine), Ok) {
                 Ok(machine) => machine,
@@ -118,11 +122,17 @@ impl Bench {
                     return self.tell_all(job, || Err("the machine did not boot, as said above".into()));
                 }
             };
+            let run = Instant::now();
             let outcome = machine.run(scenario);
+            took.push((run.elapsed().as_secs(), scenario.name));
             booted = outcome.is_ok().then_some(machine);
             self.tell(job.machine, scenario, outcome);
         }
-        eprintln!("{}: {} scenarios in {} s", job.machine.name, job.scenarios.len(), begun.elapsed().as_secs());
+        took.sort_unstable_by_key(|(seconds, _)| std::cmp::Reverse(*seconds));
+        let longest: Vec<String> =
+            took.iter().take(LONGEST).map(|(seconds, name)| format!("{name} {seconds} s")).collect();
+        let (machine, count, seconds) = (job.machine.name, job.scenarios.len(), begun.elapsed().as_secs());
+        eprintln!("{machine}: {count} scenarios in {seconds} s; {}", longest.join(", "));
     }
 
     fn tell(&self, machine: &Description, scenario: &Scenario, outcome: Outcome) {
