@@ -29,6 +29,7 @@ fn main() -> ExitCode {
         trial("a_run_during_which_nobody_looked_is_made_again", held),
         trial("commands_that_give_no_number_are_told", no_number),
         trial("a_metric_is_taken_from_a_file_that_was_written_in_this_run", metric_file),
+        trial("the_program_is_varied_before_each_block", varied),
         trial("a_placement_that_fails_is_out", one_fails),
         trial("what_hangs_is_ended", hangs),
         trial("only_one_is_made_at_a_time", locked),
@@ -291,6 +292,37 @@ fn no_number() -> Outcome {
     let told = text(&output.stderr);
     same(&told, output.status.code(), Some(3))?;
     contains(&told, &["/no/such/program", "cannot be started"])?;
+    Ok(Completion::Completed)
+}
+
+/// The script has a number of its own for each block, which the runs of the block have too.
+fn varied() -> Outcome {
+    let (place, (first, _)) = (Place::new(), cpus());
+    let on = format!("--on={first}");
+    let trying = |script: &str, run: &str| {
+        let options = ["--vary", script, "--runs-max=8", "--rest=0s", &on];
+        let mut command = trying(&place, &options, run);
+        command.current_dir(place.path());
+        command
+    };
+    said(
+        &mut trying(
+            "echo $COREWISE_VARY >built; echo $COREWISE_VARY >>all",
+            "cat built >>seen; test $(cat built) = $COREWISE_VARY",
+        ),
+        1,
+    )?;
+    let [all, seen] = ["all", "seen"].map(|name| std::fs::read_to_string(place.path().join(name)).unwrap_or_default());
+    let all: Vec<&str> = all.lines().collect();
+    let mut found: Vec<&str> = seen.lines().collect();
+    found.dedup();
+    same("the number of each block", &found, &all)?;
+    // The runs before the first block, and four blocks of two.
+    same("blocks", all.len(), 5)?;
+    same("different numbers", all.iter().collect::<std::collections::BTreeSet<_>>().len(), 5)?;
+    let output = done(&mut trying("echo no such rule; exit 2", "true"))?;
+    same("the status where it fails", output.status.code(), Some(3))?;
+    contains(&text(&output.stderr), &["the script of --vary failed: exit status 2", "no such rule"])?;
     Ok(Completion::Completed)
 }
 

@@ -69,6 +69,9 @@ pub trait Runner {
     /// `trial` counts the trials of this experiment; what a runner varies at random, it takes from it.
     fn run(&mut self, arm: &Arm, number: usize, repeats: u32, trial: u64) -> Option<Ran>;
 
+    /// A block begins (0: the runs before the first), or goes on in another session.
+    fn begin_block(&mut self, _block: u32) {}
+
     /// How long to rest before a trial, when a run takes so long.
     fn pause(&self, run: Duration) -> Duration {
         usual_rest(run)
@@ -227,6 +230,7 @@ impl<'a, W: Watcher> Conduct<'a, W> {
 
     /// One run of each arm that is alive, which does not count, and from which the number of repeats follows.
     fn warm_up(&mut self) -> Result<(), Lost<W::Error>> {
+        self.runner.begin_block(0);
         let mut shortest = Duration::MAX;
         for arm in self.design.alive() {
             let trial = self.trial(0, arm as u32, arm, 1)?;
@@ -246,6 +250,8 @@ impl<'a, W: Watcher> Conduct<'a, W> {
     fn block(&mut self) -> Result<(), Lost<W::Error>> {
         let order = self.design.next_block(self.experiment.seed);
         let (number, repeats) = (self.design.blocks() + 1, self.repeats.unwrap_or(1));
+        self.runner.begin_block(number);
+        self.rests_since = Instant::now();
         let mut trials = Vec::new();
         let mut lost = None;
         for (place, arm) in order.into_iter().enumerate() {

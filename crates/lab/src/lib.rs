@@ -8,6 +8,7 @@ pub mod experiment;
 pub mod links;
 pub mod placing;
 pub mod probe;
+mod script;
 pub mod session;
 pub mod streams;
 pub mod suite;

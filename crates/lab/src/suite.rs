@@ -10,18 +10,14 @@ use corewise_model::experiment::Policy;
 use corewise_model::suite::results::RowResult;
 use corewise_model::suite::{BUILT_IN, Benchmark, Part, Suite};
 use corewise_model::trial::{self, Arm, Experiment, Trial, Workload, race};
-use corewise_sys::execution::{End, Execution, USUAL_PATIENCE};
 use corewise_sys::input::{Input, SETTINGS_BYTES};
 use corewise_sys::installed::is_installed;
 use tempfile::TempDir;
 
 use crate::LabError;
-use crate::experiment::process::last_lines;
 use crate::experiment::{Begun, Ending, begun_now};
+use crate::script::{self, Trouble};
 use crate::session::Budget;
-
-/// A script takes no longer, so that one that hangs does not hold up the others.
-const LONGEST_SCRIPT: Duration = Duration::from_mins(10);
 
 /// Who keeps a suite's experiments, and hears what happens.
 pub trait Keeper {
@@ -168,6 +164,7 @@ impl SuitePlan<'_> {
             metric,
             guards: Vec::new(),
             metric_file: benchmark.metric_file.clone(),
+            vary: None,
             timeout_s: benchmark.timeout_s,
             threads_as: Vec::new(),
             pins_as: Vec::new(),
@@ -335,37 +332,10 @@ fn failed(why: String) -> RowResult {
     RowResult::Failed { why, output: String::new(), stored: None }
 }
 
-/// Runs a suite's script in the current folder. What it leaves running is ended, and a failure: it would run beside
-/// everything that is measured.
+/// Runs a script of a benchmark's.
 fn scripted(what: &str, script: &str, stop: &AtomicBool) -> Result<(), RowResult> {
-    let execution = Execution {
-        program: &"sh".into(),
-        arguments: &["-e".into(), "-c".into(), script.into()],
-        environment: &[],
-        cpus: None,
-        timeout: Some(LONGEST_SCRIPT),
-        patience: USUAL_PATIENCE,
-        clock: None,
-        stop,
-    };
-    let ran =
-        execution.run(&mut |_| {}).map_err(|error| failed(format!("its {what} could not be started: {error}")))?;
-    // Whoever ends corewise may end all that it started: that is no failure of the script.
-    let is_done = ran.end == End::Exited(0) && ran.left_behind == 0;
-    if stop.load(std::sync::atomic::Ordering::SeqCst) && !is_done {
-        return Err(RowResult::NotTried);
-    }
-    let why = match ran.end {
-        End::Exited(0) if ran.left_behind > 0 => {
-            let plural = if ran.left_behind == 1 { "" } else { "es" };
-            format!("its {what} left {} running process{plural} behind, which corewise ended", ran.left_behind)
-        }
-        End::Exited(0) => return Ok(()),
-        End::Exited(status) => format!("its {what} failed: exit status {status}"),
-        End::Interrupted => format!("its {what} was interrupted"),
-        End::Killed(signal) => format!("its {what} was killed by signal {signal}"),
-        End::Stopped => format!("its {what} was ended: it tried to use the terminal"),
-        End::TimedOut => format!("its {what} was ended: it took longer than {} minutes", LONGEST_SCRIPT.as_secs() / 60),
-    };
-    Err(RowResult::Failed { why, output: last_lines(&ran.output), stored: None })
+    script::run(&format!("its {what}"), script, &[], stop).map_err(|trouble| match trouble {
+        Trouble::Interrupted => RowResult::NotTried,
+        Trouble::Failed { why, output } => RowResult::Failed { why, output, stored: None },
+    })
 }

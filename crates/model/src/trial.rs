@@ -184,6 +184,10 @@ pub struct Workload {
     /// The file, seen from the folder, that the program writes its metric and its guards to; absent where they are in its output. It is removed before each run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metric_file: Option<String>,
+    /// A shell script that is run before each block, to build the program again or to change what it finds in another way that should not matter:
+    /// how it is linked, where its files lie. The variable `COREWISE_VARY` has a random number there, the same for the runs of the block.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vary: Option<String>,
     /// A run that takes more seconds is ended and counts as failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_s: Option<f64>,

@@ -18,15 +18,19 @@ use super::energy::Meter;
 use super::{Ran, Runner};
 use crate::LabError;
 use crate::probe::frequency::Estimator;
+use crate::script::{self, Trouble, last_lines};
 
 /// The environment has up to so many bytes more, at random: where the stack begins depends on its size, and speeds depend
 /// on that (Mytkowicz et al., "Producing wrong data without doing anything obviously wrong!", 2009).
 const MOST_PADDING_BYTES: usize = 4_096;
 const PADDING: &str = "COREWISE_PADDING";
+/// A random number for what varies the program between blocks, and for the program.
+const VARY: &str = "COREWISE_VARY";
 /// A trial during which corewise was stopped is made so often at most.
 const MOST_ATTEMPTS: u32 = 3;
-/// Of a failed run's output this many lines are kept.
-const KEPT_LINES: usize = 20;
+
+/// The random numbers are below this, which fits into the integers of every language and of the shell.
+const MOST_VARY: usize = 1 << 30;
 
 /// Starts the workload's command as a process for each run; other children of this process are left alone.
 pub struct ProcessRunner<'a> {
@@ -37,6 +41,8 @@ pub struct ProcessRunner<'a> {
     all: CpuSet,
     seed: u64,
     clock: Option<Estimator>,
+    /// The random number of this block, where the workload is varied, and what went wrong with that.
+    varied: Option<(OsString, Result<(), Trouble>)>,
     stop: &'a AtomicBool,
 }
 
@@ -61,6 +67,7 @@ impl<'a> ProcessRunner<'a> {
             all,
             seed,
             clock: None,
+            varied: None,
             stop,
         })
     }
@@ -123,6 +130,11 @@ impl<'a> ProcessRunner<'a> {
     }
 }
 
+/// The random numbers of a trial, or of a block.
+fn drawn(seed: u64, number: u64) -> Random {
+    Random::new(seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+}
+
 /// What a metric's pattern found.
 #[derive(Clone, Debug)]
 enum Found {
@@ -134,6 +146,13 @@ enum Found {
 }
 
 impl Runner for ProcessRunner<'_> {
+    fn begin_block(&mut self, block: u32) {
+        let Some(script) = &self.workload.vary else { return };
+        let number = drawn(self.seed, u64::from(block)).below(MOST_VARY).to_string();
+        let environment = [(VARY.into(), Some(number.clone().into()))];
+        self.varied = Some((number.into(), script::run("the script of --vary", script, &environment, self.stop)));
+    }
+
     fn run(&mut self, arm: &Arm, _: usize, repeats: u32, trial: u64) -> Option<Ran> {
         for attempt in 1.. {
             match self.attempt(arm, repeats, trial, attempt < MOST_ATTEMPTS) {
@@ -156,10 +175,12 @@ enum Attempt {
 impl ProcessRunner<'_> {
     /// A trial that nobody slept through, or `may_fail` is false: it seemed to take longer then, never less.
     fn attempt(&self, arm: &Arm, repeats: u32, trial: u64, may_fail: bool) -> Attempt {
-        let padding = Random::new(self.seed ^ trial.wrapping_mul(0x9e37_79b9_7f4a_7c15)).below(MOST_PADDING_BYTES);
+        let padding = drawn(self.seed, trial).below(MOST_PADDING_BYTES);
         let told = self.workload.environment_of(arm).into_iter();
         let told = told.map(|(name, value)| (OsString::from(name), value.map(OsString::from)));
-        let environment: Vec<_> = told.chain([(PADDING.into(), Some("x".repeat(padding).into()))]).collect();
+        let environment = told.chain([(PADDING.into(), Some("x".repeat(padding).into()))]);
+        let varied = self.varied.iter().map(|(number, _)| (VARY.into(), Some(number.clone())));
+        let environment: Vec<_> = environment.chain(varied).collect();
         let mut sum = Sum::new(self.finders.len());
         let (before, meter, begun) = (KernelCounts::now(), Meter::begin(Root::live()), Instant::now());
         let lost = self.repeat(arm, &environment, repeats, may_fail, &mut sum);
@@ -183,6 +204,10 @@ impl ProcessRunner<'_> {
         may_fail: bool,
         sum: &mut Sum,
     ) -> Option<Attempt> {
+        if let Some((_, Err(Trouble::Failed { why, output }))) = &self.varied {
+            sum.fail(why.clone(), output.clone());
+            return None;
+        }
         for _ in 0..repeats {
             let once = self.once(arm, environment);
             // Whoever ends corewise may end all that it started (a service manager, a batch system): that is no failure of the run.
@@ -340,11 +365,4 @@ fn not_started(error: &io::Error) -> String {
 
 fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
-}
-
-/// The end of what was written.
-pub fn last_lines(output: &[u8]) -> String {
-    let text = String::from_utf8_lossy(output);
-    let lines: Vec<&str> = text.lines().collect();
-    lines[lines.len().saturating_sub(KEPT_LINES)..].join("\n")
 }

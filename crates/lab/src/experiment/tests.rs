@@ -27,6 +27,7 @@ fn experiment(seed: u64) -> Experiment {
             metric: Metric::wall_time(),
             guards: Vec::new(),
             metric_file: None,
+            vary: None,
             timeout_s: None,
             threads_as: Vec::new(),
             pins_as: Vec::new(),

@@ -32,6 +32,7 @@ fn experiment(cpus: u32) -> Conducted {
             metric: Metric { name: "rate".into(), pattern: Some("([0-9]+)".into()), higher_is_better: true },
             guards: vec![Metric::wall_time()],
             metric_file: None,
+            vary: None,
             timeout_s: Some(1.5),
             threads_as: Vec::new(),
             pins_as: Vec::new(),

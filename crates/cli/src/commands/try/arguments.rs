@@ -67,6 +67,10 @@ pub struct TryArguments {
     /// run, and a run that does not write it has failed; relative to the folder in which corewise is started
     #[arg(long, value_name = "FILE")]
     pub metric_file: Option<String>,
+    /// Run this in a shell before each block, to change what should not matter: `make relink SEED=$COREWISE_VARY` for another order of
+    /// the objects; the variable has a random number. Without it the environment's size varies, and with it where the stack begins
+    #[arg(long, value_name = "SCRIPT")]
+    pub vary: Option<String>,
     /// Higher values of the metric are better [default: as its name or unit says: fps, ops/s, score; ms, latency, p99]
     #[arg(long, requires = "metric")]
     pub higher: bool,
@@ -124,17 +128,17 @@ pub struct TryArguments {
     pub estimate_clock: bool,
     /// Try the benchmarks of a suite, and show a table with a row for each: a file (TOML), or a built-in suite,
     /// `review` or `workloads`
-    #[arg(long, value_name = "SUITE", conflicts_with_all = ["threads", "metric", "metric_file", "guard", "guard_higher", "timeout", "simulate", "command"])]
+    #[arg(long, value_name = "SUITE", conflicts_with_all = ["threads", "metric", "metric_file", "vary", "guard", "guard_higher", "timeout", "simulate", "command"])]
     pub suite: Option<String>,
     /// Print the command that installs the programs of the suite, and exit
     #[arg(long, requires = "suite", conflicts_with_all = ["resume", "csv", "markdown", "json"])]
     pub install: bool,
     /// Continue a stored experiment: its number, or the last one of this machine; with --suite, its last session
-    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, conflicts_with_all = ["on", "threads", "metric", "metric_file", "guard", "guard_higher", "guard_margin", "what", "slow", "cap", "margin", "error_rate", "timeout", "seed", "command"])]
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, conflicts_with_all = ["on", "threads", "metric", "metric_file", "vary", "guard", "guard_higher", "guard_margin", "what", "slow", "cap", "margin", "error_rate", "timeout", "seed", "command"])]
     pub resume: Option<Option<i64>>,
     /// Simulate a program whose true effects this file (TOML) gives: gains = [0.05, 0.0], noise = "typical"; stores
     /// nothing
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["on", "threads", "metric", "metric_file", "guard", "guard_higher", "timeout", "resume", "suite", "command"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["on", "threads", "metric", "metric_file", "vary", "guard", "guard_higher", "timeout", "resume", "suite", "command"])]
     pub simulate: Option<PathBuf>,
     /// The seed of the random orders [default: from the clock]
     #[arg(long, value_name = "N")]

@@ -58,6 +58,7 @@ fn new_experiment(new: &NewExperiment, settings: &Settings) -> Result<Begun, Fai
         metric: new.metric.clone(),
         guards: new.guards.clone(),
         metric_file: new.metric_file.clone(),
+        vary: new.vary.clone(),
         timeout_s: new.timeout.map(|timeout| timeout.as_secs_f64()),
         threads_as: new.table.as_ref().map(|table| table.variables.clone()).unwrap_or_default(),
         pins_as: new.table.as_ref().map(|table| table.pins.clone()).unwrap_or_default(),
@@ -187,6 +188,7 @@ fn simulated(path: &Path, seed: Option<u64>, policy: &Policy) -> Result<(Begun, 
         metric: Metric::wall_time(),
         guards: Vec::new(),
         metric_file: None,
+        vary: None,
         timeout_s: None,
         threads_as: Vec::new(),
         pins_as: Vec::new(),
@@ -240,7 +242,8 @@ pub fn check_owner(store: &Path, experiments: &[&Experiment], settings: &Setting
     let content = serde_json::to_vec(&workloads).map_err(|error| Failure::new(Exit::Internal, error))?;
     let line = |workload: &Workload| {
         let removes = workload.metric_file.as_ref().map_or_else(String::new, |file| format!(", after removing {file}"));
-        format!("in {}{removes}: {}", path_of(workload.folder.bytes()).display(), workload.command.join(" "))
+        let varies = workload.vary.as_ref().map_or_else(String::new, |script| format!(", after {script}"));
+        format!("in {}{removes}{varies}: {}", path_of(workload.folder.bytes()).display(), workload.command.join(" "))
     };
     let lines = experiments.iter().map(|experiment| line(&experiment.workload)).collect();
     Commands { file: store, writers, content: &content, lines }.check(settings)

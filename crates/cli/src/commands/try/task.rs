@@ -82,6 +82,7 @@ pub struct NewExperiment {
     pub guards: Vec<Metric>,
     /// The file that they are written to.
     pub metric_file: Option<String>,
+    pub vary: Option<String>,
     /// After so long a run is ended.
     pub timeout: Option<Duration>,
     /// How it is judged.
@@ -209,6 +210,7 @@ impl NewExperiment {
             metric,
             guards: guards.collect::<Result<_, _>>()?,
             metric_file: typed.metric_file,
+            vary: typed.vary,
             timeout: typed.timeout,
             policy,
             seed: typed.seed,

@@ -50,6 +50,7 @@ pub fn made_by(policy: Policy, effects: &Effects, noise: &RunNoise, seed: u64, m
             metric: Metric::wall_time(),
             guards: Vec::new(),
             metric_file: None,
+            vary: None,
             timeout_s: None,
             threads_as: Vec::new(),
             pins_as: Vec::new(),

@@ -61,6 +61,7 @@ fn made(cells: &mut [Cell], truth: &Truth, noise: &RunNoise, seed: u64, most_blo
             metric: Metric::wall_time(),
             guards: Vec::new(),
             metric_file: None,
+            vary: None,
             timeout_s: None,
             threads_as: vec!["OMP_NUM_THREADS".into()],
             pins_as: Vec::new(),
