@@ -9,7 +9,7 @@ mod told;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::groups::GroupLevel;
+use super::groups::{GroupLevel, Hierarchy};
 use super::map::{LinkMap, Series};
 use super::predict::{Measured, Predictor};
 use super::structure::Structure;
@@ -169,6 +169,8 @@ impl Filled {
         if !map.searched.is_empty() {
             structure.tell_groups(&map.searched);
         }
+        // Held-out pairs help no prediction, and so they do not say who belongs together.
+        let known = (map.searched.is_empty() && !series.held_out.is_empty()).then(|| measured.clone());
         let held_out = places(&series.held_out, &mut measured);
         if held_out.is_empty() {
             return Self {
@@ -179,6 +181,9 @@ impl Filled {
                 held_out: None,
                 misses: Misses::default(),
             };
+        }
+        if let Some(groups) = known.and_then(|known| hidden_groups(&structure, &known, map)) {
+            structure.tell_groups(&groups);
         }
         let predictor = Predictor::fit(&structure, &points);
         let misses = Misses {
@@ -193,23 +198,35 @@ impl Filled {
         let held_out = HeldOut::of(&errors.collect::<Vec<_>>());
         Self { predicted: weights.predicted(), structure, measured, all, held_out, misses }
     }
+}
 
-    /// Costs between cores, all or those that were measured: one cpu of each stands for its core.
-    fn between_cores(&self, costs_of: &Matrix) -> Matrix {
-        let structure = &self.structure;
-        if structure.cores.len() == structure.cpus.len() {
-            return costs_of.clone();
-        }
-        let mut cores = Matrix::unknown(structure.cores.iter().map(|places| structure.cpus[places[0]]));
-        for (a, places) in structure.cores.iter().enumerate() {
-            for (b, others) in structure.cores.iter().enumerate().skip(a + 1) {
-                let pairs = places.iter().flat_map(|&i| others.iter().map(move |&j| costs_of.cost(i, j)));
-                let cost = median(&pairs.collect::<Vec<_>>());
-                cores.set_both(a, b, cost);
-            }
-        }
-        cores
+/// Costs between cores: one cpu of each stands for its core.
+fn between_cores(structure: &Structure, costs_of: &Matrix) -> Matrix {
+    if structure.cores.len() == structure.cpus.len() {
+        return costs_of.clone();
     }
+    let mut cores = Matrix::unknown(structure.cores.iter().map(|places| structure.cpus[places[0]]));
+    for (a, places) in structure.cores.iter().enumerate() {
+        for (b, others) in structure.cores.iter().enumerate().skip(a + 1) {
+            let pairs = places.iter().flat_map(|&i| others.iter().map(move |&j| costs_of.cost(i, j)));
+            let cost = median(&pairs.collect::<Vec<_>>());
+            cores.set_both(a, b, cost);
+        }
+    }
+    cores
+}
+
+/// Groups that divide a cache: pairs inside them and pairs between them are not predicted from each other.
+fn hidden_groups(structure: &Structure, known: &Matrix, map: &LinkMap) -> Option<Vec<CpuSet>> {
+    let cores = between_cores(structure, known);
+    let mut hierarchy = Hierarchy::of(&cores, &cores);
+    if map.machine.is_none() {
+        hierarchy.take_siblings(&cores);
+    }
+    let groups = hierarchy.levels.into_iter().next()?.groups;
+    let caches = structure.caches_as_sets();
+    let are_inside = groups.iter().all(|group| caches.iter().any(|cache| group.is_subset(cache)));
+    (are_inside && groups.len() > caches.len()).then_some(groups)
 }
 
 /// Held-out pairs stand for those that are predicted: near ones, of which there are few, are held out more often.

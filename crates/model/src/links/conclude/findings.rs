@@ -1,10 +1,11 @@
 //! The sentences: groups and what they are worth, what the kernel does not tell, homes that matter, padding, two costs of one pair.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::tiers::{INSIDE, SAME_CORE};
 use super::{Agreement, CostClass, Filled, Groups, LinkConclusions, Tiers};
 use crate::finding::{CONFIDENCE, Effect, Finding, Topic};
+use crate::links::groups::CheaperPart;
 use crate::links::map::{LinkMap, Origin, Series};
 use crate::links::{Pair, Slots, What};
 use crate::stats::order::{median, median_interval};
@@ -66,37 +67,64 @@ pub(super) fn conclude(
     }
 }
 
-/// The finding that one half of an imported map looks better than the other, and what most likely explains it.
-pub(super) fn favoured(half: &CpuSet, map: &LinkMap) -> Finding {
+/// The finding that a part of an imported map costs less than the rest, and what may explain it.
+pub(super) fn cheaper(part: &CheaperPart, map: &LinkMap) -> Finding {
+    let rest = map.cpus.difference(&part.cpus);
+    let unit = map.unit.word();
+    let (why, advice) = match Explanation::of(part, &rest, map) {
+        Explanation::Kind => ("the kinds of core differ", "Threads that talk are better off on these cpus."),
+        Explanation::Clock => (
+            "by the clock, or by what else ran",
+            "Measure this machine (`corewise links`) before you place threads by it.",
+        ),
+        Explanation::HomeOrClock => ("by where the lines lived, or by the clock", HOME),
+        Explanation::Unknown => ("by where the lines lived, the clock, or the kind of core", HOME),
+    };
     Finding {
         topic: Topic::Links,
-        cpus: half.clone(),
+        cpus: part.cpus.clone(),
         statement: format!(
-            "Talking among cpus {half} is cheaper than among {}, whose costs equal those between the halves.",
-            map.cpus.difference(half)
+            "Talking among cpus {} costs {:.0} {unit}, among {rest} {:.0} ({:.1}x): {why}.",
+            part.cpus,
+            part.inside_ns,
+            part.rest_ns,
+            part.rest_ns / part.inside_ns
         ),
-        advice: "A tool that uses one line for the whole matrix shows this for two equal nodes, because the line is \
-            on one of them. Do not place threads by it."
-            .into(),
+        advice: advice.into(),
         command: None,
         effects: Vec::new(),
     }
 }
 
-/// The finding that the groups of one half of an imported map cost less than those of the other.
-pub(super) fn cheaper(half: &CpuSet, map: &LinkMap) -> Finding {
-    Finding {
-        topic: Topic::Links,
-        cpus: half.clone(),
-        statement: format!(
-            "Talking inside the groups of cpus {half} costs clearly less than inside those of {}: by where the lines lived, the clock, or the kind of core.",
-            map.cpus.difference(half)
-        ),
-        advice: "The file does not say which. A tool that keeps its lines on one node shows this for two equal ones. Do not place threads by \
-            it before you have measured this machine (`corewise links`)."
-            .into(),
-        command: None,
-        effects: Vec::new(),
+/// What a tool does that nobody asked where its lines are.
+const HOME: &str = "The file does not say which. A tool that keeps its lines on one node shows this for two equal ones. Do not place threads by \
+    it before you have measured this machine (`corewise links`).";
+
+/// What can make a part of a machine cheaper.
+enum Explanation {
+    Kind,
+    Clock,
+    HomeOrClock,
+    Unknown,
+}
+
+impl Explanation {
+    fn of(part: &CheaperPart, rest: &CpuSet, map: &LinkMap) -> Self {
+        let Some(machine) = &map.machine else { return Self::Unknown };
+        let kinds = |cpus: &CpuSet| {
+            let word = |cpu| machine.kind_of(cpu).map(|kind| kind.core_type.word());
+            cpus.iter().filter_map(word).collect::<BTreeSet<_>>()
+        };
+        let nodes = |cpus: &CpuSet| {
+            let place = |cpu| (machine.index_of(Level::Node, cpu), machine.index_of(Level::Package, cpu));
+            cpus.iter().map(place).collect::<BTreeSet<_>>()
+        };
+        let (own, others) = (kinds(&part.cpus), kinds(rest));
+        match () {
+            () if !own.is_empty() && !others.is_empty() && own.is_disjoint(&others) => Self::Kind,
+            () if nodes(&map.cpus).len() > 1 => Self::HomeOrClock,
+            () => Self::Clock,
+        }
     }
 }
 
@@ -176,17 +204,17 @@ fn step(groups: &Groups, classes: &[(usize, CostClass)], map: &LinkMap, conclusi
     });
 }
 
-/// The finding that the siblings of a named machine cost what other cores cost: no machine does that to threads that stay where they are put.
+/// The finding that the siblings of a named machine cost what other cores cost: no machine does that to threads that stay where they are put. In
+/// published matrices siblings talk for half at most, so that no interval is needed where the machine has few.
 fn unpinned(classes: &[(usize, CostClass)], map: &LinkMap) -> Option<Finding> {
-    let of = |wanted| classes.iter().find(|(tier, _)| *tier == wanted).map(|(_, class)| class);
-    let (siblings, others) = (of(SAME_CORE)?, of(INSIDE)?);
+    let ((SAME_CORE, siblings), (_, others)) = (classes.first()?, classes.get(1)?) else { return None };
     let is_imported = matches!(map.provenance.origin, Origin::Imported { .. }) && map.machine.is_some();
-    let is_alike = ratio(siblings, others).is_some_and(|effect| effect.low >= 1.0 / HOME_MARGIN);
+    let is_alike = siblings.pairs > 1 && siblings.median_ns >= others.median_ns / HOME_MARGIN;
     (is_imported && is_alike).then(|| Finding {
         topic: Topic::Links,
         cpus: map.cpus.clone(),
         statement: format!(
-            "SMT siblings cost what other cores cost: {:.0} and {:.0} {}.",
+            "SMT siblings cost no less than other cores: {:.0} and {:.0} {}.",
             siblings.median_ns,
             others.median_ns,
             map.unit.word()

@@ -1,6 +1,6 @@
 use super::*;
 use crate::links::map::Origin;
-use crate::links::{Pair, Relation};
+use crate::links::{Matrix, Pair, Relation};
 use crate::simulate::layout::Layout;
 use crate::stats::random::Random;
 use crate::{CpuSet, Machine};
@@ -260,19 +260,94 @@ fn guesses_of_siblings_are_named() {
     }
 }
 
-/// Siblings that cost what others do are no siblings, or nobody pinned the threads.
+/// A map that another tool made.
+fn imported(mut map: LinkMap) -> LinkMap {
+    map.provenance.origin = Origin::Imported { file: "a.csv".into(), format: "matrix".into(), remarks: Vec::new() };
+    map
+}
+
+/// Siblings that cost what others do are no siblings, or nobody pinned the threads; however few there are, and however much they scatter.
 #[test]
 fn siblings_that_cost_what_others_cost_are_a_named_doubt() {
-    let layout = Layout { packages: 1, caches: 1, cores: 6, threads: 2, adjacent: false };
-    let of =
-        |sibling: f64| {
-            let told = layout.machine();
-            let mut map = map(layout.machine(), |a, b| {
-                if Relation::of(&told, a, b) == Some(Relation::SameCore) { sibling } else { 40.0 }
-            });
-            let origin = Origin::Imported { file: "a.csv".into(), format: "matrix".into(), remarks: Vec::new() };
-            map.provenance.origin = origin;
-            conclude(&map).findings.iter().any(|finding| finding.advice.contains("not pinned"))
+    for (cores, caches) in [(6, 1), (2, 1), (3, 2)] {
+        let layout = Layout { packages: 1, caches, cores, threads: 2, adjacent: false };
+        let told = layout.machine();
+        let of = |sibling: f64, scatter: f64| {
+            let mut random = Random::new(11);
+            let mut cost = |relation| match relation {
+                Relation::SameCore => sibling,
+                Relation::SameLlc | Relation::SameCluster => 40.0,
+                _ => 90.0,
+            } * (scatter * random.normal()).exp();
+            let mut costs = Matrix::unknown(told.allowed.iter());
+            for i in 0..costs.len() {
+                for j in 0..i {
+                    costs.set_both(i, j, cost(Relation::of(&told, i as u32, j as u32).unwrap()));
+                }
+            }
+            let found = conclude(&imported(map(layout.machine(), |a, b| costs.cost(a as usize, b as usize))));
+            found.findings.iter().any(|finding| finding.advice.contains("not pinned"))
         };
-    assert!(of(40.0) && !of(8.0));
+        assert!(of(40.0, 0.0) && of(60.0, 0.0) && of(60.0, 0.15), "{cores} cores");
+        assert!(!of(8.0, 0.0) && !of(16.0, 0.1), "{cores} cores");
+    }
+}
+
+/// A socket that is slower as a whole, in a file of another tool: the same is said with the machine and without, and what can be the reason.
+#[test]
+fn a_slower_socket_of_a_file_is_not_structure() {
+    for caches in [1, 4] {
+        let layout = Layout { packages: 2, caches, cores: 16 / caches, threads: 1, adjacent: false };
+        let told = layout.machine();
+        let cost = |a: u32, b: u32| match Relation::of(&told, a, b).unwrap() {
+            Relation::OtherPackage => 210.0,
+            Relation::SameCluster | Relation::SameLlc if caches > 1 => 25.0 * if a >= 16 { 2.0 } else { 1.0 },
+            _ => 100.0 * if a >= 16 { 2.0 } else { 1.0 },
+        };
+        let named = imported(map(layout.machine(), cost));
+        let mut unnamed = named.clone();
+        unnamed.machine = None;
+        let said = |map: &LinkMap| {
+            let found = conclude(map);
+            assert_eq!(
+                found.groups.as_ref().map_or(0, |groups| groups.of_several_cores().len()),
+                if caches > 1 { 8 } else { 0 }
+            );
+            let finding = found.findings.into_iter().find(|finding| finding.statement.contains("lines lived")).unwrap();
+            let (before, why) = finding.statement.split_once(": ").unwrap();
+            (before.to_owned(), why.to_owned())
+        };
+        let ((one, why), (other, why_not_known)) = (said(&named), said(&unnamed));
+        assert_eq!(one, other);
+        let costs = if caches > 1 { ("25", "50") } else { ("100", "200") };
+        assert_eq!(one, format!("Talking among cpus 0-15 costs {} ns, among 16-31 {} (2.0x)", costs.0, costs.1));
+        assert_eq!(why, "by where the lines lived, or by the clock.");
+        assert_eq!(why_not_known, "by where the lines lived, the clock, or the kind of core.");
+        // Where corewise measures, each line is where the pair is.
+        let mut measured = named.clone();
+        measured.provenance.origin = Origin::Measured;
+        assert!(statements(&conclude(&measured)).iter().all(|statement| !statement.contains("lines lived")));
+    }
+}
+
+/// Four groups that the kernel reports as one cache: what was not measured inside one is like the rest of it, and not like what lies across.
+#[test]
+fn a_pair_inside_a_hidden_group_is_not_predicted_from_across() {
+    let machine = Layout { packages: 1, caches: 1, cores: 16, threads: 1, adjacent: false }.machine();
+    let mut map = map(machine, |a, b| if a / 4 == b / 4 { 25.0 } else { 100.0 });
+    let series = &mut map.series[0];
+    let all = std::mem::take(&mut series.links.pairs);
+    for pair in all {
+        match (pair.a, pair.b) {
+            (0, 1) | (5, 7) | (0, 9) => {}
+            (4, 6) | (8, 11) | (2, 13) | (1, 8) | (3, 15) | (6, 12) => series.held_out.push(pair),
+            _ => series.links.pairs.push(pair),
+        }
+    }
+    let filled = Filled::of(&map.series[0], &map);
+    for (i, j, cost) in [(0, 1, 25.0), (5, 7, 25.0), (0, 9, 100.0)] {
+        assert!((filled.all.cost(i, j) / cost - 1.0).abs() < 0.05, "{i} and {j}: {}", filled.all.cost(i, j));
+    }
+    assert!(filled.held_out.unwrap().p95 < 0.05, "{:?}", filled.held_out);
+    assert_eq!(conclude(&map).groups.unwrap().of_several_cores().len(), 4);
 }
