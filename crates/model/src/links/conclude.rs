@@ -32,6 +32,9 @@ pub struct LinkConclusions {
     /// SMT siblings as the costs show them, where nothing is known of the machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub siblings: Option<GroupLevel>,
+    /// Cpus that talk for more among themselves than with any others, as efficiency cores of one cluster do; absent where there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dear: Option<GroupLevel>,
     /// Whether the time ended before groups could be found: neither that there are any nor that there are none is known.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unfinished: bool,
@@ -58,14 +61,15 @@ pub struct KindConclusions {
 /// Pairs that meet on the same level: what all of them cost, measured or predicted, as they stand in the machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CostClass {
-    /// Where they are: "same core", "same group", "other group".
+    /// Where they are: "same core", "same group", "other group". Where the two ways of most pairs differ more than twice, there are two classes:
+    /// "same group, cheaper way" and "same group, dearer way".
     pub words: String,
     /// How many pairs were measured.
     pub pairs: u64,
     /// How many are predicted.
     #[serde(default)]
     pub predicted: u64,
-    /// The median, in nanoseconds.
+    /// The median, in nanoseconds. Of the other pairs whose two ways differ more than twice, each way counts half.
     pub median_ns: f64,
     /// The 95 % interval of the median; absent if fewer than six pairs were measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -273,7 +277,7 @@ fn places(pairs: &[super::Pair], measured: &mut Matrix) -> Vec<Measured> {
 impl LinkConclusions {
     fn of(siblings: Option<GroupLevel>, groups: Option<Groups>) -> Self {
         let (kinds, findings, no_difference) = (Vec::new(), Vec::new(), Vec::new());
-        Self { kinds, groups, siblings, unfinished: false, findings, no_difference }
+        Self { kinds, groups, siblings, dear: None, unfinished: false, findings, no_difference }
     }
 
     /// The levels of groups, innermost first.

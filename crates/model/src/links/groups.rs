@@ -37,7 +37,7 @@ const SIBLINGS_SHARE: f64 = 0.8;
 pub struct GroupLevel {
     /// The groups in the order of their lowest cpu; a cpu that belongs to none is a group of its own.
     pub groups: Vec<CpuSet>,
-    /// The median cost inside groups, one way, in nanoseconds.
+    /// The median cost inside groups, one way, in nanoseconds; of a pair with two costs their mean, by which groups are found.
     pub inside_ns: f64,
     /// The median cost between groups.
     pub between_ns: f64,
@@ -47,6 +47,10 @@ pub struct GroupLevel {
     pub misplaced: f64,
 }
 
+/// Cores are dear among themselves where all others cost so much less…
+const DEAR_STEP: f64 = 1.1;
+/// …in groups of at least so many: two that chance put together are no cluster.
+const DEAR_LEAST: usize = 3;
 /// A part of the machine is cheaper where the rest costs so much more.
 const CHEAPER: f64 = 1.25;
 
@@ -113,6 +117,21 @@ impl Hierarchy {
         let are_siblings = self.levels.first().is_some_and(|level| level.looks_like_siblings(measured));
         are_siblings.then(|| self.levels.remove(0))
     }
+}
+
+/// Groups of cpus that talk for more among themselves than with any others: efficiency cores of one cluster do, since what they have in common is
+/// slow, and an average over all pairs hides it. The rest are groups of one each.
+pub fn dear_groups(measured: &Matrix) -> Option<GroupLevel> {
+    let mut turned = measured.clone();
+    measured.known().for_each(|(i, j, cost)| turned.set_both(i, j, 1.0 / cost));
+    let judge = |groups: Vec<Vec<usize>>| {
+        let mut several = groups.iter().filter(|group| group.len() > 1).peekable();
+        let are_some = several.peek().is_some() && several.all(|group| group.len() >= DEAR_LEAST);
+        let sides = Sides::of(&turned, &groups).filter(|_| are_some)?;
+        let is_level = sides.smallest_step() >= DEAR_STEP && sides.misplaced() <= MISPLACED;
+        is_level.then(|| sides.level(measured, &groups))
+    };
+    candidates(&linkage::average(&turned), measured.len()).find_map(judge)
 }
 
 /// The part that differs on the innermost level, whose groups differ by themselves, or between whose groups talking is cheaper than between others.
@@ -255,21 +274,7 @@ fn judged(matrix: &Matrix, groups: Vec<Vec<usize>>) -> Option<GroupLevel> {
     if step.is_nan() || step < least {
         return None;
     }
-    let misplaced = sides.misplaced();
-    let median_of = |is_inside: bool| {
-        let of = |&(i, j, _): &Measured| {
-            let (one, other) = (sides.group_of[i], sides.group_of[j]);
-            (one == other) == is_inside && (groups[one].len() > 1 || groups[other].len() > 1)
-        };
-        median(&matrix.known().filter(of).map(|(_, _, cost)| cost).collect::<Vec<f64>>())
-    };
-    (misplaced <= MISPLACED).then(|| GroupLevel {
-        inside_ns: median_of(true),
-        between_ns: median_of(false),
-        step,
-        misplaced,
-        groups: groups.iter().map(|group| group.iter().map(|&place| matrix.cpus()[place]).collect()).collect(),
-    })
+    (sides.misplaced() <= MISPLACED).then(|| sides.level(matrix, &groups))
 }
 
 /// What the groups of several cost.
@@ -300,6 +305,24 @@ impl Sides {
         let groups =
             several.map(|(group, places)| Side::of(matrix, group, places, &group_of)).collect::<Option<_>>()?;
         Some(Self { group_of, groups })
+    }
+
+    /// The level that the groups are.
+    fn level(&self, matrix: &Matrix, groups: &[Vec<usize>]) -> GroupLevel {
+        let median_of = |is_inside: bool| {
+            let of = |&(i, j, _): &Measured| {
+                let (one, other) = (self.group_of[i], self.group_of[j]);
+                (one == other) == is_inside && (groups[one].len() > 1 || groups[other].len() > 1)
+            };
+            median(&matrix.known().filter(of).map(|(_, _, cost)| cost).collect::<Vec<f64>>())
+        };
+        GroupLevel {
+            inside_ns: median_of(true),
+            between_ns: median_of(false),
+            step: self.smallest_step(),
+            misplaced: self.misplaced(),
+            groups: groups.iter().map(|group| group.iter().map(|&place| matrix.cpus()[place]).collect()).collect(),
+        }
     }
 
     fn smallest_step(&self) -> f64 {

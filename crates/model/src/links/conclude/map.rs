@@ -2,7 +2,7 @@
 
 use super::{Agreement, Filled, Groups, KindConclusions, LinkConclusions, Tiers, between_cores, findings, summary};
 use crate::artifact::{self, Artifact, count};
-use crate::links::groups::{CheaperPart, GroupLevel, Hierarchy};
+use crate::links::groups::{CheaperPart, GroupLevel, Hierarchy, dear_groups};
 use crate::links::map::{LinkMap, MOST_CPUS, Origin, Provenance};
 use crate::links::structure::Structure;
 use crate::{CpuSet, Machine};
@@ -49,15 +49,18 @@ fn divided(filled: &Filled, map: &LinkMap) -> (LinkConclusions, Option<CheaperPa
         .cheaper_part
         .take()
         .map(|part| CheaperPart { cpus: with_siblings(&part.cpus, &filled.structure), ..part });
+    let dear = dear_groups(&measured);
     let whole = |level: &GroupLevel| GroupLevel {
         groups: level.groups.iter().map(|group| with_siblings(group, &filled.structure)).collect(),
         ..level.clone()
     };
     let mut levels = hierarchy.levels.iter().map(whole);
-    let Some(mut level) = levels.next() else { return (LinkConclusions::of(siblings, None), cheaper_part) };
+    let dear = dear.as_ref().map(whole);
+    let with = |groups| LinkConclusions { dear, ..LinkConclusions::of(siblings.clone(), groups) };
+    let Some(mut level) = levels.next() else { return (with(None), cheaper_part) };
     // A part that the line lived on is no group.
     if is_imported(map) && cheaper_part.as_ref().is_some_and(|part| part.is_only_group) {
-        return (LinkConclusions::of(siblings, None), cheaper_part);
+        return (with(None), cheaper_part);
     }
     // Cores that the costs show: what has no sibling there is a core, too.
     let core_count = |group: &CpuSet| match &siblings {
@@ -73,7 +76,7 @@ fn divided(filled: &Filled, map: &LinkMap) -> (LinkConclusions, Option<CheaperPa
         agreement: map.machine.as_ref().map(|machine| Agreement::of(&level.groups, machine, &map.cpus)),
         level,
     };
-    (LinkConclusions::of(siblings, Some(groups)), cheaper_part)
+    (with(Some(groups)), cheaper_part)
 }
 
 /// The cpus of some cores, each named by its first.

@@ -330,6 +330,84 @@ fn a_slower_socket_of_a_file_is_not_structure() {
     }
 }
 
+/// 20 ns one way and 200 the other: neither classes nor sentences nor comparisons have a 110 in them.
+#[test]
+fn two_costs_of_a_pair_are_not_averaged() {
+    let layout = Layout { packages: 1, caches: 2, cores: 6, threads: 1, adjacent: false };
+    let ways = |a: u32, b: u32| if a < b { 20.0 } else { 200.0 };
+    let everywhere = map(layout.machine(), ways);
+    let found = conclude(&everywhere);
+    let of = |found: &LinkConclusions| {
+        let classes = found.kinds[0].classes.iter();
+        classes.map(|class| (class.words.clone(), class.median_ns.round(), class.pairs)).collect::<Vec<_>>()
+    };
+    let words = "same llc and other llc";
+    let two = vec![(format!("{words}, cheaper way"), 20.0, 66), (format!("{words}, dearer way"), 200.0, 66)];
+    assert_eq!(of(&found), two);
+    let said = format!("{found:?}");
+    assert!(found.no_difference[0].contains("talk for 20 and, the other way, 200 ns"), "{said}");
+    assert!(!said.contains("110"), "{said}");
+    // Inside the caches alone.
+    let inside = map(layout.machine(), |a, b| if a / 6 == b / 6 { ways(a, b) } else { 400.0 });
+    let found = conclude(&inside);
+    assert_eq!(of(&found)[..2].iter().map(|of| of.1).collect::<Vec<_>>(), [20.0, 200.0]);
+    assert_eq!(
+        statements(&found)[0],
+        "2 groups of 6 cores: inside 20 and, the other way, 200 ns, across 400 ns one way."
+    );
+    assert!(found.findings[0].effects.is_empty());
+    // Across them alone, and each ratio says of which way it is.
+    let across = map(layout.machine(), |a, b| if a / 6 == b / 6 { 10.0 } else { ways(a, b) });
+    let found = conclude(&across);
+    let statement = statements(&found)[0];
+    assert!(
+        statement.contains("; other package, cheaper way 20 ns (2.0x") || statement.contains("cheaper way 20 ns (2.0x"),
+        "{statement}"
+    );
+    assert!(statement.contains("dearer way 200 ns (20"), "{statement}");
+    // A few pairs: the class has one median, and both ends.
+    let few = map(layout.machine(), |a, b| if (a, b) == (3, 9) { 200.0 } else { 20.0 });
+    let class = &conclude(&few).kinds[0].classes[0];
+    assert_eq!((class.pairs, class.median_ns.round(), class.words.as_str()), (66, 20.0, words));
+    // One way became cheaper: the change of the pairs is that of this way, first cpu first.
+    let better = map(layout.machine(), |a, b| if a < b { 20.0 } else { 40.0 });
+    let change = &crate::links::compare::compare(&everywhere, &better, &conclude(&everywhere))[0];
+    assert!((change.classes[0].before_ns - 200.0).abs() < 3.0, "{change:?}");
+    assert!((change.classes[0].after_ns - 40.0).abs() < 1.0 && change.most[0].a > change.most[0].b, "{change:?}");
+}
+
+/// Two clusters of efficiency cores talk for more among themselves than with anybody: 12 of 276 pairs, which no summary of all shows.
+#[test]
+fn cores_that_are_dear_among_themselves_are_named() {
+    let machine = Layout { packages: 1, caches: 1, cores: 24, threads: 1, adjacent: false }.machine();
+    let hybrid = |cluster: f64| {
+        map(machine.clone(), move |a, b| match (a.min(b), a.max(b)) {
+            (low, high) if low >= 16 && low / 4 == high / 4 => cluster,
+            (16.., _) => 44.0,
+            (_, 16..) => 39.0,
+            _ => 35.0,
+        })
+    };
+    let found = conclude(&hybrid(50.0));
+    let dear: Vec<&CpuSet> = found.dear.as_ref().unwrap().groups.iter().filter(|group| group.len() > 1).collect();
+    assert_eq!(dear, [&"16-19".parse::<CpuSet>().unwrap(), &"20-23".parse().unwrap()]);
+    let classes: Vec<(&str, u64)> =
+        found.kinds[0].classes.iter().map(|class| (class.words.as_str(), class.pairs)).collect();
+    assert_eq!(classes, [("same dear group", 12), ("same llc", 264)]);
+    let statement = statements(&found)[0];
+    assert!(
+        statement.starts_with(
+            "Cpus 16-19 | 20-23 talk for more among themselves than with any others: 50 ns, other cores 3"
+        ),
+        "{statement}"
+    );
+    assert!(found.no_difference.iter().any(|told| told.contains("any two other cores talk for")), "{found:?}");
+    // All efficiency cores alike; and no core that is dear.
+    let dear = conclude(&hybrid(44.0)).dear.unwrap();
+    assert_eq!(dear.groups.last(), Some(&"16-23".parse().unwrap()));
+    assert_eq!(conclude(&map(machine.clone(), |_, _| 35.0)).dear, None);
+}
+
 /// Four groups that the kernel reports as one cache: what was not measured inside one is like the rest of it, and not like what lies across.
 #[test]
 fn a_pair_inside_a_hidden_group_is_not_predicted_from_across() {
