@@ -1,8 +1,12 @@
-//! Average linkage: which places are joined first, and at which mean cost (Sokal and Michener 1958), by chains of nearest
+//! Average linkage: which places are joined first, and at which mean cost (Sokal and Michener 1958). The mean is geometric, so that one disturbed
+//! pair parts no group and costs may be in any unit. By chains of nearest
 //! neighbours (Benzécri 1982; Müllner, "Modern hierarchical, agglomerative clustering algorithms", 2011), in time that grows with the square of
 //! the places.
 
 use super::Matrix;
+
+/// This share of the pairs are as far apart as any: a few that were disturbed lie no farther than that.
+const FAR: f64 = 0.98;
 
 /// Two clusters become one.
 #[derive(Clone, Copy, Debug)]
@@ -11,7 +15,7 @@ pub(super) struct Merge {
     pub(super) a: usize,
     /// A place of the other.
     pub(super) b: usize,
-    /// The mean cost between them.
+    /// The geometric mean of the costs between them.
     pub(super) height: f64,
 }
 
@@ -30,7 +34,7 @@ pub(super) fn average(matrix: &Matrix) -> Vec<Merge> {
         let Some(nearest) = clusters.nearest(tip, before) else { break };
         if Some(nearest) == before {
             chain.truncate(chain.len() - 2);
-            merges.push(Merge { a: tip, b: nearest, height: clusters.cost(tip, nearest) });
+            merges.push(Merge { a: tip, b: nearest, height: clusters.cost(tip, nearest).exp() });
             clusters.join(nearest, tip);
         } else {
             chain.push(nearest);
@@ -63,7 +67,13 @@ pub(super) fn partition(merges: &[Merge], places: usize) -> Vec<Vec<usize>> {
     groups
 }
 
-/// The mean costs between clusters, each named by one of its places.
+/// The logarithm of a cost beyond which no pair is farther away; not a number where none is known.
+fn farthest(mut logs: Vec<f64>) -> f64 {
+    let place = (logs.len() as f64 * FAR) as usize;
+    if logs.is_empty() { f64::NAN } else { *logs.select_nth_unstable_by(place, f64::total_cmp).1 }
+}
+
+/// The means of the costs' logarithms between clusters, each named by one of its places.
 struct Clusters {
     width: usize,
     costs: Vec<f64>,
@@ -76,12 +86,13 @@ struct Clusters {
 impl Clusters {
     fn of(matrix: &Matrix) -> Self {
         let width = matrix.len();
-        let mut costs = vec![f64::NAN; width * width];
-        let (mut farthest, mut count) = (f64::NAN, 0);
-        for (i, j, cost) in matrix.known() {
+        let logs: Vec<f64> = matrix.known().map(|(_, _, cost)| cost.ln()).collect();
+        let farthest = farthest(logs);
+        let (mut costs, mut count) = (vec![f64::NAN; width * width], 0);
+        for (i, j, cost) in matrix.known().filter(|(_, _, cost)| *cost > 0.0) {
+            let cost = cost.ln().min(farthest);
             costs[i * width + j] = cost;
             costs[j * width + i] = cost;
-            farthest = farthest.max(cost);
             count += 1;
         }
         let has_unknown = 2 * count < width * width.saturating_sub(1);

@@ -211,6 +211,25 @@ fn one_socket_of_four_is_a_part() {
     assert_eq!(cheaper(&of(0, [1.0, 1.0])), None);
 }
 
+/// One disturbed pair parts no group, whether it was far too dear or far too cheap.
+#[test]
+fn one_outlier_changes_no_group() {
+    let whole = sockets(2, |distance, _| [25.0, 100.0, 200.0][distance]);
+    let levels = both(&whole);
+    for outlier in [5000.0, 100_000.0, 0.5] {
+        for (i, j) in [(1, 2), (1, 5), (1, 20)] {
+            let mut disturbed = whole.clone();
+            disturbed.set_both(i, j, outlier);
+            let groups = |levels: &[GroupLevel]| levels.iter().map(|level| level.groups.clone()).collect::<Vec<_>>();
+            let found = groups(&both(&disturbed));
+            // A pair across that is far cheaper than siblings is a group as far as the costs can say.
+            if outlier > 1.0 {
+                assert_eq!(found, groups(&levels), "{outlier} between {i} and {j}");
+            }
+        }
+    }
+}
+
 /// What is not known joins nothing and parts nothing: a cell inside a group that is missing is not that of two groups.
 #[test]
 fn missing_costs_are_not_those_across_groups() {
