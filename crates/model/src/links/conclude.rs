@@ -220,7 +220,8 @@ fn between_cores(structure: &Structure, costs_of: &Matrix) -> Matrix {
     cores
 }
 
-/// Groups that divide a cache: pairs inside them and pairs between them are not predicted from each other.
+/// The caches, and for each that the costs divide its groups instead: pairs inside these and pairs between them are not predicted from each
+/// other. Absent where none is divided. A core that stands alone may just be one of which little was measured, and divides nothing.
 fn hidden_groups(structure: &Structure, known: &Matrix, map: &LinkMap) -> Option<Vec<CpuSet>> {
     let cores = between_cores(structure, known);
     let mut hierarchy = Hierarchy::of(&cores, &cores);
@@ -228,9 +229,18 @@ fn hidden_groups(structure: &Structure, known: &Matrix, map: &LinkMap) -> Option
         hierarchy.take_siblings(&cores);
     }
     let groups = hierarchy.levels.into_iter().next()?.groups;
+    let parts = |cache: &CpuSet| -> Option<Vec<CpuSet>> {
+        let parts: Vec<CpuSet> = groups.iter().filter(|group| !group.is_disjoint(cache)).cloned().collect();
+        let are_parts = parts.len() > 1 && parts.iter().all(|part| part.len() > 1 && part.is_subset(cache));
+        let places: Vec<usize> = cache.iter().filter_map(|cpu| cores.place(cpu)).collect();
+        let pairs = places.iter().enumerate().flat_map(|(at, &i)| places[at + 1..].iter().map(move |&j| (i, j)));
+        let is_mostly_known = 2 * pairs.clone().filter(|&(i, j)| cores.cost(i, j).is_finite()).count() >= pairs.count();
+        (are_parts && is_mostly_known).then_some(parts)
+    };
     let caches = structure.caches_as_sets();
-    let are_inside = groups.iter().all(|group| caches.iter().any(|cache| group.is_subset(cache)));
-    (are_inside && groups.len() > caches.len()).then_some(groups)
+    let divided: Vec<CpuSet> =
+        caches.iter().flat_map(|cache| parts(cache).unwrap_or_else(|| vec![cache.clone()])).collect();
+    (divided.len() > caches.len()).then_some(divided)
 }
 
 /// Held-out pairs stand for those that are predicted: near ones, of which there are few, are held out more often.

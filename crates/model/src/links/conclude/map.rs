@@ -49,7 +49,8 @@ fn divided(filled: &Filled, map: &LinkMap) -> (LinkConclusions, Option<CheaperPa
         .cheaper_part
         .take()
         .map(|part| CheaperPart { cpus: with_siblings(&part.cpus, &filled.structure), ..part });
-    let dear = dear_groups(&measured);
+    // What is inside a group is one summary beside others; where there are no groups one summary is all that there is.
+    let dear = if hierarchy.levels.is_empty() { dear_groups(&measured) } else { None };
     let whole = |level: &GroupLevel| GroupLevel {
         groups: level.groups.iter().map(|group| with_siblings(group, &filled.structure)).collect(),
         ..level.clone()

@@ -80,6 +80,10 @@ pub(super) fn classes(filled: &Filled, tiers: &Tiers) -> Vec<(usize, CostClass)>
 
 /// Of each tier most of whose measured pairs have two costs, what these are against their mean: medians of the cheaper and of the dearer.
 fn two_costs_of_tiers(filled: &Filled, tiers: &Tiers) -> Vec<Option<[f64; 2]>> {
+    let has_two = |(i, j, _): (usize, usize, f64)| filled.measured.two_costs(i, j).is_some();
+    if !filled.measured.known().any(has_two) {
+        return vec![None; tiers.len()];
+    }
     let mut of_tiers = vec![(0_usize, [Vec::new(), Vec::new()]); tiers.len()];
     for (i, j, mean) in filled.measured.known() {
         let (count, two) = &mut of_tiers[tiers.tier(i, j)];

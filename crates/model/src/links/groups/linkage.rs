@@ -67,10 +67,10 @@ pub(super) fn partition(merges: &[Merge], places: usize) -> Vec<Vec<usize>> {
     groups
 }
 
-/// The logarithm of a cost beyond which no pair is farther away; not a number where none is known.
-fn farthest(mut logs: Vec<f64>) -> f64 {
-    let place = (logs.len() as f64 * FAR) as usize;
-    if logs.is_empty() { f64::NAN } else { *logs.select_nth_unstable_by(place, f64::total_cmp).1 }
+/// The cost beyond which no pair is farther away; not a number where none is known.
+fn farthest(mut costs: Vec<f64>) -> f64 {
+    let place = (costs.len() as f64 * FAR) as usize;
+    if costs.is_empty() { f64::NAN } else { *costs.select_nth_unstable_by(place, f64::total_cmp).1 }
 }
 
 /// The means of the costs' logarithms between clusters, each named by one of its places.
@@ -86,8 +86,7 @@ struct Clusters {
 impl Clusters {
     fn of(matrix: &Matrix) -> Self {
         let width = matrix.len();
-        let logs: Vec<f64> = matrix.known().map(|(_, _, cost)| cost.ln()).collect();
-        let farthest = farthest(logs);
+        let farthest = farthest(matrix.known().map(|(_, _, cost)| cost).collect()).ln();
         let (mut costs, mut count) = (vec![f64::NAN; width * width], 0);
         for (i, j, cost) in matrix.known().filter(|(_, _, cost)| *cost > 0.0) {
             let cost = cost.ln().min(farthest);
