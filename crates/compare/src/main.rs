@@ -37,6 +37,8 @@ fn compare(words: &[&str]) -> Result<bool> {
         ["compare-tail"] => tail::run(9).map(|()| true),
         ["compare-tail", rounds] => tail::run(number(rounds)?).map(|()| true),
         ["compare-watching"] => watching::run(50).map(|()| true),
+        ["compare-watching", "pairs"] => watching::run_pairs(800).map(|()| true),
+        ["compare-watching", "pairs", pairs] => watching::run_pairs(number(pairs)?).map(|()| true),
         ["compare-watching", rounds] => watching::run(number(rounds)?).map(|()| true),
         ["compare-run"] => run::run(200),
         ["compare-run", pairs] => run::run(number(pairs)?),

@@ -49,6 +49,49 @@ pub fn run(rounds: usize) -> Result<()> {
     Ok(())
 }
 
+/// How much longer than unwatched ones watched stalls may be.
+const AIM: f64 = 1.04;
+
+/// Visits the last allowed cpu in so many pairs, one watched as `tail` does where ftrace is allowed and one not watched at all, and says whether the aim is
+/// reached. The order alternates, so that drift meets both alike and that only one change of what is watched comes to a pair.
+pub fn run_pairs(pairs: usize) -> Result<()> {
+    let mut place = Place::find()?;
+    let mut visits = Vec::with_capacity(2 * pairs);
+    for pair in (0..pairs as u32).step_by(2) {
+        visits.push(place.visit(pair, None)?);
+        let recorder = Recorder::open(EventSource::Ftrace, &GROUPS).map_err(|gap| anyhow!(gap.why))?;
+        ensure!(recorder.event_source() == EventSource::Ftrace, "ftrace is refused");
+        let mut watching = Watching::new(&recorder, &cpuset::online())?;
+        std::thread::sleep(SETTLING);
+        visits.push(place.visit(pair, Some(&mut watching))?);
+        visits.push(place.visit(pair + 1, Some(&mut watching))?);
+        drop(watching);
+        drop(recorder);
+        std::thread::sleep(SETTLING);
+        visits.push(place.visit(pair + 1, None)?);
+    }
+    let cost = perturbation(&visits).context("no two visits can be compared: the timer rarely struck")?;
+    let [low, high] = cost.interval.context("too few pairs for an interval")?;
+    let verdict = match () {
+        () if high <= AIM => "holds",
+        () if low > AIM => "does not hold",
+        () => "is not decided",
+    };
+    println!(
+        "cpu {}, {} pairs of visits of {} ms; the host stole {:.2} % of the time\n\
+         the timer's stalls: {:.2} us unwatched, {:.2} us recorded by ftrace, ratio {:.3} [{low:.3}, {high:.3}] (median of the pairs' ratios, 95 %)\n\
+         at most {AIM} times as long: {verdict}",
+        place.cpu,
+        cost.pairs,
+        VISIT.as_millis(),
+        100.0 * place.stolen_s / place.timed_s,
+        cost.unwatched_ns / 1e3,
+        cost.watched_ns / 1e3,
+        cost.ratio,
+    );
+    Ok(())
+}
+
 struct Place {
     clock: Clock,
     scratch: Scratch,

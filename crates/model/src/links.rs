@@ -128,7 +128,7 @@ pub struct LinkClass {
     pub relation: Relation,
     /// How many pairs were measured.
     pub pairs: u64,
-    /// The median cost over the pairs, one way, in nanoseconds.
+    /// The median cost over the pairs, one way, in nanoseconds; a pair whose two ways differ more than twice counts as two.
     pub median_ns: f64,
     /// The cheapest pair.
     pub lowest_ns: f64,
@@ -139,19 +139,21 @@ pub struct LinkClass {
 /// The cost classes that exist among the measured pairs, nearest first.
 pub fn classes(machine: &Machine, links: &Links) -> Vec<LinkClass> {
     let relations = Relations::new(machine, &cpus(links));
-    let mut by_relation = BTreeMap::<Relation, Vec<f64>>::new();
+    let mut by_relation = BTreeMap::<Relation, (u64, Vec<f64>)>::new();
     for pair in &links.pairs {
-        if let (Some(relation), cost) = (relations.of(pair.a, pair.b), pair.one_way_ns())
-            && cost.is_finite()
-        {
-            by_relation.entry(relation).or_default().push(cost);
+        if let Some(relation) = relations.of(pair.a, pair.b) {
+            let (pairs, costs) = by_relation.entry(relation).or_default();
+            let before = costs.len();
+            costs.extend(pair.costs_ns());
+            *pairs += u64::from(costs.len() > before);
         }
     }
     by_relation
         .into_iter()
-        .map(|(relation, costs)| LinkClass {
+        .filter(|(_, (pairs, _))| *pairs > 0)
+        .map(|(relation, (pairs, costs))| LinkClass {
             relation,
-            pairs: costs.len() as u64,
+            pairs,
             median_ns: median(&costs),
             lowest_ns: costs.iter().copied().fold(f64::INFINITY, f64::min),
             highest_ns: costs.iter().copied().fold(f64::NEG_INFINITY, f64::max),

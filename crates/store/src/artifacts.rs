@@ -125,11 +125,19 @@ impl Store {
     pub fn add<T: Artifact>(&mut self, artifact: &T) -> Result<i64> {
         let (summary, observed) = (written(&artifact.summary())?, written(artifact)?);
         let Origin { started_unix_ms, machine, .. } = artifact.origin();
-        let values = params![T::KIND, started_unix_ms, machine.map(Machine::fingerprint), summary, observed];
+        let fingerprint = machine.map(Machine::fingerprint);
         let sql =
             "INSERT INTO artifact (kind, started_unix_ms, fingerprint, summary, observed) VALUES (?1, ?2, ?3, ?4, ?5)";
-        self.told(|connection| {
-            connection.execute(sql, values)?;
+        self.told(move |connection| {
+            let mut statement = connection.prepare(sql)?;
+            statement.raw_bind_parameter(1, T::KIND)?;
+            statement.raw_bind_parameter(2, started_unix_ms)?;
+            statement.raw_bind_parameter(3, fingerprint)?;
+            statement.raw_bind_parameter(4, summary)?;
+            statement.raw_bind_parameter(5, observed.as_str())?;
+            // SQLite copies a text of megabytes several times; it need not be here, too.
+            drop(observed);
+            statement.raw_execute()?;
             Ok(connection.last_insert_rowid())
         })
     }

@@ -43,6 +43,8 @@ that names a system
 (9 rounds)
   compare-watching [ROUNDS]  how much longer the timer's stalls are while they are watched, by each source, in turn \
 (50 rounds; as root)
+  compare-watching pairs [PAIRS]  whether ftrace keeps to the aim: watched and unwatched visits in alternation, medians \
+of the pairs' ratios (800 pairs, less than 5 minutes; as root)
   compare-run [PAIRS]     start a command with corewise and with taskset, in turn (200 pairs); check time and size
   compare-work [ROUNDS]   the built-in workloads with two threads, with one, and against plain loops over the same \
 crates, in turn (10 rounds)

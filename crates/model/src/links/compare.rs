@@ -84,11 +84,7 @@ fn compared(earlier: &Series, later: &Series, before: &LinkMap, conclusions: &Li
     let tiers = Tiers::of(&filled, conclusions, before);
     let mut by_class = BTreeMap::<usize, Vec<(PairChange, bool)>>::new();
     for (pair, other) in in_both(all(earlier), all(later)) {
-        let (before_ns, after_ns) = (pair.one_way_ns(), other.one_way_ns());
-        if !(before_ns.is_finite() && after_ns.is_finite() && before_ns > 0.0) {
-            continue;
-        }
-        let change = PairChange { a: pair.a, b: pair.b, before_ns, after_ns, ratio: after_ns / before_ns };
+        let Some(change) = change(pair, other) else { continue };
         let places = filled.measured.place(pair.a).zip(filled.measured.place(pair.b));
         let Some(tier) = places.map(|(i, j)| tiers.tier(i, j)) else { continue };
         by_class.entry(tier).or_default().push((change, is_beyond(pair, other)));
@@ -104,6 +100,23 @@ fn compared(earlier: &Series, later: &Series, before: &LinkMap, conclusions: &Li
         cheaper: changed(false),
         classes: by_class.iter().map(|(class, changes)| class_change(tiers.words(*class), changes)).collect(),
         most: most(&changes),
+    }
+}
+
+/// What changed of a pair: its cost, or of a pair with two costs the way that changed more, its first cpu first.
+fn change(before: &Pair, after: &Pair) -> Option<PairChange> {
+    let of = |a, b, before_ns: f64, after_ns: f64| {
+        let is_known = before_ns.is_finite() && after_ns.is_finite() && before_ns > 0.0;
+        is_known.then_some(PairChange { a, b, before_ns, after_ns, ratio: after_ns / before_ns })
+    };
+    let has_two = [before, after].into_iter().any(|pair| pair.costs_ns().nth(1).is_some());
+    let there = of(before.a, before.b, before.from_a_ns(), after.from_a_ns());
+    let back = of(before.b, before.a, before.from_b_ns(), after.from_b_ns());
+    match (there, back) {
+        (Some(there), Some(back)) if has_two => {
+            Some(if back.ratio.ln().abs() > there.ratio.ln().abs() { back } else { there })
+        }
+        _ => of(before.a, before.b, before.one_way_ns(), after.one_way_ns()),
     }
 }
 

@@ -9,7 +9,7 @@ mod told;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::groups::GroupLevel;
+use super::groups::{GroupLevel, Hierarchy};
 use super::map::{LinkMap, Series};
 use super::predict::{Measured, Predictor};
 use super::structure::Structure;
@@ -32,6 +32,9 @@ pub struct LinkConclusions {
     /// SMT siblings as the costs show them, where nothing is known of the machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub siblings: Option<GroupLevel>,
+    /// Cpus that talk for more among themselves than with any others, as efficiency cores of one cluster do; absent where there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dear: Option<GroupLevel>,
     /// Whether the time ended before groups could be found: neither that there are any nor that there are none is known.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unfinished: bool,
@@ -58,14 +61,15 @@ pub struct KindConclusions {
 /// Pairs that meet on the same level: what all of them cost, measured or predicted, as they stand in the machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CostClass {
-    /// Where they are: "same core", "same group", "other group".
+    /// Where they are: "same core", "same group", "other group". Where the two ways of most pairs differ more than twice, there are two classes:
+    /// "same group, cheaper way" and "same group, dearer way".
     pub words: String,
     /// How many pairs were measured.
     pub pairs: u64,
     /// How many are predicted.
     #[serde(default)]
     pub predicted: u64,
-    /// The median, in nanoseconds.
+    /// The median, in nanoseconds. Of the other pairs whose two ways differ more than twice, each way counts half.
     pub median_ns: f64,
     /// The 95 % interval of the median; absent if fewer than six pairs were measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -169,6 +173,8 @@ impl Filled {
         if !map.searched.is_empty() {
             structure.tell_groups(&map.searched);
         }
+        // Held-out pairs help no prediction, and so they do not say who belongs together.
+        let known = (map.searched.is_empty() && !series.held_out.is_empty()).then(|| measured.clone());
         let held_out = places(&series.held_out, &mut measured);
         if held_out.is_empty() {
             return Self {
@@ -179,6 +185,9 @@ impl Filled {
                 held_out: None,
                 misses: Misses::default(),
             };
+        }
+        if let Some(groups) = known.and_then(|known| hidden_groups(&structure, &known, map)) {
+            structure.tell_groups(&groups);
         }
         let predictor = Predictor::fit(&structure, &points);
         let misses = Misses {
@@ -193,23 +202,45 @@ impl Filled {
         let held_out = HeldOut::of(&errors.collect::<Vec<_>>());
         Self { predicted: weights.predicted(), structure, measured, all, held_out, misses }
     }
+}
 
-    /// Costs between cores, all or those that were measured: one cpu of each stands for its core.
-    fn between_cores(&self, costs_of: &Matrix) -> Matrix {
-        let structure = &self.structure;
-        if structure.cores.len() == structure.cpus.len() {
-            return costs_of.clone();
-        }
-        let mut cores = Matrix::unknown(structure.cores.iter().map(|places| structure.cpus[places[0]]));
-        for (a, places) in structure.cores.iter().enumerate() {
-            for (b, others) in structure.cores.iter().enumerate().skip(a + 1) {
-                let pairs = places.iter().flat_map(|&i| others.iter().map(move |&j| costs_of.cost(i, j)));
-                let cost = median(&pairs.collect::<Vec<_>>());
-                cores.set_both(a, b, cost);
-            }
-        }
-        cores
+/// Costs between cores: one cpu of each stands for its core.
+fn between_cores(structure: &Structure, costs_of: &Matrix) -> Matrix {
+    if structure.cores.len() == structure.cpus.len() {
+        return costs_of.clone();
     }
+    let mut cores = Matrix::unknown(structure.cores.iter().map(|places| structure.cpus[places[0]]));
+    for (a, places) in structure.cores.iter().enumerate() {
+        for (b, others) in structure.cores.iter().enumerate().skip(a + 1) {
+            let pairs = places.iter().flat_map(|&i| others.iter().map(move |&j| costs_of.cost(i, j)));
+            let cost = median(&pairs.collect::<Vec<_>>());
+            cores.set_both(a, b, cost);
+        }
+    }
+    cores
+}
+
+/// The caches, and for each that the costs divide its groups instead: pairs inside these and pairs between them are not predicted from each
+/// other. Absent where none is divided. A core that stands alone may just be one of which little was measured, and divides nothing.
+fn hidden_groups(structure: &Structure, known: &Matrix, map: &LinkMap) -> Option<Vec<CpuSet>> {
+    let cores = between_cores(structure, known);
+    let mut hierarchy = Hierarchy::of(&cores, &cores);
+    if map.machine.is_none() {
+        hierarchy.take_siblings(&cores);
+    }
+    let groups = hierarchy.levels.into_iter().next()?.groups;
+    let parts = |cache: &CpuSet| -> Option<Vec<CpuSet>> {
+        let parts: Vec<CpuSet> = groups.iter().filter(|group| !group.is_disjoint(cache)).cloned().collect();
+        let are_parts = parts.len() > 1 && parts.iter().all(|part| part.len() > 1 && part.is_subset(cache));
+        let places: Vec<usize> = cache.iter().filter_map(|cpu| cores.place(cpu)).collect();
+        let pairs = places.iter().enumerate().flat_map(|(at, &i)| places[at + 1..].iter().map(move |&j| (i, j)));
+        let is_mostly_known = 2 * pairs.clone().filter(|&(i, j)| cores.cost(i, j).is_finite()).count() >= pairs.count();
+        (are_parts && is_mostly_known).then_some(parts)
+    };
+    let caches = structure.caches_as_sets();
+    let divided: Vec<CpuSet> =
+        caches.iter().flat_map(|cache| parts(cache).unwrap_or_else(|| vec![cache.clone()])).collect();
+    (divided.len() > caches.len()).then_some(divided)
 }
 
 /// Held-out pairs stand for those that are predicted: near ones, of which there are few, are held out more often.
@@ -256,7 +287,7 @@ fn places(pairs: &[super::Pair], measured: &mut Matrix) -> Vec<Measured> {
 impl LinkConclusions {
     fn of(siblings: Option<GroupLevel>, groups: Option<Groups>) -> Self {
         let (kinds, findings, no_difference) = (Vec::new(), Vec::new(), Vec::new());
-        Self { kinds, groups, siblings, unfinished: false, findings, no_difference }
+        Self { kinds, groups, siblings, dear: None, unfinished: false, findings, no_difference }
     }
 
     /// The levels of groups, innermost first.

@@ -37,7 +37,7 @@ const SIBLINGS_SHARE: f64 = 0.8;
 pub struct GroupLevel {
     /// The groups in the order of their lowest cpu; a cpu that belongs to none is a group of its own.
     pub groups: Vec<CpuSet>,
-    /// The median cost inside groups, one way, in nanoseconds.
+    /// The median cost inside groups, one way, in nanoseconds; of a pair with two costs their mean, by which groups are found.
     pub inside_ns: f64,
     /// The median cost between groups.
     pub between_ns: f64,
@@ -47,10 +47,12 @@ pub struct GroupLevel {
     pub misplaced: f64,
 }
 
-/// Costs that differ by no more are alike.
-const ALIKE: f64 = 1.1;
-/// A half of the machine is cheaper where each of its groups costs so much less than each of the other half.
-const CHEAPER: f64 = 1.4;
+/// Cores are dear among themselves where all others cost so much less…
+const DEAR_STEP: f64 = 1.1;
+/// …in groups of at least so many: two that chance put together are no cluster.
+const DEAR_LEAST: usize = 3;
+/// A part of the machine is cheaper where the rest costs so much more.
+const CHEAPER: f64 = 1.25;
 
 impl GroupLevel {
     /// "8 groups of 3 cpus", "2 groups of 8 to 12".
@@ -68,12 +70,22 @@ impl GroupLevel {
 pub struct Hierarchy {
     /// The levels, innermost first; empty where the costs show one group.
     pub levels: Vec<GroupLevel>,
-    /// A half of the machine that looks better than the other: several groups that talk for less among themselves than the groups of the rest
-    /// do. That is what a line that is used for the whole matrix, and lives on one node, makes of two equal nodes.
-    pub favoured_half: Option<CpuSet>,
-    /// A half of the machine whose groups all talk for clearly less than those of the other half do: where a line lives, the clock, or the kind of
-    /// core makes that, and no level of the machine.
-    pub cheaper_half: Option<CpuSet>,
+    /// A part of the machine whose cpus talk for clearly less than those of the rest do, pairs on one level compared. Where a line lives that is
+    /// used for the whole matrix, the clock, or the kind of core makes that, and no level of the machine.
+    pub cheaper_part: Option<CheaperPart>,
+}
+
+/// A part of the machine whose cpus talk for less than those of the rest do.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CheaperPart {
+    /// The cpus of the part.
+    pub cpus: CpuSet,
+    /// What they cost among themselves: the median over the pairs on the level on which the two differ, one way, in nanoseconds.
+    pub inside_ns: f64,
+    /// What those of the rest cost, likewise.
+    pub rest_ns: f64,
+    /// Whether the part is all that tells it from the rest: the costs show no other group of several.
+    pub is_only_group: bool,
 }
 
 impl Hierarchy {
@@ -94,10 +106,8 @@ impl Hierarchy {
                 _ => levels.push(level.clone()),
             }
         }
-        let favoured_half =
-            levels.last().and_then(|inner| favoured_half(&proved, inner).or_else(|| favoured_alone(measured, inner)));
-        let cheaper_half = levels.first().and_then(|inner| cheaper_half(measured, inner));
-        Self { levels, favoured_half, cheaper_half }
+        let cheaper_part = cheaper_part(measured, &levels, &proved);
+        Self { levels, cheaper_part }
     }
 
     /// Takes out the innermost level where it looks like SMT siblings: twos that talk for clearly less than any others, and that are one core to
@@ -109,50 +119,85 @@ impl Hierarchy {
     }
 }
 
-fn favoured_half(proved: &[GroupLevel], inner: &GroupLevel) -> Option<CpuSet> {
-    let lopsided = proved.iter().find(|level| {
-        let joined = level.parts(inner).filter(|parts| parts.len() > 1).count();
-        joined == 1 && level.leaves_out_some_of(inner)
-    })?;
-    let largest = lopsided.groups.iter().max_by_key(|group| group.len())?;
-    let all: usize = lopsided.groups.iter().map(CpuSet::len).sum();
-    is_about_half(largest.len(), all).then(|| largest.clone())
-}
-
-/// What is joined otherwise is a part of the machine.
-fn is_about_half(some: usize, all: usize) -> bool {
-    (3..=5).contains(&(8 * some / all.max(1)))
-}
-
-/// A half that is the only group, where the rest costs among itself what it costs to the half: of two equal nodes without groups, the one that the line
-/// lives on.
-fn favoured_alone(measured: &Matrix, level: &GroupLevel) -> Option<CpuSet> {
-    let mut several = level.groups.iter().filter(|group| group.len() > 1);
-    let (half, None) = (several.next()?, several.next()) else { return None };
-    let is_of_rest = |place: usize| !half.contains(measured.cpus()[place]);
-    let rest: Vec<f64> =
-        measured.known().filter(|(i, j, _)| is_of_rest(*i) && is_of_rest(*j)).map(|(_, _, cost)| cost).collect();
-    let is_alike = (median(&rest) / level.between_ns).ln().abs() <= ALIKE.ln();
-    (is_about_half(half.len(), measured.len()) && is_alike).then(|| half.clone())
-}
-
-/// The half of a machine in whose groups talking costs clearly less than in all the others.
-fn cheaper_half(measured: &Matrix, level: &GroupLevel) -> Option<CpuSet> {
-    let cost_of = |group: &CpuSet| {
-        let is_in = |place: usize| group.contains(measured.cpus()[place]);
-        median(
-            &measured.known().filter(|(i, j, _)| is_in(*i) && is_in(*j)).map(|(_, _, cost)| cost).collect::<Vec<_>>(),
-        )
+/// Groups of cpus that talk for more among themselves than with any others: efficiency cores of one cluster do, since what they have in common is
+/// slow, and an average over all pairs hides it. The rest are groups of one each.
+pub fn dear_groups(measured: &Matrix) -> Option<GroupLevel> {
+    let mut turned = measured.clone();
+    measured.known().for_each(|(i, j, cost)| turned.set_both(i, j, 1.0 / cost));
+    let judge = |groups: Vec<Vec<usize>>| {
+        let mut several = groups.iter().filter(|group| group.len() > 1).peekable();
+        let are_some = several.peek().is_some() && several.all(|group| group.len() >= DEAR_LEAST);
+        let sides = Sides::of(&turned, &groups).filter(|_| are_some)?;
+        let is_level = sides.smallest_step() >= DEAR_STEP && sides.misplaced() <= MISPLACED;
+        is_level.then(|| sides.level(measured, &groups))
     };
+    candidates(&linkage::average(&turned), measured.len()).find_map(judge)
+}
+
+/// The part that differs on the innermost level, whose groups differ by themselves, or between whose groups talking is cheaper than between others.
+fn cheaper_part(measured: &Matrix, levels: &[GroupLevel], proved: &[GroupLevel]) -> Option<CheaperPart> {
+    let inner = levels.first()?;
+    let of_level = |(place, level): (usize, &GroupLevel)| {
+        let below = place.checked_sub(1).map(|below| &levels[below]);
+        cheaper_groups(measured, level, below)
+    };
+    let lopsided = |inner: &GroupLevel| {
+        let level = proved.iter().find(|level| level.leaves_out_some_of(inner) && level.joins_once(inner))?;
+        let part = level.groups.iter().max_by_key(|group| group.len())?;
+        CheaperPart::of(measured, part, Some(inner))
+    };
+    let alone = || {
+        let mut several = inner.groups.iter().filter(|group| group.len() > 1);
+        let (part, None) = (several.next()?, several.next()) else { return None };
+        // Of two nodes without groups the one that the line lives on; a few cores beside a large group are just that.
+        let is_half_at_most = 8 * part.len() <= 5 * measured.len();
+        let found = CheaperPart::of(measured, part, None).filter(|_| is_half_at_most)?;
+        Some(CheaperPart { is_only_group: true, ..found })
+    };
+    levels.iter().enumerate().find_map(of_level).or_else(|| levels.iter().find_map(lopsided)).or_else(alone)
+}
+
+/// The groups of a level that cost clearly less than all the others of it, in pairs that meet on no level below.
+fn cheaper_groups(measured: &Matrix, level: &GroupLevel, below: Option<&GroupLevel>) -> Option<CheaperPart> {
     let several = level.groups.iter().filter(|group| group.len() > 1);
-    let mut costs: Vec<(f64, &CpuSet)> = several.map(|group| (cost_of(group), group)).collect();
+    let mut costs: Vec<(f64, &CpuSet)> = several.map(|group| (cost_inside(measured, group, below), group)).collect();
     costs.retain(|(cost, _)| cost.is_finite());
     costs.sort_by(|one, other| one.0.total_cmp(&other.0));
     let step = |place: &usize| costs[place + 1].0 / costs[*place].0;
     let last = (0..costs.len().saturating_sub(1)).max_by(|one, other| step(one).total_cmp(&step(other)))?;
-    let half: CpuSet = costs[..=last].iter().flat_map(|(_, group)| group.iter()).collect();
-    let all: usize = costs.iter().map(|(_, group)| group.len()).sum();
-    (step(&last) >= CHEAPER && is_about_half(half.len(), all)).then_some(half)
+    let union = |groups: &[(f64, &CpuSet)]| groups.iter().flat_map(|(_, group)| group.iter()).collect::<CpuSet>();
+    let (part, rest) = costs.split_at(last + 1);
+    let middle = |groups: &[(f64, &CpuSet)]| median(&groups.iter().map(|(cost, _)| *cost).collect::<Vec<_>>());
+    let found = CheaperPart { cpus: union(part), inside_ns: middle(part), rest_ns: middle(rest), is_only_group: false };
+    (step(&last) >= CHEAPER && is_part(found.cpus.len(), found.cpus.len() + union(rest).len())).then_some(found)
+}
+
+/// The median over the measured pairs of some cpus that are in no group of the level below.
+fn cost_inside(measured: &Matrix, cpus: &CpuSet, below: Option<&GroupLevel>) -> f64 {
+    let places: Vec<usize> = cpus.iter().filter_map(|cpu| measured.place(cpu)).collect();
+    let group = |place: usize| {
+        let cpu = measured.cpus()[place];
+        below.and_then(|below| below.groups.iter().position(|group| group.contains(cpu)))
+    };
+    let of: Vec<Option<usize>> = places.iter().map(|&place| group(place)).collect();
+    let pairs = (0..places.len()).flat_map(|i| (i + 1..places.len()).map(move |j| (i, j)));
+    let apart = pairs.filter(|&(i, j)| of[i].is_none() || of[i] != of[j]);
+    median(&apart.map(|(i, j)| measured.cost(places[i], places[j])).filter(|cost| cost.is_finite()).collect::<Vec<_>>())
+}
+
+/// One disturbed group of many is no part of the machine, and neither is what remains beside it.
+fn is_part(some: usize, all: usize) -> bool {
+    8 * some >= all && 8 * (all - some) >= all
+}
+
+impl CheaperPart {
+    /// Cpus against all others, in pairs that meet on no level below; absent where the rest is not clearly dearer.
+    fn of(measured: &Matrix, part: &CpuSet, below: Option<&GroupLevel>) -> Option<Self> {
+        let rest = measured.cpu_set().difference(part);
+        let [inside_ns, rest_ns] = [part, &rest].map(|cpus| cost_inside(measured, cpus, below));
+        let is_cheaper = rest_ns >= CHEAPER * inside_ns && is_part(part.len(), measured.len());
+        is_cheaper.then(|| Self { cpus: part.clone(), inside_ns, rest_ns, is_only_group: false })
+    }
 }
 
 impl GroupLevel {
@@ -170,6 +215,11 @@ impl GroupLevel {
         let largest = |level: &Self| level.groups.iter().map(CpuSet::len).max();
         largest(self) <= largest(inner)
             && self.parts(inner).all(|parts| parts.iter().filter(|&&size| size > 1).count() <= 1)
+    }
+
+    /// Whether this joins groups of the inner level to one larger group alone.
+    fn joins_once(&self, inner: &Self) -> bool {
+        self.parts(inner).filter(|parts| parts.len() > 1).count() == 1
     }
 
     fn looks_like_siblings(&self, measured: &Matrix) -> bool {
@@ -224,21 +274,7 @@ fn judged(matrix: &Matrix, groups: Vec<Vec<usize>>) -> Option<GroupLevel> {
     if step.is_nan() || step < least {
         return None;
     }
-    let misplaced = sides.misplaced();
-    let median_of = |is_inside: bool| {
-        let of = |&(i, j, _): &Measured| {
-            let (one, other) = (sides.group_of[i], sides.group_of[j]);
-            (one == other) == is_inside && (groups[one].len() > 1 || groups[other].len() > 1)
-        };
-        median(&matrix.known().filter(of).map(|(_, _, cost)| cost).collect::<Vec<f64>>())
-    };
-    (misplaced <= MISPLACED).then(|| GroupLevel {
-        inside_ns: median_of(true),
-        between_ns: median_of(false),
-        step,
-        misplaced,
-        groups: groups.iter().map(|group| group.iter().map(|&place| matrix.cpus()[place]).collect()).collect(),
-    })
+    (sides.misplaced() <= MISPLACED).then(|| sides.level(matrix, &groups))
 }
 
 /// What the groups of several cost.
@@ -269,6 +305,24 @@ impl Sides {
         let groups =
             several.map(|(group, places)| Side::of(matrix, group, places, &group_of)).collect::<Option<_>>()?;
         Some(Self { group_of, groups })
+    }
+
+    /// The level that the groups are.
+    fn level(&self, matrix: &Matrix, groups: &[Vec<usize>]) -> GroupLevel {
+        let median_of = |is_inside: bool| {
+            let of = |&(i, j, _): &Measured| {
+                let (one, other) = (self.group_of[i], self.group_of[j]);
+                (one == other) == is_inside && (groups[one].len() > 1 || groups[other].len() > 1)
+            };
+            median(&matrix.known().filter(of).map(|(_, _, cost)| cost).collect::<Vec<f64>>())
+        };
+        GroupLevel {
+            inside_ns: median_of(true),
+            between_ns: median_of(false),
+            step: self.smallest_step(),
+            misplaced: self.misplaced(),
+            groups: groups.iter().map(|group| group.iter().map(|&place| matrix.cpus()[place]).collect()).collect(),
+        }
     }
 
     fn smallest_step(&self) -> f64 {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::Links;
+use super::pair::two_costs;
 use crate::CpuSet;
 
 /// A square of costs in nanoseconds between cpus; a cell that is not known is not a number, and so is the diagonal.
@@ -72,7 +73,13 @@ impl Matrix {
         self.costs[first * self.cpus.len() + second]
     }
 
-    /// The cost of a pair: the mean of both ways, or the one that is known.
+    /// The cheaper and the dearer way of a pair, where these are two costs: their mean is that of neither.
+    pub fn two_costs(&self, i: usize, j: usize) -> Option<[f64; 2]> {
+        two_costs(self.way(i, j), self.way(j, i))
+    }
+
+    /// The cost of a pair: the mean of both ways, or the one that is known. Groups and predictions are made of it; summaries ask for
+    /// [`Self::two_costs`] first.
     pub fn cost(&self, i: usize, j: usize) -> f64 {
         match (self.way(i, j), self.way(j, i)) {
             (there, back) if back.is_nan() => there,

@@ -2,6 +2,15 @@
 
 use crate::stats::order::median;
 
+/// Directions of a pair that differ by more are two costs, and no two measurements of one.
+pub(super) const APART: f64 = 2.0;
+
+/// The cheaper and the dearer way of a pair, where these are two costs: their mean is that of neither.
+pub(super) fn two_costs(there: f64, back: f64) -> Option<[f64; 2]> {
+    let [cheaper, dearer] = [there.min(back), there.max(back)];
+    (there.is_finite() && back.is_finite() && dearer > APART * cheaper).then_some([cheaper, dearer])
+}
+
 /// Round trips between two cpus.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pair {
@@ -84,6 +93,21 @@ impl Pair {
     /// Leaves out the visits that `b` began.
     pub fn forget_back(&mut self) {
         *self = Self::new(self.a, self.b, self.visits_ns().to_vec());
+    }
+
+    /// What the pair costs, as summaries count it: each way by itself where these are two costs, else [`Self::one_way_ns`]; empty without a visit.
+    pub fn costs_ns(&self) -> impl Iterator<Item = f64> {
+        let two = two_costs(self.from_a_ns(), self.from_b_ns());
+        let one = Some(self.one_way_ns()).filter(|cost| two.is_none() && cost.is_finite());
+        two.into_iter().flatten().chain(one)
+    }
+
+    /// What is drawn for `a` and `b`, and for `b` and `a`: each way by itself where these are two costs, else [`Self::one_way_ns`].
+    pub fn drawn_ns(&self) -> [f64; 2] {
+        match two_costs(self.from_a_ns(), self.from_b_ns()) {
+            Some(_) => [self.from_a_ns(), self.from_b_ns()],
+            None => [self.one_way_ns(); 2],
+        }
     }
 
     /// The pair's cost, one way, in nanoseconds: the mean of both ways, or the one that was visited; not a number without a visit.

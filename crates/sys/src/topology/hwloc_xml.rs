@@ -1,5 +1,6 @@
 //! The facts of an hwloc XML export of format 2 or 3.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use corewise_model::CpuSet;
@@ -11,6 +12,7 @@ use roxmltree::{Document, Node, ParsingOptions};
 
 use super::cpuinfo::arm;
 use super::limits::{LARGEST_CPU, larger_cpus};
+use super::memory::is_high;
 use crate::error::SysError;
 use crate::root::HWLOC_XML;
 
@@ -53,6 +55,7 @@ pub fn facts(text: &str) -> Result<MachineFacts, SysError> {
     facts.nodes.sort_by_key(|node| node.number);
     mend_memory(&mut facts.nodes);
     add_initiators(&mut facts.nodes);
+    add_bandwidths(topology, &mut facts.nodes);
     add_distances(topology, &mut facts.nodes);
     facts.processor = processor(topology);
     facts.system = system(topology);
@@ -187,6 +190,35 @@ fn add_initiators(nodes: &mut [NodeFacts]) {
         |node: &NodeFacts| nodes.iter().filter(|other| inside(node, other)).map(|other| other.number).collect();
     let found: Vec<CpuSet> = nodes.iter().map(initiators).collect();
     nodes.iter_mut().zip(found).for_each(|(node, initiators)| node.initiators = initiators);
+}
+
+/// Names high-bandwidth memory by the attributes that the export gives (`memattr`), where it has no name: hwloc from 2.3 on exports them, from
+/// the firmware's table. The best value to any initiator counts; the usual one is that of the nodes which have their own cpus.
+fn add_bandwidths(topology: Node, nodes: &mut [NodeFacts]) {
+    let number = |node: Node, name: &str| node.attribute(name).and_then(|text| text.parse::<u64>().ok());
+    let is_node = |node: &Node| node.attribute("type") == Some("NUMANode");
+    let by_index: BTreeMap<u64, u64> = topology
+        .descendants()
+        .filter(is_node)
+        .filter_map(|node| Some((number(node, "gp_index")?, number(node, "os_index")?)))
+        .collect();
+    let is_bandwidth = |node: &Node| {
+        node.has_tag_name("memattr") && matches!(node.attribute("name"), Some("Bandwidth" | "ReadBandwidth"))
+    };
+    let values = topology.children().filter(is_bandwidth).flat_map(|attribute| attribute.children());
+    let mut bandwidths = BTreeMap::<u64, u64>::new();
+    for value in values.filter(|value| value.has_tag_name("memattr_value")) {
+        let target = number(value, "target_obj_gp_index").and_then(|index| by_index.get(&index));
+        if let (Some(&target), Some(bandwidth)) = (target, number(value, "value")) {
+            let best = bandwidths.entry(target).or_default();
+            *best = bandwidth.max(*best);
+        }
+    }
+    let of = |node: &NodeFacts| bandwidths.get(&u64::from(node.number)).copied();
+    let Some(usual) = nodes.iter().filter(|node| node.initiators.is_empty()).filter_map(of).max() else { return };
+    for node in nodes.iter_mut().filter(|node| node.memory_kind.is_none() && !node.initiators.is_empty()) {
+        node.memory_kind = of(node).filter(|own| is_high(*own, usual)).map(|_| MemoryKind::HighBandwidth);
+    }
 }
 
 /// An export leaves the memory out where there is none and where it is not known. Where one node has memory, those
@@ -351,6 +383,32 @@ mod tests {
             (node.number, node.memory_kind, node.initiators.to_string()),
             (6, Some(MemoryKind::HighBandwidth), "4".into())
         );
+    }
+
+    /// Memory on the same cpus as another node, without a name, and what attributes say of both.
+    #[test]
+    fn memory_without_a_name_is_named_by_its_attributes() {
+        let with = |bandwidth: u32| {
+            let attribute = |name: &str, second: u32| {
+                let value = |index: u32, value: u32| {
+                    format!(
+                        "<memattr_value target_obj_type=\"NUMANode\" target_obj_gp_index=\"{index}\" value=\"{value}\" \
+                         initiator_cpuset=\"0x3\"/>"
+                    )
+                };
+                format!("<memattr name=\"{name}\" flags=\"5\">{}{}</memattr>", value(71, 90_000), value(72, second))
+            };
+            SMALL
+                .replace("type=\"NUMANode\" os_index=\"4\"", "type=\"NUMANode\" gp_index=\"71\" os_index=\"4\"")
+                .replace("os_index=\"2\" cpuset=\"0xc\"", "gp_index=\"72\" os_index=\"6\" cpuset=\"0x3\"")
+                .replace(
+                    "</topology>",
+                    &format!("{}{}</topology>", attribute("Latency", 900_000), attribute("Bandwidth", bandwidth)),
+                )
+        };
+        let kinds = |text: &str| facts(text).unwrap().nodes.iter().map(|node| node.memory_kind).collect::<Vec<_>>();
+        assert_eq!(kinds(&with(350_000)), [None, Some(MemoryKind::HighBandwidth)]);
+        assert_eq!(kinds(&with(140_000)), [None, None]);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use corewise_model::CpuSet;
 use corewise_model::facts::{MemoryKind, NodeFacts};
+use corewise_model::machine::Processor;
 
 use super::nodes::{LARGEST_NODE, NODES};
 use super::reader::Reader;
@@ -21,6 +22,10 @@ const CXL_REGIONS: &str = "sys/bus/cxl/devices";
 /// different DRAM has less than twice.
 const HIGH_BANDWIDTH: u64 = 2;
 
+/// The models of Intel's family 6 with MCDRAM on the package, which in flat mode is a node without cpus: Knights Landing and Knights Mill
+/// (Linux, `arch/x86/include/asm/intel-family.h`). Their firmware has no HMAT.
+const WITH_MCDRAM: [u32; 2] = [0x57, 0x85];
+
 /// Adds what is known of the memory of nodes without cpus, and the initiators of all.
 pub fn add_kinds(reader: &Reader, nodes: &mut [NodeFacts]) {
     let by_device = by_device(reader);
@@ -30,9 +35,35 @@ pub fn add_kinds(reader: &Reader, nodes: &mut [NodeFacts]) {
     for (node, bandwidth) in nodes.iter_mut().zip(bandwidths) {
         node.initiators = initiators(reader, node.number);
         if node.cpus.is_empty() {
-            let is_high = bandwidth.zip(usual).is_some_and(|(own, usual)| usual > 0 && own / usual >= HIGH_BANDWIDTH);
+            let is_high = bandwidth.zip(usual).is_some_and(|(own, usual)| is_high(own, usual));
             let by_bandwidth = is_high.then_some(MemoryKind::HighBandwidth);
             node.memory_kind = by_bandwidth.or_else(|| by_device.get(&node.number).copied());
+        }
+    }
+}
+
+/// Whether the bandwidth of memory is that of high-bandwidth memory, where DRAM has the usual one; in any unit.
+pub fn is_high(bandwidth: u64, usual: u64) -> bool {
+    usual > 0 && bandwidth / usual >= HIGH_BANDWIDTH
+}
+
+/// Names the memory of nodes without cpus that is on the package of some processors, where nothing else says so; the nodes with the shortest
+/// distance are its initiators.
+pub fn add_on_package(processor: &Processor, nodes: &mut [NodeFacts]) {
+    let is_one = processor.vendor.as_deref() == Some("GenuineIntel")
+        && processor.family == Some(6)
+        && processor.model.is_some_and(|model| WITH_MCDRAM.contains(&model));
+    if !is_one {
+        return;
+    }
+    let has_cpus: Vec<(u32, bool)> = nodes.iter().map(|node| (node.number, !node.cpus.is_empty())).collect();
+    for node in nodes.iter_mut().filter(|node| node.cpus.is_empty() && node.memory_kind.is_none()) {
+        node.memory_kind = Some(MemoryKind::HighBandwidth);
+        if node.initiators.is_empty() && node.distances.len() == has_cpus.len() {
+            let near = || has_cpus.iter().zip(&node.distances).filter(|((_, has_cpus), _)| *has_cpus);
+            let shortest = near().map(|(_, distance)| *distance).min();
+            node.initiators =
+                near().filter(|(_, distance)| Some(**distance) == shortest).map(|((number, _), _)| *number).collect();
         }
     }
 }
@@ -100,5 +131,28 @@ mod tests {
         let words: Vec<_> = nodes.iter().map(|node| node.memory_kind.map_or("", MemoryKind::word)).collect();
         assert_eq!(words, ["", "HBM", "special-purpose memory", "NVM", "CXL", ""]);
         assert_eq!(nodes[1].initiators, CpuSet::of(0));
+    }
+
+    /// Knights Landing in sub-NUMA mode: two nodes with cpus, and the MCDRAM of each, as its firmware gives distances.
+    #[test]
+    fn memory_on_the_package_of_a_known_processor_is_named_without_a_table() {
+        let rows = [[10, 21, 31, 41], [21, 10, 41, 31], [31, 41, 10, 41], [41, 31, 41, 10]];
+        let node = |number: u32| NodeFacts {
+            number,
+            cpus: if number < 2 { CpuSet::of(number) } else { CpuSet::new() },
+            distances: rows[number as usize].to_vec(),
+            ..NodeFacts::default()
+        };
+        let found = |model| {
+            let vendor = Some("GenuineIntel".to_owned());
+            let processor = Processor { vendor, family: Some(6), model: Some(model), ..Processor::default() };
+            let mut nodes: Vec<NodeFacts> = (0..4).map(node).collect();
+            add_on_package(&processor, &mut nodes);
+            nodes.iter().map(|node| (node.memory_kind, node.initiators.to_string())).collect::<Vec<_>>()
+        };
+        let named = |near: &str| (Some(MemoryKind::HighBandwidth), near.to_owned());
+        let none = || (None, String::new());
+        assert_eq!(found(0x57), [none(), none(), named("0"), named("1")]);
+        assert_eq!(found(0x55), [none(), none(), none(), none()], "its memory-only nodes may be anything");
     }
 }

@@ -27,11 +27,13 @@ pub fn facts(reader: &Reader) -> MachineFacts {
     if !cpus.is_empty() && cpus.iter().all(|cpu| cpu.package.is_none() && cpu.thread_siblings.is_none()) {
         reader.add_gap(Gap::new("packages and cores", format!("{CPUS} does not exist; each cpu is treated as a core")));
     }
+    let processor = info.processor(&cpus, reader);
+    memory::add_on_package(&processor, &mut nodes);
     let file = |name: &str| reader.list(&format!("{CPUS}/{name}"));
     let present = file("present").or_else(|| plugged_in(reader));
     let possible = file("possible");
     MachineFacts {
-        processor: info.processor(&cpus, reader),
+        processor,
         system: system::system(reader, &info, frequencies.governors()),
         cpus,
         present: within(reader, present, possible.as_ref(), &online),

@@ -11,6 +11,7 @@ mod tests;
 
 use std::borrow::Cow;
 use std::io::IsTerminal as _;
+use std::path::Path;
 
 use anstream::ColorChoice;
 use corewise_lab::links::measured::Measured;
@@ -329,11 +330,20 @@ fn picture(map: &LinkMap, filled: &Filled, conclusions: &LinkConclusions, by_gro
         Origin::Simulated { file } => format!("corewise {}, simulated from {file}", map.provenance.corewise),
         Origin::Imported { file, .. } => format!("corewise {}, imported from {file}", map.provenance.corewise),
     };
-    let title = map.machine.as_ref().map_or_else(|| format!("{} cpus", map.cpus.len()), model_name);
-    let mut subtitle = vec![format!("{}, {}", what.words(), what.unit()), pairs_words(map)];
+    let cpus = number::count(map.cpus.len(), "cpu");
+    let title = match (&map.machine, &map.provenance.origin) {
+        (Some(machine), _) => format!("{}, {cpus}", model_name(machine)),
+        (None, Origin::Simulated { file } | Origin::Imported { file, .. }) => {
+            let name =
+                Path::new(file).file_stem().map_or_else(|| file.clone(), |stem| stem.to_string_lossy().into_owned());
+            format!("{name}, {cpus}")
+        }
+        (None, Origin::Measured) => cpus,
+    };
+    let mut subtitle = vec![format!("{}, {}", what.words(), what.unit()), format!("{} measured", pairs_words(map))];
     if filled.predicted > 0 {
-        let error = filled.held_out.map_or_else(|| "error unknown".to_owned(), error_words);
-        subtitle.push(format!("{} predicted ({error})", number::whole(filled.predicted)));
+        let error = filled.held_out.map_or_else(|| "unknown".to_owned(), error_words);
+        subtitle.push(format!("{} predicted, error {error}", number::whole(filled.predicted)));
     }
     subtitle.extend(conclusions.groups.as_ref().map(|groups| groups.words()));
     let text = SvgText { title, subtitle: subtitle.join(" · "), unit: map.unit.word().into(), source };

@@ -113,9 +113,10 @@ impl Map {
             if a == b && unit != Level::Core && siblings() {
                 continue;
             }
-            values[a][b].push(pair.one_way_ns());
-            if a != b {
-                values[b][a].push(pair.one_way_ns());
+            let [there, back] = pair.drawn_ns();
+            values[a][b].push(there);
+            if a != b || there != back {
+                values[b][a].push(back);
             }
         }
         let cell = |values: &Vec<f64>| Some(median(values)).filter(|cost| cost.is_finite());

@@ -1,10 +1,11 @@
 //! The sentences: groups and what they are worth, what the kernel does not tell, homes that matter, padding, two costs of one pair.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::tiers::{INSIDE, SAME_CORE};
+use super::tiers::{DEAR, INSIDE, SAME_CORE};
 use super::{Agreement, CostClass, Filled, Groups, LinkConclusions, Tiers};
 use crate::finding::{CONFIDENCE, Effect, Finding, Topic};
+use crate::links::groups::{CheaperPart, GroupLevel};
 use crate::links::map::{LinkMap, Origin, Series};
 use crate::links::{Pair, Slots, What};
 use crate::stats::order::{median, median_interval};
@@ -31,8 +32,9 @@ pub(super) fn conclude(
         }
         None => conclusions.no_difference.extend(one_group(first, classes, map)),
     }
-    conclusions.no_difference.extend(assumed(conclusions, map));
+    conclusions.no_difference.extend(assumed(conclusions, classes, map));
     conclusions.findings.extend(unpinned(classes, map));
+    conclusions.findings.extend(conclusions.dear.as_ref().and_then(|dear| dear_among_themselves(dear, classes, map)));
     for series in &map.series {
         let homes = homes(series, map);
         // The nodes between which it matters most stand for the others.
@@ -66,37 +68,64 @@ pub(super) fn conclude(
     }
 }
 
-/// The finding that one half of an imported map looks better than the other, and what most likely explains it.
-pub(super) fn favoured(half: &CpuSet, map: &LinkMap) -> Finding {
+/// The finding that a part of an imported map costs less than the rest, and what may explain it.
+pub(super) fn cheaper(part: &CheaperPart, map: &LinkMap) -> Finding {
+    let rest = map.cpus.difference(&part.cpus);
+    let unit = map.unit.word();
+    let (why, advice) = match Explanation::of(part, &rest, map) {
+        Explanation::Kind => ("the kinds of core differ", "Threads that talk are better off on these cpus."),
+        Explanation::Clock => (
+            "by the clock, or by what else ran",
+            "Measure this machine (`corewise links`) before you place threads by it.",
+        ),
+        Explanation::HomeOrClock => ("by where the lines lived, or by the clock", HOME),
+        Explanation::Unknown => ("by where the lines lived, the clock, or the kind of core", HOME),
+    };
     Finding {
         topic: Topic::Links,
-        cpus: half.clone(),
+        cpus: part.cpus.clone(),
         statement: format!(
-            "Talking among cpus {half} is cheaper than among {}, whose costs equal those between the halves.",
-            map.cpus.difference(half)
+            "Talking among cpus {} costs {:.0} {unit}, among {rest} {:.0} ({:.1}x): {why}.",
+            part.cpus,
+            part.inside_ns,
+            part.rest_ns,
+            part.rest_ns / part.inside_ns
         ),
-        advice: "A tool that uses one line for the whole matrix shows this for two equal nodes, because the line is \
-            on one of them. Do not place threads by it."
-            .into(),
+        advice: advice.into(),
         command: None,
         effects: Vec::new(),
     }
 }
 
-/// The finding that the groups of one half of an imported map cost less than those of the other.
-pub(super) fn cheaper(half: &CpuSet, map: &LinkMap) -> Finding {
-    Finding {
-        topic: Topic::Links,
-        cpus: half.clone(),
-        statement: format!(
-            "Talking inside the groups of cpus {half} costs clearly less than inside those of {}: by where the lines lived, the clock, or the kind of core.",
-            map.cpus.difference(half)
-        ),
-        advice: "The file does not say which. A tool that keeps its lines on one node shows this for two equal ones. Do not place threads by \
-            it before you have measured this machine (`corewise links`)."
-            .into(),
-        command: None,
-        effects: Vec::new(),
+/// What a tool does that nobody asked where its lines are.
+const HOME: &str = "The file does not say which. A tool that keeps its lines on one node shows this for two equal ones. Do not place threads by \
+    it before you have measured this machine (`corewise links`).";
+
+/// What can make a part of a machine cheaper.
+enum Explanation {
+    Kind,
+    Clock,
+    HomeOrClock,
+    Unknown,
+}
+
+impl Explanation {
+    fn of(part: &CheaperPart, rest: &CpuSet, map: &LinkMap) -> Self {
+        let Some(machine) = &map.machine else { return Self::Unknown };
+        let kinds = |cpus: &CpuSet| {
+            let word = |cpu| machine.kind_of(cpu).map(|kind| kind.core_type.word());
+            cpus.iter().filter_map(word).collect::<BTreeSet<_>>()
+        };
+        let nodes = |cpus: &CpuSet| {
+            let place = |cpu| (machine.index_of(Level::Node, cpu), machine.index_of(Level::Package, cpu));
+            cpus.iter().map(place).collect::<BTreeSet<_>>()
+        };
+        let (own, others) = (kinds(&part.cpus), kinds(rest));
+        match () {
+            () if !own.is_empty() && !others.is_empty() && own.is_disjoint(&others) => Self::Kind,
+            () if nodes(&map.cpus).len() > 1 => Self::HomeOrClock,
+            () => Self::Clock,
+        }
     }
 }
 
@@ -135,28 +164,35 @@ fn hidden(groups: &Groups) -> Option<Finding> {
 /// "8 groups of 3 cores: inside 23 ns, across 95 ns (4.1x [4.0, 4.2])"; where there are levels above, what each step further costs.
 fn step(groups: &Groups, classes: &[(usize, CostClass)], map: &LinkMap, conclusions: &mut LinkConclusions) {
     let Some(series) = map.series.first() else { return };
-    let Some((_, inside)) = classes.iter().find(|(tier, _)| *tier == INSIDE) else { return };
+    let ways: Vec<&CostClass> = classes.iter().filter(|(tier, _)| *tier == INSIDE).map(|(_, class)| class).collect();
+    let Some(&inside) = ways.first() else { return };
+    // The cheaper way alone is no cost of the pairs inside, and so nothing is compared with it.
+    let has_one_cost = ways.len() == 1;
+    let ratio = |class: &CostClass| ratio(class, inside, "inside a group").filter(|_| has_one_cost);
     let across: Vec<&CostClass> = classes.iter().filter(|(tier, _)| *tier > INSIDE).map(|(_, class)| class).collect();
-    let effects: Vec<Effect> = across.iter().filter_map(|class| ratio(class, inside)).collect();
+    let effects: Vec<Effect> = across.iter().filter_map(|class| ratio(class)).collect();
     let (unit, of) = (map.unit.word(), series.what.unit());
-    let ratio_words = |class: &CostClass| match ratio(class, inside) {
-        Some(effect) => effect.times(),
-        None => format!("{:.1}x, too few pairs for an interval", class.median_ns / inside.median_ns),
+    let ratio_words = |class: &CostClass| match ratio(class) {
+        Some(effect) => format!(" ({})", effect.times()),
+        None if has_one_cost => {
+            format!(" ({:.1}x, too few pairs for an interval)", class.median_ns / inside.median_ns)
+        }
+        None => String::new(),
     };
-    let (words, inside_ns) = (groups.words(), inside.median_ns);
+    let (words, inside_ns) = (groups.words(), of_both_ways(&ways));
     let statement = match across[..] {
         [class] => {
             format!(
-                "{words}: inside {inside_ns:.0} {unit}, across {:.0} {unit} {of} ({}).",
+                "{words}: inside {inside_ns} {unit}, across {:.0} {unit} {of}{}.",
                 class.median_ns,
                 ratio_words(class)
             )
         }
         _ => {
             let farther =
-                |class: &&CostClass| format!("{} {:.0} {unit} ({})", class.words, class.median_ns, ratio_words(class));
+                |class: &&CostClass| format!("{} {:.0} {unit}{}", class.words, class.median_ns, ratio_words(class));
             let farther: Vec<String> = across.iter().map(farther).collect();
-            format!("{words}: inside {inside_ns:.0} {unit} {of}; {}.", farther.join("; "))
+            format!("{words}: inside {inside_ns} {unit} {of}; {}.", farther.join("; "))
         }
     };
     let is_here = map.provenance.origin == Origin::Measured;
@@ -176,17 +212,42 @@ fn step(groups: &Groups, classes: &[(usize, CostClass)], map: &LinkMap, conclusi
     });
 }
 
-/// The finding that the siblings of a named machine cost what other cores cost: no machine does that to threads that stay where they are put.
+/// The finding that some cores talk for more among themselves than with any others.
+fn dear_among_themselves(dear: &GroupLevel, classes: &[(usize, CostClass)], map: &LinkMap) -> Option<Finding> {
+    let of = |wanted| classes.iter().find(|(tier, _)| *tier == wanted).map(|(_, class)| class);
+    let effect = ratio(of(DEAR)?, of(INSIDE)?, "other cores")?;
+    let several: Vec<&CpuSet> = dear.groups.iter().filter(|group| group.len() > 1).collect();
+    let named: Vec<String> = several.iter().take(4).map(ToString::to_string).collect();
+    let more = if several.len() > 4 { " …" } else { "" };
+    (effect.low >= HOME_MARGIN).then(|| Finding {
+        topic: Topic::Links,
+        cpus: several.iter().flat_map(|group| group.iter()).collect(),
+        statement: format!(
+            "Cpus {}{more} talk for more among themselves than with any others: {:.0} {}, other cores {:.0} ({}).",
+            named.join(" | "),
+            dear.inside_ns,
+            map.unit.word(),
+            of(INSIDE).map_or(f64::NAN, |class| class.median_ns),
+            effect.times()
+        ),
+        advice: "Efficiency cores of one cluster do that. Put threads that talk on other cores, or on different ones of these groups.".into(),
+        command: None,
+        effects: vec![effect],
+    })
+}
+
+/// The finding that the siblings of a named machine cost what other cores cost: no machine does that to threads that stay where they are put. In
+/// published matrices siblings talk for half at most, so that no interval is needed where the machine has few.
 fn unpinned(classes: &[(usize, CostClass)], map: &LinkMap) -> Option<Finding> {
     let of = |wanted| classes.iter().find(|(tier, _)| *tier == wanted).map(|(_, class)| class);
     let (siblings, others) = (of(SAME_CORE)?, of(INSIDE)?);
     let is_imported = matches!(map.provenance.origin, Origin::Imported { .. }) && map.machine.is_some();
-    let is_alike = ratio(siblings, others).is_some_and(|effect| effect.low >= 1.0 / HOME_MARGIN);
+    let is_alike = siblings.pairs > 1 && siblings.median_ns >= others.median_ns / HOME_MARGIN;
     (is_imported && is_alike).then(|| Finding {
         topic: Topic::Links,
         cpus: map.cpus.clone(),
         statement: format!(
-            "SMT siblings cost what other cores cost: {:.0} and {:.0} {}.",
+            "SMT siblings cost no less than other cores: {:.0} and {:.0} {}.",
             siblings.median_ns,
             others.median_ns,
             map.unit.word()
@@ -201,16 +262,18 @@ fn unpinned(classes: &[(usize, CostClass)], map: &LinkMap) -> Option<Finding> {
 }
 
 /// What is assumed of a map of which the machine is not known: who are siblings, by ratios alone.
-fn assumed(conclusions: &LinkConclusions, map: &LinkMap) -> Option<String> {
+fn assumed(conclusions: &LinkConclusions, classes: &[(usize, CostClass)], map: &LinkMap) -> Option<String> {
     let name = "name the machine with --machine to be sure";
     let unit = map.unit.word();
     match (&conclusions.siblings, &conclusions.groups) {
         _ if map.machine.is_some() => None,
         (Some(siblings), _) => {
             let twos = siblings.groups.iter().filter(|group| group.len() > 1).count();
-            let cost = siblings.inside_ns;
+            let ways: Vec<&CostClass> =
+                classes.iter().filter(|(tier, _)| *tier == SAME_CORE).map(|(_, of)| of).collect();
+            let cost = of_both_ways(&ways);
             Some(format!(
-                "{twos} twos of cpus talk for {cost:.0} {unit}: assumed to be the SMT siblings of a core; {name}"
+                "{twos} twos of cpus talk for {cost} {unit}: assumed to be the SMT siblings of a core; {name}"
             ))
         }
         (None, Some(groups)) => {
@@ -242,30 +305,41 @@ fn agreed(groups: &Groups) -> Option<String> {
 
 fn one_group(filled: &Filled, classes: &[(usize, CostClass)], map: &LinkMap) -> Option<String> {
     let unit = map.unit.word();
-    let (_, between) = classes.iter().find(|(tier, _)| *tier == INSIDE)?;
+    let ways: Vec<&CostClass> = classes.iter().filter(|(tier, _)| *tier == INSIDE).map(|(_, class)| class).collect();
+    let (between, dearest) = (ways.first()?, ways.last()?);
+    let median = of_both_ways(&ways);
     if between.pairs + between.predicted == 1 {
-        return Some(format!("one pair of cores, {:.0} {unit}", between.median_ns));
+        return Some(format!("one pair of cores, {median} {unit}"));
     }
     let caches = filled.structure.caches();
     let is_reported = map.machine.is_some() && map.searched.is_empty() && caches > 1;
     let reported =
         if is_reported { format!(", although the kernel reports {caches} last-level caches") } else { String::new() };
-    let CostClass { median_ns, low_ns, high_ns, .. } = between;
+    let others = if classes.iter().any(|(tier, _)| *tier == DEAR) { " other" } else { "" };
     Some(format!(
-        "groups: the costs show none{reported}; any two cores talk for {median_ns:.0} {unit} (90 % of the pairs: \
-            {low_ns:.0} to {high_ns:.0})"
+        "groups: the costs show none{reported}; any two{others} cores talk for {median} {unit} (90 % of the pairs: \
+            {:.0} to {:.0})",
+        between.low_ns, dearest.high_ns
     ))
 }
 
+/// "20", or "20 and, the other way, 200" where pairs have two costs.
+fn of_both_ways(ways: &[&CostClass]) -> String {
+    match ways {
+        [cheaper, dearer] => format!("{:.0} and, the other way, {:.0}", cheaper.median_ns, dearer.median_ns),
+        _ => ways.first().map_or_else(String::new, |class| format!("{:.0}", class.median_ns)),
+    }
+}
+
 /// The ratio of the medians of two classes; absent where one of them has no interval.
-fn ratio(of: &CostClass, against: &CostClass) -> Option<Effect> {
+fn ratio(of: &CostClass, against: &CostClass, words: &str) -> Option<Effect> {
     let ((low, high), (low_against, high_against)) = (of.interval_ns?, against.interval_ns?);
     let ratio = of.median_ns / against.median_ns;
     // Both err on their own.
     let below = (of.median_ns / low).ln().hypot((high_against / against.median_ns).ln());
     let above = (high / of.median_ns).ln().hypot((against.median_ns / low_against).ln());
     let (low, high) = (ratio * (-below).exp(), ratio * above.exp());
-    Some(Effect { quantity: "cost".into(), against: "inside a group".into(), ratio, low, high, p_value: None })
+    Some(Effect { quantity: "cost".into(), against: words.into(), ratio, low, high, p_value: None })
 }
 
 /// Two nodes, and how much dearer talking between their cpus is with the memory on the one than on the other.

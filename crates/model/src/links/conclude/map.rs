@@ -1,8 +1,8 @@
 //! All that is concluded from a map: the hierarchy of groups first, then the classes of each way to talk by its tiers, then the sentences.
 
-use super::{Agreement, Filled, Groups, KindConclusions, LinkConclusions, Tiers, findings, summary};
+use super::{Agreement, Filled, Groups, KindConclusions, LinkConclusions, Tiers, between_cores, findings, summary};
 use crate::artifact::{self, Artifact, count};
-use crate::links::groups::{GroupLevel, Hierarchy};
+use crate::links::groups::{CheaperPart, GroupLevel, Hierarchy, dear_groups};
 use crate::links::map::{LinkMap, MOST_CPUS, Origin, Provenance};
 use crate::links::structure::Structure;
 use crate::{CpuSet, Machine};
@@ -10,10 +10,10 @@ use crate::{CpuSet, Machine};
 /// Concludes from a map.
 pub fn conclude(map: &LinkMap) -> LinkConclusions {
     let filled: Vec<Filled> = map.series.iter().map(|series| Filled::of(series, map)).collect();
-    let (mut conclusions, halves) = match filled.first() {
+    let (mut conclusions, cheaper_part) = match filled.first() {
         // Of an unfinished search nothing is concluded: groups that were not seen yet are not absent.
         Some(first) if !map.unfinished => divided(first, map),
-        _ => (LinkConclusions::of(None, None), Halves::default()),
+        _ => (LinkConclusions::of(None, None), None),
     };
     conclusions.unfinished = map.unfinished;
     let mut of_first = Vec::new();
@@ -29,18 +29,10 @@ pub fn conclude(map: &LinkMap) -> LinkConclusions {
     if !map.unfinished {
         findings::conclude(map, &filled, &of_first, &mut conclusions);
         if is_imported(map) {
-            conclusions.findings.extend(halves.favoured.map(|half| findings::favoured(&half, map)));
-            conclusions.findings.extend(halves.cheaper.map(|half| findings::cheaper(&half, map)));
+            conclusions.findings.extend(cheaper_part.map(|part| findings::cheaper(&part, map)));
         }
     }
     conclusions
-}
-
-/// Halves of a machine that look better than the other.
-#[derive(Default)]
-struct Halves {
-    favoured: Option<CpuSet>,
-    cheaper: Option<CpuSet>,
 }
 
 /// Whether another tool measured it, and nobody knows where its lines were.
@@ -48,23 +40,28 @@ fn is_imported(map: &LinkMap) -> bool {
     matches!(map.provenance.origin, Origin::Imported { .. })
 }
 
-/// The siblings and the groups that the costs of a series show, and the half of the machine that looks better than the other.
-fn divided(filled: &Filled, map: &LinkMap) -> (LinkConclusions, Halves) {
-    let (cores, measured) = (filled.between_cores(&filled.all), filled.between_cores(&filled.measured));
+/// The siblings and the groups that the costs of a series show, and the part of the machine that looks better than the rest.
+fn divided(filled: &Filled, map: &LinkMap) -> (LinkConclusions, Option<CheaperPart>) {
+    let [cores, measured] = [&filled.all, &filled.measured].map(|costs| between_cores(&filled.structure, costs));
     let mut hierarchy = Hierarchy::of(&cores, &measured);
     let siblings = if map.machine.is_none() { hierarchy.take_siblings(&measured) } else { None };
-    let cpus = |half: &Option<CpuSet>| half.as_ref().map(|cores| with_siblings(cores, &filled.structure));
-    let halves = Halves { favoured: cpus(&hierarchy.favoured_half), cheaper: cpus(&hierarchy.cheaper_half) };
+    let cheaper_part = hierarchy
+        .cheaper_part
+        .take()
+        .map(|part| CheaperPart { cpus: with_siblings(&part.cpus, &filled.structure), ..part });
+    // What is inside a group is one summary beside others; where there are no groups one summary is all that there is.
+    let dear = if hierarchy.levels.is_empty() { dear_groups(&measured) } else { None };
     let whole = |level: &GroupLevel| GroupLevel {
         groups: level.groups.iter().map(|group| with_siblings(group, &filled.structure)).collect(),
         ..level.clone()
     };
     let mut levels = hierarchy.levels.iter().map(whole);
-    let Some(mut level) = levels.next() else { return (LinkConclusions::of(siblings, None), halves) };
-    // A half that the line lived on is no group.
-    let mut several = level.groups.iter().filter(|group| group.len() > 1);
-    if is_imported(map) && several.next() == halves.favoured.as_ref() && several.next().is_none() {
-        return (LinkConclusions::of(siblings, None), halves);
+    let dear = dear.as_ref().map(whole);
+    let with = |groups| LinkConclusions { dear, ..LinkConclusions::of(siblings.clone(), groups) };
+    let Some(mut level) = levels.next() else { return (with(None), cheaper_part) };
+    // A part that the line lived on is no group.
+    if is_imported(map) && cheaper_part.as_ref().is_some_and(|part| part.is_only_group) {
+        return (with(None), cheaper_part);
     }
     // Cores that the costs show: what has no sibling there is a core, too.
     let core_count = |group: &CpuSet| match &siblings {
@@ -80,7 +77,7 @@ fn divided(filled: &Filled, map: &LinkMap) -> (LinkConclusions, Halves) {
         agreement: map.machine.as_ref().map(|machine| Agreement::of(&level.groups, machine, &map.cpus)),
         level,
     };
-    (LinkConclusions::of(siblings, Some(groups)), halves)
+    (with(Some(groups)), cheaper_part)
 }
 
 /// The cpus of some cores, each named by its first.

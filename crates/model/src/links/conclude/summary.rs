@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use super::tiers::Tiers;
 use super::{CostClass, Filled, HeldOut};
 use crate::links::structure::{Block, Family};
-use crate::stats::order::{quantile, weighted_quantile};
+use crate::stats::order::{median, quantile, weighted_quantile};
 
 /// What is predicted counts as so many values, spread as predictions miss.
 const PARTS: usize = 5;
@@ -40,18 +40,60 @@ struct Pairs {
     blocks: BTreeMap<Block, (u32, f64)>,
 }
 
-/// The cost classes of a series, nearest first: one for each tier that has pairs.
+/// Which costs of a pair a class counts.
+#[derive(Clone, Copy, Debug)]
+enum Ways {
+    /// Its cost; of a pair with two costs both, half each.
+    Both,
+    /// The cheaper (0) or the dearer (1) of two costs, and what these are, typically, against their mean.
+    One(usize, f64),
+}
+
+/// The cost classes of a series, nearest first: one for each tier that has pairs, or one for each way where most of these have two costs.
 pub(super) fn classes(filled: &Filled, tiers: &Tiers) -> Vec<(usize, CostClass)> {
+    let two = two_costs_of_tiers(filled, tiers);
+    let of_tier = |tier: usize| match two[tier] {
+        Some([cheaper, dearer]) => vec![Ways::One(0, cheaper), Ways::One(1, dearer)],
+        None => vec![Ways::Both],
+    };
     let spread: Vec<[f64; PARTS]> = (0..tiers.len()).map(|tier| spread(filled, tiers, tier)).collect();
-    let mut pairs: Vec<Pairs> = (0..tiers.len()).map(|_| Pairs::default()).collect();
+    let mut pairs: Vec<Vec<(Ways, Pairs)>> =
+        (0..tiers.len()).map(|tier| of_tier(tier).into_iter().map(|ways| (ways, Pairs::default())).collect()).collect();
     let cores = &filled.structure.cores;
     for (a, places) in cores.iter().enumerate() {
         for others in &cores[a..] {
             add(places, others, filled, tiers, &spread, &mut pairs);
         }
     }
-    let described = pairs.into_iter().enumerate().filter(|(_, pairs)| pairs.measured > 0);
-    described.map(|(tier, pairs)| (tier, pairs.described(tiers.words(tier), held_out(filled, tiers, tier)))).collect()
+    let all = pairs.into_iter().enumerate().flat_map(|(tier, ways)| ways.into_iter().map(move |of| (tier, of)));
+    all.filter(|(_, (_, pairs))| pairs.measured > 0)
+        .map(|(tier, (ways, pairs))| {
+            let words = match ways {
+                Ways::Both => tiers.words(tier).to_owned(),
+                Ways::One(0, _) => format!("{}, cheaper way", tiers.words(tier)),
+                Ways::One(..) => format!("{}, dearer way", tiers.words(tier)),
+            };
+            (tier, pairs.described(words, held_out(filled, tiers, tier)))
+        })
+        .collect()
+}
+
+/// Of each tier most of whose measured pairs have two costs, what these are against their mean: medians of the cheaper and of the dearer.
+fn two_costs_of_tiers(filled: &Filled, tiers: &Tiers) -> Vec<Option<[f64; 2]>> {
+    let has_two = |(i, j, _): (usize, usize, f64)| filled.measured.two_costs(i, j).is_some();
+    if !filled.measured.known().any(has_two) {
+        return vec![None; tiers.len()];
+    }
+    let mut of_tiers = vec![(0_usize, [Vec::new(), Vec::new()]); tiers.len()];
+    for (i, j, mean) in filled.measured.known() {
+        let (count, two) = &mut of_tiers[tiers.tier(i, j)];
+        *count += 1;
+        for (way, cost) in filled.measured.two_costs(i, j).into_iter().flatten().enumerate() {
+            two[way].push(cost / mean);
+        }
+    }
+    let of_tier = |(count, two): (usize, [Vec<f64>; 2])| (2 * two[0].len() > count).then(|| two.map(|of| median(&of)));
+    of_tiers.into_iter().map(of_tier).collect()
 }
 
 /// Adds the pairs of cpus of two cores, or of one.
@@ -61,7 +103,7 @@ fn add(
     filled: &Filled,
     tiers: &Tiers,
     spread: &[[f64; PARTS]],
-    pairs: &mut [Pairs],
+    pairs: &mut [Vec<(Ways, Pairs)>],
 ) {
     let (i, j) = (places[0], others[0]);
     let is_one = i == j;
@@ -76,30 +118,52 @@ fn add(
     for (i, j) in all {
         let cost = filled.measured.cost(i, j);
         if cost.is_finite() {
-            measured.push(cost);
+            measured.push((cost, filled.measured.two_costs(i, j)));
         } else {
             predicted.extend(Some(filled.all.cost(i, j)).filter(|cost| cost.is_finite()));
         }
     }
     let tier = if is_one { super::tiers::SAME_CORE } else { tiers.tier(i, j) };
-    let pairs = &mut pairs[tier];
     let block = if is_one { filled.structure.block(places[0], places[1]) } else { filled.structure.block(i, j) };
-    let next = pairs.blocks.len() as u32;
-    let (block, measured_of_block) = pairs.blocks.entry(block).or_insert((next, 0.0));
-    let block = *block;
-    *measured_of_block += measured.len() as f64;
-    pairs.measured += measured.len() as u64;
-    pairs.predicted += predicted.len() as u64;
-    pairs.costs.extend(measured.iter().map(|&cost| Weighted { cost, pairs: 1.0, block }));
-    if let Some(&cost) = predicted.first() {
-        let weight = predicted.len() as f32;
-        // Other threads of two cores that were measured cost what these do.
-        match measured.is_empty() || is_one {
-            true => {
-                let part = |miss: f64| Weighted { cost: cost * miss, pairs: weight / PARTS as f32, block };
-                pairs.costs.extend(spread[tier].map(part));
+    for (ways, pairs) in &mut pairs[tier] {
+        pairs.add(*ways, block, &measured, &predicted, (is_one || measured.is_empty()).then_some(&spread[tier]));
+    }
+}
+
+impl Pairs {
+    /// Adds the pairs of two cores, or of one. Other threads of two cores that were measured cost what these do; else `spread` says how
+    /// predictions miss.
+    fn add(
+        &mut self,
+        ways: Ways,
+        block: Block,
+        measured: &[(f64, Option<[f64; 2]>)],
+        predicted: &[f64],
+        spread: Option<&[f64; PARTS]>,
+    ) {
+        let next = self.blocks.len() as u32;
+        let (block, measured_of_block) = self.blocks.entry(block).or_insert((next, 0.0));
+        let block = *block;
+        *measured_of_block += measured.len() as f64;
+        self.measured += measured.len() as u64;
+        self.predicted += predicted.len() as u64;
+        for &(cost, two) in measured {
+            match (ways, two) {
+                (Ways::Both, Some(two)) => self.costs.extend(two.map(|cost| Weighted { cost, pairs: 0.5, block })),
+                (Ways::One(way, _), Some(two)) => self.costs.push(Weighted { cost: two[way], pairs: 1.0, block }),
+                (_, None) => self.costs.push(Weighted { cost, pairs: 1.0, block }),
             }
-            false => pairs.costs.push(Weighted { cost, pairs: weight, block }),
+        }
+        if let Some(&cost) = predicted.first() {
+            let weight = predicted.len() as f32;
+            let cost = if let Ways::One(_, of_mean) = ways { cost * of_mean } else { cost };
+            match spread {
+                Some(spread) => {
+                    let part = |miss: f64| Weighted { cost: cost * miss, pairs: weight / PARTS as f32, block };
+                    self.costs.extend(spread.map(part));
+                }
+                None => self.costs.push(Weighted { cost, pairs: weight, block }),
+            }
         }
     }
 }
@@ -127,11 +191,11 @@ fn held_out(filled: &Filled, tiers: &Tiers, tier: usize) -> Option<HeldOut> {
 }
 
 impl Pairs {
-    fn described(mut self, words: &str, held_out: Option<HeldOut>) -> CostClass {
+    fn described(mut self, words: String, held_out: Option<HeldOut>) -> CostClass {
         self.costs.sort_unstable_by(|one, other| one.cost.total_cmp(&other.cost));
         let [low_ns, median_ns, high_ns] = [0.05, 0.5, 0.95].map(|at| self.quantile(at));
         CostClass {
-            words: words.to_owned(),
+            words,
             pairs: self.measured,
             predicted: self.predicted,
             median_ns,

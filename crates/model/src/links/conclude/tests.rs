@@ -1,6 +1,6 @@
 use super::*;
 use crate::links::map::Origin;
-use crate::links::{Pair, Relation};
+use crate::links::{Matrix, Pair, Relation};
 use crate::simulate::layout::Layout;
 use crate::stats::random::Random;
 use crate::{CpuSet, Machine};
@@ -260,19 +260,172 @@ fn guesses_of_siblings_are_named() {
     }
 }
 
-/// Siblings that cost what others do are no siblings, or nobody pinned the threads.
+/// A map that another tool made.
+fn imported(mut map: LinkMap) -> LinkMap {
+    map.provenance.origin = Origin::Imported { file: "a.csv".into(), format: "matrix".into(), remarks: Vec::new() };
+    map
+}
+
+/// Siblings that cost what others do are no siblings, or nobody pinned the threads; however few there are, and however much they scatter.
 #[test]
 fn siblings_that_cost_what_others_cost_are_a_named_doubt() {
-    let layout = Layout { packages: 1, caches: 1, cores: 6, threads: 2, adjacent: false };
-    let of =
-        |sibling: f64| {
-            let told = layout.machine();
-            let mut map = map(layout.machine(), |a, b| {
-                if Relation::of(&told, a, b) == Some(Relation::SameCore) { sibling } else { 40.0 }
-            });
-            let origin = Origin::Imported { file: "a.csv".into(), format: "matrix".into(), remarks: Vec::new() };
-            map.provenance.origin = origin;
-            conclude(&map).findings.iter().any(|finding| finding.advice.contains("not pinned"))
+    for (cores, caches) in [(6, 1), (2, 1), (3, 2)] {
+        let layout = Layout { packages: 1, caches, cores, threads: 2, adjacent: false };
+        let told = layout.machine();
+        let of = |sibling: f64, scatter: f64| {
+            let mut random = Random::new(11);
+            let mut cost = |relation| match relation {
+                Relation::SameCore => sibling,
+                Relation::SameLlc | Relation::SameCluster => 40.0,
+                _ => 90.0,
+            } * (scatter * random.normal()).exp();
+            let mut costs = Matrix::unknown(told.allowed.iter());
+            for i in 0..costs.len() {
+                for j in 0..i {
+                    costs.set_both(i, j, cost(Relation::of(&told, i as u32, j as u32).unwrap()));
+                }
+            }
+            let found = conclude(&imported(map(layout.machine(), |a, b| costs.cost(a as usize, b as usize))));
+            found.findings.iter().any(|finding| finding.advice.contains("not pinned"))
         };
-    assert!(of(40.0) && !of(8.0));
+        assert!(of(40.0, 0.0) && of(60.0, 0.0) && of(60.0, 0.15), "{cores} cores");
+        assert!(!of(8.0, 0.0) && !of(16.0, 0.1), "{cores} cores");
+    }
+}
+
+/// A socket that is slower as a whole, in a file of another tool: the same is said with the machine and without, and what can be the reason.
+#[test]
+fn a_slower_socket_of_a_file_is_not_structure() {
+    for caches in [1, 4] {
+        let layout = Layout { packages: 2, caches, cores: 16 / caches, threads: 1, adjacent: false };
+        let told = layout.machine();
+        let cost = |a: u32, b: u32| match Relation::of(&told, a, b).unwrap() {
+            Relation::OtherPackage => 210.0,
+            Relation::SameCluster | Relation::SameLlc if caches > 1 => 25.0 * if a >= 16 { 2.0 } else { 1.0 },
+            _ => 100.0 * if a >= 16 { 2.0 } else { 1.0 },
+        };
+        let named = imported(map(layout.machine(), cost));
+        let mut unnamed = named.clone();
+        unnamed.machine = None;
+        let said = |map: &LinkMap| {
+            let found = conclude(map);
+            assert_eq!(
+                found.groups.as_ref().map_or(0, |groups| groups.of_several_cores().len()),
+                if caches > 1 { 8 } else { 0 }
+            );
+            let finding = found.findings.into_iter().find(|finding| finding.statement.contains("lines lived")).unwrap();
+            let (before, why) = finding.statement.split_once(": ").unwrap();
+            (before.to_owned(), why.to_owned())
+        };
+        let ((one, why), (other, why_not_known)) = (said(&named), said(&unnamed));
+        assert_eq!(one, other);
+        let costs = if caches > 1 { ("25", "50") } else { ("100", "200") };
+        assert_eq!(one, format!("Talking among cpus 0-15 costs {} ns, among 16-31 {} (2.0x)", costs.0, costs.1));
+        assert_eq!(why, "by where the lines lived, or by the clock.");
+        assert_eq!(why_not_known, "by where the lines lived, the clock, or the kind of core.");
+        // Where corewise measures, each line is where the pair is.
+        let mut measured = named.clone();
+        measured.provenance.origin = Origin::Measured;
+        assert!(statements(&conclude(&measured)).iter().all(|statement| !statement.contains("lines lived")));
+    }
+}
+
+/// 20 ns one way and 200 the other: neither classes nor sentences nor comparisons have a 110 in them.
+#[test]
+fn two_costs_of_a_pair_are_not_averaged() {
+    let layout = Layout { packages: 1, caches: 2, cores: 6, threads: 1, adjacent: false };
+    let ways = |a: u32, b: u32| if a < b { 20.0 } else { 200.0 };
+    let everywhere = map(layout.machine(), ways);
+    let found = conclude(&everywhere);
+    let of = |found: &LinkConclusions| {
+        let classes = found.kinds[0].classes.iter();
+        classes.map(|class| (class.words.clone(), class.median_ns.round(), class.pairs)).collect::<Vec<_>>()
+    };
+    let words = "same llc and other llc";
+    let two = vec![(format!("{words}, cheaper way"), 20.0, 66), (format!("{words}, dearer way"), 200.0, 66)];
+    assert_eq!(of(&found), two);
+    let said = format!("{found:?}");
+    assert!(found.no_difference[0].contains("talk for 20 and, the other way, 200 ns"), "{said}");
+    assert!(!said.contains("110"), "{said}");
+    // Inside the caches alone.
+    let inside = map(layout.machine(), |a, b| if a / 6 == b / 6 { ways(a, b) } else { 400.0 });
+    let found = conclude(&inside);
+    assert_eq!(of(&found)[..2].iter().map(|of| of.1).collect::<Vec<_>>(), [20.0, 200.0]);
+    assert_eq!(
+        statements(&found)[0],
+        "2 groups of 6 cores: inside 20 and, the other way, 200 ns, across 400 ns one way."
+    );
+    assert!(found.findings[0].effects.is_empty());
+    // Across them alone, and each ratio says of which way it is.
+    let across = map(layout.machine(), |a, b| if a / 6 == b / 6 { 10.0 } else { ways(a, b) });
+    let found = conclude(&across);
+    let statement = statements(&found)[0];
+    assert!(
+        statement.contains("; other package, cheaper way 20 ns (2.0x") || statement.contains("cheaper way 20 ns (2.0x"),
+        "{statement}"
+    );
+    assert!(statement.contains("dearer way 200 ns (20"), "{statement}");
+    // A few pairs: the class has one median, and both ends.
+    let few = map(layout.machine(), |a, b| if (a, b) == (3, 9) { 200.0 } else { 20.0 });
+    let class = &conclude(&few).kinds[0].classes[0];
+    assert_eq!((class.pairs, class.median_ns.round(), class.words.as_str()), (66, 20.0, words));
+    // One way became cheaper: the change of the pairs is that of this way, first cpu first.
+    let better = map(layout.machine(), |a, b| if a < b { 20.0 } else { 40.0 });
+    let change = &crate::links::compare::compare(&everywhere, &better, &conclude(&everywhere))[0];
+    assert!((change.classes[0].before_ns - 200.0).abs() < 3.0, "{change:?}");
+    assert!((change.classes[0].after_ns - 40.0).abs() < 1.0 && change.most[0].a > change.most[0].b, "{change:?}");
+}
+
+/// Two clusters of efficiency cores talk for more among themselves than with anybody: 12 of 276 pairs, which no summary of all shows.
+#[test]
+fn cores_that_are_dear_among_themselves_are_named() {
+    let machine = Layout { packages: 1, caches: 1, cores: 24, threads: 1, adjacent: false }.machine();
+    let hybrid = |cluster: f64| {
+        map(machine.clone(), move |a, b| match (a.min(b), a.max(b)) {
+            (low, high) if low >= 16 && low / 4 == high / 4 => cluster,
+            (16.., _) => 44.0,
+            (_, 16..) => 39.0,
+            _ => 35.0,
+        })
+    };
+    let found = conclude(&hybrid(50.0));
+    let dear: Vec<&CpuSet> = found.dear.as_ref().unwrap().groups.iter().filter(|group| group.len() > 1).collect();
+    assert_eq!(dear, [&"16-19".parse::<CpuSet>().unwrap(), &"20-23".parse().unwrap()]);
+    let classes: Vec<(&str, u64)> =
+        found.kinds[0].classes.iter().map(|class| (class.words.as_str(), class.pairs)).collect();
+    assert_eq!(classes, [("same dear group", 12), ("same llc", 264)]);
+    let statement = statements(&found)[0];
+    assert!(
+        statement.starts_with(
+            "Cpus 16-19 | 20-23 talk for more among themselves than with any others: 50 ns, other cores 3"
+        ),
+        "{statement}"
+    );
+    assert!(found.no_difference.iter().any(|told| told.contains("any two other cores talk for")), "{found:?}");
+    // All efficiency cores alike; and no core that is dear.
+    let dear = conclude(&hybrid(44.0)).dear.unwrap();
+    assert_eq!(dear.groups.last(), Some(&"16-23".parse().unwrap()));
+    assert_eq!(conclude(&map(machine.clone(), |_, _| 35.0)).dear, None);
+}
+
+/// Four groups that the kernel reports as one cache: what was not measured inside one is like the rest of it, and not like what lies across.
+#[test]
+fn a_pair_inside_a_hidden_group_is_not_predicted_from_across() {
+    let machine = Layout { packages: 1, caches: 1, cores: 16, threads: 1, adjacent: false }.machine();
+    let mut map = map(machine, |a, b| if a / 4 == b / 4 { 25.0 } else { 100.0 });
+    let series = &mut map.series[0];
+    let all = std::mem::take(&mut series.links.pairs);
+    for pair in all {
+        match (pair.a, pair.b) {
+            (0, 1) | (5, 7) | (0, 9) => {}
+            (4, 6) | (8, 11) | (2, 13) | (1, 8) | (3, 15) | (6, 12) => series.held_out.push(pair),
+            _ => series.links.pairs.push(pair),
+        }
+    }
+    let filled = Filled::of(&map.series[0], &map);
+    for (i, j, cost) in [(0, 1, 25.0), (5, 7, 25.0), (0, 9, 100.0)] {
+        assert!((filled.all.cost(i, j) / cost - 1.0).abs() < 0.05, "{i} and {j}: {}", filled.all.cost(i, j));
+    }
+    assert!(filled.held_out.unwrap().p95 < 0.05, "{:?}", filled.held_out);
+    assert_eq!(conclude(&map).groups.unwrap().of_several_cores().len(), 4);
 }

@@ -14,19 +14,26 @@ pub(in crate::links) struct Tiers {
     core_of: Vec<usize>,
     /// The group of each place, by level, innermost first.
     group_of: Vec<Vec<usize>>,
+    /// The cores that are dear among themselves, by place.
+    dear_of: Vec<usize>,
     words: Vec<String>,
 }
 
 /// The tier of SMT siblings.
 pub(super) const SAME_CORE: usize = 0;
+/// The tier of cores that talk for more among themselves than with any others.
+pub(super) const DEAR: usize = 1;
 /// The tier of cores of one group, or of all cores where there are no groups.
-pub(super) const INSIDE: usize = 1;
+pub(super) const INSIDE: usize = 2;
 
 impl Tiers {
     pub(in crate::links) fn of(filled: &Filled, conclusions: &LinkConclusions, map: &LinkMap) -> Self {
         let levels: Vec<&GroupLevel> = conclusions.levels().collect();
-        let group_of = levels.iter().map(|level| group_of(filled, level)).collect();
-        Self { core_of: conclusions.cores(filled), group_of, words: words(&levels, filled, map) }
+        let group_of = levels.iter().map(|level| group_of_level(filled, level)).collect();
+        let dear_of = conclusions.dear.as_ref().map_or_else(Vec::new, |level| group_of_level(filled, level));
+        let mut tiers = Self { core_of: conclusions.cores(filled), group_of, dear_of, words: Vec::new() };
+        tiers.words = words(&levels, conclusions.dear.as_ref(), filled, map, &tiers);
+        tiers
     }
 
     /// How many tiers there are.
@@ -34,10 +41,13 @@ impl Tiers {
         self.words.len()
     }
 
-    /// The tier of two places: [`SAME_CORE`], [`INSIDE`], and one more for each level that they have to go up.
+    /// The tier of two places: [`SAME_CORE`], [`DEAR`], [`INSIDE`], and one more for each level that they have to go up.
     pub(in crate::links) fn tier(&self, i: usize, j: usize) -> usize {
         if self.core_of[i] == self.core_of[j] {
             return SAME_CORE;
+        }
+        if self.dear_of.get(i).is_some_and(|&group| group != usize::MAX && group == self.dear_of[j]) {
+            return DEAR;
         }
         let level = self.group_of.iter().position(|of| of[i] == of[j]);
         INSIDE + level.unwrap_or(self.group_of.len())
@@ -49,7 +59,7 @@ impl Tiers {
     }
 }
 
-fn group_of(filled: &Filled, level: &GroupLevel) -> Vec<usize> {
+fn group_of_level(filled: &Filled, level: &GroupLevel) -> Vec<usize> {
     let mut of = vec![usize::MAX; filled.structure.cpus.len()];
     for (index, group) in level.groups.iter().enumerate() {
         group.iter().filter_map(|cpu| filled.measured.place(cpu)).for_each(|place| of[place] = index);
@@ -57,10 +67,16 @@ fn group_of(filled: &Filled, level: &GroupLevel) -> Vec<usize> {
     of
 }
 
-fn words(levels: &[&GroupLevel], filled: &Filled, map: &LinkMap) -> Vec<String> {
-    let mut words = vec![Relation::SameCore.words().to_owned()];
+fn words(
+    levels: &[&GroupLevel],
+    dear: Option<&GroupLevel>,
+    filled: &Filled,
+    map: &LinkMap,
+    tiers: &Tiers,
+) -> Vec<String> {
+    let mut words = vec![Relation::SameCore.words().to_owned(), dear_words(dear, map)];
     let Some((_, outer)) = levels.split_first() else {
-        words.push(any_two(filled, map));
+        words.push(any_two(filled, map, tiers));
         return words;
     };
     words.push("same group".into());
@@ -91,15 +107,26 @@ fn reported(groups: &[CpuSet], machine: &Machine, cpus: &CpuSet) -> Option<Level
     })
 }
 
+/// What cores are called that are dear among themselves.
+fn dear_words(dear: Option<&GroupLevel>, map: &LinkMap) -> String {
+    let clusters = |machine: &Machine| machine.objects(Level::Cluster);
+    let are_clusters = dear.zip(map.machine.as_ref()).is_some_and(|(dear, machine)| {
+        let mut several = dear.groups.iter().filter(|group| group.len() > 1);
+        several.all(|group| clusters(machine).into_iter().any(|cluster| cluster == *group))
+    });
+    if are_clusters { "same cluster".into() } else { "same dear group".into() }
+}
+
 /// What pairs of cores are called where there are no groups: by what the topology says of all of them, if it is known.
-fn any_two(filled: &Filled, map: &LinkMap) -> String {
+fn any_two(filled: &Filled, map: &LinkMap, tiers: &Tiers) -> String {
     if map.machine.is_none() {
         return "any two".into();
     }
     let structure = &filled.structure;
     let firsts = structure.first_of_cores();
     let pairs = firsts.iter().enumerate().flat_map(|(a, &i)| firsts[a + 1..].iter().map(move |&j| (i, j)));
-    let relations: BTreeSet<Relation> = pairs.map(|(i, j)| structure.relation(i, j)).collect();
+    let relations: BTreeSet<Relation> =
+        pairs.filter(|&(i, j)| tiers.tier(i, j) != DEAR).map(|(i, j)| structure.relation(i, j)).collect();
     let words: Vec<&str> = relations.iter().map(|relation| relation.words()).collect();
     if words.is_empty() { "any two".into() } else { words.join(" and ") }
 }

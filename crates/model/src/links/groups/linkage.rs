@@ -1,8 +1,12 @@
-//! Average linkage: which places are joined first, and at which mean cost (Sokal and Michener 1958), by chains of nearest
+//! Average linkage: which places are joined first, and at which mean cost (Sokal and Michener 1958). The mean is geometric, so that one disturbed
+//! pair parts no group and costs may be in any unit. By chains of nearest
 //! neighbours (Benzécri 1982; Müllner, "Modern hierarchical, agglomerative clustering algorithms", 2011), in time that grows with the square of
 //! the places.
 
 use super::Matrix;
+
+/// This share of the pairs are as far apart as any: a few that were disturbed lie no farther than that.
+const FAR: f64 = 0.98;
 
 /// Two clusters become one.
 #[derive(Clone, Copy, Debug)]
@@ -11,11 +15,12 @@ pub(super) struct Merge {
     pub(super) a: usize,
     /// A place of the other.
     pub(super) b: usize,
-    /// The mean cost between them.
+    /// The geometric mean of the costs between them.
     pub(super) height: f64,
 }
 
-/// All merges in rising order of height. A cost that is not known counts as the mean of those that are.
+/// All merges in rising order of height. A cost that is not known counts for nothing: between two clusters the mean is that of the costs that are.
+/// Clusters between which none is known lie as far apart as any.
 pub(super) fn average(matrix: &Matrix) -> Vec<Merge> {
     let mut clusters = Clusters::of(matrix);
     let mut merges = Vec::with_capacity(matrix.len().saturating_sub(1));
@@ -29,7 +34,7 @@ pub(super) fn average(matrix: &Matrix) -> Vec<Merge> {
         let Some(nearest) = clusters.nearest(tip, before) else { break };
         if Some(nearest) == before {
             chain.truncate(chain.len() - 2);
-            merges.push(Merge { a: tip, b: nearest, height: clusters.cost(tip, nearest) });
+            merges.push(Merge { a: tip, b: nearest, height: clusters.cost(tip, nearest).exp() });
             clusters.join(nearest, tip);
         } else {
             chain.push(nearest);
@@ -62,10 +67,18 @@ pub(super) fn partition(merges: &[Merge], places: usize) -> Vec<Vec<usize>> {
     groups
 }
 
-/// The mean costs between clusters, each named by one of its places.
+/// The cost beyond which no pair is farther away; not a number where none is known.
+fn farthest(mut costs: Vec<f64>) -> f64 {
+    let place = (costs.len() as f64 * FAR) as usize;
+    if costs.is_empty() { f64::NAN } else { *costs.select_nth_unstable_by(place, f64::total_cmp).1 }
+}
+
+/// The means of the costs' logarithms between clusters, each named by one of its places.
 struct Clusters {
     width: usize,
     costs: Vec<f64>,
+    /// How many costs each mean is of, where some are not known.
+    known: Option<Vec<u32>>,
     sizes: Vec<f64>,
     alive: Vec<bool>,
 }
@@ -73,16 +86,18 @@ struct Clusters {
 impl Clusters {
     fn of(matrix: &Matrix) -> Self {
         let width = matrix.len();
-        let mut costs = vec![f64::NAN; width * width];
-        let (mut sum, mut count) = (0.0, 0.0);
-        for (i, j, cost) in matrix.known() {
+        let farthest = farthest(matrix.known().map(|(_, _, cost)| cost).collect()).ln();
+        let (mut costs, mut count) = (vec![f64::NAN; width * width], 0);
+        for (i, j, cost) in matrix.known().filter(|(_, _, cost)| *cost > 0.0) {
+            let cost = cost.ln().min(farthest);
             costs[i * width + j] = cost;
             costs[j * width + i] = cost;
-            sum += cost;
-            count += 1.0;
+            count += 1;
         }
-        costs.iter_mut().filter(|cost| cost.is_nan()).for_each(|cost| *cost = sum / count);
-        Self { width, costs, sizes: vec![1.0; width], alive: vec![true; width] }
+        let has_unknown = 2 * count < width * width.saturating_sub(1);
+        let known = has_unknown.then(|| costs.iter().map(|cost| u32::from(cost.is_finite())).collect());
+        costs.iter_mut().filter(|cost| cost.is_nan()).for_each(|cost| *cost = farthest);
+        Self { width, costs, known, sizes: vec![1.0; width], alive: vec![true; width] }
     }
 
     fn first(&self) -> Option<usize> {
@@ -106,14 +121,26 @@ impl Clusters {
 
     /// Joins `gone` to `kept` (Lance and Williams 1967).
     fn join(&mut self, kept: usize, gone: usize) {
-        let (weight, other_weight) = (self.sizes[kept], self.sizes[gone]);
         for third in 0..self.width {
-            let mean =
-                (weight * self.cost(kept, third) + other_weight * self.cost(gone, third)) / (weight + other_weight);
-            self.costs[kept * self.width + third] = mean;
-            self.costs[third * self.width + kept] = mean;
+            let [weight, other_weight] = self.weights(kept, gone, third);
+            let sum = weight + other_weight;
+            // Nothing is known of the third and either: it stays as far away.
+            if sum > 0.0 {
+                let mean = (weight * self.cost(kept, third) + other_weight * self.cost(gone, third)) / sum;
+                self.costs[kept * self.width + third] = mean;
+                self.costs[third * self.width + kept] = mean;
+            }
         }
-        self.sizes[kept] += other_weight;
+        self.sizes[kept] += self.sizes[gone];
         self.alive[gone] = false;
+    }
+
+    /// What the costs between two clusters and a third count; those of the first count for both from then on.
+    fn weights(&mut self, kept: usize, gone: usize, third: usize) -> [f64; 2] {
+        let Some(known) = &mut self.known else { return [self.sizes[kept], self.sizes[gone]] };
+        let [one, other] = [kept, gone].map(|cluster| known[cluster * self.width + third]);
+        known[kept * self.width + third] = one + other;
+        known[third * self.width + kept] = one + other;
+        [f64::from(one), f64::from(other)]
     }
 }

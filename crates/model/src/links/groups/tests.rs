@@ -48,7 +48,7 @@ fn a_mesh_has_no_groups() {
 /// How often groups are found where there are none: costs of one class, with noise of 1 to 20 %.
 #[test]
 fn equal_cpus_have_no_groups() {
-    let mut found = 0;
+    let (mut found, mut dear) = (0, 0);
     for seed in 0..400 {
         let mut random = Random::new(seed);
         let (cpus, noise) = (4 + random.below(29) as u32, 0.01 + 0.19 * random.unit());
@@ -59,8 +59,9 @@ fn equal_cpus_have_no_groups() {
             }
         }
         found += usize::from(!both(&matrix).is_empty());
+        dear += usize::from(dear_groups(&matrix).is_some());
     }
-    assert!(found <= 4, "{found} of 400");
+    assert!(found <= 4 && dear <= 4, "{found} and {dear} of 400");
 }
 
 #[test]
@@ -109,37 +110,152 @@ fn a_socket_that_is_dear_inside_makes_no_level() {
     }
     let words: Vec<String> = both(&matrix).iter().map(|level| level.words("cpu")).collect();
     assert_eq!(words, ["8 groups of 2 cpus"]);
-    assert_eq!(Hierarchy::of(&matrix, &matrix).favoured_half, Some(CpuSet::first(8)));
+    assert_eq!(cheaper(&matrix), Some(CpuSet::first(8)));
     let (even, _) = chiplets(|relation| if relation == Relation::SameLlc { 23.0 } else { 95.0 });
-    assert_eq!(Hierarchy::of(&even, &even).favoured_half, None);
+    assert_eq!(cheaper(&even), None);
 }
 
-/// Two equal nodes, whose lines all live on the first: without groups, and with groups on both.
+/// The part of a machine that is cheaper than the rest.
+fn cheaper(matrix: &Matrix) -> Option<CpuSet> {
+    Hierarchy::of(matrix, matrix).cheaper_part.map(|part| part.cpus)
+}
+
+/// Sockets of 16 cpus in caches of 4, from what the two cpus of a pair share and their sockets: 0 a cache, 1 a socket, 2 nothing.
+fn sockets(count: usize, cost: impl Fn(usize, [usize; 2]) -> f64) -> Matrix {
+    let mut random = Random::new(4);
+    let mut matrix = Matrix::unknown(0..16 * count as u32);
+    for i in 0..16 * count {
+        for j in 0..i {
+            let distance = usize::from(i / 4 != j / 4) + usize::from(i / 16 != j / 16);
+            matrix.set_both(i, j, cost(distance, [i / 16, j / 16]) * (0.02 * random.normal()).exp());
+        }
+    }
+    matrix
+}
+
+/// The same with a sibling for each cpu, numbered after all others, who talk for 8 ns.
+fn with_siblings(cores: &Matrix) -> Matrix {
+    let count = cores.len();
+    let mut matrix = Matrix::unknown(0..2 * count as u32);
+    for i in 0..2 * count {
+        for j in 0..i {
+            matrix.set_both(i, j, if i % count == j % count { 8.0 } else { cores.cost(i % count, j % count) });
+        }
+    }
+    matrix
+}
+
+/// A socket may be dearer inside its caches, between them, or both; by the home of the line as much as from the other socket, or by the clock.
 #[test]
-fn the_half_that_the_line_lives_on_is_no_structure() {
-    for (home, scale) in [(100.0, 1.0), (100.0, 0.5), (100.0, 2.0)] {
-        let mut plain = Matrix::unknown(0..32);
-        let mut grouped = Matrix::unknown(0..32);
-        for i in 0..32 {
-            for j in 0..i {
-                let is_near = i < 16 && j < 16;
-                plain.set_both(i, j, scale * if is_near { home } else { 2.0 * home });
-                let cost = match (i / 4 == j / 4, i / 16 == j / 16) {
-                    (true, _) => 25.0,
-                    (_, true) => 100.0,
-                    _ => 200.0,
+fn a_socket_that_is_dearer_is_the_rest_beside_a_cheaper_part() {
+    let first = Some(CpuSet::first(16));
+    // Times that inside a cache, between the caches of a socket, and between sockets, what the second socket costs.
+    for (inside, between, across) in
+        [(2.0, 2.0, 2.0), (1.0, 2.0, 2.0), (1.0, 1.6, 2.0), (1.0, 2.4, 2.0), (1.4, 1.4, 3.0), (1.0, 1.9, 2.0)]
+    {
+        for scale in [0.5, 1.0] {
+            let of = |distance, [one, other]: [usize; 2]| {
+                let is_dear = one == 1 && other == 1;
+                let cost = if distance == 0 { 25.0 } else { 100.0 };
+                let times = match distance {
+                    2 => across,
+                    _ if !is_dear => 1.0,
+                    0 => inside,
+                    _ => between,
                 };
-                let other = if i >= 16 && j >= 16 { 2.0 } else { 1.0 };
-                grouped.set_both(i, j, scale * other * cost);
+                scale * times * cost
+            };
+            let matrix = sockets(2, of);
+            let found = Hierarchy::of(&matrix, &matrix);
+            let part = found.cheaper_part.as_ref();
+            assert_eq!(part.map(|part| part.cpus.clone()), first, "{inside}, {between}, {across}: {found:?}");
+            let ratio = part.map(|part| part.rest_ns / part.inside_ns).unwrap();
+            let wanted = if inside > 1.0 { inside } else { between };
+            assert!((ratio / wanted - 1.0).abs() < 0.05, "{ratio} for {wanted}");
+            assert_eq!(found.levels[0].groups.len(), 8);
+            assert!(!part.unwrap().is_only_group);
+            let all = cheaper(&with_siblings(&matrix));
+            assert_eq!(all, Some((0..16).chain(32..48).collect()), "with siblings: {inside}, {between}, {across}");
+        }
+    }
+    assert_eq!(cheaper(&sockets(2, |distance, _| [25.0, 100.0, 200.0][distance])), None);
+}
+
+/// The same without caches: what the second socket costs inside is below, equal to, or above what it costs across.
+#[test]
+fn a_socket_without_caches_that_is_dearer_is_no_group() {
+    for (rest, across) in [(200.0, 200.0), (200.0, 230.0), (230.0, 200.0), (140.0, 150.0)] {
+        let cost = |distance, sockets: [usize; 2]| match (distance, sockets) {
+            (2, _) => across,
+            (_, [1, 1]) => rest,
+            _ => 100.0,
+        };
+        let matrix = sockets(2, cost);
+        let part = Hierarchy::of(&matrix, &matrix).cheaper_part.unwrap_or_else(|| panic!("{rest}, {across}"));
+        assert_eq!((part.cpus, part.is_only_group), (CpuSet::first(16), true), "{rest}, {across}");
+        assert_eq!(cheaper(&with_siblings(&matrix)), Some((0..16).chain(32..48).collect()), "{rest}, {across}");
+    }
+}
+
+/// The line lives on one socket of four, or one socket of four is slow.
+#[test]
+fn one_socket_of_four_is_a_part() {
+    let of = |odd: usize, [own, others]: [f64; 2]| {
+        sockets(4, move |distance, sockets| match (distance, sockets) {
+            (2, _) => 300.0,
+            (_, [one, _]) => [25.0, 100.0][distance] * if one == odd { own } else { others },
+        })
+    };
+    assert_eq!(cheaper(&of(0, [1.0, 2.0])), Some(CpuSet::first(16)));
+    assert_eq!(cheaper(&of(3, [2.0, 1.0])), Some(CpuSet::first(48)));
+    assert_eq!(cheaper(&of(0, [1.0, 1.0])), None);
+}
+
+/// One disturbed pair parts no group, whether it was far too dear or far too cheap.
+#[test]
+fn one_outlier_changes_no_group() {
+    let whole = sockets(2, |distance, _| [25.0, 100.0, 200.0][distance]);
+    let levels = both(&whole);
+    for outlier in [5000.0, 100_000.0, 0.5] {
+        for (i, j) in [(1, 2), (1, 5), (1, 20)] {
+            let mut disturbed = whole.clone();
+            disturbed.set_both(i, j, outlier);
+            let groups = |levels: &[GroupLevel]| levels.iter().map(|level| level.groups.clone()).collect::<Vec<_>>();
+            let found = groups(&both(&disturbed));
+            // A pair across that is far cheaper than siblings is a group as far as the costs can say.
+            if outlier > 1.0 {
+                assert_eq!(found, groups(&levels), "{outlier} between {i} and {j}");
             }
         }
-        assert_eq!(Hierarchy::of(&plain, &plain).favoured_half, Some(CpuSet::first(16)));
-        let found = Hierarchy::of(&grouped, &grouped);
-        assert_eq!(found.cheaper_half, Some(CpuSet::first(16)), "{found:?}");
-        assert_eq!(found.levels[0].groups.len(), 8);
     }
-    let (even, _) = chiplets(|relation| if relation == Relation::SameLlc { 23.0 } else { 95.0 });
-    assert_eq!(Hierarchy::of(&even, &even).cheaper_half, None);
+}
+
+/// What is not known joins nothing and parts nothing: a cell inside a group that is missing is not that of two groups.
+#[test]
+fn missing_costs_are_not_those_across_groups() {
+    let whole = sockets(2, |distance, _| [25.0, 100.0, 200.0][distance]);
+    let levels = both(&whole);
+    assert_eq!(levels.iter().map(|level| level.groups.len()).collect::<Vec<_>>(), [8, 2]);
+    let mut random = Random::new(9);
+    for _ in 0..20 {
+        let mut some = whole.clone();
+        // Of each cache three of six pairs, a way through all four; of the others half.
+        for group in 0..8 {
+            for (a, b) in [(0, 2), (0, 3), (1, 3)] {
+                some.set_both(4 * group + a, 4 * group + b, f64::NAN);
+            }
+        }
+        for (i, j, _) in whole.known().filter(|(i, j, _)| i / 4 != j / 4) {
+            if random.unit() < 0.5 {
+                some.set_both(i, j, f64::NAN);
+            }
+        }
+        let found = both(&some);
+        assert_eq!(
+            found.iter().map(|level| &level.groups).collect::<Vec<_>>(),
+            levels.iter().map(|level| &level.groups).collect::<Vec<_>>()
+        );
+    }
 }
 
 #[test]

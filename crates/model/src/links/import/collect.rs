@@ -153,8 +153,10 @@ impl Collector {
         let mut series = Vec::new();
         for numbers in self.numbers.chunk_by(|a, b| a.kind() == b.kind()) {
             let by_pair = || numbers.chunk_by(|a, b| a.pair() == b.pair());
-            counts.unknown_pairs += possible_pairs - by_pair().count() as u64;
-            let mut pairs: Vec<Pair> = by_pair().filter_map(pair).collect();
+            let known = by_pair().count();
+            counts.unknown_pairs += possible_pairs - known as u64;
+            let mut pairs = Vec::with_capacity(known);
+            pairs.extend(by_pair().filter_map(pair));
             if mirrored && pairs.iter().all(is_mirrored) {
                 pairs.iter_mut().for_each(|pair| pair.forget_back());
             }

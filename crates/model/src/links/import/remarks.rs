@@ -2,13 +2,11 @@
 
 use super::collect::Counts;
 use super::{Format, Imported};
+use crate::links::pair::{APART, two_costs};
 use crate::links::{Links, Pair};
 
 /// Costs that differ by less are the same step of a clock, added up in another order: a picosecond.
 const SAME_NS: f64 = 1e-3;
-
-/// Directions of a pair that differ by more are two costs.
-const APART: f64 = 2.0;
 
 /// The remarks on the numbers.
 pub fn of(imported: &Imported, counts: &Counts) -> Vec<String> {
@@ -37,15 +35,13 @@ pub fn of(imported: &Imported, counts: &Counts) -> Vec<String> {
 
 /// Says so where the two directions of pairs are no measurements of one cost.
 fn directions(links: &Links) -> Option<String> {
-    let ratio = |pair: &Pair| (pair.from_a_ns() / pair.from_b_ns()).ln().abs();
+    let has_two = |pair: &Pair| two_costs(pair.from_a_ns(), pair.from_b_ns()).is_some();
     let both = links.pairs.iter().filter(|pair| !pair.visits_ns().is_empty() && !pair.back_ns().is_empty());
     let (count, apart) =
-        both.map(ratio).fold((0, 0), |(count, apart), ratio| (count + 1, apart + usize::from(ratio > APART.ln())));
+        both.map(has_two).fold((0, 0), |(count, apart), has_two| (count + 1, apart + usize::from(has_two)));
     (apart > 0).then(|| {
         format!(
-            "in {apart} of {} pairs one direction costs more than {APART} times the other: their mean, which is the cost of a pair \
-                elsewhere, is that of neither; the map shows both",
-            count
+            "in {apart} of {count} pairs one direction costs more than {APART} times the other: the map and the costs show both"
         )
     })
 }

@@ -72,7 +72,7 @@ fn sweep_ratios(near: &[&Pair], far: &[&Pair]) -> Vec<f64> {
 
 fn pairs_interval(near: &[&Pair], far: &[&Pair]) -> Option<(f64, f64)> {
     let half = 1.0 - (1.0 - CONFIDENCE) / 2.0;
-    let costs = |pairs: &[&Pair]| pairs.iter().map(|pair| pair.one_way_ns()).collect::<Vec<_>>();
+    let costs = |pairs: &[&Pair]| pairs.iter().flat_map(|pair| pair.costs_ns()).collect::<Vec<_>>();
     let (near_low, near_high) = median_interval(&costs(near), half)?;
     let (far_low, far_high) = median_interval(&costs(far), half)?;
     Some((far_low / near_high, far_high / near_low))

@@ -204,13 +204,7 @@ fn group_lines(groups: &Groups, width: usize) -> Vec<Line> {
         lines.extend(wrap(&line, width, margin + 4));
     }
     for outer in &groups.outer {
-        let text = format!(
-            "  above them {}: {} ns inside, {} ns between",
-            outer.words("cpu"),
-            brief(outer.inside_ns),
-            brief(outer.between_ns)
-        );
-        lines.extend(wrap(&Line::new().faint(text), width, 4));
+        lines.extend(wrap(&Line::new().faint(format!("  above them {}", outer.words("cpu"))), width, 4));
     }
     lines
 }

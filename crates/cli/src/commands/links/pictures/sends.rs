@@ -30,9 +30,15 @@ pub fn sends(map: &LinkMap, width: usize) -> Vec<Line> {
     let both = slots(Slots::Packed).zip(slots(Slots::Padded));
     columns.extend(both.map(|_| Column::number("padded", "of packed", 0)));
     let mut grid = Grid::new(columns);
-    for pair in rows() {
-        let costs: Vec<f64> = filled.iter().map(|filled| cost(filled, pair)).collect();
-        let mut row = vec![Line::new().plain(pair.a.to_string()), Line::new().plain(pair.b.to_string())];
+    // Of a pair with two costs each way has a row.
+    let ways = |pair: &Pair| {
+        let has_two = filled.iter().any(|filled| has_two_costs(filled, pair));
+        let both = [(pair.a, pair.b), (pair.b, pair.a)];
+        both.into_iter().take(1 + usize::from(has_two)).map(move |(from, to)| (from, to, has_two)).collect::<Vec<_>>()
+    };
+    for (from, to, is_way) in rows().flat_map(ways) {
+        let costs: Vec<f64> = filled.iter().map(|filled| cost(filled, [from, to], is_way)).collect();
+        let mut row = vec![Line::new().plain(from.to_string()), Line::new().plain(to.to_string())];
         for (series, &cost) in series.iter().zip(&costs) {
             let rate = series.what.megabytes_per_s(cost).filter(|rate| rate.is_finite());
             row.push(Line::new().plain(if cost.is_finite() { decimal(cost / 1e3, 3) } else { String::new() }));
@@ -59,7 +65,16 @@ fn title(what: What) -> &'static str {
     }
 }
 
-fn cost(filled: &Filled, pair: &Pair) -> f64 {
+fn has_two_costs(filled: &Filled, pair: &Pair) -> bool {
     let places = filled.all.place(pair.a).zip(filled.all.place(pair.b));
-    places.map_or(f64::NAN, |(i, j)| filled.all.cost(i, j))
+    places.is_some_and(|(i, j)| filled.all.two_costs(i, j).is_some())
+}
+
+/// The cost that way, or of the pair.
+fn cost(filled: &Filled, [from, to]: [u32; 2], is_way: bool) -> f64 {
+    let places = filled.all.place(from).zip(filled.all.place(to));
+    places.map_or(f64::NAN, |(i, j)| match filled.all.way(i, j) {
+        way if is_way && way.is_finite() => way,
+        _ => filled.all.cost(i, j),
+    })
 }
