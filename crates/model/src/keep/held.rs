@@ -1,0 +1,174 @@
+//! A process that a rule matches: how it stands, what happened to it, and what is to be done.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::process::Process;
+use super::thread::{Author, HeldThread, Original};
+use crate::CpuSet;
+
+/// So many remarks of a process are kept, the latest.
+const MOST_NOTES: usize = 16;
+
+/// How a process stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Standing {
+    /// Its rule holds it.
+    Held,
+    /// It matches, and is left alone.
+    Left(LeftBecause),
+}
+
+/// Why a process is left alone that a rule matches.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "because", rename_all = "kebab-case")]
+pub enum LeftBecause {
+    /// Somebody asked for that with `corewise keep release`.
+    Asked,
+    /// A person set the mask of one of its threads.
+    Person {
+        /// With which program: its number and name.
+        program: String,
+        /// What the thread has now.
+        cpus: CpuSet,
+    },
+    /// A thread left the rule's cpus.
+    LeftBoundary {
+        /// Who did that.
+        author: Author,
+        /// What the thread has now.
+        cpus: CpuSet,
+    },
+    /// A thread was corrected [`CORRECTIONS`] times in a [`PERIOD`], and somebody set its mask again.
+    Fought {
+        /// Who did that.
+        author: Author,
+        /// When it was corrected, since the boot.
+        corrected: Vec<Duration>,
+        /// What the thread has now.
+        cpus: CpuSet,
+    },
+}
+
+/// A remark on a process: what happened to it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Note {
+    /// When, since the boot.
+    pub at: Duration,
+    /// What, in a sentence.
+    pub what: String,
+}
+
+/// A process that a rule matches.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Held {
+    /// When it started, in clock ticks since the boot.
+    pub start_ticks: u64,
+    /// Its name when it was last seen.
+    pub name: String,
+    /// The rule, by its name.
+    pub rule: String,
+    /// Since when, as time since the boot.
+    pub since: Duration,
+    /// How it stands.
+    pub standing: Standing,
+    /// Its threads by their numbers.
+    pub threads: BTreeMap<u32, HeldThread>,
+    /// How often one of its threads was corrected.
+    pub corrections: u32,
+    /// What happened to it, the latest last.
+    pub notes: Vec<Note>,
+}
+
+/// What is to be done with a thread.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Action {
+    /// The process.
+    pub process: u32,
+    /// The thread.
+    pub thread: u32,
+    /// When the thread started: another one with its number is not meant.
+    pub start_ticks: u64,
+    /// The cpus that it gets; absent where it gets back what it had.
+    pub cpus: Option<CpuSet>,
+    /// What it had before any rule placed it.
+    pub original: Original,
+    /// What it has now, as far as was seen: where it has something else, nothing is done.
+    pub seen: CpuSet,
+}
+
+/// What came of an action that placed a thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It has these cpus now.
+    Placed(CpuSet),
+    /// It ended in between.
+    Ended,
+    /// The system, or the journal, refused, and said why.
+    Refused(String),
+}
+
+impl Held {
+    pub(super) fn new(start_ticks: u64, since: Duration) -> Self {
+        Self {
+            start_ticks,
+            name: String::new(),
+            rule: String::new(),
+            since,
+            standing: Standing::Held,
+            threads: BTreeMap::new(),
+            corrections: 0,
+            notes: Vec::new(),
+        }
+    }
+
+    pub(super) fn note(&mut self, at: Duration, what: String) {
+        if self.notes.last().is_some_and(|note| note.what == what) {
+            return;
+        }
+        if self.notes.len() == MOST_NOTES {
+            self.notes.remove(0);
+        }
+        self.notes.push(Note { at, what });
+    }
+
+    /// Gives back what a rule gave, where nobody changed it since as far as was seen; whoever does it looks again.
+    pub(super) fn give_back(&self, process: u32, seen: Option<&Process>) -> Vec<Action> {
+        let is_changed = |id: &u32, known: &HeldThread| {
+            let now = seen.and_then(|seen| seen.threads.iter().find(|thread| thread.id == *id));
+            seen.zip(now).is_some_and(|(seen, now)| known.is_news(&now.cpus, &seen.reachable))
+        };
+        let placed = self.threads.iter().filter(|(id, known)| known.is_placed() && !is_changed(id, known));
+        let action = |(id, known): (&u32, &HeldThread)| Action {
+            process,
+            thread: *id,
+            start_ticks: known.start_ticks,
+            cpus: None,
+            original: known.original.clone(),
+            seen: known.seen.clone(),
+        };
+        placed.map(action).collect()
+    }
+}
+
+impl LeftBecause {
+    /// Why, in a sentence.
+    pub fn sentence(&self) -> String {
+        match self {
+            Self::Asked => "released by `corewise keep release`".to_owned(),
+            Self::Person { program, cpus } => format!("released: a person set cpus {cpus} with {program}"),
+            Self::LeftBoundary { author, cpus } => {
+                format!("released: {} set cpus {cpus}, outside of the rule's", author.words())
+            }
+            Self::Fought { author, corrected, cpus } => format!(
+                "released: {} set cpus {cpus} again after {} corrections by corewise within an hour",
+                author.words(),
+                corrected.len()
+            ),
+        }
+    }
+}
