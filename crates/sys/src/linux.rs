@@ -16,6 +16,8 @@ pub mod memory;
 pub mod memory_policy;
 pub mod open_files;
 pub mod process;
+pub mod process_events;
+pub mod processes;
 pub mod scheduling;
 pub mod signals;
 pub mod spawn;

@@ -18,6 +18,8 @@ pub mod memory_policy;
 mod missing;
 pub mod open_files;
 pub mod process;
+pub mod process_events;
+pub mod processes;
 pub mod scheduling;
 pub mod signals;
 pub mod spawn;

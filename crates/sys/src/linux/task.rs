@@ -60,16 +60,21 @@ fn children_by_parent() -> HashMap<u32, Vec<u32>> {
 }
 
 /// The numbers in a folder of /proc, in the kernel's order: that of their starts for threads.
-fn numbers(folder: &str) -> Vec<u32> {
+pub(super) fn numbers(folder: &str) -> Vec<u32> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
 /// Which thread of a process has this number now; nothing where none has.
 pub fn thread(process: u32, thread: u32) -> Option<process::Process> {
+    thread_stat(process, thread).map(|(identity, _)| identity)
+}
+
+/// The same with its name.
+pub(super) fn thread_stat(process: u32, thread: u32) -> Option<(process::Process, String)> {
     let text = fs::read(format!("/proc/{process}/task/{thread}/stat")).ok()?;
-    let start_ticks = Stat::parse(&String::from_utf8_lossy(&text))?.start_ticks;
-    Some(process::Process { id: thread, start_ticks })
+    let stat = Stat::parse(&String::from_utf8_lossy(&text))?;
+    Some((process::Process { id: thread, start_ticks: stat.start_ticks }, stat.name))
 }
 
 /// The name of a thread, which programs may change at any time: at most 15 bytes.

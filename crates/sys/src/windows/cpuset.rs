@@ -7,6 +7,7 @@ use corewise_model::CpuSet;
 use super::missing::{answers, missing};
 
 answers! {
+    fn of(u32) -> CpuSet = CpuSet::default();
     fn online() -> CpuSet = CpuSet::default();
     fn reachable() -> io::Result<CpuSet> = missing();
 }
