@@ -47,7 +47,7 @@ pub enum LeftBecause {
     Fought {
         /// Who did that.
         author: Author,
-        /// When it was corrected, since the boot.
+        /// When it was corrected, since the keeper began.
         corrected: Vec<Duration>,
         /// What the thread has now.
         cpus: CpuSet,
@@ -57,7 +57,7 @@ pub enum LeftBecause {
 /// A remark on a process: what happened to it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Note {
-    /// When, since the boot.
+    /// When, since the keeper began.
     pub at: Duration,
     /// What, in a sentence.
     pub what: String,
@@ -72,7 +72,7 @@ pub struct Held {
     pub name: String,
     /// The rule, by its name.
     pub rule: String,
-    /// Since when, as time since the boot.
+    /// Since when, as time since the keeper began.
     pub since: Duration,
     /// How it stands.
     pub standing: Standing,

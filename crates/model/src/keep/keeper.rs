@@ -7,8 +7,7 @@ use super::held::{Action, Held, LeftBecause, Outcome, Standing};
 use super::process::{Process, Thread, owner};
 use super::resolve::ResolvedRule;
 use super::rule::Fit;
-use super::thread::{Author, HeldThread, Original, Verdict, newcomer};
-use crate::CpuSet;
+use super::thread::{Author, Verdict, newcomer};
 
 /// More threads than this are not held at the same time: each takes a place in the journal.
 pub const MOST_THREADS: usize = 5_000;
@@ -45,21 +44,7 @@ impl Keeper {
         self.rules.iter().find(|rule| rule.is_in_force() && rule.rule.matches.fit(process) == Fit::Yes)
     }
 
-    /// Remembers a thread that a keeper before this one placed.
-    pub fn remember(
-        &mut self,
-        process: (u32, u64),
-        thread: (u32, u64),
-        original: Original,
-        given: CpuSet,
-        now: Duration,
-    ) {
-        let known = self.processes.entry(process.0).or_insert_with(|| Held::new(process.1, now));
-        let seen = given.clone();
-        known.threads.insert(thread.0, HeldThread { given: Some(given), ..HeldThread::new(thread.1, original, seen) });
-    }
-
-    /// What to do about a process as it was seen. `now` is the time since the boot; `author` says who set a thread's mask last, and
+    /// What to do about a process as it was seen. `now` is the time since the keeper began; `author` says who set a thread's mask last, and
     /// is asked only where somebody did.
     pub fn look(&mut self, process: &Process, now: Duration, author: &dyn Fn(u32) -> Author) -> Vec<Action> {
         let known = self.processes.remove(&process.id).filter(|known| known.start_ticks == process.start_ticks);
@@ -153,7 +138,8 @@ impl Keeper {
             }
             Outcome::Ended => drop(held.threads.remove(&action.thread)),
             Outcome::Refused(why) => {
-                thread.given = None;
+                // Until something else is wanted of it.
+                (thread.given, thread.asked) = (None, action.cpus.clone());
                 thread.seen.clone_from(&action.seen);
                 thread.refused = Some(why.clone());
                 held.note(now, format!("thread {} was not placed: {why}", action.thread));

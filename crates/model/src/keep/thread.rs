@@ -85,12 +85,15 @@ pub struct HeldThread {
     pub seen: CpuSet,
     /// Whether somebody else gave it that.
     pub is_own: bool,
-    /// Why the system did not let it be placed; it is not tried again.
+    /// Why the system did not let it be placed; it is tried again when it is to have other cpus.
     pub refused: Option<String>,
     /// Whether there was no cpu for it: what the kernel gives it then is nobody's choice.
+    #[serde(skip)]
     pub(super) is_waiting: bool,
     /// What was asked for and not given as a whole: asking again would have no end.
+    #[serde(skip)]
     pub(super) asked: Option<CpuSet>,
+    #[serde(skip)]
     pub(super) corrected: Vec<Duration>,
 }
 
@@ -162,8 +165,8 @@ impl HeldThread {
         let is_news = self.is_news(&thread.cpus, &process.reachable);
         let was_waiting = std::mem::replace(&mut self.is_waiting, wanted.is_empty());
         self.seen.clone_from(&thread.cpus);
-        if thread.cpus == wanted || self.refused.is_some() {
-            (self.is_own, self.asked) = (false, None);
+        if thread.cpus == wanted {
+            (self.is_own, self.asked, self.refused) = (false, None, None);
             return Verdict::Nothing;
         }
         if wanted.is_empty() {

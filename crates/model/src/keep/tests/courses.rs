@@ -208,39 +208,32 @@ fn threads_by_their_names_and_new_ones() {
 }
 
 #[test]
-fn a_refusal_is_final_for_the_thread_and_told() {
+fn what_is_refused_is_not_asked_for_again() {
     let mut system = System::new(RULE);
     system.start(10, "game", 1, None);
     let actions = system.keeper.look(&system.seen(10).unwrap(), system.now, &|_| Author::Unknown);
     system.keeper.settle(&actions[0], Outcome::Refused("no space left on device".into()), system.now);
     assert_eq!(system.look(10), []);
-    assert_eq!(system.said(10), "thread 10 was not placed: no space left on device");
+    system.stop();
+    assert_eq!(system.cpus(10), "0-7", "there is nothing to give back");
+    system.look(10);
+    system.start(20, "game", 1, None);
+    let actions = system.keeper.look(&system.seen(20).unwrap(), system.now, &|_| Author::Unknown);
+    system.keeper.settle(&actions[0], Outcome::Refused("no space left on device".into()), system.now);
+    assert_eq!(system.said(20), "thread 20 was not placed: no space left on device");
+    system.keeper.set_rules(resolved(&RULE.replace("0-3", "0-2")));
+    assert_eq!(system.look(20).len(), 1, "other cpus are another wish");
 }
 
 #[test]
-fn rules_are_replaced_released_and_taken_over() {
+fn rules_are_replaced_and_processes_released() {
     let mut system = held(RULE);
     system.keeper.set_rules(resolved(&RULE.replace("0-3", "4-5")));
     system.look(10);
     assert_eq!((system.cpus(10), system.cpus(11)), ("4,5".into(), "4,5".into()));
-    let mut next = System::new(RULE);
-    std::mem::swap(&mut next.tasks, &mut system.tasks);
-    std::mem::swap(&mut next.processes, &mut system.processes);
-    let start = next.tasks[&10].start_ticks;
-    for thread in [10, 11] {
-        next.keeper.remember(
-            (10, start),
-            (thread, next.tasks[&thread].start_ticks),
-            Original::All,
-            set("4-5"),
-            next.now,
-        );
-    }
-    next.look(10);
-    assert_eq!((next.cpus(10), next.cpus(11)), ("0-3".into(), "0-3".into()));
-    let actions = next.keeper.release(10, next.now);
-    next.carry_out(&actions);
-    assert_eq!((next.cpus(10), next.look(10)), ("0-7".into(), vec![]));
+    let actions = system.keeper.release(10, system.now);
+    system.carry_out(&actions);
+    assert_eq!((system.cpus(10), system.look(10)), ("0-7".into(), vec![]));
     let mut system = held(RULE);
     system.keeper.set_rules(resolved(&format!("{RULE}disabled = true\n")));
     system.look(10);
