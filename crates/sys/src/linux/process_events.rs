@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use corewise_model::Gap;
 
+use super::thread::own_number;
 pub use crate::values::process_events::{Kind, ProcessEvent};
 
 const WHAT: &str = "events of processes";
@@ -17,8 +18,8 @@ const WHAT: &str = "events of processes";
 const CONNECTOR: u32 = 1;
 /// `PROC_CN_MCAST_LISTEN` (include/uapi/linux/cn_proc.h, as all that follows).
 const LISTEN: u32 = 1;
-/// `PROC_EVENT_NONE`: the kernel's answer to a request.
-const ANSWER: u32 = 0;
+/// `PROC_CN_MCAST_IGNORE`.
+const IGNORE: u32 = 2;
 const FORK: u32 = 1;
 const EXEC: u32 = 2;
 const COMM: u32 = 0x200;
@@ -29,7 +30,7 @@ const MESSAGE: usize = NETLINK + 20;
 const DETAILS: usize = MESSAGE + 16;
 /// Room for events that nobody has read yet, in bytes: a storm of 10,000 forks.
 const ROOM_BYTES: libc::c_int = 4 << 20;
-/// How long the kernel's answer is waited for: it sends it before the request returns.
+/// How long the first event is waited for: the kernel sends it before the call that causes it returns.
 const PATIENCE: Duration = Duration::from_millis(100);
 /// So many events are read at once.
 const BATCH: usize = 1_024;
@@ -39,6 +40,8 @@ const BATCH: usize = 1_024;
 pub struct ProcessEvents {
     socket: OwnedFd,
     wanted: u32,
+    /// Whether the kernel sends no more than that, and sees by itself that the socket is closed.
+    has_filter: bool,
 }
 
 impl ProcessEvents {
@@ -54,17 +57,20 @@ impl ProcessEvents {
             Kind::Exit => EXIT,
         };
         let wanted = kinds.iter().map(mask).fold(0, |all, one| all | one);
-        let events = Self { socket: connected().map_err(|error| gap(&error))?, wanted };
-        // A kernel of before 6.6 has no filter, and passes over a request that has one.
-        match events.subscribe(&[LISTEN, wanted]).and_then(|answered| match answered {
-            true => Ok(true),
-            false => events.subscribe(&[LISTEN]),
-        }) {
-            Ok(true) => Ok(events),
-            Ok(false) => Err(Gap::new(WHAT, "the kernel does not answer: this is a namespace of processes of its own")
-                .cured_by("run outside the container")),
-            Err(error) => Err(gap(&error)),
+        let socket = connected().map_err(|error| gap(&error))?;
+        let mut events = Self { socket, wanted, has_filter: true };
+        // A kernel of before 6.6 has no filter, and passes over a request that has one. No kernel says what became of a request
+        // that it does not grant.
+        events.has_filter = events.delivers(&[LISTEN, wanted | COMM]).map_err(|error| gap(&error))?;
+        if events.has_filter {
+            events.send(&[LISTEN, wanted]).map_err(|error| gap(&error))?;
+            return Ok(events);
         }
+        if events.delivers(&[LISTEN]).map_err(|error| gap(&error))? {
+            return Ok(events);
+        }
+        let why = "the kernel sends none: it is older than 6.6, or this is a container";
+        Err(Gap::new(WHAT, why).cured_by("run with CAP_NET_ADMIN, outside of containers"))
     }
 
     /// Waits until something happens, at most for so long, and appends it in the order in which the kernel told it. Where more happens
@@ -78,9 +84,9 @@ impl ProcessEvents {
         }
         for _ in 0..BATCH {
             match self.receive() {
-                Ok(Some(Message::Happened(kind, event))) if kind & self.wanted != 0 => into.push(event),
-                Ok(Some(_)) => {}
-                Ok(None) => break,
+                Ok(Some((kind, event))) if kind & self.wanted != 0 => into.push(event),
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => into.push(ProcessEvent::Lost),
                 Err(error) => return Err(error),
             }
@@ -88,22 +94,26 @@ impl ProcessEvents {
         Ok(())
     }
 
-    /// Sends a request; whether the kernel answered that it is granted.
-    fn subscribe(&self, request: &[u32]) -> io::Result<bool> {
-        let number = std::process::id();
-        let bytes = request_bytes(number, request);
+    fn send(&self, request: &[u32]) -> io::Result<()> {
+        let bytes = request_bytes(request);
         // SAFETY: the kernel reads the bytes, which outlive the call.
         let sent = unsafe { libc::send(self.socket.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), 0) };
-        if sent < 0 {
-            return Err(io::Error::last_os_error());
+        if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+
+    /// Sends a request for new names of threads and more; whether it works, which a new name of this thread, its present one, shows.
+    fn delivers(&self, request: &[u32]) -> io::Result<bool> {
+        self.send(request)?;
+        let mut name = [0_u8; 16];
+        // SAFETY: the kernel writes and reads the 16 bytes of a name, which outlive the calls.
+        unsafe {
+            libc::prctl(libc::PR_GET_NAME, name.as_mut_ptr());
+            libc::prctl(libc::PR_SET_NAME, name.as_ptr());
         }
-        let until = Instant::now() + PATIENCE;
+        let (own, until) = (own_number(), Instant::now() + PATIENCE);
         while self.has_more(until.saturating_duration_since(Instant::now()))? {
             match self.receive() {
-                Ok(Some(Message::Answer { to, error: 0 })) if to == number => return Ok(true),
-                Ok(Some(Message::Answer { to, error })) if to == number => {
-                    return Err(io::Error::from_raw_os_error(error.unsigned_abs().try_into().unwrap_or(libc::EPERM)));
-                }
+                Ok(Some((_, ProcessEvent::Renamed { thread, .. }))) if thread == own => return Ok(true),
                 Err(error) if error.raw_os_error() != Some(libc::ENOBUFS) => return Err(error),
                 _ => {}
             }
@@ -124,8 +134,8 @@ impl ProcessEvents {
         }
     }
 
-    /// The next message; nothing where there is none yet.
-    fn receive(&self) -> io::Result<Option<Message>> {
+    /// The next event with its kind; nothing where a message is none. [`io::ErrorKind::WouldBlock`] where there is no message yet.
+    fn receive(&self) -> io::Result<Option<(u32, ProcessEvent)>> {
         let mut bytes = [0_u8; 512];
         // SAFETY: an all-zero address is a valid one.
         let mut from: libc::sockaddr_nl = unsafe { std::mem::zeroed() };
@@ -136,14 +146,17 @@ impl ProcessEvents {
             let from = (&raw mut from).cast();
             libc::recvfrom(socket, bytes.as_mut_ptr().cast(), bytes.len(), libc::MSG_DONTWAIT, from, &raw mut length)
         };
-        match usize::try_from(received) {
-            // What no kernel sent is no event.
-            Ok(received) if from.nl_pid == 0 => Ok(Some(Message::parse(&bytes[..received]))),
-            Ok(_) => Ok(Some(Message::Other)),
-            Err(_) => match io::Error::last_os_error() {
-                error if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
-                error => Err(error),
-            },
+        let received = usize::try_from(received).map_err(|_| io::Error::last_os_error())?;
+        // What no kernel sent is no event.
+        Ok(if from.nl_pid == 0 { parsed(&bytes[..received]) } else { None })
+    }
+}
+
+impl Drop for ProcessEvents {
+    fn drop(&mut self) {
+        // An older kernel would go on to make messages that nobody reads.
+        if !self.has_filter {
+            let _ = self.send(&[IGNORE]);
         }
     }
 }
@@ -166,8 +179,9 @@ fn connected() -> io::Result<OwnedFd> {
         address.nl_groups = CONNECTOR;
         let length = size_of::<libc::sockaddr_nl>() as libc::socklen_t;
         checked(libc::bind(socket.as_raw_fd(), (&raw const address).cast(), length))?;
+        let bytes = ROOM_BYTES;
         let room = |option| {
-            let (room, length) = ((&raw const ROOM_BYTES).cast(), size_of::<libc::c_int>() as libc::socklen_t);
+            let (room, length) = ((&raw const bytes).cast(), size_of::<libc::c_int>() as libc::socklen_t);
             libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, option, room, length)
         };
         // Less room than was asked for loses events earlier, which is told.
@@ -188,15 +202,15 @@ fn gap(error: &io::Error) -> Gap {
     }
 }
 
-/// A request to the process connector, with a number that its answer repeats.
-fn request_bytes(number: u32, request: &[u32]) -> Vec<u8> {
+/// A request to the process connector.
+fn request_bytes(request: &[u32]) -> Vec<u8> {
     let size = size_of_val(request);
     let mut bytes = Vec::with_capacity(MESSAGE + size);
     bytes.extend(((MESSAGE + size) as u32).to_ne_bytes());
     bytes.extend((libc::NLMSG_DONE as u16).to_ne_bytes());
     bytes.extend(0_u16.to_ne_bytes());
     // The rest of the first header, then whom it is for, its number, and the number that is answered.
-    for word in [0, 0, CONNECTOR, CONNECTOR, number, 0] {
+    for word in [0, 0, CONNECTOR, CONNECTOR, 0, 0] {
         bytes.extend(word.to_ne_bytes());
     }
     bytes.extend((size as u16).to_ne_bytes());
@@ -205,46 +219,27 @@ fn request_bytes(number: u32, request: &[u32]) -> Vec<u8> {
     bytes
 }
 
-/// A message of the kernel.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Message {
-    /// A request is granted, or an error.
-    Answer {
-        to: u32,
-        error: i32,
-    },
-    /// Of this kind.
-    Happened(u32, ProcessEvent),
-    Other,
-}
-
-impl Message {
-    fn parse(bytes: &[u8]) -> Self {
-        Self::parsed(bytes).unwrap_or(Self::Other)
+/// The event of a message of the kernel, with its kind.
+fn parsed(bytes: &[u8]) -> Option<(u32, ProcessEvent)> {
+    let word = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+    let detail = |index: usize| word(DETAILS + 4 * index);
+    if (word(NETLINK)?, word(NETLINK + 4)?) != (CONNECTOR, CONNECTOR) {
+        return None;
     }
-
-    fn parsed(bytes: &[u8]) -> Option<Self> {
-        let word = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
-        let detail = |index: usize| word(DETAILS + 4 * index);
-        if (word(NETLINK)?, word(NETLINK + 4)?) != (CONNECTOR, CONNECTOR) {
-            return None;
+    let kind = word(MESSAGE)?;
+    let event = match kind {
+        // Parent's thread and process, then the child's.
+        FORK => ProcessEvent::Forked { parent: detail(1)?, process: detail(3)?, thread: detail(2)? },
+        EXEC => ProcessEvent::Executed { process: detail(1)? },
+        COMM => {
+            let name = bytes.get(DETAILS + 8..DETAILS + 24)?;
+            let name = String::from_utf8_lossy(name.split(|byte| *byte == 0).next()?).into_owned();
+            ProcessEvent::Renamed { process: detail(1)?, thread: detail(0)?, name }
         }
-        let kind = word(MESSAGE)?;
-        let event = match kind {
-            ANSWER => return Some(Self::Answer { to: word(NETLINK + 8)?, error: detail(0)?.cast_signed() }),
-            // Parent's thread and process, then the child's.
-            FORK => ProcessEvent::Forked { parent: detail(1)?, process: detail(3)?, thread: detail(2)? },
-            EXEC => ProcessEvent::Executed { process: detail(1)? },
-            COMM => {
-                let name = bytes.get(DETAILS + 8..DETAILS + 24)?;
-                let name = String::from_utf8_lossy(name.split(|byte| *byte == 0).next()?).into_owned();
-                ProcessEvent::Renamed { process: detail(1)?, thread: detail(0)?, name }
-            }
-            EXIT => ProcessEvent::Ended { process: detail(1)?, thread: detail(0)? },
-            _ => return None,
-        };
-        Some(Self::Happened(kind, event))
-    }
+        EXIT => ProcessEvent::Ended { process: detail(1)?, thread: detail(0)? },
+        _ => return None,
+    };
+    Some((kind, event))
 }
 
 #[cfg(test)]
@@ -262,6 +257,11 @@ mod tests {
         seen
     }
 
+    fn is_made(event: &ProcessEvent, process: u32, thread: u32) -> bool {
+        let of = (process, thread);
+        matches!(event, ProcessEvent::Forked { process, thread, .. } if (*process, *thread) == of)
+    }
+
     fn opened(kinds: &[Kind]) -> Option<ProcessEvents> {
         ProcessEvents::open(kinds).map_err(|gap| println!("skipped: {}", gap.why)).ok()
     }
@@ -275,22 +275,21 @@ mod tests {
         let end = ProcessEvent::Ended { process: id, thread: id };
         let seen = until(&mut events, |event| *event == end);
         child.wait().unwrap();
-        let made = |event: &&ProcessEvent| matches!(event, ProcessEvent::Forked { process, thread, .. } if (*process, *thread) == (id, id));
+        let made = |event: &ProcessEvent| is_made(event, id, id);
         let executed = ProcessEvent::Executed { process: id };
-        assert!(seen.iter().any(|event| made(&event)), "{seen:?}");
+        assert!(seen.iter().any(made), "{seen:?}");
         assert_eq!(seen.iter().filter(|event| **event == executed).count(), 2, "sh and sleep");
-        assert!(seen.iter().position(|event| made(&event)) < seen.iter().position(|event| *event == executed));
+        assert!(seen.iter().position(made) < seen.iter().position(|event| *event == executed));
     }
 
     #[test]
     fn threads_and_their_names_are_told() {
         let Some(mut events) = opened(&[Kind::Fork, Kind::Rename]) else { return };
-        let thread = std::thread::Builder::new().name("a worker".into()).spawn(super::super::thread::own_number);
+        let thread = std::thread::Builder::new().name("a worker".into()).spawn(own_number);
         let (own, thread) = (std::process::id(), thread.unwrap().join().unwrap());
         let renamed = ProcessEvent::Renamed { process: own, thread, name: "a worker".into() };
         let seen = until(&mut events, |event| *event == renamed);
-        let is_made = |event: &ProcessEvent| matches!(event, ProcessEvent::Forked { process, thread: made, .. } if (*process, *made) == (own, thread));
-        assert!(seen.iter().any(is_made), "{seen:?}");
+        assert!(seen.iter().any(|event| is_made(event, own, thread)), "{seen:?}");
     }
 
     #[test]
@@ -324,13 +323,12 @@ mod tests {
 
     #[test]
     fn a_message_that_is_cut_off_is_no_event() {
-        let mut bytes = request_bytes(7, &[EXEC, 0, 0, 0, 11, 12]);
-        let executed = Message::Happened(EXEC, ProcessEvent::Executed { process: 12 });
-        assert_eq!(Message::parse(&bytes), executed);
+        let mut bytes = request_bytes(&[EXEC, 0, 0, 0, 11, 12]);
+        assert_eq!(parsed(&bytes), Some((EXEC, ProcessEvent::Executed { process: 12 })));
         for length in 0..bytes.len() {
-            assert_eq!(Message::parse(&bytes[..length]), Message::Other, "{length}");
+            assert_eq!(parsed(&bytes[..length]), None, "{length}");
         }
         bytes[NETLINK] = 9;
-        assert_eq!(Message::parse(&bytes), Message::Other, "another connector's");
+        assert_eq!(parsed(&bytes), None, "another connector's");
     }
 }
