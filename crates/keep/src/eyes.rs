@@ -46,7 +46,12 @@ pub struct Eyes {
 impl Eyes {
     pub fn open(scope: Scope) -> Self {
         let events = ProcessEvents::open(&[Kind::Exec, Kind::Rename]).map_err(|gap| gap.why);
-        Self { scope, events, known: BTreeMap::new(), last_poll: Instant::now(), users: BTreeMap::new() }
+        Self { events, ..Self::without_events(scope) }
+    }
+
+    fn without_events(scope: Scope) -> Self {
+        let (known, users) = (BTreeMap::new(), BTreeMap::new());
+        Self { scope, events: Err(String::new()), known, last_poll: Instant::now(), users }
     }
 
     /// How processes are seen, in words.
@@ -144,4 +149,16 @@ impl Eyes {
 pub fn masks(process: u32) -> Vec<(u32, CpuSet)> {
     let mask = |thread| Some((thread, affinity::of(thread).ok()?));
     processes::thread_numbers(process).into_iter().filter_map(mask).collect()
+}
+
+/// All processes that are kept, as they are now.
+pub fn processes(scope: Scope) -> Vec<Process> {
+    let mut eyes = Eyes::without_events(scope);
+    let all = eyes.all();
+    all.into_iter().filter_map(|id| eyes.process(id)).collect()
+}
+
+/// A process as it is now; nothing where it has ended, or is the kernel's or this one.
+pub fn process(id: u32) -> Option<Process> {
+    Eyes::without_events(Scope::System).process(id)
 }

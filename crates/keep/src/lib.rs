@@ -16,7 +16,7 @@ use corewise_sys::change::Journal;
 use corewise_sys::cpuset;
 
 use eyes::Eyes;
-pub use eyes::Scope;
+pub use eyes::{Scope, process, processes};
 use hands::Hands;
 pub use hands::give_back_left;
 pub use status::{Status, metrics};

@@ -37,7 +37,9 @@ pub fn metrics(status: &Status) -> String {
     let mut text = String::new();
     let mut family = |name: &str, kind: &str, help: &str, series: Vec<(String, u64)>| {
         let _ = writeln!(text, "# HELP corewise_keep_{name} {help}\n# TYPE corewise_keep_{name} {kind}");
-        series.iter().for_each(|(labels, value)| drop(writeln!(text, "corewise_keep_{name}{labels} {value}").ok()));
+        for (labels, value) in series {
+            let _ = writeln!(text, "corewise_keep_{name}{labels} {value}");
+        }
     };
     let one = |value: u64| vec![(String::new(), value)];
     // Names of rules have no character that would need to be escaped.

@@ -21,6 +21,7 @@ pub mod process;
 pub mod process_events;
 pub mod processes;
 pub mod scheduling;
+pub mod service;
 pub mod signals;
 pub mod spawn;
 pub mod standard_files;

@@ -7,7 +7,7 @@ use super::held::{Action, Held, LeftBecause, Outcome, Standing};
 use super::process::{Process, Thread, owner};
 use super::resolve::ResolvedRule;
 use super::rule::Fit;
-use super::thread::{Author, Verdict, newcomer};
+use super::thread::{Author, Original, Verdict, newcomer};
 
 /// More threads than this are not held at the same time: each takes a place in the journal.
 pub const MOST_THREADS: usize = 5_000;

@@ -133,7 +133,7 @@ pub fn is_root() -> bool {
 }
 
 /// The user whose rights this process has; 0 is root.
-pub(super) fn effective_user() -> u32 {
+pub fn effective_user() -> u32 {
     // SAFETY: takes no arguments, touches no memory of ours, and cannot fail.
     unsafe { libc::geteuid() }
 }

@@ -33,6 +33,7 @@ answers! {
     fn number_space() -> String = String::new();
     fn sees_all_numbers() -> bool = true;
     fn is_root() -> bool = false;
+    fn effective_user() -> u32 = 0;
     fn is_descendant_of(u32) -> bool = false;
     fn others_called(&str) -> Vec<(u32, u32)> = Vec::new();
 }
