@@ -48,6 +48,21 @@ impl Glob {
     }
 }
 
+impl Glob {
+    /// The regular expression that matches the same texts.
+    pub fn regex(&self) -> String {
+        let part = |token: Token| match token {
+            Token::Any => ".*".to_owned(),
+            Token::One => ".".to_owned(),
+            Token::Literal(character) if character.is_ascii_punctuation() && character != '_' => {
+                format!("\\{character}")
+            }
+            Token::Literal(character) => character.to_string(),
+        };
+        format!("^{}$", tokens(&self.0).into_iter().map(part).collect::<String>())
+    }
+}
+
 impl fmt::Display for Glob {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.0)
@@ -98,6 +113,13 @@ mod tests {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
         /// The same by definition: a star matches nothing, or one character and then a star.
+        #[test]
+        fn a_regular_expression_means_the_same(pattern in "[a:.()*?\\[_-]{0,6}", text in "[a:.()*?\\[_-]{0,6}") {
+            let glob = Glob::new(&*pattern);
+            let regex = regex_lite::Regex::new(&glob.regex()).unwrap();
+            prop_assert_eq!(regex.is_match(&text), glob.matches(&text));
+        }
+
         #[test]
         fn as_it_is_defined(pattern in "[ab*?]{0,6}", text in "[ab]{0,6}") {
             fn by_definition(pattern: &[char], text: &[char]) -> bool {

@@ -35,8 +35,11 @@ signal ends corewise (128+n in a shell). If nothing was started: 2 wrong usage; 
 #[command(name = "run", override_usage = USAGE, after_help = AFTER)]
 pub struct RunArguments {
     /// Where to run it, in the placement language: 0-3, 0x55, llc:0, 'all - core:0', 'spread(4, llc)'
-    #[arg(long, value_name = "EXPR")]
-    pub on: String,
+    #[arg(long, value_name = "EXPR", required_unless_present = "rule")]
+    pub on: Option<String>,
+    /// Run it where this rule of `corewise keep` says, with the rule's memory and threads, before its first instruction
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["on", "memory", "one_per_thread", "roles"])]
+    pub rule: Option<String>,
     /// Where its memory comes from: local, bind:N, preferred:N, interleave:N,M, weighted:N,M; nodes counted as node:N, or all
     #[arg(long, value_name = "POLICY")]
     pub memory: Option<MemoryPolicy>,

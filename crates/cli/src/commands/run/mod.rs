@@ -24,7 +24,7 @@ impl Run for RunArguments {
             return Err(Failure::usage("run has no JSON output")
                 .next("Its output is its command's. `corewise place EXPR --json` shows where it would run."));
         }
-        run(&self.task()?, settings)
+        run(&self.with_rule(settings)?.task()?, settings)
     }
 }
 
