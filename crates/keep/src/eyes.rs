@@ -9,7 +9,7 @@ use corewise_model::keep::{Process, Thread};
 use corewise_sys::process::Stat;
 use corewise_sys::process_events::{Kind, ProcessEvent, ProcessEvents};
 use corewise_sys::processes::{self, Executable, Facts};
-use corewise_sys::{affinity, cpuset};
+use corewise_sys::{affinity, cpuset, task};
 
 /// How often all processes are looked at where there are no events.
 const POLL: Duration = Duration::from_secs(2);
@@ -148,7 +148,7 @@ impl Eyes {
 /// The masks of a process's threads, and nothing else: a system call a thread.
 pub fn masks(process: u32) -> Vec<(u32, CpuSet)> {
     let mask = |thread| Some((thread, affinity::of(thread).ok()?));
-    processes::thread_numbers(process).into_iter().filter_map(mask).collect()
+    task::threads(process).into_iter().filter_map(mask).collect()
 }
 
 /// All processes that are kept, as they are now.

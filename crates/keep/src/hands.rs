@@ -1,23 +1,23 @@
 //! Placing threads and giving back what they had, through the journal.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::Path;
 
+use corewise_model::CpuSet;
 use corewise_model::keep::{Action, Original, Outcome};
 use corewise_sys::SysError;
-use corewise_sys::affinity;
-use corewise_sys::change::{Change, Journal, Left, Standing, left_in};
+use corewise_sys::change::{AffinityChange, Change, Journal, Left, Standing, left_in};
 use corewise_sys::process::Process;
-
-use super::all_cpus;
+use corewise_sys::{affinity, cpuset};
 
 /// A thread: its number, and when it started.
 type Identity = (u32, u64);
 
 pub struct Hands {
     journal: Journal,
-    /// The changes of each thread in the journal, in their order.
-    changes: BTreeMap<Identity, Vec<u32>>,
+    /// The changes of each thread in the journal, in their order, by what they set: setting the same again takes no line more.
+    changes: BTreeMap<Identity, Vec<(u32, CpuSet)>>,
 }
 
 impl Hands {
@@ -25,24 +25,53 @@ impl Hands {
         Self { journal, changes: BTreeMap::new() }
     }
 
-    /// Places a thread; nothing where it is not as it was seen, which the next look finds out about.
-    pub fn place(&mut self, action: &Action) -> Option<Outcome> {
-        let cpus = action.cpus.clone()?;
-        let Ok(change) = Change::affinity(action.thread, cpus.clone()) else { return Some(Outcome::Ended) };
-        let Change::Affinity(seen) = &change else { return None };
-        if seen.thread.start_ticks != action.start_ticks {
-            return Some(Outcome::Ended);
-        }
-        if seen.old != action.seen {
-            return None;
-        }
-        match self.journal.make(change) {
-            Ok(number) => {
-                self.changes.entry((action.thread, action.start_ticks)).or_default().push(number);
-                Some(Outcome::Placed(affinity::of(action.thread).unwrap_or(cpus)))
+    /// Places threads of a process, written down all at once. Nothing for a thread that has not the mask that was seen: the next look
+    /// finds out about it.
+    pub fn place(&mut self, process: Process, actions: &[Action]) -> Vec<Option<Outcome>> {
+        let reachable = cpuset::of(process.id);
+        let mut outcomes = vec![None; actions.len()];
+        let mut changes = Vec::new();
+        for (index, action) in actions.iter().enumerate() {
+            let (thread, Some(cpus)) = (identity(action), &action.cpus) else { continue };
+            match affinity::of(thread.id) {
+                Ok(now) if now != action.seen => {}
+                Ok(_) if self.has(thread, cpus) => outcomes[index] = Some(outcome(thread.restrict(cpus))),
+                Ok(_) => match AffinityChange::new(process, thread, cpus.clone()) {
+                    Ok(change) => changes.push((index, with_original(change, &action.original, &reachable))),
+                    Err(_) => outcomes[index] = Some(Outcome::Ended),
+                },
+                Err(_) => outcomes[index] = Some(Outcome::Ended),
             }
-            Err(SysError::Change { source, .. }) if affinity::has_ended(&source) => Some(Outcome::Ended),
-            Err(error) => Some(Outcome::Refused(error.to_string())),
+        }
+        let (places, changes): (Vec<usize>, Vec<Change>) =
+            changes.into_iter().map(|(index, change)| (index, Change::Affinity(change))).unzip();
+        match self.journal.make_all(changes) {
+            Ok(made) => {
+                for (index, made) in places.into_iter().zip(made) {
+                    outcomes[index] = Some(self.remember(&actions[index], made));
+                }
+            }
+            Err(error) => {
+                places.into_iter().for_each(|index| outcomes[index] = Some(Outcome::Refused(error.to_string())))
+            }
+        }
+        outcomes
+    }
+
+    fn has(&self, thread: Process, cpus: &CpuSet) -> bool {
+        let changes = self.changes.get(&(thread.id, thread.start_ticks));
+        changes.is_some_and(|changes| changes.iter().any(|(_, set)| set == cpus))
+    }
+
+    fn remember(&mut self, action: &Action, made: Result<u32, SysError>) -> Outcome {
+        match (made, &action.cpus) {
+            (Ok(number), Some(cpus)) => {
+                self.changes.entry((action.thread, action.start_ticks)).or_default().push((number, cpus.clone()));
+                outcome(affinity::of(action.thread))
+            }
+            (Err(SysError::Change { source, .. }), _) if affinity::has_ended(&source) => Outcome::Ended,
+            (Err(error), _) => Outcome::Refused(error.to_string()),
+            (Ok(_), None) => Outcome::Ended,
         }
     }
 
@@ -52,17 +81,16 @@ impl Hands {
     }
 
     fn give_back_one(&mut self, action: &Action) -> bool {
-        let thread = Process { id: action.thread, start_ticks: action.start_ticks };
+        let thread = identity(action);
         let made = self.changes.remove(&(action.thread, action.start_ticks));
         let is_as_seen = thread.is_alive() && affinity::of(thread.id).is_ok_and(|cpus| cpus == action.seen);
-        for number in made.into_iter().flatten().rev() {
+        for (number, _) in made.into_iter().flatten().rev() {
             self.journal.undo(number);
         }
-        // What the journal has is what was seen. A mask that was all of the cpuset is given back as all, so that it grows with that; and
-        // what a child inherited is in no journal: if this is never done, nothing has changed.
+        // What a thread inherited is in no journal of its own; giving it back changes nothing that was there before.
         is_as_seen
             && match &action.original {
-                Original::All => thread.restrict(&all_cpus()).is_ok(),
+                Original::All => thread.restrict(&cpuset::every()).is_ok(),
                 Original::Only(cpus) => thread.restrict(cpus).is_ok(),
             }
     }
@@ -76,9 +104,29 @@ impl Hands {
 
     /// Forgets threads that ended: there is nothing to give back.
     pub fn forget(&mut self, threads: impl Iterator<Item = Identity>) {
-        for number in threads.filter_map(|thread| self.changes.remove(&thread)).flatten() {
+        for (number, _) in threads.filter_map(|thread| self.changes.remove(&thread)).flatten() {
             self.journal.undo(number);
         }
+    }
+}
+
+fn identity(action: &Action) -> Process {
+    Process { id: action.thread, start_ticks: action.start_ticks }
+}
+
+fn outcome(cpus: io::Result<CpuSet>) -> Outcome {
+    match cpus {
+        Ok(cpus) => Outcome::Placed(cpus),
+        Err(error) if affinity::has_ended(&error) => Outcome::Ended,
+        Err(error) => Outcome::Refused(error.to_string()),
+    }
+}
+
+/// A thread that was placed before, or inherited its mask, had something else before than what is seen now.
+fn with_original(change: AffinityChange, original: &Original, reachable: &CpuSet) -> AffinityChange {
+    match original {
+        Original::All => AffinityChange { old: reachable.clone(), was_all: true, ..change },
+        Original::Only(cpus) => AffinityChange { old: cpus.clone(), was_all: false, ..change },
     }
 }
 

@@ -10,8 +10,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::time::{Duration, Instant};
 
-use corewise_model::CpuSet;
-use corewise_model::keep::{Author, Fit, Keeper, Outcome, Process, ResolvedRule, Standing};
+use corewise_model::keep::{Action, Author, Fit, Keeper, Outcome, Process, ResolvedRule, Standing};
 use corewise_sys::change::Journal;
 use corewise_sys::cpuset;
 
@@ -190,10 +189,11 @@ impl Daemon {
         self.note_unreadable(&process);
         let now = self.began.elapsed();
         let actions = self.keeper.look(&process, now, &|_| Author::Unknown);
-        for action in &actions {
-            if action.cpus.is_none() {
-                self.hands.give_back(std::slice::from_ref(action));
-            } else if let Some(outcome) = self.hands.place(action) {
+        let (places, back): (Vec<Action>, Vec<Action>) = actions.into_iter().partition(|action| action.cpus.is_some());
+        self.hands.give_back(&back);
+        let identity = corewise_sys::process::Process { id, start_ticks: process.start_ticks };
+        for (action, outcome) in places.iter().zip(self.hands.place(identity, &places)) {
+            if let Some(outcome) = outcome {
                 self.status.placed += u64::from(matches!(outcome, Outcome::Placed(_)));
                 self.keeper.settle(action, outcome, now);
             }
@@ -219,9 +219,4 @@ impl Daemon {
         self.status.processes.clone_from(self.keeper.processes());
         host.report(&self.status);
     }
-}
-
-/// The cpus that ask for all there will ever be: the kernel gives of them what the cpuset has, also when that grows.
-fn all_cpus() -> CpuSet {
-    CpuSet::first(8_192)
 }

@@ -19,6 +19,11 @@ pub fn online() -> CpuSet {
     CpuSet::parse_list(text.trim()).unwrap_or_default()
 }
 
+/// Every cpu that there may ever be: a thread that asks for all gets what its cpuset has, also when that grows.
+pub fn every() -> CpuSet {
+    CpuSet::first(WIDEST)
+}
+
 /// The cpus that this process may use: a thread of its own asks for every cpu, and the kernel cuts that to the cpuset and to
 /// what is online (sched_setaffinity(2)). The mask of the calling thread stays as it is.
 ///
@@ -26,7 +31,7 @@ pub fn online() -> CpuSet {
 /// What the kernel or the start of a thread says.
 pub fn reachable() -> io::Result<CpuSet> {
     let ask = || {
-        affinity::set_current(&CpuSet::first(WIDEST))?;
+        affinity::set_current(&every())?;
         affinity::current()
     };
     let answer = std::thread::Builder::new().spawn(ask)?.join();

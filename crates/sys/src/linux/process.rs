@@ -85,6 +85,26 @@ impl Process {
     }
 }
 
+/// The process that a thread belongs to; nothing where there is no such thread.
+///
+/// # Errors
+/// When /proc is not the kernel's own.
+pub fn process_of(thread: u32) -> io::Result<Option<u32>> {
+    let status = match fs::read_to_string(format!("/proc/{thread}/status")) {
+        Err(error) if is_gone(&error) => return Ok(None),
+        other => other?,
+    };
+    Ok(status.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok()))
+}
+
+/// The time since boot, in the unit of a start time: ticks of 1/100 s, of CLOCK_BOOTTIME.
+pub(crate) fn ticks_since_boot() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel fills the timespec, which outlives the call.
+    unsafe { libc::clock_gettime(libc::CLOCK_BOOTTIME, &raw mut time) };
+    time.tv_sec.max(0) as u64 * 100 + time.tv_nsec.max(0) as u64 / 10_000_000
+}
+
 /// Whether this process descends from another.
 pub fn is_descendant_of(process: u32) -> bool {
     let parents =

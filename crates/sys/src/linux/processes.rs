@@ -66,12 +66,7 @@ pub fn threads(process: u32) -> Vec<Thread> {
         let (identity, name) = thread_stat(process, thread)?;
         Some(Thread { identity, name, cpus: affinity::of(thread).ok()? })
     };
-    thread_numbers(process).into_iter().filter_map(seen).collect()
-}
-
-/// The numbers of a process's threads, in the order of their starts.
-pub fn thread_numbers(process: u32) -> Vec<u32> {
-    numbers(&format!("/proc/{process}/task"))
+    super::task::threads(process).into_iter().filter_map(seen).collect()
 }
 
 /// The name of a user (passwd(5)): of those that this machine itself knows, not of a directory service.
@@ -147,15 +142,16 @@ mod tests {
 
     #[test]
     fn a_process_is_known_by_its_program_words_and_user() {
-        let mut child = Command::new("sleep").args(["1000", ""]).spawn().unwrap();
-        // Between fork and exec it is a copy of this process.
-        let is_there = |facts: &Facts| facts.name == "sleep";
+        let words = ["-c", "read line", "a b", ""];
+        let mut child = Command::new("sh").args(words).stdin(std::process::Stdio::piped()).spawn().unwrap();
+        // Its name comes before its words.
+        let is_there = |facts: &Facts| facts.name == "sh" && !facts.arguments.is_empty();
         let facts = std::iter::repeat_with(|| Facts::of(child.id()).unwrap().unwrap()).find(is_there);
         let facts = facts.unwrap();
         child.kill().unwrap();
         child.wait().unwrap();
         assert_eq!((facts.process.id, facts.parent), (child.id(), std::process::id()));
-        assert_eq!(facts.arguments, ["sleep", "1000", ""]);
+        assert_eq!(facts.arguments, ["sh", "-c", "read line", "a b", ""]);
         assert_eq!(facts.user, super::super::process::effective_user());
         let Executable::File { path, inode, device } = facts.executable else { panic!("{:?}", facts.executable) };
         let file = fs::metadata(&path).unwrap();

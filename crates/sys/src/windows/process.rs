@@ -28,6 +28,8 @@ impl Process {
 }
 
 answers! {
+    fn process_of(u32) -> io::Result<Option<u32>> = missing();
+    fn ticks_since_boot() -> u64 = 0;
     fn boot_id() -> io::Result<String> = missing();
     fn host_name() -> String = String::new();
     fn number_space() -> String = String::new();

@@ -14,6 +14,5 @@ impl Facts {
 answers! {
     fn all() -> Vec<u32> = Vec::new();
     fn threads(u32) -> Vec<Thread> = Vec::new();
-    fn thread_numbers(u32) -> Vec<u32> = Vec::new();
     fn user_name(u32) -> Option<String> = None;
 }
