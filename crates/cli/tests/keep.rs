@@ -237,6 +237,46 @@ fn a_service_manager_is_told() {
     assert!(ended(&mut daemon.0).success());
 }
 
+/// Without any privilege: this user's processes are held, and a rule reaches nobody else's.
+#[test]
+fn an_ordinary_user_keeps_own_processes_alone() {
+    let Some(stage) = Stage::new() else { return };
+    if !support::is_root() {
+        println!("skipped: only root can start processes of two users");
+        return;
+    }
+    let folder = stage.place.folder("theirs", 0o777);
+    let run = |words: &[&str]| {
+        let mut command = stage.place.ordinary_user(words);
+        command.env("XDG_STATE_HOME", &folder).env("XDG_CONFIG_HOME", &folder);
+        command
+    };
+    // The program lies where both users may execute it.
+    let program = folder.join("napper");
+    assert!(Command::new("cp").arg(&stage.program).arg(&program).status().unwrap().success());
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
+    std::os::unix::fs::chown(&folder, Some(65_534), Some(65_534)).unwrap();
+    let one = stage.one.to_string();
+    let exe = format!("argv={}", program.display());
+    let added = run(&["keep", "add", "nap", "--match", &exe, "--on", &one]).output().unwrap();
+    assert!(added.status.success(), "{}", text(&added.stderr));
+    let start = |uid| {
+        use std::os::unix::process::CommandExt as _;
+        Running(Command::new(&program).arg("1000").uid(uid).spawn().unwrap())
+    };
+    let (theirs, ours) = (start(65_534), start(0));
+    let mut daemon = Running(run(&["keep", "run"]).stderr(Stdio::piped()).spawn().unwrap());
+    stage.wait_for_mask(&theirs, &stage.one);
+    let late = start(65_534);
+    stage.wait_for_mask(&late, &stage.one);
+    assert_eq!(affinity::of(ours.0.id()).unwrap(), stage.all);
+    send("TERM", &daemon.0);
+    assert!(ended(&mut daemon.0).success());
+    for process in [&theirs, &late] {
+        assert_eq!(affinity::of(process.0.id()).unwrap(), stage.all);
+    }
+}
+
 #[test]
 fn a_program_is_launched_where_a_rule_says() {
     let Some(stage) = Stage::new() else { return };

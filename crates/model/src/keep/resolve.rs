@@ -34,7 +34,10 @@ fn one(rule: &Rule, context: &Context<'_>) -> ResolvedRule {
     let mut cpus_of = |expression: &Expression| match expression.resolve(context) {
         Ok(resolution) => resolution.cpus,
         Err(error) => {
-            problem.get_or_insert_with(|| format!("{expression}: {}", error.what));
+            problem.get_or_insert_with(|| match error.what.starts_with(&error.text) {
+                true => error.what,
+                false => format!("{expression}: {}", error.what),
+            });
             CpuSet::new()
         }
     };

@@ -16,7 +16,7 @@ Rules are in rules.toml in the user's configuration folder (~/.config/corewise),
 
 Exit status: 0 done   2 wrong usage   3 not permitted, or not available here";
 
-/// Keep placements in force for the programs that rules match; list the rules and what they hold
+/// Keep placements in force for the programs that rules match, and list what they hold
 #[derive(Clone, Debug, Parser)]
 #[command(name = "keep", after_help = AFTER)]
 pub struct KeepArguments {

@@ -32,11 +32,12 @@ pub fn list(place: &str, rules: &[ResolvedRule], running: Option<&State>, width:
     for rule in rules {
         let held = of_rule(rule, running);
         let corrected: u32 = held.iter().map(|(_, held)| held.corrections).sum();
-        let on = format!(
-            "{} ({})",
-            rule.rule.on.0,
-            if rule.cpus.is_empty() { "no cpu".to_owned() } else { rule.cpus.to_string() }
-        );
+        let (written, cpus) = (rule.rule.on.0.to_string(), rule.cpus.to_string());
+        let on = match rule.cpus.is_empty() {
+            true => format!("{written} (no cpu)"),
+            false if written == cpus => written,
+            false => format!("{written} ({cpus})"),
+        };
         grid.row(vec![
             Line::new().strong(&rule.rule.name),
             Line::new().plain(on),
@@ -57,8 +58,8 @@ pub fn list(place: &str, rules: &[ResolvedRule], running: Option<&State>, width:
         let unreadable = running.and_then(|state| state.status.unreadable.get(name));
         remarks.extend(unreadable.map(|number| {
             format!(
-                "{name} needs CAP_SYS_PTRACE: the file that {} execute cannot be read",
-                count(*number as usize, "process")
+                "{name} needs CAP_SYS_PTRACE: the files that {} execute cannot be read",
+                processes(*number as usize)
             )
         }));
     }
@@ -78,13 +79,13 @@ fn summary(running: Option<&State>) -> Line {
     };
     let held = || status.processes.values().filter(|held| held.standing == Standing::Held);
     let threads: usize = held().map(|held| held.threads.len()).sum();
-    let text = format!(
-        "{} of {} held; processes are seen {}",
-        count(threads, "thread"),
-        if held().count() == 1 { "1 process".to_owned() } else { format!("{} processes", held().count()) },
-        status.sight
-    );
+    let (threads, held) = (count(threads, "thread"), processes(held().count()));
+    let text = format!("{threads} of {held} held; processes are seen {}", status.sight);
     Line::new().plain(text)
+}
+
+fn processes(number: usize) -> String {
+    if number == 1 { "1 process".to_owned() } else { format!("{number} processes") }
 }
 
 fn of_rule<'a>(rule: &ResolvedRule, running: Option<&'a State>) -> Vec<(u32, &'a Held)> {
@@ -149,8 +150,8 @@ pub fn plan(planned: &[Planned], unreadable: &std::collections::BTreeMap<String,
     }
     for (rule, number) in unreadable {
         let what = format!(
-            "{rule} needs CAP_SYS_PTRACE: the file that {} execute cannot be read",
-            count(*number as usize, "process")
+            "{rule} needs CAP_SYS_PTRACE: the files that {} execute cannot be read",
+            processes(*number as usize)
         );
         say(Line::new().plain(what));
     }

@@ -64,27 +64,73 @@ fn held(name: &str) -> State {
 fn rules_and_what_they_hold() {
     let rules = resolved();
     let plain = |running: Option<&State>, width| screen::list("rules.toml", &rules, running, width).plain();
-    assert_snapshot!(plain(Some(&held("redis-server")), 100), @"");
-    assert_snapshot!(plain(None, 60), @"");
-    assert_snapshot!(screen::list("rules.toml", &[], None, 80).plain(), @"");
+    assert_snapshot!(plain(Some(&held("redis-server")), 100), @r"
+    2 threads of 1 process held; processes are seen by events
+
+    rule    on               holds              evidence                          corrected  state
+    redis   1-3              redis-server 4711  +6.1 % [4.2, 8.0], experiment 12          0  unproven
+    builds  0                –                  none                                      0  disabled
+    far     node:3 (no cpu)  –                  none                                      0  no cpu here
+
+    redis is unproven here: kernel was 7.1, is 7.2
+    far: node:3: this machine has node:0 only
+    ");
+    assert_snapshot!(plain(None, 60), @r"
+    Nothing keeps these rules in force. Next:  corewise keep run
+
+    rule    on               holds  evidence         state
+    redis   1-3              –      +6.1 % [4.2, 8…  unproven
+    builds  0                –      none             disabled
+    far     node:3 (no cpu)  –      none             no cpu here
+    Hidden at this width: corrected
+
+    redis is unproven here: kernel was 7.1, is 7.2
+    far: node:3: this machine has node:0 only
+    ");
+    assert_snapshot!(screen::list("rules.toml", &[], None, 80).plain(), @r"
+    No rules in rules.toml.
+    Next:  corewise keep add NAME --match 'exe=*/PROGRAM' --on EXPR
+    ");
 }
 
 #[test]
 fn what_would_be_done() {
     let (planned, unreadable) = planned(Keeper::new(resolved()), &[process("redis-server"), process("other")]);
-    assert_snapshot!(screen::plan(&planned, &unreadable, 80).plain(), @"");
+    assert_snapshot!(screen::plan(&planned, &unreadable, 80).plain(), @r"
+    redis-server (4711)  rule redis
+      2 threads to cpus 1-3
+    Nothing was changed. Next:  corewise keep run
+    ");
     let hidden = Process { exe: None, ..process("redis-server") };
     let (planned, unreadable) = super::planned(Keeper::new(resolved()), &[hidden]);
-    assert_snapshot!(screen::plan(&planned, &unreadable, 80).plain(), @"");
+    assert_snapshot!(screen::plan(&planned, &unreadable, 80).plain(), @r"
+    No process matches a rule in force.
+    redis needs CAP_SYS_PTRACE: the files that 1 process execute cannot be read
+    Nothing was changed. Next:  corewise keep run
+    ");
 }
 
 #[test]
 fn why_a_process_is_where_it_is() {
     let (state, rules) = (held("redis-server"), resolved());
     let why = |held, rule, owner| screen::why(&process("redis-server"), rule, held, owner, 80).plain();
-    assert_snapshot!(why(state.status.processes.get(&4711), Some(&rules[0]), Some("kubelet")), @"");
-    assert_snapshot!(why(None, Some(&rules[2]), None), @"");
-    assert_snapshot!(why(None, None, None), @"");
+    assert_snapshot!(why(state.status.processes.get(&4711), Some(&rules[0]), Some("kubelet")), @r"
+    redis-server (4711) may run on cpus 0-3 (2 threads) because of rule redis: 1-3,
+      strength boundary.
+    Proven: +6.1 % [4.2, 8.0], experiment 12, error rate 5 %, on machine ab12.
+    Unproven since: kernel was 7.1, is 7.2.
+         3.0 s  rule redis matches
+    Before: all of its control group.
+    kubelet lets /kubepods/pod1 use cpus 0-3; corewise stays inside.
+    ");
+    assert_snapshot!(why(None, Some(&rules[2]), None), @r"
+    redis-server (4711) may run on cpus 0-3 (2 threads). Rule far matches, but no
+      `corewise keep run` of this user holds it.
+    Evidence: none. Nobody has measured that this helps; `corewise try` would.
+    ");
+    assert_snapshot!(why(None, None, None), @r"
+    redis-server (4711) may run on cpus 0-3 (2 threads). No rule in force matches.
+    ");
 }
 
 #[test]
