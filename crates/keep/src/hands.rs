@@ -77,37 +77,45 @@ impl Hands {
 
     /// Gives threads back what they had; how many have that again.
     pub fn give_back(&mut self, actions: &[Action]) -> usize {
-        actions.iter().filter(|action| self.give_back_one(action)).count()
+        let as_seen: Vec<&Action> = actions.iter().filter(|action| is_as_seen(action)).collect();
+        self.undo(actions.iter().map(|action| (action.thread, action.start_ticks)));
+        self.restore(&as_seen)
     }
 
-    fn give_back_one(&mut self, action: &Action) -> bool {
-        let thread = identity(action);
-        let made = self.changes.remove(&(action.thread, action.start_ticks));
-        let is_as_seen = thread.is_alive() && affinity::of(thread.id).is_ok_and(|cpus| cpus == action.seen);
-        for (number, _) in made.into_iter().flatten().rev() {
-            self.journal.undo(number);
-        }
-        // What a thread inherited is in no journal of its own; giving it back changes nothing that was there before.
-        is_as_seen
-            && match &action.original {
-                Original::All => thread.restrict(&cpuset::every()).is_ok(),
-                Original::Only(cpus) => thread.restrict(cpus).is_ok(),
-            }
-    }
-
-    /// Gives everything back, also what no action speaks of any more; how many threads the actions were for.
+    /// Gives everything back, also what no action speaks of any more; how many threads of the actions have again what they had.
     pub fn give_back_all(&mut self, actions: &[Action]) -> usize {
-        let count = self.give_back(actions);
+        let as_seen: Vec<&Action> = actions.iter().filter(|action| is_as_seen(action)).collect();
+        self.changes.clear();
         self.journal.undo_all();
-        count
+        self.restore(&as_seen)
     }
 
     /// Forgets threads that ended: there is nothing to give back.
     pub fn forget(&mut self, threads: impl Iterator<Item = Identity>) {
-        for (number, _) in threads.filter_map(|thread| self.changes.remove(&thread)).flatten() {
-            self.journal.undo(number);
-        }
+        self.undo(threads);
     }
+
+    fn undo(&mut self, threads: impl Iterator<Item = Identity>) {
+        let numbers = threads.filter_map(|thread| self.changes.remove(&thread)).flatten().map(|(number, _)| number);
+        self.journal.undo_these(&numbers.collect());
+    }
+
+    /// What a thread inherited is in no journal of its own; giving it back changes nothing that was there before.
+    fn restore(&self, as_seen: &[&Action]) -> usize {
+        let restored = as_seen.iter().filter(|action| {
+            let before = match &action.original {
+                Original::All => &cpuset::every(),
+                Original::Only(cpus) => cpus,
+            };
+            identity(action).restrict(before).is_ok()
+        });
+        restored.count()
+    }
+}
+
+/// Whether a thread lives and has what was seen last: nobody set its mask since.
+fn is_as_seen(action: &Action) -> bool {
+    identity(action).is_alive() && affinity::of(action.thread).is_ok_and(|cpus| cpus == action.seen)
 }
 
 fn identity(action: &Action) -> Process {

@@ -20,10 +20,12 @@ use hands::Hands;
 pub use hands::give_back_left;
 pub use status::{Status, metrics};
 
-/// How often the threads of held processes are looked at, and how soon an order is seen.
+/// How soon an order is seen and a change is reported.
 pub const TICK: Duration = Duration::from_millis(500);
+/// Every so many ticks the masks of held threads are looked at: a system call a thread.
+const TICKS_TO_MASKS: u64 = 4;
 /// Every so many ticks all held processes are looked at as a whole: their control groups may have changed without their masks.
-const TICKS_TO_WHOLE: u64 = 20;
+const TICKS_TO_WHOLE: u64 = 240;
 
 /// What the loop is to do next.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,7 +92,7 @@ impl Daemon {
     fn keep(&mut self, host: &mut dyn Host) -> io::Result<()> {
         let mut online = cpuset::online();
         let mut last_tick = Instant::now();
-        let mut ticks = 0;
+        let (mut ticks, mut is_behind) = (0, false);
         self.look_at_all(host);
         self.report(host);
         loop {
@@ -118,17 +120,20 @@ impl Daemon {
                     online = now;
                     wake.all |= self.reload(host);
                 }
-                let is_whole = ticks % TICKS_TO_WHOLE == 0;
-                wake.processes.extend(if is_whole { self.held() } else { self.drifted() });
+                if ticks % TICKS_TO_WHOLE == 0 {
+                    wake.processes.extend(self.held());
+                } else if ticks % TICKS_TO_MASKS == 0 {
+                    wake.processes.extend(self.drifted());
+                }
+                if std::mem::take(&mut is_behind) {
+                    self.report(host);
+                }
             }
-            let is_something = wake.all || !wake.processes.is_empty();
+            is_behind |= wake.all || !wake.processes.is_empty();
             if wake.all || wake.lost {
                 self.look_at_all(host);
             } else {
                 wake.processes.into_iter().for_each(|process| self.look_at(process, host));
-            }
-            if is_something {
-                self.report(host);
             }
         }
     }

@@ -66,8 +66,11 @@ pub fn set_disabled(text: &str, name: &str, disabled: bool) -> Result<String, Ed
     checked(lines.concat(), &wanted, name)
 }
 
+/// All rules of a text, its lines, and from which to which they are those of one rule.
+type Block = (Vec<Rule>, Vec<String>, [usize; 2]);
+
 /// All rules of a text, its lines, and which of them are those of one rule.
-fn block(text: &str, name: &str) -> Result<(Vec<Rule>, Vec<String>, [usize; 2]), EditError> {
+fn block(text: &str, name: &str) -> Result<Block, EditError> {
     let all = rules(text)?;
     let index = all.iter().position(|rule| rule.name == name).ok_or_else(|| EditError::NoSuchRule(name.to_owned()))?;
     let lines: Vec<String> = text.split_inclusive('\n').map(str::to_owned).collect();

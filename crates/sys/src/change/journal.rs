@@ -1,5 +1,6 @@
 //! The journal of a running corewise: every change is written down before it is made, and undone at the latest when it ends.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -117,6 +118,12 @@ impl Journal {
     /// Undoes one change, by the number that [`Journal::make`] gave; nothing where it is settled already.
     pub fn undo(&mut self, number: u32) -> Option<Undone> {
         self.undo_where(|entry| entry.number == number).pop()
+    }
+
+    /// Undoes some changes, by the numbers that [`Journal::make`] gave, the last first: at once, so that what was started since is looked
+    /// for once.
+    pub fn undo_these(&mut self, numbers: &BTreeSet<u32>) -> Vec<Undone> {
+        if numbers.is_empty() { Vec::new() } else { self.undo_where(|entry| numbers.contains(&entry.number)) }
     }
 
     /// Undoes all changes, the last first, and removes the file where nothing remains.
