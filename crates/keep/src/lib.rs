@@ -129,11 +129,13 @@ impl Daemon {
                     self.report(host);
                 }
             }
-            is_behind |= wake.all || !wake.processes.is_empty();
             if wake.all || wake.lost {
                 self.look_at_all(host);
+                is_behind = true;
             } else {
-                wake.processes.into_iter().for_each(|process| self.look_at(process, host));
+                for process in wake.processes {
+                    is_behind |= self.look_at(process, host);
+                }
             }
         }
     }
@@ -160,7 +162,9 @@ impl Daemon {
         let gone: BTreeSet<u32> = self.held();
         let all = self.eyes.all();
         gone.difference(&all).for_each(|process| self.ended(*process));
-        all.into_iter().for_each(|process| self.look_at(process, host));
+        for process in all {
+            self.look_at(process, host);
+        }
     }
 
     fn held(&self) -> BTreeSet<u32> {
@@ -186,9 +190,12 @@ impl Daemon {
         drifted.map(|(process, _)| *process).collect()
     }
 
-    fn look_at(&mut self, id: u32, host: &mut dyn Host) {
+    /// Looks at a process and does what comes of it; whether a rule matches it, or did.
+    fn look_at(&mut self, id: u32, host: &mut dyn Host) -> bool {
+        let was_held = self.keeper.processes().contains_key(&id);
         let Some(process) = self.eyes.process(id) else {
-            return self.ended(id);
+            self.ended(id);
+            return was_held;
         };
         self.status.looks += 1;
         self.note_unreadable(&process);
@@ -207,6 +214,7 @@ impl Daemon {
         let news: Vec<String> =
             notes.filter(|note| note.at == now).map(|note| format!("{} ({id}): {}", process.name, note.what)).collect();
         news.iter().for_each(|line| host.log(line));
+        was_held || self.keeper.processes().contains_key(&id)
     }
 
     /// A rule that names the file of a program, and processes whose file this user may not see.

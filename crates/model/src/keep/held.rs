@@ -6,9 +6,9 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::action::{Action, LeftBecause};
 use super::process::Process;
-use super::thread::{Author, HeldThread, Original};
-use crate::CpuSet;
+use super::thread::HeldThread;
 
 /// So many remarks of a process are kept, the latest.
 const MOST_NOTES: usize = 16;
@@ -21,37 +21,6 @@ pub enum Standing {
     Held,
     /// It matches, and is left alone.
     Left(LeftBecause),
-}
-
-/// Why a process is left alone that a rule matches.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "because", rename_all = "kebab-case")]
-pub enum LeftBecause {
-    /// Somebody asked for that with `corewise keep release`.
-    Asked,
-    /// A person set the mask of one of its threads.
-    Person {
-        /// With which program: its number and name.
-        program: String,
-        /// What the thread has now.
-        cpus: CpuSet,
-    },
-    /// A thread left the rule's cpus.
-    LeftBoundary {
-        /// Who did that.
-        author: Author,
-        /// What the thread has now.
-        cpus: CpuSet,
-    },
-    /// A thread was corrected [`CORRECTIONS`] times in a [`PERIOD`], and somebody set its mask again.
-    Fought {
-        /// Who did that.
-        author: Author,
-        /// When it was corrected, since the keeper began.
-        corrected: Vec<Duration>,
-        /// What the thread has now.
-        cpus: CpuSet,
-    },
 }
 
 /// A remark on a process: what happened to it.
@@ -82,34 +51,6 @@ pub struct Held {
     pub corrections: u32,
     /// What happened to it, the latest last.
     pub notes: Vec<Note>,
-}
-
-/// What is to be done with a thread.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Action {
-    /// The process.
-    pub process: u32,
-    /// The thread.
-    pub thread: u32,
-    /// When the thread started: another one with its number is not meant.
-    pub start_ticks: u64,
-    /// The cpus that it gets; absent where it gets back what it had.
-    pub cpus: Option<CpuSet>,
-    /// What it had before any rule placed it.
-    pub original: Original,
-    /// What it has now, as far as was seen: where it has something else, nothing is done.
-    pub seen: CpuSet,
-}
-
-/// What came of an action that placed a thread.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// It has these cpus now.
-    Placed(CpuSet),
-    /// It ended in between.
-    Ended,
-    /// The system, or the journal, refused, and said why.
-    Refused(String),
 }
 
 impl Held {
@@ -152,23 +93,5 @@ impl Held {
             seen: known.seen.clone(),
         };
         placed.map(action).collect()
-    }
-}
-
-impl LeftBecause {
-    /// Why, in a sentence.
-    pub fn sentence(&self) -> String {
-        match self {
-            Self::Asked => "released by `corewise keep release`".to_owned(),
-            Self::Person { program, cpus } => format!("released: a person set cpus {cpus} with {program}"),
-            Self::LeftBoundary { author, cpus } => {
-                format!("released: {} set cpus {cpus}, outside of the rule's", author.words())
-            }
-            Self::Fought { author, corrected, cpus } => format!(
-                "released: {} set cpus {cpus} again after {} corrections by corewise within an hour",
-                author.words(),
-                corrected.len()
-            ),
-        }
     }
 }

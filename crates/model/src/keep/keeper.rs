@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::held::{Action, Held, LeftBecause, Outcome, Standing};
+use super::action::{Action, Author, LeftBecause, Original, Outcome};
+use super::held::{Held, Standing};
 use super::process::{Process, Thread, owner};
 use super::resolve::ResolvedRule;
 use super::rule::Fit;
-use super::thread::{Author, Original, Verdict, newcomer};
+use super::thread::{Verdict, newcomer};
 
 /// More threads than this are not held at the same time: each takes a place in the journal.
 pub const MOST_THREADS: usize = 5_000;

@@ -17,7 +17,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::held::{Action, LeftBecause};
+use super::action::{Action, Author, LeftBecause, Original};
 use super::process::{Process, Thread};
 use super::resolve::ResolvedRule;
 use super::rule::Strength;
@@ -27,51 +27,6 @@ use crate::CpuSet;
 pub const CORRECTIONS: usize = 10;
 /// The time over which corrections count.
 pub const PERIOD: Duration = Duration::from_secs(3600);
-/// What a thread had before a rule placed it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Original {
-    /// All that its control group lets it use, also when that grows.
-    All,
-    /// These cpus.
-    Only(CpuSet),
-}
-
-impl Original {
-    /// What a mask was, where these cpus could be had.
-    pub fn of(cpus: &CpuSet, reachable: &CpuSet) -> Self {
-        if reachable.is_subset(cpus) { Self::All } else { Self::Only(cpus.clone()) }
-    }
-
-    /// What of these cpus it allows.
-    pub fn within(&self, cpus: &CpuSet) -> CpuSet {
-        match self {
-            Self::All => cpus.clone(),
-            Self::Only(own) => own.intersection(cpus),
-        }
-    }
-}
-
-/// Who set the mask of a thread.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum Author {
-    /// Not known: without privilege the kernel does not say.
-    Unknown,
-    /// A thread of the same process.
-    Itself,
-    /// A process whose session has a terminal.
-    Person {
-        /// Its number and name.
-        program: String,
-    },
-    /// Another process.
-    Program {
-        /// Its number and name.
-        program: String,
-    },
-}
-
 /// A thread of a process that a rule matches.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HeldThread {
@@ -220,16 +175,5 @@ impl HeldThread {
         let seen = std::mem::replace(&mut self.seen, cpus.clone());
         let (start_ticks, original) = (self.start_ticks, self.original.clone());
         Action { process, thread, start_ticks, cpus: Some(cpus), original, seen }
-    }
-}
-
-impl Author {
-    /// Who, as the subject of a sentence.
-    pub fn words(&self) -> &str {
-        match self {
-            Self::Unknown => "an unknown author (the kernel reports it to privileged users only)",
-            Self::Itself => "the program itself",
-            Self::Person { program } | Self::Program { program } => program,
-        }
     }
 }
