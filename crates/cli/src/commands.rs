@@ -4,6 +4,7 @@ pub mod article;
 pub mod doctor;
 pub mod history;
 pub mod irq;
+pub mod keep;
 pub mod links;
 pub mod place;
 pub mod record;
@@ -64,7 +65,12 @@ const COMMANDS: [(&str, &[Room]); 4] = [
     ),
     (
         "Keep: run there, and give everything back",
-        &[room::<RunArguments>(), room::<irq::arguments::IrqArguments>(), room::<undo::UndoArguments>()],
+        &[
+            room::<RunArguments>(),
+            room::<keep::arguments::KeepArguments>(),
+            room::<irq::arguments::IrqArguments>(),
+            room::<undo::UndoArguments>(),
+        ],
     ),
     (
         "Records",

@@ -15,6 +15,7 @@ pub mod measuring;
 pub mod output;
 pub mod placing;
 pub mod progress;
+pub mod rules;
 pub mod run;
 pub mod settings;
 pub mod tip;

@@ -47,6 +47,24 @@ pub fn resolve_for_all(
     resolve(expression, &machine, &machine.online, known)
 }
 
+/// The cpus of an expression on this machine that a process may use, by what its cpuset has.
+///
+/// # Errors
+/// Where an expression selects none of these, or names one of others by its number.
+pub fn resolve_for_process(
+    expression: &Expression,
+    machine: &Machine,
+    process: u32,
+    known: &dyn Known,
+) -> Result<Resolution, PlacingError> {
+    let reachable = cpuset::of(process);
+    let machine = with_groups(expression, machine, known).into_owned();
+    let machine = Machine { allowed: reachable.clone(), ..machine };
+    let found = resolve(expression, &machine, &reachable, known)?;
+    refuse_named_outside(&found.left_out, || Some(reachable))?;
+    Ok(found)
+}
+
 fn resolve(
     expression: &Expression,
     machine: &Machine,
@@ -206,12 +224,12 @@ impl PlacingError {
 /// # Errors
 /// [`PlacingError::Unusable`] where there are some.
 pub fn refuse_named(left_out: &[LeftOut]) -> Result<(), PlacingError> {
+    refuse_named_outside(left_out, || cpuset::reachable().ok())
+}
+
+fn refuse_named_outside(left_out: &[LeftOut], reachable: impl FnOnce() -> Option<CpuSet>) -> Result<(), PlacingError> {
     let named: Vec<LeftOut> = left_out.iter().filter(|out| !out.named.is_empty()).cloned().collect();
-    if named.is_empty() {
-        Ok(())
-    } else {
-        Err(PlacingError::Unusable { left_out: named, reachable: cpuset::reachable().ok() })
-    }
+    if named.is_empty() { Ok(()) } else { Err(PlacingError::Unusable { left_out: named, reachable: reachable() }) }
 }
 
 impl Wish {

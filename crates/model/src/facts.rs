@@ -3,6 +3,8 @@
 //! Each source (sysfs, a cpuid dump, an hwloc export) fills the same plain facts; [`crate::assemble::assemble`] makes a
 //! [`crate::Machine`] of them, so that rules such as "a Bulldozer module is a cluster of two cores" stand in one place.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -130,6 +132,10 @@ pub struct System {
     /// The cpufreq governors in use, most common first; empty where there is no cpufreq.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub governors: Vec<String>,
+    /// What else decides where the kernel runs a program, by name, as far as it can be read: `cache_aware`, `numa_balancing`, `sched_ext`, `sched_ext_ops`,
+    /// `prefcore`, `x3d_mode`, `smt`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub scheduling: BTreeMap<String, String>,
 }
 
 /// What a cache holds.

@@ -20,6 +20,7 @@ pub mod finding;
 pub mod gap;
 pub mod histogram;
 pub mod interrupt;
+pub mod keep;
 pub mod level;
 pub mod links;
 pub mod machine;

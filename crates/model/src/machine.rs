@@ -1,5 +1,7 @@
 //! A machine: its cpus, the objects of each level, caches, nodes and kinds of core.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -233,6 +235,18 @@ impl Machine {
     /// The kind of a cpu, where the machine has kinds.
     pub fn kind_of(&self, cpu: u32) -> Option<&Kind> {
         self.kinds.iter().find(|kind| kind.cpus.contains(cpu))
+    }
+
+    /// The scheduling environment, by names: what decides where the kernel runs a program and how fast that is, besides the machine itself.
+    /// What was proven in one environment may not hold in another.
+    pub fn environment(&self) -> BTreeMap<String, String> {
+        let mut environment = self.system.scheduling.clone();
+        environment.extend(self.system.kernel.clone().map(|kernel| ("kernel".to_owned(), kernel)));
+        environment.extend(self.processor.microcode.clone().map(|microcode| ("microcode".to_owned(), microcode)));
+        if !self.system.governors.is_empty() {
+            environment.insert("governor".to_owned(), self.system.governors.join(", "));
+        }
+        environment
     }
 
     /// A short name for "the same machine": equal for equal processors with equal topology, kernel and numbers left out.

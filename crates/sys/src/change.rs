@@ -7,6 +7,7 @@ mod affinity;
 mod controller;
 mod file;
 mod folder;
+mod heirs;
 mod journal;
 mod left;
 mod lines;

@@ -36,6 +36,6 @@ use windows as os;
 pub use error::SysError;
 pub use os::{
     accounts, affinity, atomic_wait, counters, counts, cpuset, events, execution, files, ipc, memory, memory_policy,
-    open_files, process, scheduling, signals, spawn, standard_files, task, thread,
+    open_files, process, process_events, processes, scheduling, service, signals, spawn, standard_files, task, thread,
 };
 pub use root::Root;

@@ -8,6 +8,8 @@ pub mod execution;
 pub mod folder_handle;
 pub mod memory;
 pub mod process;
+pub mod process_events;
+pub mod processes;
 pub mod signals;
 pub mod task;
 pub mod thread;

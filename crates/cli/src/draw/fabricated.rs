@@ -72,6 +72,7 @@ impl Shape {
                 hypervisor: None,
                 emulated: false,
                 governors: vec!["performance".into()],
+                ..System::default()
             },
             possible: online.clone(),
             present: online.clone(),

@@ -22,6 +22,8 @@ pub struct Environment {
     pub data_home: Option<OsString>,
     /// `XDG_STATE_HOME`.
     pub state_home: Option<OsString>,
+    /// `XDG_CONFIG_HOME`.
+    pub config_home: Option<OsString>,
     /// `HOME`.
     pub home: Option<OsString>,
     /// The home that is not used, because corewise runs as root and it is another user's.
@@ -55,6 +57,7 @@ impl Environment {
         Self {
             data_home: own("XDG_DATA_HOME"),
             state_home: own("XDG_STATE_HOME"),
+            config_home: own("XDG_CONFIG_HOME"),
             home: own_home
                 .or_else(|| foreign_home.as_ref().and(files::home_of_this_user()).map(PathBuf::into_os_string)),
             foreign_home,
@@ -106,6 +109,10 @@ pub struct Settings {
     pub anyway: bool,
     /// The user's folder of data: of the history, where no other was named, and of what was accepted.
     pub data: Option<PathBuf>,
+    /// The user's folder of what is set up, such as rules.
+    pub config: Option<PathBuf>,
+    /// Whether corewise has root's rights.
+    pub is_root: bool,
     /// The file whose commands the user accepts.
     pub trust: Option<PathBuf>,
     /// The home that is not used, because corewise runs as root and it is another user's.
@@ -148,6 +155,8 @@ impl Settings {
             locks: environment.lock.clone().map(PathBuf::from).or_else(|| state(environment)),
             anyway: common.anyway,
             data: data(environment),
+            config: config(environment),
+            is_root: environment.is_root,
             trust: common.trust.clone(),
             foreign_home: environment.foreign_home.clone(),
         }
@@ -184,6 +193,11 @@ fn history(common: &CommonArguments, environment: &Environment) -> History {
 fn data(environment: &Environment) -> Option<PathBuf> {
     let data = folder(&environment.data_home).or_else(|| Some(folder(&environment.home)?.join(".local/share")))?;
     Some(data.join("corewise"))
+}
+
+fn config(environment: &Environment) -> Option<PathBuf> {
+    let config = folder(&environment.config_home).or_else(|| Some(folder(&environment.home)?.join(".config")))?;
+    Some(config.join("corewise"))
 }
 
 /// Root's journals go with the boot, as the changes do; others may not write where that is so on every machine.

@@ -11,6 +11,7 @@ mod held;
 mod inherited;
 mod memory;
 mod outcome;
+mod running;
 mod stage;
 mod terminal;
 
@@ -26,6 +27,7 @@ fn main() -> ExitCode {
         inherited::trials(),
         agreement::trials(),
         outcome::trials(),
+        running::trials(),
         memory::trials(),
         held::trials(),
         group::trials(),

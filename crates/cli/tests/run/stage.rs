@@ -1,6 +1,6 @@
 //! What the tests of `corewise run` share: starting it, reading what it says, and the cpus that there are.
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStderr, ChildStdout, Command, Output, Stdio};
 use std::sync::LazyLock;
 
@@ -116,6 +116,12 @@ impl Running {
         let mut line = String::new();
         self.stdout.read_line(&mut line).expect("a pipe can be read");
         line.trim_end().to_owned()
+    }
+
+    /// A line on standard input.
+    pub fn tell(&mut self, line: &str) {
+        let input = self.child.stdin.as_mut().expect("standard input is open");
+        writeln!(input, "{line}").expect("a pipe can be written to");
     }
 
     /// The next line of standard error; empty at its end.

@@ -33,6 +33,7 @@ pub fn act(part: &str) -> ExitCode {
         "narrow" => narrow(&second),
         "stubborn" => stubborn(&first),
         "turns" => turns(cpus),
+        "starts" => starts(),
         _ => return ExitCode::FAILURE,
     }
     ExitCode::SUCCESS
@@ -65,6 +66,32 @@ fn wait_for(cpus: &CpuSet) {
 
 fn wait_for_end_of_input() {
     let _ = std::io::stdin().read_to_end(&mut Vec::new());
+}
+
+/// Has two threads, and starts another one for each line of input, whose number it tells; all wait for the end of input.
+fn starts() {
+    let (end, ended) = mpsc::channel::<()>();
+    let ended = Arc::new(std::sync::Mutex::new(ended));
+    let start = || {
+        let ended = Arc::clone(&ended);
+        let (say, said) = mpsc::channel();
+        let thread = thread::spawn(move || {
+            say.send(std::fs::read_link("/proc/thread-self").expect("a thread has a number"))
+                .expect("somebody listens");
+            let _ = ended.lock().map(|ended| ended.recv());
+        });
+        let path = said.recv().expect("the thread says its number");
+        (thread, path.file_name().expect("its number").to_string_lossy().into_owned())
+    };
+    let mut threads = vec![start().0];
+    println!("ready");
+    for _ in std::io::stdin().lines() {
+        let (thread, number) = start();
+        println!("{number}");
+        threads.push(thread);
+    }
+    drop(end);
+    threads.into_iter().for_each(|thread| thread.join().expect("the thread ended well"));
 }
 
 /// Renames the calling thread, as programs do.

@@ -8,27 +8,59 @@ use serde::{Deserialize, Serialize};
 
 use super::look::Look;
 use crate::os::affinity;
-use crate::os::process::{Process, Stat};
+use crate::os::cpuset;
+use crate::os::process::{self, Process, Stat};
 
 /// Other cpus for a thread.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AffinityChange {
     /// The thread.
     pub thread: Process,
+    /// Its process. What that starts afterwards inherits `new`, and gets `old` with this thread. Unknown in journals of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process: Option<Process>,
     /// Its name when it was changed.
     pub name: String,
     /// The cpus that it might use before.
     pub old: CpuSet,
+    /// Whether these were all that its cpuset had: then it gets all again, so that they grow with the cpuset.
+    #[serde(default)]
+    pub was_all: bool,
     /// The cpus that it may use.
     pub new: CpuSet,
+    /// When this was decided, in the kernel's ticks since boot: what has these cpus and started before does not have them from here.
+    #[serde(default)]
+    pub at_ticks: u64,
 }
 
 impl AffinityChange {
-    pub(super) fn new(thread: u32, new: CpuSet) -> io::Result<Self> {
+    /// Other cpus for a thread of a process, both as they were seen before; reads which it may use now.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::NotFound`] where the thread has ended, or its number is another's; what the kernel says.
+    pub fn new(process: Process, thread: Process, new: CpuSet) -> io::Result<Self> {
+        let gone = || io::Error::new(io::ErrorKind::NotFound, format!("there is no thread {} any more", thread.id));
+        let old = affinity::of(thread.id)?;
+        let was_all = old == cpuset::of(thread.id);
+        let is_it = |stat: &Stat| !stat.has_ended && stat.start_ticks == thread.start_ticks;
+        let name = Stat::of(thread.id)?.filter(is_it).ok_or_else(gone)?.name;
+        Ok(Self { thread, process: Some(process), name, old, was_all, new, at_ticks: process::ticks_since_boot() })
+    }
+
+    /// The same for a thread that has its cpus from another one, which was changed: what it would have is what that one had.
+    #[must_use]
+    pub fn inherited_from(self, creator: &Self) -> Self {
+        Self { old: creator.old.clone(), was_all: creator.was_all, ..self }
+    }
+
+    pub(super) fn of_number(thread: u32, new: CpuSet) -> io::Result<Self> {
         let gone = || io::Error::new(io::ErrorKind::NotFound, format!("there is no thread {thread}"));
-        let stat = Stat::of(thread)?.filter(|stat| !stat.has_ended).ok_or_else(gone)?;
-        let old = affinity::of(thread)?;
-        Ok(Self { thread: Process { id: thread, start_ticks: stat.start_ticks }, name: stat.name, old, new })
+        let identity = |id: u32| -> io::Result<Process> {
+            let stat = Stat::of(id)?.filter(|stat| !stat.has_ended).ok_or_else(gone)?;
+            Ok(Process { id, start_ticks: stat.start_ticks })
+        };
+        let process = process::process_of(thread)?.ok_or_else(gone)?;
+        Self::new(identity(process)?, identity(thread)?, new)
     }
 
     pub(super) fn make(&self) -> io::Result<()> {
@@ -36,7 +68,7 @@ impl AffinityChange {
         if now == self.new {
             return Ok(());
         }
-        self.thread.restrict(&self.old)?;
+        self.thread.restrict(&self.before())?;
         Err(cut(&now))
     }
 
@@ -45,19 +77,35 @@ impl AffinityChange {
             return Ok(Look::AsBefore("it has ended"));
         }
         let now = affinity::of(self.thread.id)?;
-        Ok(if now == self.old {
-            Look::AsBefore("it has the old value")
-        } else if now == self.new {
+        if now == self.old && self.old == self.new {
+            return Ok(Look::AsBefore("it has the old value"));
+        }
+        let reachable = cpuset::of(self.thread.id);
+        Ok(if self.explains(&now, &reachable) {
             Look::InForce
+        } else if now == self.old || self.was_all && now == reachable {
+            Look::AsBefore("it has the old value")
         } else {
             Look::Changed(format!("someone else has changed it since: it may now use {now}"))
         })
     }
 
+    /// Whether a thread that may use these cpus may do so because of this change: the kernel leaves out what is offline or not in the
+    /// cpuset, and gives all of the cpuset where nothing remains.
+    pub(super) fn explains(&self, now: &CpuSet, reachable: &CpuSet) -> bool {
+        let rest = self.new.intersection(reachable);
+        *now == self.new || *now == if rest.is_empty() { reachable.clone() } else { rest }
+    }
+
     /// The kernel keeps of the old cpus what is still online and in the cpuset.
     pub(super) fn revert(&self) -> io::Result<Option<String>> {
-        let now = self.thread.restrict(&self.old)?;
-        Ok((now != self.old).then(|| cut(&now).to_string()))
+        let now = self.thread.restrict(&self.before())?;
+        Ok((!self.was_all && now != self.old).then(|| cut(&now).to_string()))
+    }
+
+    /// What it is given back.
+    pub(super) fn before(&self) -> CpuSet {
+        if self.was_all { cpuset::every() } else { self.old.clone() }
     }
 }
 

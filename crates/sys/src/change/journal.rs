@@ -1,9 +1,10 @@
 //! The journal of a running corewise: every change is written down before it is made, and undone at the latest when it ends.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::left;
+use super::left::{self, Left};
 use super::lines::Header;
 use super::log::{Entry, Log};
 use super::place::Place;
@@ -51,9 +52,24 @@ impl Journal {
     /// [`SysError::Journal`] and [`SysError::JournalRefused`] when it cannot be written down: then it is not made.
     /// [`SysError::Change`] when it cannot be made: then what was made of it has been undone.
     pub fn make(&mut self, change: Change) -> Result<u32, SysError> {
+        let made = self.make_all(vec![change])?.pop();
+        made.unwrap_or_else(|| {
+            Err(SysError::Journal { path: self.folder.clone(), source: io::Error::other("no change") })
+        })
+    }
+
+    /// Writes changes down, all at once, then makes one after the other; the number of each, or why it could not be made, as
+    /// [`Journal::make`] says. One that fails does not keep the others from being made.
+    ///
+    /// # Errors
+    /// [`SysError::Journal`] and [`SysError::JournalRefused`] when they cannot be written down: then none is made.
+    pub fn make_all(&mut self, changes: Vec<Change>) -> Result<Vec<Result<u32, SysError>>, SysError> {
+        if changes.is_empty() {
+            return Ok(Vec::new());
+        }
         let log = self.opened()?;
-        let number = log.begin_entry(&change).map_err(|source| SysError::Journal { path: log.path(), source })?;
-        match change.make() {
+        let first = log.begin_entries(&changes).map_err(|source| SysError::Journal { path: log.path(), source })?;
+        let make = |(number, change): (u32, Change)| match change.make() {
             Ok(became) => {
                 log.mark_made(number, became);
                 Ok(number)
@@ -67,7 +83,19 @@ impl Journal {
                 }
                 Err(SysError::Change { what: change.to_string(), source })
             }
-        }
+        };
+        Ok((first..).zip(changes).map(make).collect())
+    }
+
+    /// Continues a journal that a process left, in that process's place: its changes are this one's from now on.
+    ///
+    /// # Errors
+    /// [`SysError::Journal`] when it cannot be written, or is not one that can be undone; it stays as it is.
+    pub fn take_over(left: Left) -> Result<Self, SysError> {
+        let mut log = left.into_log()?;
+        log.take_over().map_err(|source| SysError::Journal { path: log.path(), source })?;
+        let folder = log.path().parent().map(Path::to_owned).unwrap_or_default();
+        Ok(Self { folder, log: Some(log), process: std::process::id() })
     }
 
     fn opened(&mut self) -> Result<&mut Log, SysError> {
@@ -90,6 +118,12 @@ impl Journal {
     /// Undoes one change, by the number that [`Journal::make`] gave; nothing where it is settled already.
     pub fn undo(&mut self, number: u32) -> Option<Undone> {
         self.undo_where(|entry| entry.number == number).pop()
+    }
+
+    /// Undoes some changes, by the numbers that [`Journal::make`] gave, the last first: at once, so that what was started since is looked
+    /// for once.
+    pub fn undo_these(&mut self, numbers: &BTreeSet<u32>) -> Vec<Undone> {
+        if numbers.is_empty() { Vec::new() } else { self.undo_where(|entry| numbers.contains(&entry.number)) }
     }
 
     /// Undoes all changes, the last first, and removes the file where nothing remains.

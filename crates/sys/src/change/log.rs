@@ -5,6 +5,8 @@ use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
+use super::affinity::AffinityChange;
+use super::heirs;
 use super::lines::{Header, Line};
 use super::place::Place;
 use super::undo::{Change, Meanwhile, Outcome, Undone};
@@ -166,13 +168,16 @@ impl Log {
     /// Writes a line behind the last complete one, unless the file would be larger than this. Where that fails, what was written of it is
     /// taken away again.
     fn append(&mut self, line: &Line, largest: u64, sync: bool) -> io::Result<()> {
-        let text = text_of(line)?;
+        self.append_text(&text_of(line)?, largest, sync)
+    }
+
+    fn append_text(&mut self, text: &[u8], largest: u64, sync: bool) -> io::Result<()> {
         if self.contents.end + text.len() as u64 > largest {
             return Err(io::Error::other(format!("it would be larger than {largest} bytes")));
         }
         let mut written = self.file.seek(SeekFrom::Start(self.contents.end)).map(|_| ());
         written = written.and_then(|()| self.file.set_len(self.contents.end));
-        written = written.and_then(|()| self.file.write_all(&text));
+        written = written.and_then(|()| self.file.write_all(text));
         if sync {
             written = written.and_then(|()| self.file.sync_all());
         }
@@ -183,23 +188,34 @@ impl Log {
         written
     }
 
-    /// Writes down that a change is about to be made; its number.
-    pub fn begin_entry(&mut self, change: &Change) -> io::Result<u32> {
-        if self.contents.entries.len() >= MOST_OPEN {
+    /// Writes down that changes are about to be made, all or none; the number of the first, which the others follow.
+    pub fn begin_entries(&mut self, changes: &[Change]) -> io::Result<u32> {
+        if self.contents.entries.len() + changes.len() > MOST_OPEN {
             let why = format!("it has {MOST_OPEN} changes that are not undone, and may have no more");
             return Err(io::Error::other(why));
         }
         if self.contents.end >= self.compact_at {
             // A disk that is full may still take a line.
             let _ = self.compact();
-            self.compact_at = 2 * self.contents.end + SLACK_BYTES;
         }
-        let number = self.contents.last_number + 1;
+        let first = self.contents.last_number + 1;
+        let mut text = Vec::new();
+        for (number, change) in (first..).zip(changes) {
+            text.extend(text_of(&Line::Begun { entry: number, change: change.clone() })?);
+        }
         // The other half is for what is made and settled.
-        self.append(&Line::Begun { entry: number, change: change.clone() }, LARGEST_BYTES / 2, true)?;
-        self.contents.entries.push(Entry { number, change: change.clone(), state: State::Begun });
-        self.contents.last_number = number;
-        Ok(number)
+        self.append_text(&text, LARGEST_BYTES / 2, true)?;
+        let entry = |(number, change): (u32, &Change)| Entry { number, change: change.clone(), state: State::Begun };
+        self.contents.entries.extend((first..).zip(changes).map(entry));
+        self.contents.last_number += changes.len() as u32;
+        Ok(first)
+    }
+
+    /// Makes a journal that another process left this one's.
+    pub fn take_over(&mut self) -> io::Result<()> {
+        self.contents.header = Some(Header::of_this_process()?);
+        self.contents.kept_by = None;
+        self.compact()
     }
 
     /// Writes what is open into a new file and puts that in the place of the old one. The lock goes on: the new file has it before it has
@@ -219,6 +235,7 @@ impl Log {
         let named = written.and_then(|()| self.place.rename(&nameless, &self.name));
         named.inspect_err(|_| drop(self.place.remove(&nameless)))?;
         self.contents.end = text.len() as u64;
+        self.compact_at = 2 * self.contents.end + SLACK_BYTES;
         self.file = file;
         Ok(())
     }
@@ -271,6 +288,8 @@ impl Log {
         let wanted = self.contents.entries.iter().rev().filter(|entry| is_wanted(entry));
         let wanted: Vec<u32> = wanted.map(|entry| entry.number).collect();
         let mut undone = Vec::new();
+        // Threads are settled last: until what they have started has its cpus back too, undoing begins anew after a crash.
+        let mut threads = Vec::new();
         for number in wanted {
             let Some(index) = self.contents.index(number) else { continue };
             let entry = self.contents.entries[index].clone();
@@ -278,12 +297,43 @@ impl Log {
                 Some(group) => must_go_first(group),
                 None => entry.change.undo(entry.became(), || self.place.hold_groups()),
             };
-            if outcome.is_settled() {
-                self.settle(number);
+            match &entry.change {
+                Change::Affinity(change) if outcome.is_settled() => {
+                    threads.push((number, change.clone(), undone.len()))
+                }
+                _ if outcome.is_settled() => self.settle(number),
+                _ => {}
             }
             undone.push(Undone { change: entry.change, outcome });
         }
+        self.undo_heirs(&threads, &mut undone);
         undone
+    }
+
+    /// Threads whose cpus are given back, by their numbers here and their places in what was undone.
+    fn undo_heirs(&mut self, threads: &[(u32, AffinityChange, usize)], undone: &mut [Undone]) {
+        if threads.is_empty() {
+            return;
+        }
+        let is_gone = |entry: &&Entry| threads.iter().any(|(number, ..)| *number == entry.number);
+        let open = self.contents.entries.iter().filter(|entry| !is_gone(entry));
+        let open = open.filter_map(|entry| match &entry.change {
+            Change::Affinity(change) => Some(change.clone()),
+            _ => None,
+        });
+        let open: Vec<AffinityChange> = open.collect();
+        let gone: Vec<AffinityChange> = threads.iter().map(|(_, change, _)| change.clone()).collect();
+        let mut given = heirs::give_back(&gone, &open);
+        for (number, change, place) in threads.iter().rev() {
+            self.settle(*number);
+            let count = change.process.and_then(|process| given.remove(&process.id)).unwrap_or(0);
+            if let Outcome::Reverted(remark) = &mut undone[*place].outcome
+                && count > 0
+            {
+                let heirs = format!("also set back, started since: {count}");
+                *remark = Some(remark.take().map_or(heirs.clone(), |remark| format!("{remark}; {heirs}")));
+            }
+        }
     }
 
     fn open_folders(&self) -> Vec<PathBuf> {

@@ -298,7 +298,7 @@ fn a_disk_that_is_full_keeps_the_change_from_being_made() {
     let place = Place::prepare(&world.journals()).unwrap();
     assert!(log::Log::begin(place.clone(), "full".into(), full(), header).is_err());
     let mut log = log::Log::read(place, "full".into(), fs::File::open("/dev/null").unwrap()).unwrap();
-    assert!(log.begin_entry(&world.written(0, "new")).is_err());
+    assert!(log.begin_entries(&[world.written(0, "new")]).is_err());
     assert_eq!(log.contents, log::Contents::default(), "what could not be written is not remembered");
 }
 
@@ -713,11 +713,11 @@ fn no_more_changes_are_begun_than_are_undone() {
     let change = world.written(0, "new");
     let entry = |number| Entry { number, change: change.clone(), state: State::Begun };
     log.contents.entries = (1..=log::MOST_OPEN as u32).map(entry).collect();
-    let error = log.begin_entry(&change).unwrap_err();
+    let error = log.begin_entries(std::slice::from_ref(&change)).unwrap_err();
     assert!(error.to_string().contains("changes that are not undone, and may have no more"), "{error}");
     log.contents.entries.clear();
     let large = world.written(0, &"x".repeat(log::LARGEST_BYTES as usize / 2));
-    let error = log.begin_entry(&large).unwrap_err();
+    let error = log.begin_entries(&[large]).unwrap_err();
     assert!(error.to_string().contains("larger than"), "{error}");
 }
 
@@ -727,7 +727,9 @@ fn a_journal_with_a_million_changes_is_not_undone() {
     let world = World::new();
     let all = current().unwrap();
     let thread = crate::os::process::Process::this().unwrap();
-    let change = Change::Affinity(AffinityChange { thread, name: "x".repeat(15), old: CpuSet::of(0), new: all });
+    let change = AffinityChange::new(thread, thread, all).unwrap();
+    let change =
+        Change::Affinity(AffinityChange { name: "x".repeat(15), old: CpuSet::of(0), was_all: false, ..change });
     Place::prepare(&world.journals()).unwrap();
     world.leave(&journal_with(&vec![change.clone(); log::MOST_OPEN + 1]));
     let left = left_in(&world.journals()).unwrap().pop().unwrap().unwrap();

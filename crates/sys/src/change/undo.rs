@@ -75,7 +75,7 @@ impl Change {
     /// # Errors
     /// When there is no such thread, or it may not be asked.
     pub fn affinity(thread: u32, cpus: CpuSet) -> io::Result<Self> {
-        AffinityChange::new(thread, cpus).map(Self::Affinity)
+        AffinityChange::of_number(thread, cpus).map(Self::Affinity)
     }
 
     /// What taking it back does, as one would do it by hand: "set file … from "1" back to "f"".

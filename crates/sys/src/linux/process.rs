@@ -16,10 +16,13 @@ impl Stat {
         let (_, name) = head.split_once('(')?;
         let mut fields = tail.split_whitespace();
         let state = fields.next()?;
-        // The state is field 3, the parent field 4, the start time field 22.
+        // The state is field 3, the parent field 4, the session field 6, its terminal field 7, the start time field 22.
         let parent = fields.next()?.parse().ok()?;
-        let start_ticks = fields.nth(22 - 5)?.parse().ok()?;
-        Some(Self { name: name.to_owned(), has_ended: matches!(state, "Z" | "X" | "x"), parent, start_ticks })
+        let session = fields.nth(6 - 5)?.parse().ok()?;
+        let has_terminal = fields.next()? != "0";
+        let start_ticks = fields.nth(22 - 8)?.parse().ok()?;
+        let has_ended = matches!(state, "Z" | "X" | "x");
+        Some(Self { name: name.to_owned(), has_ended, parent, session, has_terminal, start_ticks })
     }
 
     /// What the kernel tells about a process or thread; nothing where there is none.
@@ -39,7 +42,7 @@ impl Stat {
 }
 
 /// ESRCH comes where the process ended between opening its file and reading it.
-fn is_gone(error: &io::Error) -> bool {
+pub(super) fn is_gone(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH)
 }
 
@@ -80,6 +83,26 @@ impl Process {
         let _ = affinity::set(self.id, &before);
         Err(gone())
     }
+}
+
+/// The process that a thread belongs to; nothing where there is no such thread.
+///
+/// # Errors
+/// When /proc is not the kernel's own.
+pub fn process_of(thread: u32) -> io::Result<Option<u32>> {
+    let status = match fs::read_to_string(format!("/proc/{thread}/status")) {
+        Err(error) if is_gone(&error) => return Ok(None),
+        other => other?,
+    };
+    Ok(status.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok()))
+}
+
+/// The time since boot, in the unit of a start time: ticks of 1/100 s, of CLOCK_BOOTTIME.
+pub(crate) fn ticks_since_boot() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel fills the timespec, which outlives the call.
+    unsafe { libc::clock_gettime(libc::CLOCK_BOOTTIME, &raw mut time) };
+    time.tv_sec.max(0) as u64 * 100 + time.tv_nsec.max(0) as u64 / 10_000_000
 }
 
 /// Whether this process descends from another.
@@ -130,7 +153,7 @@ pub fn is_root() -> bool {
 }
 
 /// The user whose rights this process has; 0 is root.
-pub(super) fn effective_user() -> u32 {
+pub fn effective_user() -> u32 {
     // SAFETY: takes no arguments, touches no memory of ours, and cannot fail.
     unsafe { libc::geteuid() }
 }
@@ -139,12 +162,16 @@ pub(super) fn effective_user() -> u32 {
 mod tests {
     use super::*;
 
-    const LINE: &str = "4711 (a) (b) c) S 1 4711 4711 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 98765 2834432 214";
+    const LINE: &str = "4711 (a) (b) c) S 1 4711 4710 34816 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 98765 2834432 214";
 
     #[test]
     fn names_with_parentheses_and_spaces_are_read() {
         let stat = Stat::parse(LINE).unwrap();
-        assert_eq!(stat, Stat { name: "a) (b) c".into(), has_ended: false, parent: 1, start_ticks: 98765 });
+        let name = "a) (b) c".into();
+        let expected =
+            Stat { name, has_ended: false, parent: 1, session: 4710, has_terminal: true, start_ticks: 98765 };
+        assert_eq!(stat, expected);
+        assert!(!Stat::parse(&LINE.replace(" 34816 ", " 0 ")).unwrap().has_terminal);
         assert!(Stat::parse(&LINE.replace(" S ", " Z ")).unwrap().has_ended);
         assert_eq!(Stat::parse("4711 (short) S 1 2"), None);
         assert_eq!(Stat::parse(""), None);

@@ -199,6 +199,10 @@ impl Drop for Held {
 
 /// What a terminal sends with Ctrl-C.
 pub const INTERRUPT: i32 = libc::SIGINT;
+/// What asks a service to read its files again.
+pub const RELOAD: i32 = libc::SIGHUP;
+/// What asks a service to end.
+pub const TERMINATE: i32 = libc::SIGTERM;
 
 /// Sends a signal to a child that was not waited for yet, so that its number is its own: kill(2). Any other number is passed over.
 pub fn send(child: u32, signal: i32) {

@@ -9,10 +9,7 @@ pub use crate::values::task::{Others, Process};
 /// The children of a process, those among them that it adopted and those that have ended and were not waited for.
 pub fn children(parent: u32) -> Vec<u32> {
     match fs::exists(format!("/proc/{parent}/task/{parent}/children")).unwrap_or(false) {
-        true => {
-            let threads = numbers(&format!("/proc/{parent}/task"));
-            threads.into_iter().flat_map(|thread| listed_children(parent, thread)).collect()
-        }
+        true => threads(parent).into_iter().flat_map(|thread| listed_children(parent, thread)).collect(),
         false => children_by_parent().remove(&parent).unwrap_or_default(),
     }
 }
@@ -34,7 +31,7 @@ pub fn descendants(ancestor: u32) -> Vec<Process> {
         if !found.is_empty() && stat.parent != parent && !found.iter().any(|found| found.number == stat.parent) {
             continue;
         }
-        let threads = numbers(&format!("/proc/{number}/task"));
+        let threads = threads(number);
         let born: Vec<u32> = children(number, &threads);
         to_visit.extend(born.into_iter().rev().map(|child| (number, child)));
         found.push(Process { number, start_ticks: stat.start_ticks, parent, threads });
@@ -60,16 +57,26 @@ fn children_by_parent() -> HashMap<u32, Vec<u32>> {
 }
 
 /// The numbers in a folder of /proc, in the kernel's order: that of their starts for threads.
-fn numbers(folder: &str) -> Vec<u32> {
+pub(super) fn numbers(folder: &str) -> Vec<u32> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
+/// The numbers of a process's threads, in the order of their starts; none where it has ended.
+pub fn threads(process: u32) -> Vec<u32> {
+    numbers(&format!("/proc/{process}/task"))
+}
+
 /// Which thread of a process has this number now; nothing where none has.
 pub fn thread(process: u32, thread: u32) -> Option<process::Process> {
+    thread_stat(process, thread).map(|(identity, _)| identity)
+}
+
+/// The same with its name.
+pub(super) fn thread_stat(process: u32, thread: u32) -> Option<(process::Process, String)> {
     let text = fs::read(format!("/proc/{process}/task/{thread}/stat")).ok()?;
-    let start_ticks = Stat::parse(&String::from_utf8_lossy(&text))?.start_ticks;
-    Some(process::Process { id: thread, start_ticks })
+    let stat = Stat::parse(&String::from_utf8_lossy(&text))?;
+    Some((process::Process { id: thread, start_ticks: stat.start_ticks }, stat.name))
 }
 
 /// The name of a thread, which programs may change at any time: at most 15 bytes.

@@ -14,8 +14,24 @@ pub fn system(reader: &Reader, info: &CpuInfo, governors: Vec<String>) -> System
         hypervisor: hypervisor(reader, info),
         emulated: reader.word(HYPERVISOR).as_deref() == Some(EMULATOR),
         governors,
+        scheduling: SCHEDULING
+            .iter()
+            .filter_map(|(name, file)| Some(((*name).to_owned(), reader.word(file)?)))
+            .collect(),
     }
 }
+
+/// What decides where the kernel runs a program, and how fast that is, besides the machine: a file each, of which most exist on few machines.
+const SCHEDULING: [(&str, &str); 7] = [
+    // debugfs, which root alone may read.
+    ("cache_aware", "sys/kernel/debug/sched/llc_balancing/enabled"),
+    ("numa_balancing", "proc/sys/kernel/numa_balancing"),
+    ("sched_ext", "sys/kernel/sched_ext/state"),
+    ("sched_ext_ops", "sys/kernel/sched_ext/root/ops"),
+    ("prefcore", "sys/devices/system/cpu/amd_pstate/prefcore"),
+    ("x3d_mode", "sys/bus/platform/drivers/amd_x3d_vcache/AMDI0101:00/amd_x3d_mode"),
+    ("smt", "sys/devices/system/cpu/smt/control"),
+];
 
 /// The architecture: as the kernel says (since 6.1), as hwloc's recorder noted, or by the form of /proc/cpuinfo.
 fn architecture(reader: &Reader, info: &CpuInfo) -> Option<String> {
@@ -147,6 +163,16 @@ mod tests {
         assert_eq!(hypervisor(&[("proc/cpuinfo", ARM), (VENDOR, "NVIDIA\n")]), "");
         assert_eq!(hypervisor(&[("proc/cpuinfo", ARM), (VENDOR, "Amazon EC2\n"), (PRODUCT, "c7g.metal\n")]), "");
         assert_eq!(hypervisor(&[]), "");
+    }
+
+    #[test]
+    fn the_scheduling_environment_is_what_can_be_read() {
+        let files = [("proc/sys/kernel/numa_balancing", "1\n"), ("sys/kernel/sched_ext/root/ops", "rusty_1.0\n")];
+        let found: Vec<_> = found(&files).scheduling.into_iter().collect();
+        assert_eq!(
+            found,
+            [("numa_balancing", "1"), ("sched_ext_ops", "rusty_1.0")].map(|(a, b)| (a.to_owned(), b.to_owned()))
+        );
     }
 
     #[test]

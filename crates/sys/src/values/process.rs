@@ -20,6 +20,10 @@ pub struct Stat {
     pub has_ended: bool,
     /// The number of its parent; 0 where it has none that can be seen here.
     pub parent: u32,
+    /// Its session; 0 for the kernel's own.
+    pub session: u32,
+    /// Whether that session has a terminal.
+    pub has_terminal: bool,
     /// When it started, in the kernel's ticks since boot.
     pub start_ticks: u64,
 }

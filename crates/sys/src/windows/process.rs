@@ -28,11 +28,14 @@ impl Process {
 }
 
 answers! {
+    fn process_of(u32) -> io::Result<Option<u32>> = missing();
+    fn ticks_since_boot() -> u64 = 0;
     fn boot_id() -> io::Result<String> = missing();
     fn host_name() -> String = String::new();
     fn number_space() -> String = String::new();
     fn sees_all_numbers() -> bool = true;
     fn is_root() -> bool = false;
+    fn effective_user() -> u32 = 0;
     fn is_descendant_of(u32) -> bool = false;
     fn others_called(&str) -> Vec<(u32, u32)> = Vec::new();
 }

@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use corewise_model::Artifact as _;
 use corewise_model::conducted::Conducted;
+use corewise_model::keep::Rule;
 use corewise_store::{Entry, Store};
 use jiff::tz::TimeZone;
 
@@ -21,6 +22,7 @@ use crate::shell::history::{broken, existing, number_now, to_write};
 use crate::shell::list::{HistoryDocument, list};
 use crate::shell::machine::this_machine;
 use crate::shell::output::{say, show as print};
+use crate::shell::rules::Rules;
 use crate::shell::run::{Document, Run, document};
 use crate::shell::settings::Settings;
 use arguments::{HistoryArguments, HistoryCommand, ListArguments};
@@ -88,10 +90,29 @@ fn compare(before: i64, after: i64, settings: &Settings) -> Result<(), Failure> 
 
 /// Deletes what has some numbers.
 fn delete(numbers: &[i64], settings: &Settings) -> Result<(), Failure> {
+    unless_evidence(numbers, settings)?;
     // Closed before it is written to: whoever closes it last tidies it up, and a reader may not.
     let path = existing(settings, FIRST)?.path().to_owned();
     let deleted = to_write(&path, settings).and_then(|mut store| store.delete(numbers)).map_err(broken)?;
     print_deleted(&deleted, false, settings)
+}
+
+/// Refuses to delete an experiment that a rule of this user rests on, unless that was asked for.
+fn unless_evidence(numbers: &[i64], settings: &Settings) -> Result<(), Failure> {
+    if settings.anyway {
+        return Ok(());
+    }
+    // Rules that cannot be read rest on nothing that anybody could say.
+    let rules = Rules::of(None, settings.is_root, settings).and_then(|rules| rules.read()).unwrap_or_default();
+    let rests_on = |rule: &Rule| rule.evidence.as_ref().map(|evidence| evidence.experiment);
+    match rules.iter().find(|rule| rests_on(rule).is_some_and(|number| numbers.contains(&number))) {
+        Some(rule) => {
+            let number = rests_on(rule).unwrap_or_default();
+            Err(Failure::unavailable(format!("experiment {number} is the evidence of rule {}", rule.name))
+                .next("Nothing was deleted. To delete it all the same, add --anyway."))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Deletes what is older than some time.
@@ -107,6 +128,7 @@ fn prune(older_than: Duration, dry_run: bool, list: &ListArguments, settings: &S
     });
     if !dry_run && !old.is_empty() {
         let numbers: Vec<i64> = old.iter().map(|entry| entry.number).collect();
+        unless_evidence(&numbers, settings)?;
         let path = store.path().to_owned();
         drop(store);
         to_write(&path, settings).and_then(|mut store| store.delete(&numbers)).map_err(broken)?;

@@ -6,7 +6,8 @@ use clap::{Parser, ValueEnum};
 use corewise_model::placement::memory::MemoryPolicy;
 
 /// The `--` is needed only where the command begins with a hyphen, and never wrong.
-pub const USAGE: &str = "corewise run --on <EXPR> [OPTIONS] -- <COMMAND>...";
+pub const USAGE: &str = "corewise run --on <EXPR> [OPTIONS] -- <COMMAND>...
+       corewise run --on <EXPR> --pid <PID>";
 
 pub const AFTER: &str = "Examples:
   corewise run --on 0-3 -- ./app             four cpus by number, as taskset -c 0-3 ./app
@@ -16,6 +17,7 @@ pub const AFTER: &str = "Examples:
   corewise run --on all --roles 'io=^io-:0,work=^worker:all - 0' -- ./app
   corewise run --on 0-7 --enforce boundary -- ./app
   corewise run --on 0-7 --cgroup -- ./app    it cannot leave them, whatever mask it sets
+  corewise run --on llc:1 --pid 4711         places a running process; `corewise undo` takes that back
 
 Roles: NAME=REGEX:EXPR, separated by commas. The regex may match anywhere in a thread's name; the kernel keeps 15 \
 bytes of a name. The regex ends at the first colon outside of parentheses and brackets (write \\: to match a colon). \
@@ -27,6 +29,10 @@ inherit them. Without --one-per-thread, --roles, --enforce, --cgroup and -v the 
 corewise stays, watches the command, and forwards signals. If corewise is killed (SIGKILL), the command continues \
 where it is; `corewise undo` removes a control group left behind.
 
+With --pid all threads of a running process get the cpus of --on, whatever each had before, until none is new. Its \
+memory stays where it is. corewise writes each thread's old cpus to its journal and ends; what the process starts \
+afterwards inherits the new ones. `corewise undo` gives each thread its old cpus, and what was started since those of its creator.
+
 Exit status: that of the command; 126 it could not be executed; 127 it was not found; if a signal ends it, the same \
 signal ends corewise (128+n in a shell). If nothing was started: 2 wrong usage; 3 not permitted or not available.";
 
@@ -35,8 +41,11 @@ signal ends corewise (128+n in a shell). If nothing was started: 2 wrong usage; 
 #[command(name = "run", override_usage = USAGE, after_help = AFTER)]
 pub struct RunArguments {
     /// Where to run it, in the placement language: 0-3, 0x55, llc:0, 'all - core:0', 'spread(4, llc)'
-    #[arg(long, value_name = "EXPR")]
-    pub on: String,
+    #[arg(long, value_name = "EXPR", required_unless_present = "rule")]
+    pub on: Option<String>,
+    /// Run it where this rule of `corewise keep` says, with the rule's memory and threads, before its first instruction
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["on", "memory", "one_per_thread", "roles"])]
+    pub rule: Option<String>,
     /// Where its memory comes from: local, bind:N, preferred:N, interleave:N,M, weighted:N,M; nodes counted as node:N, or all
     #[arg(long, value_name = "POLICY")]
     pub memory: Option<MemoryPolicy>,
@@ -55,8 +64,12 @@ pub struct RunArguments {
     /// Report what is set, and at the end which threads set their own cpus
     #[arg(short, long)]
     pub verbose: bool,
+    /// Place a process that runs already, with all its threads, instead of starting a command
+    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..),
+        conflicts_with_all = ["memory", "one_per_thread", "roles", "enforce", "cgroup", "verbose", "command"])]
+    pub pid: Option<u32>,
     /// The command and its arguments
-    #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true)]
+    #[arg(value_name = "COMMAND", required_unless_present = "pid", trailing_var_arg = true)]
     pub command: Vec<OsString>,
 }
 

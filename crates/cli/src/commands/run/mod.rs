@@ -1,6 +1,7 @@
 //! `corewise run`: runs a command on cpus of the user's choice.
 
 pub mod arguments;
+mod running;
 pub mod task;
 
 use std::process::Command;
@@ -11,6 +12,7 @@ use crate::shell::child::task::RunTask;
 use crate::shell::child::{supervise, words};
 use crate::shell::failure::{Exit, Failure};
 use crate::shell::machine::this_machine;
+use crate::shell::placing;
 use crate::shell::run::Run;
 use crate::shell::settings::Settings;
 use arguments::RunArguments;
@@ -24,7 +26,13 @@ impl Run for RunArguments {
             return Err(Failure::usage("run has no JSON output")
                 .next("Its output is its command's. `corewise place EXPR --json` shows where it would run."));
         }
-        run(&self.task()?, settings)
+        let typed = self.with_rule(settings)?;
+        match typed.pid {
+            Some(process) => {
+                running::place(process, &placing::expression(typed.on.as_deref().unwrap_or_default())?, settings)
+            }
+            None => run(&typed.task()?, settings),
+        }
     }
 }
 

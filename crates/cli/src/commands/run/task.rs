@@ -1,6 +1,7 @@
 //! What was typed for `run`, understood.
 
 use corewise_lab::placing::{Spread, Wish};
+use corewise_model::keep::ThreadRule;
 use corewise_model::placement::hold::Enforcement;
 use corewise_model::placement::roles::roles;
 
@@ -8,14 +9,37 @@ use super::arguments::{EnforcementName, RunArguments};
 use crate::shell::child::task::RunTask;
 use crate::shell::failure::{Exit, Failure};
 use crate::shell::placing;
+use crate::shell::rules::Rules;
+use crate::shell::settings::Settings;
 
 impl RunArguments {
+    /// With what the rule says that was named: this user's own, or the system's.
+    ///
+    /// # Errors
+    /// Where there is no such rule.
+    pub fn with_rule(self, settings: &Settings) -> Result<Self, Failure> {
+        let Some(name) = &self.rule else { return Ok(self) };
+        let own = Rules::of(None, settings.is_root, settings)?;
+        let rule = own
+            .one(name)
+            .or_else(|failure| Rules::of(None, !settings.is_root, settings)?.one(name).map_err(|_| failure))?;
+        let role =
+            |(number, threads): (usize, &ThreadRule)| format!("{number}={}:{}", threads.name.regex(), threads.on.0);
+        let roles: Vec<String> = rule.threads.iter().enumerate().map(role).collect();
+        Ok(Self {
+            on: Some(rule.on.0.to_string()),
+            memory: rule.memory.map(|memory| memory.0),
+            roles: (!roles.is_empty()).then(|| roles.join(",")),
+            ..self
+        })
+    }
+
     /// What was typed, understood.
     ///
     /// # Errors
     /// Where an expression or a role cannot be read.
     pub fn task(self) -> Result<RunTask, Failure> {
-        let on = placing::expression(&self.on)?;
+        let on = placing::expression(self.on.as_deref().unwrap_or_default())?;
         let spread = match (self.one_per_thread, self.roles) {
             (true, _) => Spread::OnePerThread,
             (false, Some(text)) => Spread::Roles(roles(&text).map_err(|error| placing::refused(Exit::Usage, error))?),

@@ -16,7 +16,7 @@ use crate::shell::settings::Settings;
 use document::{Fate, Item, Report, State, UndoDocument};
 use screen::screen;
 
-/// Revert changes left behind by a crashed corewise, and interrupts moved by `irq`
+/// Revert changes left behind by a crashed corewise, and what `irq` and `run --pid` changed
 #[derive(Clone, Debug, Parser)]
 #[command(name = "undo")]
 pub struct UndoArguments {

@@ -1,0 +1,143 @@
+//! `corewise keep run`: the loop in the foreground, as a service manager wants it.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use corewise_keep::{Host, Order, Scope, Status, give_back_left, metrics};
+use corewise_model::keep::ResolvedRule;
+use corewise_sys::change::Journal;
+use corewise_sys::lock::{self, Taken};
+use corewise_sys::process::{self, Process};
+use corewise_sys::{files, output, service, signals};
+
+use super::arguments::RunArguments;
+use super::state::{State, take_released};
+use crate::shell::failure::{Exit, Failure};
+use crate::shell::output::say;
+use crate::shell::rules::Rules;
+use crate::shell::settings::Settings;
+
+const LOCK: &str = "keep.lock";
+/// State and metrics are written at most so often.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Keeps the rules in force until a signal ends it.
+pub fn run(typed: &RunArguments, rules: &Rules, settings: &Settings) -> Result<Exit, Failure> {
+    let folder = settings.journal_folder()?;
+    let unusable =
+        |error: &dyn std::fmt::Display| Failure::unavailable(format!("cannot use {}: {error}", folder.display()));
+    if !folder.exists() {
+        files::make_private_folder(folder).map_err(|error| unusable(&error))?;
+    }
+    let _lock = match lock::take(folder, LOCK) {
+        Ok(Taken::Ours(lock)) => Some(lock),
+        Ok(Taken::Held(_)) => {
+            return Err(Failure::unavailable("another `corewise keep run` runs with these journals")
+                .next("`corewise keep` shows what it holds; `corewise keep reload` lets it read the rules again."));
+        }
+        Err(error) => return Err(unusable(&error)),
+    };
+    let left = give_back_left(folder).map_err(Failure::unavailable)?;
+    if left > 0 {
+        say(&format!("an earlier `corewise keep run` was killed: {left} changes were given back"));
+    }
+    let this = Process::this().map_err(Failure::unavailable)?;
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let state = State {
+        process: this.id,
+        start_ticks: this.start_ticks,
+        started_unix_ms: i64::try_from(since.as_millis()).unwrap_or(i64::MAX),
+        of_system: rules.of_system,
+        status: Status::default(),
+    };
+    let mut host = Service {
+        signals: signals::Held::new().map_err(Failure::unavailable)?,
+        notify: std::env::var_os("NOTIFY_SOCKET"),
+        rules,
+        settings,
+        folder,
+        metrics: typed.metrics.clone(),
+        state,
+        written: None,
+        is_behind: false,
+        is_ready: false,
+    };
+    let scope = if rules.of_system { Scope::System } else { Scope::User(process::effective_user()) };
+    let ended = corewise_keep::run(scope, Journal::in_folder(folder), &mut host);
+    host.tell("STOPPING=1");
+    host.write();
+    State::remove(folder);
+    ended.map(|()| Exit::Done).map_err(Failure::unavailable)
+}
+
+struct Service<'a> {
+    signals: signals::Held,
+    notify: Option<OsString>,
+    rules: &'a Rules,
+    settings: &'a Settings,
+    folder: &'a Path,
+    metrics: Option<PathBuf>,
+    state: State,
+    written: Option<Instant>,
+    /// Whether something changed since.
+    is_behind: bool,
+    is_ready: bool,
+}
+
+impl Service<'_> {
+    fn tell(&self, state: &str) {
+        if let Some(socket) = self.notify.as_ref().filter(|socket| !socket.is_empty()) {
+            let _ = service::notify(socket, state);
+        }
+    }
+
+    fn write_in_time(&mut self) {
+        if self.is_behind && self.written.is_none_or(|at| at.elapsed() >= PAUSE) {
+            self.write();
+        }
+    }
+
+    fn write(&mut self) {
+        (self.written, self.is_behind) = (Some(Instant::now()), false);
+        if let Err(error) = self.state.write(self.folder) {
+            say(&format!("warning: the state is not written: {error}"));
+        }
+        let text = self.metrics.as_ref().map(|file| (file, metrics(&self.state.status)));
+        if let Some((file, Err(error))) = text.map(|(file, text)| (file, output::replace(file, text.as_bytes()))) {
+            say(&format!("warning: {} is not written: {error}", file.display()));
+        }
+    }
+}
+
+impl Host for Service<'_> {
+    fn order(&mut self) -> Order {
+        self.write_in_time();
+        match self.signals.next(Duration::ZERO).map(|signal| signal.number) {
+            Some(signals::RELOAD) => {
+                self.tell("RELOADING=1");
+                self.is_ready = false;
+                Order::Reload(take_released(self.folder))
+            }
+            Some(signals::TERMINATE | signals::INTERRUPT) => Order::Stop,
+            _ => Order::Continue,
+        }
+    }
+
+    fn rules(&mut self) -> Result<Vec<ResolvedRule>, String> {
+        self.rules.resolved(self.settings).map_err(|failure| failure.what)
+    }
+
+    fn log(&mut self, line: &str) {
+        say(&line);
+    }
+
+    fn report(&mut self, status: &Status) {
+        self.state.status.clone_from(status);
+        self.is_behind = true;
+        self.write_in_time();
+        if !std::mem::replace(&mut self.is_ready, true) {
+            self.tell("READY=1");
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! The JSON documents.
+
+use std::collections::BTreeMap;
+
+use corewise_model::CpuSet;
+use corewise_model::keep::{Action, Held, Process, ResolvedRule};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::state::State;
+
+/// What `corewise keep --json` prints.
+#[derive(Serialize, JsonSchema)]
+#[schemars(title = "corewise/keep/1")]
+pub struct KeepDocument<'a> {
+    #[schemars(extend("const" = "corewise/keep/1"))]
+    pub schema: &'static str,
+    /// The file of the rules, or the folder.
+    pub place: String,
+    /// The rules on this machine.
+    pub rules: &'a [ResolvedRule],
+    /// The `keep run` that keeps them in force; null where none runs.
+    pub running: Option<&'a State>,
+}
+
+/// What `corewise keep plan --json` prints.
+#[derive(Serialize, JsonSchema)]
+#[schemars(title = "corewise/keep-plan/1")]
+pub struct PlanDocument<'a> {
+    #[schemars(extend("const" = "corewise/keep-plan/1"))]
+    pub schema: &'static str,
+    /// The processes that rules match.
+    pub processes: &'a [Planned],
+    /// How many processes a rule could not decide on because the file that they execute cannot be read, by the rules' names.
+    pub unreadable: &'a BTreeMap<String, u32>,
+}
+
+/// What would be done about a process.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Planned {
+    /// Its number.
+    pub process: u32,
+    /// Its name.
+    pub name: String,
+    /// Its rule.
+    pub rule: String,
+    /// The rule's cpus.
+    pub cpus: CpuSet,
+    /// How many threads it has.
+    pub threads: usize,
+    /// What would be done.
+    pub actions: Vec<Action>,
+    /// Why something would not be done.
+    pub notes: Vec<String>,
+}
+
+/// What `corewise keep why --json` prints.
+#[derive(Serialize, JsonSchema)]
+#[schemars(title = "corewise/keep-why/1")]
+pub struct WhyDocument<'a> {
+    #[schemars(extend("const" = "corewise/keep-why/1"))]
+    pub schema: &'static str,
+    /// The process as it is now.
+    pub process: &'a Process,
+    /// The rule that counts for it; null where none does.
+    pub rule: Option<&'a ResolvedRule>,
+    /// What the running `keep run` knows of it; null where none runs, or knows nothing of it.
+    pub held: Option<&'a Held>,
+    /// Whose cpus its control group has, where these are fewer than are online: "kubelet".
+    pub limited_by: Option<&'a str>,
+}
+
+/// What commands print that change a file of rules.
+#[derive(Serialize, JsonSchema)]
+#[schemars(title = "corewise/keep-change/1")]
+pub struct ChangeDocument<'a> {
+    #[schemars(extend("const" = "corewise/keep-change/1"))]
+    pub schema: &'static str,
+    /// The rule.
+    pub rule: &'a str,
+    /// What was done: "added", "removed", "enabled", "disabled".
+    pub what: &'a str,
+    /// The file that was written.
+    pub file: String,
+    /// Whether a running `keep run` was told.
+    pub reloaded: bool,
+}

@@ -1,0 +1,234 @@
+//! `corewise keep`: placements stay in force for the programs that rules match, and everything is given back.
+
+pub mod arguments;
+pub mod document;
+
+mod daemon;
+mod screen;
+mod state;
+#[cfg(test)]
+mod tests;
+mod unit;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use corewise_keep::Scope;
+use corewise_model::conducted::Conducted;
+use corewise_model::keep::{
+    Author, Evidence, Fit, Glob, Keeper, Match, Process, Rule, Strength, ThreadRule, Unproven, Written, owner, removed,
+    set_disabled,
+};
+use corewise_sys::{cpuset, process};
+
+use crate::draw::text::{Line, Screen};
+use crate::draw::wrap::wrap;
+use crate::shell::failure::{Exit, Failure};
+use crate::shell::history::{broken, existing};
+use crate::shell::output::{print_text, show};
+use crate::shell::placing::expression;
+use crate::shell::rules::Rules;
+use crate::shell::run::{Document, Run, document};
+use crate::shell::settings::Settings;
+use arguments::{AddArguments, KeepArguments, KeepCommand, StrengthName};
+use document::{ChangeDocument, KeepDocument, PlanDocument, Planned, WhyDocument};
+use state::State;
+
+impl Run for KeepArguments {
+    const DOCUMENTS: &'static [Document] = &[
+        document::<KeepDocument<'_>>,
+        document::<PlanDocument<'_>>,
+        document::<WhyDocument<'_>>,
+        document::<ChangeDocument<'_>>,
+    ];
+
+    fn run(self, settings: &Settings) -> Result<Exit, Failure> {
+        let of_system = self.system || settings.is_root && !self.user;
+        let rules = Rules::of(self.rules.as_deref(), of_system, settings)?;
+        match self.command {
+            None => list(&rules, settings),
+            Some(KeepCommand::Add(typed)) => add(typed, &rules, settings),
+            Some(KeepCommand::Plan) => plan(&rules, settings),
+            Some(KeepCommand::Run(typed)) => return daemon::run(&typed, &rules, settings),
+            Some(KeepCommand::Why { process }) => why(process, &rules, settings),
+            Some(KeepCommand::Release { process }) => release(process, settings),
+            Some(KeepCommand::Remove(typed)) => {
+                let file = rules.edit(&typed.name, |text| removed(text, &typed.name))?;
+                changed(&typed.name, "removed", &file, settings)
+            }
+            Some(KeepCommand::Enable(typed)) => {
+                let file = rules.edit(&typed.name, |text| set_disabled(text, &typed.name, false))?;
+                changed(&typed.name, "enabled", &file, settings)
+            }
+            Some(KeepCommand::Disable(typed)) => {
+                let file = rules.edit(&typed.name, |text| set_disabled(text, &typed.name, true))?;
+                changed(&typed.name, "disabled", &file, settings)
+            }
+            Some(KeepCommand::Reload) => {
+                rules.read()?;
+                state::running(settings)?.reload();
+                Ok(())
+            }
+            Some(KeepCommand::Unit) => print_text(&unit::unit(of_system)),
+        }
+        .map(|()| Exit::Done)
+    }
+}
+
+fn list(rules: &Rules, settings: &Settings) -> Result<(), Failure> {
+    let resolved = rules.resolved(settings)?;
+    let running = State::read(settings).filter(|state| state.of_system == rules.of_system);
+    let place = rules.place.display().to_string();
+    show(
+        settings,
+        || KeepDocument {
+            schema: "corewise/keep/1",
+            place: place.clone(),
+            rules: &resolved,
+            running: running.as_ref(),
+        },
+        || screen::list(&place, &resolved, running.as_ref(), settings.width),
+    )
+}
+
+fn add(typed: AddArguments, rules: &Rules, settings: &Settings) -> Result<(), Failure> {
+    let rule = rule(typed, settings)?;
+    let file = rules.add(&rule)?;
+    changed(&rule.name, "added", &file, settings)
+}
+
+/// The rule that was typed, or that an experiment proves.
+fn rule(typed: AddArguments, settings: &Settings) -> Result<Rule, Failure> {
+    let mut matches = Match::default();
+    for text in &typed.matches {
+        let (field, glob) = text.split_once('=').ok_or_else(|| {
+            Failure::usage(format!("--match {text}: expected FIELD=PATTERN, such as 'exe=*/redis-server'"))
+        })?;
+        matches.set(field.trim(), Glob::new(glob)).map_err(Failure::usage)?;
+    }
+    let (on, evidence, program) = match (typed.from, &typed.on) {
+        (Some(number), _) => {
+            let (on, evidence, program) = winner(number, settings)?;
+            (on, Some(evidence), Some(program))
+        }
+        (None, Some(on)) => (on.clone(), None, None),
+        (None, None) => return Err(Failure::usage("a rule needs --on or --from")),
+    };
+    if let (None, Some(program)) = (typed.matches.first(), &program) {
+        let glob = if program.starts_with('/') { program.clone() } else { format!("*/{program}") };
+        matches.exe = Some(Glob::new(glob));
+    }
+    let name = typed.name.or_else(|| Some(Path::new(&program?).file_name()?.to_string_lossy().into_owned()));
+    let name = name.ok_or_else(|| Failure::usage("a rule needs a name"))?;
+    let mut rule = Rule::new(name, matches, expression(&on)?);
+    for text in &typed.threads {
+        let (name, on) =
+            text.split_once('=').ok_or_else(|| Failure::usage(format!("--threads {text}: expected PATTERN=EXPR")))?;
+        rule.threads.push(ThreadRule { name: Glob::new(name), on: Written(expression(on)?) });
+    }
+    rule.strength = match typed.strength {
+        StrengthName::Once => Strength::Once,
+        StrengthName::Boundary => Strength::Boundary,
+        StrengthName::Exact => Strength::Exact,
+    };
+    if typed.release_unproven {
+        rule.unproven = Unproven::Release;
+    }
+    (rule.widen, rule.evidence) = (typed.widen, evidence);
+    Ok(rule)
+}
+
+/// The placement that an experiment proves, with the evidence and the program.
+fn winner(number: i64, settings: &Settings) -> Result<(String, Evidence, String), Failure> {
+    let conducted =
+        existing(settings, "Make an experiment with `corewise try`")?.get::<Conducted>(number).map_err(broken)?;
+    let (on, evidence) = Evidence::of_winner(number, &conducted).ok_or_else(|| {
+        Failure::unavailable(format!("experiment {number} has no winner: there is nothing to keep"))
+            .next(format!("`corewise history show {number}` says what it shows."))
+    })?;
+    Ok((on, evidence, conducted.experiment.workload.command.first().cloned().unwrap_or_default()))
+}
+
+fn changed(rule: &str, what: &str, file: &Path, settings: &Settings) -> Result<(), Failure> {
+    let reloaded = state::reload(settings);
+    let file = file.display().to_string();
+    let screen = || {
+        let mut screen = Screen::new();
+        let line = Line::new().plain("Rule ").strong(rule).plain(format!(" {what}: {file}"));
+        screen.extend(wrap(&line, settings.width, 2));
+        let next = match reloaded {
+            true => Line::new().plain("The running `corewise keep run` reads it."),
+            false => Line::new().plain("Next:  ").strong("corewise keep plan"),
+        };
+        screen.extend(wrap(&next, settings.width, 2));
+        screen
+    };
+    show(
+        settings,
+        || ChangeDocument { schema: "corewise/keep-change/1", rule, what, file: file.clone(), reloaded },
+        screen,
+    )
+}
+
+fn plan(rules: &Rules, settings: &Settings) -> Result<(), Failure> {
+    let scope = if rules.of_system { Scope::System } else { Scope::User(process::effective_user()) };
+    let (planned, unreadable) = planned(Keeper::new(rules.resolved(settings)?), &corewise_keep::processes(scope));
+    show(
+        settings,
+        || PlanDocument { schema: "corewise/keep-plan/1", processes: &planned, unreadable: &unreadable },
+        || screen::plan(&planned, &unreadable, settings.width),
+    )
+}
+
+/// What a keeper would do about processes, and how often each rule could not decide.
+fn planned(mut keeper: Keeper, processes: &[Process]) -> (Vec<Planned>, BTreeMap<String, u32>) {
+    let (mut planned, mut unreadable) = (Vec::new(), BTreeMap::new());
+    for process in processes {
+        for rule in keeper.rules() {
+            if rule.is_in_force() && rule.rule.matches.fit(process) == Fit::Unreadable {
+                *unreadable.entry(rule.rule.name.clone()).or_default() += 1;
+            }
+        }
+        let Some((rule, cpus)) = keeper.rule_of(process).map(|rule| (rule.rule.name.clone(), rule.cpus.clone())) else {
+            continue;
+        };
+        let actions = keeper.look(process, Duration::ZERO, &|_| Author::Unknown);
+        let notes = keeper.processes().get(&process.id).map(|held| held.notes.iter().skip(1)).into_iter().flatten();
+        planned.push(Planned {
+            process: process.id,
+            name: process.name.clone(),
+            rule,
+            cpus,
+            threads: process.threads.len(),
+            actions,
+            notes: notes.map(|note| note.what.clone()).collect(),
+        });
+    }
+    (planned, unreadable)
+}
+
+fn why(id: u32, rules: &Rules, settings: &Settings) -> Result<(), Failure> {
+    let process = corewise_keep::process(id)
+        .ok_or_else(|| Failure::unavailable(format!("there is no process {id} that can be placed")))?;
+    let running = State::read(settings);
+    let held = running.as_ref().and_then(|state| state.status.processes.get(&id));
+    let held = held.filter(|held| held.start_ticks == process.start_ticks);
+    let keeper = Keeper::new(rules.resolved(settings)?);
+    let rule = keeper.rule_of(&process);
+    let limited_by = (process.reachable != cpuset::online()).then(|| owner(&process.cgroup));
+    show(
+        settings,
+        || WhyDocument { schema: "corewise/keep-why/1", process: &process, rule, held, limited_by },
+        || screen::why(&process, rule, held, limited_by, settings.width),
+    )
+}
+
+fn release(id: u32, settings: &Settings) -> Result<(), Failure> {
+    let state = state::running(settings)?;
+    if !state.status.processes.contains_key(&id) {
+        return Err(Failure::unavailable(format!("process {id} is held by no rule"))
+            .next("`corewise keep` shows what is held."));
+    }
+    state::release(id, settings).map(drop)
+}

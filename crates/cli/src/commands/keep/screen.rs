@@ -1,0 +1,239 @@
+//! The screens: the rules and what they hold, what they would do, and why a process is where it is.
+
+use corewise_model::CpuSet;
+use corewise_model::keep::{Evidence, Held, Process, ResolvedRule, Standing, Strength, Unproven};
+
+use super::document::Planned;
+use super::state::State;
+use crate::draw::grid::{Column, Grid};
+use crate::draw::number::count;
+use crate::draw::text::{Line, Screen, Tone};
+use crate::draw::wrap::wrap;
+
+/// The rules and what each holds.
+pub fn list(place: &str, rules: &[ResolvedRule], running: Option<&State>, width: usize) -> Screen {
+    let mut screen = Screen::new();
+    let say = |screen: &mut Screen, line: Line| screen.extend(wrap(&line, width, 2));
+    if rules.is_empty() {
+        say(&mut screen, Line::new().plain(format!("No rules in {place}.")));
+        let next = "corewise keep add NAME --match 'exe=*/PROGRAM' --on EXPR";
+        say(&mut screen, Line::new().plain("Next:  ").strong(next));
+        return screen;
+    }
+    say(&mut screen, summary(running));
+    let mut grid = Grid::new(vec![
+        Column::text("rule", 0),
+        Column::text("on", 1).shrinking_to(8),
+        Column::text("holds", 0).shrinking_to(12),
+        Column::text("evidence", 2).shrinking_to(12),
+        Column::number("corrected", "", 3),
+        Column::text("state", 0),
+    ]);
+    for rule in rules {
+        let held = of_rule(rule, running);
+        let corrected: u32 = held.iter().map(|(_, held)| held.corrections).sum();
+        let (written, cpus) = (rule.rule.on.0.to_string(), rule.cpus.to_string());
+        let on = match rule.cpus.is_empty() {
+            true => format!("{written} (no cpu)"),
+            false if written == cpus => written,
+            false => format!("{written} ({cpus})"),
+        };
+        grid.row(vec![
+            Line::new().strong(&rule.rule.name),
+            Line::new().plain(on),
+            Line::new().plain(holds(&held)),
+            Line::new().plain(rule.rule.evidence.as_ref().map_or_else(|| "none".to_owned(), evidence)),
+            Line::new().plain(if running.is_some() { corrected.to_string() } else { "–".to_owned() }),
+            standing(rule),
+        ]);
+    }
+    screen.block(grid.fit(width).with_remark(width, 0));
+    let mut remarks = Vec::new();
+    for rule in rules {
+        let name = &rule.rule.name;
+        remarks.extend(rule.problem.as_ref().map(|problem| format!("{name}: {problem}")));
+        let changes: Vec<String> =
+            rule.changes.iter().map(|c| format!("{} was {}, is {}", c.what, c.was, c.is)).collect();
+        remarks.extend((!changes.is_empty()).then(|| format!("{name} is unproven here: {}", changes.join("; "))));
+        let unreadable = running.and_then(|state| state.status.unreadable.get(name));
+        remarks.extend(unreadable.map(|number| {
+            format!(
+                "{name} needs CAP_SYS_PTRACE: the files that {} execute cannot be read",
+                processes(*number as usize)
+            )
+        }));
+    }
+    let left =
+        running.iter().flat_map(|state| &state.status.processes).filter(|(_, held)| held.standing != Standing::Held);
+    remarks.extend(left.map(|(id, held)| format!("{} ({id}) is left alone: {}", held.name, last_note(held))));
+    remarks.extend(
+        running.and_then(|state| state.status.broken.clone()).map(|why| format!("The old rules are in force: {why}")),
+    );
+    screen.block(remarks.into_iter().flat_map(|remark| wrap(&Line::new().plain(remark), width, 2)).collect());
+    screen
+}
+
+fn summary(running: Option<&State>) -> Line {
+    let Some(State { status, .. }) = running else {
+        return Line::new().plain("Nothing keeps these rules in force. Next:  ").strong("corewise keep run");
+    };
+    let held = || status.processes.values().filter(|held| held.standing == Standing::Held);
+    let threads: usize = held().map(|held| held.threads.len()).sum();
+    let (threads, held) = (count(threads, "thread"), processes(held().count()));
+    let text = format!("{threads} of {held} held; processes are seen {}", status.sight);
+    Line::new().plain(text)
+}
+
+fn processes(number: usize) -> String {
+    if number == 1 { "1 process".to_owned() } else { format!("{number} processes") }
+}
+
+fn of_rule<'a>(rule: &ResolvedRule, running: Option<&'a State>) -> Vec<(u32, &'a Held)> {
+    let processes = running.iter().flat_map(|state| &state.status.processes);
+    let own = processes.filter(|(_, held)| held.rule == rule.rule.name && held.standing == Standing::Held);
+    own.map(|(id, held)| (*id, held)).collect()
+}
+
+fn holds(held: &[(u32, &Held)]) -> String {
+    match held {
+        [] => "–".to_owned(),
+        [(id, held)] => format!("{} {id}", held.name),
+        [(_, first), ..] => format!("{} ×{}", first.name, held.len()),
+    }
+}
+
+fn standing(rule: &ResolvedRule) -> Line {
+    match () {
+        () if rule.rule.disabled => Line::new().faint("disabled"),
+        () if rule.cpus.is_empty() => Line::new().with(Tone::Warn, "no cpu here"),
+        () if !rule.changes.is_empty() && rule.rule.unproven == Unproven::Release => {
+            Line::new().with(Tone::Warn, "unproven, released")
+        }
+        () if !rule.changes.is_empty() => Line::new().with(Tone::Warn, "unproven"),
+        () => Line::new().plain("in force"),
+    }
+}
+
+/// "+6.1 % [4.2, 8.0], experiment 12".
+fn evidence(evidence: &Evidence) -> String {
+    let [low, high] =
+        evidence.interval.map(|end| if end.is_finite() { format!("{:.1}", 100.0 * end) } else { "–".to_owned() });
+    format!("{:+.1} % [{low}, {high}], experiment {}", 100.0 * evidence.effect, evidence.experiment)
+}
+
+fn last_note(held: &Held) -> &str {
+    held.notes.last().map_or("", |note| &note.what)
+}
+
+/// What would be done.
+pub fn plan(planned: &[Planned], unreadable: &std::collections::BTreeMap<String, u32>, width: usize) -> Screen {
+    let mut screen = Screen::new();
+    let mut say = |line: Line| screen.extend(wrap(&line, width, 4));
+    for process in planned {
+        let rule = format!("  rule {}", process.rule);
+        say(Line::new().strong(format!("{} ({})", process.name, process.process)).faint(rule));
+        let placed: Vec<&CpuSet> = process.actions.iter().filter_map(|action| action.cpus.as_ref()).collect();
+        let mut kinds: Vec<&CpuSet> = placed.clone();
+        kinds.sort_by_key(|cpus| cpus.to_string());
+        kinds.dedup();
+        for cpus in kinds {
+            let number = placed.iter().filter(|own| **own == cpus).count();
+            say(Line::new().plain(format!("  {} to cpus {cpus}", count(number, "thread"))));
+        }
+        if placed.is_empty() && process.notes.is_empty() {
+            say(Line::new().faint("  nothing to do: each thread is inside"));
+        }
+        process.notes.iter().for_each(|note| say(Line::new().plain(format!("  {note}"))));
+    }
+    if planned.is_empty() {
+        say(Line::new().plain("No process matches a rule in force."));
+    }
+    for (rule, number) in unreadable {
+        let what = format!(
+            "{rule} needs CAP_SYS_PTRACE: the files that {} execute cannot be read",
+            processes(*number as usize)
+        );
+        say(Line::new().plain(what));
+    }
+    say(Line::new().plain("Nothing was changed. Next:  ").strong("corewise keep run"));
+    screen
+}
+
+/// Why a process is where it is.
+pub fn why(
+    process: &Process,
+    rule: Option<&ResolvedRule>,
+    held: Option<&Held>,
+    limited_by: Option<&str>,
+    width: usize,
+) -> Screen {
+    let mut screen = Screen::new();
+    let mut say = |line: Line| screen.extend(wrap(&line, width, 2));
+    let all = process.threads.iter().fold(CpuSet::new(), |all, thread| all.union(&thread.cpus));
+    let who = format!("{} ({})", process.name, process.id);
+    let is_left = held.is_some_and(|held| held.standing != Standing::Held);
+    let because = match (rule, held) {
+        (Some(rule), Some(_)) if !is_left => {
+            format!(" because of rule {}: {}, strength {}.", rule.rule.name, rule.rule.on.0, strength(rule))
+        }
+        (Some(rule), Some(_)) => format!(". Rule {} matches, and leaves it alone.", rule.rule.name),
+        (Some(rule), None) => {
+            format!(". Rule {} matches, but no `corewise keep run` of this user holds it.", rule.rule.name)
+        }
+        (None, _) => ". No rule in force matches.".to_owned(),
+    };
+    let threads = count(process.threads.len(), "thread");
+    say(Line::new().strong(who).plain(format!(" may run on cpus {all} ({threads}){because}")));
+    if let Some(rule) = rule {
+        say(Line::new().plain(match &rule.rule.evidence {
+            None => "Evidence: none. Nobody has measured that this helps; `corewise try` would.".to_owned(),
+            Some(found) => {
+                format!(
+                    "Proven: {}, error rate {} %, on machine {}.",
+                    evidence(found),
+                    100.0 * found.error_rate,
+                    found.fingerprint
+                )
+            }
+        }));
+        for change in &rule.changes {
+            say(Line::new()
+                .with(Tone::Warn, "Unproven since: ")
+                .plain(format!("{} was {}, is {}.", change.what, change.was, change.is)));
+        }
+    }
+    for note in held.iter().flat_map(|held| &held.notes) {
+        say(Line::new().faint(format!("{:>8.1} s  ", note.at.as_secs_f64())).plain(&note.what));
+    }
+    if let Some(held) = held.filter(|_| !is_left) {
+        let own = held.threads.values().filter(|thread| thread.is_own).count();
+        if own > 0 {
+            say(Line::new().plain(format!("{} set cpus of their own inside.", count(own, "thread"))));
+        }
+        let originals: std::collections::BTreeSet<String> = held
+            .threads
+            .values()
+            .filter(|thread| thread.given.is_some())
+            .map(|thread| match &thread.original {
+                corewise_model::keep::Original::All => "all of its control group".to_owned(),
+                corewise_model::keep::Original::Only(cpus) => cpus.to_string(),
+            })
+            .collect();
+        if !originals.is_empty() {
+            say(Line::new().plain(format!("Before: {}.", originals.into_iter().collect::<Vec<_>>().join("; "))));
+        }
+    }
+    if let Some(owner) = limited_by {
+        say(Line::new()
+            .plain(format!("{owner} lets {} use cpus {}; corewise stays inside.", process.cgroup, process.reachable)));
+    }
+    screen
+}
+
+fn strength(rule: &ResolvedRule) -> &'static str {
+    match rule.rule.strength {
+        Strength::Once => "once",
+        Strength::Boundary => "boundary",
+        Strength::Exact => "exact",
+    }
+}

@@ -1,0 +1,194 @@
+use corewise_keep::Status;
+use corewise_model::keep::{Change, ResolvedRule, Thread, resolve, rules};
+use corewise_model::placement::Context;
+use corewise_model::{CpuSet, Machine};
+use insta::assert_snapshot;
+
+use super::*;
+use crate::draw::hostile;
+
+const RULES: &str = r#"
+[[rule]]
+name = "redis"
+match = { exe = "*/redis-server" }
+on = "1-3"
+evidence = { experiment = 12, effect = 0.061, interval = [0.042, 0.080], error_rate = 0.05, fingerprint = "ab12" }
+[[rule]]
+name = "builds"
+match = { name = "cc1plus" }
+on = "0"
+disabled = true
+[[rule]]
+name = "far"
+match = { name = "far" }
+on = "node:3"
+"#;
+
+fn resolved() -> Vec<ResolvedRule> {
+    let all = CpuSet::first(4);
+    let machine = Machine {
+        possible: all.clone(),
+        present: all.clone(),
+        online: all.clone(),
+        allowed: all,
+        ..Machine::default()
+    };
+    let mut found =
+        resolve(&rules(RULES).unwrap(), &Context { machine: &machine, reachable: &machine.online, quiet: None });
+    found[0].changes = vec![Change { what: "kernel".into(), was: "7.1".into(), is: "7.2".into() }];
+    found
+}
+
+fn process(name: &str) -> Process {
+    let thread = |id| Thread { id, name: name.into(), cpus: CpuSet::first(4), start_ticks: 1 };
+    Process {
+        id: 4711,
+        name: name.into(),
+        exe: Some(format!("/usr/bin/{name}")),
+        cgroup: "/kubepods/pod1".into(),
+        reachable: CpuSet::first(4),
+        threads: vec![thread(4711), thread(4712)],
+        ..Process::default()
+    }
+}
+
+/// A keeper that holds a process, and its state.
+fn held(name: &str) -> State {
+    let mut keeper = Keeper::new(resolved());
+    keeper.look(&process(name), Duration::from_secs(3), &|_| Author::Unknown);
+    let status = Status { sight: "by events".into(), processes: keeper.processes().clone(), ..Status::default() };
+    State { process: 1, start_ticks: 1, started_unix_ms: 0, of_system: false, status }
+}
+
+#[test]
+fn rules_and_what_they_hold() {
+    let rules = resolved();
+    let plain = |running: Option<&State>, width| screen::list("rules.toml", &rules, running, width).plain();
+    assert_snapshot!(plain(Some(&held("redis-server")), 100), @r"
+    2 threads of 1 process held; processes are seen by events
+
+    rule    on               holds              evidence                          corrected  state
+    redis   1-3              redis-server 4711  +6.1 % [4.2, 8.0], experiment 12          0  unproven
+    builds  0                –                  none                                      0  disabled
+    far     node:3 (no cpu)  –                  none                                      0  no cpu here
+
+    redis is unproven here: kernel was 7.1, is 7.2
+    far: node:3: this machine has node:0 only
+    ");
+    assert_snapshot!(plain(None, 60), @r"
+    Nothing keeps these rules in force. Next:  corewise keep run
+
+    rule    on               holds  evidence         state
+    redis   1-3              –      +6.1 % [4.2, 8…  unproven
+    builds  0                –      none             disabled
+    far     node:3 (no cpu)  –      none             no cpu here
+    Hidden at this width: corrected
+
+    redis is unproven here: kernel was 7.1, is 7.2
+    far: node:3: this machine has node:0 only
+    ");
+    assert_snapshot!(screen::list("rules.toml", &[], None, 80).plain(), @r"
+    No rules in rules.toml.
+    Next:  corewise keep add NAME --match 'exe=*/PROGRAM' --on EXPR
+    ");
+}
+
+#[test]
+fn what_would_be_done() {
+    let (planned, unreadable) = planned(Keeper::new(resolved()), &[process("redis-server"), process("other")]);
+    assert_snapshot!(screen::plan(&planned, &unreadable, 80).plain(), @r"
+    redis-server (4711)  rule redis
+      2 threads to cpus 1-3
+    Nothing was changed. Next:  corewise keep run
+    ");
+    let hidden = Process { exe: None, ..process("redis-server") };
+    let (planned, unreadable) = super::planned(Keeper::new(resolved()), &[hidden]);
+    assert_snapshot!(screen::plan(&planned, &unreadable, 80).plain(), @r"
+    No process matches a rule in force.
+    redis needs CAP_SYS_PTRACE: the files that 1 process execute cannot be read
+    Nothing was changed. Next:  corewise keep run
+    ");
+}
+
+#[test]
+fn why_a_process_is_where_it_is() {
+    let (state, rules) = (held("redis-server"), resolved());
+    let why = |held, rule, owner| screen::why(&process("redis-server"), rule, held, owner, 80).plain();
+    assert_snapshot!(why(state.status.processes.get(&4711), Some(&rules[0]), Some("kubelet")), @r"
+    redis-server (4711) may run on cpus 0-3 (2 threads) because of rule redis: 1-3,
+      strength boundary.
+    Proven: +6.1 % [4.2, 8.0], experiment 12, error rate 5 %, on machine ab12.
+    Unproven since: kernel was 7.1, is 7.2.
+         3.0 s  rule redis matches
+    Before: all of its control group.
+    kubelet lets /kubepods/pod1 use cpus 0-3; corewise stays inside.
+    ");
+    assert_snapshot!(why(None, Some(&rules[2]), None), @r"
+    redis-server (4711) may run on cpus 0-3 (2 threads). Rule far matches, but no
+      `corewise keep run` of this user holds it.
+    Evidence: none. Nobody has measured that this helps; `corewise try` would.
+    ");
+    assert_snapshot!(why(None, None, None), @r"
+    redis-server (4711) may run on cpus 0-3 (2 threads). No rule in force matches.
+    ");
+}
+
+#[test]
+fn no_process_steers_or_hides() {
+    for name in hostile::names() {
+        let state = held(&name);
+        let mut rules = resolved();
+        rules[0].problem = Some(name.clone());
+        let (planned, unreadable) = planned(Keeper::new(resolved()), &[process(&name), process("redis-server")]);
+        for width in [40, 80] {
+            hostile::check_screen(&screen::list(&name, &rules, Some(&state), width), width);
+            hostile::check_screen(&screen::plan(&planned, &unreadable, width), width);
+            let held = state.status.processes.get(&4711);
+            hostile::check_screen(&screen::why(&process(&name), Some(&rules[0]), held, Some("x"), width), width);
+        }
+        let process = process(&name);
+        hostile::check_json(&WhyDocument {
+            schema: "corewise/keep-why/1",
+            process: &process,
+            rule: Some(&rules[0]),
+            held: None,
+            limited_by: None,
+        });
+    }
+}
+
+#[test]
+fn a_rule_is_what_was_typed() {
+    let typed = |words: &[&str]| {
+        let typed = crate::shell::run::typed::<KeepArguments>(&[&["keep", "add"], words].concat())?;
+        let Some(KeepCommand::Add(typed)) = typed.command else { panic!("add was typed") };
+        let settings = Settings::of_environment(&crate::shell::settings::Environment::default());
+        rule(typed, &settings).map_err(|failure| failure.what)
+    };
+    let rule = typed(&[
+        "redis",
+        "--match",
+        "exe=*/redis-server",
+        "--match",
+        "user=redis",
+        "--on",
+        "1-3",
+        "--threads",
+        "io_*=3",
+    ]);
+    let rule = rule.unwrap();
+    assert_eq!(rule.matches.to_string(), "exe=*/redis-server user=redis");
+    assert_eq!((rule.on.0.to_string(), rule.threads.len(), rule.strength), ("1-3".into(), 1, Strength::Boundary));
+    assert!(typed(&["x", "--match", "pid=1", "--on", "1"]).unwrap_err().contains("not by \"pid\""));
+    assert!(typed(&["x", "--match", "exe", "--on", "1"]).unwrap_err().contains("expected FIELD=PATTERN"));
+    assert!(typed(&["x", "--match", "exe=a"]).unwrap_err().contains("--on"));
+    assert!(typed(&["x", "--match", "exe=a", "--on", "llc;1"]).is_err());
+}
+
+#[test]
+fn units_have_the_program_and_nothing_to_fill_in() {
+    for (of_system, words) in [(true, "keep run --system"), (false, "keep run --user")] {
+        let unit = unit::unit(of_system);
+        assert!(unit.contains(words) && !unit.contains("PROGRAM"), "{unit}");
+    }
+}

@@ -1,0 +1,56 @@
+//! The units of systemd for `keep run`, which give no more than it needs.
+
+/// The unit of the system, or of a user.
+pub fn unit(of_system: bool) -> String {
+    let program =
+        std::env::current_exe().map_or_else(|_| "/usr/bin/corewise".into(), |path| path.display().to_string());
+    if of_system { SYSTEM.replace("PROGRAM", &program) } else { USER.replace("PROGRAM", &program) }
+}
+
+const SYSTEM: &str = "\
+# /etc/systemd/system/corewise-keep.service, written by `corewise keep unit --system`
+# Rules that name the file of other users' programs (exe) need CAP_SYS_PTRACE too: add it to both lines.
+[Unit]
+Description=Keeps placements of programs in force (corewise keep)
+Documentation=man:corewise(1)
+
+[Service]
+Type=notify
+ExecStart=PROGRAM keep run --system
+ExecReload=/bin/kill -HUP $MAINPID
+AmbientCapabilities=CAP_SYS_NICE
+CapabilityBoundingSet=CAP_SYS_NICE
+NoNewPrivileges=yes
+ProtectSystem=strict
+ProtectHome=yes
+PrivateTmp=yes
+PrivateNetwork=no
+RestrictAddressFamilies=AF_UNIX AF_NETLINK
+RestrictNamespaces=yes
+LockPersonality=yes
+MemoryDenyWriteExecute=yes
+SystemCallFilter=@system-service sched_setaffinity pidfd_open pidfd_send_signal
+RuntimeDirectory=corewise
+RuntimeDirectoryMode=0700
+RuntimeDirectoryPreserve=yes
+MemoryMax=128M
+TasksMax=32
+
+[Install]
+WantedBy=multi-user.target";
+
+const USER: &str = "\
+# ~/.config/systemd/user/corewise-keep.service, written by `corewise keep unit --user`
+[Unit]
+Description=Keeps placements of programs in force (corewise keep)
+
+[Service]
+Type=notify
+ExecStart=PROGRAM keep run --user
+ExecReload=/bin/kill -HUP $MAINPID
+NoNewPrivileges=yes
+MemoryMax=128M
+TasksMax=32
+
+[Install]
+WantedBy=default.target";

@@ -1,0 +1,99 @@
+//! `corewise run --pid`: a process that runs already goes to other cpus, through the journal.
+
+use std::collections::HashSet;
+use std::io::ErrorKind;
+
+use corewise_lab::placing::resolve_for_process;
+use corewise_model::CpuSet;
+use corewise_model::placement::Expression;
+use corewise_sys::SysError;
+use corewise_sys::affinity::has_ended;
+use corewise_sys::change::{AffinityChange, Change, Journal};
+use corewise_sys::process::{Process, process_of};
+use corewise_sys::processes::{Executable, Facts, threads};
+
+use crate::shell::failure::{Exit, Failure};
+use crate::shell::machine::this_machine;
+use crate::shell::output::print_text;
+use crate::shell::settings::Settings;
+
+/// Threads that are started while others are placed are found by looking again; a program that outruns this starts them for ever.
+const MOST_LOOKS: usize = 100;
+
+/// Puts all threads of a process on the cpus of an expression, and says how one would do it by hand.
+pub fn place(process: u32, on: &Expression, settings: &Settings) -> Result<Exit, Failure> {
+    let facts = found(process)?;
+    let cpus = resolve_for_process(on, &this_machine()?, process, settings)?.cpus;
+    let mut journal = Journal::in_folder(settings.journal_folder()?);
+    // What fails on the way is taken back with the journal.
+    let (placed, seen) = place_all(&facts, &cpus, &mut journal)?;
+    let pid = facts.process.id;
+    journal.keep(&format!("corewise run --pid {pid}"));
+    let threads = if seen == 1 { "1 thread".to_owned() } else { format!("{seen} threads") };
+    let already = if placed == seen { String::new() } else { format!("; {} were there already", seen - placed) };
+    print_text(&format!(
+        "{} ({pid}): {threads} on cpus {cpus}{already}\nThe same by hand:  taskset -apc {cpus} {pid}\nTo take it back:   corewise undo",
+        facts.name
+    ))?;
+    Ok(Exit::Done)
+}
+
+fn found(process: u32) -> Result<Facts, Failure> {
+    let unreadable = |error| Failure::unavailable(format!("cannot look at process {process}: {error}"));
+    let missing = || Failure::unavailable(format!("there is no process {process}"));
+    match process_of(process).map_err(unreadable)? {
+        Some(owner) if owner != process => {
+            let what = format!("{process} is a thread of process {owner}");
+            Err(Failure::usage(what).next(format!("All of its threads:  --pid {owner}")))
+        }
+        None => Err(missing()),
+        Some(_) => match Facts::of(process).map_err(unreadable)?.ok_or_else(missing)? {
+            facts if facts.executable == Executable::Kernel => {
+                Err(Failure::unavailable(format!("{} ({process}) is a thread of the kernel's", facts.name)))
+            }
+            facts => Ok(facts),
+        },
+    }
+}
+
+/// Places threads until none is new; how many were placed, and how many there were.
+fn place_all(facts: &Facts, cpus: &CpuSet, journal: &mut Journal) -> Result<(usize, usize), Failure> {
+    let mut seen: HashSet<Process> = HashSet::new();
+    let mut placed = 0;
+    for _ in 0..MOST_LOOKS {
+        let new: Vec<_> = threads(facts.process.id).into_iter().filter(|thread| seen.insert(thread.identity)).collect();
+        if new.is_empty() && !seen.is_empty() {
+            return Ok((placed, seen.len()));
+        }
+        let to_place = new.into_iter().filter(|thread| thread.cpus != *cpus);
+        // Those that have ended meanwhile need no place.
+        let change = |thread: Process| AffinityChange::new(facts.process, thread, cpus.clone()).ok();
+        let changes = to_place.filter_map(|thread| change(thread.identity)).map(Change::Affinity).collect();
+        for made in journal.make_all(changes).map_err(|error| not_journalled(&error))? {
+            match made {
+                Ok(_) => placed += 1,
+                Err(SysError::Change { source, .. }) if has_ended(&source) => {}
+                Err(error) => return Err(refused(facts, &error)),
+            }
+        }
+        if !facts.process.is_alive() {
+            return Err(Failure::unavailable(format!("{} ({}) has ended", facts.name, facts.process.id)));
+        }
+    }
+    let what = format!("{} ({}) starts threads faster than they can be placed", facts.name, facts.process.id);
+    Err(Failure::unavailable(what).next("Its cpus are as before. Start it with:  corewise run --on EXPR -- COMMAND"))
+}
+
+fn not_journalled(error: &SysError) -> Failure {
+    Failure::unavailable(error).next("Changes need a journal, so that they can be undone.")
+}
+
+fn refused(facts: &Facts, error: &SysError) -> Failure {
+    let failure = Failure::unavailable(format!("{} ({}) stays where it is: {error}", facts.name, facts.process.id));
+    match error {
+        SysError::Change { source, .. } if source.kind() == ErrorKind::PermissionDenied => {
+            failure.next("It is another user's: only root, or who has CAP_SYS_NICE, may place it.")
+        }
+        _ => failure,
+    }
+}

@@ -1,0 +1,184 @@
+//! The files of rules: where they are, who may have written them, and what the rules are on this machine.
+
+use std::path::{Path, PathBuf};
+
+use corewise_lab::placing::Known as _;
+use corewise_model::keep::{EditError, ResolvedRule, Rule, resolve, rules};
+use corewise_model::placement::Context;
+use corewise_model::{CpuSet, Machine};
+use corewise_sys::input::{Input, SETTINGS_BYTES};
+use corewise_sys::output;
+
+use super::failure::Failure;
+use super::machine::this_machine;
+use super::settings::Settings;
+
+/// The folder of the system's rules.
+const OF_SYSTEM: &str = "/etc/corewise/rules.d";
+/// The file of the system's rules that `corewise keep add` writes.
+const WRITTEN: &str = "corewise.toml";
+
+/// The rules of a user, or of the system.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rules {
+    /// A file, or a folder of files that end in `.toml` and are read in the order of their names.
+    pub place: PathBuf,
+    /// Whether they are about the processes of every user.
+    pub of_system: bool,
+}
+
+impl Rules {
+    /// The rules that are meant: those that were named, the system's where that was said or root asks, the user's otherwise.
+    ///
+    /// # Errors
+    /// Where neither `XDG_CONFIG_HOME` nor `HOME` says where the user's are.
+    pub fn of(named: Option<&Path>, of_system: bool, settings: &Settings) -> Result<Self, Failure> {
+        let place = match (named, of_system) {
+            (Some(path), _) => path.to_owned(),
+            (None, true) => PathBuf::from(OF_SYSTEM),
+            (None, false) => {
+                let what = "there are no rules: neither XDG_CONFIG_HOME nor HOME is set";
+                let config = settings.config.as_ref().ok_or_else(|| Failure::unavailable(what))?;
+                config.join("rules.toml")
+            }
+        };
+        Ok(Self { place, of_system })
+    }
+
+    /// All of them, in their order; none where there is no file.
+    ///
+    /// # Errors
+    /// Where a file is none of rules, or somebody else can have written it; where two rules have one name.
+    pub fn read(&self) -> Result<Vec<Rule>, Failure> {
+        let mut all: Vec<Rule> = Vec::new();
+        for file in self.files()? {
+            for rule in self.parsed(&file, &text(&file)?)? {
+                if all.iter().any(|known| known.name == rule.name) {
+                    let what = format!("{}: another file has a rule {} too", file.display(), rule.name);
+                    return Err(Failure::unavailable(what).next("Give one of them another name."));
+                }
+                all.push(rule);
+            }
+        }
+        Ok(all)
+    }
+
+    /// One of them by its name.
+    ///
+    /// # Errors
+    /// As [`Self::read`], and where there is none of that name.
+    pub fn one(&self, name: &str) -> Result<Rule, Failure> {
+        self.read()?.into_iter().find(|rule| rule.name == name).ok_or_else(|| self.missing(name))
+    }
+
+    fn missing(&self, name: &str) -> Failure {
+        Failure::usage(format!("there is no rule {name} in {}", self.place.display()))
+            .next("`corewise keep` lists the rules.")
+    }
+
+    fn files(&self) -> Result<Vec<PathBuf>, Failure> {
+        if !self.place.is_dir() {
+            return Ok(self.place.symlink_metadata().is_ok().then(|| self.place.clone()).into_iter().collect());
+        }
+        let refused = |error| Failure::unavailable(format!("cannot read {}: {error}", self.place.display()));
+        let entries = std::fs::read_dir(&self.place).map_err(refused)?;
+        let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+        files.retain(|file| file.extension().is_some_and(|extension| extension == "toml"));
+        files.sort();
+        Ok(files)
+    }
+
+    fn parsed(&self, file: &Path, text: &str) -> Result<Vec<Rule>, Failure> {
+        let found = rules(text).map_err(|error| Failure::unavailable(format!("{}, {error}", file.display())))?;
+        match found.iter().find(|rule| self.of_system && !rule.matches.is_trustworthy()) {
+            Some(rule) => {
+                let what = format!(
+                    "{}: rule {} matches by names and words alone, which anybody can choose",
+                    file.display(),
+                    rule.name
+                );
+                Err(Failure::unavailable(what).next("A rule of the system needs exe, user, unit or cgroup too."))
+            }
+            None => Ok(found),
+        }
+    }
+
+    /// Adds a rule; the file that it is in now.
+    ///
+    /// # Errors
+    /// As [`Self::read`], and where the file cannot be written.
+    pub fn add(&self, rule: &Rule) -> Result<PathBuf, Failure> {
+        if let Some(what) = rule.wrong() {
+            return Err(Failure::usage(what));
+        }
+        if self.read()?.iter().any(|known| known.name == rule.name) {
+            return Err(Failure::usage(format!("there is a rule {} already", rule.name))
+                .next(format!("Remove it with `corewise keep remove {}`, or choose another name.", rule.name)));
+        }
+        let is_folder = self.place.is_dir() || self.of_system && self.place.extension().is_none();
+        let file = if is_folder { self.place.join(WRITTEN) } else { self.place.clone() };
+        let before = if file.symlink_metadata().is_ok() { text(&file)? } else { String::new() };
+        let after = corewise_model::keep::added(&before, rule).map_err(|error| unedited(&file, &error))?;
+        self.parsed(&file, &after)?;
+        if let Some(folder) = file.parent() {
+            std::fs::create_dir_all(folder).map_err(|error| unwritten(&file, &error))?;
+        }
+        output::replace(&file, after.as_bytes()).map_err(|error| unwritten(&file, &error))?;
+        Ok(file)
+    }
+
+    /// Changes the file that has a rule; that file.
+    ///
+    /// # Errors
+    /// As [`Self::read`], where there is no such rule, and where the file cannot be written.
+    pub fn edit(&self, name: &str, change: impl Fn(&str) -> Result<String, EditError>) -> Result<PathBuf, Failure> {
+        for file in self.files()? {
+            let before = text(&file)?;
+            if self.parsed(&file, &before)?.iter().any(|rule| rule.name == name) {
+                let after = change(&before).map_err(|error| unedited(&file, &error))?;
+                output::replace(&file, after.as_bytes()).map_err(|error| unwritten(&file, &error))?;
+                return Ok(file);
+            }
+        }
+        Err(self.missing(name))
+    }
+
+    /// What they are on this machine, whatever cpus this process may use itself.
+    ///
+    /// # Errors
+    /// As [`Self::read`], and where the machine cannot be read.
+    pub fn resolved(&self, settings: &Settings) -> Result<Vec<ResolvedRule>, Failure> {
+        let all = self.read()?;
+        let machine = this_machine()?;
+        let expressions =
+            || all.iter().flat_map(|rule| rule.threads.iter().map(|threads| &threads.on).chain([&rule.on]));
+        let quiet: Option<CpuSet> =
+            if expressions().any(|on| on.0.needs_survey()) { settings.quiet(&machine) } else { None };
+        let needs_groups = expressions().any(|on| on.0.needs_groups());
+        let groups = if needs_groups { settings.groups(&machine) } else { None };
+        let groups = groups.unwrap_or_else(|| machine.groups.clone());
+        let machine = Machine { allowed: machine.online.clone(), groups, ..machine };
+        Ok(resolve(&all, &Context { machine: &machine, reachable: &machine.online, quiet: quiet.as_ref() }))
+    }
+}
+
+/// The text of a file of rules that nobody else can have written.
+fn text(file: &Path) -> Result<String, Failure> {
+    let input = Input::open(file, SETTINGS_BYTES).map_err(Failure::unavailable)?;
+    if let Some(why) = input.writers() {
+        let file = file.display();
+        return Err(Failure::unavailable(format!(
+            "the rules in {file} do not count: {why}, so somebody else can have written them"
+        ))
+        .next(format!("Make file and folder yours alone: chmod go-w {file}")));
+    }
+    input.text().map_err(Failure::unavailable)
+}
+
+fn unedited(file: &Path, error: &EditError) -> Failure {
+    Failure::unavailable(format!("{}: {error}", file.display()))
+}
+
+fn unwritten(file: &Path, error: &std::io::Error) -> Failure {
+    Failure::unavailable(format!("cannot write {}: {error}", file.display()))
+}

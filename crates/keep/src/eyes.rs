@@ -1,0 +1,164 @@
+//! Seeing processes: by events where the system has them, otherwise by looking at all now and again.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::time::{Duration, Instant};
+
+use corewise_model::CpuSet;
+use corewise_model::keep::{Process, Thread};
+use corewise_sys::process::Stat;
+use corewise_sys::process_events::{Kind, ProcessEvent, ProcessEvents};
+use corewise_sys::processes::{self, Executable, Facts};
+use corewise_sys::{affinity, cpuset, task};
+
+/// How often all processes are looked at where there are no events.
+const POLL: Duration = Duration::from_secs(2);
+
+/// Whose processes are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Those of this user, by number.
+    User(u32),
+    /// Those of every user.
+    System,
+}
+
+/// What woke the loop.
+#[derive(Debug, Default)]
+pub struct Wake {
+    /// The processes to look at.
+    pub processes: BTreeSet<u32>,
+    /// Whether to look at all.
+    pub all: bool,
+    /// Whether events were lost.
+    pub lost: bool,
+}
+
+pub struct Eyes {
+    scope: Scope,
+    events: Result<ProcessEvents, String>,
+    /// Without events: when each process started, and what it is called.
+    known: BTreeMap<u32, (u64, String)>,
+    last_poll: Instant,
+    users: BTreeMap<u32, String>,
+}
+
+impl Eyes {
+    pub fn open(scope: Scope) -> Self {
+        let events = ProcessEvents::open(&[Kind::Exec, Kind::Rename]).map_err(|gap| gap.why);
+        Self { events, ..Self::without_events(scope) }
+    }
+
+    fn without_events(scope: Scope) -> Self {
+        let (known, users) = (BTreeMap::new(), BTreeMap::new());
+        Self { scope, events: Err(String::new()), known, last_poll: Instant::now(), users }
+    }
+
+    /// How processes are seen, in words.
+    pub fn sight(&self) -> String {
+        match &self.events {
+            Ok(_) => "by events".to_owned(),
+            Err(why) => format!("by looking at all every {} s: {why}", POLL.as_secs()),
+        }
+    }
+
+    /// Waits at most for so long. What happens to one process several times is one look.
+    pub fn wait(&mut self, patience: Duration) -> io::Result<Wake> {
+        let mut wake = Wake::default();
+        match &mut self.events {
+            Ok(events) => {
+                let mut batch = Vec::new();
+                events.wait(patience, &mut batch)?;
+                for event in batch {
+                    match event {
+                        ProcessEvent::Executed { process } | ProcessEvent::Renamed { process, .. } => {
+                            wake.processes.insert(process);
+                        }
+                        ProcessEvent::Lost => wake.lost = true,
+                        ProcessEvent::Forked { .. } | ProcessEvent::Ended { .. } => {}
+                    }
+                }
+            }
+            Err(_) => {
+                std::thread::sleep(patience);
+                if self.last_poll.elapsed() >= POLL {
+                    self.last_poll = Instant::now();
+                    wake.processes = self.poll();
+                }
+            }
+        }
+        Ok(wake)
+    }
+
+    /// The processes that are new, or execute or are called something else.
+    fn poll(&mut self) -> BTreeSet<u32> {
+        let stat = |id: u32| Some((id, Stat::of(id).ok()??)).map(|(id, stat)| (id, (stat.start_ticks, stat.name)));
+        let now: BTreeMap<u32, (u64, String)> = processes::all().into_iter().filter_map(stat).collect();
+        let changed = now.iter().filter(|(id, what)| self.known.get(id) != Some(what)).map(|(id, _)| *id).collect();
+        self.known = now;
+        changed
+    }
+
+    /// All processes.
+    pub fn all(&self) -> BTreeSet<u32> {
+        processes::all().into_iter().collect()
+    }
+
+    /// A process; nothing where it has ended, is the kernel's or this one, or is none of those that are kept.
+    pub fn process(&mut self, id: u32) -> Option<Process> {
+        let facts = Facts::of(id).ok().flatten()?;
+        let is_in_scope = match self.scope {
+            Scope::User(user) => facts.user == user,
+            Scope::System => true,
+        };
+        if !is_in_scope || facts.executable == Executable::Kernel || id == std::process::id() {
+            return None;
+        }
+        let exe = match facts.executable {
+            Executable::File { path, .. } => Some(path.to_string_lossy().into_owned()),
+            Executable::Kernel | Executable::Unreadable(_) => None,
+        };
+        let name = || processes::user_name(facts.user).unwrap_or_else(|| facts.user.to_string());
+        let user = self.users.entry(facts.user).or_insert_with(name).clone();
+        let parent_name = Stat::of(facts.parent).ok().flatten().map(|stat| stat.name).unwrap_or_default();
+        let thread = |thread: processes::Thread| Thread {
+            id: thread.identity.id,
+            start_ticks: thread.identity.start_ticks,
+            name: thread.name,
+            cpus: thread.cpus,
+        };
+        Some(Process {
+            id,
+            start_ticks: facts.process.start_ticks,
+            parent: facts.parent,
+            parent_name,
+            name: facts.name,
+            exe,
+            argv: facts.arguments,
+            user,
+            // What a user's own service manager is told is the user's choice; it reaches no other user's processes.
+            unit: facts.user_unit.or(facts.unit),
+            cgroup: facts.cgroup,
+            reachable: cpuset::of(id),
+            threads: processes::threads(id).into_iter().map(thread).collect(),
+        })
+    }
+}
+
+/// The masks of a process's threads, and nothing else: a system call a thread.
+pub fn masks(process: u32) -> Vec<(u32, CpuSet)> {
+    let mask = |thread| Some((thread, affinity::of(thread).ok()?));
+    task::threads(process).into_iter().filter_map(mask).collect()
+}
+
+/// All processes that are kept, as they are now.
+pub fn processes(scope: Scope) -> Vec<Process> {
+    let mut eyes = Eyes::without_events(scope);
+    let all = eyes.all();
+    all.into_iter().filter_map(|id| eyes.process(id)).collect()
+}
+
+/// A process as it is now; nothing where it has ended, or is the kernel's or this one.
+pub fn process(id: u32) -> Option<Process> {
+    Eyes::without_events(Scope::System).process(id)
+}

@@ -1,0 +1,156 @@
+//! Placing threads and giving back what they had, through the journal.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+
+use corewise_model::CpuSet;
+use corewise_model::keep::{Action, Original, Outcome};
+use corewise_sys::SysError;
+use corewise_sys::change::{AffinityChange, Change, Journal, Left, Standing, left_in};
+use corewise_sys::process::Process;
+use corewise_sys::{affinity, cpuset};
+
+/// A thread: its number, and when it started.
+type Identity = (u32, u64);
+
+pub struct Hands {
+    journal: Journal,
+    /// The changes of each thread in the journal, in their order, by what they set: setting the same again takes no line more.
+    changes: BTreeMap<Identity, Vec<(u32, CpuSet)>>,
+}
+
+impl Hands {
+    pub fn new(journal: Journal) -> Self {
+        Self { journal, changes: BTreeMap::new() }
+    }
+
+    /// Places threads of a process, written down all at once. Nothing for a thread that has not the mask that was seen: the next look
+    /// finds out about it.
+    pub fn place(&mut self, process: Process, actions: &[Action]) -> Vec<Option<Outcome>> {
+        let reachable = cpuset::of(process.id);
+        let mut outcomes = vec![None; actions.len()];
+        let mut changes = Vec::new();
+        for (index, action) in actions.iter().enumerate() {
+            let (thread, Some(cpus)) = (identity(action), &action.cpus) else { continue };
+            match affinity::of(thread.id) {
+                Ok(now) if now != action.seen => {}
+                Ok(_) if self.has(thread, cpus) => outcomes[index] = Some(outcome(thread.restrict(cpus))),
+                Ok(_) => match AffinityChange::new(process, thread, cpus.clone()) {
+                    Ok(change) => changes.push((index, with_original(change, &action.original, &reachable))),
+                    Err(_) => outcomes[index] = Some(Outcome::Ended),
+                },
+                Err(_) => outcomes[index] = Some(Outcome::Ended),
+            }
+        }
+        let (places, changes): (Vec<usize>, Vec<Change>) =
+            changes.into_iter().map(|(index, change)| (index, Change::Affinity(change))).unzip();
+        match self.journal.make_all(changes) {
+            Ok(made) => {
+                for (index, made) in places.into_iter().zip(made) {
+                    outcomes[index] = Some(self.remember(&actions[index], made));
+                }
+            }
+            Err(error) => {
+                places.into_iter().for_each(|index| outcomes[index] = Some(Outcome::Refused(error.to_string())))
+            }
+        }
+        outcomes
+    }
+
+    fn has(&self, thread: Process, cpus: &CpuSet) -> bool {
+        let changes = self.changes.get(&(thread.id, thread.start_ticks));
+        changes.is_some_and(|changes| changes.iter().any(|(_, set)| set == cpus))
+    }
+
+    fn remember(&mut self, action: &Action, made: Result<u32, SysError>) -> Outcome {
+        match (made, &action.cpus) {
+            (Ok(number), Some(cpus)) => {
+                self.changes.entry((action.thread, action.start_ticks)).or_default().push((number, cpus.clone()));
+                outcome(affinity::of(action.thread))
+            }
+            (Err(SysError::Change { source, .. }), _) if affinity::has_ended(&source) => Outcome::Ended,
+            (Err(error), _) => Outcome::Refused(error.to_string()),
+            (Ok(_), None) => Outcome::Ended,
+        }
+    }
+
+    /// Gives threads back what they had; how many have that again.
+    pub fn give_back(&mut self, actions: &[Action]) -> usize {
+        let as_seen: Vec<&Action> = actions.iter().filter(|action| is_as_seen(action)).collect();
+        self.undo(actions.iter().map(|action| (action.thread, action.start_ticks)));
+        self.restore(&as_seen)
+    }
+
+    /// Gives everything back, also what no action speaks of any more; how many threads of the actions have again what they had.
+    pub fn give_back_all(&mut self, actions: &[Action]) -> usize {
+        let as_seen: Vec<&Action> = actions.iter().filter(|action| is_as_seen(action)).collect();
+        self.changes.clear();
+        self.journal.undo_all();
+        self.restore(&as_seen)
+    }
+
+    /// Forgets threads that ended: there is nothing to give back.
+    pub fn forget(&mut self, threads: impl Iterator<Item = Identity>) {
+        self.undo(threads);
+    }
+
+    fn undo(&mut self, threads: impl Iterator<Item = Identity>) {
+        let numbers = threads.filter_map(|thread| self.changes.remove(&thread)).flatten().map(|(number, _)| number);
+        self.journal.undo_these(&numbers.collect());
+    }
+
+    /// What a thread inherited is in no journal of its own; giving it back changes nothing that was there before.
+    fn restore(&self, as_seen: &[&Action]) -> usize {
+        let restored = as_seen.iter().filter(|action| {
+            let before = match &action.original {
+                Original::All => &cpuset::every(),
+                Original::Only(cpus) => cpus,
+            };
+            identity(action).restrict(before).is_ok()
+        });
+        restored.count()
+    }
+}
+
+/// Whether a thread lives and has what was seen last: nobody set its mask since.
+fn is_as_seen(action: &Action) -> bool {
+    identity(action).is_alive() && affinity::of(action.thread).is_ok_and(|cpus| cpus == action.seen)
+}
+
+fn identity(action: &Action) -> Process {
+    Process { id: action.thread, start_ticks: action.start_ticks }
+}
+
+fn outcome(cpus: io::Result<CpuSet>) -> Outcome {
+    match cpus {
+        Ok(cpus) => Outcome::Placed(cpus),
+        Err(error) if affinity::has_ended(&error) => Outcome::Ended,
+        Err(error) => Outcome::Refused(error.to_string()),
+    }
+}
+
+/// A thread that was placed before, or inherited its mask, had something else before than what is seen now.
+fn with_original(change: AffinityChange, original: &Original, reachable: &CpuSet) -> AffinityChange {
+    match original {
+        Original::All => AffinityChange { old: reachable.clone(), was_all: true, ..change },
+        Original::Only(cpus) => AffinityChange { old: cpus.clone(), was_all: false, ..change },
+    }
+}
+
+/// Gives back what a keeper that was killed left: those journals whose changes are masks alone. How many threads it was.
+///
+/// # Errors
+/// Where the folder of journals cannot be read.
+pub fn give_back_left(folder: &Path) -> Result<usize, SysError> {
+    let of_keeper = |left: &Left| {
+        *left.standing() == Standing::Left
+            && left.open_entries().all(|entry| matches!(entry.change, Change::Affinity(_)))
+    };
+    let mut count = 0;
+    for mut left in left_in(folder)?.into_iter().flatten().filter(of_keeper) {
+        count += left.undo().len();
+        let _ = left.clear()?;
+    }
+    Ok(count)
+}

@@ -1,0 +1,235 @@
+//! The loop that keeps rules in force: it sees processes, asks [`corewise_model::keep::Keeper`] what to do, does that through the journal,
+//! and gives everything back when it stops. Small enough to be trusted as root: it runs no command, reads no file that a rule names, and
+//! writes nothing but its journal.
+
+mod eyes;
+mod hands;
+mod status;
+
+use std::collections::BTreeSet;
+use std::io;
+use std::time::{Duration, Instant};
+
+use corewise_model::keep::{Action, Author, Fit, Keeper, Outcome, Process, ResolvedRule, Standing};
+use corewise_sys::change::Journal;
+use corewise_sys::cpuset;
+
+use eyes::Eyes;
+pub use eyes::{Scope, process, processes};
+use hands::Hands;
+pub use hands::give_back_left;
+pub use status::{Status, metrics};
+
+/// How soon an order is seen and a change is reported.
+pub const TICK: Duration = Duration::from_millis(500);
+/// Every so many ticks the masks of held threads are looked at: a system call a thread.
+const TICKS_TO_MASKS: u64 = 4;
+/// Every so many ticks all held processes are looked at as a whole: their control groups may have changed without their masks.
+const TICKS_TO_WHOLE: u64 = 240;
+
+/// What the loop is to do next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Go on.
+    Continue,
+    /// Read the rules again, and leave these processes alone.
+    Reload(Vec<u32>),
+    /// Give everything back and end.
+    Stop,
+}
+
+/// What the loop says to who runs it.
+pub trait Host {
+    /// What to do next; asked once a [`TICK`] and after each batch of events.
+    fn order(&mut self) -> Order;
+
+    /// The rules on this machine as it is now.
+    ///
+    /// # Errors
+    /// Why they cannot be read; the old ones stay.
+    fn rules(&mut self) -> Result<Vec<ResolvedRule>, String>;
+
+    /// Takes a line of log.
+    fn log(&mut self, line: &str);
+
+    /// Takes how it stands, after something changed.
+    fn report(&mut self, status: &Status);
+}
+
+/// Keeps rules in force until it is told to stop.
+///
+/// # Errors
+/// Where the rules cannot be read at the beginning, or no process can be seen.
+pub fn run(scope: Scope, journal: Journal, host: &mut dyn Host) -> Result<(), String> {
+    let rules = host.rules()?;
+    let eyes = Eyes::open(scope);
+    let mut daemon = Daemon {
+        keeper: Keeper::new(rules),
+        eyes,
+        hands: Hands::new(journal),
+        began: Instant::now(),
+        status: Status::default(),
+    };
+    daemon.status.sight = daemon.eyes.sight();
+    host.log(&format!("started: {} rules; processes are seen {}", daemon.keeper.rules().len(), daemon.status.sight));
+    let ended = daemon.keep(host).map_err(|error| format!("cannot wait for processes: {error}"));
+    let actions = daemon.keeper.give_back_all();
+    let given_back = daemon.hands.give_back_all(&actions);
+    daemon.report(host);
+    host.log(&format!("stopped: {given_back} threads have again what they had"));
+    ended
+}
+
+struct Daemon {
+    keeper: Keeper,
+    eyes: Eyes,
+    hands: Hands,
+    began: Instant,
+    status: Status,
+}
+
+impl Daemon {
+    fn keep(&mut self, host: &mut dyn Host) -> io::Result<()> {
+        let mut online = cpuset::online();
+        let mut last_tick = Instant::now();
+        let (mut ticks, mut is_behind) = (0, false);
+        self.look_at_all(host);
+        self.report(host);
+        loop {
+            let mut wake = self.eyes.wait(TICK.saturating_sub(last_tick.elapsed()))?;
+            if wake.lost {
+                self.status.lost += 1;
+                host.log("events were lost: all processes are looked at again");
+            }
+            match host.order() {
+                Order::Continue => {}
+                Order::Stop => return Ok(()),
+                Order::Reload(released) => {
+                    for process in released {
+                        let actions = self.keeper.release(process, self.began.elapsed());
+                        self.hands.give_back(&actions);
+                    }
+                    wake.all |= self.reload(host);
+                }
+            }
+            if last_tick.elapsed() >= TICK {
+                (last_tick, ticks) = (Instant::now(), ticks + 1);
+                let now = cpuset::online();
+                if now != online {
+                    host.log(&format!("cpus {now} are online now, {online} were before"));
+                    online = now;
+                    wake.all |= self.reload(host);
+                }
+                if ticks % TICKS_TO_WHOLE == 0 {
+                    wake.processes.extend(self.held());
+                } else if ticks % TICKS_TO_MASKS == 0 {
+                    wake.processes.extend(self.drifted());
+                }
+                if std::mem::take(&mut is_behind) {
+                    self.report(host);
+                }
+            }
+            if wake.all || wake.lost {
+                self.look_at_all(host);
+                is_behind = true;
+            } else {
+                for process in wake.processes {
+                    is_behind |= self.look_at(process, host);
+                }
+            }
+        }
+    }
+
+    /// Reads the rules again; a file that is broken changes nothing.
+    fn reload(&mut self, host: &mut dyn Host) -> bool {
+        match host.rules() {
+            Ok(rules) => {
+                host.log(&format!("{} rules read", rules.len()));
+                self.status.broken = None;
+                self.keeper.set_rules(rules);
+                true
+            }
+            Err(error) => {
+                host.log(&format!("the rules are not read, the old ones stay: {error}"));
+                self.status.broken = Some(error);
+                true
+            }
+        }
+    }
+
+    fn look_at_all(&mut self, host: &mut dyn Host) {
+        self.status.unreadable.clear();
+        let gone: BTreeSet<u32> = self.held();
+        let all = self.eyes.all();
+        gone.difference(&all).for_each(|process| self.ended(*process));
+        for process in all {
+            self.look_at(process, host);
+        }
+    }
+
+    fn held(&self) -> BTreeSet<u32> {
+        self.keeper.processes().keys().copied().collect()
+    }
+
+    fn ended(&mut self, process: u32) {
+        if let Some(held) = self.keeper.processes().get(&process) {
+            self.hands.forget(held.threads.iter().map(|(thread, known)| (*thread, known.start_ticks)));
+        }
+        self.keeper.ended(process);
+    }
+
+    /// The held processes whose threads, or their masks, are not those that were seen last. Their masks alone are looked at.
+    fn drifted(&self) -> BTreeSet<u32> {
+        let is_held = |standing: &Standing| *standing == Standing::Held;
+        let held = self.keeper.processes().iter().filter(|(_, held)| is_held(&held.standing));
+        let drifted = held.filter(|(process, held)| {
+            let threads = eyes::masks(**process);
+            threads.len() != held.threads.len()
+                || threads.iter().any(|(thread, cpus)| held.threads.get(thread).is_none_or(|known| known.seen != *cpus))
+        });
+        drifted.map(|(process, _)| *process).collect()
+    }
+
+    /// Looks at a process and does what comes of it; whether a rule matches it, or did.
+    fn look_at(&mut self, id: u32, host: &mut dyn Host) -> bool {
+        let was_held = self.keeper.processes().contains_key(&id);
+        let Some(process) = self.eyes.process(id) else {
+            self.ended(id);
+            return was_held;
+        };
+        self.status.looks += 1;
+        self.note_unreadable(&process);
+        let now = self.began.elapsed();
+        let actions = self.keeper.look(&process, now, &|_| Author::Unknown);
+        let (places, back): (Vec<Action>, Vec<Action>) = actions.into_iter().partition(|action| action.cpus.is_some());
+        self.hands.give_back(&back);
+        let identity = corewise_sys::process::Process { id, start_ticks: process.start_ticks };
+        for (action, outcome) in places.iter().zip(self.hands.place(identity, &places)) {
+            if let Some(outcome) = outcome {
+                self.status.placed += u64::from(matches!(outcome, Outcome::Placed(_)));
+                self.keeper.settle(action, outcome, now);
+            }
+        }
+        let notes = self.keeper.processes().get(&id).map(|held| held.notes.iter()).into_iter().flatten();
+        let news: Vec<String> =
+            notes.filter(|note| note.at == now).map(|note| format!("{} ({id}): {}", process.name, note.what)).collect();
+        news.iter().for_each(|line| host.log(line));
+        was_held || self.keeper.processes().contains_key(&id)
+    }
+
+    /// A rule that names the file of a program, and processes whose file this user may not see.
+    fn note_unreadable(&mut self, process: &Process) {
+        for rule in self.keeper.rules() {
+            if process.exe.is_none() && rule.is_in_force() && rule.rule.matches.fit(process) == Fit::Unreadable {
+                *self.status.unreadable.entry(rule.rule.name.clone()).or_default() += 1;
+            }
+        }
+    }
+
+    fn report(&mut self, host: &mut dyn Host) {
+        self.status.running = self.began.elapsed();
+        self.status.rules = self.keeper.rules().to_vec();
+        self.status.processes.clone_from(self.keeper.processes());
+        host.report(&self.status);
+    }
+}

@@ -1,0 +1,29 @@
+//! Rules: placements that stay in force for the processes they match, with the evidence for them.
+//!
+//! [`rules`] reads a file of rules; [`resolve`] says which cpus they are on a machine and whether their evidence still counts
+//! there; [`Keeper::look`] takes a process as it was seen and says what to do. Nothing here knows an operating system, so every
+//! course of events can be played in a test. docs/keep.md describes rules and who wins.
+
+mod action;
+mod edit;
+mod evidence;
+mod glob;
+mod held;
+mod keeper;
+mod process;
+mod resolve;
+mod rule;
+#[cfg(test)]
+mod tests;
+mod thread;
+
+pub use action::{Action, Author, LeftBecause, Original, Outcome};
+pub use edit::{EditError, added, removed, set_disabled};
+pub use evidence::{Change, Evidence};
+pub use glob::Glob;
+pub use held::{Held, Note, Standing};
+pub use keeper::{Keeper, MOST_THREADS};
+pub use process::{Process, Thread, owner};
+pub use resolve::{ResolvedRule, resolve};
+pub use rule::{Fit, Match, Rule, RulesError, Strength, ThreadRule, Unproven, Written, rules};
+pub use thread::{CORRECTIONS, HeldThread, PERIOD};

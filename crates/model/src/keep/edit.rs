@@ -1,0 +1,164 @@
+//! Changes to a file of rules that leave everything else in it, comments too, as it was written.
+
+use std::fmt::Write as _;
+
+use super::rule::{Rule, RulesError, Strength, Unproven, rules};
+
+/// Why a file was not changed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EditError {
+    /// It is no file of rules.
+    #[error(transparent)]
+    Rules(#[from] RulesError),
+    /// It has no such rule.
+    #[error("there is no rule {0}")]
+    NoSuchRule(String),
+    /// It has one already.
+    #[error("there is a rule {0} already")]
+    Exists(String),
+    /// It is written in a way that this does not understand.
+    #[error("rule {0} is not written as a table [[rule]] of its own: change the file by hand")]
+    ByHand(String),
+}
+
+/// The text with another rule at its end.
+///
+/// # Errors
+/// Where there is one of that name, and where the text is no file of rules.
+pub fn added(text: &str, rule: &Rule) -> Result<String, EditError> {
+    let mut wanted = rules(text)?;
+    if wanted.iter().any(|known| known.name == rule.name) {
+        return Err(EditError::Exists(rule.name.clone()));
+    }
+    wanted.push(rule.clone());
+    let gap = if text.is_empty() || text.ends_with("\n\n") { "" } else { "\n" };
+    let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+    checked(format!("{text}{end}{gap}{}", written(rule)), &wanted, &rule.name)
+}
+
+/// The text without a rule, and without the comment right above it.
+///
+/// # Errors
+/// Where there is none of that name, and where its lines are not found.
+pub fn removed(text: &str, name: &str) -> Result<String, EditError> {
+    let (wanted, lines, [from, to]) = block(text, name)?;
+    let wanted: Vec<Rule> = wanted.into_iter().filter(|rule| rule.name != name).collect();
+    let comments = lines[..from].iter().rev().take_while(|line| line.trim_start().starts_with('#')).count();
+    let rest = [&lines[..from - comments], &lines[to..]].concat().concat();
+    checked(rest, &wanted, name)
+}
+
+/// The text with a rule left out, or counted again.
+///
+/// # Errors
+/// Where there is none of that name, and where its lines are not found.
+pub fn set_disabled(text: &str, name: &str, disabled: bool) -> Result<String, EditError> {
+    let (mut wanted, mut lines, [from, to]) = block(text, name)?;
+    wanted.iter_mut().filter(|rule| rule.name == name).for_each(|rule| rule.disabled = disabled);
+    let is_it = |line: &&str| line.split('=').next().is_some_and(|key| key.trim() == "disabled");
+    let found = lines[from..to].iter().position(|line| is_it(&line.as_str()));
+    match (found, disabled) {
+        (Some(at), true) => lines[from + at] = "disabled = true\n".to_owned(),
+        (Some(at), false) => drop(lines.remove(from + at)),
+        (None, true) => lines.insert(from + 1, "disabled = true\n".to_owned()),
+        (None, false) => {}
+    }
+    checked(lines.concat(), &wanted, name)
+}
+
+/// All rules of a text, its lines, and from which to which they are those of one rule.
+type Block = (Vec<Rule>, Vec<String>, [usize; 2]);
+
+/// All rules of a text, its lines, and which of them are those of one rule.
+fn block(text: &str, name: &str) -> Result<Block, EditError> {
+    let all = rules(text)?;
+    let index = all.iter().position(|rule| rule.name == name).ok_or_else(|| EditError::NoSuchRule(name.to_owned()))?;
+    let lines: Vec<String> = text.split_inclusive('\n').map(str::to_owned).collect();
+    let heads: Vec<usize> = (0..lines.len()).filter(|at| lines[*at].trim_start().starts_with("[[rule]]")).collect();
+    let from = *heads.get(index).ok_or_else(|| EditError::ByHand(name.to_owned()))?;
+    // The comment above the next rule is that rule's.
+    let next = heads.get(index + 1).map_or(lines.len(), |next| {
+        let comments = lines[..*next].iter().rev().take_while(|line| line.trim_start().starts_with('#'));
+        next - comments.count()
+    });
+    Ok((all, lines, [from, next.max(from + 1)]))
+}
+
+/// The lines were found by how they look; what they mean decides.
+fn checked(text: String, wanted: &[Rule], name: &str) -> Result<String, EditError> {
+    match rules(&text) {
+        Ok(found) if found == wanted => Ok(text),
+        _ => Err(EditError::ByHand(name.to_owned())),
+    }
+}
+
+/// A rule as a table of TOML.
+fn written(rule: &Rule) -> String {
+    let mut text = format!("[[rule]]\nname = {}\n", quoted(&rule.name));
+    let given: Vec<String> =
+        rule.matches.given().map(|(field, glob)| format!("{field} = {}", quoted(glob.text()))).collect();
+    let mut line = |key: &str, value: &str| {
+        let _ = writeln!(text, "{key} = {value}");
+    };
+    line("match", &format!("{{ {} }}", given.join(", ")));
+    line("on", &quoted(&rule.on.0.to_string()));
+    if !rule.threads.is_empty() {
+        let threads = rule.threads.iter().map(|threads| {
+            format!("{{ name = {}, on = {} }}", quoted(threads.name.text()), quoted(&threads.on.0.to_string()))
+        });
+        line("threads", &format!("[{}]", threads.collect::<Vec<_>>().join(", ")));
+    }
+    if let Some(memory) = &rule.memory {
+        line("memory", &quoted(&memory.0.to_string()));
+    }
+    match rule.strength {
+        Strength::Boundary => {}
+        Strength::Once => line("strength", "\"once\""),
+        Strength::Exact => line("strength", "\"exact\""),
+    }
+    if rule.unproven == Unproven::Release {
+        line("unproven", "\"release\"");
+    }
+    for (key, is_set) in [("widen", rule.widen), ("disabled", rule.disabled)] {
+        if is_set {
+            line(key, "true");
+        }
+    }
+    if let Some(evidence) = &rule.evidence {
+        // Inline, so that what somebody adds below belongs to the rule.
+        let [low, high] = evidence.interval.map(number);
+        let environment = evidence.environment.iter().map(|(what, is)| format!("{} = {}", quoted(what), quoted(is)));
+        line(
+            "evidence",
+            &format!(
+                "{{ experiment = {}, effect = {}, interval = [{low}, {high}], error_rate = {}, fingerprint = {}, \
+                 environment = {{ {} }} }}",
+                evidence.experiment,
+                number(evidence.effect),
+                number(evidence.error_rate),
+                quoted(&evidence.fingerprint),
+                environment.collect::<Vec<_>>().join(", ")
+            ),
+        );
+    }
+    text
+}
+
+/// A number as TOML has it: `inf` and `-inf` among them, always with a point.
+fn number(value: f64) -> String {
+    format!("{value:?}")
+}
+
+fn quoted(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for character in text.chars() {
+        match character {
+            '"' | '\\' => quoted.extend(['\\', character]),
+            control if control.is_control() => {
+                let _ = write!(quoted, "\\u{:04X}", u32::from(control));
+            }
+            other => quoted.push(other),
+        }
+    }
+    quoted + "\""
+}

@@ -1,0 +1,139 @@
+//! Patterns of rules, as file names have them in a shell.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A pattern for a whole text: `*` is any number of characters, a slash too; `?` is one; `\` takes the next one literally.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct Glob(String);
+
+impl Glob {
+    /// The pattern that a text is.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// As it was written.
+    pub fn text(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether it matches the whole of a text. Takes at most as many steps as both are long, multiplied.
+    pub fn matches(&self, text: &str) -> bool {
+        let (pattern, text): (Vec<Token>, Vec<char>) = (tokens(&self.0), text.chars().collect());
+        let (mut at, mut place) = (0, 0);
+        // Where the last `*` was, and how much of the text it has taken so far.
+        let mut star: Option<(usize, usize)> = None;
+        while place < text.len() {
+            match pattern.get(at) {
+                Some(Token::Any) => {
+                    star = Some((at, place));
+                    at += 1;
+                }
+                Some(Token::One) => (at, place) = (at + 1, place + 1),
+                Some(Token::Literal(character)) if *character == text[place] => (at, place) = (at + 1, place + 1),
+                _ => match &mut star {
+                    Some((star_at, taken)) => {
+                        *taken += 1;
+                        (at, place) = (*star_at + 1, *taken);
+                    }
+                    None => return false,
+                },
+            }
+        }
+        pattern[at..].iter().all(|token| *token == Token::Any)
+    }
+}
+
+impl Glob {
+    /// The regular expression that matches the same texts.
+    pub fn regex(&self) -> String {
+        let part = |token: Token| match token {
+            Token::Any => ".*".to_owned(),
+            Token::One => ".".to_owned(),
+            Token::Literal(character) if character.is_ascii_punctuation() && character != '_' => {
+                format!("\\{character}")
+            }
+            Token::Literal(character) => character.to_string(),
+        };
+        format!("^{}$", tokens(&self.0).into_iter().map(part).collect::<String>())
+    }
+}
+
+impl fmt::Display for Glob {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Token {
+    Any,
+    One,
+    Literal(char),
+}
+
+fn tokens(pattern: &str) -> Vec<Token> {
+    let mut characters = pattern.chars();
+    let mut tokens = Vec::new();
+    while let Some(character) = characters.next() {
+        tokens.push(match character {
+            '*' => Token::Any,
+            '?' => Token::One,
+            '\\' => Token::Literal(characters.next().unwrap_or('\\')),
+            other => Token::Literal(other),
+        });
+    }
+    tokens
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn stars_questions_and_literals() {
+        let matches = |pattern: &str, text: &str| Glob::new(pattern).matches(text);
+        assert!(matches("*/redis-server", "/usr/bin/redis-server"));
+        assert!(!matches("*/redis-server", "/usr/bin/redis-server-old"));
+        assert!(matches("io_*", "io_") && matches("io_?", "io_7") && !matches("io_?", "io_"));
+        assert!(matches("*a*b", "xaxbxb") && !matches("*a*b", "xbxa"));
+        assert!(matches("", "") && matches("***", "") && !matches("", "x"));
+        assert!(matches("a\\*", "a*") && !matches("a\\*", "ab") && matches("\\", "\\"));
+        assert!(matches("gr?n", "grün"), "one character, not one byte");
+        assert!(!matches("a*a*a*a*a*a*a*a*b", &"a".repeat(10_000)), "no pattern takes for ever");
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// The same by definition: a star matches nothing, or one character and then a star.
+        #[test]
+        fn a_regular_expression_means_the_same(pattern in "[a:.()*?\\[_-]{0,6}", text in "[a:.()*?\\[_-]{0,6}") {
+            let glob = Glob::new(&*pattern);
+            let regex = regex_lite::Regex::new(&glob.regex()).unwrap();
+            prop_assert_eq!(regex.is_match(&text), glob.matches(&text));
+        }
+
+        #[test]
+        fn as_it_is_defined(pattern in "[ab*?]{0,6}", text in "[ab]{0,6}") {
+            fn by_definition(pattern: &[char], text: &[char]) -> bool {
+                match (pattern, text) {
+                    ([], []) => true,
+                    (['*', rest @ ..], []) => by_definition(rest, text),
+                    (['*', rest @ ..], [_, others @ ..]) => by_definition(rest, text) || by_definition(pattern, others),
+                    (['?', rest @ ..], [_, others @ ..]) => by_definition(rest, others),
+                    ([a, rest @ ..], [b, others @ ..]) => a == b && by_definition(rest, others),
+                    _ => false,
+                }
+            }
+            let characters = |text: &str| text.chars().collect::<Vec<_>>();
+            prop_assert_eq!(Glob::new(&*pattern).matches(&text), by_definition(&characters(&pattern), &characters(&text)));
+        }
+    }
+}

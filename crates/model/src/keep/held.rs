@@ -1,0 +1,97 @@
+//! A process that a rule matches: how it stands, what happened to it, and what is to be done.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::action::{Action, LeftBecause};
+use super::process::Process;
+use super::thread::HeldThread;
+
+/// So many remarks of a process are kept, the latest.
+const MOST_NOTES: usize = 16;
+
+/// How a process stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Standing {
+    /// Its rule holds it.
+    Held,
+    /// It matches, and is left alone.
+    Left(LeftBecause),
+}
+
+/// A remark on a process: what happened to it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Note {
+    /// When, since the keeper began.
+    pub at: Duration,
+    /// What, in a sentence.
+    pub what: String,
+}
+
+/// A process that a rule matches.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Held {
+    /// When it started, in clock ticks since the boot.
+    pub start_ticks: u64,
+    /// Its name when it was last seen.
+    pub name: String,
+    /// The rule, by its name.
+    pub rule: String,
+    /// Since when, as time since the keeper began.
+    pub since: Duration,
+    /// How it stands.
+    pub standing: Standing,
+    /// Its threads by their numbers.
+    pub threads: BTreeMap<u32, HeldThread>,
+    /// How often one of its threads was corrected.
+    pub corrections: u32,
+    /// What happened to it, the latest last.
+    pub notes: Vec<Note>,
+}
+
+impl Held {
+    pub(super) fn new(start_ticks: u64, since: Duration) -> Self {
+        Self {
+            start_ticks,
+            name: String::new(),
+            rule: String::new(),
+            since,
+            standing: Standing::Held,
+            threads: BTreeMap::new(),
+            corrections: 0,
+            notes: Vec::new(),
+        }
+    }
+
+    pub(super) fn note(&mut self, at: Duration, what: String) {
+        if self.notes.last().is_some_and(|note| note.what == what) {
+            return;
+        }
+        if self.notes.len() == MOST_NOTES {
+            self.notes.remove(0);
+        }
+        self.notes.push(Note { at, what });
+    }
+
+    /// Gives back what a rule gave, where nobody changed it since as far as was seen; whoever does it looks again.
+    pub(super) fn give_back(&self, process: u32, seen: Option<&Process>) -> Vec<Action> {
+        let is_changed = |id: &u32, known: &HeldThread| {
+            let now = seen.and_then(|seen| seen.threads.iter().find(|thread| thread.id == *id));
+            seen.zip(now).is_some_and(|(seen, now)| known.is_news(&now.cpus, &seen.reachable))
+        };
+        let placed = self.threads.iter().filter(|(id, known)| known.is_placed() && !is_changed(id, known));
+        let action = |(id, known): (&u32, &HeldThread)| Action {
+            process,
+            thread: *id,
+            start_ticks: known.start_ticks,
+            cpus: None,
+            original: known.original.clone(),
+            seen: known.seen.clone(),
+        };
+        placed.map(action).collect()
+    }
+}

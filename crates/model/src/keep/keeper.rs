@@ -1,0 +1,187 @@
+//! Keeps rules in force: what is done about each process that they match.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::action::{Action, Author, LeftBecause, Original, Outcome};
+use super::held::{Held, Standing};
+use super::process::{Process, Thread, owner};
+use super::resolve::ResolvedRule;
+use super::rule::Fit;
+use super::thread::{Verdict, newcomer};
+
+/// More threads than this are not held at the same time: each takes a place in the journal.
+pub const MOST_THREADS: usize = 5_000;
+/// Keeps rules in force.
+#[derive(Clone, Debug, Default)]
+pub struct Keeper {
+    rules: Vec<ResolvedRule>,
+    processes: BTreeMap<u32, Held>,
+}
+
+impl Keeper {
+    /// Keeps these rules; of several that match, the first counts.
+    pub fn new(rules: Vec<ResolvedRule>) -> Self {
+        Self { rules, processes: BTreeMap::new() }
+    }
+
+    /// Other rules, or the same on a machine that has changed. Each process is judged anew when it is looked at next.
+    pub fn set_rules(&mut self, rules: Vec<ResolvedRule>) {
+        self.rules = rules;
+    }
+
+    /// The rules.
+    pub fn rules(&self) -> &[ResolvedRule] {
+        &self.rules
+    }
+
+    /// The processes that rules match, by their numbers.
+    pub fn processes(&self) -> &BTreeMap<u32, Held> {
+        &self.processes
+    }
+
+    /// The rule in force that counts for a process.
+    pub fn rule_of(&self, process: &Process) -> Option<&ResolvedRule> {
+        self.rules.iter().find(|rule| rule.is_in_force() && rule.rule.matches.fit(process) == Fit::Yes)
+    }
+
+    /// What to do about a process as it was seen. `now` is the time since the keeper began; `author` says who set a thread's mask last, and
+    /// is asked only where somebody did.
+    pub fn look(&mut self, process: &Process, now: Duration, author: &dyn Fn(u32) -> Author) -> Vec<Action> {
+        let known = self.processes.remove(&process.id).filter(|known| known.start_ticks == process.start_ticks);
+        let Some(rule) = self.rule_of(process) else {
+            return match known {
+                Some(known) => known.give_back(process.id, Some(process)),
+                None => self.disinherit(process),
+            };
+        };
+        let held: usize = self.processes.values().map(|held| held.threads.len()).sum();
+        let is_first = known.is_none();
+        let mut held = match known {
+            None if held + process.threads.len() > MOST_THREADS => return Vec::new(),
+            None => Held::new(process.start_ticks, now),
+            Some(known) => known,
+        };
+        held.name.clone_from(&process.name);
+        if held.rule != rule.rule.name {
+            held.rule.clone_from(&rule.rule.name);
+            held.standing = Standing::Held;
+            held.note(now, format!("rule {} matches", rule.rule.name));
+        }
+        held.threads.retain(|id, known| {
+            process.threads.iter().any(|thread| thread.id == *id && thread.start_ticks == known.start_ticks)
+        });
+        let mut actions = Vec::new();
+        if held.standing == Standing::Held {
+            let mut left = None;
+            for thread in &process.threads {
+                let mut state = held.threads.remove(&thread.id).unwrap_or_else(|| {
+                    let parent = self.processes.get(&process.parent);
+                    let relatives =
+                        held.threads.values().chain(parent.into_iter().flat_map(|held| held.threads.values()));
+                    newcomer(thread, process, relatives, is_first)
+                });
+                match state.judge(thread, process, rule, now, author) {
+                    Verdict::Nothing => {}
+                    Verdict::Place(cpus) => actions.push(state.place(process.id, thread.id, cpus)),
+                    Verdict::Correct(cpus) => {
+                        held.corrections += 1;
+                        actions.push(state.place(process.id, thread.id, cpus));
+                    }
+                    Verdict::Release(because) => left = Some(because),
+                    Verdict::NoCpu => {
+                        let what = nothing_for(thread, process, rule, &state.original);
+                        held.note(now, what);
+                    }
+                }
+                held.threads.insert(thread.id, state);
+            }
+            if let Some(because) = left {
+                actions = held.give_back(process.id, Some(process));
+                held.threads.clear();
+                held.note(now, because.sentence());
+                held.standing = Standing::Left(because);
+            }
+        }
+        self.processes.insert(process.id, held);
+        actions
+    }
+
+    /// A process that no rule matches, and whose threads inherited a mask that a rule gave to their creator, gets what the creator
+    /// had before.
+    fn disinherit(&self, process: &Process) -> Vec<Action> {
+        let parent = self.processes.get(&process.parent);
+        let Some(parent) = parent.filter(|parent| parent.start_ticks <= process.start_ticks) else { return Vec::new() };
+        let inherited = |thread: &Thread| {
+            let creator = parent.threads.values().find(|creator| creator.is_placed() && creator.seen == thread.cpus)?;
+            let back = creator.original.within(&process.reachable);
+            let is_nothing = back.is_empty() || back == thread.cpus || thread.cpus == process.reachable;
+            (!is_nothing).then(|| Action {
+                process: process.id,
+                thread: thread.id,
+                start_ticks: thread.start_ticks,
+                cpus: None,
+                original: creator.original.clone(),
+                seen: thread.cpus.clone(),
+            })
+        };
+        process.threads.iter().filter_map(inherited).collect()
+    }
+
+    /// Takes what came of an action that placed a thread.
+    pub fn settle(&mut self, action: &Action, outcome: Outcome, now: Duration) {
+        let Some(held) = self.processes.get_mut(&action.process) else { return };
+        let Some(thread) = held.threads.get_mut(&action.thread) else { return };
+        match outcome {
+            Outcome::Placed(cpus) => {
+                thread.asked = action.cpus.clone().filter(|asked| *asked != cpus);
+                thread.seen = cpus;
+            }
+            Outcome::Ended => drop(held.threads.remove(&action.thread)),
+            Outcome::Refused(why) => {
+                // Until something else is wanted of it.
+                (thread.given, thread.asked) = (None, action.cpus.clone());
+                thread.seen.clone_from(&action.seen);
+                thread.refused = Some(why.clone());
+                held.note(now, format!("thread {} was not placed: {why}", action.thread));
+            }
+        }
+    }
+
+    /// Forgets a process that ended.
+    pub fn ended(&mut self, process: u32) {
+        self.processes.remove(&process);
+    }
+
+    /// Leaves a process alone from now on, and gives it back what it had.
+    pub fn release(&mut self, process: u32, now: Duration) -> Vec<Action> {
+        let Some(held) = self.processes.get_mut(&process) else { return Vec::new() };
+        let actions = held.give_back(process, None);
+        held.threads.clear();
+        held.note(now, LeftBecause::Asked.sentence());
+        held.standing = Standing::Left(LeftBecause::Asked);
+        actions
+    }
+
+    /// Gives everything back.
+    pub fn give_back_all(&mut self) -> Vec<Action> {
+        std::mem::take(&mut self.processes).iter().flat_map(|(id, held)| held.give_back(*id, None)).collect()
+    }
+}
+
+/// Why there is no cpu for a thread.
+fn nothing_for(thread: &Thread, process: &Process, rule: &ResolvedRule, original: &Original) -> String {
+    let cpus = rule.cpus_of(&thread.name);
+    match original {
+        Original::Only(had) if !cpus.is_disjoint(&process.reachable) => format!(
+            "thread {} had cpus {had} before, none of {cpus}: `widen = true` in rule {} would give it others",
+            thread.id, rule.rule.name
+        ),
+        _ => format!(
+            "no cpu of {cpus} can be had: {} lets {} use {}",
+            owner(&process.cgroup),
+            process.cgroup,
+            process.reachable
+        ),
+    }
+}

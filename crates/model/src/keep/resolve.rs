@@ -1,0 +1,67 @@
+//! Which cpus rules are on a machine, and whether they are in force there.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::evidence::Change;
+use super::glob::Glob;
+use super::rule::{Rule, Unproven};
+use crate::CpuSet;
+use crate::placement::{Context, Expression};
+
+/// A rule on a machine.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct ResolvedRule {
+    /// The rule.
+    pub rule: Rule,
+    /// Its cpus; empty where it selects none here.
+    pub cpus: CpuSet,
+    /// The cpus of threads by their names, inside of these.
+    pub threads: Vec<(Glob, CpuSet)>,
+    /// Why it selects no cpu here, or one of its kinds of threads has none; absent where all is well.
+    pub problem: Option<String>,
+    /// What has changed since it was proven; empty where nothing has, and for a rule without evidence.
+    pub changes: Vec<Change>,
+}
+
+/// What rules are on a machine.
+pub fn resolve(rules: &[Rule], context: &Context<'_>) -> Vec<ResolvedRule> {
+    rules.iter().map(|rule| one(rule, context)).collect()
+}
+
+fn one(rule: &Rule, context: &Context<'_>) -> ResolvedRule {
+    let mut problem = None;
+    let mut cpus_of = |expression: &Expression| match expression.resolve(context) {
+        Ok(resolution) => resolution.cpus,
+        Err(error) => {
+            problem.get_or_insert_with(|| match error.what.starts_with(&error.text) {
+                true => error.what,
+                false => format!("{expression}: {}", error.what),
+            });
+            CpuSet::new()
+        }
+    };
+    let cpus = cpus_of(&rule.on.0);
+    let threads: Vec<(Glob, CpuSet)> =
+        rule.threads.iter().map(|threads| (threads.name.clone(), cpus_of(&threads.on.0).intersection(&cpus))).collect();
+    let outside = threads.iter().find(|(_, own)| own.is_empty());
+    let problem = problem.or_else(|| {
+        outside.map(|(name, _)| format!("no cpu of its threads {name} is among {cpus}, those of {}", rule.on.0))
+    });
+    let changes = rule.evidence.as_ref().map(|evidence| evidence.changes(context.machine)).unwrap_or_default();
+    ResolvedRule { rule: rule.clone(), cpus, threads, problem, changes }
+}
+
+impl ResolvedRule {
+    /// Whether it places processes.
+    pub fn is_in_force(&self) -> bool {
+        let is_given_up = self.rule.unproven == Unproven::Release && !self.changes.is_empty();
+        !self.rule.disabled && !is_given_up && !self.cpus.is_empty()
+    }
+
+    /// The cpus of a thread by its name. Threads whose own cpus are not to be had here have all of the rule's.
+    pub fn cpus_of(&self, thread: &str) -> &CpuSet {
+        let own = self.threads.iter().find(|(name, _)| name.matches(thread)).map(|(_, cpus)| cpus);
+        own.filter(|cpus| !cpus.is_empty()).unwrap_or(&self.cpus)
+    }
+}

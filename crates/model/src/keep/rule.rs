@@ -1,0 +1,309 @@
+//! A rule as it is written (TOML), and which processes it matches.
+
+use std::collections::BTreeSet;
+use std::fmt::{self, Display};
+use std::str::FromStr;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::evidence::Evidence;
+use super::glob::Glob;
+use super::process::Process;
+use crate::machine_file::line_of;
+use crate::placement::Expression;
+use crate::placement::memory::MemoryPolicy;
+
+/// A file of more rules is none.
+const MOST_RULES: usize = 1_000;
+
+/// A placement for the processes that match.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Rule {
+    /// Its name, which no other rule of the same user has.
+    pub name: String,
+    /// Which processes; all that is given must hold.
+    #[serde(rename = "match")]
+    pub matches: Match,
+    /// On which cpus, in the placement language.
+    pub on: Written<Expression>,
+    /// Where threads with certain names belong, inside of `on`; the first that matches counts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub threads: Vec<ThreadRule>,
+    /// The memory policy of what is launched by `corewise run --rule`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Written<MemoryPolicy>>,
+    /// What is done about masks that others set.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub strength: Strength,
+    /// Whether threads may get cpus that they did not have before, which somebody may have taken from them on purpose.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub widen: bool,
+    /// What is done where the evidence does not count any more.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub unproven: Unproven,
+    /// Whether it is left out.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub disabled: bool,
+    /// What proved it; absent for a rule that somebody believes in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<Evidence>,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+/// Which processes a rule is about. Each is a pattern for the whole text, and all that are given must hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Match {
+    /// The process's name, at most 15 bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<Glob>,
+    /// The file that it executes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exe: Option<Glob>,
+    /// Any of its words: for interpreters and Wine, whose file says nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub argv: Option<Glob>,
+    /// Its user, by name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<Glob>,
+    /// Its systemd unit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unit: Option<Glob>,
+    /// Its control group.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cgroup: Option<Glob>,
+    /// The name of the process that started it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<Glob>,
+}
+
+/// Whether a process matches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fit {
+    /// All that is given holds.
+    Yes,
+    /// Something does not.
+    No,
+    /// All else holds, and the file that it executes cannot be read.
+    Unreadable,
+}
+
+impl Match {
+    /// Whether a process matches.
+    pub fn fit(&self, process: &Process) -> Fit {
+        let holds = |glob: &Option<Glob>, text: &str| glob.as_ref().is_none_or(|glob| glob.matches(text));
+        let fits = holds(&self.name, &process.name)
+            && holds(&self.user, &process.user)
+            && holds(&self.unit, process.unit.as_deref().unwrap_or_default())
+            && holds(&self.cgroup, &process.cgroup)
+            && holds(&self.parent, &process.parent_name)
+            && self.argv.as_ref().is_none_or(|glob| process.argv.iter().any(|word| glob.matches(word)));
+        match (&self.exe, &process.exe) {
+            _ if !fits => Fit::No,
+            (None, _) => Fit::Yes,
+            (Some(_), None) => Fit::Unreadable,
+            // The kernel says so of a file that was replaced, as by an update, since it was executed.
+            (Some(glob), Some(exe)) => match glob.matches(exe.strip_suffix(" (deleted)").unwrap_or(exe)) {
+                true => Fit::Yes,
+                false => Fit::No,
+            },
+        }
+    }
+
+    /// What is given, in the order of the fields.
+    pub fn given(&self) -> impl Iterator<Item = (&'static str, &Glob)> {
+        let Self { name, exe, argv, user, unit, cgroup, parent } = self;
+        let all = [
+            ("name", name),
+            ("exe", exe),
+            ("argv", argv),
+            ("user", user),
+            ("unit", unit),
+            ("cgroup", cgroup),
+            ("parent", parent),
+        ];
+        all.into_iter().filter_map(|(field, glob)| Some((field, glob.as_ref()?)))
+    }
+
+    /// Sets a field by its name.
+    ///
+    /// # Errors
+    /// Where there is no such field.
+    pub fn set(&mut self, field: &str, glob: Glob) -> Result<(), String> {
+        let place = match field {
+            "name" => &mut self.name,
+            "exe" => &mut self.exe,
+            "argv" => &mut self.argv,
+            "user" => &mut self.user,
+            "unit" => &mut self.unit,
+            "cgroup" => &mut self.cgroup,
+            "parent" => &mut self.parent,
+            _ => {
+                return Err(format!(
+                    "a rule matches by name, exe, argv, user, unit, cgroup or parent, not by \"{field}\""
+                ));
+            }
+        };
+        *place = Some(glob);
+        Ok(())
+    }
+
+    /// Whether only what the system vouches for can make a process match: names and words are chosen by whoever starts it.
+    pub fn is_trustworthy(&self) -> bool {
+        self.exe.is_some() || self.user.is_some() || self.unit.is_some() || self.cgroup.is_some()
+    }
+}
+
+impl Display for Match {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let words: Vec<String> = self.given().map(|(field, glob)| format!("{field}={glob}")).collect();
+        formatter.write_str(&words.join(" "))
+    }
+}
+
+/// Where threads of a rule's processes belong.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ThreadRule {
+    /// What their names look like.
+    pub name: Glob,
+    /// On which cpus.
+    pub on: Written<Expression>,
+}
+
+/// What is done about masks that others set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Strength {
+    /// Nothing: each thread is placed once.
+    Once,
+    /// What stays inside the rule's cpus is left alone.
+    #[default]
+    Boundary,
+    /// The rule's cpus, all of them and no other.
+    Exact,
+}
+
+/// What is done with a rule whose evidence does not count any more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unproven {
+    /// It stays in force.
+    #[default]
+    Hold,
+    /// Its processes are given back.
+    Release,
+}
+
+/// A value that is written as a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Written<T>(pub T);
+
+impl<T: Display> Serialize for Written<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
+    }
+}
+
+impl<'de, T: FromStr<Err: Display>> Deserialize<'de> for Written<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map(Self).map_err(|error| D::Error::custom(format!("\"{text}\": {error}")))
+    }
+}
+
+impl<T> JsonSchema for Written<T> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Text".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        String::json_schema(generator)
+    }
+}
+
+/// Why a text is no file of rules.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {what}")]
+pub struct RulesError {
+    /// The line where it is, counted from 1.
+    pub line: usize,
+    /// What is wrong there.
+    pub what: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default, rename = "rule")]
+    rules: Vec<toml::Spanned<Rule>>,
+}
+
+/// Reads a file of rules, in their order.
+///
+/// # Errors
+/// [`RulesError`] with the line: no TOML, keys or values that a rule does not have, two rules of one name, a rule that matches
+/// everything.
+pub fn rules(text: &str) -> Result<Vec<Rule>, RulesError> {
+    let at = |offset: usize, what: String| RulesError { line: line_of(text, offset), what };
+    let file: File = toml::from_str(text)
+        .map_err(|error| at(error.span().map_or(0, |span| span.start), error.message().trim().to_owned()))?;
+    let mut names = BTreeSet::new();
+    for rule in &file.rules {
+        let wrong = rule.get_ref().wrong().or_else(|| {
+            let name = rule.get_ref().name.as_str();
+            (!names.insert(name)).then(|| format!("another rule is named \"{name}\""))
+        });
+        if let Some(what) = wrong {
+            return Err(at(rule.span().start, what));
+        }
+    }
+    if file.rules.len() > MOST_RULES {
+        return Err(at(0, format!("it has more than {MOST_RULES} rules")));
+    }
+    Ok(file.rules.into_iter().map(toml::Spanned::into_inner).collect())
+}
+
+impl Rule {
+    /// A rule of these three, and all else as by default.
+    pub fn new(name: String, matches: Match, on: Expression) -> Self {
+        Self {
+            name,
+            matches,
+            on: Written(on),
+            threads: Vec::new(),
+            memory: None,
+            strength: Strength::default(),
+            widen: false,
+            unproven: Unproven::default(),
+            disabled: false,
+            evidence: None,
+        }
+    }
+
+    /// What is wrong with it, if anything.
+    pub fn wrong(&self) -> Option<String> {
+        let is_plain = |character: char| character.is_ascii_alphanumeric() || "._-@".contains(character);
+        if self.name.is_empty() || self.name.len() > 64 || !self.name.chars().all(is_plain) {
+            return Some(format!("\"{}\" is no name of a rule: 1 to 64 letters, digits and . _ - @", self.name));
+        }
+        if self.matches.given().all(|(_, glob)| glob.text().chars().all(|character| character == '*')) {
+            return Some(format!("rule {} would match every process", self.name));
+        }
+        let evidence = self.evidence.as_ref()?;
+        let [low, high] = evidence.interval;
+        let is_possible =
+            low <= evidence.effect && evidence.effect <= high && (0.0..1.0).contains(&evidence.error_rate);
+        (!is_possible).then(|| format!("the evidence of rule {} is impossible", self.name))
+    }
+}

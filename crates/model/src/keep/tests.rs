@@ -1,0 +1,181 @@
+//! Rules as they are written and edited, and courses of events played against a simulated system.
+
+mod courses;
+mod properties;
+mod system;
+
+use super::*;
+use crate::placement::Context;
+use crate::{CpuSet, Machine};
+
+const REDIS: &str = r#"
+[[rule]]
+name = "redis"
+match = { exe = "*/redis-server", user = "redis" }
+on = "0-3"
+"#;
+
+fn set(list: &str) -> CpuSet {
+    CpuSet::parse_list(list).unwrap()
+}
+
+/// A machine of eight cpus that all work.
+fn machine() -> Machine {
+    let all = CpuSet::first(8);
+    Machine { possible: all.clone(), present: all.clone(), online: all.clone(), allowed: all, ..Machine::default() }
+}
+
+fn resolved(text: &str) -> Vec<ResolvedRule> {
+    let machine = machine();
+    resolve(&rules(text).unwrap(), &Context { machine: &machine, reachable: &machine.online, quiet: None })
+}
+
+fn wrong(text: &str) -> String {
+    rules(text).unwrap_err().to_string()
+}
+
+#[test]
+fn all_that_is_given_must_hold() {
+    let rule = &rules(REDIS).unwrap()[0];
+    let exe = Some("/usr/bin/redis-server".to_owned());
+    let process = Process { exe, user: "redis".into(), ..Process::default() };
+    assert_eq!(rule.matches.fit(&process), Fit::Yes);
+    assert_eq!(rule.matches.fit(&Process { user: "root".into(), ..process.clone() }), Fit::No);
+    assert_eq!(rule.matches.fit(&Process { exe: None, ..process.clone() }), Fit::Unreadable);
+    assert_eq!(rule.matches.fit(&Process { exe: None, user: "root".into(), ..process.clone() }), Fit::No);
+    let replaced = Process { exe: Some("/usr/bin/redis-server (deleted)".into()), ..process };
+    assert_eq!(rule.matches.fit(&replaced), Fit::Yes, "an update replaced the file");
+}
+
+#[test]
+fn any_word_may_match_and_each_other_field() {
+    let process = Process {
+        name: "wine64-preloade".into(),
+        argv: vec!["wine".into(), "Z:\\game.exe".into()],
+        unit: Some("app-steam.scope".into()),
+        cgroup: "/user.slice/app-steam.scope".into(),
+        parent_name: "steam".into(),
+        ..Process::default()
+    };
+    let fit = |field: &str, glob: &str| {
+        let mut matches = Match::default();
+        matches.set(field, Glob::new(glob)).unwrap();
+        matches.fit(&process) == Fit::Yes
+    };
+    for (field, yes, no) in [
+        ("name", "wine64*", "wine"),
+        ("argv", "*game.exe", "*game"),
+        ("unit", "app-*.scope", "*.service"),
+        ("cgroup", "/user.slice/*", "/system.slice/*"),
+        ("parent", "steam", "bash"),
+    ] {
+        assert!(fit(field, yes) && !fit(field, no), "{field}");
+    }
+    assert!(Match::default().set("pid", Glob::new("1")).is_err());
+}
+
+#[test]
+fn what_is_wrong_is_named_with_its_line() {
+    assert_eq!(wrong("\n[[rule]]\nname = "), "line 3: string values must be quoted, expected literal string");
+    assert!(wrong(&REDIS.replace("user", "uid")).starts_with("line 4: unknown field `uid`"));
+    assert!(
+        wrong(&REDIS.replace("0-3", "llc;0")).starts_with("line 5: \"llc;0\": "),
+        "{}",
+        wrong(&REDIS.replace("0-3", "llc;0"))
+    );
+    assert!(wrong(&REDIS.replace("on =", "at =")).starts_with("line 5: unknown field `at`"));
+    assert_eq!(wrong(&format!("{REDIS}{REDIS}")), "line 7: another rule is named \"redis\"");
+    let all = REDIS.replace("exe = \"*/redis-server\", user = \"redis\"", "name = \"*\"");
+    assert_eq!(wrong(&all), "line 2: rule redis would match every process");
+    assert_eq!(
+        wrong(&REDIS.replace("\"redis\"\nm", "\"a b\"\nm")),
+        "line 2: \"a b\" is no name of a rule: 1 to 64 letters, digits and . _ - @"
+    );
+    assert!(rules(&format!("{REDIS}strength = \"hard\"")).is_err());
+    assert!(rules("").unwrap().is_empty());
+}
+
+#[test]
+fn a_rule_is_what_it_selects_here() {
+    let text = format!(
+        "{REDIS}threads = [{{ name = \"io_*\", on = \"2-5\" }}]\n[[rule]]\nname=\"far\"\nmatch={{name=\"x\"}}\non=\"llc:7\""
+    );
+    let found = resolved(&text);
+    assert_eq!((found[0].cpus_of("main"), found[0].cpus_of("io_1")), (&set("0-3"), &set("2-3")));
+    assert!(found[0].is_in_force() && found[0].problem.is_none());
+    assert!(
+        !found[1].is_in_force() && found[1].problem.as_ref().unwrap().starts_with("llc:7: "),
+        "{:?}",
+        found[1].problem
+    );
+    let outside = resolved(&text.replace("2-5", "5"));
+    assert_eq!(outside[0].problem.as_deref(), Some("no cpu of its threads io_* is among 0-3, those of 0-3"));
+    assert_eq!(outside[0].cpus_of("io_1"), &set("0-3"));
+}
+
+#[test]
+fn evidence_counts_where_nothing_has_changed() {
+    let mut here = machine();
+    here.system.kernel = Some("7.1".into());
+    here.system.scheduling.insert("smt".into(), "on".into());
+    let environment = here.environment();
+    assert_eq!(environment.keys().collect::<Vec<_>>(), ["kernel", "smt"]);
+    let evidence = Evidence {
+        experiment: 12,
+        effect: 0.06,
+        interval: [0.04, f64::INFINITY],
+        error_rate: 0.05,
+        fingerprint: here.fingerprint(),
+        environment,
+    };
+    assert_eq!(evidence.changes(&here), []);
+    here.system.scheduling.clear();
+    assert_eq!(evidence.changes(&here), [], "what cannot be read any more is not compared");
+    here.system.kernel = Some("7.2".into());
+    let kernel = Change { what: "kernel".into(), was: "7.1".into(), is: "7.2".into() };
+    assert_eq!(evidence.changes(&here), [kernel]);
+    let rule = Rule { evidence: Some(evidence), ..rules(REDIS).unwrap().remove(0) };
+    let in_force =
+        |rule| resolve(&[rule], &Context { machine: &here, reachable: &here.online, quiet: None })[0].is_in_force();
+    assert!(in_force(rule.clone()));
+    assert!(!in_force(Rule { unproven: Unproven::Release, ..rule }));
+}
+
+#[test]
+fn a_file_keeps_its_comments_when_it_is_edited() {
+    let text =
+        format!("# mine\n{REDIS}# of the next\n[[rule]]\nname = \"b\"\nmatch = {{ name = \"b\" }}\non = \"1\"\n");
+    let without = removed(&text, "redis").unwrap();
+    assert_eq!(without, "# mine\n\n# of the next\n[[rule]]\nname = \"b\"\nmatch = { name = \"b\" }\non = \"1\"\n");
+    let off = set_disabled(&text, "redis", true).unwrap();
+    assert!(rules(&off).unwrap()[0].disabled && !rules(&off).unwrap()[1].disabled, "{off}");
+    assert_eq!(set_disabled(&off, "redis", false).unwrap(), text);
+    assert_eq!(set_disabled(&off, "redis", true).unwrap(), off);
+    assert_eq!(removed(&text, "b").unwrap(), format!("# mine\n{REDIS}"));
+    assert_eq!(removed(&text, "c"), Err(EditError::NoSuchRule("c".into())));
+    let inline = "rule = [{ name = \"x\", match = { name = \"x\" }, on = \"1\" }]\n";
+    assert_eq!(removed(inline, "x"), Err(EditError::ByHand("x".into())));
+}
+
+#[test]
+fn what_is_added_reads_as_the_same_rule() {
+    let mut rule = rules(REDIS).unwrap().remove(0);
+    rule.name = "all".into();
+    rule.matches.argv = Some(Glob::new("a \"b\" \\ \u{1b}"));
+    rule.threads = vec![ThreadRule { name: Glob::new("io_*"), on: rule.on.clone() }];
+    rule.memory = Some(Written("bind:0".parse().unwrap()));
+    (rule.strength, rule.widen, rule.unproven, rule.disabled) = (Strength::Exact, true, Unproven::Release, true);
+    rule.evidence = Some(Evidence {
+        experiment: 12,
+        effect: 0.06,
+        interval: [f64::NEG_INFINITY, 1.0],
+        error_rate: 0.05,
+        fingerprint: "ab".into(),
+        environment: [("kernel".to_owned(), "7.1 \"x\"".to_owned())].into(),
+    });
+    for text in ["", REDIS, "# only this"] {
+        let more = added(text, &rule).unwrap();
+        assert!(more.starts_with(text) && rules(&more).unwrap().last() == Some(&rule), "{more}");
+        assert_eq!(added(&more, &rule), Err(EditError::Exists("all".into())));
+    }
+}

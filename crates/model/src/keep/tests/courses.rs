@@ -1,0 +1,242 @@
+//! Who wins, one course of events after the other.
+
+use std::time::Duration;
+
+use super::system::System;
+use super::{resolved, set};
+use crate::keep::{Author, LeftBecause, Original, Outcome, Standing};
+
+const RULE: &str = "[[rule]]\nname = \"game\"\nmatch = { name = \"game\" }\non = \"0-3\"\n";
+
+/// A game of two threads that the rule holds.
+fn held(rule: &str) -> System {
+    let mut system = System::new(rule);
+    system.start(10, "game", 1, None);
+    system.thread(10, 11, "worker");
+    assert_eq!(system.look(10).len(), 2);
+    assert_eq!((system.cpus(10), system.cpus(11)), ("0-3".into(), "0-3".into()));
+    assert_eq!(system.look(10), [], "what is done is not done again");
+    system
+}
+
+fn exact() -> String {
+    format!("{RULE}strength = \"exact\"\n")
+}
+
+fn other() -> Author {
+    Author::Program { program: "gamed (99)".into() }
+}
+
+#[test]
+fn what_narrows_inside_stays() {
+    let mut system = held(RULE);
+    system.choose(11, &set("2"));
+    assert_eq!(system.look(10), []);
+    system.author = Author::Itself;
+    system.choose(11, &set("1-2"));
+    assert_eq!(system.look(10), []);
+    system.stop();
+    assert_eq!((system.cpus(10), system.cpus(11)), ("0-7".into(), "1,2".into()), "its own choice is not given back");
+}
+
+#[test]
+fn what_leaves_the_boundary_releases_the_process() {
+    let mut system = held(RULE);
+    system.choose(11, &set("3-4"));
+    assert_eq!(system.look(10).len(), 1);
+    assert_eq!((system.cpus(10), system.cpus(11)), ("0-7".into(), "3,4".into()));
+    assert!(system.said(10).starts_with("released: an unknown author (the kernel"), "{}", system.said(10));
+    system.choose(10, &set("5"));
+    assert_eq!(system.look(10), [], "it is left alone");
+}
+
+#[test]
+fn exact_corrects_ten_times_an_hour_and_then_names_who_it_was() {
+    let mut system = held(&exact());
+    system.author = other();
+    for minute in 0..10 {
+        system.now = Duration::from_secs(60 * minute);
+        system.choose(11, &set("1"));
+        assert_eq!(system.look(10).len(), 1);
+        assert_eq!(system.cpus(11), "0-3");
+    }
+    system.choose(11, &set("1"));
+    system.look(10);
+    assert_eq!((system.cpus(11), system.cpus(10)), ("1".into(), "0-7".into()));
+    let said = "released: gamed (99) set cpus 1 again after 10 corrections by corewise within an hour";
+    assert_eq!(system.said(10), said);
+    let Standing::Left(LeftBecause::Fought { corrected, .. }) = &system.keeper.processes()[&10].standing else {
+        panic!()
+    };
+    assert_eq!((corrected.len(), corrected[9]), (10, Duration::from_secs(540)));
+}
+
+#[test]
+fn corrections_of_an_hour_ago_do_not_count() {
+    let mut system = held(&exact());
+    for hour in 0..30 {
+        system.now = Duration::from_secs(600 * hour);
+        system.choose(11, &set("1"));
+        system.look(10);
+        assert_eq!(system.cpus(11), "0-3");
+    }
+    assert_eq!(system.keeper.processes()[&10].corrections, 30);
+}
+
+#[test]
+fn another_daemon_is_corrected_at_the_boundary_too_and_a_person_wins() {
+    let mut system = held(RULE);
+    system.author = other();
+    system.choose(11, &set("7"));
+    assert_eq!(system.look(10).len(), 1);
+    assert_eq!(system.cpus(11), "0-3");
+    for rule in [RULE.to_owned(), exact()] {
+        let mut system = held(&rule);
+        system.author = Author::Person { program: "taskset (7)".into() };
+        system.choose(11, &set("2"));
+        system.look(10);
+        assert_eq!((system.cpus(10), system.cpus(11)), ("0-7".into(), "2".into()));
+        assert_eq!(system.said(10), "released: a person set cpus 2 with taskset (7)");
+    }
+}
+
+#[test]
+fn once_is_once() {
+    let mut system = held(&format!("{RULE}strength = \"once\"\n"));
+    system.choose(11, &set("6"));
+    assert_eq!(system.look(10), []);
+    system.keeper.set_rules(resolved(&RULE.replace("0-3", "4").replace("on", "strength = \"once\"\non")));
+    assert_eq!(system.look(10), []);
+    system.stop();
+    assert_eq!((system.cpus(10), system.cpus(11)), ("0-7".into(), "6".into()));
+}
+
+#[test]
+fn a_cpu_goes_and_comes_back() {
+    for remembers_masks in [true, false] {
+        let mut system = held(RULE);
+        system.remembers_masks = remembers_masks;
+        system.change_cpuset(set("3-7"));
+        assert_eq!(system.look(10), []);
+        system.change_cpuset(set("4-7"));
+        assert_eq!(system.look(10), []);
+        assert_eq!(system.cpus(10), "4-7", "no cpu of the rule is there: the kernel decides");
+        assert_eq!(system.said(10), "no cpu of 0-3 can be had: systemd lets  use 4-7");
+        system.change_cpuset(set("0-1,4-7"));
+        system.look(10);
+        assert_eq!(system.cpus(10), "0,1");
+        system.change_cpuset(set("0-7"));
+        system.look(10);
+        assert_eq!((system.cpus(10), system.look(10)), ("0-3".into(), vec![]));
+        system.stop();
+        assert_eq!(system.cpus(10), "0-7");
+    }
+}
+
+#[test]
+fn a_whole_cpuset_is_given_back_as_whole() {
+    let mut system = System::new(RULE);
+    system.change_cpuset(set("0,1"));
+    system.start(10, "game", 1, None);
+    system.look(10);
+    assert_eq!(system.keeper.processes()[&10].threads[&10].original, Original::All);
+    system.change_cpuset(set("0-5"));
+    system.look(10);
+    assert_eq!(system.cpus(10), "0-3");
+    system.stop();
+    assert_eq!(system.cpus(10), "0-5");
+}
+
+#[test]
+fn nothing_becomes_wider_unless_the_rule_says_so() {
+    let mut system = System::new(RULE);
+    system.start(10, "game", 1, Some(set("3-4")));
+    system.start(20, "game", 1, Some(set("6")));
+    system.look_at_all();
+    assert_eq!((system.cpus(10), system.cpus(20)), ("3".into(), "6".into()));
+    assert!(system.said(20).ends_with("`widen = true` in rule game would give it others"), "{}", system.said(20));
+    system.keeper.set_rules(resolved(&format!("{RULE}widen = true\n")));
+    system.look_at_all();
+    assert_eq!((system.cpus(10), system.cpus(20)), ("0-3".into(), "0-3".into()));
+    system.stop();
+    assert_eq!((system.cpus(10), system.cpus(20)), ("3,4".into(), "6".into()));
+}
+
+#[test]
+fn an_exec_changes_what_matches_and_children_that_do_not_match_are_given_back() {
+    let mut system = held(RULE);
+    system.start(20, "game", 10, None);
+    assert_eq!(system.cpus(20), "0-3", "inherited");
+    assert_eq!(system.look(20), []);
+    system.exec(20, "helper");
+    assert_eq!(system.look(20).len(), 1);
+    assert_eq!((system.cpus(20), system.look(20)), ("0-7".into(), vec![]));
+    system.start(30, "sh", 10, None);
+    assert_eq!(system.look(30).len(), 1);
+    assert_eq!((system.cpus(30), system.look(30)), ("0-7".into(), vec![]));
+    system.exec(10, "other");
+    system.look(10);
+    assert_eq!(system.cpus(10), "0-7");
+}
+
+#[test]
+fn a_number_that_is_used_again_is_another_process() {
+    let mut system = held(RULE);
+    system.choose(11, &set("7"));
+    system.look(10);
+    assert!(matches!(system.keeper.processes()[&10].standing, Standing::Left(_)));
+    system.processes.remove(&10);
+    system.tasks.clear();
+    system.start(10, "game", 1, None);
+    assert_eq!(system.look(10).len(), 1, "the end of the first was not seen");
+    assert_eq!(system.keeper.processes()[&10].standing, Standing::Held);
+}
+
+#[test]
+fn threads_by_their_names_and_new_ones() {
+    let rule = format!("{RULE}threads = [{{ name = \"io_*\", on = \"3\" }}]\n");
+    let mut system = held(&rule);
+    system.thread(10, 12, "io_1");
+    system.look(10);
+    assert_eq!(system.cpus(12), "3");
+    system.thread(12, 13, "worker");
+    assert_eq!(system.cpus(13), "3", "inherited");
+    system.look(10);
+    assert_eq!(system.cpus(13), "0-3");
+    system.stop();
+    assert!([10, 11, 12, 13].iter().all(|thread| system.cpus(*thread) == "0-7"));
+}
+
+#[test]
+fn what_is_refused_is_not_asked_for_again() {
+    let mut system = System::new(RULE);
+    system.start(10, "game", 1, None);
+    let actions = system.keeper.look(&system.seen(10).unwrap(), system.now, &|_| Author::Unknown);
+    system.keeper.settle(&actions[0], Outcome::Refused("no space left on device".into()), system.now);
+    assert_eq!(system.look(10), []);
+    system.stop();
+    assert_eq!(system.cpus(10), "0-7", "there is nothing to give back");
+    system.look(10);
+    system.start(20, "game", 1, None);
+    let actions = system.keeper.look(&system.seen(20).unwrap(), system.now, &|_| Author::Unknown);
+    system.keeper.settle(&actions[0], Outcome::Refused("no space left on device".into()), system.now);
+    assert_eq!(system.said(20), "thread 20 was not placed: no space left on device");
+    system.keeper.set_rules(resolved(&RULE.replace("0-3", "0-2")));
+    assert_eq!(system.look(20).len(), 1, "other cpus are another wish");
+}
+
+#[test]
+fn rules_are_replaced_and_processes_released() {
+    let mut system = held(RULE);
+    system.keeper.set_rules(resolved(&RULE.replace("0-3", "4-5")));
+    system.look(10);
+    assert_eq!((system.cpus(10), system.cpus(11)), ("4,5".into(), "4,5".into()));
+    let actions = system.keeper.release(10, system.now);
+    system.carry_out(&actions);
+    assert_eq!((system.cpus(10), system.look(10)), ("0-7".into(), vec![]));
+    let mut system = held(RULE);
+    system.keeper.set_rules(resolved(&format!("{RULE}disabled = true\n")));
+    system.look(10);
+    assert_eq!(system.cpus(11), "0-7");
+    assert!(system.keeper.processes().is_empty());
+}

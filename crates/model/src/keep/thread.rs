@@ -1,0 +1,179 @@
+//! Who wins: what is done about each thread of each process that a rule matches.
+//!
+//! A thread that somebody else gave a mask of their own, `news`, is judged by this table. `inside` is whether the mask lies in the
+//! cpus that the rule has for this thread. Everything else, such as a cpu that went away or a rule that changed, is the kernel's
+//! doing or ours, and the thread gets what it should have now.
+//!
+//! | strength | who set it                  | inside | outside                         |
+//! |----------|-----------------------------|--------|---------------------------------|
+//! | once     | anybody                     | stays  | stays                           |
+//! | others   | a person                    | the process is released | the same       |
+//! | boundary | the program itself, unknown | stays  | the process is released         |
+//! | boundary | another program             | stays  | corrected, ten times an hour    |
+//! | exact    | anybody else                | corrected, ten times an hour | the same  |
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::action::{Action, Author, LeftBecause, Original};
+use super::process::{Process, Thread};
+use super::resolve::ResolvedRule;
+use super::rule::Strength;
+use crate::CpuSet;
+
+/// How often a thread is corrected in a [`PERIOD`] before its process is left alone.
+pub const CORRECTIONS: usize = 10;
+/// The time over which corrections count.
+pub const PERIOD: Duration = Duration::from_secs(3600);
+/// A thread of a process that a rule matches.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HeldThread {
+    /// When it started, in clock ticks since the boot.
+    pub start_ticks: u64,
+    /// What it had before, and gets back.
+    pub original: Original,
+    /// What it was last given; absent where it was given nothing.
+    pub given: Option<CpuSet>,
+    /// What it had when it was last looked at, or after it was set.
+    pub seen: CpuSet,
+    /// Whether somebody else gave it that.
+    pub is_own: bool,
+    /// Why the system did not let it be placed; it is tried again when it is to have other cpus.
+    pub refused: Option<String>,
+    /// Whether there was no cpu for it: what the kernel gives it then is nobody's choice.
+    #[serde(skip)]
+    pub(super) is_waiting: bool,
+    /// What was asked for and not given as a whole: asking again would have no end.
+    #[serde(skip)]
+    pub(super) asked: Option<CpuSet>,
+    #[serde(skip)]
+    pub(super) corrected: Vec<Duration>,
+}
+
+/// What is to be done about a thread.
+pub(super) enum Verdict {
+    Nothing,
+    Place(CpuSet),
+    Correct(CpuSet),
+    Release(LeftBecause),
+    /// There is no cpu for it.
+    NoCpu,
+}
+
+/// A thread that was not known. One that has what a relative has, or had, got it from there: so it had before what that one had.
+/// What else a later thread has was its own choice, or somebody's for it.
+pub(super) fn newcomer<'a>(
+    thread: &Thread,
+    process: &Process,
+    relatives: impl Iterator<Item = &'a HeldThread> + Clone,
+    is_first: bool,
+) -> HeldThread {
+    let new = |original, seen| HeldThread::new(thread.start_ticks, original, seen);
+    let mut placed = relatives.clone().filter(|relative| relative.is_placed());
+    if let Some(creator) = placed.clone().find(|relative| relative.seen == thread.cpus) {
+        return HeldThread { given: creator.given.clone(), ..new(creator.original.clone(), thread.cpus.clone()) };
+    }
+    let had = |relative: &&HeldThread| relative.original.within(&process.reachable) == thread.cpus;
+    match (relatives.clone().find(had), placed.next()) {
+        (Some(creator), _) => new(creator.original.clone(), thread.cpus.clone()),
+        (None, Some(sibling)) if !is_first => {
+            HeldThread { given: sibling.given.clone(), ..new(sibling.original.clone(), sibling.seen.clone()) }
+        }
+        _ => new(Original::of(&thread.cpus, &process.reachable), thread.cpus.clone()),
+    }
+}
+
+impl HeldThread {
+    pub(super) fn new(start_ticks: u64, original: Original, seen: CpuSet) -> Self {
+        Self {
+            start_ticks,
+            original,
+            given: None,
+            seen,
+            is_own: false,
+            refused: None,
+            is_waiting: false,
+            asked: None,
+            corrected: Vec::new(),
+        }
+    }
+
+    /// Whether what it has comes from a rule.
+    pub(super) fn is_placed(&self) -> bool {
+        self.given.is_some() && !self.is_own
+    }
+
+    /// The table at the head of this file.
+    pub(super) fn judge(
+        &mut self,
+        thread: &Thread,
+        process: &Process,
+        rule: &ResolvedRule,
+        now: Duration,
+        author: &dyn Fn(u32) -> Author,
+    ) -> Verdict {
+        let boundary = rule.cpus_of(&thread.name);
+        let reachable = boundary.intersection(&process.reachable);
+        let wanted = if rule.rule.widen { reachable } else { self.original.within(&reachable) };
+        let is_news = self.is_news(&thread.cpus, &process.reachable);
+        let was_waiting = std::mem::replace(&mut self.is_waiting, wanted.is_empty());
+        self.seen.clone_from(&thread.cpus);
+        if thread.cpus == wanted {
+            (self.is_own, self.asked, self.refused) = (false, None, None);
+            return Verdict::Nothing;
+        }
+        if wanted.is_empty() {
+            return if was_waiting { Verdict::Nothing } else { Verdict::NoCpu };
+        }
+        let is_inside = thread.cpus.is_subset(boundary);
+        let strength = rule.rule.strength;
+        let is_done = strength == Strength::Once && self.given.is_some();
+        if !is_news {
+            let stays = is_done
+                || self.is_own && is_inside && strength == Strength::Boundary
+                || self.asked.as_ref() == Some(&wanted);
+            return if stays { Verdict::Nothing } else { Verdict::Place(wanted) };
+        }
+        if is_done {
+            self.is_own = true;
+            return Verdict::Nothing;
+        }
+        let cpus = thread.cpus.clone();
+        self.is_own = true;
+        match (author(thread.id), strength, is_inside) {
+            (Author::Person { program }, ..) => Verdict::Release(LeftBecause::Person { program, cpus }),
+            (_, Strength::Boundary, true) => Verdict::Nothing,
+            (author @ (Author::Itself | Author::Unknown), Strength::Boundary, false) => {
+                Verdict::Release(LeftBecause::LeftBoundary { author, cpus })
+            }
+            (author, ..) => {
+                self.corrected.retain(|at| now.saturating_sub(*at) < PERIOD);
+                if self.corrected.len() >= CORRECTIONS {
+                    let corrected = std::mem::take(&mut self.corrected);
+                    return Verdict::Release(LeftBecause::Fought { author, corrected, cpus });
+                }
+                self.corrected.push(now);
+                Verdict::Correct(wanted)
+            }
+        }
+    }
+
+    /// Whether somebody gave it another mask since it was last looked at, which neither the kernel nor a rule did.
+    pub(super) fn is_news(&self, cpus: &CpuSet, reachable: &CpuSet) -> bool {
+        let rest = match &self.given {
+            Some(given) => given.intersection(reachable),
+            None => self.original.within(reachable),
+        };
+        !(self.seen == *cpus || self.is_waiting || rest.is_empty() || rest == *cpus)
+    }
+
+    pub(super) fn place(&mut self, process: u32, thread: u32, cpus: CpuSet) -> Action {
+        self.is_own = false;
+        self.given = Some(cpus.clone());
+        let seen = std::mem::replace(&mut self.seen, cpus.clone());
+        let (start_ticks, original) = (self.start_ticks, self.original.clone());
+        Action { process, thread, start_ticks, cpus: Some(cpus), original, seen }
+    }
+}

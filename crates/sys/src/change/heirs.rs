@@ -1,0 +1,211 @@
+//! Threads and processes that were started by a thread whose cpus were changed, and have those from it.
+
+use std::collections::{BTreeMap, HashSet};
+
+use corewise_model::CpuSet;
+
+use super::affinity::AffinityChange;
+use crate::os::process::Process;
+use crate::os::{affinity, cpuset, task};
+
+/// So often it is looked for what was started meanwhile: a thread that has its old cpus back gives its heirs the same, so the second time
+/// finds none but those that were just being started.
+const MOST_LOOKS: usize = 10;
+
+/// Gives what was started since by the processes of changes that are taken back the cpus that it would have without them; how many got
+/// theirs, by the processes' numbers. `open` are the changes that stay in force.
+///
+/// The kernel does not say which thread started another: it is the first whose change explains the cpus, the main thread before others.
+/// What a process started whose own parent has ended since is not found.
+pub(super) fn give_back(gone: &[AffinityChange], open: &[AffinityChange]) -> BTreeMap<u32, usize> {
+    let mut known: HashSet<Process> = gone.iter().chain(open).map(|change| change.thread).collect();
+    let mut families: BTreeMap<u32, Vec<&AffinityChange>> = BTreeMap::new();
+    for change in gone {
+        if let Some(process) = change.process.filter(Process::is_alive) {
+            families.entry(process.id).or_default().push(change);
+        }
+    }
+    let mut given = BTreeMap::new();
+    for (process, mut changes) in families {
+        changes.sort_by_key(|change| change.thread.id != process);
+        let reachable = cpuset::of(process);
+        for _ in 0..MOST_LOOKS {
+            let found: Vec<(Process, CpuSet)> = members(process)
+                .into_iter()
+                .filter_map(|member| heir(member, process, &changes, open, &reachable, &known))
+                .collect();
+            let count = found.iter().filter(|(thread, cpus)| thread.restrict(cpus).is_ok()).count();
+            if found.is_empty() {
+                break;
+            }
+            known.extend(found.into_iter().map(|(thread, _)| thread));
+            *given.entry(process).or_default() += count;
+        }
+    }
+    given
+}
+
+/// The threads of a process and of all that descends from it, each with its process.
+fn members(process: u32) -> Vec<(u32, u32)> {
+    let own = task::threads(process).into_iter().map(|thread| (process, thread));
+    let descendants = task::descendants(process).into_iter();
+    let theirs = descendants.flat_map(|child| child.threads.into_iter().map(move |thread| (child.number, thread)));
+    own.chain(theirs).collect()
+}
+
+/// The thread and the cpus that it would have, if it has its present ones from one of these changes and from none that stays. `family` is
+/// the process that it descends from, or belongs to.
+fn heir(
+    (process, thread): (u32, u32),
+    family: u32,
+    changes: &[&AffinityChange],
+    open: &[AffinityChange],
+    reachable: &CpuSet,
+    known: &HashSet<Process>,
+) -> Option<(Process, CpuSet)> {
+    let identity = task::thread(process, thread).filter(|identity| !known.contains(identity))?;
+    let now = affinity::of(thread).ok()?;
+    let is_from =
+        |change: &&AffinityChange| identity.start_ticks >= change.at_ticks && change.explains(&now, reachable);
+    let is_of = |change: &&AffinityChange| change.process.is_some_and(|owner| [process, family].contains(&owner.id));
+    let stays = open.iter().filter(is_of).any(|change| is_from(&change));
+    let creator = changes.iter().find(|change| is_from(change)).filter(|_| !stays)?;
+    Some((identity, creator.before()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead as _, BufReader, Write as _};
+    use std::process::{Child, ChildStdout, Command, Stdio};
+
+    use super::*;
+    use crate::change::{Change, Journal, Outcome, left_in};
+    use crate::os::process::Stat;
+
+    /// A shell that starts a process for each line that it is sent, and tells its number.
+    struct Shell {
+        child: Child,
+        said: BufReader<ChildStdout>,
+    }
+
+    impl Shell {
+        fn new() -> Self {
+            let script = "while read line; do sleep 1000 >/dev/null 2>&1 & all=\"$all $!\"; echo $!; done; for one in $all; do kill $one; done";
+            let mut child =
+                Command::new("sh").args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+            let said = BufReader::new(child.stdout.take().unwrap());
+            Self { child, said }
+        }
+
+        fn identity(&self) -> Process {
+            identity(self.child.id())
+        }
+
+        fn start(&mut self) -> u32 {
+            writeln!(self.child.stdin.as_mut().unwrap(), "start").unwrap();
+            let mut line = String::new();
+            self.said.read_line(&mut line).unwrap();
+            line.trim().parse().unwrap()
+        }
+    }
+
+    impl Drop for Shell {
+        fn drop(&mut self) {
+            drop(self.child.stdin.take());
+            self.child.wait().unwrap();
+        }
+    }
+
+    fn identity(id: u32) -> Process {
+        Process { id, start_ticks: Stat::of(id).unwrap().unwrap().start_ticks }
+    }
+
+    fn two_cpus() -> Option<(CpuSet, CpuSet)> {
+        let all = affinity::current().unwrap();
+        let one = CpuSet::of(all.highest().unwrap());
+        (all != one).then_some((all, one)).or_else(|| {
+            println!("skipped: one cpu alone leaves nothing to change");
+            None
+        })
+    }
+
+    fn change(shell: &Shell, cpus: &CpuSet) -> AffinityChange {
+        AffinityChange::new(shell.identity(), shell.identity(), cpus.clone()).unwrap()
+    }
+
+    #[test]
+    fn what_was_started_since_gets_what_its_creator_had() {
+        let Some((all, one)) = two_cpus() else { return };
+        let (folder, mut shell) = (tempfile::tempdir().unwrap(), Shell::new());
+        let before = shell.start();
+        let mut journal = Journal::in_folder(folder.path().join("journals"));
+        let number = journal.make(Change::Affinity(change(&shell, &one))).unwrap();
+        let since = shell.start();
+        let moved = shell.start();
+        affinity::set(moved, &CpuSet::of(all.lowest().unwrap())).unwrap();
+        let of = |thread: u32| affinity::of(thread).unwrap();
+        assert_eq!((of(before), of(since)), (all.clone(), one.clone()));
+        let undone = journal.undo(number).unwrap();
+        assert_eq!(undone.outcome, Outcome::Reverted(Some("also set back, started since: 1".into())));
+        assert_eq!((of(shell.child.id()), of(since)), (all.clone(), all.clone()));
+        assert_eq!(of(moved), CpuSet::of(all.lowest().unwrap()), "somebody else chose that");
+        assert_eq!(std::fs::read_dir(folder.path().join("journals")).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn what_stays_changed_keeps_what_it_gave_to_others() {
+        let Some((all, one)) = two_cpus() else { return };
+        let (folder, mut shell) = (tempfile::tempdir().unwrap(), Shell::new());
+        let child = shell.start();
+        let mut journal = Journal::in_folder(folder.path().join("journals"));
+        let first = change(&shell, &one);
+        let inherited =
+            AffinityChange::new(identity(child), identity(child), one.clone()).unwrap().inherited_from(&first);
+        let made = journal.make_all(vec![Change::Affinity(first), Change::Affinity(inherited)]).unwrap();
+        let numbers: Vec<u32> = made.into_iter().map(Result::unwrap).collect();
+        let since = shell.start();
+        assert!(journal.undo(numbers[1]).unwrap().outcome.is_reverted());
+        let of = |thread: u32| affinity::of(thread).unwrap();
+        assert_eq!((of(child), of(since)), (all.clone(), one), "the shell is still changed");
+        assert!(journal.undo_all()[0].outcome.is_reverted());
+        assert_eq!(of(since), all);
+    }
+
+    #[test]
+    fn a_journal_is_taken_over_with_what_is_open_in_it() {
+        let Some((all, one)) = two_cpus() else { return };
+        let (folder, shell) = (tempfile::tempdir().unwrap(), Shell::new());
+        let journals = folder.path().join("journals");
+        let mut journal = Journal::in_folder(&journals);
+        journal.make(Change::Affinity(change(&shell, &one))).unwrap();
+        journal.keep("a test");
+        // As if another process had been that one.
+        let file = std::fs::read_dir(&journals).unwrap().next().unwrap().unwrap().path();
+        let text = std::fs::read_to_string(&file).unwrap();
+        let own = |start_ticks| format!("\"id\":{},\"start_ticks\":{start_ticks}", std::process::id());
+        let start_ticks = Process::this().unwrap().start_ticks;
+        std::fs::write(&file, text.replacen(&own(start_ticks), &own(start_ticks + 1), 1)).unwrap();
+        let left = left_in(&journals).unwrap().pop().unwrap().unwrap();
+        let mut journal = Journal::take_over(left).unwrap();
+        let now = left_in(&journals).unwrap().pop().unwrap().unwrap();
+        assert_eq!(now.standing(), &crate::change::Standing::InForce);
+        assert!(Journal::take_over(now).is_err(), "it is this process's");
+        assert_eq!(journal.entries().len(), 1);
+        assert!(journal.undo_all()[0].outcome.is_reverted());
+        assert_eq!(affinity::of(shell.child.id()).unwrap(), all);
+    }
+
+    #[test]
+    fn a_cpu_that_went_away_is_not_somebody_elses_change() {
+        let shell = Shell::new();
+        let of = |list: &str| CpuSet::parse_list(list).unwrap();
+        let change = AffinityChange { new: of("2,3"), ..change(&shell, &of("2,3")) };
+        for (now, reachable, is_ours) in
+            [("2,3", "0-3", true), ("2", "0-2", true), ("0,1", "0,1", true), ("2", "0-3", false), ("0", "0,1", false)]
+        {
+            assert_eq!(change.explains(&of(now), &of(reachable)), is_ours, "{now} of {reachable}");
+        }
+        let whole = AffinityChange { was_all: true, old: of("0"), ..change };
+        assert!(whole.before().contains(8_000), "so that it grows with the cpuset");
+    }
+}

@@ -1,0 +1,334 @@
+//! What happens to processes, as it happens: the process connector of the kernel (drivers/connector/cn_proc.c), a netlink socket.
+//!
+//! Since Linux 6.6 any user may listen, and the kernel sends no more than what was asked for. Before, it takes CAP_NET_ADMIN, and
+//! everything is sent; what was not asked for is passed over here. It works in the first namespaces of processes and networks alone.
+
+use std::io;
+use std::mem::size_of;
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
+use std::time::{Duration, Instant};
+
+use corewise_model::Gap;
+
+use super::thread::own_number;
+pub use crate::values::process_events::{Kind, ProcessEvent};
+
+const WHAT: &str = "events of processes";
+/// `CN_IDX_PROC` and `CN_VAL_PROC` (include/uapi/linux/connector.h): the group of the socket, and whom messages are for.
+const CONNECTOR: u32 = 1;
+/// `PROC_CN_MCAST_LISTEN` (include/uapi/linux/cn_proc.h, as all that follows).
+const LISTEN: u32 = 1;
+/// `PROC_CN_MCAST_IGNORE`.
+const IGNORE: u32 = 2;
+const FORK: u32 = 1;
+const EXEC: u32 = 2;
+const COMM: u32 = 0x200;
+const EXIT: u32 = 0x8000_0000;
+/// A message: `struct nlmsghdr` (16 bytes), `struct cn_msg` (20), `struct proc_event` (what, cpu, time stamp: 16; then what happened).
+const NETLINK: usize = 16;
+const MESSAGE: usize = NETLINK + 20;
+const DETAILS: usize = MESSAGE + 16;
+/// Room for events that nobody has read yet, in bytes: a storm of 10,000 forks.
+const ROOM_BYTES: libc::c_int = 4 << 20;
+/// How long the first event is waited for: the kernel sends it before the call that causes it returns.
+const PATIENCE: Duration = Duration::from_millis(100);
+/// So many events are read at once.
+const BATCH: usize = 1_024;
+
+/// A subscription.
+#[derive(Debug)]
+pub struct ProcessEvents {
+    socket: OwnedFd,
+    wanted: u32,
+    /// Whether the kernel sends no more than that, and sees by itself that the socket is closed.
+    has_filter: bool,
+}
+
+impl ProcessEvents {
+    /// Subscribes to what happens to any process from now on.
+    ///
+    /// # Errors
+    /// The gap that says why the kernel refuses. Who must know then looks at all processes now and again.
+    pub fn open(kinds: &[Kind]) -> Result<Self, Gap> {
+        let mask = |kind: &Kind| match kind {
+            Kind::Fork => FORK,
+            Kind::Exec => EXEC,
+            Kind::Rename => COMM,
+            Kind::Exit => EXIT,
+        };
+        let wanted = kinds.iter().map(mask).fold(0, |all, one| all | one);
+        let socket = connected().map_err(|error| gap(&error))?;
+        let mut events = Self { socket, wanted, has_filter: true };
+        // A kernel of before 6.6 has no filter, and passes over a request that has one. No kernel says what became of a request
+        // that it does not grant.
+        events.has_filter = events.delivers(&[LISTEN, wanted | COMM]).map_err(|error| gap(&error))?;
+        if events.has_filter {
+            events.send(&[LISTEN, wanted]).map_err(|error| gap(&error))?;
+            return Ok(events);
+        }
+        if events.delivers(&[LISTEN]).map_err(|error| gap(&error))? {
+            return Ok(events);
+        }
+        let why = "the kernel sends none: it is older than 6.6, or this is a container";
+        Err(Gap::new(WHAT, why).cured_by("run with CAP_NET_ADMIN, outside of containers"))
+    }
+
+    /// Waits until something happens, at most for so long, and appends it in the order in which the kernel told it. Where more happens
+    /// than there is room for, [`ProcessEvent::Lost`] says so, never nothing.
+    ///
+    /// # Errors
+    /// What the kernel says; none is known.
+    pub fn wait(&mut self, patience: Duration, into: &mut Vec<ProcessEvent>) -> io::Result<()> {
+        if !self.has_more(patience)? {
+            return Ok(());
+        }
+        for _ in 0..BATCH {
+            match self.receive() {
+                Ok(Some((kind, event))) if kind & self.wanted != 0 => into.push(event),
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => into.push(ProcessEvent::Lost),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn send(&self, request: &[u32]) -> io::Result<()> {
+        let bytes = request_bytes(request);
+        // SAFETY: the kernel reads the bytes, which outlive the call.
+        let sent = unsafe { libc::send(self.socket.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), 0) };
+        if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+
+    /// Sends a request for new names of threads and more; whether it works, which a new name of this thread, its present one, shows.
+    fn delivers(&self, request: &[u32]) -> io::Result<bool> {
+        self.send(request)?;
+        let mut name = [0_u8; 16];
+        // SAFETY: the kernel writes and reads the 16 bytes of a name, which outlive the calls.
+        unsafe {
+            libc::prctl(libc::PR_GET_NAME, name.as_mut_ptr());
+            libc::prctl(libc::PR_SET_NAME, name.as_ptr());
+        }
+        let (own, until) = (own_number(), Instant::now() + PATIENCE);
+        while self.has_more(until.saturating_duration_since(Instant::now()))? {
+            match self.receive() {
+                Ok(Some((_, ProcessEvent::Renamed { thread, .. }))) if thread == own => return Ok(true),
+                Err(error) if error.raw_os_error() != Some(libc::ENOBUFS) => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(false)
+    }
+
+    fn has_more(&self, patience: Duration) -> io::Result<bool> {
+        let mut file = libc::pollfd { fd: self.socket.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        let milliseconds = patience.as_micros().div_ceil(1_000).try_into().unwrap_or(libc::c_int::MAX);
+        // SAFETY: the kernel reads and writes one pollfd, which outlives the call.
+        match unsafe { libc::poll(&raw mut file, 1, milliseconds) } {
+            0.. => Ok(file.revents != 0),
+            _ => Err(io::Error::last_os_error()).or_else(|error| match error.kind() {
+                io::ErrorKind::Interrupted => Ok(false),
+                _ => Err(error),
+            }),
+        }
+    }
+
+    /// The next event with its kind; nothing where a message is none. [`io::ErrorKind::WouldBlock`] where there is no message yet.
+    fn receive(&self) -> io::Result<Option<(u32, ProcessEvent)>> {
+        let mut bytes = [0_u8; 512];
+        // SAFETY: an all-zero address is a valid one.
+        let mut from: libc::sockaddr_nl = unsafe { std::mem::zeroed() };
+        let mut length = size_of::<libc::sockaddr_nl>() as libc::socklen_t;
+        // SAFETY: the kernel writes at most as many bytes as both have, which outlive the call.
+        let received = unsafe {
+            let socket = self.socket.as_raw_fd();
+            let from = (&raw mut from).cast();
+            libc::recvfrom(socket, bytes.as_mut_ptr().cast(), bytes.len(), libc::MSG_DONTWAIT, from, &raw mut length)
+        };
+        let received = usize::try_from(received).map_err(|_| io::Error::last_os_error())?;
+        // What no kernel sent is no event.
+        Ok(if from.nl_pid == 0 { parsed(&bytes[..received]) } else { None })
+    }
+}
+
+impl Drop for ProcessEvents {
+    fn drop(&mut self) {
+        // An older kernel would go on to make messages that nobody reads.
+        if !self.has_filter {
+            let _ = self.send(&[IGNORE]);
+        }
+    }
+}
+
+/// For poll(2): readable when something happened.
+impl AsFd for ProcessEvents {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+fn connected() -> io::Result<OwnedFd> {
+    let checked = |result: libc::c_int| if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) };
+    // SAFETY: socket takes numbers, and what it returns is ours alone; bind and setsockopt read what outlives them.
+    unsafe {
+        let socket = libc::socket(libc::AF_NETLINK, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, libc::NETLINK_CONNECTOR);
+        let socket = OwnedFd::from_raw_fd(checked(socket)?);
+        let mut address: libc::sockaddr_nl = std::mem::zeroed();
+        address.nl_family = libc::AF_NETLINK as libc::sa_family_t;
+        address.nl_groups = CONNECTOR;
+        let length = size_of::<libc::sockaddr_nl>() as libc::socklen_t;
+        checked(libc::bind(socket.as_raw_fd(), (&raw const address).cast(), length))?;
+        let bytes = ROOM_BYTES;
+        let room = |option| {
+            let (room, length) = ((&raw const bytes).cast(), size_of::<libc::c_int>() as libc::socklen_t);
+            libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, option, room, length)
+        };
+        // Less room than was asked for loses events earlier, which is told.
+        if room(libc::SO_RCVBUFFORCE) != 0 {
+            room(libc::SO_RCVBUF);
+        }
+        Ok(socket)
+    }
+}
+
+fn gap(error: &io::Error) -> Gap {
+    let gap = Gap::new(WHAT, format!("the kernel's process connector is refused: {error}"));
+    match error.raw_os_error() {
+        Some(libc::EPERM | libc::EACCES) => gap.cured_by("run with CAP_NET_ADMIN, or on Linux 6.6 or newer"),
+        Some(libc::EPROTONOSUPPORT) => gap.cured_by("a kernel with CONFIG_PROC_EVENTS"),
+        Some(libc::ECONNREFUSED) => gap.cured_by("run outside the container, or with the host's network"),
+        _ => gap,
+    }
+}
+
+/// A request to the process connector.
+fn request_bytes(request: &[u32]) -> Vec<u8> {
+    let size = size_of_val(request);
+    let mut bytes = Vec::with_capacity(MESSAGE + size);
+    bytes.extend(((MESSAGE + size) as u32).to_ne_bytes());
+    bytes.extend((libc::NLMSG_DONE as u16).to_ne_bytes());
+    bytes.extend(0_u16.to_ne_bytes());
+    // The rest of the first header, then whom it is for, its number, and the number that is answered.
+    for word in [0, 0, CONNECTOR, CONNECTOR, 0, 0] {
+        bytes.extend(word.to_ne_bytes());
+    }
+    bytes.extend((size as u16).to_ne_bytes());
+    bytes.extend(0_u16.to_ne_bytes());
+    request.iter().for_each(|word| bytes.extend(word.to_ne_bytes()));
+    bytes
+}
+
+/// The event of a message of the kernel, with its kind.
+fn parsed(bytes: &[u8]) -> Option<(u32, ProcessEvent)> {
+    let word = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+    let detail = |index: usize| word(DETAILS + 4 * index);
+    if (word(NETLINK)?, word(NETLINK + 4)?) != (CONNECTOR, CONNECTOR) {
+        return None;
+    }
+    let kind = word(MESSAGE)?;
+    let event = match kind {
+        // Parent's thread and process, then the child's.
+        FORK => ProcessEvent::Forked { parent: detail(1)?, process: detail(3)?, thread: detail(2)? },
+        EXEC => ProcessEvent::Executed { process: detail(1)? },
+        COMM => {
+            let name = bytes.get(DETAILS + 8..DETAILS + 24)?;
+            let name = String::from_utf8_lossy(name.split(|byte| *byte == 0).next()?).into_owned();
+            ProcessEvent::Renamed { process: detail(1)?, thread: detail(0)?, name }
+        }
+        EXIT => ProcessEvent::Ended { process: detail(1)?, thread: detail(0)? },
+        _ => return None,
+    };
+    Some((kind, event))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    /// Reads until an event is as wanted; all that came, with how many there were.
+    fn until(events: &mut ProcessEvents, is_wanted: impl Fn(&ProcessEvent) -> bool) -> Vec<ProcessEvent> {
+        let mut seen = Vec::new();
+        while !seen.iter().any(&is_wanted) {
+            events.wait(Duration::from_secs(60), &mut seen).unwrap();
+        }
+        seen
+    }
+
+    fn is_made(event: &ProcessEvent, process: u32, thread: u32) -> bool {
+        let of = (process, thread);
+        matches!(event, ProcessEvent::Forked { process, thread, .. } if (*process, *thread) == of)
+    }
+
+    fn opened(kinds: &[Kind]) -> Option<ProcessEvents> {
+        ProcessEvents::open(kinds).map_err(|gap| println!("skipped: {}", gap.why)).ok()
+    }
+
+    #[test]
+    fn what_happens_to_a_child_is_told_in_order() {
+        let all = [Kind::Fork, Kind::Exec, Kind::Rename, Kind::Exit];
+        let Some(mut events) = opened(&all) else { return };
+        let mut child = Command::new("sh").args(["-c", "exec sleep 0"]).spawn().unwrap();
+        let id = child.id();
+        let end = ProcessEvent::Ended { process: id, thread: id };
+        let seen = until(&mut events, |event| *event == end);
+        child.wait().unwrap();
+        let made = |event: &ProcessEvent| is_made(event, id, id);
+        let executed = ProcessEvent::Executed { process: id };
+        assert!(seen.iter().any(made), "{seen:?}");
+        assert_eq!(seen.iter().filter(|event| **event == executed).count(), 2, "sh and sleep");
+        assert!(seen.iter().position(made) < seen.iter().position(|event| *event == executed));
+    }
+
+    #[test]
+    fn threads_and_their_names_are_told() {
+        let Some(mut events) = opened(&[Kind::Fork, Kind::Rename]) else { return };
+        let thread = std::thread::Builder::new().name("a worker".into()).spawn(own_number);
+        let (own, thread) = (std::process::id(), thread.unwrap().join().unwrap());
+        let renamed = ProcessEvent::Renamed { process: own, thread, name: "a worker".into() };
+        let seen = until(&mut events, |event| *event == renamed);
+        assert!(seen.iter().any(|event| is_made(event, own, thread)), "{seen:?}");
+    }
+
+    #[test]
+    fn nothing_else_than_what_was_asked_for_is_told() {
+        let Some(mut events) = opened(&[Kind::Exec]) else { return };
+        let mut first = Command::new("true").spawn().unwrap();
+        first.wait().unwrap();
+        let second = Command::new("true").spawn().unwrap().id();
+        let seen = until(&mut events, |event| *event == ProcessEvent::Executed { process: second });
+        assert!(
+            seen.iter().all(|event| matches!(event, ProcessEvent::Executed { .. } | ProcessEvent::Lost)),
+            "{seen:?}"
+        );
+    }
+
+    #[test]
+    fn what_had_no_room_is_told() {
+        let Some(mut events) = opened(&[Kind::Fork, Kind::Exit]) else { return };
+        let room: libc::c_int = 1;
+        // SAFETY: the kernel reads a number, which outlives the call.
+        let result = unsafe {
+            let (value, length) = ((&raw const room).cast(), size_of::<libc::c_int>() as libc::socklen_t);
+            libc::setsockopt(events.socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_RCVBUF, value, length)
+        };
+        assert_eq!(result, 0);
+        for _ in 0..100 {
+            std::thread::spawn(|| {}).join().unwrap();
+        }
+        until(&mut events, |event| *event == ProcessEvent::Lost);
+    }
+
+    #[test]
+    fn a_message_that_is_cut_off_is_no_event() {
+        let mut bytes = request_bytes(&[EXEC, 0, 0, 0, 11, 12]);
+        assert_eq!(parsed(&bytes), Some((EXEC, ProcessEvent::Executed { process: 12 })));
+        for length in 0..bytes.len() {
+            assert_eq!(parsed(&bytes[..length]), None, "{length}");
+        }
+        bytes[NETLINK] = 9;
+        assert_eq!(parsed(&bytes), None, "another connector's");
+    }
+}

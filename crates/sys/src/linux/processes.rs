@@ -1,0 +1,228 @@
+//! All processes, and what is known of each: /proc/PID/{stat,status,cmdline,cgroup,exe}.
+//!
+//! A look at one process reads five files (about 50 us); the threads of one are a file and a system call each. Who has matched a process
+//! keeps the numbers of its threads, and asks for their masks alone: [`super::affinity::of`], one system call a thread.
+
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::os::unix::fs::MetadataExt as _;
+
+use super::affinity;
+use super::process::{Process, Stat, is_gone};
+use super::task::{numbers, thread_stat};
+pub use crate::values::processes::{Executable, Facts, Thread};
+
+/// Of the words of a command line so many bytes are read.
+const LONGEST_ARGUMENTS_BYTES: u64 = 64 << 10;
+/// What the kinds of units end in that have processes of their own: systemd.unit(5).
+const WITH_PROCESSES: [&str; 5] = [".service", ".scope", ".socket", ".mount", ".swap"];
+
+/// The numbers of all processes that this one can see, in the order of their numbers.
+pub fn all() -> Vec<u32> {
+    numbers("/proc")
+}
+
+impl Facts {
+    /// What is known of a process; nothing where there is none, or it has ended.
+    ///
+    /// # Errors
+    /// When /proc is not the kernel's own, or hides this process.
+    pub fn of(id: u32) -> io::Result<Option<Self>> {
+        let Some(stat) = Stat::of(id)?.filter(|stat| !stat.has_ended) else { return Ok(None) };
+        let process = Process { id, start_ticks: stat.start_ticks };
+        let read = || -> io::Result<Self> {
+            let status = fs::read_to_string(format!("/proc/{id}/status"))?;
+            let cgroup = cgroup_in(&fs::read_to_string(format!("/proc/{id}/cgroup"))?);
+            let (unit, user_unit) = units_in(&cgroup);
+            let mut words = Vec::new();
+            File::open(format!("/proc/{id}/cmdline"))?.take(LONGEST_ARGUMENTS_BYTES).read_to_end(&mut words)?;
+            let user = user_in(&status).ok_or_else(|| io::Error::other("its status names no user"))?;
+            Ok(Self {
+                process,
+                parent: stat.parent,
+                name: stat.name,
+                executable: executable(id),
+                arguments: arguments_in(&words),
+                user,
+                cgroup,
+                unit,
+                user_unit,
+                session: stat.session,
+                has_terminal: stat.has_terminal,
+            })
+        };
+        match read() {
+            // What was read may be of two processes where the number was given again meanwhile.
+            Ok(facts) => Ok(process.is_alive().then_some(facts)),
+            Err(error) if is_gone(&error) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// The threads of a process, in the order of their starts; none where it has ended.
+pub fn threads(process: u32) -> Vec<Thread> {
+    let seen = |thread| {
+        let (identity, name) = thread_stat(process, thread)?;
+        Some(Thread { identity, name, cpus: affinity::of(thread).ok()? })
+    };
+    super::task::threads(process).into_iter().filter_map(seen).collect()
+}
+
+/// The name of a user (passwd(5)): of those that this machine itself knows, not of a directory service.
+pub fn user_name(user: u32) -> Option<String> {
+    user_name_in(&fs::read_to_string("/etc/passwd").ok()?, user)
+}
+
+fn user_name_in(passwd: &str, user: u32) -> Option<String> {
+    let lines = passwd.lines().map(|line| line.split(':').collect::<Vec<_>>());
+    lines.filter(|fields| fields.get(2).and_then(|id| id.parse().ok()) == Some(user)).find_map(|fields| {
+        let name = *fields.first()?;
+        (!name.is_empty()).then(|| name.to_owned())
+    })
+}
+
+/// The link of a thread of the kernel's leads nowhere.
+fn executable(id: u32) -> Executable {
+    let link = format!("/proc/{id}/exe");
+    let found = fs::read_link(&link).and_then(|path| fs::metadata(&link).map(|file| (path, file)));
+    match found {
+        Ok((path, file)) => Executable::File { path, device: file.dev(), inode: file.ino() },
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Executable::Kernel,
+        Err(error) => Executable::Unreadable(error.to_string()),
+    }
+}
+
+/// The effective user: the second number of the line "Uid:" (proc_pid_status(5)). The owner of /proc/PID would not do, which is root for
+/// processes that may not be dumped.
+fn user_in(status: &str) -> Option<u32> {
+    status.lines().find_map(|line| line.strip_prefix("Uid:"))?.split_whitespace().nth(1)?.parse().ok()
+}
+
+/// Words end with a zero each. A process that writes over them may leave no zero at all.
+fn arguments_in(bytes: &[u8]) -> Vec<String> {
+    let bytes = bytes.strip_suffix(b"\0").unwrap_or(bytes);
+    if bytes.is_empty() {
+        return Vec::new();
+    }
+    bytes.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect()
+}
+
+/// The path in the hierarchy of version 2, or in systemd's own of version 1 where the first has none: cgroups(7), "/proc/pid/cgroup".
+fn cgroup_in(text: &str) -> String {
+    let path = |names: &str| {
+        text.lines().find_map(|line| line.split_once(':')?.1.split_once(':').filter(|(name, _)| *name == names))
+    };
+    let second = path("").map(|(_, path)| path);
+    let systemd = path("name=systemd").map(|(_, path)| path);
+    second.filter(|path| *path != "/").or(systemd).or(second).unwrap_or_default().to_owned()
+}
+
+/// The unit of the system's manager, and that of a user's: the first below slices alone, and the first in what the manager of the user
+/// has below its own. Further down, whoever a group was delegated to may choose names.
+fn units_in(cgroup: &str) -> (Option<String>, Option<String>) {
+    let mut names = cgroup.split('/').filter(|name| !name.is_empty());
+    let mut unit = || -> Option<String> {
+        let name = names.find(|name| !name.ends_with(".slice"))?;
+        // Names that the kernel could take for its own files begin with "_" (systemd's cg_escape).
+        let name = name.strip_prefix('_').unwrap_or(name);
+        WITH_PROCESSES.iter().any(|end| name.ends_with(end)).then(|| name.to_owned())
+    };
+    let system = unit();
+    let is_user_manager = system.as_ref().is_some_and(|name| name.starts_with("user@"));
+    let user = if is_user_manager { unit() } else { None };
+    (system, user)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn a_process_is_known_by_its_program_words_and_user() {
+        let words = ["-c", "read line", "a b", ""];
+        let mut child = Command::new("sh").args(words).stdin(std::process::Stdio::piped()).spawn().unwrap();
+        // Its name comes before its words.
+        let is_there = |facts: &Facts| facts.name == "sh" && !facts.arguments.is_empty();
+        let facts = std::iter::repeat_with(|| Facts::of(child.id()).unwrap().unwrap()).find(is_there);
+        let facts = facts.unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!((facts.process.id, facts.parent), (child.id(), std::process::id()));
+        assert_eq!(facts.arguments, ["sh", "-c", "read line", "a b", ""]);
+        assert_eq!(facts.user, super::super::process::effective_user());
+        let Executable::File { path, inode, device } = facts.executable else { panic!("{:?}", facts.executable) };
+        let file = fs::metadata(&path).unwrap();
+        assert_eq!((device, inode), (file.dev(), file.ino()));
+        assert!(facts.cgroup.starts_with('/'), "{}", facts.cgroup);
+        assert_eq!(Facts::of(child.id()).unwrap(), None, "it has ended");
+    }
+
+    #[test]
+    fn threads_have_names_and_masks_of_their_own() {
+        let (sender, receiver) = std::sync::mpsc::channel::<()>();
+        let thread = std::thread::Builder::new().name("a (thread)".into()).spawn(move || {
+            let cpu = affinity::current().unwrap().highest().unwrap();
+            affinity::pin_current(cpu).unwrap();
+            let own = super::super::thread::own_number();
+            let seen = threads(std::process::id());
+            let seen = seen.iter().find(|thread| thread.identity.id == own).unwrap();
+            assert_eq!((seen.name.as_str(), &seen.cpus), ("a (thread)", &corewise_model::CpuSet::of(cpu)));
+            let _ = receiver.recv();
+        });
+        drop(sender);
+        thread.unwrap().join().unwrap();
+        assert!(threads(u32::MAX).is_empty() && all().contains(&std::process::id()));
+    }
+
+    #[test]
+    fn a_thread_of_the_kernel_executes_no_file() {
+        let Some(kernel) = Facts::of(2).unwrap().filter(|facts| facts.name == "kthreadd") else {
+            return println!("skipped: the kernel's threads cannot be seen here");
+        };
+        assert!(!matches!(kernel.executable, Executable::File { .. }), "{kernel:?}");
+        assert!(kernel.arguments.is_empty() && !kernel.has_terminal);
+    }
+
+    #[test]
+    fn the_rights_of_a_process_count_and_not_who_started_it() {
+        assert_eq!(user_in("Name:\tsudo\nUid:\t1000\t0\t0\t0\nGid:\t1\t2\t3\t4\n"), Some(0));
+        assert_eq!(user_in("Name:\tx\n"), None);
+        let passwd = "root:x:0:0::/:/bin/sh\n:x:7:7::/:\nredis:x:7:7::/:\nodd\n";
+        assert_eq!((user_name_in(passwd, 7), user_name_in(passwd, 8)), (Some("redis".into()), None));
+    }
+
+    #[test]
+    fn words_are_cut_at_zeros() {
+        assert_eq!(arguments_in(b"a\0b c\0\0"), ["a", "b c", ""]);
+        assert_eq!(arguments_in(b"nginx: worker"), ["nginx: worker"]);
+        assert!(arguments_in(b"").is_empty());
+    }
+
+    #[test]
+    fn the_control_group_is_that_of_systemd() {
+        assert_eq!(cgroup_in("0::/user.slice/a.scope\n"), "/user.slice/a.scope");
+        assert_eq!(
+            cgroup_in("9:name=systemd:/system.slice/a:b.service\n3:cpuset:/\n0::/\n"),
+            "/system.slice/a:b.service"
+        );
+        assert_eq!(cgroup_in("3:cpuset:/\n0::/\n"), "/");
+        assert_eq!(cgroup_in(""), "");
+    }
+
+    #[test]
+    fn a_unit_is_one_that_nobody_else_could_name() {
+        let units = |path: &str| units_in(path);
+        let some = |name: &str| Some(name.to_owned());
+        assert_eq!(units("/system.slice/redis.service"), (some("redis.service"), None));
+        assert_eq!(units("/system.slice/system-getty.slice/getty@tty1.service"), (some("getty@tty1.service"), None));
+        assert_eq!(units("/system.slice/docker.service/evil/redis.service"), (some("docker.service"), None));
+        let of_user = "/user.slice/user-1000.slice/user@1000.service/app.slice/_cpu.service/redis.service";
+        assert_eq!(units(of_user), (some("user@1000.service"), some("cpu.service")));
+        assert_eq!(units("/user.slice/user-1000.slice/session-3.scope"), (some("session-3.scope"), None));
+        assert_eq!(units("/kubepods/pod1/redis.service"), (None, None));
+        assert_eq!(units("/"), (None, None));
+    }
+}

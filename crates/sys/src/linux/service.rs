@@ -1,0 +1,41 @@
+//! What a service manager is told of a service: sd_notify(3), without its library.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+
+/// Sends a state, such as `READY=1`, to the socket that `NOTIFY_SOCKET` names: a path, or `@` and a name without a file.
+///
+/// # Errors
+/// What the system says: nobody listens there, or it is no socket.
+pub fn notify(socket: &OsStr, state: &str) -> io::Result<()> {
+    let address = match socket.as_bytes().strip_prefix(b"@") {
+        Some(name) => SocketAddr::from_abstract_name(name)?,
+        None => SocketAddr::from_pathname(socket)?,
+    };
+    let sent = UnixDatagram::unbound()?.send_to_addr(state.as_bytes(), &address)?;
+    if sent == state.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_arrives_at_a_path_and_at_a_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("notify");
+        let name = format!("corewise-test-{}", std::process::id());
+        let by_path = UnixDatagram::bind(&path).unwrap();
+        let by_name = UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
+        for (socket, words) in [(by_path, path.into_os_string()), (by_name, format!("@{name}").into())] {
+            notify(&words, "READY=1").unwrap();
+            let mut buffer = [0; 64];
+            let length = socket.recv(&mut buffer).unwrap();
+            assert_eq!(&buffer[..length], b"READY=1");
+        }
+        assert!(notify(OsStr::new("/nowhere/notify"), "READY=1").is_err());
+    }
+}
