@@ -134,7 +134,7 @@ fn processes_are_held_and_given_back() {
     stage.said(&["release", &id]);
     stage.wait_for_mask(&late, &stage.all);
     let log = stage.stop(daemon);
-    assert!(log.ends_with("stopped: 1 threads have again what they had\n"), "{log}");
+    assert!(log.ends_with("stopped: 1 thread given back\n"), "{log}");
     assert_eq!(affinity::of(early.0.id()).unwrap(), stage.all);
     stage.assert_nothing_left();
 }

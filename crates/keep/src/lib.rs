@@ -71,13 +71,22 @@ pub fn run(scope: Scope, journal: Journal, host: &mut dyn Host) -> Result<(), St
         status: Status::default(),
     };
     daemon.status.sight = daemon.eyes.sight();
-    host.log(&format!("started: {} rules; processes are seen {}", daemon.keeper.rules().len(), daemon.status.sight));
+    host.log(&format!(
+        "started: {}; processes are seen {}",
+        counted(daemon.keeper.rules().len(), "rule"),
+        daemon.status.sight
+    ));
     let ended = daemon.keep(host).map_err(|error| format!("cannot wait for processes: {error}"));
     let actions = daemon.keeper.give_back_all();
     let given_back = daemon.hands.give_back_all(&actions);
     daemon.report(host);
-    host.log(&format!("stopped: {given_back} threads have again what they had"));
+    host.log(&format!("stopped: {} given back", counted(given_back, "thread")));
     ended
+}
+
+/// "1 rule", "2 rules".
+fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
 struct Daemon {
@@ -144,7 +153,7 @@ impl Daemon {
     fn reload(&mut self, host: &mut dyn Host) -> bool {
         match host.rules() {
             Ok(rules) => {
-                host.log(&format!("{} rules read", rules.len()));
+                host.log(&format!("{} read", counted(rules.len(), "rule")));
                 self.status.broken = None;
                 self.keeper.set_rules(rules);
                 true

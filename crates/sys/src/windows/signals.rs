@@ -7,7 +7,9 @@ use super::missing::{Never, answers, missing};
 use super::process::Process;
 pub use crate::values::signals::{Sender, Signal};
 
+pub const RELOAD: i32 = 1;
 pub const INTERRUPT: i32 = 2;
+pub const TERMINATE: i32 = 15;
 
 answers! {
     fn is_ignored(i32) -> bool = false;
