@@ -110,7 +110,7 @@ fn by_a_variable() -> Outcome {
     }
     let place = Place::new();
     let options = [&METRIC[..], &["--threads", "1,2", "--threads-as", "COREWISE_TEST_THREADS", "--json"]].concat();
-    let document = json(&mut trying(&place, &options, "echo rate $((400 / COREWISE_TEST_THREADS))"), 0)?;
+    let document = json(&mut trying(&place, &options, "echo rate $((403 / COREWISE_TEST_THREADS))"), 0)?;
     let threads = &document["conclusions"]["threads"];
     same("the counts", &threads["counts"]["standing"]["verdict"]["kind"], &"wins".into())?;
     same("pinned", &threads["pinned"][0]["standing"]["verdict"]["kind"], &"no-material-difference".into())?;

@@ -267,9 +267,9 @@ impl<'a, W: Watcher> Conduct<'a, W> {
         if let Some(why) = lost {
             return Err(why);
         }
-        match self.design.threads() {
+        match self.design.threads_standing() {
             None => self.watcher.stands(&self.design.standing()),
-            Some(threads) => self.watcher.stands_by_threads(&threads.standing()),
+            Some(standing) => self.watcher.stands_by_threads(&standing),
         }
         Ok(())
     }

@@ -3,7 +3,9 @@
 use super::guards::Guards;
 use super::steps::take_back;
 use super::{Experiment, Metric, Outcome, Trial, block_of, in_blocks};
-use crate::experiment::{ArmState, Cell, Doubt, GuardStanding, GuardVerdict, Policy, Race, Standing, Threads, Verdict};
+use crate::experiment::{
+    ArmState, Cell, Doubt, GuardStanding, GuardVerdict, Policy, Race, Standing, Threads, ThreadsStanding, Verdict,
+};
 
 /// What says which runs come next, and what the runs so far show.
 #[derive(Clone, Debug)]
@@ -120,7 +122,7 @@ impl Design {
         match &self.question {
             Question::Placements(race) => self.guarded(race.standing()),
             Question::Threads(threads) => {
-                threads.standing().main().unwrap_or_else(|| Race::new(0, &Policy::default()).standing())
+                self.of_threads(threads).main().unwrap_or_else(|| Race::new(0, &Policy::default()).standing())
             }
         }
     }
@@ -133,12 +135,40 @@ impl Design {
         }
     }
 
+    /// What the blocks show of each question about numbers of threads, where these are the question.
+    pub fn threads_standing(&self) -> Option<ThreadsStanding> {
+        self.threads().map(|threads| self.of_threads(threads))
+    }
+
+    fn of_threads(&self, threads: &Threads) -> ThreadsStanding {
+        let mut standing = threads.standing();
+        // The races between pinned and not share the error rate.
+        let error_rate = self.policy.error_rate / standing.pinned.len().max(1) as f64;
+        let of_pinned = Policy { error_rate, ..self.policy.clone() };
+        if let Some(counts) = &mut standing.counts {
+            self.without_coarse(&mut counts.standing, &self.policy);
+        }
+        for pinned in &mut standing.pinned {
+            self.without_coarse(&mut pinned.standing, &of_pinned);
+        }
+        standing
+    }
+
+    /// Takes back what numbers as coarse as these cannot prove.
+    fn without_coarse(&self, standing: &mut Standing, policy: &Policy) {
+        let coarse = take_back(standing, &self.values, policy);
+        standing.checks.doubts.extend(coarse);
+        if !standing.checks.doubts.is_empty() {
+            standing.verdict = Verdict::Unsound { why: standing.checks.doubts.clone() };
+        }
+    }
+
     /// Whether a question is not decided.
     pub fn is_undecided(&self) -> bool {
         let is = |standing: &Standing| matches!(standing.verdict, Verdict::Undecided { .. });
-        match self.threads() {
+        match self.threads_standing() {
             None => is(&self.standing()),
-            Some(threads) => threads.standing().questions().any(is),
+            Some(threads) => threads.questions().any(is),
         }
     }
 
@@ -160,11 +190,7 @@ impl Design {
                 standing.verdict = Verdict::Undecided { more_runs: None };
             }
         }
-        let coarse = take_back(&mut standing, &self.values, &self.policy);
-        standing.checks.doubts.extend(coarse);
-        if !standing.checks.doubts.is_empty() {
-            standing.verdict = Verdict::Unsound { why: standing.checks.doubts.clone() };
-        }
+        self.without_coarse(&mut standing, &self.policy);
         standing
     }
 }

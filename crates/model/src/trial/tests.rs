@@ -254,6 +254,25 @@ fn of_threads(arms: Vec<Arm>) -> Experiment {
     }
 }
 
+/// Coarse numbers prove no equality of numbers of threads either, nor that pinning them makes no difference.
+#[test]
+fn coarse_numbers_prove_no_equality_of_threads() {
+    let experiment = of_threads(vec![arm(Some(2), None), arm(Some(1), None), arm(Some(1), Some(1))]);
+    let verdicts = |value: f64| {
+        let block = |block: u32| (0..3).map(move |place| trial(block, (place + block as usize) % 3, value));
+        let trials: Vec<Trial> = (1..=20).flat_map(block).collect();
+        let report = threads(&experiment, &trials).unwrap();
+        report.standing.questions().map(|standing| standing.verdict.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(verdicts(10.03), [Verdict::NoMaterialDifference, Verdict::NoMaterialDifference]);
+    let coarse = verdicts(10.0);
+    assert_eq!(coarse.len(), 2);
+    for verdict in coarse {
+        let Verdict::Unsound { why } = verdict else { panic!("{verdict:?}") };
+        assert!(matches!(why[..], [Doubt::CoarseMetric { .. }]), "{why:?}");
+    }
+}
+
 /// Experiments without numbers of threads are races between placements, as they were stored before there were any.
 #[test]
 fn old_experiments_are_read_as_they_were() {

@@ -41,7 +41,7 @@ pub fn threads(experiment: &Experiment, trials: &[Trial]) -> Option<ThreadsRepor
     let design = Design::of(experiment, trials);
     let threads = design.threads()?;
     let occupancy = occupancy(experiment, trials, true).or_else(|| occupancy(experiment, trials, false));
-    Some(ThreadsReport { standing: threads.standing(), law: threads.law(), occupancy })
+    Some(ThreadsReport { standing: design.threads_standing()?, law: threads.law(), occupancy })
 }
 
 /// A run of which others took the cpus for more than this share of the machine…

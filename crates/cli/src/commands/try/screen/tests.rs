@@ -154,6 +154,19 @@ fn a_winner_comes_with_the_commands_that_apply_it() {
     ");
 }
 
+/// A verdict holds for the boots that its runs were made in; who does not know them says nothing of them.
+#[test]
+fn the_sentence_says_over_how_many_boots_the_runs_were_made() {
+    let mut made = made(&[0.2], &RunNoise::Quiet, 42, 60);
+    let mut told = |boot: &dyn Fn(u32) -> Option<u32>| {
+        made.trials.iter_mut().for_each(|trial| trial.boot = boot(trial.block));
+        made.at(200).lines().next().unwrap().to_owned()
+    };
+    assert!(told(&|_| Some(7)).contains(" runs in one boot "));
+    assert!(told(&|block| Some(block % 2)).contains(" runs over 2 boots "));
+    assert!(!told(&|_| None).contains("boot"));
+}
+
 /// A few percent of the clock rate and of the power are told, and nothing of less.
 #[test]
 fn a_higher_clock_of_the_winner_is_told() {

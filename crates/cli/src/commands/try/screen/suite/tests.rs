@@ -1,6 +1,6 @@
 //! A suite whose truth is known.
 
-use corewise_model::experiment::Policy;
+use corewise_model::experiment::{Doubt, Policy, Verdict};
 use corewise_model::simulate::Effects;
 use corewise_model::simulate::noise::RunNoise;
 use corewise_model::suite::Suite;
@@ -275,6 +275,25 @@ fn other_programs_can_read_it() {
     ");
     let lines: Vec<&str> = runs.split("\r\n").collect();
     assert!(lines[0].starts_with("category,benchmark,block,") && lines[1].starts_with("encoding,7-Zip,1,0,"));
+}
+
+/// What cannot be trusted has no part in the mean, and the mean with it stands beside.
+#[test]
+fn means_are_told_with_and_without_what_is_in_doubt() {
+    let gains = [[0.10, -0.2], [0.08, 0.0], [0.30, -0.1]];
+    let sentence = |results| with(results, |shown| screen(shown, 200).plain().lines().nth(1).unwrap().to_owned());
+    let sound = sentence(results(gains, 12));
+    assert!(sound.contains("3 of 3") && !sound.contains("in doubt"), "{sound}");
+    let mut results = results(gains, 12);
+    let RowResult::Tried(last) = &mut results[2] else { panic!("it was tried") };
+    last.standing.verdict = Verdict::Unsound { why: vec![Doubt::BaselineFails { failures: 2 }] };
+    let doubted = sentence(results);
+    let [without, with] = doubted.split("; with those in doubt (!) of 3 ").collect::<Vec<_>>()[..] else {
+        panic!("no second mean: {doubted}")
+    };
+    assert!(without.contains("2 of 2 benchmarks") && without.contains("geometric mean +9."), "{doubted}");
+    // As if nothing were in doubt.
+    assert!(sound.ends_with(&format!("geometric mean {with}")), "{doubted}\n{sound}");
 }
 
 /// Who fails somewhere has no part in the mean there, and is no winner.
