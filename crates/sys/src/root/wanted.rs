@@ -42,6 +42,18 @@ const SINGLE: [&str; 27] = [
     "sys/hypervisor/type",
 ];
 
+/// What decides where the kernel runs a program, and how fast that is, besides the machine: a file each, of which most exist on few machines.
+pub const SCHEDULING: [(&str, &str); 7] = [
+    // debugfs, which root alone may read.
+    ("cache_aware", "sys/kernel/debug/sched/llc_balancing/enabled"),
+    ("numa_balancing", "proc/sys/kernel/numa_balancing"),
+    ("sched_ext", "sys/kernel/sched_ext/state"),
+    ("sched_ext_ops", "sys/kernel/sched_ext/root/ops"),
+    ("prefcore", "sys/devices/system/cpu/amd_pstate/prefcore"),
+    ("x3d_mode", "sys/bus/platform/drivers/amd_x3d_vcache/AMDI0101:00/amd_x3d_mode"),
+    ("smt", "sys/devices/system/cpu/smt/control"),
+];
+
 /// Files of a folder `sys/devices/system/cpu/cpuN`.
 const OF_CPU: [&str; 24] = [
     "online",
@@ -116,18 +128,22 @@ pub fn find(path: &str) -> Option<Range<usize>> {
 /// Whether a reader may ask for this path.
 pub fn is_wanted(path: &str) -> bool {
     if let Some(rest) = path.strip_prefix("sys/devices/system/cpu/") {
-        return is_wanted_of_cpus(rest) || SINGLE.contains(&path);
+        return is_wanted_of_cpus(rest) || is_single(path);
     }
     if let Some(rest) = path.strip_prefix("sys/devices/system/node/node") {
         let name = after_number(rest).unwrap_or_default();
         return OF_NODE.contains(&name) || is_initiator(name);
     }
-    SINGLE.contains(&path)
+    is_single(path)
         || is_of_interrupts(path)
         || is_cpuset(path)
         || (path.ends_with("/target_node") && MEMORY_DEVICES.iter().any(|folder| path.starts_with(folder)))
         || is_dump(path)
         || [HWLOC_XML, HYPERVISOR].contains(&path)
+}
+
+fn is_single(path: &str) -> bool {
+    SINGLE.contains(&path) || SCHEDULING.iter().any(|(_, file)| *file == path)
 }
 
 /// Whether the path of an archive is that of a link of which only the name is read.

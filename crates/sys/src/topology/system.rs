@@ -4,7 +4,7 @@ use corewise_model::machine::System;
 
 use super::cpuinfo::CpuInfo;
 use super::reader::Reader;
-use crate::root::{EMULATOR, HYPERVISOR, called};
+use crate::root::{EMULATOR, HYPERVISOR, SCHEDULING, called};
 
 /// What is read of the kernel and of what it runs on.
 pub fn system(reader: &Reader, info: &CpuInfo, governors: Vec<String>) -> System {
@@ -20,18 +20,6 @@ pub fn system(reader: &Reader, info: &CpuInfo, governors: Vec<String>) -> System
             .collect(),
     }
 }
-
-/// What decides where the kernel runs a program, and how fast that is, besides the machine: a file each, of which most exist on few machines.
-const SCHEDULING: [(&str, &str); 7] = [
-    // debugfs, which root alone may read.
-    ("cache_aware", "sys/kernel/debug/sched/llc_balancing/enabled"),
-    ("numa_balancing", "proc/sys/kernel/numa_balancing"),
-    ("sched_ext", "sys/kernel/sched_ext/state"),
-    ("sched_ext_ops", "sys/kernel/sched_ext/root/ops"),
-    ("prefcore", "sys/devices/system/cpu/amd_pstate/prefcore"),
-    ("x3d_mode", "sys/bus/platform/drivers/amd_x3d_vcache/AMDI0101:00/amd_x3d_mode"),
-    ("smt", "sys/devices/system/cpu/smt/control"),
-];
 
 /// The architecture: as the kernel says (since 6.1), as hwloc's recorder noted, or by the form of /proc/cpuinfo.
 fn architecture(reader: &Reader, info: &CpuInfo) -> Option<String> {
