@@ -184,8 +184,7 @@ pub struct Workload {
     /// The file, seen from the folder, that the program writes its metric and its guards to; absent where they are in its output. It is removed before each run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metric_file: Option<String>,
-    /// A shell script that is run before each block, to build the program again or to change what it finds in another way that should not matter:
-    /// how it is linked, where its files lie. The variable `COREWISE_VARY` has a random number there, the same for the runs of the block.
+    /// A shell script that is run before each block, to change what should not matter. `COREWISE_VARY` has the block's random number there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vary: Option<String>,
     /// A run that takes more seconds is ended and counts as failed.
@@ -237,8 +236,7 @@ impl Workload {
 pub struct Metric {
     /// Its name: "wall time", or the user's.
     pub name: String,
-    /// Where it is found in the output: a regular expression whose first group, or the whole of it, is the number. Absent
-    /// for the time from the first instruction to the end of the last process, in seconds.
+    /// The regular expression whose first group, or the whole of it, is the number; absent for the wall time in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<String>,
     /// Whether a higher number is better.
@@ -251,8 +249,7 @@ impl Metric {
         Self { name: "wall time".to_owned(), pattern: None, higher_is_better: false }
     }
 
-    /// Whether it tells of rare values, by its name: "p99", "p99.9 latency", "max", "worst". These vary much more from run to run
-    /// than a mean or a throughput.
+    /// Whether it is of rare values, by its name: "p99", "p99.9 latency", "max", "worst". These vary more from run to run than a mean.
     pub fn is_tail(&self) -> bool {
         let name = self.name.to_lowercase();
         let mut words = name.split(|character: char| !character.is_alphanumeric() && character != '.');
@@ -364,8 +361,7 @@ pub struct Trial {
     pub arm: usize,
     /// When it began, in milliseconds since 1970-01-01 UTC.
     pub started_unix_ms: i64,
-    /// Which boot of the machine it was made in, by a hash that shows only whether two trials of an experiment are of the same boot; absent where
-    /// that is not known.
+    /// Which boot it was made in, by a hash that shows only whether two trials of an experiment are of the same; absent where not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boot: Option<u32>,
     /// How many runs in a row it is.

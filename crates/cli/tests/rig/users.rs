@@ -6,6 +6,7 @@ use libtest_mimic::Completion;
 use serde_json::Value;
 
 use crate::found::{as_user, bytes, entries, json, machine, same, same_machine, text};
+use crate::survey::reachable_last;
 use crate::topology::shown;
 use crate::{EVERYWHERE, ONCE, Outcome, Scenario, WHERE_LIMITED};
 
@@ -61,7 +62,8 @@ fn undo(guest: &mut Guest) -> Outcome {
 /// Who owns what after each way to run corewise: the table of docs/security.md. Nothing of root's is in a user's home, and nobody reads
 /// what another stored.
 fn homes(guest: &mut Guest) -> Outcome {
-    const RUN: &str = "corewise try --on 0 --runs-max 4 --rest 0s -- true >/dev/null 2>/tmp/said; [ $? -le 4 ]";
+    let cpu = reachable_last(guest);
+    let run = format!("corewise try --on {cpu} --runs-max 4 --rest 0s -- true >/dev/null 2>/tmp/said; [ $? -le 4 ]");
     const LIST: &str = "find /home/user /root/.local /run/corewise -mindepth 1 -exec stat -c '%U %a %n' {} + 2>/dev/null | sort -k3; true";
     let clear = "rm -rf /home/user/.local /root/.local /run/corewise /tmp/said";
     let after = |guest: &mut Guest, run: &str| -> Result<Vec<String>, libtest_mimic::Failed> {
@@ -69,16 +71,16 @@ fn homes(guest: &mut Guest) -> Outcome {
         Ok(listed.lines().map(str::to_owned).collect())
     };
     let history = |user: &str, home: &str| format!("{user} 600 {home}/.local/share/corewise/history.db");
-    let of_user = after(guest, &as_user(&format!("export HOME=/home/user; {RUN}")))?;
+    let of_user = after(guest, &as_user(&format!("export HOME=/home/user; {run}")))?;
     same(&format!("{of_user:?}"), of_user.contains(&history("user", "/home/user")), true)?;
     same(&format!("{of_user:?}"), of_user.contains(&"user 700 /home/user/.local/share/corewise".to_owned()), true)?;
     same(&format!("{of_user:?}"), of_user.iter().all(|line| line.starts_with("user ")), true)?;
-    let of_root = after(guest, &format!("export HOME=/root; {RUN}"))?;
+    let of_root = after(guest, &format!("export HOME=/root; {run}"))?;
     same(&format!("{of_root:?}"), of_root.contains(&history("root", "/root")), true)?;
     same(&format!("{of_root:?}"), of_root.contains(&"root 600 /run/corewise/measuring.lock".to_owned()), true)?;
     // As sudo does that keeps HOME; the user has made links where the store would be.
     let links = "mkdir -p /home/user/.local/share; ln -s /root/stolen /home/user/.local/share/corewise; chown -R user:user /home/user/.local";
-    let kept = after(guest, &format!("{links}; export HOME=/home/user XDG_DATA_HOME=/home/user/.local/share; {RUN}"))?;
+    let kept = after(guest, &format!("{links}; export HOME=/home/user XDG_DATA_HOME=/home/user/.local/share; {run}"))?;
     same(&format!("{kept:?}"), kept.contains(&history("root", "/root")), true)?;
     same(
         &format!("{kept:?}"),
@@ -88,7 +90,7 @@ fn homes(guest: &mut Guest) -> Outcome {
     same("what the link led to", text(guest, "ls /root/stolen 2>&1 | grep -c 'No such'")?.trim(), "1")?;
     let said = text(guest, "cat /tmp/said")?;
     same(&said, said.contains("/home/user is another user's home, so root's own store is used"), true)?;
-    let homeless = after(guest, &as_user(&format!("unset HOME XDG_DATA_HOME XDG_STATE_HOME; {RUN}")))?;
+    let homeless = after(guest, &as_user(&format!("unset HOME XDG_DATA_HOME XDG_STATE_HOME; {run}")))?;
     same(&format!("{homeless:?}"), homeless.len(), 0)?;
     text(guest, clear)?;
     Ok(Completion::Completed)

@@ -68,7 +68,7 @@ fn wait_for_end_of_input() {
     let _ = std::io::stdin().read_to_end(&mut Vec::new());
 }
 
-/// Has two threads, and starts another one for each line of input, whose number it tells; all wait for the end of input.
+/// Has two threads, and starts another one for each line of input, whose number it prints; all wait for the end of input.
 fn starts() {
     let (end, ended) = mpsc::channel::<()>();
     let ended = Arc::new(std::sync::Mutex::new(ended));

@@ -84,7 +84,7 @@ pub struct CheaperPart {
     pub inside_ns: f64,
     /// What those of the rest cost, likewise.
     pub rest_ns: f64,
-    /// Whether the part is all that tells it from the rest: the costs show no other group of several.
+    /// Whether the part is all that distinguishes it from the rest: the costs show no other group of several.
     pub is_only_group: bool,
 }
 

@@ -82,7 +82,7 @@ mod tests {
     use crate::change::{Change, Journal, Outcome, left_in};
     use crate::os::process::Stat;
 
-    /// A shell that starts a process for each line that it is sent, and tells its number.
+    /// A shell that starts a process for each line that it is sent, and prints its number.
     struct Shell {
         child: Child,
         said: BufReader<ChildStdout>,

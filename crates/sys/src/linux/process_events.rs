@@ -73,7 +73,7 @@ impl ProcessEvents {
         Err(Gap::new(WHAT, why).cured_by("run with CAP_NET_ADMIN, outside of containers"))
     }
 
-    /// Waits until something happens, at most for so long, and appends it in the order in which the kernel told it. Where more happens
+    /// Waits until something happens, at most for so long, and appends it in the order in which the kernel reported it. Where more happens
     /// than there is room for, [`ProcessEvent::Lost`] says so, never nothing.
     ///
     /// # Errors
@@ -184,7 +184,7 @@ fn connected() -> io::Result<OwnedFd> {
             let (room, length) = ((&raw const bytes).cast(), size_of::<libc::c_int>() as libc::socklen_t);
             libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, option, room, length)
         };
-        // Less room than was asked for loses events earlier, which is told.
+        // Less room than was asked for loses events earlier, which is reported.
         if room(libc::SO_RCVBUFFORCE) != 0 {
             room(libc::SO_RCVBUF);
         }

@@ -1,4 +1,4 @@
-//! What a service manager is told of a service: sd_notify(3), without its library.
+//! What a service reports to its service manager: sd_notify(3), without its library.
 
 use std::ffi::OsStr;
 use std::io;

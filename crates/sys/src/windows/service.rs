@@ -1,4 +1,4 @@
-//! What a service manager is told of a service: not written yet.
+//! What a service reports to its service manager: not written yet.
 
 use std::ffi::OsStr;
 use std::io;

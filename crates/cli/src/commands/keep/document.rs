@@ -82,6 +82,6 @@ pub struct ChangeDocument<'a> {
     pub what: &'a str,
     /// The file that was written.
     pub file: String,
-    /// Whether a running `keep run` was told.
+    /// Whether a running `keep run` was notified.
     pub reloaded: bool,
 }

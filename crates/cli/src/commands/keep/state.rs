@@ -84,7 +84,7 @@ pub fn running(settings: &Settings) -> Result<State, Failure> {
 /// Asks the running `keep run` to leave a process alone.
 ///
 /// # Errors
-/// Where none runs, or it cannot be told.
+/// Where none runs, or that is not known.
 pub fn release(process: u32, settings: &Settings) -> Result<State, Failure> {
     let state = running(settings)?;
     let file = released_in(settings.journal_folder()?);

@@ -59,7 +59,7 @@ fn play(system: &mut System, event: &Event, strength: &str) -> Vec<Action> {
             if system.processes.contains_key(&id) {
                 return Vec::new();
             }
-            // A mask of one's own that is all of the cpuset cannot be told from none.
+            // A mask of one's own that is all of the cpuset cannot be distinguished from none.
             let own = cpus(bits).intersection(&system.cpuset);
             let own = if own.is_empty() || own == system.cpuset { None } else { Some(own) };
             system.start(id, NAMES[name], parent, own);
