@@ -277,6 +277,31 @@ fn an_ordinary_user_keeps_own_processes_alone() {
     }
 }
 
+/// An experiment's winner becomes a rule, and is not deleted by accident from then on.
+#[test]
+fn a_winner_becomes_a_rule_with_what_proved_it() {
+    let Some(stage) = Stage::new() else { return };
+    let one = stage.one.to_string();
+    let script = format!(
+        "if grep -q '^Cpus_allowed_list:.{one}$' /proc/self/status; then echo score 20.14; else echo score 10.07; fi"
+    );
+    let tried = ["try", "--metric", "score", "--higher", "--on", &one, "--rest", "0s", "--", "sh", "-c", &script];
+    let output = stage.corewise(&tried).output().unwrap();
+    assert!(text(&output.stdout).starts_with("Pin it."), "{}{}", text(&output.stdout), text(&output.stderr));
+    // Every shell would be held.
+    let refused = stage.keep(&["add", "--from", "1"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("which runs many programs"), "{}", text(&refused.stderr));
+    stage.said(&["add", "scores", "--from", "1", "--match", "argv=*score*"]);
+    let rule = fs::read_to_string(&stage.rules).unwrap();
+    for words in ["experiment = 1", &format!("on = \"{one}\"")] {
+        assert!(rule.contains(words), "{words}: {rule}");
+    }
+    assert!(stage.said(&[]).contains("scores"), "it is listed");
+    let nowhere = stage.keep(&["add", "far", "--match", "name=x", "--on", "9999"]);
+    assert!(nowhere.status.success() && text(&nowhere.stderr).contains("rule far holds nothing"), "{nowhere:?}");
+}
+
 #[test]
 fn a_program_is_launched_where_a_rule_says() {
     let Some(stage) = Stage::new() else { return };

@@ -26,7 +26,7 @@ use crate::draw::text::{Line, Screen};
 use crate::draw::wrap::wrap;
 use crate::shell::failure::{Exit, Failure};
 use crate::shell::history::{broken, existing};
-use crate::shell::output::{print_text, show};
+use crate::shell::output::{print_text, say, show};
 use crate::shell::placing::expression;
 use crate::shell::rules::Rules;
 use crate::shell::run::{Document, Run, document};
@@ -95,6 +95,10 @@ fn list(rules: &Rules, settings: &Settings) -> Result<(), Failure> {
 fn add(typed: AddArguments, rules: &Rules, settings: &Settings) -> Result<(), Failure> {
     let rule = rule(typed, settings)?;
     let file = rules.add(&rule)?;
+    let here = rules.resolved(settings)?.into_iter().find(|resolved| resolved.rule.name == rule.name);
+    if let Some(problem) = here.and_then(|resolved| resolved.problem) {
+        say(&format!("warning: on this machine rule {} holds nothing: {problem}", rule.name));
+    }
     changed(&rule.name, "added", &file, settings)
 }
 
@@ -116,6 +120,14 @@ fn rule(typed: AddArguments, settings: &Settings) -> Result<Rule, Failure> {
         (None, None) => return Err(Failure::usage("a rule needs --on or --from")),
     };
     if let (None, Some(program)) = (typed.matches.first(), &program) {
+        let file = program.rsplit('/').next().unwrap_or_default();
+        if INTERPRETERS
+            .iter()
+            .any(|name| file.trim_end_matches(|end: char| end.is_ascii_digit() || end == '.') == *name)
+        {
+            return Err(Failure::usage(format!("the experiment ran {file}, which runs many programs"))
+                .next("Name the one that is meant, such as --match 'argv=*/script.py'."));
+        }
         let glob = if program.starts_with('/') { program.clone() } else { format!("*/{program}") };
         matches.exe = Some(Glob::new(glob));
     }
@@ -138,6 +150,27 @@ fn rule(typed: AddArguments, settings: &Settings) -> Result<Rule, Failure> {
     (rule.widen, rule.evidence) = (typed.widen, evidence);
     Ok(rule)
 }
+
+/// Programs that run others: a rule by their file would match far more than what was tried.
+const INTERPRETERS: [&str; 17] = [
+    "bash",
+    "busybox",
+    "dash",
+    "dotnet",
+    "env",
+    "java",
+    "ksh",
+    "lua",
+    "node",
+    "perl",
+    "php",
+    "python",
+    "ruby",
+    "sh",
+    "wine",
+    "wine64-preloader",
+    "zsh",
+];
 
 /// The placement that an experiment proves, with the evidence and the program.
 fn winner(number: i64, settings: &Settings) -> Result<(String, Evidence, String), Failure> {
