@@ -1,17 +1,31 @@
 //! What is installed: programs that PATH leads to, and the distribution that has packages of the others.
 
 use std::ffi::OsStr;
-use std::path::Path;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
 
 use crate::os::files;
 
-/// Whether a program can be run by its name: a path to an executable file, or one that a folder of the search path has, which is the value of
-/// `PATH`.
+/// Whether a program can be run by its name: see [`find`].
 pub fn is_installed(program: &str, path: Option<&OsStr>) -> bool {
+    find(program, path).is_some()
+}
+
+/// The file that is run by a program's name: the name itself where it is a path to an executable file, or one that a folder of the search path
+/// has, which is the value of `PATH`.
+pub fn find(program: &str, path: Option<&OsStr>) -> Option<PathBuf> {
     if program.contains('/') {
-        return is_executable(Path::new(program));
+        return Some(program.into()).filter(|file: &PathBuf| is_executable(file));
     }
-    path.is_some_and(|path| std::env::split_paths(path).any(|folder| is_executable(&folder.join(program))))
+    std::env::split_paths(path?).map(|folder| folder.join(program)).find(|file| is_executable(file))
+}
+
+/// Whether an executable file is a script, so that what is executed is its interpreter.
+pub fn is_script(file: &Path) -> bool {
+    let mut begin = [0; 2];
+    is_executable(file)
+        && std::fs::File::open(file).is_ok_and(|mut file| file.read_exact(&mut begin).is_ok())
+        && begin == *b"#!"
 }
 
 fn is_executable(file: &Path) -> bool {

@@ -16,6 +16,15 @@ impl Glob {
         Self(text.into())
     }
 
+    /// The pattern of what begins as `begin` says, itself a pattern, and ends with exactly this text.
+    pub fn ending(begin: &str, text: &str) -> Self {
+        let escape = |character: char| match character {
+            '*' | '?' | '\\' => format!("\\{character}"),
+            other => other.to_string(),
+        };
+        Self(begin.to_owned() + &text.chars().map(escape).collect::<String>())
+    }
+
     /// As it was written.
     pub fn text(&self) -> &str {
         &self.0

@@ -11,7 +11,7 @@ mod tests;
 mod unit;
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use corewise_keep::Scope;
@@ -20,7 +20,8 @@ use corewise_model::keep::{
     Author, Evidence, Fit, Glob, Keeper, Match, Process, Rule, Strength, ThreadRule, Unproven, Written, owner, removed,
     set_disabled,
 };
-use corewise_sys::{cpuset, process};
+use corewise_sys::files::path_of;
+use corewise_sys::{cpuset, installed, process};
 
 use crate::draw::text::{Line, Screen};
 use crate::draw::wrap::wrap;
@@ -119,19 +120,10 @@ fn rule(typed: AddArguments, settings: &Settings) -> Result<Rule, Failure> {
         (None, Some(on)) => (on.clone(), None, None),
         (None, None) => return Err(Failure::usage("a rule needs --on or --from")),
     };
-    if let (None, Some(program)) = (typed.matches.first(), &program) {
-        let file = program.rsplit('/').next().unwrap_or_default();
-        if INTERPRETERS
-            .iter()
-            .any(|name| file.trim_end_matches(|end: char| end.is_ascii_digit() || end == '.') == *name)
-        {
-            return Err(Failure::usage(format!("the experiment ran {file}, which runs many programs"))
-                .next("Name the one that is meant, such as --match 'argv=*/script.py'."));
-        }
-        let glob = if program.starts_with('/') { program.clone() } else { format!("*/{program}") };
-        matches.exe = Some(Glob::new(glob));
+    if let (None, Some((program, folder))) = (typed.matches.first(), &program) {
+        matches = match_of(program, folder)?;
     }
-    let name = typed.name.or_else(|| Some(Path::new(&program?).file_name()?.to_string_lossy().into_owned()));
+    let name = typed.name.or_else(|| Some(Path::new(&program?.0).file_name()?.to_string_lossy().into_owned()));
     let name = name.ok_or_else(|| Failure::usage("a rule needs a name"))?;
     let mut rule = Rule::new(name, matches, expression(&on)?);
     for text in &typed.threads {
@@ -172,15 +164,41 @@ const INTERPRETERS: [&str; 17] = [
     "zsh",
 ];
 
-/// The placement that an experiment proves, with the evidence and the program.
-fn winner(number: i64, settings: &Settings) -> Result<(String, Evidence, String), Failure> {
+/// What processes of a program have that was run in a folder: the file that is executed, or of a script, which its interpreter executes, a word.
+fn match_of(program: &str, folder: &Path) -> Result<Match, Failure> {
+    let typed = if program.contains('/') { folder.join(program) } else { program.into() };
+    let found = installed::find(&typed.to_string_lossy(), std::env::var_os("PATH").as_deref());
+    // /proc shows the file that links lead to.
+    let file = found.and_then(|file| file.canonicalize().ok());
+    let name_of = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let (typed_name, name) = (name_of(&typed), file.as_deref().map_or_else(|| name_of(&typed), name_of));
+    let is_end = |end: char| end.is_ascii_digit() || end == '.';
+    if [&typed_name, &name].iter().any(|name| INTERPRETERS.contains(&name.trim_end_matches(is_end))) {
+        return Err(Failure::usage(format!("the experiment ran {typed_name}, which runs many programs"))
+            .next("Name the one that is meant, such as --match 'argv=*/script.py'."));
+    }
+    Ok(match file {
+        Some(file) if installed::is_script(&file) => {
+            Match { argv: Some(Glob::ending("*/", &typed_name)), ..Match::default() }
+        }
+        Some(file) if program.contains('/') => {
+            Match { exe: Some(Glob::ending("", &file.to_string_lossy())), ..Match::default() }
+        }
+        _ => Match { exe: Some(Glob::ending("*/", &name)), ..Match::default() },
+    })
+}
+
+/// The placement that an experiment proves, with the evidence, and the program with the folder in which it was run.
+fn winner(number: i64, settings: &Settings) -> Result<(String, Evidence, (String, PathBuf)), Failure> {
     let conducted =
         existing(settings, "Make an experiment with `corewise try`")?.get::<Conducted>(number).map_err(broken)?;
     let (on, evidence) = Evidence::of_winner(number, &conducted).ok_or_else(|| {
         Failure::unavailable(format!("experiment {number} has no winner: there is nothing to keep"))
             .next(format!("`corewise history show {number}` says what it shows."))
     })?;
-    Ok((on, evidence, conducted.experiment.workload.command.first().cloned().unwrap_or_default()))
+    let workload = conducted.experiment.workload;
+    let folder = path_of(workload.folder.bytes());
+    Ok((on, evidence, (workload.command.into_iter().next().unwrap_or_default(), folder)))
 }
 
 fn changed(rule: &str, what: &str, file: &Path, settings: &Settings) -> Result<(), Failure> {
