@@ -17,6 +17,7 @@ pub mod r#try;
 pub mod undo;
 #[cfg(feature = "workloads")]
 pub mod workload;
+pub mod worth;
 
 use std::ffi::OsString;
 
@@ -50,6 +51,7 @@ const COMMANDS: [(&str, &[Room]); 4] = [
             room::<topology::TopologyArguments>(),
             room::<tail::arguments::TailArguments>(),
             room::<links::arguments::LinksArguments>(),
+            room::<worth::WorthArguments>(),
             room::<doctor::DoctorArguments>(),
         ],
     ),

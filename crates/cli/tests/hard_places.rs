@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use corewise_model::CpuSet;
 use corewise_sys::affinity;
-use support::{Place, text};
+use support::{Place, ended, text};
 
 /// Longer than any test waits: a survey that ends before was ended.
 const ENDLESS: &str = "1h";
@@ -142,6 +142,15 @@ fn without_a_terminal_there_is_no_colour_and_no_progress() {
     assert!(!text(&run.stdout).contains('\u{1b}'));
     let run = place.corewise(&["topology", "--color", "always"]).output().unwrap();
     assert!(text(&run.stdout).contains("\u{1b}[1m"), "{}", text(&run.stdout));
+}
+
+#[test]
+fn what_prints_again_and_again_ends_with_its_reader() {
+    let place = Place::new();
+    let command = place.corewise(&["worth", "--watch", "--no-store"]).stdout(Stdio::piped()).spawn();
+    let mut run = command.unwrap();
+    drop(run.stdout.take());
+    assert!(ended(&mut run).success());
 }
 
 #[test]

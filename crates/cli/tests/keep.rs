@@ -13,6 +13,7 @@ use std::process::{Child, Command, Output, Stdio};
 
 use corewise_model::CpuSet;
 use corewise_sys::affinity;
+use corewise_sys::affinity_events::AffinityEvents;
 use support::{Place, ended, send, text, wait_for};
 
 /// A place with a program of its own, and a rule that holds it on the highest cpu.
@@ -90,10 +91,39 @@ impl Stage {
 
     /// The loop, once it says that it began.
     fn daemon(&self) -> Running {
-        let child = self.command(&["run"]).stderr(Stdio::piped()).spawn().unwrap();
+        self.daemon_with(&[])
+    }
+
+    fn daemon_with(&self, options: &[&str]) -> Running {
+        let child = self.command(&[&["run"], options].concat()).stderr(Stdio::piped()).spawn().unwrap();
         let daemon = Running(child);
         wait_for("the loop", || self.said(&[]).contains("processes are seen").then_some(()));
         daemon
+    }
+
+    /// The loop where tracefs, which says who sets masks, is hidden from it and cannot be mounted; nothing where that cannot be.
+    fn daemon_that_knows_no_author(&self) -> Option<Running> {
+        if AffinityEvents::open().is_err() {
+            return Some(self.daemon());
+        }
+        let hide = "for at in /sys/kernel/tracing /sys/kernel/debug; do mount -t tmpfs none $at || exit 77; done; exec setpriv --bounding-set=-sys_admin";
+        let inside = |line: String| {
+            let mut command = Command::new("unshare");
+            command.args(["-m", "sh", "-c", &line]);
+            command
+        };
+        if !inside(format!("{hide} true")).stderr(Stdio::null()).status().is_ok_and(|status| status.success()) {
+            return None;
+        }
+        let daemon = self.command(&["run"]);
+        let mut command = inside(format!("{hide} \"$0\" \"$@\""));
+        command.arg(daemon.get_program()).args(daemon.get_args());
+        for (name, value) in daemon.get_envs() {
+            value.map(|value| command.env(name, value));
+        }
+        let running = Running(command.stderr(Stdio::piped()).spawn().unwrap());
+        wait_for("the loop", || self.said(&[]).contains("processes are seen").then_some(()));
+        Some(running)
     }
 
     fn wait_for_mask(&self, process: &Running, cpus: &CpuSet) {
@@ -143,7 +173,10 @@ fn processes_are_held_and_given_back() {
 fn what_leaves_the_boundary_is_left_alone() {
     let Some(stage) = Stage::new() else { return };
     stage.add();
-    let (nap, daemon) = (stage.nap(), stage.daemon());
+    let (nap, daemon) = (stage.nap(), stage.daemon_that_knows_no_author());
+    let Some(daemon) = daemon else {
+        return println!("skipped: the author is known here, and unshare and setpriv cannot hide it");
+    };
     stage.wait_for_mask(&nap, &stage.one);
     let other = stage.all.difference(&stage.one);
     affinity::set(nap.0.id(), &other).unwrap();
@@ -277,13 +310,15 @@ fn an_ordinary_user_keeps_own_processes_alone() {
     }
 }
 
-/// An experiment's winner becomes a rule, and is not deleted by accident from then on.
+/// An experiment's winner becomes a rule, and is tried once more: it is proven again, until it makes no difference any more.
 #[test]
 fn a_winner_becomes_a_rule_with_what_proved_it() {
     let Some(stage) = Stage::new() else { return };
     let one = stage.one.to_string();
+    let equal = stage.place.folder("flags", 0o700).join("equal");
     let script = format!(
-        "if grep -q '^Cpus_allowed_list:.{one}$' /proc/self/status; then echo score 20.14; else echo score 10.07; fi"
+        "if ! test -e {} && grep -q '^Cpus_allowed_list:.{one}$' /proc/self/status; then echo score 20.14; else echo score 10.07; fi",
+        equal.display()
     );
     let tried = ["try", "--metric", "score", "--higher", "--on", &one, "--rest", "0s", "--", "sh", "-c", &script];
     let output = stage.corewise(&tried).output().unwrap();
@@ -298,6 +333,24 @@ fn a_winner_becomes_a_rule_with_what_proved_it() {
         assert!(rule.contains(words), "{words}: {rule}");
     }
     assert!(stage.said(&[]).contains("scores"), "it is listed");
+    let again = stage.said(&["prove", "scores"]);
+    assert!(again.contains("Rule scores is proven again: ") && again.contains("experiment 2."), "{again}");
+    let evidence = || {
+        fs::read_to_string(&stage.rules).unwrap().lines().find(|line| line.starts_with("evidence")).map(str::to_owned)
+    };
+    assert!(evidence().unwrap().contains("experiment = 2"));
+    let daemon = stage.daemon();
+    let beside = stage.keep(&["prove", "scores"]);
+    assert_eq!(beside.status.code(), Some(3));
+    assert!(text(&beside.stderr).contains("keep disable scores"), "{}", text(&beside.stderr));
+    stage.stop(daemon);
+    fs::write(&equal, "").unwrap();
+    let withdrawn = stage.said(&["prove", "scores"]);
+    assert!(withdrawn.contains("withdrawn (experiment 3)"), "{withdrawn}");
+    assert_eq!(evidence(), None);
+    let refused = stage.keep(&["prove", "scores"]);
+    assert_eq!(refused.status.code(), Some(3));
+    assert!(text(&refused.stderr).contains("rests on no experiment"), "{}", text(&refused.stderr));
     let nowhere = stage.keep(&["add", "far", "--match", "name=x", "--on", "9999"]);
     assert!(nowhere.status.success() && text(&nowhere.stderr).contains("rule far holds nothing"), "{nowhere:?}");
 }
@@ -318,4 +371,94 @@ fn a_program_is_launched_where_a_rule_says() {
     assert_eq!(text(&output.stdout).split_whitespace().last(), Some(&*one), "{}", text(&output.stderr));
     let missing = corewise(&["run", "--rule", "nowhere", "--", "true"]);
     assert_eq!(missing.status.code(), Some(2), "{}", text(&missing.stderr));
+}
+
+/// Sets the mask of a process with taskset, in a session of its own with a terminal or without one; the shell that did it stays until this
+/// is dropped, so that its session is known.
+fn set_by_another(process: &Running, cpus: &CpuSet, has_terminal: bool) -> Option<Running> {
+    let line = format!("taskset -pc {cpus} {} && read line", process.0.id());
+    let mut command = Command::new(if has_terminal { "script" } else { "setsid" });
+    match has_terminal {
+        true => command.args(["-qec", &line, "/dev/null"]),
+        false => command.args(["sh", "-c", &line]),
+    };
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().ok().map(Running)
+}
+
+/// A stage where the author of a mask is known, and a cpu that the rule does not have.
+fn stage_with_authors() -> Option<(Stage, CpuSet)> {
+    if let Err(gap) = AffinityEvents::open() {
+        println!("skipped: {}", gap.why);
+        return None;
+    }
+    let stage = Stage::new()?;
+    stage.add();
+    let other = CpuSet::of(stage.all.difference(&stage.one).iter().next().unwrap());
+    Some((stage, other))
+}
+
+#[test]
+fn another_program_is_corrected() {
+    let Some((stage, other)) = stage_with_authors() else { return };
+    let process = stage.nap();
+    let daemon = stage.daemon();
+    stage.wait_for_mask(&process, &stage.one);
+    let Some(_shell) = set_by_another(&process, &other, false) else { return println!("skipped: there is no setsid") };
+    let id = process.0.id().to_string();
+    let corrections = || {
+        let why: serde_json::Value = serde_json::from_str(&stage.said(&["--json", "why", &id])).unwrap();
+        why["held"]["corrections"].as_u64()
+    };
+    // One whose author were not known would be released.
+    wait_for("a correction", || (corrections() == Some(1)).then_some(()));
+    stage.wait_for_mask(&process, &stage.one);
+    stage.stop(daemon);
+    assert_eq!(affinity::of(process.0.id()).unwrap(), stage.all);
+    stage.assert_nothing_left();
+}
+
+#[test]
+fn a_person_wins() {
+    let Some((stage, other)) = stage_with_authors() else { return };
+    let process = stage.nap();
+    let daemon = stage.daemon();
+    stage.wait_for_mask(&process, &stage.one);
+    let Some(_shell) = set_by_another(&process, &other, true) else { return println!("skipped: there is no script") };
+    let id = process.0.id().to_string();
+    let expected = format!("a person set cpus {other} with taskset (");
+    let words = || stage.said(&["why", &id]).split_whitespace().collect::<Vec<_>>().join(" ");
+    wait_for("the release", || words().contains(&expected).then_some(()));
+    stage.stop(daemon);
+    assert_eq!(affinity::of(process.0.id()).unwrap(), other, "what the person set stays");
+}
+
+#[test]
+fn the_map_of_worth_is_there_while_the_loop_runs() {
+    let Some(stage) = Stage::new() else { return };
+    stage.add();
+    let map = stage.place.path().join("corewise/worth");
+    let worth = || -> serde_json::Value {
+        let output = stage.corewise(&["worth", "--json"]).output().unwrap();
+        assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), String::new()));
+        serde_json::from_str(&text(&output.stdout)).unwrap()
+    };
+    let found = worth();
+    assert_eq!(found["origin"]["kind"], "look", "{found}");
+    let cpus: Vec<u64> = found["cpus"].as_array().unwrap().iter().map(|cpu| cpu["cpu"].as_u64().unwrap()).collect();
+    assert!(stage.all.iter().all(|cpu| cpus.contains(&u64::from(cpu))), "{cpus:?}");
+    let mut daemon = stage.daemon_with(&["--worth-every", "1s"]);
+    let found = wait_for("a map that is up to date", || Some(worth()).filter(|found| found["origin"]["kind"] == "map"));
+    assert_eq!(found["origin"]["writer"], daemon.0.id());
+    assert_eq!(found["cpus"].as_array().unwrap().len(), cpus.len());
+    // Killed, it leaves a map behind that becomes stale.
+    daemon.0.kill().unwrap();
+    ended(&mut daemon.0);
+    assert!(map.exists());
+    let found = wait_for("the map to be stale", || Some(worth()).filter(|found| found["origin"]["kind"] == "look"));
+    let why = found["origin"]["instead_of"][0].as_str().unwrap();
+    assert!(why.contains(&format!("process {} updated the map last", daemon.0.id())), "{why}");
+    let daemon = stage.daemon();
+    wait_for("a new map", || (worth()["origin"]["writer"] == daemon.0.id()).then_some(()));
+    stage.stop(daemon);
+    assert!(!map.exists());
 }

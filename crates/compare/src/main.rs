@@ -42,6 +42,7 @@ fn compare(words: &[&str]) -> Result<bool> {
         ["compare-watching", rounds] => watching::run(number(rounds)?).map(|()| true),
         ["compare-run"] => run::run(200),
         ["compare-run", pairs] => run::run(number(pairs)?),
+        ["compare-worth"] => example("corewise-sys", "worth_cost", &[]),
         ["compare-work"] => example("corewise-work", "side_by_side", &["10"]),
         ["compare-work", rounds] => example("corewise-work", "side_by_side", &[rounds]),
         ["compare-hyperfine", file] => hyperfine::run(file, 20),

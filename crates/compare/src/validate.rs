@@ -5,6 +5,7 @@ mod power;
 mod questions;
 mod race;
 mod rest;
+mod slots;
 mod threads;
 mod worlds;
 
@@ -23,7 +24,7 @@ pub fn run(share: f64, only: Option<&str>) -> Result<bool> {
     type Section<'a> = (&'a str, &'a dyn Fn(&mut Bounds));
     let mut bounds = Bounds { broken: Vec::new() };
     let trace = looking::record_trace();
-    let sections: [Section<'_>; 15] = [
+    let sections: [Section<'_>; 16] = [
         ("looking", &|bounds| looking::table(share, &trace, bounds)),
         ("equal", &|bounds| race::equal_arms(share, &trace, bounds)),
         ("races", &|bounds| race::scaling(share, bounds)),
@@ -33,6 +34,7 @@ pub fn run(share: f64, only: Option<&str>) -> Result<bool> {
         ("carry-over", &|_| power::carry_over(share)),
         ("confirm", &|bounds| power::confirmed(share, bounds)),
         ("rest", &|bounds| rest::table(share, bounds)),
+        ("slots", &|bounds| slots::table(share, bounds)),
         ("spread", &|bounds| worlds::spread(share, bounds)),
         ("slow", &|bounds| worlds::slow_runs(share, bounds)),
         ("guards", &|bounds| worlds::guards(share, bounds)),

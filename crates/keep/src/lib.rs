@@ -1,24 +1,32 @@
 //! The loop that keeps rules in force: it sees processes, asks [`corewise_model::keep::Keeper`] what to do, does that through the journal,
 //! and gives everything back when it stops. Small enough to be trusted as root: it runs no command, reads no file that a rule names, and
-//! writes nothing but its journal.
+//! writes nothing but its journal and the map of what cpus are worth.
 
+mod authors;
 mod eyes;
 mod hands;
 mod status;
+mod worth;
 
 use std::collections::BTreeSet;
 use std::io;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
-use corewise_model::keep::{Action, Author, Fit, Keeper, Outcome, Process, ResolvedRule, Standing};
+use corewise_model::Machine;
+use corewise_model::keep::{Action, Author, Fit, Held, Keeper, Outcome, Process, ResolvedRule, Standing};
+use corewise_model::worth::Speed;
+use corewise_sys::affinity_events::AffinityEvents;
 use corewise_sys::change::Journal;
 use corewise_sys::cpuset;
 
+use authors::Authors;
 use eyes::Eyes;
 pub use eyes::{Scope, process, processes};
 use hands::Hands;
 pub use hands::give_back_left;
 pub use status::{Status, metrics};
+use worth::WorthMap;
 
 /// How soon an order is seen and a change is reported.
 pub const TICK: Duration = Duration::from_millis(500);
@@ -49,6 +57,12 @@ pub trait Host {
     /// Why they cannot be read; the old ones stay.
     fn rules(&mut self) -> Result<Vec<ResolvedRule>, String>;
 
+    /// The machine as it is now, and how fast its cpus are, for the map of what they are worth.
+    ///
+    /// # Errors
+    /// Why that is not known.
+    fn speeds(&mut self) -> Result<(Machine, Vec<Speed>), String>;
+
     /// Takes a line of log.
     fn log(&mut self, line: &str);
 
@@ -56,26 +70,44 @@ pub trait Host {
     fn report(&mut self, status: &Status);
 }
 
-/// Keeps rules in force until it is told to stop.
+/// Keeps rules in force until it is told to stop, and a map of what each cpu is worth in a folder, updated at such intervals; where that
+/// cannot be, it says why and keeps the rules alone.
 ///
 /// # Errors
 /// Where the rules cannot be read at the beginning, or no process can be seen.
-pub fn run(scope: Scope, journal: Journal, host: &mut dyn Host) -> Result<(), String> {
+pub fn run(scope: Scope, journal: Journal, map: Option<(&Path, Duration)>, host: &mut dyn Host) -> Result<(), String> {
     let rules = host.rules()?;
     let eyes = Eyes::open(scope);
+    let source = AffinityEvents::open().map_err(|gap| gap.why);
+    let (authors, author_gap) = match source.as_ref().map_err(Clone::clone).and_then(Authors::watch) {
+        Ok(authors) => (Some(authors), None),
+        Err(why) => (None, Some(why)),
+    };
+    let worth = map.and_then(|(folder, every)| {
+        let created = host.speeds().and_then(|(machine, speeds)| {
+            WorthMap::create(folder, every, &machine, speeds).map_err(|error| error.to_string())
+        });
+        created.inspect_err(|why| host.log(&format!("no map of worth in {}: {why}", folder.display()))).ok()
+    });
     let mut daemon = Daemon {
         keeper: Keeper::new(rules),
         eyes,
+        authors,
+        worth,
         hands: Hands::new(journal),
         began: Instant::now(),
         status: Status::default(),
     };
     daemon.status.sight = daemon.eyes.sight();
     host.log(&format!(
-        "started: {}; processes are seen {}",
+        "started: {}; processes are seen {}; {}",
         counted(daemon.keeper.rules().len(), "rule"),
-        daemon.status.sight
+        daemon.status.sight,
+        author_gap
+            .as_ref()
+            .map_or_else(|| "who sets masks is known".to_owned(), |why| format!("who sets masks is not known: {why}"))
     ));
+    daemon.status.author_gap = author_gap;
     let ended = daemon.keep(host).map_err(|error| format!("cannot wait for processes: {error}"));
     let actions = daemon.keeper.give_back_all();
     let given_back = daemon.hands.give_back_all(&actions);
@@ -89,15 +121,17 @@ fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
-struct Daemon {
+struct Daemon<'a> {
     keeper: Keeper,
     eyes: Eyes,
+    authors: Option<Authors<'a>>,
+    worth: Option<WorthMap>,
     hands: Hands,
     began: Instant,
     status: Status,
 }
 
-impl Daemon {
+impl Daemon<'_> {
     fn keep(&mut self, host: &mut dyn Host) -> io::Result<()> {
         let mut online = cpuset::online();
         let mut last_tick = Instant::now();
@@ -105,7 +139,13 @@ impl Daemon {
         self.look_at_all(host);
         self.report(host);
         loop {
-            let mut wake = self.eyes.wait(TICK.saturating_sub(last_tick.elapsed()))?;
+            let rest = TICK.saturating_sub(last_tick.elapsed());
+            let mut wake = self.eyes.wait(self.worth.as_ref().map_or(rest, |map| rest.min(map.rest())))?;
+            if let Some(Err(error)) = self.worth.as_mut().map(WorthMap::update_in_time) {
+                host.log(&format!("no map of worth any more: {error}"));
+                self.worth = None;
+            }
+            wake.processes.extend(self.set_by_others());
             if wake.lost {
                 self.status.lost += 1;
                 host.log("events were lost: all processes are looked at again");
@@ -128,6 +168,13 @@ impl Daemon {
                     host.log(&format!("cpus {now} are online now, {online} were before"));
                     online = now;
                     wake.all |= self.reload(host);
+                    if let Some(Err(why)) = self.authors.as_mut().map(Authors::renew) {
+                        host.log(&format!("who sets masks is not known any more: {why}"));
+                        (self.authors, self.status.author_gap) = (None, Some(why));
+                    }
+                }
+                if let Some(authors) = &mut self.authors {
+                    authors.forget();
                 }
                 if ticks % TICKS_TO_WHOLE == 0 {
                     wake.processes.extend(self.held());
@@ -149,8 +196,22 @@ impl Daemon {
         }
     }
 
-    /// Reads the rules again; a file that is broken changes nothing.
+    /// The held processes of the threads whose masks others were to set since this was asked last.
+    fn set_by_others(&mut self) -> Vec<u32> {
+        let threads = self.authors.as_mut().map(Authors::set).unwrap_or_default();
+        let held = self.keeper.processes().iter().filter(|_| !threads.is_empty());
+        let is_set = |(_, held): &(&u32, &Held)| held.threads.keys().any(|thread| threads.contains(thread));
+        held.filter(is_set).map(|(process, _)| *process).collect()
+    }
+
+    /// Reads the rules again, and for the map of worth the machine; a file that is broken changes nothing.
     fn reload(&mut self, host: &mut dyn Host) -> bool {
+        if let Some(map) = &mut self.worth {
+            match host.speeds() {
+                Ok((machine, speeds)) => map.renew(&machine, speeds),
+                Err(why) => host.log(&format!("the map of worth goes on as before: {why}")),
+            }
+        }
         match host.rules() {
             Ok(rules) => {
                 host.log(&format!("{} read", counted(rules.len(), "rule")));
@@ -209,7 +270,13 @@ impl Daemon {
         self.status.looks += 1;
         self.note_unreadable(&process);
         let now = self.began.elapsed();
-        let actions = self.keeper.look(&process, now, &|_| Author::Unknown);
+        // After the masks were seen: whoever set them is known by now.
+        if let Some(authors) = self.authors.as_mut().filter(|_| was_held) {
+            authors.take();
+        }
+        let authors = self.authors.as_ref();
+        let author = |thread| authors.map_or(Author::Unknown, |authors| authors.of(thread, id));
+        let actions = self.keeper.look(&process, now, &author);
         let (places, back): (Vec<Action>, Vec<Action>) = actions.into_iter().partition(|action| action.cpus.is_some());
         self.hands.give_back(&back);
         let identity = corewise_sys::process::Process { id, start_ticks: process.start_ticks };

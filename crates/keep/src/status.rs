@@ -15,6 +15,8 @@ pub struct Status {
     pub running: Duration,
     /// How it sees processes begin: "by events", or "by looking at all every 2 s" and why.
     pub sight: String,
+    /// Why it is not known who sets a mask; absent where it is.
+    pub author_gap: Option<String>,
     /// The processes that rules match.
     pub processes: BTreeMap<u32, Held>,
     /// Why the rules in force are not those in the files; absent where they are.

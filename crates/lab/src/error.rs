@@ -1,7 +1,7 @@
 //! What the lab cannot do. What a machine does not give is no error but a gap in a result.
 
+use corewise_model::sample::{MeterError, PatternError};
 use corewise_model::suite::SuiteError;
-use corewise_model::trial::PatternError;
 use corewise_sys::SysError;
 
 /// Why something could not be begun.
@@ -15,6 +15,17 @@ pub enum LabError {
         /// What is wrong with it.
         source: PatternError,
     },
+    /// A metric of running processes cannot be looked for.
+    #[error("{metric}: {source}")]
+    Meter {
+        /// The metric's name.
+        metric: String,
+        /// What is wrong with it.
+        source: MeterError,
+    },
+    /// An experiment with a command has no running processes.
+    #[error("this experiment runs a command, and places no running processes")]
+    NotLive,
     /// A suite's file cannot be read.
     #[error(transparent)]
     Unreadable(#[from] SysError),

@@ -1,6 +1,7 @@
 //! The experiment: runs a workload on its placements, block by block, until the verdict is clear or the time is up.
 
 mod energy;
+pub mod live;
 pub mod process;
 pub mod simulated;
 
@@ -61,13 +62,29 @@ pub struct Ran {
     pub observed: Observed,
 }
 
-/// Runs the workload: the real one as processes, a simulated one as numbers.
+/// Why a runner makes no more trials.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// It was told to stop.
+    Stopped,
+    /// What is tried is not there any more, or cannot be measured: why.
+    Gone(String),
+}
+
+/// Runs the workload: a command as processes, running processes slot by slot, a simulated one as numbers.
 pub trait Runner {
-    /// Runs it on an arm, which has this number in the experiment, so many times in a row. Nothing where it was told to stop
-    /// meanwhile.
+    /// Runs it on an arm, which has this number in the experiment, so many times in a row.
     ///
     /// `trial` counts the trials of this experiment; what a runner varies at random, it takes from it.
-    fn run(&mut self, arm: &Arm, number: usize, repeats: u32, trial: u64) -> Option<Ran>;
+    ///
+    /// # Errors
+    /// Why there is no trial, and will be none.
+    fn run(&mut self, arm: &Arm, number: usize, repeats: u32, trial: u64) -> Result<Ran, Ended>;
+
+    /// Whether what it runs is running already: then one run is a trial, and none is needed before the first block.
+    fn is_running(&self) -> bool {
+        false
+    }
 
     /// A block begins (0: the runs before the first), or goes on in another session.
     fn begin_block(&mut self, _block: u32) {}
@@ -124,7 +141,7 @@ pub struct Time {
 }
 
 /// Why an experiment's session ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// More runs would change nothing.
     Decided,
@@ -134,6 +151,8 @@ pub enum Ending {
     Budget,
     /// It was told to stop.
     Stopped,
+    /// What is tried is not there any more, or cannot be measured: why.
+    Gone(String),
 }
 
 /// Goes on with an experiment from the trials that there are, and gives what all of them show.
@@ -232,7 +251,8 @@ impl<'a, W: Watcher> Conduct<'a, W> {
     fn warm_up(&mut self) -> Result<(), Lost<W::Error>> {
         self.runner.begin_block(0);
         let mut shortest = Duration::MAX;
-        for arm in self.design.alive() {
+        let cold = if self.runner.is_running() { Vec::new() } else { self.design.alive() };
+        for arm in cold {
             let trial = self.trial(0, arm as u32, arm, 1)?;
             if matches!(trial.outcome, Outcome::Value(_)) {
                 shortest = shortest.min(Duration::from_secs_f64(trial.observed.wall_s));
@@ -240,6 +260,7 @@ impl<'a, W: Watcher> Conduct<'a, W> {
         }
         self.repeats.get_or_insert_with(|| match self.experiment.stretch {
             Some(stretch) => stretch.runs - stretch.skipped,
+            None if self.runner.is_running() => 1,
             // The mean of several runs would hide the slow ones among them.
             None if self.experiment.policy.what == What::Tail => 1,
             None => usual_repeats(shortest),
@@ -281,11 +302,14 @@ impl<'a, W: Watcher> Conduct<'a, W> {
         let begun = Instant::now();
         self.pause()?;
         let started_unix_ms = unix_ms();
-        let Some(ran) = self.run(arm, if block > 0 { self.skipped() } else { 0 }, repeats) else {
-            return Err(Lost::Over(Ending::Stopped));
-        };
+        let ran = self.run(arm, if block > 0 { self.skipped() } else { 0 }, repeats);
+        let Ran { outcome, guards, observed } = ran.map_err(|ended| {
+            Lost::Over(match ended {
+                Ended::Stopped => Ending::Stopped,
+                Ended::Gone(why) => Ending::Gone(why),
+            })
+        })?;
         self.rests_since = Instant::now();
-        let Ran { outcome, guards, observed } = ran;
         self.run_times[arm] = Duration::from_secs_f64(observed.wall_s.max(0.0));
         let trial = Trial { block, place, arm, started_unix_ms, boot: self.boot, repeats, outcome, guards, observed };
         self.trials += 1;
@@ -301,12 +325,12 @@ impl<'a, W: Watcher> Conduct<'a, W> {
     }
 
     /// Runs an arm; where some runs come first that do not count, the one that fails among them is what came of it.
-    fn run(&mut self, arm: usize, skipped: u32, repeats: u32) -> Option<Ran> {
+    fn run(&mut self, arm: usize, skipped: u32, repeats: u32) -> Result<Ran, Ended> {
         let place = &self.experiment.arms[arm];
         if skipped > 0 {
             let first = self.runner.run(place, arm, skipped, self.trials)?;
             if matches!(first.outcome, Outcome::Failed { .. }) {
-                return Some(first);
+                return Ok(first);
             }
         }
         self.runner.run(place, arm, repeats, self.trials)

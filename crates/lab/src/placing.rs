@@ -8,6 +8,7 @@ use corewise_model::placement::hold::{Role, Threads};
 use corewise_model::placement::memory::{MemoryPolicy, Mode};
 use corewise_model::placement::roles::TypedRole;
 use corewise_model::placement::{Context, Expression, LeftOut, PlacementError, Resolution};
+use corewise_model::worth::WorthNow;
 use corewise_model::{CpuSet, Machine};
 use corewise_sys::memory_policy::{self, Policy};
 use corewise_sys::{affinity, cpuset};
@@ -16,6 +17,9 @@ use corewise_sys::{affinity, cpuset};
 pub trait Known {
     /// The cpus that the latest survey speaks against in nothing; absent where there is none.
     fn quiet(&self, machine: &Machine) -> Option<CpuSet>;
+
+    /// What each cpu is worth now; absent where that cannot be known.
+    fn worth(&self, machine: &Machine) -> Option<WorthNow>;
 
     /// The groups that the latest map of links proves; absent where there is none.
     fn groups(&self, machine: &Machine) -> Option<Vec<CpuSet>>;
@@ -72,7 +76,8 @@ fn resolve(
     known: &dyn Known,
 ) -> Result<Resolution, PlacementError> {
     let quiet = if expression.needs_survey() { known.quiet(machine) } else { None };
-    expression.resolve(&Context { machine, reachable, quiet: quiet.as_ref() })
+    let worth = if expression.needs_worth() { known.worth(machine) } else { None };
+    expression.resolve(&Context { machine, reachable, quiet: quiet.as_ref(), worth: worth.as_ref() })
 }
 
 fn with_groups<'a>(expression: &Expression, machine: &'a Machine, known: &dyn Known) -> Cow<'a, Machine> {

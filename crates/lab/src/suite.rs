@@ -159,15 +159,13 @@ impl SuitePlan<'_> {
         let least_blocks = self.policy.blocks_of_a_mean(self.arms.len() - 1);
         let policy = Policy { least_blocks, margin: metric.usual_margin(self.policy), ..self.policy.clone() };
         let workload = Workload {
-            command: self.command(benchmark),
-            folder: trial::Folder::of_bytes(folder.as_os_str().as_encoded_bytes().to_vec()),
-            metric,
-            guards: Vec::new(),
             metric_file: benchmark.metric_file.clone(),
-            vary: None,
             timeout_s: benchmark.timeout_s,
-            threads_as: Vec::new(),
-            pins_as: Vec::new(),
+            ..Workload::new(
+                self.command(benchmark),
+                trial::Folder::of_bytes(folder.as_os_str().as_encoded_bytes().to_vec()),
+                metric,
+            )
         };
         // Each has orders of its own.
         let seed = self.seed.map(|seed| seed.wrapping_add(number as u64));

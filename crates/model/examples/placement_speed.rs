@@ -130,7 +130,7 @@ fn random_expressions(machine: &Machine, count: usize) -> Result<Vec<Resolution>
 /// Times to parse and to resolve one expression, and what it is, where it has a cpu here.
 fn expression_times(machine: &Machine, text: &str) -> Result<(Times, Times, Option<Resolution>), Box<dyn Error>> {
     let quiet = CpuSet::first(700);
-    let context = Context { machine, reachable: &machine.online, quiet: Some(&quiet) };
+    let context = Context { machine, reachable: &machine.online, quiet: Some(&quiet), worth: None };
     let (parsing, parsed) = times(|| parse(text));
     let parsed = parsed?;
     let (resolving, resolution) = times(|| parsed.resolve(&context));

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::artifact::{Artifact, Origin};
 use crate::experiment::{ArmStanding, ArmVerdict, Standing, What};
-use crate::trial::{Experiment, ThreadsReport, Trial, boots, standing, threads};
+use crate::trial::{Experiment, ThreadsReport, Trial, Workload, boots, standing, threads};
 
 /// An experiment of more blocks is none.
 const MOST_BLOCKS: u32 = 1_000_000;
@@ -117,7 +117,9 @@ impl Artifact for Conducted {
     }
 
     fn what(&self) -> String {
-        self.experiment.workload.command.join(" ")
+        let Workload { command, live, .. } = &self.experiment.workload;
+        let what = command.join(" ");
+        if live.is_some() { format!("{what} (running)") } else { what }
     }
 
     fn conclude(&self) -> ExperimentConclusions {

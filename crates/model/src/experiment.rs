@@ -13,6 +13,7 @@ mod outcome;
 mod question;
 mod race;
 mod shape;
+mod slots;
 mod standing;
 #[cfg(test)]
 mod tests;
@@ -31,13 +32,14 @@ pub use outcome::Outcome;
 pub(crate) use question::Question;
 pub use question::What;
 pub use race::Race;
+pub(crate) use slots::Slots;
 pub use standing::{
     Answer, AnswerVerdict, ArmStanding, ArmState, ArmVerdict, CarryOver, Checks, Doubt, Effect, GuardStanding,
     GuardVerdict, OutReason, Standing, Verdict,
 };
 pub use threads::{Cell, CellStanding, CountsStanding, PinnedStanding, Threads, ThreadsStanding, arrange};
 
-/// A candidate that failed this often, and more than twice as often as the baseline, is out.
+/// A candidate that failed this often, and more than twice as often as the baseline, is out, where nothing else is said.
 pub const MOST_FAILURES: u32 = 2;
 /// A baseline that failed as often, and in this share of its runs, is a doubt.
 pub const FAILING: f64 = 0.1;
@@ -68,6 +70,9 @@ pub struct Policy {
     /// The experiment does not end, and no arm is removed except for failures, before this many blocks; 0 by default.
     #[serde(skip_serializing_if = "is_zero")]
     pub least_blocks: u32,
+    /// A candidate that failed this often, and more than twice as often as the baseline, is out; 2 by default.
+    #[serde(skip_serializing_if = "is_usual")]
+    pub most_failures: u32,
 }
 
 impl Default for Policy {
@@ -81,6 +86,7 @@ impl Default for Policy {
             guard_margin: 0.1,
             most_runs: None,
             least_blocks: 0,
+            most_failures: MOST_FAILURES,
         }
     }
 }
@@ -106,6 +112,11 @@ impl Policy {
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands it over so")]
 fn is_zero(count: &u32) -> bool {
     *count == 0
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands it over so")]
+fn is_usual(count: &u32) -> bool {
+    *count == MOST_FAILURES
 }
 
 /// What one run of the workload gave.

@@ -18,7 +18,7 @@ mod tests;
 mod thread;
 
 pub use action::{Action, Author, LeftBecause, Original, Outcome};
-pub use edit::{EditError, added, removed, set_disabled};
+pub use edit::{EditError, added, removed, set_disabled, set_evidence};
 pub use evidence::{Change, Evidence};
 pub use glob::Glob;
 pub use held::{Held, Note, Standing};

@@ -28,12 +28,14 @@ pub mod machine_file;
 pub mod metric_line;
 pub mod period;
 pub mod placement;
+pub mod sample;
 pub mod simulate;
 pub mod stall;
 pub mod stats;
 pub mod suite;
 pub mod survey;
 pub mod trial;
+pub mod worth;
 
 pub use artifact::Artifact;
 pub use cpu_set::CpuSet;

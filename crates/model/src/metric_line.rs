@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn a_name_is_found_however_its_number_is_written() {
         let found = |name: &str, line: &str| {
-            crate::trial::Finder::new(&pattern(name)).unwrap().find(line).map(|number| number.unwrap())
+            crate::sample::Finder::new(&pattern(name)).unwrap().find(line).map(|number| number.unwrap())
         };
         let lines = [
             "fps: 60.5",

@@ -4,6 +4,7 @@ mod experiment;
 mod expression;
 pub mod layout;
 pub mod noise;
+mod slots;
 
 use crate::assemble::assemble;
 use crate::clock::Clock;
@@ -19,6 +20,7 @@ use crate::survey::{
 use crate::{CpuSet, Machine, Survey};
 pub use experiment::{Effects, Trials, experiment};
 pub use expression::expression;
+pub use slots::{Load, SimulatedSlots, World, slots};
 
 /// A machine of one package whose cpus have last-level caches as given, in MiB; with `smt`, cpu `n` and `n` plus half of
 /// them are siblings.

@@ -10,8 +10,9 @@ use serde::Deserialize;
 
 use crate::machine_file::line_of;
 use crate::metric_line;
+use crate::sample::Finder;
 pub use crate::trial::Part;
-use crate::trial::{Finder, LONGEST_TIMEOUT_S, Metric};
+use crate::trial::{LONGEST_TIMEOUT_S, Metric};
 
 /// A suite.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -162,6 +163,7 @@ impl Benchmark {
             name: name.clone(),
             pattern: Some(pattern.clone().unwrap_or_else(|| metric_line::pattern(name))),
             higher_is_better: higher.or_else(by_name).unwrap_or_default(),
+            reading: None,
         }
     }
 

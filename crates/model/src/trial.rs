@@ -2,6 +2,8 @@
 
 mod design;
 mod guards;
+mod length;
+mod live;
 mod numbered;
 mod steps;
 mod threads;
@@ -10,14 +12,15 @@ mod timing;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-pub use regex_lite::Error as PatternError;
-use regex_lite::Regex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::experiment::{Block, Policy, Race, Run, What};
+use crate::sample::Reading;
 use crate::{CpuSet, Machine};
 pub use design::{Design, standing};
+pub use length::{SlotLength, slot_length};
+pub use live::{Limit, Live, LiveProcess, SLOTS_S, Source, policy_of_slots, wash_out_s};
 pub use threads::{Occupancy, ThreadsReport, threads};
 pub use timing::{usual_repeats, usual_rest};
 
@@ -111,7 +114,7 @@ impl Experiment {
                 Err("its stretches are impossible".to_owned())
             }
             () if !(timeout > 0.0 && timeout <= LONGEST_TIMEOUT_S) => Err("its time limit is impossible".to_owned()),
-            () => Ok(()),
+            () => self.workload.live.as_ref().map_or(Ok(()), Live::check),
         }
     }
 }
@@ -172,7 +175,7 @@ pub struct Part {
 /// What is run, and what of it counts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Workload {
-    /// The program and its arguments.
+    /// The program and its arguments; of running processes, what the first of them executes.
     pub command: Vec<String>,
     /// The folder it is run in.
     pub folder: Folder,
@@ -196,9 +199,28 @@ pub struct Workload {
     /// Variables of the environment that name the cpus of a pinned arm, one for each thread: "0,2,4".
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pins_as: Vec<String>,
+    /// The running processes that are placed; absent where a command is run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub live: Option<Live>,
 }
 
 impl Workload {
+    /// A command that is run in a folder, with a metric and nothing else.
+    pub fn new(command: Vec<String>, folder: Folder, metric: Metric) -> Self {
+        Self {
+            command,
+            folder,
+            metric,
+            guards: Vec::new(),
+            metric_file: None,
+            vary: None,
+            timeout_s: None,
+            threads_as: Vec::new(),
+            pins_as: Vec::new(),
+            live: None,
+        }
+    }
+
     /// Whether its metric or a guard tells of rare values.
     pub fn tells_of_tails(&self) -> bool {
         std::iter::once(&self.metric).chain(&self.guards).any(Metric::is_tail)
@@ -232,7 +254,7 @@ impl Workload {
 }
 
 /// One number of a run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Metric {
     /// Its name: "wall time", or the user's.
     pub name: String,
@@ -241,12 +263,20 @@ pub struct Metric {
     pub pattern: Option<String>,
     /// Whether a higher number is better.
     pub higher_is_better: bool,
+    /// How it is read of running processes; absent where a command is run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reading: Option<Reading>,
 }
 
 impl Metric {
     /// The time that a run takes.
     pub fn wall_time() -> Self {
-        Self { name: "wall time".to_owned(), pattern: None, higher_is_better: false }
+        Self { name: "wall time".to_owned(), pattern: None, higher_is_better: false, reading: None }
+    }
+
+    /// Whether it is the time that a run takes.
+    pub fn is_wall_time(&self) -> bool {
+        self.pattern.is_none() && self.reading.is_none()
     }
 
     /// Whether it is of rare values, by its name: "p99", "p99.9 latency", "max", "worst". These vary more from run to run than a mean.
@@ -285,40 +315,6 @@ impl Metric {
             () => x.exp(),
         }
     }
-}
-
-/// Finds a metric's number in lines of output.
-#[derive(Clone, Debug)]
-pub struct Finder(Regex);
-
-impl Finder {
-    /// A finder for a regular expression.
-    ///
-    /// # Errors
-    /// What is wrong with the expression.
-    pub fn new(pattern: &str) -> Result<Self, PatternError> {
-        Regex::new(pattern).map(Self)
-    }
-
-    /// The number in a line: of the first group, or of the whole match where there is no group. What matches and is no
-    /// number is given as an error.
-    pub fn find(&self, line: &str) -> Option<Result<f64, String>> {
-        let found = self.0.captures(line)?;
-        let text = found.get(1).or_else(|| found.get(0))?.as_str();
-        let number = without_thousands(text.trim()).and_then(|text| text.parse().ok());
-        Some(number.filter(|number: &f64| number.is_finite()).ok_or_else(|| text.to_owned()))
-    }
-}
-
-/// "1234.5" for "1,234.5", as many programs write it; nothing where commas stand elsewhere, as in "1,5".
-fn without_thousands(text: &str) -> Option<String> {
-    let (whole, fraction) = text.split_once('.').map_or((text, None), |(whole, fraction)| (whole, Some(fraction)));
-    let mut groups = whole.split(',');
-    let first = groups.next().unwrap_or_default();
-    let are_thousands = groups.clone().all(|group| group.len() == 3 && group.bytes().all(|byte| byte.is_ascii_digit()));
-    let begins_well = !whole.contains(',') || (1..=3).contains(&first.trim_start_matches(['-', '+']).len());
-    let ends_well = !fraction.is_some_and(|fraction| fraction.contains(','));
-    (are_thousands && begins_well && ends_well).then(|| text.replace(',', ""))
 }
 
 /// One of the placements that are tried.
@@ -438,6 +434,9 @@ pub struct Observed {
     pub own_mask: Option<CpuSet>,
     /// The most threads that were seen at once.
     pub most_threads: usize,
+    /// Of a slot of running processes, the metric in its first half and in its second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub halves: Option<[f64; 2]>,
     /// Interrupts that its cpus took.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interrupts: Option<u64>,

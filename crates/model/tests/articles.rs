@@ -13,7 +13,7 @@ fn machine(name: &str) -> MachineFile {
 
 fn resolved(name: &str, expression: &str) -> Resolution {
     let machine = machine(name).machine;
-    let context = Context { machine: &machine, reachable: &machine.allowed, quiet: None };
+    let context = Context { machine: &machine, reachable: &machine.allowed, quiet: None, worth: None };
     parse(expression).unwrap().resolve(&context).unwrap_or_else(|error| panic!("{expression} on {name}: {error}"))
 }
 

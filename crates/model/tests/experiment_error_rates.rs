@@ -5,9 +5,10 @@
 
 use corewise_model::experiment::{Block, Evidence, Outcome, Policy, Race, Run, Standing, Verdict};
 use corewise_model::simulate::noise::RunNoise;
-use corewise_model::simulate::{Effects, Trials, experiment};
+use corewise_model::simulate::{Effects, Load, Trials, World, experiment, slots};
 use corewise_model::stats::order::median;
 use corewise_model::stats::random::Random;
+use corewise_model::trial::policy_of_slots;
 
 fn experiments(count: u64, gains: &[f64], noise: &RunNoise, most_runs: u32) -> Vec<Standing> {
     let policy = Policy { most_runs: Some(most_runs), ..Policy::default() };
@@ -259,4 +260,25 @@ fn mixed(seed: u64) -> Standing {
         race.add(&block);
     }
     race.standing()
+}
+
+/// The share of sessions on running processes, by simulation, that end with a verdict.
+fn share_of_slots(world: &World, sessions: u64, blocks: u32, is: fn(&Verdict) -> bool) -> f64 {
+    let standing = |seed| slots(world, seed, &policy_of_slots(&Policy::default()), blocks, None);
+    (0..sessions).filter(|seed| is(&standing(*seed).verdict)).count() as f64 / sessions as f64
+}
+
+/// The whole table: `cargo xtask validate 1 slots`.
+#[test]
+fn slots_of_running_processes_find_what_is_there_and_nothing_else() {
+    let wins = |verdict: &Verdict| matches!(verdict, Verdict::Wins { .. });
+    for load in [Load::Independent, Load::Autoregressive(0.9), Load::Memory(1.0), Load::Period(2.0)] {
+        let share = share_of_slots(&World::of(load, 0.0), 200, 100, wins);
+        assert!(share <= 0.05, "{load:?}: {share}");
+    }
+    let share = share_of_slots(&World::of(Load::Independent, 0.05), 100, 175, wins);
+    assert!(share >= 0.85, "{share}");
+    let left = World { carry_over: 0.1, size: 0.02, ..World::of(Load::Memory(5.0), 0.0) };
+    let share = share_of_slots(&left, 20, 175, |verdict| matches!(verdict, Verdict::Unsound { .. }));
+    assert!(share >= 0.9, "{share}");
 }

@@ -48,7 +48,7 @@ fn only_span(cell: &str) -> String {
 }
 
 fn resolve(expression: &str, machine: &Machine) -> Result<Resolution, PlacementError> {
-    parse(expression)?.resolve(&Context { machine, reachable: &machine.allowed, quiet: None })
+    parse(expression)?.resolve(&Context { machine, reachable: &machine.allowed, quiet: None, worth: None })
 }
 
 #[test]

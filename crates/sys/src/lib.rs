@@ -23,6 +23,7 @@ pub mod root;
 pub mod topology;
 mod values;
 pub mod work;
+pub mod worth;
 
 #[cfg(target_os = "linux")]
 mod linux;
@@ -35,7 +36,8 @@ use windows as os;
 
 pub use error::SysError;
 pub use os::{
-    accounts, affinity, atomic_wait, counters, counts, cpuset, events, execution, files, ipc, memory, memory_policy,
-    open_files, process, process_events, processes, scheduling, service, signals, spawn, standard_files, task, thread,
+    accounts, affinity, affinity_events, atomic_wait, counters, counts, cpuset, events, execution, files, ipc, memory,
+    memory_policy, open_files, process, process_events, processes, scheduling, service, signals, spawn, standard_files,
+    task, thread,
 };
 pub use root::Root;

@@ -2,6 +2,7 @@
 
 pub mod accounts;
 pub mod affinity;
+pub mod affinity_events;
 pub mod atomic_wait;
 pub mod counters;
 pub mod counts;
@@ -18,8 +19,10 @@ pub mod open_files;
 pub mod process;
 pub mod process_events;
 pub mod processes;
+pub mod processor_time;
 pub mod scheduling;
 pub mod service;
+pub mod shared_words;
 pub mod signals;
 pub mod spawn;
 pub mod standard_files;

@@ -9,7 +9,20 @@ use crate::os::folder_handle::{FolderError, FolderHandle};
 
 /// The lock, held; given back with this value, or with the process, however that ends.
 #[derive(Debug)]
-pub struct Lock(#[allow(dead_code, reason = "held, not used")] File);
+pub struct Lock {
+    file: File,
+    /// The process that took it.
+    process: u32,
+}
+
+/// A process that was being started meanwhile has the file too until it executes its program, and would keep the lock so long.
+impl Drop for Lock {
+    fn drop(&mut self) {
+        if std::process::id() == self.process {
+            let _ = self.file.unlock();
+        }
+    }
+}
 
 /// What came of asking for a lock.
 #[derive(Debug)]
@@ -44,7 +57,7 @@ pub(crate) fn take_in(folder: &FolderHandle, name: &str) -> io::Result<Taken> {
         Ok(()) => {
             file.set_len(0)?;
             writeln!(file, "{}", std::process::id())?;
-            Ok(Taken::Ours(Lock(file)))
+            Ok(Taken::Ours(Lock { file, process: std::process::id() }))
         }
         Err(TryLockError::WouldBlock) => {
             let mut text = String::new();

@@ -1,6 +1,7 @@
 //! Plain values of the modules that each system has: what they are given and what they report.
 
 pub mod account;
+pub mod affinity_events;
 pub mod cgroup;
 pub mod counts;
 pub mod events;

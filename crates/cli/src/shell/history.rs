@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Once;
 
-use corewise_model::Artifact;
+use corewise_model::{Artifact, Machine, Survey};
 use corewise_store::{Store, StoreError};
 use corewise_sys::files;
 
@@ -29,6 +29,11 @@ pub fn opened(settings: &Settings) -> Result<Option<Store>, Failure> {
 pub fn if_readable(settings: &Settings) -> Option<Store> {
     let History::At(path) = &settings.history else { return None };
     to_read(path, settings).ok()?
+}
+
+/// The latest survey of this machine that will do.
+pub fn latest_survey(machine: &Machine, settings: &Settings, will_do: impl Fn(&Survey) -> bool) -> Option<Survey> {
+    if_readable(settings)?.latest(&machine.fingerprint(), will_do).ok()?.map(|(_, survey)| survey)
 }
 
 /// The store to add to; created where there is none.

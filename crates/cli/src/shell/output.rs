@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::io::{self, ErrorKind, StdoutLock, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anstream::AutoStream;
 use corewise_sys::standard_files::output_was_closed;
@@ -76,14 +77,23 @@ fn stdout() -> Result<StdoutLock<'static>, Failure> {
     }
 }
 
+/// Whether the reader of standard output has gone.
+static HAS_READ_ENOUGH: AtomicBool = AtomicBool::new(false);
+
 /// A reader that has read enough (`corewise | head -1`) is no failure.
 pub fn written(result: io::Result<()>) -> Result<(), Failure> {
     match result {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            Err(Failure::unavailable(format!("cannot write to standard output: {error}")))
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => {
+            HAS_READ_ENOUGH.store(true, Ordering::Relaxed);
+            Ok(())
         }
-        _ => Ok(()),
+        other => other.map_err(|error| Failure::unavailable(format!("cannot write to standard output: {error}"))),
     }
+}
+
+/// Whether whoever read standard output has gone: what prints again and again ends then.
+pub fn has_no_reader() -> bool {
+    HAS_READ_ENOUGH.load(Ordering::Relaxed)
 }
 
 /// Says something on standard error. Where nobody listens there, nothing is lost that could be told otherwise.

@@ -9,10 +9,11 @@ use corewise_model::links::map::Origin;
 use corewise_model::links::{self, LinkMap, What};
 use corewise_model::placement::{Context, Expression, PlacementError, Resolution, parse};
 use corewise_model::survey::conclude::{Conclusions, conclude};
+use corewise_model::worth::WorthNow;
 use corewise_model::{CpuSet, Machine, Survey};
 
 use super::failure::{Exit, Failure};
-use super::history::if_readable;
+use super::history::{if_readable, latest_survey};
 use super::settings::Settings;
 use crate::draw::printable::{printable, width};
 
@@ -46,7 +47,7 @@ pub fn resolve_for_all(expression: &Expression, machine: &Machine, settings: &Se
 
 /// The cpus of an expression on a machine that is not this one: whoever it belongs to may use all of it.
 pub fn resolve_elsewhere(expression: &Expression, machine: &Machine) -> Result<Resolution, Failure> {
-    let context = Context { machine, reachable: &machine.allowed, quiet: None };
+    let context = Context { machine, reachable: &machine.allowed, quiet: None, worth: None };
     Ok(expression.resolve(&context).map_err(PlacingError::from)?)
 }
 
@@ -66,6 +67,10 @@ impl From<PlacingError> for Failure {
 impl Known for Settings {
     fn quiet(&self, machine: &Machine) -> Option<CpuSet> {
         Some(latest(machine, self)?.quiet)
+    }
+
+    fn worth(&self, machine: &Machine) -> Option<WorthNow> {
+        super::worth::now(machine, self)
     }
 
     /// A whole map, of lines and not of sleeping threads, over all cpus that may be used.
@@ -96,11 +101,6 @@ fn latest(machine: &Machine, settings: &Settings) -> Option<Conclusions> {
         survey.provenance.scope.is_machine() || survey.machine.allowed.is_subset(&visited)
     };
     latest_survey(machine, settings, is_whole).map(|survey| conclude(&survey))
-}
-
-/// The latest survey of this machine that will do.
-pub fn latest_survey(machine: &Machine, settings: &Settings, will_do: impl Fn(&Survey) -> bool) -> Option<Survey> {
-    if_readable(settings)?.latest(&machine.fingerprint(), will_do).ok()?.map(|(_, survey)| survey)
 }
 
 /// A failure that shows what is wrong in a text, and where.

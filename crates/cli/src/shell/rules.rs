@@ -154,11 +154,16 @@ impl Rules {
             || all.iter().flat_map(|rule| rule.threads.iter().map(|threads| &threads.on).chain([&rule.on]));
         let quiet: Option<CpuSet> =
             if expressions().any(|on| on.0.needs_survey()) { settings.quiet(&machine) } else { None };
+        let needs_worth = expressions().any(|on| on.0.needs_worth());
+        let worth = if needs_worth { settings.worth(&machine) } else { None };
         let needs_groups = expressions().any(|on| on.0.needs_groups());
         let groups = if needs_groups { settings.groups(&machine) } else { None };
         let groups = groups.unwrap_or_else(|| machine.groups.clone());
         let machine = Machine { allowed: machine.online.clone(), groups, ..machine };
-        Ok(resolve(&all, &Context { machine: &machine, reachable: &machine.online, quiet: quiet.as_ref() }))
+        Ok(resolve(
+            &all,
+            &Context { machine: &machine, reachable: &machine.online, quiet: quiet.as_ref(), worth: worth.as_ref() },
+        ))
     }
 }
 

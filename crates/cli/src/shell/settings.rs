@@ -28,6 +28,8 @@ pub struct Environment {
     pub home: Option<OsString>,
     /// The home that is not used, because corewise runs as root and it is another user's.
     pub foreign_home: Option<PathBuf>,
+    /// `XDG_RUNTIME_DIR`.
+    pub runtime: Option<OsString>,
     /// `COREWISE_LOCK`.
     pub lock: Option<OsString>,
     /// `COLUMNS`.
@@ -61,6 +63,7 @@ impl Environment {
             home: own_home
                 .or_else(|| foreign_home.as_ref().and(files::home_of_this_user()).map(PathBuf::into_os_string)),
             foreign_home,
+            runtime: own("XDG_RUNTIME_DIR"),
             lock: std::env::var_os("COREWISE_LOCK"),
             columns: std::env::var("COLUMNS").ok(),
             terminal_width: size.map(|(width, _)| usize::from(width.0)).filter(|width| *width > 0),
@@ -101,6 +104,8 @@ pub struct Settings {
     pub named_store: Option<PathBuf>,
     /// The folder of the journals of changes; nothing where neither the user nor the environment says where.
     pub journals: Option<PathBuf>,
+    /// The folder of what this user's `keep run` shows while it runs.
+    pub runtime: Option<PathBuf>,
     /// The folder of the lock that whoever measures holds.
     pub locks: Option<PathBuf>,
     /// Whether the environment named that folder, as tests do: they have one each, and do not mind what else is measured.
@@ -151,6 +156,7 @@ impl Settings {
             history: history(common, environment),
             named_store: common.store.clone(),
             journals: journals(common, environment),
+            runtime: folder(&environment.runtime).map(|runtime| runtime.join("corewise")),
             has_own_locks: environment.lock.is_some(),
             locks: environment.lock.clone().map(PathBuf::from).or_else(|| state(environment)),
             anyway: common.anyway,
@@ -164,6 +170,16 @@ impl Settings {
 }
 
 impl Settings {
+    /// Where there may be a map of what cpus are worth: this user's `keep run`'s, then the system's.
+    pub fn worth_folders(&self) -> impl Iterator<Item = &Path> {
+        self.runtime.as_deref().into_iter().chain([Self::system_runtime()])
+    }
+
+    /// The folder of what the system's `keep run` shows while it runs.
+    pub fn system_runtime() -> &'static Path {
+        Path::new(SYSTEM_RUNTIME)
+    }
+
     /// The folder of the journals.
     pub fn journal_folder(&self) -> Result<&Path, Failure> {
         self.journals.as_deref().ok_or_else(|| {
@@ -172,6 +188,8 @@ impl Settings {
         })
     }
 }
+
+const SYSTEM_RUNTIME: &str = "/run/corewise";
 
 fn width(common: &CommonArguments, environment: &Environment) -> usize {
     let columns = || environment.columns.as_ref()?.parse().ok().filter(|columns| (20..=1000).contains(columns));
@@ -207,7 +225,7 @@ fn journals(common: &CommonArguments, environment: &Environment) -> Option<PathB
 
 fn state(environment: &Environment) -> Option<PathBuf> {
     if environment.is_root {
-        return Some(PathBuf::from("/run/corewise"));
+        return Some(PathBuf::from(SYSTEM_RUNTIME));
     }
     let state = folder(&environment.state_home).or_else(|| Some(folder(&environment.home)?.join(".local/state")))?;
     Some(state.join("corewise"))

@@ -17,6 +17,7 @@ mod expressions;
 mod found;
 mod groups;
 mod interrupts;
+mod keep;
 mod links;
 mod memory;
 mod placement;
@@ -127,6 +128,7 @@ fn all_scenarios() -> impl Iterator<Item = &'static Scenario> {
         survey::SCENARIOS,
         links::SCENARIOS,
         experiment::SCENARIOS,
+        keep::SCENARIOS,
     ];
     groups.into_iter().flatten()
 }

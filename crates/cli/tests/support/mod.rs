@@ -61,6 +61,7 @@ impl Place {
             .args(arguments)
             .env("XDG_DATA_HOME", self.path())
             .env("XDG_STATE_HOME", self.path())
+            .env("XDG_RUNTIME_DIR", self.path())
             // Tests make experiments at the same time, whose times mean nothing.
             .env("COREWISE_LOCK", self.path())
             .env("COREWISE_REST", "0s")

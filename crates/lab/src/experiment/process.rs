@@ -7,15 +7,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use corewise_model::CpuSet;
+use corewise_model::sample::Finder;
 use corewise_model::stats::random::Random;
-use corewise_model::trial::{Arm, Finder, Observed, Outcome, Workload};
+use corewise_model::trial::{Arm, Observed, Outcome, Workload};
 use corewise_sys::Root;
 use corewise_sys::counts::KernelCounts;
 use corewise_sys::execution::{ClockProbe, End, Executed, Execution, USUAL_PATIENCE};
 use corewise_sys::input::{self, Input, METRIC_BYTES};
 
 use super::energy::Meter;
-use super::{Ran, Runner};
+use super::{Ended, Ran, Runner};
 use crate::LabError;
 use crate::probe::frequency::Estimator;
 use crate::script::{self, Trouble, last_lines};
@@ -153,14 +154,14 @@ impl Runner for ProcessRunner<'_> {
         self.varied = Some((number.into(), script::run("the script of --vary", script, &environment, self.stop)));
     }
 
-    fn run(&mut self, arm: &Arm, _: usize, repeats: u32, trial: u64) -> Option<Ran> {
+    fn run(&mut self, arm: &Arm, _: usize, repeats: u32, trial: u64) -> Result<Ran, Ended> {
         for attempt in 1.. {
             match self.attempt(arm, repeats, trial, attempt < MOST_ATTEMPTS) {
-                Attempt::Ended(ran) => return ran.map(|ran| *ran),
+                Attempt::Ended(ran) => return ran.map(|ran| *ran).ok_or(Ended::Stopped),
                 Attempt::Held => {}
             }
         }
-        None
+        Err(Ended::Stopped)
     }
 }
 

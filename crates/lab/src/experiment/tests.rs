@@ -21,17 +21,7 @@ fn experiment(seed: u64) -> Experiment {
         started_unix_ms: 0,
         seed,
         machine: simulate::machine(4, false, &[(CpuSet::first(4), 32)]),
-        workload: Workload {
-            command: vec!["made-up".to_owned()],
-            folder: "/".into(),
-            metric: Metric::wall_time(),
-            guards: Vec::new(),
-            metric_file: None,
-            vary: None,
-            timeout_s: None,
-            threads_as: Vec::new(),
-            pins_as: Vec::new(),
-        },
+        workload: Workload::new(vec!["made-up".to_owned()], "/".into(), Metric::wall_time()),
         arms: vec![arm("OS default", None), arm("0-1", Some(CpuSet::first(2))), arm("0", Some(CpuSet::of(0)))],
         policy: Policy::default(),
         suite: None,
@@ -54,10 +44,10 @@ impl<'a> MadeUp<'a> {
 }
 
 impl Runner for MadeUp<'_> {
-    fn run(&mut self, _: &Arm, place: usize, _: u32, trial: u64) -> Option<Ran> {
+    fn run(&mut self, _: &Arm, place: usize, _: u32, trial: u64) -> Result<Ran, Ended> {
         if trial >= self.stop_at {
             self.stop.store(true, Ordering::SeqCst);
-            return None;
+            return Err(Ended::Stopped);
         }
         let noise = 0.02 * Random::new(trial).normal();
         let value = self.seconds * (noise - EFFECTS[place]).exp();
@@ -65,7 +55,7 @@ impl Runner for MadeUp<'_> {
             Some(fails) if fails == place => Outcome::Failed { why: "made up".to_owned(), output: String::new() },
             _ => Outcome::Value(value),
         };
-        Some(Ran { outcome, guards: Vec::new(), observed: Observed { wall_s: value, ..Observed::default() } })
+        Ok(Ran { outcome, guards: Vec::new(), observed: Observed { wall_s: value, ..Observed::default() } })
     }
 
     fn pause(&self, _: Duration) -> Duration {
@@ -206,7 +196,7 @@ fn it_rests_before_each_trial() {
     let stop = AtomicBool::new(false);
     struct Usual<'a>(MadeUp<'a>);
     impl Runner for Usual<'_> {
-        fn run(&mut self, arm: &Arm, number: usize, repeats: u32, trial: u64) -> Option<Ran> {
+        fn run(&mut self, arm: &Arm, number: usize, repeats: u32, trial: u64) -> Result<Ran, Ended> {
             self.0.run(arm, number, repeats, trial)
         }
     }

@@ -18,7 +18,7 @@ const CLAMP: f64 = 3.0;
 
 /// A carry-over counts from this many standard errors on (more with several candidates), and where it may move an estimate
 /// by this share of the margin.
-const ERRORS: f64 = 3.3;
+pub(super) const ERRORS: f64 = 3.3;
 /// From so many on it is suspected, and a race with a winner goes on.
 const SUSPECTED_ERRORS: f64 = 2.0;
 const SHARE: f64 = 0.25;
@@ -40,7 +40,12 @@ struct Entry {
 
 /// The arm with the strongest effect on the run that follows it; absent before there are enough blocks.
 pub(super) fn carry_over(blocks: &[Ordered], candidates: usize) -> Option<CarryOver> {
-    let (entries, counts) = entries(blocks);
+    carry_over_at(blocks, candidates, 1)
+}
+
+/// The same for the run that comes so many after it.
+pub(super) fn carry_over_at(blocks: &[Ordered], candidates: usize, lag: usize) -> Option<CarryOver> {
+    let (entries, counts) = entries(blocks, lag);
     let free = entries.len() as f64 - counts.iter().sum::<usize>() as f64;
     if free < FEWEST {
         return None;
@@ -70,7 +75,7 @@ impl CarryOver {
     /// Whether it is beyond so many standard errors (more with several candidates), and could move an estimate by the
     /// share of the margin that is allowed. An arm never follows itself, so in blocks of `n` runs it is better off than the
     /// others by about the `n`-th part.
-    fn is_material(&self, blocks: &[Ordered], candidates: usize, policy: &Policy, errors: f64) -> bool {
+    pub(super) fn is_material(&self, blocks: &[Ordered], candidates: usize, policy: &Policy, errors: f64) -> bool {
         let enough = (errors * errors + 4.0 * (candidates.max(1) as f64).ln()).sqrt();
         let runs: usize = blocks.iter().map(|block| block.runs.len()).sum();
         let bias = self.slower.abs() * blocks.len() as f64 / runs as f64;
@@ -92,8 +97,9 @@ fn after(arm: usize, entries: &[Entry], counts: &[usize; 3], residuals: &[f64], 
 }
 
 /// The runs that did not fail and whose predecessor is known, and how many groups there are of each sort.
-fn entries(blocks: &[Ordered]) -> (Vec<Entry>, [usize; 3]) {
+fn entries(blocks: &[Ordered], lag: usize) -> (Vec<Entry>, [usize; 3]) {
     let mut entries = Vec::new();
+    let mut history: Vec<usize> = Vec::new();
     let (mut arms, mut places) = (Vec::new(), Vec::new());
     let index = |seen: &mut Vec<(usize, usize)>, key| {
         seen.iter().position(|other| *other == key).unwrap_or_else(|| {
@@ -102,13 +108,18 @@ fn entries(blocks: &[Ordered]) -> (Vec<Entry>, [usize; 3]) {
         })
     };
     for (number, block) in blocks.iter().enumerate() {
-        let mut before = block.before;
+        // Blocks that are not here came between.
+        if history.last().copied() != block.before {
+            history.clear();
+            history.extend(block.before);
+        }
         for (place, run) in block.runs.iter().enumerate() {
+            let before = history.len().checked_sub(lag).map(|at| history[at]);
             if let (Some(before), Some(x)) = (before, run.value()) {
                 let groups = [index(&mut arms, (run.arm, 0)), number, index(&mut places, (block.runs.len(), place))];
                 entries.push(Entry { groups, before, x });
             }
-            before = Some(run.arm);
+            history.push(run.arm);
         }
     }
     (entries, [arms.len(), blocks.len(), places.len()])

@@ -175,7 +175,7 @@ impl Race {
 
     /// Out is who failed twice, and more than twice as often as the baseline.
     fn drop_failed(&mut self) {
-        let enough = MOST_FAILURES.max(2 * self.baseline.failures + 1);
+        let enough = self.policy.most_failures.max(2 * self.baseline.failures + 1);
         let failed: Vec<usize> = self.alive().filter(|&arm| self.arm(arm).failures >= enough).collect();
         failed.into_iter().for_each(|arm| self.out(arm, OutReason::Failures));
     }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::evidence::Evidence;
 use super::rule::{Rule, RulesError, Strength, Unproven, rules};
 
 /// Why a file was not changed.
@@ -53,15 +54,35 @@ pub fn removed(text: &str, name: &str) -> Result<String, EditError> {
 /// # Errors
 /// Where there is none of that name, and where its lines are not found.
 pub fn set_disabled(text: &str, name: &str, disabled: bool) -> Result<String, EditError> {
+    let line = disabled.then(|| "disabled = true\n".to_owned());
+    with_line(text, name, "disabled", line, |rule| rule.disabled = disabled)
+}
+
+/// The text with other evidence of a rule, or with none.
+///
+/// # Errors
+/// Where there is no rule of that name, and where its lines are not found.
+pub fn set_evidence(text: &str, name: &str, evidence: Option<&Evidence>) -> Result<String, EditError> {
+    let line = evidence.map(|evidence| format!("evidence = {}\n", inline(evidence)));
+    with_line(text, name, "evidence", line, |rule| rule.evidence = evidence.cloned())
+}
+
+/// The text with another line of a key in a rule, or with none; `change` does the same to the rule.
+fn with_line(
+    text: &str,
+    name: &str,
+    key: &str,
+    line: Option<String>,
+    change: impl Fn(&mut Rule),
+) -> Result<String, EditError> {
     let (mut wanted, mut lines, [from, to]) = block(text, name)?;
-    wanted.iter_mut().filter(|rule| rule.name == name).for_each(|rule| rule.disabled = disabled);
-    let is_it = |line: &&str| line.split('=').next().is_some_and(|key| key.trim() == "disabled");
-    let found = lines[from..to].iter().position(|line| is_it(&line.as_str()));
-    match (found, disabled) {
-        (Some(at), true) => lines[from + at] = "disabled = true\n".to_owned(),
-        (Some(at), false) => drop(lines.remove(from + at)),
-        (None, true) => lines.insert(from + 1, "disabled = true\n".to_owned()),
-        (None, false) => {}
+    wanted.iter_mut().filter(|rule| rule.name == name).for_each(change);
+    let is_it = |line: &String| line.split('=').next().is_some_and(|found| found.trim() == key);
+    match (lines[from..to].iter().position(is_it), line) {
+        (Some(at), Some(line)) => lines[from + at] = line,
+        (Some(at), None) => drop(lines.remove(from + at)),
+        (None, Some(line)) => lines.insert(from + 1, line),
+        (None, None) => {}
     }
     checked(lines.concat(), &wanted, name)
 }
@@ -125,23 +146,23 @@ fn written(rule: &Rule) -> String {
         }
     }
     if let Some(evidence) = &rule.evidence {
-        // Inline, so that what somebody adds below belongs to the rule.
-        let [low, high] = evidence.interval.map(number);
-        let environment = evidence.environment.iter().map(|(what, is)| format!("{} = {}", quoted(what), quoted(is)));
-        line(
-            "evidence",
-            &format!(
-                "{{ experiment = {}, effect = {}, interval = [{low}, {high}], error_rate = {}, fingerprint = {}, \
-                 environment = {{ {} }} }}",
-                evidence.experiment,
-                number(evidence.effect),
-                number(evidence.error_rate),
-                quoted(&evidence.fingerprint),
-                environment.collect::<Vec<_>>().join(", ")
-            ),
-        );
+        line("evidence", &inline(evidence));
     }
     text
+}
+
+/// On one line, so that what somebody adds below belongs to the rule.
+fn inline(evidence: &Evidence) -> String {
+    let [low, high] = evidence.interval.map(number);
+    let environment = evidence.environment.iter().map(|(what, is)| format!("{} = {}", quoted(what), quoted(is)));
+    format!(
+        "{{ experiment = {}, effect = {}, interval = [{low}, {high}], error_rate = {}, fingerprint = {}, environment = {{ {} }} }}",
+        evidence.experiment,
+        number(evidence.effect),
+        number(evidence.error_rate),
+        quoted(&evidence.fingerprint),
+        environment.collect::<Vec<_>>().join(", ")
+    )
 }
 
 /// A number as TOML has it: `inf` and `-inf` among them, always with a point.

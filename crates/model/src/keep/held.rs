@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::action::{Action, LeftBecause};
 use super::process::Process;
 use super::thread::HeldThread;
+use crate::CpuSet;
 
 /// So many remarks of a process are kept, the latest.
 const MOST_NOTES: usize = 16;
@@ -45,6 +46,9 @@ pub struct Held {
     pub since: Duration,
     /// How it stands.
     pub standing: Standing,
+    /// Its control group when it was last looked at, and the cpus that this has: where they change, the kernel sets masks.
+    #[serde(skip)]
+    pub(super) place: (String, CpuSet),
     /// Its threads by their numbers.
     pub threads: BTreeMap<u32, HeldThread>,
     /// How often one of its threads was corrected.
@@ -61,6 +65,7 @@ impl Held {
             rule: String::new(),
             since,
             standing: Standing::Held,
+            place: Default::default(),
             threads: BTreeMap::new(),
             corrections: 0,
             notes: Vec::new(),

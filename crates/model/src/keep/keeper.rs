@@ -45,11 +45,17 @@ impl Keeper {
         self.rules.iter().find(|rule| rule.is_in_force() && rule.rule.matches.fit(process) == Fit::Yes)
     }
 
+    /// The rule that holds a process, where all its cpus have gone offline: they may come back.
+    fn waiting_rule(&self, process: &Process, held: &Held) -> Option<&ResolvedRule> {
+        let waits = |rule: &&ResolvedRule| rule.rule.name == held.rule && rule.is_wanted() && rule.cpus.is_empty();
+        self.rules.iter().find(waits).filter(|rule| rule.rule.matches.fit(process) == Fit::Yes)
+    }
+
     /// What to do about a process as it was seen. `now` is the time since the keeper began; `author` says who set a thread's mask last, and
     /// is asked only where somebody did.
     pub fn look(&mut self, process: &Process, now: Duration, author: &dyn Fn(u32) -> Author) -> Vec<Action> {
         let known = self.processes.remove(&process.id).filter(|known| known.start_ticks == process.start_ticks);
-        let Some(rule) = self.rule_of(process) else {
+        let Some(rule) = self.rule_of(process).or_else(|| self.waiting_rule(process, known.as_ref()?)) else {
             return match known {
                 Some(known) => known.give_back(process.id, Some(process)),
                 None => self.disinherit(process),
@@ -71,6 +77,8 @@ impl Keeper {
         held.threads.retain(|id, known| {
             process.threads.iter().any(|thread| thread.id == *id && thread.start_ticks == known.start_ticks)
         });
+        let place = (process.cgroup.clone(), process.reachable.clone());
+        let was_moved = std::mem::replace(&mut held.place, place.clone()) != place;
         let mut actions = Vec::new();
         if held.standing == Standing::Held {
             let mut left = None;
@@ -81,6 +89,10 @@ impl Keeper {
                         held.threads.values().chain(parent.into_iter().flat_map(|held| held.threads.values()));
                     newcomer(thread, process, relatives, is_first)
                 });
+                // Older kernels forget what was asked for when a control group, or what it has, changes.
+                if was_moved && thread.cpus == process.reachable {
+                    state.seen.clone_from(&thread.cpus);
+                }
                 match state.judge(thread, process, rule, now, author) {
                     Verdict::Nothing => {}
                     Verdict::Place(cpus) => actions.push(state.place(process.id, thread.id, cpus)),
@@ -173,6 +185,9 @@ impl Keeper {
 fn nothing_for(thread: &Thread, process: &Process, rule: &ResolvedRule, original: &Original) -> String {
     let cpus = rule.cpus_of(&thread.name);
     match original {
+        _ if cpus.is_empty() => {
+            format!("rule {} has no cpu here now: the kernel decides until there is one", rule.rule.name)
+        }
         Original::Only(had) if !cpus.is_disjoint(&process.reachable) => format!(
             "thread {} had cpus {had} before, none of {cpus}: `widen = true` in rule {} would give it others",
             thread.id, rule.rule.name

@@ -55,8 +55,13 @@ fn one(rule: &Rule, context: &Context<'_>) -> ResolvedRule {
 impl ResolvedRule {
     /// Whether it places processes.
     pub fn is_in_force(&self) -> bool {
+        self.is_wanted() && !self.cpus.is_empty()
+    }
+
+    /// Whether it would place processes if it had cpus here.
+    pub fn is_wanted(&self) -> bool {
         let is_given_up = self.rule.unproven == Unproven::Release && !self.changes.is_empty();
-        !self.rule.disabled && !is_given_up && !self.cpus.is_empty()
+        !self.rule.disabled && !is_given_up
     }
 
     /// The cpus of a thread by its name. Threads whose own cpus are not to be had here have all of the rule's.

@@ -116,6 +116,21 @@ impl Match {
         }
     }
 
+    /// What is given as "FIELD=PATTERN".
+    ///
+    /// # Errors
+    /// Where a text has no "=", or there is no such field.
+    pub fn of_texts(texts: &[String]) -> Result<Self, String> {
+        let mut found = Self::default();
+        for text in texts {
+            let (field, glob) = text
+                .split_once('=')
+                .ok_or_else(|| format!("--match {text}: expected FIELD=PATTERN, such as 'exe=*/redis-server'"))?;
+            found.set(field.trim(), Glob::new(glob))?;
+        }
+        Ok(found)
+    }
+
     /// What is given, in the order of the fields.
     pub fn given(&self) -> impl Iterator<Item = (&'static str, &Glob)> {
         let Self { name, exe, argv, user, unit, cgroup, parent } = self;
@@ -131,11 +146,7 @@ impl Match {
         all.into_iter().filter_map(|(field, glob)| Some((field, glob.as_ref()?)))
     }
 
-    /// Sets a field by its name.
-    ///
-    /// # Errors
-    /// Where there is no such field.
-    pub fn set(&mut self, field: &str, glob: Glob) -> Result<(), String> {
+    pub(super) fn set(&mut self, field: &str, glob: Glob) -> Result<(), String> {
         let place = match field {
             "name" => &mut self.name,
             "exe" => &mut self.exe,

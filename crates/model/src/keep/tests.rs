@@ -27,7 +27,7 @@ fn machine() -> Machine {
 
 fn resolved(text: &str) -> Vec<ResolvedRule> {
     let machine = machine();
-    resolve(&rules(text).unwrap(), &Context { machine: &machine, reachable: &machine.online, quiet: None })
+    resolve(&rules(text).unwrap(), &Context { machine: &machine, reachable: &machine.online, quiet: None, worth: None })
 }
 
 fn wrong(text: &str) -> String {
@@ -113,21 +113,24 @@ fn a_rule_is_what_it_selects_here() {
     assert_eq!(outside[0].cpus_of("io_1"), &set("0-3"));
 }
 
-#[test]
-fn evidence_counts_where_nothing_has_changed() {
-    let mut here = machine();
-    here.system.kernel = Some("7.1".into());
-    here.system.scheduling.insert("smt".into(), "on".into());
-    let environment = here.environment();
-    assert_eq!(environment.keys().collect::<Vec<_>>(), ["kernel", "smt"]);
-    let evidence = Evidence {
+fn evidence(here: &Machine) -> Evidence {
+    Evidence {
         experiment: 12,
         effect: 0.06,
         interval: [0.04, f64::INFINITY],
         error_rate: 0.05,
         fingerprint: here.fingerprint(),
-        environment,
-    };
+        environment: here.environment(),
+    }
+}
+
+#[test]
+fn evidence_counts_where_nothing_has_changed() {
+    let mut here = machine();
+    here.system.kernel = Some("7.1".into());
+    here.system.scheduling.insert("smt".into(), "on".into());
+    let evidence = evidence(&here);
+    assert_eq!(evidence.environment.keys().collect::<Vec<_>>(), ["kernel", "smt"]);
     assert_eq!(evidence.changes(&here), []);
     here.system.scheduling.clear();
     assert_eq!(evidence.changes(&here), [], "what cannot be read any more is not compared");
@@ -135,8 +138,10 @@ fn evidence_counts_where_nothing_has_changed() {
     let kernel = Change { what: "kernel".into(), was: "7.1".into(), is: "7.2".into() };
     assert_eq!(evidence.changes(&here), [kernel]);
     let rule = Rule { evidence: Some(evidence), ..rules(REDIS).unwrap().remove(0) };
-    let in_force =
-        |rule| resolve(&[rule], &Context { machine: &here, reachable: &here.online, quiet: None })[0].is_in_force();
+    let in_force = |rule| {
+        resolve(&[rule], &Context { machine: &here, reachable: &here.online, quiet: None, worth: None })[0]
+            .is_in_force()
+    };
     assert!(in_force(rule.clone()));
     assert!(!in_force(Rule { unproven: Unproven::Release, ..rule }));
 }
@@ -151,6 +156,12 @@ fn a_file_keeps_its_comments_when_it_is_edited() {
     assert!(rules(&off).unwrap()[0].disabled && !rules(&off).unwrap()[1].disabled, "{off}");
     assert_eq!(set_disabled(&off, "redis", false).unwrap(), text);
     assert_eq!(set_disabled(&off, "redis", true).unwrap(), off);
+    let evidence = evidence(&machine());
+    let proven = set_evidence(&text, "b", Some(&evidence)).unwrap();
+    assert_eq!(rules(&proven).unwrap()[1].evidence.as_ref(), Some(&evidence), "{proven}");
+    assert_eq!(set_evidence(&proven, "b", None).unwrap(), text);
+    let again = Evidence { experiment: 13, ..evidence };
+    assert!(set_evidence(&proven, "b", Some(&again)).unwrap().contains("experiment = 13"));
     assert_eq!(removed(&text, "b").unwrap(), format!("# mine\n{REDIS}"));
     assert_eq!(removed(&text, "c"), Err(EditError::NoSuchRule("c".into())));
     let inline = "rule = [{ name = \"x\", match = { name = \"x\" }, on = \"1\" }]\n";

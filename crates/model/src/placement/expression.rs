@@ -49,6 +49,11 @@ pub(super) enum Node {
         level: Level,
         among: Option<Box<Term>>,
     },
+    /// The cpus that are worth most now.
+    Best {
+        count: u32,
+        among: Option<Box<Term>>,
+    },
     Not(Box<Term>),
     /// Terms joined from left to right.
     Chain(Box<Term>, Vec<(Operator, Term)>),
@@ -162,6 +167,11 @@ impl Pattern {
     }
 }
 
+/// The word before the cpus that are worth most.
+pub(super) const BEST: &str = "best";
+/// The word for what they are compared by.
+pub(super) const WORTH: &str = "worth";
+
 impl Expression {
     /// The text as it was written.
     pub fn text(&self) -> &str {
@@ -186,6 +196,11 @@ impl Expression {
         self.term.has(&is_group)
     }
 
+    /// Whether the expression asks what cpus are worth now; it means other cpus at another time.
+    pub fn needs_worth(&self) -> bool {
+        self.term.has(&|node| matches!(node, Node::Best { .. }))
+    }
+
     /// Whether the expression has the name `quiet`, which needs a survey.
     pub fn needs_survey(&self) -> bool {
         self.term.has(&|node| *node == Node::Name(Name::Quiet))
@@ -198,7 +213,9 @@ impl Term {
             || match &self.node {
                 Node::List(_) | Node::Mask(_) | Node::Name(_) => false,
                 Node::Objects { of, .. } => of.as_ref().is_some_and(|of| of.has(wanted)),
-                Node::Pattern { among, .. } => among.as_ref().is_some_and(|among| among.has(wanted)),
+                Node::Pattern { among, .. } | Node::Best { among, .. } => {
+                    among.as_ref().is_some_and(|among| among.has(wanted))
+                }
                 Node::Not(term) => term.has(wanted),
                 Node::Chain(first, rest) => first.has(wanted) || rest.iter().any(|(_, term)| term.has(wanted)),
             }
@@ -237,6 +254,11 @@ impl fmt::Display for Term {
             }
             Node::Pattern { pattern, count, level, among } => {
                 write!(formatter, "{}({count}, {level}", pattern.word())?;
+                among.iter().try_for_each(|among| write!(formatter, ", {among}"))?;
+                formatter.write_str(")")
+            }
+            Node::Best { count, among } => {
+                write!(formatter, "{BEST}({count}, {WORTH}")?;
                 among.iter().try_for_each(|among| write!(formatter, ", {among}"))?;
                 formatter.write_str(")")
             }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::str::FromStr;
 
-use super::expression::{Node, Term};
+use super::expression::{BEST, Node, Term, WORTH};
 use super::words::{self, Word};
 use super::{Expression, Indices, Operator, Pattern, PlacementError};
 use crate::cpu_set::MAXIMUM_CPU;
@@ -176,7 +176,7 @@ impl Parser {
     /// A term that begins with a letter: a name, a level with an index, or a pattern.
     fn word_term(&mut self) -> Result<Term> {
         let (start, text) = (self.place, self.word_text());
-        let Some((length, word)) = longest_word(&text) else {
+        let Some((length, word)) = words::longest(&text) else {
             let at = start..start + text.chars().count();
             let error = PlacementError::new(at, format!("unknown word \"{text}\""));
             let known = || format!("the words are {}", words::all().join(", "));
@@ -193,7 +193,8 @@ impl Parser {
                 Ok(Term { node: Node::Name(name), at: start..self.place })
             }
             Word::Level(level) => self.objects(None, level, start, &text[..length]),
-            Word::Pattern(pattern) => self.pattern(pattern, start),
+            Word::Pattern(pattern) => self.choice(Some(pattern), start),
+            Word::Best => self.choice(None, start),
         }
     }
 
@@ -205,7 +206,7 @@ impl Parser {
 
     fn level_after_dot(&mut self) -> Result<(usize, Level, String)> {
         let (start, text) = (self.place, self.word_text());
-        if let Some((length, Word::Level(level))) = longest_word(&text) {
+        if let Some((length, Word::Level(level))) = words::longest(&text) {
             self.place = start + length;
             return Ok((start, level, text[..length].to_owned()));
         }
@@ -242,27 +243,42 @@ impl Parser {
         Err(PlacementError::new(at, what))
     }
 
-    /// `spread(4, llc)` and `pack(4, llc, node:0)`, from the parenthesis on.
-    fn pattern(&mut self, pattern: Pattern, start: usize) -> Result<Term> {
-        let form = format!("write {0}(4, llc) or {0}(4, llc, node:0)", pattern.word());
+    /// `spread(4, llc)`, `pack(4, llc, node:0)` and, which is no pattern, `best(4, worth)`: from the parenthesis on.
+    fn choice(&mut self, pattern: Option<Pattern>, start: usize) -> Result<Term> {
+        let (word, by, what) =
+            pattern.map_or((BEST, WORTH, WORTH), |pattern| (pattern.word(), Level::Llc.word(), "a level"));
+        let form = format!("write {word}(4, {by}) or {word}(4, {by}, node:0)");
         let formed = |error: PlacementError| if error.hint.is_none() { error.hint(&form) } else { error };
         self.expect('(', "and the number of cpus").map_err(formed)?;
         let count = self.count().map_err(formed)?;
         if self.peek_past_space() == Some(')') {
-            let what = format!("{0} needs a level: {0}({count}, llc)", pattern.word());
+            let what = format!("{word} needs {what}: {word}({count}, {by})");
             return Err(PlacementError::new(self.place..self.place + 1, what));
         }
-        self.expect(',', "and a level").map_err(formed)?;
-        let level = self.level_argument().map_err(formed)?;
-        let among = match self.peek_past_space() {
-            Some(',') => {
-                self.place += 1;
-                Some(Box::new(self.chain()?))
-            }
-            _ => None,
-        };
+        self.expect(',', &format!("and {what}")).map_err(formed)?;
+        let level = pattern.map(|_| self.level_argument()).transpose().map_err(formed)?;
+        self.peek_past_space();
+        let at = self.place;
+        if level.is_none() && !self.word_text().eq_ignore_ascii_case(WORTH) {
+            return Err(formed(PlacementError::new(at..at + self.word_text().len(), format!("expected {WORTH}"))));
+        }
+        self.place += if level.is_none() { WORTH.len() } else { 0 };
+        let among = self.among()?;
         self.expect(')', "to close \"(\"").map_err(formed)?;
-        Ok(Term { node: Node::Pattern { pattern, count, level, among }, at: start..self.place })
+        let node = match pattern.zip(level) {
+            Some((pattern, level)) => Node::Pattern { pattern, count, level, among },
+            None => Node::Best { count, among },
+        };
+        Ok(Term { node, at: start..self.place })
+    }
+
+    /// The cpus that are chosen from, where they are given.
+    fn among(&mut self) -> Result<Option<Box<Term>>> {
+        if self.peek_past_space() != Some(',') {
+            return Ok(None);
+        }
+        self.place += 1;
+        Ok(Some(Box::new(self.chain()?)))
     }
 
     fn count(&mut self) -> Result<u32> {
@@ -467,12 +483,6 @@ impl Parser {
 
 const TERM: &str = "a cpu list, a mask, a level with an index, a name or a pattern";
 const EXAMPLES: &str = "for example: 0-3,8   0x55   llc:0   all - core:0   vcache - 0   spread(4, cluster)";
-
-/// The longest known word that a text begins with and that ends there or before a hyphen (`all-core:0` is `all - core:0`).
-fn longest_word(text: &str) -> Option<(usize, Word)> {
-    let ends: Vec<usize> = text.match_indices('-').map(|(place, _)| place).chain([text.len()]).collect();
-    ends.into_iter().rev().find_map(|end| Some((end, words::find(&text[..end])?)))
-}
 
 /// What to write instead of a range that falls.
 fn falling(first: u32, last: u32) -> String {

@@ -77,7 +77,7 @@ pub struct Candidate {
 /// cpus, and cpus that may not be used. Favoured cores of one kind, which only their highest frequency tells apart, are
 /// equal here.
 pub fn plan(machine: &Machine, reachable: &CpuSet, threads: Option<u32>, busiest: Option<u32>, most: usize) -> Plan {
-    let context = Context { machine, reachable, quiet: None };
+    let context = Context { machine, reachable, quiet: None, worth: None };
     let usable = usable(&context);
     let threads = threads.map(|threads| threads.max(1));
     let busiest = busiest.filter(|cpu| usable.contains(*cpu));
@@ -117,7 +117,7 @@ pub fn plan(machine: &Machine, reachable: &CpuSet, threads: Option<u32>, busiest
 /// The placement that a number of threads has most to itself, as an expression and its cpus: spread over the objects of the
 /// outermost level that has several, one cpu of each core before any sibling; all cpus for as many threads or more.
 pub fn spread_out(machine: &Machine, reachable: &CpuSet, threads: u32) -> (String, CpuSet) {
-    let context = Context { machine, reachable, quiet: None };
+    let context = Context { machine, reachable, quiet: None, worth: None };
     let usable = usable(&context);
     let scene = Scene::new(context, usable, None);
     let spread = |level: &crate::Level| {

@@ -6,6 +6,7 @@ mod holders;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::worth::WorthNow;
 use crate::{CpuSet, Machine};
 
 /// What an expression is resolved against.
@@ -18,6 +19,8 @@ pub struct Context<'a> {
     pub reachable: &'a CpuSet,
     /// The cpus that a survey found undisturbed, where there is a survey.
     pub quiet: Option<&'a CpuSet>,
+    /// What each cpu is worth now, where that is known.
+    pub worth: Option<&'a WorthNow>,
 }
 
 /// Which cpus an expression is.

@@ -95,7 +95,7 @@ pub fn lopsided() -> Machine {
 }
 
 pub fn resolved(machine: &Machine, text: &str) -> Result<Resolution, PlacementError> {
-    parse(text)?.resolve(&Context { machine, reachable: &machine.online, quiet: None })
+    parse(text)?.resolve(&Context { machine, reachable: &machine.online, quiet: None, worth: None })
 }
 
 /// The cpus of an expression as a list.

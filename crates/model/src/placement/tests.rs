@@ -146,6 +146,12 @@ const REFUSED: &[(&str, &str)] = &[
         "pack(4, ccx)",
         "[ccx] expected a level: one of drawer, book, package, node, die, llc, group, cluster, core, cpu | the name here is llc:N",
     ),
+    (
+        "best(2, worth)",
+        "[best(2, worth)] best(2, worth): what these cpus are worth now is not known | it is known on the machine itself, while it runs",
+    ),
+    ("best(2, speed)", "[speed] expected worth | write best(4, worth) or best(4, worth, node:0)"),
+    ("best(2)", "[)] best needs worth: best(2, worth)"),
     ("performance", "[performance] performance: all cores of this machine are of one kind"),
     ("isolated", "[isolated] isolated: this kernel isolates no cpu"),
     (
@@ -211,7 +217,7 @@ fn restricted() -> (Machine, CpuSet) {
 #[test]
 fn who_is_left_out_is_told_with_the_reason() {
     let (machine, reachable) = restricted();
-    let context = Context { machine: &machine, reachable: &reachable, quiet: None };
+    let context = Context { machine: &machine, reachable: &reachable, quiet: None, worth: None };
     let told = |text: &str| {
         let resolution = parse(text).unwrap().resolve(&context).unwrap();
         let out = |out: &super::LeftOut| {
@@ -238,9 +244,26 @@ fn who_is_left_out_is_told_with_the_reason() {
 #[test]
 fn quiet_is_what_the_survey_says() {
     let (machine, quiet) = (bulldozer(), set("3-7"));
-    let context = Context { machine: &machine, reachable: &machine.online, quiet: Some(&quiet) };
+    let context = Context { machine: &machine, reachable: &machine.online, quiet: Some(&quiet), worth: None };
     assert_eq!(parse("quiet & cluster:0-1").unwrap().resolve(&context).unwrap().cpus.to_string(), "3");
     assert!(parse("!quiet").unwrap().needs_survey() && !parse("all - 0").unwrap().needs_survey());
+}
+
+#[test]
+fn the_best_are_those_that_are_worth_most_now() {
+    use crate::worth::{CpuWorth, Record, WorthNow};
+    let machine = bulldozer();
+    let of = |cpu: u32| CpuWorth { cpu, record: Record { worth: cpu as f32 / 8.0, ..Record::default() } };
+    let now = WorthNow { cpus: (0..8).map(of).collect(), ..WorthNow::default() };
+    let context = Context { machine: &machine, reachable: &machine.online, quiet: None, worth: Some(&now) };
+    let found = |text: &str| parse(text).unwrap().resolve(&context).unwrap();
+    assert_eq!(found("best(3, worth)").order, [7, 6, 5]);
+    assert_eq!(found("BEST( 2 ,worth, cluster:0-1)").cpus.to_string(), "2,3");
+    assert!(found("best(3, worth)").notes[0].starts_with("best(3, worth): each of these is worth at least 62 %"));
+    assert!(parse("!(best(2, worth) + 0)").unwrap().needs_worth() && !parse("quiet").unwrap().needs_worth());
+    for text in ["best(2, worth)", "all - best(2, worth, llc:0 + 1)"] {
+        assert_eq!(parse(text).unwrap().to_string(), text);
+    }
 }
 
 #[test]

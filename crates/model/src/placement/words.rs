@@ -1,6 +1,6 @@
 //! The words of the language, and what people who know other tools may have meant.
 
-use super::expression::{Name, Pattern};
+use super::expression::{BEST, Name, Pattern};
 use crate::Level;
 
 /// A word that the language knows.
@@ -12,6 +12,8 @@ pub enum Word {
     Name(Name),
     /// A pattern, which arguments follow.
     Pattern(Pattern),
+    /// `best`, which arguments follow.
+    Best,
 }
 
 /// The meaning of a word, upper or lower case.
@@ -20,7 +22,13 @@ pub fn find(word: &str) -> Option<Word> {
     let level = Level::ALL.into_iter().find(|level| is(level.word())).map(Word::Level);
     let name = || Name::ALL.into_iter().find(|name| is(name.word())).map(Word::Name);
     let pattern = || Pattern::ALL.into_iter().find(|pattern| is(pattern.word())).map(Word::Pattern);
-    level.or_else(name).or_else(pattern)
+    level.or_else(name).or_else(pattern).or_else(|| is(BEST).then_some(Word::Best))
+}
+
+/// The longest known word that a text begins with and that ends there or before a hyphen (`all-core:0` is `all - core:0`).
+pub fn longest(text: &str) -> Option<(usize, Word)> {
+    let ends: Vec<usize> = text.match_indices('-').map(|(place, _)| place).chain([text.len()]).collect();
+    ends.into_iter().rev().find_map(|end| Some((end, find(&text[..end])?)))
 }
 
 /// What other tools call things, and what they are called here.
@@ -84,5 +92,5 @@ pub fn meant(word: &str) -> Option<String> {
 pub fn all() -> Vec<&'static str> {
     let levels = Level::ALL.map(Level::word);
     let patterns = Pattern::ALL.map(Pattern::word);
-    levels.into_iter().chain(Name::ALL.map(Name::word)).chain(patterns).collect()
+    levels.into_iter().chain(Name::ALL.map(Name::word)).chain(patterns).chain([BEST]).collect()
 }

@@ -4,7 +4,8 @@ use super::guards::Guards;
 use super::steps::take_back;
 use super::{Experiment, Metric, Outcome, Trial, block_of, in_blocks};
 use crate::experiment::{
-    ArmState, Cell, Doubt, GuardStanding, GuardVerdict, Policy, Race, Standing, Threads, ThreadsStanding, Verdict,
+    ArmState, Cell, Doubt, GuardStanding, GuardVerdict, Policy, Race, Slots, Standing, Threads, ThreadsStanding,
+    Verdict,
 };
 
 /// What says which runs come next, and what the runs so far show.
@@ -17,6 +18,8 @@ pub struct Design {
     /// The metric's numbers.
     values: Vec<f64>,
     blocks: u32,
+    /// What slots of running processes leave behind for those that follow.
+    slots: Option<Slots>,
 }
 
 #[derive(Clone, Debug)]
@@ -52,6 +55,7 @@ impl Design {
             guards: Guards::new(&workload.guards, candidates, policy),
             values: Vec::new(),
             blocks: 0,
+            slots: workload.live.as_ref().map(|_| Slots::default()),
         };
         in_blocks(trials).iter().for_each(|block| design.add(block));
         design
@@ -81,8 +85,14 @@ impl Design {
         }));
         match &mut self.question {
             Question::Placements(race) => {
-                if race.is_whole(&block) {
+                let is_whole = race.is_whole(&block);
+                if is_whole {
                     self.guards.add(trials, self.blocks);
+                }
+                if let Some(slots) = &mut self.slots {
+                    let half = |trial: &Trial, half: usize| self.metric.judged(trial.observed.halves?[half]);
+                    let fades = block_of(trials, |trial| Some(half(trial, 0)? - half(trial, 1)?));
+                    slots.add(&block, &fades, is_whole);
                 }
                 race.add(&block);
             }
@@ -189,6 +199,11 @@ impl Design {
             if is_open {
                 standing.verdict = Verdict::Undecided { more_runs: None };
             }
+        }
+        if let Some(left) =
+            self.slots.as_ref().and_then(|slots| slots.left_behind(standing.arms.len() - 1, &self.policy))
+        {
+            standing.checks.doubts.push(Doubt::CarryOver(left));
         }
         self.without_coarse(&mut standing, &self.policy);
         standing

@@ -2,9 +2,10 @@
 
 use super::*;
 use crate::experiment::{ArmVerdict, Doubt, GuardVerdict, Standing, Verdict};
+use crate::sample::Finder;
 
 fn metric(pattern: Option<&str>, higher_is_better: bool) -> Metric {
-    Metric { name: "rate".to_owned(), pattern: pattern.map(str::to_owned), higher_is_better }
+    Metric { name: "rate".to_owned(), pattern: pattern.map(str::to_owned), higher_is_better, reading: None }
 }
 
 #[test]
@@ -101,15 +102,8 @@ fn guarded_trials(guard: impl Fn(u32, usize) -> f64) -> (Experiment, Vec<Trial>)
         seed: 1,
         machine: crate::simulate::machine(2, false, &[]),
         workload: Workload {
-            command: vec!["app".into()],
-            folder: "/".into(),
-            metric: Metric::wall_time(),
             guards: vec![metric(Some("x"), false)],
-            metric_file: None,
-            vary: None,
-            timeout_s: None,
-            threads_as: Vec::new(),
-            pins_as: Vec::new(),
+            ..Workload::new(vec!["app".into()], "/".into(), Metric::wall_time())
         },
         arms: vec![Arm { name: "0".into(), cpus: None, threads: None, reason: String::new() }; 2],
         policy: Policy::default(),
@@ -202,17 +196,7 @@ fn arm(threads: Option<u32>, cpus: Option<u32>) -> Arm {
 
 fn workload(words: &[&str], variables: &[&str]) -> Workload {
     let texts = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
-    Workload {
-        command: texts(words),
-        folder: "/".into(),
-        metric: Metric::wall_time(),
-        guards: Vec::new(),
-        metric_file: None,
-        vary: None,
-        timeout_s: None,
-        threads_as: texts(variables),
-        pins_as: Vec::new(),
-    }
+    Workload { threads_as: texts(variables), ..Workload::new(texts(words), "/".into(), Metric::wall_time()) }
 }
 
 #[test]

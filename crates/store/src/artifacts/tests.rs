@@ -27,15 +27,13 @@ fn experiment(cpus: u32) -> Conducted {
         seed: u64::MAX,
         machine: simulate::machine(cpus, false, &[(CpuSet::first(cpus), 32)]),
         workload: Workload {
-            command: vec!["./app".to_owned(), "a b".to_owned()],
-            folder: "/tmp".into(),
-            metric: Metric { name: "rate".into(), pattern: Some("([0-9]+)".into()), higher_is_better: true },
             guards: vec![Metric::wall_time()],
-            metric_file: None,
-            vary: None,
             timeout_s: Some(1.5),
-            threads_as: Vec::new(),
-            pins_as: Vec::new(),
+            ..Workload::new(
+                vec!["./app".to_owned(), "a b".to_owned()],
+                "/tmp".into(),
+                Metric { name: "rate".into(), pattern: Some("([0-9]+)".into()), higher_is_better: true, reading: None },
+            )
         },
         arms: vec![arm("OS default", None), arm("0", Some(CpuSet::of(0)))],
         policy: Policy::default(),

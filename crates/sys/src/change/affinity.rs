@@ -28,6 +28,9 @@ pub struct AffinityChange {
     pub was_all: bool,
     /// The cpus that it may use.
     pub new: CpuSet,
+    /// Other cpus that it may be given in turn, as long as this change is open: having these, too, is because of this change.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub in_turn: Vec<CpuSet>,
     /// When this was decided, in the kernel's ticks since boot: what has these cpus and started before does not have them from here.
     #[serde(default)]
     pub at_ticks: u64,
@@ -44,7 +47,27 @@ impl AffinityChange {
         let was_all = old == cpuset::of(thread.id);
         let is_it = |stat: &Stat| !stat.has_ended && stat.start_ticks == thread.start_ticks;
         let name = Stat::of(thread.id)?.filter(is_it).ok_or_else(gone)?.name;
-        Ok(Self { thread, process: Some(process), name, old, was_all, new, at_ticks: process::ticks_since_boot() })
+        Ok(Self {
+            thread,
+            process: Some(process),
+            name,
+            old,
+            was_all,
+            new,
+            in_turn: Vec::new(),
+            at_ticks: process::ticks_since_boot(),
+        })
+    }
+
+    /// The same for a thread that will be given other cpus, too, while this change is open: all of them are written down before the first is made.
+    #[must_use]
+    pub fn and_in_turn(self, others: Vec<CpuSet>) -> Self {
+        Self { in_turn: others, ..self }
+    }
+
+    /// What a thread that is a part of this change has without it: what it is given back.
+    pub(super) fn before(&self) -> CpuSet {
+        if self.was_all { cpuset::every() } else { self.old.clone() }
     }
 
     /// The same for a thread that has its cpus from another one, which was changed: what it would have is what that one had.
@@ -76,8 +99,11 @@ impl AffinityChange {
         if !self.thread.is_alive() {
             return Ok(Look::AsBefore("it has ended"));
         }
-        let now = affinity::of(self.thread.id)?;
-        if now == self.old && self.old == self.new {
+        let now = match affinity::of(self.thread.id) {
+            Err(error) if affinity::has_ended(&error) => return Ok(Look::AsBefore("it has ended")),
+            now => now?,
+        };
+        if now == self.old && self.old == self.new && self.in_turn.is_empty() {
             return Ok(Look::AsBefore("it has the old value"));
         }
         let reachable = cpuset::of(self.thread.id);
@@ -93,19 +119,19 @@ impl AffinityChange {
     /// Whether a thread that may use these cpus may do so because of this change: the kernel leaves out what is offline or not in the
     /// cpuset, and gives all of the cpuset where nothing remains.
     pub(super) fn explains(&self, now: &CpuSet, reachable: &CpuSet) -> bool {
-        let rest = self.new.intersection(reachable);
-        *now == self.new || *now == if rest.is_empty() { reachable.clone() } else { rest }
+        std::iter::once(&self.new).chain(&self.in_turn).any(|new| {
+            let rest = new.intersection(reachable);
+            now == new || *now == if rest.is_empty() { reachable.clone() } else { rest }
+        })
     }
 
-    /// The kernel keeps of the old cpus what is still online and in the cpuset.
+    /// The kernel keeps of the old cpus what is still online and in the cpuset. A thread that ends meanwhile needs nothing.
     pub(super) fn revert(&self) -> io::Result<Option<String>> {
-        let now = self.thread.restrict(&self.before())?;
+        let now = match self.thread.restrict(&self.before()) {
+            Err(error) if affinity::has_ended(&error) => return Ok(Some("it has ended".to_owned())),
+            now => now?,
+        };
         Ok((!self.was_all && now != self.old).then(|| cut(&now).to_string()))
-    }
-
-    /// What it is given back.
-    pub(super) fn before(&self) -> CpuSet {
-        if self.was_all { cpuset::every() } else { self.old.clone() }
     }
 }
 
@@ -123,5 +149,48 @@ impl AffinityChange {
 impl fmt::Display for AffinityChange {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "cpus of {} ({}): {} to {}", self.name, self.thread.id, self.old, self.new)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+    use crate::change::{Change, Journal};
+
+    #[test]
+    fn what_a_thread_is_given_in_turn_is_nobody_elses_change() {
+        let all = affinity::current().unwrap();
+        let (Some(first), Some(last)) = (all.lowest(), all.highest()) else { return };
+        if first == last {
+            return println!("skipped: one cpu alone leaves nothing to change");
+        }
+        let [first, last] = [first, last].map(CpuSet::of);
+        let folder = tempfile::tempdir().unwrap();
+        let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
+        let identity = Process { id: child.id(), start_ticks: Stat::of(child.id()).unwrap().unwrap().start_ticks };
+        for (in_turn, comes_back) in [(vec![last.clone()], true), (Vec::new(), false)] {
+            affinity::set(child.id(), &all).unwrap();
+            let mut journal = Journal::in_folder(folder.path().join("journals"));
+            let change = AffinityChange::new(identity, identity, first.clone()).unwrap().and_in_turn(in_turn);
+            journal.make(Change::Affinity(change)).unwrap();
+            affinity::set(child.id(), &last).unwrap();
+            let undone = journal.undo_all().pop().unwrap();
+            assert_eq!(undone.outcome.is_reverted(), comes_back, "{undone:?}");
+            assert_eq!(affinity::of(child.id()).unwrap() == all, comes_back);
+        }
+        // One that ends while it is undone must not keep from their cpus what others have started.
+        let change = AffinityChange::new(identity, identity, first).unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(change.revert().unwrap().as_deref(), Some("it has ended"));
+    }
+
+    #[test]
+    fn journals_of_earlier_versions_give_nothing_in_turn() {
+        let line = r#"{"thread":{"id":7,"start_ticks":9},"name":"x","old":"0-3","new":"0"}"#;
+        let change: AffinityChange = serde_json::from_str(line).unwrap();
+        assert!(change.in_turn.is_empty() && !serde_json::to_string(&change).unwrap().contains("in_turn"));
     }
 }

@@ -79,7 +79,7 @@ mod tests {
     use std::process::{Child, ChildStdout, Command, Stdio};
 
     use super::*;
-    use crate::change::{Change, Journal, Outcome, left_in};
+    use crate::change::{Change, Journal, Outcome};
     use crate::os::process::Stat;
 
     /// A shell that starts a process for each line that it is sent, and prints its number.
@@ -169,30 +169,6 @@ mod tests {
         assert_eq!((of(child), of(since)), (all.clone(), one), "the shell is still changed");
         assert!(journal.undo_all()[0].outcome.is_reverted());
         assert_eq!(of(since), all);
-    }
-
-    #[test]
-    fn a_journal_is_taken_over_with_what_is_open_in_it() {
-        let Some((all, one)) = two_cpus() else { return };
-        let (folder, shell) = (tempfile::tempdir().unwrap(), Shell::new());
-        let journals = folder.path().join("journals");
-        let mut journal = Journal::in_folder(&journals);
-        journal.make(Change::Affinity(change(&shell, &one))).unwrap();
-        journal.keep("a test");
-        // As if another process had been that one.
-        let file = std::fs::read_dir(&journals).unwrap().next().unwrap().unwrap().path();
-        let text = std::fs::read_to_string(&file).unwrap();
-        let own = |start_ticks| format!("\"id\":{},\"start_ticks\":{start_ticks}", std::process::id());
-        let start_ticks = Process::this().unwrap().start_ticks;
-        std::fs::write(&file, text.replacen(&own(start_ticks), &own(start_ticks + 1), 1)).unwrap();
-        let left = left_in(&journals).unwrap().pop().unwrap().unwrap();
-        let mut journal = Journal::take_over(left).unwrap();
-        let now = left_in(&journals).unwrap().pop().unwrap().unwrap();
-        assert_eq!(now.standing(), &crate::change::Standing::InForce);
-        assert!(Journal::take_over(now).is_err(), "it is this process's");
-        assert_eq!(journal.entries().len(), 1);
-        assert!(journal.undo_all()[0].outcome.is_reverted());
-        assert_eq!(affinity::of(shell.child.id()).unwrap(), all);
     }
 
     #[test]

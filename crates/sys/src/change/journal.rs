@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::left::{self, Left};
+use super::left;
 use super::lines::Header;
 use super::log::{Entry, Log};
 use super::place::Place;
@@ -85,17 +85,6 @@ impl Journal {
             }
         };
         Ok((first..).zip(changes).map(make).collect())
-    }
-
-    /// Continues a journal that a process left, in that process's place: its changes are this one's from now on.
-    ///
-    /// # Errors
-    /// [`SysError::Journal`] when it cannot be written, or is not one that can be undone; it stays as it is.
-    pub fn take_over(left: Left) -> Result<Self, SysError> {
-        let mut log = left.into_log()?;
-        log.take_over().map_err(|source| SysError::Journal { path: log.path(), source })?;
-        let folder = log.path().parent().map(Path::to_owned).unwrap_or_default();
-        Ok(Self { folder, log: Some(log), process: std::process::id() })
     }
 
     fn opened(&mut self) -> Result<&mut Log, SysError> {

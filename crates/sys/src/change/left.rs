@@ -168,17 +168,6 @@ impl Left {
         matches!(self.standing, Standing::Left | Standing::Kept)
     }
 
-    /// The journal itself, locked, where it can be undone.
-    pub(super) fn into_log(self) -> Result<Log, SysError> {
-        match self.can_be_undone() {
-            true => Ok(self.log),
-            false => {
-                let source = io::Error::other("it is not one that a corewise of this boot left");
-                Err(SysError::Journal { path: self.log.path(), source })
-            }
-        }
-    }
-
     /// What undoing it would come to, the last change first; nothing is done.
     ///
     /// `meanwhile` is what was looked at before it would have come to, and is added to: the same file may be in several journals.

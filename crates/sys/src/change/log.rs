@@ -132,12 +132,23 @@ pub(super) struct Log {
     file: File,
     /// When it has this length, what is settled is dropped.
     compact_at: u64,
+    /// The process that opened it.
+    process: u32,
+}
+
+/// A process that was being started meanwhile has the file too until it executes its program, and would keep the lock so long.
+impl Drop for Log {
+    fn drop(&mut self) {
+        if std::process::id() == self.process {
+            let _ = self.file.unlock();
+        }
+    }
 }
 
 impl Log {
     /// A new journal in an empty file.
     pub fn begin(place: Place, name: OsString, file: File, header: Header) -> io::Result<Self> {
-        let mut log = Self { contents: Contents::default(), place, name, file, compact_at: SLACK_BYTES };
+        let mut log = Self::new(Contents::default(), place, name, file, SLACK_BYTES);
         log.append(&Line::Journal(header.clone()), LARGEST_BYTES, true)?;
         log.contents.header = Some(header);
         Ok(log)
@@ -151,7 +162,11 @@ impl Log {
             return Err(io::Error::other("it is too large for a journal"));
         }
         let contents = Contents::parse(&bytes);
-        Ok(Self { contents, place, name, file, compact_at: u64::MAX })
+        Ok(Self::new(contents, place, name, file, u64::MAX))
+    }
+
+    fn new(contents: Contents, place: Place, name: OsString, file: File, compact_at: u64) -> Self {
+        Self { contents, place, name, file, compact_at, process: std::process::id() }
     }
 
     /// The file.
@@ -209,13 +224,6 @@ impl Log {
         self.contents.entries.extend((first..).zip(changes).map(entry));
         self.contents.last_number += changes.len() as u32;
         Ok(first)
-    }
-
-    /// Makes a journal that another process left this one's.
-    pub fn take_over(&mut self) -> io::Result<()> {
-        self.contents.header = Some(Header::of_this_process()?);
-        self.contents.kept_by = None;
-        self.compact()
     }
 
     /// Writes what is open into a new file and puts that in the place of the old one. The lock goes on: the new file has it before it has

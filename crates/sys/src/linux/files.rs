@@ -40,6 +40,14 @@ pub fn make_private(file: &Path) -> io::Result<()> {
     }
 }
 
+/// Lets everybody read an open file of this user's, and nobody else write it.
+///
+/// # Errors
+/// What the kernel says.
+pub fn make_readable(file: &File) -> io::Result<()> {
+    file.set_permissions(Permissions::from_mode(0o644))
+}
+
 /// Whether a path lies in what belongs to this user: all that is there of it is this user's or root's, links too, and the last of it this
 /// user's.
 pub fn is_of_this_user(path: &Path) -> bool {

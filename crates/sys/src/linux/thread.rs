@@ -104,6 +104,12 @@ pub fn monotonic_raw_ns() -> u64 {
     cpu_time(libc::CLOCK_MONOTONIC_RAW).map_or(0, |time| time.as_nanos() as u64)
 }
 
+/// CLOCK_MONOTONIC now, in nanoseconds: the same for all processes.
+#[inline]
+pub fn monotonic_ns() -> u64 {
+    cpu_time(libc::CLOCK_MONOTONIC).map_or(0, |time| time.as_nanos() as u64)
+}
+
 /// The cpu time that all threads of this process have used so far: CLOCK_PROCESS_CPUTIME_ID.
 ///
 /// # Errors

@@ -12,6 +12,7 @@ answers! {
     fn make_private(&Path) -> io::Result<()> = missing();
     fn is_of_this_user(&Path) -> bool = true;
     fn home_of_this_user() -> Option<PathBuf> = None;
+    fn make_readable(&File) -> io::Result<()> = missing();
     fn open_itself(&Path) -> io::Result<File> = missing();
     fn writers(&Metadata) -> Option<String> = Some("has an owner who cannot be determined on this system yet".to_owned());
 }

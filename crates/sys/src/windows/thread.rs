@@ -37,5 +37,6 @@ answers! {
     fn own_number() -> u32 = 0;
     fn parent_number() -> u32 = 0;
     fn monotonic_raw_ns() -> u64 = 0;
+    fn monotonic_ns() -> u64 = 0;
     fn process_cpu_time() -> io::Result<Duration> = missing();
 }

@@ -48,7 +48,7 @@ fn come_back_on(machine: &Machine) -> Result<(), Failed> {
 
 /// The cpus of an expression in their order; none where nothing is left of it.
 fn resolved(text: &str, machine: &Machine) -> Result<Vec<u32>, Failed> {
-    let context = Context { machine, reachable: &machine.online, quiet: None };
+    let context = Context { machine, reachable: &machine.online, quiet: None, worth: None };
     match parse(text)?.resolve(&context) {
         Ok(resolution) => Ok(resolution.order),
         Err(error) if error.what.contains("no cpu") => Ok(Vec::new()),

@@ -46,7 +46,7 @@ fn cpus(machine: &Machine, text: &str) -> Result<CpuSet, Failed> {
     if parse(&parsed.to_string())?.to_string() != parsed.to_string() {
         return Err(format!("{text} prints as {parsed}").into());
     }
-    match parsed.resolve(&Context { machine, reachable: &machine.online, quiet: None }) {
+    match parsed.resolve(&Context { machine, reachable: &machine.online, quiet: None, worth: None }) {
         Ok(resolution) => Ok(resolution.cpus),
         Err(error) if error.what.contains("no cpu") => Ok(CpuSet::new()),
         Err(error) => Err(format!("{text}: {error}").into()),

@@ -15,9 +15,9 @@ use corewise_model::{Machine, Survey};
 use corewise_sys::{Root, irq, topology};
 
 use crate::shell::failure::{Exit, Failure};
+use crate::shell::history::latest_survey;
 use crate::shell::machine::{self, MachineChoice, is_machine_file};
 use crate::shell::output::show;
-use crate::shell::placing::latest_survey;
 use crate::shell::run::{Document, Run, document};
 use crate::shell::settings::Settings;
 use arguments::IrqArguments;

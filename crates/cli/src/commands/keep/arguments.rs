@@ -1,20 +1,24 @@
 //! What was typed behind `keep`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum};
+
+use crate::shell::values::{between, budget};
 
 const AFTER: &str = "Examples:
   corewise keep add redis --match 'exe=*/redis-server' --on 'vcache - 0'
   corewise keep add --from 12 --match name=game   the winner of experiment 12, with what proved it
   corewise keep plan                              what would be done now; nothing is changed
   corewise keep run                               keep the rules in force, until Ctrl-C
+  corewise keep prove redis --budget 10m          the rule's experiment again: is it still true?
   corewise keep why 4711                          why process 4711 runs where it does
 
 Rules are in rules.toml in the user's configuration folder (~/.config/corewise), and with --system, or for root, in
 /etc/corewise/rules.d/*.toml. docs/keep.md describes them.
 
-Exit status: 0 done   2 wrong usage   3 not permitted, or not available here";
+Exit status: 0 done   1 prove: not decided   2 wrong usage   3 not permitted, or not available here";
 
 /// Keep placements in force for the programs that rules match, and list what they hold
 #[derive(Clone, Debug, Parser)]
@@ -49,6 +53,8 @@ pub enum KeepCommand {
         #[arg(value_name = "PID")]
         process: u32,
     },
+    /// Make the experiment that a rule rests on once more, here and now, and renew or withdraw the rule's evidence
+    Prove(ProveArguments),
     /// Leave a process alone from now on, and give it back what it had
     Release {
         /// The process's number
@@ -73,6 +79,17 @@ pub struct NameArgument {
     /// The rule's name
     #[arg(value_name = "NAME")]
     pub name: String,
+}
+
+/// What was typed behind `keep prove`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct ProveArguments {
+    /// The rule's name
+    #[arg(value_name = "NAME")]
+    pub name: String,
+    /// Maximum duration, such as 90s or 10m [default: as for `try`]
+    #[arg(long, value_name = "DURATION", value_parser = budget)]
+    pub budget: Option<Duration>,
 }
 
 /// What was typed behind `keep add`.
@@ -122,4 +139,7 @@ pub struct RunArguments {
     /// Write metrics to this file (Prometheus text format), at most once a second
     #[arg(long, value_name = "FILE")]
     pub metrics: Option<PathBuf>,
+    /// How often the map of what each cpu is worth is updated, between 100ms and 1s; `corewise worth` shows it
+    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = between("100ms", "1s"))]
+    pub worth_every: Duration,
 }

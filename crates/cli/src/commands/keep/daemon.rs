@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use corewise_keep::{Host, Order, Scope, Status, give_back_left, metrics};
+use corewise_model::Machine;
 use corewise_model::keep::ResolvedRule;
+use corewise_model::worth::{Speed, speeds};
 use corewise_sys::change::Journal;
 use corewise_sys::lock::{self, Taken};
 use corewise_sys::process::{self, Process};
@@ -14,6 +16,8 @@ use corewise_sys::{files, output, service, signals};
 use super::arguments::RunArguments;
 use super::state::{State, take_released};
 use crate::shell::failure::{Exit, Failure};
+use crate::shell::history::latest_survey;
+use crate::shell::machine::this_machine;
 use crate::shell::output::say;
 use crate::shell::rules::Rules;
 use crate::shell::settings::Settings;
@@ -64,7 +68,9 @@ pub fn run(typed: &RunArguments, rules: &Rules, settings: &Settings) -> Result<E
         is_ready: false,
     };
     let scope = if rules.of_system { Scope::System } else { Scope::User(process::effective_user()) };
-    let ended = corewise_keep::run(scope, Journal::in_folder(folder), &mut host);
+    let shown = if rules.of_system { Some(Settings::system_runtime()) } else { settings.runtime.as_deref() };
+    let map = shown.map(|folder| (folder, typed.worth_every));
+    let ended = corewise_keep::run(scope, Journal::in_folder(folder), map, &mut host);
     host.tell("STOPPING=1");
     host.write();
     State::remove(folder);
@@ -126,6 +132,12 @@ impl Host for Service<'_> {
 
     fn rules(&mut self) -> Result<Vec<ResolvedRule>, String> {
         self.rules.resolved(self.settings).map_err(|failure| failure.what)
+    }
+
+    fn speeds(&mut self) -> Result<(Machine, Vec<Speed>), String> {
+        let machine = this_machine().map_err(|failure| failure.what)?;
+        let speeds = speeds(&machine, latest_survey(&machine, self.settings, |_| true).as_ref());
+        Ok((machine, speeds))
     }
 
     fn log(&mut self, line: &str) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use corewise_model::CpuSet;
-use corewise_model::keep::{Action, Held, Process, ResolvedRule};
+use corewise_model::keep::{Action, Evidence, Held, Process, ResolvedRule};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -68,6 +68,38 @@ pub struct WhyDocument<'a> {
     pub held: Option<&'a Held>,
     /// Whose cpus its control group has, where these are fewer than are online: "kubelet".
     pub limited_by: Option<&'a str>,
+}
+
+/// What `corewise keep prove --json` prints.
+#[derive(Serialize, JsonSchema)]
+#[schemars(title = "corewise/keep-prove/1")]
+pub struct ProveDocument<'a> {
+    #[schemars(extend("const" = "corewise/keep-prove/1"))]
+    pub schema: &'static str,
+    /// The rule.
+    pub rule: &'a str,
+    /// The experiment that was made.
+    pub experiment: i64,
+    /// What became of the rule's evidence.
+    pub fate: Fate,
+    /// The rule's evidence now; null where it has none any more.
+    pub evidence: Option<&'a Evidence>,
+    /// Whether the rule was disabled, as its `unproven = "release"` asks for.
+    pub disabled: bool,
+    /// Whether a running `keep run` was notified.
+    pub reloaded: bool,
+}
+
+/// What became of a rule's evidence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fate {
+    /// The rule's placement won again.
+    Renewed,
+    /// It did not, and that was decided.
+    Withdrawn,
+    /// Nothing was decided: it is as it was.
+    Unchanged,
 }
 
 /// What commands print that change a file of rules.

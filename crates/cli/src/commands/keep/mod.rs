@@ -4,6 +4,7 @@ pub mod arguments;
 pub mod document;
 
 mod daemon;
+mod prove;
 mod screen;
 mod state;
 #[cfg(test)]
@@ -33,7 +34,7 @@ use crate::shell::rules::Rules;
 use crate::shell::run::{Document, Run, document};
 use crate::shell::settings::Settings;
 use arguments::{AddArguments, KeepArguments, KeepCommand, StrengthName};
-use document::{ChangeDocument, KeepDocument, PlanDocument, Planned, WhyDocument};
+use document::{ChangeDocument, KeepDocument, PlanDocument, Planned, ProveDocument, WhyDocument};
 use state::State;
 
 impl Run for KeepArguments {
@@ -42,6 +43,7 @@ impl Run for KeepArguments {
         document::<PlanDocument<'_>>,
         document::<WhyDocument<'_>>,
         document::<ChangeDocument<'_>>,
+        document::<ProveDocument<'_>>,
     ];
 
     fn run(self, settings: &Settings) -> Result<Exit, Failure> {
@@ -52,6 +54,7 @@ impl Run for KeepArguments {
             Some(KeepCommand::Add(typed)) => add(typed, &rules, settings),
             Some(KeepCommand::Plan) => plan(&rules, settings),
             Some(KeepCommand::Run(typed)) => return daemon::run(&typed, &rules, settings),
+            Some(KeepCommand::Prove(typed)) => return prove::prove(&typed, &rules, settings),
             Some(KeepCommand::Why { process }) => why(process, &rules, settings),
             Some(KeepCommand::Release { process }) => release(process, settings),
             Some(KeepCommand::Remove(typed)) => {
@@ -105,13 +108,7 @@ fn add(typed: AddArguments, rules: &Rules, settings: &Settings) -> Result<(), Fa
 
 /// The rule that was typed, or that an experiment proves.
 fn rule(typed: AddArguments, settings: &Settings) -> Result<Rule, Failure> {
-    let mut matches = Match::default();
-    for text in &typed.matches {
-        let (field, glob) = text.split_once('=').ok_or_else(|| {
-            Failure::usage(format!("--match {text}: expected FIELD=PATTERN, such as 'exe=*/redis-server'"))
-        })?;
-        matches.set(field.trim(), Glob::new(glob)).map_err(Failure::usage)?;
-    }
+    let mut matches = Match::of_texts(&typed.matches).map_err(Failure::usage)?;
     let (on, evidence, program) = match (typed.from, &typed.on) {
         (Some(number), _) => {
             let (on, evidence, program) = winner(number, settings)?;

@@ -3,7 +3,7 @@
 use corewise_model::CpuSet;
 use corewise_model::keep::{Evidence, Held, Process, ResolvedRule, Standing, Strength, Unproven};
 
-use super::document::Planned;
+use super::document::{Fate, Planned, ProveDocument};
 use super::state::State;
 use crate::draw::grid::{Column, Grid};
 use crate::draw::number::count;
@@ -119,6 +119,33 @@ fn evidence(evidence: &Evidence) -> String {
     let [low, high] =
         evidence.interval.map(|end| if end.is_finite() { format!("{:.1}", 100.0 * end) } else { "–".to_owned() });
     format!("{:+.1} % [{low}, {high}], experiment {}", 100.0 * evidence.effect, evidence.experiment)
+}
+
+/// What became of a rule's evidence.
+pub fn proven(made: &ProveDocument<'_>, width: usize) -> Screen {
+    let ProveDocument { rule, experiment, .. } = made;
+    let mut screen = Screen::new();
+    let mut say = |line: Line| screen.extend(wrap(&line, width, 2));
+    let named = Line::new().plain("Rule ").strong(*rule);
+    match (made.fate, made.evidence) {
+        (Fate::Renewed, Some(found)) => say(named.plain(format!(" is proven again: {}.", evidence(found)))),
+        (Fate::Withdrawn, _) => {
+            say(named.plain(format!(
+                " does not beat the OS default here by the margin: its evidence is withdrawn (experiment {experiment})."
+            )));
+            let next = Line::new().plain(match made.disabled {
+                true => "It is disabled, as `unproven = \"release\"` asks for. Next:  ",
+                false => "It stays in force. Next:  ",
+            });
+            let command = if made.disabled { "remove" } else { "disable" };
+            say(next.strong(format!("corewise keep {command} {rule}")));
+        }
+        _ => {
+            say(named.plain(format!(": nothing was decided (experiment {experiment}), and its evidence is as it was.")));
+            say(Line::new().plain("Next:  ").strong(format!("corewise try --resume={experiment}")));
+        }
+    }
+    screen
 }
 
 fn last_note(held: &Held) -> &str {

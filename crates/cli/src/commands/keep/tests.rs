@@ -33,8 +33,10 @@ fn resolved() -> Vec<ResolvedRule> {
         allowed: all,
         ..Machine::default()
     };
-    let mut found =
-        resolve(&rules(RULES).unwrap(), &Context { machine: &machine, reachable: &machine.online, quiet: None });
+    let mut found = resolve(
+        &rules(RULES).unwrap(),
+        &Context { machine: &machine, reachable: &machine.online, quiet: None, worth: None },
+    );
     found[0].changes = vec![Change { what: "kernel".into(), was: "7.1".into(), is: "7.2".into() }];
     found
 }

@@ -9,7 +9,8 @@ pub fn unit(of_system: bool) -> String {
 
 const SYSTEM: &str = "\
 # /etc/systemd/system/corewise-keep.service, written by `corewise keep unit --system`
-# Rules that name the file of other users' programs (exe) need CAP_SYS_PTRACE too: add it to both lines.
+# Rules that name the file of other users' programs (exe) need CAP_SYS_PTRACE too: add it to both lines. To know who sets masks, add
+# CAP_PERFMON to both lines and perf_event_open to SystemCallFilter.
 [Unit]
 Description=Keeps placements of programs in force (corewise keep)
 Documentation=man:corewise(1)
@@ -31,7 +32,8 @@ LockPersonality=yes
 MemoryDenyWriteExecute=yes
 SystemCallFilter=@system-service sched_setaffinity pidfd_open pidfd_send_signal
 RuntimeDirectory=corewise
-RuntimeDirectoryMode=0700
+RuntimeDirectoryMode=0711
+UMask=0077
 RuntimeDirectoryPreserve=yes
 MemoryMax=128M
 TasksMax=32

@@ -4,14 +4,14 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Parser, ValueEnum};
+use clap::{ArgGroup, Parser, ValueEnum};
 use corewise_model::experiment::What;
 use corewise_model::trial::LARGEST_TIMES;
 
 use crate::shell::values::{between, budget};
 
 /// A command is needed, unless an experiment goes on that has one.
-pub const USAGE: &str = "corewise try [OPTIONS] -- <COMMAND>...\n       corewise try --suite <SUITE> [OPTIONS]\n       corewise try --resume[=N] [--budget <DURATION>]";
+pub const USAGE: &str = "corewise try [OPTIONS] -- <COMMAND>...\n       corewise try --pid <PID> --sample <SOURCE> --metric <NAME> [OPTIONS]\n       corewise try --suite <SUITE> [OPTIONS]\n       corewise try --resume[=N] [--budget <DURATION>]";
 
 pub const AFTER: &str = "Examples:
   corewise try -- ./app                          compares the OS default with this machine's placements
@@ -24,8 +24,11 @@ pub const AFTER: &str = "Examples:
   corewise try --what tail -- ./app              which placement has the fewest slow runs
   corewise try --budget 5m -- ./app              the verdict after at most five minutes
   corewise try --suite review --on 'all - core:0' --budget 30m
+  corewise try --pid 4711 --sample 'redis-cli info stats' --metric 'ops=commands_processed:([0-9]+)' --counter
+  corewise try --unit nginx --sample http://localhost:9113/metrics --metric http_requests_total
   corewise try --simulate truth.toml             how often true effects that you choose are found
   corewise try --resume                          continues the last experiment, with its error rate intact
+  corewise try --again 12                        makes experiment 12 once more, from its beginning
 
 Each block runs every placement once, in random order, including the OS default. Blocks repeat until the verdict is \
 clear. You may stop at any time (Ctrl-C): the verdict so far is valid, however often you look. A placement wins when \
@@ -39,6 +42,7 @@ decision.";
 /// Try a program on the placements of this machine, and show which one wins, if any
 #[derive(Clone, Debug, Parser)]
 #[command(name = "try", override_usage = USAGE, after_help = AFTER)]
+#[command(group(ArgGroup::new("live").args(["pid", "unit", "matches"]).multiple(true).conflicts_with_all(["threads", "metric_file", "vary", "timeout", "estimate_clock", "suite", "simulate", "resume"])))]
 pub struct TryArguments {
     /// A placement to try, such as 'all - core:0', 'spread(4, llc)' or 0-3; `os` is the OS default, which is always
     /// tried [default: those that `corewise place --candidates` lists]
@@ -71,6 +75,33 @@ pub struct TryArguments {
     /// the objects; the variable has a random number. Without it the environment's size varies, and with it where the stack begins
     #[arg(long, value_name = "SCRIPT")]
     pub vary: Option<String>,
+    /// Place this running process, with all that descends from it, instead of running a command: a trial is then a slot in which all its threads
+    /// stand on one placement. Everything is given back in the end
+    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
+    pub pid: Vec<u32>,
+    /// The same for the processes of a systemd unit
+    #[arg(long, value_name = "UNIT", value_parser = parse_unit)]
+    pub unit: Option<String>,
+    /// The same for the processes that match, as in rules of `corewise keep`: 'exe=*/postgres'
+    #[arg(long = "match", value_name = "FIELD=PATTERN")]
+    pub matches: Vec<String>,
+    /// Where the metrics of running processes are read: a command, such as 'redis-cli info stats', or a page in Prometheus' text format,
+    /// such as http://localhost:9113/metrics. There --metric also understands rate(NAME), p99(HISTOGRAM), NAME{label="value"}
+    /// and cpu-time(NAME); run-delay and cpu-time need no source
+    #[arg(long, value_name = "SOURCE", requires = "live")]
+    pub sample: Option<String>,
+    /// The metric counts since the program's start: what is added in a second is compared [default: for names that end in _total]
+    #[arg(long, requires = "sample")]
+    pub counter: bool,
+    /// How long a slot is measured, from 0.1s to 60s [default: found before the first]
+    #[arg(long, value_name = "DURATION", requires = "live", value_parser = between("100ms", "60s"))]
+    pub slot: Option<Duration>,
+    /// Leave a placement at once, and for good, when this happens in a slot: 'p99(latency_seconds) > 50ms'
+    #[arg(long, value_name = "LIMIT", requires = "live")]
+    pub stop_if: Vec<String>,
+    /// Show whose threads would stand where, and exit
+    #[arg(long, requires = "live", conflicts_with_all = ["csv", "markdown"])]
+    pub dry_run: bool,
     /// Higher values of the metric are better [default: as its name or unit says: fps, ops/s, score; ms, latency, p99]
     #[arg(long, requires = "metric")]
     pub higher: bool,
@@ -136,6 +167,10 @@ pub struct TryArguments {
     /// Continue a stored experiment: its number, or the last one of this machine; with --suite, its last session
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, conflicts_with_all = ["on", "threads", "metric", "metric_file", "vary", "guard", "guard_higher", "guard_margin", "what", "slow", "cap", "margin", "error_rate", "timeout", "seed", "command"])]
     pub resume: Option<Option<i64>>,
+    /// Make a stored experiment once more, from its beginning: its command, metric, guards and margin, with the placements of
+    /// --on or with its own, as they are on this machine now
+    #[arg(long, value_name = "N", conflicts_with_all = ["threads", "metric", "metric_file", "vary", "guard", "guard_higher", "guard_margin", "what", "slow", "cap", "margin", "error_rate", "timeout", "resume", "suite", "simulate", "pid", "unit", "matches", "command"])]
+    pub again: Option<i64>,
     /// Simulate a program whose true effects this file (TOML) gives: gains = [0.05, 0.0], noise = "typical"; stores
     /// nothing
     #[arg(long, value_name = "FILE", conflicts_with_all = ["on", "threads", "metric", "metric_file", "vary", "guard", "guard_higher", "timeout", "resume", "suite", "command"])]
@@ -153,7 +188,7 @@ pub struct TryArguments {
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
     /// The command and its arguments
-    #[arg(value_name = "COMMAND", required_unless_present_any = ["resume", "simulate", "suite"], trailing_var_arg = true)]
+    #[arg(value_name = "COMMAND", required_unless_present_any = ["resume", "again", "simulate", "suite", "pid", "unit", "matches"], trailing_var_arg = true)]
     pub command: Vec<OsString>,
 }
 
@@ -187,6 +222,18 @@ pub enum Pinned {
     Yes,
     /// Each in turn.
     Both,
+}
+
+/// A unit's name; without an ending it is a service, as for systemctl(1).
+fn parse_unit(text: &str) -> Result<String, String> {
+    let is_whole = text.contains(['.', '*']);
+    if text.is_empty() {
+        Err("expected the name of a unit".to_owned())
+    } else if is_whole {
+        Ok(text.to_owned())
+    } else {
+        Ok(format!("{text}.service"))
+    }
 }
 
 /// A share, "3%" or "3", between 0 and 50 percent.

@@ -1,8 +1,11 @@
 //! What a session begins with: a new experiment, or a stored one with its trials.
 
+pub mod live;
 mod threads;
 
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use corewise_lab::experiment::simulated::Simulation;
 use corewise_lab::experiment::{Begun, begun_now};
@@ -11,12 +14,12 @@ use corewise_model::Artifact as _;
 use corewise_model::conducted::Conducted;
 use corewise_model::experiment::Policy;
 use corewise_model::placement::plan::{USUAL_MOST, plan};
-use corewise_model::trial::{Arm, Experiment, Folder, Metric, Workload};
+use corewise_model::trial::{Arm, Experiment, Folder, Live, Metric, Source, Workload};
 use corewise_model::{CpuSet, Machine};
 use corewise_sys::files::path_of;
 use corewise_sys::input::{self, Input};
 
-use super::task::{Choice, NewExperiment, Which};
+use super::task::{Again, Choice, NewExperiment, Which, choices};
 use crate::draw::printable::named;
 use crate::shell::failure::{Exit, Failure};
 use crate::shell::history::{broken, number_now, to_write};
@@ -30,21 +33,33 @@ use crate::shell::trust::Commands;
 const BASELINE: &str = "OS default";
 
 /// The experiment that a session goes on with, and the simulation that its runs come from, if any.
+///
+/// `stop` ends what is measured before the first run: how long slots of running processes should be.
 pub fn begin(
     which: &Which,
     runs_max: Option<u32>,
+    (budget, stop): (Option<Duration>, &AtomicBool),
     settings: &Settings,
 ) -> Result<(Begun, Option<Simulation>), Failure> {
     let (mut begun, simulation) = match which {
-        Which::New(new) => (new_experiment(new, settings)?, None),
+        Which::New(new) => {
+            let experiment = new_experiment(new, budget, stop, settings)?;
+            (kept(experiment, settings)?, None)
+        }
         Which::Stored(number) => (stored(*number, settings)?, None),
+        Which::Again(again) => (once_more(again, settings)?, None),
         Which::Simulated { truth, seed, policy } => simulated(truth, *seed, policy)?,
     };
     begun.experiment.policy.most_runs = runs_max;
     Ok((begun, simulation))
 }
 
-fn new_experiment(new: &NewExperiment, settings: &Settings) -> Result<Begun, Failure> {
+fn new_experiment(
+    new: &NewExperiment,
+    budget: Option<Duration>,
+    stop: &AtomicBool,
+    settings: &Settings,
+) -> Result<Experiment, Failure> {
     let machine = this_machine()?;
     let arms = match &new.table {
         Some(table) => threads::arms(table, &machine)?,
@@ -52,7 +67,7 @@ fn new_experiment(new: &NewExperiment, settings: &Settings) -> Result<Begun, Fai
     };
     let folder =
         std::env::current_dir().map_err(|error| Failure::unavailable(format!("the current folder: {error}")))?;
-    let workload = Workload {
+    let mut workload = Workload {
         command: new.command.clone(),
         folder: Folder::of_bytes(folder.as_os_str().as_encoded_bytes().to_vec()),
         metric: new.metric.clone(),
@@ -62,8 +77,23 @@ fn new_experiment(new: &NewExperiment, settings: &Settings) -> Result<Begun, Fai
         timeout_s: new.timeout.map(|timeout| timeout.as_secs_f64()),
         threads_as: new.table.as_ref().map(|table| table.variables.clone()).unwrap_or_default(),
         pins_as: new.table.as_ref().map(|table| table.pins.clone()).unwrap_or_default(),
+        live: None,
     };
-    kept(begun_now(env!("CARGO_PKG_VERSION"), machine, workload, arms, new.policy.clone(), new.seed), settings)
+    if let Some(asked) = &new.live {
+        let (live, processes) = asked.live()?;
+        live::check_reachable(&arms, &processes)?;
+        workload.command = processes.first().map(live::command_of).unwrap_or_default();
+        workload.live = Some(live);
+        let mut runner = live::runner(&workload, &arms, &processes, stop, settings)?;
+        if asked.slot.is_some() {
+            live::check(&mut runner)?;
+        } else {
+            let found = live::find_slot(&mut runner, budget, settings)?;
+            workload.live.iter_mut().for_each(|live| live.slot_s = found.slot_s);
+            say(&live::found_in_words(&found));
+        }
+    }
+    Ok(begun_now(env!("CARGO_PKG_VERSION"), machine, workload, arms, new.policy.clone(), new.seed))
 }
 
 /// A new experiment, stored where the history is.
@@ -182,30 +212,49 @@ fn simulated(path: &Path, seed: Option<u64>, policy: &Policy) -> Result<(Begun, 
             Arm { name: format!("candidate {number}"), cpus: None, threads: None, reason: "from the file".to_owned() }
         }
     };
-    let workload = Workload {
-        command: vec![path.display().to_string()],
-        folder: "".into(),
-        metric: Metric::wall_time(),
-        guards: Vec::new(),
-        metric_file: None,
-        vary: None,
-        timeout_s: None,
-        threads_as: Vec::new(),
-        pins_as: Vec::new(),
-    };
+    let workload = Workload::new(vec![path.display().to_string()], "".into(), Metric::wall_time());
     let arms = (0..=simulation.effects.gains.len()).map(arm).collect();
     let experiment = begun_now(env!("CARGO_PKG_VERSION"), this_machine()?, workload, arms, policy.clone(), seed);
     Ok((Begun { experiment, trials: Vec::new(), stored: None }, Some(simulation)))
 }
 
+/// A stored experiment with its trials goes on.
 fn stored(number: Option<i64>, settings: &Settings) -> Result<Begun, Failure> {
     let machine = this_machine()?;
+    let (number, Conducted { experiment, trials }) = found(number, &machine, settings)?;
+    refuse_other(&experiment, &machine, number)?;
+    if let Some(part) = &experiment.suite {
+        let what = format!("experiment {number} is part of the suite \"{}\"", part.suite);
+        return Err(Failure::unavailable(what).next("Continue all of it with `corewise try --suite FILE --resume`."));
+    }
+    enter(&experiment, number)?;
+    Ok(Begun { experiment, trials, stored: Some(number) })
+}
+
+/// A new experiment of what a stored one tried.
+fn once_more(again: &Again, settings: &Settings) -> Result<Begun, Failure> {
+    let machine = this_machine()?;
+    let (number, Conducted { experiment, .. }) = found(Some(again.number), &machine, settings)?;
+    if experiment.arms.iter().any(|arm| arm.threads.is_some()) {
+        let what = format!("experiment {number} is about numbers of threads, not about placements");
+        return Err(Failure::usage(what).next("Type its command line again, with --threads."));
+    }
+    let own = || experiment.arms.iter().map(|arm| if arm.cpus.is_some() { arm.name.clone() } else { "os".to_owned() });
+    let choices = if again.choices.is_empty() { choices(&own().collect::<Vec<_>>())? } else { again.choices.clone() };
+    let arms = arms(&choices, None, &machine, settings)?;
+    enter(&experiment, number)?;
+    let Experiment { workload, policy, .. } = experiment;
+    kept(begun_now(env!("CARGO_PKG_VERSION"), machine, workload, arms, policy, again.seed), settings)
+}
+
+/// A stored experiment by its number, or the last one of this machine, whose command may be executed.
+fn found(number: Option<i64>, machine: &Machine, settings: &Settings) -> Result<(i64, Conducted), Failure> {
     let nothing = || {
         Failure::unavailable("there is no stored experiment of this machine to continue")
             .next("Start one with `corewise try -- COMMAND`.")
     };
     let History::At(path) = &settings.history else {
-        return Err(Failure::usage("--resume needs the store")
+        return Err(Failure::usage("a stored experiment needs the store")
             .next("Leave out --no-store, or name the store with --store PATH."));
     };
     let unavailable = |error| Failure::unavailable(error);
@@ -214,22 +263,20 @@ fn stored(number: Option<i64>, settings: &Settings) -> Result<Begun, Failure> {
     let (number, made) = match number {
         Some(number) => {
             let number = number_now(&store, Conducted::KIND, number)?;
-            (number, store.get(number).map_err(broken)?)
+            (number, store.get::<Conducted>(number).map_err(broken)?)
         }
         None => store.latest(&machine.fingerprint(), |_| true).map_err(unavailable)?.ok_or_else(nothing)?,
     };
-    let Conducted { experiment, trials } = made;
-    check_owner(path, &[&experiment], settings)?;
-    refuse_other(&experiment, &machine, number)?;
-    if let Some(part) = &experiment.suite {
-        let what = format!("experiment {number} is part of the suite \"{}\"", part.suite);
-        return Err(Failure::unavailable(what).next("Continue all of it with `corewise try --suite FILE --resume`."));
-    }
+    check_owner(path, &[&made.experiment], settings)?;
+    Ok((number, made))
+}
+
+/// Goes to the folder in which an experiment was begun.
+fn enter(experiment: &Experiment, number: i64) -> Result<(), Failure> {
     let folder = path_of(experiment.workload.folder.bytes());
     std::env::set_current_dir(&folder).map_err(|error| {
         Failure::unavailable(format!("the folder {} of experiment {number}: {error}", folder.display()))
-    })?;
-    Ok(Begun { experiment, trials, stored: Some(number) })
+    })
 }
 
 /// What is stored contains commands: they are executed only where nobody else can have written them.
@@ -243,7 +290,13 @@ pub fn check_owner(store: &Path, experiments: &[&Experiment], settings: &Setting
     let line = |workload: &Workload| {
         let removes = workload.metric_file.as_ref().map_or_else(String::new, |file| format!(", after removing {file}"));
         let varies = workload.vary.as_ref().map_or_else(String::new, |script| format!(", after {script}"));
-        format!("in {}{removes}{varies}: {}", path_of(workload.folder.bytes()).display(), workload.command.join(" "))
+        let command = match &workload.live {
+            None => workload.command.join(" "),
+            Some(Live { source: Source::Command(script), .. }) => script.clone(),
+            Some(Live { source: Source::Page(address), .. }) => format!("read {address}"),
+            Some(_) => "place running processes".to_owned(),
+        };
+        format!("in {}{removes}{varies}: {command}", path_of(workload.folder.bytes()).display())
     };
     let lines = experiments.iter().map(|experiment| line(&experiment.workload)).collect();
     Commands { file: store, writers, content: &content, lines }.check(settings)

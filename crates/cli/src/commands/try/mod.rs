@@ -6,6 +6,7 @@ pub mod arguments;
 mod begin;
 mod drawing;
 mod live;
+mod plan;
 mod registry;
 pub mod screen;
 pub mod suite;
@@ -50,10 +51,17 @@ use task::{Print, Subject, TryTask, Which};
 const MOST_BLOCKS: u32 = 60;
 /// Means and slow runs take more.
 const MOST_BLOCKS_OF_RARE: u32 = 200;
+/// Slots are short, and take no start.
+const MOST_BLOCKS_OF_SLOTS: u32 = 1_000;
+/// Running processes are not disturbed for longer than this, where nothing is said.
+const BUDGET_OF_SLOTS: Duration = Duration::from_mins(10);
 
 impl Run for TryArguments {
-    const DOCUMENTS: &'static [Document] =
-        &[document::<ArtifactDocument<'_, Conducted>>, document::<suite::document::SuiteDocument<'_>>];
+    const DOCUMENTS: &'static [Document] = &[
+        document::<ArtifactDocument<'_, Conducted>>,
+        document::<suite::document::SuiteDocument<'_>>,
+        document::<plan::PlanDocument>,
+    ];
 
     fn run(self, settings: &Settings) -> Result<Exit, Failure> {
         run(&TryTask::new(self)?, settings)
@@ -79,20 +87,28 @@ fn run(task: &TryTask, settings: &Settings) -> Result<Exit, Failure> {
     let drawing = task.svg.as_deref().map(Drawing::into_file).transpose()?;
     // What is made up disturbs nobody.
     let _lock = if let Which::Simulated { .. } = which { None } else { lock::take(settings)? };
-    let (begun, simulation) = begin::begin(which, task.runs_max, settings)?;
+    if let Which::New(new) = which
+        && new.live.as_ref().is_some_and(|live| live.is_dry)
+    {
+        return plan::show(new, settings);
+    }
+    let interruption = Interruption::watch()?;
+    let (begun, simulation) = begin::begin(which, task.runs_max, (task.budget, interruption.stop()), settings)?;
     drawing.iter().try_for_each(|drawing| drawing.can_be_of(&begun.experiment))?;
     if task.confirms && begun.experiment.policy.what == What::Tail {
         return Err(not_in_stretches());
     }
-    let interruption = Interruption::watch()?;
     let since = Instant::now();
     let (trials, ending) = session(&begun, simulation.as_ref(), task, task.budget, interruption.stop(), settings)?;
     if trials.iter().all(|trial| matches!(trial.outcome, Outcome::Failed { .. })) {
-        return Err(nothing_ran(&begun.experiment, &trials, ending));
+        return Err(nothing_ran(&begun.experiment, &trials, &ending));
+    }
+    if let Ending::Gone(why) = &ending {
+        say(&format!("warning: the session ended early: {why}. What was measured before is valid."));
     }
     let made = Conducted { experiment: begun.experiment, trials };
     if task.confirms
-        && ending != Ending::Stopped
+        && matches!(ending, Ending::Decided | Ending::Limit | Ending::Budget)
         && let Verdict::Wins { arm } = made.conclude().standing.verdict
     {
         let number = begun.stored;
@@ -104,7 +120,7 @@ fn run(task: &TryTask, settings: &Settings) -> Result<Exit, Failure> {
     }
     let standings = print(&made, begun.stored, task.print, settings)?;
     drawing.iter().try_for_each(|drawing| drawing.draw(&made, begun.stored))?;
-    Ok(standings.iter().map(|standing| exit(standing, ending)).max_by_key(|exit| *exit as u8).unwrap_or(Exit::Done))
+    Ok(standings.iter().map(|standing| exit(standing, &ending)).max_by_key(|exit| *exit as u8).unwrap_or(Exit::Done))
 }
 
 /// The mean of a stretch hides the slow runs in it.
@@ -126,7 +142,8 @@ fn confirm(
     let times: Vec<f64> =
         made.trials.iter().map(|trial| trial.observed.wall_s).filter(|seconds| *seconds > 0.0).collect();
     let arms = vec![arms[0].clone(), arms[winner].clone()];
-    let policy = Policy { most_runs: None, ..policy.clone() };
+    // Long slots leave little behind that short ones do not.
+    let policy = Policy { most_runs: None, least_blocks: 0, ..policy.clone() };
     let again =
         begun_now(env!("CARGO_PKG_VERSION"), machine.clone(), workload.clone(), arms, policy, seed.checked_add(1));
     let stretch = Some(Stretch::of_runs(median(&times), stored));
@@ -138,14 +155,14 @@ fn confirm(
     let simulation = simulation.map(|simulation| simulation.alone(winner));
     let (trials, ending) = session(&begun, simulation.as_ref(), task, left, stop, settings)?;
     if trials.iter().all(|trial| matches!(trial.outcome, Outcome::Failed { .. })) {
-        return Err(nothing_ran(&begun.experiment, &trials, ending));
+        return Err(nothing_ran(&begun.experiment, &trials, &ending));
     }
     let made = Conducted { experiment: begun.experiment, trials };
     if task.print == Print::Screen && !settings.json {
         print_text("")?;
     }
     let standings = print(&made, begun.stored, task.print, settings)?;
-    Ok(standings.first().map_or(Exit::Done, |standing| exit(standing, ending)))
+    Ok(standings.first().map_or(Exit::Done, |standing| exit(standing, &ending)))
 }
 
 /// The first of a command's words that is an option of `try`, where no `--` says that all behind it are the command's.
@@ -170,15 +187,22 @@ fn session(
 ) -> Result<(Vec<Trial>, Ending), Failure> {
     let done = begun.trials.iter().map(|trial| trial.block).max().unwrap_or_default();
     let mut session = Session::new(&begun.experiment, begun.trials.clone(), begun.stored, settings)?;
+    let live = begun.experiment.workload.live.as_ref();
     let mut runner: Box<dyn Runner> = match simulation {
         Some(simulation) => Box::new(SimulatedRunner::new(simulation, begun.experiment.seed)),
+        None if let Some(live) = live => Box::new(begin::live::of_stored(&begun.experiment, live, stop, settings)?),
         // Whoever takes a cpu for a millisecond makes a tail of its own, and a longer one where threads cannot get out of the way.
         None if task.estimates_clock && !begun.experiment.workload.tells_of_tails() => {
             Box::new(runner(&begun.experiment, stop)?.estimating_clock())
         }
         None => Box::new(runner(&begun.experiment, stop)?),
     };
-    let most = if begun.experiment.policy.what == What::Typical { MOST_BLOCKS } else { MOST_BLOCKS_OF_RARE };
+    let most = match begun.experiment.policy.what {
+        _ if live.is_some() => MOST_BLOCKS_OF_SLOTS,
+        What::Typical => MOST_BLOCKS,
+        What::Mean | What::Tail => MOST_BLOCKS_OF_RARE,
+    };
+    let budget = budget.or(live.map(|_| BUDGET_OF_SLOTS));
     let limits = Limits { blocks: done + most, budget, rest: task.rest, stop };
     let (_, ending) = conduct(&begun.experiment, &begun.trials, &mut *runner, limits, &mut session)?;
     session.live.clear();
@@ -228,27 +252,28 @@ fn print(made: &Conducted, stored: Option<i64>, how: Print, settings: &Settings)
     Ok([vec![standing], pinned].concat())
 }
 
-fn exit(standing: &Standing, ending: Ending) -> Exit {
+fn exit(standing: &Standing, ending: &Ending) -> Exit {
     match standing.verdict {
         Verdict::Wins { .. } | Verdict::RealButBelowMargin { .. } | Verdict::NoMaterialDifference => Exit::Done,
-        Verdict::Undecided { .. } if ending == Ending::Stopped => Exit::Interrupted,
+        Verdict::Undecided { .. } if *ending == Ending::Stopped => Exit::Interrupted,
         Verdict::Undecided { .. } | Verdict::Unsound { .. } => Exit::Undecided,
     }
 }
 
 /// There is nothing to compare then; the first failure says why.
-fn nothing_ran(experiment: &Experiment, trials: &[Trial], ending: Ending) -> Failure {
+fn nothing_ran(experiment: &Experiment, trials: &[Trial], ending: &Ending) -> Failure {
     let first = trials.iter().find_map(|trial| match &trial.outcome {
         Outcome::Failed { why, output } => Some((why, output)),
         Outcome::Value(_) => None,
     });
     let Some((why, output)) = first else {
         let what = match ending {
+            Ending::Gone(why) => return Failure::unavailable(format!("nothing was tried: {why}")),
             Ending::Stopped => "nothing was tried: it was ended before the first run finished",
             Ending::Limit => "nothing was tried: --runs-max is smaller than one block",
             _ => "nothing was tried: the budget ended before the first run finished",
         };
-        return Failure::new(if ending == Ending::Stopped { Exit::Interrupted } else { Exit::Unavailable }, what);
+        return Failure::new(if *ending == Ending::Stopped { Exit::Interrupted } else { Exit::Unavailable }, what);
     };
     let command = experiment.workload.command.first().map_or("", String::as_str);
     let failure = Failure::unavailable(format!("{command}: no run produced a number: {why}"));

@@ -16,9 +16,9 @@ use std::path::Path;
 
 use corewise_model::experiment::{ArmStanding, ArmState, ArmVerdict, Standing, Verdict};
 use corewise_model::suite::results::Tried;
-use corewise_model::trial::{Arm, Experiment, ThreadsReport, Trial, boots};
+use corewise_model::trial::{Arm, Experiment, Live, ThreadsReport, Trial, boots};
 
-use crate::draw::number::count;
+use crate::draw::number::{count, duration};
 use crate::draw::text::{Line, Screen};
 use crate::draw::wrap::wrap;
 pub use export::{csv, markdown};
@@ -67,12 +67,26 @@ impl Shown<'_> {
     }
 
     fn runs_and_boots_of(&self, runs: u32) -> String {
-        let runs = count(runs as usize, "run");
+        let runs = self.runs(runs as usize);
         match boots(self.trials) {
             None => runs,
             Some(1) => format!("{runs} in one boot"),
             Some(boots) => format!("{runs} over {boots} boots"),
         }
+    }
+
+    /// "28 runs"; of running processes "28 slots of 0.3 s".
+    fn runs(&self, number: usize) -> String {
+        match &self.experiment.workload.live {
+            None => count(number, "run"),
+            Some(live) => format!("{} of {}", count(number, "slot"), duration(self.slot_s(live) * 1e9)),
+        }
+    }
+
+    /// How long a slot is; where several are one that is longer, that.
+    fn slot_s(&self, live: &Live) -> f64 {
+        let slots = self.experiment.stretch.map_or(1, |stretch| stretch.runs - stretch.skipped);
+        live.slot_s * f64::from(slots)
     }
 
     /// The trials of an arm that count.
@@ -91,7 +105,7 @@ impl Shown<'_> {
     }
 
     fn is_time(&self) -> bool {
-        self.experiment.workload.metric.pattern.is_none()
+        self.experiment.workload.metric.is_wall_time()
     }
 }
 

@@ -1,5 +1,6 @@
 //! What `try` is to do.
 
+mod live;
 mod threads;
 
 use std::ffi::OsString;
@@ -9,12 +10,14 @@ use std::time::Duration;
 use corewise_model::experiment::{Policy, What};
 use corewise_model::metric_line;
 use corewise_model::placement::Expression;
-use corewise_model::trial::{Finder, Metric};
+use corewise_model::sample::Finder;
+use corewise_model::trial::{Metric, policy_of_slots};
 
 use super::arguments::TryArguments;
 use crate::shell::failure::Failure;
 use crate::shell::placing;
 use crate::shell::tip::in_shell;
+pub use live::LiveTask;
 pub use threads::ThreadTable;
 
 /// A session of an experiment.
@@ -54,6 +57,8 @@ pub enum Which {
     New(Box<NewExperiment>),
     /// A stored one, by its number, or the last one of this machine.
     Stored(Option<i64>),
+    /// A new one of what a stored one tried.
+    Again(Again),
     /// One that is made up from a file.
     Simulated {
         /// The file.
@@ -63,6 +68,17 @@ pub enum Which {
         /// How it is judged.
         policy: Policy,
     },
+}
+
+/// A stored experiment that is to be made once more.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Again {
+    /// Its number.
+    pub number: i64,
+    /// As [`NewExperiment::choices`]; its own where nothing is said.
+    pub choices: Vec<Choice>,
+    /// As [`NewExperiment::seed`].
+    pub seed: Option<u64>,
 }
 
 /// What a new experiment is to be.
@@ -89,6 +105,8 @@ pub struct NewExperiment {
     pub policy: Policy,
     /// The seed of the random orders; from the clock where nothing is said.
     pub seed: Option<u64>,
+    /// The running processes that are placed, instead of a command that is run.
+    pub live: Option<LiveTask>,
 }
 
 /// A suite, and how it is to be tried.
@@ -145,7 +163,7 @@ impl Subject {
         match self {
             Self::One(Which::New(new)) => new.table.as_ref().is_some_and(|table| table.counts.len() > 1),
             Self::One(Which::Stored(_)) => true,
-            Self::One(Which::Simulated { .. }) | Self::Suite(_) => false,
+            Self::One(Which::Simulated { .. } | Which::Again(_)) | Self::Suite(_) => false,
         }
     }
 }
@@ -175,7 +193,11 @@ impl TryTask {
             return Err(Failure::usage("--install needs --suite").next("`corewise try --suite review --install`"));
         }
         let one = Subject::One;
+        let again = typed.again;
         let subject = match (typed.resume, typed.simulate.clone()) {
+            (None, None) if let Some(number) = again => {
+                one(Which::Again(Again { number, choices: choices(&typed.on)?, seed: typed.seed }))
+            }
             (resume, None) if typed.suite.is_some() => Subject::Suite(Box::new(SuiteTask::new(typed, policy, resume)?)),
             (Some(number), _) => one(Which::Stored(number)),
             (None, Some(truth)) => one(Which::Simulated { truth, seed: typed.seed, policy }),
@@ -200,20 +222,24 @@ impl NewExperiment {
             return Err(Failure::usage("--metric-file needs --metric: what in the file is the number to compare?")
                 .next("For example: --metric fps --metric-file results.json"));
         }
-        let guards = typed.guard.iter().map(|text| metric_of_guard(text, false));
-        let guards = guards.chain(typed.guard_higher.iter().map(|text| metric_of_guard(text, true)));
+        let guards = typed.guard.iter().map(|text| metric_of_guard(text, false, &typed));
+        let guards = guards.chain(typed.guard_higher.iter().map(|text| metric_of_guard(text, true, &typed)));
+        let guards = guards.collect::<Result<Vec<Metric>, _>>()?;
+        let live = LiveTask::new(&typed, &metric, &guards)?;
+        let policy = if live.is_some() { policy_of_slots(&policy) } else { policy };
         Ok(Self {
             choices: choices(&typed.on)?,
             threads,
             table,
             command: typed.command.into_iter().map(text).collect::<Result<_, _>>()?,
             metric,
-            guards: guards.collect::<Result<_, _>>()?,
+            guards,
             metric_file: typed.metric_file,
             vary: typed.vary,
             timeout: typed.timeout,
             policy,
             seed: typed.seed,
+            live,
         })
     }
 }
@@ -251,6 +277,9 @@ fn policy(typed: &TryArguments) -> Result<Policy, Failure> {
 
 /// What decides.
 fn primary(typed: &TryArguments) -> Result<Metric, Failure> {
+    if live::is_live(typed) {
+        return live::primary(typed);
+    }
     let Some(text) = &typed.metric else { return Ok(Metric::wall_time()) };
     let metric = metric("--metric", text, typed.higher)?;
     if typed.higher || typed.lower {
@@ -268,7 +297,7 @@ fn primary(typed: &TryArguments) -> Result<Metric, Failure> {
 }
 
 /// The choices beside the operating system's, which is tried in any case: where it is named twice, it is one of them.
-fn choices(typed: &[String]) -> Result<Vec<Choice>, Failure> {
+pub fn choices(typed: &[String]) -> Result<Vec<Choice>, Failure> {
     let mut choices = Vec::new();
     let mut is_baseline_named = false;
     for word in typed {
@@ -285,8 +314,12 @@ fn choices(typed: &[String]) -> Result<Vec<Choice>, Failure> {
     Ok(choices)
 }
 
-fn metric_of_guard(text: &str, higher_is_better: bool) -> Result<Metric, Failure> {
-    metric(if higher_is_better { "--guard-higher" } else { "--guard" }, text, higher_is_better)
+fn metric_of_guard(text: &str, higher_is_better: bool, typed: &TryArguments) -> Result<Metric, Failure> {
+    let option = if higher_is_better { "--guard-higher" } else { "--guard" };
+    if live::is_live(typed) {
+        return live::metric((option, text, Some(higher_is_better)), false, typed);
+    }
+    metric(option, text, higher_is_better)
 }
 
 /// "throughput=([0-9.]+) MB/s", or a name alone.
@@ -299,7 +332,7 @@ fn metric(option: &str, text: &str, higher_is_better: bool) -> Result<Metric, Fa
     let name = name.trim().to_owned();
     let pattern = pattern.map_or_else(|| metric_line::pattern(&name), str::to_owned);
     Finder::new(&pattern).map_err(|error| Failure::usage(format!("{option}: {error}")).next(example))?;
-    Ok(Metric { name, pattern: Some(pattern), higher_is_better })
+    Ok(Metric { name, pattern: Some(pattern), higher_is_better, reading: None })
 }
 
 /// Experiments are stored and resumed, so their commands have to be texts.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::system::System;
-use super::{resolved, set};
+use super::{CpuSet, resolved, set};
 use crate::keep::{Author, LeftBecause, Original, Outcome, Standing};
 
 const RULE: &str = "[[rule]]\nname = \"game\"\nmatch = { name = \"game\" }\non = \"0-3\"\n";
@@ -131,6 +131,45 @@ fn a_cpu_goes_and_comes_back() {
         system.stop();
         assert_eq!(system.cpus(10), "0-7");
     }
+}
+
+/// The rules are read again when cpus go offline: then the rule itself has none.
+#[test]
+fn a_rule_waits_for_its_cpus() {
+    for remembers_masks in [true, false] {
+        let mut system = held(RULE);
+        system.remembers_masks = remembers_masks;
+        let mut without = resolved(RULE);
+        without[0].cpus = CpuSet::new();
+        system.change_cpuset(set("4-7"));
+        system.keeper.set_rules(without.clone());
+        assert_eq!(system.look(10), []);
+        assert_eq!(system.cpus(10), "4-7");
+        assert_eq!(system.said(10), "rule game has no cpu here now: the kernel decides until there is one");
+        system.start(20, "game", 1, None);
+        assert_eq!(system.look(20), [], "it is not held before there is a cpu");
+        system.change_cpuset(set("0-7"));
+        system.keeper.set_rules(resolved(RULE));
+        system.look_at_all();
+        assert_eq!([10, 11, 20].map(|id| system.cpus(id)), ["0-3"; 3]);
+        system.keeper.set_rules(without);
+        system.keeper.set_rules(resolved(&format!("{RULE}disabled = true\n")));
+        system.look_at_all();
+        assert_eq!([10, 11, 20].map(|id| system.cpus(id)), ["0-7"; 3]);
+    }
+}
+
+/// Older kernels give a process that comes into a control group all cpus that this has.
+#[test]
+fn a_process_in_another_group_is_held_there() {
+    let mut system = held(RULE);
+    system.group = "/other".into();
+    system.choose(10, &set("0-7"));
+    assert_eq!(system.look(10).len(), 1);
+    assert_eq!(system.cpus(10), "0-3");
+    system.choose(10, &set("0-7"));
+    system.look(10);
+    assert!(matches!(system.keeper.processes()[&10].standing, Standing::Left(_)), "nobody moved it this time");
 }
 
 #[test]

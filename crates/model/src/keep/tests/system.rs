@@ -29,6 +29,8 @@ pub struct System {
     /// Name and parent of processes.
     pub processes: BTreeMap<u32, (String, u32)>,
     pub cpuset: CpuSet,
+    /// The control group of all.
+    pub group: String,
     pub remembers_masks: bool,
     pub now: Duration,
     pub author: Author,
@@ -46,6 +48,7 @@ impl System {
             tasks: BTreeMap::new(),
             processes: BTreeMap::new(),
             cpuset: CpuSet::first(8),
+            group: String::new(),
             remembers_masks: true,
             now: Duration::ZERO,
             author: Author::Unknown,
@@ -144,7 +147,8 @@ impl System {
         let threads: Vec<Thread> = threads.map(thread).collect();
         let start_ticks = self.tasks[&id].start_ticks;
         let reachable = self.cpuset.clone();
-        Some(Process { id, start_ticks, parent, name, reachable, threads, ..Process::default() })
+        let cgroup = self.group.clone();
+        Some(Process { id, start_ticks, parent, name, cgroup, reachable, threads, ..Process::default() })
     }
 
     /// Looks at a process and does what comes of it.

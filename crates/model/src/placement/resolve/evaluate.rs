@@ -164,17 +164,14 @@ impl<'a> Evaluator<'a> {
             Node::Objects { of: Some(of), level, indices } => self.objects_in(of, *level, indices, term),
             Node::Pattern { pattern, count, level, among } => {
                 self.has_groups(*level, term)?;
-                let pool = match among {
-                    Some(among) => {
-                        let value = self.value(among)?;
-                        self.passed_over.extend(value.cpus.iter());
-                        self.usable(&value)
-                    }
-                    None => self.usable_all(),
-                };
+                let pool = self.pool(among.as_deref())?;
                 self.note_outside(&pool, *level, term);
                 let chosen = pattern::choose(*pattern, *count as usize, *level, pool, &self.places);
                 chosen.map(Value::ordered).map_err(|what| PlacementError::new(term.at.clone(), what))
+            }
+            Node::Best { count, among } => {
+                let pool = self.pool(among.as_deref())?;
+                self.best(*count as usize, &pool, term)
             }
             Node::Not(term) => {
                 let value = self.value(term)?;
@@ -182,6 +179,26 @@ impl<'a> Evaluator<'a> {
             }
             Node::Chain(first, rest) => self.chain(first, rest),
         }
+    }
+
+    /// The usable cpus that are chosen from.
+    fn pool(&mut self, among: Option<&Term>) -> Result<Vec<u32>> {
+        let Some(among) = among else { return Ok(self.usable_all()) };
+        let value = self.value(among)?;
+        self.passed_over.extend(value.cpus.iter());
+        Ok(self.usable(&value))
+    }
+
+    /// The cpus of a pool that are worth most now.
+    fn best(&mut self, count: usize, pool: &[u32], term: &Term) -> Result<Value> {
+        let error = |what: String| PlacementError::new(term.at.clone(), what);
+        let Some(worth) = self.context.worth else {
+            let what = format!("{term}: what these cpus are worth now is not known");
+            return Err(error(what).hint("it is known on the machine itself, while it runs"));
+        };
+        let chosen = worth.best(count, pool).map_err(|what| error(format!("{term}: {what}")))?;
+        self.notes.extend(worth.reasons(&chosen, pool).into_iter().map(|reason| format!("{term}: {reason}")));
+        Ok(Value::ordered(chosen))
     }
 
     /// Says which cpus a pattern takes last, because they are in no object of its level.

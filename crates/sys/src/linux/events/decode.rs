@@ -110,7 +110,7 @@ const KNOWN: &[Known] = &[
 ];
 
 /// Which of several tracepoints stand in for each other: an interest is served where one of each group is there.
-const NEEDED: [(Interest, &str); 7] = [
+const NEEDED: [(Interest, &str); 8] = [
     (Interest::Interrupts, "irq/irq_handler_entry"),
     (Interest::Switches, "sched/sched_switch"),
     (Interest::PageFaults, "exceptions/page_fault_user"),
@@ -118,6 +118,7 @@ const NEEDED: [(Interest, &str); 7] = [
     (Interest::Senders, "ipi/"),
     (Interest::Migrations, "sched/sched_migrate_task"),
     (Interest::Tasks, "sched/sched_process_fork"),
+    (Interest::Affinities, "syscalls/sys_enter_sched_setaffinity"),
 ];
 
 /// The tracepoints of this kernel that serve some interests, and how to read their records.

@@ -1,7 +1,9 @@
 //! The verdict in one sentence, and how to apply it.
 
+use corewise_model::CpuSet;
 use corewise_model::experiment::{ArmState, ArmVerdict, Doubt, Effect, GuardStanding, GuardVerdict, Verdict, What};
 use corewise_model::placement::notation::{Notation, print};
+use corewise_model::trial::Live;
 
 use super::Shown;
 use super::gain::{gain_in, interval, interval_in, percent, size, size_in};
@@ -157,7 +159,7 @@ fn undecided(shown: Shown<'_>, more_runs: Option<u32>) -> Line {
     if shown.all_failed() {
         return leave_it(" The command failed on every other placement.");
     }
-    let runs = count(shown.standing.runs as usize, "run");
+    let runs = shown.runs(shown.standing.runs as usize);
     let alive = shown.standing.arms.iter().skip(1).filter(|arm| arm.state == ArmState::Alive);
     let best = alive
         .filter_map(|arm| Some((arm.arm, arm.effect.as_ref()?)))
@@ -173,8 +175,12 @@ fn undecided(shown: Shown<'_>, more_runs: Option<u32>) -> Line {
         let what = shown.experiment.policy.what;
         format!(" Best so far: {name}, {} {}.", gain_in(what, effect.estimate), interval_in(what, effect))
     });
-    let more =
-        more_runs.map_or(String::new(), |more| format!(" About {} would decide it.", count(more as usize, "more run")));
+    let more = more_runs.map_or(String::new(), |more| {
+        format!(
+            " About {} would decide it.",
+            count(more as usize, if shown.experiment.workload.live.is_some() { "more slot" } else { "more run" })
+        )
+    });
     Line::new()
         .with(Tone::Warn, "Not decided")
         .plain(glued(&format!(" after {runs}; until it is, leave it to the operating system.{best}{more}")))
@@ -257,6 +263,9 @@ pub fn apply(shown: Shown<'_>) -> Vec<Line> {
     };
     let Some(cpus) = &arm.cpus else { return Vec::new() };
     let command = in_a_shell(&shown.experiment.workload.command);
+    if let Some(live) = &shown.experiment.workload.live {
+        return apply_live(shown, live, cpus);
+    }
     let machine = &shown.experiment.machine;
     let text = |notation| {
         let lines = print(notation, cpus, &cpus.iter().collect::<Vec<_>>(), machine);
@@ -269,14 +278,30 @@ pub fn apply(shown: Shown<'_>) -> Vec<Line> {
     lines.into_iter().map(|line| Line::new().plain("    ").strong(line)).collect()
 }
 
+/// The same for running processes: a rule that holds for those to come, and what places these now.
+fn apply_live(shown: Shown<'_>, live: &Live, cpus: &CpuSet) -> Vec<Line> {
+    let rule = shown.stored.map(|number| {
+        let matches = live.matches.iter().map(|text| format!(" --match {}", in_shell(text)));
+        format!("corewise keep add --from {number}{}{}", matches.collect::<String>(), store(shown))
+    });
+    let units = live.matches.iter().filter_map(|text| text.strip_prefix("unit="));
+    let units = units.map(|unit| format!("systemctl set-property {} AllowedCPUs={cpus}", in_shell(unit)));
+    let now =
+        live.processes.iter().map(|process| format!("taskset --all-tasks --cpu-list --pid {cpus} {}", process.id));
+    rule.into_iter().chain(units).chain(now).map(|line| Line::new().plain("    ").strong(line)).collect()
+}
+
+fn store(shown: Shown<'_>) -> String {
+    shown.named_store.map_or_else(String::new, |store| format!(" --store {}", in_shell(&store.to_string_lossy())))
+}
+
 /// What to type where more runs may decide it.
 pub(super) fn resume(shown: Shown<'_>) -> Option<Line> {
     if shown.all_failed() || !shown.is_any_alive() {
         return None;
     }
     let number = shown.stored?;
-    let store =
-        shown.named_store.map_or_else(String::new, |store| format!(" --store {}", in_shell(&store.to_string_lossy())));
+    let store = store(shown);
     let command = match &shown.experiment.suite {
         Some(_) => format!("corewise try --suite SUITE --resume{store}"),
         None => format!("corewise try --resume={number}{store}"),

@@ -1,14 +1,14 @@
 //! What differs besides between the winner and the operating system's choice, and what a user has to know of the runs.
 
-use corewise_model::experiment::{GuardStanding, GuardVerdict};
+use corewise_model::experiment::{GuardStanding, GuardVerdict, Verdict};
 use corewise_model::stats::order::{apart, median, median_interval};
-use corewise_model::trial::{Metric, Observed, Outcome, Trial};
+use corewise_model::trial::{Live, Metric, Observed, Outcome, Stretch, Trial};
 
 use super::Shown;
 use super::gain::{gain, interval, percent};
 use super::questions;
 use super::standings::significant;
-use crate::draw::number::{bytes, count};
+use crate::draw::number::{bytes, count, duration};
 use crate::draw::printable::{last_lines, named};
 use crate::draw::text::{Line, Tone};
 use crate::draw::wrap::glued;
@@ -155,7 +155,8 @@ fn failures(shown: Shown<'_>) -> Vec<Line> {
         let Some((why, output)) = failed.next() else { continue };
         let text = format!(" of {}: {why}", named(&described.spoken()));
         let all = 1 + failed.count();
-        lines.push(Line::new().with(Tone::Warn, count(all, "failed run")).plain(text));
+        let what = if shown.experiment.workload.live.is_some() { "failed slot" } else { "failed run" };
+        lines.push(Line::new().with(Tone::Warn, count(all, what)).plain(text));
         let last = last_lines(output, SHOWN_LINES);
         lines.extend(last.iter().map(|line| Line::new().faint(format!("    {line}"))));
     }
@@ -191,6 +192,10 @@ fn warnings(shown: Shown<'_>) -> Vec<Line> {
         lines
             .push(warn(&format!("other programs used {share} of the machine meanwhile, which makes intervals wider.")));
     }
+    if let Some(live) = &shown.experiment.workload.live {
+        lines.extend(slots(shown, live).iter().map(|text| warn(text)));
+        return lines;
+    }
     let repeats = counted.iter().map(|trial| trial.repeats).max().unwrap_or(1);
     if let Some(stretch) = shown.experiment.stretch {
         let of = stretch.of.map_or(String::new(), |number| format!(" It confirms experiment {number}."));
@@ -206,4 +211,42 @@ fn warnings(shown: Shown<'_>) -> Vec<Line> {
         )));
     }
     lines
+}
+
+/// What slots of running processes can show, and what they cost.
+fn slots(shown: Shown<'_>, live: &Live) -> Vec<String> {
+    let slot_s = shown.slot_s(live);
+    let seconds = |seconds: f64| duration(seconds * 1e9);
+    let mut notes = Vec::new();
+    let is_said = !matches!(shown.standing.verdict, Verdict::Undecided { .. } | Verdict::Unsound { .. });
+    if is_said && shown.experiment.stretch.is_none() {
+        let what = format!(
+            "this holds for slots of {}: what builds up or wears off more slowly (heat, caches, connections) was not seen.",
+            seconds(slot_s)
+        );
+        let next = match shown.standing.verdict {
+            Verdict::Wins { .. } => {
+                format!(" `--confirm` tries slots that are {} times as long.", Stretch::of_runs(live.slot_s, None).runs)
+            }
+            _ => String::new(),
+        };
+        notes.push(format!("{what}{next}"));
+    }
+    if shown.experiment.workload.metric.reading.as_ref().is_some_and(|reading| reading.kind.is_proxy()) {
+        let name = named(&shown.experiment.workload.metric.name);
+        notes.push(format!(
+            "{name} is a proxy: it says nothing of what the processes get done. Confirm with a metric of theirs."
+        ));
+    }
+    let worse = shown.standing.arms.iter().filter(|arm| arm.effect.is_some_and(|effect| effect.estimate < 0.0));
+    let worse_s: f64 = worse.flat_map(|arm| shown.counted(arm.arm)).map(|trial| trial.observed.wall_s).sum();
+    let all_s: f64 = shown.trials.iter().map(|trial| trial.observed.wall_s).sum();
+    if worse_s > 0.0 {
+        notes.push(format!(
+            "{} of {} of slots were spent on placements that look worse.",
+            seconds(worse_s),
+            seconds(all_s)
+        ));
+    }
+    notes
 }

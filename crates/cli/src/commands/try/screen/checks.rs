@@ -12,11 +12,12 @@ use crate::draw::text::Line;
 pub fn lines(shown: Shown<'_>) -> Vec<Line> {
     let checks = &shown.standing.checks;
     let mut items = Vec::new();
+    let what = if shown.experiment.workload.live.is_some() { "slots" } else { "runs" };
     if let Some(carry) = &checks.carry_over {
         let name = shown.experiment.arms.get(carry.after_arm).map_or_else(String::new, |arm| named(&arm.spoken()));
         let fires = checks.doubts.iter().any(|doubt| matches!(doubt, Doubt::CarryOver(_)));
         items.push(format!(
-            "runs right after {name} differed most: {} ({} SE{})",
+            "{what} right after {name} differed most: {} ({} SE{})",
             size(carry.slower),
             decimal(carry.standard_errors.abs(), 1),
             if fires { "" } else { ", below the alarm level" }

@@ -27,7 +27,7 @@ pub fn standings(shown: Shown<'_>, width: usize) -> Vec<Line> {
     let first = [
         Column::text("placement", 0).shrinking_to(12),
         Column::number("cpus", "", 6),
-        Column::number("runs", "", 3),
+        Column::number(if shown.experiment.workload.live.is_some() { "slots" } else { "runs" }, "", 3),
         Column::number("median", "", 2),
     ];
     let rest = [
@@ -105,7 +105,7 @@ pub fn value(shown: Shown<'_>, x: f64) -> String {
 /// A metric's value as it is judged, as a person reads it.
 pub fn metric_value(metric: &Metric, x: f64) -> String {
     let value = metric.value(x);
-    if metric.pattern.is_none() { duration(value * 1e9) } else { significant(value) }
+    if metric.is_wall_time() { duration(value * 1e9) } else { significant(value) }
 }
 
 /// At least three digits that mean something.

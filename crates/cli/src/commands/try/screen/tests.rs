@@ -1,5 +1,7 @@
 //! Whole screens of experiments whose truth is known.
 
+mod live;
+
 use corewise_model::CpuSet;
 use corewise_model::conducted::Conducted;
 use corewise_model::experiment::{Policy, Race, Standing};
@@ -44,17 +46,7 @@ pub fn made_by(policy: Policy, effects: &Effects, noise: &RunNoise, seed: u64, m
         started_unix_ms: 0,
         seed,
         machine: ryzen_9950x3d(),
-        workload: Workload {
-            command: vec!["./app".into(), "--level".into(), "3".into()],
-            folder: "/".into(),
-            metric: Metric::wall_time(),
-            guards: Vec::new(),
-            metric_file: None,
-            vary: None,
-            timeout_s: None,
-            threads_as: Vec::new(),
-            pins_as: Vec::new(),
-        },
+        workload: Workload::new(vec!["./app".into(), "--level".into(), "3".into()], "/".into(), Metric::wall_time()),
         arms: std::iter::once(baseline).chain(CANDIDATES.iter().take(effects.gains.len()).map(arm)).collect(),
         policy,
         suite: None,
@@ -288,8 +280,12 @@ fn no_screen_is_wider_than_the_terminal() {
 fn no_name_steers_hides_or_computes_in_any_form() {
     for gains in [[0.0, 0.01, -0.05, 0.88], [0.0, 0.0, 0.0, 0.0]] {
         let Made { mut experiment, mut trials, standing } = made(&gains, &RunNoise::Typical, 42, 12);
-        let metric =
-            |name: &str| Metric { name: name.into(), pattern: Some("([0-9]+)".into()), higher_is_better: true };
+        let metric = |name: &str| Metric {
+            name: name.into(),
+            pattern: Some("([0-9]+)".into()),
+            higher_is_better: true,
+            reading: None,
+        };
         experiment.workload.guards = vec![metric("errors")];
         trials[1].outcome = Outcome::Failed { why: "exit status 1".into(), output: "one\ntwo".into() };
         trials.iter_mut().for_each(|trial| trial.guards = vec![Some(1.5)]);
@@ -323,7 +319,8 @@ fn the_best_so_far_may_be_the_os_default() {
 #[test]
 fn coarse_numbers_leave_an_arm_open_in_every_form() {
     let Made { mut experiment, mut trials, .. } = made(&[0.0, -0.5], &RunNoise::Quiet, 1, 60);
-    experiment.workload.metric = Metric { name: "fps".into(), pattern: Some("x".into()), higher_is_better: true };
+    experiment.workload.metric =
+        Metric { name: "fps".into(), pattern: Some("x".into()), higher_is_better: true, reading: None };
     for trial in &mut trials {
         trial.outcome = Outcome::Value(f64::from(trial.block % 2) + if trial.arm == 2 { 30.0 } else { 60.0 });
     }

@@ -25,7 +25,7 @@ fn expressions(plan: &Plan) -> Vec<&str> {
 
 /// What every plan promises, whatever the machine.
 fn keeps_its_word(machine: &Machine, reachable: &CpuSet, plan: &Plan, most: usize) {
-    let context = Context { machine, reachable, quiet: None };
+    let context = Context { machine, reachable, quiet: None, worth: None };
     let (system, others) = plan.candidates.split_first().unwrap();
     assert_eq!((&system.expression, &system.cpus), (&None, &plan.usable));
     for candidate in others {

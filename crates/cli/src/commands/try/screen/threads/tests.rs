@@ -56,15 +56,8 @@ fn made(cells: &mut [Cell], truth: &Truth, noise: &RunNoise, seed: u64, most_blo
         seed,
         machine,
         workload: Workload {
-            command: vec!["./app".into(), "--jobs={threads}".into()],
-            folder: "/".into(),
-            metric: Metric::wall_time(),
-            guards: Vec::new(),
-            metric_file: None,
-            vary: None,
-            timeout_s: None,
             threads_as: vec!["OMP_NUM_THREADS".into()],
-            pins_as: Vec::new(),
+            ..Workload::new(vec!["./app".into(), "--jobs={threads}".into()], "/".into(), Metric::wall_time())
         },
         arms: cells.iter().map(arm).collect(),
         policy: Policy::default(),

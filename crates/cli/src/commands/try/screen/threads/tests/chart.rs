@@ -17,7 +17,8 @@ impl Made {
 
     /// The same program, judged by what it does in a second.
     pub fn judged_by_rate(mut self) -> Self {
-        let metric = Metric { name: "rays_per_second".into(), pattern: Some("x".into()), higher_is_better: true };
+        let metric =
+            Metric { name: "rays_per_second".into(), pattern: Some("x".into()), higher_is_better: true, reading: None };
         self.experiment.workload.metric = metric;
         for trial in &mut self.trials {
             if let Outcome::Value(value) = &mut trial.outcome {

@@ -90,7 +90,7 @@ fn no_name_steers_or_hides_in_any_form() {
     let made = Conducted { experiment, trials };
     let mut rated = made.clone();
     let pattern = Some("([0-9]+)".into());
-    rated.experiment.workload.metric = Metric { name: "rate".into(), pattern, higher_is_better: true };
+    rated.experiment.workload.metric = Metric { name: "rate".into(), pattern, higher_is_better: true, reading: None };
     for Conducted { experiment, trials } in [made, rated].iter().flat_map(hostile::copies) {
         let made = Made { experiment, trials, standing: standing.clone(), report: report.clone() };
         hostile::check_xml(&made.picture());

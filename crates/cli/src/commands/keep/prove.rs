@@ -1,0 +1,91 @@
+//! A rule's experiment is made once more, and its evidence renewed or withdrawn.
+
+use std::collections::BTreeMap;
+
+use corewise_model::Artifact as _;
+use corewise_model::conducted::Conducted;
+use corewise_model::experiment::Verdict;
+use corewise_model::keep::{Evidence, ResolvedRule, Rule, Unproven, set_disabled, set_evidence};
+
+use super::arguments::ProveArguments;
+use super::document::{Fate, ProveDocument};
+use super::state::State;
+use super::{screen, state};
+use crate::shell::failure::{Exit, Failure};
+use crate::shell::history::{broken, existing};
+use crate::shell::itself::Itself;
+use crate::shell::machine::this_machine;
+use crate::shell::output::show;
+use crate::shell::rules::Rules;
+use crate::shell::settings::{History, Settings};
+
+/// `corewise keep prove`: its experiment is one as any other, made by `corewise try --again`.
+pub fn prove(typed: &ProveArguments, rules: &Rules, settings: &Settings) -> Result<Exit, Failure> {
+    let rule = rules.one(&typed.name)?;
+    let on = rule.on.0.to_string();
+    let Some(evidence) = &rule.evidence else {
+        let what = format!("rule {} rests on no experiment that could be made once more", rule.name);
+        return Err(Failure::unavailable(what).next(format!(
+            "Make one with `corewise try --on '{on}' -- COMMAND`, and the rule with `corewise keep add --from N`."
+        )));
+    };
+    if !matches!(settings.history, History::At(_)) {
+        return Err(Failure::usage("keep prove needs the store").next("Name the store with --store PATH."));
+    }
+    let is_running = State::read(settings).is_some_and(|state| state.of_system == rules.of_system);
+    let is_it = |here: &ResolvedRule| here.rule.name == rule.name && here.is_in_force();
+    if is_running && rules.resolved(settings)?.iter().any(is_it) {
+        let what = format!("the running `corewise keep run` holds rule {}, and would place what is tried", rule.name);
+        return Err(
+            Failure::unavailable(what).next(format!("Disable it meanwhile: corewise keep disable {}", rule.name))
+        );
+    }
+    let before = latest(settings)?.map(|(number, _)| number);
+    let mut words = ["try", "--again", &evidence.experiment.to_string(), "--on", &on].map(str::to_owned).to_vec();
+    if let Some(budget) = typed.budget {
+        words.extend(["--budget".to_owned(), format!("{}ms", budget.as_millis())]);
+    }
+    let itself = Itself::new(settings)?;
+    let (exit, _) = itself.run(&words, &BTreeMap::new())?;
+    let made = latest(settings)?.filter(|(number, _)| Some(*number) != before);
+    // It said why itself.
+    let Some((experiment, made)) = made else {
+        return Ok(match exit {
+            Some(code) if code == Exit::Usage as i32 => Exit::Usage,
+            _ if itself.is_interrupted() => Exit::Interrupted,
+            _ => Exit::Unavailable,
+        });
+    };
+    judged(&rule, experiment, &made, rules, settings)?;
+    Ok(match exit {
+        Some(0) => Exit::Done,
+        _ if itself.is_interrupted() => Exit::Interrupted,
+        _ => Exit::Undecided,
+    })
+}
+
+fn latest(settings: &Settings) -> Result<Option<(i64, Conducted)>, Failure> {
+    let store = existing(settings, "Make an experiment with `corewise try`")?;
+    store.latest(&this_machine()?.fingerprint(), |_| true).map_err(broken)
+}
+
+/// Writes down what the experiment means for the rule, and says so.
+fn judged(rule: &Rule, experiment: i64, made: &Conducted, rules: &Rules, settings: &Settings) -> Result<(), Failure> {
+    let (fate, evidence) = match made.conclude().standing.verdict {
+        Verdict::Wins { .. } => (Fate::Renewed, Evidence::of_winner(experiment, made).map(|(_, evidence)| evidence)),
+        Verdict::NoMaterialDifference | Verdict::RealButBelowMargin { .. } => (Fate::Withdrawn, None),
+        Verdict::Undecided { .. } | Verdict::Unsound { .. } => (Fate::Unchanged, rule.evidence.clone()),
+    };
+    let disabled = fate == Fate::Withdrawn && rule.unproven == Unproven::Release;
+    if fate != Fate::Unchanged {
+        rules.edit(&rule.name, |text| {
+            let text = set_evidence(text, &rule.name, evidence.as_ref())?;
+            if disabled { set_disabled(&text, &rule.name, true) } else { Ok(text) }
+        })?;
+    }
+    let reloaded = fate != Fate::Unchanged && state::reload(settings);
+    let schema = "corewise/keep-prove/1";
+    let evidence = evidence.as_ref();
+    let document = || ProveDocument { schema, rule: &rule.name, experiment, fate, evidence, disabled, reloaded };
+    show(settings, document, || screen::proven(&document(), settings.width))
+}

@@ -1,0 +1,101 @@
+//! `corewise try --dry-run`: whose threads would stand where.
+
+use corewise_model::CpuSet;
+use corewise_model::trial::Arm;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::begin::{arms, live};
+use super::task::NewExperiment;
+use crate::draw::number::count;
+use crate::draw::printable::named;
+use crate::draw::text::{Line, Screen};
+use crate::draw::wrap::wrap;
+use crate::shell::failure::{Exit, Failure};
+use crate::shell::machine::this_machine;
+use crate::shell::output;
+use crate::shell::settings::Settings;
+
+/// What `corewise try --dry-run --json` prints.
+#[derive(Serialize, JsonSchema)]
+#[schemars(title = "corewise/try-plan/1")]
+pub struct PlanDocument {
+    #[schemars(extend("const" = "corewise/try-plan/1"))]
+    schema: &'static str,
+    /// The processes that would be placed, with all that descends from them.
+    processes: Vec<PlannedProcess>,
+    /// Where, in random order; the first is what they have now.
+    placements: Vec<Arm>,
+}
+
+/// A process that would be placed.
+#[derive(Serialize, JsonSchema)]
+struct PlannedProcess {
+    /// Its number.
+    process: u32,
+    /// Its name.
+    name: String,
+    /// How many threads it has.
+    threads: usize,
+    /// The cpus that its threads may use now: each set once.
+    cpus: Vec<CpuSet>,
+    /// How many processes descend from it.
+    descendants: usize,
+}
+
+/// Shows what a session would place.
+pub fn show(new: &NewExperiment, settings: &Settings) -> Result<Exit, Failure> {
+    let machine = this_machine()?;
+    let placements = arms(&new.choices, new.threads, &machine, settings)?;
+    let chosen =
+        new.live.as_ref().map(super::task::LiveTask::live).transpose()?.map_or_else(Vec::new, |(_, chosen)| chosen);
+    live::check_reachable(&placements, &chosen)?;
+    let planned = chosen.iter().map(|process| {
+        let mut cpus: Vec<CpuSet> = Vec::new();
+        for thread in &process.threads {
+            if !cpus.contains(&thread.cpus) {
+                cpus.push(thread.cpus.clone());
+            }
+        }
+        let descendants = corewise_sys::task::descendants(process.id).len();
+        PlannedProcess {
+            process: process.id,
+            name: process.name.clone(),
+            threads: process.threads.len(),
+            cpus,
+            descendants,
+        }
+    });
+    let document = PlanDocument { schema: "corewise/try-plan/1", processes: planned.collect(), placements };
+    output::show(settings, || &document, || screen(&document, settings.width))?;
+    Ok(Exit::Done)
+}
+
+fn screen(document: &PlanDocument, width: usize) -> Screen {
+    let mut screen = Screen::new();
+    let line = |text: String| wrap(&Line::new().plain(text), width, 2);
+    for process in &document.processes {
+        let cpus: Vec<String> = process.cpus.iter().map(ToString::to_string).collect();
+        let more = match process.descendants {
+            0 => String::new(),
+            count => format!(", and {count} more processes that descend from it"),
+        };
+        screen.extend(line(format!(
+            "Process {} ({}): {} on cpus {}{more}",
+            process.process,
+            named(&process.name),
+            count(process.threads, "thread"),
+            cpus.join(" and ")
+        )));
+    }
+    screen.extend(line("All of these threads would stand, slot by slot in random order, on".to_owned()));
+    for placement in &document.placements {
+        let cpus = placement
+            .cpus
+            .as_ref()
+            .map_or_else(|| "what each of them has now".to_owned(), |cpus| format!("cpus {cpus}"));
+        screen.extend(line(format!("    {}: {cpus}", named(&placement.name))));
+    }
+    screen.extend(line("Nothing was changed.".to_owned()));
+    screen
+}

@@ -1,0 +1,243 @@
+//! What was typed about running processes: which they are, where their metrics are read, and what must not happen to them.
+
+use std::time::Duration;
+
+use corewise_model::keep::Match;
+use corewise_model::metric_line;
+use corewise_model::sample::{Kind, Meter, Reading};
+use corewise_model::trial::{Limit, Metric, Source};
+
+use super::super::arguments::TryArguments;
+use crate::shell::failure::Failure;
+use crate::shell::tip::in_shell;
+
+/// Running processes that are to be tried.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LiveTask {
+    /// Their numbers.
+    pub processes: Vec<u32>,
+    /// What they match.
+    pub matches: Vec<String>,
+    /// Where the metrics are read.
+    pub source: Source,
+    /// How long a slot is; found where nothing is said.
+    pub slot: Option<Duration>,
+    /// What ends a slot at once.
+    pub limits: Vec<Limit>,
+    /// Whether only to show whose threads would stand where.
+    pub is_dry: bool,
+}
+
+/// An option that names a metric: its name, what was typed behind it, and whether more is better where the option says so.
+type Named<'a> = (&'a str, &'a str, Option<bool>);
+
+impl LiveTask {
+    /// What was typed; nothing where a command is run.
+    pub fn new(typed: &TryArguments, metric: &Metric, guards: &[Metric]) -> Result<Option<Self>, Failure> {
+        if !is_live(typed) {
+            return Ok(None);
+        }
+        if !typed.command.is_empty() {
+            return Err(Failure::usage("a command is run, or running processes are placed: not both")
+                .next("Leave out the command, or --pid, --unit and --match."));
+        }
+        let units = typed.unit.iter().map(|unit| format!("unit={unit}"));
+        let matches: Vec<String> = units.chain(typed.matches.iter().cloned()).collect();
+        Match::of_texts(&matches).map_err(Failure::usage)?;
+        let limits = typed.stop_if.iter().map(|text| limit(text, typed, metric, guards)).collect::<Result<_, _>>()?;
+        Ok(Some(Self {
+            processes: typed.pid.clone(),
+            matches,
+            source: source(typed)?,
+            slot: typed.slot,
+            limits,
+            is_dry: typed.dry_run,
+        }))
+    }
+}
+
+/// Whether running processes are meant.
+pub fn is_live(typed: &TryArguments) -> bool {
+    !(typed.pid.is_empty() && typed.unit.is_none() && typed.matches.is_empty())
+}
+
+fn source(typed: &TryArguments) -> Result<Source, Failure> {
+    match typed.sample.as_deref().map(str::trim) {
+        None => Ok(Source::Kernel),
+        Some("") => Err(Failure::usage("--sample: expected a command or an address, found nothing")),
+        Some(address) if address.starts_with("https://") => {
+            Err(Failure::usage(format!("--sample {address}: corewise reads pages over http:// alone"))
+                .next(format!("Let another program read it: --sample 'curl -s {address}'")))
+        }
+        Some(address) if address.starts_with("http://") => Ok(Source::Page(address.to_owned())),
+        Some(command) => Ok(Source::Command(command.to_owned())),
+    }
+}
+
+/// What decides.
+pub fn primary(typed: &TryArguments) -> Result<Metric, Failure> {
+    let Some(text) = &typed.metric else {
+        return Err(Failure::usage("running processes need --metric: what of them is the number to compare?").next(
+            "For example: --sample http://localhost:9113/metrics --metric requests_total; or --metric run-delay, which needs no --sample",
+        ));
+    };
+    let side = if typed.higher || typed.lower { Some(typed.higher) } else { None };
+    metric(("--metric", text, side), typed.counter, typed)
+}
+
+/// "requests_total", "p99(latency_seconds)", "ops=commands:([0-9]+)", "run-delay".
+pub fn metric((option, text, side): Named<'_>, is_counter: bool, typed: &TryArguments) -> Result<Metric, Failure> {
+    let wrong = |why: String| Failure::usage(format!("{option} {text}: {why}"));
+    let (name, regex) = name_and_pattern(text);
+    if name.is_empty() || regex.is_some_and(str::is_empty) {
+        return Err(Failure::usage(format!("{option}: expected NAME or NAME=REGEX, found \"{text}\"")));
+    }
+    let (kind, series) = Kind::of_name(name);
+    let kind = if is_counter && kind == Kind::Gauge { Kind::Rate } else { kind };
+    let is_text = !matches!(source(typed)?, Source::Kernel);
+    if series.is_some() && !is_text {
+        return Err(wrong("where is it read?".to_owned())
+            .next("Add --sample with a command or with an address: --sample http://localhost:9113/metrics"));
+    }
+    let is_page = matches!(source(typed)?, Source::Page(_)) || matches!(kind, Kind::Quantile(_));
+    let (series, pattern) = match (series, regex) {
+        (None, _) => (None, None),
+        (Some(_), Some(regex)) => (None, Some(regex.to_owned())),
+        (Some(series), None) if is_page => (Some(series.to_owned()), None),
+        (Some(series), None) => (None, Some(metric_line::pattern(series))),
+    };
+    let said = || metric_line::more_is_better(name, regex.unwrap_or_default());
+    let usual = kind.usually_higher_is_better();
+    let of_kind = if kind == Kind::Rate { said().or(usual) } else { usual.or_else(said) };
+    let higher_is_better = side.or(of_kind).ok_or_else(|| {
+        let typed = in_shell(text);
+        Failure::usage(format!("{option}: is more of \"{name}\" better, or less?")).next(format!(
+            "Add one of:  --metric {typed} --higher    --metric {typed} --lower    --metric {typed} --counter"
+        ))
+    })?;
+    let metric = Metric { name: name.to_owned(), pattern, higher_is_better, reading: Some(Reading { kind, series }) };
+    if let Some(reading) = &metric.reading {
+        Meter::new(&metric.name, reading, metric.pattern.as_deref()).map_err(|error| wrong(error.to_string()))?;
+    }
+    Ok(metric)
+}
+
+/// The name, and the regular expression behind "=", which stands in no label of a series.
+fn name_and_pattern(text: &str) -> (&str, Option<&str>) {
+    let labels_end = if text.find('{') < text.find('=') { text.find('}').unwrap_or(0) } else { 0 };
+    match text[labels_end..].find('=') {
+        Some(at) => (text[..labels_end + at].trim(), Some(&text[labels_end + at + 1..])),
+        None => (text.trim(), None),
+    }
+}
+
+/// "p99(latency_seconds) > 50ms"; "p99 > 50ms" where a metric or a guard is called so, or begins so.
+fn limit(text: &str, typed: &TryArguments, primary: &Metric, guards: &[Metric]) -> Result<Limit, Failure> {
+    let wrong = || {
+        Failure::usage(format!("--stop-if {text}: expected METRIC > NUMBER or METRIC < NUMBER"))
+            .next("For example: --stop-if 'p99(latency_seconds) > 50ms'")
+    };
+    let at = text.rfind(['>', '<']).ok_or_else(wrong)?;
+    let (name, is_most, bound) =
+        (text[..at].trim(), &text[at..=at] == ">", number(text[at + 1..].trim()).ok_or_else(wrong)?);
+    let mut known = std::iter::once(primary).chain(guards);
+    let known = known
+        .find(|known| known.name == name || known.name.strip_prefix(name).is_some_and(|rest| rest.starts_with('(')));
+    let metric = match known {
+        Some(known) => known.clone(),
+        None => metric(("--stop-if", name, Some(false)), false, typed)?,
+    };
+    Ok(Limit { text: text.trim().to_owned(), metric, is_most, bound })
+}
+
+/// A number; with a unit of time, in seconds.
+fn number(text: &str) -> Option<f64> {
+    let end = text.find(|character: char| character.is_alphabetic() && !"eE".contains(character)).unwrap_or(text.len());
+    let factor = match text[end..].trim() {
+        "" | "s" => 1.0,
+        "ms" => 1e-3,
+        "us" | "µs" => 1e-6,
+        "ns" => 1e-9,
+        _ => return None,
+    };
+    text[..end].trim().parse::<f64>().ok().filter(|number| number.is_finite()).map(|number| number * factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shell::run::typed;
+
+    fn task(words: &[&str]) -> Result<(Metric, LiveTask), String> {
+        let typed: TryArguments = typed(&[&["try", "--pid", "7"], words].concat())?;
+        let metric = primary(&typed).map_err(|failure| failure.what)?;
+        let guards: Result<Vec<Metric>, Failure> =
+            typed.guard.iter().map(|text| super::metric(("--guard", text, Some(false)), false, &typed)).collect();
+        let live =
+            LiveTask::new(&typed, &metric, &guards.map_err(|failure| failure.what)?).map_err(|failure| failure.what)?;
+        Ok((metric, live.unwrap()))
+    }
+
+    #[test]
+    fn a_metric_says_how_it_is_read() {
+        let metric = |words: &[&str]| task(words).unwrap().0;
+        let page = ["--sample", "http://a/metrics"];
+        let of_page = |name: &str| metric(&[&page[..], &["--metric", name]].concat());
+        let total = of_page(r#"requests_total{code="200"}"#);
+        assert_eq!(
+            total.reading,
+            Some(Reading { kind: Kind::Rate, series: Some(r#"requests_total{code="200"}"#.to_owned()) })
+        );
+        assert!(total.higher_is_better && total.pattern.is_none() && !of_page("errors_total").higher_is_better);
+        let p99 = of_page("p99(query_seconds)");
+        assert!(!p99.higher_is_better && p99.is_tail() && p99.reading.unwrap().kind == Kind::Quantile(0.99));
+        let ops = metric(&["--sample", "redis-cli info", "--metric", "ops=commands:([0-9]+)", "--counter"]);
+        assert_eq!(
+            (ops.name.as_str(), ops.pattern.as_deref(), ops.higher_is_better),
+            ("ops", Some("commands:([0-9]+)"), true)
+        );
+        assert_eq!(metric(&["--metric", "run-delay"]).reading.unwrap().kind, Kind::RunDelay);
+        assert_eq!(of_page("cpu-time(requests_total)").reading.unwrap().series.as_deref(), Some("requests_total"));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_refused() {
+        for (words, part) in [
+            (&[][..], "need --metric"),
+            (&["--metric", "ops"], "where is it read?"),
+            (&["--metric", "load", "--sample", "cat x"], "is more of \"load\" better"),
+            (&["--metric", "ops=(", "--sample", "cat x"], "ops=("),
+            (&["--metric", "a{b", "--sample", "http://x", "--lower"], "no series"),
+            (&["--metric", "run-delay", "--sample", "https://x"], "http:// alone"),
+            (&["--metric", "run-delay", "--sample", " "], "found nothing"),
+            (&["--metric", "run-delay", "--match", "x"], "FIELD=PATTERN"),
+            (&["--metric", "run-delay", "--match", "x=y"], "a rule matches by"),
+            (&["--metric", "run-delay", "--stop-if", "run-delay"], "expected METRIC > NUMBER"),
+            (&["--metric", "run-delay", "--stop-if", "run-delay > x"], "expected METRIC > NUMBER"),
+        ] {
+            let told = task(words).unwrap_err();
+            assert!(told.contains(part), "{words:?}: {told}");
+        }
+        assert!(typed::<TryArguments>(&["try", "--sample", "x", "--", "ls"]).is_err());
+        assert!(task(&["--metric", "run-delay", "--", "ls"]).is_err());
+    }
+
+    #[test]
+    fn limits_are_of_metrics_by_name_or_by_what_they_are() {
+        let words = ["--sample", "http://a", "--metric", "p99(query_seconds)", "--guard", "errors_total"];
+        let limit =
+            |text: &str| task(&[&words[..], &["--stop-if", text]].concat()).map(|(_, live)| live.limits[0].clone());
+        let p99 = limit("p99 > 50ms").unwrap();
+        assert_eq!((p99.metric.name.as_str(), p99.is_most, p99.bound), ("p99(query_seconds)", true, 0.05));
+        assert!(p99.is_violated_by(0.051) && !p99.is_violated_by(0.05));
+        let rate = limit("rate(requests) < 1e3").unwrap();
+        assert!(!rate.is_most && rate.is_violated_by(999.0) && rate.metric.reading.unwrap().kind == Kind::Rate);
+        assert_eq!(limit("errors_total>10").unwrap().metric.name, "errors_total");
+    }
+
+    #[test]
+    fn units_and_patterns_both_have_to_match() {
+        let (_, live) = task(&["--metric", "run-delay", "--unit", "a.service", "--match", "name=b*"]).unwrap();
+        assert_eq!((live.processes, live.matches), (vec![7], vec!["unit=a.service".to_owned(), "name=b*".to_owned()]));
+    }
+}

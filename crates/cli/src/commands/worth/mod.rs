@@ -1,0 +1,60 @@
+//! `corewise worth`: what each cpu is worth now, as the file says that a daemon keeps, or by a look of its own.
+
+pub mod document;
+pub mod screen;
+
+use clap::Parser;
+
+use crate::shell::failure::{Exit, Failure};
+use crate::shell::interruption::Interruption;
+use crate::shell::machine::this_machine;
+use crate::shell::output::{has_no_reader, show};
+use crate::shell::run::{Document, Run, document};
+use crate::shell::settings::Settings;
+use crate::shell::worth::{LOOK, Origin, Source, pause};
+use document::WorthDocument;
+use screen::screen;
+
+const AFTER: &str = "Worth is the cpu's speed, of the fastest cpu, times the share that one more thread would get: what is idle, or \
+half of what interrupts and the host leave, whichever is more. Speeds are those of the latest survey of this machine; without one \
+those of the hardware's ranking, or all alike, which is said.
+
+If `corewise keep run` is running, its map is shown (docs/worth.md describes the file, which any program may read). Otherwise corewise \
+looks itself, for a second.";
+
+/// Show what each cpu is worth now: its speed, and the share of it that is free
+#[derive(Clone, Debug, Parser)]
+#[command(name = "worth", after_help = AFTER)]
+pub struct WorthArguments {
+    /// Show it again every second, until Ctrl-C
+    #[arg(long)]
+    pub watch: bool,
+}
+
+impl Run for WorthArguments {
+    const DOCUMENTS: &'static [Document] = &[document::<WorthDocument>];
+
+    fn run(self, settings: &Settings) -> Result<Exit, Failure> {
+        let machine = this_machine()?;
+        let mut source = Source::open(settings);
+        let interruption = if self.watch { Some(Interruption::watch()?) } else { None };
+        let is_interrupted = || interruption.as_ref().is_some_and(Interruption::was_seen);
+        loop {
+            let (origin, cpus) = source.look(&machine, settings, &is_interrupted)?;
+            if is_interrupted() {
+                return Ok(Exit::Done);
+            }
+            show(
+                settings,
+                || WorthDocument::new(origin.clone(), &cpus),
+                || screen(&machine, &origin, &cpus, settings.width),
+            )?;
+            if !self.watch || has_no_reader() {
+                return Ok(Exit::Done);
+            }
+            if matches!(origin, Origin::Map { .. }) {
+                pause(LOOK, &is_interrupted);
+            }
+        }
+    }
+}

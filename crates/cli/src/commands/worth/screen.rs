@@ -1,0 +1,143 @@
+//! The screen: the cpus of each last-level cache, with what they are worth and why.
+
+use corewise_model::Machine;
+use corewise_model::worth::{CpuWorth, SpeedSource};
+
+use crate::draw::grid::{Column, Grid};
+use crate::draw::text::{Line, Screen};
+use crate::draw::wrap::wrap;
+use crate::shell::worth::Origin;
+
+/// The width of a bar that is full.
+const BAR: usize = 20;
+/// Shares below this are not shown.
+const LEAST_SHARE: f32 = 0.005;
+
+/// The cpus by last-level cache, and a line on where it comes from.
+pub fn screen(machine: &Machine, origin: &Origin, cpus: &[CpuWorth], width: usize) -> Screen {
+    let mut screen = Screen::new();
+    let mut rest: Vec<&CpuWorth> = cpus.iter().collect();
+    for (index, llc) in machine.llcs.iter().enumerate() {
+        let (own, others) = rest.into_iter().partition(|cpu| llc.cpus.contains(cpu.cpu));
+        rest = others;
+        block(&mut screen, &format!("llc {index}"), &own, width);
+    }
+    block(&mut screen, "no last-level cache known", &rest, width);
+    let source = match origin {
+        Origin::Map { writer, interval_ms, age_ms } => {
+            format!("From the map that process {writer} updates every {interval_ms} ms; {age_ms} ms old.")
+        }
+        Origin::Look { instead_of } if instead_of.is_empty() => {
+            "From a look of one second; no running `corewise keep` writes a map here.".to_owned()
+        }
+        Origin::Look { instead_of } => {
+            format!("From a look of one second. A map that is there is not used: {}.", instead_of.join("; "))
+        }
+    };
+    let is = |source| cpus.iter().any(|cpu| cpu.record.speed_source == source);
+    let speeds = match (is(SpeedSource::Measured), is(SpeedSource::Hardware), is(SpeedSource::Unknown)) {
+        (true, false, false) => "Speeds: measured by the latest survey.",
+        (false, true, _) => "Speeds: the hardware's own ranking, not measured; `corewise survey` measures them.",
+        (false, false, _) => "Speeds: not measured, all cpus count alike; `corewise survey` measures them.",
+        (true, ..) => "Speeds: measured by the latest survey where it visited a cpu.",
+    };
+    screen.block([source.as_str(), speeds].iter().flat_map(|text| wrap(&Line::new().plain(text), width, 0)).collect());
+    screen
+}
+
+fn block(screen: &mut Screen, title: &str, cpus: &[&CpuWorth], width: usize) {
+    if cpus.is_empty() {
+        return;
+    }
+    let columns = vec![
+        Column::number("cpu", "", 0),
+        Column::number("worth", "%", 0),
+        Column::text("", 6).named("bar"),
+        Column::number("speed", "%", 1),
+        Column::number("busy", "%", 2),
+        Column::number("interrupts", "%", 3),
+        Column::number("soft", "%", 4).named("soft interrupts"),
+        Column::number("host", "%", 3),
+        Column::number("throttled", "times", 5),
+    ];
+    let mut grid = Grid::new(columns).indented(2);
+    for cpu in cpus {
+        let record = &cpu.record;
+        let percent = |share: f32| Line::new().plain(format!("{:.0}", 100.0 * share));
+        let some = |share: f32| if share < LEAST_SHARE { Line::new() } else { percent(share) };
+        let bar = "█".repeat((record.worth.clamp(0.0, 1.0) * BAR as f32).round() as usize);
+        let throttled =
+            if record.throttled == 0 { Line::new() } else { Line::new().plain(record.throttled.to_string()) };
+        grid.row(vec![
+            Line::new().strong(cpu.cpu.to_string()),
+            percent(record.worth),
+            Line::new().plain(bar),
+            percent(record.speed),
+            some(record.shares.busy),
+            some(record.shares.interrupts),
+            some(record.shares.soft_interrupts),
+            some(record.shares.stolen),
+            throttled,
+        ]);
+    }
+    let mut lines = vec![Line::new().strong(title)];
+    lines.extend(grid.fit(width).with_remark(width, 2));
+    screen.block(lines);
+}
+
+#[cfg(test)]
+mod tests {
+    use corewise_model::worth::{Record, Shares};
+    use insta::assert_snapshot;
+
+    use super::*;
+
+    fn cpus(count: u32) -> Vec<CpuWorth> {
+        let record = |cpu: u32| {
+            let shares = Shares { interrupts: if cpu == 1 { 0.2 } else { 0.0 }, ..Shares::default() };
+            let worth = if cpu == 1 { 0.8 } else { 1.0 };
+            let record = Record {
+                online: true,
+                worth,
+                speed: 1.0,
+                speed_source: SpeedSource::Measured,
+                shares,
+                ..Record::default()
+            };
+            CpuWorth { cpu, record }
+        };
+        (0..count).map(record).collect()
+    }
+
+    #[test]
+    fn cpus_stand_with_their_cache() {
+        let machine = crate::draw::fabricated::ryzen_9950x3d();
+        let some: Vec<CpuWorth> = cpus(32).into_iter().filter(|cpu| cpu.cpu % 8 < 2 && cpu.cpu < 16).collect();
+        let origin = Origin::Map { writer: 7, interval_ms: 100, age_ms: 12 };
+        assert_snapshot!(screen(&machine, &origin, &some, 80).plain(), @r"
+        llc 0
+          cpu  worth                        speed  interrupts
+                   %                            %           %
+            0    100  ████████████████████    100
+            1     80  ████████████████        100          20
+
+        llc 1
+          cpu  worth                        speed
+                   %                            %
+            8    100  ████████████████████    100
+            9    100  ████████████████████    100
+
+        From the map that process 7 updates every 100 ms; 12 ms old.
+        Speeds: measured by the latest survey.
+        ");
+    }
+
+    #[test]
+    fn every_width_takes_it() {
+        let machine = crate::draw::fabricated::ryzen_9950x3d();
+        let look = Origin::Look { instead_of: vec!["/run/corewise: process 7 has ended".to_owned()] };
+        for width in [40, 60, 120] {
+            assert!(screen(&machine, &look, &cpus(32), width).width() <= width);
+        }
+    }
+}

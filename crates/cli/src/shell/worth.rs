@@ -1,0 +1,130 @@
+//! What each cpu is worth now: from the map of a running `keep run`, or by a look.
+
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::Duration;
+
+use corewise_model::Machine;
+use corewise_model::worth::{Board, CpuWorth, WorthNow, speeds};
+use corewise_sys::thread::monotonic_ns;
+use corewise_sys::worth::{ProcessorTime, WorthReader};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::failure::Failure;
+use super::history::latest_survey;
+use super::settings::Settings;
+
+/// How long a look takes.
+pub const LOOK: Duration = Duration::from_secs(1);
+/// How often Ctrl-C is noticed.
+const STEP: Duration = Duration::from_millis(50);
+
+/// Where records come from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Origin {
+    /// A map that another process keeps up to date.
+    Map {
+        /// That process.
+        writer: u32,
+        /// How often it does, in milliseconds.
+        interval_ms: u32,
+        /// How old it is, in milliseconds.
+        age_ms: u64,
+    },
+    /// Corewise's own look.
+    Look {
+        /// Why a map that is there is not shown: it is stale, or cannot be read. Empty where there is none.
+        instead_of: Vec<String>,
+    },
+}
+
+/// What each cpu is worth now, for the placement language; nothing where that cannot be found out.
+pub fn now(machine: &Machine, settings: &Settings) -> Option<WorthNow> {
+    let (origin, cpus) = Source::open(settings).look(machine, settings, &|| false).ok()?;
+    Some(match origin {
+        Origin::Map { writer, .. } => {
+            WorthNow { cpus, from: format!("the map of process {writer}"), doubts: Vec::new() }
+        }
+        Origin::Look { instead_of } => {
+            let doubts = instead_of.iter().map(|why| format!("a map is there and is not used: {why}.")).collect();
+            WorthNow { cpus, from: "a look of one second".to_owned(), doubts }
+        }
+    })
+}
+
+/// Where the records come from.
+pub struct Source {
+    map: Option<(PathBuf, WorthReader)>,
+    /// Why maps that are there are not shown.
+    stale: Vec<String>,
+    own: Option<(ProcessorTime, Board)>,
+}
+
+impl Source {
+    /// The map of this user's `keep run`, or the system's, if it is kept up to date.
+    pub fn open(settings: &Settings) -> Self {
+        let (mut map, mut stale) = (None, Vec::new());
+        for folder in settings.worth_folders() {
+            match WorthReader::open(folder) {
+                Ok(Some(reader)) if !reader.is_stale() => {
+                    map = map.or_else(|| Some((folder.to_owned(), reader)));
+                }
+                Ok(Some(reader)) => stale.push(is_stale(folder, &reader)),
+                Ok(None) => {}
+                Err(error) => stale.push(format!("{}: {error}", folder.display())),
+            }
+        }
+        Self { map, stale, own: None }
+    }
+
+    /// The records now; a look of corewise's own takes a second. A map that became stale is not shown any more.
+    pub fn look(
+        &mut self,
+        machine: &Machine,
+        settings: &Settings,
+        is_interrupted: &dyn Fn() -> bool,
+    ) -> Result<(Origin, Vec<CpuWorth>), Failure> {
+        if let Some((folder, reader)) = self.map.take_if(|(_, reader)| reader.is_stale()) {
+            self.stale.push(is_stale(&folder, &reader));
+        }
+        if let Some((_, map)) = &self.map {
+            let records = (0..map.head().records).filter_map(|cpu| Some(CpuWorth { cpu, record: map.read(cpu)? }));
+            let age_ms = map.age().map_or(0, |age| age.as_millis() as u64);
+            let (writer, interval_ms) = (map.head().writer, map.head().interval_ms);
+            let origin = Origin::Map { writer, interval_ms, age_ms };
+            return Ok((origin, records.filter(|cpu| cpu.record.online).collect()));
+        }
+        let failed = |error| Failure::unavailable(format!("the cpus' times cannot be read: {error}"));
+        if self.own.is_none() {
+            let survey = latest_survey(machine, settings, |_| true);
+            let mut time = ProcessorTime::open().map_err(failed)?;
+            let mut board = Board::new(machine, speeds(machine, survey.as_ref()));
+            board.update(monotonic_ns(), time.read().map_err(failed)?, |_| None);
+            self.own = Some((time, board));
+        }
+        pause(LOOK, is_interrupted);
+        let origin = Origin::Look { instead_of: self.stale.clone() };
+        let Some((time, board)) = &mut self.own else { return Ok((origin, Vec::new())) };
+        time.read().map_err(failed)?;
+        let (ticks, throttled) = time.counters();
+        board.update(monotonic_ns(), ticks, |cpu| throttled.get(cpu as usize).copied().flatten());
+        let records = (0..).zip(board.records()).map(|(cpu, record)| CpuWorth { cpu, record: *record });
+        Ok((origin, records.filter(|cpu| cpu.record.online).collect()))
+    }
+}
+
+fn is_stale(folder: &Path, map: &WorthReader) -> String {
+    let (folder, writer) = (folder.display(), map.head().writer);
+    match map.age() {
+        Some(age) => format!("{folder}: process {writer} updated the map last {:.1} s ago", age.as_secs_f64()),
+        None => format!("{folder}: process {writer} has ended"),
+    }
+}
+
+/// Sleeps, unless it is interrupted.
+pub fn pause(time: Duration, is_interrupted: &dyn Fn() -> bool) {
+    let steps = time.as_millis() / STEP.as_millis();
+    (0..steps).take_while(|_| !is_interrupted()).for_each(|_| sleep(STEP));
+}

@@ -1,0 +1,94 @@
+//! Who set whose mask last, where the kernel reports it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+use corewise_model::keep::Author;
+use corewise_sys::affinity_events::{self, AffinityEvent, AffinityEvents, AffinityWatch};
+
+/// A request is remembered for so long; masks are looked at more often than that.
+const MEMORY: Duration = Duration::from_secs(10);
+/// So many requests are remembered; where there are more, all are forgotten, and the authors count as unknown.
+const MOST_REQUESTS: usize = 10_000;
+
+/// The requests of late, by the threads whose masks they set.
+pub struct Authors<'a> {
+    source: &'a AffinityEvents,
+    watch: AffinityWatch<'a>,
+    requests: BTreeMap<u32, (Instant, Option<affinity_events::Author>)>,
+    batch: Vec<AffinityEvent>,
+    /// The threads whose masks others were to set, until somebody asks.
+    set: BTreeSet<u32>,
+}
+
+impl<'a> Authors<'a> {
+    /// Begins to watch.
+    pub fn watch(source: &'a AffinityEvents) -> Result<Self, String> {
+        let watch = source.watch().map_err(|error| error.to_string())?;
+        Ok(Self { source, watch, requests: BTreeMap::new(), batch: Vec::new(), set: BTreeSet::new() })
+    }
+
+    /// Watches the cpus that are online now.
+    pub fn renew(&mut self) -> Result<(), String> {
+        Self::watch(self.source).map(|new| self.watch = new.watch)
+    }
+
+    /// Takes what others requested since. Where events were lost, nothing before counts: a request that is not known may have come after it.
+    pub fn take(&mut self) {
+        let now = Instant::now();
+        if self.watch.drain(&mut self.batch) > 0 || self.requests.len() > MOST_REQUESTS {
+            self.requests.clear();
+        }
+        let this = std::process::id();
+        for event in self.batch.drain(..).filter(|event| event.by != this) {
+            self.set.insert(event.target);
+            self.requests.insert(event.target, (now, event.author));
+        }
+    }
+
+    /// The threads whose masks others were to set since this was asked last.
+    pub fn set(&mut self) -> BTreeSet<u32> {
+        self.take();
+        std::mem::take(&mut self.set)
+    }
+
+    /// Forgets what is old.
+    pub fn forget(&mut self) {
+        self.requests.retain(|_, (at, _)| at.elapsed() < MEMORY);
+    }
+
+    /// Who set the mask of a thread of a process last.
+    pub fn of(&self, thread: u32, process: u32) -> Author {
+        self.requests.get(&thread).map_or(Author::Unknown, |(_, author)| named(author.as_ref(), process))
+    }
+}
+
+/// In the words of the rules. One whose session is not known may be a person's program.
+fn named(author: Option<&affinity_events::Author>, process: u32) -> Author {
+    let Some(author) = author else { return Author::Unknown };
+    let program = format!("{} ({})", author.name, author.process);
+    match author.session {
+        _ if author.process == process => Author::Itself,
+        Some((_, true)) => Author::Person { program },
+        Some((_, false)) => Author::Program { program },
+        None => Author::Unknown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_with_a_terminal_is_a_person() {
+        let of = |process, session| {
+            let author = affinity_events::Author { process, name: "taskset".into(), session };
+            named(Some(&author), 7)
+        };
+        let program = "taskset (9)".to_owned();
+        assert_eq!(of(9, Some((3, true))), Author::Person { program: program.clone() });
+        assert_eq!(of(9, Some((3, false))), Author::Program { program });
+        assert_eq!(of(7, Some((3, true))), Author::Itself);
+        assert_eq!((of(9, None), named(None, 7)), (Author::Unknown, Author::Unknown));
+    }
+}

@@ -1,0 +1,349 @@
+//! Makes trials of running processes: a trial is a slot in which all of their threads stand on one placement.
+
+mod crew;
+mod source;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use corewise_model::CpuSet;
+use corewise_model::sample::{Kind, Meter, SampleError, Seen};
+use corewise_model::trial::{Arm, Limit, Live, Metric, Observed, Outcome, SlotLength, Workload, slot_length};
+use corewise_sys::change::Journal;
+use corewise_sys::process::Process;
+
+use super::{Ended, PAUSE_STEP, Ran, Runner};
+use crate::LabError;
+use crew::{Crew, CrewError};
+use source::Reader;
+
+/// How often limits are looked at, and gauges at least.
+const LOOK: Duration = Duration::from_millis(50);
+/// A slot in which too little was counted is made so often at most.
+const MOST_ATTEMPTS: u32 = 3;
+/// Within this time a source that fails is asked once more.
+const AT_ONCE: Duration = Duration::from_millis(100);
+/// Between two looks while the length of slots is found.
+const FINDING_STEP: Duration = Duration::from_millis(100);
+/// A slot is at least so many times as long as reading its metrics takes.
+const READING_SHARE: f64 = 20.0;
+/// So long it takes at least, and at most: where longer slots seem better, it goes on.
+const FINDING: (Duration, Duration) = (Duration::from_secs(20), Duration::from_secs(160));
+
+/// Places running processes, and measures them slot by slot. Its journal gives everything back when it is dropped.
+pub struct LiveRunner<'a> {
+    live: Live,
+    metric: Metric,
+    meter: Meter,
+    guards: Vec<Meter>,
+    limits: Vec<(Limit, Meter)>,
+    crew: Crew,
+    reader: Reader<'a>,
+    stop: &'a AtomicBool,
+}
+
+/// Why a slot has no value.
+enum Lost {
+    /// The session is over.
+    Over(Ended),
+    /// It counts as a failure of its placement.
+    Failed(String),
+    /// Nothing, or too little, was counted: the load may have paused.
+    Empty(String),
+}
+
+impl From<SampleError> for Lost {
+    fn from(error: SampleError) -> Self {
+        match error {
+            // Of which placement the counts are that were lost nobody knows.
+            SampleError::Reset(_) => Self::Over(Ended::Gone(error.to_string())),
+            SampleError::TooFew { .. } => Self::Empty(error.to_string()),
+            _ => Self::Failed(error.to_string()),
+        }
+    }
+}
+
+impl From<CrewError> for Lost {
+    fn from(error: CrewError) -> Self {
+        Self::Over(Ended::Gone(error.to_string()))
+    }
+}
+
+/// What was seen of all metrics since a slot began.
+struct Looks {
+    metric: Vec<Seen>,
+    guards: Vec<Vec<Seen>>,
+    limits: Vec<Vec<Seen>>,
+}
+
+impl<'a> LiveRunner<'a> {
+    /// A runner for processes that are alive. Nothing is changed before the first trial.
+    ///
+    /// # Errors
+    /// [`LabError::Meter`] where a metric cannot be looked for.
+    pub fn new(
+        workload: &Workload,
+        arms: &[Arm],
+        processes: Vec<Process>,
+        journal: Journal,
+        stop: &'a AtomicBool,
+    ) -> Result<Self, LabError> {
+        let live = workload.live.clone().ok_or(LabError::NotLive)?;
+        let meter = |metric: &Metric| {
+            let reading = metric.reading.as_ref().ok_or(LabError::NotLive)?;
+            let wrong = |source| LabError::Meter { metric: metric.name.clone(), source };
+            Meter::new(&metric.name, reading, metric.pattern.as_deref()).map_err(wrong)
+        };
+        let guards = workload.guards.iter().map(meter).collect::<Result<Vec<_>, _>>()?;
+        let limits = live.limits.iter().map(|limit| Ok((limit.clone(), meter(&limit.metric)?)));
+        let limits = limits.collect::<Result<Vec<_>, LabError>>()?;
+        let metric_meter = meter(&workload.metric)?;
+        let all = || std::iter::once(&metric_meter).chain(&guards).chain(limits.iter().map(|(_, meter)| meter));
+        let with_accounts = all().any(|meter| meter.kind().is_proxy());
+        let placements: Vec<CpuSet> = arms.iter().filter_map(|arm| arm.cpus.clone()).collect();
+        Ok(Self {
+            reader: Reader::new(&live.source, with_accounts, stop),
+            crew: Crew::new(processes, placements, journal),
+            metric: workload.metric.clone(),
+            meter: metric_meter,
+            live,
+            guards,
+            limits,
+            stop,
+        })
+    }
+
+    /// Reads the metric while nothing is changed, for 20 s or longer, until it is known how long slots should be. `progress` hears how long it has
+    /// been.
+    ///
+    /// # Errors
+    /// Why the metric cannot be read, or never moves; or that it was told to stop.
+    pub fn find_slot(&mut self, most: Duration, progress: &mut dyn FnMut(Duration)) -> Result<SlotLength, Ended> {
+        self.check()?;
+        let (begun, mut seen, mut reading) = (Instant::now(), Vec::new(), Duration::ZERO);
+        let (least, most) = (FINDING.0.min(most), FINDING.1.min(most));
+        let mut until = least;
+        loop {
+            let next = FINDING_STEP * seen.len() as u32;
+            self.wait(begun + next)?;
+            let (mut looks, look_begun) = (self.looks(), Instant::now());
+            self.look(&mut looks).map_err(Lost::into_ended)?;
+            reading += look_begun.elapsed();
+            seen.extend(looks.metric);
+            progress(begun.elapsed());
+            if begun.elapsed() < until {
+                continue;
+            }
+            let step_s = begun.elapsed().as_secs_f64() / seen.len() as f64;
+            self.check_moves(&seen)?;
+            let least_s = READING_SHARE * reading.as_secs_f64() / seen.len() as f64;
+            match slot_length(&self.meter, &self.metric, &seen, (step_s, least_s)) {
+                Some(found) if !found.is_longest || until * 2 > most => return Ok(found),
+                None if until * 2 > most => {
+                    let why = match self.meter.value(&seen) {
+                        Err(error) => error.to_string(),
+                        Ok(_) => format!("{} has too few values", self.meter.name()),
+                    };
+                    return Err(Ended::Gone(why));
+                }
+                _ => until *= 2,
+            }
+        }
+    }
+
+    /// Reads everything twice while nothing is changed.
+    ///
+    /// # Errors
+    /// Why a metric cannot be read, or that a limit is violated already.
+    pub fn check(&mut self) -> Result<(), Ended> {
+        let checked = (|| {
+            let mut looks = self.looks();
+            self.look(&mut looks)?;
+            self.wait(Instant::now() + FINDING_STEP).map_err(Lost::Over)?;
+            self.look(&mut looks)?;
+            self.check_limits(&looks)?;
+            self.check_moves(&looks.metric).map_err(Lost::Over)
+        })();
+        checked.map_err(Lost::into_ended)
+    }
+
+    fn check_moves(&self, seen: &[Seen]) -> Result<(), Ended> {
+        let name = self.meter.name();
+        let value = match self.meter.value(seen) {
+            // More may come in a whole slot.
+            Err(SampleError::TooFew { .. }) => return Ok(()),
+            other => other.map_err(|error| Ended::Gone(error.to_string()))?,
+        };
+        if value == 0.0 && self.meter.kind() == Kind::Rate {
+            return Err(Ended::Gone(format!("{name} does not move: nothing uses these processes")));
+        }
+        if self.metric.judged(value).is_none() {
+            return Err(Ended::Gone(format!("{name} is {value}, and must be above zero")));
+        }
+        Ok(())
+    }
+
+    fn looks(&self) -> Looks {
+        Looks {
+            metric: Vec::new(),
+            guards: vec![Vec::new(); self.guards.len()],
+            limits: vec![Vec::new(); self.limits.len()],
+        }
+    }
+
+    fn look(&mut self, looks: &mut Looks) -> Result<f64, Lost> {
+        let begun = Instant::now();
+        let mut found = self.reader.look(self.crew.members());
+        // What is refused at once may have been a connection that was just closed.
+        if found.is_err() && begun.elapsed() < AT_ONCE {
+            found = self.reader.look(self.crew.members());
+        }
+        let moment = match found {
+            Ok(moment) => moment,
+            Err(_) if self.stop.load(Ordering::SeqCst) => return Err(Lost::Over(Ended::Stopped)),
+            Err(why) => return Err(self.no_answer(why)),
+        };
+        looks.metric.push(self.meter.look(&moment)?);
+        for (seen, meter) in looks.guards.iter_mut().zip(&self.guards) {
+            seen.push(meter.look(&moment)?);
+        }
+        for (seen, (_, meter)) in looks.limits.iter_mut().zip(&self.limits) {
+            seen.push(meter.look(&moment)?);
+        }
+        Ok(moment.at_s)
+    }
+
+    /// Gives everything back, and asks again: where the source answers then, the placement is to blame.
+    fn no_answer(&mut self, why: String) -> Lost {
+        self.crew.give_back();
+        if let Err(error) = self.crew.check_alive() {
+            return error.into();
+        }
+        match self.reader.look(self.crew.members()) {
+            Ok(_) => Lost::Failed(why),
+            Err(_) => Lost::Over(Ended::Gone(why)),
+        }
+    }
+
+    fn wait(&self, until: Instant) -> Result<(), Ended> {
+        loop {
+            if self.stop.load(Ordering::SeqCst) {
+                return Err(Ended::Stopped);
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(());
+            }
+            std::thread::sleep(left.min(PAUSE_STEP));
+        }
+    }
+
+    fn slot(&mut self, cpus: Option<&CpuSet>, length: Duration) -> Result<Ran, Lost> {
+        self.crew.place(cpus)?;
+        let wash_out = Duration::from_secs_f64(corewise_model::trial::wash_out_s(length.as_secs_f64()));
+        self.wait(Instant::now() + wash_out).map_err(Lost::Over)?;
+        let mut looks = self.looks();
+        let first = self.look(&mut looks)?;
+        let begun = Instant::now();
+        // In the middle, too: what changes within a slot shows what the slot before has left behind.
+        let often = !self.limits.is_empty() || self.meter.kind() == Kind::Gauge;
+        let step = if often { LOOK.min(length / 2) } else { length / 2 };
+        let (mut last, mut middle) = (first, 0);
+        let mut steps = 0;
+        while begun.elapsed() < length {
+            steps += 1;
+            self.wait((begun + step * steps).min(begun + length)).map_err(Lost::Over)?;
+            last = self.look(&mut looks)?;
+            if middle == 0 && begun.elapsed() * 2 >= length {
+                middle = looks.metric.len() - 1;
+            }
+            self.check_limits(&looks)?;
+        }
+        self.crew.check_alive()?;
+        self.crew.check_placed(cpus)?;
+        self.measured(&looks, middle, last - first)
+    }
+
+    fn check_limits(&self, looks: &Looks) -> Result<(), Lost> {
+        for ((limit, meter), seen) in self.limits.iter().zip(&looks.limits) {
+            let recent = if meter.kind() == Kind::Gauge { &seen[seen.len() - 1..] } else { &seen[..] };
+            match meter.value(recent) {
+                Ok(value) if limit.is_violated_by(value) => {
+                    return Err(Lost::Failed(format!(
+                        "it was left at once: {} (--stop-if {})",
+                        significant(value),
+                        limit.text
+                    )));
+                }
+                // What is not yet known violates nothing.
+                Ok(_) | Err(SampleError::TooFew { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    fn measured(&self, looks: &Looks, middle: usize, seconds: f64) -> Result<Ran, Lost> {
+        let value = self.meter.value(&looks.metric)?;
+        if self.metric.judged(value).is_none() {
+            return Err(Lost::Empty(format!("its metric is {value}, and must be above zero")));
+        }
+        let mut guards = Vec::new();
+        for (meter, seen) in self.guards.iter().zip(&looks.guards) {
+            guards.push(Some(meter.value(seen)?));
+        }
+        let half = |seen: &[Seen]| self.meter.value(seen).ok();
+        let halves =
+            half(&looks.metric[..=middle]).zip(half(&looks.metric[middle..])).map(|(first, second)| [first, second]);
+        let observed = Observed { wall_s: seconds, most_threads: self.crew.count(), halves, ..Observed::default() };
+        Ok(Ran { outcome: Outcome::Value(value), guards, observed })
+    }
+}
+
+impl Lost {
+    /// Before the first slot there is no placement to blame.
+    fn into_ended(self) -> Ended {
+        match self {
+            Self::Over(ended) => ended,
+            Self::Failed(why) | Self::Empty(why) => Ended::Gone(why),
+        }
+    }
+}
+
+impl Runner for LiveRunner<'_> {
+    /// Several in a row are one slot that is so much longer.
+    fn run(&mut self, arm: &Arm, _: usize, repeats: u32, _: u64) -> Result<Ran, Ended> {
+        let length = Duration::from_secs_f64(self.live.slot_s) * repeats.max(1);
+        let (begun, cpus) = (Instant::now(), arm.cpus.as_ref());
+        let mut slot = self.slot(cpus, length);
+        for _ in 1..MOST_ATTEMPTS {
+            if matches!(slot, Err(Lost::Empty(_))) {
+                slot = self.slot(cpus, length);
+            }
+        }
+        if slot.is_err() {
+            self.crew.give_back();
+        }
+        match slot {
+            Ok(ran) => Ok(ran),
+            Err(Lost::Over(ended)) => Err(ended),
+            Err(Lost::Failed(why) | Lost::Empty(why)) => {
+                let observed = Observed { wall_s: begun.elapsed().as_secs_f64(), ..Observed::default() };
+                Ok(Ran { outcome: Outcome::Failed { why, output: String::new() }, guards: Vec::new(), observed })
+            }
+        }
+    }
+
+    fn is_running(&self) -> bool {
+        true
+    }
+
+    /// The wash-out is part of a slot.
+    fn pause(&self, _: Duration) -> Duration {
+        Duration::ZERO
+    }
+}
+
+fn significant(value: f64) -> String {
+    format!("{:.*}", if value.abs() >= 100.0 { 0 } else { 4 }, value)
+}

@@ -1,0 +1,350 @@
+//! The threads of running processes, which go from one placement to the next all together, and back to what they had.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+
+use corewise_model::CpuSet;
+use corewise_sys::SysError;
+use corewise_sys::change::{AffinityChange, Change, Journal};
+use corewise_sys::process::{Process, Stat};
+use corewise_sys::{affinity, cpuset, task};
+
+/// Threads that are started faster than these many looks find them cannot be placed.
+const MOST_LOOKS: usize = 50;
+
+/// Chosen processes with all that descends from them, and what each of their threads had.
+pub struct Crew {
+    roots: Vec<Process>,
+    /// Roots and what descends from them.
+    processes: Vec<Process>,
+    /// By the thread's number.
+    threads: BTreeMap<u32, Known>,
+    /// Two halves of the cpus. Every thread goes through both at each switch, so that it is moved once at least, whatever it had and will have.
+    halves: [CpuSet; 2],
+    /// What the experiment gives in turn.
+    placements: Vec<CpuSet>,
+    journal: Journal,
+    /// The number of the newest process or thread when the processes were looked for.
+    newest: Option<u32>,
+}
+
+/// A thread that is in the journal.
+struct Known {
+    /// The number of its change there.
+    number: u32,
+    process: u32,
+    /// What it has where nothing else is given: as it was found. What undoing gives it grows with its cpuset.
+    before: CpuSet,
+    change: AffinityChange,
+}
+
+/// Why threads are not where they should be.
+#[derive(Debug, thiserror::Error)]
+pub enum CrewError {
+    /// A chosen process has ended.
+    #[error("{0} has ended")]
+    Ended(String),
+    /// The journal or the kernel refuses.
+    #[error("{0}")]
+    Refused(SysError),
+    /// A thread has other cpus than it was given.
+    #[error("thread {thread} was given {given}, and may now use {now}: it or somebody else has changed that")]
+    Changed {
+        /// The thread.
+        thread: u32,
+        /// What it was given.
+        given: CpuSet,
+        /// What it has.
+        now: CpuSet,
+    },
+    /// More and more threads are started.
+    #[error("its threads are started faster than they can be placed")]
+    TooFast,
+}
+
+impl Crew {
+    /// A crew before anything is changed. `placements` are all that it will be given beside what it has.
+    pub fn new(roots: Vec<Process>, placements: Vec<CpuSet>, journal: Journal) -> Self {
+        let reachable =
+            roots.iter().map(|root| cpuset::of(root.id)).reduce(|a, b| a.intersection(&b)).unwrap_or_default();
+        let half = |odd: usize| {
+            reachable.iter().enumerate().filter(|(index, _)| index % 2 == odd).map(|(_, cpu)| cpu).collect()
+        };
+        let mut crew = Self {
+            roots,
+            processes: Vec::new(),
+            threads: BTreeMap::new(),
+            halves: [half(0), half(1)],
+            placements,
+            journal,
+            newest: None,
+        };
+        crew.find_processes();
+        crew
+    }
+
+    /// The numbers of all processes and of their threads, as they are now.
+    pub fn members(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        self.processes
+            .iter()
+            .flat_map(|process| task::threads(process.id).into_iter().map(|thread| (process.id, thread)))
+    }
+
+    /// How many threads the last switch placed.
+    pub fn count(&self) -> usize {
+        self.threads.len()
+    }
+
+    /// Whether a chosen process has ended.
+    ///
+    /// # Errors
+    /// Which.
+    pub fn check_alive(&self) -> Result<(), CrewError> {
+        let ended = self.roots.iter().find(|root| !root.is_alive());
+        ended.map_or(Ok(()), |root| Err(CrewError::Ended(format!("process {}", root.id))))
+    }
+
+    /// Puts all threads on these cpus, or each on what it had. Where it fails, everything is given back.
+    ///
+    /// # Errors
+    /// Why it could not.
+    pub fn place(&mut self, cpus: Option<&CpuSet>) -> Result<(), CrewError> {
+        let placed = self.switch(cpus);
+        if placed.is_err() {
+            self.give_back();
+        }
+        placed
+    }
+
+    /// Gives everything back at once.
+    pub fn give_back(&mut self) {
+        self.journal.undo_all();
+        self.threads.clear();
+    }
+
+    fn switch(&mut self, cpus: Option<&CpuSet>) -> Result<(), CrewError> {
+        self.check_alive()?;
+        let mut placed = BTreeSet::new();
+        for _ in 0..MOST_LOOKS {
+            self.find_processes();
+            let found: Vec<(u32, u32)> = self.members().filter(|(_, thread)| !placed.contains(thread)).collect();
+            if found.is_empty() {
+                self.forget_all_but(&placed);
+                return Ok(());
+            }
+            let is_known = |(process, thread): &(u32, u32)| {
+                self.threads.get(thread).is_some_and(|known| known.process == *process)
+            };
+            let (known, new): (Vec<_>, Vec<_>) = found.into_iter().partition(is_known);
+            placed.extend(known.iter().chain(&new).map(|(_, thread)| *thread));
+            self.write_down(&new)?;
+            for (_, thread) in known.iter().chain(&new) {
+                self.move_thread(*thread, cpus)?;
+            }
+        }
+        Err(CrewError::TooFast)
+    }
+
+    /// Every call of this is of a thread that the kernel has just listed, and whose change is in the journal.
+    fn move_thread(&mut self, thread: u32, cpus: Option<&CpuSet>) -> Result<(), CrewError> {
+        let Some(known) = self.threads.get(&thread) else { return Ok(()) };
+        let steps = [&self.halves[0], &self.halves[1], cpus.unwrap_or(&known.before)];
+        match steps.into_iter().filter(|cpus| !cpus.is_empty()).try_for_each(|cpus| affinity::set(thread, cpus)) {
+            Err(error) if !affinity::has_ended(&error) => {
+                let what = format!("cpus of thread {thread}");
+                Err(CrewError::Refused(SysError::Change { what, source: error }))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes new threads down, with all that they may be given; the change that is made is the first half.
+    fn write_down(&mut self, new: &[(u32, u32)]) -> Result<(), CrewError> {
+        let mut changes = Vec::new();
+        for &(process, thread) in new {
+            let (Some(owner), Some(identity)) = (identity(process), task::thread(process, thread)) else { continue };
+            let Ok(change) = AffinityChange::new(owner, identity, self.halves[0].clone()) else { continue };
+            changes.push(self.with_origin(change.and_in_turn(self.in_turn()), process));
+        }
+        let made = self
+            .journal
+            .make_all(changes.iter().cloned().map(Change::Affinity).collect())
+            .map_err(CrewError::Refused)?;
+        for (change, made) in changes.into_iter().zip(made) {
+            match made {
+                Ok(number) => drop(self.threads.insert(
+                    change.thread.id,
+                    Known {
+                        number,
+                        process: change.process.map_or(0, |process| process.id),
+                        before: change.old.clone(),
+                        change,
+                    },
+                )),
+                Err(SysError::Change { source, .. }) if affinity::has_ended(&source) => {}
+                Err(error) => return Err(CrewError::Refused(error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Threads that have ended leave the journal, which would be full some day: there is nothing to give back.
+    fn forget_all_but(&mut self, placed: &BTreeSet<u32>) {
+        let gone = self.threads.iter().filter(|(thread, _)| !placed.contains(thread));
+        let gone: BTreeSet<u32> = gone.map(|(_, known)| known.number).collect();
+        if !gone.is_empty() {
+            self.journal.undo_these(&gone);
+            self.threads.retain(|thread, _| placed.contains(thread));
+        }
+    }
+
+    fn in_turn(&self) -> Vec<CpuSet> {
+        self.placements.iter().chain(&self.halves[1..]).cloned().collect()
+    }
+
+    /// What a thread has that was started since is what its creator was given: without that it would have what its creator had. The kernel does
+    /// not say who that was: the main thread of its process, or of the first process.
+    fn with_origin(&self, change: AffinityChange, process: u32) -> AffinityChange {
+        let is_given = self.placements.iter().chain(&self.halves).any(|cpus| *cpus == change.old);
+        let main = |id: u32| self.threads.get(&id).map(|known| &known.change);
+        let creator = main(process).or_else(|| main(self.roots.first()?.id));
+        match creator {
+            Some(creator) if is_given && change.thread.start_ticks >= creator.at_ticks => {
+                change.inherited_from(creator)
+            }
+            _ => change,
+        }
+    }
+
+    /// Looks for processes where one was started since the last time; what corewise itself starts is none of them.
+    fn find_processes(&mut self) {
+        let newest = task::newest();
+        if newest.is_some() && newest == self.newest {
+            return;
+        }
+        self.newest = newest;
+        let mut found: Vec<Process> = Vec::new();
+        for root in &self.roots {
+            let mut own = BTreeSet::from([std::process::id()]);
+            found.push(*root);
+            for process in task::descendants(root.id) {
+                if own.contains(&process.number) || own.contains(&process.parent) {
+                    own.insert(process.number);
+                } else {
+                    found.push(process.identity());
+                }
+            }
+        }
+        found.sort_by_key(|process| process.id);
+        found.dedup();
+        self.processes = found;
+    }
+
+    /// Whether all threads still have what they were given.
+    ///
+    /// # Errors
+    /// Which has not.
+    pub fn check_placed(&self, cpus: Option<&CpuSet>) -> Result<(), CrewError> {
+        let Some(given) = cpus else { return Ok(()) };
+        for thread in self.threads.keys() {
+            match affinity::of(*thread) {
+                Ok(now) if now != *given => {
+                    return Err(CrewError::Changed { thread: *thread, given: given.clone(), now });
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+fn identity(process: u32) -> Option<Process> {
+    let stat: io::Result<Option<Stat>> = Stat::of(process);
+    stat.ok()
+        .flatten()
+        .filter(|stat| !stat.has_ended)
+        .map(|stat| Process { id: process, start_ticks: stat.start_ticks })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead as _, BufReader, Read as _};
+    use std::process::{Child, Command, Stdio};
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    /// What makes the test below the process that is placed.
+    const PLAYS: &str = "COREWISE_TEST_PLAYS";
+    const THREADS: usize = 200;
+
+    /// A process with many threads, which this test program is where it is told so.
+    #[test]
+    fn plays_a_process_with_many_threads() {
+        if std::env::var_os(PLAYS).is_none() {
+            return;
+        }
+        (1..THREADS).for_each(|_| drop(std::thread::spawn(|| std::thread::sleep(Duration::MAX))));
+        println!("ready");
+        let _ = std::io::stdin().read(&mut [0]);
+    }
+
+    struct Running(Child);
+
+    impl Drop for Running {
+        fn drop(&mut self) {
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+        }
+    }
+
+    fn process() -> (Running, Process) {
+        let test = "experiment::live::crew::tests::plays_a_process_with_many_threads";
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args([test, "--exact", "--nocapture", "--test-threads", "1"])
+            .env(PLAYS, "1")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        assert!(lines.map_while(Result::ok).any(|line| line.contains("ready")));
+        let identity = identity(child.id()).unwrap();
+        (Running(child), identity)
+    }
+
+    fn masks(process: Process) -> Vec<CpuSet> {
+        task::threads(process.id).into_iter().map(|thread| affinity::of(thread).unwrap()).collect()
+    }
+
+    #[test]
+    fn all_threads_go_together_and_each_gets_back_what_it_had() {
+        let all = affinity::current().unwrap();
+        if all.len() < 2 {
+            return println!("skipped: one cpu alone leaves nothing to change");
+        }
+        let [first, last] = [all.lowest(), all.highest()].map(|cpu| CpuSet::of(cpu.unwrap()));
+        let (running, process) = process();
+        let own = *task::threads(process.id).last().unwrap();
+        affinity::set(own, &last).unwrap();
+        let before = masks(process);
+        let folder = tempfile::tempdir().unwrap();
+        let journal = Journal::in_folder(folder.path().join("journals"));
+        let mut crew = Crew::new(vec![process], vec![first.clone(), last.clone()], journal);
+        for cpus in [Some(&first), Some(&last), None, Some(&first), Some(&first)] {
+            let begun = Instant::now();
+            crew.place(cpus).unwrap();
+            println!("{} threads placed in {:?}", crew.count(), begun.elapsed());
+            let expected = cpus.map_or_else(|| before.clone(), |cpus| vec![cpus.clone(); before.len()]);
+            assert_eq!(masks(process), expected);
+            crew.check_placed(cpus).unwrap();
+        }
+        // Somebody else, or the program itself.
+        affinity::set(own, &last).unwrap();
+        assert!(matches!(crew.check_placed(Some(&first)), Err(CrewError::Changed { thread, .. }) if thread == own));
+        crew.give_back();
+        assert_eq!(masks(process), before);
+        drop(running);
+        assert!(matches!(crew.place(None), Err(CrewError::Ended(_))));
+    }
+}

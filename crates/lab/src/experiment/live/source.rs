@@ -1,0 +1,143 @@
+//! Reading what running processes report: the output of a command, a page, the kernel's accounts.
+
+use std::collections::HashMap;
+use std::io::Read as _;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use corewise_model::sample::Moment;
+use corewise_model::trial::Source;
+use corewise_sys::accounts::Account;
+use corewise_sys::execution::{End, Execution, USUAL_PATIENCE};
+use corewise_sys::input::METRIC_BYTES;
+use ureq::Agent;
+
+/// A command or a page that takes longer does not answer.
+pub const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Reads one source again and again.
+pub struct Reader<'a> {
+    source: Source,
+    agent: Agent,
+    since: Instant,
+    accounts: Option<Accounts>,
+    stop: &'a AtomicBool,
+}
+
+/// The accounts of all threads so far. A thread that has ended keeps what it had when it was looked at last.
+#[derive(Default)]
+struct Accounts {
+    /// By process and thread.
+    last: HashMap<(u32, u32), Account>,
+    cpu_ns: u64,
+    waited_ns: u64,
+}
+
+impl Accounts {
+    fn look(&mut self, threads: impl Iterator<Item = (u32, u32)>) {
+        for key in threads {
+            let Some(now) = Account::of(key.0, key.1) else { continue };
+            let before = self.last.insert(key, now).unwrap_or_default();
+            // A number that was given again counts from zero.
+            self.cpu_ns += now.on_cpu_ns.checked_sub(before.on_cpu_ns).unwrap_or(now.on_cpu_ns);
+            self.waited_ns += now.waited_ns.checked_sub(before.waited_ns).unwrap_or(now.waited_ns);
+        }
+    }
+}
+
+impl<'a> Reader<'a> {
+    /// A reader of a source; with the kernel's accounts where a metric needs them.
+    pub fn new(source: &Source, with_accounts: bool, stop: &'a AtomicBool) -> Self {
+        let config = Agent::config_builder()
+            .timeout_global(Some(PATIENCE))
+            // The address is as the user gave it: whatever answers there sends corewise nowhere else.
+            .max_redirects(0)
+            .max_redirects_will_error(false)
+            .http_status_as_error(false)
+            .proxy(None)
+            // A server may close a connection while it is about to be used again.
+            .max_idle_connections(0)
+            .user_agent("corewise");
+        let accounts = with_accounts.then(Accounts::default);
+        Self { source: source.clone(), agent: config.build().into(), since: Instant::now(), accounts, stop }
+    }
+
+    /// What there is now; the time is the middle of the reading. `threads` are the numbers of processes and of their threads.
+    ///
+    /// # Errors
+    /// Why the source does not answer, in words.
+    pub fn look(&mut self, threads: impl Iterator<Item = (u32, u32)>) -> Result<Moment, String> {
+        let begun = self.since.elapsed();
+        let text = match &self.source {
+            Source::Command(script) => self.output_of(script)?,
+            Source::Page(address) => self.page(address)?,
+            Source::Kernel => String::new(),
+        };
+        if let Some(accounts) = &mut self.accounts {
+            accounts.look(threads);
+        }
+        let at_s = (begun + self.since.elapsed()).as_secs_f64() / 2.0;
+        let seconds = |nanoseconds: u64| nanoseconds as f64 / 1e9;
+        let (cpu_s, waited_s) =
+            self.accounts.as_ref().map_or((0.0, 0.0), |found| (seconds(found.cpu_ns), seconds(found.waited_ns)));
+        Ok(Moment { at_s, text, cpu_s, waited_s })
+    }
+
+    fn output_of(&self, script: &str) -> Result<String, String> {
+        let execution = Execution {
+            program: &"sh".into(),
+            arguments: &["-c".into(), script.into()],
+            environment: &[],
+            cpus: None,
+            timeout: Some(PATIENCE),
+            patience: USUAL_PATIENCE,
+            clock: None,
+            stop: self.stop,
+        };
+        let mut text = String::new();
+        let mut take = |line: &[u8]| {
+            if text.len() < METRIC_BYTES as usize {
+                text.push_str(&String::from_utf8_lossy(line));
+                text.push('\n');
+            }
+        };
+        let ran = execution.run(&mut take).map_err(|error| format!("{script} cannot be started: {error}"))?;
+        match ran.end {
+            End::Exited(0) => Ok(text),
+            End::Exited(status) => Err(format!("{script} failed: exit status {status}")),
+            End::TimedOut => Err(format!("{script} took longer than {} s", PATIENCE.as_secs())),
+            End::Killed(signal) => Err(format!("{script} was killed by signal {signal}")),
+            End::Stopped => Err(format!("{script} was ended: it tried to use the terminal")),
+            End::Interrupted => Err(format!("{script} was interrupted")),
+        }
+    }
+
+    fn page(&self, address: &str) -> Result<String, String> {
+        let begun = Instant::now();
+        let late = || format!("{address} took longer than {} s", PATIENCE.as_secs());
+        let wrong = |error: ureq::Error| match error {
+            ureq::Error::Timeout(_) => late(),
+            error => format!("{address}: {error}"),
+        };
+        let mut response = self.agent.get(address).call().map_err(wrong)?;
+        let status = response.status();
+        if status.is_redirection() {
+            let to = response.headers().get("location").and_then(|to| to.to_str().ok()).unwrap_or("another address");
+            return Err(format!("{address} leads to {to}: give that address, if it is meant"));
+        }
+        if !status.is_success() {
+            return Err(format!("{address} answers with {status}"));
+        }
+        // A page that comes byte by byte keeps every single wait short.
+        let mut reader = response.body_mut().with_config().limit(METRIC_BYTES).reader();
+        let (mut page, mut chunk) = (Vec::new(), vec![0; 16 << 10]);
+        loop {
+            match reader.read(&mut chunk) {
+                _ if begun.elapsed() > PATIENCE => return Err(late()),
+                Ok(0) => return Ok(String::from_utf8_lossy(&page).into_owned()),
+                Ok(count) => page.extend_from_slice(&chunk[..count]),
+                Err(error) => return Err(wrong(ureq::Error::from(error))),
+            }
+        }
+    }
+}

@@ -1,0 +1,138 @@
+use proptest::prelude::*;
+
+use super::prometheus::Selector;
+use super::*;
+
+const PAGE: &str = r#"# HELP requests_total All of them.
+# TYPE requests_total counter
+requests_total{code="200",path="/a"} 1027 1395066363000
+requests_total{code="500",path="with \"quotes\", } and \\"} 3
+requests_total_created 1e9
+up 1
+temperature NaN
+latency_seconds_bucket{le="0.01"} 50
+latency_seconds_bucket{le="0.1"} 90
+latency_seconds_bucket{le="+Inf"} 100
+latency_seconds_sum 12
+"#;
+
+fn meter(name: &str) -> Meter {
+    let (kind, series) = Kind::of_name(name);
+    Meter::new(name, &Reading { kind, series: series.map(str::to_owned) }, None).unwrap()
+}
+
+fn at(at_s: f64, text: &str) -> Moment {
+    Moment { at_s, text: text.to_owned(), ..Moment::default() }
+}
+
+fn value(meter: &Meter, moments: &[Moment]) -> Result<f64, SampleError> {
+    let seen: Result<Vec<Seen>, SampleError> = moments.iter().map(|moment| meter.look(moment)).collect();
+    meter.value(&seen?)
+}
+
+#[test]
+fn series_are_found_by_name_and_labels_and_added_up() {
+    let sum = |text: &str| text.parse::<Selector>().unwrap().sum(PAGE);
+    assert_eq!(sum("requests_total"), Some(Ok(1030.0)));
+    assert_eq!(sum(r#"requests_total{code="200"}"#), Some(Ok(1027.0)));
+    assert_eq!(sum(r#"requests_total{path="with \"quotes\", } and \\"}"#), Some(Ok(3.0)));
+    assert_eq!(sum("request"), None, "the beginning of a name is none");
+    assert_eq!(sum("temperature"), Some(Err("NaN".to_owned())));
+    for wrong in ["", "{}", "a{b}", "a{b=\"c\"", "a b", "a{b=c}", "a{b=\"c\\"] {
+        assert!(wrong.parse::<Selector>().is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn names_say_what_their_numbers_are() {
+    assert_eq!(Kind::of_name("p99(a_seconds)"), (Kind::Quantile(0.99), Some("a_seconds")));
+    assert_eq!(Kind::of_name("rate(ops)"), (Kind::Rate, Some("ops")));
+    assert_eq!(Kind::of_name("a_total{x=\"y\"}"), (Kind::Rate, Some("a_total{x=\"y\"}")));
+    assert_eq!(Kind::of_name("cpu-time(ops)"), (Kind::CpuTime, Some("ops")));
+    assert_eq!(
+        (Kind::of_name("cpu-time"), Kind::of_name("run-delay")),
+        ((Kind::CpuTime, None), (Kind::RunDelay, None))
+    );
+    for gauge in ["fps", "p99", "p100(a)", "px(a)", "p0(a)"] {
+        assert_eq!(Kind::of_name(gauge), (Kind::Gauge, Some(gauge)), "{gauge}");
+    }
+}
+
+#[test]
+fn counts_become_rates_and_a_count_that_goes_backwards_is_reported() {
+    let (rate, gauge) = (meter("requests_total"), meter("up"));
+    let page = |count: u32| format!("requests_total {count}\nup {count}\n");
+    let over = |counts: &[u32]| -> Vec<Moment> {
+        counts.iter().enumerate().map(|(index, count)| at(0.5 * index as f64, &page(*count))).collect()
+    };
+    assert_eq!(value(&rate, &over(&[100, 130, 200])), Ok(100.0));
+    assert_eq!(value(&gauge, &over(&[1, 2, 6])), Ok(3.0));
+    assert!(matches!(value(&rate, &over(&[100, 3])), Err(SampleError::Reset(_))));
+    assert!(matches!(value(&rate, &[at(0.0, "x"), at(1.0, "x")]), Err(SampleError::Missing(_))));
+    let word = |text: &str| value(&gauge, &[at(0.0, text)]).unwrap_err().to_string();
+    assert_eq!(word("up nan"), "up is \"nan\", which is not a number");
+}
+
+#[test]
+fn quantiles_are_of_what_was_added() {
+    let bucket = |counts: [u32; 3]| {
+        let line = |(bound, count): (&str, u32)| format!("l_bucket{{le=\"{bound}\",a=\"1\"}} {count}\n");
+        ["0.1", "0.2", "+Inf"].into_iter().zip(counts).map(line).collect::<String>()
+    };
+    let p50 = meter("p50(l)");
+    let over = |a, b| value(&p50, &[at(0.0, &bucket(a)), at(1.0, &bucket(b))]);
+    assert!((over([1000, 1000, 1000], [1000, 1010, 1010]).unwrap() - 0.15).abs() < 1e-12);
+    assert_eq!(over([0, 0, 0], [0, 0, 10]), Ok(0.2), "above the highest bound is that bound");
+    assert!(matches!(over([5, 5, 5], [5, 5, 6]), Err(SampleError::TooFew { counted: 1, needed: 2, .. })));
+    assert!(matches!(over([5, 5, 5], [1, 5, 9]), Err(SampleError::Reset(_))));
+    let by_two = "l_bucket{le=\"1\",a=\"1\"} 4\nl_bucket{le=\"1\",a=\"2\"} 6\nl_bucket{le=\"+Inf\"} 10\n";
+    assert_eq!("l".parse::<Selector>().unwrap().buckets(by_two).count(), 10.0);
+    assert!((("l".parse::<Selector>().unwrap().buckets(by_two)).quantile(0.5).unwrap() - 0.5).abs() < 1e-12);
+}
+
+#[test]
+fn the_kernels_accounts_are_proxies() {
+    let moment =
+        |at_s: f64, cpu_s: f64, waited_s: f64, ops: u32| Moment { at_s, cpu_s, waited_s, text: format!("ops {ops}") };
+    let moments = [moment(0.0, 1.0, 0.5, 100), moment(2.0, 2.0, 0.6, 300)];
+    assert_eq!(value(&meter("cpu-time"), &moments), Ok(0.5));
+    assert!((value(&meter("run-delay"), &moments).unwrap() - 0.05).abs() < 1e-12);
+    assert_eq!(value(&meter("cpu-time(ops)"), &moments), Ok(0.005));
+    assert!(meter("run-delay").kind().is_proxy() && !meter("ops").kind().is_proxy());
+}
+
+#[test]
+fn a_regular_expression_finds_counts_in_any_text() {
+    let reading = Reading { kind: Kind::Rate, series: None };
+    let meter = Meter::new("ops", &reading, Some("commands:([0-9]+)")).unwrap();
+    let moments = [at(0.0, "a\r\ncommands:10\r\n"), at(2.0, "commands:30\ncommands:50\n")];
+    assert_eq!(value(&meter, &moments), Ok(20.0), "the last line counts");
+    assert!(Meter::new("x", &Reading { kind: Kind::Quantile(0.5), series: None }, Some("x")).is_err());
+    assert!(Meter::new("x", &reading, Some("(")).is_err());
+}
+
+proptest! {
+    /// A page is somebody else's: whatever it holds, it is read without a panic, and what is found is a number.
+    #[test]
+    fn any_page_is_read(page in "(name|[a-z_{}=\"\\\\ ,\n0-9.+NaInf#]){0,80}", selector in "[a-z{}=\",\\\\]{0,12}") {
+        let selectors = [selector.parse::<Selector>(), "name".parse(), "name{a=\"b\"}".parse()];
+        for selector in selectors.into_iter().flatten() {
+            if let Some(Ok(value)) = selector.sum(&page) {
+                prop_assert!(value.is_finite());
+            }
+            let _ = selector.buckets(&page).quantile(0.99);
+        }
+    }
+
+    /// Between the bounds of the bucket that it is in, and never falling.
+    #[test]
+    fn quantiles_rise(counts in prop::collection::vec(0_u32..50, 1..6)) {
+        let mut sum = 0;
+        let line = |(index, count): (usize, &u32)| { sum += count; format!("l_bucket{{le=\"{}\"}} {sum}\n", index + 1) };
+        let page: String = counts.iter().enumerate().map(line).collect();
+        let buckets = "l".parse::<Selector>().unwrap().buckets(&page);
+        let quantiles: Vec<f64> = (1..100).filter_map(|percent| buckets.quantile(f64::from(percent) / 100.0)).collect();
+        prop_assert!(quantiles.is_empty() == (counts.iter().sum::<u32>() == 0));
+        prop_assert!(quantiles.is_sorted() && quantiles.iter().all(|value| (0.0..=6.0).contains(value)));
+    }
+}

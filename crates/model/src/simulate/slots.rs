@@ -1,0 +1,203 @@
+//! Slots of simulated processes whose truth is known: a placement's gain, what the load does meanwhile, and what one slot does to the next.
+
+use super::machine;
+use crate::CpuSet;
+use crate::experiment::{Policy, Standing};
+use crate::sample::{Kind, Reading};
+use crate::stats::random::Random;
+use crate::trial::{Arm, Design, Experiment, Live, Metric, Observed, Outcome, Source, Stretch, Trial, Workload};
+
+/// How the load changes by itself.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Load {
+    /// Each half of a slot on its own.
+    Independent,
+    /// From slot to slot with this correlation.
+    Autoregressive(f64),
+    /// An Ornstein-Uhlenbeck process with this memory, in seconds.
+    Memory(f64),
+    /// A sine of this period, in slots.
+    Period(f64),
+    /// A sine of ten minutes, as a day is long.
+    Day,
+    /// Another level at random, every 40 slots in the mean.
+    Steps,
+}
+
+/// Processes, and what is true of them. Sizes are differences of logarithms, times in seconds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct World {
+    /// How the load changes.
+    pub load: Load,
+    /// By how much: the standard deviation of a slot.
+    pub size: f64,
+    /// How much better the candidate is at once.
+    pub gain: f64,
+    /// How much worse a slot is that follows the candidate.
+    pub carry_over: f64,
+    /// How much worse the candidate gets when it stays, and how fast: it heats the cpus, for everyone.
+    pub heat: (f64, f64),
+    /// For how long the operating system keeps what the candidate had gained, after its mask is gone.
+    pub sticks: f64,
+    /// How long a slot is measured, and the wash-out before it.
+    pub slot: (f64, f64),
+}
+
+impl World {
+    /// A load that changes by a tenth, with nothing left behind, and slots of 0.3 s.
+    pub fn of(load: Load, gain: f64) -> Self {
+        Self { load, size: 0.1, gain, carry_over: 0.0, heat: (0.0, 1.0), sticks: 0.0, slot: (0.3, 0.1) }
+    }
+}
+
+/// A step of time.
+const STEP_S: f64 = 0.02;
+/// What is measured has this error besides, for each half.
+const ERROR: f64 = 0.005;
+
+/// The slots of a world, one after the other.
+#[derive(Clone, Debug)]
+pub struct SimulatedSlots {
+    world: World,
+    random: Random,
+    now_s: f64,
+    /// Of the load: from slot to slot, or from step to step.
+    state: f64,
+    heat: f64,
+    stuck: f64,
+    before: usize,
+}
+
+impl SimulatedSlots {
+    /// A world before its first slot.
+    pub fn new(world: &World, seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        let (state, now_s) = (random.normal(), 600.0 * random.unit());
+        Self { world: world.clone(), random, now_s, state, heat: 0.0, stuck: 0.0, before: 0 }
+    }
+
+    /// One slot on an arm, 0 or 1: both halves as they are judged, lower is better.
+    pub fn slot(&mut self, arm: usize) -> [f64; 2] {
+        let (slot_s, wash_out_s) = self.world.slot;
+        self.next_slot();
+        let carried = if self.before == 1 { self.world.carry_over } else { 0.0 };
+        for _ in 0..(wash_out_s / STEP_S).round() as usize {
+            self.step(arm);
+        }
+        let steps = ((slot_s / 2.0) / STEP_S).round().max(1.0) as usize;
+        let halves = [(); 2].map(|()| {
+            let mean = (0..steps).map(|_| self.step(arm)).sum::<f64>() / steps as f64;
+            let own =
+                if self.world.load == Load::Independent { self.world.size * std::f64::consts::SQRT_2 } else { ERROR };
+            mean + own * self.random.normal() + carried
+        });
+        self.before = arm;
+        halves
+    }
+
+    fn next_slot(&mut self) {
+        match self.world.load {
+            Load::Autoregressive(correlation) => {
+                self.state = correlation * self.state + (1.0 - correlation * correlation).sqrt() * self.random.normal();
+            }
+            Load::Steps if self.random.unit() < 0.025 => self.state = self.random.normal(),
+            _ => {}
+        }
+    }
+
+    /// What a moment costs on an arm.
+    fn step(&mut self, arm: usize) -> f64 {
+        self.now_s += STEP_S;
+        let World { load, size, gain, heat, sticks, slot, .. } = self.world.clone();
+        let toward =
+            |state: &mut f64, to: f64, memory_s: f64| *state += (to - *state) * (1.0 - (-STEP_S / memory_s).exp());
+        let is_candidate = if arm == 1 { 1.0 } else { 0.0 };
+        toward(&mut self.heat, is_candidate, heat.1);
+        if arm == 1 || sticks == 0.0 {
+            self.stuck = is_candidate;
+        } else {
+            toward(&mut self.stuck, 0.0, sticks);
+        }
+        let around = |period_s: f64| (std::f64::consts::TAU * self.now_s / period_s).sin() * std::f64::consts::SQRT_2;
+        let load = match load {
+            Load::Independent => 0.0,
+            Load::Autoregressive(_) | Load::Steps => self.state,
+            Load::Memory(memory_s) => {
+                let kept = (-STEP_S / memory_s).exp();
+                self.state = kept * self.state + (1.0 - kept * kept).sqrt() * self.random.normal();
+                self.state
+            }
+            Load::Period(slots) => around(slots * (slot.0 + slot.1)),
+            Load::Day => around(600.0),
+        };
+        size * load - gain * self.stuck + heat.0 * self.heat
+    }
+}
+
+/// A session on a world, until it is decided or has so many blocks. Several slots in a row are one that is so much longer, where a winner is
+/// confirmed.
+pub fn slots(world: &World, seed: u64, policy: &Policy, most_blocks: u32, stretch: Option<Stretch>) -> Standing {
+    let experiment = experiment(world, seed, policy, stretch);
+    let mut design = Design::of(&experiment, &[]);
+    let mut slots = SimulatedSlots::new(&stretched(world, stretch), !seed);
+    while design.blocks() < most_blocks && !design.is_decided() {
+        let block = design.blocks() + 1;
+        let trial = |(place, arm): (usize, usize)| {
+            let halves = slots.slot(arm);
+            let observed = Observed { halves: Some(halves.map(f64::exp)), ..Observed::default() };
+            let outcome = Outcome::Value((halves.iter().sum::<f64>() / 2.0).exp());
+            Trial {
+                block,
+                place: place as u32,
+                arm,
+                started_unix_ms: 0,
+                boot: None,
+                repeats: 1,
+                outcome,
+                guards: Vec::new(),
+                observed,
+            }
+        };
+        let trials: Vec<Trial> = design.next_block(seed).into_iter().enumerate().map(trial).collect();
+        design.add(&trials.iter().collect::<Vec<_>>());
+    }
+    design.standing()
+}
+
+/// A world whose slots are as long as a stretch of them, whose first part does not count.
+fn stretched(world: &World, stretch: Option<Stretch>) -> World {
+    let Some(stretch) = stretch else { return world.clone() };
+    let [skipped, counted] =
+        [stretch.skipped, stretch.runs - stretch.skipped].map(|slots| world.slot.0 * f64::from(slots));
+    World { slot: (counted, skipped + world.slot.1), ..world.clone() }
+}
+
+fn experiment(world: &World, seed: u64, policy: &Policy, stretch: Option<Stretch>) -> Experiment {
+    let arm = |name: &str, cpus| Arm { name: name.to_owned(), cpus, threads: None, reason: String::new() };
+    let reading = Some(Reading { kind: Kind::Gauge, series: None });
+    let live = Live {
+        processes: Vec::new(),
+        matches: vec!["name=simulated".to_owned()],
+        source: Source::Kernel,
+        slot_s: world.slot.0,
+        limits: Vec::new(),
+    };
+    Experiment {
+        corewise: env!("CARGO_PKG_VERSION").to_owned(),
+        started_unix_ms: 0,
+        seed,
+        machine: machine(2, false, &[(CpuSet::first(2), 32)]),
+        workload: Workload {
+            live: Some(live),
+            ..Workload::new(
+                vec!["simulated".to_owned()],
+                "/".into(),
+                Metric { name: "cost".to_owned(), pattern: None, higher_is_better: false, reading },
+            )
+        },
+        arms: vec![arm("OS default", None), arm("0", Some(CpuSet::of(0)))],
+        policy: policy.clone(),
+        suite: None,
+        stretch,
+    }
+}

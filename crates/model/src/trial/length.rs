@@ -1,0 +1,98 @@
+//! How long a slot should be: from a metric that was read again and again while nothing changed.
+
+use super::Metric;
+use super::live::{SLOTS_S, wash_out_s};
+use crate::sample::{Meter, Seen};
+
+/// So many pairs of slots, one after the other, a length needs to be considered.
+const FEWEST_PAIRS: usize = 8;
+/// Of several lengths that take about as long the shortest is chosen: what is slow and was not seen harms it least.
+const ABOUT: f64 = 1.1;
+/// A length counts where this share of its slots has a value.
+const USABLE: f64 = 0.95;
+/// From one length to the next.
+const STEP: f64 = 1.25;
+
+/// A length of slots, and what to expect of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SlotLength {
+    /// How long a slot is measured, in seconds.
+    pub slot_s: f64,
+    /// How much two slots in a row differ where nothing changes: the root of the mean square of differences of logarithms. Its square is twice the
+    /// Allan variance of the slots, with the wash-out as dead time.
+    pub noise: f64,
+    /// Whether no longer one could be looked at though longer ones were better and better.
+    pub is_longest: bool,
+}
+
+/// The length that decides soonest. `seen` are looks at one metric, `step_s` apart; no slot is shorter than `least_s`. The time to a verdict grows with the variance of the difference
+/// of a pair of slots, and with the time that the pair takes. Absent where no length has values.
+pub fn slot_length(meter: &Meter, metric: &Metric, seen: &[Seen], (step_s, least_s): (f64, f64)) -> Option<SlotLength> {
+    let mut tried: Vec<(SlotLength, f64)> = Vec::new();
+    let mut slot_s = (step_s.max(least_s).max(SLOTS_S.0) / step_s - 1e-6).ceil() * step_s;
+    loop {
+        let steps = |seconds: f64| ((seconds / step_s).round() as usize).max(1);
+        let (slot, wash_out) = (steps(slot_s), (wash_out_s(slot_s) / step_s).round() as usize);
+        if seen.len() < FEWEST_PAIRS * 2 * (slot + wash_out) + 1 || slot_s > 10.0 {
+            break;
+        }
+        let x = |from: usize| metric.judged(meter.value(&seen[from..=from + slot]).ok()?);
+        let last = seen.len() - 2 * slot - wash_out;
+        let pairs = (0..last).map(|from| Some(x(from + slot + wash_out)? - x(from)?));
+        let differences: Vec<f64> = pairs.flatten().collect();
+        if differences.len() as f64 >= USABLE * last as f64 {
+            let variance =
+                differences.iter().map(|difference| difference * difference).sum::<f64>() / differences.len() as f64;
+            let found = SlotLength { slot_s, noise: variance.sqrt(), is_longest: false };
+            tried.push((found, variance * (slot_s + wash_out_s(slot_s))));
+        }
+        slot_s = (slot_s * STEP / step_s).round().max((slot_s / step_s).round() + 1.0) * step_s;
+    }
+    let least = tried.iter().map(|(_, cost)| *cost).reduce(f64::min)?;
+    let at = tried.iter().position(|(_, cost)| *cost <= ABOUT * least)?;
+    Some(SlotLength { is_longest: at + 1 == tried.len(), ..tried[at].0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::{Kind, Reading};
+    use crate::stats::random::Random;
+
+    fn meter(name: &str, kind: Kind) -> Meter {
+        Meter::new(name, &Reading { kind, series: Some(name.to_owned()) }, None).unwrap()
+    }
+
+    /// Looks at a gauge every 0.1 s: noise of its own in each, and a load with a memory.
+    fn length(noise: f64, load: f64, memory_s: f64) -> SlotLength {
+        let (mut random, mut state, kept) = (Random::new(1), 0.0, (-0.1 / memory_s).exp());
+        let mut look = || {
+            state = kept * state + (1.0 - kept * kept).sqrt() * random.normal();
+            Seen::Now(100.0 * (load * state + noise * random.normal()).exp())
+        };
+        let seen: Vec<Seen> = (0..1_600).map(|_| look()).collect();
+        let metric = Metric { name: "load".to_owned(), pattern: None, higher_is_better: false, reading: None };
+        slot_length(&meter("load", Kind::Gauge), &metric, &seen, (0.1, 0.0)).unwrap()
+    }
+
+    #[test]
+    fn slots_are_short_where_the_load_wanders_and_long_where_counts_come_in_bursts() {
+        let wandering = length(0.0, 0.1, 5.0);
+        assert!(wandering.slot_s <= 0.5 && wandering.noise < 0.05, "{wandering:?}");
+        // A page that is brought up to date once a second: most short slots would see nothing.
+        let bursts: Vec<Seen> =
+            (0..1_600).map(|at| Seen::Count(f64::from(at / 10) * 100.0, 0.1 * f64::from(at))).collect();
+        let metric = Metric { name: "ops".to_owned(), pattern: None, higher_is_better: true, reading: None };
+        let found = slot_length(&meter("ops", Kind::Rate), &metric, &bursts, (0.1, 0.0)).unwrap();
+        assert!(found.slot_s >= 1.0, "{found:?}");
+        let still = vec![Seen::Count(7.0, 1.0); 500];
+        assert_eq!(
+            slot_length(&meter("ops", Kind::Rate), &metric, &still, (0.1, 0.0)),
+            None,
+            "a count that does not move has no length"
+        );
+        let counts: Vec<Seen> = (0..500).map(|at| Seen::Count(f64::from(at), 0.1 * f64::from(at))).collect();
+        let slow = slot_length(&meter("ops", Kind::Rate), &metric, &counts, (0.1, 0.5)).unwrap();
+        assert!(slow.slot_s >= 0.5, "{slow:?}");
+    }
+}

@@ -1,0 +1,110 @@
+//! What the map of worth costs: a read beside sched_getcpu, reads that are torn, and an update of 512 cpus.
+//!
+//! `cargo xtask compare-worth` runs it in the release profile; it ends with 1 where a read was torn.
+
+use std::fs::File;
+use std::hint::black_box;
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use corewise_model::stats::order::quantile;
+use corewise_model::worth::{Board, Head, Record, Speed, SpeedSource};
+use corewise_model::{CpuSet, Machine};
+use corewise_sys::affinity::running_on;
+use corewise_sys::worth::{ProcessorTime, WorthReader, WorthWriter};
+
+/// How often each is measured, in turn.
+const ROUNDS: usize = 101;
+/// Calls of a round.
+const CALLS: u32 = 100_000;
+/// Reads that are checked while another thread writes.
+const CHECKED: u64 = 100_000_000;
+/// The cpus of the large machine.
+const MANY: u32 = 512;
+
+fn main() -> io::Result<ExitCode> {
+    let folder = tempfile::tempdir()?;
+    let writer = WorthWriter::create(folder.path(), &Head { records: MANY, interval_ms: 1_000, writer: 0 })?;
+    let mut records = vec![uniform(1); MANY as usize];
+    writer.write(&records);
+    let reader = WorthReader::open(folder.path())?.ok_or_else(|| io::Error::other("there is no map"))?;
+
+    let timed = |call: &mut dyn FnMut(u32)| {
+        let begin = Instant::now();
+        (0..CALLS).for_each(&mut *call);
+        begin.elapsed().as_secs_f64() * 1e9 / f64::from(CALLS)
+    };
+    let mut times = [const { Vec::new() }; 4];
+    for _ in 0..ROUNDS {
+        times[0].push(timed(&mut |number| _ = black_box(number)));
+        times[1].push(timed(&mut |_| _ = black_box(running_on())));
+        times[2].push(timed(&mut |number| _ = black_box(reader.worth(number % MANY))));
+        times[3].push(timed(&mut |number| _ = black_box(reader.read(number % MANY))));
+    }
+    println!("ns a call, medians of {ROUNDS} rounds in turn [lower, upper quartile]");
+    for (name, times) in ["an empty loop", "sched_getcpu", "the worth of a cpu", "its whole record"].iter().zip(&times)
+    {
+        let at = |share| quantile(times, share);
+        println!("  {name:<20} {:6.2} [{:.2}, {:.2}]", at(0.5), at(0.25), at(0.75));
+    }
+    let ratios: Vec<f64> = times[2].iter().zip(&times[1]).map(|(worth, getcpu)| worth / getcpu).collect();
+    println!("  worth / sched_getcpu {:6.2}", quantile(&ratios, 0.5));
+
+    let torn = torn(&writer, &reader, &mut records);
+    println!("torn reads of {CHECKED}, while another thread writes: {torn}");
+    updates(&writer)?;
+    Ok(if torn == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn uniform(number: u16) -> Record {
+    let (share, mut record) = (f32::from(number), Record { at_ns: u64::from(number), ..Record::default() });
+    (record.worth, record.speed, record.shares.busy, record.throttled) = (share, share, share, u32::from(number));
+    record
+}
+
+fn torn(writer: &WorthWriter, reader: &WorthReader, records: &mut [Record]) -> u64 {
+    let ended = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for number in (0..=u16::MAX).cycle().take_while(|_| !ended.load(Ordering::Relaxed)) {
+                records[0] = uniform(number);
+                writer.write(&records[..1]);
+                // Who writes without a pause is never done when a reader looks again.
+                (0..20).for_each(|_| std::hint::spin_loop());
+            }
+        });
+        let is_torn = |record: &Record| *record != uniform(record.throttled as u16);
+        let torn = (0..CHECKED).filter(|_| reader.read(0).as_ref().is_some_and(is_torn)).count() as u64;
+        ended.store(true, Ordering::Relaxed);
+        torn
+    })
+}
+
+/// An update from texts like /proc/stat's; what the kernel takes to write such a text is not in it, and is shown for this machine.
+fn updates(writer: &WorthWriter) -> io::Result<()> {
+    let mut file = tempfile::tempfile()?;
+    writeln!(file, "cpu  1 2 3 4 5 6 7 8 9 10")?;
+    for cpu in 0..MANY {
+        writeln!(file, "cpu{cpu} 8123456 1234 2123456 912345678 12345 0 123456 0 0 0")?;
+    }
+    writeln!(file, "intr 123456789{}\nctxt 1\nbtime 1", " 0".repeat(2_000))?;
+    let machine = Machine { online: CpuSet::first(MANY), possible: CpuSet::first(MANY), ..Machine::default() };
+    let mut board = Board::new(&machine, vec![Speed { relative: 1.0, source: SpeedSource::Measured }; MANY as usize]);
+    let mut times = ProcessorTime::of_file(file);
+    let mut own = ProcessorTime::of_file(File::open("/proc/stat")?);
+    let mut taken = [const { Vec::new() }; 2];
+    for round in 0..ROUNDS {
+        let begin = Instant::now();
+        board.update(round as u64, times.read()?, |_| None);
+        writer.write(board.records());
+        taken[0].push(begin.elapsed().as_secs_f64() * 1e6);
+        let begin = Instant::now();
+        black_box(own.read()?);
+        taken[1].push(begin.elapsed().as_secs_f64() * 1e6);
+    }
+    println!("us an update of {MANY} cpus, read from a file in memory: {:.1}", quantile(&taken[0], 0.5));
+    println!("us a read of this machine's /proc/stat:               {:.1}", quantile(&taken[1], 0.5));
+    Ok(())
+}

@@ -1,0 +1,24 @@
+//! What the cpus have spent their time on.
+
+use std::io;
+
+use corewise_model::worth::Ticks;
+
+use super::missing::{Never, missing};
+
+#[derive(Debug)]
+pub struct ProcessorTime(Never);
+
+impl ProcessorTime {
+    pub fn open() -> io::Result<Self> {
+        missing()
+    }
+
+    pub fn read(&mut self) -> io::Result<&[Option<Ticks>]> {
+        match self.0 {}
+    }
+
+    pub fn counters(&mut self) -> (&[Option<Ticks>], &[Option<u32>]) {
+        match self.0 {}
+    }
+}

@@ -1,0 +1,291 @@
+//! The file of what each cpu is worth (docs/worth.md): one process writes it, any number read it without waiting.
+//!
+//! Each record has a sequence number, which is odd while the record is written: who reads an odd number, or another one afterwards, reads
+//! again (Lameter, "Effective synchronization on Linux/NUMA systems", 2005; the fences are those of Boehm, "Can seqlocks get along with
+//! programming language memory models?", 2012).
+
+use std::ffi::OsStr;
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering, fence};
+use std::time::Duration;
+
+use corewise_model::worth::{HEADER_WORDS, Head, RECORD_WORDS, Record};
+
+use crate::os::files::{make_readable, open_to_read, writers};
+use crate::os::folder_handle::{FolderError, FolderHandle};
+pub use crate::os::processor_time::ProcessorTime;
+use crate::os::shared_words::SharedWords;
+use crate::os::thread::monotonic_ns;
+
+/// The file's name in its folder.
+pub const FILE: &str = "worth";
+/// How it is called until it is complete.
+const UNFINISHED: &str = "worth.new";
+/// A machine of more cpus is none.
+const MOST_RECORDS: u32 = 8_192;
+/// So often a record is read again before it counts as unreadable: a writer takes some nanoseconds, unless it was killed meanwhile.
+const MOST_ATTEMPTS: u32 = 1_000;
+/// The word of the header with the time of the last update.
+const UPDATED: usize = 3;
+
+/// Whoever writes the file.
+#[derive(Debug)]
+pub struct WorthWriter {
+    folder: FolderHandle,
+    file: std::fs::File,
+    shared: SharedWords,
+}
+
+impl WorthWriter {
+    /// Makes the file in a folder of this user's, in the place of one that was there; who has that one mapped sees that it is stale. All
+    /// users may read it whom the folder lets in.
+    ///
+    /// # Errors
+    /// Where others may write in the folder, and what the system says.
+    pub fn create(folder: &Path, head: &Head) -> io::Result<Self> {
+        let folder = FolderHandle::own(folder, true).map_err(|error| match error {
+            FolderError::System(error) => error,
+            FolderError::Foreign(why) => io::Error::other(why),
+        })?;
+        let name = OsStr::new(UNFINISHED);
+        match folder.remove(name) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let file = folder.create(name)?;
+        let words = HEADER_WORDS + head.records as usize * RECORD_WORDS;
+        file.set_len(words as u64 * 8)?;
+        let shared = SharedWords::of_file(&file, words, true)?;
+        for (word, value) in shared.words().iter().zip(head.words()) {
+            word.store(value, Ordering::Relaxed);
+        }
+        for (cpu, record) in (0_u64..).zip(shared.words()[HEADER_WORDS..].chunks_exact(RECORD_WORDS)) {
+            record[0].store(cpu << 32, Ordering::Relaxed);
+        }
+        make_readable(&file)?;
+        folder.rename(name, OsStr::new(FILE))?;
+        Ok(Self { folder, file, shared })
+    }
+
+    /// Writes all records, and that they are of now. Some 10 ns a record.
+    pub fn write(&self, records: &[Record]) {
+        let words = self.shared.words();
+        for (place, record) in words[HEADER_WORDS..].chunks_exact(RECORD_WORDS).zip(records) {
+            write_record(place, record);
+        }
+        words[UPDATED].store(monotonic_ns(), Ordering::Release);
+    }
+}
+
+impl Drop for WorthWriter {
+    fn drop(&mut self) {
+        // Another one's is left where it is.
+        if self.folder.is_name_of(OsStr::new(FILE), &self.file) {
+            let _ = self.folder.remove(OsStr::new(FILE));
+        }
+        self.shared.words()[UPDATED].store(0, Ordering::Release);
+    }
+}
+
+fn write_record(place: &[AtomicU64], record: &Record) {
+    let first = place[0].load(Ordering::Relaxed);
+    // The lower half alone counts on.
+    let next = |word: u64| word & !u64::from(u32::MAX) | u64::from((word as u32).wrapping_add(1));
+    // A writer that was killed in the middle left it odd.
+    let odd = if first & 1 == 0 { next(first) } else { first };
+    place[0].store(odd, Ordering::Relaxed);
+    fence(Ordering::Release);
+    for (word, value) in place[1..].iter().zip(record.words()) {
+        word.store(value, Ordering::Relaxed);
+    }
+    place[0].store(next(odd), Ordering::Release);
+}
+
+/// A reader of the file.
+#[derive(Debug)]
+pub struct WorthReader {
+    head: Head,
+    shared: SharedWords,
+}
+
+impl WorthReader {
+    /// Opens the file in a folder; nothing where there is none. It must belong to this user or to root, and nobody else may write it: who
+    /// writes it could end its readers by cutting it.
+    ///
+    /// # Errors
+    /// Where that is not so, the layout is another one's, and what the system says.
+    pub fn open(folder: &Path) -> io::Result<Option<Self>> {
+        let file = match open_to_read(&folder.join(FILE), false) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            other => other?,
+        };
+        if let Some(why) = writers(&file.metadata()?) {
+            return Err(io::Error::other(format!("the map of worth {why}")));
+        }
+        let other = || io::Error::other("the map of worth has another layout: another version of corewise writes it");
+        let header = SharedWords::of_file(&file, HEADER_WORDS, false).map_err(|_| other())?;
+        let head = Head::of_words(&loaded(header.words())).filter(|head| head.records <= MOST_RECORDS);
+        let head = head.ok_or_else(other)?;
+        let shared = SharedWords::of_file(&file, HEADER_WORDS + head.records as usize * RECORD_WORDS, false)?;
+        Ok(Some(Self { head, shared }))
+    }
+
+    /// The header.
+    pub const fn head(&self) -> Head {
+        self.head
+    }
+
+    /// How long ago it was updated; nothing where its writer has ended or has not begun.
+    pub fn age(&self) -> Option<Duration> {
+        let updated = self.shared.words()[UPDATED].load(Ordering::Acquire);
+        (updated > 0).then(|| Duration::from_nanos(monotonic_ns().saturating_sub(updated)))
+    }
+
+    /// Whether it is no longer kept up to date: not updated for two intervals, or for two seconds where that is less; but for one interval
+    /// and 200 ms at least.
+    pub fn is_stale(&self) -> bool {
+        let interval = Duration::from_millis(u64::from(self.head.interval_ms));
+        let patience = (2 * interval).min(Duration::from_secs(2)).max(interval + Duration::from_millis(200));
+        self.age().is_none_or(|age| age > patience)
+    }
+
+    /// The record of a cpu; nothing where there is none, or its writer was ended while it wrote this. It waits for nobody.
+    #[inline]
+    pub fn read(&self, cpu: u32) -> Option<Record> {
+        let words: [u64; RECORD_WORDS - 1] = self.consistent(cpu, |place| loaded(&place[1..]))?;
+        Record::of_words(&words)
+    }
+
+    /// What a cpu is worth, and nothing else: three loads.
+    #[inline]
+    pub fn worth(&self, cpu: u32) -> Option<f32> {
+        self.consistent(cpu, |place| f32::from_bits(place[2].load(Ordering::Relaxed) as u32))
+    }
+
+    #[inline]
+    fn consistent<T>(&self, cpu: u32, read: impl Fn(&[AtomicU64]) -> T) -> Option<T> {
+        let begin = HEADER_WORDS + cpu as usize * RECORD_WORDS;
+        let place = self.shared.words().get(begin..begin + RECORD_WORDS)?;
+        for _ in 0..MOST_ATTEMPTS {
+            let before = place[0].load(Ordering::Acquire);
+            let value = read(place);
+            fence(Ordering::Acquire);
+            if before & 1 == 0 && place[0].load(Ordering::Relaxed) == before {
+                return Some(value);
+            }
+            std::hint::spin_loop();
+        }
+        None
+    }
+}
+
+#[inline]
+fn loaded<const N: usize>(words: &[AtomicU64]) -> [u64; N] {
+    let mut loaded = [0; N];
+    for (value, word) in loaded.iter_mut().zip(words) {
+        *value = word.load(Ordering::Relaxed);
+    }
+    loaded
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use super::*;
+
+    const HEAD: Head = Head { records: 2, interval_ms: 100, writer: 7 };
+
+    /// All numbers of it are the same one.
+    fn uniform(number: u16) -> Record {
+        let mut record = Record { at_ns: u64::from(number), online: true, ..Record::default() };
+        (record.worth, record.speed, record.shares.busy) = (f32::from(number), f32::from(number), f32::from(number));
+        (record.throttled, record.llc, record.node) = (u32::from(number), Some(number), Some(number));
+        record
+    }
+
+    #[test]
+    fn what_is_written_is_read_and_an_end_is_seen() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(WorthReader::open(folder.path()).unwrap().is_none());
+        let writer = WorthWriter::create(folder.path(), &HEAD).unwrap();
+        let reader = WorthReader::open(folder.path()).unwrap().unwrap();
+        assert_eq!((reader.head(), reader.age(), reader.is_stale()), (HEAD, None, true));
+        writer.write(&[uniform(3), uniform(4)]);
+        assert_eq!((reader.read(0), reader.read(1), reader.read(2)), (Some(uniform(3)), Some(uniform(4)), None));
+        assert_eq!((reader.worth(1), reader.worth(2)), (Some(4.0), None));
+        assert!(reader.age().is_some());
+        // Another writer takes over: the first does not remove what is not its own.
+        let second = WorthWriter::create(folder.path(), &HEAD).unwrap();
+        drop(writer);
+        assert!(reader.is_stale() && WorthReader::open(folder.path()).unwrap().is_some());
+        drop(second);
+        assert!(WorthReader::open(folder.path()).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_writer_that_was_killed_in_the_middle_holds_nobody_up() {
+        let folder = tempfile::tempdir().unwrap();
+        let writer = WorthWriter::create(folder.path(), &HEAD).unwrap();
+        writer.write(&[uniform(3), uniform(4)]);
+        let reader = WorthReader::open(folder.path()).unwrap().unwrap();
+        writer.shared.words()[HEADER_WORDS].fetch_add(1, Ordering::Relaxed);
+        assert_eq!((reader.read(0), reader.read(1)), (None, Some(uniform(4))));
+        writer.write(&[uniform(5), uniform(6)]);
+        assert_eq!(reader.read(0), Some(uniform(5)), "the next one writes on");
+    }
+
+    #[test]
+    fn no_record_is_torn() {
+        let folder = tempfile::tempdir().unwrap();
+        let writer = WorthWriter::create(folder.path(), &HEAD).unwrap();
+        writer.write(&[uniform(0), uniform(0)]);
+        let reader = WorthReader::open(folder.path()).unwrap().unwrap();
+        let ended = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for number in (0..=u16::MAX).cycle() {
+                    if ended.load(Ordering::Relaxed) {
+                        break;
+                    }
+                    write_record(&writer.shared.words()[HEADER_WORDS..HEADER_WORDS + RECORD_WORDS], &uniform(number));
+                    // Who writes without a pause is never done when a reader looks again.
+                    (0..500).for_each(|_| std::hint::spin_loop());
+                }
+            });
+            let mut seen = std::collections::HashSet::new();
+            let mut reads = 0_u64;
+            // Until the writer was seen at work, however long it takes to be given a cpu.
+            while reads < 1_000_000 || seen.len() < 100 {
+                if let Some(record) = reader.read(0) {
+                    assert_eq!(record, uniform(record.throttled as u16));
+                    seen.insert(record.throttled);
+                }
+                reads += 1;
+            }
+            ended.store(true, Ordering::Relaxed);
+        });
+    }
+
+    #[test]
+    fn what_others_may_write_is_not_read() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let _writer = WorthWriter::create(folder.path(), &HEAD).unwrap();
+        let file = folder.path().join(FILE);
+        assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o644);
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o666)).unwrap();
+        assert!(WorthReader::open(folder.path()).unwrap_err().to_string().contains("written by everybody"));
+        std::fs::remove_file(&file).unwrap();
+        std::fs::write(&file, [0; 64]).unwrap();
+        assert!(WorthReader::open(folder.path()).unwrap_err().to_string().contains("another layout"));
+        std::fs::write(&file, "short").unwrap();
+        assert!(WorthReader::open(folder.path()).unwrap_err().to_string().contains("another layout"));
+        std::fs::remove_file(&file).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", &file).unwrap();
+        assert!(WorthReader::open(folder.path()).unwrap_err().to_string().contains("link"));
+        std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
+        assert!(WorthWriter::create(folder.path(), &HEAD).is_err(), "others may write in the folder");
+    }
+}
