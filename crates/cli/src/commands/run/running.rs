@@ -56,19 +56,19 @@ fn found(process: u32) -> Result<Facts, Failure> {
     }
 }
 
-/// Places threads until none is new; how many were placed, and how many there were.
+/// Places threads until every new one has these cpus, and with them who is born of it; how many were placed, and how many there were.
 fn place_all(facts: &Facts, cpus: &CpuSet, journal: &mut Journal) -> Result<(usize, usize), Failure> {
     let mut seen: HashSet<Process> = HashSet::new();
     let mut placed = 0;
     for _ in 0..MOST_LOOKS {
         let new: Vec<_> = threads(facts.process.id).into_iter().filter(|thread| seen.insert(thread.identity)).collect();
-        if new.is_empty() && !seen.is_empty() {
+        let to_place: Vec<_> = new.into_iter().filter(|thread| thread.cpus != *cpus).collect();
+        if to_place.is_empty() && !seen.is_empty() {
             return Ok((placed, seen.len()));
         }
-        let to_place = new.into_iter().filter(|thread| thread.cpus != *cpus);
         // Those that have ended meanwhile need no place.
         let change = |thread: Process| AffinityChange::new(facts.process, thread, cpus.clone()).ok();
-        let changes = to_place.filter_map(|thread| change(thread.identity)).map(Change::Affinity).collect();
+        let changes = to_place.into_iter().filter_map(|thread| change(thread.identity)).map(Change::Affinity).collect();
         for made in journal.make_all(changes).map_err(|error| not_journalled(&error))? {
             match made {
                 Ok(_) => placed += 1,

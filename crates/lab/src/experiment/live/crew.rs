@@ -9,7 +9,7 @@ use corewise_sys::change::{AffinityChange, Change, Journal};
 use corewise_sys::process::{Process, Stat};
 use corewise_sys::{affinity, cpuset, task};
 
-/// Threads that are started faster than these many looks find them cannot be placed.
+/// Threads whose cpus are still other ones after these many looks cannot be placed.
 const MOST_LOOKS: usize = 50;
 
 /// Chosen processes with all that descends from them, and what each of their threads had.
@@ -125,21 +125,24 @@ impl Crew {
     fn switch(&mut self, cpus: Option<&CpuSet>) -> Result<(), CrewError> {
         self.check_alive()?;
         let mut placed = BTreeSet::new();
-        for _ in 0..MOST_LOOKS {
+        for look in 0..MOST_LOOKS {
             self.find_processes();
             let found: Vec<(u32, u32)> = self.members().filter(|(_, thread)| !placed.contains(thread)).collect();
-            if found.is_empty() {
-                self.forget_all_but(&placed);
-                return Ok(());
-            }
             let is_known = |(process, thread): &(u32, u32)| {
                 self.threads.get(thread).is_some_and(|known| known.process == *process)
             };
             let (known, new): (Vec<_>, Vec<_>) = found.into_iter().partition(is_known);
             placed.extend(known.iter().chain(&new).map(|(_, thread)| *thread));
-            self.write_down(&new)?;
-            for (_, thread) in known.iter().chain(&new) {
-                self.move_thread(*thread, cpus)?;
+            let is_moved = |change: &AffinityChange, has: &CpuSet| look == 0 || has != cpus.unwrap_or(&change.old);
+            let moved = self.write_down(&new, is_moved)?;
+            // Who was born since the last look has its cpus from another thread. Where all of these have the right ones, so has who is born now:
+            // to wait until nobody is born would be to wait for ever.
+            if known.is_empty() && moved.is_empty() {
+                self.forget_all_but(&placed);
+                return Ok(());
+            }
+            for thread in known.into_iter().map(|(_, thread)| thread).chain(moved) {
+                self.move_thread(thread, cpus)?;
             }
         }
         Err(CrewError::TooFast)
@@ -158,13 +161,25 @@ impl Crew {
         }
     }
 
-    /// Writes new threads down, with all that they may be given; the change that is made is the first half.
-    fn write_down(&mut self, new: &[(u32, u32)]) -> Result<(), CrewError> {
-        let mut changes = Vec::new();
+    /// Writes new threads down, with all that they may be given; which of them are moved, by the change and by what the thread has. The change
+    /// that is made of these is the first half; the others keep what they have.
+    fn write_down(
+        &mut self,
+        new: &[(u32, u32)],
+        is_moved: impl Fn(&AffinityChange, &CpuSet) -> bool,
+    ) -> Result<Vec<u32>, CrewError> {
+        let (mut changes, mut moved) = (Vec::new(), Vec::new());
         for &(process, thread) in new {
             let (Some(owner), Some(identity)) = (identity(process), task::thread(process, thread)) else { continue };
             let Ok(change) = AffinityChange::new(owner, identity, self.halves[0].clone()) else { continue };
-            changes.push(self.with_origin(change.and_in_turn(self.in_turn()), process));
+            let has = change.old.clone();
+            let mut change = self.with_origin(change.and_in_turn(self.in_turn()), process);
+            if is_moved(&change, &has) {
+                moved.push(thread);
+            } else {
+                change.new = has;
+            }
+            changes.push(change);
         }
         let made = self
             .journal
@@ -185,7 +200,7 @@ impl Crew {
                 Err(error) => return Err(CrewError::Refused(error)),
             }
         }
-        Ok(())
+        Ok(moved)
     }
 
     /// Threads that have ended leave the journal, which would be full some day: there is nothing to give back.
@@ -199,7 +214,7 @@ impl Crew {
     }
 
     fn in_turn(&self) -> Vec<CpuSet> {
-        self.placements.iter().chain(&self.halves[1..]).cloned().collect()
+        self.placements.iter().chain(&self.halves).cloned().collect()
     }
 
     /// What a thread has that was started since is what its creator was given: without that it would have what its creator had. The kernel does
@@ -276,6 +291,8 @@ mod tests {
 
     /// What makes the test below the process that is placed.
     const PLAYS: &str = "COREWISE_TEST_PLAYS";
+    /// What makes it start threads without an end, too.
+    const BREEDS: &str = "breeds";
     const THREADS: usize = 200;
 
     /// A process with many threads, which this test program is where it is told so.
@@ -285,6 +302,13 @@ mod tests {
             return;
         }
         (1..THREADS).for_each(|_| drop(std::thread::spawn(|| std::thread::sleep(Duration::MAX))));
+        if std::env::var(PLAYS).is_ok_and(|part| part == BREEDS) {
+            std::thread::spawn(|| {
+                loop {
+                    drop(std::thread::spawn(|| std::thread::sleep(Duration::from_millis(2))));
+                }
+            });
+        }
         println!("ready");
         let _ = std::io::stdin().read(&mut [0]);
     }
@@ -298,11 +322,11 @@ mod tests {
         }
     }
 
-    fn process() -> (Running, Process) {
+    fn process(part: &str) -> (Running, Process) {
         let test = "experiment::live::crew::tests::plays_a_process_with_many_threads";
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args([test, "--exact", "--nocapture", "--test-threads", "1"])
-            .env(PLAYS, "1")
+            .env(PLAYS, part)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -324,7 +348,7 @@ mod tests {
             return println!("skipped: one cpu alone leaves nothing to change");
         }
         let [first, last] = [all.lowest(), all.highest()].map(|cpu| CpuSet::of(cpu.unwrap()));
-        let (running, process) = process();
+        let (running, process) = process("stays");
         let own = *task::threads(process.id).last().unwrap();
         affinity::set(own, &last).unwrap();
         let before = masks(process);
@@ -346,5 +370,26 @@ mod tests {
         assert_eq!(masks(process), before);
         drop(running);
         assert!(matches!(crew.place(None), Err(CrewError::Ended(_))));
+    }
+    #[test]
+    fn threads_that_are_born_all_the_time_have_the_cpus_of_those_that_are_placed() {
+        let all = affinity::current().unwrap();
+        if all.len() < 2 {
+            return println!("skipped: one cpu alone leaves nothing to change");
+        }
+        let one = CpuSet::of(all.lowest().unwrap());
+        let (_running, process) = process(BREEDS);
+        let folder = tempfile::tempdir().unwrap();
+        let mut crew = Crew::new(vec![process], vec![one.clone()], Journal::in_folder(folder.path().join("journals")));
+        // A thread may end between the list and the question.
+        let masks =
+            || task::threads(process.id).into_iter().filter_map(|thread| affinity::of(thread).ok()).collect::<Vec<_>>();
+        for cpus in [Some(&one), None, Some(&one)] {
+            crew.place(cpus).unwrap();
+            let given = cpus.unwrap_or(&all);
+            assert!(masks().iter().all(|mask| mask == given), "{given}: {:?}", masks());
+        }
+        crew.give_back();
+        assert!(masks().iter().all(|mask| *mask == all), "{:?}", masks());
     }
 }
