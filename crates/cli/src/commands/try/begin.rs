@@ -250,7 +250,7 @@ fn once_more(again: &Again, settings: &Settings) -> Result<Begun, Failure> {
 /// A stored experiment by its number, or the last one of this machine, whose command may be executed.
 fn found(number: Option<i64>, machine: &Machine, settings: &Settings) -> Result<(i64, Conducted), Failure> {
     let nothing = || {
-        Failure::unavailable("there is no stored experiment of this machine to continue")
+        Failure::unavailable("there is no such stored experiment of this machine")
             .next("Start one with `corewise try -- COMMAND`.")
     };
     let History::At(path) = &settings.history else {
