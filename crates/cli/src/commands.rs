@@ -6,6 +6,7 @@ pub mod history;
 pub mod irq;
 pub mod keep;
 pub mod links;
+pub mod memory;
 pub mod place;
 pub mod record;
 pub mod run;
@@ -25,6 +26,7 @@ use clap::{ArgMatches, Args as _, FromArgMatches as _};
 use corewise_model::Survey;
 use corewise_model::conducted::Conducted;
 use corewise_model::links::LinkMap;
+use corewise_model::memory::MemoryMap;
 use corewise_model::survey::Scope;
 use schemars::Schema;
 
@@ -51,6 +53,7 @@ const COMMANDS: [(&str, &[Room]); 4] = [
             room::<topology::TopologyArguments>(),
             room::<tail::arguments::TailArguments>(),
             room::<links::arguments::LinksArguments>(),
+            room::<memory::arguments::MemoryArguments>(),
             room::<worth::WorthArguments>(),
             room::<doctor::DoctorArguments>(),
         ],
@@ -85,7 +88,7 @@ const COMMANDS: [(&str, &[Room]); 4] = [
 ];
 
 /// The kinds of what is stored: a line for each.
-const KINDS: [Kind; 3] = [kind::<Survey>(), kind::<Conducted>(), kind::<LinkMap>()];
+const KINDS: [Kind; 4] = [kind::<Survey>(), kind::<Conducted>(), kind::<LinkMap>(), kind::<MemoryMap>()];
 
 /// A survey is shown as by the command that made it.
 impl Printed for Survey {
@@ -148,6 +151,7 @@ const EXAMPLES: &str = "Examples:
   corewise run --on llc:0 -- ./app   run ./app on the cpus of the first last-level cache
   corewise tail --explain        how long each cpu stalls, and what causes it
   corewise links                 what talking between any two cpus costs, and which belong together
+  corewise memory                what each cpu pays for each memory: latency, bandwidth, load
   corewise history compare 3 7   what changed between two surveys
   corewise doctor                what cannot be measured here, and why
 

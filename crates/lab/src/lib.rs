@@ -6,6 +6,7 @@ pub mod causes;
 mod error;
 pub mod experiment;
 pub mod links;
+pub mod memory;
 pub mod placing;
 pub mod probe;
 mod script;

@@ -3,6 +3,7 @@
 
 pub mod frequency;
 pub mod links;
+pub mod memory;
 pub mod overhead;
 pub mod stalls;
 pub mod tail;

@@ -37,6 +37,8 @@ pub enum Topic {
     Stolen,
     /// Talking between cpus costs differ by where they are.
     Links,
+    /// What memory costs differs by where it is, and by how it is used.
+    Memory,
     /// Somebody takes much of what cpus lose to stalls.
     Causes,
 }

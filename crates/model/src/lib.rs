@@ -25,6 +25,7 @@ pub mod level;
 pub mod links;
 pub mod machine;
 pub mod machine_file;
+pub mod memory;
 pub mod metric_line;
 pub mod period;
 pub mod placement;

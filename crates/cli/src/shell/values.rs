@@ -31,6 +31,23 @@ fn duration(text: &str) -> Option<Duration> {
     }
 }
 
+/// A size of memory in bytes: with its unit (512KiB, 256MiB, 2GiB, of which the B may be left out), or in bytes where it is a bare number.
+pub fn size_bytes(text: &str) -> Result<u64, String> {
+    let expected = || "expected a size between 1MiB and 1TiB, such as 256MiB or 2GiB".to_owned();
+    let end = text.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let shift = match unit.to_ascii_lowercase().trim_end_matches('b').trim_end_matches('i') {
+        "" => 0,
+        "k" => 10,
+        "m" => 20,
+        "g" => 30,
+        "t" => 40,
+        _ => return Err(expected()),
+    };
+    let bytes = number.parse::<u64>().ok().and_then(|number| number.checked_mul(1 << shift));
+    bytes.filter(|bytes| (1 << 20..=1 << 40).contains(bytes)).ok_or_else(expected)
+}
+
 /// The layout of a queue's slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum SlotsName {
@@ -53,6 +70,17 @@ impl SlotsName {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_size_has_a_unit_or_is_in_bytes() {
+        assert_eq!(
+            [size_bytes("256MiB"), size_bytes("2g"), size_bytes("1048576")],
+            [Ok(256 << 20), Ok(2 << 30), Ok(1 << 20)]
+        );
+        for text in ["", "MiB", "4", "-5M", "1.5G", "99999999999G", "2TiB", "5 MiB", "5X"] {
+            assert!(size_bytes(text).is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn a_duration_has_a_unit_or_is_in_seconds() {

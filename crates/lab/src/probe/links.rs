@@ -29,7 +29,7 @@ pub use meeting::LIMIT;
 use meeting::Meeting;
 use samples::{Plan, Record};
 pub use visit::visit;
-pub use warmth::Warmth;
+pub use warmth::{Core, Warmth};
 
 /// Where the memory lies that two threads talk over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

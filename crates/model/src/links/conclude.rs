@@ -96,7 +96,7 @@ pub struct HeldOut {
 
 impl HeldOut {
     /// Of errors with their weights; absent if there is none.
-    fn of(errors: &[(f64, f64)]) -> Option<Self> {
+    pub(crate) fn of(errors: &[(f64, f64)]) -> Option<Self> {
         let mut known: Vec<(f64, f64)> = errors.iter().copied().filter(|(error, _)| error.is_finite()).collect();
         known.sort_by(|one, other| one.0.total_cmp(&other.0));
         let [median, p95] = [0.5, 0.95].map(|at| weighted_quantile(known.iter().copied(), at));

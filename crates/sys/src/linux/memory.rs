@@ -1,14 +1,21 @@
-//! Fresh memory that two threads can talk over, on a node that is known.
+//! Fresh memory on a node that is known: for threads to talk over, and for measuring what memory costs.
 
+use std::collections::BTreeMap;
+use std::fs;
 use std::io;
+use std::ops::Range;
+use std::path::Path;
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
 
 use super::memory_policy;
-pub use crate::values::memory::{LINE_BYTES, Word};
+pub use crate::values::memory::{Available, LINE_BYTES, PageSize, Word};
 
 /// The bytes of the smallest page; real pages may be larger.
 const PAGE_BYTES: usize = 4096;
+/// The bytes of a huge page on most processors.
+const HUGE_BYTES: usize = 2 << 20;
+
 /// Anonymous memory of whole pages, fresh from the kernel, that nobody has used before and that is all zero; given back on drop.
 #[derive(Debug)]
 pub struct Memory<W: Word = AtomicU64> {
@@ -30,7 +37,7 @@ impl<W: Word> Memory<W> {
     /// When the kernel has no memory for it.
     pub fn new(bytes: usize) -> io::Result<Self> {
         let memory = Self::map(bytes)?;
-        memory.touch();
+        memory.touch(0..memory.bytes);
         Ok(memory)
     }
 
@@ -42,12 +49,48 @@ impl<W: Word> Memory<W> {
     pub fn on_node(bytes: usize, node: u32) -> io::Result<Self> {
         let memory = Self::map(bytes)?;
         memory_policy::bind(memory.start.cast(), memory.bytes, node)?;
-        memory.touch();
+        memory.touch(0..memory.bytes);
         match memory.home() {
             Some(home) if home == node => Ok(memory),
             Some(home) => Err(io::Error::other(format!("memory bound to node {node} is on node {home}"))),
             None => Err(io::Error::other(format!("it is unknown whether memory bound to node {node} is there"))),
         }
+    }
+
+    /// Maps at least so many bytes in pages of a size, bound to a node where one is named, and touches none of them: that is for
+    /// [`Memory::touch`], piece by piece, so that it can be stopped. Begins at a multiple of 2 MiB, as huge pages do.
+    ///
+    /// # Errors
+    /// As [`Memory::on_node`]. That huge pages cannot be had is no error: [`Memory::huge_share`] tells.
+    pub fn untouched(bytes: usize, node: Option<u32>, pages: PageSize) -> io::Result<Self> {
+        let whole = Self::map(bytes + HUGE_BYTES)?;
+        let address = whole.start.as_ptr() as usize;
+        let before = address.next_multiple_of(HUGE_BYTES) - address;
+        let bytes = bytes.max(1).next_multiple_of(PAGE_BYTES);
+        // SAFETY: inside the mapping, since one huge page more was mapped than is kept.
+        let start = unsafe { whole.start.cast::<u8>().add(before) };
+        let behind = whole.bytes - before - bytes;
+        // SAFETY: whole pages at both ends of our own mapping, which nobody has the address of; what is between them stays.
+        unsafe {
+            if before > 0 {
+                libc::munmap(whole.start.as_ptr().cast(), before);
+            }
+            if behind > 0 {
+                libc::munmap(start.add(bytes).as_ptr().cast(), behind);
+            }
+        }
+        std::mem::forget(whole);
+        let memory = Self { start: start.cast(), bytes };
+        if let Some(node) = node {
+            memory_policy::bind(memory.start.cast(), memory.bytes, node)?;
+        }
+        let advice = match pages {
+            PageSize::Huge => libc::MADV_HUGEPAGE,
+            PageSize::Small => libc::MADV_NOHUGEPAGE,
+        };
+        // SAFETY: our own mapping; the advice changes what pages are made of, not what they hold. A kernel without huge pages refuses it.
+        unsafe { libc::madvise(memory.start.as_ptr().cast(), memory.bytes, advice) };
+        Ok(memory)
     }
 
     fn map(bytes: usize) -> io::Result<Self> {
@@ -70,12 +113,57 @@ impl<W: Word> Memory<W> {
         Ok(Self { start, bytes })
     }
 
-    /// Writes one word of each page: a page that was only read would be the kernel's page of zeros.
-    fn touch(&self) {
-        for page in (0..self.bytes).step_by(PAGE_BYTES) {
-            // SAFETY: inside the mapping and aligned; nobody else has the address yet, and a word may be all zero.
+    /// Writes a zero to the first word of each page that begins in a range of bytes: a page that was only read would be the kernel's page of
+    /// zeros. For fresh memory, before anybody else has it.
+    pub fn touch(&self, bytes: Range<usize>) {
+        for page in (bytes.start.next_multiple_of(PAGE_BYTES)..bytes.end.min(self.bytes)).step_by(PAGE_BYTES) {
+            // SAFETY: inside the mapping and aligned; as atomic as any write of an aligned word, and a word may be all zero.
             unsafe { self.start.cast::<u8>().add(page).cast::<u32>().write_volatile(0) };
         }
+    }
+
+    /// How many bytes it has.
+    pub const fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The nodes that its pages are on, each with how many of them, of at most so many pages that lie evenly in it: move_pages(2) without
+    /// a node to move to. Pages that were not touched are on none.
+    ///
+    /// # Errors
+    /// EPERM where the call is closed, as in many containers; ENOSYS where the kernel was built without NUMA.
+    pub fn nodes(&self, most_pages: usize) -> io::Result<BTreeMap<u32, usize>> {
+        let distance = (self.bytes / most_pages.max(1)).next_multiple_of(PAGE_BYTES).max(PAGE_BYTES);
+        // SAFETY: inside the mapping.
+        let address = |offset| unsafe { self.start.cast::<u8>().add(offset) }.as_ptr();
+        let pages: Vec<*mut u8> = (0..self.bytes).step_by(distance).map(address).collect();
+        let mut status = vec![-1_i32; pages.len()];
+        let (count, nodes) = (pages.len(), std::ptr::null::<i32>());
+        // SAFETY: the kernel reads as many addresses as there are and writes as many results; no page is moved where no nodes are given.
+        let result =
+            unsafe { libc::syscall(libc::SYS_move_pages, 0, count, pages.as_ptr(), nodes, status.as_mut_ptr(), 0) };
+        if result < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let mut found = BTreeMap::new();
+        for node in status.into_iter().filter_map(|node| u32::try_from(node).ok()) {
+            *found.entry(node).or_default() += 1;
+        }
+        Ok(found)
+    }
+
+    /// Which share of it is in huge pages, by /proc/self/smaps; absent where that cannot be read.
+    pub fn huge_share(&self) -> Option<f64> {
+        let smaps = fs::read_to_string("/proc/self/smaps").ok()?;
+        let address = self.start.as_ptr() as u64;
+        let huge = huge_bytes(&smaps, address..address + self.bytes as u64);
+        Some(huge as f64 / self.bytes as f64)
+    }
+
+    /// All words, for a thread that has the memory for itself.
+    pub fn words_mut(&mut self) -> &mut [u64] {
+        // SAFETY: as in `words`; borrowed exclusively, so that nobody sees the words as atomics meanwhile, and any bits are a number.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr().cast(), self.bytes / size_of::<u64>()) }
     }
 
     /// The node that the memory is on; absent where the first and the last page are on different ones, where the kernel has no NUMA,
@@ -117,6 +205,48 @@ impl<W: Word> Drop for Memory<W> {
     }
 }
 
+/// What of a range of addresses is in huge pages, in bytes. The kernel may list neighbouring memory together, and then counts no more than the
+/// range has.
+fn huge_bytes(smaps: &str, wanted: Range<u64>) -> u64 {
+    let (mut overlap, mut huge) = (0, 0);
+    for line in smaps.lines() {
+        let range = line.split_once(' ').and_then(|(range, _)| range.split_once('-'));
+        let ends = range.map(|(start, end)| [start, end].map(|text| u64::from_str_radix(text, 16)));
+        if let Some([Ok(start), Ok(end)]) = ends {
+            overlap = end.min(wanted.end).saturating_sub(start.max(wanted.start));
+        } else if let Some(kilobytes) = line.strip_prefix("AnonHugePages:") {
+            let bytes = kilobytes.trim().trim_end_matches(" kB").parse::<u64>().unwrap_or(0) << 10;
+            huge += bytes.min(overlap);
+        }
+    }
+    huge
+}
+
+impl Available {
+    /// Now: /proc/meminfo and the meminfo of each node; absent where /proc/meminfo cannot be read.
+    pub fn now() -> Option<Self> {
+        let system = fs::read_to_string("/proc/meminfo").ok()?;
+        let mut nodes = BTreeMap::new();
+        for entry in fs::read_dir(Path::new("/sys/devices/system/node")).into_iter().flatten().flatten() {
+            let number = entry.file_name().to_str().and_then(|name| name.strip_prefix("node")?.parse().ok());
+            let text = fs::read_to_string(entry.path().join("meminfo")).ok();
+            let free = text.as_deref().and_then(|text| bytes_of(text, "MemFree:"));
+            nodes.extend(number.zip(free));
+        }
+        Some(Self {
+            all_bytes: bytes_of(&system, "MemAvailable:").or_else(|| bytes_of(&system, "MemFree:"))?,
+            swapped_bytes: bytes_of(&system, "SwapTotal:")?.saturating_sub(bytes_of(&system, "SwapFree:")?),
+            nodes,
+        })
+    }
+}
+
+/// A value of a meminfo, which is in kilobytes there.
+fn bytes_of(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.split_once(name))?;
+    Some(line.1.trim().trim_end_matches("kB").trim().parse::<u64>().ok()? << 10)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -142,6 +272,38 @@ mod tests {
         for bytes in [1, 3 * PAGE_BYTES, 1 << 20] {
             assert_eq!(Memory::<AtomicU64>::on_node(bytes, nodes[0]).unwrap().home(), Some(nodes[0]));
         }
+    }
+
+    #[test]
+    fn pages_that_are_touched_are_on_a_node_and_those_that_are_not_on_none() {
+        let memory = Memory::<AtomicU64>::untouched(8 << 20, None, PageSize::Small).unwrap();
+        assert_eq!(memory.start.as_ptr() as usize % HUGE_BYTES, 0);
+        let Ok(before) = memory.nodes(1 << 20) else {
+            return println!("skipped: move_pages is closed to this process");
+        };
+        assert_eq!(before.values().sum::<usize>(), 0);
+        memory.touch(0..4 << 20);
+        assert_eq!(memory.nodes(1 << 20).unwrap().values().sum::<usize>(), 1024);
+        assert_eq!(memory.huge_share(), Some(0.0));
+        memory.touch(4 << 20..memory.bytes());
+        assert_eq!(memory.nodes(16).unwrap().values().sum::<usize>(), 16);
+    }
+
+    #[test]
+    fn huge_pages_are_counted_within_the_range_alone() {
+        let smaps = "1000-3000 rw-p 0 00:00 0\nAnonHugePages:      4 kB\n3000-9000 rw-p 0 00:00 0 [heap]\nAnonHugePages:  8 kB\n";
+        assert_eq!(huge_bytes(smaps, 0x3000..0x9000), 8 << 10);
+        assert_eq!(huge_bytes(smaps, 0x3000..0x4000), 4 << 10);
+        assert_eq!(huge_bytes(smaps, 0x1000..0x9000), 12 << 10);
+        assert_eq!(huge_bytes(smaps, 0xa000..0xb000), 0);
+    }
+
+    #[test]
+    fn what_is_free_is_read_from_either_form() {
+        assert_eq!(bytes_of("MemTotal: 9 kB\nMemAvailable:   12 kB\n", "MemAvailable:"), Some(12 << 10));
+        assert_eq!(bytes_of("Node 0 MemFree:  7 kB\n", "MemFree:"), Some(7 << 10));
+        assert_eq!(bytes_of("MemFree: x kB\n", "MemFree:"), None);
+        assert!(Available::now().is_some_and(|now| now.all_bytes > 0));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! As what memory between threads is seen.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 /// The distance of two lines: the line size of every x86-64 and most arm64 processors. On processors with longer lines
@@ -17,3 +18,23 @@ pub unsafe trait Word: Send + Sync {}
 unsafe impl Word for AtomicU64 {}
 // SAFETY: four bytes, any bits, atomic.
 unsafe impl Word for AtomicU32 {}
+
+/// The size of pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PageSize {
+    /// As large as the system gives for the asking.
+    Huge,
+    /// The smallest.
+    Small,
+}
+
+/// The memory that is free now.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Available {
+    /// What programs can have without anything being swapped out, in bytes.
+    pub all_bytes: u64,
+    /// What is swapped out, in bytes.
+    pub swapped_bytes: u64,
+    /// What is free on each node, in bytes, by the node's number; caches that the kernel would drop are not counted.
+    pub nodes: BTreeMap<u32, u64>,
+}

@@ -29,8 +29,11 @@ pub struct Warmth {
 
 /// The core that the calling thread is pinned to, and a clock.
 pub struct Core<'a, T> {
+    /// Its number.
     pub cpu: u32,
+    /// What times.
     pub ticks: T,
+    /// How long a tick is.
     pub clock: &'a Clock,
 }
 
@@ -51,7 +54,7 @@ impl<T: Ticks> Core<'_, T> {
 
 impl Warmth {
     /// Keeps the calling thread's core busy until it is warm: one estimate long where it is. Ends when `is_over` says so.
-    pub(super) fn warm_up(&self, core: &Core<impl Ticks>, is_over: impl Fn() -> bool) {
+    pub fn warm_up(&self, core: &Core<impl Ticks>, is_over: impl Fn() -> bool) {
         let (begin, mut warming) = (Instant::now(), Warming::new(self.best(core.cpu)));
         while let Some(gigahertz) = core.gigahertz() {
             let is_warm = warming.add(gigahertz, begin.elapsed());
@@ -65,7 +68,7 @@ impl Warmth {
     }
 
     /// The clock rate of the calling thread's core now, in gigahertz.
-    pub(super) fn look(&self, core: &Core<impl Ticks>) -> Option<f64> {
+    pub fn look(&self, core: &Core<impl Ticks>) -> Option<f64> {
         let gigahertz = core.gigahertz()?;
         self.set(core.cpu, self.best(core.cpu).map_or(gigahertz, |best| best.max(gigahertz)));
         Some(gigahertz)

@@ -1,0 +1,65 @@
+//! What was typed behind `memory`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Parser, ValueEnum};
+
+use crate::shell::values::{budget, size_bytes};
+
+/// What `memory --help` ends with.
+const AFTER: &str = "Examples:
+  corewise memory                             latency by working set, latency and bandwidth of each node, latency under load
+  corewise memory --budget 5m                 the same on a large machine, with narrower intervals
+  corewise memory --format hwloc > m.xml      for hwloc: lstopo --input m.xml --memattrs
+  corewise memory --simulate threadripper-2990wx   what it would look like there, with made-up costs
+  corewise history compare 3 7                what changed between two maps
+
+Maps are stored in the history. At most a quarter of the free memory is used. docs/memory.md defines every number.
+
+Exit status: 0 done   2 wrong usage   3 not permitted, or not available here   130 interrupted, partial results were \
+printed";
+
+/// Measure what memory costs: latency and bandwidth of each node, by cpu, working set and load
+#[derive(Clone, Debug, Parser)]
+#[command(name = "memory", after_help = AFTER)]
+pub struct MemoryArguments {
+    /// The cpus, in the placement language [default: all allowed cpus]
+    #[arg(long, value_name = "EXPR")]
+    pub cpus: Option<String>,
+    /// Maximum duration, such as 30s or 5m; ends earlier after nine rounds [default: 60s]
+    #[arg(long, value_name = "DURATION", value_parser = budget)]
+    pub budget: Option<Duration>,
+    /// The buffer on each node, such as 256MiB [default: four times all last-level caches, if memory allows]
+    #[arg(long, value_name = "SIZE", value_parser = size_bytes)]
+    pub buffer: Option<u64>,
+    /// The seed of the random orders [default: from the clock]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Simulate this machine, with costs made up from its topology: what would be visited, found and drawn
+    #[arg(long, value_name = "NAME|FILE")]
+    pub simulate: Option<PathBuf>,
+    /// What to print
+    #[arg(
+        long,
+        value_enum,
+        value_name = "FORMAT",
+        default_value = "text",
+        ignore_case = true,
+        conflicts_with = "json"
+    )]
+    pub format: FormatName,
+}
+
+/// What to print.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FormatName {
+    /// Tables and what they mean
+    Text,
+    /// Everything, with what it shows
+    Json,
+    /// One line per visit
+    Csv,
+    /// The machine with its costs as hwloc's memory attributes
+    Hwloc,
+}

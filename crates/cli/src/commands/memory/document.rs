@@ -1,0 +1,26 @@
+//! The JSON document of a comparison.
+
+use corewise_model::memory::compare::MemoryChange;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// What `corewise history compare --json` prints of two maps of memory.
+#[derive(Serialize, JsonSchema)]
+#[schemars(title = "corewise/memory-comparison/1")]
+pub struct MemoryComparisonDocument<'a> {
+    #[schemars(extend("const" = "corewise/memory-comparison/1"))]
+    schema: &'static str,
+    /// The earlier map's number.
+    before: i64,
+    /// The later map's number.
+    after: i64,
+    /// Every number that both have.
+    numbers: &'a [MemoryChange],
+}
+
+impl<'a> MemoryComparisonDocument<'a> {
+    /// The document of a comparison.
+    pub fn new([before, after]: [i64; 2], numbers: &'a [MemoryChange]) -> Self {
+        Self { schema: "corewise/memory-comparison/1", before, after, numbers }
+    }
+}

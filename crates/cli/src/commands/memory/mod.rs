@@ -1,0 +1,168 @@
+//! `corewise memory`: what memory costs each cpu; measured or simulated.
+
+pub mod arguments;
+pub mod document;
+mod screen;
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use corewise_lab::memory::{Answers, Measured, Request, Simulated, map as make_map};
+use corewise_lab::session::seed_of_the_clock;
+use corewise_model::memory::compare::compare;
+use corewise_model::memory::plan::Plan;
+use corewise_model::memory::{MemoryMap, hwloc};
+use corewise_model::{CpuSet, Machine};
+
+use crate::draw::csv;
+use crate::draw::survey::Kept;
+use crate::shell::artifact::{self, Form, Printed};
+use crate::shell::document::ArtifactDocument;
+use crate::shell::failure::{Exit, Failure};
+use crate::shell::history::keep;
+use crate::shell::interruption::Interruption;
+use crate::shell::lock;
+use crate::shell::machine::{self, MachineArguments, MachineChoice, this_machine};
+use crate::shell::measuring::nothing_measured;
+use crate::shell::output::{print_form, print_json, say, show};
+use crate::shell::placing::{expression, resolve_elsewhere, resolve_here};
+use crate::shell::progress::Bar;
+use crate::shell::run::{Document, Run, document};
+use crate::shell::settings::Settings;
+use arguments::{FormatName, MemoryArguments};
+use document::MemoryComparisonDocument;
+
+/// How long a map may take where nothing was said.
+const BUDGET: std::time::Duration = std::time::Duration::from_secs(60);
+
+impl Run for MemoryArguments {
+    const DOCUMENTS: &'static [Document] =
+        &[document::<ArtifactDocument<'_, MemoryMap>>, document::<MemoryComparisonDocument<'_>>];
+
+    fn run(self, settings: &Settings) -> Result<Exit, Failure> {
+        let seed = self.seed.unwrap_or_else(seed_of_the_clock);
+        let wanted = self.cpus.as_deref().map(expression).transpose()?;
+        let interruption = Interruption::watch()?;
+        let map = if let Some(path) = &self.simulate {
+            let choice = MachineChoice::new(&MachineArguments { machine: Some(path.clone()) })?;
+            let machine = machine::read(&choice)?.machine;
+            let cpus = match &wanted {
+                Some(expression) => resolve_elsewhere(expression, &machine)?.cpus,
+                None => machine.allowed.clone(),
+            };
+            let name = path.display().to_string();
+            self.made(seed, cpus, machine, &mut Simulated::new(name, seed), &interruption, settings)?
+        } else {
+            let machine = this_machine()?;
+            let cpus = match &wanted {
+                Some(expression) => resolve_here(expression, &machine, settings)?.cpus,
+                None => machine.allowed.clone(),
+            };
+            let _lock = lock::take(settings)?;
+            let mut here = Measured::new(seed, interruption.stop());
+            self.made(seed, cpus, machine, &mut here, &interruption, settings)?
+        };
+        print(&map, &keep(&map, settings), self.format, settings)?;
+        let is_interrupted = map.provenance.partial && interruption.was_seen();
+        Ok(if is_interrupted { Exit::Interrupted } else { Exit::Done })
+    }
+}
+
+impl MemoryArguments {
+    fn made(
+        &self,
+        seed: u64,
+        cpus: CpuSet,
+        machine: Machine,
+        answers: &mut dyn Answers,
+        interruption: &Interruption,
+        settings: &Settings,
+    ) -> Result<MemoryMap, Failure> {
+        let request = Request {
+            cpus,
+            budget: self.budget.unwrap_or(BUDGET),
+            buffer_bytes: self.buffer,
+            seed,
+            corewise: env!("CARGO_PKG_VERSION"),
+        };
+        let bar = Bar::new(settings.progress);
+        let map = make_map(&request, machine, answers, interruption.stop(), &mut |progress| bar.show(progress));
+        bar.clear();
+        if map.is_empty() {
+            return Err(nothing_measured("map", "visit", map.gaps.first(), interruption.was_seen()));
+        }
+        Ok(map)
+    }
+}
+
+impl Printed for MemoryMap {
+    fn print(&self, kept: &Kept, form: &Form, settings: &Settings) -> Result<(), Failure> {
+        form.only(&["--csv"], "a map of memory")?;
+        print(self, kept, if form.csv { FormatName::Csv } else { FormatName::Text }, settings)
+    }
+
+    fn compare(numbers: [i64; 2], artifacts: [&Self; 2], settings: &Settings) -> Result<(), Failure> {
+        let [before, after] = artifacts;
+        if before.machine.fingerprint() != after.machine.fingerprint() {
+            say(&"warning: the maps are of different machines, or the machine's cpus have changed");
+        }
+        let changes = compare(before, after);
+        show(
+            settings,
+            || MemoryComparisonDocument::new(numbers, &changes),
+            || screen::comparison(numbers, &changes, settings.width),
+        )
+    }
+}
+
+fn print(map: &MemoryMap, kept: &Kept, format: FormatName, settings: &Settings) -> Result<(), Failure> {
+    match format {
+        _ if settings.json || format == FormatName::Json => {
+            print_json(&ArtifactDocument::new(Cow::Borrowed(map), kept.number()))
+        }
+        FormatName::Csv => print_form(visits(map).trim_end()),
+        FormatName::Hwloc => print_form(hwloc::xml(map).trim_end()),
+        FormatName::Text | FormatName::Json => {
+            artifact::print(map, kept, settings, |conclusions| screen::screen(map, conclusions, kept, settings.width))
+        }
+    }
+}
+
+/// One line for each visit.
+fn visits(map: &MemoryMap) -> String {
+    let mut text = String::from("measure,cpus,node,bytes,pause_ns,visit,value,unit\n");
+    let mut add =
+        |measure: &str, cpus: &CpuSet, node: Option<u32>, [bytes, pause]: [Option<u64>; 2], all: &[f64], unit: &str| {
+            let some = |value: Option<u64>| value.map_or_else(String::new, |value| value.to_string());
+            let (cpus, node) = (csv::text(&cpus.to_string()), some(node.map(u64::from)));
+            for (visit, value) in all.iter().enumerate() {
+                let _ =
+                    writeln!(text, "{measure},{cpus},{node},{},{},{visit},{value},{unit}", some(bytes), some(pause));
+            }
+        };
+    let plan = Plan::new(&map.machine, &map.cpus, map.buffer_bytes, 0);
+    for staircase in &map.staircases {
+        let of_cpu = plan.initiators.iter().find(|initiator| initiator.cpus.contains(staircase.cpu));
+        let node = of_cpu.map(|initiator| plan.nearest(&map.machine, initiator));
+        for step in &staircase.steps {
+            add("working-set", &CpuSet::of(staircase.cpu), node, [Some(step.bytes), None], &step.visits_ns, "ns");
+        }
+    }
+    for cell in &map.cells {
+        let (cpu, node, bytes) = (CpuSet::of(cell.cpu), Some(cell.node), [Some(map.buffer_bytes), None]);
+        add("latency-huge-pages", &cpu, node, bytes, &cell.huge_ns, "ns");
+        add("latency-small-pages", &cpu, node, bytes, &cell.small_ns, "ns");
+        for stream in &cell.bandwidth {
+            let measure = stream.operation.words().replace(' ', "-");
+            add(&measure, &stream.cpus, node, bytes, &stream.visits_gb_s, "GB/s");
+        }
+    }
+    for curve in &map.curves {
+        let node = Some(curve.node);
+        for point in &curve.points {
+            add("latency-under-load", &CpuSet::of(curve.cpu), node, [None, point.pause_ns], &point.visits_ns, "ns");
+            add("load", &curve.loaders, node, [None, point.pause_ns], &point.visits_gb_s, "GB/s");
+        }
+    }
+    text
+}

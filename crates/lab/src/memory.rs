@@ -1,0 +1,296 @@
+//! The map of memory: what is visited in which order, round after round, until there are enough rounds or the time is over.
+//!
+//! Someone answers visits: this machine, or a described one that stands for it. Each round visits everything once, in fresh random order, so
+//! that a drift cannot look like a node. Working sets rise in one round and fall in the next, since a chain grows and shrinks step by step.
+
+mod described;
+mod measured;
+
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use corewise_model::clock::Clock;
+use corewise_model::links::map::{Origin, Provenance};
+use corewise_model::memory::plan::{PAUSES_NS, Plan, Seen, Visit, buffer_bytes, caches_bytes};
+use corewise_model::memory::{Bandwidth, Cell, Curve, MemoryMap, Pages, Point, Staircase, Step};
+use corewise_model::stats::order::median;
+use corewise_model::{CpuSet, Gap, Machine};
+
+use crate::session::{Budget, Progress, Session, unix_ms};
+pub use measured::Measured;
+
+/// So many rounds are enough: the interval of a median from them leaves out the least and the greatest.
+const ROUNDS: u32 = 9;
+/// From so many rounds on a median has a 95 % interval.
+const ROUNDS_WITH_INTERVALS: u32 = 6;
+/// A visit takes so long…
+const VISIT: Duration = Duration::from_millis(25);
+/// …or less where there are many, but no less than this.
+const SHORTEST_VISIT: Duration = Duration::from_millis(8);
+/// The share of the budget that visits have; making the buffers takes the rest.
+const SHARE_OF_VISITS: f64 = 0.7;
+/// Of the free memory, so much may be used.
+pub const SHARE_OF_MEMORY: u64 = 4;
+/// The buffers of a node, against that of its chain: two chains, and half as much for streams.
+const BUFFERS: f64 = 2.5;
+
+/// What to measure, and within what time.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The cpus.
+    pub cpus: CpuSet,
+    /// How long it may take, making the buffers included.
+    pub budget: Duration,
+    /// The buffer on each node, in bytes, where it is not to be four times all last-level caches. Never more than memory allows.
+    pub buffer_bytes: Option<u64>,
+    /// The seed of the random orders.
+    pub seed: u64,
+    /// corewise's version, for the record.
+    pub corewise: &'static str,
+}
+
+/// What a visit gave.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    /// Numbers.
+    Seen(Seen),
+    /// It was ended from outside.
+    Stopped,
+    /// It cannot be had.
+    Failed(Gap),
+}
+
+/// Who answers visits.
+pub trait Answers {
+    /// How many bytes a buffer on each node may have at most.
+    fn most_bytes(&self, machine: &Machine) -> u64;
+    /// Gets ready for the visits of a plan, each of which takes so long; what cannot be had.
+    fn prepare(&mut self, plan: &Plan, machine: &Machine, visit: Duration) -> Vec<Gap>;
+    /// Makes a visit.
+    fn visit(&mut self, visit: &Visit) -> Outcome;
+    /// Why it should end now, if it should: memory is short.
+    fn trouble(&mut self) -> Option<Gap> {
+        None
+    }
+    /// What is known at the end that was not before.
+    fn finish(&mut self) -> Vec<Gap> {
+        Vec::new()
+    }
+    /// The time that all visits so far would have taken, if they are simulated; absent if real time counts.
+    fn made_up(&self) -> Option<Duration> {
+        None
+    }
+    /// The clock that times, for the record.
+    fn clock(&self) -> Option<Clock>;
+    /// Where the map comes from.
+    fn origin(&self) -> Origin;
+}
+
+pub use described::Simulated;
+
+/// Makes a map. Ends early, with what there is and marked as partial, within half a second of `stop` becoming true.
+pub fn map(
+    request: &Request,
+    machine: Machine,
+    answers: &mut dyn Answers,
+    stop: &AtomicBool,
+    progress: &mut dyn FnMut(&Progress),
+) -> MemoryMap {
+    let started_unix_ms = unix_ms();
+    // What chance chooses is the same in every map, so that two maps of a machine have their cells in common.
+    let wanted_bytes = request.buffer_bytes.unwrap_or_else(|| buffer_bytes(&machine));
+    let buffer_bytes = wanted_bytes.min(answers.most_bytes(&machine));
+    let plan = Plan::new(&machine, &request.cpus, buffer_bytes, crate::links::CHOICES);
+    let mut session = Session::new(Budget::new(Some(request.budget), stop), !request.seed, progress);
+    session.report("making buffers".to_owned());
+    let mut map = empty(request, machine, &plan, answers, started_unix_ms);
+    let visits = map.visits(0).into_iter().map(|part| part.len()).sum::<usize>();
+    let each = request.budget.mul_f64(SHARE_OF_VISITS) / (visits.max(1) as u32 * ROUNDS_WITH_INTERVALS);
+    map.gaps = answers.prepare(&plan, &map.machine, each.clamp(SHORTEST_VISIT, VISIT));
+    for round in 0..ROUNDS {
+        if !made(&mut map, round, answers, &mut session) {
+            break;
+        }
+        map.rounds += 1;
+    }
+    map.gaps.extend(answers.finish());
+    map.gaps.sort();
+    map.gaps.dedup();
+    if let Some(gap) = (map.rounds == 0 && !session.budget.is_stopped()).then(too_short) {
+        map.gaps.push(gap);
+    }
+    map.provenance.partial = session.budget.is_stopped() || map.rounds == 0;
+    map.provenance.elapsed_s = session.budget.elapsed().as_secs_f64();
+    map
+}
+
+fn too_short() -> Gap {
+    Gap::new("part of the map", "the budget ended before everything was visited once")
+        .cured_by("corewise memory --budget 5m")
+}
+
+/// Makes the visits of a round; false where the session ended before the last of them.
+fn made(map: &mut MemoryMap, round: u32, answers: &mut dyn Answers, session: &mut Session<'_>) -> bool {
+    let [sweeps, mut others] = map.visits(round);
+    session.random.shuffle(&mut others);
+    // Sweeps come first in one round and last in the next.
+    let order: Vec<Place> = if round % 2 == 0 { [sweeps, others].concat() } else { [others, sweeps].concat() };
+    for (index, place) in order.iter().enumerate() {
+        if session.budget.is_over() {
+            return false;
+        }
+        session.report(format!("{}, round {} of {ROUNDS}", place.words(map), round + 1));
+        if index % 16 == 0
+            && let Some(gap) = answers.trouble()
+        {
+            map.gaps.push(gap);
+            return false;
+        }
+        let outcome = answers.visit(&place.visit(map));
+        session.budget.makes_up(answers.made_up());
+        session.budget.visited();
+        match outcome {
+            Outcome::Seen(seen) => place.take(map, seen),
+            Outcome::Stopped => return false,
+            Outcome::Failed(gap) => map.gaps.push(gap),
+        }
+    }
+    true
+}
+
+/// A map with everything that is to be visited and no value.
+fn empty(request: &Request, machine: Machine, plan: &Plan, answers: &dyn Answers, started_unix_ms: i64) -> MemoryMap {
+    let steps = || plan.sizes_bytes.iter().map(|bytes| Step { bytes: *bytes, visits_ns: Vec::new() }).collect();
+    let cell = |&(initiator, node): &(usize, usize)| {
+        let (initiator, node) = (&plan.initiators[initiator], plan.nodes[node]);
+        let stream = |(operation, cpus)| Bandwidth { operation, cpus, visits_gb_s: Vec::new() };
+        Cell {
+            initiator: initiator.cpus.clone(),
+            cpu: initiator.cpu,
+            node,
+            huge_ns: Vec::new(),
+            small_ns: Vec::new(),
+            bandwidth: plan.streams(&machine, initiator, node).into_iter().map(stream).collect(),
+        }
+    };
+    let point = |pause_ns: &Option<u64>| Point { pause_ns: *pause_ns, visits_gb_s: Vec::new(), visits_ns: Vec::new() };
+    let curve = |(cpu, node, loaders)| Curve { cpu, node, loaders, points: PAUSES_NS.iter().map(point).collect() };
+    MemoryMap {
+        provenance: Provenance {
+            origin: answers.origin(),
+            corewise: request.corewise.to_owned(),
+            started_unix_ms,
+            elapsed_s: 0.0,
+            budget_s: request.budget.as_secs_f64(),
+            seed: request.seed,
+            partial: false,
+        },
+        clock: answers.clock(),
+        cpus: request.cpus.clone(),
+        buffer_bytes: plan.buffer_bytes,
+        caches_bytes: caches_bytes(&machine),
+        staircases: plan
+            .staircases
+            .iter()
+            .map(|cpu| Staircase { cpu: *cpu, gigahertz: None, steps: steps() })
+            .collect(),
+        cells: plan.cells.iter().map(cell).collect(),
+        curves: plan.curves(&machine).into_iter().map(curve).collect(),
+        rounds: 0,
+        gaps: Vec::new(),
+        machine,
+    }
+}
+
+/// Where in a map the values of a visit belong.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    /// A staircase and its step.
+    Step(usize, usize),
+    /// A cell.
+    Latency(usize, Pages),
+    /// A cell and its stream.
+    Stream(usize, usize),
+    /// A curve and its point.
+    Point(usize, usize),
+}
+
+/// What a round visits: sweeps over working sets in their order, and everything else.
+trait Visits {
+    fn visits(&self, round: u32) -> [Vec<Place>; 2];
+}
+
+impl Visits for MemoryMap {
+    fn visits(&self, round: u32) -> [Vec<Place>; 2] {
+        let sweep = |(index, staircase): (usize, &Staircase)| {
+            let mut steps: Vec<Place> = (0..staircase.steps.len()).map(|step| Place::Step(index, step)).collect();
+            if round % 2 == 1 {
+                steps.reverse();
+            }
+            steps
+        };
+        let cells = self.cells.iter().enumerate().flat_map(|(index, cell)| {
+            let latencies = [Pages::Huge, Pages::Small].map(|pages| Place::Latency(index, pages));
+            latencies.into_iter().chain((0..cell.bandwidth.len()).map(move |stream| Place::Stream(index, stream)))
+        });
+        let curves = self.curves.iter().enumerate();
+        let points = curves.flat_map(|(index, curve)| (0..curve.points.len()).map(move |at| Place::Point(index, at)));
+        [self.staircases.iter().enumerate().flat_map(sweep).collect(), cells.chain(points).collect()]
+    }
+}
+
+impl Place {
+    fn visit(self, map: &MemoryMap) -> Visit {
+        match self {
+            Self::Step(index, step) => {
+                let staircase = &map.staircases[index];
+                Visit::Step { cpu: staircase.cpu, bytes: staircase.steps[step].bytes }
+            }
+            Self::Latency(cell, pages) => {
+                Visit::Latency { cpu: map.cells[cell].cpu, node: map.cells[cell].node, pages }
+            }
+            Self::Stream(cell, stream) => {
+                let (node, stream) = (map.cells[cell].node, &map.cells[cell].bandwidth[stream]);
+                Visit::Bandwidth { cpus: stream.cpus.clone(), node, operation: stream.operation }
+            }
+            Self::Point(curve, point) => {
+                let curve = &map.curves[curve];
+                let (loaders, pause_ns) = (curve.loaders.clone(), curve.points[point].pause_ns);
+                Visit::Loaded { cpu: curve.cpu, node: curve.node, loaders, pause_ns }
+            }
+        }
+    }
+
+    fn take(self, map: &mut MemoryMap, seen: Seen) {
+        match self {
+            Self::Step(index, step) => {
+                let staircase = &mut map.staircases[index];
+                staircase.steps[step].visits_ns.push(seen.value);
+                // The clock rate is that of all visits; a running median would keep them all.
+                let known = [staircase.gigahertz, seen.gigahertz].into_iter().flatten();
+                let known: Vec<f64> = known.collect();
+                staircase.gigahertz = (!known.is_empty()).then(|| median(&known));
+            }
+            Self::Latency(cell, Pages::Huge) => map.cells[cell].huge_ns.push(seen.value),
+            Self::Latency(cell, Pages::Small) => map.cells[cell].small_ns.push(seen.value),
+            Self::Stream(cell, stream) => map.cells[cell].bandwidth[stream].visits_gb_s.push(seen.value),
+            Self::Point(curve, point) => {
+                let point = &mut map.curves[curve].points[point];
+                point.visits_ns.push(seen.value);
+                point.visits_gb_s.push(seen.load_gb_s);
+            }
+        }
+    }
+
+    fn words(self, map: &MemoryMap) -> String {
+        match self {
+            Self::Step(index, _) => format!("working sets of cpu {}", map.staircases[index].cpu),
+            Self::Latency(cell, _) => format!("latency of node {}", map.cells[cell].node),
+            Self::Stream(cell, _) => format!("bandwidth of node {}", map.cells[cell].node),
+            Self::Point(curve, _) => format!("node {} under load", map.curves[curve].node),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

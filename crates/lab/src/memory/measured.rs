@@ -1,0 +1,297 @@
+//! This machine as one that answers: buffers on every node, threads on the cpus that are visited.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::atomic::AtomicBool;
+use std::thread::scope;
+use std::time::Duration;
+
+use corewise_model::clock::Clock as ClockFacts;
+use corewise_model::links::map::Origin;
+use corewise_model::memory::plan::{Plan, Seen, Visit};
+use corewise_model::memory::{Operation, Pages};
+use corewise_model::{CpuSet, Gap, Machine};
+use corewise_sys::clock::Clock;
+use corewise_sys::memory::{Available, Memory, PageSize};
+
+use super::{Answers, BUFFERS, Outcome, SHARE_OF_MEMORY};
+use crate::probe::links::Warmth;
+use crate::probe::memory::{Chain, Loaders, Loads, Streams, latency, on, stream};
+use crate::session::clock_facts;
+
+/// Elements of chains through memory are so far apart: processors fetch lines in pairs.
+const APART_BYTES: usize = 128;
+/// Elements of working sets: every line of them counts.
+const LINE_BYTES: usize = 64;
+/// So many pages of a buffer are looked up.
+const PAGES_LOOKED_UP: usize = 1024;
+/// Memory is short when less than this part of what was free at the start is left…
+const LEAST_LEFT: u64 = 8;
+/// …or when more than this was swapped out since.
+const SWAPPED_BYTES: u64 = 16 << 20;
+/// Less than this share in huge pages is worth a word.
+const HUGE_ENOUGH: f64 = 0.9;
+
+/// The machine that this process runs on.
+#[derive(Debug)]
+pub struct Measured<'a> {
+    clock: Clock,
+    warmth: Warmth,
+    seed: u64,
+    stop: &'a AtomicBool,
+    visit: Duration,
+    before: Option<Available>,
+    nodes: BTreeMap<u32, Buffers>,
+    /// The chain of working sets, and of which cpu it is.
+    working_set: Option<(u32, Chain)>,
+    buffer_bytes: usize,
+    /// The nearest node of each cpu that has working sets; absent where nodes cannot be named.
+    nearest: BTreeMap<u32, Option<u32>>,
+}
+
+/// What a node has.
+#[derive(Debug)]
+struct Buffers {
+    huge: Chain,
+    small: Chain,
+    stream: Memory,
+}
+
+impl<'a> Measured<'a> {
+    /// The machine, with the seed of its chains.
+    pub fn new(seed: u64, stop: &'a AtomicBool) -> Self {
+        Self {
+            clock: Clock::calibrated(),
+            warmth: Warmth::default(),
+            seed,
+            stop,
+            visit: Duration::ZERO,
+            before: Available::now(),
+            nodes: BTreeMap::new(),
+            working_set: None,
+            buffer_bytes: 0,
+            nearest: BTreeMap::new(),
+        }
+    }
+
+    fn latency(&self, cpu: u32, chain: &mut Chain) -> io::Result<Option<Loads>> {
+        latency(&self.clock, &self.warmth, cpu, chain, self.visit, self.stop)
+    }
+
+    fn step(&mut self, cpu: u32, bytes: u64) -> io::Result<Option<Seen>> {
+        let (_, mut chain) = match self.working_set.take().filter(|(of, _)| *of == cpu) {
+            Some(known) => known,
+            None => {
+                let node = self.nearest.get(&cpu).copied().flatten();
+                (cpu, Chain::fresh(self.buffer_bytes, node, PageSize::Huge, LINE_BYTES, self.seed)?)
+            }
+        };
+        let stop = self.stop;
+        let is_ready = on(cpu, || chain.resize(bytes as usize, stop))?;
+        let loads = if is_ready { self.latency(cpu, &mut chain)? } else { None };
+        self.working_set = Some((cpu, chain));
+        Ok(loads.map(|loads| Seen { value: loads.ns, gigahertz: loads.gigahertz, load_gb_s: 0.0 }))
+    }
+
+    /// Does something with the buffers of a node.
+    fn with<R>(&mut self, node: u32, work: impl FnOnce(&Self, &mut Buffers) -> io::Result<R>) -> io::Result<R> {
+        let mut buffers = self.nodes.remove(&node).ok_or_else(|| io::Error::other("it has no buffer"))?;
+        let result = work(self, &mut buffers);
+        self.nodes.insert(node, buffers);
+        result
+    }
+
+    fn seen(&mut self, visit: &Visit) -> io::Result<Option<Seen>> {
+        let plain = |value| Seen { value, ..Seen::default() };
+        match visit {
+            Visit::Step { cpu, bytes } => self.step(*cpu, *bytes),
+            Visit::Latency { cpu, node, pages } => self.with(*node, |this, buffers| {
+                let chain = match pages {
+                    Pages::Huge => &mut buffers.huge,
+                    Pages::Small => &mut buffers.small,
+                };
+                Ok(this.latency(*cpu, chain)?.map(|loads| plain(loads.ns)))
+            }),
+            Visit::Bandwidth { cpus, node, operation } => self.with(*node, |this, buffers| {
+                let streams = Streams { cpus, operation: *operation, length: this.visit };
+                Ok(stream(&this.clock, streams, buffers.stream.words_mut(), this.stop)?.map(plain))
+            }),
+            Visit::Loaded { cpu, node, pause_ns: None, .. } => self
+                .with(*node, |this, buffers| Ok(this.latency(*cpu, &mut buffers.huge)?.map(|loads| plain(loads.ns)))),
+            Visit::Loaded { cpu, node, loaders, pause_ns: Some(pause_ns) } => self.with(*node, |this, buffers| {
+                let loaders = Loaders { cpus: loaders, pause: Duration::from_nanos(*pause_ns) };
+                let (chain, words) = (&mut buffers.huge, &*buffers.stream.words_mut());
+                let load = loaders.around(&this.clock, words, this.stop, || this.latency(*cpu, chain))?;
+                Ok(load.result.map(|loads| Seen { load_gb_s: load.gb_s, ..plain(loads.ns) }))
+            }),
+        }
+    }
+
+    /// How many bytes a buffer of a node may have: a quarter of what is free there, and of its part of all.
+    fn most_of(&self, node: u32, nodes: usize) -> u64 {
+        let Some(free) = &self.before else { return u64::MAX };
+        let part = |bytes: u64| (bytes as f64 / SHARE_OF_MEMORY as f64 / BUFFERS) as u64;
+        let own = free.nodes.get(&node).map_or(u64::MAX, |bytes| part(*bytes));
+        own.min(part(free.all_bytes / nodes.max(1) as u64))
+    }
+}
+
+impl Answers for Measured<'_> {
+    fn most_bytes(&self, machine: &Machine) -> u64 {
+        let nodes: Vec<u32> =
+            machine.nodes.iter().filter(|node| machine.has_memory(node)).map(|node| node.number).collect();
+        let most = nodes.iter().map(|node| self.most_of(*node, nodes.len())).max();
+        // Whole pages of any size.
+        most.unwrap_or_else(|| self.most_of(0, 1)) >> 21 << 21
+    }
+
+    fn prepare(&mut self, plan: &Plan, machine: &Machine, visit: Duration) -> Vec<Gap> {
+        self.visit = visit;
+        self.buffer_bytes = plan.buffer_bytes as usize;
+        let mut gaps = Vec::new();
+        let can_name = machine.nodes.len() > 1;
+        let near = |initiator| plan.nearest(machine, initiator);
+        self.nearest = plan
+            .initiators
+            .iter()
+            .flat_map(|initiator| initiator.cpus.iter().map(move |cpu| (cpu, can_name.then(|| near(initiator)))))
+            .collect();
+        let wanted: Vec<(u32, u32)> = plan
+            .nodes
+            .iter()
+            .filter(|node| {
+                let most = self.most_of(**node, plan.nodes.len());
+                let is_short = most < plan.buffer_bytes;
+                if is_short {
+                    let why =
+                        format!("a quarter of its free memory holds no buffer of {} MiB", plan.buffer_bytes >> 20);
+                    gaps.push(Gap::new(format!("the memory of node {node}"), why));
+                }
+                !is_short
+            })
+            .filter_map(|node| {
+                let by = plan.initiators.iter().find(|initiator| near(initiator) == *node);
+                Some((*node, by.or_else(|| plan.initiators.first())?.cpu))
+            })
+            .collect();
+        let (bytes, seed, stop) = (self.buffer_bytes, self.seed, self.stop);
+        let made: Vec<(u32, io::Result<Option<Buffers>>)> = scope(|scope| {
+            let make = |&(node, cpu): &(u32, u32)| {
+                let named = can_name.then_some(node);
+                (node, scope.spawn(move || on(cpu, || Buffers::new(bytes, named, seed, stop))?))
+            };
+            let threads: Vec<_> = wanted.iter().map(make).collect();
+            let failed = || Err(io::Error::other("its thread ended too early"));
+            threads.into_iter().map(|(node, thread)| (node, thread.join().unwrap_or_else(|_| failed()))).collect()
+        });
+        for (node, buffers) in made {
+            match buffers {
+                Ok(Some(buffers)) => {
+                    gaps.extend(buffers.gaps(node, can_name));
+                    self.nodes.insert(node, buffers);
+                }
+                Ok(None) => {}
+                Err(error) => gaps.push(Gap::new(format!("the memory of node {node}"), error.to_string())),
+            }
+        }
+        gaps
+    }
+
+    fn visit(&mut self, visit: &Visit) -> Outcome {
+        match self.seen(visit) {
+            Ok(Some(seen)) => Outcome::Seen(seen),
+            Ok(None) => Outcome::Stopped,
+            Err(error) => Outcome::Failed(Gap::new(words(visit), error.to_string())),
+        }
+    }
+
+    fn trouble(&mut self) -> Option<Gap> {
+        let (before, now) = (self.before.as_ref()?, Available::now()?);
+        let swapped = now.swapped_bytes > before.swapped_bytes + SWAPPED_BYTES;
+        let short = now.all_bytes < before.all_bytes / LEAST_LEFT;
+        (swapped || short).then(|| {
+            let why = if swapped { "the machine began to swap" } else { "free memory became short" };
+            Gap::new("the rest of the map", format!("{why}, so it was ended"))
+                .cured_by("corewise memory, when more memory is free")
+        })
+    }
+
+    /// Pages may have been moved meanwhile: by automatic balancing, or by somebody.
+    fn finish(&mut self) -> Vec<Gap> {
+        let can_name = self.nodes.len() > 1 || self.nearest.values().any(Option::is_some);
+        self.nodes.iter().flat_map(|(node, buffers)| buffers.elsewhere(*node, can_name)).collect()
+    }
+
+    fn clock(&self) -> Option<ClockFacts> {
+        Some(clock_facts(&self.clock))
+    }
+
+    fn origin(&self) -> Origin {
+        Origin::Measured
+    }
+}
+
+impl Buffers {
+    /// The buffers of a node, filled by the calling thread. Absent where it was stopped.
+    fn new(bytes: usize, node: Option<u32>, seed: u64, stop: &AtomicBool) -> io::Result<Option<Self>> {
+        let mut huge = Chain::fresh(bytes, node, PageSize::Huge, APART_BYTES, seed)?;
+        let mut small = Chain::fresh(bytes, node, PageSize::Small, APART_BYTES, !seed)?;
+        let stream = Memory::untouched(bytes / 2, node, PageSize::Huge)?;
+        const PIECE: usize = 16 << 20;
+        for from in (0..stream.bytes()).step_by(PIECE) {
+            if stop.load(std::sync::atomic::Ordering::Relaxed) {
+                return Ok(None);
+            }
+            stream.touch(from..from + PIECE);
+        }
+        let is_whole = huge.resize(bytes, stop) && small.resize(bytes, stop);
+        Ok(is_whole.then_some(Self { huge, small, stream }))
+    }
+
+    /// What is not as it should be with fresh buffers.
+    fn gaps(&self, node: u32, can_name: bool) -> Vec<Gap> {
+        let mut gaps = self.elsewhere(node, can_name);
+        if let Some(share) = self.huge.memory().huge_share().filter(|share| *share < HUGE_ENOUGH) {
+            let why = format!("the system gave only {:.0} % of the buffer in them", 100.0 * share);
+            gaps.push(
+                Gap::new("latency in huge pages", why)
+                    .cured_by("echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled"),
+            );
+        }
+        gaps
+    }
+
+    /// Pages that are not where they should be.
+    fn elsewhere(&self, node: u32, can_name: bool) -> Vec<Gap> {
+        if !can_name {
+            return Vec::new();
+        }
+        let look = |memory: &Memory| {
+            let found = memory.nodes(PAGES_LOOKED_UP);
+            let gap = |why: String| Some(Gap::new(format!("where the pages of node {node}'s buffer are"), why));
+            match found {
+                Err(error) => gap(format!("the system does not tell: {error}")),
+                Ok(nodes) => {
+                    let all: usize = nodes.values().sum();
+                    let own = nodes.get(&node).copied().unwrap_or(0);
+                    if own == all { None } else { gap(format!("{} of {all} pages are on other nodes", all - own)) }
+                }
+            }
+        };
+        [self.huge.memory(), self.small.memory(), &self.stream].into_iter().filter_map(look).take(1).collect()
+    }
+}
+
+/// What a visit would have measured.
+fn words(visit: &Visit) -> String {
+    let whose = |cpus: &CpuSet| format!("cpu{} {cpus}", if cpus.len() == 1 { "" } else { "s" });
+    match visit {
+        Visit::Step { cpu, .. } => format!("working sets of cpu {cpu}"),
+        Visit::Latency { cpu, node, .. } => format!("latency of node {node} for cpu {cpu}"),
+        Visit::Bandwidth { cpus, node, operation: Operation::WritePast } => {
+            format!("stores past the caches to node {node} by {}", whose(cpus))
+        }
+        Visit::Bandwidth { cpus, node, .. } => format!("bandwidth of node {node} for {}", whose(cpus)),
+        Visit::Loaded { cpu, node, .. } => format!("node {node} under load, for cpu {cpu}"),
+    }
+}

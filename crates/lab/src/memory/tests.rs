@@ -1,0 +1,117 @@
+use corewise_model::Artifact as _;
+use corewise_model::finding::Finding;
+use corewise_model::machine_file;
+use corewise_model::memory::Operation;
+use corewise_sys::affinity;
+
+use super::*;
+
+fn machine(name: &str) -> Machine {
+    let found = machine_file::BUILT_IN.iter().find(|machine| machine.name == name).unwrap();
+    found.read().unwrap().machine
+}
+
+fn simulated(machine: Machine, seconds: u64) -> MemoryMap {
+    let request = Request {
+        cpus: machine.allowed.clone(),
+        budget: Duration::from_secs(seconds),
+        buffer_bytes: None,
+        seed: 1,
+        corewise: "test",
+    };
+    let stop = AtomicBool::new(false);
+    map(&request, machine, &mut Simulated::new("a test".into(), 1), &stop, &mut |_| {})
+}
+
+fn said<'a>(findings: &'a [Finding], words: &str) -> Option<&'a Finding> {
+    findings.iter().find(|finding| finding.statement.contains(words))
+}
+
+#[test]
+fn a_2990wx_says_what_its_dies_without_memory_cost() {
+    let map = simulated(machine("threadripper-2990wx"), 60);
+    assert_eq!((map.cells.len(), map.rounds, map.provenance.partial), (16, ROUNDS, false));
+    map.check().unwrap();
+    let shown = map.conclude();
+    let poor = said(&shown.findings, "no memory of their own").unwrap();
+    assert_eq!(poor.cpus.len(), 32);
+    assert!(poor.effects[0].low > 1.3, "{poor:?}");
+    assert!(said(&shown.findings, "Memory of another node").is_some());
+    assert!(said(&shown.findings, "SMT siblings share").is_some());
+    assert_eq!((shown.loads.len(), shown.levels[0].levels.len()), (2, 4));
+    assert!(said(&shown.findings, "less bandwidth than the others").is_none());
+}
+
+#[test]
+fn a_larger_cache_is_said_with_what_it_spares() {
+    let shown = simulated(machine("ryzen-9-9950x3d"), 60).conclude();
+    let larger = said(&shown.findings, "larger last-level cache").unwrap();
+    assert_eq!(larger.cpus.to_string(), "0-7,16-23");
+    assert!(said(&shown.findings, "another node").is_none());
+}
+
+/// Sixteen caches on eight nodes fit into ninety seconds, and predictions of more are near what they predict.
+#[test]
+fn large_machines_fit_into_their_time_and_what_is_predicted_is_near() {
+    let large = machine("simulated-1536-cpus");
+    let map = simulated(large, 90);
+    assert!(
+        map.provenance.elapsed_s <= 90.5 && map.rounds >= 1,
+        "{} s, {} rounds",
+        map.provenance.elapsed_s,
+        map.rounds
+    );
+    let shown = map.conclude();
+    if shown.costs.iter().any(|cost| cost.predicted) {
+        assert!(shown.held_out.unwrap().median <= 0.03);
+    }
+    assert!(shown.costs.iter().all(|cost| cost.huge_ns.is_some()));
+}
+
+/// A swapped matrix would call the own node far.
+#[test]
+fn what_is_near_costs_less_on_every_simulated_machine() {
+    for name in ["simulated-2-packages", "simulated-sparse", "threadripper-2990wx"] {
+        let shown = simulated(machine(name), 60).conclude();
+        for cost in shown.costs.iter().filter(|cost| cost.own_node == Some(cost.node)) {
+            let far = shown.costs.iter().filter(|far| far.initiator == cost.initiator && far.node != cost.node);
+            assert!(far.into_iter().all(|far| far.huge_ns.unwrap().median > cost.huge_ns.unwrap().median), "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_map_that_is_stopped_at_once_is_partial_and_empty() {
+    let machine = machine("fx-8150");
+    let request = Request {
+        cpus: machine.allowed.clone(),
+        budget: Duration::from_secs(60),
+        buffer_bytes: Some(1 << 20),
+        seed: 1,
+        corewise: "test",
+    };
+    let stop = AtomicBool::new(true);
+    let map = map(&request, machine, &mut Simulated::new("a test".into(), 1), &stop, &mut |_| {});
+    assert!(map.provenance.partial && map.is_empty());
+}
+
+/// A buffer that fits into a cache is no memory, and this is said; every part is measured all the same.
+#[test]
+fn this_machine_is_measured_with_a_small_buffer() {
+    let root = corewise_sys::Root::live();
+    let machine = corewise_sys::topology::read(&root).unwrap();
+    let cpus = affinity::current().unwrap();
+    let request =
+        Request { cpus, budget: Duration::from_secs(1), buffer_bytes: Some(4 << 20), seed: 1, corewise: "test" };
+    let stop = AtomicBool::new(false);
+    let map = map(&request, machine, &mut Measured::new(1, &stop), &stop, &mut |_| {});
+    assert_eq!(map.buffer_bytes, 4 << 20);
+    map.check().unwrap();
+    let failed: Vec<&Gap> = map.gaps.iter().filter(|gap| gap.what.contains("the memory of node")).collect();
+    assert!(failed.is_empty(), "{failed:?}");
+    assert!(map.staircases.iter().flat_map(|staircase| &staircase.steps).any(|step| !step.visits_ns.is_empty()));
+    if map.rounds > 0 {
+        let streams: Vec<Operation> = map.cells[0].bandwidth.iter().map(|stream| stream.operation).collect();
+        assert!(Operation::ALL.iter().all(|operation| streams.contains(operation)));
+    }
+}

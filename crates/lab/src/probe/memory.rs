@@ -1,0 +1,138 @@
+//! The memory probe: dependent loads along a random chain, and streams, on threads that are pinned.
+
+mod chain;
+mod stream;
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{Builder, scope};
+use std::time::Duration;
+
+use corewise_model::stats::order::median;
+use corewise_sys::affinity;
+use corewise_sys::clock::{Clock, Source, Ticks};
+
+use super::links::{Core, Warmth};
+pub use chain::{Chain, chase};
+pub use stream::{Load, Loaders, Streams, stream};
+
+/// A timed piece takes about so long: long against the clock's reading, short against a turn on the cpu, so that the median of pieces knows
+/// nothing of those that were interrupted.
+const PIECE: Duration = Duration::from_micros(40);
+/// The loads by which it is found how many a piece has.
+const FIRST_LOADS: usize = 256;
+/// No piece has more loads than this.
+const MOST_LOADS: usize = 1 << 16;
+/// A visit of fewer pieces says nothing.
+const PIECES_ENOUGH: usize = 5;
+
+/// The time of a load and the clock rate of its cpu.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Loads {
+    /// The median of the visit's pieces, in nanoseconds.
+    pub ns: f64,
+    /// The clock rate right after, in gigahertz; absent where the clock is too coarse.
+    pub gigahertz: Option<f64>,
+}
+
+/// Times loads along a chain for a while on one cpu. Absent when it was stopped before there were enough.
+///
+/// # Errors
+/// The cpu cannot be had.
+pub fn latency(
+    clock: &Clock,
+    warmth: &Warmth,
+    cpu: u32,
+    chain: &mut Chain,
+    length: Duration,
+    stop: &AtomicBool,
+) -> io::Result<Option<Loads>> {
+    on(cpu, || match clock.source {
+        Source::Counter(ticks) => timed(ticks, clock, warmth, cpu, chain, length, stop),
+        Source::System(ticks) => timed(ticks, clock, warmth, cpu, chain, length, stop),
+    })
+}
+
+fn timed<T: Ticks>(
+    ticks: T,
+    clock: &Clock,
+    warmth: &Warmth,
+    cpu: u32,
+    chain: &mut Chain,
+    length: Duration,
+    stop: &AtomicBool,
+) -> Option<Loads> {
+    let core = Core { cpu, ticks, clock };
+    let is_stopped = || stop.load(Ordering::Relaxed);
+    warmth.warm_up(&core, is_stopped);
+    let (end, warm) = (clock.ticks_of(length), clock.ticks_of(length / 5));
+    let mut loads = FIRST_LOADS;
+    let mut pieces: Vec<f64> = Vec::with_capacity((length.as_nanos() / PIECE.as_nanos()).max(16) as usize * 4);
+    let begin = ticks.now();
+    let mut last = begin;
+    while !is_stopped() && pieces.len() < pieces.capacity() {
+        chain.walk(loads);
+        let now = ticks.now();
+        let took = now.saturating_sub(last);
+        // What comes first warms caches and finds how long a piece is.
+        if now.saturating_sub(begin) < warm {
+            loads = enough(loads, took, clock.ticks_of(PIECE));
+        } else {
+            pieces.push(took as f64 / loads as f64);
+        }
+        if now.saturating_sub(begin) >= end && pieces.len() >= PIECES_ENOUGH {
+            break;
+        }
+        last = ticks.now();
+    }
+    let ns = median(&pieces) * clock.nanoseconds_per_tick;
+    (pieces.len() >= PIECES_ENOUGH).then(|| Loads { ns, gigahertz: warmth.look(&core) })
+}
+
+/// How many loads take about so many ticks.
+fn enough(loads: usize, took: u64, wanted: u64) -> usize {
+    let more = wanted as f64 / took.max(1) as f64;
+    ((loads as f64 * more) as usize).clamp(FIRST_LOADS, MOST_LOADS)
+}
+
+/// Does something on a thread of its own that is on a cpu before and after.
+///
+/// # Errors
+/// The cpu cannot be had, or was taken away meanwhile; or no thread could be had.
+pub fn on<R: Send>(cpu: u32, work: impl FnOnce() -> R + Send) -> io::Result<R> {
+    scope(|scope| {
+        let pinned = move || {
+            affinity::pin_current(cpu)?;
+            let result = work();
+            affinity::check_pinned(cpu)?;
+            Ok(result)
+        };
+        let thread = Builder::new().name(format!("memory {cpu}")).spawn_scoped(scope, pinned)?;
+        thread.join().unwrap_or_else(|_| Err(io::Error::other("its thread ended too early")))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_piece_grows_until_it_is_long_enough_and_no_further() {
+        assert_eq!(enough(256, 1_000, 40_000), 10_240);
+        assert_eq!(enough(10_240, 80_000, 40_000), 5_120);
+        assert_eq!((enough(256, 0, u64::MAX), enough(256, u64::MAX, 1)), (MOST_LOADS, FIRST_LOADS));
+    }
+
+    #[test]
+    fn loads_are_timed_on_a_cpu_and_stopped_when_told() {
+        let cpu = affinity::current().unwrap().lowest().unwrap();
+        let (clock, warmth, stop) = (Clock::calibrated(), Warmth::default(), AtomicBool::new(false));
+        let mut chain = Chain::fresh(1 << 20, None, corewise_sys::memory::PageSize::Small, 64, 1).unwrap();
+        assert!(chain.resize(1 << 20, &stop));
+        let mut time =
+            |stop: &AtomicBool| latency(&clock, &warmth, cpu, &mut chain, Duration::from_millis(2), stop).unwrap();
+        assert!(time(&stop).is_some_and(|loads| loads.ns > 0.1));
+        assert_eq!(time(&AtomicBool::new(true)), None);
+        assert!(on(1 << 20, || ()).is_err());
+    }
+}

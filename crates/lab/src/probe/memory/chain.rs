@@ -1,0 +1,160 @@
+//! A random chain through memory: each element holds where the next one is, so that no two are loaded at a time.
+
+use std::hint::black_box;
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use corewise_model::stats::random::Random;
+use corewise_sys::memory::{Memory, PageSize};
+
+/// It is looked at whether to stop after so many elements.
+const BETWEEN_LOOKS: usize = 1 << 16;
+const WORD_BYTES: usize = size_of::<u64>();
+
+/// One cycle through the first elements of some memory, in random order. It grows and shrinks: at each length every cycle through its elements
+/// is as likely as any other.
+#[derive(Debug)]
+pub struct Chain {
+    memory: Memory,
+    /// From one element to the next, in words.
+    apart: usize,
+    /// How many elements are in the cycle.
+    length: usize,
+    /// How much of the memory was touched, in bytes.
+    touched: usize,
+    random: Random,
+    /// Where the walk is, in words.
+    at: usize,
+}
+
+impl Chain {
+    /// A chain of no element on fresh memory: its elements lie so many bytes apart.
+    ///
+    /// # Errors
+    /// When the memory cannot be had.
+    pub fn fresh(bytes: usize, node: Option<u32>, pages: PageSize, apart: usize, seed: u64) -> io::Result<Self> {
+        let memory = Memory::untouched(bytes, node, pages)?;
+        Ok(Self { memory, apart: apart / WORD_BYTES, length: 0, touched: 0, random: Random::new(seed), at: 0 })
+    }
+
+    /// The memory that it is on.
+    pub fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    /// Makes it as long as the first bytes of its memory take; false where it was stopped.
+    ///
+    /// A new element takes its place behind a random one that is there. So the last one that came is the first to go, and is found behind the
+    /// one that it remembers.
+    pub fn resize(&mut self, bytes: usize, stop: &AtomicBool) -> bool {
+        let wanted = (bytes.min(self.memory.bytes()) / (self.apart * WORD_BYTES)).max(1);
+        while self.length < wanted {
+            if stop.load(Ordering::Relaxed) {
+                return false;
+            }
+            let until = wanted.min(self.length + BETWEEN_LOOKS);
+            let end = until * self.apart * WORD_BYTES;
+            self.memory.touch(self.touched..end);
+            self.touched = self.touched.max(end);
+            grow(self.memory.words(), self.apart, self.length..until, &mut self.random);
+            self.length = until;
+        }
+        while self.length > wanted {
+            if stop.load(Ordering::Relaxed) {
+                return false;
+            }
+            let until = wanted.max(self.length.saturating_sub(BETWEEN_LOOKS));
+            shrink(self.memory.words(), self.apart, until..self.length);
+            self.length = until;
+        }
+        if self.at >= self.length * self.apart {
+            self.at = 0;
+        }
+        true
+    }
+
+    /// Makes so many loads, from where the last walk ended.
+    pub fn walk(&mut self, loads: usize) {
+        self.at = chase(self.memory.words(), self.at, loads);
+    }
+}
+
+fn grow(words: &[AtomicU64], apart: usize, new: std::ops::Range<usize>, random: &mut Random) {
+    for element in new {
+        let place = element * apart;
+        let before = if element == 0 { 0 } else { random.below(element) * apart };
+        let next = if element == 0 { 0 } else { words[before].load(Ordering::Relaxed) };
+        words[place].store(next, Ordering::Relaxed);
+        words[place + 1].store(before as u64, Ordering::Relaxed);
+        words[before].store(place as u64, Ordering::Relaxed);
+    }
+}
+
+fn shrink(words: &[AtomicU64], apart: usize, old: std::ops::Range<usize>) {
+    for element in old.rev() {
+        let place = element * apart;
+        let before = words[place + 1].load(Ordering::Relaxed) as usize;
+        words[before].store(words[place].load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+}
+
+/// So many loads, each of the place that the one before found; where that ends.
+#[inline(never)]
+pub fn chase(words: &[AtomicU64], from: usize, loads: usize) -> usize {
+    let mut at = from;
+    for _ in 0..loads {
+        at = words[at].load(Ordering::Relaxed) as usize;
+    }
+    black_box(at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NEVER: AtomicBool = AtomicBool::new(false);
+
+    /// The places of a whole walk around.
+    fn around(chain: &Chain) -> Vec<usize> {
+        let mut places = vec![0];
+        loop {
+            let next = chase(chain.memory.words(), *places.last().unwrap(), 1);
+            if next == 0 {
+                places.sort_unstable();
+                return places;
+            }
+            places.push(next);
+        }
+    }
+
+    #[test]
+    fn at_each_length_it_visits_every_element_once() {
+        let mut chain = Chain::fresh(1 << 16, None, PageSize::Small, 128, 3).unwrap();
+        for bytes in [128, 4096, 1 << 16, 1 << 13, 384, 1 << 15] {
+            assert!(chain.resize(bytes, &NEVER));
+            let all: Vec<usize> = (0..bytes / 128).map(|element| element * 16).collect();
+            assert_eq!(around(&chain), all, "{bytes} bytes");
+            chain.walk(10);
+        }
+    }
+
+    /// Of four elements there are six cycles: each comes as often as any other.
+    #[test]
+    fn every_cycle_is_as_likely() {
+        let mut seen = std::collections::BTreeMap::new();
+        for seed in 0..1200 {
+            let mut chain = Chain::fresh(256, None, PageSize::Small, 64, seed).unwrap();
+            chain.resize(256, &NEVER);
+            let words = chain.memory.words();
+            *seen.entry([1, 2, 3].map(|loads| chase(words, 0, loads))).or_insert(0) += 1;
+        }
+        assert_eq!(seen.len(), 6);
+        assert!(seen.values().all(|count| (150..250).contains(count)), "{seen:?}");
+    }
+
+    #[test]
+    fn what_is_stopped_is_not_finished() {
+        let mut chain = Chain::fresh(1 << 20, None, PageSize::Small, 64, 1).unwrap();
+        assert!(!chain.resize(1 << 20, &AtomicBool::new(true)));
+    }
+}

@@ -1,0 +1,301 @@
+//! Streams: threads that read, write or copy one block after another of their own part of a node's memory.
+
+use std::hint::black_box;
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::{Builder, scope};
+use std::time::{Duration, Instant};
+
+use corewise_model::CpuSet;
+use corewise_model::memory::Operation;
+use corewise_model::stats::order::median;
+use corewise_sys::affinity;
+use corewise_sys::clock::{Clock, Source, Ticks};
+use corewise_sys::work::write_past_caches;
+
+/// A timed block: long against the clock's reading, short against a turn on the cpu.
+const BLOCK_BYTES: usize = 1 << 20;
+/// The block after which a loader waits.
+const LOADER_BLOCK_BYTES: usize = 64 << 10;
+/// Threads that are to begin together wait no longer for each other than this.
+const MEETING: Duration = Duration::from_secs(1);
+/// A thread of fewer blocks says nothing.
+const BLOCKS_ENOUGH: usize = 3;
+const WORD_BYTES: usize = size_of::<u64>();
+
+/// Who streams, in which way, and how long.
+#[derive(Clone, Copy, Debug)]
+pub struct Streams<'a> {
+    /// A thread on each of these.
+    pub cpus: &'a CpuSet,
+    /// What they do.
+    pub operation: Operation,
+    /// For so long.
+    pub length: Duration,
+}
+
+/// How fast some cpus stream through memory together, each through its own part of it, in gigabytes a second: the sum of the medians of
+/// their blocks. Absent when it was stopped before there were enough.
+///
+/// # Errors
+/// A cpu cannot be had, or this processor has no such stores.
+pub fn stream(clock: &Clock, streams: Streams<'_>, words: &mut [u64], stop: &AtomicBool) -> io::Result<Option<f64>> {
+    match clock.source {
+        Source::Counter(ticks) => streamed(ticks, clock, streams, words, stop),
+        Source::System(ticks) => streamed(ticks, clock, streams, words, stop),
+    }
+}
+
+fn streamed<T: Ticks>(
+    ticks: T,
+    clock: &Clock,
+    streams: Streams<'_>,
+    words: &mut [u64],
+    stop: &AtomicBool,
+) -> io::Result<Option<f64>> {
+    if streams.operation == Operation::WritePast && !write_past_caches(&mut [0], 0) {
+        return Err(io::Error::new(io::ErrorKind::Unsupported, "this processor has no known stores past the caches"));
+    }
+    let threads = streams.cpus.len().max(1);
+    let (arrived, share) = (AtomicUsize::new(0), words.len() / threads);
+    let runs: Vec<io::Result<Option<f64>>> = scope(|scope| {
+        let arrived = &arrived;
+        let thread = |(cpu, own)| {
+            Builder::new().name(format!("stream {cpu}")).spawn_scoped(scope, move || {
+                affinity::pin_current(cpu)?;
+                meet(arrived, threads, stop);
+                let moved = moved_bytes(streams.operation, share);
+                let blocks = blocks(ticks, clock.ticks_of(streams.length), streams.operation, own, stop);
+                affinity::check_pinned(cpu)?;
+                Ok(gb_s(clock, &blocks, moved))
+            })
+        };
+        let threads: Vec<_> = streams.cpus.iter().zip(words.chunks_mut(share.max(1))).map(thread).collect();
+        threads.into_iter().map(|thread| thread?.join().unwrap_or_else(|_| Err(ended_early()))).collect()
+    });
+    let rates: io::Result<Option<Vec<f64>>> = runs.into_iter().collect();
+    Ok(rates?.map(|rates| rates.iter().sum()))
+}
+
+fn ended_early() -> io::Error {
+    io::Error::other("its thread ended too early")
+}
+
+/// Waits until all threads are there.
+fn meet(arrived: &AtomicUsize, threads: usize, stop: &AtomicBool) {
+    arrived.fetch_add(1, Ordering::AcqRel);
+    let begun = Instant::now();
+    while arrived.load(Ordering::Acquire) < threads && !stop.load(Ordering::Relaxed) && begun.elapsed() < MEETING {
+        // Where threads outnumber cpus, those that are missing need one.
+        std::thread::yield_now();
+    }
+}
+
+/// The words of a thread's block: small parts have smaller ones.
+fn block_words(own: usize) -> usize {
+    (BLOCK_BYTES / WORD_BYTES).min(own / 4).max(1)
+}
+
+/// What a block counts: copies count what is read and what is written.
+fn moved_bytes(operation: Operation, own: usize) -> usize {
+    let bytes = block_words(own) * WORD_BYTES;
+    if operation == Operation::Copy { 2 * bytes } else { bytes }
+}
+
+/// The ticks of each block, until the time is over.
+fn blocks(ticks: impl Ticks, length: u64, operation: Operation, own: &mut [u64], stop: &AtomicBool) -> Vec<f64> {
+    let size = block_words(own.len());
+    let half = own.len() / 2;
+    let (mut times, mut at) = (Vec::with_capacity(1 << 16), 0);
+    let begin = ticks.now();
+    let mut last = begin;
+    while !stop.load(Ordering::Relaxed) && times.len() < times.capacity() {
+        let whole = if operation == Operation::Copy { half } else { own.len() };
+        if at + size > whole {
+            at = 0;
+        }
+        match operation {
+            Operation::Read => {
+                read(&own[at..at + size]);
+            }
+            Operation::Write => write(&mut own[at..at + size], at as u64),
+            Operation::WritePast => {
+                write_past_caches(&mut own[at..at + size], at as u64);
+            }
+            Operation::Copy => {
+                let (from, to) = own.split_at_mut(half);
+                copy(&from[at..at + size], &mut to[at..at + size]);
+            }
+        }
+        at += size;
+        let now = ticks.now();
+        // The first fifth is not counted: the processor finds out that this is a stream.
+        if now.saturating_sub(begin) > length / 5 {
+            times.push(now.saturating_sub(last) as f64);
+        }
+        if now.saturating_sub(begin) > length && times.len() >= BLOCKS_ENOUGH {
+            break;
+        }
+        last = now;
+    }
+    times
+}
+
+fn gb_s(clock: &Clock, blocks: &[f64], bytes: usize) -> Option<f64> {
+    // Bytes a nanosecond are gigabytes a second.
+    (blocks.len() >= BLOCKS_ENOUGH).then(|| bytes as f64 / (median(blocks) * clock.nanoseconds_per_tick))
+}
+
+/// Loads every word.
+#[inline(never)]
+fn read(words: &[u64]) {
+    black_box(words.iter().fold(0_u64, |sum, word| sum.wrapping_add(*word)));
+}
+
+/// Stores to every word; each another number, since a compiler makes of equal ones a call that may choose other stores.
+#[inline(never)]
+fn write(words: &mut [u64], value: u64) {
+    for (place, word) in words.iter_mut().enumerate() {
+        *word = value ^ place as u64;
+    }
+    black_box(words);
+}
+
+/// Loads every word and stores it elsewhere, changed, for the same reason.
+#[inline(never)]
+fn copy(from: &[u64], to: &mut [u64]) {
+    let change = black_box(1);
+    for (to, from) in to.iter_mut().zip(from) {
+        *to = *from ^ change;
+    }
+    black_box(to);
+}
+
+/// Who loads a node's memory while somebody else is timed.
+#[derive(Clone, Copy, Debug)]
+pub struct Loaders<'a> {
+    /// A thread on each of these.
+    pub cpus: &'a CpuSet,
+    /// How long each waits after a block of 64 KiB.
+    pub pause: Duration,
+}
+
+/// What was done under load.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Load<R> {
+    /// What it gave.
+    pub result: R,
+    /// What the loaders read, in gigabytes a second: the sum of the medians of their blocks and pauses.
+    pub gb_s: f64,
+}
+
+impl Loaders<'_> {
+    /// Does something while these read. It begins when all of them do.
+    ///
+    /// # Errors
+    /// A cpu cannot be had.
+    pub fn around<R>(
+        &self,
+        clock: &Clock,
+        words: &[u64],
+        stop: &AtomicBool,
+        work: impl FnOnce() -> io::Result<R>,
+    ) -> io::Result<Load<R>> {
+        match clock.source {
+            Source::Counter(ticks) => self.loaded(ticks, clock, words, stop, work),
+            Source::System(ticks) => self.loaded(ticks, clock, words, stop, work),
+        }
+    }
+
+    fn loaded<T: Ticks, R>(
+        &self,
+        ticks: T,
+        clock: &Clock,
+        words: &[u64],
+        stop: &AtomicBool,
+        work: impl FnOnce() -> io::Result<R>,
+    ) -> io::Result<Load<R>> {
+        let threads = self.cpus.len();
+        let share = words.len() / threads.max(1);
+        let (done, arrived) = (AtomicBool::new(false), AtomicUsize::new(0));
+        scope(|scope| {
+            let (done, arrived, pause) = (&done, &arrived, clock.ticks_of(self.pause));
+            let thread = |(cpu, own)| {
+                Builder::new().name(format!("load {cpu}")).spawn_scoped(scope, move || {
+                    let pinned = affinity::pin_current(cpu);
+                    meet(arrived, threads + 1, stop);
+                    pinned?;
+                    let times = load(ticks, pause, own, done);
+                    affinity::check_pinned(cpu)?;
+                    Ok(gb_s(clock, &times, LOADER_BLOCK_BYTES.min(size_of_val(own))).unwrap_or(0.0))
+                })
+            };
+            let threads_of: Vec<_> = self.cpus.iter().zip(words.chunks(share.max(1))).map(thread).collect();
+            meet(arrived, threads + 1, stop);
+            let result = work();
+            done.store(true, Ordering::Relaxed);
+            let rates: io::Result<Vec<f64>> =
+                threads_of.into_iter().map(|thread| thread?.join().unwrap_or_else(|_| Err(ended_early()))).collect();
+            Ok(Load { result: result?, gb_s: rates?.iter().sum() })
+        })
+    }
+}
+
+/// Reads blocks with pauses until it is done: the ticks of each block and pause.
+fn load(ticks: impl Ticks, pause: u64, own: &[u64], done: &AtomicBool) -> Vec<f64> {
+    let size = (LOADER_BLOCK_BYTES / WORD_BYTES).min(own.len()).max(1);
+    let mut times = Vec::with_capacity(1 << 16);
+    let (mut at, mut last) = (0, ticks.now());
+    while !done.load(Ordering::Relaxed) {
+        if at + size > own.len() {
+            at = 0;
+        }
+        read(&own[at..at + size]);
+        at += size;
+        let waiting = ticks.now();
+        while ticks.now().saturating_sub(waiting) < pause && !done.load(Ordering::Relaxed) {}
+        let now = ticks.now();
+        if times.len() < times.capacity() {
+            times.push(now.saturating_sub(last) as f64);
+        }
+        last = now;
+    }
+    times
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_way_to_stream_moves_its_words() {
+        let cpus = CpuSet::of(affinity::current().unwrap().lowest().unwrap());
+        let (clock, stop) = (Clock::calibrated(), AtomicBool::new(false));
+        let mut words = vec![9_u64; 1 << 16];
+        for operation in Operation::ALL {
+            let streams = Streams { cpus: &cpus, operation, length: Duration::from_millis(2) };
+            let rate = stream(&clock, streams, &mut words, &stop).unwrap();
+            assert!(rate.is_some_and(|rate| rate > 0.0), "{operation:?}");
+        }
+        let half = words.len() / 2;
+        assert!(words[..half].iter().zip(&words[half..]).take(half / 4).all(|(from, to)| from ^ 1 == *to), "copied");
+        let streams = Streams { cpus: &cpus, operation: Operation::Read, length: Duration::from_millis(2) };
+        assert_eq!(stream(&clock, streams, &mut words, &AtomicBool::new(true)).unwrap(), None);
+        let nowhere = Streams { cpus: &CpuSet::of(1 << 20), ..streams };
+        assert!(stream(&clock, nowhere, &mut words, &stop).is_err());
+    }
+
+    #[test]
+    fn loaders_read_while_something_else_is_done() {
+        let cpus = CpuSet::of(affinity::current().unwrap().lowest().unwrap());
+        let (clock, stop) = (Clock::calibrated(), AtomicBool::new(false));
+        let words = vec![1_u64; 1 << 16];
+        let loaders = Loaders { cpus: &cpus, pause: Duration::ZERO };
+        let wait = || {
+            std::thread::sleep(Duration::from_millis(20));
+            Ok(5)
+        };
+        let load = loaders.around(&clock, &words, &stop, wait).unwrap();
+        assert!(load.result == 5 && load.gb_s > 0.0, "{load:?}");
+    }
+}

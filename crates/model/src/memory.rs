@@ -1,0 +1,237 @@
+//! What memory costs each cpu: latency by the size of what is worked on, and latency and bandwidth of each memory node; as observed.
+//!
+//! docs/memory.md defines every number. Nothing here measures: `lab` does, and a described machine can stand for one.
+
+pub mod compare;
+pub mod conclude;
+pub mod described;
+pub mod hwloc;
+pub mod levels;
+pub mod plan;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::artifact::{Origin, count};
+use crate::clock::Clock;
+use crate::links::map::Provenance;
+use crate::{Artifact, CpuSet, Gap, Machine};
+use conclude::MemoryConclusions;
+
+/// What `corewise memory` measured on one machine.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MemoryMap {
+    /// Where it comes from.
+    pub provenance: Provenance,
+    /// The machine.
+    pub machine: Machine,
+    /// The clock that timed it; absent where it was simulated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock: Option<Clock>,
+    /// The cpus that the map is of.
+    pub cpus: CpuSet,
+    /// The buffer on each node that latencies of memory were measured on, in bytes.
+    pub buffer_bytes: u64,
+    /// All last-level caches together as the system reports them, in bytes; 0 where it reports none. A buffer of less than
+    /// [`plan::BUFFER_TO_CACHES`] times this measures caches in part.
+    pub caches_bytes: u64,
+    /// Latency by working set: one for each kind of core, and for each size of last-level cache.
+    pub staircases: Vec<Staircase>,
+    /// What the cpus of each last-level cache pay for the memory of each node.
+    pub cells: Vec<Cell>,
+    /// Latency under load: one for each node that has cpus and memory.
+    pub curves: Vec<Curve>,
+    /// How many rounds were made to their end.
+    pub rounds: u32,
+    /// What could not be measured.
+    pub gaps: Vec<Gap>,
+}
+
+/// Latency by working set, on one cpu: dependent loads along a random chain of 64-byte lines, in huge pages of the nearest memory.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Staircase {
+    /// The cpu.
+    pub cpu: u32,
+    /// The median of its clock rate while it was measured, in gigahertz; absent where that could not be told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gigahertz: Option<f64>,
+    /// By rising size.
+    pub steps: Vec<Step>,
+}
+
+/// One working set.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Step {
+    /// Its size.
+    pub bytes: u64,
+    /// The time of a load, in nanoseconds: the median of each visit, in order of time.
+    pub visits_ns: Vec<f64>,
+}
+
+/// What one group of cpus pays for the memory of one node.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Cell {
+    /// The cpus: those of a last-level cache on one node.
+    pub initiator: CpuSet,
+    /// The cpu that measured for them.
+    pub cpu: u32,
+    /// The memory node.
+    pub node: u32,
+    /// The time of a dependent load in huge pages, in nanoseconds: a visit's median, in order of time.
+    pub huge_ns: Vec<f64>,
+    /// The same in pages of the smallest size.
+    pub small_ns: Vec<f64>,
+    /// Streams.
+    pub bandwidth: Vec<Bandwidth>,
+}
+
+/// How fast some cpus stream through a node's memory.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Bandwidth {
+    /// What they do.
+    pub operation: Operation,
+    /// The cpus, one thread on each.
+    pub cpus: CpuSet,
+    /// Gigabytes (1e9) a second of all together: a visit's sum of each thread's median, in order of time. Copies count what is read and what is
+    /// written, and not what the caches fetch for a write.
+    pub visits_gb_s: Vec<f64>,
+}
+
+/// A way to stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Operation {
+    /// Loads.
+    Read,
+    /// Plain stores: most processors read a line before they write it.
+    Write,
+    /// Stores past the caches (x86: movnt, Arm: stnp).
+    WritePast,
+    /// Loads of one half and plain stores to the other.
+    Copy,
+}
+
+impl Operation {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Read, Self::Write, Self::WritePast, Self::Copy];
+
+    /// "write past caches".
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::WritePast => "write past caches",
+            Self::Copy => "copy",
+        }
+    }
+}
+
+/// The size of pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pages {
+    /// As large as the system gives for the asking (2 MiB on x86).
+    Huge,
+    /// The smallest (4 KiB on x86).
+    Small,
+}
+
+/// The latency of one cpu while others load the same node.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Curve {
+    /// The cpu whose loads are timed.
+    pub cpu: u32,
+    /// The node whose memory all use.
+    pub node: u32,
+    /// The cpus that read streams.
+    pub loaders: CpuSet,
+    /// By rising load: by falling pause.
+    pub points: Vec<Point>,
+}
+
+/// One load.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Point {
+    /// How long a loader waits after each block of 64 KiB, in nanoseconds; absent where there is no load.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pause_ns: Option<u64>,
+    /// Gigabytes a second of all loaders together, visit by visit.
+    pub visits_gb_s: Vec<f64>,
+    /// The time of a dependent load in huge pages, in nanoseconds, visit by visit.
+    pub visits_ns: Vec<f64>,
+}
+
+/// A map of more cells is none.
+const MOST_CELLS: usize = 1 << 16;
+
+impl MemoryMap {
+    /// The cell of an initiator's cpu and a node.
+    pub fn cell(&self, cpu: u32, node: u32) -> Option<&Cell> {
+        self.cells.iter().find(|cell| cell.cpu == cpu && cell.node == node)
+    }
+
+    /// Whether the buffer is too small for what it was measured on to be memory alone.
+    pub fn is_cache(&self) -> bool {
+        self.buffer_bytes < plan::BUFFER_TO_CACHES.saturating_mul(self.caches_bytes)
+    }
+
+    /// All visits, as mutable lists of values.
+    fn values(&self) -> impl Iterator<Item = &f64> {
+        let steps = self.staircases.iter().flat_map(|staircase| &staircase.steps).flat_map(|step| &step.visits_ns);
+        let cells = self.cells.iter().flat_map(|cell| {
+            let streams = cell.bandwidth.iter().flat_map(|bandwidth| &bandwidth.visits_gb_s);
+            cell.huge_ns.iter().chain(&cell.small_ns).chain(streams)
+        });
+        let points = self.curves.iter().flat_map(|curve| &curve.points);
+        steps.chain(cells).chain(points.flat_map(|point| point.visits_gb_s.iter().chain(&point.visits_ns)))
+    }
+
+    /// Whether anything was measured.
+    pub fn is_empty(&self) -> bool {
+        self.values().next().is_none()
+    }
+}
+
+impl Artifact for MemoryMap {
+    const KIND: &'static str = "memory";
+    const SCHEMA: &'static str = "corewise/memory/1";
+    type Conclusions = MemoryConclusions;
+
+    fn check(&self) -> Result<(), String> {
+        self.machine.check()?;
+        if self.cells.len() > MOST_CELLS || self.staircases.len() > MOST_CELLS || self.curves.len() > MOST_CELLS {
+            return Err(format!("it has more than {MOST_CELLS} cells"));
+        }
+        // The load of no loader is none.
+        let is_wrong = |value: &f64| !value.is_finite() || *value < 0.0 || *value > 1e12;
+        match self.values().find(|value| is_wrong(value)) {
+            Some(value) => Err(format!("{value} is no latency and no bandwidth")),
+            None => Ok(()),
+        }
+    }
+
+    fn origin(&self) -> Origin<'_> {
+        Origin {
+            machine: Some(&self.machine),
+            started_unix_ms: self.provenance.started_unix_ms,
+            corewise: &self.provenance.corewise,
+            seed: self.provenance.seed,
+            partial: self.provenance.partial,
+        }
+    }
+
+    fn what(&self) -> String {
+        let nodes: CpuSet = self.cells.iter().map(|cell| cell.node).collect();
+        let initiators: CpuSet = self.cells.iter().map(|cell| cell.cpu).collect();
+        format!(
+            "{} of cpus and {} of memory in {:.0} s",
+            count(initiators.len(), "group"),
+            count(nodes.len(), "node"),
+            self.provenance.elapsed_s
+        )
+    }
+
+    fn conclude(&self) -> MemoryConclusions {
+        conclude::conclude(self)
+    }
+}

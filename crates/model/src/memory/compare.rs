@@ -1,0 +1,75 @@
+//! What changed between two maps of memory of one machine.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::MemoryMap;
+use super::conclude::{Cost, Estimate, MemoryConclusions, conclude};
+use crate::CpuSet;
+use crate::finding::Effect;
+
+/// Smaller changes than this are none.
+const MARGIN: f64 = 1.05;
+
+/// One number of both maps.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MemoryChange {
+    /// What it is: "latency of node 1", "read of node 0 by one core".
+    pub what: String,
+    /// The cpus that pay.
+    pub cpus: CpuSet,
+    /// Its unit: "ns", "GB/s".
+    pub unit: String,
+    /// In the earlier map.
+    pub before: Estimate,
+    /// In the later map.
+    pub after: Estimate,
+    /// The later against the earlier.
+    pub effect: Effect,
+    /// Whether the interval of the ratio lies completely beyond 5 %.
+    pub is_change: bool,
+}
+
+/// Every number that both have.
+pub fn compare(before: &MemoryMap, after: &MemoryMap) -> Vec<MemoryChange> {
+    let (earlier, later) = (conclude(before), conclude(after));
+    let same = |cost: &Cost| {
+        later.costs.iter().find(|other| other.initiator == cost.initiator && other.node == cost.node).cloned()
+    };
+    let mut changes = Vec::new();
+    for (cost, other) in earlier.costs.iter().filter_map(|cost| Some((cost, same(cost)?))) {
+        let node = cost.node;
+        let mut add = |what: String, cpus: &CpuSet, unit: &str, one: Option<Estimate>, two: Option<Estimate>| {
+            changes.extend(one.zip(two).map(|(before, after)| change(what, cpus, unit, before, after)));
+        };
+        if !cost.predicted && !other.predicted {
+            add(format!("latency of node {node}"), &cost.initiator, "ns", cost.huge_ns, other.huge_ns);
+        }
+        add(format!("latency of node {node}, small pages"), &cost.initiator, "ns", cost.small_ns, other.small_ns);
+        for stream in &cost.streams {
+            let now = other.stream(stream.operation, |cpus| *cpus == stream.cpus).map(|stream| stream.gb_s);
+            add(format!("{} of node {node}", stream.operation.words()), &stream.cpus, "GB/s", Some(stream.gb_s), now);
+        }
+    }
+    changes.extend(levels(&earlier, &later));
+    changes
+}
+
+/// Levels that both have at the same place.
+fn levels(earlier: &MemoryConclusions, later: &MemoryConclusions) -> Vec<MemoryChange> {
+    let mut changes = Vec::new();
+    for before in &earlier.levels {
+        let Some(after) = later.levels.iter().find(|after| after.cpu == before.cpu) else { continue };
+        let both = before.levels.iter().zip(&after.levels).enumerate();
+        changes.extend(both.map(|(place, (one, two))| {
+            change(format!("level {}", place + 1), &CpuSet::of(before.cpu), "ns", one.ns, two.ns)
+        }));
+    }
+    changes
+}
+
+fn change(what: String, cpus: &CpuSet, unit: &str, before: Estimate, after: Estimate) -> MemoryChange {
+    let effect = after.against(&before, &what, "the earlier map");
+    let is_change = effect.low > MARGIN || effect.high < 1.0 / MARGIN;
+    MemoryChange { what, cpus: cpus.clone(), unit: unit.to_owned(), before, after, effect, is_change }
+}

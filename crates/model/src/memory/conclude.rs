@@ -1,0 +1,244 @@
+//! What a map of memory shows: levels, what each group of cpus pays for each node, how much load a node takes, and what that means.
+
+mod findings;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::levels::{Level, levels};
+use super::plan::{Initiator, Plan, distance};
+use super::{Bandwidth, Cell, Curve, MemoryMap, Operation};
+use crate::CpuSet;
+use crate::finding::{CONFIDENCE, Effect, Finding};
+use crate::links::conclude::HeldOut;
+use crate::stats::order::{median, median_interval, range};
+
+/// Under load a load costs this much more than without: the knee.
+const KNEE: f64 = 1.5;
+
+/// A median with its interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Estimate {
+    /// The median over the visits.
+    pub median: f64,
+    /// The lower end of its 95 % interval; of fewer than six visits the least.
+    pub low: f64,
+    /// The upper end of its 95 % interval; of fewer than six visits the greatest.
+    pub high: f64,
+    /// How many visits it rests on.
+    pub visits: u64,
+}
+
+impl Estimate {
+    /// Of visits; absent where there is none.
+    pub fn of(values: &[f64]) -> Option<Self> {
+        let (low, high) = median_interval(values, CONFIDENCE).unwrap_or_else(|| range(values));
+        (!values.is_empty()).then(|| Self { median: median(values), low, high, visits: values.len() as u64 })
+    }
+
+    /// How many times another it is. The interval is that of the extremes, wider than 95 % asks for.
+    pub fn against(&self, other: &Self, quantity: &str, against: &str) -> Effect {
+        Effect {
+            quantity: quantity.to_owned(),
+            against: against.to_owned(),
+            ratio: self.median / other.median,
+            low: self.low / other.high,
+            high: self.high / other.low,
+            p_value: None,
+        }
+    }
+}
+
+/// What was concluded from a map of memory.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MemoryConclusions {
+    /// The levels that each staircase shows.
+    pub levels: Vec<CpuLevels>,
+    /// What each group of cpus pays for each node, those that are predicted too.
+    pub costs: Vec<Cost>,
+    /// How wrong predictions are; absent where nothing is predicted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_out: Option<HeldOut>,
+    /// How much load each node takes.
+    pub loads: Vec<Load>,
+    /// Whether the buffers were too small to be memory alone: latencies and bandwidths are those of caches in part.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_cache: bool,
+    /// What it means, weightiest first.
+    pub findings: Vec<Finding>,
+    /// What was tested and found not to differ, one sentence each.
+    pub no_difference: Vec<String>,
+}
+
+/// The levels of one cpu.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CpuLevels {
+    /// The cpu.
+    pub cpu: u32,
+    /// The cpus that are like it: of its kind, with a last-level cache of that size.
+    pub alike: CpuSet,
+    /// Nearest first.
+    pub levels: Vec<Level>,
+}
+
+/// What a group of cpus pays for a node.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Cost {
+    /// The cpus.
+    pub initiator: CpuSet,
+    /// The node that they are on; absent where the system does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_node: Option<u32>,
+    /// The node whose memory it is.
+    pub node: u32,
+    /// The distance that the system reports; 10 is the own node.
+    pub distance: u32,
+    /// Whether no other node's memory is nearer by that distance.
+    pub is_nearest: bool,
+    /// Latency in huge pages, in nanoseconds; absent where nothing is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub huge_ns: Option<Estimate>,
+    /// Latency in the smallest pages, in nanoseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub small_ns: Option<Estimate>,
+    /// Whether it was not measured: the median of the measured cells of the same distance.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub predicted: bool,
+    /// Streams.
+    pub streams: Vec<Stream>,
+}
+
+/// How fast cpus stream.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Stream {
+    /// What they do.
+    pub operation: Operation,
+    /// The cpus.
+    pub cpus: CpuSet,
+    /// Gigabytes (1e9) a second of all together.
+    pub gb_s: Estimate,
+}
+
+/// Latency under load.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Load {
+    /// The cpu whose loads are timed.
+    pub cpu: u32,
+    /// The node.
+    pub node: u32,
+    /// The cpus that load it.
+    pub loaders: CpuSet,
+    /// By rising load; the first is without.
+    pub points: Vec<LoadPoint>,
+    /// The first point at which a load costs at least 1.5 times what it costs without load, interval and all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub knee: Option<usize>,
+}
+
+/// One load.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LoadPoint {
+    /// What the loaders read, in gigabytes a second.
+    pub gb_s: f64,
+    /// What a load costs meanwhile, in nanoseconds.
+    pub ns: Estimate,
+}
+
+/// Computes what a map shows.
+pub fn conclude(map: &MemoryMap) -> MemoryConclusions {
+    let plan = Plan::new(&map.machine, &map.cpus, map.buffer_bytes, 0);
+    let (costs, held_out) = costs(map, &plan);
+    let mut conclusions = MemoryConclusions {
+        levels: map.staircases.iter().map(|staircase| cpu_levels(map, &plan, staircase)).collect(),
+        costs,
+        held_out,
+        loads: map.curves.iter().filter_map(load).collect(),
+        is_cache: map.is_cache(),
+        findings: Vec::new(),
+        no_difference: Vec::new(),
+    };
+    findings::add(map, &mut conclusions);
+    conclusions
+}
+
+fn cpu_levels(map: &MemoryMap, plan: &Plan, staircase: &super::Staircase) -> CpuLevels {
+    let llc_bytes =
+        |cpu: u32| map.machine.llcs.iter().find(|llc| llc.cpus.contains(cpu)).and_then(|llc| llc.size_bytes);
+    let kind = |cpu: u32| map.machine.kind_of(cpu).map(|kind| kind.core_type);
+    let all = plan.initiators.iter().fold(CpuSet::new(), |all, initiator| all.union(&initiator.cpus));
+    let cpu = staircase.cpu;
+    let is_like = |other: &u32| llc_bytes(*other) == llc_bytes(cpu) && kind(*other) == kind(cpu);
+    CpuLevels { cpu, alike: all.iter().filter(is_like).collect(), levels: levels(staircase) }
+}
+
+/// All costs, measured or predicted, and how wrong predictions are: each measured cell against the median of the others of its distance.
+fn costs(map: &MemoryMap, plan: &Plan) -> (Vec<Cost>, Option<HeldOut>) {
+    let mut costs: Vec<Cost> = Vec::new();
+    for initiator in &plan.initiators {
+        let nearest = plan.nearest(&map.machine, initiator);
+        costs.extend(plan.nodes.iter().map(|node| cost(map, initiator, *node, nearest == *node)));
+    }
+    if costs.iter().all(|cost| cost.huge_ns.is_some()) || map.provenance.partial {
+        return (costs, None);
+    }
+    let known: Vec<(u32, f64)> = costs.iter().filter_map(|cost| Some((cost.distance, cost.huge_ns?.median))).collect();
+    let predicted = |distance: u32, without: Option<usize>| {
+        let alike =
+            known.iter().enumerate().filter(|(place, (other, _))| *other == distance && Some(*place) != without);
+        Estimate::of(&alike.map(|(_, (_, ns))| *ns).collect::<Vec<_>>())
+    };
+    let errors: Vec<(f64, f64)> = known
+        .iter()
+        .enumerate()
+        .filter_map(|(place, (distance, ns))| Some(((predicted(*distance, Some(place))?.median / ns - 1.0).abs(), 1.0)))
+        .collect();
+    for cost in costs.iter_mut().filter(|cost| cost.huge_ns.is_none()) {
+        cost.huge_ns = predicted(cost.distance, None);
+        cost.predicted = cost.huge_ns.is_some();
+    }
+    let is_predicted = costs.iter().any(|cost| cost.predicted);
+    (costs, HeldOut::of(&errors).filter(|_| is_predicted))
+}
+
+fn cost(map: &MemoryMap, initiator: &Initiator, node: u32, is_nearest: bool) -> Cost {
+    let cell = map.cell(initiator.cpu, node);
+    let stream = |bandwidth: &Bandwidth| {
+        let gb_s = Estimate::of(&bandwidth.visits_gb_s)?;
+        Some(Stream { operation: bandwidth.operation, cpus: bandwidth.cpus.clone(), gb_s })
+    };
+    let of = |values: fn(&Cell) -> &Vec<f64>| cell.and_then(|cell| Estimate::of(values(cell)));
+    Cost {
+        initiator: initiator.cpus.clone(),
+        own_node: initiator.node,
+        node,
+        distance: distance(&map.machine, initiator.node, node),
+        is_nearest,
+        huge_ns: of(|cell| &cell.huge_ns),
+        small_ns: of(|cell| &cell.small_ns),
+        predicted: false,
+        streams: cell.map_or_else(Vec::new, |cell| cell.bandwidth.iter().filter_map(stream).collect()),
+    }
+}
+
+fn load(curve: &Curve) -> Option<Load> {
+    let point = |point: &super::Point| {
+        let gb_s = if point.visits_gb_s.is_empty() { 0.0 } else { median(&point.visits_gb_s) };
+        Some(LoadPoint { gb_s, ns: Estimate::of(&point.visits_ns)? })
+    };
+    let points: Vec<LoadPoint> = curve.points.iter().filter_map(point).collect();
+    let idle = points.first()?.ns;
+    let knee = points.iter().position(|point| point.ns.low >= KNEE * idle.high);
+    Some(Load { cpu: curve.cpu, node: curve.node, loaders: curve.loaders.clone(), points, knee })
+}
+
+impl Cost {
+    /// How fast these cpus do this with this memory.
+    pub fn stream(&self, operation: Operation, cpus: impl Fn(&CpuSet) -> bool) -> Option<&Stream> {
+        self.streams.iter().find(|stream| stream.operation == operation && cpus(&stream.cpus))
+    }
+
+    /// What most of its cpus do together: the largest set.
+    pub fn together(&self, operation: Operation) -> Option<&Stream> {
+        self.streams.iter().filter(|stream| stream.operation == operation).max_by_key(|stream| stream.cpus.len())
+    }
+}

@@ -1,0 +1,294 @@
+//! What a map of memory means: each finding rests on an interval that lies completely beyond its margin.
+
+use super::super::MemoryMap;
+use super::super::plan::one_of_each_core;
+use super::{Cost, Estimate, MemoryConclusions, Operation, Stream};
+use crate::finding::{Effect, Finding, Topic};
+use crate::stats::order::median;
+use crate::{CpuSet, Level};
+
+/// Smaller differences of latency or bandwidth than this are none.
+const MARGIN: f64 = 1.1;
+/// A node has less bandwidth than its peers below this.
+const LOPSIDED: f64 = 0.75;
+/// Small pages cost noticeably more above this.
+const PAGES: f64 = 1.2;
+/// More threads gain nothing where so many have this share of what all have.
+const SATURATED: f64 = 0.95;
+/// A working set costs as much as memory above this share of it.
+const AS_MEMORY: f64 = 0.7;
+
+/// Adds the findings, weightiest first, and what was tested without one.
+pub fn add(map: &MemoryMap, conclusions: &mut MemoryConclusions) {
+    let mut findings: Vec<Finding> = Vec::new();
+    let mut no_difference = Vec::new();
+    findings.extend(without_memory(&conclusions.costs));
+    match remote(&conclusions.costs) {
+        Some(Ok(finding)) => findings.push(finding),
+        Some(Err(sentence)) => no_difference.push(sentence),
+        None => {}
+    }
+    findings.extend(lopsided(&conclusions.costs));
+    findings.extend(unequal_caches(map, conclusions));
+    findings.extend(told(map, conclusions));
+    findings.extend(saturated(map, &conclusions.costs));
+    match siblings(map, &conclusions.costs) {
+        Some(Ok(finding)) => findings.push(finding),
+        Some(Err(sentence)) => no_difference.push(sentence),
+        None => {}
+    }
+    findings.extend(pages(&conclusions.costs));
+    findings.extend(under_load(conclusions));
+    conclusions.findings = findings;
+    conclusions.no_difference = no_difference;
+}
+
+fn finding(cpus: CpuSet, statement: String, advice: &str, command: Option<String>, effects: Vec<Effect>) -> Finding {
+    Finding { topic: Topic::Memory, cpus, statement, advice: advice.to_owned(), command, effects }
+}
+
+/// Of several costs the median of their estimates, end by end.
+fn typical<'a>(costs: impl Iterator<Item = &'a Estimate>) -> Option<Estimate> {
+    let all: Vec<&Estimate> = costs.collect();
+    let of = |value: fn(&Estimate) -> f64| median(&all.iter().map(|one| value(one)).collect::<Vec<_>>());
+    let visits = all.iter().map(|one| one.visits).sum();
+    (!all.is_empty()).then(|| Estimate {
+        median: of(|one| one.median),
+        low: of(|one| one.low),
+        high: of(|one| one.high),
+        visits,
+    })
+}
+
+fn measured(costs: &[Cost]) -> impl Iterator<Item = (&Cost, &Estimate)> {
+    costs.iter().filter(|cost| !cost.predicted).filter_map(|cost| Some((cost, cost.huge_ns.as_ref()?)))
+}
+
+/// Cpus whose node has no memory, against those whose node has some.
+fn without_memory(costs: &[Cost]) -> Option<Finding> {
+    let has_own = |cost: &Cost| cost.own_node == Some(cost.node);
+    let own = typical(measured(costs).filter(|(cost, _)| has_own(cost)).map(|(_, ns)| ns))?;
+    let poor = |cost: &Cost| {
+        cost.own_node.is_some() && !costs.iter().any(|other| other.own_node == cost.own_node && has_own(other))
+    };
+    let nearest = typical(measured(costs).filter(|(cost, _)| poor(cost) && cost.is_nearest).map(|(_, ns)| ns))?;
+    let cpus = costs.iter().filter(|cost| poor(cost)).fold(CpuSet::new(), |all, cost| all.union(&cost.initiator));
+    let effect = nearest.against(&own, "latency", "cpus with memory of their own");
+    if effect.low <= MARGIN {
+        return None;
+    }
+    let statement = format!(
+        "cpus {cpus} have no memory of their own: a load from the nearest costs {:.0} ns, {} what it costs cpus that have some.",
+        nearest.median,
+        effect.times()
+    );
+    let command = "corewise try --on all --on with-memory -- ./app".to_owned();
+    Some(finding(cpus, statement, "Try the program without them.", Some(command), vec![effect]))
+}
+
+/// The memory of other nodes against that of the own, by the cpus that have both.
+fn remote(costs: &[Cost]) -> Option<Result<Finding, String>> {
+    let own = typical(measured(costs).filter(|(cost, _)| cost.own_node == Some(cost.node)).map(|(_, ns)| ns))?;
+    let is_remote =
+        |cost: &Cost| cost.own_node.is_some_and(|own| own != cost.node && costs.iter().any(|other| other.node == own));
+    let far: Vec<(&Cost, &Estimate)> = measured(costs).filter(|(cost, _)| is_remote(cost)).collect();
+    let others = typical(far.iter().map(|(_, ns)| *ns))?;
+    let effect = others.against(&own, "latency", "the own node's memory");
+    if effect.low <= MARGIN {
+        let words = format!("memory of other nodes costs no more than that of the own node: {}", effect.times());
+        return Some(Err(words));
+    }
+    let dearest = far.iter().max_by(|one, other| one.1.median.total_cmp(&other.1.median))?;
+    let statement = format!(
+        "Memory of another node costs {} that of the own: {:.0} ns, not {:.0}; at most {:.0} ns, from node {} by cpus {}.",
+        effect.times(),
+        others.median,
+        own.median,
+        dearest.1.median,
+        dearest.0.node,
+        dearest.0.initiator
+    );
+    let cpus = far.iter().fold(CpuSet::new(), |all, (cost, _)| all.union(&cost.initiator));
+    let advice = "Try the program on one node, with its memory there.";
+    let command = "corewise try --on all --on node:0 --memory local -- ./app".to_owned();
+    Some(Ok(finding(cpus, statement, advice, Some(command), vec![effect])))
+}
+
+/// Nodes whose own cpus get less of their memory than those of other nodes get of theirs.
+fn lopsided(costs: &[Cost]) -> Vec<Finding> {
+    let mut nodes: Vec<(u32, &Stream)> = Vec::new();
+    for cost in costs.iter().filter(|cost| cost.own_node == Some(cost.node)) {
+        let Some(stream) = cost.together(Operation::Read) else { continue };
+        match nodes.iter_mut().find(|(node, _)| *node == cost.node) {
+            Some((_, known)) if known.cpus.len() >= stream.cpus.len() => {}
+            Some((_, known)) => *known = stream,
+            None => nodes.push((cost.node, stream)),
+        }
+    }
+    let against = |node: u32| typical(nodes.iter().filter(|(other, _)| *other != node).map(|(_, stream)| &stream.gb_s));
+    let one = |(node, stream): &(u32, &Stream)| {
+        let effect = stream.gb_s.against(&against(*node)?, "bandwidth", "the median of the other nodes");
+        let statement = format!(
+            "Node {node} has less bandwidth than the others: {:.0} GB/s, {} their median.",
+            stream.gb_s.median,
+            effect.times()
+        );
+        let advice = "Look whether it has fewer memory modules, or slower ones: `dmidecode -t memory` lists them.";
+        (effect.high < LOPSIDED).then(|| finding(stream.cpus.clone(), statement, advice, None, vec![effect]))
+    };
+    nodes.iter().filter_map(one).collect()
+}
+
+/// A working set that one size of last-level cache holds and another does not.
+fn unequal_caches(map: &MemoryMap, conclusions: &MemoryConclusions) -> Option<Finding> {
+    let size = |cpu: u32| map.machine.llcs.iter().find(|llc| llc.cpus.contains(cpu)).and_then(|llc| llc.size_bytes);
+    let by_size = |staircase: &&super::super::Staircase| size(staircase.cpu);
+    let (small, large) = (map.staircases.iter().min_by_key(by_size)?, map.staircases.iter().max_by_key(by_size)?);
+    let (less, more) = (size(small.cpu)?, size(large.cpu)?);
+    if less >= more {
+        return None;
+    }
+    // Half way between the two, on the scale of the sizes.
+    let wanted = ((less as f64) * (more as f64)).sqrt() as u64;
+    let step = large.steps.iter().min_by_key(|step| step.bytes.abs_diff(wanted))?;
+    let other = small.steps.iter().find(|other| other.bytes == step.bytes)?;
+    let effect =
+        Estimate::of(&other.visits_ns)?.against(&Estimate::of(&step.visits_ns)?, "latency", "the larger cache");
+    if effect.low <= MARGIN {
+        return None;
+    }
+    let cpus = |cpu: u32| {
+        let of = |levels: &&super::CpuLevels| levels.cpu == cpu;
+        conclusions.levels.iter().find(of).map_or_else(|| CpuSet::of(cpu), |levels| levels.alike.clone())
+    };
+    let statement = format!(
+        "A working set of {} MiB lies in the larger last-level cache of cpus {}: a load there costs {:.0} ns, and {} as much on cpus {}.",
+        step.bytes >> 20,
+        cpus(large.cpu),
+        median(&step.visits_ns),
+        effect.times(),
+        cpus(small.cpu)
+    );
+    let command = format!("corewise try --on {} --on {} -- ./app", cpus(large.cpu), cpus(small.cpu));
+    Some(finding(cpus(large.cpu), statement, "Try a program with much data on both.", Some(command), vec![effect]))
+}
+
+/// A last-level cache of which the system tells more than this machine has.
+fn told(map: &MemoryMap, conclusions: &MemoryConclusions) -> Vec<Finding> {
+    let one = |levels: &super::CpuLevels| {
+        let told = map.machine.llcs.iter().find(|llc| llc.cpus.contains(levels.cpu))?.size_bytes?;
+        let staircase = map.staircases.iter().find(|staircase| staircase.cpu == levels.cpu)?;
+        let estimate = |step: &super::super::Step| Estimate::of(&step.visits_ns);
+        let memory = estimate(staircase.steps.last().filter(|step| step.bytes > told)?)?;
+        let half = staircase.steps.iter().rfind(|step| 2 * step.bytes <= told)?;
+        let near =
+            typical(levels.levels.iter().rfind(|level| level.until_bytes < half.bytes).map(|l| &l.ns).into_iter())?;
+        let effect = estimate(half)?.against(&near, "latency", "the level before");
+        let share = estimate(half)?.against(&memory, "latency", "memory");
+        if share.low < AS_MEMORY || effect.low <= MARGIN {
+            return None;
+        }
+        let dear = |step: &&super::super::Step| estimate(step).is_some_and(|ns| ns.low >= AS_MEMORY * memory.median);
+        let from = staircase.steps.iter().find(dear)?.bytes;
+        let statement = format!(
+            "The system reports a last-level cache of {} MiB, but from {} MiB on a load costs as much as from memory ({:.0} ns, {} of it).",
+            told >> 20,
+            (from as f64 / f64::from(1 << 20)).round(),
+            estimate(half)?.median,
+            share.times()
+        );
+        let advice = "Do not count on it: a guest is told of all of the host's cache, and has a share of it.";
+        Some(finding(levels.alike.clone(), statement, advice, None, vec![share, effect]))
+    };
+    conclusions.levels.iter().filter_map(one).collect()
+}
+
+/// How many cores take all that a node has, where that is fewer than it has.
+fn saturated(map: &MemoryMap, costs: &[Cost]) -> Option<Finding> {
+    let mut best: Option<(usize, Finding)> = None;
+    for cost in costs.iter().filter(|cost| cost.is_nearest) {
+        let (Some(one), Some(all)) =
+            (cost.stream(Operation::Read, |cpus| cpus.len() == 1), cost.together(Operation::Read))
+        else {
+            continue;
+        };
+        let cores = one_of_each_core(&map.machine, &all.cpus).len();
+        let effect = one.gb_s.against(&all.gb_s, "bandwidth", "all cores together");
+        let enough = (SATURATED / effect.low).ceil() as usize;
+        if cores < 2 || enough >= cores || best.as_ref().is_some_and(|(known, _)| *known <= enough) {
+            continue;
+        }
+        let threads = if enough == 1 { "1 thread".to_owned() } else { format!("{enough} threads") };
+        let statement = format!(
+            "One core streams {:.0} GB/s from node {}, {} of what its {cores} cores get together: more than {threads} of a program that \
+             streams gain nothing there.",
+            one.gb_s.median,
+            cost.node,
+            effect.times()
+        );
+        let command = format!("corewise try --threads {enough},{cores} -- ./app");
+        let advice = "Try it with fewer threads.";
+        best = Some((enough, finding(all.cpus.clone(), statement, advice, Some(command), vec![effect])));
+    }
+    best.map(|(_, finding)| finding)
+}
+
+/// Whether both siblings of a core get more of the memory than one.
+fn siblings(map: &MemoryMap, costs: &[Cost]) -> Option<Result<Finding, String>> {
+    let cores = map.machine.objects(Level::Core);
+    let (cost, both) = costs.iter().find_map(|cost| {
+        let is_core = |cpus: &CpuSet| cpus.len() > 1 && cores.iter().any(|core| cpus.is_subset(core));
+        Some((cost, cost.stream(Operation::Read, is_core)?))
+    })?;
+    let one = cost.stream(Operation::Read, |cpus| cpus.len() == 1)?;
+    let effect = both.gb_s.against(&one.gb_s, "bandwidth", "one of them alone");
+    let (cpus, times) = (&both.cpus, effect.times());
+    if effect.low > MARGIN {
+        return Some(Err(format!(
+            "SMT siblings do not share their core's bandwidth: cpus {cpus} read {times} what one does"
+        )));
+    }
+    if effect.high > MARGIN {
+        return None;
+    }
+    let statement =
+        format!("SMT siblings share what a core can read from memory: cpus {cpus} read {times} what one of them does.");
+    let command = "corewise try --on all --on one-per-core -- ./app".to_owned();
+    Some(Ok(finding(cpus.clone(), statement, "Try one thread on each core.", Some(command), vec![effect])))
+}
+
+/// What small pages cost.
+fn pages(costs: &[Cost]) -> Option<Finding> {
+    let near = |cost: &&Cost| cost.is_nearest && !cost.predicted;
+    let huge = typical(costs.iter().filter(near).filter_map(|cost| cost.huge_ns.as_ref()))?;
+    let small = typical(costs.iter().filter(near).filter_map(|cost| cost.small_ns.as_ref()))?;
+    let effect = small.against(&huge, "latency", "huge pages");
+    let statement = format!(
+        "Small pages cost {} what huge pages cost where loads are spread over much memory: {:.0} ns, not {:.0}.",
+        effect.times(),
+        small.median,
+        huge.median
+    );
+    let cpus = costs.iter().fold(CpuSet::new(), |all, cost| all.union(&cost.initiator));
+    let advice = "Let programs with much data use huge pages (madvise, or transparent_hugepage=always), and compare.";
+    (effect.low > PAGES).then(|| finding(cpus, statement, advice, None, vec![effect]))
+}
+
+/// Where the latency of a node rises under load.
+fn under_load(conclusions: &MemoryConclusions) -> Option<Finding> {
+    let load = conclusions.loads.iter().find(|load| load.knee.is_some())?;
+    let (idle, knee) = (load.points.first()?, load.points.get(load.knee?)?);
+    let effect = knee.ns.against(&idle.ns, "latency", "no load");
+    let statement = format!(
+        "While cpus {} read {:.0} GB/s from node {}, a load of cpu {} costs {} what it costs alone: {:.0} ns, not {:.0}.",
+        load.loaders,
+        knee.gb_s,
+        load.node,
+        load.cpu,
+        effect.times(),
+        knee.ns.median,
+        idle.ns.median
+    );
+    let advice = "Keep programs that stream away from the node of those that wait for single loads.";
+    Some(finding(load.loaders.clone(), statement, advice, None, vec![effect]))
+}

@@ -1,0 +1,114 @@
+//! A machine that is only described, as one to measure: what each visit would see there. The figures are made up from the topology; they are
+//! for trying out what is chosen, found and drawn, and say nothing of a real machine.
+
+use std::time::Duration;
+
+use super::plan::{Seen, Visit, distance};
+use super::{Operation, Pages};
+use crate::stats::random::Random;
+use crate::{CpuSet, Machine};
+
+/// A clock rate for all cores.
+const GIGAHERTZ: f64 = 4.0;
+/// The time of a load by the level of cache: the first, the second, the third and beyond.
+const CACHES_NS: [f64; 3] = [1.0, 3.5, 12.0];
+/// The time of a load from the own node.
+const LOCAL_NS: f64 = 90.0;
+/// What small pages cost besides.
+const SMALL_PAGES: f64 = 1.25;
+/// What a core streams from the own node, all cores of a last-level cache, and all of a node, in gigabytes a second.
+const CORE_GB_S: f64 = 14.0;
+const LLC_GB_S: f64 = 36.0;
+const NODE_GB_S: f64 = 48.0;
+/// Visits differ by so much.
+const NOISE: f64 = 0.015;
+/// The block after which a loader waits.
+const BLOCK_BYTES: f64 = 65_536.0;
+
+/// A described machine.
+#[derive(Clone, Debug)]
+pub struct Described {
+    machine: Machine,
+    random: Random,
+    /// How long a visit takes.
+    visit: Duration,
+    elapsed: Duration,
+}
+
+impl Described {
+    /// The machine, whose visits take so long each.
+    pub fn new(machine: Machine, visit: Duration, seed: u64) -> Self {
+        Self { machine, random: Random::new(seed), visit, elapsed: Duration::ZERO }
+    }
+
+    /// How long all visits so far would have taken.
+    pub fn elapsed(&self) -> Duration {
+        self.elapsed
+    }
+
+    /// Makes a visit.
+    pub fn visit(&mut self, visit: &Visit) -> Seen {
+        self.elapsed += self.visit;
+        let noise = 1.0 + NOISE * self.random.normal();
+        let (value, load_gb_s) = match visit {
+            Visit::Step { cpu, bytes } => (self.within(*cpu, *bytes), 0.0),
+            Visit::Latency { cpu, node, pages } => {
+                (self.latency_ns(*cpu, *node) * if *pages == Pages::Small { SMALL_PAGES } else { 1.0 }, 0.0)
+            }
+            Visit::Bandwidth { cpus, node, operation } => (self.bandwidth(cpus, *node, *operation), 0.0),
+            Visit::Loaded { cpu, node, loaders, pause_ns } => self.loaded(*cpu, *node, loaders, *pause_ns),
+        };
+        Seen { value: value * noise, load_gb_s: load_gb_s * noise, gigahertz: Some(GIGAHERTZ) }
+    }
+
+    fn own_node(&self, cpu: u32) -> Option<u32> {
+        self.machine.nodes.iter().find(|node| node.cpus.contains(cpu)).map(|node| node.number)
+    }
+
+    /// As much more as the distance is greater: 10 to the own node.
+    fn farther(&self, cpu: u32, node: u32) -> f64 {
+        f64::from(distance(&self.machine, self.own_node(cpu), node).min(40)) / 10.0
+    }
+
+    fn latency_ns(&self, cpu: u32, node: u32) -> f64 {
+        LOCAL_NS * self.farther(cpu, node)
+    }
+
+    fn within(&self, cpu: u32, bytes: u64) -> f64 {
+        let holds = |level: u8| {
+            let of_cpu = self.machine.data_caches(level).find(|cache| cache.cpus.contains(cpu));
+            of_cpu.and_then(|cache| cache.size_bytes).is_some_and(|size| bytes <= size)
+        };
+        let level = (1..=3).find(|level| holds(*level));
+        let nodes = self.machine.nodes.iter().filter(|node| self.machine.has_memory(node));
+        let nearest = nodes.map(|node| self.farther(cpu, node.number)).fold(f64::INFINITY, f64::min);
+        level.map_or(LOCAL_NS * if nearest.is_finite() { nearest } else { 1.0 }, |level| {
+            CACHES_NS[usize::from(level) - 1]
+        })
+    }
+
+    fn bandwidth(&self, cpus: &CpuSet, node: u32, operation: Operation) -> f64 {
+        let cores: CpuSet =
+            self.machine.cores.iter().filter_map(|core| core.cpus.intersection(cpus).lowest()).collect();
+        let of_llc = |llc: &crate::machine::Llc| LLC_GB_S.min(CORE_GB_S * llc.cpus.intersection(&cores).len() as f64);
+        let all: f64 = self.machine.llcs.iter().map(of_llc).sum();
+        let farther = cpus.lowest().map_or(1.0, |cpu| self.farther(cpu, node));
+        let share = match operation {
+            Operation::Read => 1.0,
+            Operation::Write => 0.6,
+            Operation::WritePast => 0.9,
+            Operation::Copy => 0.8,
+        };
+        all.min(NODE_GB_S) * share / farther
+    }
+
+    /// A queue: latency rises as the load nears what the node has.
+    fn loaded(&self, cpu: u32, node: u32, loaders: &CpuSet, pause_ns: Option<u64>) -> (f64, f64) {
+        let Some(pause_ns) = pause_ns else { return (self.latency_ns(cpu, node), 0.0) };
+        let most = self.bandwidth(loaders, node, Operation::Read);
+        let alone = most / loaders.len().max(1) as f64;
+        let duty = 1.0 / (1.0 + pause_ns as f64 * alone / BLOCK_BYTES);
+        let (load, busy) = (most * duty, most * duty / NODE_GB_S);
+        (self.latency_ns(cpu, node) * (1.0 + 0.5 * busy / (1.05 - busy.min(1.0))), load)
+    }
+}

@@ -1,0 +1,226 @@
+//! hwloc's XML with what was measured as memory attributes: `lstopo --input FILE --memattrs` shows them (format 2.0, hwloc 2.3 and later).
+
+use std::fmt::Write as _;
+
+use super::{MemoryMap, Operation};
+use crate::{CpuSet, Level, Machine};
+
+/// Of hwloc's attributes: more is better, and each has an initiator.
+const HIGHER_WITH_INITIATOR: u32 = 1 | 4;
+/// Less is better, and each has an initiator.
+const LOWER_WITH_INITIATOR: u32 = 2 | 4;
+
+/// An object of the tree.
+struct Object {
+    kind: &'static str,
+    cpus: CpuSet,
+    os_index: Option<i64>,
+    more: String,
+    nodes: Vec<u32>,
+    children: Vec<Self>,
+}
+
+/// The machine and what was measured of it.
+pub fn xml(map: &MemoryMap) -> String {
+    let machine = &map.machine;
+    let mut root = Object::new("Machine", machine.online.clone());
+    for object in objects(machine) {
+        root.insert(object);
+    }
+    let mut numbers = Numbers { next: 1, nodes: Vec::new() };
+    let mut text =
+        String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n");
+    text.push_str("<topology version=\"2.0\">\n");
+    root.write(&mut text, machine, &mut numbers);
+    text.push_str("  <support name=\"discovery.pu\"/>\n  <support name=\"discovery.numa\"/>\n");
+    let latency = map.cells.iter().filter_map(|cell| {
+        let ns = super::conclude::Estimate::of(&cell.huge_ns)?.median;
+        Some((cell.node, &cell.initiator, ns.round() as u64))
+    });
+    attribute(&mut text, ("Latency", LOWER_WITH_INITIATOR), &numbers, latency.collect());
+    for (name, operation) in [("Bandwidth", Operation::Read), ("WriteBandwidth", Operation::Write)] {
+        let bandwidth = map.cells.iter().filter_map(|cell| {
+            let all = cell.bandwidth.iter().filter(|stream| stream.operation == operation);
+            let within = all.filter(|stream| stream.cpus.is_subset(&cell.initiator));
+            let stream = within.max_by_key(|stream| stream.cpus.len())?;
+            let gb_s = super::conclude::Estimate::of(&stream.visits_gb_s)?.median;
+            // hwloc counts bandwidth in MiB/s.
+            Some((cell.node, &cell.initiator, (gb_s * 1e9 / f64::from(1 << 20)).round() as u64))
+        });
+        attribute(&mut text, (name, HIGHER_WITH_INITIATOR), &numbers, bandwidth.collect());
+    }
+    text.push_str("</topology>\n");
+    text
+}
+
+/// Global numbers of objects: every object has one, and attributes name nodes by theirs.
+struct Numbers {
+    next: u64,
+    nodes: Vec<(u32, u64)>,
+}
+
+impl Numbers {
+    fn take(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+}
+
+fn attribute(text: &mut String, (name, flags): (&str, u32), numbers: &Numbers, values: Vec<(u32, &CpuSet, u64)>) {
+    if values.is_empty() {
+        return;
+    }
+    let _ = writeln!(text, "  <memattr name=\"{name}\" flags=\"{flags}\">");
+    for (node, cpus, value) in values {
+        let Some((_, number)) = numbers.nodes.iter().find(|(known, _)| *known == node) else { continue };
+        let _ = writeln!(
+            text,
+            "    <memattr_value target_obj_type=\"NUMANode\" target_obj_gp_index=\"{number}\" value=\"{value}\" \
+             initiator_cpuset=\"{}\"/>",
+            bitmap(cpus)
+        );
+    }
+    text.push_str("  </memattr>\n");
+}
+
+/// What the tree is made of, outermost first; nodes make groups where nothing else has their cpus.
+fn objects(machine: &Machine) -> Vec<Object> {
+    let mut all = Vec::new();
+    let plain = |kind: &'static str, level: Level| {
+        machine
+            .objects(level)
+            .into_iter()
+            .enumerate()
+            .map(move |(index, cpus)| Object { os_index: Some(index as i64), ..Object::new(kind, cpus) })
+    };
+    all.extend(plain("Package", Level::Package));
+    for node in machine.nodes.iter().filter(|node| !node.cpus.is_empty()) {
+        all.push(Object { nodes: vec![node.number], ..Object::new("Group", node.cpus.clone()) });
+    }
+    all.extend(plain("Die", Level::Die));
+    for (kind, level) in [("L3Cache", 3), ("L2Cache", 2), ("L1Cache", 1)] {
+        all.extend(machine.data_caches(level).map(|cache| {
+            let size = cache.size_bytes.unwrap_or(0);
+            let kind_of = u8::from(level == 1);
+            let more = format!(" cache_size=\"{size}\" depth=\"{level}\" cache_linesize=\"64\" cache_associativity=\"0\" cache_type=\"{kind_of}\"");
+            Object { more, ..Object::new(kind, cache.cpus.clone()) }
+        }));
+    }
+    all.extend(plain("Core", Level::Core));
+    all.extend(
+        machine
+            .online
+            .iter()
+            .map(|cpu| Object { os_index: Some(i64::from(cpu)), ..Object::new("PU", CpuSet::of(cpu)) }),
+    );
+    all
+}
+
+impl Object {
+    fn new(kind: &'static str, cpus: CpuSet) -> Self {
+        Self { kind, cpus, os_index: None, more: String::new(), nodes: Vec::new(), children: Vec::new() }
+    }
+
+    /// Puts an object into the innermost one that holds its cpus. What cuts across others is left out, as in hwloc; a group that adds nothing
+    /// but its nodes gives them to the object with the same cpus.
+    fn insert(&mut self, object: Self) {
+        if object.kind == "Group" && object.cpus == self.cpus && self.nodes.is_empty() {
+            self.nodes = object.nodes;
+            return;
+        }
+        if let Some(child) = self.children.iter_mut().find(|child| object.cpus.is_subset(&child.cpus)) {
+            return child.insert(object);
+        }
+        let cuts = |child: &Self| !child.cpus.is_disjoint(&object.cpus) && !child.cpus.is_subset(&object.cpus);
+        if object.cpus.is_empty() || self.children.iter().any(cuts) {
+            return;
+        }
+        let (inside, outside) =
+            std::mem::take(&mut self.children).into_iter().partition(|child| child.cpus.is_subset(&object.cpus));
+        self.children = outside;
+        self.children.push(Self { children: inside, ..object });
+        self.children.sort_by_key(|child| child.cpus.lowest());
+    }
+
+    /// The numbers of the nodes at this object, around it and inside: around, since an object is local to the nodes that it lies in.
+    fn local(&self, outer: &CpuSet) -> CpuSet {
+        let inside = |all: &mut CpuSet, object: &Self| object.inner_nodes(all);
+        let mut own = CpuSet::new();
+        inside(&mut own, self);
+        if own.is_empty() { outer.clone() } else { own }
+    }
+
+    fn inner_nodes(&self, all: &mut CpuSet) {
+        self.nodes.iter().for_each(|node| {
+            all.insert(*node);
+        });
+        self.children.iter().for_each(|child| child.inner_nodes(all));
+    }
+
+    fn write(&self, text: &mut String, machine: &Machine, numbers: &mut Numbers) {
+        let (all_nodes, mut root) = (machine.nodes.iter().map(|node| node.number).collect(), String::new());
+        if self.kind == "Machine" {
+            let (cpus, nodes) = (bitmap(&machine.online), bitmap(&all_nodes));
+            root = format!(" allowed_cpuset=\"{cpus}\" allowed_nodeset=\"{nodes}\"");
+        }
+        self.write_inside(text, 1, &all_nodes, &root, machine, numbers);
+    }
+
+    fn write_inside(
+        &self,
+        text: &mut String,
+        depth: usize,
+        outer: &CpuSet,
+        root: &str,
+        machine: &Machine,
+        numbers: &mut Numbers,
+    ) {
+        let (indent, local) = ("  ".repeat(depth), self.local(outer));
+        let os_index = self.os_index.map_or_else(String::new, |index| format!(" os_index=\"{index}\""));
+        let sets = sets(&self.cpus, &local);
+        let (kind, more, number) = (self.kind, &self.more, numbers.take());
+        let _ = writeln!(text, "{indent}<object type=\"{kind}\"{os_index}{sets}{root}{more} gp_index=\"{number}\">");
+        let far = machine.nodes.iter().filter(|node| node.cpus.is_empty() && kind == "Machine").map(|node| node.number);
+        for node in self.nodes.iter().copied().chain(far) {
+            let number = numbers.take();
+            numbers.nodes.push((node, number));
+            let bytes =
+                machine.nodes.iter().find(|own| own.number == node).and_then(|own| own.memory_bytes).unwrap_or(0);
+            let cpus = if self.nodes.contains(&node) { self.cpus.clone() } else { CpuSet::new() };
+            let sets = self::sets(&cpus, &CpuSet::of(node));
+            let _ = writeln!(
+                text,
+                "{indent}  <object type=\"NUMANode\" os_index=\"{node}\"{sets} gp_index=\"{number}\" local_memory=\"{bytes}\"/>"
+            );
+        }
+        for child in &self.children {
+            child.write_inside(text, depth + 1, &local, "", machine, numbers);
+        }
+        let _ = writeln!(text, "{indent}</object>");
+    }
+}
+
+fn sets(cpus: &CpuSet, nodes: &CpuSet) -> String {
+    let (cpus, nodes) = (bitmap(cpus), bitmap(nodes));
+    format!(" cpuset=\"{cpus}\" complete_cpuset=\"{cpus}\" nodeset=\"{nodes}\" complete_nodeset=\"{nodes}\"")
+}
+
+/// A set as hwloc writes it: words of 32 bits, highest first, with commas between.
+fn bitmap(cpus: &CpuSet) -> String {
+    let words: Vec<u32> = cpus.words().iter().flat_map(|word| [*word as u32, (*word >> 32) as u32]).collect();
+    let last = words.iter().rposition(|word| *word != 0).unwrap_or(0);
+    let word = |place: usize| format!("0x{:08x}", words.get(place).copied().unwrap_or(0));
+    (0..=last).rev().map(word).collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sets_are_words_of_32_bits() {
+        assert_eq!(bitmap(&CpuSet::parse_list("0-1").unwrap()), "0x00000003");
+        assert_eq!(bitmap(&CpuSet::parse_list("0,40,64").unwrap()), "0x00000001,0x00000100,0x00000001");
+        assert_eq!(bitmap(&CpuSet::new()), "0x00000000");
+    }
+}

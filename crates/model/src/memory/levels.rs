@@ -1,0 +1,129 @@
+//! The levels that a staircase shows: stretches of sizes over which a load costs the same, each proven to differ from the one before.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::conclude::Estimate;
+use super::{Staircase, Step};
+use crate::stats::order::{apart, median};
+
+/// The medians of one level's sizes differ by no more than this ratio.
+const ALIKE: f64 = 1.12;
+/// A level has so many sizes at least: one and a half doublings.
+const LEAST_SIZES: usize = 3;
+
+/// A level of the memory of one cpu.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Level {
+    /// The smallest working set that was measured of it.
+    pub from_bytes: u64,
+    /// The largest: what it holds lies between this and the next size that was measured.
+    pub until_bytes: u64,
+    /// The time of a load, in nanoseconds.
+    pub ns: Estimate,
+    /// The same in cycles of the core, where its clock rate is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cycles: Option<f64>,
+}
+
+/// The levels of a staircase, nearest first.
+///
+/// A run of sizes is a level if their medians lie within [`ALIKE`]. Two runs that follow each other are two levels if the 95 % intervals of
+/// their values do not meet and their ratio exceeds [`ALIKE`]; otherwise they are one.
+pub fn levels(staircase: &Staircase) -> Vec<Level> {
+    let steps: Vec<&Step> = staircase.steps.iter().filter(|step| !step.visits_ns.is_empty()).collect();
+    let mut levels: Vec<(usize, usize)> = Vec::new();
+    let mut from = 0;
+    while from + LEAST_SIZES <= steps.len() {
+        let until = run(&steps, from);
+        if until - from < LEAST_SIZES {
+            from += 1;
+            continue;
+        }
+        match levels.last_mut() {
+            Some(last) if !differ(&estimate(&steps[last.0..last.1]), &estimate(&steps[from..until])) => last.1 = until,
+            _ => levels.push((from, until)),
+        }
+        from = until;
+    }
+    let level = |(from, until): (usize, usize)| {
+        let ns = estimate(&steps[from..until]);
+        Level {
+            from_bytes: steps[from].bytes,
+            until_bytes: steps[until - 1].bytes,
+            ns,
+            cycles: staircase.gigahertz.map(|gigahertz| gigahertz * ns.median),
+        }
+    };
+    levels.into_iter().map(level).collect()
+}
+
+/// Where the run of sizes that cost the same ends that begins at one.
+fn run(steps: &[&Step], from: usize) -> usize {
+    let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
+    for (place, step) in steps.iter().enumerate().skip(from) {
+        let cost = median(&step.visits_ns);
+        (least, most) = (least.min(cost), most.max(cost));
+        if most > least * ALIKE {
+            return place;
+        }
+    }
+    steps.len()
+}
+
+/// What the sizes of a run cost: of each visit the median over the sizes, so that what disturbs one visit disturbs one value.
+fn estimate(steps: &[&Step]) -> Estimate {
+    let visits = steps.iter().map(|step| step.visits_ns.len()).max().unwrap_or(0);
+    let visit = |index: usize| {
+        let values: Vec<f64> = steps.iter().filter_map(|step| step.visits_ns.get(index).copied()).collect();
+        median(&values)
+    };
+    Estimate::of(&(0..visits).map(visit).collect::<Vec<_>>()).unwrap_or_default()
+}
+
+fn differ(one: &Estimate, other: &Estimate) -> bool {
+    let ratio = (other.median / one.median).max(one.median / other.median);
+    apart((one.low, one.high), (other.low, other.high)) && ratio > ALIKE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::random::Random;
+
+    /// A staircase of caches with sharp ends; each visit has noise of this share.
+    fn staircase(ends: &[(u64, f64)], noise: f64, seed: u64) -> Staircase {
+        let mut random = Random::new(seed);
+        let sizes = (12..30).flat_map(|power| [1_u64 << power, 3 << (power - 1)]);
+        let step = |bytes: u64| {
+            let truth = ends.iter().find(|(end, _)| bytes <= *end).map_or(100.0, |(_, ns)| *ns);
+            Step { bytes, visits_ns: (0..9).map(|_| truth * (1.0 + noise * random.normal())).collect() }
+        };
+        Staircase { cpu: 0, gigahertz: Some(4.0), steps: sizes.map(step).collect() }
+    }
+
+    #[test]
+    fn levels_are_found_with_their_sizes() {
+        let found = levels(&staircase(&[(32 << 10, 1.25), (512 << 10, 4.0), (32 << 20, 12.0)], 0.02, 1));
+        let told: Vec<(u64, u64)> =
+            found.iter().map(|level| (level.until_bytes, level.ns.median.round() as u64)).collect();
+        assert_eq!(told, [(32 << 10, 1), (512 << 10, 4), (32 << 20, 12), (3 << 28, 100)]);
+        assert!((found[0].cycles.unwrap() - 5.0).abs() < 0.2);
+    }
+
+    #[test]
+    fn memory_without_levels_has_one_whatever_the_noise() {
+        for seed in 0..100 {
+            let found = levels(&staircase(&[], 0.03, seed));
+            assert_eq!(found.len(), 1, "seed {seed}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn a_slope_is_no_level() {
+        let step = |place: u32| Step { bytes: 4096 << place, visits_ns: vec![1.3_f64.powi(place as i32); 9] };
+        let slope = Staircase { cpu: 0, gigahertz: None, steps: (0..12).map(step).collect() };
+        assert_eq!(levels(&slope), []);
+        assert_eq!(levels(&Staircase { steps: vec![], ..slope }), []);
+    }
+}

@@ -1,0 +1,317 @@
+//! What to visit: which cpu stands for which others, which nodes have memory, which sizes, and how large a buffer has to be.
+
+use std::collections::BTreeMap;
+
+use super::{Operation, Pages};
+use crate::stats::random::Random;
+use crate::{CpuSet, Level, Machine};
+
+/// A buffer of so many times all last-level caches is memory: at most a quarter of it can lie in them.
+pub const BUFFER_TO_CACHES: u64 = 4;
+/// Where no cache is reported.
+const LEAST_BUFFER_BYTES: u64 = 64 << 20;
+/// The smallest working set of a staircase.
+const SMALLEST_BYTES: u64 = 4 << 10;
+/// More cells than this are not all measured: the others are predicted from those of the same distance.
+pub const MOST_CELLS: usize = 160;
+/// So many cells of each distance are measured then.
+const CELLS_OF_A_DISTANCE: usize = 24;
+/// How long a loader waits after each block, in nanoseconds, by rising load; the first is no loader at all.
+pub const PAUSES_NS: [Option<u64>; 9] =
+    [None, Some(200_000), Some(80_000), Some(40_000), Some(20_000), Some(10_000), Some(5_000), Some(2_000), Some(0)];
+
+/// One thing to measure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Visit {
+    /// Loads of one cpu within a working set, on the memory nearest to it.
+    Step {
+        /// The cpu.
+        cpu: u32,
+        /// The working set.
+        bytes: u64,
+    },
+    /// Loads of one cpu from a whole node.
+    Latency {
+        /// The cpu.
+        cpu: u32,
+        /// The node.
+        node: u32,
+        /// The pages.
+        pages: Pages,
+    },
+    /// Streams of some cpus through a node's memory.
+    Bandwidth {
+        /// The cpus, one thread on each.
+        cpus: CpuSet,
+        /// The node.
+        node: u32,
+        /// What they do.
+        operation: Operation,
+    },
+    /// Loads of one cpu while others read streams.
+    Loaded {
+        /// The cpu.
+        cpu: u32,
+        /// The node.
+        node: u32,
+        /// The others.
+        loaders: CpuSet,
+        /// How long each waits after a block; absent where they do nothing.
+        pause_ns: Option<u64>,
+    },
+}
+
+/// What a visit saw.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Seen {
+    /// The time of a load in nanoseconds, or gigabytes a second.
+    pub value: f64,
+    /// What loaders read meanwhile, in gigabytes a second.
+    pub load_gb_s: f64,
+    /// The clock rate of the cpu, where it was looked at.
+    pub gigahertz: Option<f64>,
+}
+
+/// Cpus that pay alike for memory, as far as the topology tells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Initiator {
+    /// The cpus: those of a last-level cache on one node, as far as they were asked for.
+    pub cpus: CpuSet,
+    /// The one that measures alone.
+    pub cpu: u32,
+    /// The node that they are on; absent where the system does not say.
+    pub node: Option<u32>,
+}
+
+/// Everything that a map visits.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// The cpus that staircases are of.
+    pub staircases: Vec<u32>,
+    /// The working sets, rising.
+    pub sizes_bytes: Vec<u64>,
+    /// Who pays.
+    pub initiators: Vec<Initiator>,
+    /// The nodes with memory that may be used.
+    pub nodes: Vec<u32>,
+    /// Which initiators and nodes are measured, as places in the two lists.
+    pub cells: Vec<(usize, usize)>,
+    /// The buffer on each node.
+    pub buffer_bytes: u64,
+}
+
+impl Plan {
+    /// What to visit on these cpus of a machine, with a buffer of so many bytes on each node; `seed` chooses the cells of a machine that has
+    /// too many.
+    pub fn new(machine: &Machine, cpus: &CpuSet, buffer_bytes: u64, seed: u64) -> Self {
+        let initiators = initiators(machine, cpus);
+        let nodes: Vec<u32> =
+            machine.nodes.iter().filter(|node| machine.has_memory(node)).map(|node| node.number).collect();
+        // A machine that reports no node has one all the same.
+        let nodes = if nodes.is_empty() { vec![0] } else { nodes };
+        Self {
+            staircases: staircases(machine, &initiators),
+            sizes_bytes: sizes(buffer_bytes),
+            cells: cells(machine, &initiators, &nodes, seed),
+            initiators,
+            nodes,
+            buffer_bytes,
+        }
+    }
+
+    /// The node whose memory is nearest to an initiator by the system's distances: its own where that has memory.
+    pub fn nearest(&self, machine: &Machine, initiator: &Initiator) -> u32 {
+        let distance = |node: &u32| distance(machine, initiator.node, *node);
+        self.nodes.iter().copied().min_by_key(distance).unwrap_or(0)
+    }
+
+    /// The streams of an initiator through a node: all of them where the memory is its nearest, and elsewhere reads alone.
+    pub fn streams(&self, machine: &Machine, initiator: &Initiator, node: u32) -> Vec<(Operation, CpuSet)> {
+        let (one, cores) = (CpuSet::of(initiator.cpu), one_of_each_core(machine, &initiator.cpus));
+        let is_nearest = self.nearest(machine, initiator) == node;
+        let operations = if is_nearest { &Operation::ALL[..] } else { &Operation::ALL[..1] };
+        let mut streams: Vec<(Operation, CpuSet)> = Vec::new();
+        for cpus in [&one, &cores] {
+            streams.extend(operations.iter().map(|operation| (*operation, cpus.clone())));
+        }
+        if is_nearest {
+            let of_core = |cpus: &CpuSet| cpus.intersection(&initiator.cpus);
+            let siblings = machine.objects(Level::Core).iter().find(|core| core.contains(initiator.cpu)).map(of_core);
+            let node = machine.nodes.iter().find(|own| Some(own.number) == initiator.node);
+            let reach = self.initiators.iter().filter(|other| other.node == initiator.node);
+            let all = reach.fold(CpuSet::new(), |all, other| all.union(&other.cpus));
+            streams.extend(siblings.map(|cpus| (Operation::Read, cpus)));
+            streams.extend(node.map(|_| (Operation::Read, one_of_each_core(machine, &all))));
+        }
+        let mut seen: Vec<(Operation, CpuSet)> = Vec::new();
+        streams.into_iter().for_each(|stream| {
+            if !seen.contains(&stream) {
+                seen.push(stream);
+            }
+        });
+        seen
+    }
+
+    /// Whose latency is looked at under load, on which node, and who loads it: for each node with memory and two cores.
+    pub fn curves(&self, machine: &Machine) -> Vec<(u32, u32, CpuSet)> {
+        let of_node = |node: u32| {
+            let near: Vec<&Initiator> =
+                self.initiators.iter().filter(|initiator| self.nearest(machine, initiator) == node).collect();
+            let timed = near.first()?.cpu;
+            let all = near.iter().fold(CpuSet::new(), |all, initiator| all.union(&initiator.cpus));
+            let core = machine.objects(Level::Core).into_iter().find(|core| core.contains(timed)).unwrap_or_default();
+            let loaders = one_of_each_core(machine, &all.difference(&core).difference(&CpuSet::of(timed)));
+            (!loaders.is_empty()).then_some((timed, node, loaders))
+        };
+        self.nodes.iter().filter_map(|node| of_node(*node)).collect()
+    }
+}
+
+/// All last-level caches of a machine together, as it reports them; 0 where it reports none.
+pub fn caches_bytes(machine: &Machine) -> u64 {
+    machine.llcs.iter().filter_map(|llc| llc.size_bytes).fold(0, u64::saturating_add)
+}
+
+/// The buffer that is memory and no cache.
+pub fn buffer_bytes(machine: &Machine) -> u64 {
+    BUFFER_TO_CACHES.saturating_mul(caches_bytes(machine)).max(LEAST_BUFFER_BYTES)
+}
+
+/// The distance from a node to another as the system reports it: 10 to itself. Unknown is far.
+pub fn distance(machine: &Machine, from: Option<u32>, to: u32) -> u32 {
+    const FAR: u32 = 255;
+    let place = |number: u32| machine.nodes.iter().position(|node| node.number == number);
+    let known = from.and_then(|from| {
+        let distances = &machine.nodes[place(from)?].distances;
+        distances.get(place(to)?).copied()
+    });
+    known.unwrap_or(if from == Some(to) { 10 } else { FAR })
+}
+
+/// One cpu of each core of a set: the lowest.
+pub fn one_of_each_core(machine: &Machine, cpus: &CpuSet) -> CpuSet {
+    machine.objects(Level::Core).iter().filter_map(|core| core.intersection(cpus).lowest()).collect()
+}
+
+/// The cpus of each last-level cache, divided by nodes where a cache reaches over several. The second core measures where there is one: the
+/// first cpu of a machine takes most interrupts.
+fn initiators(machine: &Machine, cpus: &CpuSet) -> Vec<Initiator> {
+    let mut initiators = Vec::new();
+    for llc in &machine.llcs {
+        let mut rest = llc.cpus.intersection(cpus);
+        for node in &machine.nodes {
+            let own = rest.intersection(&node.cpus);
+            rest = rest.difference(&own);
+            initiators.extend(initiator(machine, own, Some(node.number)));
+        }
+        initiators.extend(initiator(machine, rest, None));
+    }
+    initiators
+}
+
+fn initiator(machine: &Machine, cpus: CpuSet, node: Option<u32>) -> Option<Initiator> {
+    let cores = one_of_each_core(machine, &cpus);
+    let cpu = cores.iter().nth(1).or_else(|| cpus.lowest())?;
+    Some(Initiator { cpus, cpu, node })
+}
+
+/// A cpu for each kind of core and each size of last-level cache.
+fn staircases(machine: &Machine, initiators: &[Initiator]) -> Vec<u32> {
+    let mut alike: BTreeMap<(Option<u64>, Option<usize>), u32> = BTreeMap::new();
+    for initiator in initiators {
+        let size = machine.index_of(Level::Llc, initiator.cpu).and_then(|index| machine.llcs[index].size_bytes);
+        let kinds: Vec<&CpuSet> = machine.kinds.iter().map(|kind| &kind.cpus).collect();
+        if kinds.is_empty() {
+            alike.entry((size, None)).or_insert(initiator.cpu);
+        }
+        for (index, kind) in kinds.into_iter().enumerate() {
+            let own = initiator.cpus.intersection(kind);
+            let cpu = if own.contains(initiator.cpu) { Some(initiator.cpu) } else { own.lowest() };
+            if let Some(cpu) = cpu {
+                alike.entry((size, Some(index))).or_insert(cpu);
+            }
+        }
+    }
+    let cpus: CpuSet = alike.into_values().collect();
+    cpus.iter().collect()
+}
+
+/// Two working sets for each doubling, up to the buffer.
+fn sizes(buffer_bytes: u64) -> Vec<u64> {
+    let doublings = (0..).map(|power| SMALLEST_BYTES << power).take_while(|bytes| *bytes <= buffer_bytes);
+    let both = doublings.flat_map(|bytes| [bytes, bytes + bytes / 2]);
+    both.filter(|bytes| *bytes <= buffer_bytes).collect()
+}
+
+/// All cells, or where they are too many the nearest of each initiator and some of each distance.
+fn cells(machine: &Machine, initiators: &[Initiator], nodes: &[u32], seed: u64) -> Vec<(usize, usize)> {
+    let all: Vec<(usize, usize)> =
+        (0..initiators.len()).flat_map(|initiator| (0..nodes.len()).map(move |node| (initiator, node))).collect();
+    if all.len() <= MOST_CELLS {
+        return all;
+    }
+    let mut by_distance: BTreeMap<u32, Vec<(usize, usize)>> = BTreeMap::new();
+    for cell in all {
+        by_distance.entry(distance(machine, initiators[cell.0].node, nodes[cell.1])).or_default().push(cell);
+    }
+    let mut random = Random::new(seed);
+    let mut chosen: Vec<(usize, usize)> = Vec::new();
+    for cells in by_distance.values_mut() {
+        random.shuffle(cells);
+        chosen.extend(cells.iter().take(CELLS_OF_A_DISTANCE));
+    }
+    chosen.sort_unstable();
+    chosen
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine_file;
+
+    fn machine(name: &str) -> Machine {
+        let found = machine_file::BUILT_IN.iter().find(|machine| machine.name == name).unwrap();
+        machine_file::parse(found.text).unwrap().machine
+    }
+
+    fn whole(machine: &Machine) -> Plan {
+        Plan::new(machine, &machine.allowed, buffer_bytes(machine), 1)
+    }
+
+    #[test]
+    fn a_2990wx_has_eight_initiators_and_two_memories() {
+        let machine = machine("threadripper-2990wx");
+        let plan = whole(&machine);
+        assert_eq!((plan.initiators.len(), plan.nodes.as_slice(), plan.cells.len()), (8, &[0, 2][..], 16));
+        assert_eq!((plan.staircases.len(), plan.buffer_bytes), (1, 4 * 64 << 20));
+        // The dies without memory have no own node: the nearest is one that has.
+        for initiator in &plan.initiators {
+            assert!([0, 2].contains(&plan.nearest(&machine, initiator)), "{initiator:?}");
+        }
+        let curves = plan.curves(&machine);
+        assert_eq!(curves.iter().map(|curve| curve.1).collect::<Vec<_>>(), [0, 2]);
+        assert!(curves.iter().all(|(cpu, _, loaders)| !loaders.contains(*cpu) && loaders.len() >= 7));
+    }
+
+    #[test]
+    fn a_cache_that_is_larger_has_a_staircase_of_its_own() {
+        let machine = machine("ryzen-9-9950x3d");
+        let plan = whole(&machine);
+        assert_eq!((plan.staircases.len(), plan.initiators.len(), plan.cells.len()), (2, 2, 2));
+        assert_eq!(plan.sizes_bytes[..4], [4096, 6144, 8192, 12288]);
+        assert!(*plan.sizes_bytes.last().unwrap() <= plan.buffer_bytes);
+        let streams = plan.streams(&machine, &plan.initiators[0], 0);
+        assert!(streams.contains(&(Operation::Read, CpuSet::parse_list("1,17").unwrap())), "{streams:?}");
+        assert_eq!(streams.iter().map(|(_, cpus)| cpus.len()).max(), Some(16), "all cores of the node");
+    }
+
+    #[test]
+    fn a_cpu_that_is_alone_is_a_machine() {
+        let machine = machine("fx-8150");
+        let plan = Plan::new(&machine, &CpuSet::of(3), 1 << 20, 1);
+        assert_eq!((plan.initiators.len(), plan.sizes_bytes.last()), (1, Some(&(1 << 20))));
+        assert_eq!(plan.initiators[0].cpu, 3);
+        assert!(plan.curves(&machine).is_empty());
+        assert_eq!(plan.streams(&machine, &plan.initiators[0], 0).len(), 4);
+    }
+}
