@@ -13,7 +13,6 @@ use corewise_model::clock::Clock;
 use corewise_model::links::map::{Origin, Provenance};
 use corewise_model::memory::plan::{PAUSES_NS, Plan, Seen, Visit, buffer_bytes, caches_bytes};
 use corewise_model::memory::{Bandwidth, Cell, Curve, MemoryMap, Pages, Point, Staircase, Step};
-use corewise_model::stats::order::median;
 use corewise_model::{CpuSet, Gap, Machine};
 
 use crate::session::{Budget, Progress, Session, unix_ms};
@@ -160,7 +159,12 @@ fn made(map: &mut MemoryMap, round: u32, answers: &mut dyn Answers, session: &mu
 
 /// A map with everything that is to be visited and no value.
 fn empty(request: &Request, machine: Machine, plan: &Plan, answers: &dyn Answers, started_unix_ms: i64) -> MemoryMap {
-    let steps = || plan.sizes_bytes.iter().map(|bytes| Step { bytes: *bytes, visits_ns: Vec::new() }).collect();
+    let steps = || {
+        plan.sizes_bytes
+            .iter()
+            .map(|bytes| Step { bytes: *bytes, visits_ns: Vec::new(), visits_gigahertz: Vec::new() })
+            .collect()
+    };
     let cell = |&(initiator, node): &(usize, usize)| {
         let (initiator, node) = (&plan.initiators[initiator], plan.nodes[node]);
         let stream = |(operation, cpus)| Bandwidth { operation, cpus, visits_gb_s: Vec::new() };
@@ -189,11 +193,7 @@ fn empty(request: &Request, machine: Machine, plan: &Plan, answers: &dyn Answers
         cpus: request.cpus.clone(),
         buffer_bytes: plan.buffer_bytes,
         caches_bytes: caches_bytes(&machine),
-        staircases: plan
-            .staircases
-            .iter()
-            .map(|cpu| Staircase { cpu: *cpu, gigahertz: None, steps: steps() })
-            .collect(),
+        staircases: plan.staircases.iter().map(|cpu| Staircase { cpu: *cpu, steps: steps() }).collect(),
         cells: plan.cells.iter().map(cell).collect(),
         curves: plan.curves(&machine).into_iter().map(curve).collect(),
         rounds: 0,
@@ -264,12 +264,9 @@ impl Place {
     fn take(self, map: &mut MemoryMap, seen: Seen) {
         match self {
             Self::Step(index, step) => {
-                let staircase = &mut map.staircases[index];
-                staircase.steps[step].visits_ns.push(seen.value);
-                // The clock rate is that of all visits; a running median would keep them all.
-                let known = [staircase.gigahertz, seen.gigahertz].into_iter().flatten();
-                let known: Vec<f64> = known.collect();
-                staircase.gigahertz = (!known.is_empty()).then(|| median(&known));
+                let step = &mut map.staircases[index].steps[step];
+                step.visits_ns.push(seen.value);
+                step.visits_gigahertz.extend(seen.gigahertz);
             }
             Self::Latency(cell, Pages::Huge) => map.cells[cell].huge_ns.push(seen.value),
             Self::Latency(cell, Pages::Small) => map.cells[cell].small_ns.push(seen.value),

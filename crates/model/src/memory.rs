@@ -52,9 +52,6 @@ pub struct MemoryMap {
 pub struct Staircase {
     /// The cpu.
     pub cpu: u32,
-    /// The median of its clock rate while it was measured, in gigahertz; absent where that could not be told.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub gigahertz: Option<f64>,
     /// By rising size.
     pub steps: Vec<Step>,
 }
@@ -66,6 +63,10 @@ pub struct Step {
     pub bytes: u64,
     /// The time of a load, in nanoseconds: the median of each visit, in order of time.
     pub visits_ns: Vec<f64>,
+    /// The cpu's clock rate right after each visit, in gigahertz, where that could be told: many processors lower it where a program mostly
+    /// waits for memory.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub visits_gigahertz: Vec<f64>,
 }
 
 /// What one group of cpus pays for the memory of one node.
@@ -175,9 +176,10 @@ impl MemoryMap {
         self.buffer_bytes < plan::BUFFER_TO_CACHES.saturating_mul(self.caches_bytes)
     }
 
-    /// All visits, as mutable lists of values.
+    /// The values of all visits.
     fn values(&self) -> impl Iterator<Item = &f64> {
-        let steps = self.staircases.iter().flat_map(|staircase| &staircase.steps).flat_map(|step| &step.visits_ns);
+        let steps = self.staircases.iter().flat_map(|staircase| &staircase.steps);
+        let steps = steps.flat_map(|step| step.visits_ns.iter().chain(&step.visits_gigahertz));
         let cells = self.cells.iter().flat_map(|cell| {
             let streams = cell.bandwidth.iter().flat_map(|bandwidth| &bandwidth.visits_gb_s);
             cell.huge_ns.iter().chain(&cell.small_ns).chain(streams)

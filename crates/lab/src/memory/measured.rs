@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::scope;
 use std::time::Duration;
 
@@ -131,7 +131,8 @@ impl<'a> Measured<'a> {
     fn most_of(&self, node: u32, nodes: usize) -> u64 {
         let Some(free) = &self.before else { return u64::MAX };
         let part = |bytes: u64| (bytes as f64 / SHARE_OF_MEMORY as f64 / BUFFERS) as u64;
-        let own = free.nodes.get(&node).map_or(u64::MAX, |bytes| part(*bytes));
+        // Of one node more can be had than is free: caches of files are dropped for it.
+        let own = free.nodes.get(&node).filter(|_| nodes > 1).map_or(u64::MAX, |bytes| part(*bytes));
         own.min(part(free.all_bytes / nodes.max(1) as u64))
     }
 }
@@ -200,7 +201,8 @@ impl Answers for Measured<'_> {
     fn visit(&mut self, visit: &Visit) -> Outcome {
         match self.seen(visit) {
             Ok(Some(seen)) => Outcome::Seen(seen),
-            Ok(None) => Outcome::Stopped,
+            Ok(None) if self.stop.load(Ordering::Relaxed) => Outcome::Stopped,
+            Ok(None) => Outcome::Failed(Gap::new(words(visit), "another program kept the cpu")),
             Err(error) => Outcome::Failed(Gap::new(words(visit), error.to_string())),
         }
     }
@@ -239,7 +241,7 @@ impl Buffers {
         let stream = Memory::untouched(bytes / 2, node, PageSize::Huge)?;
         const PIECE: usize = 16 << 20;
         for from in (0..stream.bytes()).step_by(PIECE) {
-            if stop.load(std::sync::atomic::Ordering::Relaxed) {
+            if stop.load(Ordering::Relaxed) {
                 return Ok(None);
             }
             stream.touch(from..from + PIECE);

@@ -23,8 +23,10 @@ const PIECE: Duration = Duration::from_micros(40);
 const FIRST_LOADS: usize = 256;
 /// No piece has more loads than this.
 const MOST_LOADS: usize = 1 << 16;
-/// A visit of fewer pieces says nothing.
-const PIECES_ENOUGH: usize = 5;
+/// A visit of fewer pieces says nothing: their median would be that of interruptions. It goes on for them…
+const PIECES_ENOUGH: usize = 16;
+/// …until it took so many times what it should.
+pub(super) const AT_MOST: u64 = 20;
 
 /// The time of a load and the clock rate of its cpu.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,7 +37,7 @@ pub struct Loads {
     pub gigahertz: Option<f64>,
 }
 
-/// Times loads along a chain for a while on one cpu. Absent when it was stopped before there were enough.
+/// Times loads along a chain for a while on one cpu. Absent when it was stopped, or others kept the cpu, before there were enough.
 ///
 /// # Errors
 /// The cpu cannot be had.
@@ -70,9 +72,10 @@ fn timed<T: Ticks>(
     let mut pieces: Vec<f64> = Vec::with_capacity((length.as_nanos() / PIECE.as_nanos()).max(16) as usize * 4);
     let begin = ticks.now();
     let mut last = begin;
-    while !is_stopped() && pieces.len() < pieces.capacity() {
+    let mut now = begin;
+    while !is_stopped() && pieces.len() < pieces.capacity() && now.saturating_sub(begin) < AT_MOST * end {
         chain.walk(loads);
-        let now = ticks.now();
+        now = ticks.now();
         let took = now.saturating_sub(last);
         // What comes first warms caches and finds how long a piece is.
         if now.saturating_sub(begin) < warm {

@@ -9,6 +9,8 @@ use crate::stats::order::{apart, median};
 
 /// The medians of one level's sizes differ by no more than this ratio.
 const ALIKE: f64 = 1.12;
+/// A level costs at least so many times the one before: below that lie the ends of translation buffers and slopes, which are no levels.
+const FARTHER: f64 = 1.5;
 /// A level has so many sizes at least: one and a half doublings.
 const LEAST_SIZES: usize = 3;
 
@@ -29,7 +31,7 @@ pub struct Level {
 /// The levels of a staircase, nearest first.
 ///
 /// A run of sizes is a level if their medians lie within [`ALIKE`]. Two runs that follow each other are two levels if the 95 % intervals of
-/// their values do not meet and their ratio exceeds [`ALIKE`]; otherwise they are one.
+/// their values do not meet and the later costs [`FARTHER`] times as much; otherwise they are one.
 pub fn levels(staircase: &Staircase) -> Vec<Level> {
     let steps: Vec<&Step> = staircase.steps.iter().filter(|step| !step.visits_ns.is_empty()).collect();
     let mut levels: Vec<(usize, usize)> = Vec::new();
@@ -52,7 +54,7 @@ pub fn levels(staircase: &Staircase) -> Vec<Level> {
             from_bytes: steps[from].bytes,
             until_bytes: steps[until - 1].bytes,
             ns,
-            cycles: staircase.gigahertz.map(|gigahertz| gigahertz * ns.median),
+            cycles: cycles(&steps[from..until]),
         }
     };
     levels.into_iter().map(level).collect()
@@ -81,9 +83,15 @@ fn estimate(steps: &[&Step]) -> Estimate {
     Estimate::of(&(0..visits).map(visit).collect::<Vec<_>>()).unwrap_or_default()
 }
 
+/// The cycles of a load: of each size by its own clock rate.
+fn cycles(steps: &[&Step]) -> Option<f64> {
+    let known = steps.iter().filter(|step| !step.visits_gigahertz.is_empty());
+    let cycles: Vec<f64> = known.map(|step| median(&step.visits_ns) * median(&step.visits_gigahertz)).collect();
+    (!cycles.is_empty()).then(|| median(&cycles))
+}
+
 fn differ(one: &Estimate, other: &Estimate) -> bool {
-    let ratio = (other.median / one.median).max(one.median / other.median);
-    apart((one.low, one.high), (other.low, other.high)) && ratio > ALIKE
+    apart((one.low, one.high), (other.low, other.high)) && other.median > FARTHER * one.median
 }
 
 #[cfg(test)]
@@ -97,9 +105,13 @@ mod tests {
         let sizes = (12..30).flat_map(|power| [1_u64 << power, 3 << (power - 1)]);
         let step = |bytes: u64| {
             let truth = ends.iter().find(|(end, _)| bytes <= *end).map_or(100.0, |(_, ns)| *ns);
-            Step { bytes, visits_ns: (0..9).map(|_| truth * (1.0 + noise * random.normal())).collect() }
+            Step {
+                bytes,
+                visits_ns: (0..9).map(|_| truth * (1.0 + noise * random.normal())).collect(),
+                visits_gigahertz: vec![4.0],
+            }
         };
-        Staircase { cpu: 0, gigahertz: Some(4.0), steps: sizes.map(step).collect() }
+        Staircase { cpu: 0, steps: sizes.map(step).collect() }
     }
 
     #[test]
@@ -121,8 +133,12 @@ mod tests {
 
     #[test]
     fn a_slope_is_no_level() {
-        let step = |place: u32| Step { bytes: 4096 << place, visits_ns: vec![1.3_f64.powi(place as i32); 9] };
-        let slope = Staircase { cpu: 0, gigahertz: None, steps: (0..12).map(step).collect() };
+        let step = |place: u32| Step {
+            bytes: 4096 << place,
+            visits_ns: vec![1.3_f64.powi(place as i32); 9],
+            visits_gigahertz: vec![],
+        };
+        let slope = Staircase { cpu: 0, steps: (0..12).map(step).collect() };
         assert_eq!(levels(&slope), []);
         assert_eq!(levels(&Staircase { steps: vec![], ..slope }), []);
     }

@@ -230,7 +230,9 @@ impl Available {
         for entry in fs::read_dir(Path::new("/sys/devices/system/node")).into_iter().flatten().flatten() {
             let number = entry.file_name().to_str().and_then(|name| name.strip_prefix("node")?.parse().ok());
             let text = fs::read_to_string(entry.path().join("meminfo")).ok();
-            let free = text.as_deref().and_then(|text| bytes_of(text, "MemFree:"));
+            let free = text
+                .as_deref()
+                .and_then(|text| Some(bytes_of(text, "MemFree:")? + bytes_of(text, "Inactive(file):").unwrap_or(0)));
             nodes.extend(number.zip(free));
         }
         Some(Self {

@@ -35,6 +35,6 @@ pub struct Available {
     pub all_bytes: u64,
     /// What is swapped out, in bytes.
     pub swapped_bytes: u64,
-    /// What is free on each node, in bytes, by the node's number; caches that the kernel would drop are not counted.
+    /// What programs can have of each node, in bytes, by the node's number: what is free, and files that were not used for long.
     pub nodes: BTreeMap<u32, u64>,
 }

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use corewise_model::CpuSet;
 use corewise_model::links::map::Origin;
 use corewise_model::memory::compare::MemoryChange;
-use corewise_model::memory::conclude::{Cost, CpuLevels, Estimate, Load, MemoryConclusions};
+use corewise_model::memory::conclude::{Cost, CpuLevels, Estimate, Load, MemoryConclusions, Stream};
 use corewise_model::memory::{MemoryMap, Operation};
+use corewise_model::stats::order::median;
+use corewise_model::{CpuSet, Level};
 
 use crate::draw::findings::{gaps, numbered};
 use crate::draw::grid::{Column, Grid};
@@ -20,6 +21,10 @@ use crate::draw::wrap::{glued, wrap};
 const BAR: f64 = 20.0;
 /// Of more groups of cpus than this, those of equal costs share a row.
 const MANY: usize = 8;
+/// Groups of cpus whose streams differ by less than this share a row.
+const ALIKE: f64 = 0.1;
+/// A working set that costs more than this share of the farthest level lies in no cache.
+const AS_MEMORY: f64 = 0.7;
 
 /// The whole screen of a map.
 pub fn screen(map: &MemoryMap, conclusions: &MemoryConclusions, kept: &Kept, width: usize) -> Screen {
@@ -29,7 +34,7 @@ pub fn screen(map: &MemoryMap, conclusions: &MemoryConclusions, kept: &Kept, wid
         screen.block(level_lines(map, levels, width));
     }
     screen.block(latencies(conclusions, width));
-    screen.block(streams(conclusions, width));
+    screen.block(streams(map, conclusions, width));
     for load in &conclusions.loads {
         screen.block(load_lines(load, width));
     }
@@ -101,8 +106,13 @@ fn level_lines(map: &MemoryMap, levels: &CpuLevels, width: usize) -> Vec<Line> {
     let mut grid = Grid::new(columns).indented(2);
     let mut named = BTreeSet::new();
     for level in &levels.levels {
-        let is_memory = level.until_bytes >= map.buffer_bytes / 2 && level.until_bytes > map.caches_bytes;
-        let told = if is_memory { "memory".to_owned() } else { told(map, levels.cpu, level.until_bytes, &mut named) };
+        let is_last = levels.levels.last().is_some_and(|last| level.ns.median > AS_MEMORY * last.ns.median);
+        let is_memory = is_last && level.until_bytes > map.caches_bytes;
+        let told = match is_last {
+            true if is_memory => "memory".to_owned(),
+            true => String::new(),
+            false => told(map, levels.cpu, level.until_bytes, &mut named),
+        };
         let from_to = if level.from_bytes == map.staircases[0].steps[0].bytes {
             format!("to {}", bytes(level.until_bytes))
         } else {
@@ -214,43 +224,116 @@ fn latencies(conclusions: &MemoryConclusions, width: usize) -> Vec<Line> {
     lines
 }
 
-fn streams(conclusions: &MemoryConclusions, width: usize) -> Vec<Line> {
+/// Who streams, as far as it matters.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Who {
+    Core,
+    Siblings,
+    Cache,
+    Node,
+}
+
+impl Who {
+    fn of(map: &MemoryMap, cost: &Cost, stream: &Stream) -> Self {
+        let is_core = |core: &CpuSet| stream.cpus.is_subset(core);
+        match stream.cpus.len() {
+            1 => Self::Core,
+            _ if map.machine.objects(Level::Core).iter().any(is_core) => Self::Siblings,
+            _ if stream.cpus.is_subset(&cost.initiator) => Self::Cache,
+            _ => Self::Node,
+        }
+    }
+
+    const fn words(self) -> &'static str {
+        match self {
+            Self::Core => "one core",
+            Self::Siblings => "one core, all its cpus",
+            Self::Cache => "all cores of a cache",
+            Self::Node => "all cores of a node",
+        }
+    }
+}
+
+/// Whose memory it is to who streams.
+fn whose(cost: &Cost) -> &'static str {
+    match (cost.own_node == Some(cost.node), cost.is_nearest) {
+        (true, _) => "own",
+        (false, true) => "nearest",
+        (false, false) => "other",
+    }
+}
+
+/// What is streamed alike: by whom, from whose memory, by which groups of cpus, and the streams by operation.
+struct Alike<'a> {
+    who: Who,
+    whose: &'static str,
+    cpus: CpuSet,
+    streams: Vec<&'a Stream>,
+}
+
+impl Alike<'_> {
+    /// The median over the groups.
+    fn of(&self, operation: Operation) -> Option<f64> {
+        let all = self.streams.iter().filter(|stream| stream.operation == operation);
+        let all: Vec<f64> = all.map(|stream| stream.gb_s.median).collect();
+        (!all.is_empty()).then(|| median(&all))
+    }
+
+    /// Whether a stream reads as the others do; what is no read is with the reads of its cpus.
+    fn takes(&self, cost: &Cost, stream: &Stream) -> bool {
+        let read = cost.stream(Operation::Read, |cpus| *cpus == stream.cpus).map(|read| read.gb_s.median);
+        let known = self.of(Operation::Read);
+        read.zip(known).is_none_or(|(read, known)| (read / known - 1.0).abs() < ALIKE)
+    }
+}
+
+fn alike<'a>(map: &MemoryMap, conclusions: &'a MemoryConclusions) -> Vec<Alike<'a>> {
+    let mut rows: Vec<Alike<'a>> = Vec::new();
+    for cost in &conclusions.costs {
+        for stream in &cost.streams {
+            let (who, whose) = (Who::of(map, cost, stream), whose(cost));
+            let is_like = |row: &&mut Alike<'_>| row.who == who && row.whose == whose && row.takes(cost, stream);
+            match rows.iter_mut().find(is_like) {
+                Some(row) => {
+                    row.cpus = row.cpus.union(&cost.initiator);
+                    row.streams.push(stream);
+                }
+                None => rows.push(Alike { who, whose, cpus: cost.initiator.clone(), streams: vec![stream] }),
+            }
+        }
+    }
+    rows.sort_by_key(|row| (row.who, ["own", "nearest", "other"].iter().position(|word| *word == row.whose)));
+    rows
+}
+
+fn streams(map: &MemoryMap, conclusions: &MemoryConclusions, width: usize) -> Vec<Line> {
     let columns = vec![
-        Column::text("cpus", 0).shrinking_to(8),
-        Column::number("node", "", 0),
+        Column::text("who", 0).shrinking_to(8),
+        Column::text("memory", 0),
         Column::number("read", "GB/s", 0),
-        Column::number("", "95 %", 3).named("interval of reads"),
         Column::number("write", "GB/s", 1),
         Column::number("past caches", "GB/s", 2),
         Column::number("copy", "GB/s", 1),
+        Column::text("of cpus", 3).shrinking_to(8),
     ];
     let mut grid = Grid::new(columns).indented(2);
-    let mut shown: Vec<(u32, &CpuSet)> = Vec::new();
-    // Rows that differ only in which group it is say nothing on a large machine.
-    let firsts = rows(conclusions);
-    for cost in firsts.iter().flat_map(|row| &row.costs) {
-        for stream in &cost.streams {
-            if shown.contains(&(cost.node, &stream.cpus)) {
-                continue;
-            }
-            shown.push((cost.node, &stream.cpus));
-            let of = |operation| some(cost.stream(operation, |cpus| *cpus == stream.cpus).map(|stream| &stream.gb_s));
-            let read = cost.stream(Operation::Read, |cpus| *cpus == stream.cpus).map(|stream| &stream.gb_s);
-            grid.row(vec![
-                Line::new().plain(stream.cpus.to_string()),
-                Line::new().plain(cost.node.to_string()),
-                some(read),
-                interval(read),
-                of(Operation::Write),
-                of(Operation::WritePast),
-                of(Operation::Copy),
-            ]);
-        }
-    }
-    if shown.is_empty() {
+    let rows = alike(map, conclusions);
+    if rows.is_empty() {
         return Vec::new();
     }
-    let title = Line::new().strong("Bandwidth").plain("  of streams, one thread on each of the cpus");
+    for row in rows {
+        let of = |operation| row.of(operation).map_or_else(Line::new, |gb_s| Line::new().plain(brief(gb_s)));
+        grid.row(vec![
+            Line::new().plain(row.who.words()),
+            Line::new().plain(row.whose),
+            row.of(Operation::Read).map_or_else(Line::new, |gb_s| Line::new().strong(brief(gb_s))),
+            of(Operation::Write),
+            of(Operation::WritePast),
+            of(Operation::Copy),
+            Line::new().faint(row.cpus.to_string()),
+        ]);
+    }
+    let title = Line::new().strong("Bandwidth").plain("  of streams, one thread on each core or cpu");
     let mut lines = wrap(&title, width, 2);
     lines.extend(grid.fit(width).with_remark(width, 2));
     lines

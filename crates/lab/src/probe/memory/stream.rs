@@ -20,7 +20,7 @@ const LOADER_BLOCK_BYTES: usize = 64 << 10;
 /// Threads that are to begin together wait no longer for each other than this.
 const MEETING: Duration = Duration::from_secs(1);
 /// A thread of fewer blocks says nothing.
-const BLOCKS_ENOUGH: usize = 3;
+const BLOCKS_ENOUGH: usize = 9;
 const WORD_BYTES: usize = size_of::<u64>();
 
 /// Who streams, in which way, and how long.
@@ -35,7 +35,7 @@ pub struct Streams<'a> {
 }
 
 /// How fast some cpus stream through memory together, each through its own part of it, in gigabytes a second: the sum of the medians of
-/// their blocks. Absent when it was stopped before there were enough.
+/// their blocks. Absent when it was stopped, or others kept a cpu, before there were enough.
 ///
 /// # Errors
 /// A cpu cannot be had, or this processor has no such stores.
@@ -109,7 +109,10 @@ fn blocks(ticks: impl Ticks, length: u64, operation: Operation, own: &mut [u64],
     let (mut times, mut at) = (Vec::with_capacity(1 << 16), 0);
     let begin = ticks.now();
     let mut last = begin;
-    while !stop.load(Ordering::Relaxed) && times.len() < times.capacity() {
+    while !stop.load(Ordering::Relaxed)
+        && times.len() < times.capacity()
+        && last.saturating_sub(begin) < super::AT_MOST * length
+    {
         let whole = if operation == Operation::Copy { half } else { own.len() };
         if at + size > whole {
             at = 0;

@@ -180,21 +180,20 @@ fn told(map: &MemoryMap, conclusions: &MemoryConclusions) -> Vec<Finding> {
         let staircase = map.staircases.iter().find(|staircase| staircase.cpu == levels.cpu)?;
         let estimate = |step: &super::super::Step| Estimate::of(&step.visits_ns);
         let memory = estimate(staircase.steps.last().filter(|step| step.bytes > told)?)?;
-        let half = staircase.steps.iter().rfind(|step| 2 * step.bytes <= told)?;
-        let near =
-            typical(levels.levels.iter().rfind(|level| level.until_bytes < half.bytes).map(|l| &l.ns).into_iter())?;
-        let effect = estimate(half)?.against(&near, "latency", "the level before");
-        let share = estimate(half)?.against(&memory, "latency", "memory");
-        if share.low < AS_MEMORY || effect.low <= MARGIN {
-            return None;
-        }
+        let half = estimate(staircase.steps.iter().rfind(|step| 2 * step.bytes <= told)?)?;
         let dear = |step: &&super::super::Step| estimate(step).is_some_and(|ns| ns.low >= AS_MEMORY * memory.median);
         let from = staircase.steps.iter().find(dear)?.bytes;
+        let near = levels.levels.iter().rfind(|level| level.until_bytes < from)?.ns;
+        let (share, effect) =
+            (half.against(&memory, "latency", "memory"), half.against(&near, "latency", "the level before"));
+        if share.low < AS_MEMORY || effect.low <= MARGIN || 2 * from > told {
+            return None;
+        }
         let statement = format!(
             "The system reports a last-level cache of {} MiB, but from {} MiB on a load costs as much as from memory ({:.0} ns, {} of it).",
             told >> 20,
             (from as f64 / f64::from(1 << 20)).round(),
-            estimate(half)?.median,
+            half.median,
             share.times()
         );
         let advice = "Do not count on it: a guest is told of all of the host's cache, and has a share of it.";

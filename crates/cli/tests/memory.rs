@@ -1,0 +1,105 @@
+//! `corewise memory` as a user meets it: this machine with a small buffer, described machines, the history, hwloc's form, and what cannot be.
+
+mod support;
+
+use std::fs;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+use support::{Place, text};
+
+fn printed(place: &Place, arguments: &[&str]) -> String {
+    let run = place.corewise(arguments).output().unwrap();
+    assert_eq!((run.status.code(), support::said(&run.stderr)), (Some(0), String::new()), "{arguments:?}");
+    text(&run.stdout)
+}
+
+fn refused(place: &Place, arguments: &[&str]) -> (Option<i32>, String) {
+    let run = place.corewise(arguments).output().unwrap();
+    assert_eq!(text(&run.stdout), "", "{arguments:?}");
+    (run.status.code(), text(&run.stderr))
+}
+
+#[test]
+fn this_machine_has_a_map_of_memory_that_is_kept_shown_and_compared() {
+    let place = Place::new();
+    let map = ["memory", "--buffer", "4MiB", "--budget", "3s"];
+    let screen = printed(&place, &map);
+    for words in ["Latency", "Bandwidth", "What this means", "stored as map 1"] {
+        assert!(screen.contains(words), "{words} in\n{screen}");
+    }
+    let document: Value =
+        serde_json::from_str(&printed(&place, &["memory", "--buffer", "4MiB", "--budget", "3s", "--json"])).unwrap();
+    assert_eq!((&document["schema"], &document["stored"]), (&"corewise/memory/1".into(), &2.into()));
+    assert_eq!(document["observed"]["buffer_bytes"], 4 << 20);
+    let again = printed(&place, &["history", "show", "1"]);
+    assert!(again.contains("map 1 of memory, made"), "{again}");
+    let csv = printed(&place, &["history", "show", "1", "--csv"]);
+    assert!(csv.starts_with("measure,cpus,node,bytes,pause_ns,visit,value,unit\nworking-set,"), "{csv}");
+    let compared = printed(&place, &["history", "compare", "1", "2"]);
+    assert!(compared.contains("changed by more than 5 % between map 1 and map 2"), "{compared}");
+    let list = printed(&place, &["history"]);
+    assert!(list.contains("memory"), "{list}");
+}
+
+#[test]
+fn a_described_machine_says_what_the_article_needed_two_pages_for() {
+    let place = Place::new();
+    let screen = printed(&place, &["memory", "--simulate", "2990wx", "--no-store", "--seed", "1", "--width", "120"]);
+    for words in ["have no memory of their own", "Memory of another node costs", "simulated with made-up costs"] {
+        assert!(screen.contains(words), "{words} in\n{screen}");
+    }
+    for width in ["40", "60", "80"] {
+        let narrow =
+            printed(&place, &["memory", "--simulate", "2990wx", "--no-store", "--seed", "1", "--width", width]);
+        let most = narrow.lines().map(|line| line.chars().count()).max().unwrap();
+        assert!(most <= width.parse().unwrap(), "{most} columns in\n{narrow}");
+    }
+}
+
+#[test]
+fn hwloc_reads_what_was_measured() {
+    let place = Place::new();
+    let xml = printed(&place, &["memory", "--simulate", "2990wx", "--no-store", "--seed", "1", "--format", "hwloc"]);
+    fs::write(place.path().join("m.xml"), &xml).unwrap();
+    let lstopo =
+        Command::new("lstopo-no-graphics").args(["--input", "m.xml", "--memattrs"]).current_dir(place.path()).output();
+    let Ok(shown) = lstopo else {
+        return println!("skipped: hwloc is not installed");
+    };
+    let (shown, said) = (text(&shown.stdout), text(&shown.stderr));
+    assert!(shown.contains("name `Latency'") && shown.contains("name `Bandwidth'"), "{shown}\n{said}");
+    let values = shown.lines().filter(|line| line.contains("NUMANode L#")).count();
+    assert!(values >= 32, "16 cells of two attributes in\n{shown}");
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_what_to_do() {
+    let place = Place::new();
+    for (arguments, what) in [
+        (&["memory", "--buffer", "3"][..], "a size between 1MiB and 1TiB"),
+        (&["memory", "--cpus", "llc:99"], "llc:99"),
+        (&["memory", "--simulate", "no-such-machine"], "no machine and no file is named"),
+        (&["memory", "--format", "svg"], "invalid value"),
+        (&["memory", "--budget", "soon"], "duration"),
+    ] {
+        let (exit, said) = refused(&place, arguments);
+        assert_eq!(exit, Some(2), "{arguments:?}: {said}");
+        assert!(said.contains(what), "{arguments:?}: {said}");
+    }
+    printed(&place, &["memory", "--simulate", "2990wx", "--seed", "1"]);
+    let (exit, said) = refused(&place, &["history", "show", "1", "--markdown"]);
+    assert!(exit == Some(2) && said.contains("--markdown is not available for a map of memory"), "{said}");
+}
+
+#[test]
+fn a_map_that_is_interrupted_ends_and_keeps_what_there_is() {
+    let place = Place::new();
+    let mut run =
+        place.corewise(&["memory", "--buffer", "8MiB"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    support::wait_until_it_catches_interrupts(&run);
+    support::interrupt(&run);
+    let exit = support::ended(&mut run).code();
+    // Interrupted before its first visit it says that, otherwise it prints what there is; a map of few visits may be whole by then.
+    assert!([Some(130), Some(0)].contains(&exit), "{exit:?}");
+}
