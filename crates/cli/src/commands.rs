@@ -151,7 +151,7 @@ const EXAMPLES: &str = "Examples:
   corewise run --on llc:0 -- ./app   run ./app on the cpus of the first last-level cache
   corewise tail --explain        how long each cpu stalls, and what causes it
   corewise links                 what talking between any two cpus costs, and which belong together
-  corewise memory                what each cpu pays for each memory: latency, bandwidth, load
+  corewise memory                what each cpu pays for each memory
   corewise history compare 3 7   what changed between two surveys
   corewise doctor                what cannot be measured here, and why
 

@@ -1,11 +1,13 @@
-//! Scenarios: memory comes from the nodes that were asked for, as /proc/PID/numa_maps of a command that fills some tells.
+//! Scenarios: memory comes from the nodes that were asked for, as /proc/PID/numa_maps of a command that fills some tells, and as the buffers of
+//! a map of memory are looked up.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use corewise_rig::{Description, Guest};
 use libtest_mimic::{Completion, Failed};
+use serde_json::Value;
 
-use crate::found::{as_user, same, text};
+use crate::found::{as_user, entries, json, same, text};
 use crate::placement::all_refused;
 use crate::{EVERYWHERE, Outcome, Scenario};
 
@@ -20,6 +22,7 @@ pub const SCENARIOS: &[Scenario] = &[
         applies: HAS_EMPTY,
         run: without_memory,
     },
+    Scenario { name: "buffers_lie_on_their_nodes", each_change: EVERYWHERE, applies: HAS_NODES, run: buffers },
 ];
 
 /// Fills 24 MB, and prints where the kernel took them from: eleven large pages or more, so that by turns no node's share depends
@@ -74,6 +77,26 @@ fn without_memory(guest: &mut Guest) -> Outcome {
             ["bind", "preferred", "interleave"].map(|mode| format!("--on node:{node} --memory {mode}:{node}"));
         all_refused(guest, &options.map(|options| (options, words.as_str(), 3)))?;
     }
+    Ok(Completion::Completed)
+}
+
+/// A map of memory has a buffer on each node that has memory, by the kernel's own account, and none on others. What it finds under emulation is
+/// not looked at.
+fn buffers(guest: &mut Guest) -> Outcome {
+    let document = json(guest, "corewise memory --json --no-store --seed 7 --buffer 4MiB --budget 5s")?;
+    let map = &document["observed"];
+    let nodes: BTreeSet<u64> = entries(&map["cells"]).filter_map(|cell| cell["node"].as_u64()).collect();
+    let with: BTreeSet<u64> = with_memory(guest.machine()).into_iter().map(|node| node as u64).collect();
+    same(&format!("the nodes that are measured, of {}", map["cells"]), nodes, with)?;
+    let about_buffers = |gap: &&Value| {
+        gap["what"].as_str().is_some_and(|what| what.contains("the memory of node") || what.contains("where the pages"))
+    };
+    let wrong: Vec<&Value> = entries(&map["gaps"]).filter(about_buffers).collect();
+    same(&format!("buffers that are elsewhere or missing: {wrong:?}"), wrong.len(), 0)?;
+    let visits = entries(&map["staircases"])
+        .flat_map(|staircase| entries(&staircase["steps"]))
+        .flat_map(|step| entries(&step["visits_ns"]));
+    same("whether anything was visited", visits.count() > 0, true)?;
     Ok(Completion::Completed)
 }
 

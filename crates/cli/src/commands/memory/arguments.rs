@@ -20,7 +20,7 @@ Maps are stored in the history. At most a quarter of the free memory is used. do
 Exit status: 0 done   2 wrong usage   3 not permitted, or not available here   130 interrupted, partial results were \
 printed";
 
-/// Measure what memory costs: latency and bandwidth of each node, by cpu, working set and load
+/// Measure what memory costs each cpu: latency by working set and node, bandwidth, load
 #[derive(Clone, Debug, Parser)]
 #[command(name = "memory", after_help = AFTER)]
 pub struct MemoryArguments {
