@@ -5,6 +5,7 @@
 
 mod hyperfine;
 mod links;
+mod memory;
 mod run;
 mod tail;
 mod validate;
@@ -34,6 +35,8 @@ fn compare(words: &[&str]) -> Result<bool> {
         ["bench-loop"] => example("corewise-lab", "loop_cost", &[]),
         ["compare-links"] => links::run(9).map(|()| true),
         ["compare-links", rounds] => links::run(number(rounds)?).map(|()| true),
+        ["compare-memory"] => memory::run(9).map(|()| true),
+        ["compare-memory", rounds] => memory::run(number(rounds)?).map(|()| true),
         ["compare-tail"] => tail::run(9).map(|()| true),
         ["compare-tail", rounds] => tail::run(number(rounds)?).map(|()| true),
         ["compare-watching"] => watching::run(50).map(|()| true),

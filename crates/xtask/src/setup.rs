@@ -34,10 +34,11 @@ const FOR_TESTS: [Package; 11] = [
 ];
 
 /// The tools that corewise is compared with.
-const FOR_COMPARISONS: [Package; 3] = [
+const FOR_COMPARISONS: [Package; 4] = [
     package("hyperfine", &["hyperfine"]),
     package("linux-perf", &["perf"]),
     package("rt-tests", &["cyclictest", "oslat"]),
+    package("likwid", &["likwid-bench"]),
 ];
 
 /// Tools that corewise is compared with, of the registry of crates.

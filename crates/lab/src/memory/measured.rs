@@ -42,6 +42,8 @@ pub struct Measured<'a> {
     visit: Duration,
     before: Option<Available>,
     nodes: BTreeMap<u32, Buffers>,
+    /// Why a node has no buffers.
+    missing: BTreeMap<u32, Gap>,
     /// The chain of working sets, and of which cpu it is.
     working_set: Option<(u32, Chain)>,
     buffer_bytes: usize,
@@ -68,6 +70,7 @@ impl<'a> Measured<'a> {
             visit: Duration::ZERO,
             before: Available::now(),
             nodes: BTreeMap::new(),
+            missing: BTreeMap::new(),
             working_set: None,
             buffer_bytes: 0,
             nearest: BTreeMap::new(),
@@ -149,7 +152,6 @@ impl Answers for Measured<'_> {
     fn prepare(&mut self, plan: &Plan, machine: &Machine, visit: Duration) -> Vec<Gap> {
         self.visit = visit;
         self.buffer_bytes = plan.buffer_bytes as usize;
-        let mut gaps = Vec::new();
         let can_name = machine.nodes.len() > 1;
         let near = |initiator| plan.nearest(machine, initiator);
         self.nearest = plan
@@ -166,7 +168,7 @@ impl Answers for Measured<'_> {
                 if is_short {
                     let why =
                         format!("a quarter of its free memory holds no buffer of {} MiB", plan.buffer_bytes >> 20);
-                    gaps.push(Gap::new(format!("the memory of node {node}"), why));
+                    self.missing.insert(**node, Gap::new(format!("the memory of node {node}"), why));
                 }
                 !is_short
             })
@@ -185,6 +187,7 @@ impl Answers for Measured<'_> {
             let failed = || Err(io::Error::other("its thread ended too early"));
             threads.into_iter().map(|(node, thread)| (node, thread.join().unwrap_or_else(|_| failed()))).collect()
         });
+        let mut gaps = Vec::new();
         for (node, buffers) in made {
             match buffers {
                 Ok(Some(buffers)) => {
@@ -192,13 +195,19 @@ impl Answers for Measured<'_> {
                     self.nodes.insert(node, buffers);
                 }
                 Ok(None) => {}
-                Err(error) => gaps.push(Gap::new(format!("the memory of node {node}"), error.to_string())),
+                Err(error) => {
+                    self.missing.insert(node, Gap::new(format!("the memory of node {node}"), error.to_string()));
+                }
             }
         }
+        gaps.extend(self.missing.values().cloned());
         gaps
     }
 
     fn visit(&mut self, visit: &Visit) -> Outcome {
+        if let Some(gap) = visit.node().and_then(|node| self.missing.get(&node)) {
+            return Outcome::Failed(gap.clone());
+        }
         match self.seen(visit) {
             Ok(Some(seen)) => Outcome::Seen(seen),
             Ok(None) if self.stop.load(Ordering::Relaxed) => Outcome::Stopped,

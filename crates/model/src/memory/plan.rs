@@ -61,6 +61,16 @@ pub enum Visit {
     },
 }
 
+impl Visit {
+    /// The node whose buffers it needs; working sets have a buffer of their own.
+    pub const fn node(&self) -> Option<u32> {
+        match self {
+            Self::Step { .. } => None,
+            Self::Latency { node, .. } | Self::Bandwidth { node, .. } | Self::Loaded { node, .. } => Some(*node),
+        }
+    }
+}
+
 /// What a visit saw.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Seen {

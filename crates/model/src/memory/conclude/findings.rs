@@ -82,7 +82,7 @@ fn without_memory(costs: &[Cost]) -> Option<Finding> {
         nearest.median,
         effect.times()
     );
-    let command = "corewise try --on all --on with-memory -- ./app".to_owned();
+    let command = "corewise try --on with-memory -- ./app".to_owned();
     Some(finding(cpus, statement, "Try the program without them.", Some(command), vec![effect]))
 }
 
@@ -109,8 +109,8 @@ fn remote(costs: &[Cost]) -> Option<Result<Finding, String>> {
         dearest.0.initiator
     );
     let cpus = far.iter().fold(CpuSet::new(), |all, (cost, _)| all.union(&cost.initiator));
-    let advice = "Try the program on one node, with its memory there.";
-    let command = "corewise try --on all --on node:0 --memory local -- ./app".to_owned();
+    let advice = "Try the program on one node: its memory comes from there then.";
+    let command = "corewise try --on node:0 -- ./app".to_owned();
     Some(Ok(finding(cpus, statement, advice, Some(command), vec![effect])))
 }
 
@@ -252,7 +252,7 @@ fn siblings(map: &MemoryMap, costs: &[Cost]) -> Option<Result<Finding, String>> 
     }
     let statement =
         format!("SMT siblings share what a core can read from memory: cpus {cpus} read {times} what one of them does.");
-    let command = "corewise try --on all --on one-per-core -- ./app".to_owned();
+    let command = "corewise try --on one-per-core -- ./app".to_owned();
     Some(Ok(finding(cpus.clone(), statement, "Try one thread on each core.", Some(command), vec![effect])))
 }
 
