@@ -68,6 +68,18 @@ fn large_machines_fit_into_their_time_and_what_is_predicted_is_near() {
     assert!(shown.costs.iter().all(|cost| cost.huge_ns.is_some()));
 }
 
+/// A guest that is told of a cache that it does not have.
+#[test]
+fn a_cache_that_is_reported_and_not_there_is_said() {
+    let mut machine = machine("fx-8150");
+    let real = machine.llcs[0].size_bytes.unwrap();
+    assert!(said(&simulated(machine.clone(), 60).conclude().findings, "The system reports").is_none());
+    machine.llcs[0].size_bytes = Some(8 * real);
+    let shown = simulated(machine, 60).conclude();
+    let told = said(&shown.findings, "The system reports a last-level cache of 64 MiB, but from 12 MiB on").unwrap();
+    assert!(told.effects[0].low > 2.0, "{told:?}");
+}
+
 /// A swapped matrix would call the own node far.
 #[test]
 fn what_is_near_costs_less_on_every_simulated_machine() {

@@ -15,8 +15,6 @@ const LOPSIDED: f64 = 0.75;
 const PAGES: f64 = 1.2;
 /// More threads gain nothing where so many have this share of what all have.
 const SATURATED: f64 = 0.95;
-/// A working set costs as much as memory above this share of it.
-const AS_MEMORY: f64 = 0.7;
 
 /// Adds the findings, weightiest first, and what was tested without one.
 pub fn add(map: &MemoryMap, conclusions: &mut MemoryConclusions) {
@@ -173,31 +171,25 @@ fn unequal_caches(map: &MemoryMap, conclusions: &MemoryConclusions) -> Option<Fi
     Some(finding(cpus(large.cpu), statement, "Try a program with much data on both.", Some(command), vec![effect]))
 }
 
-/// A last-level cache of which the system tells more than this machine has.
+/// A last-level cache of which the system tells more than this machine has: the level that memory is on begins at half of it, or before.
 fn told(map: &MemoryMap, conclusions: &MemoryConclusions) -> Vec<Finding> {
     let one = |levels: &super::CpuLevels| {
         let told = map.machine.llcs.iter().find(|llc| llc.cpus.contains(levels.cpu))?.size_bytes?;
-        let staircase = map.staircases.iter().find(|staircase| staircase.cpu == levels.cpu)?;
-        let estimate = |step: &super::super::Step| Estimate::of(&step.visits_ns);
-        let memory = estimate(staircase.steps.last().filter(|step| step.bytes > told)?)?;
-        let half = estimate(staircase.steps.iter().rfind(|step| 2 * step.bytes <= told)?)?;
-        let dear = |step: &&super::super::Step| estimate(step).is_some_and(|ns| ns.low >= AS_MEMORY * memory.median);
-        let from = staircase.steps.iter().find(dear)?.bytes;
-        let near = levels.levels.iter().rfind(|level| level.until_bytes < from)?.ns;
-        let (share, effect) =
-            (half.against(&memory, "latency", "memory"), half.against(&near, "latency", "the level before"));
-        if share.low < AS_MEMORY || effect.low <= MARGIN || 2 * from > told {
+        let (memory, before) = levels.levels.split_last()?;
+        if memory.until_bytes <= told || 2 * memory.from_bytes > told {
             return None;
         }
+        let effect = memory.ns.against(&before.last()?.ns, "latency", "the level before");
         let statement = format!(
-            "The system reports a last-level cache of {} MiB, but from {} MiB on a load costs as much as from memory ({:.0} ns, {} of it).",
+            "The system reports a last-level cache of {} MiB, but from {} MiB on a load costs as much as from memory: {:.0} ns, {} what it \
+             costs on the level before.",
             told >> 20,
-            (from as f64 / f64::from(1 << 20)).round(),
-            half.median,
-            share.times()
+            memory.from_bytes >> 20,
+            memory.ns.median,
+            effect.times()
         );
         let advice = "Do not count on it: a guest is told of all of the host's cache, and has a share of it.";
-        Some(finding(levels.alike.clone(), statement, advice, None, vec![share, effect]))
+        Some(finding(levels.alike.clone(), statement, advice, None, vec![effect]))
     };
     conclusions.levels.iter().filter_map(one).collect()
 }
