@@ -48,7 +48,11 @@ pub fn run(rounds: usize) -> Result<()> {
         let stop = AtomicBool::new(false);
         scope(|scope| {
             for _ in 0..loops {
-                scope.spawn(|| while !stop.load(Ordering::Relaxed) {});
+                scope.spawn(|| {
+                    while !stop.load(Ordering::Relaxed) {
+                        std::hint::spin_loop()
+                    }
+                });
             }
             let done = compared(title, cpu, rounds, has_likwid);
             stop.store(true, Ordering::Relaxed);

@@ -133,7 +133,7 @@ fn made(map: &mut MemoryMap, round: u32, answers: &mut dyn Answers, session: &mu
     let [sweeps, mut others] = map.visits(round);
     session.random.shuffle(&mut others);
     // Sweeps come first in one round and last in the next.
-    let order: Vec<Place> = if round % 2 == 0 { [sweeps, others].concat() } else { [others, sweeps].concat() };
+    let order: Vec<Place> = if round.is_multiple_of(2) { [sweeps, others].concat() } else { [others, sweeps].concat() };
     for (index, place) in order.iter().enumerate() {
         if session.budget.is_over() {
             return false;
@@ -224,7 +224,7 @@ impl Visits for MemoryMap {
     fn visits(&self, round: u32) -> [Vec<Place>; 2] {
         let sweep = |(index, staircase): (usize, &Staircase)| {
             let mut steps: Vec<Place> = (0..staircase.steps.len()).map(|step| Place::Step(index, step)).collect();
-            if round % 2 == 1 {
+            if !round.is_multiple_of(2) {
                 steps.reverse();
             }
             steps

@@ -5,6 +5,7 @@
 pub mod compare;
 pub mod conclude;
 pub mod described;
+pub mod estimate;
 pub mod hwloc;
 pub mod levels;
 pub mod plan;

@@ -4,7 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::MemoryMap;
-use super::conclude::{Cost, Estimate, MemoryConclusions, conclude};
+use super::conclude::{Cost, MemoryConclusions, conclude};
+use super::estimate::Estimate;
 use crate::CpuSet;
 use crate::finding::Effect;
 

@@ -34,7 +34,7 @@ pub fn xml(map: &MemoryMap) -> String {
     root.write(&mut text, machine, &mut numbers);
     text.push_str("  <support name=\"discovery.pu\"/>\n  <support name=\"discovery.numa\"/>\n");
     let latency = map.cells.iter().filter_map(|cell| {
-        let ns = super::conclude::Estimate::of(&cell.huge_ns)?.median;
+        let ns = super::estimate::Estimate::of(&cell.huge_ns)?.median;
         Some((cell.node, &cell.initiator, ns.round() as u64))
     });
     attribute(&mut text, ("Latency", LOWER_WITH_INITIATOR), &numbers, latency.collect());
@@ -43,7 +43,7 @@ pub fn xml(map: &MemoryMap) -> String {
             let all = cell.bandwidth.iter().filter(|stream| stream.operation == operation);
             let within = all.filter(|stream| stream.cpus.is_subset(&cell.initiator));
             let stream = within.max_by_key(|stream| stream.cpus.len())?;
-            let gb_s = super::conclude::Estimate::of(&stream.visits_gb_s)?.median;
+            let gb_s = super::estimate::Estimate::of(&stream.visits_gb_s)?.median;
             // hwloc counts bandwidth in MiB/s.
             Some((cell.node, &cell.initiator, (gb_s * 1e9 / f64::from(1 << 20)).round() as u64))
         });

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::conclude::Estimate;
+use super::estimate::Estimate;
 use super::{Staircase, Step};
 use crate::stats::order::{apart, median};
 

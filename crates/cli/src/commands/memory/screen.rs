@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use corewise_model::links::map::Origin;
 use corewise_model::memory::compare::MemoryChange;
-use corewise_model::memory::conclude::{Cost, CpuLevels, Estimate, Load, MemoryConclusions, Stream};
+use corewise_model::memory::conclude::{Cost, CpuLevels, Load, MemoryConclusions, Stream};
+use corewise_model::memory::estimate::Estimate;
 use corewise_model::memory::{MemoryMap, Operation};
 use corewise_model::stats::order::median;
 use corewise_model::{CpuSet, Level};

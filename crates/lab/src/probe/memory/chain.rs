@@ -112,7 +112,7 @@ pub fn chase(words: &[AtomicU64], from: usize, loads: usize) -> usize {
 mod tests {
     use super::*;
 
-    const NEVER: AtomicBool = AtomicBool::new(false);
+    static NEVER: AtomicBool = AtomicBool::new(false);
 
     /// The places of a whole walk around.
     fn around(chain: &Chain) -> Vec<usize> {

@@ -1,8 +1,9 @@
 //! What a map of memory means: each finding rests on an interval that lies completely beyond its margin.
 
 use super::super::MemoryMap;
+use super::super::estimate::Estimate;
 use super::super::plan::one_of_each_core;
-use super::{Cost, Estimate, MemoryConclusions, Operation, Stream};
+use super::{Cost, MemoryConclusions, Operation, Stream};
 use crate::finding::{Effect, Finding, Topic};
 use crate::stats::order::median;
 use crate::{CpuSet, Level};

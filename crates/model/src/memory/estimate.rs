@@ -1,0 +1,40 @@
+//! A median with its interval, and how many times another it is.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::finding::{CONFIDENCE, Effect};
+use crate::stats::order::{median, median_interval, range};
+
+/// A median with its interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Estimate {
+    /// The median over the visits.
+    pub median: f64,
+    /// The lower end of its 95 % interval; of fewer than six visits the least.
+    pub low: f64,
+    /// The upper end of its 95 % interval; of fewer than six visits the greatest.
+    pub high: f64,
+    /// How many visits it rests on.
+    pub visits: u64,
+}
+
+impl Estimate {
+    /// Of visits; absent where there is none.
+    pub fn of(values: &[f64]) -> Option<Self> {
+        let (low, high) = median_interval(values, CONFIDENCE).unwrap_or_else(|| range(values));
+        (!values.is_empty()).then(|| Self { median: median(values), low, high, visits: values.len() as u64 })
+    }
+
+    /// How many times another it is. The interval is that of the extremes, wider than 95 % asks for.
+    pub fn against(&self, other: &Self, quantity: &str, against: &str) -> Effect {
+        Effect {
+            quantity: quantity.to_owned(),
+            against: against.to_owned(),
+            ratio: self.median / other.median,
+            low: self.low / other.high,
+            high: self.high / other.low,
+            p_value: None,
+        }
+    }
+}
