@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::str::FromStr;
 
-use super::expression::{BEST, Node, Term, WORTH};
+use super::expression::{BEST, NEAR, Node, Term, WORTH};
 use super::words::{self, Word};
 use super::{Expression, Indices, Operator, Pattern, PlacementError};
 use crate::cpu_set::MAXIMUM_CPU;
@@ -195,6 +195,7 @@ impl Parser {
             Word::Level(level) => self.objects(None, level, start, &text[..length]),
             Word::Pattern(pattern) => self.choice(Some(pattern), start),
             Word::Best => self.choice(None, start),
+            Word::Near => self.near(start),
         }
     }
 
@@ -270,6 +271,24 @@ impl Parser {
             None => Node::Best { count, among },
         };
         Ok(Term { node, at: start..self.place })
+    }
+
+    /// `near(eth0)`, `near(pci:0000:41:00.0)`: from the parenthesis on. A device's name may hold all but the parenthesis.
+    fn near(&mut self, start: usize) -> Result<Term> {
+        let formed = |error: PlacementError| {
+            error.hint(format!("write {NEAR}(eth0), {NEAR}(nvme0n1), {NEAR}(pci:0000:41:00.0) or {NEAR}(gpu:0)"))
+        };
+        self.expect('(', "and a device").map_err(formed)?;
+        self.peek_past_space();
+        let begin = self.place;
+        let name: String = self.characters[begin..].iter().take_while(|c| !matches!(c, '(' | ')')).collect();
+        self.place += name.chars().count();
+        let name = name.trim_end();
+        if name.is_empty() {
+            return Err(formed(PlacementError::new(begin..begin + 1, format!("{NEAR} needs a device"))));
+        }
+        self.expect(')', "to close \"(\"").map_err(formed)?;
+        Ok(Term { node: Node::Near(name.to_owned()), at: start..self.place })
     }
 
     /// The cpus that are chosen from, where they are given.
