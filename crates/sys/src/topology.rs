@@ -7,7 +7,6 @@ mod cpuid;
 mod cpuinfo;
 mod devices;
 mod frequency;
-mod hwloc_devices;
 mod hwloc_xml;
 mod limits;
 mod memory;

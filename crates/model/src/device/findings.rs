@@ -51,8 +51,8 @@ fn far(device: &Device, near: &Near, interrupts: &[&DeviceInterrupt], machine: &
         (some, all) => (format!("{some} of {all} interrupts"), "go"),
     };
     let statement = format!("{of} of {name} {go} to {noun} {cpus}, away from it (near: {}).", near.cpus);
-    let command = format!("corewise irq --near {name} --dry-run");
-    Some(finding(cpus, statement, "See what moving them to its own node would do:", Some(command)))
+    let command = in_shell(device).map(|name| format!("corewise irq --near {name} --dry-run"));
+    Some(finding(cpus, statement, "To see what moving them near it would change:", command))
 }
 
 /// A device near which this process may not run.
@@ -82,7 +82,7 @@ fn few(device: &Device, machine: &Machine) -> Option<Finding> {
         "{name} has {queues} {noun} for cpus of {llcs} last-level caches, so cpus that share no cache share a queue."
     );
     let is_network = device.kind == DeviceKind::Network;
-    let command = is_network.then(|| format!("ethtool -l {name}"));
+    let command = in_shell(device).filter(|_| is_network).map(|name| format!("ethtool -l {name}"));
     let advice = match device.kind {
         DeviceKind::Network => {
             "If the card has more, raise them (`ethtool -L`, combined); a guest gets them from its host. To see:"
@@ -90,4 +90,10 @@ fn few(device: &Device, machine: &Machine) -> Option<Finding> {
         _ => "Give it more queues where its driver's parameters, or a guest's host, allow that.",
     };
     Some(finding(machine.allowed.clone(), statement, advice, command))
+}
+
+/// What a shell takes for the device and nothing else: a network interface may be called almost anything.
+fn in_shell(device: &Device) -> Option<String> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | ':' | '@' | '-');
+    Some(device.title()).filter(|title| title.chars().all(is_plain) && !title.starts_with('-'))
 }

@@ -14,7 +14,7 @@ const MOST_DEVICES: usize = 8_192;
 const MOST_NAMES: usize = 64;
 /// How deep below a device's folder its names are looked for: a disk is behind a port, a host, a target and an address.
 const DEEPEST: usize = 5;
-/// Folders whose entries are names that users know.
+/// Folders whose entries are names that users know, the best known first.
 const NAMING: [&str; 6] = ["net", "infiniband", "nvme", "block", "drm", "accel"];
 
 /// The vendors of management controllers, whose graphics show a console: ASPEED, Matrox; and of what emulators draw with.
@@ -45,7 +45,7 @@ fn device(reader: &Reader, address: String) -> Option<Device> {
     let queues = names.queues(kind);
     Some(Device {
         kind,
-        names: names.shown,
+        names: names.shown(),
         driver,
         // The kernel says -1 where it knows none.
         node: node.and_then(|node| u32::try_from(node).ok()).filter(|node| *node <= LARGEST_NODE),
@@ -112,7 +112,8 @@ fn link(reader: &Reader, folder: &str) -> Option<Link> {
 /// What a device is called, and how many queues that has.
 #[derive(Default)]
 struct Names {
-    shown: Vec<String>,
+    /// Each with the place of its folder among [`NAMING`].
+    found: Vec<(usize, String)>,
     /// The folders in which names were found.
     folders: BTreeSet<&'static str>,
     received: BTreeSet<String>,
@@ -138,8 +139,9 @@ impl Names {
 
     fn add(&mut self, naming: &'static str, name: String) {
         self.folders.insert(naming);
-        if self.shown.len() < MOST_NAMES && !self.shown.contains(&name) {
-            self.shown.push(name);
+        let place = NAMING.iter().position(|folder| *folder == naming).unwrap_or(NAMING.len());
+        if self.found.len() < MOST_NAMES && !self.found.iter().any(|(_, known)| *known == name) {
+            self.found.push((place, name));
         }
     }
 
@@ -162,6 +164,12 @@ impl Names {
                 self.add(naming, without_controller(&disk));
             }
         }
+    }
+
+    /// The names, those that users type first.
+    fn shown(mut self) -> Vec<String> {
+        self.found.sort_by_key(|(place, _)| *place);
+        self.found.into_iter().map(|(_, name)| name).collect()
     }
 
     fn queues(&self, kind: DeviceKind) -> Option<u32> {

@@ -1,5 +1,7 @@
 //! The facts of an hwloc XML export of format 2 or 3.
 
+mod devices;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -11,7 +13,6 @@ use corewise_model::machine::{Processor, System};
 use roxmltree::{Document, Node, ParsingOptions};
 
 use super::cpuinfo::arm;
-use super::hwloc_devices;
 use super::limits::{LARGEST_CPU, larger_cpus};
 use super::memory::is_high;
 use crate::error::SysError;
@@ -24,7 +25,7 @@ const MOST_ELEMENTS: u32 = 400_000;
 const LARGEST_BYTES: usize = 8 << 20;
 
 /// How deep objects may be nested; hwloc itself has some twenty levels.
-pub(super) const DEEPEST: usize = 100;
+const DEEPEST: usize = 100;
 
 /// How many caches a cpu may be inside of; four levels with two kinds each are eight.
 const MOST_CACHES: usize = 16;
@@ -61,7 +62,7 @@ pub fn facts(text: &str) -> Result<MachineFacts, SysError> {
     facts.processor = processor(topology);
     facts.system = system(topology);
     add_kinds(topology, &mut facts);
-    facts.devices = hwloc_devices::devices(topology);
+    facts.devices = devices::devices(topology);
     facts.gaps.extend(names_larger_cpus(topology).then(larger_cpus));
     Ok(facts)
 }
@@ -129,7 +130,7 @@ fn read_object(object: Node, outer: &Inherited, facts: &mut MachineFacts, depth:
     }
 }
 
-pub(super) fn objects<'a, 'input>(parent: Node<'a, 'input>) -> impl Iterator<Item = Node<'a, 'input>> {
+fn objects<'a, 'input>(parent: Node<'a, 'input>) -> impl Iterator<Item = Node<'a, 'input>> {
     parent.children().filter(|child| child.has_tag_name("object"))
 }
 
@@ -232,7 +233,7 @@ fn mend_memory(nodes: &mut [NodeFacts]) {
 }
 
 /// A set as hwloc writes it: hexadecimal groups of 32 bits, each with its own "0x"; empty ones are zero.
-pub(super) fn cpus(object: Node, attribute: &str) -> Option<CpuSet> {
+fn cpus(object: Node, attribute: &str) -> Option<CpuSet> {
     let all = CpuSet::parse_mask(&object.attribute(attribute)?.replace("0x", "")).ok()?;
     if all.highest() > Some(LARGEST_CPU) {
         Some(all.iter().take_while(|cpu| *cpu <= LARGEST_CPU).collect())

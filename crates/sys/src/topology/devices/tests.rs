@@ -82,6 +82,9 @@ fn names_and_queues_are_found_below_a_device() {
         ("0000:00:09.0/vendor", "0x10de"),
         ("0000:00:09.0/drm/card1/x", ""),
         ("0000:00:09.0/drm/renderD128/x", ""),
+        ("0000:00:0b.0/class", "0x020000"),
+        ("0000:00:0b.0/infiniband/mlx5_1/x", ""),
+        ("0000:00:0b.0/net/eth1/x", ""),
         ("0000:00:0a.0/class", "0x030000"),
         ("0000:00:0a.0/vendor", "0x1a03"),
     ];
@@ -97,6 +100,7 @@ fn names_and_queues_are_found_below_a_device() {
             "accelerator dsa0",
             "GPU card1,renderD128",
             "display ",
+            "network eth1,mlx5_1",
         ]
     );
 }

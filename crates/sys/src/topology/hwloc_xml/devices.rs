@@ -4,7 +4,7 @@ use corewise_model::CpuSet;
 use corewise_model::facts::{Device, DeviceKind};
 use roxmltree::Node;
 
-use super::hwloc_xml::{DEEPEST, cpus, objects};
+use super::{DEEPEST, cpus, objects};
 
 /// So many devices are read.
 const MOST_DEVICES: usize = 8_192;
@@ -75,7 +75,7 @@ fn kind(class: u32, names: &[String]) -> Option<DeviceKind> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::hwloc_xml;
+    use super::super::facts;
     use super::*;
 
     /// Two nodes of two cpus; a card behind a bridge below the second, and one that hangs at the machine. As lstopo writes it, cut.
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn devices_are_at_the_object_around_their_bridges() {
-        let machine = corewise_model::assemble::assemble(hwloc_xml::facts(EXPORT).unwrap());
+        let machine = corewise_model::assemble::assemble(facts(EXPORT).unwrap());
         let told: Vec<_> = machine
             .devices
             .iter()
@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn no_class_makes_the_reader_panic() {
         for class in ["", "é200", "02", "02é0", "zzzz [", "ffff"] {
-            let _ = hwloc_xml::facts(&EXPORT.replace("0200 [8086:1572]", class)).unwrap();
+            let _ = facts(&EXPORT.replace("0200 [8086:1572]", class)).unwrap();
         }
     }
 }
