@@ -52,7 +52,7 @@ fn table(machine: &Machine, devices: &[PlacedDevice<'_>], width: usize) -> Vec<L
         Column::text("kind", 2),
         Column::text("address", 4),
         Column::text("driver", 5).shrinking_to(9),
-        Column::text("link", 6).shrinking_to(12),
+        Column::text("link", 6),
         Column::number("queues", "", 3),
         Column::number("irqs", "", 3),
         Column::text("now on", 1).shrinking_to(6),
@@ -97,20 +97,17 @@ fn row(place: String, placed: &PlacedDevice<'_>) -> Vec<Line> {
     head.into_iter().chain(cells.iter().map(|text| Line::new().plain(text))).collect()
 }
 
-/// "8 GT/s x4", and what it could be where that is more: "2.5 GT/s x4 of 16 GT/s x16".
+/// "8 GT/s x4", and what it could be where that is more: "2.5/16 GT/s x4/16".
 fn link(link: &Link) -> String {
-    let text = |speed: Option<f64>, lanes: Option<u32>| {
-        let speed = speed.map(|speed| format!("{} GT/s", decimal(speed, usize::from(speed.fract() != 0.0))));
-        let lanes = lanes.map(|lanes| format!("x{lanes}"));
-        speed.into_iter().chain(lanes).collect::<Vec<_>>().join(" ")
+    let speed = |speed: f64| decimal(speed, usize::from(speed.fract() != 0.0));
+    let both = |now: Option<String>, most: Option<String>| match (now, most) {
+        (Some(now), Some(most)) if now != most => Some(format!("{now}/{most}")),
+        (now, most) => now.or(most),
     };
-    let now = text(link.speed_gt_s, link.lanes);
-    let most = text(link.most_speed_gt_s, link.most_lanes);
-    match (now.is_empty(), most.is_empty()) {
-        (false, false) if now != most => format!("{now} of {most}"),
-        (false, _) => now,
-        (true, _) => most,
-    }
+    let speeds = both(link.speed_gt_s.map(speed), link.most_speed_gt_s.map(speed)).map(|text| format!("{text} GT/s"));
+    let lanes = |lanes: Option<u32>| lanes.map(|lanes| lanes.to_string());
+    let lanes = both(lanes(link.lanes), lanes(link.most_lanes)).map(|text| format!("x{text}"));
+    speeds.into_iter().chain(lanes).collect::<Vec<_>>().join(" ")
 }
 
 /// What speaks against where devices are said to be; devices of one doubt share a line.

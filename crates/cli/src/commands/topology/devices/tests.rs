@@ -102,13 +102,13 @@ fn devices_are_listed_by_the_cpus_near_them() {
     assert_snapshot!(shown(all(), 110), @r"
     AMD Ryzen 9 9950X3D · 16 cores, 32 cpus · Linux 6.18.2
 
-    Devices, under the cpus near them
-      near             device     kind         address       driver  link                     queues  irqs  now on
-      llc:0 (0-7,16-…  nvme0, n…  storage      0000:03:00.0  nvme    2.5 GT/s x1                  32     1  1
-      llc:1 (8-15,24…  eth0       network      0000:41:00.0  ixgbe   8 GT/s x4 of 16 GT/s x4       1     2  0,9
-                       mlx5_0     InfiniBand   0000:42:00.0  –                                     –     –  –
-      unknown          card0      GPU          0000:81:00.0  –                                     –     –  –
-                       –          accelerator  0000:82:00.0  –                                     –     –  –
+    Devices, by the cpus near them
+      near                 device            kind         address       driver  link          queues  irqs  now on
+      node:0 (0-7,16-23)   nvme0, nvme0n1    storage      0000:03:00.0  nvme    2.5 GT/s x1       32     1  1
+      node:1 (8-15,24-31)  eth0              network      0000:41:00.0  ixgbe   8/16 GT/s x4       1     2  0,9
+                           mlx5_0            InfiniBand   0000:42:00.0  –                          –     –  –
+      unknown              card0             GPU          0000:81:00.0  –                          –     –  –
+                           pci:0000:82:00.0  accelerator  0000:82:00.0  –                          –     –  –
 
      ?  mlx5_0: the reports contradict each other: node 1 (cpus 8-15,24-31), but local cpus 0-31; the node is used
      ?  card0, pci:0000:82:00.0: no node is reported for it (numa_node is -1 or absent), and all cpus as local;
@@ -131,15 +131,15 @@ fn a_narrow_terminal_keeps_where_they_are() {
     AMD Ryzen 9 9950X3D · 16 cores, 32 cpus ·
       Linux 6.18.2
 
-    Devices, under the cpus near them
-      near      device     kind         queues  now on
-      llc:0 (…  nvme0, n…  storage          32  1
-      llc:1 (…  eth0       network           1  0,9
-                mlx5_0     InfiniBand        –  –
-      unknown   card0      GPU               –  –
-                –          accelerator       –  –
-      Hidden at this width: address, driver, link,
-        irqs
+    Devices, by the cpus near them
+      near                 device            now on
+      node:0 (0-7,16-23)   nvme0, nvme0n1    1
+      node:1 (8-15,24-31)  eth0              0,9
+                           mlx5_0            –
+      unknown              card0             –
+                           pci:0000:82:00.0  –
+      Hidden at this width: kind, address, driver,
+        link, queues, irqs
 
      ?  mlx5_0: the reports contradict each other:
         node 1 (cpus 8-15,24-31), but local cpus 0-31;
