@@ -55,10 +55,11 @@ pub struct Recorded {
     pub text_bytes: u64,
 }
 
-/// Writes a recording of a machine's topology and interrupts; [`Root::open`] reads it back, and gives an equal [`Machine`].
+/// Writes a recording of a machine's topology, devices and interrupts; [`Root::open`] reads it back, and gives an equal [`Machine`].
 ///
 /// Left out are all files that [`topology::read`] and [`irq::read`] do not read, and of those that they read: serial numbers,
-/// control groups and mounts, what devices are but their names, the process's names and numbers, network addresses, and who built the kernel on which host.
+/// control groups and mounts, the process's names and numbers, network addresses (in names of devices, too), and who built the kernel on which
+/// host.
 ///
 /// # Errors
 /// What [`topology::read`] returns; [`SysError::Write`] where the output refuses; [`SysError::NotRecordable`] for an
