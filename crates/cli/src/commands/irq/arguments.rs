@@ -18,8 +18,8 @@ pub const AFTER: &str = "Examples:
 Moved interrupts stay moved until `corewise undo` or the next boot. Interrupts of devices that appear later follow \
 /proc/irq/default_smp_affinity, which is not changed. docs/interrupts.md explains which can be moved.
 
-Exit status: 0 moved, or there was nothing to move; 2 wrong EXPR, or no cpu would be left; 3 not permitted, or no \
-interrupt that goes there can be moved.";
+Exit status: 0 moved, or there was nothing to move; 2 wrong EXPR, or no cpu would be left; 3 not permitted, no interrupt \
+that goes there can be moved, or DEVICE is not known.";
 
 /// Show which cpus each device's interrupts go to, and move them
 #[derive(Clone, Debug, Parser)]

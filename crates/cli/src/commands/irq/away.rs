@@ -87,7 +87,7 @@ fn away(
 }
 
 fn near_device(name: &str, here: &Here) -> Result<Aimed, Failure> {
-    let unavailable = |what: &str| Failure::unavailable(format!("{}: {what}", named(name)));
+    let unavailable = |what: &str| Failure::unavailable(format!("near({}): {what}", named(name)));
     let device =
         device::find(&here.machine, name).map_err(|error| unavailable(&error.what).next(shortened(&error.hint)))?;
     let near = device::near(device, &here.machine);
