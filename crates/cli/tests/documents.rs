@@ -49,9 +49,13 @@ fn what_is_printed_is_what_the_schema_says() {
         .unwrap();
     let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recordings/interrupts.txt");
     let recorded = recorded.to_str().unwrap();
-    let cases: [(&str, &[&str]); 18] = [
+    let devices = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recordings/devices.txt");
+    let devices = devices.to_str().unwrap();
+    let cases: [(&str, &[&str]); 20] = [
         ("irq", &["irq", "--machine", recorded, "--json"]),
         ("irq", &["irq", "--machine", recorded, "--away-from", "1", "--dry-run", "--json"]),
+        ("irq", &["irq", "--machine", devices, "--near", "eth0", "--dry-run", "--json"]),
+        ("devices", &["topology", "--machine", devices, "--devices", "--json"]),
         ("experiment", &["try", "--simulate", "truth.toml", "--seed", "1", "--json"]),
         ("beside", &["tail", "--json", "--beside", "--", "sh", "-c", "echo not a document > /dev/null"]),
         ("topology", &["topology", "--json"]),

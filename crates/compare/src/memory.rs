@@ -1,4 +1,4 @@
-//! `cargo xtask compare-memory`: latency and bandwidth by corewise's probe, by a program written from docs/memory.md alone, and by likwid-bench,
+//! `cargo xtask compare-memory`: latency and bandwidth by corewise's probe, by a second program in C, and by likwid-bench,
 //! measured in turn, first quiet and then beside two busy loops.
 //!
 //! likwid-bench is in Debian's package `likwid`; it takes the system's usual pages, so it is compared with streams in small pages.
@@ -20,8 +20,8 @@ use corewise_sys::memory::{Memory, PageSize};
 
 use xtask::output;
 
-/// The program that was written from the definitions alone.
-const INDEPENDENT: &str = "target/compare-memory-independent";
+/// A second program for the same numbers.
+const SECOND: &str = "target/compare-memory-second";
 /// A visit, as a map of memory has them.
 const VISIT: Duration = Duration::from_millis(25);
 /// The working sets that are compared.
@@ -33,14 +33,14 @@ const BUFFER_BYTES: u64 = 512_000_000;
 struct Measure {
     name: String,
     corewise: Box<dyn FnMut() -> Result<f64>>,
-    independent: Vec<String>,
+    second: Vec<String>,
     likwid: Option<&'static str>,
 }
 
 /// Measures everything with every tool in turn, so many times, and prints medians, ranges and ratios within rounds.
 pub fn run(rounds: usize) -> Result<()> {
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/src/memory/independent.c");
-    output(Command::new("cc").args(["-O2", "-o", INDEPENDENT, source]))?;
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/src/memory/second.c");
+    output(Command::new("cc").args(["-O2", "-o", SECOND, source]))?;
     let has_likwid = Command::new("likwid-bench").arg("-h").output().is_ok();
     let cpu = affinity::current()?.lowest().context("no cpu is allowed")?;
     println!("cpu {cpu}, {rounds} rounds; median [least, greatest]; ratios are of one round, corewise to the other\n");
@@ -71,7 +71,7 @@ fn compared(title: &str, cpu: u32, rounds: usize, has_likwid: bool) -> Result<()
             let measure = &mut measures[place];
             eprintln!("{title}, round {} of {rounds}: {}", round + 1, measure.name);
             seen[place][0].push((measure.corewise)()?);
-            seen[place][1].push(independent(cpu, &measure.independent)?);
+            seen[place][1].push(second(cpu, &measure.second)?);
             if let Some(test) = measure.likwid.filter(|_| has_likwid) {
                 seen[place][2].push(likwid(cpu, test)?);
             }
@@ -79,7 +79,7 @@ fn compared(title: &str, cpu: u32, rounds: usize, has_likwid: bool) -> Result<()
     }
     println!(
         "{title}\n{:24} {:>24} {:>24} {:>7} {:>24} {:>7}",
-        "", "corewise", "independent", "ratio", "likwid-bench", "ratio"
+        "", "corewise", "second program", "ratio", "likwid-bench", "ratio"
     );
     for (measure, [ours, other, likwid]) in measures.iter().zip(&seen) {
         let (one, two) = (ratio(ours, other), ratio(ours, likwid));
@@ -112,16 +112,16 @@ fn ratio(ours: &[f64], others: &[f64]) -> String {
 fn measures(cpu: u32) -> Result<Vec<Measure>> {
     let mut measures = Vec::new();
     for bytes in SETS {
-        let independent = vec!["staircase".to_owned(), bytes.to_string()];
+        let second = vec!["staircase".to_owned(), bytes.to_string()];
         let name =
             if bytes < 1 << 20 { format!("{} KiB, ns", bytes >> 10) } else { format!("{} MiB, ns", bytes >> 20) };
         let corewise = chase(cpu, bytes, PageSize::Huge, 64)?;
-        measures.push(Measure { name, corewise, independent, likwid: None });
+        measures.push(Measure { name, corewise, second, likwid: None });
     }
     for (pages, mode) in [(PageSize::Huge, "node"), (PageSize::Small, "node-small")] {
-        let independent = vec![mode.to_owned(), BUFFER_BYTES.to_string()];
+        let second = vec![mode.to_owned(), BUFFER_BYTES.to_string()];
         let corewise = chase(cpu, BUFFER_BYTES, pages, 128)?;
-        measures.push(Measure { name: format!("{mode}, ns"), corewise, independent, likwid: None });
+        measures.push(Measure { name: format!("{mode}, ns"), corewise, second, likwid: None });
     }
     let modes = [
         (Operation::Read, "read", Some("load_sse")),
@@ -131,10 +131,10 @@ fn measures(cpu: u32) -> Result<Vec<Measure>> {
     ];
     for (operation, mode, test) in modes {
         for (pages, word) in [(PageSize::Small, "small"), (PageSize::Huge, "huge")] {
-            let independent = vec![mode.to_owned(), BUFFER_BYTES.to_string(), word.to_owned()];
+            let second = vec![mode.to_owned(), BUFFER_BYTES.to_string(), word.to_owned()];
             let corewise = streamed(cpu, operation, pages)?;
             let likwid = test.filter(|_| pages == PageSize::Small);
-            measures.push(Measure { name: format!("{mode}, {word}, GB/s"), corewise, independent, likwid });
+            measures.push(Measure { name: format!("{mode}, {word}, GB/s"), corewise, second, likwid });
         }
     }
     Ok(measures)
@@ -164,8 +164,8 @@ fn streamed(cpu: u32, operation: Operation, pages: PageSize) -> Result<Box<dyn F
 }
 
 /// The last word of the last line.
-fn independent(cpu: u32, words: &[String]) -> Result<f64> {
-    let text = output(Command::new(INDEPENDENT).arg(cpu.to_string()).args(words))?;
+fn second(cpu: u32, words: &[String]) -> Result<f64> {
+    let text = output(Command::new(SECOND).arg(cpu.to_string()).args(words))?;
     let word = text.split_whitespace().last().context("it printed nothing")?;
     word.parse().with_context(|| format!("no number in {text}"))
 }

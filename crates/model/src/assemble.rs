@@ -4,6 +4,7 @@ pub mod agree;
 mod caches;
 mod clusters;
 mod cores;
+mod devices;
 mod group;
 mod kinds;
 mod places;
@@ -63,6 +64,7 @@ pub fn assemble(facts: MachineFacts) -> Machine {
         groups: Vec::new(),
         caches,
         kinds,
+        devices: devices::devices(facts.devices),
         gaps,
     }
 }

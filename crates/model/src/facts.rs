@@ -3,12 +3,15 @@
 //! Each source (sysfs, a cpuid dump, an hwloc export) fills the same plain facts; [`crate::assemble::assemble`] makes a
 //! [`crate::Machine`] of them, so that rules such as "a Bulldozer module is a cluster of two cores" stand in one place.
 
+mod device;
+
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{CpuSet, Gap};
+pub use device::{Device, DeviceKind, Link};
 
 /// Everything a reader found about one machine.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -37,6 +40,8 @@ pub struct MachineFacts {
     pub unlisted: Option<CpuSet>,
     /// NUMA nodes, by number.
     pub nodes: Vec<NodeFacts>,
+    /// Network cards, disks, graphics cards and the like.
+    pub devices: Vec<Device>,
     /// Classes of core that the source names itself (`/sys/devices/cpu_core/cpus`, cpuid leaf 0x1a).
     pub named_kinds: Vec<NamedKind>,
     /// What could not be read.

@@ -41,6 +41,8 @@ pub enum Topic {
     Memory,
     /// Somebody takes much of what cpus lose to stalls.
     Causes,
+    /// Where a device is, and who may use it.
+    Devices,
 }
 
 /// A measured ratio with its interval.

@@ -2,6 +2,7 @@
 
 pub mod away;
 pub mod device;
+pub mod near;
 
 /// The plain name of an interrupt source as [`crate::survey::Count`] carries it: "LOC" is the timer, "36 virtio1-req.0"
 /// is virtio1-req.0, and what is not known stays as it is.

@@ -13,6 +13,7 @@ pub mod clock;
 pub mod compare;
 pub mod conducted;
 pub mod cpu_set;
+pub mod device;
 pub mod event;
 pub mod experiment;
 pub mod facts;

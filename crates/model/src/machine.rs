@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::facts::{CacheKind, CoreType, MemoryKind};
+use crate::facts::{CacheKind, CoreType, Device, MemoryKind};
 pub use crate::facts::{Processor, System};
 use crate::{CpuSet, Gap, Level};
 
@@ -63,6 +63,9 @@ pub struct Machine {
     pub caches: Vec<Cache>,
     /// Kinds of core, best first; empty where all cores are alike.
     pub kinds: Vec<Kind>,
+    /// Network cards, disks, graphics cards and the like, in order of their places on the bus; empty where none are known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub devices: Vec<Device>,
     /// What is unknown about this machine.
     pub gaps: Vec<Gap>,
 }
@@ -161,7 +164,11 @@ impl Machine {
         ];
         match () {
             () if self.online.is_empty() => Err("its machine has no cpu".to_owned()),
-            () if counts.iter().chain([&self.nodes.len(), &self.caches.len()]).any(|count| *count > MOST_OBJECTS) => {
+            () if counts
+                .iter()
+                .chain([&self.nodes.len(), &self.caches.len(), &self.devices.len()])
+                .any(|count| *count > MOST_OBJECTS) =>
+            {
                 Err(format!("its machine has more than {MOST_OBJECTS} objects of a kind"))
             }
             () if sets.any(CpuSet::is_empty) => Err("its machine has objects without cpus".to_owned()),

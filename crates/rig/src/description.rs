@@ -39,8 +39,17 @@ pub struct Description {
     pub offline: &'static str,
     /// The cpuset that every step runs in, as a container's processes do; empty for none.
     pub cpuset: &'static str,
-    /// Whether it has a disk with a queue for each cpu, which nothing is on and no built-in driver drives.
-    pub disk: bool,
+    /// Its disk with a queue for each cpu, if any, which nothing is on and no built-in driver drives.
+    pub disk: Option<Disk>,
+}
+
+/// Where a disk is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Disk {
+    /// On the machine's own bus, of which the firmware does not say at which node it is.
+    Somewhere,
+    /// On a bus of its own at a node.
+    AtNode(u32),
 }
 
 /// What the processor says of itself.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::cpus::{self, Cpus};
-use crate::{Description, Place, RigError, Threads};
+use crate::{Description, Disk, Place, RigError, Threads};
 
 /// The emulator's program.
 const PROGRAM: &str = "qemu-system-x86_64";
@@ -78,8 +78,16 @@ pub fn arguments(machine: &Description, kernel: &Path, files: &Path, console: Co
         }
         Console::Terminal => add(&["-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console"]),
     }
-    if machine.disk {
-        add(&["-blockdev", "driver=null-co,node-name=disk,size=1048576", "-device", "virtio-blk-pci,drive=disk"]);
+    if let Some(disk) = machine.disk {
+        add(&["-blockdev", "driver=null-co,node-name=disk,size=1048576"]);
+        match disk {
+            Disk::Somewhere => add(&["-device", "virtio-blk-pci,drive=disk"]),
+            Disk::AtNode(node) => {
+                add(&["-device", &format!("pxb-pcie,id=far,bus=pcie.0,bus_nr=64,numa_node={node}")]);
+                add(&["-device", "pcie-root-port,id=socket,bus=far,chassis=1"]);
+                add(&["-device", "virtio-blk-pci,drive=disk,bus=socket"]);
+            }
+        }
     }
     arguments.extend(cpus_of(machine));
     arguments.extend(nodes_of(machine));

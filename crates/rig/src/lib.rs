@@ -21,7 +21,7 @@ mod machines;
 mod rig;
 mod root_files;
 
-pub use description::{Description, Memory, Numbering, Place, Processor, Threads};
+pub use description::{Description, Disk, Memory, Numbering, Place, Processor, Threads};
 pub use error::RigError;
 pub use expected::{Expected, ExpectedNode};
 pub use guest::{Guest, Outcome};

@@ -1,6 +1,6 @@
 //! The machines that the rig knows.
 
-use crate::{Description, Memory, Numbering, Processor, Threads};
+use crate::{Description, Disk, Memory, Numbering, Processor, Threads};
 
 const XEON: Processor =
     Processor { vendor: "GenuineIntel", family: 6, model: 0x8f, name: "Intel(R) Xeon(R) Gold 6430" };
@@ -24,7 +24,7 @@ const ONE: Description = Description {
     nohz_full: "",
     offline: "",
     cpuset: "",
-    disk: false,
+    disk: None,
 };
 
 /// Four cores of two threads.
@@ -41,7 +41,7 @@ const FX_8150: Description = Description {
     },
     cores: 4,
     threads: Threads::Module,
-    disk: true,
+    disk: Some(Disk::Somewhere),
     ..ONE
 };
 
@@ -125,10 +125,11 @@ const RYZEN_9950X3D: Description = Description {
 
 const DUAL_SOCKET: Description = Description {
     name: "dual-socket",
-    about: "two packages of four cores with two threads, a node each",
+    about: "two packages of four cores with two threads, a node each, and a disk at the second",
     packages: 2,
     nodes: &[Memory { cpus: "0-7", size_mib: 384 }, Memory { cpus: "8-15", size_mib: 384 }],
     distances: &[&[10, 21], &[21, 10]],
+    disk: Some(Disk::AtNode(1)),
     ..EIGHT
 };
 

@@ -12,7 +12,7 @@ use std::path::Path;
 use corewise_model::Machine;
 
 use crate::error::SysError;
-use crate::root::{HWLOC_XML, Root, Source, is_named_only};
+use crate::root::{HWLOC_XML, NAMED, Root, Source, is_device_name, is_named_only};
 use crate::{irq, topology};
 
 /// The folder of the archive that holds the recorded files.
@@ -55,17 +55,18 @@ pub struct Recorded {
     pub text_bytes: u64,
 }
 
-/// Writes a recording of a machine's topology and interrupts; [`Root::open`] reads it back, and gives an equal [`Machine`].
+/// Writes a recording of a machine's topology, devices and interrupts; [`Root::open`] reads it back, and gives an equal [`Machine`].
 ///
 /// Left out are all files that [`topology::read`] and [`irq::read`] do not read, and of those that they read: serial numbers,
-/// control groups and mounts, the process's names and numbers, network addresses, and who built the kernel on which host.
+/// control groups and mounts, the process's names and numbers, network addresses (in names of devices, too), and who built the kernel on which
+/// host.
 ///
 /// # Errors
 /// What [`topology::read`] returns; [`SysError::Write`] where the output refuses; [`SysError::NotRecordable`] for an
 /// hwloc XML export, which may name hosts and devices anywhere.
 pub fn record(root: &Root, output: impl Write, packing: Packing) -> Result<Recorded, SysError> {
     let recorder = Recorder { root, read: RefCell::default() };
-    let machine = topology::read_from(&recorder)?;
+    let machine = scrub::named(topology::read_from(&recorder)?);
     irq::read_from(&recorder);
     let allowed = (topology::allowed_cpus(root), topology::allowed_memory(root));
     let files = scrub::scrubbed(recorder.read.into_inner(), &machine, allowed);
@@ -95,6 +96,9 @@ impl Source for Recorder<'_> {
         // These are links, of which there is nothing to read but their names.
         for path in names.iter().map(|name| format!("{folder}/{name}")).filter(|path| is_named_only(path)) {
             self.read.borrow_mut().insert(path, String::new());
+        }
+        for path in names.iter().map(|name| format!("{folder}/{name}")).filter(|path| is_device_name(path)) {
+            self.read.borrow_mut().insert(format!("{path}/{NAMED}"), String::new());
         }
         names
     }

@@ -22,7 +22,7 @@ pub(crate) use fixed_interrupts::FIXED_INTERRUPTS;
 use folder::{Folder, Found};
 pub(crate) use hypervisor::{EMULATOR, HYPERVISOR, called};
 pub(crate) use source::Source;
-pub(crate) use wanted::{CPUID, HWLOC_XML, SCHEDULING, is_named_only};
+pub(crate) use wanted::{CPUID, HWLOC_XML, NAMED, PCI_DEVICES, SCHEDULING, is_device_name, is_named_only};
 
 /// The largest archive that is read, packed or not, in bytes.
 const LARGEST_ARCHIVE_BYTES: u64 = 256 << 20;

@@ -5,6 +5,7 @@ mod bare;
 mod caches;
 mod cpuid;
 mod cpuinfo;
+mod devices;
 mod frequency;
 mod hwloc_xml;
 mod limits;

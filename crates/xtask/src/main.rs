@@ -39,7 +39,7 @@ that names a system
   fuzz [SECONDS] [TARGET] run every fuzz target, or one, for this long each (600)
   bench-loop              check the cost of an iteration of the tail probe's loop, bare and recorded
   compare-links [ROUNDS]  measure a link with corewise and with other tools, quiet and busy, in turn (9 rounds)
-  compare-memory [ROUNDS] latency and bandwidth by corewise, by a program written from docs/memory.md alone, and by likwid-bench, \
+  compare-memory [ROUNDS] latency and bandwidth by corewise, by a second program in C, and by likwid-bench, \
 in turn, quiet and busy (9 rounds)
   compare-tail [ROUNDS]   the stalls of one cpu by corewise, oslat, a loop like sysjitter's, and cyclictest, in turn \
 (9 rounds)

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use corewise_model::Machine;
+use corewise_model::interrupt::device::DeviceInterrupt;
 use corewise_model::machine_file::{self, BUILT_IN, BuiltIn, Description, Found, MachineFile};
-use corewise_sys::{Root, SysError, input};
+use corewise_sys::{Root, SysError, input, irq};
 
 use super::failure::{Exit, Failure};
 use super::placing::shortened;
@@ -110,6 +111,19 @@ pub fn read(choice: &MachineChoice) -> Result<Chosen, Failure> {
         MachineChoice::File(path) if is_machine_file(path) => described(path).map(Chosen::from),
         MachineChoice::File(path) => recorded(path).map(Chosen::undescribed),
     }
+}
+
+/// The interrupts of the machine's devices; none where nothing tells them, as in machine files.
+pub fn interrupts(choice: &MachineChoice) -> Vec<DeviceInterrupt> {
+    let root = match choice {
+        MachineChoice::Here => Root::live(),
+        MachineChoice::File(path) if !is_machine_file(path) => match Root::open(path) {
+            Ok(root) => root,
+            Err(_) => return Vec::new(),
+        },
+        _ => return Vec::new(),
+    };
+    irq::read(&root)
 }
 
 fn described(path: &Path) -> Result<MachineFile, Failure> {

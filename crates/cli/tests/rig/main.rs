@@ -12,6 +12,7 @@ mod agreement;
 mod bench;
 mod booting;
 mod changes;
+mod devices;
 mod experiment;
 mod expressions;
 mod found;
@@ -123,6 +124,7 @@ fn all_scenarios() -> impl Iterator<Item = &'static Scenario> {
         memory::SCENARIOS,
         groups::SCENARIOS,
         interrupts::SCENARIOS,
+        devices::SCENARIOS,
         changes::SCENARIOS,
         stalls::SCENARIOS,
         survey::SCENARIOS,

@@ -145,7 +145,7 @@ impl<'a> Places<'a> {
 
 /// Interrupts made by hand for the tests.
 #[cfg(test)]
-pub(super) mod sample {
+pub(crate) mod sample {
     use super::*;
 
     /// The cpus of a kernel list.

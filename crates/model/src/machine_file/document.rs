@@ -6,6 +6,7 @@ use toml::Spanned;
 use super::entries::{CacheName, Distances, Size};
 use super::objects::Objects;
 use crate::CpuSet;
+use crate::facts::DeviceKind;
 
 /// The whole file. Cpus that are offline are named in the levels like all others.
 #[derive(Debug, Deserialize)]
@@ -69,6 +70,30 @@ pub struct Document {
     /// Frequencies.
     #[serde(default)]
     pub frequencies: Vec<Spanned<FrequencyEntry>>,
+    /// Network cards, disks, graphics cards and the like.
+    #[serde(default)]
+    pub devices: Vec<Spanned<DeviceEntry>>,
+}
+
+/// A device.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DeviceEntry {
+    /// What it is.
+    pub kind: DeviceKind,
+    /// What the system calls it.
+    #[serde(default)]
+    pub names: Vec<String>,
+    /// Where it is on the bus.
+    pub address: Option<String>,
+    /// Its driver.
+    pub driver: Option<String>,
+    /// The number of its node, as a system would report it; unknown where it is missing.
+    pub node: Option<u32>,
+    /// The cpus that a system would call local to it.
+    pub local_cpus: Option<CpuSet>,
+    /// How many queues it has.
+    pub queues: Option<u32>,
 }
 
 /// Caches of one name and size.

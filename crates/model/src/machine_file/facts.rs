@@ -4,10 +4,10 @@ use toml::Spanned;
 
 use super::check::{self, Problem};
 use super::cpus::cpus;
-use super::document::{Document, Kinds, NodeEntry};
+use super::document::{DeviceEntry, Document, Kinds, NodeEntry};
 use super::entries::Distances;
 use crate::CpuSet;
-use crate::facts::{CoreType, MachineFacts, NamedKind, NodeFacts};
+use crate::facts::{CoreType, Device, MachineFacts, NamedKind, NodeFacts};
 use crate::machine::{Processor, System};
 
 /// Who says which kind a core is, as a user would look it up.
@@ -31,7 +31,29 @@ pub fn facts(document: &Document) -> Result<MachineFacts, Problem> {
         allowed: set(&document.allowed),
         nodes: nodes(document)?,
         named_kinds: kinds(document)?,
+        devices: document.devices.iter().map(|entry| device(entry, all)).collect::<Result<_, _>>()?,
         ..MachineFacts::default()
+    })
+}
+
+/// A device, with what a system would report of it; its node may be one that the machine does not have, as reports may be wrong.
+fn device(entry: &Spanned<DeviceEntry>, cpus: &CpuSet) -> Result<Device, Problem> {
+    let DeviceEntry { kind, names, address, driver, node, local_cpus, queues } = entry.get_ref();
+    if names.is_empty() && address.is_none() {
+        return Err(Problem { span: entry.span(), what: "a device needs `names` or an `address`".to_owned() });
+    }
+    if let Some(local) = local_cpus {
+        check::known(local, cpus, entry.span())?;
+    }
+    Ok(Device {
+        kind: *kind,
+        names: names.clone(),
+        address: address.clone(),
+        driver: driver.clone(),
+        node: *node,
+        local_cpus: local_cpus.clone(),
+        link: None,
+        queues: *queues,
     })
 }
 

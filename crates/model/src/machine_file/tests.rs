@@ -237,6 +237,21 @@ fn find_text(name: &str) -> &'static str {
     }
 }
 
+#[test]
+fn devices_are_described_as_a_system_reports_them() {
+    let with = |devices: &str| parse(&format!("name = \"x\"\ncpus = \"0-3\"\ndevices = [{devices}]\n"));
+    let file = with(
+        "{ kind = \"infiniband\", names = [\"mlx5_0\"], node = 7, local_cpus = \"0-1\" }, { kind = \"gpu\", address = \"0:1\" }",
+    );
+    let devices = file.unwrap().machine.devices;
+    assert_eq!(devices.iter().map(|device| device.title()).collect::<Vec<_>>(), ["pci:0:1", "mlx5_0"]);
+    assert_eq!((devices[1].node, devices[1].local_cpus.as_ref().map(CpuSet::len)), (Some(7), Some(2)));
+    let told = |devices: &str| with(devices).unwrap_err().to_string();
+    assert_eq!(told("{ kind = \"gpu\" }"), "line 3: a device needs `names` or an `address`");
+    assert!(told("{ kind = \"gpu\", address = \"x\", local_cpus = \"4\" }").contains("4 is not among the cpus"));
+    assert!(told("{ kind = \"card\" }").contains("unknown variant"));
+}
+
 /// A text with one of its lines gone, doubled or cut.
 fn changed(text: &str, line: usize, at: usize, how: u8) -> String {
     let mut lines: Vec<&str> = text.lines().collect();

@@ -54,6 +54,8 @@ pub(super) enum Node {
         count: u32,
         among: Option<Box<Term>>,
     },
+    /// The cpus near a device, by what a user calls it.
+    Near(String),
     Not(Box<Term>),
     /// Terms joined from left to right.
     Chain(Box<Term>, Vec<(Operator, Term)>),
@@ -171,6 +173,8 @@ impl Pattern {
 pub(super) const BEST: &str = "best";
 /// The word for what they are compared by.
 pub(super) const WORTH: &str = "worth";
+/// The word before a device.
+pub(super) const NEAR: &str = "near";
 
 impl Expression {
     /// The text as it was written.
@@ -201,6 +205,11 @@ impl Expression {
         self.term.has(&|node| matches!(node, Node::Best { .. }))
     }
 
+    /// Whether the expression asks what is near a device, by what the system reports.
+    pub fn needs_devices(&self) -> bool {
+        self.term.has(&|node| matches!(node, Node::Near(_)))
+    }
+
     /// Whether the expression has the name `quiet`, which needs a survey.
     pub fn needs_survey(&self) -> bool {
         self.term.has(&|node| *node == Node::Name(Name::Quiet))
@@ -211,7 +220,7 @@ impl Term {
     fn has(&self, wanted: &impl Fn(&Node) -> bool) -> bool {
         wanted(&self.node)
             || match &self.node {
-                Node::List(_) | Node::Mask(_) | Node::Name(_) => false,
+                Node::List(_) | Node::Mask(_) | Node::Name(_) | Node::Near(_) => false,
                 Node::Objects { of, .. } => of.as_ref().is_some_and(|of| of.has(wanted)),
                 Node::Pattern { among, .. } | Node::Best { among, .. } => {
                     among.as_ref().is_some_and(|among| among.has(wanted))
@@ -262,6 +271,7 @@ impl fmt::Display for Term {
                 among.iter().try_for_each(|among| write!(formatter, ", {among}"))?;
                 formatter.write_str(")")
             }
+            Node::Near(device) => write!(formatter, "{NEAR}({device})"),
             Node::Not(term) => {
                 formatter.write_str("!")?;
                 term.operand(formatter)

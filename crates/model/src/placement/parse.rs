@@ -1,11 +1,13 @@
 //! From a text to an expression.
 
+mod arguments;
+
 use std::ops::Range;
 use std::str::FromStr;
 
-use super::expression::{BEST, Node, Term, WORTH};
+use super::expression::{Node, Term};
 use super::words::{self, Word};
-use super::{Expression, Indices, Operator, Pattern, PlacementError};
+use super::{Expression, Indices, Operator, PlacementError};
 use crate::cpu_set::MAXIMUM_CPU;
 use crate::{CpuSet, Level};
 
@@ -195,6 +197,7 @@ impl Parser {
             Word::Level(level) => self.objects(None, level, start, &text[..length]),
             Word::Pattern(pattern) => self.choice(Some(pattern), start),
             Word::Best => self.choice(None, start),
+            Word::Near => self.near(start),
         }
     }
 
@@ -241,71 +244,6 @@ impl Parser {
         let at = start..(start + word.len()).max(start);
         let what = format!("expected an index after \"{level}:\", such as 0, 0-3, 0,2, all, even, odd or last");
         Err(PlacementError::new(at, what))
-    }
-
-    /// `spread(4, llc)`, `pack(4, llc, node:0)` and, which is no pattern, `best(4, worth)`: from the parenthesis on.
-    fn choice(&mut self, pattern: Option<Pattern>, start: usize) -> Result<Term> {
-        let (word, by, what) =
-            pattern.map_or((BEST, WORTH, WORTH), |pattern| (pattern.word(), Level::Llc.word(), "a level"));
-        let form = format!("write {word}(4, {by}) or {word}(4, {by}, node:0)");
-        let formed = |error: PlacementError| if error.hint.is_none() { error.hint(&form) } else { error };
-        self.expect('(', "and the number of cpus").map_err(formed)?;
-        let count = self.count().map_err(formed)?;
-        if self.peek_past_space() == Some(')') {
-            let what = format!("{word} needs {what}: {word}({count}, {by})");
-            return Err(PlacementError::new(self.place..self.place + 1, what));
-        }
-        self.expect(',', &format!("and {what}")).map_err(formed)?;
-        let level = pattern.map(|_| self.level_argument()).transpose().map_err(formed)?;
-        self.peek_past_space();
-        let at = self.place;
-        if level.is_none() && !self.word_text().eq_ignore_ascii_case(WORTH) {
-            return Err(formed(PlacementError::new(at..at + self.word_text().len(), format!("expected {WORTH}"))));
-        }
-        self.place += if level.is_none() { WORTH.len() } else { 0 };
-        let among = self.among()?;
-        self.expect(')', "to close \"(\"").map_err(formed)?;
-        let node = match pattern.zip(level) {
-            Some((pattern, level)) => Node::Pattern { pattern, count, level, among },
-            None => Node::Best { count, among },
-        };
-        Ok(Term { node, at: start..self.place })
-    }
-
-    /// The cpus that are chosen from, where they are given.
-    fn among(&mut self) -> Result<Option<Box<Term>>> {
-        if self.peek_past_space() != Some(',') {
-            return Ok(None);
-        }
-        self.place += 1;
-        Ok(Some(Box::new(self.chain()?)))
-    }
-
-    fn count(&mut self) -> Result<u32> {
-        self.peek_past_space();
-        let start = self.place;
-        let count = self.number("how many cpus")?;
-        if count == 0 {
-            return Err(PlacementError::new(start..self.place, "a pattern needs at least one cpu"));
-        }
-        Ok(count)
-    }
-
-    fn level_argument(&mut self) -> Result<Level> {
-        self.peek_past_space();
-        let (start, text) = (self.place, self.word_text());
-        let at = start..start + text.chars().count();
-        match words::find(&text) {
-            Some(Word::Level(level)) => {
-                self.place = at.end;
-                Ok(level)
-            }
-            _ => {
-                let levels = Level::ALL.map(Level::word).join(", ");
-                let error = PlacementError::new(at, format!("expected a level: one of {levels}"));
-                Err(words::meant(&text).into_iter().fold(error, PlacementError::hint))
-            }
-        }
     }
 
     fn mask(&mut self) -> Result<Term> {

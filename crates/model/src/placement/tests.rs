@@ -332,3 +332,64 @@ fn groups_are_those_that_a_map_proved() {
     assert_eq!(cpus(&machine, "spread(3, group)"), "0,4,8");
     assert_eq!(cpus(&machine, "llc:0.group:1"), "4-7,20-23");
 }
+
+/// The built-in machine of two packages has a good card, one whose reports contradict each other, and one of which nothing is known.
+fn with_devices() -> Machine {
+    let machine = crate::machine_file::BUILT_IN.iter().find(|machine| machine.name == "simulated-2-packages").unwrap();
+    machine.read().unwrap().machine
+}
+
+#[test]
+fn near_is_what_the_system_reports_with_the_reason_and_the_doubt() {
+    let machine = with_devices();
+    let near = |text: &str| {
+        let found = resolved(&machine, text).unwrap();
+        (found.cpus.to_string(), found.notes.join(" "))
+    };
+    let node_1 = "near(eth0): node 1, as the system reports.";
+    assert_eq!(near("near(eth0)"), ("4-7,12-15".into(), node_1.into()));
+    assert_eq!(near("NEAR( eth0 )"), ("4-7,12-15".into(), node_1.into()));
+    assert_eq!(near("!near(eth0)"), ("0-3,8-11".into(), node_1.into()));
+    assert_eq!(near("near(eth0) + near(eth0) - core:4").0, "5-7,13-15");
+    assert_eq!(near("near(eth0).core:0").0, "4,12");
+    assert_eq!(near("spread(2, core, near(pci:41:00.0)) + near(nvme0n1).cpu:0").0, "0,4,5");
+    let doubted = near("near(eth1)");
+    assert_eq!((doubted.0.as_str(), doubted.1.contains("contradict each other")), ("4-7,12-15", true), "{}", doubted.1);
+    let unknown = near("near(gpu:0) & llc:0");
+    assert_eq!((unknown.0.as_str(), unknown.1.contains("is not known; no node is reported")), ("0-3,8-11", true));
+}
+
+#[test]
+fn devices_that_are_not_there_are_refused_with_those_that_are() {
+    let machine = with_devices();
+    assert_eq!(
+        refusal(&machine, "all - near(eth9)"),
+        "[near(eth9)] near(eth9): this machine has no such device | the devices here are nvme0, nvme0n1, eth0, eth1, card0"
+    );
+    assert!(
+        refusal(&machine, "!near(card0)")
+            .starts_with("[!near(card0)] no cpu is left: !near(card0) excludes every cpu | near(card0): where it is")
+    );
+    let without = refusal(&stacked(), "near(eth0)");
+    assert!(without.starts_with("[near(eth0)] near(eth0): no devices of this machine are known | "), "{without}");
+    for text in ["near", "near()", "near( )", "near(eth0", "near(a(b))"] {
+        let told = refusal(&machine, text);
+        assert!(
+            told.ends_with("write near(eth0), near(nvme0n1), near(pci:0000:41:00.0) or near(gpu:0)"),
+            "{text}: {told}"
+        );
+    }
+    assert_eq!(refusal(&machine, "eth0"), "[eth0] unknown word \"eth0\" | the name here is near(eth0)");
+}
+
+/// Whoever may not use the cpus near a device is told why none is left.
+#[test]
+fn near_leaves_out_what_may_not_be_used() {
+    let machine = Machine { allowed: set("0-4"), isolated: set("5"), ..with_devices() };
+    let context = |reachable| Context { machine: &machine, reachable, quiet: None, worth: None };
+    let (all, some) = (machine.online.clone(), set("0-3"));
+    let found = parse("near(eth0)").unwrap().resolve(&context(&all)).unwrap();
+    assert_eq!((found.cpus.to_string(), found.left_out.len()), ("4".into(), 2));
+    let none = parse("near(eth0)").unwrap().resolve(&context(&some)).unwrap_err();
+    assert_eq!(none.what, "no cpu is left: cpus 4-7,12-15 are outside the cpuset");
+}

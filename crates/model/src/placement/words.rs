@@ -1,6 +1,6 @@
 //! The words of the language, and what people who know other tools may have meant.
 
-use super::expression::{BEST, Name, Pattern};
+use super::expression::{BEST, NEAR, Name, Pattern};
 use crate::Level;
 
 /// A word that the language knows.
@@ -14,6 +14,8 @@ pub enum Word {
     Pattern(Pattern),
     /// `best`, which arguments follow.
     Best,
+    /// `near`, which a device follows.
+    Near,
 }
 
 /// The meaning of a word, upper or lower case.
@@ -22,7 +24,11 @@ pub fn find(word: &str) -> Option<Word> {
     let level = Level::ALL.into_iter().find(|level| is(level.word())).map(Word::Level);
     let name = || Name::ALL.into_iter().find(|name| is(name.word())).map(Word::Name);
     let pattern = || Pattern::ALL.into_iter().find(|pattern| is(pattern.word())).map(Word::Pattern);
-    level.or_else(name).or_else(pattern).or_else(|| is(BEST).then_some(Word::Best))
+    level
+        .or_else(name)
+        .or_else(pattern)
+        .or_else(|| is(BEST).then_some(Word::Best))
+        .or_else(|| is(NEAR).then_some(Word::Near))
 }
 
 /// The longest known word that a text begins with and that ends there or before a hyphen (`all-core:0` is `all - core:0`).
@@ -32,7 +38,7 @@ pub fn longest(text: &str) -> Option<(usize, Word)> {
 }
 
 /// What other tools call things, and what they are called here.
-const ELSEWHERE: [(&str, &str); 34] = [
+const ELSEWHERE: [(&str, &str); 38] = [
     ("socket", "package:N"),
     ("sockets", "package:N"),
     ("pkg", "package:N"),
@@ -67,6 +73,10 @@ const ELSEWHERE: [(&str, &str); 34] = [
     ("scatter", "spread(N, LEVEL)"),
     ("compact", "pack(N, LEVEL)"),
     ("machine", "all"),
+    ("eth", "near(eth0)"),
+    ("netdev", "near(eth0)"),
+    ("nvme", "near(nvme0n1)"),
+    ("gpu", "near(gpu:0)"),
 ];
 
 /// What to write instead of a word that the language does not know; nothing where it is a word, in the wrong place.
@@ -92,5 +102,5 @@ pub fn meant(word: &str) -> Option<String> {
 pub fn all() -> Vec<&'static str> {
     let levels = Level::ALL.map(Level::word);
     let patterns = Pattern::ALL.map(Pattern::word);
-    levels.into_iter().chain(Name::ALL.map(Name::word)).chain(patterns).chain([BEST]).collect()
+    levels.into_iter().chain(Name::ALL.map(Name::word)).chain(patterns).chain([BEST, NEAR]).collect()
 }

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use crate::root::Source;
+use crate::root::{PCI_DEVICES, Source};
 
 /// The address of the device: at the end of newer controllers' names ("PCI-MSIX-0000:00:02.0"), and in the hardware number of
 /// the older ones that serve all devices.
@@ -40,7 +40,7 @@ impl<'a> Drivers<'a> {
     /// The driver of the device at an address.
     pub fn of(&self, address: &str) -> Option<String> {
         let read = || {
-            let text = self.source.text(&format!("sys/bus/pci/devices/{address}/uevent"))?;
+            let text = self.source.text(&format!("{PCI_DEVICES}/{address}/uevent"))?;
             text.lines().find_map(|line| line.strip_prefix("DRIVER=")).map(str::to_owned)
         };
         self.known.borrow_mut().entry(address.to_owned()).or_insert_with(read).clone()

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use corewise_model::{CpuSet, Machine};
 
-use crate::root::{HYPERVISOR, called};
+use crate::root::{HYPERVISOR, PCI_DEVICES, called};
 
 /// The fields of /proc/cpuinfo that are kept; "Serial" of Arm boards is one of those that are not.
 const CPUINFO_FIELDS: [&str; 19] = [
@@ -62,7 +62,7 @@ pub fn scrubbed(
     machine: &Machine,
     (cpus, memory): (Option<CpuSet>, Option<CpuSet>),
 ) -> BTreeMap<String, String> {
-    let kept = |(path, text): (String, String)| kept(&path, &text).map(|text| (path, text));
+    let kept = |(path, text): (String, String)| kept(&path, &text).map(|text| (without_addresses(&path), text));
     let mut files: BTreeMap<String, String> = read.into_iter().filter_map(kept).collect();
     let line = |name: &str, set: Option<CpuSet>| set.map(|set| format!("{name}:\t{set}\n"));
     let status =
@@ -89,7 +89,9 @@ fn kept(path: &str, text: &str) -> Option<String> {
         "proc/interrupts" => without_addresses(text),
         _ if path.starts_with("sys/kernel/irq/") => without_addresses(text),
         _ if path.starts_with("sys/kernel/debug/irq/") => lines(text, |line| line.trim().starts_with("IRQD_")),
-        _ if path.starts_with("sys/bus/pci/") => lines(text, |line| line.starts_with("DRIVER=")),
+        _ if path.starts_with(PCI_DEVICES) && path.ends_with("/uevent") => {
+            lines(text, |line| line.starts_with("DRIVER="))
+        }
         _ if path.ends_with("meminfo") => lines(text, |line| line.contains("MemTotal:")),
         HYPERVISOR => lines(text, |line| called(line.trim()).is_some()),
         _ if path.starts_with("cpuid/") => {
@@ -97,6 +99,14 @@ fn kept(path: &str, text: &str) -> Option<String> {
         }
         _ => text.to_owned(),
     })
+}
+
+/// The machine that reading the recording gives: the names of its devices without network addresses.
+pub fn named(mut machine: Machine) -> Machine {
+    for name in machine.devices.iter_mut().flat_map(|device| &mut device.names) {
+        *name = without_addresses(name);
+    }
+    machine
 }
 
 /// Digits of the address in a network interface's name, where systemd names it by that: "enx0a1b2c3d4e5f".

@@ -11,6 +11,12 @@ pub const CPUID: &str = "cpuid";
 /// The name under which an hwloc XML export is kept.
 pub const HWLOC_XML: &str = "hwloc.xml";
 
+/// The folder of the devices on the PCI bus.
+pub const PCI_DEVICES: &str = "sys/bus/pci/devices";
+
+/// The file by which a recording keeps that a folder is there, of which only the name is read. It is no file of the machine.
+pub const NAMED: &str = "corewise-named";
+
 /// Files of which the whole path is known.
 const SINGLE: [&str; 27] = [
     FIXED_INTERRUPTS,
@@ -113,6 +119,27 @@ const OF_CPUSET: [&str; 8] = [
     "mems",
 ];
 
+/// Files of a folder `sys/bus/pci/devices/ADDRESS`.
+const OF_DEVICE: [&str; 11] = [
+    "class",
+    "vendor",
+    "numa_node",
+    "local_cpulist",
+    "local_cpus",
+    "current_link_speed",
+    "current_link_width",
+    "max_link_speed",
+    "max_link_width",
+    "power/runtime_status",
+    "uevent",
+];
+
+/// Folders below a device's in which the names of other folders are what users call it, or its queues.
+const NAMING: [&str; 8] = ["net", "infiniband", "nvme", "block", "drm", "accel", "queues", "mq"];
+
+/// Such a name has no more folders above it.
+const DEEPEST_NAME: usize = 12;
+
 /// Folders of devices whose memory may become that of a node.
 const MEMORY_DEVICES: [&str; 3] = ["sys/bus/dax/devices/", "sys/bus/nd/devices/", "sys/bus/cxl/devices/"];
 
@@ -136,6 +163,7 @@ pub fn is_wanted(path: &str) -> bool {
     }
     is_single(path)
         || is_of_interrupts(path)
+        || is_of_device(path)
         || is_cpuset(path)
         || (path.ends_with("/target_node") && MEMORY_DEVICES.iter().any(|folder| path.starts_with(folder)))
         || is_dump(path)
@@ -180,11 +208,36 @@ fn is_of_interrupts(path: &str) -> bool {
         path.strip_prefix(folder).and_then(after_number).is_some_and(|name| names.contains(&name))
     };
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let device = path.strip_prefix("sys/bus/pci/devices/").and_then(|rest| rest.strip_suffix("/uevent"));
     is_of("proc/irq/", &OF_INTERRUPT)
         || is_of("sys/kernel/irq/", &OF_INTERRUPT_IN_SYSFS)
         || path.strip_prefix("sys/kernel/debug/irq/irqs/").is_some_and(is_number)
-        || device.is_some_and(|address| !address.is_empty() && !address.contains('/'))
+}
+
+fn is_of_device(path: &str) -> bool {
+    let name = path.strip_suffix(NAMED).and_then(|folder| folder.strip_suffix('/'));
+    let file = behind_address(path).is_some_and(|file| OF_DEVICE.contains(&file));
+    file || name.is_some_and(is_device_name)
+}
+
+/// What follows a device's folder in a path.
+fn behind_address(path: &str) -> Option<&str> {
+    let (address, rest) = path.strip_prefix(PCI_DEVICES)?.strip_prefix('/')?.split_once('/')?;
+    (!address.is_empty()).then_some(rest)
+}
+
+/// Whether a folder's name is what users call a device, or one of its queues.
+pub fn is_device_name(path: &str) -> bool {
+    let Some(rest) = behind_address(path) else { return false };
+    let parts: Vec<&str> = rest.split('/').collect();
+    if parts.len() > DEEPEST_NAME || parts.contains(&"") {
+        return false;
+    }
+    match parts.as_slice() {
+        [.., "nvme", _, disk] => disk.starts_with("nvme"),
+        [.., folder, _] => NAMING.contains(folder),
+        [engine] => engine.starts_with("dsa") || engine.starts_with("iax"),
+        [] => false,
+    }
 }
 
 fn is_cpuset(path: &str) -> bool {
@@ -226,6 +279,10 @@ mod tests {
             "sys/kernel/irq/36/chip_name",
             "sys/kernel/debug/irq/irqs/36",
             "sys/bus/pci/devices/0000:00:02.0/uevent",
+            "sys/bus/pci/devices/0000:00:02.0/numa_node",
+            "sys/bus/pci/devices/0000:00:02.0/virtio1/block/vda/corewise-named",
+            "sys/bus/pci/devices/0000:00:02.0/nvme/nvme0/nvme0n1/mq/0/corewise-named",
+            "sys/bus/pci/devices/0000:00:02.0/dsa0/corewise-named",
             "sys/devices/system/node/node10/access0/initiators/node2",
             "sys/bus/cxl/devices/region0/dax_region0/dax0.0/target_node",
             "sys/fs/cgroup/a/b/cpuset.mems.effective",
@@ -243,6 +300,10 @@ mod tests {
             "proc/irq/36/spurious",
             "sys/kernel/debug/irq/domains/default",
             "sys/bus/pci/devices/0000:00:02.0/virtio1/uevent",
+            "sys/bus/pci/devices/0000:00:02.0/net/eth0/address",
+            "sys/bus/pci/devices/0000:00:02.0/nvme/nvme0/serial/corewise-named",
+            "sys/bus/pci/devices/0000:00:02.0/power/corewise-named",
+            "sys/bus/pci/devices/corewise-named",
             "puz",
             "",
         ];

@@ -1,5 +1,7 @@
 //! The facts of an hwloc XML export of format 2 or 3.
 
+mod devices;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -60,6 +62,7 @@ pub fn facts(text: &str) -> Result<MachineFacts, SysError> {
     facts.processor = processor(topology);
     facts.system = system(topology);
     add_kinds(topology, &mut facts);
+    facts.devices = devices::devices(topology);
     facts.gaps.extend(names_larger_cpus(topology).then(larger_cpus));
     Ok(facts)
 }

@@ -10,7 +10,7 @@ use super::frequency::Frequencies;
 use super::limits::CPUS;
 use super::reader::Reader;
 use super::sharing::{self, BOOKS, CLUSTERS, DIES, DRAWERS, Numbered, PACKAGES, Sets, THREADS};
-use super::{allowed, caches, frequency, memory, nodes, online, system};
+use super::{allowed, caches, devices, frequency, memory, nodes, online, system};
 
 /// Everything that sysfs and procfs tell; no cpus where there is neither.
 pub fn facts(reader: &Reader) -> MachineFacts {
@@ -44,6 +44,7 @@ pub fn facts(reader: &Reader) -> MachineFacts {
         allowed_memory: allowed.memory,
         nodes,
         named_kinds: named_kinds(reader, &online),
+        devices: if online.is_empty() { Vec::new() } else { devices::devices(reader) },
         online: Some(online),
         ..MachineFacts::default()
     }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use corewise_model::{CpuSet, Level, Machine};
+use corewise_model::{CpuSet, Level, Machine, device};
 use corewise_sys::{Root, topology};
 use libtest_mimic::{Failed, Trial};
 
@@ -12,7 +12,7 @@ use super::data;
 /// What a machine is known for, and the test of it.
 type Famous = (&'static str, &'static str, fn(&Machine));
 
-const FAMOUS: [Famous; 17] = [
+const FAMOUS: [Famous; 18] = [
     ("two cores to a Bulldozer module, old kernel", "hwloc/linux/64amd64-4s2n4ca2co.tar.bz2", opteron_6276),
     ("two cores to a Bulldozer module, newer kernel", "hwloc/x86+linux/64amd64-4p2n4ca2co.tar.bz2", opteron_6272),
     ("six cores to a Piledriver node", "hwloc/x86/AMD-15h-Piledriver-4xOpteron-6348.tar.bz2", opteron_6348),
@@ -29,6 +29,7 @@ const FAMOUS: [Famous; 17] = [
     ("1536 cpus", "synthetic/SYNTH-1536cpu-32socket.tar.xz", many),
     ("a cpuset of six", "hwloc/linux/32amd64-4s2n4c-cgroup2.tar.bz2", confined),
     ("clusters without a shared L2", "hwloc/linux/128arm-2pa2n8cluster4co.tar.bz2", kunpeng),
+    ("GPUs of two packages, without nodes", "hwloc/linux/nvidiagpunumanodes.tar.bz2", gpus),
     ("nodes of memory only, isolated cpus", "nri-plugins/test-data-sample2.tar.xz", persistent_memory),
 ];
 
@@ -271,4 +272,14 @@ fn persistent_memory(machine: &Machine) {
     isolated 4-7,60-63
     ");
     assert!(machine.nodes[4..].iter().all(|node| node.cpus.is_empty()));
+}
+
+/// The recording has masks of local cpus and no nodes of devices; the second package is not allowed.
+fn gpus(machine: &Machine) {
+    let near = |name: &str| device::near(device::find(machine, name).unwrap(), machine);
+    let told: Vec<String> = (0..6).map(|number| near(&format!("gpu:{number}")).cpus.to_string()).collect();
+    assert_eq!(told, ["0-15", "0-15", "0-15", "88-103", "88-103", "88-103"]);
+    assert_eq!(near("pci:0035:04:00.0").cpus.to_string(), "88-103");
+    assert!(device::find(machine, "gpu:6").is_err());
+    assert_eq!(device::findings::findings(machine, &[]).len(), 3, "three are at a package that may not be used");
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use clap::Parser;
+use clap::{ArgGroup, Parser};
 
 use crate::shell::machine::MachineArguments;
 use crate::shell::values::between;
@@ -12,26 +12,32 @@ pub const AFTER: &str = "Examples:
   corewise irq --for 10s                 counts for longer
   corewise irq --away-from 3 --dry-run   shows what would move to keep cpu 3 free of them
   corewise irq --away-from llc:0         moves them away from the cpus of a last-level cache
+  corewise irq --near eth0 --dry-run     shows what would move so that a card's interrupts go to its own node
   corewise undo                          moves them back
 
 Moved interrupts stay moved until `corewise undo` or the next boot. Interrupts of devices that appear later follow \
 /proc/irq/default_smp_affinity, which is not changed. docs/interrupts.md explains which can be moved.
 
-Exit status: 0 moved, or there was nothing to move; 2 wrong EXPR, or no cpu would be left; 3 not permitted, or no \
-interrupt that goes there can be moved.";
+Exit status: 0 moved, or there was nothing to move; 2 wrong EXPR, or no cpu would be left; 3 not permitted, no interrupt \
+that goes there can be moved, or DEVICE is not known.";
 
 /// Show which cpus each device's interrupts go to, and move them
 #[derive(Clone, Debug, Parser)]
 #[command(name = "irq", after_help = AFTER)]
+#[command(group(ArgGroup::new("moving").args(["away_from", "near"])))]
 pub struct IrqArguments {
     /// Move the interrupts away from these cpus, in the placement language: 3, 0-3, llc:0, 'all - 0-1'
     #[arg(long, value_name = "EXPR")]
     pub away_from: Option<String>,
+    /// Move a device's interrupts to the cpus near it, by what the system reports: eth0, nvme0n1, pci:0000:41:00.0, gpu:0
+    /// (`corewise topology --devices` lists them)
+    #[arg(long, value_name = "DEVICE")]
+    pub near: Option<String>,
     /// Show what would be moved, and change nothing
-    #[arg(long, requires = "away_from")]
+    #[arg(long, requires = "moving")]
     pub dry_run: bool,
     /// How long to count interrupts, such as 500ms or 10s [default: 1s]
-    #[arg(long = "for", value_name = "DURATION", value_parser = between("100ms", "1h"), conflicts_with = "away_from")]
+    #[arg(long = "for", value_name = "DURATION", value_parser = between("100ms", "1h"), conflicts_with = "moving")]
     pub counting: Option<Duration>,
     /// The machine to look at.
     #[command(flatten)]

@@ -1,9 +1,12 @@
-//! Moves interrupts away from cpus: plans, moves through the journal, and looks whether they went.
+//! Moves interrupts away from cpus, or near their device: plans, moves through the journal, and looks whether they went.
 
 use std::time::{Duration, Instant};
 
+use corewise_model::CpuSet;
+use corewise_model::device::{self, Near};
 use corewise_model::interrupt::away::{Move, NoCpuLeft, Plan, plan};
-use corewise_model::placement::Resolution;
+use corewise_model::interrupt::near;
+use corewise_model::placement::{Expression, LeftOut, Resolution};
 use corewise_sys::change::Journal;
 use corewise_sys::irq::{self, Arrival, Refusal};
 use corewise_sys::process::is_root;
@@ -13,48 +16,95 @@ use super::Here;
 use super::document::IrqDocument;
 use super::document::{AwayReport, Fate, MoveReport};
 use super::screen::away::screen;
-use super::task::{Away, IrqTask};
+use super::task::{Aim, IrqTask, Moving};
+use crate::draw::printable::named;
 use crate::shell::failure::{Exit, Failure};
 use crate::shell::interruption::Interruption;
 use crate::shell::machine::MachineChoice;
 use crate::shell::output::show;
-use crate::shell::placing::{resolve_elsewhere, resolve_for_all};
+use crate::shell::placing::{resolve_elsewhere, resolve_for_all, shortened};
 use crate::shell::settings::{MOVED_BY, Settings};
-use crate::shell::tip::in_shell;
 
 /// How long interrupts are waited for, and how often it is looked. Most go at once; the others go when they strike next.
 const WAITING: Duration = Duration::from_millis(500);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
 
 /// Moves the interrupts, or says what would be moved.
-pub fn run(away: &Away, task: &IrqTask, here: &Here, settings: &Settings) -> Result<Exit, Failure> {
-    let resolution = match task.machine {
-        // Interrupts go to cpus outside of our cpuset, too: a shell may be confined so that these cpus are kept free.
-        MachineChoice::Here => resolve_for_all(&away.expression, &here.machine, settings)?,
-        _ => resolve_elsewhere(&away.expression, &here.machine)?,
+pub fn run(moving: &Moving, task: &IrqTask, here: &Here, settings: &Settings) -> Result<Exit, Failure> {
+    let Aimed { plan, cpus, left_out, near } = match &moving.aim {
+        Aim::AwayFrom(expression) => away(expression, moving, task, here, settings)?,
+        Aim::Near => near_device(&moving.text, here)?,
     };
-    let plan = plan(&here.listing.interrupts, &resolution.cpus, &here.machine)
-        .map_err(|error| refused(away, &resolution, error))?;
-    let mut moves = match away.dry_run {
+    let mut moves = match moving.dry_run {
         true => plan.moves.iter().map(|step| report(step, Fate::WouldMove)).collect(),
-        false => moved(away, &plan, settings)?,
+        false => moved(moving, &plan, settings)?,
     };
     moves.extend(plan.waiting.iter().map(|step| report(step, Fate::Waits)));
     moves.sort_by_key(|moved| moved.planned.number);
     follow(&mut moves, &here.root);
     let spared = here.machine.isolated.union(&here.machine.nohz_full);
     let report = AwayReport {
-        expression: away.text.clone(),
-        to_ban: resolution.cpus.union(&spared),
-        cpus: resolution.cpus,
-        left_out: resolution.left_out,
-        dry_run: away.dry_run,
+        expression: moving.text.clone(),
+        device: near.is_some().then(|| moving.text.clone()),
+        near,
+        command: moving.command(),
+        to_ban: cpus.union(&spared),
+        cpus,
+        left_out,
+        dry_run: moving.dry_run,
         moves,
         staying: plan.staying,
     };
     let document = || IrqDocument::new(&here.listing, Some(&report));
     show(settings, document, || screen(&here.listing, &report, settings.width))?;
     Ok(exit(&report))
+}
+
+/// What is to be moved, and the cpus that it is about.
+struct Aimed {
+    plan: Plan,
+    cpus: CpuSet,
+    left_out: Vec<LeftOut>,
+    /// Why these cpus, where they are those near a device.
+    near: Option<Near>,
+}
+
+fn away(
+    expression: &Expression,
+    moving: &Moving,
+    task: &IrqTask,
+    here: &Here,
+    settings: &Settings,
+) -> Result<Aimed, Failure> {
+    let resolution = match task.machine {
+        // Interrupts go to cpus outside of our cpuset, too: a shell may be confined so that these cpus are kept free.
+        MachineChoice::Here => resolve_for_all(expression, &here.machine, settings)?,
+        _ => resolve_elsewhere(expression, &here.machine)?,
+    };
+    let plan = plan(&here.listing.interrupts, &resolution.cpus, &here.machine)
+        .map_err(|error| refused(moving, &resolution, error))?;
+    Ok(Aimed { plan, cpus: resolution.cpus, left_out: resolution.left_out, near: None })
+}
+
+fn near_device(name: &str, here: &Here) -> Result<Aimed, Failure> {
+    let unavailable = |what: &str| Failure::unavailable(format!("near({}): {what}", named(name)));
+    let device =
+        device::find(&here.machine, name).map_err(|error| unavailable(&error.what).next(shortened(&error.hint)))?;
+    let near = device::near(device, &here.machine);
+    if !near.is_known {
+        let doubt = near.doubt.unwrap_or(near.reason);
+        return Err(unavailable(&format!("it is not known where it is: {doubt}"))
+            .next("Move its interrupts away from some cpus instead, with --away-from."));
+    }
+    let own = device::findings::interrupts_of(device, &here.listing.interrupts);
+    if own.is_empty() {
+        return Err(unavailable("no interrupts of it are known")
+            .next("`corewise irq` lists the interrupts; older controllers do not report whose they are."));
+    }
+    let plan = near::plan(&own, &near.cpus, &here.machine).map_err(|error| {
+        unavailable(&format!("{error} ({})", near.cpus)).next("Isolated cpus are given no interrupts.")
+    })?;
+    Ok(Aimed { plan, cpus: near.cpus.clone(), left_out: Vec::new(), near: Some(near) })
 }
 
 /// Nothing that was asked for could be done, or all that could.
@@ -64,9 +114,9 @@ fn exit(report: &AwayReport) -> Exit {
     if is_done || is_nothing_to_do { Exit::Done } else { Exit::Unavailable }
 }
 
-fn refused(away: &Away, resolution: &Resolution, error: NoCpuLeft) -> Failure {
+fn refused(moving: &Moving, resolution: &Resolution, error: NoCpuLeft) -> Failure {
     let cpus = resolution.cpus.to_string();
-    let what = if away.text == cpus { cpus } else { format!("{} ({cpus})", away.text) };
+    let what = if moving.text == cpus { cpus } else { format!("{} ({cpus})", moving.text) };
     Failure::usage(format!("{what} {error}")).next("Interrupts must go somewhere: leave out a cpu, as in 'all - 0'.")
 }
 
@@ -76,11 +126,11 @@ fn report(planned: &Move, fate: Fate) -> MoveReport {
 
 /// Moves what is planned. What is moved is meant to stay; where that fails or is interrupted on
 /// the way, all is taken back.
-fn moved(away: &Away, plan: &Plan, settings: &Settings) -> Result<Vec<MoveReport>, Failure> {
+fn moved(moving: &Moving, plan: &Plan, settings: &Settings) -> Result<Vec<MoveReport>, Failure> {
     let Some(first) = plan.moves.first() else { return Ok(Vec::new()) };
     // Before there is a journal: whoever may not move interrupts is not to hear of what may be wrong with that.
     if let Err(error) = irq::may_move(first) {
-        not_moved(first, &error, away)?;
+        not_moved(first, &error, moving)?;
     }
     let interruption = Interruption::watch()?;
     let mut journal = Journal::in_folder(settings.journal_folder()?);
@@ -91,7 +141,7 @@ fn moved(away: &Away, plan: &Plan, settings: &Settings) -> Result<Vec<MoveReport
         }
         reports.push(match irq::move_away(&mut journal, step) {
             Ok(()) => report(step, Fate::Untold),
-            Err(error) => not_moved(step, &error, away)?,
+            Err(error) => not_moved(step, &error, moving)?,
         });
     }
     journal.keep(MOVED_BY);
@@ -99,8 +149,8 @@ fn moved(away: &Away, plan: &Plan, settings: &Settings) -> Result<Vec<MoveReport
 }
 
 /// The report of a move that the kernel refused; a failure where it refuses all, or where nothing can be written down.
-fn not_moved(step: &Move, error: &SysError, away: &Away) -> Result<MoveReport, Failure> {
-    let command = format!("corewise irq --away-from {}", in_shell(&away.text));
+fn not_moved(step: &Move, error: &SysError, moving: &Moving) -> Result<MoveReport, Failure> {
+    let command = moving.command();
     let next = match (Refusal::of(error), is_root()) {
         (None, _) => "Changes need a journal, so that they can be undone.".to_owned(),
         (Some(Refusal::NotPermitted), true) => {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use corewise_model::CpuSet;
+use corewise_model::device::Near;
 use corewise_model::interrupt::away::{Move, Staying};
 use corewise_model::interrupt::device::DeviceInterrupt;
 use corewise_model::placement::LeftOut;
@@ -37,11 +38,20 @@ impl<'a> IrqDocument<'a> {
     }
 }
 
-/// What keeping interrupts away from some cpus came to.
+/// What moving interrupts away from some cpus, or near their device, came to.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct AwayReport {
     /// What was written.
     pub expression: String,
+    /// The device whose interrupts were to go to the cpus; absent where those of all devices were to go away from them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
+    /// Why these cpus are near the device, and what speaks against it; absent without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub near: Option<Near>,
+    /// The command that moves them.
+    #[serde(skip)]
+    pub command: String,
     /// The cpus that it is.
     pub cpus: CpuSet,
     /// Cpus that the expression holds and that were left out.

@@ -1,4 +1,4 @@
-//! `corewise irq`: shows which cpus each device's interrupts go to, and moves them away from some.
+//! `corewise irq`: shows which cpus each device's interrupts go to, and moves them away from some, or near their device.
 
 pub mod document;
 
@@ -43,9 +43,9 @@ fn run(task: &IrqTask, settings: &Settings) -> Result<Exit, Failure> {
         return Err(Failure::unavailable(what)
             .next("Many sandboxes hide them: run on a system with the kernel's own /proc and /sys."));
     }
-    if let Some(away) = &task.away {
+    if let Some(moving) = &task.moving {
         let machine = topology::read(&root).map_err(|error| machine::unreadable(&error))?;
-        return away::run(away, task, &Here { root, machine, listing }, settings);
+        return away::run(moving, task, &Here { root, machine, listing }, settings);
     }
     if root.is_live() {
         listing.counted_s = Some(count(&root, &mut listing, task.counting));

@@ -8,6 +8,7 @@ use super::arguments::IrqArguments;
 use crate::shell::failure::Failure;
 use crate::shell::machine::MachineChoice;
 use crate::shell::placing;
+use crate::shell::tip::in_shell;
 
 /// How long interrupts are counted where nothing is said.
 const COUNTING: Duration = Duration::from_secs(1);
@@ -17,21 +18,41 @@ const COUNTING: Duration = Duration::from_secs(1);
 pub struct IrqTask {
     /// How long to count them, where they are shown.
     pub counting: Duration,
-    /// The cpus to move them away from; nothing where they are shown.
-    pub away: Option<Away>,
+    /// What to move; nothing where they are shown.
+    pub moving: Option<Moving>,
     /// The machine.
     pub machine: MachineChoice,
 }
 
-/// Cpus to move interrupts away from.
+/// Interrupts to move.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Away {
+pub struct Moving {
     /// What was typed.
     pub text: String,
     /// What it means.
-    pub expression: Expression,
+    pub aim: Aim,
     /// Only say what would be done.
     pub dry_run: bool,
+}
+
+/// Where interrupts are moved.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Aim {
+    /// All away from these cpus.
+    AwayFrom(Expression),
+    /// Those of the device that the text names to the cpus near it.
+    Near,
+}
+
+impl Moving {
+    /// The command that moves them.
+    pub fn command(&self) -> String {
+        let option = match self.aim {
+            Aim::AwayFrom(_) => "--away-from",
+            Aim::Near => "--near",
+        };
+        format!("corewise irq {option} {}", in_shell(&self.text))
+    }
 }
 
 impl IrqTask {
@@ -42,12 +63,15 @@ impl IrqTask {
     pub fn new(typed: IrqArguments) -> Result<Self, Failure> {
         let machine = MachineChoice::new(&typed.machine)?;
         let dry_run = typed.dry_run;
-        let away = |text: String| Ok::<_, Failure>(Away { expression: placing::expression(&text)?, text, dry_run });
-        let away = typed.away_from.map(away).transpose()?;
-        if machine != MachineChoice::Here && away.as_ref().is_some_and(|away| !away.dry_run) {
+        let moving = match (typed.away_from, typed.near) {
+            (Some(text), _) => Some(Moving { aim: Aim::AwayFrom(placing::expression(&text)?), text, dry_run }),
+            (None, Some(text)) => Some(Moving { aim: Aim::Near, text, dry_run }),
+            (None, None) => None,
+        };
+        if machine != MachineChoice::Here && moving.as_ref().is_some_and(|moving| !moving.dry_run) {
             return Err(Failure::usage("interrupts can only be moved on this machine")
                 .next("--dry-run shows what would be moved on another."));
         }
-        Ok(Self { counting: typed.counting.unwrap_or(COUNTING), away, machine })
+        Ok(Self { counting: typed.counting.unwrap_or(COUNTING), moving, machine })
     }
 }

@@ -16,6 +16,7 @@ const LANGUAGE: &str = "The placement language:
   vcache  frequency  quiet            names; quiet comes from the latest survey
   spread(4, cluster)  pack(4, llc)    4 cpus over as many, or as few, objects as possible
   spread(4, core, llc:0)              only among these cpus
+  near(eth0)  near(nvme0n1)  near(gpu:0)  near(pci:0000:41:00.0)   the cpus of a device's node
   best(4, worth)   best(4, worth, a)  the 4 that are worth most now, as `corewise worth` shows them
   a + b   a - b   a & b   !a   ( )    union, without, both, all but; left to right
 

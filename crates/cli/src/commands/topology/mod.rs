@@ -1,5 +1,6 @@
 //! `corewise topology`: shows the levels of this machine, of a recorded one, or of one that a file describes.
 
+pub mod devices;
 pub mod document;
 pub mod machines;
 mod screen;
@@ -13,6 +14,7 @@ use crate::shell::machine::{self, Chosen, MachineArguments, MachineChoice};
 use crate::shell::output::show;
 use crate::shell::run::{Document, Run, document};
 use crate::shell::settings::Settings;
+use devices::document::DevicesDocument;
 use document::TopologyDocument;
 use screen::screen;
 
@@ -20,20 +22,30 @@ use screen::screen;
 #[derive(Clone, Debug, Parser)]
 #[command(name = "topology")]
 pub struct TopologyArguments {
+    /// Show its network cards, disks, GPUs and other accelerators instead: which cpus each is near, and where its interrupts go
+    #[arg(long)]
+    pub devices: bool,
     /// The machine to show.
     #[command(flatten)]
     pub machine: MachineArguments,
 }
 
 impl Run for TopologyArguments {
-    const DOCUMENTS: &'static [Document] =
-        &[document::<TopologyDocument<'_>>, document::<machines::document::MachinesDocument<'_>>];
+    const DOCUMENTS: &'static [Document] = &[
+        document::<TopologyDocument<'_>>,
+        document::<DevicesDocument<'_>>,
+        document::<machines::document::MachinesDocument<'_>>,
+    ];
 
     fn run(self, settings: &Settings) -> Result<Exit, Failure> {
         if self.machine.asks_for_list() {
             return machines::list(settings);
         }
-        let Chosen { machine, description } = machine::read(&MachineChoice::new(&self.machine)?)?;
+        let choice = MachineChoice::new(&self.machine)?;
+        let Chosen { machine, description } = machine::read(&choice)?;
+        if self.devices {
+            return devices::list(&machine, &machine::interrupts(&choice), settings);
+        }
         let description = description.as_ref();
         show(
             settings,

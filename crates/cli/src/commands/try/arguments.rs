@@ -16,6 +16,7 @@ pub const USAGE: &str = "corewise try [OPTIONS] -- <COMMAND>...\n       corewise
 pub const AFTER: &str = "Examples:
   corewise try -- ./app                          compares the OS default with this machine's placements
   corewise try --on 'all - core:0' --on llc:0 -- ./app
+  corewise try --near eth0 -- ./server           whether it matters to be near a network card
   corewise try --metric 'throughput=([0-9.]+) MB/s' --higher -- ./bench
   corewise try --metric fps --metric-file results.json -- ./game --benchmark
   corewise try --threads 1,2,4,8 --threads-as OMP_NUM_THREADS -- ./app
@@ -48,6 +49,10 @@ pub struct TryArguments {
     /// tried [default: those that `corewise place --candidates` lists]
     #[arg(long, value_name = "EXPR")]
     pub on: Vec<String>,
+    /// Try whether it matters to be near this device, by what the system reports: adds near(DEVICE) and !near(DEVICE), to the
+    /// placements of --on or to those that are planned. `corewise topology --devices` lists the devices
+    #[arg(long, value_name = "DEVICE", conflicts_with_all = ["threads", "resume", "again", "simulate"])]
+    pub near: Option<String>,
     /// One number: the program's threads, to plan placements of that many cpus. A list such as 1,2,4,8: find the best
     /// number, the effect of pinning, and how it scales (needs --threads-as or {threads})
     #[arg(long, value_name = "N,...", conflicts_with = "on", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=8_192))]

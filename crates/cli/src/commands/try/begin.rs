@@ -25,7 +25,7 @@ use crate::shell::failure::{Exit, Failure};
 use crate::shell::history::{broken, number_now, to_write};
 use crate::shell::machine::this_machine;
 use crate::shell::output::say;
-use crate::shell::placing::{busiest, reachable_here, resolve_here};
+use crate::shell::placing::{busiest, expression, reachable_here, resolve_here};
 use crate::shell::settings::{History, Settings};
 use crate::shell::trust::Commands;
 
@@ -139,7 +139,12 @@ pub fn arms(
     let mut candidates = if choices.is_empty() {
         planned(threads, machine, &reachable, settings)
     } else {
-        choices.iter().map(|choice| chosen(choice, machine, settings)).collect::<Result<_, _>>()?
+        let each = |choice| match choice {
+            &Choice::Planned => Ok(planned(threads, machine, &reachable, settings)),
+            Choice::Near(device) => near(device, machine, settings).map(Vec::from),
+            choice => chosen(choice, machine, settings).map(|arm| vec![arm]),
+        };
+        choices.iter().map(each).collect::<Result<Vec<_>, _>>()?.concat()
     };
     if candidates.is_empty() {
         let what = "there is nothing to try: no placement of this machine differs from the OS default";
@@ -175,24 +180,35 @@ fn planned(threads: Option<u32>, machine: &Machine, reachable: &CpuSet, settings
 }
 
 fn chosen(choice: &Choice, machine: &Machine, settings: &Settings) -> Result<Arm, Failure> {
-    match choice {
-        Choice::OperatingSystem => Ok(Arm {
+    let Choice::Placement(name, expression) = choice else {
+        return Ok(Arm {
             name: "OS default again".to_owned(),
             cpus: None,
             threads: None,
             reason: "to compare the OS default with itself".to_owned(),
-        }),
-        Choice::Placement(name, expression) => {
-            let resolution = resolve_here(expression, machine, settings)?;
-            refuse_named(&resolution.left_out)?;
-            Ok(Arm {
-                name: name.clone(),
-                cpus: Some(resolution.cpus),
-                threads: None,
-                reason: "named on the command line".to_owned(),
-            })
-        }
+        });
+    };
+    let resolution = resolve_here(expression, machine, settings)?;
+    refuse_named(&resolution.left_out)?;
+    let reason = match expression.needs_devices() {
+        true => resolution.notes.join(" "),
+        false => "named on the command line".to_owned(),
+    };
+    Ok(Arm { name: name.clone(), cpus: Some(resolution.cpus), threads: None, reason })
+}
+
+/// Near a device, and everywhere else.
+fn near(device: &str, machine: &Machine, settings: &Settings) -> Result<[Arm; 2], Failure> {
+    let arm = |text: String| {
+        let expression = Box::new(expression(&text)?);
+        chosen(&Choice::Placement(text, expression), machine, settings)
+    };
+    let [near, whole] = [arm(format!("near({device})"))?, arm("all".to_owned())?];
+    if near.cpus == whole.cpus {
+        let what = format!("{} is every cpu that this process may use: {}", named(&near.name), near.reason);
+        return Err(Failure::unavailable(what).next("There is nothing else to compare it with."));
     }
+    Ok([near, arm(format!("!near({device})"))?])
 }
 
 /// An experiment with a program that is not there, on as many candidates as the file has gains.
@@ -240,7 +256,8 @@ fn once_more(again: &Again, settings: &Settings) -> Result<Begun, Failure> {
         return Err(Failure::usage(what).next("Type its command line again, with --threads."));
     }
     let own = || experiment.arms.iter().map(|arm| if arm.cpus.is_some() { arm.name.clone() } else { "os".to_owned() });
-    let choices = if again.choices.is_empty() { choices(&own().collect::<Vec<_>>())? } else { again.choices.clone() };
+    let choices =
+        if again.choices.is_empty() { choices(&own().collect::<Vec<_>>(), None)? } else { again.choices.clone() };
     let arms = arms(&choices, None, &machine, settings)?;
     enter(&experiment, number)?;
     let Experiment { workload, policy, .. } = experiment;
@@ -321,6 +338,34 @@ pub fn refuse_other(experiment: &Experiment, machine: &Machine, number: i64) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Two nodes of one cpu each, and a card at the first.
+    fn two_nodes(node: u32) -> Machine {
+        let text = format!(
+            "name = \"x\"\ncpus = \"0-1\"\nnodes = [{{ cpus = \"0\" }}, {{ cpus = \"1\" }}]\n\
+             devices = [{{ kind = \"network\", names = [\"eth0\"], node = {node} }}]\n"
+        );
+        corewise_model::machine_file::parse(&text).unwrap().machine
+    }
+
+    #[test]
+    fn near_a_device_and_not_near_it_are_tried_where_they_differ() {
+        let settings = Settings::of_environment(&crate::shell::settings::Environment::default());
+        let machine = two_nodes(0);
+        if !machine.online.is_subset(&reachable_here(&machine)) {
+            eprintln!("skipped: cpus 0 and 1 are not in this process's cpuset");
+            return;
+        }
+        let [at, away] = near("eth0", &machine, &settings).unwrap();
+        let told = |arm: &Arm| format!("{} {}", arm.name, arm.cpus.as_ref().unwrap());
+        assert_eq!((told(&at), told(&away)), ("near(eth0) 0".into(), "!near(eth0) 1".into()));
+        assert_eq!(at.reason, "near(eth0): node 0, as the system reports.");
+        let nothing_else = near("eth0", &two_nodes(7), &settings).unwrap_err();
+        assert!(nothing_else.what.starts_with("near(eth0) is every cpu that this process may use: "), "{nothing_else}");
+        assert!(near("eth9", &machine, &settings).unwrap_err().what.contains("no such device"));
+        let planned = arms(&[Choice::Near("eth0".into()), Choice::Planned], None, &machine, &settings).unwrap();
+        assert_eq!(planned[1..3].iter().map(|arm| &arm.name[..]).collect::<Vec<_>>(), ["near(eth0)", "!near(eth0)"]);
+    }
 
     #[test]
     fn placements_of_the_same_cpus_are_one() {

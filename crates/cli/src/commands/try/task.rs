@@ -133,6 +133,10 @@ pub enum Choice {
     OperatingSystem,
     /// A placement, as it was typed and as it was understood.
     Placement(String, Box<Expression>),
+    /// Near a device, and not near it.
+    Near(String),
+    /// Those that are planned for the machine.
+    Planned,
 }
 
 /// How a result is printed.
@@ -196,7 +200,7 @@ impl TryTask {
         let again = typed.again;
         let subject = match (typed.resume, typed.simulate.clone()) {
             (None, None) if let Some(number) = again => {
-                one(Which::Again(Again { number, choices: choices(&typed.on)?, seed: typed.seed }))
+                one(Which::Again(Again { number, choices: choices(&typed.on, None)?, seed: typed.seed }))
             }
             (resume, None) if typed.suite.is_some() => Subject::Suite(Box::new(SuiteTask::new(typed, policy, resume)?)),
             (Some(number), _) => one(Which::Stored(number)),
@@ -228,7 +232,7 @@ impl NewExperiment {
         let live = LiveTask::new(&typed, &metric, &guards)?;
         let policy = if live.is_some() { policy_of_slots(&policy) } else { policy };
         Ok(Self {
-            choices: choices(&typed.on)?,
+            choices: choices(&typed.on, typed.near.as_deref())?,
             threads,
             table,
             command: typed.command.into_iter().map(text).collect::<Result<_, _>>()?,
@@ -251,7 +255,7 @@ impl SuiteTask {
         }
         Ok(Self {
             source: typed.suite.unwrap_or_default(),
-            choices: choices(&typed.on)?,
+            choices: choices(&typed.on, typed.near.as_deref())?,
             policy,
             seed: typed.seed,
             resumes: resume.is_some(),
@@ -296,9 +300,13 @@ fn primary(typed: &TryArguments) -> Result<Metric, Failure> {
     Ok(Metric { higher_is_better, ..metric })
 }
 
-/// The choices beside the operating system's, which is tried in any case: where it is named twice, it is one of them.
-pub fn choices(typed: &[String]) -> Result<Vec<Choice>, Failure> {
-    let mut choices = Vec::new();
+/// The choices beside the operating system's, which is tried in any case: where it is named twice, it is one of them. Near a device
+/// comes first: of two placements with the same cpus the first is tried.
+pub fn choices(typed: &[String], near: Option<&str>) -> Result<Vec<Choice>, Failure> {
+    let mut choices: Vec<Choice> = near.map(|device| Choice::Near(device.to_owned())).into_iter().collect();
+    if near.is_some() && typed.is_empty() {
+        choices.push(Choice::Planned);
+    }
     let mut is_baseline_named = false;
     for word in typed {
         if !word.trim().eq_ignore_ascii_case("os") {

@@ -41,6 +41,9 @@ pub fn in_force(task: &RunTask, place: &Place) -> String {
     for out in &place.resolution.left_out {
         text.push_str(&format!("; left out: {} ({})", out.cpus, out.reason.words()));
     }
+    for note in &place.resolution.notes {
+        text.push_str(&format!("; {}", note.trim_end_matches('.')));
+    }
     match &place.threads {
         Threads::Together => {}
         Threads::OnePerThread(_) => text.push_str("; one thread per cpu"),

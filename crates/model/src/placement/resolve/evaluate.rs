@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use super::holders::Holders;
 use super::{Context, LeftOut, Reason, Resolution};
+use crate::device;
 use crate::facts::CoreType;
 use crate::placement::error::PlacementError;
 use crate::placement::expression::{Node, Term};
@@ -135,7 +136,9 @@ impl<'a> Evaluator<'a> {
             return match &self.emptied {
                 Some((at, why)) => PlacementError::new(at.clone(), why),
                 None if matches!(term.node, Node::Not(_)) => {
-                    PlacementError::new(term.at.clone(), format!("no cpu is left: {term} excludes every cpu"))
+                    let what = format!("no cpu is left: {term} excludes every cpu");
+                    let error = PlacementError::new(term.at.clone(), what);
+                    if self.notes.is_empty() { error } else { error.hint(self.notes.join(" ")) }
                 }
                 None => PlacementError::new(term.at.clone(), "this selects no cpu of this machine"),
             };
@@ -173,6 +176,7 @@ impl<'a> Evaluator<'a> {
                 let pool = self.pool(among.as_deref())?;
                 self.best(*count as usize, &pool, term)
             }
+            Node::Near(name) => self.near(name, term),
             Node::Not(term) => {
                 let value = self.value(term)?;
                 Ok(Value::of_words(self.known().difference(&value.cpus), &self.places))
@@ -199,6 +203,20 @@ impl<'a> Evaluator<'a> {
         let chosen = worth.best(count, pool).map_err(|what| error(format!("{term}: {what}")))?;
         self.notes.extend(worth.reasons(&chosen, pool).into_iter().map(|reason| format!("{term}: {reason}")));
         Ok(Value::ordered(chosen))
+    }
+
+    /// The cpus near a device; why these, and what speaks against it, is to be kept in mind.
+    fn near(&mut self, name: &str, term: &Term) -> Result<Value> {
+        let device = device::find(self.machine(), name).map_err(|error| {
+            PlacementError::new(term.at.clone(), format!("{term}: {}", error.what)).hint(error.hint)
+        })?;
+        let near = device::near(device, self.machine());
+        let doubt = near.doubt.map(|doubt| format!("; {doubt}")).unwrap_or_default();
+        let note = format!("{term}: {}{doubt}.", near.reason);
+        if !self.notes.contains(&note) {
+            self.notes.push(note);
+        }
+        Ok(Value::of_words(near.cpus, &self.places))
     }
 
     /// Says which cpus a pattern takes last, because they are in no object of its level.

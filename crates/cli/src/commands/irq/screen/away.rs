@@ -1,4 +1,4 @@
-//! The screen of `corewise irq --away-from`: what became of each interrupt that went to the cpus, and the way back.
+//! The screen of `corewise irq --away-from` and `--near`: what became of each interrupt that went to the cpus, and the way back.
 
 use corewise_model::interrupt::away::Staying;
 use corewise_model::placement::list;
@@ -8,9 +8,9 @@ use super::groups::{Group, Named, groups};
 use super::{cpus, meanings_of};
 use crate::draw::grid::{Column, Grid};
 use crate::draw::number::{ABSENT, count};
+use crate::draw::printable;
 use crate::draw::text::{Line, Screen, Tone};
 use crate::draw::wrap::{unbroken, wrap};
-use crate::shell::tip::in_shell;
 
 impl MoveReport {
     /// Why it was refused, or else why it gets cpus that it did not have.
@@ -49,11 +49,11 @@ impl Fate {
 /// What became of the interrupts, why some stay, and the way back.
 pub fn screen(listing: &Listing, report: &AwayReport, width: usize) -> Screen {
     let mut screen = Screen::new();
-    let noun = if report.cpus.len() == 1 { "cpu" } else { "cpus" };
-    let line = Line::new().strong("Interrupts away from").plain(format!(" {noun} {}", report.cpus));
-    let written = if report.expression == report.cpus.to_string() { "" } else { &report.expression };
-    let line = if written.is_empty() { line } else { line.faint(format!("  ({written})")) };
-    screen.extend(wrap(&line, width, 2));
+    screen.extend(wrap(&title(report), width, 2));
+    if let Some(near) = &report.near {
+        let doubt = near.doubt.as_ref().map(|doubt| format!("; {doubt}")).unwrap_or_default();
+        screen.extend(wrap(&Line::new().faint(format!("{}{doubt}", near.reason)).indented(2), width, 4));
+    }
     for out in &report.left_out {
         let text = format!("{} left out: {}", out.cpus, out.reason.words());
         screen.extend(wrap(&Line::new().faint(text).indented(2), width, 4));
@@ -63,6 +63,17 @@ pub fn screen(listing: &Listing, report: &AwayReport, width: usize) -> Screen {
     screen.block(summary(report, width));
     screen.extend(listing.irqbalance.map_or_else(Vec::new, |process| balanced(process, report, width)));
     screen
+}
+
+fn title(report: &AwayReport) -> Line {
+    let noun = if report.cpus.len() == 1 { "cpu" } else { "cpus" };
+    let cpus = format!("{noun} {}", report.cpus);
+    if let Some(device) = &report.device {
+        return Line::new().strong(format!("Interrupts of {}", printable::named(device))).plain(format!(" to {cpus}"));
+    }
+    let line = Line::new().strong("Interrupts away from").plain(format!(" {cpus}"));
+    let is_written = report.expression != report.cpus.to_string();
+    if is_written { line.faint(format!("  ({})", report.expression)) } else { line }
 }
 
 fn table(listing: &Listing, report: &AwayReport, width: usize) -> Vec<Line> {
@@ -152,7 +163,11 @@ fn remarks(report: &AwayReport, width: usize) -> Vec<Line> {
 fn summary(report: &AwayReport, width: usize) -> Vec<Line> {
     let with = |is_wanted: fn(&MoveReport) -> bool| report.moves.iter().filter(|moved| is_wanted(moved)).count();
     if report.moves.is_empty() && report.staying.is_empty() {
-        return wrap(&Line::new().plain("Nothing to move: no device interrupt goes there."), width, 2);
+        let why = match report.device {
+            Some(_) => "Nothing to move: all of its interrupts go to these cpus.",
+            None => "Nothing to move: no device interrupt goes there.",
+        };
+        return wrap(&Line::new().plain(why), width, 2);
     }
     let changed = with(|moved| moved.planned.is_change() && moved.fate != Fate::Refused);
     let waiting = with(|moved| !moved.planned.is_change());
@@ -163,7 +178,7 @@ fn summary(report: &AwayReport, width: usize) -> Vec<Line> {
         (true, 0) => Line::new().plain(format!("Nothing would be moved{rest}.")),
         (true, _) => Line::new()
             .plain(format!("{interrupts} would be moved{rest}; nothing was changed. Next:  "))
-            .strong(unbroken(&command(report))),
+            .strong(unbroken(&report.command)),
         (false, 0) => Line::new().plain(format!("None was moved{rest}.")),
         (false, _) => Line::new()
             .plain(format!("{interrupts} moved until the next boot{rest}. To move them back:  "))
@@ -181,29 +196,27 @@ fn counted(number: usize, one: &str, several: &str) -> String {
     }
 }
 
-fn command(report: &AwayReport) -> String {
-    format!("corewise irq --away-from {}", in_shell(&report.expression))
-}
-
 /// irqbalance does not know what corewise does; its own settings keep it off the cpus. Once it is told cpus, it no longer spares
 /// isolated ones by itself.
 fn balanced(process: u32, report: &AwayReport, width: usize) -> Vec<Line> {
     if report.moves.is_empty() {
         return Vec::new();
     }
-    let line = Line::new()
-        .with(Tone::Warn, "irqbalance")
-        .plain(format!(" (process {process}) is running and may move them back. To keep it off these cpus:  "))
+    let warned = |text: String| Line::new().with(Tone::Warn, "irqbalance").plain(text);
+    let first = report.moves.iter().map(|moved| moved.planned.number).next().unwrap_or_default();
+    if report.device.is_some() {
+        let text =
+            format!(" (process {process}) is running and may move them back. To keep it from them, one option each:  ");
+        return wrap(&warned(text).strong(unbroken(&format!("irqbalance --banirq={first}"))), width, 2);
+    }
+    let line = warned(format!(" (process {process}) is running and may move them back. To keep it off these cpus:  "))
         .strong(unbroken("systemctl edit irqbalance"))
         .plain(", with these lines:");
     let mut lines = wrap(&line, width, 2);
     for text in ["[Service]".to_owned(), format!("Environment=IRQBALANCE_BANNED_CPULIST={}", report.to_ban)] {
         lines.extend(wrap(&Line::new().strong(text).indented(4), width, 6));
     }
-    let numbers: Vec<u32> = report.moves.iter().map(|moved| moved.planned.number).collect();
-    if let [first, ..] = numbers.as_slice() {
-        let text = format!("or keep it from single interrupts, with one option each: irqbalance --banirq={first}");
-        lines.extend(wrap(&Line::new().plain(text).indented(2), width, 4));
-    }
+    let text = format!("or keep it from single interrupts, with one option each: irqbalance --banirq={first}");
+    lines.extend(wrap(&Line::new().plain(text).indented(2), width, 4));
     lines
 }

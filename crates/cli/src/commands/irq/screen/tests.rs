@@ -4,11 +4,13 @@ use corewise_model::CpuSet;
 use corewise_model::interrupt::away::{Move, Staying};
 use corewise_model::interrupt::device::CpuCount;
 use corewise_model::placement::{LeftOut, Reason};
+use insta::assert_snapshot;
 
 use super::super::document::{AwayReport, Fate, IrqDocument, MoveReport};
 use super::*;
 use crate::draw::fabricated::list;
 use crate::draw::hostile;
+use crate::shell::tip::in_shell;
 
 fn interrupt(number: u32, name: &str, driver: &str, allowed: &str, now: &str) -> DeviceInterrupt {
     let set = |text: &str| Some(list(text)).filter(|cpus| !cpus.is_empty());
@@ -190,7 +192,18 @@ fn moved(interrupt: &DeviceInterrupt, to: &str, fate: Fate, now: &str) -> MoveRe
 
 fn report(expression: &str, cpus: &str, moves: Vec<MoveReport>, staying: Vec<Staying>) -> AwayReport {
     let (cpus, to_ban, left_out) = (list(cpus), list(cpus), vec![]);
-    AwayReport { expression: expression.into(), cpus, left_out, to_ban, dry_run: false, moves, staying }
+    AwayReport {
+        expression: expression.into(),
+        device: None,
+        near: None,
+        command: format!("corewise irq --away-from {}", in_shell(expression)),
+        cpus,
+        left_out,
+        to_ban,
+        dry_run: false,
+        moves,
+        staying,
+    }
 }
 
 fn away(listing: &Listing, report: &AwayReport, width: usize) -> String {
@@ -199,6 +212,48 @@ fn away(listing: &Listing, report: &AwayReport, width: usize) -> String {
 
 fn staying(number: u32, name: &str, cpus: &str, mobility: Mobility) -> Staying {
     Staying { number, name: name.to_owned(), cpus: list(cpus), mobility }
+}
+
+#[test]
+fn near_a_device_the_reason_and_the_doubt_are_shown() {
+    let (listing, report) = every_fate();
+    let near = corewise_model::device::Near {
+        cpus: list("4-7"),
+        reason: "node 1, as the system reports".into(),
+        doubt: Some(
+            "the reports contradict each other: node 1 (cpus 4-7), but local cpus 0-7; the node is used".into(),
+        ),
+        is_known: true,
+    };
+    let (device, command) = (Some("eth0".to_owned()), "corewise irq --near eth0".to_owned());
+    let report =
+        AwayReport { expression: "eth0".into(), cpus: list("4-7"), device, near: Some(near), command, ..report };
+    let listing = Listing { irqbalance: Some(812), ..listing };
+    assert_snapshot!(away(&listing, &report, 80), @r"
+    Interrupts of eth0 to cpus 4-7
+      node 1, as the system reports; the reports contradict each other: node 1 (cpus
+        4-7), but local cpus 0-7; the node is used
+      60 left out: isolated
+
+                  irq  handler          from    to               now on
+                   24  nvme0q0          0-127   64-127  waits    0
+      160-165,167-191  eth0-TxRx-0-5,…  0-127   64-127  moved    1 each: 64-69,71-95
+                  166  eth0-TxRx-6      0-127   64-127  refused
+                    0  timer            0       –       fixed
+                25-88  nvme0q1-64       1 eac…  –       managed
+
+    waits: it moves when it next occurs, because the controller is changed then.
+    24: it had no other cpu: it gets those of its device's node 1.
+    166: no interrupt vector is free on these cpus: allow more cpus, or reduce the
+      devices' queues.
+    managed: only the kernel places the queues of this device.
+    fixed: its controller or its driver does not allow a move.
+
+    32 interrupts moved until the next boot, 66 stay. To move them back:
+      corewise undo
+    irqbalance (process 812) is running and may move them back. To keep it from
+      them, one option each:  irqbalance --banirq=24
+    ");
 }
 
 /// Of the server's interrupts every fate.

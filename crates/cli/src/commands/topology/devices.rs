@@ -1,0 +1,34 @@
+//! The devices of a machine: where each is, where its interrupts go, and what is worth changing.
+
+pub mod document;
+mod screen;
+#[cfg(test)]
+mod tests;
+
+use corewise_model::Machine;
+use corewise_model::device::findings::findings;
+use corewise_model::interrupt::device::DeviceInterrupt;
+
+use crate::shell::failure::{Exit, Failure};
+use crate::shell::output::show;
+use crate::shell::settings::Settings;
+use document::{DevicesDocument, PlacedDevice};
+use screen::screen;
+
+/// Shows the devices of a machine with these interrupts.
+pub fn list(machine: &Machine, interrupts: &[DeviceInterrupt], settings: &Settings) -> Result<Exit, Failure> {
+    if machine.devices.is_empty() {
+        let next = "Devices are known on the machine itself if it has a PCI bus, in recordings by this version of \
+            `corewise record`, in XML that lstopo wrote with I/O devices, and in machine files with `devices`.";
+        return Err(Failure::unavailable("no devices of this machine are known").next(next));
+    }
+    let devices: Vec<PlacedDevice<'_>> =
+        machine.devices.iter().map(|device| PlacedDevice::new(device, machine, interrupts)).collect();
+    let findings = findings(machine, interrupts);
+    show(
+        settings,
+        || DevicesDocument::new(machine, &devices, &findings),
+        || screen(machine, &devices, &findings, settings.width),
+    )?;
+    Ok(Exit::Done)
+}

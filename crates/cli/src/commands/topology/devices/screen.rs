@@ -1,0 +1,149 @@
+//! The screen of `corewise topology --devices`: devices under the part of the machine that they are at.
+
+use corewise_model::facts::Link;
+use corewise_model::finding::Finding;
+use corewise_model::placement::describe;
+use corewise_model::{CpuSet, Level, Machine};
+
+use super::document::PlacedDevice;
+use crate::draw::findings::numbered;
+use crate::draw::grid::{Column, Grid};
+use crate::draw::machine::headline;
+use crate::draw::number::{ABSENT, decimal};
+use crate::draw::text::{Line, Screen};
+use crate::draw::wrap::{unbroken, wrap};
+use crate::shell::tip::in_shell;
+
+/// Up to so many devices are shown; virtual functions can be thousands.
+const MOST_ROWS: usize = 64;
+/// So many names of a device are shown.
+const MOST_NAMES: usize = 4;
+
+/// The devices by where they are, what is doubtful about that, and what is worth changing.
+pub fn screen(machine: &Machine, devices: &[PlacedDevice<'_>], findings: &[Finding], width: usize) -> Screen {
+    let mut screen = Screen::new();
+    screen.extend(headline(machine, &[], width));
+    screen.block(table(machine, devices, width));
+    screen.block(doubts(devices, width));
+    screen.block(worth_changing(findings, width));
+    screen.block(next(machine, devices, width));
+    screen
+}
+
+/// The part of the machine that a device is at.
+fn place(device: &PlacedDevice<'_>, machine: &Machine) -> String {
+    if !device.near.is_known {
+        return "unknown".to_owned();
+    }
+    let cpus = &device.near.cpus;
+    let node = machine.nodes.iter().position(|node| node.cpus == *cpus);
+    match (node, describe(cpus, machine)) {
+        _ if *cpus == machine.online => "all cpus".to_owned(),
+        (Some(index), _) => format!("{}:{index} ({cpus})", Level::Node),
+        (None, name) if name == cpus.to_string() => format!("cpus {cpus}"),
+        (None, name) => format!("{name} ({cpus})"),
+    }
+}
+
+fn table(machine: &Machine, devices: &[PlacedDevice<'_>], width: usize) -> Vec<Line> {
+    let mut grid = Grid::new(vec![
+        Column::text("near", 0).shrinking_to(10),
+        Column::text("device", 0).shrinking_to(16),
+        Column::text("kind", 2),
+        Column::text("address", 4),
+        Column::text("driver", 5).shrinking_to(9),
+        Column::text("link", 6),
+        Column::number("queues", "", 3),
+        Column::number("irqs", "", 3),
+        Column::text("now on", 1).shrinking_to(6),
+    ])
+    .indented(2);
+    let mut rows: Vec<(String, &PlacedDevice<'_>)> =
+        devices.iter().map(|device| (place(device, machine), device)).collect();
+    rows.sort_by_key(|(_, device)| (!device.near.is_known, device.near.cpus.lowest(), device.near.cpus.len()));
+    let mut above = String::new();
+    for (place, device) in rows.iter().take(MOST_ROWS) {
+        let shown = if *place == above { String::new() } else { place.clone() };
+        above.clone_from(place);
+        grid.row(row(shown, device));
+    }
+    let mut lines = wrap(&Line::new().strong("Devices, by the cpus near them"), width, 2);
+    lines.extend(grid.fit(width).with_remark(width, 2));
+    if rows.len() > MOST_ROWS {
+        let more = format!("  and {} more: --json has all", rows.len() - MOST_ROWS);
+        lines.extend(wrap(&Line::new().faint(more), width, 2));
+    }
+    lines
+}
+
+fn row(place: String, placed: &PlacedDevice<'_>) -> Vec<Line> {
+    let PlacedDevice { device, interrupts, .. } = placed;
+    let mut names: Vec<&str> = device.names.iter().take(MOST_NAMES).map(String::as_str).collect();
+    names.extend((device.names.len() > MOST_NAMES).then_some("…"));
+    let title = if names.is_empty() { device.title() } else { names.join(", ") };
+    let go = interrupts.iter().filter_map(|interrupt| interrupt.cpus());
+    let go = go.fold(CpuSet::new(), |all, cpus| all.union(cpus));
+    let absent = || ABSENT.to_owned();
+    let cells = [
+        device.kind.word().to_owned(),
+        device.address.clone().unwrap_or_else(absent),
+        device.driver.clone().unwrap_or_else(absent),
+        device.link.as_ref().map(link).unwrap_or_default(),
+        device.queues.map_or_else(absent, |queues| queues.to_string()),
+        if interrupts.is_empty() { absent() } else { interrupts.len().to_string() },
+        if go.is_empty() { absent() } else { go.to_string() },
+    ];
+    let head = [Line::new().plain(place), Line::new().strong(title)];
+    head.into_iter().chain(cells.iter().map(|text| Line::new().plain(text))).collect()
+}
+
+/// "8 GT/s x4", and what it could be where that is more: "2.5/16 GT/s x4/16".
+fn link(link: &Link) -> String {
+    let speed = |speed: f64| decimal(speed, usize::from(speed.fract() != 0.0));
+    let both = |now: Option<String>, most: Option<String>| match (now, most) {
+        (Some(now), Some(most)) if now != most => Some(format!("{now}/{most}")),
+        (now, most) => now.or(most),
+    };
+    let speeds = both(link.speed_gt_s.map(speed), link.most_speed_gt_s.map(speed)).map(|text| format!("{text} GT/s"));
+    let lanes = |lanes: Option<u32>| lanes.map(|lanes| lanes.to_string());
+    let lanes = both(lanes(link.lanes), lanes(link.most_lanes)).map(|text| format!("x{text}"));
+    speeds.into_iter().chain(lanes).collect::<Vec<_>>().join(" ")
+}
+
+/// What speaks against where devices are said to be; devices of one doubt share a line.
+fn doubts(devices: &[PlacedDevice<'_>], width: usize) -> Vec<Line> {
+    let mut doubts: Vec<(&str, Vec<String>)> = Vec::new();
+    for placed in devices {
+        let Some(doubt) = placed.near.doubt.as_deref() else { continue };
+        match doubts.iter_mut().find(|(known, _)| *known == doubt) {
+            Some((_, titles)) => titles.push(placed.device.title()),
+            None => doubts.push((doubt, vec![placed.device.title()])),
+        }
+    }
+    let line = |(doubt, titles): (&str, Vec<String>)| {
+        let shown = titles.iter().take(MOST_NAMES).map(String::as_str);
+        let shown: Vec<&str> = shown.chain((titles.len() > MOST_NAMES).then_some("…")).collect();
+        wrap(&Line::new().plain(" ?  ").strong(shown.join(", ")).plain(format!(": {doubt}")), width, 4)
+    };
+    doubts.into_iter().flat_map(line).collect()
+}
+
+fn worth_changing(findings: &[Finding], width: usize) -> Vec<Line> {
+    if findings.is_empty() {
+        return Vec::new();
+    }
+    let mut lines = vec![Line::new().strong("Worth changing")];
+    for (index, finding) in findings.iter().enumerate() {
+        lines.extend(numbered(index + 1, finding, width));
+    }
+    lines
+}
+
+/// Near is what is reported; whether it matters to a program has to be tried, where there is anything that is not near.
+fn next(machine: &Machine, devices: &[PlacedDevice<'_>], width: usize) -> Vec<Line> {
+    let is_apart = |placed: &&PlacedDevice<'_>| placed.near.is_known && placed.near.cpus != machine.online;
+    let Some(first) = devices.iter().find(is_apart) else { return Vec::new() };
+    let command = format!("corewise try --near {} -- ./app", in_shell(&first.device.title()));
+    let line = Line::new().plain("Next, to measure whether near matters to a program:  ").strong(unbroken(&command));
+    wrap(&line, width, 2)
+}

@@ -1,0 +1,181 @@
+//! Screens of devices: good reports, contradicting ones and none; findings; narrow terminals.
+
+use corewise_model::Machine;
+use corewise_model::device::findings::findings;
+use corewise_model::facts::{Device, DeviceKind, Link};
+use corewise_model::interrupt::device::{DeviceInterrupt, Mobility};
+use insta::assert_snapshot;
+
+use super::document::PlacedDevice;
+use super::screen::screen;
+use crate::draw::fabricated::{list, ryzen_9950x3d};
+use crate::draw::hostile;
+
+fn device(kind: DeviceKind, names: &[&str], address: &str) -> Device {
+    Device {
+        kind,
+        names: names.iter().map(|name| (*name).to_owned()).collect(),
+        address: Some(address.to_owned()),
+        driver: None,
+        node: None,
+        local_cpus: None,
+        link: None,
+        queues: None,
+    }
+}
+
+fn interrupt(number: u32, name: &str, address: &str, effective: &str) -> DeviceInterrupt {
+    DeviceInterrupt {
+        number,
+        handlers: vec![name.to_owned()],
+        driver: None,
+        device: Some(address.to_owned()),
+        chip: None,
+        hardware_number: None,
+        trigger: None,
+        allowed: Some(list("0-31")),
+        effective: Some(list(effective)),
+        hint: None,
+        node: None,
+        wakes: None,
+        mobility: Mobility::Movable,
+        counts: Vec::new(),
+    }
+}
+
+fn machine(devices: Vec<Device>) -> Machine {
+    let machine = ryzen_9950x3d();
+    let nodes = machine.llcs.iter().zip(0..).map(|(llc, number)| corewise_model::machine::Node {
+        number,
+        cpus: llc.cpus.clone(),
+        ..Default::default()
+    });
+    let nodes = nodes.collect();
+    Machine { nodes, devices, ..machine }
+}
+
+fn interrupts() -> [DeviceInterrupt; 3] {
+    [
+        interrupt(40, "eth0-rx-0", "0000:41:00.0", "0"),
+        interrupt(41, "eth0-rx-1", "0000:41:00.0", "9"),
+        interrupt(50, "nvme0q1", "0000:03:00.0", "1"),
+    ]
+}
+
+fn shown(devices: Vec<Device>, width: usize) -> String {
+    let (machine, interrupts) = (machine(devices), interrupts());
+    let placed: Vec<_> =
+        machine.devices.iter().map(|device| PlacedDevice::new(device, &machine, &interrupts)).collect();
+    screen(&machine, &placed, &findings(&machine, &interrupts), width).plain()
+}
+
+fn all() -> Vec<Device> {
+    let link = Link { speed_gt_s: Some(8.0), lanes: Some(4), most_speed_gt_s: Some(16.0), most_lanes: Some(4) };
+    let asleep = Link { most_speed_gt_s: Some(2.5), most_lanes: Some(1), ..Link::default() };
+    vec![
+        Device {
+            node: Some(1),
+            driver: Some("ixgbe".into()),
+            queues: Some(1),
+            link: Some(link),
+            ..device(DeviceKind::Network, &["eth0"], "0000:41:00.0")
+        },
+        Device {
+            node: Some(0),
+            queues: Some(32),
+            driver: Some("nvme".into()),
+            link: Some(asleep),
+            ..device(DeviceKind::Storage, &["nvme0", "nvme0n1"], "0000:03:00.0")
+        },
+        Device {
+            node: Some(1),
+            local_cpus: Some(list("0-31")),
+            ..device(DeviceKind::InfiniBand, &["mlx5_0"], "0000:42:00.0")
+        },
+        device(DeviceKind::Gpu, &["card0"], "0000:81:00.0"),
+        device(DeviceKind::Accelerator, &[], "0000:82:00.0"),
+    ]
+}
+
+#[test]
+fn devices_are_listed_by_the_cpus_near_them() {
+    assert_snapshot!(shown(all(), 110), @r"
+    AMD Ryzen 9 9950X3D · 16 cores, 32 cpus · Linux 6.18.2
+
+    Devices, by the cpus near them
+      near                 device            kind         address       driver  link          queues  irqs  now on
+      node:0 (0-7,16-23)   nvme0, nvme0n1    storage      0000:03:00.0  nvme    2.5 GT/s x1       32     1  1
+      node:1 (8-15,24-31)  eth0              network      0000:41:00.0  ixgbe   8/16 GT/s x4       1     2  0,9
+                           mlx5_0            InfiniBand   0000:42:00.0  –                          –     –  –
+      unknown              card0             GPU          0000:81:00.0  –                          –     –  –
+                           pci:0000:82:00.0  accelerator  0000:82:00.0  –                          –     –  –
+
+     ?  mlx5_0: the reports contradict each other: node 1 (cpus 8-15,24-31), but local cpus 0-31; the node is used
+     ?  card0, pci:0000:82:00.0: no node is reported for it (numa_node is -1 or absent), and all cpus as local;
+        its firmware may not say
+
+    Worth changing
+     1  1 of 2 interrupts of eth0 goes to cpu 0, away from it (near: 8-15,24-31).
+        To see what moving them near it would change:  corewise irq --near eth0 --dry-run
+     2  eth0 has 1 queue for cpus of 2 last-level caches, so cpus that share no cache share a queue.
+        If the card has more, raise them (`ethtool -L`, combined); a guest gets them from its host. To see:
+            ethtool -l eth0
+
+    Next, to measure whether near matters to a program:  corewise try --near eth0 -- ./app
+    ");
+}
+
+#[test]
+fn a_narrow_terminal_keeps_where_they_are() {
+    assert_snapshot!(shown(all(), 50), @r"
+    AMD Ryzen 9 9950X3D · 16 cores, 32 cpus ·
+      Linux 6.18.2
+
+    Devices, by the cpus near them
+      near                 device            now on
+      node:0 (0-7,16-23)   nvme0, nvme0n1    1
+      node:1 (8-15,24-31)  eth0              0,9
+                           mlx5_0            –
+      unknown              card0             –
+                           pci:0000:82:00.0  –
+      Hidden at this width: kind, address, driver,
+        link, queues, irqs
+
+     ?  mlx5_0: the reports contradict each other:
+        node 1 (cpus 8-15,24-31), but local cpus 0-31;
+        the node is used
+     ?  card0, pci:0000:82:00.0: no node is reported
+        for it (numa_node is -1 or absent), and all
+        cpus as local; its firmware may not say
+
+    Worth changing
+     1  1 of 2 interrupts of eth0 goes to cpu 0, away
+        from it (near: 8-15,24-31).
+        To see what moving them near it would change:
+            corewise irq --near eth0 --dry-run
+     2  eth0 has 1 queue for cpus of 2 last-level
+        caches, so cpus that share no cache share a
+        queue.
+        If the card has more, raise them (`ethtool
+        -L`, combined); a guest gets them from its
+        host. To see:
+            ethtool -l eth0
+
+    Next, to measure whether near matters to a
+      program:  corewise try --near eth0 -- ./app
+    ");
+}
+
+#[test]
+fn no_name_steers_the_terminal_or_takes_the_screen() {
+    for machine in hostile::copies(&machine(all())) {
+        let interrupts = interrupts();
+        let findings = findings(&machine, &interrupts);
+        let placed: Vec<_> =
+            machine.devices.iter().map(|device| PlacedDevice::new(device, &machine, &interrupts)).collect();
+        for width in [20, 80, 140] {
+            hostile::check_screen(&screen(&machine, &placed, &findings, width), width);
+        }
+        hostile::check_json(&super::document::DevicesDocument::new(&machine, &placed, &findings));
+    }
+}

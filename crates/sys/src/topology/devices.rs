@@ -1,0 +1,203 @@
+//! The devices on the PCI bus that programs wait for: network cards, disks, graphics cards, other accelerators.
+
+use std::collections::BTreeSet;
+
+use corewise_model::facts::{Device, DeviceKind, Link};
+
+use super::nodes::LARGEST_NODE;
+use super::reader::Reader;
+use crate::root::PCI_DEVICES;
+
+/// So many devices are read; servers have some hundred functions on the bus, with virtual ones a few thousand.
+const MOST_DEVICES: usize = 8_192;
+/// So many names of one device are kept: a controller may have hundreds of disks.
+const MOST_NAMES: usize = 64;
+/// How deep below a device's folder its names are looked for: a disk is behind a port, a host, a target and an address.
+const DEEPEST: usize = 5;
+/// Folders whose entries are names that users know, the best known first.
+const NAMING: [&str; 6] = ["net", "infiniband", "nvme", "block", "drm", "accel"];
+
+/// The vendors of management controllers, whose graphics show a console: ASPEED, Matrox; and of what emulators draw with.
+const CONSOLES: [u32; 7] = [0x1a03, 0x102b, 0x1234, 0x1013, 0x1b36, 0x15ad, 0x1af4];
+
+/// The devices of the bus that are of interest, each with what the system says of where it is.
+///
+/// Interfaces: Documentation/ABI/testing/sysfs-bus-pci (`class`, `numa_node`, `local_cpulist`, `max_link_speed`), and the folders of the
+/// classes below a device (`net/eth0`, `nvme/nvme0/nvme0n1`, `drm/card0`).
+pub fn devices(reader: &Reader) -> Vec<Device> {
+    let addresses = reader.names(PCI_DEVICES);
+    addresses.into_iter().take(MOST_DEVICES).filter_map(|address| device(reader, address)).collect()
+}
+
+fn device(reader: &Reader, address: String) -> Option<Device> {
+    let folder = format!("{PCI_DEVICES}/{address}");
+    let file = |name: &str| format!("{folder}/{name}");
+    let class = hexadecimal(reader, &file("class"))?;
+    // Bridges and what is inside of processors have nothing to look for.
+    let mut names = Names::default();
+    if !matches!(class >> 16, 0x05 | 0x06 | 0x08 | 0x11) || is_dma_engine(class) {
+        names.find(reader, &folder, 0);
+    }
+    let kind = kind(class, &names, || hexadecimal(reader, &file("vendor")))?;
+    let node: Option<i64> = reader.number(&file("numa_node"));
+    let driver = reader.text(&file("uevent"));
+    let driver = driver.and_then(|text| Some(text.lines().find_map(|line| line.strip_prefix("DRIVER="))?.to_owned()));
+    let queues = names.queues(kind);
+    Some(Device {
+        kind,
+        names: names.shown(),
+        driver,
+        // The kernel says -1 where it knows none.
+        node: node.and_then(|node| u32::try_from(node).ok()).filter(|node| *node <= LARGEST_NODE),
+        local_cpus: reader.cpus(&file("local_cpulist")).or_else(|| reader.cpus(&file("local_cpus"))),
+        link: link(reader, &folder),
+        queues,
+        address: Some(address),
+    })
+}
+
+/// System peripherals of class 08 are timers and the like; those that Intel's DSA is among are 0880.
+fn is_dma_engine(class: u32) -> bool {
+    class >> 8 == 0x0880
+}
+
+/// What a device is, by its class code (PCI Code and ID Assignment Specification), where that is of interest; virtual functions of some
+/// makers have none, but a name.
+fn kind(class: u32, names: &Names, vendor: impl Fn() -> Option<u32>) -> Option<DeviceKind> {
+    let has = |folder: &str| names.folders.contains(folder);
+    match (class >> 16, class >> 8) {
+        _ if has("net") => Some(DeviceKind::Network),
+        (_, 0x0207 | 0x0c06) => Some(DeviceKind::InfiniBand),
+        _ if has("infiniband") => Some(DeviceKind::InfiniBand),
+        (0x02, _) => Some(DeviceKind::Network),
+        (0x01, _) => Some(DeviceKind::Storage),
+        (0x03, _) if vendor().is_some_and(|vendor| CONSOLES.contains(&vendor)) => Some(DeviceKind::Display),
+        (0x03, _) => Some(DeviceKind::Gpu),
+        (0x12, _) if has("drm") => Some(DeviceKind::Gpu),
+        (0x12, _) | (_, 0x0b40) => Some(DeviceKind::Accelerator),
+        _ if has("nvme") || has("block") => Some(DeviceKind::Storage),
+        _ if has("accel") || has(ENGINES) => Some(DeviceKind::Accelerator),
+        _ => None,
+    }
+}
+
+/// Where the names of Intel's data movers are noted, which have no folder of their own.
+const ENGINES: &str = "dsa";
+
+fn hexadecimal(reader: &Reader, path: &str) -> Option<u32> {
+    u32::from_str_radix(reader.word(path)?.trim_start_matches("0x"), 16).ok()
+}
+
+/// The connection; not of a device that sleeps, since newer kernels wake it up to look.
+fn link(reader: &Reader, folder: &str) -> Option<Link> {
+    let word = |name: &str| reader.word(&format!("{folder}/{name}"));
+    if word("power/runtime_status").as_deref() == Some("suspended") {
+        return None;
+    }
+    // "8.0 GT/s PCIe"; "Unknown" and a width of 0 or 255 where there is no such connection.
+    let speed = |name: &str| {
+        let speed = word(name)?.split_whitespace().next()?.parse::<f64>().ok();
+        speed.filter(|speed| *speed > 0.0 && *speed < 1_000.0)
+    };
+    let lanes = |name: &str| word(name)?.parse::<u32>().ok().filter(|lanes| (1..=32).contains(lanes));
+    let link = Link {
+        speed_gt_s: speed("current_link_speed"),
+        lanes: lanes("current_link_width"),
+        most_speed_gt_s: speed("max_link_speed"),
+        most_lanes: lanes("max_link_width"),
+    };
+    (link != Link::default()).then_some(link)
+}
+
+/// What a device is called, and how many queues that has.
+#[derive(Default)]
+struct Names {
+    /// Each with the place of its folder among [`NAMING`].
+    found: Vec<(usize, String)>,
+    /// The folders in which names were found.
+    folders: BTreeSet<&'static str>,
+    received: BTreeSet<String>,
+    requested: BTreeSet<String>,
+}
+
+impl Names {
+    fn find(&mut self, reader: &Reader, folder: &str, depth: usize) {
+        if depth > DEEPEST {
+            return;
+        }
+        for name in reader.names(folder) {
+            if let Some(naming) = NAMING.into_iter().find(|naming| *naming == name) {
+                let inside = format!("{folder}/{name}");
+                reader.names(&inside).into_iter().for_each(|name| self.take(reader, naming, &inside, name));
+            } else if is_engine(&name) {
+                self.add(ENGINES, name);
+            } else if leads_on(&name) {
+                self.find(reader, &format!("{folder}/{name}"), depth + 1);
+            }
+        }
+    }
+
+    fn add(&mut self, naming: &'static str, name: String) {
+        self.folders.insert(naming);
+        let place = NAMING.iter().position(|folder| *folder == naming).unwrap_or(NAMING.len());
+        if self.found.len() < MOST_NAMES && !self.found.iter().any(|(_, known)| *known == name) {
+            self.found.push((place, name));
+        }
+    }
+
+    /// A name in one of the folders of names, with its queues.
+    fn take(&mut self, reader: &Reader, naming: &'static str, folder: &str, name: String) {
+        let own = format!("{folder}/{name}");
+        match naming {
+            "net" => {
+                let queues = reader.names(&format!("{own}/queues"));
+                self.received.extend(queues.into_iter().filter(|queue| queue.starts_with("rx-")));
+            }
+            "block" => self.requested.extend(reader.names(&format!("{own}/mq"))),
+            "drm" if !name.starts_with("card") && !name.starts_with("renderD") => return,
+            _ => (),
+        }
+        self.add(naming, name);
+        if naming == "nvme" {
+            for disk in reader.names(&own).into_iter().filter(|name| name.starts_with("nvme")) {
+                self.requested.extend(reader.names(&format!("{own}/{disk}/mq")));
+                self.add(naming, without_controller(&disk));
+            }
+        }
+    }
+
+    /// The names, those that users type first.
+    fn shown(mut self) -> Vec<String> {
+        self.found.sort_by_key(|(place, _)| *place);
+        self.found.into_iter().map(|(_, name)| name).collect()
+    }
+
+    fn queues(&self, kind: DeviceKind) -> Option<u32> {
+        let queues = if kind == DeviceKind::Network { &self.received } else { &self.requested };
+        u32::try_from(queues.len()).ok().filter(|count| *count > 0)
+    }
+}
+
+/// Folders behind which names are: virtio's, and those between a controller and its disks.
+fn leads_on(name: &str) -> bool {
+    let numbered =
+        |prefix: &str| name.strip_prefix(prefix).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    ["virtio", "ata", "host", "target"].into_iter().any(numbered)
+        || (name.matches(':').count() == 3 && name.bytes().all(|byte| byte.is_ascii_digit() || byte == b':'))
+}
+
+/// Intel's data movers: "dsa0", "iax1".
+fn is_engine(name: &str) -> bool {
+    let number = name.strip_prefix("dsa").or_else(|| name.strip_prefix("iax"));
+    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// What users call a disk with several paths: "nvme0c1n1" is the path of controller 1 to nvme0n1.
+fn without_controller(disk: &str) -> String {
+    let cut =
+        disk.split_once('c').and_then(|(subsystem, rest)| Some((subsystem, rest.find('n').map(|at| &rest[at..])?)));
+    cut.map_or_else(|| disk.to_owned(), |(subsystem, disk)| format!("{subsystem}{disk}"))
+}
+
+#[cfg(test)]
+mod tests;
