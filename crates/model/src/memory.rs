@@ -107,7 +107,7 @@ pub enum Operation {
     Read,
     /// Plain stores: most processors read a line before they write it.
     Write,
-    /// Stores past the caches (x86: movnt, Arm: stnp).
+    /// Stores past the caches (x86: movntdq, Arm: stnp).
     WritePast,
     /// Loads of one half and plain stores to the other.
     Copy,

@@ -20,6 +20,7 @@ pub mod output;
 pub mod record;
 pub mod ring;
 pub mod root;
+pub mod stream;
 pub mod topology;
 mod values;
 pub mod work;

@@ -75,62 +75,9 @@ mod architecture {
     }
 }
 
-/// Writes a value to all words past the caches: movnti on x86-64, stnp on 64-bit Arm. False, with nothing written, on other processors.
-#[inline]
-pub fn write_past_caches(words: &mut [u64], value: u64) -> bool {
-    past::write(words, value)
-}
-
-#[cfg(target_arch = "x86_64")]
-mod past {
-    use std::arch::x86_64::{_mm_sfence, _mm_stream_si64};
-
-    #[inline]
-    pub fn write(words: &mut [u64], value: u64) -> bool {
-        for word in words {
-            // SAFETY: an aligned word that is borrowed exclusively; every x86-64 processor has the instruction (SSE2).
-            unsafe { _mm_stream_si64(std::ptr::from_mut(word).cast(), value.cast_signed()) };
-        }
-        // SAFETY: orders what was written before what follows; nothing else.
-        unsafe { _mm_sfence() };
-        true
-    }
-}
-
-#[cfg(target_arch = "aarch64")]
-mod past {
-    #[inline]
-    pub fn write(words: &mut [u64], value: u64) -> bool {
-        let (pairs, rest) = words.as_chunks_mut::<2>();
-        for pair in pairs {
-            // SAFETY: two aligned words that are borrowed exclusively.
-            unsafe {
-                std::arch::asm!("stnp {value}, {value}, [{at}]", value = in(reg) value, at = in(reg) pair.as_mut_ptr(), options(nostack));
-            }
-        }
-        rest.fill(value);
-        true
-    }
-}
-
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-mod past {
-    pub fn write(_: &mut [u64], _: u64) -> bool {
-        false
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn words_that_are_written_past_the_caches_are_there() {
-        let mut words = vec![0; 1001];
-        if write_past_caches(&mut words[1..], 7) {
-            assert_eq!((words[0], words[1..].iter().all(|word| *word == 7)), (0, true));
-        }
-    }
 
     #[test]
     fn every_addition_is_made() {

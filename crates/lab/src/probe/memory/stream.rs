@@ -11,7 +11,7 @@ use corewise_model::memory::Operation;
 use corewise_model::stats::order::median;
 use corewise_sys::affinity;
 use corewise_sys::clock::{Clock, Source, Ticks};
-use corewise_sys::work::write_past_caches;
+use corewise_sys::stream::{copy, read, write, write_past_caches};
 
 /// A timed block: long against the clock's reading, short against a turn on the cpu.
 const BLOCK_BYTES: usize = 1 << 20;
@@ -119,7 +119,7 @@ fn blocks(ticks: impl Ticks, length: u64, operation: Operation, own: &mut [u64],
         }
         match operation {
             Operation::Read => {
-                read(&own[at..at + size]);
+                black_box(read(&own[at..at + size]));
             }
             Operation::Write => write(&mut own[at..at + size], at as u64),
             Operation::WritePast => {
@@ -127,7 +127,7 @@ fn blocks(ticks: impl Ticks, length: u64, operation: Operation, own: &mut [u64],
             }
             Operation::Copy => {
                 let (from, to) = own.split_at_mut(half);
-                copy(&from[at..at + size], &mut to[at..at + size]);
+                copy(&from[at..at + size], &mut to[at..at + size], 1);
             }
         }
         at += size;
@@ -147,31 +147,6 @@ fn blocks(ticks: impl Ticks, length: u64, operation: Operation, own: &mut [u64],
 fn gb_s(clock: &Clock, blocks: &[f64], bytes: usize) -> Option<f64> {
     // Bytes a nanosecond are gigabytes a second.
     (blocks.len() >= BLOCKS_ENOUGH).then(|| bytes as f64 / (median(blocks) * clock.nanoseconds_per_tick))
-}
-
-/// Loads every word.
-#[inline(never)]
-fn read(words: &[u64]) {
-    black_box(words.iter().fold(0_u64, |sum, word| sum.wrapping_add(*word)));
-}
-
-/// Stores to every word; each another number, since a compiler makes of equal ones a call that may choose other stores.
-#[inline(never)]
-fn write(words: &mut [u64], value: u64) {
-    for (place, word) in words.iter_mut().enumerate() {
-        *word = value ^ place as u64;
-    }
-    black_box(words);
-}
-
-/// Loads every word and stores it elsewhere, changed, for the same reason.
-#[inline(never)]
-fn copy(from: &[u64], to: &mut [u64]) {
-    let change = black_box(1);
-    for (to, from) in to.iter_mut().zip(from) {
-        *to = *from ^ change;
-    }
-    black_box(to);
 }
 
 /// Who loads a node's memory while somebody else is timed.
@@ -253,7 +228,7 @@ fn load(ticks: impl Ticks, pause: u64, own: &[u64], done: &AtomicBool) -> Vec<f6
         if at + size > own.len() {
             at = 0;
         }
-        read(&own[at..at + size]);
+        black_box(read(&own[at..at + size]));
         at += size;
         let waiting = ticks.now();
         while ticks.now().saturating_sub(waiting) < pause && !done.load(Ordering::Relaxed) {}
