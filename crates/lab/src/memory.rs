@@ -16,6 +16,7 @@ use corewise_model::memory::{Bandwidth, Cell, Curve, MemoryMap, Pages, Point, St
 use corewise_model::{CpuSet, Gap, Machine};
 
 use crate::session::{Budget, Progress, Session, unix_ms};
+pub use described::Simulated;
 pub use measured::Measured;
 
 /// So many rounds are enough: the interval of a median from them leaves out the least and the greatest.
@@ -85,8 +86,6 @@ pub trait Answers {
     fn origin(&self) -> Origin;
 }
 
-pub use described::Simulated;
-
 /// Makes a map. Ends early, with what there is and marked as partial, within half a second of `stop` becoming true.
 pub fn map(
     request: &Request,
@@ -96,9 +95,9 @@ pub fn map(
     progress: &mut dyn FnMut(&Progress),
 ) -> MemoryMap {
     let started_unix_ms = unix_ms();
-    // What chance chooses is the same in every map, so that two maps of a machine have their cells in common.
     let wanted_bytes = request.buffer_bytes.unwrap_or_else(|| buffer_bytes(&machine));
     let buffer_bytes = wanted_bytes.min(answers.most_bytes(&machine));
+    // What chance chooses is the same in every map, so that two maps of a machine have their cells in common.
     let plan = Plan::new(&machine, &request.cpus, buffer_bytes, crate::links::CHOICES);
     let mut session = Session::new(Budget::new(Some(request.budget), stop), !request.seed, progress);
     session.report("making buffers".to_owned());

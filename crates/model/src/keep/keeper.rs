@@ -146,6 +146,9 @@ impl Keeper {
         let Some(thread) = held.threads.get_mut(&action.thread) else { return };
         match outcome {
             Outcome::Placed(cpus) => {
+                // Who has what it had before has chosen it again before that was looked at: the next look has to see that this is news.
+                let again = action.cpus.clone().filter(|_| cpus == action.seen);
+                let cpus = again.unwrap_or(cpus);
                 thread.asked = action.cpus.clone().filter(|asked| *asked != cpus);
                 thread.seen = cpus;
             }

@@ -23,7 +23,10 @@ struct Object {
 /// The machine and what was measured of it.
 pub fn xml(map: &MemoryMap) -> String {
     let machine = &map.machine;
-    let mut root = Object::new("Machine", machine.online.clone());
+    let all_nodes: CpuSet = machine.nodes.iter().map(|node| node.number).collect();
+    let allowed = [bitmap(&machine.online), bitmap(&all_nodes)];
+    let more = format!(" allowed_cpuset=\"{}\" allowed_nodeset=\"{}\"", allowed[0], allowed[1]);
+    let mut root = Object { more, ..Object::new("Machine", machine.online.clone()) };
     for object in objects(machine) {
         root.insert(object);
     }
@@ -31,7 +34,7 @@ pub fn xml(map: &MemoryMap) -> String {
     let mut text =
         String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n");
     text.push_str("<topology version=\"2.0\">\n");
-    root.write(&mut text, machine, &mut numbers);
+    root.write(&mut text, 1, &all_nodes, machine, &mut numbers);
     text.push_str("  <support name=\"discovery.pu\"/>\n  <support name=\"discovery.numa\"/>\n");
     let latency = map.cells.iter().filter_map(|cell| {
         let ns = super::estimate::Estimate::of(&cell.huge_ns)?.median;
@@ -142,11 +145,10 @@ impl Object {
         self.children.sort_by_key(|child| child.cpus.lowest());
     }
 
-    /// The numbers of the nodes at this object, around it and inside: around, since an object is local to the nodes that it lies in.
+    /// The nodes that are local to this object: those inside, or where there are none those of the object around it.
     fn local(&self, outer: &CpuSet) -> CpuSet {
-        let inside = |all: &mut CpuSet, object: &Self| object.inner_nodes(all);
         let mut own = CpuSet::new();
-        inside(&mut own, self);
+        self.inner_nodes(&mut own);
         if own.is_empty() { outer.clone() } else { own }
     }
 
@@ -157,29 +159,12 @@ impl Object {
         self.children.iter().for_each(|child| child.inner_nodes(all));
     }
 
-    fn write(&self, text: &mut String, machine: &Machine, numbers: &mut Numbers) {
-        let (all_nodes, mut root) = (machine.nodes.iter().map(|node| node.number).collect(), String::new());
-        if self.kind == "Machine" {
-            let (cpus, nodes) = (bitmap(&machine.online), bitmap(&all_nodes));
-            root = format!(" allowed_cpuset=\"{cpus}\" allowed_nodeset=\"{nodes}\"");
-        }
-        self.write_inside(text, 1, &all_nodes, &root, machine, numbers);
-    }
-
-    fn write_inside(
-        &self,
-        text: &mut String,
-        depth: usize,
-        outer: &CpuSet,
-        root: &str,
-        machine: &Machine,
-        numbers: &mut Numbers,
-    ) {
+    fn write(&self, text: &mut String, depth: usize, outer: &CpuSet, machine: &Machine, numbers: &mut Numbers) {
         let (indent, local) = ("  ".repeat(depth), self.local(outer));
         let os_index = self.os_index.map_or_else(String::new, |index| format!(" os_index=\"{index}\""));
         let sets = sets(&self.cpus, &local);
         let (kind, more, number) = (self.kind, &self.more, numbers.take());
-        let _ = writeln!(text, "{indent}<object type=\"{kind}\"{os_index}{sets}{root}{more} gp_index=\"{number}\">");
+        let _ = writeln!(text, "{indent}<object type=\"{kind}\"{os_index}{sets}{more} gp_index=\"{number}\">");
         let far = machine.nodes.iter().filter(|node| node.cpus.is_empty() && kind == "Machine").map(|node| node.number);
         for node in self.nodes.iter().copied().chain(far) {
             let number = numbers.take();
@@ -194,7 +179,7 @@ impl Object {
             );
         }
         for child in &self.children {
-            child.write_inside(text, depth + 1, &local, "", machine, numbers);
+            child.write(text, depth + 1, &local, machine, numbers);
         }
         let _ = writeln!(text, "{indent}</object>");
     }

@@ -158,7 +158,7 @@ impl Hold {
     pub fn settle(&mut self, number: u32, outcome: Outcome) -> Option<Event> {
         let thread = self.threads.get_mut(&number)?;
         match outcome {
-            Outcome::Placed(cpus) => thread.in_force = cpus,
+            Outcome::Placed(cpus) => thread.placed(cpus),
             Outcome::Ended => {}
             Outcome::Refused(why) => {
                 thread.is_left_alone = true;

@@ -71,6 +71,21 @@ fn exact_corrects_ten_times_an_hour_and_then_names_who_it_was() {
     assert_eq!((corrected.len(), corrected[9]), (10, Duration::from_secs(540)));
 }
 
+/// A daemon that answers before it is looked what came of a correction is fought as long as others, and named.
+#[test]
+fn who_answers_a_correction_at_once_is_corrected_ten_times_and_named() {
+    let mut system = held(&exact());
+    system.author = other();
+    system.choose(11, &set("1"));
+    system.chosen_at_once = Some(set("1"));
+    let corrections: usize = (0..10).map(|_| system.look(10).len()).sum();
+    assert_eq!((corrections, system.cpus(11)), (10, "1".into()));
+    system.chosen_at_once = None;
+    system.look(10);
+    let said = "released: gamed (99) set cpus 1 again after 10 corrections by corewise within an hour";
+    assert_eq!(system.said(10), said);
+}
+
 #[test]
 fn corrections_of_an_hour_ago_do_not_count() {
     let mut system = held(&exact());

@@ -34,6 +34,8 @@ pub struct System {
     pub remembers_masks: bool,
     pub now: Duration,
     pub author: Author,
+    /// What somebody sets again after each placing, before the keeper looks what came of it.
+    pub chosen_at_once: Option<CpuSet>,
     clock: u64,
 }
 
@@ -52,6 +54,7 @@ impl System {
             remembers_masks: true,
             now: Duration::ZERO,
             author: Author::Unknown,
+            chosen_at_once: None,
             clock: 0,
         }
     }
@@ -177,6 +180,9 @@ impl System {
                 (None, Original::Only(cpus)) => Some(cpus.clone()),
             };
             self.set(action.thread, mask);
+            if let Some(cpus) = self.chosen_at_once.clone() {
+                self.choose(action.thread, &cpus);
+            }
             if action.cpus.is_some() {
                 let outcome = Outcome::Placed(self.tasks[&action.thread].in_force.clone());
                 self.keeper.settle(action, outcome, self.now);

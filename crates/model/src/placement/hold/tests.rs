@@ -14,6 +14,8 @@ struct System {
     reachable: CpuSet,
     now: Duration,
     asked: Cell<u32>,
+    /// What threads choose again after they were placed, before it is looked what they have.
+    chosen_at_once: Option<CpuSet>,
 }
 
 fn set(list: &str) -> CpuSet {
@@ -33,6 +35,7 @@ fn system(boundary: &str, threads: Threads, enforcement: Option<Enforcement>) ->
         reachable: CpuSet::first(16),
         now: Duration::ZERO,
         asked: Cell::new(0),
+        chosen_at_once: None,
     }
 }
 
@@ -74,6 +77,7 @@ impl System {
         let step = self.hold.look(&View { seen: &seen, now: self.now, reachable: &reachable });
         for action in &step.actions {
             let got = action.cpus.intersection(&self.reachable);
+            let got = self.chosen_at_once.clone().unwrap_or(got);
             self.threads.get_mut(&action.thread).unwrap().2 = got.clone();
             assert_eq!(self.hold.settle(action.thread, Outcome::Placed(got)), None);
         }
@@ -171,6 +175,21 @@ fn after_ten_corrections_it_gives_up_once_and_for_that_thread_only() {
     system.choose(2, "2");
     system.look();
     assert_eq!(system.cpus(2), "0-3");
+}
+
+/// Who chooses again before it is looked what came of a correction is corrected as often as others, and it is told.
+#[test]
+fn who_answers_a_correction_at_once_has_no_more_of_them_and_no_fewer() {
+    let mut system = system("0-3", Threads::Together, Some(Enforcement::Exact));
+    system.start(1, 1, "main", "0-3");
+    system.rest();
+    system.chosen_at_once = Some(set("1"));
+    system.choose(1, "1");
+    let steps: Vec<Step> = (0..CORRECTIONS + 5).map(|_| system.look()).collect();
+    assert_eq!(steps.iter().map(|step| step.actions.len()).sum::<usize>(), CORRECTIONS as usize);
+    let told: Vec<&Event> = steps.iter().flat_map(|step| &step.events).collect();
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert_eq!(told[1], &Event::GaveUp { process: 1, thread: 1, cpus: set("1") });
 }
 
 #[test]

@@ -80,6 +80,8 @@ pub struct Thread {
     /// What was asked for last; asking again for what the system gives only in part would have no end.
     asked: Option<CpuSet>,
     corrections: u32,
+    /// What it had chosen when it was put back last, and what it was given instead.
+    put_back: Option<[CpuSet; 2]>,
     told: [bool; 2],
 }
 
@@ -121,6 +123,7 @@ impl Thread {
             is_left_alone: false,
             asked: None,
             corrections: 0,
+            put_back: None,
             told: [false; 2],
         }
     }
@@ -143,11 +146,23 @@ impl Thread {
         self.is_own = (self.is_own || comparison.is_news) && !comparison.fits;
         let wish = self.wish(cpus, comparison, is_elsewhere, enforcement);
         let verdict = self.within_reason(wish, comparison.is_news);
+        if let Verdict::PutBack(given) = &verdict {
+            self.put_back = Some([cpus.clone(), given.clone()]);
+        }
         self.is_settled = verdict == Verdict::Stays;
         if self.is_settled {
             self.in_force = cpus.clone();
         }
         verdict
+    }
+
+    /// What the thread has after it was placed. Who has what it was put back from has chosen it again before that was looked at: the system
+    /// does not give what was not asked for, and the next look has to see that this is news.
+    pub fn placed(&mut self, cpus: CpuSet) {
+        self.in_force = match &self.put_back {
+            Some([chosen, given]) if *chosen == cpus => given.clone(),
+            _ => cpus,
+        };
     }
 
     /// Corrections are counted; everything else is asked for once.
