@@ -27,7 +27,7 @@ pub struct Near {
     /// What speaks against it, as a sentence; absent where nothing does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub doubt: Option<String>,
-    /// Whether anything tells where the device is: otherwise all cpus are as near as any.
+    /// Whether it is reported where the device is: otherwise all cpus are as near as any.
     pub is_known: bool,
 }
 
@@ -52,7 +52,7 @@ pub fn near(device: &Device, machine: &Machine) -> Near {
     match machine.nodes.iter().find(|node| node.number == number) {
         Some(node) if !node.cpus.is_empty() => of_node(node, local),
         Some(node) => nearest(node, machine).unwrap_or_else(|| {
-            let doubt = format!("node {number} has no cpus, and no distances tell which node is nearest");
+            let doubt = format!("node {number} has no cpus, and no distances are reported");
             without_node(local, machine).doubted(doubt)
         }),
         None => {

@@ -64,7 +64,7 @@ pub struct Step {
     pub bytes: u64,
     /// The time of a load, in nanoseconds: the median of each visit, in order of time.
     pub visits_ns: Vec<f64>,
-    /// The cpu's clock rate right after each visit, in gigahertz, where that could be told: many processors lower it where a program mostly
+    /// The cpu's clock rate right after each visit, in gigahertz, where it could be measured: many processors lower it where a program mostly
     /// waits for memory.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub visits_gigahertz: Vec<f64>,

@@ -72,6 +72,19 @@ fn duration(seconds: u64) -> String {
     }
 }
 
+/// What a map means: a remark where there is one, its findings, and what was tested and does not differ.
+pub fn meaning(remark: Option<&str>, findings: &[Finding], no_difference: &[String], width: usize) -> Vec<Line> {
+    let mut lines = vec![Line::new().strong("What this means")];
+    lines.extend(remark.into_iter().flat_map(|text| wrap(&Line::new().plain(format!(" {text}")), width, 1)));
+    for (index, finding) in findings.iter().enumerate() {
+        lines.extend(numbered(index + 1, finding, width));
+    }
+    for sentence in no_difference {
+        lines.extend(wrap(&Line::new().faint(" =  ").faint(glued(sentence)), width, 4));
+    }
+    lines
+}
+
 /// A finding with its number, and what to do next.
 pub fn numbered(number: usize, finding: &Finding, width: usize) -> Vec<Line> {
     let head = format!("{number:>2}{gap}", gap = unbroken("  "));

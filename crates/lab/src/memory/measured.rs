@@ -281,7 +281,7 @@ impl Buffers {
             let found = memory.nodes(PAGES_LOOKED_UP);
             let gap = |why: String| Some(Gap::new(format!("where the pages of node {node}'s buffer are"), why));
             match found {
-                Err(error) => gap(format!("the system does not tell: {error}")),
+                Err(error) => gap(format!("the system does not report it: {error}")),
                 Ok(nodes) => {
                     let all: usize = nodes.values().sum();
                     let own = nodes.get(&node).copied().unwrap_or(0);

@@ -68,7 +68,7 @@ fn large_machines_fit_into_their_time_and_what_is_predicted_is_near() {
     assert!(shown.costs.iter().all(|cost| cost.huge_ns.is_some()));
 }
 
-/// A guest that is told of a cache that it does not have.
+/// A guest to which a cache is reported that it does not have.
 #[test]
 fn a_cache_that_is_reported_and_not_there_is_said() {
     let mut machine = machine("fx-8150");
@@ -76,8 +76,8 @@ fn a_cache_that_is_reported_and_not_there_is_said() {
     assert!(said(&simulated(machine.clone(), 60).conclude().findings, "The system reports").is_none());
     machine.llcs[0].size_bytes = Some(8 * real);
     let shown = simulated(machine, 60).conclude();
-    let told = said(&shown.findings, "The system reports a last-level cache of 64 MiB, but from 12 MiB on").unwrap();
-    assert!(told.effects[0].low > 2.0, "{told:?}");
+    let larger = said(&shown.findings, "The system reports a last-level cache of 64 MiB, but from 12 MiB on").unwrap();
+    assert!(larger.effects[0].low > 2.0, "{larger:?}");
 }
 
 /// A swapped matrix would call the own node far.

@@ -82,7 +82,7 @@ pub struct Seen {
     pub gigahertz: Option<f64>,
 }
 
-/// Cpus that pay alike for memory, as far as the topology tells.
+/// Cpus that pay alike for memory, by the topology.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Initiator {
     /// The cpus: those of a last-level cache on one node, as far as they were asked for.

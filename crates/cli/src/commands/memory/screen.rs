@@ -10,7 +10,7 @@ use corewise_model::memory::{MemoryMap, Operation};
 use corewise_model::stats::order::median;
 use corewise_model::{CpuSet, Level};
 
-use crate::draw::findings::{gaps, numbered};
+use crate::draw::findings::{gaps, meaning};
 use crate::draw::grid::{Column, Grid};
 use crate::draw::machine::headline;
 use crate::draw::number::{brief, bytes, count, decimal};
@@ -39,7 +39,8 @@ pub fn screen(map: &MemoryMap, conclusions: &MemoryConclusions, kept: &Kept, wid
     for load in &conclusions.loads {
         screen.block(load_lines(load, width));
     }
-    screen.block(meaning(conclusions, width));
+    let remark = conclusions.findings.is_empty().then_some("Nothing stands out: leave memory to the system.");
+    screen.block(meaning(remark, &conclusions.findings, &conclusions.no_difference, width));
     screen.block(foot(map, conclusions, kept, width));
     screen
 }
@@ -109,10 +110,10 @@ fn level_lines(map: &MemoryMap, levels: &CpuLevels, width: usize) -> Vec<Line> {
     for level in &levels.levels {
         let is_last = levels.levels.last().is_some_and(|last| level.ns.median > AS_MEMORY * last.ns.median);
         let is_memory = is_last && level.until_bytes > map.caches_bytes;
-        let told = match is_last {
+        let reported = match is_last {
             true if is_memory => "memory".to_owned(),
             true => String::new(),
-            false => told(map, levels.cpu, level.until_bytes, &mut named),
+            false => reported(map, levels.cpu, level.until_bytes, &mut named),
         };
         let from_to = if level.from_bytes == map.staircases[0].steps[0].bytes {
             format!("to {}", bytes(level.until_bytes))
@@ -125,7 +126,7 @@ fn level_lines(map: &MemoryMap, levels: &CpuLevels, width: usize) -> Vec<Line> {
             interval(Some(&level.ns)),
             Line::new()
                 .plain(level.cycles.map_or_else(String::new, |cycles| decimal(cycles, usize::from(cycles < 20.0)))),
-            Line::new().faint(told),
+            Line::new().faint(reported),
         ]);
     }
     lines.extend(grid.fit(width).with_remark(width, 2));
@@ -133,7 +134,7 @@ fn level_lines(map: &MemoryMap, levels: &CpuLevels, width: usize) -> Vec<Line> {
 }
 
 /// "L2 2 MiB": the caches of a cpu that a working set of this size needs, and that no level before it had.
-fn told(map: &MemoryMap, cpu: u32, until_bytes: u64, named: &mut BTreeSet<u8>) -> String {
+fn reported(map: &MemoryMap, cpu: u32, until_bytes: u64, named: &mut BTreeSet<u8>) -> String {
     let sizes = (1..=4).filter_map(|level| {
         let cache = map.machine.data_caches(level).find(|cache| cache.cpus.contains(cpu))?;
         Some((level, cache.size_bytes?))
@@ -147,7 +148,7 @@ fn told(map: &MemoryMap, cpu: u32, until_bytes: u64, named: &mut BTreeSet<u8>) -
     new.join(", ")
 }
 
-/// A row of costs: groups of cpus that are told together.
+/// A row of costs: groups of cpus that share it.
 struct Row<'a> {
     cpus: CpuSet,
     costs: Vec<&'a Cost>,
@@ -367,20 +368,6 @@ fn load_lines(load: &Load, width: usize) -> Vec<Line> {
 
 fn cpus(cpus: &CpuSet) -> String {
     format!("cpu{} {cpus}", if cpus.len() == 1 { "" } else { "s" })
-}
-
-fn meaning(conclusions: &MemoryConclusions, width: usize) -> Vec<Line> {
-    let mut lines = vec![Line::new().strong("What this means")];
-    if conclusions.findings.is_empty() && conclusions.no_difference.is_empty() {
-        lines.extend(wrap(&Line::new().plain(" Nothing stands out: leave memory to the system."), width, 1));
-    }
-    for (index, finding) in conclusions.findings.iter().enumerate() {
-        lines.extend(numbered(index + 1, finding, width));
-    }
-    for sentence in &conclusions.no_difference {
-        lines.extend(wrap(&Line::new().faint(" =  ").faint(glued(sentence)), width, 4));
-    }
-    lines
 }
 
 fn foot(map: &MemoryMap, conclusions: &MemoryConclusions, kept: &Kept, width: usize) -> Vec<Line> {

@@ -29,7 +29,7 @@ pub fn add(map: &MemoryMap, conclusions: &mut MemoryConclusions) {
     }
     findings.extend(lopsided(&conclusions.costs));
     findings.extend(unequal_caches(map, conclusions));
-    findings.extend(told(map, conclusions));
+    findings.extend(reported(map, conclusions));
     findings.extend(saturated(map, &conclusions.costs));
     match siblings(map, &conclusions.costs) {
         Some(Ok(finding)) => findings.push(finding),
@@ -172,24 +172,24 @@ fn unequal_caches(map: &MemoryMap, conclusions: &MemoryConclusions) -> Option<Fi
     Some(finding(cpus(large.cpu), statement, "Try a program with much data on both.", Some(command), vec![effect]))
 }
 
-/// A last-level cache of which the system tells more than this machine has: the level that memory is on begins at half of it, or before.
-fn told(map: &MemoryMap, conclusions: &MemoryConclusions) -> Vec<Finding> {
+/// A last-level cache that is reported larger than this machine has it: the level that memory is on begins at half of it, or before.
+fn reported(map: &MemoryMap, conclusions: &MemoryConclusions) -> Vec<Finding> {
     let one = |levels: &super::CpuLevels| {
-        let told = map.machine.llcs.iter().find(|llc| llc.cpus.contains(levels.cpu))?.size_bytes?;
+        let reported = map.machine.llcs.iter().find(|llc| llc.cpus.contains(levels.cpu))?.size_bytes?;
         let (memory, before) = levels.levels.split_last()?;
-        if memory.until_bytes <= told || 2 * memory.from_bytes > told {
+        if memory.until_bytes <= reported || 2 * memory.from_bytes > reported {
             return None;
         }
         let effect = memory.ns.against(&before.last()?.ns, "latency", "the level before");
         let statement = format!(
             "The system reports a last-level cache of {} MiB, but from {} MiB on a load costs as much as from memory: {:.0} ns, {} what it \
              costs on the level before.",
-            told >> 20,
+            reported >> 20,
             memory.from_bytes >> 20,
             memory.ns.median,
             effect.times()
         );
-        let advice = "Do not count on it: a guest is told of all of the host's cache, and has a share of it.";
+        let advice = "Do not count on it: the whole cache of the host is reported to a guest, which has a share of it.";
         Some(finding(levels.alike.clone(), statement, advice, None, vec![effect]))
     };
     conclusions.levels.iter().filter_map(one).collect()

@@ -177,7 +177,7 @@ fn after_ten_corrections_it_gives_up_once_and_for_that_thread_only() {
     assert_eq!(system.cpus(2), "0-3");
 }
 
-/// Who chooses again before it is looked what came of a correction is corrected as often as others, and it is told.
+/// Who chooses again before it is looked what came of a correction is corrected as often as others, and reported.
 #[test]
 fn who_answers_a_correction_at_once_has_no_more_of_them_and_no_fewer() {
     let mut system = system("0-3", Threads::Together, Some(Enforcement::Exact));

@@ -9,7 +9,7 @@ use super::Layout;
 use super::depth::Depth;
 use super::heat::heat;
 use super::sends::sends;
-use crate::draw::findings::{gaps, numbered};
+use crate::draw::findings::{gaps, meaning};
 use crate::draw::grid::{Column, Grid};
 use crate::draw::machine::headline;
 use crate::draw::number::{brief, count, decimal, whole};
@@ -66,7 +66,7 @@ pub fn screen(
     screen.block(conclusions.groups.as_ref().map_or_else(Vec::new, |groups| group_lines(groups, width)));
     screen.block(sends(map, width));
     screen.block(drawn(map, filled, conclusions, picture, width));
-    screen.block(meaning(conclusions, width));
+    screen.block(meaning(remark(conclusions), &conclusions.findings, &conclusions.no_difference, width));
     screen.block(footer(map, conclusions, kept, width));
     screen
 }
@@ -222,24 +222,13 @@ fn drawn(map: &LinkMap, filled: &Filled, conclusions: &LinkConclusions, picture:
     lines
 }
 
-fn meaning(conclusions: &LinkConclusions, width: usize) -> Vec<Line> {
-    let mut lines = vec![Line::new().strong("What this means")];
+/// What is said before the findings.
+fn remark(conclusions: &LinkConclusions) -> Option<&'static str> {
     if conclusions.unfinished {
-        lines.extend(wrap(
-            &Line::new().plain(" Nothing yet: not all pairs were visited from which groups are concluded."),
-            width,
-            1,
-        ));
-    } else if conclusions.findings.is_empty() && conclusions.groups.is_none() {
-        lines.extend(wrap(&Line::new().plain(" Nothing stands out: leave placement to the scheduler."), width, 1));
+        return Some("Nothing yet: not all pairs were visited from which groups are concluded.");
     }
-    for (index, finding) in conclusions.findings.iter().enumerate() {
-        lines.extend(numbered(index + 1, finding, width));
-    }
-    for sentence in &conclusions.no_difference {
-        lines.extend(wrap(&Line::new().faint(" =  ").faint(glued(sentence)), width, 4));
-    }
-    lines
+    let is_empty = conclusions.findings.is_empty() && conclusions.groups.is_none();
+    is_empty.then_some("Nothing stands out: leave placement to the scheduler.")
 }
 
 fn footer(map: &LinkMap, conclusions: &LinkConclusions, kept: &Kept, width: usize) -> Vec<Line> {
