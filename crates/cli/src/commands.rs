@@ -9,6 +9,7 @@ pub mod links;
 pub mod memory;
 pub mod place;
 pub mod record;
+pub mod report;
 pub mod run;
 pub mod schema;
 pub mod survey;
@@ -23,13 +24,14 @@ pub mod worth;
 use std::ffi::OsString;
 
 use clap::{ArgMatches, Args as _, FromArgMatches as _};
-use corewise_model::Survey;
+use corewise_model::{Artifact as _, Survey};
 use corewise_model::conducted::Conducted;
 use corewise_model::links::LinkMap;
 use corewise_model::memory::MemoryMap;
 use corewise_model::survey::Scope;
 use schemars::Schema;
 
+use crate::draw::page::Story;
 use crate::draw::printable::printable_lines;
 use crate::draw::survey::Kept;
 use crate::draw::text::{Line, Screen};
@@ -81,6 +83,7 @@ const COMMANDS: [(&str, &[Room]); 4] = [
         "Records",
         &[
             room::<history::arguments::HistoryArguments>(),
+            room::<report::arguments::ReportArguments>(),
             room::<record::RecordArguments>(),
             room::<schema::SchemaArguments>(),
         ],
@@ -98,6 +101,23 @@ impl Printed for Survey {
             Scope::Machine => survey::print(self, kept, settings),
             Scope::Tail => tail::print(self, kept, settings),
         }
+    }
+
+    const TITLE: &'static str = "Survey";
+
+    fn story(&self, kept: &Kept, _: &Settings) -> Story {
+        match self.provenance.scope {
+            Scope::Machine => survey::story(self, &self.conclude(), kept),
+            Scope::Tail => tail::story(self, &self.conclude(), kept),
+        }
+    }
+
+    fn imported(self, _: &str) -> Self {
+        self
+    }
+
+    fn changes(numbers: [i64; 2], artifacts: [&Self; 2]) -> Option<Vec<Line>> {
+        survey::comparison::lines(numbers, artifacts)
     }
 
     fn compare(numbers: [i64; 2], artifacts: [&Self; 2], settings: &Settings) -> Result<(), Failure> {

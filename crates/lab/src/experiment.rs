@@ -37,6 +37,7 @@ pub fn begun_now(
         policy,
         suite: None,
         stretch: None,
+        imported: None,
     }
 }
 

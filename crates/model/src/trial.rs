@@ -60,6 +60,9 @@ pub struct Experiment {
     /// Of how many runs in a row each trial is made, where it confirms another experiment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stretch: Option<Stretch>,
+    /// The file that it was taken from, where it was not made here: its commands are somebody else's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported: Option<String>,
 }
 
 /// A confirmation: the winner and the baseline again, in stretches so long that what one leaves behind for the other wears off.

@@ -1,7 +1,9 @@
 //! Aligned columns with tones; a terminal that is too narrow loses the least important columns first.
 
+use std::sync::Arc;
+
 use super::printable::{named, width as columns};
-use super::text::Line;
+use super::text::{Line, Part};
 use super::wrap::wrap;
 
 /// On which side a column's cells stand.
@@ -14,7 +16,7 @@ pub enum Align {
 }
 
 /// A column: its title, its unit said once, and how much it matters.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
     title: String,
     name: String,
@@ -52,12 +54,25 @@ impl Column {
 }
 
 /// Rows of cells under columns.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grid {
     columns: Vec<Column>,
     rows: Vec<Vec<Line>>,
     gap: usize,
     indent: usize,
+}
+
+/// What stands over a column.
+#[derive(Clone, Copy, Debug)]
+pub struct Heading<'a> {
+    /// The title; may be empty.
+    pub title: &'a str,
+    /// The unit; may be empty.
+    pub unit: &'a str,
+    /// The name, for whoever cannot see what the column is.
+    pub name: &'a str,
+    /// On which side its cells stand.
+    pub align: Align,
 }
 
 /// A grid as it fits: its lines, and the titles of the columns that did not.
@@ -101,10 +116,23 @@ impl Grid {
             dropped.push(kept.remove(place));
         }
         dropped.sort_unstable();
+        let whole = Part::Table(Arc::new(self.clone()));
         Fitted {
-            lines: self.draw(&kept, width),
+            lines: self.draw(&kept, width).into_iter().map(|line| line.as_part(whole.clone())).collect(),
             dropped: dropped.into_iter().map(|index| self.columns[index].name.clone()).collect(),
         }
+    }
+
+    /// Its columns that say something, each with its title, its unit and its name.
+    pub fn headings(&self) -> impl Iterator<Item = Heading<'_>> {
+        let shown = self.columns.iter().enumerate().filter(|(index, _)| self.says_something(*index));
+        shown.map(|(_, Column { title, unit, name, align, .. })| Heading { title, unit, name, align: *align })
+    }
+
+    /// Its rows: the cells of those columns.
+    pub fn rows(&self) -> impl Iterator<Item = Vec<&Line>> {
+        let shown: Vec<usize> = (0..self.columns.len()).filter(|&index| self.says_something(index)).collect();
+        self.rows.iter().map(move |row| shown.iter().map(|&index| &row[index]).collect())
     }
 
     /// A column in which every cell is empty says nothing.
@@ -196,7 +224,8 @@ impl Fitted {
         let mut lines = self.lines;
         if !self.dropped.is_empty() {
             let text = format!("Hidden at this width: {}", self.dropped.join(", "));
-            lines.extend(wrap(&Line::new().faint(text).indented(indent), width, indent + 2));
+            let remark = wrap(&Line::new().faint(text).indented(indent), width, indent + 2);
+            lines.extend(remark.into_iter().map(|line| line.as_part(Part::Narrow)));
         }
         lines
     }

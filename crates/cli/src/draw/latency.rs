@@ -1,5 +1,7 @@
 //! Latency: how long the fixed piece of work took on each cpu, and the shape of its tail.
 
+mod figure;
+
 use corewise_model::survey::conclude::rows::Row;
 use corewise_model::{CpuSet, Survey};
 
@@ -7,6 +9,8 @@ use super::grid::{Column, Grid};
 use super::number::{ABSENT, brief, decimal, duration, whole};
 use super::text::{Line, Tone};
 use super::wrap::wrap;
+
+pub use figure::figures;
 
 /// Cells of a tail's picture.
 const SPARK_CELLS: usize = 9;

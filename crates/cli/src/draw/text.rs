@@ -1,9 +1,11 @@
 //! Styled lines and screens: what every view is made of.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use anstyle::{Ansi256Color, AnsiColor, Color, Style};
 
+use super::grid::Grid;
 pub use super::printable::printable;
 use super::printable::{split, width as columns};
 
@@ -61,10 +63,25 @@ impl Tone {
     }
 }
 
+/// What a line is a part of, for pages, which have no columns: there a sentence is one paragraph and a table keeps all of its columns.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Part {
+    /// Of nothing: it stands alone, or begins a paragraph.
+    #[default]
+    Alone,
+    /// Of the paragraph of the line before it.
+    Paragraph,
+    /// Of a table.
+    Table(Arc<Grid>),
+    /// Of what is said only because the terminal is narrow.
+    Narrow,
+}
+
 /// A line of text with tones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Line {
     spans: Vec<(Tone, String)>,
+    part: Part,
 }
 
 impl Line {
@@ -112,7 +129,24 @@ impl Line {
     /// The line after so many spaces.
     #[must_use]
     pub fn indented(self, columns: usize) -> Self {
-        Self::new().plain(" ".repeat(columns)).then(self)
+        let part = self.part.clone();
+        Self::new().plain(" ".repeat(columns)).then(self).as_part(part)
+    }
+
+    /// The line as a part of something.
+    #[must_use]
+    pub fn as_part(self, part: Part) -> Self {
+        Self { part, ..self }
+    }
+
+    /// What it is a part of.
+    pub fn part(&self) -> &Part {
+        &self.part
+    }
+
+    /// Its pieces of text, each with its tone.
+    pub fn spans(&self) -> impl Iterator<Item = (Tone, &str)> {
+        self.spans.iter().map(|(tone, text)| (*tone, text.as_str()))
     }
 
     /// The line with its text changed, tones kept.
@@ -242,6 +276,11 @@ impl Screen {
             }
             self.extend(lines);
         }
+    }
+
+    /// Its lines.
+    pub fn into_lines(self) -> Vec<Line> {
+        self.lines
     }
 
     /// The screen with escape sequences for tones; the stream that prints it takes them out where there is no colour.

@@ -26,6 +26,7 @@ fn experiment(seed: u64) -> Experiment {
         policy: Policy::default(),
         suite: None,
         stretch: None,
+        imported: None,
     }
 }
 

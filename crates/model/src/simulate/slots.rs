@@ -199,5 +199,6 @@ fn experiment(world: &World, seed: u64, policy: &Policy, stretch: Option<Stretch
         policy: policy.clone(),
         suite: None,
         stretch,
+        imported: None,
     }
 }

@@ -109,6 +109,7 @@ fn guarded_trials(guard: impl Fn(u32, usize) -> f64) -> (Experiment, Vec<Trial>)
         policy: Policy::default(),
         suite: None,
         stretch: None,
+        imported: None,
     };
     let mut trials = Vec::new();
     for block in 1..=20 {
@@ -235,6 +236,7 @@ fn of_threads(arms: Vec<Arm>) -> Experiment {
         policy: Policy::default(),
         suite: None,
         stretch: None,
+        imported: None,
     }
 }
 

@@ -39,6 +39,7 @@ fn experiment(cpus: u32) -> Conducted {
         policy: Policy::default(),
         suite: None,
         stretch: None,
+        imported: None,
     })
 }
 

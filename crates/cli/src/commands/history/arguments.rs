@@ -1,5 +1,6 @@
 //! What was typed behind `history`.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand};
@@ -12,6 +13,7 @@ const AFTER: &str = "Examples:
   corewise history show 12                  shows survey, experiment or map number 12 again
   corewise history show 12 --csv            prints every run of experiment 12
   corewise history compare 3 7              what changed between two surveys, or two maps
+  corewise history import report.html       takes the results of a page that somebody sent
   corewise history delete 3 5               deletes two; their numbers stay in the list
   corewise history prune --older-than 90d --dry-run   shows what would be deleted
 
@@ -72,6 +74,12 @@ pub enum HistoryCommand {
         /// The number of the later one
         #[arg(value_name = "B")]
         after: i64,
+    },
+    /// Take what a page of `corewise report` holds into this history
+    Import {
+        /// The page
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
     },
     /// Delete results by number; the list keeps a line with number, kind and dates
     Delete {

@@ -2,6 +2,7 @@
 
 pub mod arguments;
 mod document;
+mod import;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -32,7 +33,7 @@ use document::DeletionDocument;
 const FIRST: &str = "Make a survey with `corewise`";
 
 impl Run for HistoryArguments {
-    const DOCUMENTS: &'static [Document] = &[document::<HistoryDocument<'_>>, document::<DeletionDocument<'_>>];
+    const DOCUMENTS: &'static [Document] = &[document::<HistoryDocument<'_>>, document::<DeletionDocument<'_>>, document::<import::ImportDocument>];
 
     fn run(self, settings: &Settings) -> Result<Exit, Failure> {
         let both = |own: ListArguments| ListArguments {
@@ -53,6 +54,7 @@ impl Run for HistoryArguments {
                 show(&store, number, &form, settings)
             }
             HistoryCommand::Compare { before, after } => compare(before, after, settings),
+            HistoryCommand::Import { file } => import::import(&file, settings),
             HistoryCommand::Delete { numbers } => delete(&numbers, settings),
             HistoryCommand::Prune { older_than, dry_run, list } => prune(older_than, dry_run, &both(list), settings),
         }

@@ -26,7 +26,9 @@ use jiff::tz::TimeZone;
 
 use crate::draw::machine::model_name;
 use crate::draw::number::{self, when};
+use crate::draw::page::{Story, WIDTH};
 use crate::draw::survey::Kept;
+use crate::draw::text::Line;
 use crate::shell::artifact::{self, Form, Printed};
 use crate::shell::document::ArtifactDocument;
 use crate::shell::failure::{Exit, Failure};
@@ -263,6 +265,25 @@ impl Printed for LinkMap {
         form.only(&["--csv"], "a map of links")?;
         let format = if form.csv { FormatName::Csv } else { FormatName::Text };
         print(self, kept, (format, None), settings)
+    }
+
+    const TITLE: &'static str = "Map of links";
+
+    fn story(&self, kept: &Kept, _: &Settings) -> Story {
+        let conclusions = self.conclude();
+        let drawn = self.series.first().map(|series| picture(self, &Filled::of(series, self), &conclusions, true));
+        pictures::screen::story(self, &conclusions, kept, drawn.unwrap_or_default())
+    }
+
+    fn imported(mut self, file: &str) -> Self {
+        self.provenance.origin = source::of_file(file, &self.provenance.origin);
+        self
+    }
+
+    fn changes(numbers: [i64; 2], [earlier, later]: [&Self; 2]) -> Option<Vec<Line>> {
+        let [before, after] = numbers.map(|number| Source::Stored(number).words());
+        let kinds = (earlier.unit == later.unit).then(|| compare_maps(earlier, later, &conclude(earlier)))?;
+        Some(comparison::screen(&kinds, &before, &after, WIDTH).into_lines())
     }
 
     fn compare(numbers: [i64; 2], artifacts: [&Self; 2], settings: &Settings) -> Result<(), Failure> {

@@ -47,11 +47,19 @@ pub fn map(path: &Path, machine: Option<&Machine>, unit: Option<UnitName>) -> Re
 /// A map from a file on its way into the history, where it is an import even if corewise made it: a file says nothing of this machine.
 pub fn imported(path: &Path, machine: Option<&Machine>, unit: Option<UnitName>) -> Result<LinkMap, Failure> {
     let mut map = map(path, machine, unit)?;
-    if !matches!(map.provenance.origin, Origin::Imported { .. }) {
-        let (format, remarks) = ("map of `corewise links --json`".to_owned(), Vec::new());
-        map.provenance.origin = Origin::Imported { file: name_of(path), format, remarks };
-    }
+    map.provenance.origin = of_file(&name_of(path), &map.provenance.origin);
     Ok(map)
+}
+
+/// Where a map of corewise's comes from that is in a file.
+pub fn of_file(file: &str, before: &Origin) -> Origin {
+    match before {
+        Origin::Imported { .. } => before.clone(),
+        Origin::Measured | Origin::Simulated { .. } => {
+            let (format, remarks) = ("map of corewise's".to_owned(), Vec::new());
+            Origin::Imported { file: file.to_owned(), format, remarks }
+        }
+    }
 }
 
 /// The costs that a file tells, to stand for a machine: of its first way to talk.

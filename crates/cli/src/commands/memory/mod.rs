@@ -12,10 +12,12 @@ use corewise_lab::session::seed_of_the_clock;
 use corewise_model::memory::compare::compare;
 use corewise_model::memory::plan::Plan;
 use corewise_model::memory::{MemoryMap, hwloc};
-use corewise_model::{CpuSet, Machine};
+use corewise_model::{Artifact as _, CpuSet, Machine};
 
 use crate::draw::csv;
+use crate::draw::page::{Story, WIDTH};
 use crate::draw::survey::Kept;
+use crate::draw::text::Line;
 use crate::shell::artifact::{self, Form, Printed};
 use crate::shell::document::ArtifactDocument;
 use crate::shell::failure::{Exit, Failure};
@@ -99,6 +101,20 @@ impl Printed for MemoryMap {
     fn print(&self, kept: &Kept, form: &Form, settings: &Settings) -> Result<(), Failure> {
         form.only(&["--csv"], "a map of memory")?;
         print(self, kept, if form.csv { FormatName::Csv } else { FormatName::Text }, settings)
+    }
+
+    const TITLE: &'static str = "Map of memory";
+
+    fn story(&self, kept: &Kept, _: &Settings) -> Story {
+        screen::story(self, &self.conclude(), kept)
+    }
+
+    fn imported(self, _: &str) -> Self {
+        self
+    }
+
+    fn changes(numbers: [i64; 2], [before, after]: [&Self; 2]) -> Option<Vec<Line>> {
+        Some(screen::comparison(numbers, &compare(before, after), WIDTH).into_lines())
     }
 
     fn compare(numbers: [i64; 2], artifacts: [&Self; 2], settings: &Settings) -> Result<(), Failure> {

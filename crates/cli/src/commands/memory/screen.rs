@@ -1,5 +1,7 @@
 //! The screen: levels by working set, what each group of cpus pays for each node, streams, load, and what it means.
 
+mod page;
+
 use std::collections::BTreeSet;
 
 use corewise_model::links::map::Origin;
@@ -17,6 +19,8 @@ use crate::draw::number::{brief, bytes, count, decimal};
 use crate::draw::survey::Kept;
 use crate::draw::text::{Line, Screen, Tone};
 use crate::draw::wrap::{glued, wrap};
+
+pub use page::story;
 
 /// The width of the bar of the greatest load.
 const BAR: f64 = 20.0;

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::draw::grid::{Column, Grid};
+use crate::draw::page::WIDTH;
 use crate::draw::number::{ABSENT, brief, decimal, whole};
 use crate::draw::text::{Line, Screen, Tone};
 use crate::draw::wrap::{glued, wrap};
@@ -45,6 +46,12 @@ pub fn print(numbers: [i64; 2], surveys: [&Survey; 2], settings: &Settings) -> R
         || ComparisonDocument { schema: "corewise/comparison/1", before, after, comparison: &comparison },
         || screen(&comparison, (before, after), settings.width),
     )
+}
+
+/// What changed between two stored surveys, at a page's width; nothing where they timed different work.
+pub fn lines(numbers: [i64; 2], surveys: [&Survey; 2]) -> Option<Vec<Line>> {
+    let is_alike = surveys[0].work.kind == surveys[1].work.kind;
+    is_alike.then(|| screen(&compare(surveys[0], surveys[1]), numbers.into(), WIDTH).into_lines())
 }
 
 /// The whole screen of a comparison.

@@ -28,6 +28,7 @@ use crate::shell::run::{Document, Run, document};
 use crate::shell::settings::Settings;
 use arguments::SurveyArguments;
 use comparison::ComparisonDocument;
+pub use screen::story;
 use screen::screen;
 
 /// What it is typed as.

@@ -1,5 +1,7 @@
 //! The screen of a survey: the machine, its cpus in numbers, its links, and what all that means.
 
+mod page;
+
 use corewise_model::survey::conclude::Conclusions;
 use corewise_model::survey::conclude::rows::rows;
 use corewise_model::{Survey, links};
@@ -12,6 +14,8 @@ use crate::draw::machine::{FEW_OBJECTS, picture};
 use crate::draw::stalls;
 use crate::draw::survey::{Kept, foot, head};
 use crate::draw::text::Screen;
+
+pub use page::story;
 
 /// The whole screen of a survey.
 pub fn screen(survey: &Survey, conclusions: &Conclusions, kept: &Kept, width: usize) -> Screen {

@@ -30,6 +30,7 @@ use crate::shell::progress::Bar;
 use crate::shell::run::{Document, Run, document};
 use crate::shell::settings::Settings;
 use arguments::TailArguments;
+pub use screen::story;
 use screen::screen;
 use task::{Measure, TailTask};
 

@@ -1,5 +1,7 @@
 //! The screen of a look at stalls: how long, how often, and who causes them.
 
+mod page;
+
 use corewise_model::survey::conclude::Conclusions;
 use corewise_model::survey::conclude::rows::rows;
 use corewise_model::{CpuSet, Survey};
@@ -10,6 +12,8 @@ use crate::draw::latency::latency;
 use crate::draw::stalls;
 use crate::draw::survey::{Kept, foot, head};
 use crate::draw::text::Screen;
+
+pub use page::story;
 
 /// The whole screen of a look at stalls.
 pub fn screen(survey: &Survey, conclusions: &Conclusions, kept: &Kept, width: usize) -> Screen {

@@ -302,6 +302,8 @@ fn enter(experiment: &Experiment, number: i64) -> Result<(), Failure> {
 /// What would be executed.
 pub fn check_owner(store: &Path, experiments: &[&Experiment], settings: &Settings) -> Result<(), Failure> {
     let writers = Input::open(store, u64::MAX).map_err(Failure::unavailable)?.writers();
+    let imported = experiments.iter().find_map(|experiment| experiment.imported.as_ref());
+    let writers = writers.or(imported.map(|file| format!("the experiment was imported from {file}")));
     let workloads: Vec<_> = experiments.iter().map(|experiment| (&experiment.workload, &experiment.suite)).collect();
     let content = serde_json::to_vec(&workloads).map_err(|error| Failure::new(Exit::Internal, error))?;
     let line = |workload: &Workload| {

@@ -29,7 +29,9 @@ use corewise_model::trial::{Experiment, Outcome, Stretch, Trial};
 use corewise_store::Store;
 use corewise_sys::cpuset;
 
+use crate::draw::page::Story;
 use crate::draw::survey::Kept;
+use crate::draw::text::Line;
 use crate::draw::wrap::wrap;
 use crate::shell::artifact::{Form, Printed};
 use crate::shell::document::ArtifactDocument;
@@ -220,6 +222,25 @@ impl Printed for Conducted {
         drawing.iter().try_for_each(|drawing| drawing.can_be_of(&self.experiment))?;
         print(self, kept.number(), Print::new(form.csv, form.markdown), settings)?;
         drawing.iter().try_for_each(|drawing| drawing.draw(self, kept.number()))
+    }
+
+    const TITLE: &'static str = "Experiment";
+
+    fn story(&self, kept: &Kept, settings: &Settings) -> Story {
+        let ExperimentConclusions { standing, threads, .. } = self.conclude();
+        let Self { experiment, trials } = self;
+        let (threads, stored) = (threads.as_ref(), kept.number());
+        let shown = Shown { experiment, trials, standing: &standing, threads, stored, named_store: None };
+        screen::story(shown, registry::lines(self, stored, settings))
+    }
+
+    fn imported(mut self, file: &str) -> Self {
+        self.experiment.imported = Some(file.to_owned());
+        self
+    }
+
+    fn changes(_: [i64; 2], _: [&Self; 2]) -> Option<Vec<Line>> {
+        None
     }
 
     fn compare(numbers: [i64; 2], _: [&Self; 2], _: &Settings) -> Result<(), Failure> {

@@ -5,6 +5,7 @@ mod besides;
 mod checks;
 mod export;
 mod gain;
+mod page;
 mod questions;
 mod standings;
 pub mod suite;
@@ -22,6 +23,7 @@ use crate::draw::number::{count, duration};
 use crate::draw::text::{Line, Screen};
 use crate::draw::wrap::wrap;
 pub use export::{csv, markdown};
+pub use page::story;
 pub use standings::standings;
 pub use threads::{svg, table};
 

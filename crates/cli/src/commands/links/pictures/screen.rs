@@ -1,5 +1,7 @@
 //! The screen of a map of links: cost classes, groups, the heat map, and what it means.
 
+mod page;
+
 use corewise_model::Gap;
 use corewise_model::links::What;
 use corewise_model::links::conclude::{CostClass, Filled, Groups, HeldOut, KindConclusions, LinkConclusions};
@@ -16,6 +18,8 @@ use crate::draw::number::{brief, count, decimal, whole};
 use crate::draw::survey::Kept;
 use crate::draw::text::{Line, Screen, Tone};
 use crate::draw::wrap::{glued, unbroken, wrap};
+
+pub use page::story;
 
 /// The heat map takes this many lines at most.
 const MOST_ROWS: usize = 48;
@@ -40,6 +44,18 @@ pub fn screen(
     picture: Picture,
     width: usize,
 ) -> Screen {
+    let mut screen = opening(map, conclusions, kept, width);
+    screen.block(costs(map.unit, &conclusions.kinds, width));
+    screen.block(conclusions.groups.as_ref().map_or_else(Vec::new, |groups| group_lines(groups, width)));
+    screen.block(sends(map, width));
+    screen.block(drawn(map, filled, conclusions, picture, width));
+    screen.block(meaning(remark(conclusions), &conclusions.findings, &conclusions.no_difference, width));
+    screen.block(footer(map, conclusions, kept, width));
+    screen
+}
+
+/// Where it comes from, what is to be known before the first number, and of what it is.
+fn opening(map: &LinkMap, conclusions: &LinkConclusions, kept: &Kept, width: usize) -> Screen {
     let mut screen = Screen::new();
     if let Kept::Recalled(number, when) = kept {
         screen.extend(wrap(&Line::new().faint(format!("map {number}, made {when}")), width, 2));
@@ -62,12 +78,6 @@ pub fn screen(
         screen.extend(wrap(&line, width, 2));
     }
     screen.extend(title(map, width));
-    screen.block(costs(map.unit, &conclusions.kinds, width));
-    screen.block(conclusions.groups.as_ref().map_or_else(Vec::new, |groups| group_lines(groups, width)));
-    screen.block(sends(map, width));
-    screen.block(drawn(map, filled, conclusions, picture, width));
-    screen.block(meaning(remark(conclusions), &conclusions.findings, &conclusions.no_difference, width));
-    screen.block(footer(map, conclusions, kept, width));
     screen
 }
 

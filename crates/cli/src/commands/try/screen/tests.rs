@@ -51,6 +51,7 @@ pub fn made_by(policy: Policy, effects: &Effects, noise: &RunNoise, seed: u64, m
         policy,
         suite: None,
         stretch: None,
+        imported: None,
     };
     let mut source = Trials::new(effects, noise, !seed);
     let mut race = Race::new(effects.gains.len(), &experiment.policy);

@@ -63,6 +63,7 @@ fn made(cells: &mut [Cell], truth: &Truth, noise: &RunNoise, seed: u64, most_blo
         policy: Policy::default(),
         suite: None,
         stretch: None,
+        imported: None,
     };
     let first = (truth.does)(cells[0]);
     let gains: Vec<f64> = cells[1..].iter().map(|cell| (truth.does)(*cell) - first).collect();

@@ -1,0 +1,29 @@
+//! What was typed behind `report`.
+
+use std::path::PathBuf;
+
+use clap::Parser;
+
+const AFTER: &str = "Examples:
+  corewise report                      the latest of each kind of this machine, as report.html
+  corewise report 12 -o verdict.html   experiment 12
+  corewise report 3 7                  two surveys, and what changed between them
+  corewise report --figures figures    also each figure as a file of its own
+  corewise history import report.html  takes what a report holds into another history
+
+Exit status: 0 done   2 wrong usage   3 not permitted, or not available here";
+
+/// Write stored results as one page to hand on: answers, figures, data
+#[derive(Clone, Debug, Parser)]
+#[command(name = "report", after_help = AFTER)]
+pub struct ReportArguments {
+    /// The numbers of what is reported, as `history` shows them; the latest of each kind of this machine by default
+    #[arg(value_name = "N")]
+    pub numbers: Vec<i64>,
+    /// The file to write, replacing an existing one; `-` writes to standard output
+    #[arg(short, long, value_name = "FILE", default_value = "report.html")]
+    pub output: PathBuf,
+    /// Also write each figure as an SVG file into this folder
+    #[arg(long, value_name = "FOLDER")]
+    pub figures: Option<PathBuf>,
+}

@@ -1,0 +1,151 @@
+//! `corewise report`: what is stored, as one page that needs nothing else.
+
+pub mod arguments;
+mod page;
+
+use std::path::Path;
+
+use corewise_model::keep::Rule;
+use corewise_store::Store;
+use corewise_sys::output;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::KINDS;
+use crate::draw::number::{bytes, count};
+use crate::draw::text::{Line, Screen};
+use crate::draw::wrap::wrap;
+use crate::shell::artifact::{Kind, Reported};
+use crate::shell::failure::{Exit, Failure};
+use crate::shell::history::{broken, existing};
+use crate::shell::machine::this_machine;
+use crate::shell::output::{print_form, show};
+use crate::shell::rules::Rules;
+use crate::shell::run::{Document, Run, document};
+use crate::shell::settings::Settings;
+use arguments::ReportArguments;
+use page::{Changes, Page};
+
+/// What makes something to report.
+const FIRST: &str = "Make a survey with `corewise`";
+
+/// What `corewise report --json` prints.
+#[derive(Serialize, JsonSchema)]
+#[schemars(title = "corewise/report/1")]
+pub struct ReportDocument {
+    #[schemars(extend("const" = "corewise/report/1"))]
+    schema: &'static str,
+    /// The file that was written.
+    file: String,
+    /// Its size.
+    bytes: usize,
+    /// The numbers of what it reports.
+    numbers: Vec<i64>,
+    /// The files of the figures.
+    figures: Vec<String>,
+}
+
+impl Run for ReportArguments {
+    const DOCUMENTS: &'static [Document] = &[document::<ReportDocument>];
+
+    fn run(self, settings: &Settings) -> Result<Exit, Failure> {
+        let store = existing(settings, FIRST)?;
+        let numbers = if self.numbers.is_empty() { latest(&store)? } else { self.numbers.clone() };
+        let is_piped = self.output == Path::new("-");
+        let file = if is_piped { None } else { Some(place("--output", &self.output)?) };
+        let page = made(&store, &numbers, settings)?;
+        let html = page.html();
+        let figures = self.figures.as_deref().map(|folder| write_figures(&page, folder)).transpose()?;
+        let Some(file) = file else {
+            print_form(&html)?;
+            return Ok(Exit::Done);
+        };
+        output::replace(&file, html.as_bytes())
+            .map_err(|error| Failure::unavailable(format!("cannot write {}: {error}", file.display())))?;
+        let figures = figures.unwrap_or_default();
+        let name = self.output.display().to_string();
+        let screen = || {
+            let what = format!("{name}: {}, {}", count(numbers.len(), "result"), bytes(html.len() as u64));
+            let mut screen = Screen::new();
+            screen.extend(wrap(&Line::new().plain(what), settings.width, 2));
+            if !figures.is_empty() {
+                let what = format!("{} beside it: {}", count(figures.len(), "figure"), figures.join(", "));
+                screen.extend(wrap(&Line::new().plain(what), settings.width, 2));
+            }
+            screen
+        };
+        let (file, bytes) = (name.clone(), html.len());
+        let document = || ReportDocument {
+            schema: "corewise/report/1",
+            file,
+            bytes,
+            numbers: numbers.clone(),
+            figures: figures.clone(),
+        };
+        show(settings, document, screen)?;
+        Ok(Exit::Done)
+    }
+}
+
+/// Looks whether a file can be there, without making it.
+fn place(option: &str, path: &Path) -> Result<std::path::PathBuf, Failure> {
+    output::place(path).map_err(|why| {
+        Failure::unavailable(format!("{option} {}: {why}", path.display()))
+            .next("Choose a file in a folder that you may write to.")
+    })
+}
+
+/// The latest of each kind of this machine.
+fn latest(store: &Store) -> Result<Vec<i64>, Failure> {
+    let entries = store.entries(Some(&this_machine()?.fingerprint())).map_err(broken)?;
+    let last = |kind: &Kind| entries.iter().rev().find(|entry| entry.kind == kind.name && !entry.is_deleted());
+    let numbers: Vec<i64> = KINDS.iter().filter_map(last).map(|entry| entry.number).collect();
+    match numbers.is_empty() {
+        true => Err(Failure::unavailable("nothing is stored of this machine")
+            .next("Name what to report by its number; `corewise history --all` lists everything.")),
+        false => Ok(numbers),
+    }
+}
+
+fn kind_of(store: &Store, number: i64) -> Result<&'static Kind, Failure> {
+    let entry = store.entry(number).map_err(broken)?;
+    KINDS.iter().find(|kind| kind.name == entry.kind).ok_or_else(|| {
+        Failure::unavailable(format!("number {number} is of the kind {}, which this corewise does not know", entry.kind))
+    })
+}
+
+/// Reads what is reported, and what changed between those of a kind, each beside the one before.
+fn made(store: &Store, numbers: &[i64], settings: &Settings) -> Result<Page, Failure> {
+    let mut results: Vec<Reported> = Vec::new();
+    let mut changes: Vec<Changes> = Vec::new();
+    let mut last: Vec<(&str, i64)> = Vec::new();
+    for &number in numbers {
+        let kind = kind_of(store, number)?;
+        results.push((kind.report)(store, number, settings)?);
+        if let Some((_, before)) = last.iter_mut().find(|(name, _)| *name == kind.name) {
+            let lines = (kind.changes)(store, [*before, number])?;
+            changes.extend(lines.map(|lines| Changes { lines }));
+            *before = number;
+        } else {
+            last.push((kind.name, number));
+        }
+    }
+    // Rules that cannot be read are said by `corewise keep`.
+    let rules: Vec<Rule> = Rules::of(None, settings.is_root, settings).and_then(|rules| rules.read()).unwrap_or_default();
+    Ok(Page { results, changes, rules })
+}
+
+/// Writes each figure as a file of its own; their names.
+fn write_figures(page: &Page, folder: &Path) -> Result<Vec<String>, Failure> {
+    let refused = |error| Failure::unavailable(format!("cannot write to {}: {error}", folder.display()));
+    std::fs::create_dir_all(folder).map_err(refused)?;
+    let mut names = Vec::new();
+    for result in &page.results {
+        for figure in result.story.figures() {
+            let name = format!("{}-{}-{}.svg", result.kind, result.number, figure.name);
+            output::replace(&folder.join(&name), figure.svg.as_bytes()).map_err(refused)?;
+            names.push(name);
+        }
+    }
+    Ok(names)
+}

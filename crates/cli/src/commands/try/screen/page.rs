@@ -1,0 +1,198 @@
+//! An experiment on a page: the answer first, then its table, every run over time, and what each block says.
+
+use std::collections::BTreeMap;
+
+use corewise_model::experiment::{ArmStanding, What};
+use corewise_model::trial::{Outcome, Trial};
+
+use super::{Shown, apply, besides, checks, in_words, standings, table, threads};
+use crate::draw::number::when;
+use crate::draw::page::{Block, Figure, Story, WIDTH};
+use crate::draw::plot::{Axis, Mark, Plot, Scale, Series};
+use crate::draw::printable::named;
+use crate::draw::text::Line;
+use crate::shell::tip::words_in_shell;
+use jiff::tz::TimeZone;
+
+/// The differences of so many candidates can be told apart in one figure: the best.
+const MOST_DIFFERENCES: usize = 3;
+/// Values that are so many times apart are drawn on a scale of ratios.
+const WIDE: f64 = 8.0;
+
+/// What a page says of an experiment; `others` are the other experiments on the same command.
+pub fn story(shown: Shown<'_>, others: Vec<Line>) -> Story {
+    let experiment = shown.experiment;
+    let machine = crate::draw::machine::headline(
+        &experiment.machine,
+        &[format!("begun {}", when(experiment.started_unix_ms, &TimeZone::system()))],
+        WIDTH,
+    );
+    let command = Line::new().plain("Tried: ").strong(words_in_shell(&experiment.workload.command));
+    let heading = |text: &str| vec![Line::new().strong(text)];
+    let mut evidence = Vec::new();
+    match shown.threads {
+        Some(report) => {
+            evidence.push(Block::Lines([heading("Numbers of threads"), table(experiment, &report.standing, WIDTH)].concat()));
+            evidence.extend(threads::svg(shown, report).map(|svg| {
+                Block::Figure(Figure {
+                    name: "scaling",
+                    title: "How it scales with threads".to_owned(),
+                    caption: "Higher is better. The dashed line is a program that loses nothing to more threads.".to_owned(),
+                    svg,
+                })
+            }));
+            evidence.push(Block::Lines(threads::law(shown, report)));
+            evidence.extend(runs(shown).map(Block::Figure));
+        }
+        None => {
+            evidence.extend(effects(shown).map(Block::Figure));
+            evidence.push(Block::Lines([heading("Placements"), standings(shown, WIDTH)].concat()));
+            evidence.extend([runs(shown), differences(shown)].into_iter().flatten().map(Block::Figure));
+        }
+    }
+    Story {
+        head: [machine, vec![command]].concat(),
+        answer: [vec![in_words(shown)], apply(shown)].concat(),
+        evidence,
+        besides: [besides::lines(shown), checks::lines(shown), others].concat(),
+        command: shown.stored.map_or_else(
+            || format!("corewise try -- {}", words_in_shell(&experiment.workload.command)),
+            |number| format!("corewise try --again {number}"),
+        ),
+    }
+}
+
+/// The candidates that have an estimate, the best first.
+fn candidates(shown: Shown<'_>) -> Vec<&ArmStanding> {
+    let estimate = |arm: &ArmStanding| arm.effect.map_or(f64::NEG_INFINITY, |effect| effect.estimate);
+    let mut arms: Vec<&ArmStanding> = shown.standing.arms.iter().skip(1).filter(|arm| arm.effect.is_some()).collect();
+    arms.sort_by(|a, b| estimate(b).total_cmp(&estimate(a)).then(a.arm.cmp(&b.arm)));
+    arms
+}
+
+fn name(shown: Shown<'_>, arm: usize) -> String {
+    shown.experiment.arms.get(arm).map_or_else(String::new, |arm| match (arm.threads, &arm.cpus) {
+        (Some(threads), Some(_)) => format!("{threads} threads, pinned"),
+        (Some(threads), None) => format!("{threads} threads"),
+        _ => named(&arm.spoken()),
+    })
+}
+
+/// The effect of each candidate with its interval, beside where nothing changes and where it begins to matter.
+fn effects(shown: Shown<'_>) -> Option<Figure> {
+    let what = shown.experiment.policy.what;
+    let arms = candidates(shown);
+    let value = |effect: f64| if what == What::Tail { 100.0 * effect } else { 100.0 * (effect.exp() - 1.0) };
+    let rows: Vec<(f64, &ArmStanding)> = arms.iter().rev().enumerate().map(|(row, arm)| (row as f64, *arm)).collect();
+    let margin = shown.experiment.policy.margin_of(what);
+    let marks = |of: &dyn Fn(f64, corewise_model::experiment::Effect) -> Mark| -> Vec<Mark> {
+        rows.iter().filter_map(|(row, arm)| Some(of(*row, arm.effect?))).collect()
+    };
+    let plot = Plot {
+        title: "What each placement changes".to_owned(),
+        subtitle: "the estimate, and the interval that holds the truth at the experiment's error rate".to_owned(),
+        across: Axis::of(
+            if what == What::Tail { "fewer slow runs of 100 than with the OS default" } else { "better than the OS default, %" },
+            Scale::Linear,
+        ),
+        up: Axis::default().named(rows.iter().map(|(row, arm)| (*row, name(shown, arm.arm))).collect()),
+        series: vec![Series {
+            name: String::new(),
+            marks: [
+                marks(&|row, effect| Mark::Interval { row, ends: [effect.low, effect.high].map(|end| end.map(value)) }),
+                marks(&|row, effect| Mark::Dot([value(effect.estimate), row])),
+            ]
+            .concat(),
+        }],
+        across_rules: vec![(0.0, "equal".to_owned()), (value(margin), "margin".to_owned())],
+        ..Plot::default()
+    };
+    Some(Figure {
+        name: "effects",
+        title: plot.title.clone(),
+        caption: "To the right is better. An interval that lies wholly right of “equal” is proven to be better; one that goes on to the edge \
+                  has no end yet."
+            .to_owned(),
+        svg: plot.svg()?,
+    })
+}
+
+/// The runs of an arm that count, with their value; nothing where one failed.
+fn values<'a>(shown: Shown<'a>, arm: usize) -> impl Iterator<Item = (&'a Trial, Option<f64>)> {
+    let trials = shown.trials.iter().filter(move |trial| trial.block > 0 && trial.arm == arm);
+    trials.map(|trial| match trial.outcome {
+        Outcome::Value(value) => (trial, Some(value)),
+        Outcome::Failed { .. } => (trial, None),
+    })
+}
+
+/// Every run over time: drift, modes and outliers are seen here.
+fn runs(shown: Shown<'_>) -> Option<Figure> {
+    let arms: Vec<usize> = match shown.threads {
+        Some(_) => (0..shown.experiment.arms.len()).collect(),
+        None => std::iter::once(0).chain(candidates(shown).iter().map(|arm| arm.arm)).collect(),
+    };
+    let begun = shown.trials.iter().map(|trial| trial.started_unix_ms).min()?;
+    let all: Vec<f64> = arms.iter().flat_map(|arm| values(shown, *arm)).filter_map(|(_, value)| value).collect();
+    let (low, high) = (all.iter().copied().fold(f64::INFINITY, f64::min), all.iter().copied().fold(0.0, f64::max));
+    let scale = if low > 0.0 && high / low > WIDE { Scale::Logarithmic } else { Scale::Linear };
+    let last = shown.trials.iter().map(|trial| trial.started_unix_ms).max()?;
+    let (unit, of_unit) = match (last - begun) as f64 / 1e3 {
+        seconds if seconds < 180.0 => ("seconds", 1.0),
+        seconds if seconds < 3.0 * 3600.0 => ("minutes", 60.0),
+        _ => ("hours", 3600.0),
+    };
+    let at = |trial: &Trial| (trial.started_unix_ms - begun) as f64 / 1e3 / of_unit;
+    let series = |arm: &usize| Series {
+        name: name(shown, *arm),
+        marks: values(shown, *arm)
+            .map(|(trial, value)| value.map_or(Mark::Cross([at(trial), high]), |value| Mark::Dot([at(trial), value])))
+            .collect(),
+    };
+    let metric = &shown.experiment.workload.metric;
+    let what = if metric.is_wall_time() { "seconds a run".to_owned() } else { named(&metric.name) };
+    let plot = Plot {
+        title: "Every run over time".to_owned(),
+        subtitle: format!("{what}; {} is better", if metric.higher_is_better { "more" } else { "less" }),
+        across: Axis::of(format!("{unit} since the first run"), Scale::Linear),
+        up: Axis::of(what, scale),
+        series: arms.iter().map(series).collect(),
+        ..Plot::default()
+    };
+    Some(Figure {
+        name: "runs",
+        title: plot.title.clone(),
+        caption: "A dot for each run that counts, a cross for one that failed. Dots that rise or fall together are drift of the machine, which \
+                  blocks cancel; two bands of one placement are two modes of the program."
+            .to_owned(),
+        svg: plot.svg()?,
+    })
+}
+
+/// What each block says of the best candidates: the differences that everything is computed from.
+fn differences(shown: Shown<'_>) -> Option<Figure> {
+    let metric = &shown.experiment.workload.metric;
+    let judged = |arm: usize| -> BTreeMap<u32, f64> {
+        values(shown, arm).filter_map(|(trial, value)| Some((trial.block, metric.judged(value?)?))).collect()
+    };
+    let baseline = judged(0);
+    let series = |arm: &ArmStanding| {
+        let of_block = |(block, x): (u32, f64)| Some(Mark::Dot([f64::from(block), 100.0 * ((baseline.get(&block)? - x).exp() - 1.0)]));
+        Series { name: name(shown, arm.arm), marks: judged(arm.arm).into_iter().filter_map(of_block).collect() }
+    };
+    let plot = Plot {
+        title: "Differences within each block".to_owned(),
+        subtitle: "each candidate's run beside the OS default's of the same block".to_owned(),
+        across: Axis::of("block", Scale::Linear),
+        up: Axis::of("better, %", Scale::Linear),
+        series: candidates(shown).into_iter().take(MOST_DIFFERENCES).map(series).collect(),
+        up_rules: vec![(0.0, "equal".to_owned())],
+        ..Plot::default()
+    };
+    Some(Figure {
+        name: "differences",
+        title: plot.title.clone(),
+        caption: "Above “equal” the placement was better in that block. The verdict rests on these differences alone.".to_owned(),
+        svg: plot.svg()?,
+    })
+}

@@ -1,0 +1,75 @@
+//! Figures of latency: the percentiles of each cpu, and where the cpus stand beside each other.
+
+use corewise_model::survey::conclude::rows::Row;
+
+use crate::draw::page::Figure;
+use crate::draw::plot::{Axis, Mark, Plot, Scale, Series};
+
+/// Percentiles as the number of pieces of which one is longer, with their names.
+const PERCENTILES: [(f64, &str); 5] = [(2.0, "50 %"), (10.0, "90 %"), (100.0, "99 %"), (1e3, "99.9 %"), (1e4, "99.99 %")];
+/// So many lines can be told apart; more are drawn alike.
+const MANY: usize = 6;
+
+/// The figures; none where nothing was measured.
+pub fn figures(rows: &[Row]) -> Vec<Figure> {
+    [percentiles(rows), beside(rows)].into_iter().flatten().collect()
+}
+
+fn percentiles(rows: &[Row]) -> Option<Figure> {
+    let line = |row: &Row| {
+        let tail = &row.tail;
+        let values = [tail.p50_ns, tail.p90_ns, tail.p99_ns, tail.p99_9_ns, tail.p99_99_ns];
+        let points = PERCENTILES.iter().zip(values).map(|((of, _), ns)| [*of, ns]).filter(|at| at[1] > 0.0).collect();
+        let name = if rows.len() <= MANY { format!("cpu {}", row.cpus) } else { String::new() };
+        Series { name, marks: vec![Mark::Line(points)] }
+    };
+    let names = PERCENTILES.iter().map(|(of, name)| (*of, (*name).to_owned())).collect();
+    let plot = Plot {
+        title: "Latency by percentile".to_owned(),
+        subtitle: format!("of the fixed piece of work; {}", if rows.len() <= MANY { "a line for each cpu" } else { "a line for each cpu or for several alike" }),
+        across: Axis::of("share of the pieces that took at most so long", Scale::Logarithmic).named(names),
+        up: Axis::of("ns", Scale::Logarithmic),
+        series: rows.iter().map(line).collect(),
+        ..Plot::default()
+    };
+    Some(Figure {
+        name: "percentiles",
+        title: plot.title.clone(),
+        caption: "Lower is better. Lines that lie on each other are cpus that are alike; a line that rises earlier belongs to a cpu that \
+                  is interrupted more often, and one that rises higher to a cpu that is kept longer."
+            .to_owned(),
+        svg: plot.svg()?,
+    })
+}
+
+fn beside(rows: &[Row]) -> Option<Figure> {
+    let of = |name: &str, value: fn(&Row) -> f64| Series {
+        name: name.to_owned(),
+        marks: rows
+            .iter()
+            .flat_map(|row| row.cpus.iter().map(move |cpu| Mark::Dot([f64::from(cpu), value(row)])))
+            .filter(|mark| matches!(mark, Mark::Dot([_, ns]) if *ns > 0.0))
+            .collect(),
+    };
+    let plot = Plot {
+        title: "The cpus beside each other".to_owned(),
+        subtitle: "percentiles of the fixed piece of work".to_owned(),
+        across: Axis::of("cpu", Scale::Linear),
+        up: Axis::of("ns", Scale::Logarithmic),
+        series: vec![
+            of("p50", |row| row.tail.p50_ns),
+            of("p99", |row| row.tail.p99_ns),
+            of("p99.9", |row| row.tail.p99_9_ns),
+            of("p99.99", |row| row.tail.p99_99_ns),
+        ],
+        ..Plot::default()
+    };
+    Some(Figure {
+        name: "cpus",
+        title: plot.title.clone(),
+        caption: "A dot for each cpu and percentile; lower is better. A cpu that stands out in one percentile only is named above if a test \
+                  supports it."
+            .to_owned(),
+        svg: plot.svg()?,
+    })
+}

@@ -1,0 +1,428 @@
+//! A plot with axes, as an SVG picture: dots, lines and intervals in a few series, which differ in shape as well as in colour.
+
+use std::fmt::Write as _;
+
+use super::number::{brief, decimal, whole};
+use super::svg::{EDGE, FAINT, SIZE, SUBTITLE, TEXT, TITLE, document, escaped};
+use super::svg::Block;
+
+/// The width of the whole picture, in pixels.
+const WIDTH: f64 = 860.0;
+/// A letter is about so many pixels wide.
+const LETTER: f64 = 6.5;
+/// A row of a plot whose second axis is names, in pixels.
+const ROW: f64 = 26.0;
+/// Lines across the plot.
+const GRID: &str = "#d8d8d8";
+/// Colours that readers with colour-blindness can tell apart (Okabe and Ito), dark enough for white paper and light enough for black.
+const COLOURS: [&str; 6] = ["#0072b2", "#d55e00", "#009e73", "#b4649a", "#a87400", "#2f8fc9"];
+/// More series than colours are drawn in this one.
+const OTHERS: &str = "#8a8a8a";
+
+/// How values stand along an axis.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scale {
+    /// Equal steps are equal differences.
+    #[default]
+    Linear,
+    /// Equal steps are equal ratios; all values are above zero.
+    Logarithmic,
+}
+
+/// An axis: its title with the unit, its scale, and what stands along it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Axis {
+    /// What is drawn along it, with its unit: "latency, ns".
+    pub title: String,
+    /// How values stand along it.
+    pub scale: Scale,
+    /// Marks with their own words, instead of round numbers: names of rows, percentiles.
+    pub names: Vec<(f64, String)>,
+}
+
+impl Axis {
+    /// An axis of round numbers.
+    pub fn of(title: impl Into<String>, scale: Scale) -> Self {
+        Self { title: title.into(), scale, names: Vec::new() }
+    }
+
+    /// The axis with names in place of numbers.
+    #[must_use]
+    pub fn named(self, names: Vec<(f64, String)>) -> Self {
+        Self { names, ..self }
+    }
+
+    fn position(&self, value: f64) -> f64 {
+        if self.scale == Scale::Logarithmic { value.max(f64::MIN_POSITIVE).ln() } else { value }
+    }
+}
+
+/// What is drawn.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Mark {
+    /// A value.
+    Dot([f64; 2]),
+    /// A value that is off the scale, or that failed: a cross.
+    Cross([f64; 2]),
+    /// Values in their order.
+    Line(Vec<[f64; 2]>),
+    /// An interval along the first axis, on a row of the second; open where an end is not known.
+    Interval {
+        /// The row.
+        row: f64,
+        /// Its ends.
+        ends: [Option<f64>; 2],
+    },
+}
+
+/// Marks of one meaning.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Series {
+    /// What they are, for the legend; empty where there is nothing to tell apart.
+    pub name: String,
+    /// The marks.
+    pub marks: Vec<Mark>,
+}
+
+/// A plot.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Plot {
+    /// What it shows.
+    pub title: String,
+    /// Of what.
+    pub subtitle: String,
+    /// From left to right.
+    pub across: Axis,
+    /// From bottom to top.
+    pub up: Axis,
+    /// What is drawn, the first below.
+    pub series: Vec<Series>,
+    /// Values along the first axis at which a line goes up, each with its meaning.
+    pub across_rules: Vec<(f64, String)>,
+    /// Values along the second axis at which a line goes across.
+    pub up_rules: Vec<(f64, String)>,
+}
+
+/// Where values are in the picture, in pixels.
+struct Frame {
+    left: f64,
+    top: f64,
+    width: f64,
+    height: f64,
+    /// The least and the greatest position along each axis.
+    ends: [[f64; 2]; 2],
+}
+
+impl Plot {
+    /// The picture; nothing where no value can be drawn.
+    pub fn svg(&self) -> Option<String> {
+        let ends = self.ends()?;
+        let text = (WIDTH as usize) - 2 * EDGE;
+        let title = Block::new(EDGE, TITLE, &self.title, text);
+        let subtitle = Block::new(title.bottom(), SUBTITLE, &self.subtitle, text);
+        let legend = self.legend(subtitle.bottom() as f64 + 8.0);
+        let top = legend.1 + 14.0;
+        let labels = self.marks_along(1, ends[1]).iter().map(|(_, name)| name.chars().count()).max().unwrap_or(0);
+        let is_of_rows = !self.up.names.is_empty();
+        let left = EDGE as f64 + labels as f64 * LETTER + if is_of_rows { 10.0 } else { 28.0 };
+        let height = if is_of_rows { self.up.names.len() as f64 * ROW } else { 300.0 };
+        let frame = Frame { left, top, width: WIDTH - left - EDGE as f64, height, ends };
+        let mut body = title.draw() + &subtitle.draw() + &legend.0;
+        self.draw_axes(&frame, &mut body);
+        for (index, series) in self.series.iter().enumerate() {
+            self.draw_series(&frame, index, series, &mut body);
+        }
+        let bottom = top + height + 48.0;
+        Some(document(WIDTH as usize, bottom as usize + EDGE / 2, &self.title, &body))
+    }
+
+    fn axis(&self, which: usize) -> &Axis {
+        [&self.across, &self.up][which]
+    }
+
+    /// The ends of both axes as positions: all that is drawn lies between them.
+    fn ends(&self) -> Option<[[f64; 2]; 2]> {
+        let mut ends = [[f64::INFINITY, f64::NEG_INFINITY]; 2];
+        let mut take = |which: usize, value: f64| {
+            if value.is_finite() {
+                let position = self.axis(which).position(value);
+                ends[which] = [ends[which][0].min(position), ends[which][1].max(position)];
+            }
+        };
+        for mark in self.series.iter().flat_map(|series| &series.marks) {
+            match mark {
+                Mark::Dot(at) | Mark::Cross(at) => (0..2).for_each(|which| take(which, at[which])),
+                Mark::Line(points) => points.iter().for_each(|at| (0..2).for_each(|which| take(which, at[which]))),
+                Mark::Interval { row, ends } => {
+                    take(1, *row);
+                    ends.iter().flatten().for_each(|end| take(0, *end));
+                }
+            }
+        }
+        self.across_rules.iter().for_each(|(value, _)| take(0, *value));
+        self.up_rules.iter().for_each(|(value, _)| take(1, *value));
+        let is_drawn = ends.iter().all(|[low, high]| low.is_finite() && high.is_finite());
+        for (which, [low, high]) in ends.iter_mut().enumerate() {
+            match self.axis(which).names.as_slice() {
+                // Rows: half a row around the first and the last.
+                [_, ..] if which == 1 => (*low, *high) = (-0.5, self.up.names.len() as f64 - 0.5),
+                _ if high > low => {
+                    let room = 0.04 * (*high - *low);
+                    (*low, *high) = (*low - room, *high + room);
+                }
+                _ => (*low, *high) = (*low - 0.5, *high + 0.5),
+            }
+        }
+        is_drawn.then_some(ends)
+    }
+
+    /// What stands along an axis: names, or round numbers between its ends.
+    fn marks_along(&self, which: usize, [low, high]: [f64; 2]) -> Vec<(f64, String)> {
+        let axis = self.axis(which);
+        if !axis.names.is_empty() {
+            return axis.names.clone();
+        }
+        let values = match axis.scale {
+            Scale::Linear => round_steps(low, high),
+            Scale::Logarithmic => round_ratios(low.exp(), high.exp()),
+        };
+        let step = values.windows(2).map(|two| two[1] - two[0]).fold(f64::INFINITY, f64::min);
+        values.into_iter().map(|value| (value, number(value, step))).collect()
+    }
+
+    fn draw_axes(&self, frame: &Frame, body: &mut String) {
+        let Frame { left, top, width, height, .. } = *frame;
+        let (right, bottom) = (left + width, top + height);
+        let _ = write!(body, "<g font-size=\"{SIZE}\" fill=\"{FAINT}\">");
+        let mut room = f64::NEG_INFINITY;
+        for (value, name) in self.marks_along(0, frame.ends[0]) {
+            let x = frame.place(0, self.across.position(value));
+            let half = name.chars().count() as f64 * LETTER / 2.0;
+            if x < left - 1.0 || x > right + 1.0 || x - half < room {
+                continue;
+            }
+            room = x + half + 6.0;
+            let _ = write!(
+                body,
+                "<path d=\"M{x:.1} {top:.1}V{bottom:.1}\" stroke=\"{GRID}\"/><text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
+                bottom + 16.0,
+                escaped(&name)
+            );
+        }
+        for (value, name) in self.marks_along(1, frame.ends[1]) {
+            let y = frame.place(1, self.up.position(value));
+            if y < top - 1.0 || y > bottom + 1.0 {
+                continue;
+            }
+            let _ = write!(
+                body,
+                "<path d=\"M{left:.1} {y:.1}H{right:.1}\" stroke=\"{GRID}\"/><text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
+                left - 6.0,
+                y + 4.0,
+                escaped(&name)
+            );
+        }
+        let middle = left + width / 2.0;
+        let _ = write!(
+            body,
+            "<text x=\"{middle:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
+            bottom + 36.0,
+            escaped(&self.across.title)
+        );
+        if !self.up.title.is_empty() {
+            let (x, y) = (EDGE as f64 + 4.0, top + height / 2.0);
+            let title = escaped(&self.up.title);
+            let _ = write!(
+                body,
+                "<text transform=\"translate({x:.1} {y:.1}) rotate(-90)\" text-anchor=\"middle\">{title}</text>"
+            );
+        }
+        for (value, meaning) in &self.across_rules {
+            let x = frame.place(0, self.across.position(*value));
+            let _ = write!(
+                body,
+                "<path d=\"M{x:.1} {top:.1}V{bottom:.1}\" stroke=\"{TEXT}\" stroke-dasharray=\"4 3\"/><text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
+                top - 4.0,
+                escaped(meaning)
+            );
+        }
+        for (value, meaning) in &self.up_rules {
+            let y = frame.place(1, self.up.position(*value));
+            let _ = write!(
+                body,
+                "<path d=\"M{left:.1} {y:.1}H{right:.1}\" stroke=\"{TEXT}\" stroke-dasharray=\"4 3\"/><text x=\"{right:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
+                y - 4.0,
+                escaped(meaning)
+            );
+        }
+        body.push_str("</g>\n");
+    }
+
+    fn draw_series(&self, frame: &Frame, index: usize, series: &Series, body: &mut String) {
+        let colour = colour(index);
+        let at = |[across, up]: [f64; 2]| [frame.place(0, self.across.position(across)), frame.place(1, self.up.position(up))];
+        let (mut filled, mut stroked) = (String::new(), String::new());
+        for mark in &series.marks {
+            match mark {
+                Mark::Dot(value) => filled.push_str(&shape(index, at(*value))),
+                Mark::Cross(value) => {
+                    let [x, y] = at(*value);
+                    let _ = write!(stroked, "M{:.1} {:.1}l6 6m0-6l-6 6", x - 3.0, y - 3.0);
+                }
+                Mark::Line(points) => {
+                    for (place, value) in points.iter().enumerate() {
+                        let [x, y] = at(*value);
+                        let _ = write!(stroked, "{}{x:.1} {y:.1}", if place == 0 { 'M' } else { 'L' });
+                    }
+                }
+                Mark::Interval { row, ends } => stroked.push_str(&self.interval(frame, *row, *ends)),
+            }
+        }
+        if !stroked.is_empty() {
+            let _ = writeln!(body, "<path d=\"{stroked}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"/>");
+        }
+        if !filled.is_empty() {
+            let _ = writeln!(body, "<path d=\"{filled}\" fill=\"{colour}\" fill-opacity=\"0.85\"/>");
+        }
+    }
+
+    /// An interval with its ends; where one is not known, it goes on to the frame without one.
+    fn interval(&self, frame: &Frame, row: f64, ends: [Option<f64>; 2]) -> String {
+        let y = frame.place(1, row);
+        let x = |which: usize| ends[which].map(|end| frame.place(0, self.across.position(end)));
+        let [low, high] = [x(0).unwrap_or(frame.left), x(1).unwrap_or(frame.left + frame.width)];
+        let mut path = format!("M{low:.1} {y:.1}H{high:.1}");
+        for end in [x(0), x(1)].into_iter().flatten() {
+            let _ = write!(path, "M{end:.1} {:.1}v10", y - 5.0);
+        }
+        path
+    }
+
+    /// The legend below `top`, and where it ends.
+    fn legend(&self, top: f64) -> (String, f64) {
+        let named: Vec<(usize, &Series)> = self.series.iter().enumerate().filter(|(_, series)| !series.name.is_empty()).collect();
+        if named.len() < 2 {
+            return (String::new(), top);
+        }
+        let (mut x, mut y) = (EDGE as f64, top + 8.0);
+        let mut text = format!("<g font-size=\"{SIZE}\" fill=\"{TEXT}\">");
+        for (index, series) in named {
+            let width = series.name.chars().count() as f64 * LETTER + 30.0;
+            if x + width > WIDTH - EDGE as f64 {
+                (x, y) = (EDGE as f64, y + 18.0);
+            }
+            let _ = write!(
+                text,
+                "<path d=\"{}\" fill=\"{}\"/><text x=\"{:.1}\" y=\"{:.1}\">{}</text>",
+                shape(index, [x + 4.0, y - 4.0]),
+                colour(index),
+                x + 12.0,
+                y,
+                escaped(&series.name)
+            );
+            x += width;
+        }
+        (text + "</g>\n", y + 6.0)
+    }
+}
+
+impl Frame {
+    /// The place of a position along an axis.
+    fn place(&self, which: usize, position: f64) -> f64 {
+        let [low, high] = self.ends[which];
+        let share = (position - low) / (high - low);
+        if which == 0 { self.left + share * self.width } else { self.top + (1.0 - share) * self.height }
+    }
+}
+
+fn colour(index: usize) -> &'static str {
+    COLOURS.get(index).copied().unwrap_or(OTHERS)
+}
+
+/// A filled shape around a place; series differ in it without colour.
+fn shape(index: usize, [x, y]: [f64; 2]) -> String {
+    match index % 4 {
+        0 => format!("M{:.1} {y:.1}a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0-7 0", x - 3.5),
+        1 => format!("M{:.1} {:.1}h6v6h-6z", x - 3.0, y - 3.0),
+        2 => format!("M{x:.1} {:.1}l4 7h-8z", y - 4.0),
+        _ => format!("M{x:.1} {:.1}l4.2 4.2l-4.2 4.2l-4.2-4.2z", y - 4.2),
+    }
+}
+
+/// Five or so round numbers between two.
+fn round_steps(low: f64, high: f64) -> Vec<f64> {
+    let rough = (high - low) / 5.0;
+    let power = 10_f64.powf(rough.log10().floor());
+    let step = [1.0, 2.0, 5.0, 10.0].map(|times| times * power).into_iter().find(|step| *step >= rough).unwrap_or(rough);
+    let first = (low / step).ceil();
+    (0..=20).map(|place| (first + f64::from(place)) * step).take_while(|value| *value <= high).collect()
+}
+
+/// Round numbers between two whose ratios are about equal: powers of ten, with 2 and 5 where there are few, or linear steps within less
+/// than a decade.
+fn round_ratios(low: f64, high: f64) -> Vec<f64> {
+    if high / low < 5.0 {
+        return round_steps(low, high);
+    }
+    let times: &[f64] = if high / low < 300.0 { &[1.0, 2.0, 5.0] } else { &[1.0] };
+    let (first, last) = (low.log10().floor() as i32, high.log10().ceil() as i32);
+    let all = (first..=last).flat_map(|power| times.iter().map(move |times| times * 10_f64.powi(power)));
+    all.filter(|value| (low..=high).contains(value)).collect()
+}
+
+/// A number along an axis, with as many decimals as its neighbours need.
+fn number(value: f64, step: f64) -> String {
+    match () {
+        () if value != 0.0 && value.abs() >= 1e9 => format!("{}G", brief(value / 1e9)),
+        () if value.abs() >= 1e6 => format!("{}M", brief(value / 1e6)),
+        () if value.fract().abs() < 1e-9 && value >= 0.0 => whole(value.round() as u64),
+        () => {
+            let decimals = if step > 0.0 && step.is_finite() { (-step.log10().floor()).clamp(0.0, 6.0) } else { 2.0 };
+            let least = if value != 0.0 { (-value.abs().log10().floor()).clamp(0.0, 6.0) } else { 0.0 };
+            decimal(value, decimals.max(least) as usize)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_along_an_axis_are_round_and_few() {
+        assert_eq!(round_steps(0.0, 97.0), [0.0, 20.0, 40.0, 60.0, 80.0]);
+        assert_eq!(round_ratios(90.0, 12_000.0), [100.0, 200.0, 500.0, 1e3, 2e3, 5e3, 1e4]);
+        assert_eq!(round_ratios(1.0, 1e6), [1.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6]);
+        assert!(round_steps(1.0, 1.000_001).len() <= 21);
+        assert_eq!([number(0.25, 0.05), number(1200.0, 100.0), number(3e9, 1e9)], ["0.25", "1,200", "3.0G"]);
+    }
+
+    #[test]
+    fn all_that_is_drawn_lies_in_the_frame() {
+        let dots = [[1.0, 5.0], [2.0, 50_000.0], [3.0, 7.0]];
+        let plot = Plot {
+            title: "Runs <&>".to_owned(),
+            across: Axis::of("time, s", Scale::Linear),
+            up: Axis::of("ms", Scale::Logarithmic),
+            series: vec![Series { name: "a".into(), marks: dots.into_iter().map(Mark::Dot).collect() }],
+            ..Plot::default()
+        };
+        let svg = plot.svg().unwrap();
+        let read = roxmltree::Document::parse(&svg).unwrap();
+        let of = |name: &str| read.root_element().attribute(name).unwrap().parse::<f64>().unwrap();
+        let (width, height) = (of("width"), of("height"));
+        let filled = read.descendants().filter_map(|node| node.attribute("d")).find(|path| path.contains("a3.5")).unwrap();
+        for dot in filled.split('M').skip(1) {
+            let at: Vec<f64> = dot.split(['a', ' ']).take(2).map(|number| number.parse().unwrap()).collect();
+            assert!(at[0] > 0.0 && at[0] < width && at[1] > 0.0 && at[1] < height, "{dot}");
+        }
+        assert!(svg.contains("Runs &lt;&amp;&gt;"));
+    }
+
+    #[test]
+    fn nothing_is_drawn_of_nothing() {
+        assert_eq!(Plot::default().svg(), None);
+        let nan = Series { name: String::new(), marks: vec![Mark::Dot([f64::NAN, 1.0])] };
+        assert_eq!(Plot { series: vec![nan], ..Plot::default() }.svg(), None);
+    }
+}
