@@ -24,11 +24,11 @@ pub mod worth;
 use std::ffi::OsString;
 
 use clap::{ArgMatches, Args as _, FromArgMatches as _};
-use corewise_model::{Artifact as _, Survey};
 use corewise_model::conducted::Conducted;
 use corewise_model::links::LinkMap;
 use corewise_model::memory::MemoryMap;
 use corewise_model::survey::Scope;
+use corewise_model::{Artifact as _, Survey};
 use schemars::Schema;
 
 use crate::draw::page::Story;

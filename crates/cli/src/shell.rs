@@ -5,6 +5,7 @@ pub mod artifact;
 pub mod child;
 
 pub mod document;
+pub mod embedded;
 pub mod failure;
 pub mod history;
 pub mod interruption;

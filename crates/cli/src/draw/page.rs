@@ -81,8 +81,8 @@ impl Block {
             Self::Lines(lines) => {
                 let (heading, rest) = headed(lines);
                 html! {
-                    section aria-labelledby=[heading.as_ref().map(|_| id)] {
-                        @if let Some(heading) = &heading { h3 id=(id) { (heading) } }
+                    section {
+                        @if let Some(heading) = &heading { h3 { (heading) } }
                         (sentences(&rest, heading.as_deref()))
                     }
                 }
@@ -99,11 +99,10 @@ impl Block {
             }
             Self::Figure(figure) => html! {
                 figure id=(id) {
-                    figcaption {
-                        h3 { (figure.title) }
-                        p { (figure.caption) }
-                    }
+                    // The picture says its title itself, to whoever sees it.
+                    h3.hidden { (figure.title) }
                     div.picture tabindex="0" role="group" aria-label=(figure.title) { (PreEscaped(&figure.svg)) }
+                    figcaption { (figure.caption) }
                     p.again { "Make it again: " code { (command) } }
                 }
             },
@@ -169,9 +168,14 @@ fn said(line: &Line) -> Option<Markup> {
         return None;
     }
     let mut spans_of = line.spans().filter(|(_, text)| !text.trim().is_empty());
-    let is_command = matches!(spans_of.next(), Some((Tone::Strong, _))) && spans_of.next().is_none() && text.starts_with("    ");
+    let is_command =
+        matches!(spans_of.next(), Some((Tone::Strong, _))) && spans_of.next().is_none() && text.starts_with("    ");
     let begins = text.trim_start();
-    Some(if is_command { html! { p.command { code { (begins) } } } } else { html! { p { (spans(line)) } } })
+    Some(if is_command {
+        html! { p.command { code { (begins) } } }
+    } else {
+        html! { p { (spans(line)) } }
+    })
 }
 
 fn table(grid: &Grid, caption: Option<&str>) -> Markup {

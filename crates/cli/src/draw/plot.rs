@@ -3,13 +3,16 @@
 use std::fmt::Write as _;
 
 use super::number::{brief, decimal, whole};
-use super::svg::{EDGE, FAINT, SIZE, SUBTITLE, TEXT, TITLE, document, escaped};
-use super::svg::Block;
+use super::svg::{Block, EDGE, FAINT, SUBTITLE, TEXT, TITLE, document, escaped};
 
 /// The width of the whole picture, in pixels.
 const WIDTH: f64 = 860.0;
-/// A letter is about so many pixels wide.
-const LETTER: f64 = 6.5;
+/// The size of what stands along the axes, in pixels: it is read on a small screen too.
+const SIZE: usize = 14;
+/// A letter of it is about so many pixels wide.
+const LETTER: f64 = 8.0;
+/// A line of text, in pixels.
+const LINE: f64 = 17.0;
 /// A row of a plot whose second axis is names, in pixels.
 const ROW: f64 = 26.0;
 /// Lines across the plot.
@@ -121,10 +124,10 @@ impl Plot {
         let title = Block::new(EDGE, TITLE, &self.title, text);
         let subtitle = Block::new(title.bottom(), SUBTITLE, &self.subtitle, text);
         let legend = self.legend(subtitle.bottom() as f64 + 8.0);
-        let top = legend.1 + 14.0;
+        let top = legend.1 + 14.0 + LINE * self.across_rules.len() as f64;
         let labels = self.marks_along(1, ends[1]).iter().map(|(_, name)| name.chars().count()).max().unwrap_or(0);
         let is_of_rows = !self.up.names.is_empty();
-        let left = EDGE as f64 + labels as f64 * LETTER + if is_of_rows { 10.0 } else { 28.0 };
+        let left = EDGE as f64 + labels as f64 * LETTER + if is_of_rows { 12.0 } else { 34.0 };
         let height = if is_of_rows { self.up.names.len() as f64 * ROW } else { 300.0 };
         let frame = Frame { left, top, width: WIDTH - left - EDGE as f64, height, ends };
         let mut body = title.draw() + &subtitle.draw() + &legend.0;
@@ -132,7 +135,7 @@ impl Plot {
         for (index, series) in self.series.iter().enumerate() {
             self.draw_series(&frame, index, series, &mut body);
         }
-        let bottom = top + height + 48.0;
+        let bottom = top + height + 52.0;
         Some(document(WIDTH as usize, bottom as usize + EDGE / 2, &self.title, &body))
     }
 
@@ -205,7 +208,7 @@ impl Plot {
             let _ = write!(
                 body,
                 "<path d=\"M{x:.1} {top:.1}V{bottom:.1}\" stroke=\"{GRID}\"/><text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
-                bottom + 16.0,
+                bottom + 18.0,
                 escaped(&name)
             );
         }
@@ -218,7 +221,7 @@ impl Plot {
                 body,
                 "<path d=\"M{left:.1} {y:.1}H{right:.1}\" stroke=\"{GRID}\"/><text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
                 left - 6.0,
-                y + 4.0,
+                y + 5.0,
                 escaped(&name)
             );
         }
@@ -226,7 +229,7 @@ impl Plot {
         let _ = write!(
             body,
             "<text x=\"{middle:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
-            bottom + 36.0,
+            bottom + 40.0,
             escaped(&self.across.title)
         );
         if !self.up.title.is_empty() {
@@ -237,12 +240,12 @@ impl Plot {
                 "<text transform=\"translate({x:.1} {y:.1}) rotate(-90)\" text-anchor=\"middle\">{title}</text>"
             );
         }
-        for (value, meaning) in &self.across_rules {
+        for (index, (value, meaning)) in self.across_rules.iter().enumerate() {
             let x = frame.place(0, self.across.position(*value));
             let _ = write!(
                 body,
                 "<path d=\"M{x:.1} {top:.1}V{bottom:.1}\" stroke=\"{TEXT}\" stroke-dasharray=\"4 3\"/><text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
-                top - 4.0,
+                top - 4.0 - LINE * index as f64,
                 escaped(meaning)
             );
         }
@@ -260,7 +263,9 @@ impl Plot {
 
     fn draw_series(&self, frame: &Frame, index: usize, series: &Series, body: &mut String) {
         let colour = colour(index);
-        let at = |[across, up]: [f64; 2]| [frame.place(0, self.across.position(across)), frame.place(1, self.up.position(up))];
+        let at = |[across, up]: [f64; 2]| {
+            [frame.place(0, self.across.position(across)), frame.place(1, self.up.position(up))]
+        };
         let (mut filled, mut stroked) = (String::new(), String::new());
         for mark in &series.marks {
             match mark {
@@ -300,7 +305,8 @@ impl Plot {
 
     /// The legend below `top`, and where it ends.
     fn legend(&self, top: f64) -> (String, f64) {
-        let named: Vec<(usize, &Series)> = self.series.iter().enumerate().filter(|(_, series)| !series.name.is_empty()).collect();
+        let named: Vec<(usize, &Series)> =
+            self.series.iter().enumerate().filter(|(_, series)| !series.name.is_empty()).collect();
         if named.len() < 2 {
             return (String::new(), top);
         }
@@ -309,7 +315,7 @@ impl Plot {
         for (index, series) in named {
             let width = series.name.chars().count() as f64 * LETTER + 30.0;
             if x + width > WIDTH - EDGE as f64 {
-                (x, y) = (EDGE as f64, y + 18.0);
+                (x, y) = (EDGE as f64, y + LINE);
             }
             let _ = write!(
                 text,
@@ -353,7 +359,8 @@ fn shape(index: usize, [x, y]: [f64; 2]) -> String {
 fn round_steps(low: f64, high: f64) -> Vec<f64> {
     let rough = (high - low) / 5.0;
     let power = 10_f64.powf(rough.log10().floor());
-    let step = [1.0, 2.0, 5.0, 10.0].map(|times| times * power).into_iter().find(|step| *step >= rough).unwrap_or(rough);
+    let step =
+        [1.0, 2.0, 5.0, 10.0].map(|times| times * power).into_iter().find(|step| *step >= rough).unwrap_or(rough);
     let first = (low / step).ceil();
     (0..=20).map(|place| (first + f64::from(place)) * step).take_while(|value| *value <= high).collect()
 }
@@ -411,7 +418,8 @@ mod tests {
         let read = roxmltree::Document::parse(&svg).unwrap();
         let of = |name: &str| read.root_element().attribute(name).unwrap().parse::<f64>().unwrap();
         let (width, height) = (of("width"), of("height"));
-        let filled = read.descendants().filter_map(|node| node.attribute("d")).find(|path| path.contains("a3.5")).unwrap();
+        let filled =
+            read.descendants().filter_map(|node| node.attribute("d")).find(|path| path.contains("a3.5")).unwrap();
         for dot in filled.split('M').skip(1) {
             let at: Vec<f64> = dot.split(['a', ' ']).take(2).map(|number| number.parse().unwrap()).collect();
             assert!(at[0] > 0.0 && at[0] < width && at[1] > 0.0 && at[1] < height, "{dot}");

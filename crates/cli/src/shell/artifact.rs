@@ -108,7 +108,7 @@ pub struct Reported {
     pub machine: Option<Machine>,
     /// What is said of it.
     pub story: Story,
-    /// What was observed, as JSON that may stand in an element of a page.
+    /// What was observed, as JSON.
     pub data: String,
 }
 
@@ -149,8 +149,7 @@ fn reported<T: Printed>(store: &Store, number: i64, settings: &Settings) -> Resu
         title: format!("{} {number}", T::TITLE),
         machine: artifact.origin().machine.cloned(),
         story: artifact.story(&Kept::Recalled(number, made), settings),
-        // No text in it ends the element.
-        data: data.replace('<', "\\u003c"),
+        data,
     })
 }
 

@@ -10,15 +10,12 @@ use crate::commands::KINDS;
 use crate::draw::number::count;
 use crate::draw::text::{Line, Screen};
 use crate::draw::wrap::wrap;
+use crate::shell::artifact::Kind;
+use crate::shell::embedded::elements;
 use crate::shell::failure::Failure;
 use crate::shell::history::to_write;
 use crate::shell::output::show;
 use crate::shell::settings::{History, Settings};
-
-/// What begins an element of a page that holds a result; the name of its documents follows.
-const BEGIN: &str = "<script type=\"application/json\" data-corewise=\"";
-/// What ends it; the data has no other "<".
-const END: &str = "</script>";
 
 /// What `corewise history import --json` prints.
 #[derive(Serialize, JsonSchema)]
@@ -37,19 +34,26 @@ pub fn import(file: &Path, settings: &Settings) -> Result<(), Failure> {
         return Err(Failure::usage("a history is needed to import into").next("Name one with --store PATH."));
     };
     let text = Input::open(file, JSON_BYTES).and_then(Input::text).map_err(Failure::unavailable)?;
-    let found = results(&text);
+    let refused = |why: String| Failure::unavailable(format!("{name}: {why}")).next("Nothing was imported.");
+    let found = elements(&text).map_err(refused)?;
     if found.is_empty() {
         return Err(Failure::unavailable(format!("{name} holds no result"))
             .next("A page of `corewise report` holds the results that it shows."));
     }
-    let refused = |why: String| Failure::unavailable(format!("{name}: {why}")).next("Nothing was imported.");
-    let kind_of = |schema: &str| KINDS.iter().find(|kind| kind.schema == schema).ok_or_else(|| {
-        refused(format!("it holds a document {schema}, which this corewise does not know"))
-    });
-    let known = found.iter().map(|(schema, data)| Ok((kind_of(schema)?, *data))).collect::<Result<Vec<_>, Failure>>()?;
+    let kind_of = |schema: &str| {
+        KINDS
+            .iter()
+            .find(|kind| kind.schema == schema)
+            .ok_or_else(|| refused(format!("it holds a document {schema}, which this corewise does not know")))
+    };
+    let known = found
+        .iter()
+        .map(|(schema, data)| Ok((kind_of(schema)?, data.as_ref())))
+        .collect::<Result<Vec<_>, Failure>>()?;
     known.iter().try_for_each(|(kind, data)| (kind.check)(data).map_err(refused))?;
-    let mut store = to_write(path, settings).map_err(|error| Failure::unavailable(format!("cannot import: {error}")))?;
-    let stored = |(kind, data): &(&crate::shell::artifact::Kind, &str)| (kind.import)(&mut store, data, &name).map_err(refused);
+    let mut store =
+        to_write(path, settings).map_err(|error| Failure::unavailable(format!("cannot import: {error}")))?;
+    let stored = |(kind, data): &(&Kind, &str)| (kind.import)(&mut store, data, &name).map_err(refused);
     let numbers = known.iter().map(stored).collect::<Result<Vec<i64>, Failure>>()?;
     let screen = || {
         let listed: Vec<String> = numbers.iter().map(i64::to_string).collect();
@@ -59,32 +63,4 @@ pub fn import(file: &Path, settings: &Settings) -> Result<(), Failure> {
         screen
     };
     show(settings, || ImportDocument { schema: "corewise/import/1", numbers: numbers.clone() }, screen)
-}
-
-/// The results that a page holds: the names of their documents, and their JSON.
-fn results(page: &str) -> Vec<(&str, &str)> {
-    let elements = page.split(BEGIN).skip(1);
-    let element = |text: &'_ str| -> Option<(usize, usize)> {
-        let name = text.find("\">")?;
-        Some((name, text.find(END)?))
-    };
-    elements
-        .filter_map(|text| {
-            let (name, end) = element(text)?;
-            Some((&text[..name], text.get(name + 2..end)?))
-        })
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::results;
-
-    #[test]
-    fn results_are_found_in_a_page() {
-        let page = "<p>x</p><script type=\"application/json\" data-corewise=\"a/1\">{\"b\":1}</script>\n\
-            <script type=\"application/json\" data-corewise=\"c/2\">[]</script><script>no</script>";
-        assert_eq!(results(page), [("a/1", "{\"b\":1}"), ("c/2", "[]")]);
-        assert_eq!(results("<script type=\"application/json\" data-corewise=\"a/1\">{"), []);
-    }
 }

@@ -33,7 +33,8 @@ use document::DeletionDocument;
 const FIRST: &str = "Make a survey with `corewise`";
 
 impl Run for HistoryArguments {
-    const DOCUMENTS: &'static [Document] = &[document::<HistoryDocument<'_>>, document::<DeletionDocument<'_>>, document::<import::ImportDocument>];
+    const DOCUMENTS: &'static [Document] =
+        &[document::<HistoryDocument<'_>>, document::<DeletionDocument<'_>>, document::<import::ImportDocument>];
 
     fn run(self, settings: &Settings) -> Result<Exit, Failure> {
         let both = |own: ListArguments| ListArguments {

@@ -110,7 +110,10 @@ fn latest(store: &Store) -> Result<Vec<i64>, Failure> {
 fn kind_of(store: &Store, number: i64) -> Result<&'static Kind, Failure> {
     let entry = store.entry(number).map_err(broken)?;
     KINDS.iter().find(|kind| kind.name == entry.kind).ok_or_else(|| {
-        Failure::unavailable(format!("number {number} is of the kind {}, which this corewise does not know", entry.kind))
+        Failure::unavailable(format!(
+            "number {number} is of the kind {}, which this corewise does not know",
+            entry.kind
+        ))
     })
 }
 
@@ -131,7 +134,8 @@ fn made(store: &Store, numbers: &[i64], settings: &Settings) -> Result<Page, Fai
         }
     }
     // Rules that cannot be read are said by `corewise keep`.
-    let rules: Vec<Rule> = Rules::of(None, settings.is_root, settings).and_then(|rules| rules.read()).unwrap_or_default();
+    let rules: Vec<Rule> =
+        Rules::of(None, settings.is_root, settings).and_then(|rules| rules.read()).unwrap_or_default();
     Ok(Page { results, changes, rules })
 }
 

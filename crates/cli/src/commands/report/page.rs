@@ -1,7 +1,7 @@
 //! The whole page: what it reports one after the other, each with its answer first, and the data at the end.
 
 use corewise_model::keep::Rule;
-use corewise_model::{Machine, CpuSet};
+use corewise_model::{CpuSet, Machine};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::draw::machine::model_name;
@@ -9,6 +9,7 @@ use crate::draw::number::count;
 use crate::draw::page;
 use crate::draw::text::Line;
 use crate::shell::artifact::Reported;
+use crate::shell::embedded::element;
 
 /// How it looks: in a window of any width, in the dark, and on paper.
 const STYLE: &str = include_str!("page.css");
@@ -64,7 +65,10 @@ impl Page {
                         }
                     }
                     @for result in &self.results {
-                        script type="application/json" data-corewise=(result.schema) { (PreEscaped(&result.data)) }
+                        @match element(result.schema, &result.data) {
+                            Some(element) => { (PreEscaped(element)) },
+                            None => { p { "The observations of " (result.title) " are too large for a page: " code { "corewise history show " (result.number) " --json" } " prints them." } },
+                        }
                     }
                 }
             }
@@ -74,7 +78,11 @@ impl Page {
 
     fn title(&self) -> String {
         match self.results.as_slice() {
-            [one] => format!("{} · {}", one.title, one.machine.as_ref().map_or_else(|| "unknown machine".to_owned(), model_name)),
+            [one] => format!(
+                "{} · {}",
+                one.title,
+                one.machine.as_ref().map_or_else(|| "unknown machine".to_owned(), model_name)
+            ),
             several => format!("corewise: {}", count(several.len(), "result")),
         }
     }

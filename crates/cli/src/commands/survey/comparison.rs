@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::draw::grid::{Column, Grid};
-use crate::draw::page::WIDTH;
 use crate::draw::number::{ABSENT, brief, decimal, whole};
+use crate::draw::page::WIDTH;
 use crate::draw::text::{Line, Screen, Tone};
 use crate::draw::wrap::{glued, wrap};
 use crate::shell::failure::Failure;

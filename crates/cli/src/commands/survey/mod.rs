@@ -28,8 +28,8 @@ use crate::shell::run::{Document, Run, document};
 use crate::shell::settings::Settings;
 use arguments::SurveyArguments;
 use comparison::ComparisonDocument;
-pub use screen::story;
 use screen::screen;
+pub use screen::story;
 
 /// What it is typed as.
 pub const NAME: &str = "survey";

@@ -30,8 +30,8 @@ use crate::shell::progress::Bar;
 use crate::shell::run::{Document, Run, document};
 use crate::shell::settings::Settings;
 use arguments::TailArguments;
-pub use screen::story;
 use screen::screen;
+pub use screen::story;
 use task::{Measure, TailTask};
 
 impl Run for TailArguments {

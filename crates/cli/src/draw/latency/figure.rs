@@ -6,7 +6,10 @@ use crate::draw::page::Figure;
 use crate::draw::plot::{Axis, Mark, Plot, Scale, Series};
 
 /// Percentiles as the number of pieces of which one is longer, with their names.
-const PERCENTILES: [(f64, &str); 5] = [(2.0, "50 %"), (10.0, "90 %"), (100.0, "99 %"), (1e3, "99.9 %"), (1e4, "99.99 %")];
+const PERCENTILES: [(f64, &str); 5] =
+    [(2.0, "50 %"), (10.0, "90 %"), (100.0, "99 %"), (1e3, "99.9 %"), (1e4, "99.99 %")];
+/// So many cpus are named one by one.
+const FEW: usize = 32;
 /// So many lines can be told apart; more are drawn alike.
 const MANY: usize = 6;
 
@@ -26,7 +29,10 @@ fn percentiles(rows: &[Row]) -> Option<Figure> {
     let names = PERCENTILES.iter().map(|(of, name)| (*of, (*name).to_owned())).collect();
     let plot = Plot {
         title: "Latency by percentile".to_owned(),
-        subtitle: format!("of the fixed piece of work; {}", if rows.len() <= MANY { "a line for each cpu" } else { "a line for each cpu or for several alike" }),
+        subtitle: format!(
+            "of the fixed piece of work; {}",
+            if rows.len() <= MANY { "a line for each cpu" } else { "a line for each cpu or for several alike" }
+        ),
         across: Axis::of("share of the pieces that took at most so long", Scale::Logarithmic).named(names),
         up: Axis::of("ns", Scale::Logarithmic),
         series: rows.iter().map(line).collect(),
@@ -51,10 +57,12 @@ fn beside(rows: &[Row]) -> Option<Figure> {
             .filter(|mark| matches!(mark, Mark::Dot([_, ns]) if *ns > 0.0))
             .collect(),
     };
+    let cpus: Vec<u32> = rows.iter().flat_map(|row| row.cpus.iter()).collect();
+    let numbers = cpus.iter().map(|cpu| (f64::from(*cpu), cpu.to_string())).collect();
     let plot = Plot {
         title: "The cpus beside each other".to_owned(),
         subtitle: "percentiles of the fixed piece of work".to_owned(),
-        across: Axis::of("cpu", Scale::Linear),
+        across: Axis::of("cpu", Scale::Linear).named(if cpus.len() <= FEW { numbers } else { Vec::new() }),
         up: Axis::of("ns", Scale::Logarithmic),
         series: vec![
             of("p50", |row| row.tail.p50_ns),

@@ -41,7 +41,8 @@ fn staircase(map: &MemoryMap) -> Option<Figure> {
     let plot = Plot {
         title: "Latency by working set".to_owned(),
         subtitle: "of a load that depends on the one before it".to_owned(),
-        across: Axis::of("working set", Scale::Logarithmic).named(sizes.filter(|(size, _)| *size <= most as f64).collect()),
+        across: Axis::of("working set", Scale::Logarithmic)
+            .named(sizes.filter(|(size, _)| *size <= most as f64).collect()),
         up: Axis::of("ns a load", Scale::Logarithmic),
         series: map.staircases.iter().map(line).collect(),
         ..Plot::default()
@@ -49,7 +50,9 @@ fn staircase(map: &MemoryMap) -> Option<Figure> {
     Some(Figure {
         name: "working-sets",
         title: plot.title.clone(),
-        caption: "Each step is a level of the memory: as long as the working set fits into a cache, a load costs the same.".to_owned(),
+        caption:
+            "Each step is a level of the memory: as long as the working set fits into a cache, a load costs the same."
+                .to_owned(),
         svg: plot.svg()?,
     })
 }
@@ -74,7 +77,9 @@ fn loaded(loads: &[Load]) -> Option<Figure> {
     Some(Figure {
         name: "under-load",
         title: plot.title.clone(),
-        caption: "Where the line turns upwards the node's bandwidth is used up: more threads that read only wait longer.".to_owned(),
+        caption:
+            "Where the line turns upwards the node's bandwidth is used up: more threads that read only wait longer."
+                .to_owned(),
         svg: plot.svg()?,
     })
 }

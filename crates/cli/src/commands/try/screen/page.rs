@@ -32,12 +32,15 @@ pub fn story(shown: Shown<'_>, others: Vec<Line>) -> Story {
     let mut evidence = Vec::new();
     match shown.threads {
         Some(report) => {
-            evidence.push(Block::Lines([heading("Numbers of threads"), table(experiment, &report.standing, WIDTH)].concat()));
+            evidence.push(Block::Lines(
+                [heading("Numbers of threads"), table(experiment, &report.standing, WIDTH)].concat(),
+            ));
             evidence.extend(threads::svg(shown, report).map(|svg| {
                 Block::Figure(Figure {
                     name: "scaling",
                     title: "How it scales with threads".to_owned(),
-                    caption: "Higher is better. The dashed line is a program that loses nothing to more threads.".to_owned(),
+                    caption: "Higher is better. The dashed line is a program that loses nothing to more threads."
+                        .to_owned(),
                     svg,
                 })
             }));
@@ -92,7 +95,11 @@ fn effects(shown: Shown<'_>) -> Option<Figure> {
         title: "What each placement changes".to_owned(),
         subtitle: "the estimate, and the interval that holds the truth at the experiment's error rate".to_owned(),
         across: Axis::of(
-            if what == What::Tail { "fewer slow runs of 100 than with the OS default" } else { "better than the OS default, %" },
+            if what == What::Tail {
+                "fewer slow runs of 100 than with the OS default"
+            } else {
+                "better than the OS default, %"
+            },
             Scale::Linear,
         ),
         up: Axis::default().named(rows.iter().map(|(row, arm)| (*row, name(shown, arm.arm))).collect()),
@@ -177,7 +184,9 @@ fn differences(shown: Shown<'_>) -> Option<Figure> {
     };
     let baseline = judged(0);
     let series = |arm: &ArmStanding| {
-        let of_block = |(block, x): (u32, f64)| Some(Mark::Dot([f64::from(block), 100.0 * ((baseline.get(&block)? - x).exp() - 1.0)]));
+        let of_block = |(block, x): (u32, f64)| {
+            Some(Mark::Dot([f64::from(block), 100.0 * ((baseline.get(&block)? - x).exp() - 1.0)]))
+        };
         Series { name: name(shown, arm.arm), marks: judged(arm.arm).into_iter().filter_map(of_block).collect() }
     };
     let plot = Plot {
@@ -192,7 +201,8 @@ fn differences(shown: Shown<'_>) -> Option<Figure> {
     Some(Figure {
         name: "differences",
         title: plot.title.clone(),
-        caption: "Above “equal” the placement was better in that block. The verdict rests on these differences alone.".to_owned(),
+        caption: "Above “equal” the placement was better in that block. The verdict rests on these differences alone."
+            .to_owned(),
         svg: plot.svg()?,
     })
 }
