@@ -164,7 +164,7 @@ fn wins() -> Outcome {
     contains(&told, &["runs in one boot (error rate 5 %)"])?;
     same("alone", told.contains("With this command"), false)?;
     let third = said(&mut trying(&place, &[&options[..], &["--runs-max", "6"]].concat(), &scores()), 1)?;
-    contains(&third, &["With this command this machine has 2 experiments; the others: 1 pin it."])?;
+    contains(&third, &["With this command this machine has 2 experiments; the others: 1 pin it (1)."])?;
     said(&mut place.corewise(&["history", "delete", "2"]), 0)?;
     let other = done(&mut place.corewise(&["history", "show", "3"]))?;
     same("another", other.status.code(), Some(3))?;

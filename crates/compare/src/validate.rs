@@ -1,5 +1,6 @@
 //! Checks the statistics of `corewise try` by simulation, and prints the tables of docs/statistics.md.
 
+mod adversary;
 mod looking;
 mod power;
 mod questions;
@@ -24,7 +25,7 @@ pub fn run(share: f64, only: Option<&str>) -> Result<bool> {
     type Section<'a> = (&'a str, &'a dyn Fn(&mut Bounds));
     let mut bounds = Bounds { broken: Vec::new() };
     let trace = looking::record_trace();
-    let sections: [Section<'_>; 16] = [
+    let sections: [Section<'_>; 20] = [
         ("looking", &|bounds| looking::table(share, &trace, bounds)),
         ("equal", &|bounds| race::equal_arms(share, &trace, bounds)),
         ("races", &|bounds| race::scaling(share, bounds)),
@@ -37,7 +38,11 @@ pub fn run(share: f64, only: Option<&str>) -> Result<bool> {
         ("slots", &|bounds| slots::table(share, bounds)),
         ("spread", &|bounds| worlds::spread(share, bounds)),
         ("slow", &|bounds| worlds::slow_runs(share, bounds)),
+        ("failures", &|bounds| worlds::failures(share, bounds)),
         ("guards", &|bounds| worlds::guards(share, bounds)),
+        ("guarded", &|bounds| adversary::guarded(share, bounds)),
+        ("coarse", &|bounds| adversary::coarse(share, bounds)),
+        ("conflicts", &|bounds| adversary::conflicts(share, bounds)),
         ("questions", &|bounds| questions::table(share, bounds)),
         ("threads", &|bounds| threads::tables(share, &trace, bounds)),
         ("law", &|bounds| threads::law(share, bounds)),

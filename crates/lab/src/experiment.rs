@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use corewise_model::Machine;
-use corewise_model::experiment::{Policy, Standing, ThreadsStanding, What};
+use corewise_model::experiment::{Policy, What};
 use corewise_model::trial::{Arm, Design, Experiment, Observed, Outcome, Trial, Workload, usual_repeats, usual_rest};
 use corewise_sys::process::boot_id;
 
@@ -110,11 +110,8 @@ pub trait Watcher {
     /// Where it could not be kept.
     fn ended(&mut self, trial: &Trial) -> Result<(), Self::Error>;
 
-    /// A block is whole, and this is what all of them show.
-    fn stands(&mut self, standing: &Standing);
-
-    /// The same of an experiment with numbers of threads.
-    fn stands_by_threads(&mut self, _standing: &ThreadsStanding) {}
+    /// A block is over: the design says what all of them show, to whoever wants to know. That costs more than the block does.
+    fn stands(&mut self, design: &Design);
 }
 
 /// How far the experiment may go.
@@ -156,7 +153,7 @@ pub enum Ending {
     Gone(String),
 }
 
-/// Goes on with an experiment from the trials that there are, and gives what all of them show.
+/// Goes on with an experiment from the trials that there are, and gives the design with all of them.
 ///
 /// Every arm runs once before the first block of a session; those trials do not count. A trial that is cut off by the end of
 /// the session is lost, and the block that it was in stays incomplete.
@@ -169,10 +166,10 @@ pub fn conduct<W: Watcher>(
     runner: &mut dyn Runner,
     limits: Limits<'_>,
     watcher: &mut W,
-) -> Result<(Standing, Ending), W::Error> {
+) -> Result<(Design, Ending), W::Error> {
     let mut session = Conduct::new(experiment, earlier, runner, limits, watcher);
     let ending = session.go_on()?;
-    Ok((session.design.standing(), ending))
+    Ok((session.design, ending))
 }
 
 struct Conduct<'a, W> {
@@ -289,10 +286,7 @@ impl<'a, W: Watcher> Conduct<'a, W> {
         if let Some(why) = lost {
             return Err(why);
         }
-        match self.design.threads_standing() {
-            None => self.watcher.stands(&self.design.standing()),
-            Some(standing) => self.watcher.stands_by_threads(&standing),
-        }
+        self.watcher.stands(&self.design);
         Ok(())
     }
 

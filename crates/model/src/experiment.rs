@@ -32,6 +32,7 @@ pub use outcome::Outcome;
 pub(crate) use question::Question;
 pub use question::What;
 pub use race::Race;
+pub(crate) use race::closed;
 pub(crate) use slots::Slots;
 pub use standing::{
     Answer, AnswerVerdict, ArmStanding, ArmState, ArmVerdict, CarryOver, Checks, Doubt, Effect, GuardStanding,
@@ -46,7 +47,9 @@ pub const FAILING: f64 = 0.1;
 /// The baseline's median counts as known from so many of its runs on.
 pub const FIRST_USUAL: usize = 4;
 /// The greedy search takes an arm out from this many blocks on.
-pub const FIRST_GREEDY_BLOCK: usize = 4;
+pub const FIRST_GREEDY_BLOCK: usize = 2;
+/// The same where a mean or slow runs decide: few blocks hold nothing of what is rare.
+pub const FIRST_GREEDY_BLOCK_OF_RARE: usize = 4;
 
 /// How an experiment is judged.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

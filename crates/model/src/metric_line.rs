@@ -109,6 +109,12 @@ pub fn pattern(name: &str) -> String {
     format!(r#"(?:^|[^A-Za-z0-9_.-]){name}["']?(?:\s*[:=]\s*|\s+)["']?({NUMBER})(?:$|[^0-9.,:]|[.,:](?:$|[^0-9]))"#)
 }
 
+/// Whether a pattern is one that finds a name alone: that of [`pattern`], or what it was in earlier versions, as stored experiments have it.
+pub fn is_by_name(name: &str, pattern: &str) -> bool {
+    let earlier = || format!("^metric {} ([-+.0-9eE]+)$", name.replace('.', "\\."));
+    pattern == self::pattern(name) || pattern == earlier()
+}
+
 impl fmt::Display for MetricLine {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "metric {} {}", self.name, self.value)
@@ -172,6 +178,13 @@ mod tests {
         for value in [0.0, -1.5, 1e-300, 12_345_678.9, f64::MAX] {
             assert_eq!(found("x", &MetricLine::new("x", value).to_string()), Some(value));
         }
+    }
+
+    #[test]
+    fn a_pattern_of_an_earlier_version_is_still_that_of_the_name() {
+        assert!(is_by_name("p99.9_ns", &pattern("p99.9_ns")));
+        assert!(is_by_name("p99.9_ns", r"^metric p99\.9_ns ([-+.0-9eE]+)$"));
+        assert!(!is_by_name("p99", &pattern("p50")) && !is_by_name("p99", "p99: ([0-9]+)"));
     }
 
     /// What programs write, and what must not be taken for it.

@@ -282,6 +282,16 @@ impl Metric {
         self.pattern.is_none() && self.reading.is_none()
     }
 
+    /// Whether another says the same of a run: by the same name, read in the same way. How a name alone is found may change from version to version.
+    pub fn is_same_as(&self, other: &Self) -> bool {
+        let by_name = |metric: &Self| {
+            metric.pattern.as_deref().is_some_and(|pattern| crate::metric_line::is_by_name(&metric.name, pattern))
+        };
+        let found_alike = by_name(self) && by_name(other);
+        Self { pattern: None, ..self.clone() } == Self { pattern: None, ..other.clone() }
+            && (self.pattern == other.pattern || found_alike)
+    }
+
     /// Whether it is of rare values, by its name: "p99", "p99.9 latency", "max", "worst". These vary more from run to run than a mean.
     pub fn is_tail(&self) -> bool {
         let name = self.name.to_lowercase();

@@ -3,14 +3,14 @@
 use corewise_model::experiment::{Block, Evidence, Outcome, Policy, Race, Run, Standing};
 use corewise_model::stats::random::Random;
 
-use super::{Bounds, is_no_difference, is_undecided, percent, repeat, repetitions, runs, winner};
+use super::{Bounds, is_no_difference, is_undecided, is_unsound, percent, repeat, repetitions, runs, winner};
 
 /// An experiment whose outcomes depend on the arm and on chance alone.
-fn experiment(candidates: usize, seed: u64, most_runs: u32, x: impl Fn(usize, &mut Random) -> f64) -> Standing {
+fn experiment(candidates: usize, seed: u64, most_runs: u32, x: impl Fn(usize, &mut Random) -> Option<f64>) -> Standing {
     let mut random = Random::new(!seed);
     let mut race = Race::new(candidates, &Policy { most_runs: Some(most_runs), ..Policy::default() });
     while !race.is_decided() {
-        let runs = race.next_block(seed).into_iter().map(|arm| Run { arm, x: Some(x(arm, &mut random)) });
+        let runs = race.next_block(seed).into_iter().map(|arm| Run { arm, x: x(arm, &mut random) });
         let runs = runs.collect();
         race.add(&Block { runs });
     }
@@ -29,7 +29,7 @@ pub fn spread(share: f64, bounds: &mut Bounds) {
         let standings = repeat(count, |seed| {
             experiment(candidates, seed, 60 * (candidates as u32 + 1), |arm, random| {
                 let mode = if random.below(2) == 0 { 0.04 } else { -0.04 };
-                0.001 * random.normal() + if arm == 0 { 0.0 } else { mode }
+                Some(0.001 * random.normal() + if arm == 0 { 0.0 } else { mode })
             })
         });
         let wins = percent(&standings, |standing| winner(standing).is_some());
@@ -52,7 +52,7 @@ pub fn slow_runs(share: f64, bounds: &mut Bounds) {
             experiment(3, seed, 240, |arm, random| {
                 let is_slow = random.unit() < share_slow;
                 let disturbed = if is_slow { slow.ln_1p() } else { 0.0 };
-                0.01 * random.normal() + disturbed - if arm == 2 { gain.ln_1p() } else { 0.0 }
+                Some(0.01 * random.normal() + disturbed - if arm == 2 { gain.ln_1p() } else { 0.0 })
             })
         });
         let (found, same) =
@@ -66,6 +66,38 @@ pub fn slow_runs(share: f64, bounds: &mut Bounds) {
             runs(&standings).0
         );
         bounds.at_most(&format!("a gain of {:.1} % called no difference", 100.0 * gain), same, 5.0);
+    }
+}
+
+/// Runs of all arms that fail now and then: no reason to distrust the experiment, nor to call one of them worse.
+pub fn failures(share: f64, bounds: &mut Bounds) {
+    let count = repetitions(1000.0, share);
+    println!("\n## Runs that fail in every arm, noise 2 %, at most 120 runs of each arm: {count} experiments each\n");
+    println!("| of 100 runs fail | true | wins % | no difference % | undecided % | unsound % | runs, mean |");
+    println!("|---|---|--:|--:|--:|--:|--:|");
+    for (failing, gain) in [(0.02, 0.0_f64), (0.02, 0.02), (0.02, 0.05), (0.05, 0.05), (0.3, 0.05)] {
+        let standings = repeat(count, |seed| {
+            experiment(1, seed, 240, |arm, random| {
+                let x = 0.02 * random.normal() - if arm == 1 { gain.ln_1p() } else { 0.0 };
+                (random.unit() >= failing).then_some(x)
+            })
+        });
+        let (wins, unsound) =
+            (percent(&standings, |standing| winner(standing).is_some()), percent(&standings, is_unsound));
+        println!(
+            "| {:.0} | +{:.0} % | {wins:.1} | {:.1} | {:.1} | {unsound:.1} | {:.0} |",
+            100.0 * failing,
+            100.0 * gain,
+            percent(&standings, is_no_difference),
+            percent(&standings, is_undecided),
+            runs(&standings).0
+        );
+        if gain == 0.0 {
+            bounds.at_most("equal arms that fail now and then: a false winner", wins, 5.0);
+        }
+        if failing <= 0.02 {
+            bounds.at_most("an experiment in which 2 of 100 runs fail is unsound", unsound, 5.0);
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use corewise_model::CpuSet;
-use corewise_model::experiment::{Race, Verdict};
+use corewise_model::experiment::{Race, Standing, Verdict};
 use corewise_model::simulate;
 use corewise_model::stats::random::Random;
 use corewise_model::trial::Metric;
@@ -83,7 +83,7 @@ impl Watcher for Kept {
         Ok(())
     }
 
-    fn stands(&mut self, _: &Standing) {
+    fn stands(&mut self, _: &Design) {
         self.standings += 1;
     }
 }
@@ -99,8 +99,8 @@ fn session(
     let mut limits = Limits { blocks: 60, budget: None, rest: None, stop: &stop };
     change(&mut runner, &mut limits);
     let mut kept = Kept::default();
-    let Ok((standing, ending)) = conduct(experiment, earlier, &mut runner, limits, &mut kept);
-    (standing, ending, kept)
+    let Ok((design, ending)) = conduct(experiment, earlier, &mut runner, limits, &mut kept);
+    (design.standing(), ending, kept)
 }
 
 #[test]
@@ -215,8 +215,8 @@ fn a_simulated_program_is_judged_as_a_real_one() {
         let stop = AtomicBool::new(false);
         let limits = Limits { blocks: 60, budget: None, rest: None, stop: &stop };
         let mut runner = SimulatedRunner::new(&simulation, seed);
-        let Ok((standing, _)) = conduct(&experiment(seed), &[], &mut runner, limits, &mut Kept::default());
-        standing
+        let Ok((design, _)) = conduct(&experiment(seed), &[], &mut runner, limits, &mut Kept::default());
+        design.standing()
     };
     assert_eq!(verdict(1).verdict, Verdict::Wins { arm: 2 });
     assert_eq!(verdict(1), verdict(1), "the same seed gives the same experiment");

@@ -75,10 +75,12 @@ pub(super) fn winner(race: &Race) -> Option<usize> {
     best(race, ArmVerdict::Wins)
 }
 
-/// The first of the arms with a verdict whose estimates are within the margin of the best of them.
+/// The first of the arms with a verdict whose estimates are within the margin of the best of them; those with a guard that is worse are none.
 fn best(race: &Race, wanted: ArmVerdict) -> Option<usize> {
     let estimate = |arm: usize| race.arm(arm).estimate.map_or(f64::NEG_INFINITY, |estimate| estimate.value);
-    let arms: Vec<usize> = (1..=race.arms.len()).filter(|&arm| arm_verdict(race, race.arm(arm)) == wanted).collect();
+    let is_barred = |arm: &Arm| matches!(arm.state, ArmState::Out { why: OutReason::GuardWorse, .. });
+    let is_wanted = |arm: &Arm| arm_verdict(race, arm) == wanted && !is_barred(arm);
+    let arms: Vec<usize> = (1..=race.arms.len()).filter(|&arm| is_wanted(race.arm(arm))).collect();
     let highest = arms.iter().map(|&arm| estimate(arm)).fold(f64::NEG_INFINITY, f64::max);
     arms.into_iter().find(|&arm| estimate(arm) >= highest - race.policy.margin_of(race.policy.what))
 }
@@ -100,7 +102,7 @@ fn verdict(race: &Race) -> Verdict {
     Verdict::Undecided { more_runs: more_runs(race) }
 }
 
-fn arm_verdict(race: &Race, arm: &Arm) -> ArmVerdict {
+pub(super) fn arm_verdict(race: &Race, arm: &Arm) -> ArmVerdict {
     let enough = race.policy.enough();
     let not_better = arm.better_by_margin.below().now() >= enough;
     let not_worse = arm.worse_by_margin.above().now() >= enough;
@@ -172,6 +174,7 @@ fn answers(race: &Race) -> Vec<Vec<Answer>> {
                 what,
                 effect: effect(&question, &arm.outcomes, race.policy.error_rate),
                 blocks: arm.outcomes.iter().filter(|outcome| question.is_about(outcome)).count() as u32,
+                error: Estimate::on(&question, &arm.outcomes).map(|found| found.error),
                 costs: (what != What::Typical && !costs.is_empty()).then(|| mean_costs(&costs)),
                 e_better,
                 e_worse,

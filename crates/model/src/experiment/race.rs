@@ -4,9 +4,9 @@ use super::carry_over::Ordered;
 use super::effect::Estimate;
 use super::evidence::Evidence;
 use super::outcome::Outcome;
-use super::question::Question;
+use super::question::{Question, What};
 use super::standing::{ArmState, OutReason};
-use super::{Block, FAILING, FIRST_GREEDY_BLOCK, FIRST_USUAL, MOST_FAILURES, Policy, Run};
+use super::{Block, FAILING, FIRST_GREEDY_BLOCK, FIRST_GREEDY_BLOCK_OF_RARE, FIRST_USUAL, MOST_FAILURES, Policy, Run};
 use crate::stats::order::median;
 use crate::stats::random::Random;
 
@@ -128,7 +128,7 @@ impl Race {
     }
 
     /// The candidates that are alive, in order.
-    pub(super) fn alive(&self) -> impl Iterator<Item = usize> + '_ {
+    pub fn alive(&self) -> impl Iterator<Item = usize> + '_ {
         (1..=self.arms.len()).filter(|&arm| self.arm(arm).state == ArmState::Alive)
     }
 
@@ -155,7 +155,7 @@ impl Race {
 
     fn test(&mut self, block: &Block) {
         let (question, usual) = (self.policy.question(), self.baseline.usual());
-        for arm in 1..=self.arms.len() {
+        for arm in self.alive().collect::<Vec<usize>>() {
             if let Some(outcome) = block.outcome(arm, self.blocks, usual) {
                 self.outliers += u32::from(self.arms[arm - 1].add(&question, outcome, self.blocks));
             }
@@ -167,6 +167,14 @@ impl Race {
     fn close(&mut self) {
         let closed = closed(&self.arms.iter().map(|arm| arm.equal.above().now()).collect::<Vec<f64>>());
         self.arms.iter_mut().zip(closed).for_each(|(arm, closed)| arm.better_of_all = closed);
+    }
+
+    /// Takes a candidate out that is alive, because a guard is proven to be worse there.
+    pub(crate) fn bar(&mut self, arm: usize) {
+        if self.arm(arm).state == ArmState::Alive {
+            self.out(arm, OutReason::GuardWorse);
+            self.take_up_again();
+        }
     }
 
     fn out(&mut self, arm: usize, why: OutReason) {
@@ -212,8 +220,12 @@ impl Race {
     fn is_behind(&self, arm: usize, leader: usize, least_error: f64) -> bool {
         let margin = self.policy.margin_of(self.policy.what);
         let slack = if arm < leader { -margin } else { 0.0 };
+        let first = match self.policy.what {
+            What::Typical => FIRST_GREEDY_BLOCK,
+            What::Mean | What::Tail => FIRST_GREEDY_BLOCK_OF_RARE,
+        };
         let is_below = |found: Estimate, bound: f64| found.value + ERRORS * found.error.max(least_error) < bound;
-        self.arm(arm).counted >= FIRST_GREEDY_BLOCK
+        self.arm(arm).counted >= first
             && (self.arm(arm).estimate.is_some_and(|estimate| is_below(estimate, margin / 2.0))
                 || (arm != leader && self.lead(arm, leader).is_some_and(|lead| is_below(lead, slack))))
     }
@@ -243,7 +255,7 @@ impl Race {
 
 /// The closed test: the evidence for an arm is the least mean over all sets of arms that it is in, which is its own with the smallest of the
 /// others.
-pub(super) fn closed(evidence: &[f64]) -> Vec<f64> {
+pub(crate) fn closed(evidence: &[f64]) -> Vec<f64> {
     let least = |(index, own): (usize, &f64)| {
         let others = evidence.iter().enumerate().filter(|(other, _)| *other != index);
         let mut others: Vec<f64> = others.map(|(_, other)| *other).collect();
@@ -270,14 +282,9 @@ impl Baseline {
     }
 }
 
-/// Whether a block has what was to be in it. Experiments of earlier versions have the baseline twice.
+/// Whether a block has what was to be in it. Experiments of earlier versions have the baseline twice, and candidates that would be out by now.
 pub(super) fn is_whole(members: &[usize], block: &Block) -> bool {
-    let (mut members, mut found) = (members.to_vec(), block.runs.iter().map(|run| run.arm).collect::<Vec<usize>>());
-    for arms in [&mut members, &mut found] {
-        arms.sort_unstable();
-        arms.dedup();
-    }
-    !members.is_empty() && members == found
+    !members.is_empty() && members.iter().all(|member| block.runs.iter().any(|run| run.arm == *member))
 }
 
 /// The arms in fresh, uniformly random order, which depends on the seed and on the number of blocks before alone.

@@ -5,6 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{Policy, What};
 
+/// What is so many robust standard errors from zero is likely.
+const LIKELY_ERRORS: f64 = 2.0;
+
 /// What an experiment shows so far.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Standing {
@@ -41,7 +44,7 @@ pub enum Verdict {
         arm: usize,
     },
     /// No candidate is better than the baseline by the margin or more: leave it to the operating system. Some may be
-    /// worse; the arms tell.
+    /// worse; the arms say which.
     NoMaterialDifference,
     /// Not known yet: leave it to the operating system.
     Undecided {
@@ -71,11 +74,11 @@ pub enum Doubt {
         /// The smallest step between two numbers, as a share of the median.
         step: f64,
     },
-    /// The winner makes something worse that was not to get worse.
+    /// A candidate makes something worse that was not to get worse, and no other wins.
     GuardWorse {
         /// Which guard, by its place in [`crate::trial::Workload::guards`].
         guard: usize,
-        /// The candidate that would have won.
+        /// The candidate.
         arm: usize,
         /// By how much, as in [`Effect::estimate`]; negative, and below -100 where the baseline has none of it.
         estimate: f64,
@@ -91,7 +94,7 @@ pub struct GuardStanding {
     pub arm: usize,
     /// How much better than the baseline it makes the guard; negative is worse.
     pub effect: Option<Effect>,
-    /// The e-value against "worse by the margin of guards or more"; decides at `1 / error rate`.
+    /// The e-value against "worse by the margin of guards or more", closed over all candidates; decides at `1 / error rate`.
     pub e_not_worse_by_margin: f64,
     /// The e-value for "worse by more than the margin of guards", likewise.
     pub e_worse_by_margin: f64,
@@ -168,12 +171,12 @@ pub struct ArmStanding {
 }
 
 impl ArmStanding {
-    /// The answers to other questions that say the opposite of a win: proven to be worse, or worse by the margin as far as it is known.
+    /// The answers to other questions that say the opposite of a win: proven to be worse, or likely so by the margin.
     pub fn conflicts<'a>(&'a self, policy: &'a Policy) -> impl Iterator<Item = &'a Answer> {
-        let is_worse = |answer: &&Answer| {
-            let estimate = answer.effect.map_or(0.0, |effect| effect.estimate);
-            answer.verdict == AnswerVerdict::Worse
-                || answer.verdict == AnswerVerdict::Open && estimate <= -policy.margin_of(answer.what)
+        let is_worse = |answer: &&Answer| match answer.verdict {
+            AnswerVerdict::Worse => true,
+            AnswerVerdict::Better => false,
+            AnswerVerdict::Open => answer.is_likely_worse(policy.margin_of(answer.what)),
         };
         self.answers.iter().filter(|answer| answer.what != policy.what).filter(is_worse)
     }
@@ -191,12 +194,23 @@ pub struct Answer {
     /// What a run costs in the mean, the candidate's and the baseline's: in medians of the baseline, each run up to the cap; of slow runs, their
     /// share. Absent for the typical run.
     pub costs: Option<[f64; 2]>,
+    /// The robust standard error of the estimate, for what is likely and not proven.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<f64>,
     /// The e-value for "better", closed over all candidates; proven at `1 / error rate`.
     pub e_better: f64,
     /// The e-value for "worse", likewise, on this candidate alone.
     pub e_worse: f64,
     /// What is proven.
     pub verdict: AnswerVerdict,
+}
+
+impl Answer {
+    /// Whether the estimate is worse by a margin, and by more than chance explains: one slow run in few is no tail.
+    fn is_likely_worse(&self, margin: f64) -> bool {
+        let estimate = self.effect.map_or(0.0, |effect| effect.estimate);
+        estimate <= -margin && self.error.is_some_and(|error| estimate + LIKELY_ERRORS * error < 0.0)
+    }
 }
 
 /// What is proven of a candidate in a question.
@@ -269,4 +283,6 @@ pub enum OutReason {
     BehindLeader,
     /// It failed twice, and more than twice as often as the baseline.
     Failures,
+    /// A guard is proven to be worse there by the margin of guards: it cannot win, however good it is.
+    GuardWorse,
 }

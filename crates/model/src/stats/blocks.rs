@@ -41,10 +41,7 @@ pub fn differing_columns(rows: &[Vec<f64>], alpha: f64, seed: u64) -> Vec<Differ
     let mut found = Vec::new();
     while columns.len() > 1 {
         let deviations = deviations(&complete, &columns);
-        let Some((place, p_value)) = most_extreme(&deviations, columns.len(), &mut random) else { break };
-        if p_value > alpha {
-            break;
-        }
+        let Some((place, p_value)) = most_extreme(&deviations, columns.len(), alpha, &mut random) else { break };
         found.push(Differing { column: columns.remove(place), p_value });
     }
     found
@@ -79,8 +76,9 @@ fn deviations(rows: &[&Vec<f64>], columns: &[usize]) -> Vec<f64> {
     all
 }
 
-/// The column with the largest absolute sum, and its probability under random exchanges within rows.
-fn most_extreme(deviations: &[f64], width: usize, random: &mut Random) -> Option<(usize, f64)> {
+/// The column with the largest absolute sum, and its probability under random exchanges within rows; absent where that is more than `alpha`, which
+/// is often known before all exchanges are made.
+fn most_extreme(deviations: &[f64], width: usize, alpha: f64, random: &mut Random) -> Option<(usize, f64)> {
     let sums = column_sums(deviations, width);
     let seen = sums.iter().fold(0.0_f64, |largest, sum| largest.max(sum.abs()));
     // Of columns that are each other's mirror, as the two of a pair always are, the larger one is named. Sums of the same
@@ -91,14 +89,18 @@ fn most_extreme(deviations: &[f64], width: usize, random: &mut Random) -> Option
         return None;
     }
     let exchanges = if width > WIDE { EXCHANGES_OF_WIDE } else { EXCHANGES };
+    let probability = |as_extreme: usize| (as_extreme + 1) as f64 / (exchanges + 1) as f64;
     let mut exchanged = deviations.to_vec();
     let mut as_extreme = 0;
     for _ in 0..exchanges {
         exchanged.chunks_exact_mut(width).for_each(|row| random.shuffle(row));
         let largest = column_sums(&exchanged, width).iter().fold(0.0_f64, |largest, sum| largest.max(sum.abs()));
         as_extreme += usize::from(largest >= seen * (1.0 - ROUNDING));
+        if probability(as_extreme) > alpha {
+            return None;
+        }
     }
-    Some((place, (as_extreme + 1) as f64 / (exchanges + 1) as f64))
+    Some((place, probability(as_extreme)))
 }
 
 fn column_sums(values: &[f64], width: usize) -> Vec<f64> {

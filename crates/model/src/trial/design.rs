@@ -4,8 +4,8 @@ use super::guards::Guards;
 use super::steps::take_back;
 use super::{Experiment, Metric, Outcome, Trial, block_of, in_blocks};
 use crate::experiment::{
-    ArmState, Cell, Doubt, GuardStanding, GuardVerdict, Policy, Race, Slots, Standing, Threads, ThreadsStanding,
-    Verdict,
+    ArmState, ArmVerdict, Cell, Doubt, GuardStanding, GuardVerdict, OutReason, Policy, Race, Slots, Standing, Threads,
+    ThreadsStanding, Verdict,
 };
 
 /// What says which runs come next, and what the runs so far show.
@@ -95,6 +95,8 @@ impl Design {
                     slots.add(&block, &fades, is_whole);
                 }
                 race.add(&block);
+                let barred: Vec<usize> = race.alive().filter(|&arm| self.guards.is_worse(arm)).collect();
+                barred.into_iter().for_each(|arm| race.bar(arm));
             }
             Question::Threads(threads) => threads.add(&block),
         }
@@ -119,10 +121,7 @@ impl Design {
     /// The arms that may still be run.
     pub fn alive(&self) -> Vec<usize> {
         match &self.question {
-            Question::Placements(race) => {
-                let arms = race.standing().arms;
-                arms.iter().filter(|arm| arm.state == ArmState::Alive).map(|arm| arm.arm).collect()
-            }
+            Question::Placements(race) => std::iter::once(0).chain(race.alive()).collect(),
             Question::Threads(threads) => threads.alive(),
         }
     }
@@ -185,20 +184,15 @@ impl Design {
     /// A winner needs proof that no guard is worse, and "no difference" numbers that would show one.
     fn guarded(&self, mut standing: Standing) -> Standing {
         standing.guards = self.guards.standings();
-        if let Verdict::Wins { arm } = standing.verdict {
-            let of_winner = || standing.guards.iter().filter(move |found| found.arm == arm);
-            let worse = |found: &GuardStanding| Doubt::GuardWorse {
-                guard: found.guard,
-                arm,
-                estimate: found.effect.map_or(f64::NEG_INFINITY, |effect| effect.estimate).max(-LARGEST),
-            };
-            let doubts: Vec<Doubt> =
-                of_winner().filter(|found| found.verdict == GuardVerdict::Worse).map(worse).collect();
-            let is_open = of_winner().any(|found| found.verdict == GuardVerdict::Open);
-            standing.checks.doubts.extend(doubts);
-            if is_open {
+        match standing.verdict {
+            Verdict::Wins { arm } if self.guards.verdicts(arm).any(|verdict| verdict == GuardVerdict::Open) => {
                 standing.verdict = Verdict::Undecided { more_runs: None };
             }
+            Verdict::Undecided { .. } | Verdict::NoMaterialDifference => {
+                let doubts = guard_doubts(&standing);
+                standing.checks.doubts.extend(doubts);
+            }
+            _ => {}
         }
         if let Some(left) =
             self.slots.as_ref().and_then(|slots| slots.left_behind(standing.arms.len() - 1, &self.policy))
@@ -208,6 +202,25 @@ impl Design {
         self.without_coarse(&mut standing, &self.policy);
         standing
     }
+}
+
+/// The guards that are worse at the candidates that would win without them, or where nothing else is left, at all; none as long as another is tried.
+fn guard_doubts(standing: &Standing) -> Vec<Doubt> {
+    let is_barred = |arm: usize| matches!(standing.arms[arm].state, ArmState::Out { why: OutReason::GuardWorse, .. });
+    let is_open = matches!(standing.verdict, Verdict::Undecided { .. });
+    let is_better = |arm: usize| standing.arms[arm].verdict == Some(ArmVerdict::Wins);
+    if standing.arms[1..].iter().any(|arm| arm.state == ArmState::Alive) {
+        return Vec::new();
+    }
+    let is_worse = |found: &&GuardStanding| {
+        found.verdict == GuardVerdict::Worse && is_barred(found.arm) && (is_open || is_better(found.arm))
+    };
+    let doubt = |found: &GuardStanding| Doubt::GuardWorse {
+        guard: found.guard,
+        arm: found.arm,
+        estimate: found.effect.map_or(f64::NEG_INFINITY, |effect| effect.estimate).max(-LARGEST),
+    };
+    standing.guards.iter().filter(is_worse).map(doubt).collect()
 }
 
 /// From nothing to something is no ratio.

@@ -2,7 +2,7 @@
 //! that it is not worse by the margin of guards.
 
 use super::{Metric, Trial, block_of};
-use crate::experiment::{Evidence, GuardStanding, GuardVerdict, Outcome, Policy, Question, effect};
+use crate::experiment::{Evidence, GuardStanding, GuardVerdict, Outcome, Policy, Question, closed, effect};
 
 /// What the blocks so far say about every guard on every candidate.
 #[derive(Clone, Debug)]
@@ -23,6 +23,14 @@ struct Candidate {
     outcomes: Vec<Outcome>,
     /// Against "worse by exactly the margin".
     by_margin: Evidence,
+}
+
+impl Guard {
+    /// The e-values against "worse by the margin or more", closed over all candidates: whichever of them is the one that wins, its guard passes
+    /// falsely with the error rate at most.
+    fn not_worse(&self) -> Vec<f64> {
+        closed(&self.candidates.iter().map(|candidate| candidate.by_margin.above().now()).collect::<Vec<f64>>())
+    }
 }
 
 impl Guards {
@@ -49,13 +57,18 @@ impl Guards {
 
     /// What is known of the guards on a candidate, in their order.
     pub(super) fn verdicts(&self, arm: usize) -> impl Iterator<Item = GuardVerdict> + '_ {
-        self.guards.iter().map(move |guard| self.verdict(&guard.candidates[arm - 1]))
+        self.guards.iter().map(move |guard| self.verdict(&guard.candidates[arm - 1], guard.not_worse()[arm - 1]))
     }
 
-    fn verdict(&self, candidate: &Candidate) -> GuardVerdict {
+    /// Whether one of them is proven to be worse.
+    pub(super) fn is_worse(&self, arm: usize) -> bool {
+        self.verdicts(arm).any(|verdict| verdict == GuardVerdict::Worse)
+    }
+
+    fn verdict(&self, candidate: &Candidate, not_worse: f64) -> GuardVerdict {
         let enough = self.policy.enough();
         match () {
-            () if candidate.by_margin.above().now() >= enough => GuardVerdict::NotWorse,
+            () if not_worse >= enough => GuardVerdict::NotWorse,
             () if candidate.by_margin.below().now() >= enough => GuardVerdict::Worse,
             () => GuardVerdict::Open,
         }
@@ -64,14 +77,14 @@ impl Guards {
     /// Every guard on every candidate.
     pub(super) fn standings(&self) -> Vec<GuardStanding> {
         let of = |(guard, found): (usize, &Guard)| {
-            let candidates = found.candidates.iter().enumerate();
-            let standing = |(index, candidate): (usize, &Candidate)| GuardStanding {
+            let candidates = found.candidates.iter().zip(found.not_worse()).enumerate();
+            let standing = |(index, (candidate, not_worse)): (usize, (&Candidate, f64))| GuardStanding {
                 guard,
                 arm: index + 1,
                 effect: effect(&Question::TYPICAL, &candidate.outcomes, self.policy.error_rate),
-                e_not_worse_by_margin: candidate.by_margin.above().now(),
+                e_not_worse_by_margin: not_worse,
                 e_worse_by_margin: candidate.by_margin.below().now(),
-                verdict: self.verdict(candidate),
+                verdict: self.verdict(candidate, not_worse),
             };
             candidates.map(standing).collect::<Vec<_>>()
         };

@@ -24,15 +24,37 @@ pub(super) fn take_back(standing: &mut Standing, values: &[f64], policy: &Policy
     (is_taken_back && rests_on_it).then_some(Doubt::CoarseMetric { step })
 }
 
-/// The smallest step that numbers can differ by, going by the digits that they are written with, as a share of their median: 0.1 for 10, 12 and
-/// 9; 0.01 for 9.75 at the finest. Absent without numbers, or where their median is zero.
+/// The step that numbers differ by, as a share of their median: the largest decimal number of which all are multiples, 0.1 for 10, 12 and 9; 0.025
+/// for 10.25, 10 and 9.75. Where all are equal that is themselves, and their last digit counts instead. Absent without numbers, or where their median is zero.
 pub(super) fn step(values: &[f64]) -> Option<f64> {
     let finest = values.iter().filter(|value| **value != 0.0).map(|value| last_digit(*value)).min()?;
-    // The zeros of one number alone may be digits.
-    let are_equal = values.iter().all(|value| *value == values[0]);
-    let finest = if are_equal { finest.min(0) } else { finest };
     let middle = median(values).abs();
-    (middle > 0.0).then(|| 10_f64.powi(finest) / middle)
+    if middle == 0.0 {
+        return None;
+    }
+    let first = values[0];
+    let step = match values.iter().all(|value| *value == first) {
+        // The zeros of one number alone may be digits.
+        true => 10_f64.powi(finest.min(0)),
+        false => 10_f64.powi(finest) * common(values, finest),
+    };
+    Some(step / middle)
+}
+
+/// The largest whole number that divides all, counted in units of a digit; 1 where one has too many digits to be counted.
+fn common(values: &[f64], digit: i32) -> f64 {
+    const MOST: f64 = 9e15;
+    let in_digits: Vec<f64> = values.iter().map(|value| (value.abs() * 10_f64.powi(-digit)).round()).collect();
+    if in_digits.iter().any(|value| *value > MOST) {
+        return 1.0;
+    }
+    let divisor = |mut a: u64, mut b: u64| {
+        while b > 0 {
+            (a, b) = (b, a % b);
+        }
+        a
+    };
+    in_digits.iter().fold(0, |common, value| divisor(common, *value as u64)).max(1) as f64
 }
 
 /// The power of ten of the last digit that is not zero.
@@ -51,11 +73,14 @@ mod tests {
     #[test]
     fn the_finest_digit_counts() {
         let rounded = |values: &[f64]| step(values).map(|step| (step * 1e4).round() / 1e4);
-        assert_eq!(rounded(&[10.0, 10.0, 12.0]), Some(0.1));
-        assert_eq!(rounded(&[10.0, 9.75, 10.0]), Some(0.001));
+        assert_eq!(rounded(&[10.0, 10.0, 12.0, 9.0]), Some(0.1));
+        assert_eq!(rounded(&[10.0, 9.76, 10.25]), Some(0.001));
+        assert_eq!(rounded(&[10.0, 9.75, 10.25]), Some(0.025), "in steps of a quarter, whatever the digits");
+        assert_eq!(rounded(&[0.25, 0.265_625, 0.234_375]), Some(0.0625), "and of a timer's ticks");
         assert_eq!(rounded(&[1_500_000.0, 1_600_000.0]), Some(0.0645));
         assert_eq!(rounded(&[10.0, 10.0]), Some(0.1));
         assert_eq!((step(&[]), step(&[0.0, 0.0])), (None, None));
         assert!(step(&[0.123_456_789, 0.12]).unwrap() < 1e-7);
+        assert!(step(&[0.1, 0.2, 1.234_567_890_123_456_7e-5]).unwrap() < 1e-7, "too many digits to be counted");
     }
 }

@@ -1,7 +1,7 @@
 //! Numbers found in output, how they are judged, and what trials become.
 
 use super::*;
-use crate::experiment::{ArmVerdict, Doubt, GuardVerdict, Standing, Verdict};
+use crate::experiment::{ArmState, ArmVerdict, Doubt, GuardVerdict, OutReason, Standing, Verdict};
 use crate::sample::Finder;
 
 fn metric(pattern: Option<&str>, higher_is_better: bool) -> Metric {
@@ -131,6 +131,40 @@ fn who_makes_a_guard_worse_does_not_win() {
     assert_eq!(guarded(1.01), Verdict::Wins { arm: 1 }, "worse by less than the margin");
     let Verdict::Unsound { why } = guarded(1.5) else { panic!("a guard that is 50 % worse") };
     assert!(matches!(why[..], [Doubt::GuardWorse { guard: 0, arm: 1, estimate }] if estimate < -0.3), "{why:?}");
+}
+
+/// Of two candidates that are better the one wins whose guard is not worse, though it is second.
+#[test]
+fn a_guard_that_is_worse_leaves_the_win_to_another() {
+    let (mut experiment, _) = guarded_trials(|_, _| 1.0);
+    experiment.arms.push(experiment.arms[1].clone());
+    let mut design = Design::of(&experiment, &[]);
+    let mut last = Vec::new();
+    while design.blocks() < 60 && !design.is_decided() {
+        let block = design.blocks() + 1;
+        let noise = 1.0 + 0.001 * f64::from(block % 7);
+        last = design.next_block(1);
+        let of = |&arm: &usize| Trial {
+            guards: vec![Some(noise * [1.0, 1.5, 1.0][arm])],
+            ..trial(block, arm, noise * [1.0, 0.5, 0.52][arm])
+        };
+        let trials: Vec<Trial> = last.iter().map(of).collect();
+        design.add(&trials.iter().collect::<Vec<_>>());
+    }
+    let standing = design.standing();
+    assert_eq!(standing.verdict, Verdict::Wins { arm: 2 }, "{standing:?}");
+    assert!(matches!(standing.arms[1].state, ArmState::Out { why: OutReason::GuardWorse, .. }));
+    assert!(design.alive().contains(&2) && !design.alive().contains(&1), "after {last:?}");
+}
+
+/// The metric as an earlier version stored it, found by its name alone, is that of the suite now.
+#[test]
+fn a_metric_is_the_same_however_its_name_is_found() {
+    let by = |pattern: &str| Metric { name: "p99_ns".into(), ..metric(Some(pattern), false) };
+    let now = crate::metric_line::pattern("p99_ns");
+    assert!(by(&now).is_same_as(&by(r"^metric p99_ns ([-+.0-9eE]+)$")));
+    assert!(!by(&now).is_same_as(&by("p99_ns: ([0-9]+)")) && by("x").is_same_as(&by("x")));
+    assert!(!by(&now).is_same_as(&Metric { higher_is_better: true, ..by(&now) }));
 }
 
 /// A guard of which the few runs there are prove nothing does not let a candidate win, however much better that is.

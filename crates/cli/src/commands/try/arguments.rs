@@ -124,7 +124,7 @@ pub struct TryArguments {
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
     pub guard_margin: Option<f64>,
     /// What decides: the typical run, the mean of all runs, or how many runs are slow (tail); the other two are shown
-    /// beside it [default: typical]
+    /// beside it. Numbers of threads and suites are always judged by typical runs [default: typical]
     #[arg(long, value_name = "WHAT", conflicts_with_all = ["threads", "suite"], hide_possible_values = true)]
     pub what: Option<Asked>,
     /// A run is slow that costs more than this many times the median of the OS default [default: 1.5]

@@ -162,7 +162,12 @@ fn only_once(candidates: &mut Vec<Arm>) {
         let Some(cpus) = &arm.cpus else { return true };
         let first = seen.iter().find(|(known, _)| known == cpus);
         if let Some((_, first)) = first {
-            say(&format!("note: {} has the cpus of {}, and is not tried again", named(&arm.name), named(first)));
+            match *first == arm.name {
+                true => say(&format!("note: {} is named twice, and tried once", named(first))),
+                false => {
+                    say(&format!("note: {} has the cpus of {}, and is not tried again", named(&arm.name), named(first)))
+                }
+            }
             return false;
         }
         seen.push((cpus.clone(), arm.name.clone()));

@@ -4,8 +4,8 @@ use std::cell::Cell;
 use std::time::Duration;
 
 use corewise_lab::experiment::Time;
-use corewise_model::experiment::{Standing, ThreadsStanding, Verdict};
-use corewise_model::trial::{Experiment, Outcome, Trial};
+use corewise_model::experiment::{Standing, Verdict};
+use corewise_model::trial::{Design, Experiment, Outcome, Trial};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::screen::{Shown, standings, table};
@@ -69,24 +69,24 @@ impl<'a> Live<'a> {
         Line::new().plain(text).cut(self.width).to_plain()
     }
 
-    /// A block is over.
-    pub fn stands(&self, standing: &Standing) {
-        self.more_runs.set(more_runs(standing));
-        let shown = Shown {
-            experiment: self.experiment,
-            trials: &[],
-            standing,
-            threads: None,
-            stored: None,
-            named_store: None,
-        };
-        self.show(&standings(shown, self.width));
-    }
-
-    /// A block of an experiment with numbers of threads is over.
-    pub fn stands_by_threads(&self, standing: &ThreadsStanding) {
-        self.more_runs.set(standing.questions().filter_map(more_runs).max());
-        self.show(&table(self.experiment, standing, self.width));
+    /// A block is over. What is seen by nobody is not computed.
+    pub fn stands(&self, design: &Design) {
+        if self.all.is_hidden() {
+            return;
+        }
+        match design.threads_standing() {
+            None => {
+                let standing = &design.standing();
+                self.more_runs.set(more_runs(standing));
+                let (experiment, trials) = (self.experiment, &[]);
+                let shown = Shown { experiment, trials, standing, threads: None, stored: None, named_store: None };
+                self.show(&standings(shown, self.width));
+            }
+            Some(standing) => {
+                self.more_runs.set(standing.questions().filter_map(more_runs).max());
+                self.show(&table(self.experiment, &standing, self.width));
+            }
+        }
     }
 
     fn show(&self, lines: &[Line]) {

@@ -23,9 +23,9 @@ use corewise_lab::experiment::simulated::{SimulatedRunner, Simulation};
 use corewise_lab::experiment::{Begun, Ending, Limits, Runner, Time, Watcher, begun_now, conduct};
 use corewise_model::Artifact as _;
 use corewise_model::conducted::{Conducted, ExperimentConclusions};
-use corewise_model::experiment::{Policy, Standing, ThreadsStanding, Verdict, What};
+use corewise_model::experiment::{Policy, Standing, Verdict, What};
 use corewise_model::stats::order::median;
-use corewise_model::trial::{Experiment, Outcome, Stretch, Trial};
+use corewise_model::trial::{Design, Experiment, Outcome, Stretch, Trial};
 use corewise_store::Store;
 use corewise_sys::cpuset;
 
@@ -362,11 +362,7 @@ impl Watcher for Session<'_> {
         Ok(())
     }
 
-    fn stands(&mut self, standing: &Standing) {
-        self.live.stands(standing);
-    }
-
-    fn stands_by_threads(&mut self, standing: &ThreadsStanding) {
-        self.live.stands_by_threads(standing);
+    fn stands(&mut self, design: &Design) {
+        self.live.stands(design);
     }
 }

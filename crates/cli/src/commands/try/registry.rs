@@ -22,8 +22,9 @@ pub fn lines(made: &Conducted, stored: Option<i64>, settings: &Settings) -> Vec<
     let experiments = || entries.iter().filter(|entry| entry.kind == Conducted::KIND);
     let of_command = experiments().filter(|entry| entry.summary.as_ref().is_some_and(|known| known.what == what));
     let numbers: Vec<i64> = of_command.map(|entry| entry.number).filter(|other| *other != number).collect();
-    let others = numbers.iter().rev().take(LOOKED_AT).filter_map(|other| store.get::<Conducted>(*other).ok());
-    let verdicts: Vec<&str> = others.map(|other| in_words(&other)).collect();
+    let others =
+        numbers.iter().rev().take(LOOKED_AT).filter_map(|other| Some((*other, store.get::<Conducted>(*other).ok()?)));
+    let verdicts: Vec<(i64, &str)> = others.map(|(other, made)| (other, in_words(&made))).collect();
     // What a deleted one tried is deleted, too.
     let deleted = experiments().filter(|entry| entry.is_deleted()).count();
     let gone = match deleted {
@@ -58,13 +59,19 @@ fn in_words(made: &Conducted) -> &'static str {
     }
 }
 
-/// "2 leave it, 1 not decided", in the order of the words; what was not looked up is said.
-fn counted(verdicts: &[&str], all: usize) -> String {
-    let mut words = verdicts.to_vec();
+/// "1 leave it (7), 2 pin it (3, 5)": each verdict with the numbers of its experiments; how many were not looked up is said.
+fn counted(verdicts: &[(i64, &str)], all: usize) -> String {
+    let mut words: Vec<&str> = verdicts.iter().map(|(_, word)| *word).collect();
     words.sort_unstable();
     words.dedup();
-    let of = |word: &&str| verdicts.iter().filter(|verdict| verdict == &word).count();
-    let mut items: Vec<String> = words.iter().map(|word| format!("{} {word}", of(word))).collect();
+    let of = |word: &&str| {
+        let mut numbers: Vec<i64> =
+            verdicts.iter().filter(|(_, verdict)| verdict == word).map(|(number, _)| *number).collect();
+        numbers.sort_unstable();
+        let list = numbers.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
+        format!("{} {word} ({list})", numbers.len())
+    };
+    let mut items: Vec<String> = words.iter().map(of).collect();
     if all > verdicts.len() {
         items.push(format!("{} not looked up", all - verdicts.len()));
     }
@@ -77,7 +84,8 @@ mod tests {
 
     #[test]
     fn verdicts_are_counted() {
-        assert_eq!(counted(&["pin it", "leave it", "pin it"], 3), "1 leave it, 2 pin it");
-        assert_eq!(counted(&["not decided"], 4), "1 not decided, 3 not looked up");
+        let found = [(7, "pin it"), (5, "leave it"), (3, "pin it")];
+        assert_eq!(counted(&found, 3), "1 leave it (5), 2 pin it (3, 7)");
+        assert_eq!(counted(&[(2, "not decided")], 4), "1 not decided (2), 3 not looked up");
     }
 }

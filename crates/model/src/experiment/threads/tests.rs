@@ -293,8 +293,8 @@ fn false_claims(noise: &RunNoise, experiments: u64) -> (usize, usize) {
             threads.add(&trials.block(&arms));
         }
         let claims = |question: &Question| {
-            let verdict = question.race.standing().arms[1].verdict;
-            matches!(verdict, Some(ArmVerdict::Wins | ArmVerdict::RealButBelowMargin | ArmVerdict::Worse))
+            let verdict = judge::arm_verdict(&question.race, question.race.arm(1));
+            matches!(verdict, ArmVerdict::Wins | ArmVerdict::RealButBelowMargin | ArmVerdict::Worse)
         };
         pinned += usize::from(threads.pinned.iter().any(claims));
         counts += usize::from(judge::winner(&threads.counts.as_ref().unwrap().race).is_some());

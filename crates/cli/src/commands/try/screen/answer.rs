@@ -1,7 +1,9 @@
 //! The verdict in one sentence, and how to apply it.
 
 use corewise_model::CpuSet;
-use corewise_model::experiment::{ArmState, ArmVerdict, Doubt, Effect, GuardStanding, GuardVerdict, Verdict, What};
+use corewise_model::experiment::{
+    ArmStanding, ArmState, ArmVerdict, Doubt, Effect, GuardStanding, GuardVerdict, OutReason, Verdict, What,
+};
 use corewise_model::placement::notation::{Notation, print};
 use corewise_model::trial::Live;
 
@@ -118,7 +120,9 @@ fn no_difference(shown: Shown<'_>) -> Line {
     let candidates = &shown.standing.arms[1..];
     let of = |is: fn(ArmVerdict) -> bool| candidates.iter().filter(|arm| arm.verdict.is_some_and(is)).count();
     let failed = of(|verdict| verdict == ArmVerdict::Failed);
-    let proven = candidates.len() - failed;
+    let is_barred = |arm: &&ArmStanding| matches!(arm.state, ArmState::Out { why: OutReason::GuardWorse, .. });
+    let barred = candidates.iter().filter(is_barred).count();
+    let proven = candidates.len() - failed - barred;
     let mut what = match candidates.len() {
         1 => {
             let (name, effect) = (named(&shown.experiment.arms[1].spoken()), candidates[0].effect);
@@ -151,6 +155,9 @@ fn no_difference(shown: Shown<'_>) -> Line {
     }
     if failed > 0 {
         what.push_str(&format!("; {failed} failed"));
+    }
+    if barred > 0 {
+        what.push_str(&format!("; with {barred} a guard is worse"));
     }
     leave_it(&format!("{what} ({runs})."))
 }
@@ -250,7 +257,8 @@ pub(super) fn doubt_in_words(shown: Shown<'_>, doubt: &Doubt) -> String {
             let guard = guards.get(*guard).map_or_else(String::new, |guard| named(&guard.name));
             // From nothing to something is no share.
             let worse = if estimate.abs() < 100.0 { format!(" {}", size(*estimate)) } else { String::new() };
-            format!("{} is better, but makes {guard}{worse} worse.", name(*arm))
+            let is_better = shown.standing.arms.get(*arm).is_some_and(|arm| arm.verdict == Some(ArmVerdict::Wins));
+            format!("{} {}makes {guard}{worse} worse.", name(*arm), if is_better { "is better, but " } else { "" })
         }
     }
 }

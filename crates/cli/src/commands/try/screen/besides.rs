@@ -119,7 +119,7 @@ fn differences(shown: Shown<'_>) -> Option<Line> {
 }
 
 /// Each guard on each candidate: "Guard p99: cpu 1 -1.2 % [-4.0, 2.0], not 10 % worse".
-fn guards(shown: Shown<'_>) -> Vec<Line> {
+pub fn guards(shown: Shown<'_>) -> Vec<Line> {
     let margin = percent(shown.experiment.policy.guard_margin);
     let one = |found: &GuardStanding| {
         let name = named(&shown.experiment.arms.get(found.arm)?.spoken());

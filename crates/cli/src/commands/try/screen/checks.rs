@@ -12,6 +12,11 @@ use crate::draw::text::Line;
 pub fn lines(shown: Shown<'_>) -> Vec<Line> {
     let checks = &shown.standing.checks;
     let mut items = Vec::new();
+    let metric = &shown.experiment.workload.metric;
+    if !shown.is_time() {
+        let better = if metric.higher_is_better { "more" } else { "less" };
+        items.push(format!("{}: {better} is better", named(&metric.name)));
+    }
     let what = if shown.experiment.workload.live.is_some() { "slots" } else { "runs" };
     if let Some(carry) = &checks.carry_over {
         let name = shown.experiment.arms.get(carry.after_arm).map_or_else(String::new, |arm| named(&arm.spoken()));

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use corewise_model::trial::{Outcome, Trial};
 
 use super::gain::{gain, interval};
-use super::standings::{arrow, value};
-use super::{Shown, in_words, threads};
+use super::standings::{arrow, metric_name, value};
+use super::{Shown, besides, in_words, threads};
 use crate::draw::printable::named;
 use crate::draw::{csv as comma, markdown as mark};
 
@@ -85,8 +85,10 @@ pub fn markdown(shown: Shown<'_>) -> String {
     if let Some(report) = shown.threads {
         return text + &threads::markdown(shown.experiment, &report.standing);
     }
-    text.push_str(
-        "| placement | cpus | runs | median | vs OS | | interval | verdict |\n|---|---|---:|---:|---:|---|---|---|\n",
+    let _ = writeln!(
+        text,
+        "| placement | cpus | runs | {} | vs OS | | interval | verdict |\n|---|---|---:|---:|---:|---|---|---|",
+        mark::text(format!("median {}", metric_name(shown)).trim_end())
     );
     for standing in &shown.standing.arms {
         let arm = &shown.experiment.arms[standing.arm];
@@ -109,6 +111,9 @@ pub fn markdown(shown: Shown<'_>) -> String {
             "| {name} | {cpus} | {} | {median} | {against} | {mark_of} | {ends} | {verdict} |",
             standing.runs
         );
+    }
+    for guard in besides::guards(shown) {
+        let _ = write!(text, "\n{}\n", mark::paragraph(&guard.to_plain()));
     }
     text.trim_end().to_owned()
 }

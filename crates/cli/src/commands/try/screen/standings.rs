@@ -7,7 +7,7 @@ use super::Shown;
 use super::gain::{gain_in, interval_in, percent};
 use crate::draw::grid::{Column, Grid};
 use crate::draw::number::{ABSENT, decimal, duration};
-use crate::draw::printable::named;
+use crate::draw::printable::{bounded, named};
 use crate::draw::text::{Line, Tone};
 
 /// The columns of an interval's bar.
@@ -15,6 +15,8 @@ const BAR: usize = 13;
 /// Bars reach no further than this effect to either side, as one arm that is ten times slower would flatten the others.
 const WIDEST: f64 = 1.1;
 const NARROWEST: f64 = 0.02;
+/// A metric's name takes no more columns above its medians.
+const LONGEST_UNIT: usize = 14;
 
 /// The table, the best first.
 pub fn standings(shown: Shown<'_>, width: usize) -> Vec<Line> {
@@ -28,7 +30,7 @@ pub fn standings(shown: Shown<'_>, width: usize) -> Vec<Line> {
         Column::text("placement", 0).shrinking_to(12),
         Column::number("cpus", "", 6),
         Column::number(if shown.experiment.workload.live.is_some() { "slots" } else { "runs" }, "", 3),
-        Column::number("median", "", 2),
+        Column::number("median", metric_name(shown), 2),
     ];
     let rest = [
         Column::number("vs OS", if what == What::Tail { "of 100" } else { "paired" }, 0),
@@ -43,6 +45,11 @@ pub fn standings(shown: Shown<'_>, width: usize) -> Vec<Line> {
         grid.row(row(shown, standing, reach));
     }
     grid.fit(width).with_remark(width, 0)
+}
+
+/// What the medians are of; nothing where it is the time that a run takes.
+pub fn metric_name(shown: Shown<'_>) -> String {
+    if shown.is_time() { String::new() } else { bounded(&shown.experiment.workload.metric.name, LONGEST_UNIT) }
 }
 
 /// The baseline first, then the best estimate; those without one last.
@@ -129,6 +136,9 @@ pub fn arrow(policy: &Policy, standing: &ArmStanding) -> Line {
 fn verdict(shown: Shown<'_>, standing: &ArmStanding, is_chosen: bool) -> Line {
     let margin = percent(shown.experiment.policy.margin);
     let Some(verdict) = standing.verdict else { return Line::new() };
+    if matches!(standing.state, ArmState::Out { why: OutReason::GuardWorse, .. }) {
+        return Line::new().with(Tone::Warn, "a guard is worse");
+    }
     let text = match verdict {
         ArmVerdict::Wins if is_chosen => return Line::new().with(Tone::Good, "wins"),
         ArmVerdict::Wins => "better too".to_owned(),

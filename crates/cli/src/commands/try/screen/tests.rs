@@ -333,12 +333,12 @@ fn coarse_numbers_leave_an_arm_open_in_every_form() {
     leave it to the operating system.
 
     placement     cpus  runs  median   vs OS         interval           verdict
-                                      paired
+                                 fps  paired
     OS default             6    60.5    1.00
     all - core:0    30     5    61.0   0.0 %  ?    [0.0, 0.0]        ●  numbers too coarse
     vcache          16     5    30.0   0.50x  ↓  [0.49, 0.51]  ●     │  worse
 
-    Checks: 6 blocks, seed 1 · stored as experiment 3
+    Checks: fps: more is better · 6 blocks, seed 1 · stored as experiment 3
     ");
     let (experiment, trials, standing) = (&made.experiment, &made.trials[..], &made.standing);
     let shown = Shown { experiment, trials, standing, threads: None, stored: None, named_store: None };

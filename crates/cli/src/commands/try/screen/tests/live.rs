@@ -37,17 +37,17 @@ fn a_winner_of_slots_is_applied_to_what_runs_and_to_what_will() {
         systemctl set-property redis.service AllowedCPUs=1-15,17-31
         taskset --all-tasks --cpu-list --pid 1-15,17-31 4711
 
-    placement     cpus  slots  median    vs OS        interval                 verdict
-                                        paired
-    OS default              7  79,841     1.00
-    all - core:0    30      7  89,254  +11.3 %  ↑  [5.2, 31.4]        │├●───┤  wins
-    vcache          16      4  72,656   -8.5 %  ?       […, …]  ────●────────  behind, given up
+    placement     cpus  slots     median    vs OS        interval                 verdict
+                               ops_total   paired
+    OS default              7     79,841     1.00
+    all - core:0    30      7     89,254  +11.3 %  ↑  [5.2, 31.4]        │├●───┤  wins
+    vcache          16      4     72,656   -8.5 %  ?       […, …]  ────●────────  behind, given up
 
     Note: this holds for slots of 300 ms: what builds up or wears off more slowly (heat, caches,
       connections) was not seen. `--confirm` tries slots that are 20 times as long.
     Note: 1.2 s of 5.4 s of slots were spent on placements that look worse.
 
-    Checks: 7 blocks, seed 3 · stored as experiment 3
+    Checks: ops_total: more is better · 7 blocks, seed 3 · stored as experiment 3
     ");
 }
 

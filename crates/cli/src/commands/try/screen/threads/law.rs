@@ -59,8 +59,10 @@ fn fitted(shown: Shown<'_>, report: &ThreadsReport, law: &Law) -> Vec<String> {
         peak(law, most),
     );
     if law.misfit > shown.experiment.policy.margin_ln() {
-        first +=
-            &format!(" The law differs from the measurements by {}: it fits this program badly.", size(law.misfit));
+        first += &format!(
+            " The law differs from the measurements by {}: it fits this program badly, and its intervals hold only for programs that follow it.",
+            size(law.misfit)
+        );
     }
     let more =
         report.standing.cells.iter().map(|cell| cell.cell.threads).filter(|threads| *threads > report.standing.cpus);
