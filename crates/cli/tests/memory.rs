@@ -73,6 +73,30 @@ fn hwloc_reads_what_was_measured() {
 }
 
 #[test]
+fn what_other_tools_print_is_a_map() {
+    let place = Place::new();
+    let mlc = "Measuring idle latencies (in ns)...\n\t\tNuma node\nNuma node\t     0\t     2\t\n       0\t  81.5\t 139.5\t\n       2\t \
+               138.9\t  81.3\t\n";
+    fs::write(place.path().join("mlc.txt"), mlc).unwrap();
+    let numactl = "available: 2 nodes (0-1)\nnode 0 cpus: 0 1\nnode 0 size: 1000 MB\nnode 1 cpus: 2 3\nnode 1 size: 1000 MB\nnode \
+                   distances:\nnode   0   1 \n  0:  10  21 \n  1:  21  10 \n";
+    fs::write(place.path().join("numactl.txt"), numactl).unwrap();
+    let at = |file: &str| place.path().join(file).display().to_string();
+    let screen = printed(&place, &["memory", "--import", &at("mlc.txt"), "--machine", "threadripper-2990wx"]);
+    for words in ["Intel Memory Latency Checker", "0-15", "82", "mlc names nodes, not cpus", "stored as map 1"] {
+        assert!(screen.contains(words), "{words} in\n{screen}");
+    }
+    let screen = printed(&place, &["memory", "--import", &at("numactl.txt"), "--width", "120"]);
+    for words in ["Distance", "no latency was measured", "21", "stored as map 2"] {
+        assert!(screen.contains(words), "{words} in\n{screen}");
+    }
+    let (exit, said) = refused(&place, &["memory", "--import", &at("mlc.txt"), "--machine", "fx-8150"]);
+    assert!(exit == Some(3) && said.contains("node 2 of the file is not a node of this machine"), "{said}");
+    let (exit, said) = refused(&place, &["memory", "--import", &at("missing.txt")]);
+    assert!(exit == Some(3), "{said}");
+}
+
+#[test]
 fn what_cannot_be_is_refused_with_what_to_do() {
     let place = Place::new();
     for (arguments, expected, what) in [

@@ -30,6 +30,7 @@ fn main() -> ExitCode {
         trial("commands_that_give_no_number_are_told", no_number),
         trial("a_metric_is_taken_from_a_file_that_was_written_in_this_run", metric_file),
         trial("the_program_is_varied_before_each_block", varied),
+        trial("a_memory_policy_is_in_force_where_it_is_tried", memory_policies),
         trial("a_placement_that_fails_is_out", one_fails),
         trial("what_hangs_is_ended", hangs),
         trial("only_one_is_made_at_a_time", locked),
@@ -323,6 +324,43 @@ fn varied() -> Outcome {
     let output = done(&mut trying("echo no such rule; exit 2", "true"))?;
     same("the status where it fails", output.status.code(), Some(3))?;
     contains(&text(&output.stderr), &["the script of --vary failed: exit status 2", "no such rule"])?;
+    Ok(Completion::Completed)
+}
+
+/// The kernel shows the policy of each mapping in numa_maps: the score is high where memory is bound.
+fn memory_policies() -> Outcome {
+    let maps = std::fs::read_to_string("/proc/self/numa_maps");
+    if maps.is_err() || corewise_sys::memory_policy::allowed_nodes().is_err() {
+        return Ok(Completion::ignored_with("the kernel has no NUMA, or memory policies are closed to this process"));
+    }
+    let (place, (first, _)) = (Place::new(), cpus());
+    let script = "if grep -q ' bind:' /proc/self/numa_maps; then echo score 20.14; else echo score 10.07; fi";
+    let on = format!("--on={first}");
+    let options = [&METRIC[..], &["--on", "os @ bind:0", &on]].concat();
+    let told = said(&mut trying(&place, &options, script), 0)?;
+    contains(
+        &told,
+        &["os @ bind:0 is at least 2.0x", "corewise run --on all --memory bind:0 -- sh", "numactl --membind=0 sh"],
+    )?;
+    // By --memory it is crossed with each placement.
+    let crossed = [&METRIC[..], &["--memory", "bind:0", "--runs-max", "4", "--json", &on]].concat();
+    let output = done(&mut trying(&place, &crossed, script))?;
+    let document: Value = serde_json::from_slice(&output.stdout).map_err(|_| text(&output.stderr))?;
+    let arms = document["observed"]["experiment"]["arms"].as_array().cloned().unwrap_or_default();
+    let names: Vec<&str> = arms.iter().filter_map(|arm| arm["name"].as_str()).collect();
+    let both = format!("{first} @ bind:0");
+    same("arms", &names, &vec!["OS default", "os @ bind:0", &first.to_string(), &both])?;
+    for (options, code, words) in [
+        (&["--on", "os @ near:0"][..], 2, "expected local, bind:NODES"),
+        (&["--on", "os @ bind:999"], 3, "node:999"),
+        (&["--memory", "bind"], 2, "expected local, bind:NODES"),
+        // What it comes to is what a program has without it.
+        (&["--memory", "local"], 3, "there is nothing to try"),
+    ] {
+        let output = done(&mut trying(&place, options, "true"))?;
+        let told = text(&output.stderr);
+        same(&format!("{options:?}: {told}"), (output.status.code(), told.contains(words)), (Some(code), true))?;
+    }
     Ok(Completion::Completed)
 }
 

@@ -4,10 +4,12 @@
 use std::borrow::Cow;
 use std::io::{self, ErrorKind};
 
+use corewise_model::machine::MemoryCost;
 use corewise_model::placement::hold::{Role, Threads};
 use corewise_model::placement::memory::{MemoryPolicy, Mode};
 use corewise_model::placement::roles::TypedRole;
 use corewise_model::placement::{Context, Expression, LeftOut, PlacementError, Resolution};
+use corewise_model::trial::ArmMemory;
 use corewise_model::worth::WorthNow;
 use corewise_model::{CpuSet, Machine};
 use corewise_sys::memory_policy::{self, Policy};
@@ -23,6 +25,9 @@ pub trait Known {
 
     /// The groups that the latest map of links proves; absent where there is none.
     fn groups(&self, machine: &Machine) -> Option<Vec<CpuSet>>;
+
+    /// What the latest map of memory says that memory costs; absent where there is none.
+    fn memory_costs(&self, machine: &Machine) -> Option<Vec<MemoryCost>>;
 }
 
 /// The cpus of an expression on the machine that this program runs on.
@@ -34,7 +39,7 @@ pub fn resolve_here(
     machine: &Machine,
     known: &dyn Known,
 ) -> Result<Resolution, PlacementError> {
-    resolve(expression, &with_groups(expression, machine, known), &reachable_here(machine), known)
+    resolve(expression, &with_maps(expression, machine, known), &reachable_here(machine), known)
 }
 
 /// The cpus of an expression on this machine, where it does not matter which of them this process may use.
@@ -46,7 +51,7 @@ pub fn resolve_for_all(
     machine: &Machine,
     known: &dyn Known,
 ) -> Result<Resolution, PlacementError> {
-    let machine = with_groups(expression, machine, known).into_owned();
+    let machine = with_maps(expression, machine, known).into_owned();
     let machine = Machine { allowed: machine.online.clone(), ..machine };
     resolve(expression, &machine, &machine.online, known)
 }
@@ -62,7 +67,7 @@ pub fn resolve_for_process(
     known: &dyn Known,
 ) -> Result<Resolution, PlacingError> {
     let reachable = cpuset::of(process);
-    let machine = with_groups(expression, machine, known).into_owned();
+    let machine = with_maps(expression, machine, known).into_owned();
     let machine = Machine { allowed: reachable.clone(), ..machine };
     let found = resolve(expression, &machine, &reachable, known)?;
     refuse_named_outside(&found.left_out, || Some(reachable))?;
@@ -80,9 +85,16 @@ fn resolve(
     expression.resolve(&Context { machine, reachable, quiet: quiet.as_ref(), worth: worth.as_ref() })
 }
 
-fn with_groups<'a>(expression: &Expression, machine: &'a Machine, known: &dyn Known) -> Cow<'a, Machine> {
+fn with_maps<'a>(expression: &Expression, machine: &'a Machine, known: &dyn Known) -> Cow<'a, Machine> {
     let groups = if expression.needs_groups() { known.groups(machine) } else { None };
-    groups.map_or(Cow::Borrowed(machine), |groups| Cow::Owned(Machine { groups, ..machine.clone() }))
+    let costs = if expression.needs_memory_costs() { known.memory_costs(machine) } else { None };
+    if groups.is_none() && costs.is_none() {
+        return Cow::Borrowed(machine);
+    }
+    let mut machine = machine.clone();
+    groups.into_iter().for_each(|groups| machine.groups = groups);
+    costs.into_iter().for_each(|costs| machine.memory_costs = costs);
+    Cow::Owned(machine)
 }
 
 /// The cpus that the cpuset lets this process use. Where the kernel does not answer, the mask that was inherited is what
@@ -281,6 +293,16 @@ impl Wish {
     }
 }
 
+/// A memory policy as an experiment tries it, with the nodes that it has on this machine.
+///
+/// # Errors
+/// Where a node is not there, has no memory or is not allowed; where the kernel refuses the policy.
+pub fn memory_to_try(memory: &MemoryPolicy, machine: &Machine) -> Result<ArmMemory, PlacingError> {
+    let (memory, policy) = find_memory(memory, machine)?;
+    policy.check().map_err(|error| refused(&memory, &policy, error))?;
+    Ok(ArmMemory { policy: memory.to_string(), nodes: policy.nodes().iter().copied().collect() })
+}
+
 fn find_memory(memory: &MemoryPolicy, machine: &Machine) -> Result<(MemoryPolicy, Policy), PlacingError> {
     let allowed = memory_policy::allowed_nodes().ok();
     match memory.node_numbers(machine, allowed.as_deref()) {
@@ -341,8 +363,10 @@ impl Before {
 }
 
 fn put_memory_in_force(memory: &MemoryPolicy, policy: &Policy) -> Result<(), PlacingError> {
-    policy.set_current().map_err(|error| {
-        let since = policy.since().filter(|_| error.kind() == ErrorKind::InvalidInput);
-        PlacingError::Memory { policy: memory.clone(), since, error }
-    })
+    policy.set_current().map_err(|error| refused(memory, policy, error))
+}
+
+fn refused(memory: &MemoryPolicy, policy: &Policy, error: io::Error) -> PlacingError {
+    let since = policy.since().filter(|_| error.kind() == ErrorKind::InvalidInput);
+    PlacingError::Memory { policy: memory.clone(), since, error }
 }

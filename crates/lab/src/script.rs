@@ -32,6 +32,7 @@ pub(crate) fn run(
         arguments: &["-e".into(), "-c".into(), script.into()],
         environment,
         cpus: None,
+        memory: None,
         timeout: Some(LONGEST),
         patience: USUAL_PATIENCE,
         clock: None,

@@ -62,6 +62,7 @@ pub fn assemble(facts: MachineFacts) -> Machine {
         clusters,
         cores,
         groups: Vec::new(),
+        memory_costs: Vec::new(),
         caches,
         kinds,
         devices: devices::devices(facts.devices),

@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::facts::Device;
-use crate::machine::Node;
+use crate::machine::{ABOUT_AS_MUCH, Node};
 use crate::{CpuSet, Machine};
 pub use find::{Unfound, find};
 
@@ -78,8 +78,12 @@ fn of_node(node: &Node, local: Option<CpuSet>) -> Near {
     }
 }
 
-/// The nodes with cpus that are nearest to one without; nothing where no distances are known.
+/// The cpus that are nearest to a node without: by what its memory costs them where that was measured, otherwise by distance; nothing where
+/// neither is known.
 fn nearest(node: &Node, machine: &Machine) -> Option<Near> {
+    if let Some(near) = nearest_as_measured(node, machine) {
+        return Some(near);
+    }
     let with_cpus = || machine.nodes.iter().zip(&node.distances).filter(|(other, _)| !other.cpus.is_empty());
     let least = with_cpus().map(|(_, distance)| *distance).min()?;
     let nodes = || with_cpus().filter(|(_, distance)| **distance == least).map(|(other, _)| other);
@@ -88,6 +92,17 @@ fn nearest(node: &Node, machine: &Machine) -> Option<Near> {
     let noun = if numbers.len() == 1 { "node" } else { "nodes" };
     let reason = format!("node {} has no cpus; {noun} {numbers} is nearest, at distance {least}", node.number);
     Some(Near::sure(cpus, if numbers.len() == 1 { reason } else { reason.replace(" is nearest", " are nearest") }))
+}
+
+/// The cpus that pay least for the memory of a node, where a map of memory says so.
+fn nearest_as_measured(node: &Node, machine: &Machine) -> Option<Near> {
+    let costs = || machine.memory_costs.iter().filter(|cost| cost.node == node.number);
+    let least = costs().map(|cost| cost.ns).min()?;
+    let is_cheap = |ns: u64| ns as f64 <= ABOUT_AS_MUCH * least as f64;
+    let cpus = costs().filter(|cost| is_cheap(cost.ns)).fold(CpuSet::new(), |all, cost| all.union(&cost.cpus));
+    let cpus = cpus.intersection(&machine.online);
+    let reason = format!("node {} has no cpus; these pay least for its memory, {least} ns as measured", node.number);
+    (!cpus.is_empty()).then(|| Near::sure(cpus, reason))
 }
 
 fn without_node(local: Option<CpuSet>, machine: &Machine) -> Near {

@@ -59,6 +59,9 @@ pub struct Machine {
     /// Groups proven by a map of links, in order of their lowest cpu; empty without a map. No system reports them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<CpuSet>,
+    /// What memory costs, by the latest map of memory; empty without a map. No system reports this for all nodes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub memory_costs: Vec<MemoryCost>,
     /// Every cache once, by level, then kind, then lowest cpu.
     pub caches: Vec<Cache>,
     /// Kinds of core, best first; empty where all cores are alike.
@@ -101,6 +104,17 @@ pub struct Node {
     pub initiators: CpuSet,
 }
 
+/// What the memory of one node costs some cpus, as it was measured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MemoryCost {
+    /// The cpus.
+    pub cpus: CpuSet,
+    /// The number of the memory node.
+    pub node: u32,
+    /// The time of a dependent load, in nanoseconds.
+    pub ns: u64,
+}
+
 /// The cpus that share a last-level cache.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Llc {
@@ -141,6 +155,8 @@ pub struct Kind {
     pub reason: String,
 }
 
+/// Memory that costs no more than this many times the cheapest costs about as much: the margin of findings on memory.
+pub const ABOUT_AS_MUCH: f64 = 1.1;
 /// A machine of more objects of a kind is none.
 const MOST_OBJECTS: usize = 65_536;
 
@@ -166,7 +182,7 @@ impl Machine {
             () if self.online.is_empty() => Err("its machine has no cpu".to_owned()),
             () if counts
                 .iter()
-                .chain([&self.nodes.len(), &self.caches.len(), &self.devices.len()])
+                .chain([&self.nodes.len(), &self.caches.len(), &self.devices.len(), &self.memory_costs.len()])
                 .any(|count| *count > MOST_OBJECTS) =>
             {
                 Err(format!("its machine has more than {MOST_OBJECTS} objects of a kind"))
@@ -232,6 +248,18 @@ impl Machine {
     /// Whether this process may use memory of a node, as far as is known.
     pub fn has_memory(&self, node: &Node) -> bool {
         node.memory_bytes != Some(0) && self.allowed_memory.as_ref().is_none_or(|allowed| allowed.contains(node.number))
+    }
+
+    /// The cpus for which the memory nearest to them costs about as little as any cpu's does, by the latest map of memory; absent without a map.
+    pub fn cheap_memory(&self) -> Option<CpuSet> {
+        let nearest = |cpu: u32| {
+            let own = self.memory_costs.iter().filter(|cost| cost.cpus.contains(cpu));
+            own.map(|cost| cost.ns).min().map(|ns| (cpu, ns))
+        };
+        let costs: Vec<(u32, u64)> = self.online.iter().filter_map(nearest).collect();
+        let least = costs.iter().map(|(_, ns)| *ns).min()?;
+        let is_cheap = |ns: u64| ns as f64 <= ABOUT_AS_MUCH * least as f64;
+        Some(costs.into_iter().filter(|(_, ns)| is_cheap(*ns)).map(|(cpu, _)| cpu).collect())
     }
 
     /// How many caches of a level hold data (unified or data caches).

@@ -7,6 +7,7 @@ pub mod conclude;
 pub mod described;
 pub mod estimate;
 pub mod hwloc;
+pub mod import;
 pub mod levels;
 pub mod plan;
 

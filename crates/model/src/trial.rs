@@ -16,6 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::experiment::{Block, Policy, Race, Run, What};
+use crate::placement::memory::{MemoryPolicy, Mode};
 use crate::sample::Reading;
 use crate::{CpuSet, Machine};
 pub use design::{Design, standing};
@@ -108,6 +109,9 @@ impl Experiment {
         match () {
             () if self.arms.is_empty() || self.arms.len() > MOST_ARMS => {
                 Err("it has no placements, or too many".to_owned())
+            }
+            () if self.arms.iter().filter_map(|arm| arm.memory.as_ref()).any(|memory| memory.mode().is_none()) => {
+                Err("one of its memory policies is impossible".to_owned())
             }
             () if self.workload.command.is_empty() => Err("it has no command".to_owned()),
             () if self
@@ -341,11 +345,41 @@ pub struct Arm {
     /// The requested number of threads; absent if none is passed to the program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads: Option<u32>,
+    /// Where the program's memory comes from; absent to leave the policy as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<ArmMemory>,
     /// Why it is tried.
     pub reason: String,
 }
 
+/// A memory policy that is tried.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ArmMemory {
+    /// As it is typed: "interleave:all".
+    pub policy: String,
+    /// The nodes by the system's numbers; none for "local".
+    pub nodes: CpuSet,
+}
+
+impl ArmMemory {
+    /// How the kernel chooses among the nodes; absent where the policy cannot be read.
+    pub fn mode(&self) -> Option<Mode> {
+        self.policy.parse::<MemoryPolicy>().ok().map(|policy| policy.mode)
+    }
+}
+
+/// Between a placement and a memory policy, in what arms are called and in what is typed.
+pub const MEMORY_SIGN: char = '@';
+
 impl Arm {
+    /// The placement that it is, without its memory policy: an expression, or "os".
+    pub fn placement(&self) -> &str {
+        match &self.memory {
+            Some(_) => self.name.rsplit_once(MEMORY_SIGN).map_or(&self.name[..], |(placement, _)| placement.trim()),
+            None => &self.name,
+        }
+    }
+
     /// What it is called in a sentence: "cpu 3" and "cpus 0-3" where it is called by numbers alone.
     pub fn spoken(&self) -> String {
         let is_numbers = self.name.bytes().all(|byte| byte.is_ascii_digit() || b",-".contains(&byte));

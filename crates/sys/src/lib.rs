@@ -6,6 +6,7 @@
 //! below, so the compiler proves that the face of this crate is one. Plain values of both lie in `values`.
 
 pub mod cgroup;
+pub mod chain;
 pub mod change;
 pub mod clock;
 pub mod condition;

@@ -7,10 +7,12 @@ use corewise_lab::placing::{self, Known, PlacingError};
 use corewise_model::finding::{Finding, Topic};
 use corewise_model::links::map::Origin;
 use corewise_model::links::{self, LinkMap, What};
+use corewise_model::machine::MemoryCost;
+use corewise_model::memory::MemoryMap;
 use corewise_model::placement::{Context, Expression, PlacementError, Resolution, parse};
 use corewise_model::survey::conclude::{Conclusions, conclude};
 use corewise_model::worth::WorthNow;
-use corewise_model::{CpuSet, Machine, Survey};
+use corewise_model::{Artifact as _, CpuSet, Machine, Survey};
 
 use super::failure::{Exit, Failure};
 use super::history::{if_readable, latest_survey};
@@ -84,6 +86,25 @@ impl Known for Settings {
         let (_, map) = if_readable(self)?.latest(&machine.fingerprint(), proves).ok()??;
         Some(links::conclude::conclude(&map).groups?.of_several_cores().to_vec())
     }
+
+    fn memory_costs(&self, machine: &Machine) -> Option<Vec<MemoryCost>> {
+        Some(latest_memory(machine, self)?.1.conclude().memory_costs())
+    }
+}
+
+/// The latest whole map of memory that was no cache, over all cpus that may be used, with its number.
+pub fn latest_memory(machine: &Machine, settings: &Settings) -> Option<(i64, MemoryMap)> {
+    let proves = |map: &MemoryMap| {
+        let is_measured = map.provenance.origin == Origin::Measured && !map.provenance.partial && !map.is_cache();
+        is_measured && machine.allowed.is_subset(&map.cpus)
+    };
+    if_readable(settings)?.latest(&machine.fingerprint(), proves).ok()?
+}
+
+/// This machine with what the latest map of memory says that memory costs.
+pub fn with_memory_costs(machine: Machine, settings: &Settings) -> Machine {
+    let memory_costs = settings.memory_costs(&machine).unwrap_or_default();
+    Machine { memory_costs, ..machine }
 }
 
 /// The cpu that the latest survey of this machine found to be interrupted most, if it found one.

@@ -159,7 +159,9 @@ impl Rules {
         let needs_groups = expressions().any(|on| on.0.needs_groups());
         let groups = if needs_groups { settings.groups(&machine) } else { None };
         let groups = groups.unwrap_or_else(|| machine.groups.clone());
-        let machine = Machine { allowed: machine.online.clone(), groups, ..machine };
+        let needs_costs = expressions().any(|on| on.0.needs_memory_costs());
+        let memory_costs = if needs_costs { settings.memory_costs(&machine) } else { None }.unwrap_or_default();
+        let machine = Machine { allowed: machine.online.clone(), groups, memory_costs, ..machine };
         Ok(resolve(
             &all,
             &Context { machine: &machine, reachable: &machine.online, quiet: quiet.as_ref(), worth: worth.as_ref() },

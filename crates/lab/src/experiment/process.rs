@@ -9,11 +9,12 @@ use std::time::{Duration, Instant};
 use corewise_model::CpuSet;
 use corewise_model::sample::Finder;
 use corewise_model::stats::random::Random;
-use corewise_model::trial::{Arm, Observed, Outcome, Workload};
+use corewise_model::trial::{Arm, ArmMemory, Observed, Outcome, Workload};
 use corewise_sys::Root;
 use corewise_sys::counts::KernelCounts;
 use corewise_sys::execution::{ClockProbe, End, Executed, Execution, USUAL_PATIENCE};
 use corewise_sys::input::{self, Input, METRIC_BYTES};
+use corewise_sys::memory_policy::Policy;
 
 use super::energy::Meter;
 use super::{Ended, Ran, Runner};
@@ -83,11 +84,13 @@ impl<'a> ProcessRunner<'a> {
     fn once(&self, arm: &Arm, environment: &[(OsString, Option<OsString>)]) -> io::Result<(Executed, Vec<Found>)> {
         let mut words = self.workload.command_of(arm).into_iter().map(OsString::from);
         let (program, arguments) = (words.next().unwrap_or_default(), words.collect::<Vec<OsString>>());
+        let policy = arm.memory.as_ref().and_then(policy);
         let execution = Execution {
             program: &program,
             arguments: &arguments,
             environment,
             cpus: arm.cpus.as_ref(),
+            memory: policy.as_ref(),
             timeout: self.timeout,
             patience: USUAL_PATIENCE,
             clock: self.clock.as_ref().map(|clock| clock as &dyn ClockProbe),
@@ -129,6 +132,11 @@ impl<'a> ProcessRunner<'a> {
             Found::Nothing => Some(format!("{what} is not in {}", file.unwrap_or("its output"))),
         }
     }
+}
+
+/// What the kernel is asked for where an arm has a memory policy.
+fn policy(memory: &ArmMemory) -> Option<Policy> {
+    Some(Policy::new(memory.mode()?, memory.nodes.iter().collect()))
 }
 
 /// The random numbers of a trial, or of a block.

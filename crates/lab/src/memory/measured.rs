@@ -262,7 +262,7 @@ impl Buffers {
     /// What is not as it should be with fresh buffers.
     fn gaps(&self, node: u32, can_name: bool) -> Vec<Gap> {
         let mut gaps = self.elsewhere(node, can_name);
-        if let Some(share) = self.huge.memory().huge_share().filter(|share| *share < HUGE_ENOUGH) {
+        if let Some(share) = self.huge.huge_share().filter(|share| *share < HUGE_ENOUGH) {
             let why = format!("the system gave only {:.0} % of the buffer in them", 100.0 * share);
             gaps.push(
                 Gap::new("latency in huge pages", why)
@@ -277,8 +277,7 @@ impl Buffers {
         if !can_name {
             return Vec::new();
         }
-        let look = |memory: &Memory| {
-            let found = memory.nodes(PAGES_LOOKED_UP);
+        let look = |found: io::Result<BTreeMap<u32, usize>>| {
             let gap = |why: String| Some(Gap::new(format!("where the pages of node {node}'s buffer are"), why));
             match found {
                 Err(error) => gap(format!("the system does not report it: {error}")),
@@ -289,7 +288,9 @@ impl Buffers {
                 }
             }
         };
-        [self.huge.memory(), self.small.memory(), &self.stream].into_iter().filter_map(look).take(1).collect()
+        let all =
+            [self.huge.nodes(PAGES_LOOKED_UP), self.small.nodes(PAGES_LOOKED_UP), self.stream.nodes(PAGES_LOOKED_UP)];
+        all.into_iter().filter_map(look).take(1).collect()
     }
 }
 

@@ -1,6 +1,5 @@
 //! The memory probe: dependent loads along a random chain, and streams, on threads that are pinned.
 
-mod chain;
 mod stream;
 
 use std::io;
@@ -13,7 +12,7 @@ use corewise_sys::affinity;
 use corewise_sys::clock::{Clock, Source, Ticks};
 
 use super::links::{Core, Warmth};
-pub use chain::{Chain, chase};
+pub use corewise_sys::chain::Chain;
 pub use stream::{Load, Loaders, Streams, stream};
 
 /// A timed piece takes about so long: long against the clock's reading, short against a turn on the cpu, so that the median of pieces knows

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::Machine;
 use crate::conducted::Conducted;
 use crate::experiment::Verdict;
+use crate::trial::Arm;
 
 /// The experiment that proved a placement, and what the proof depends on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -40,8 +41,8 @@ pub struct Change {
 }
 
 impl Evidence {
-    /// What an experiment proves of its winner, by the name of that placement; absent where none wins.
-    pub fn of_winner(number: i64, conducted: &Conducted) -> Option<(String, Self)> {
+    /// What an experiment proves of its winner, and which arm that is; absent where none wins.
+    pub fn of_winner(number: i64, conducted: &Conducted) -> Option<(&Arm, Self)> {
         use crate::Artifact as _;
         let conclusions = conducted.conclude();
         let Verdict::Wins { arm } = conclusions.standing.verdict else { return None };
@@ -56,7 +57,7 @@ impl Evidence {
             fingerprint: experiment.machine.fingerprint(),
             environment: experiment.machine.environment(),
         };
-        Some((experiment.arms.get(arm)?.name.clone(), evidence))
+        Some((experiment.arms.get(arm)?, evidence))
     }
 
     /// What has changed since: where this is not empty the rule is unproven. What is not known of one of the two environments is not

@@ -12,6 +12,7 @@ use super::{Bandwidth, Cell, Curve, MemoryMap, Operation};
 use crate::CpuSet;
 use crate::finding::Finding;
 use crate::links::conclude::HeldOut;
+use crate::machine::MemoryCost;
 use crate::stats::order::median;
 
 /// Under load a load costs this much more than without: the knee.
@@ -197,6 +198,17 @@ fn load(curve: &Curve) -> Option<Load> {
     let idle = points.first()?.ns;
     let knee = points.iter().position(|point| point.ns.low >= KNEE * idle.high);
     Some(Load { cpu: curve.cpu, node: curve.node, loaders: curve.loaders.clone(), points, knee })
+}
+
+impl MemoryConclusions {
+    /// What memory costs, for the planner and the placement language: predicted costs too.
+    pub fn memory_costs(&self) -> Vec<MemoryCost> {
+        let cost = |cost: &Cost| {
+            let ns = cost.huge_ns?.median.round() as u64;
+            Some(MemoryCost { cpus: cost.initiator.clone(), node: cost.node, ns })
+        };
+        self.costs.iter().filter_map(cost).collect()
+    }
 }
 
 impl Cost {

@@ -111,11 +111,13 @@ pub enum Name {
     OnePerCore,
     /// The cpus on nodes that have memory.
     WithMemory,
+    /// The cpus whose nearest memory costs about as little as any, by a map of memory.
+    CheapMemory,
 }
 
 impl Name {
     /// All names.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::All,
         Self::Online,
         Self::Performance,
@@ -127,6 +129,7 @@ impl Name {
         Self::Isolated,
         Self::OnePerCore,
         Self::WithMemory,
+        Self::CheapMemory,
     ];
 
     /// The word of the language.
@@ -143,6 +146,7 @@ impl Name {
             Self::Isolated => "isolated",
             Self::OnePerCore => "one-per-core",
             Self::WithMemory => "with-memory",
+            Self::CheapMemory => "cheap-memory",
         }
     }
 }
@@ -198,6 +202,11 @@ impl Expression {
             matches!(node, Node::Objects { level: Level::Group, .. } | Node::Pattern { level: Level::Group, .. })
         };
         self.term.has(&is_group)
+    }
+
+    /// Whether what memory costs changes what the expression selects: `cheap-memory`, and devices at a node without cpus.
+    pub fn needs_memory_costs(&self) -> bool {
+        self.term.has(&|node| matches!(node, Node::Name(Name::CheapMemory) | Node::Near(_)))
     }
 
     /// Whether the expression asks what cpus are worth now; it means other cpus at another time.

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::facts::MemoryKind;
 use crate::{CpuSet, Machine};
 
 /// How the kernel chooses among the nodes of a policy.
@@ -149,6 +150,68 @@ impl MemoryPolicy {
     }
 }
 
+/// A policy that is worth trying, and why, one sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PolicyToTry {
+    /// The policy.
+    pub policy: MemoryPolicy,
+    /// Why.
+    pub reason: &'static str,
+}
+
+/// The policies that differ from the default for a program on these cpus, at most one for each way to differ; none where one node has all
+/// memory. `weights` are those of weighted interleaving for [`Nodes::All`], where the kernel has that.
+///
+/// `bind` differs from the default only when a node is full, so it is never proposed; `preferred` is, for memory that is no plain DRAM and has
+/// no cpus, since the default never takes it first.
+pub fn policies_to_try(machine: &Machine, weights: Option<&[u32]>) -> Vec<PolicyToTry> {
+    let usable = || machine.nodes.iter().enumerate().filter(|(_, node)| machine.has_memory(node));
+    if usable().count() < 2 {
+        return Vec::new();
+    }
+    let all = |mode| MemoryPolicy { mode, nodes: Nodes::All };
+    let mut found = vec![PolicyToTry {
+        policy: all(Mode::Interleave),
+        reason: "Pages in turn from all nodes: the bandwidth of all, at the mean of their latencies.",
+    }];
+    if weights.is_some_and(|weights| weights.windows(2).any(|pair| pair[0] != pair[1])) {
+        let reason = "Pages in turn from all nodes, by the weights that the kernel has for their bandwidth.";
+        found.push(PolicyToTry { policy: all(Mode::Weighted), reason });
+    }
+    let fast = usable().filter(|(_, node)| node.cpus.is_empty() && node.memory_kind == Some(MemoryKind::HighBandwidth));
+    let fast: Vec<u32> = fast.map(|(index, _)| index as u32).collect();
+    if !fast.is_empty() {
+        let policy = MemoryPolicy { mode: Mode::Preferred, nodes: Nodes::Indices(fast) };
+        found.push(PolicyToTry { policy, reason: "High-bandwidth memory first, as long as there is some." });
+    }
+    found
+}
+
+/// What a policy comes to for a program on some cpus: two that come to the same need not both be tried. `nodes` are those of the policy by the
+/// system's numbers; no mode stands for the default.
+///
+/// The default takes memory from the node of each cpu, which for cpus of one node is to prefer that; so is a turn among one node. Turns by
+/// equal weights are plain turns.
+pub fn comes_to(
+    machine: &Machine,
+    cpus: &CpuSet,
+    mode: Option<Mode>,
+    nodes: &CpuSet,
+    weights: Option<&[u32]>,
+) -> (Mode, CpuSet) {
+    let own = || machine.nodes.iter().filter(|node| !node.cpus.is_disjoint(cpus)).collect::<Vec<_>>();
+    let is_even = weights.is_none_or(|weights| weights.windows(2).all(|pair| pair[0] == pair[1]));
+    match mode.unwrap_or(Mode::Local) {
+        Mode::Local => match own()[..] {
+            [only] if machine.has_memory(only) => (Mode::Preferred, CpuSet::of(only.number)),
+            _ => (Mode::Local, CpuSet::new()),
+        },
+        Mode::Interleave | Mode::Weighted if nodes.len() == 1 => (Mode::Preferred, nodes.clone()),
+        Mode::Weighted if is_even => (Mode::Interleave, nodes.clone()),
+        mode => (mode, nodes.clone()),
+    }
+}
+
 fn number(machine: &Machine, allowed: Option<&[u32]>, index: u32) -> Result<u32, MemoryError> {
     let count = machine.nodes.len();
     let node = machine.nodes.get(index as usize).ok_or(MemoryError::NoSuchNode { index, count })?;
@@ -186,6 +249,41 @@ mod tests {
     fn numbers(text: &str, allowed: Option<&[u32]>) -> Result<Vec<u32>, String> {
         let policy: MemoryPolicy = text.parse().map_err(|error: MemoryError| error.to_string())?;
         policy.node_numbers(&machine(), allowed).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn policies_are_tried_where_they_differ() {
+        let machine = machine();
+        let words = |weights| {
+            policies_to_try(&machine, weights).iter().map(|found| found.policy.to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(words(None), ["interleave:all"]);
+        assert_eq!(words(Some(&[3, 3])), ["interleave:all"], "equal weights are plain turns");
+        assert_eq!(words(Some(&[3, 1])), ["interleave:all", "weighted:all"]);
+        let mut fast = machine.clone();
+        fast.nodes[2].memory_kind = Some(MemoryKind::HighBandwidth);
+        assert_eq!(policies_to_try(&fast, None).len(), 1, "node 8 has cpus: they take it first as it is");
+        fast.nodes[2].cpus = CpuSet::new();
+        assert_eq!(policies_to_try(&fast, None)[1].policy.to_string(), "preferred:2");
+        let one = Machine { allowed_memory: Some(CpuSet::of(0)), ..machine };
+        assert_eq!(policies_to_try(&one, Some(&[3, 1])), []);
+    }
+
+    #[test]
+    fn policies_that_come_to_the_same_are_one() {
+        let machine = machine();
+        let both: CpuSet = [0, 8].into_iter().collect();
+        let comes = |cpus: &CpuSet, mode, nodes: &CpuSet, weights| comes_to(&machine, cpus, mode, nodes, weights);
+        let (at, none) = (CpuSet::of(0), CpuSet::new());
+        assert_eq!(comes(&at, None, &none, None), comes(&at, Some(Mode::Preferred), &at, None));
+        assert_eq!(comes(&at, None, &none, None), comes(&at, Some(Mode::Interleave), &at, None));
+        assert_ne!(comes(&at, None, &none, None), comes(&at, Some(Mode::Bind), &at, None), "only a full node differs");
+        assert_ne!(comes(&both, None, &none, None), comes(&both, Some(Mode::Interleave), &both, None));
+        let weighted = |weights| comes(&both, Some(Mode::Weighted), &both, weights);
+        assert_eq!(weighted(Some(&[2, 2])), comes(&both, Some(Mode::Interleave), &both, None));
+        assert_ne!(weighted(Some(&[2, 1])), weighted(Some(&[2, 2])));
+        // Cpus without memory of their own: which node is nearest is the kernel's choice.
+        assert_eq!(comes(&CpuSet::of(2), None, &none, None).0, Mode::Local);
     }
 
     #[test]

@@ -17,6 +17,7 @@ use std::time::Duration;
 use corewise_model::CpuSet;
 
 use super::affinity;
+use super::memory_policy::Policy;
 use super::signals::{ignore, pipe_was_ignored};
 pub use crate::values::execution::{ClockProbe, End, Executed, Execution, Observed, USUAL_PATIENCE, Usage};
 use counted::Counters;
@@ -103,9 +104,13 @@ impl Execution<'_> {
         command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output);
         self.cpus.map_or(Ok(()), check)?;
         let (time, pipe, cpus) = (start.writer(), pipe_was_ignored(), self.cpus.cloned());
+        let set_memory = self.memory.map(Policy::prepared);
         let last = move |parent| {
             if let Some(cpus) = &cpus {
                 affinity::set_current(cpus)?;
+            }
+            if let Some(set_memory) = &set_memory {
+                set_memory()?;
             }
             ignore(libc::SIGPIPE, pipe);
             // Should the supervisor be killed alone.

@@ -85,12 +85,39 @@ impl Policy {
     /// EINVAL where the kernel does not know the policy, or no node of it has memory and is allowed; ENOSYS where the
     /// kernel was built without NUMA.
     pub fn set_current(&self) -> io::Result<()> {
-        let words = words(&self.nodes);
-        let (mask, bits) = mask(&words);
-        // SAFETY: the kernel reads at most `bits` bits, rounded up to the words, which outlive the call.
-        let result = unsafe { libc::syscall(libc::SYS_set_mempolicy, self.mode, mask, bits) };
-        if result >= 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+        self.prepared()()
     }
+
+    /// The same to be done later, without allocating: safe between fork(2) and execve(2).
+    pub fn prepared(&self) -> impl Fn() -> io::Result<()> + Send + Sync + use<> {
+        let (mode, words) = (self.mode, words(&self.nodes));
+        move || {
+            let (mask, bits) = mask(&words);
+            // SAFETY: the kernel reads at most `bits` bits, rounded up to the words, which outlive the call.
+            let result = unsafe { libc::syscall(libc::SYS_set_mempolicy, mode, mask, bits) };
+            if result >= 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+        }
+    }
+
+    /// Whether the kernel takes it, found on a thread that ends.
+    ///
+    /// # Errors
+    /// As [`Policy::set_current`].
+    pub fn check(&self) -> io::Result<()> {
+        let set = self.prepared();
+        std::thread::spawn(set).join().unwrap_or_else(|_| Err(io::Error::other("its thread ended too early")))
+    }
+}
+
+/// The weights of nodes in weighted interleaving, as the kernel has them now (/sys/kernel/mm/mempolicy/weighted_interleave, Linux 6.9): 1 where
+/// a node has none; absent where the kernel has no such policy.
+pub fn weights(nodes: &[u32]) -> Option<Vec<u32>> {
+    let folder = Path::new("/sys/kernel/mm/mempolicy/weighted_interleave");
+    let weight = |node: &u32| {
+        let text = std::fs::read_to_string(folder.join(format!("node{node}"))).ok();
+        text.and_then(|text| text.trim().parse().ok()).unwrap_or(1)
+    };
+    folder.is_dir().then(|| nodes.iter().map(weight).collect())
 }
 
 /// The nodes, by the system's numbers, that this process may take memory from.

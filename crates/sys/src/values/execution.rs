@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use corewise_model::CpuSet;
 
+use crate::memory_policy::Policy;
+
 /// How long processes that outlive a command are usually waited for: what is still there then was not meant to end with it.
 pub const USUAL_PATIENCE: Duration = Duration::from_millis(200);
 
@@ -21,6 +23,8 @@ pub struct Execution<'a> {
     pub environment: &'a [(OsString, Option<OsString>)],
     /// Its cpus; absent to leave them as they are.
     pub cpus: Option<&'a CpuSet>,
+    /// Where its memory comes from; absent to leave the policy as it is.
+    pub memory: Option<&'a Policy>,
     /// After so long it is ended.
     pub timeout: Option<Duration>,
     /// How long it waits for processes that outlive the command, before it counts them as left behind; a tenth of the command's own time

@@ -22,7 +22,7 @@ use crate::shell::failure::{Exit, Failure};
 use crate::shell::interruption::Interruption;
 use crate::shell::machine::MachineChoice;
 use crate::shell::output::show;
-use crate::shell::placing::{resolve_elsewhere, resolve_for_all, shortened};
+use crate::shell::placing::{resolve_elsewhere, resolve_for_all, shortened, with_memory_costs};
 use crate::shell::settings::{MOVED_BY, Settings};
 
 /// How long interrupts are waited for, and how often it is looked. Most go at once; the others go when they strike next.
@@ -33,7 +33,7 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
 pub fn run(moving: &Moving, task: &IrqTask, here: &Here, settings: &Settings) -> Result<Exit, Failure> {
     let Aimed { plan, cpus, left_out, near } = match &moving.aim {
         Aim::AwayFrom(expression) => away(expression, moving, task, here, settings)?,
-        Aim::Near => near_device(&moving.text, here)?,
+        Aim::Near => near_device(&moving.text, task, here, settings)?,
     };
     let mut moves = match moving.dry_run {
         true => plan.moves.iter().map(|step| report(step, Fate::WouldMove)).collect(),
@@ -86,11 +86,14 @@ fn away(
     Ok(Aimed { plan, cpus: resolution.cpus, left_out: resolution.left_out, near: None })
 }
 
-fn near_device(name: &str, here: &Here) -> Result<Aimed, Failure> {
+fn near_device(name: &str, task: &IrqTask, here: &Here, settings: &Settings) -> Result<Aimed, Failure> {
     let unavailable = |what: &str| Failure::unavailable(format!("near({}): {what}", named(name)));
     let device =
         device::find(&here.machine, name).map_err(|error| unavailable(&error.what).next(shortened(&error.hint)))?;
-    let near = device::near(device, &here.machine);
+    let near = match task.machine {
+        MachineChoice::Here => device::near(device, &with_memory_costs(here.machine.clone(), settings)),
+        _ => device::near(device, &here.machine),
+    };
     if !near.is_known {
         let doubt = near.doubt.unwrap_or(near.reason);
         return Err(unavailable(&format!("it is not known where it is: {doubt}"))

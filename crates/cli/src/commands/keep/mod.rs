@@ -21,6 +21,8 @@ use corewise_model::keep::{
     Author, Evidence, Fit, Glob, Keeper, Match, Process, Rule, Strength, ThreadRule, Unproven, Written, owner, removed,
     set_disabled,
 };
+use corewise_model::placement::Name;
+use corewise_model::placement::memory::MemoryPolicy;
 use corewise_sys::files::path_of;
 use corewise_sys::{cpuset, installed, process};
 
@@ -109,12 +111,12 @@ fn add(typed: AddArguments, rules: &Rules, settings: &Settings) -> Result<(), Fa
 /// The rule that was typed, or that an experiment proves.
 fn rule(typed: AddArguments, settings: &Settings) -> Result<Rule, Failure> {
     let mut matches = Match::of_texts(&typed.matches).map_err(Failure::usage)?;
-    let (on, evidence, program) = match (typed.from, &typed.on) {
+    let ((on, memory), evidence, program) = match (typed.from, &typed.on) {
         (Some(number), _) => {
-            let (on, evidence, program) = winner(number, settings)?;
-            (on, Some(evidence), Some(program))
+            let (place, evidence, program) = winner(number, settings)?;
+            (place, Some(evidence), Some(program))
         }
-        (None, Some(on)) => (on.clone(), None, None),
+        (None, Some(on)) => ((on.clone(), None), None, None),
         (None, None) => return Err(Failure::usage("a rule needs --on or --from")),
     };
     if let (None, Some((program, folder))) = (typed.matches.first(), &program) {
@@ -123,6 +125,7 @@ fn rule(typed: AddArguments, settings: &Settings) -> Result<Rule, Failure> {
     let name = typed.name.or_else(|| Some(Path::new(&program?.0).file_name()?.to_string_lossy().into_owned()));
     let name = name.ok_or_else(|| Failure::usage("a rule needs a name"))?;
     let mut rule = Rule::new(name, matches, expression(&on)?);
+    rule.memory = memory.map(Written);
     for text in &typed.threads {
         let (name, on) =
             text.split_once('=').ok_or_else(|| Failure::usage(format!("--threads {text}: expected PATTERN=EXPR")))?;
@@ -185,17 +188,24 @@ fn match_of(program: &str, folder: &Path) -> Result<Match, Failure> {
     })
 }
 
+/// An expression and a memory policy, as far as there is one.
+type WinningPlace = (String, Option<MemoryPolicy>);
+
 /// The placement that an experiment proves, with the evidence, and the program with the folder in which it was run.
-fn winner(number: i64, settings: &Settings) -> Result<(String, Evidence, (String, PathBuf)), Failure> {
+fn winner(number: i64, settings: &Settings) -> Result<(WinningPlace, Evidence, (String, PathBuf)), Failure> {
     let conducted =
         existing(settings, "Make an experiment with `corewise try`")?.get::<Conducted>(number).map_err(broken)?;
-    let (on, evidence) = Evidence::of_winner(number, &conducted).ok_or_else(|| {
+    let (arm, evidence) = Evidence::of_winner(number, &conducted).ok_or_else(|| {
         Failure::unavailable(format!("experiment {number} has no winner: there is nothing to keep"))
             .next(format!("`corewise history show {number}` says what it shows."))
     })?;
-    let workload = conducted.experiment.workload;
+    let memory = arm.memory.as_ref().and_then(|memory| memory.policy.parse().ok());
+    // A rule needs cpus, also where only the memory policy has won.
+    let on = if arm.cpus.is_some() { arm.placement() } else { Name::All.word() };
+    let place = (on.to_owned(), memory);
+    let workload = &conducted.experiment.workload;
     let folder = path_of(workload.folder.bytes());
-    Ok((on, evidence, (workload.command.into_iter().next().unwrap_or_default(), folder)))
+    Ok((place, evidence, (workload.command.first().cloned().unwrap_or_default(), folder)))
 }
 
 fn changed(rule: &str, what: &str, file: &Path, settings: &Settings) -> Result<(), Failure> {

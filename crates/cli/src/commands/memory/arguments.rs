@@ -13,6 +13,7 @@ const AFTER: &str = "Examples:
   corewise memory --budget 5m                 the same on a large machine, with narrower intervals
   corewise memory --format hwloc > m.xml      for hwloc: lstopo --input m.xml --memattrs
   corewise memory --simulate threadripper-2990wx   what it would look like there, with made-up costs
+  corewise memory --import mlc.txt            what Intel's mlc measured, or `numactl -H` lists: stored, shown, compared
   corewise history compare 3 7                what changed between two maps
 
 Maps are stored in the history. At most a quarter of the free memory is used. docs/memory.md defines every number.
@@ -39,6 +40,12 @@ pub struct MemoryArguments {
     /// Simulate this machine, with costs made up from its topology: what would be visited, found and drawn
     #[arg(long, value_name = "NAME|FILE")]
     pub simulate: Option<PathBuf>,
+    /// Read what Intel's Memory Latency Checker (`mlc`) or `numactl -H` printed, instead of measuring
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["simulate", "cpus", "budget", "buffer", "seed"])]
+    pub import: Option<PathBuf>,
+    /// With --import: the machine that was measured, as for `corewise topology` [default: this machine; a file of numactl describes its own]
+    #[arg(long, value_name = "NAME|FILE", requires = "import")]
+    pub machine: Option<PathBuf>,
     /// What to print
     #[arg(
         long,

@@ -6,13 +6,15 @@ mod screen;
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
+use std::path::Path;
 
 use corewise_lab::memory::{Answers, Measured, Request, Simulated, map as make_map};
-use corewise_lab::session::seed_of_the_clock;
+use corewise_lab::session::{seed_of_the_clock, unix_ms};
 use corewise_model::memory::compare::compare;
 use corewise_model::memory::plan::Plan;
-use corewise_model::memory::{MemoryMap, hwloc};
+use corewise_model::memory::{MemoryMap, hwloc, import};
 use corewise_model::{Artifact as _, CpuSet, Machine};
+use corewise_sys::input::{Input, SETTINGS_BYTES};
 
 use crate::draw::csv;
 use crate::draw::page::{Story, WIDTH};
@@ -42,6 +44,11 @@ impl Run for MemoryArguments {
         &[document::<ArtifactDocument<'_, MemoryMap>>, document::<MemoryComparisonDocument<'_>>];
 
     fn run(self, settings: &Settings) -> Result<Exit, Failure> {
+        if let Some(path) = &self.import {
+            let map = imported(path, self.machine.as_deref())?;
+            print(&map, &keep(&map, settings), self.format, settings)?;
+            return Ok(Exit::Done);
+        }
         let seed = self.seed.unwrap_or_else(seed_of_the_clock);
         let wanted = self.cpus.as_deref().map(expression).transpose()?;
         let interruption = Interruption::watch()?;
@@ -95,6 +102,25 @@ impl MemoryArguments {
         }
         Ok(map)
     }
+}
+
+/// The map that another tool's output makes, on the machine that was named or on this one.
+fn imported(path: &Path, machine: Option<&Path>) -> Result<MemoryMap, Failure> {
+    let unreadable = |what: &dyn std::fmt::Display| {
+        Failure::unavailable(format!("{}: {what}", path.display()))
+            .next("Give the output of `mlc` or `numactl -H`; with --machine NAME|FILE the machine that it is of.")
+    };
+    let lines = Input::open(path, SETTINGS_BYTES).and_then(Input::lines).map_err(|error| unreadable(&error))?;
+    let text: Vec<String> = lines.iter().map(|line| String::from_utf8_lossy(line).into_owned()).collect();
+    let found = import::read(&text.join("\n")).map_err(|error| unreadable(&error))?;
+    let machine = match machine {
+        Some(path) => {
+            machine::read(&MachineChoice::new(&MachineArguments { machine: Some(path.to_owned()) })?)?.machine
+        }
+        None => this_machine()?,
+    };
+    let record = (unix_ms(), env!("CARGO_PKG_VERSION"));
+    import::map(found, machine, path.display().to_string(), record).map_err(|error| unreadable(&error))
 }
 
 impl Printed for MemoryMap {

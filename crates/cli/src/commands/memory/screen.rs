@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use corewise_model::links::map::Origin;
 use corewise_model::memory::compare::MemoryChange;
-use corewise_model::memory::conclude::{Cost, CpuLevels, Load, MemoryConclusions, Stream};
+use corewise_model::memory::conclude::{Cost, CpuLevels, Load, LoadPoint, MemoryConclusions, Stream};
 use corewise_model::memory::estimate::Estimate;
 use corewise_model::memory::{MemoryMap, Operation};
 use corewise_model::stats::order::median;
@@ -24,8 +24,6 @@ pub use page::story;
 
 /// The width of the bar of the greatest load.
 const BAR: f64 = 20.0;
-/// Of more groups of cpus than this, those of equal costs share a row.
-const MANY: usize = 8;
 /// Groups of cpus whose streams differ by less than this share a row.
 const ALIKE: f64 = 0.1;
 /// A working set that costs more than this share of the farthest level lies in no cache.
@@ -40,11 +38,19 @@ pub fn screen(map: &MemoryMap, conclusions: &MemoryConclusions, kept: &Kept, wid
     }
     screen.block(latencies(conclusions, width));
     screen.block(streams(map, conclusions, width));
-    for load in &conclusions.loads {
-        screen.block(load_lines(load, width));
+    match &conclusions.loads[..] {
+        [load] => screen.block(load_lines(load, width)),
+        loads => screen.block(loads_lines(loads, width)),
     }
-    let remark = conclusions.findings.is_empty().then_some("Nothing stands out: leave memory to the system.");
-    screen.block(meaning(remark, &conclusions.findings, &conclusions.no_difference, width));
+    let is_measured = !map.is_empty();
+    let remark =
+        (is_measured && conclusions.findings.is_empty()).then_some("Nothing stands out: leave memory to the system.");
+    let says_something = is_measured || !conclusions.findings.is_empty();
+    screen.block(if says_something {
+        meaning(remark, &conclusions.findings, &conclusions.no_difference, width)
+    } else {
+        Vec::new()
+    });
     screen.block(foot(map, conclusions, kept, width));
     screen
 }
@@ -77,9 +83,19 @@ fn head(map: &MemoryMap, conclusions: &MemoryConclusions, kept: &Kept, width: us
     let seconds = format!("{} s", decimal(map.provenance.elapsed_s, 0));
     let more = match &map.provenance.origin {
         Origin::Simulated { file } => vec![format!("memory of {file}, simulated with made-up costs")],
-        _ => vec!["memory".to_owned(), seconds],
+        Origin::Imported { file, format, .. } => vec![format!("memory by {format}, imported from {file}")],
+        Origin::Measured => vec!["memory".to_owned(), seconds],
     };
     lines.extend(headline(&map.machine, &more, width));
+    if let Origin::Imported { remarks, .. } = &map.provenance.origin {
+        remarks.iter().for_each(|remark| lines.extend(wrap(&Line::new().faint(format!("note: {remark}")), width, 2)));
+    }
+    let balancing = map.machine.system.scheduling.get("numa_balancing").filter(|value| *value != "0");
+    if balancing.is_some() && map.provenance.origin == Origin::Measured && map.machine.nodes.len() > 1 {
+        let words = "note: automatic NUMA balancing is on (kernel.numa_balancing): it may move pages while programs run. The buffers here were \
+                     looked up before and after.";
+        lines.extend(wrap(&Line::new().faint(words), width, 2));
+    }
     lines
 }
 
@@ -158,7 +174,7 @@ struct Row<'a> {
     costs: Vec<&'a Cost>,
 }
 
-/// The rows: a group each, or where there are many, those together whose nodes are as far and cost within 5 % of the first one's.
+/// The rows: groups whose nodes cost within 5 % of the first one's share one.
 fn rows(conclusions: &MemoryConclusions) -> Vec<Row<'_>> {
     let mut rows: Vec<Row<'_>> = Vec::new();
     for cost in &conclusions.costs {
@@ -167,20 +183,22 @@ fn rows(conclusions: &MemoryConclusions) -> Vec<Row<'_>> {
             None => rows.push(Row { cpus: cost.initiator.clone(), costs: vec![cost] }),
         }
     }
-    if rows.len() <= MANY {
-        return rows;
-    }
-    let near = |one: Option<f64>, other: Option<f64>| match (one, other) {
-        (Some(one), Some(other)) => (one / other - 1.0).abs() < 0.05,
-        (one, other) => one.is_none() && other.is_none(),
+    let near = |one: &Cost, other: &Cost| match (one.huge_ns, other.huge_ns) {
+        (Some(one), Some(other)) => (one.median / other.median - 1.0).abs() < 0.05,
+        (None, None) => one.distance == other.distance,
+        _ => false,
     };
-    let ns = |cost: &Cost| cost.huge_ns.map(|estimate| estimate.median);
     let mut together: Vec<Row<'_>> = Vec::new();
     for row in rows {
-        let is_like =
-            |known: &&mut Row<'_>| known.costs.iter().zip(&row.costs).all(|(one, other)| near(ns(one), ns(other)));
+        let is_like = |known: &&mut Row<'_>| known.costs.iter().zip(&row.costs).all(|(one, other)| near(one, other));
         match together.iter_mut().find(is_like) {
-            Some(known) => known.cpus = known.cpus.union(&row.cpus),
+            Some(known) => {
+                known.cpus = known.cpus.union(&row.cpus);
+                // Of several that cost the same one that was measured stands for them.
+                known.costs.iter_mut().zip(row.costs).filter(|(cost, _)| cost.predicted).for_each(|(cost, other)| {
+                    *cost = other;
+                });
+            }
             None => together.push(row),
         }
     }
@@ -191,16 +209,23 @@ fn latencies(conclusions: &MemoryConclusions, width: usize) -> Vec<Line> {
     let rows = rows(conclusions);
     let Some(first) = rows.first() else { return Vec::new() };
     let is_predicted = conclusions.costs.iter().any(|cost| cost.predicted);
+    let only_distances = conclusions.costs.iter().all(|cost| cost.huge_ns.is_none()) && conclusions.levels.is_empty();
+    let unit = if only_distances { "" } else { "ns" };
     let mut columns = vec![Column::text("cpus", 0).shrinking_to(8)];
     for (place, cost) in first.costs.iter().enumerate() {
-        columns.push(Column::number(format!("node {}", cost.node), "ns", if place < 4 { 0 } else { 4 }));
+        columns.push(Column::number(format!("node {}", cost.node), unit, if place < 4 { 0 } else { 4 }));
     }
-    columns.push(Column::number("small pages", "nearest, ns", 3));
+    let has_small = conclusions.costs.iter().any(|cost| cost.small_ns.is_some());
+    columns.extend(has_small.then(|| Column::number("small pages", "nearest, ns", 3)));
     let mut grid = Grid::new(columns).indented(2);
     for row in &rows {
         let mut cells = vec![Line::new().plain(row.cpus.to_string())];
         for cost in &row.costs {
-            let number = cost.huge_ns.as_ref().map_or_else(String::new, |ns| brief(ns.median));
+            let number = match &cost.huge_ns {
+                Some(ns) => brief(ns.median),
+                None if only_distances => cost.distance.to_string(),
+                None => String::new(),
+            };
             cells.push(match (cost.predicted, cost.is_nearest) {
                 (true, _) => Line::new().faint(format!("~{number}")),
                 (false, true) => Line::new().strong(number),
@@ -208,12 +233,16 @@ fn latencies(conclusions: &MemoryConclusions, width: usize) -> Vec<Line> {
             });
         }
         let nearest = row.costs.iter().find(|cost| cost.is_nearest);
-        cells.push(
-            Line::new().plain(nearest.and_then(|cost| cost.small_ns).map_or_else(String::new, |ns| brief(ns.median))),
-        );
+        let small = nearest.and_then(|cost| cost.small_ns).map_or_else(String::new, |ns| brief(ns.median));
+        cells.extend(has_small.then(|| Line::new().plain(small)));
         grid.row(cells);
     }
-    let title = Line::new().strong("Latency").plain("  of a load from each node's memory, in huge pages");
+    let title = match only_distances {
+        true => Line::new()
+            .strong("Distance")
+            .plain("  from cpus to each node's memory, as reported: 10 is the own; no latency was measured"),
+        false => Line::new().strong("Latency").plain("  of a load from each node's memory, in huge pages"),
+    };
     let mut lines = wrap(&title, width, 2);
     lines.extend(grid.fit(width).with_remark(width, 2));
     if is_predicted {
@@ -296,7 +325,9 @@ impl Alike<'_> {
 fn alike<'a>(map: &MemoryMap, conclusions: &'a MemoryConclusions) -> Vec<Alike<'a>> {
     let mut rows: Vec<Alike<'a>> = Vec::new();
     for cost in &conclusions.costs {
-        for stream in &cost.streams {
+        // What siblings get is a finding, or no difference.
+        let streams = cost.streams.iter().filter(|stream| Who::of(map, cost, stream) != Who::Siblings);
+        for stream in streams {
             let (who, whose) = (Who::of(map, cost, stream), whose(cost));
             let is_like = |row: &&mut Alike<'_>| row.who == who && row.whose == whose && row.takes(cost, stream);
             match rows.iter_mut().find(is_like) {
@@ -368,6 +399,48 @@ fn load_lines(load: &Load, width: usize) -> Vec<Line> {
     }
     lines.extend(grid.fit(width).with_remark(width, 2));
     lines
+}
+
+/// The same for several nodes: a row each, with a small picture.
+fn loads_lines(loads: &[Load], width: usize) -> Vec<Line> {
+    let rows: Vec<&Load> = loads.iter().filter(|load| !load.points.is_empty()).collect();
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    let columns = vec![
+        Column::number("node", "", 0),
+        Column::number("alone", "ns", 0),
+        Column::text("knee", 0),
+        Column::text("full load", 1),
+        Column::text("by rising load", 2).named("picture"),
+        Column::text("of cpu, loaded by", 3).shrinking_to(8),
+    ];
+    let mut grid = Grid::new(columns).indented(2);
+    let at = |point: &LoadPoint| format!("{} ns at {} GB/s", brief(point.ns.median), brief(point.gb_s));
+    for load in rows {
+        let knee = load.knee.and_then(|knee| load.points.get(knee));
+        grid.row(vec![
+            Line::new().plain(load.node.to_string()),
+            some(load.points.first().map(|point| &point.ns)),
+            knee.map_or_else(|| Line::new().faint("none"), |point| Line::new().strong(at(point))),
+            load.points.last().map_or_else(Line::new, |point| Line::new().plain(at(point))),
+            Line::new().plain(picture(load)),
+            Line::new().faint(format!("{}, {}", load.cpu, cpus(&load.loaders))),
+        ]);
+    }
+    let title =
+        Line::new().strong("Under load").plain("  latency of one cpu while the others near the node read from it");
+    let mut lines = wrap(&title, width, 2);
+    lines.extend(grid.fit(width).with_remark(width, 2));
+    lines
+}
+
+/// "▁▁▁▂▂▃▅█": the latency of each load, from nothing to the greatest.
+fn picture(load: &Load) -> String {
+    const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let most = load.points.iter().map(|point| point.ns.median).fold(f64::MIN_POSITIVE, f64::max);
+    let bar = |point: &LoadPoint| BARS[((point.ns.median / most * 8.0).ceil() as usize).clamp(1, 8) - 1];
+    load.points.iter().map(bar).collect()
 }
 
 fn cpus(cpus: &CpuSet) -> String {

@@ -13,7 +13,8 @@ const LANGUAGE: &str = "The placement language:
   node:1  package:0  llc:last         also all, even, odd
   llc:1.core:0-3   core:all.cpu:0     nested objects: the first four cores of llc:1
   all  online  one-per-core  with-memory  isolated  performance  efficiency  low-power
-  vcache  frequency  quiet            names; quiet comes from the latest survey
+  vcache  frequency  quiet            names; quiet comes from the latest survey,
+  cheap-memory                        this one from the latest map of memory (`corewise memory`)
   spread(4, cluster)  pack(4, llc)    4 cpus over as many, or as few, objects as possible
   spread(4, core, llc:0)              only among these cpus
   near(eth0)  near(nvme0n1)  near(gpu:0)  near(pci:0000:41:00.0)   the cpus of a device's node

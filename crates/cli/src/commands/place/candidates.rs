@@ -10,7 +10,7 @@ use super::task::CandidatesRequest;
 use crate::shell::failure::{Exit, Failure};
 use crate::shell::machine::{self, Chosen, MachineChoice};
 use crate::shell::output::show;
-use crate::shell::placing::{busiest, reachable_here};
+use crate::shell::placing::{busiest, reachable_here, with_memory_costs};
 use crate::shell::settings::Settings;
 use document::CandidatesDocument;
 use screen::screen;
@@ -19,9 +19,15 @@ use screen::screen;
 pub fn run(request: &CandidatesRequest, settings: &Settings) -> Result<Exit, Failure> {
     let Chosen { machine, description } = machine::read(&request.machine)?;
     // Whoever another machine belongs to may use all of it, and its surveys are not here.
-    let (reachable, busiest) = match request.machine {
-        MachineChoice::Here => (reachable_here(&machine), busiest(&machine, settings)),
-        _ => (machine.allowed.clone(), None),
+    let (machine, reachable, busiest) = match request.machine {
+        MachineChoice::Here => {
+            let (reachable, busiest) = (reachable_here(&machine), busiest(&machine, settings));
+            (with_memory_costs(machine, settings), reachable, busiest)
+        }
+        _ => {
+            let reachable = machine.allowed.clone();
+            (machine, reachable, None)
+        }
     };
     let plan = plan(&machine, &reachable, request.threads, busiest, USUAL_MOST);
     show(

@@ -11,9 +11,14 @@ mod screens;
 
 use corewise_lab::session::seed_of_the_clock;
 use corewise_lab::survey::{Plan, TailPlan, survey};
+use corewise_model::Artifact as _;
 use corewise_model::Survey;
+use jiff::tz::TimeZone;
 
+use crate::draw::number::when;
 use crate::draw::survey::Kept;
+use crate::draw::text::Line;
+use crate::draw::wrap::{glued, wrap};
 use crate::shell::artifact;
 use crate::shell::document::ArtifactDocument;
 use crate::shell::failure::{Exit, Failure};
@@ -22,6 +27,7 @@ use crate::shell::interruption::Interruption;
 use crate::shell::lock;
 use crate::shell::machine::this_machine;
 use crate::shell::measuring::nothing_measured;
+use crate::shell::placing::latest_memory;
 use crate::shell::placing::{expression, to_measure};
 use crate::shell::progress::Bar;
 use crate::shell::run::{Document, Run, document};
@@ -61,5 +67,23 @@ impl Run for SurveyArguments {
 
 /// Prints a survey of every probe.
 pub fn print(survey: &Survey, kept: &Kept, settings: &Settings) -> Result<(), Failure> {
-    artifact::print(survey, kept, settings, |conclusions| screen(survey, conclusions, kept, settings.width))
+    artifact::print(survey, kept, settings, |conclusions| {
+        let mut screen = screen(survey, conclusions, kept, settings.width);
+        screen.extend(memory(survey, settings));
+        screen
+    })
+}
+
+/// What the latest map of memory says of the machine, in a line: a survey has no time for buffers that are larger than all caches.
+fn memory(survey: &Survey, settings: &Settings) -> Vec<Line> {
+    let Some((number, map)) = latest_memory(&survey.machine, settings) else { return Vec::new() };
+    let costs = map.conclude().memory_costs();
+    let (Some(least), Some(most)) = (costs.iter().map(|cost| cost.ns).min(), costs.iter().map(|cost| cost.ns).max())
+    else {
+        return Vec::new();
+    };
+    let made = when(map.provenance.started_unix_ms, &TimeZone::system());
+    let range = if least == most { format!("{least} ns") } else { format!("{least} to {most} ns by cpus and node") };
+    let words = format!("memory: a load costs {range} (map {number} of {made}: `corewise history show {number}`)");
+    wrap(&Line::new().faint(glued(&words)), settings.width, 2)
 }

@@ -12,6 +12,7 @@ use clap::Parser;
 use crate::shell::failure::{Exit, Failure};
 use crate::shell::machine::{self, Chosen, MachineArguments, MachineChoice};
 use crate::shell::output::show;
+use crate::shell::placing::with_memory_costs;
 use crate::shell::run::{Document, Run, document};
 use crate::shell::settings::Settings;
 use devices::document::DevicesDocument;
@@ -44,6 +45,7 @@ impl Run for TopologyArguments {
         let choice = MachineChoice::new(&self.machine)?;
         let Chosen { machine, description } = machine::read(&choice)?;
         if self.devices {
+            let machine = if choice == MachineChoice::Here { with_memory_costs(machine, settings) } else { machine };
             return devices::list(&machine, &machine::interrupts(&choice), settings);
         }
         let description = description.as_ref();

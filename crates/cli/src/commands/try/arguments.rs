@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::{ArgGroup, Parser, ValueEnum};
 use corewise_model::experiment::What;
+use corewise_model::placement::memory::MemoryPolicy;
 use corewise_model::trial::LARGEST_TIMES;
 
 use crate::shell::values::{between, budget};
@@ -17,6 +18,8 @@ pub const AFTER: &str = "Examples:
   corewise try -- ./app                          compares the OS default with this machine's placements
   corewise try --on 'all - core:0' --on llc:0 -- ./app
   corewise try --near eth0 -- ./server           whether it matters to be near a network card
+  corewise try --memory interleave:all -- ./app  whether it matters where its memory lies
+  corewise try --on 'node:0 @ bind:0' --on 'all @ interleave:all' -- ./app
   corewise try --metric 'throughput=([0-9.]+) MB/s' --higher -- ./bench
   corewise try --metric fps --metric-file results.json -- ./game --benchmark
   corewise try --threads 1,2,4,8 --threads-as OMP_NUM_THREADS -- ./app
@@ -53,6 +56,11 @@ pub struct TryArguments {
     /// placements of --on or to those that are planned. `corewise topology --devices` lists the devices
     #[arg(long, value_name = "DEVICE", conflicts_with_all = ["threads", "resume", "again", "simulate"])]
     pub near: Option<String>,
+    /// Where the program's memory comes from, as for `corewise run`: local, interleave:all, bind:0, preferred:0 or weighted:all; may be
+    /// repeated. Tried with the OS default and with each placement of --on, as far as they differ. For one placement alone: --on
+    /// 'EXPR @ POLICY' [default: with placements that are planned, on several memory nodes, those that `docs/trying.md` lists]
+    #[arg(long, value_name = "POLICY", value_parser = memory_policy, conflicts_with_all = ["threads", "resume", "again", "simulate", "pid", "unit", "matches"])]
+    pub memory: Vec<MemoryPolicy>,
     /// One number: the program's threads, to plan placements of that many cpus. A list such as 1,2,4,8: find the best
     /// number, the effect of pinning, and how it scales (needs --threads-as or {threads})
     #[arg(long, value_name = "N,...", conflicts_with = "on", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=8_192))]
@@ -227,6 +235,10 @@ pub enum Pinned {
     Yes,
     /// Each in turn.
     Both,
+}
+
+fn memory_policy(text: &str) -> Result<MemoryPolicy, String> {
+    text.parse().map_err(|error: corewise_model::placement::memory::MemoryError| error.to_string())
 }
 
 /// A unit's name; without an ending it is a service, as for systemctl(1).

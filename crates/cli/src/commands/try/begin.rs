@@ -1,6 +1,7 @@
 //! What a session begins with: a new experiment, or a stored one with its trials.
 
 pub mod live;
+mod memory;
 mod threads;
 
 use std::path::Path;
@@ -13,6 +14,8 @@ use corewise_lab::placing::refuse_named;
 use corewise_model::Artifact as _;
 use corewise_model::conducted::Conducted;
 use corewise_model::experiment::Policy;
+use corewise_model::placement::Expression;
+use corewise_model::placement::memory::MemoryPolicy;
 use corewise_model::placement::plan::{USUAL_MOST, plan};
 use corewise_model::trial::{Arm, Experiment, Folder, Live, Metric, Source, Workload};
 use corewise_model::{CpuSet, Machine};
@@ -25,7 +28,7 @@ use crate::shell::failure::{Exit, Failure};
 use crate::shell::history::{broken, number_now, to_write};
 use crate::shell::machine::this_machine;
 use crate::shell::output::say;
-use crate::shell::placing::{busiest, expression, reachable_here, resolve_here};
+use crate::shell::placing::{busiest, expression, reachable_here, resolve_here, with_memory_costs};
 use crate::shell::settings::{History, Settings};
 use crate::shell::trust::Commands;
 
@@ -63,7 +66,7 @@ fn new_experiment(
     let machine = this_machine()?;
     let arms = match &new.table {
         Some(table) => threads::arms(table, &machine)?,
-        None => arms(&new.choices, new.threads, &machine, settings)?,
+        None => arms(&new.choices, &new.memory, new.threads, &machine, settings)?,
     };
     let folder =
         std::env::current_dir().map_err(|error| Failure::unavailable(format!("the current folder: {error}")))?;
@@ -125,81 +128,106 @@ fn keep(experiment: &Experiment, settings: &Settings) -> Result<Option<i64>, Fai
 /// The operating system's choice, and what is tried beside it: from the least to the most restrictive.
 pub fn arms(
     choices: &[Choice],
+    policies: &[MemoryPolicy],
     threads: Option<u32>,
     machine: &Machine,
     settings: &Settings,
 ) -> Result<Vec<Arm>, Failure> {
-    let baseline =
-        Arm { name: BASELINE.to_owned(), cpus: None, threads: None, reason: "the OS default: all cpus".to_owned() };
+    let baseline = Arm {
+        name: BASELINE.to_owned(),
+        cpus: None,
+        threads: None,
+        memory: None,
+        reason: "the OS default: all cpus".to_owned(),
+    };
     let reachable = reachable_here(machine);
     if reachable.len() < 2 {
         let what = format!("there is nothing to try: this process may use only cpu {reachable}");
         return Err(Failure::unavailable(what).next("`corewise doctor` shows what limits it."));
     }
-    let mut candidates = if choices.is_empty() {
-        planned(threads, machine, &reachable, settings)
+    let mut candidates = if choices.is_empty() && policies.is_empty() {
+        let placements = planned(threads, machine, &reachable, settings);
+        let crossed = memory::planned(&placements, machine);
+        [placements, crossed].concat()
     } else {
         let each = |choice| match choice {
             &Choice::Planned => Ok(planned(threads, machine, &reachable, settings)),
             Choice::Near(device) => near(device, machine, settings).map(Vec::from),
             choice => chosen(choice, machine, settings).map(|arm| vec![arm]),
         };
-        choices.iter().map(each).collect::<Result<Vec<_>, _>>()?.concat()
+        let placements = choices.iter().map(each).collect::<Result<Vec<_>, _>>()?.concat();
+        let crossed = memory::crossed(&placements, policies, machine)?;
+        [placements, crossed].concat()
     };
+    only_once(&mut candidates, machine);
     if candidates.is_empty() {
         let what = "there is nothing to try: no placement of this machine differs from the OS default";
         return Err(Failure::unavailable(what).next("Name a placement with --on EXPR."));
     }
-    only_once(&mut candidates);
     candidates.sort_by_key(|arm| std::cmp::Reverse(arm.cpus.as_ref().map_or(usize::MAX, CpuSet::len)));
     Ok(std::iter::once(baseline).chain(candidates).collect())
 }
 
-/// Placements of the same cpus are one, by the first name.
-fn only_once(candidates: &mut Vec<Arm>) {
-    let mut seen: Vec<(CpuSet, String)> = Vec::new();
+/// Placements of the same cpus are one, by the first name, and so are those whose memory policies come to the same there.
+fn only_once(candidates: &mut Vec<Arm>, machine: &Machine) {
+    let baseline = Arm { name: BASELINE.to_owned(), cpus: None, threads: None, memory: None, reason: String::new() };
+    let mut seen: Vec<(Option<CpuSet>, memory::Effect, String)> =
+        vec![(None, memory::effect(&baseline, machine), baseline.name)];
     candidates.retain(|arm| {
-        let Some(cpus) = &arm.cpus else { return true };
-        let first = seen.iter().find(|(known, _)| known == cpus);
-        if let Some((_, first)) = first {
+        // The operating system's choice may be tried twice, to compare it with itself.
+        if arm.cpus.is_none() && arm.memory.is_none() {
+            return true;
+        }
+        let effect = memory::effect(arm, machine);
+        let first = seen.iter().find(|(cpus, known, _)| *cpus == arm.cpus && *known == effect);
+        if let Some((_, _, first)) = first {
+            let what = if arm.memory.is_some() { "comes to the same as" } else { "has the cpus of" };
             match *first == arm.name {
                 true => say(&format!("note: {} is named twice, and tried once", named(first))),
-                false => {
-                    say(&format!("note: {} has the cpus of {}, and is not tried again", named(&arm.name), named(first)))
-                }
+                false => say(&format!("note: {} {what} {}, and is not tried again", named(&arm.name), named(first))),
             }
             return false;
         }
-        seen.push((cpus.clone(), arm.name.clone()));
+        seen.push((arm.cpus.clone(), effect, arm.name.clone()));
         true
     });
 }
 
 fn planned(threads: Option<u32>, machine: &Machine, reachable: &CpuSet, settings: &Settings) -> Vec<Arm> {
+    let machine = &with_memory_costs(machine.clone(), settings);
     let plan = plan(machine, reachable, threads, busiest(machine, settings), USUAL_MOST);
     let named = plan
         .candidates
         .into_iter()
         .filter_map(|candidate| Some((candidate.expression?, candidate.cpus, candidate.reason)));
-    named.map(|(name, cpus, reason)| Arm { name, cpus: Some(cpus), threads: None, reason }).collect()
+    named.map(|(name, cpus, reason)| Arm { name, cpus: Some(cpus), threads: None, memory: None, reason }).collect()
 }
 
 fn chosen(choice: &Choice, machine: &Machine, settings: &Settings) -> Result<Arm, Failure> {
+    if let Choice::WithMemory(placement, policy) = choice {
+        let placement = placement.as_ref().map(|(name, expression)| named_arm(name, expression, machine, settings));
+        return memory::arm(placement.transpose()?.as_ref(), policy, "named on the command line", machine);
+    }
     let Choice::Placement(name, expression) = choice else {
         return Ok(Arm {
             name: "OS default again".to_owned(),
             cpus: None,
             threads: None,
+            memory: None,
             reason: "to compare the OS default with itself".to_owned(),
         });
     };
+    named_arm(name, expression, machine, settings)
+}
+
+fn named_arm(name: &str, expression: &Expression, machine: &Machine, settings: &Settings) -> Result<Arm, Failure> {
     let resolution = resolve_here(expression, machine, settings)?;
     refuse_named(&resolution.left_out)?;
     let reason = match expression.needs_devices() {
         true => resolution.notes.join(" "),
         false => "named on the command line".to_owned(),
     };
-    Ok(Arm { name: name.clone(), cpus: Some(resolution.cpus), threads: None, reason })
+    Ok(Arm { name: name.to_owned(), cpus: Some(resolution.cpus), threads: None, memory: None, reason })
 }
 
 /// Near a device, and everywhere else.
@@ -228,10 +256,20 @@ fn simulated(path: &Path, seed: Option<u64>, policy: &Policy) -> Result<(Begun, 
         return Err(told(&"`gains` must be a list of at least one number"));
     }
     let arm = |number: usize| match number {
-        0 => Arm { name: BASELINE.to_owned(), cpus: None, threads: None, reason: "the baseline".to_owned() },
-        number => {
-            Arm { name: format!("candidate {number}"), cpus: None, threads: None, reason: "from the file".to_owned() }
-        }
+        0 => Arm {
+            name: BASELINE.to_owned(),
+            cpus: None,
+            threads: None,
+            memory: None,
+            reason: "the baseline".to_owned(),
+        },
+        number => Arm {
+            name: format!("candidate {number}"),
+            cpus: None,
+            threads: None,
+            memory: None,
+            reason: "from the file".to_owned(),
+        },
     };
     let workload = Workload::new(vec![path.display().to_string()], "".into(), Metric::wall_time());
     let arms = (0..=simulation.effects.gains.len()).map(arm).collect();
@@ -260,10 +298,11 @@ fn once_more(again: &Again, settings: &Settings) -> Result<Begun, Failure> {
         let what = format!("experiment {number} is about numbers of threads, not about placements");
         return Err(Failure::usage(what).next("Type its command line again, with --threads."));
     }
-    let own = || experiment.arms.iter().map(|arm| if arm.cpus.is_some() { arm.name.clone() } else { "os".to_owned() });
+    let is_named = |arm: &Arm| arm.cpus.is_some() || arm.memory.is_some();
+    let own = || experiment.arms.iter().map(|arm| if is_named(arm) { arm.name.clone() } else { "os".to_owned() });
     let choices =
         if again.choices.is_empty() { choices(&own().collect::<Vec<_>>(), None)? } else { again.choices.clone() };
-    let arms = arms(&choices, None, &machine, settings)?;
+    let arms = arms(&choices, &[], None, &machine, settings)?;
     enter(&experiment, number)?;
     let Experiment { workload, policy, .. } = experiment;
     kept(begun_now(env!("CARGO_PKG_VERSION"), machine, workload, arms, policy, again.seed), settings)
@@ -370,7 +409,7 @@ mod tests {
         let nothing_else = near("eth0", &two_nodes(7), &settings).unwrap_err();
         assert!(nothing_else.what.starts_with("near(eth0) is every cpu that this process may use: "), "{nothing_else}");
         assert!(near("eth9", &machine, &settings).unwrap_err().what.contains("no such device"));
-        let planned = arms(&[Choice::Near("eth0".into()), Choice::Planned], None, &machine, &settings).unwrap();
+        let planned = arms(&[Choice::Near("eth0".into()), Choice::Planned], &[], None, &machine, &settings).unwrap();
         assert_eq!(planned[1..3].iter().map(|arm| &arm.name[..]).collect::<Vec<_>>(), ["near(eth0)", "!near(eth0)"]);
     }
 
@@ -380,11 +419,12 @@ mod tests {
             name: name.to_owned(),
             cpus: cpus.map(CpuSet::of),
             threads: None,
+            memory: None,
             reason: String::new(),
         };
         let mut arms =
             vec![arm("0", Some(0)), arm("os", None), arm("core:0", Some(0)), arm("1", Some(1)), arm("os", None)];
-        only_once(&mut arms);
+        only_once(&mut arms, &two_nodes(0));
         assert_eq!(arms.iter().map(|arm| &arm.name[..]).collect::<Vec<_>>(), ["0", "os", "1", "os"]);
     }
 }

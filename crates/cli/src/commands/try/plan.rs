@@ -46,7 +46,7 @@ struct PlannedProcess {
 /// Shows what a session would place.
 pub fn show(new: &NewExperiment, settings: &Settings) -> Result<Exit, Failure> {
     let machine = this_machine()?;
-    let placements = arms(&new.choices, new.threads, &machine, settings)?;
+    let placements = arms(&new.choices, &new.memory, new.threads, &machine, settings)?;
     let chosen =
         new.live.as_ref().map(super::task::LiveTask::live).transpose()?.map_or_else(Vec::new, |(_, chosen)| chosen);
     live::check_reachable(&placements, &chosen)?;

@@ -10,8 +10,9 @@ use std::time::Duration;
 use corewise_model::experiment::{Policy, What};
 use corewise_model::metric_line;
 use corewise_model::placement::Expression;
+use corewise_model::placement::memory::{MemoryError, MemoryPolicy};
 use corewise_model::sample::Finder;
-use corewise_model::trial::{Metric, policy_of_slots};
+use corewise_model::trial::{MEMORY_SIGN, Metric, policy_of_slots};
 
 use super::arguments::TryArguments;
 use crate::shell::failure::Failure;
@@ -86,6 +87,8 @@ pub struct Again {
 pub struct NewExperiment {
     /// What to try beside the operating system's choice; planned where nothing is said.
     pub choices: Vec<Choice>,
+    /// The memory policies to try with the operating system's choice and with each placement.
+    pub memory: Vec<MemoryPolicy>,
     /// How many threads to plan for.
     pub threads: Option<u32>,
     /// The numbers of threads to try, instead of placements.
@@ -116,6 +119,8 @@ pub struct SuiteTask {
     pub source: String,
     /// As [`NewExperiment::choices`].
     pub choices: Vec<Choice>,
+    /// As [`NewExperiment::memory`].
+    pub memory: Vec<MemoryPolicy>,
     /// How each of its experiments is judged.
     pub policy: Policy,
     /// As [`NewExperiment::seed`].
@@ -133,6 +138,8 @@ pub enum Choice {
     OperatingSystem,
     /// A placement, as it was typed and as it was understood.
     Placement(String, Box<Expression>),
+    /// A placement, or the operating system's choice where there is none, with a memory policy.
+    WithMemory(Option<(String, Box<Expression>)>, MemoryPolicy),
     /// Near a device, and not near it.
     Near(String),
     /// Those that are planned for the machine.
@@ -231,8 +238,14 @@ impl NewExperiment {
         let guards = guards.collect::<Result<Vec<Metric>, _>>()?;
         let live = LiveTask::new(&typed, &metric, &guards)?;
         let policy = if live.is_some() { policy_of_slots(&policy) } else { policy };
+        let choices = choices(&typed.on, typed.near.as_deref())?;
+        if live.is_some() && choices.iter().any(|choice| matches!(choice, Choice::WithMemory(..))) {
+            let what = "the memory policy of a running process cannot be changed from outside";
+            return Err(Failure::usage(what).next("Leave out the policy, or run the program as a command."));
+        }
         Ok(Self {
-            choices: choices(&typed.on, typed.near.as_deref())?,
+            choices,
+            memory: typed.memory,
             threads,
             table,
             command: typed.command.into_iter().map(text).collect::<Result<_, _>>()?,
@@ -256,6 +269,7 @@ impl SuiteTask {
         Ok(Self {
             source: typed.suite.unwrap_or_default(),
             choices: choices(&typed.on, typed.near.as_deref())?,
+            memory: typed.memory,
             policy,
             seed: typed.seed,
             resumes: resume.is_some(),
@@ -309,7 +323,9 @@ pub fn choices(typed: &[String], near: Option<&str>) -> Result<Vec<Choice>, Fail
     }
     let mut is_baseline_named = false;
     for word in typed {
-        if !word.trim().eq_ignore_ascii_case("os") {
+        if let Some((placement, policy)) = word.rsplit_once(MEMORY_SIGN) {
+            choices.push(with_memory(placement.trim(), policy.trim())?);
+        } else if !word.trim().eq_ignore_ascii_case("os") {
             choices.push(Choice::Placement(word.clone(), Box::new(placing::expression(word)?)));
         } else if std::mem::replace(&mut is_baseline_named, true) {
             choices.push(Choice::OperatingSystem);
@@ -320,6 +336,17 @@ pub fn choices(typed: &[String], near: Option<&str>) -> Result<Vec<Choice>, Fail
             .next("Add another placement, or give `--on os` twice to compare the OS default with itself."));
     }
     Ok(choices)
+}
+
+/// "node:0 @ bind:0", "os @ interleave:all".
+fn with_memory(placement: &str, policy: &str) -> Result<Choice, Failure> {
+    let policy: MemoryPolicy = policy.parse().map_err(|error: MemoryError| {
+        Failure::usage(format!("--on '{placement} {MEMORY_SIGN} {policy}': {error}"))
+            .next("For example: --on 'node:0 @ interleave:all'")
+    })?;
+    let is_system = placement.eq_ignore_ascii_case("os");
+    let placement = (!is_system).then(|| placing::expression(placement)).transpose()?;
+    Ok(Choice::WithMemory(placement.map(|expression| (expression.text().to_owned(), Box::new(expression))), policy))
 }
 
 fn metric_of_guard(text: &str, higher_is_better: bool, typed: &TryArguments) -> Result<Metric, Failure> {

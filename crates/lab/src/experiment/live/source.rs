@@ -89,6 +89,7 @@ impl<'a> Reader<'a> {
             arguments: &["-c".into(), script.into()],
             environment: &[],
             cpus: None,
+            memory: None,
             timeout: Some(PATIENCE),
             patience: USUAL_PATIENCE,
             clock: None,

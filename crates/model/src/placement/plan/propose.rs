@@ -132,7 +132,7 @@ fn of_size(scene: &Scene<'_>, size: usize) -> Vec<Proposal> {
         pools.into_iter().flat_map(|(name, cpus)| patterns(scene, size, Some(name), &cpus)).collect::<Vec<_>>()
     };
     let (near, far): (Vec<_>, Vec<_>) =
-        named(&[Name::WithMemory]).into_iter().partition(|proposal| matches!(proposal.sort, Sort::Pack(_)));
+        named(&[memory_name(scene)]).into_iter().partition(|proposal| matches!(proposal.sort, Sort::Pack(_)));
     let mut found = named(&KINDS);
     found.extend(far);
     found.extend(patterns(scene, size, None, &scene.usable));
@@ -163,9 +163,14 @@ fn patterns(scene: &Scene<'_>, size: usize, pool: Pool, cpus: &CpuSet) -> Vec<Pr
     if size > cpus.len() { Vec::new() } else { spread.chain(pack).filter_map(of_pattern).collect() }
 }
 
+/// The cpus that are well off for memory: by what it costs where that was measured, otherwise by which nodes have some.
+fn memory_name(scene: &Scene<'_>) -> Name {
+    if scene.machine().memory_costs.is_empty() { Name::WithMemory } else { Name::CheapMemory }
+}
+
 /// Each kind, and what has memory.
 fn named(scene: &Scene<'_>) -> Vec<Proposal> {
-    let pools = pools(scene, &[KINDS.as_slice(), &[Name::WithMemory]].concat());
+    let pools = pools(scene, &[KINDS.as_slice(), &[memory_name(scene)]].concat());
     let of_name = |(name, _): (Name, CpuSet)| proposal(scene, Sort::Named, name.word().to_owned(), reason::named(name));
     pools.into_iter().filter_map(of_name).collect()
 }

@@ -27,6 +27,7 @@ pub fn named(name: Name) -> String {
         Name::Vcache => "The stacked cache: for programs whose data fits only there.",
         Name::Frequency => "Without the stacked cache: these cores usually clock higher.",
         Name::WithMemory => "Only nodes that have memory of their own.",
+        Name::CheapMemory => "Only cpus whose nearest memory costs least, as measured.",
         Name::OnePerCore => "One cpu of each core: no two threads share one.",
         _ => "Cpus that have a name here.",
     }
@@ -52,6 +53,7 @@ pub fn pattern(pattern: Pattern, level: Level, touched: usize, size: usize, pool
         Some(Name::Vcache) => ", where the stacked cache is",
         Some(Name::Frequency) => ", where no cache is stacked",
         Some(Name::WithMemory) => ", where there is memory",
+        Some(Name::CheapMemory) => ", where memory costs least",
         _ => "",
     };
     format!("{what}{among}.")

@@ -61,8 +61,12 @@ impl<'a> Scene<'a> {
         self.objects(Level::Core, &self.usable).into_iter().next()
     }
 
-    /// Whether a set has cpus only on nodes without memory, while others have memory.
+    /// Whether a set has cpus only on nodes without memory, while others have memory; or, where that was measured, only cpus whose memory
+    /// costs more.
     pub fn lacks_memory(&self, cpus: &CpuSet) -> bool {
+        if let Some(cheap) = self.machine().cheap_memory() {
+            return cpus.is_disjoint(&cheap) && !self.usable.is_disjoint(&cheap);
+        }
         let nodes = &self.machine().nodes;
         let bare = |node: &&crate::machine::Node| !self.machine().has_memory(node);
         let without: CpuSet = nodes.iter().filter(bare).flat_map(|node| node.cpus.iter()).collect();

@@ -370,6 +370,12 @@ impl<'a> Evaluator<'a> {
                 return Ok(Value::ordered(cores.into_iter().map(|cpus| cpus[0]).collect()));
             }
             Name::WithMemory => self.places.with_memory(&machine.online),
+            Name::CheapMemory => machine.cheap_memory().ok_or_else(|| {
+                let what = "cheap-memory: no map of memory of this machine is known";
+                PlacementError::new(term.at.clone(), what).hint(
+                    "`corewise memory` makes one on the machine itself; `with-memory` goes by what the system reports",
+                )
+            })?,
         };
         Ok(Value::of_words(cpus, &self.places))
     }

@@ -4,8 +4,10 @@ use corewise_model::CpuSet;
 use corewise_model::experiment::{
     ArmStanding, ArmState, ArmVerdict, Doubt, Effect, GuardStanding, GuardVerdict, OutReason, Verdict, What,
 };
+use corewise_model::placement::Name;
+use corewise_model::placement::memory::Mode;
 use corewise_model::placement::notation::{Notation, print};
-use corewise_model::trial::Live;
+use corewise_model::trial::{Arm, ArmMemory, Live};
 
 use super::Shown;
 use super::gain::{gain_in, interval, interval_in, percent, size, size_in};
@@ -269,8 +271,11 @@ pub fn apply(shown: Shown<'_>) -> Vec<Line> {
         let is_open = matches!(shown.standing.verdict, Verdict::Undecided { .. });
         return resume(shown).filter(|_| is_open).into_iter().collect();
     };
-    let Some(cpus) = &arm.cpus else { return Vec::new() };
     let command = in_a_shell(&shown.experiment.workload.command);
+    if let Some(memory) = &arm.memory {
+        return apply_with_memory(arm, memory, &command);
+    }
+    let Some(cpus) = &arm.cpus else { return Vec::new() };
     if let Some(live) = &shown.experiment.workload.live {
         return apply_live(shown, live, cpus);
     }
@@ -283,6 +288,24 @@ pub fn apply(shown: Shown<'_>) -> Vec<Line> {
     lines.extend(text(Notation::Taskset).map(|taskset| format!("{taskset} {command}")));
     lines.extend(text(Notation::Systemd).map(|unit| format!("{unit}    (systemd)")));
     lines.extend(text(Notation::Windows).map(|start| format!("{start}    (Windows)")));
+    lines.into_iter().map(|line| Line::new().plain("    ").strong(line)).collect()
+}
+
+/// The same with a memory policy: other tools write cpus and nodes apart.
+fn apply_with_memory(arm: &Arm, memory: &ArmMemory, command: &str) -> Vec<Line> {
+    let on = if arm.cpus.is_some() { arm.placement() } else { Name::All.word() };
+    let mut lines =
+        vec![format!("corewise run --on {} --memory {} -- {command}", in_shell(on), in_shell(&memory.policy))];
+    let numactl = memory.mode().map(|mode| match mode {
+        Mode::Local => "--localalloc".to_owned(),
+        Mode::Bind => format!("--membind={}", memory.nodes),
+        Mode::Preferred if memory.nodes.len() == 1 => format!("--preferred={}", memory.nodes),
+        Mode::Preferred => format!("--preferred-many={}", memory.nodes),
+        Mode::Interleave => format!("--interleave={}", memory.nodes),
+        Mode::Weighted => format!("--weighted-interleave={}", memory.nodes),
+    });
+    let cpus = arm.cpus.as_ref().map_or_else(String::new, |cpus| format!("--physcpubind={cpus} "));
+    lines.extend(numactl.map(|memory| format!("numactl {cpus}{memory} {command}")));
     lines.into_iter().map(|line| Line::new().plain("    ").strong(line)).collect()
 }
 

@@ -38,9 +38,10 @@ pub fn made_by(policy: Policy, effects: &Effects, noise: &RunNoise, seed: u64, m
         name: (*name).to_owned(),
         cpus: CpuSet::parse_list(cpus).ok(),
         threads: None,
+        memory: None,
         reason: String::new(),
     };
-    let baseline = Arm { name: "OS default".into(), cpus: None, threads: None, reason: String::new() };
+    let baseline = Arm { name: "OS default".into(), cpus: None, threads: None, memory: None, reason: String::new() };
     let experiment = Experiment {
         corewise: "0.1.0".into(),
         started_unix_ms: 0,

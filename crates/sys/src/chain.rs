@@ -1,11 +1,16 @@
-//! A random chain through memory: each element holds where the next one is, so that no two are loaded at a time.
+//! A random chain through memory: each element holds the address of the next one, so that no two are loaded at a time.
+//!
+//! An address and not an index: on some processors a load costs a cycle more where it has to multiply (AMD since Zen: five, not four).
 
+use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::io;
+use std::ptr::with_exposed_provenance;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use corewise_model::stats::random::Random;
-use corewise_sys::memory::{Memory, PageSize};
+
+use crate::os::memory::{Memory, PageSize};
 
 /// It is looked at whether to stop after so many elements.
 const BETWEEN_LOOKS: usize = 1 << 16;
@@ -23,7 +28,7 @@ pub struct Chain {
     /// How much of the memory was touched, in bytes.
     touched: usize,
     random: Random,
-    /// Where the walk is, in words.
+    /// The element where the walk is, in words.
     at: usize,
 }
 
@@ -37,9 +42,17 @@ impl Chain {
         Ok(Self { memory, apart: apart / WORD_BYTES, length: 0, touched: 0, random: Random::new(seed), at: 0 })
     }
 
-    /// The memory that it is on.
-    pub fn memory(&self) -> &Memory {
-        &self.memory
+    /// The nodes that its pages are on: as [`Memory::nodes`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn nodes(&self, most_pages: usize) -> io::Result<BTreeMap<u32, usize>> {
+        self.memory.nodes(most_pages)
+    }
+
+    /// Which share of it is in huge pages, where that is known.
+    pub fn huge_share(&self) -> Option<f64> {
+        self.memory.huge_share()
     }
 
     /// Makes it as long as the first bytes of its memory take; false where it was stopped.
@@ -75,18 +88,27 @@ impl Chain {
 
     /// Makes so many loads, from where the last walk ended.
     pub fn walk(&mut self, loads: usize) {
-        self.at = chase(self.memory.words(), self.at, loads);
+        if self.length > 0 {
+            let words = self.memory.words();
+            let base = words.as_ptr().expose_provenance();
+            let last = chase(&words[self.at], loads);
+            self.at = (last - base) / WORD_BYTES;
+        }
     }
+}
+
+fn address(words: &[AtomicU64], place: usize) -> u64 {
+    words[place..].as_ptr().expose_provenance() as u64
 }
 
 fn grow(words: &[AtomicU64], apart: usize, new: std::ops::Range<usize>, random: &mut Random) {
     for element in new {
         let place = element * apart;
         let before = if element == 0 { 0 } else { random.below(element) * apart };
-        let next = if element == 0 { 0 } else { words[before].load(Ordering::Relaxed) };
+        let next = if element == 0 { address(words, 0) } else { words[before].load(Ordering::Relaxed) };
         words[place].store(next, Ordering::Relaxed);
         words[place + 1].store(before as u64, Ordering::Relaxed);
-        words[before].store(place as u64, Ordering::Relaxed);
+        words[before].store(address(words, place), Ordering::Relaxed);
     }
 }
 
@@ -98,12 +120,14 @@ fn shrink(words: &[AtomicU64], apart: usize, old: std::ops::Range<usize>) {
     }
 }
 
-/// So many loads, each of the place that the one before found; where that ends.
+/// So many loads, each of the address that the one before found; the address where that ends. `from` is an element of a chain.
 #[inline(never)]
-pub fn chase(words: &[AtomicU64], from: usize, loads: usize) -> usize {
-    let mut at = from;
+fn chase(from: &AtomicU64, loads: usize) -> usize {
+    let mut at = std::ptr::from_ref(from).expose_provenance();
     for _ in 0..loads {
-        at = words[at].load(Ordering::Relaxed) as usize;
+        // SAFETY: every element of a chain holds the address of another one of it: `grow` and `shrink` alone write them, and the memory is
+        // nobody else's and as long-lived as the chain.
+        at = unsafe { (*with_exposed_provenance::<AtomicU64>(at)).load(Ordering::Relaxed) } as usize;
     }
     black_box(at)
 }
@@ -114,13 +138,19 @@ mod tests {
 
     static NEVER: AtomicBool = AtomicBool::new(false);
 
-    /// The places of a whole walk around.
+    /// The places of a whole walk around, rising.
     fn around(chain: &Chain) -> Vec<usize> {
+        let mut places = around_in_order(chain);
+        places.sort_unstable();
+        places
+    }
+
+    fn around_in_order(chain: &Chain) -> Vec<usize> {
         let mut places = vec![0];
         loop {
-            let next = chase(chain.memory.words(), *places.last().unwrap(), 1);
+            let words = chain.memory.words();
+            let next = (chase(&words[*places.last().unwrap()], 1) - address(words, 0) as usize) / WORD_BYTES;
             if next == 0 {
-                places.sort_unstable();
                 return places;
             }
             places.push(next);
@@ -146,10 +176,24 @@ mod tests {
             let mut chain = Chain::fresh(256, None, PageSize::Small, 64, seed).unwrap();
             chain.resize(256, &NEVER);
             let words = chain.memory.words();
-            *seen.entry([1, 2, 3].map(|loads| chase(words, 0, loads))).or_insert(0) += 1;
+            *seen.entry([1, 2, 3].map(|loads| chase(&words[0], loads) - address(words, 0) as usize)).or_insert(0) += 1;
         }
         assert_eq!(seen.len(), 6);
         assert!(seen.values().all(|count| (150..250).contains(count)), "{seen:?}");
+    }
+
+    #[test]
+    fn a_walk_goes_on_where_the_last_one_ended() {
+        let mut chain = Chain::fresh(1 << 14, None, PageSize::Small, 64, 5).unwrap();
+        chain.walk(3);
+        assert_eq!(chain.at, 0, "a chain of no element has nowhere to go");
+        assert!(chain.resize(1 << 14, &NEVER));
+        let all = around_in_order(&chain);
+        for loads in [1, 7, 200, 256] {
+            let from = all.iter().position(|place| *place == chain.at).unwrap();
+            chain.walk(loads);
+            assert_eq!(chain.at, all[(from + loads) % all.len()], "{loads} loads");
+        }
     }
 
     #[test]
