@@ -116,6 +116,66 @@ fn pictures_and_tables_are_what_they_say() {
     assert_eq!(json["conclusions"]["groups"]["cores"], serde_json::json!([3, 3]));
 }
 
+/// The title names the machine, or the file; what stands below it names the kind of talk, the pairs, and how wrong predictions are.
+#[test]
+fn a_picture_says_what_it_is_of() {
+    let place = with_matrix();
+    let svg = printed(&place, &["links", "import", "matrix.csv", "--no-store", "--format", "svg"]);
+    for words in [
+        ">matrix, 6 cpus</text>",
+        "compare-and-swap, one way · 15 pairs measured · 2 groups of 3",
+        "imported from matrix.csv",
+    ] {
+        assert!(svg.contains(words), "{words}: {svg}");
+    }
+    assert!(!svg.contains("predicted"), "{svg}");
+    let cell = |i: u32, j: u32| {
+        if i % 24 == j % 24 {
+            8
+        } else if i % 24 / 3 == j % 24 / 3 {
+            23
+        } else {
+            95
+        }
+    };
+    let row = |i: u32| (0..i).map(|j| cell(i, j).to_string()).collect::<Vec<_>>().join(",") + ",\n";
+    fs::write(place.path().join("large.csv"), (0..48).map(row).collect::<String>()).unwrap();
+    let arguments =
+        ["links", "--simulate", "large.csv", "--machine", "threadripper-3960x", "--seed", "1", "--no-store"];
+    let svg = printed(&place, &[&arguments[..], &["--format", "svg"]].concat());
+    let said: String = svg.split("<text").map(|text| text.split_once('>').map_or("", |text| text.1)).collect();
+    assert!(said.contains("AMD Ryzen Threadripper 3960X, 48 cpus"), "{said}");
+    for words in
+        ["compare-and-swap, one way", " of 1,128 pairs measured", " predicted, error median 0.0 %", "paler: predicted"]
+    {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+}
+
+/// A cost that cannot be is named, and nothing is concluded from it.
+#[test]
+fn a_cost_that_cannot_be_is_named_and_left_out() {
+    let place = Place::new();
+    let cell = |i: u32, j: u32| match (i, j) {
+        (9, 1) => "0.4".to_owned(),
+        _ if i / 4 == j / 4 => "25".to_owned(),
+        _ => format!("{}", 99 + (i + j) % 3),
+    };
+    let row = |i: u32| (0..i).map(|j| cell(i, j)).collect::<Vec<_>>().join(",") + ",\n";
+    fs::write(place.path().join("wrong.csv"), (0..16).map(row).collect::<String>()).unwrap();
+    let screen = printed(&place, &["links", "import", "wrong.csv", "--no-store"]);
+    let said = screen.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("! cpus 1 and 9: 0.4 ns contradicts the other costs"), "{screen}");
+    assert!(
+        said.contains("far from the other; left out") && said.contains("4 groups of 4 cpus: inside 25 ns"),
+        "{screen}"
+    );
+    assert!(!said.contains("assumed to be the SMT siblings"), "{screen}");
+    let json = printed(&place, &["links", "import", "wrong.csv", "--no-store", "--json"]);
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["conclusions"]["kinds"][0]["doubts"][0]["b"], 9);
+}
+
 #[test]
 fn a_matrix_stands_for_a_machine_the_same_way_each_time() {
     let place = with_matrix();
@@ -285,7 +345,10 @@ fn numbers_that_no_machine_has_are_not_taken_for_nanoseconds() {
     let place = Place::new();
     fs::write(place.path().join("us.csv"), ",,\n0.02,,\n0.08,0.08,\n").unwrap();
     let (code, said) = refused(&place, &["links", "import", "us.csv"]);
-    assert!(code == Some(3) && said.contains("below 1 ns") && said.contains("--unit us"), "{said}");
+    assert!(code == Some(3) && said.contains("below 2 ns") && said.contains("--unit us"), "{said}");
+    // Some lie above.
+    fs::write(place.path().join("mixed.csv"), ",,,\n0.2,,,\n1.3,1.3,,\n1.3,1.3,0.2,\n").unwrap();
+    assert_eq!(refused(&place, &["links", "import", "mixed.csv"]).0, Some(3));
     let screen = printed(&place, &["links", "import", "us.csv", "--unit", "us", "--no-store"]);
     assert!(screen.contains("80"), "{screen}");
 }

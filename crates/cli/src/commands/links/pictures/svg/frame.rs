@@ -59,7 +59,7 @@ impl Frame<'_> {
             x += 11 * SIZE;
         }
         if !self.picture.layout.predicted.is_empty() {
-            text.push_str(&swatch(x, pale(colour(STEPS / 2)), "predicted"));
+            text.push_str(&swatch(x, pale(colour(STEPS / 2)), "paler: predicted"));
         }
         text
     }
