@@ -27,8 +27,9 @@ fi
 exec 3<>/dev/ttyS1
 stty raw -echo <&3
 echo "rig ready" >&3
-# Whoever gave the steps may be gone; then the machine turns itself off.
-while IFS= read -r -t 900 step <&3; do
+# Whoever gave the steps may be gone; then the machine turns itself off. A shell of its own reads: this one is the parent of all orphans, and
+# busybox forgets the part of a line that it has read when a child ends meanwhile.
+while step=$(IFS= read -r -t 900 step <&3 && echo "$step"); do
     echo "$step" | xxd -r -p >/run/step
     setsid sh /run/step </dev/null >/run/step.out 2>/run/step.err 3>&-
     code=$?

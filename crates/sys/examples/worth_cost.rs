@@ -1,4 +1,4 @@
-//! What the map of worth costs: a read beside sched_getcpu, reads that are torn, and an update of 512 cpus.
+//! What the map of worth costs: a read beside sched_getcpu, reads that are torn, and an update of 512 cpus; and how soon a thief is seen in it.
 //!
 //! `cargo xtask compare-worth` runs it in the release profile; it ends with 1 where a read was torn.
 
@@ -7,12 +7,12 @@ use std::hint::black_box;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use corewise_model::stats::order::quantile;
 use corewise_model::worth::{Board, Head, Record, Speed, SpeedSource};
 use corewise_model::{CpuSet, Machine};
-use corewise_sys::affinity::running_on;
+use corewise_sys::affinity::{self, running_on};
 use corewise_sys::worth::{ProcessorTime, WorthReader, WorthWriter};
 
 /// How often each is measured, in turn.
@@ -21,6 +21,11 @@ const ROUNDS: usize = 101;
 const CALLS: u32 = 100_000;
 /// Reads that are checked while another thread writes.
 const CHECKED: u64 = 100_000_000;
+/// The interval of the map in which a thief is looked for, and how many thieves there are.
+const TICK: Duration = Duration::from_millis(100);
+const THIEVES: usize = 20;
+/// A cpu that has less than this to itself shows no thief; one that takes this much of it is seen.
+const SEEN: f32 = 0.5;
 /// The cpus of the large machine.
 const MANY: u32 = 512;
 
@@ -55,6 +60,7 @@ fn main() -> io::Result<ExitCode> {
     let torn = torn(&writer, &reader, &mut records);
     println!("torn reads of {CHECKED}, while another thread writes: {torn}");
     updates(&writer)?;
+    thieves()?;
     Ok(if torn == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -106,5 +112,58 @@ fn updates(writer: &WorthWriter) -> io::Result<()> {
     }
     println!("us an update of {MANY} cpus, read from a file in memory: {:.1}", quantile(&taken[0], 0.5));
     println!("us a read of this machine's /proc/stat:               {:.1}", quantile(&taken[1], 0.5));
+    Ok(())
+}
+
+/// After how long a busy thread on a cpu of this machine shows in a map that is updated each [`TICK`].
+fn thieves() -> io::Result<()> {
+    let online = affinity::current()?;
+    let cpu = online.highest().unwrap_or_default();
+    let count = cpu + 1;
+    let machine = Machine { online: CpuSet::first(count), possible: CpuSet::first(count), ..Machine::default() };
+    let mut board = Board::new(&machine, vec![Speed { relative: 1.0, source: SpeedSource::Measured }; count as usize]);
+    let mut times = ProcessorTime::open()?;
+    let mut next = Instant::now();
+    let mut busy = || -> io::Result<f32> {
+        next += TICK;
+        std::thread::sleep(next.saturating_duration_since(Instant::now()));
+        board.update(1, times.read()?, |_| None);
+        Ok(board.records()[cpu as usize].shares.busy)
+    };
+    busy()?;
+    let (mut taken_ms, mut hidden) = (Vec::new(), 0);
+    for number in 0..THIEVES {
+        if busy()? >= SEEN {
+            hidden += 1;
+            continue;
+        }
+        let ended = AtomicBool::new(false);
+        std::thread::scope(|scope| -> io::Result<()> {
+            // At another moment of the tick each time.
+            std::thread::sleep(TICK.mul_f64(number as f64 / THIEVES as f64 * 0.9));
+            let begin = Instant::now();
+            scope.spawn(|| {
+                let _ = affinity::set(0, &CpuSet::of(cpu));
+                while !ended.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+            let seen = (0..50).map(|_| busy()).find(|busy| busy.as_ref().map_or(true, |busy| *busy >= SEEN));
+            taken_ms.push(begin.elapsed().as_secs_f64() * 1e3);
+            ended.store(true, Ordering::Relaxed);
+            seen.transpose().map(drop)
+        })?;
+        busy()?;
+    }
+    let at = |share| quantile(&taken_ms, share);
+    match taken_ms.is_empty() {
+        true => println!("ms until a thief is seen: cpu {cpu} was busy all the time, so none could be"),
+        false => println!(
+            "ms until a thief is seen: {:.0}, at most {:.0}, of {}; {hidden} times cpu {cpu} was busy before",
+            at(0.5),
+            at(1.0),
+            taken_ms.len()
+        ),
+    }
     Ok(())
 }

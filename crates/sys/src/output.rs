@@ -65,7 +65,14 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let path = place(path)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let draft = path.with_file_name(format!(".{name}.{}", std::process::id()));
-    let mut file = File::create_new(&draft)?;
+    let mut file = match File::create_new(&draft) {
+        // A process of the same number was killed before it was done.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            fs::remove_file(&draft)?;
+            File::create_new(&draft)?
+        }
+        other => other?,
+    };
     let written = file.write_all(bytes).and_then(|()| fs::rename(&draft, &path));
     written.inspect_err(|_| drop(fs::remove_file(&draft)))
 }
@@ -87,6 +94,7 @@ mod tests {
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o1777)).unwrap();
         assert!(replace(&link, b"three").unwrap_err().to_string().ends_with("may be written by everybody"));
         assert_eq!(fs::read(&file).unwrap(), b"two");
+        fs::write(folder.path().join(format!(".file.{}", std::process::id())), "of one that was killed").unwrap();
         replace(&file, b"four").unwrap();
         assert_eq!(fs::read(&file).unwrap(), b"four");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "no draft stays");

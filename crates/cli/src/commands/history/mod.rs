@@ -73,9 +73,25 @@ fn kind_of(entry: &Entry) -> Result<&'static Kind, Failure> {
     })
 }
 
-/// Shows what is stored under a number as it was shown when it was made.
+/// Shows what is stored under a number as it was shown when it was made; and which rules rest on it.
 fn show(store: &Store, number: i64, form: &Form, settings: &Settings) -> Result<(), Failure> {
-    (kind_of(&store.entry(number).map_err(broken)?)?.show)(store, number, form, settings)
+    (kind_of(&store.entry(number).map_err(broken)?)?.show)(store, number, form, settings)?;
+    for rule in rules(settings).unwrap_or_default().iter().filter(|rule| rests_on(rule, &[number])) {
+        say(&format!("note: rule {} rests on experiment {number}", rule.name));
+    }
+    Ok(())
+}
+
+/// The rules whose evidence is in this user's history: the user's own, and for root the system's too.
+fn rules(settings: &Settings) -> Result<Vec<Rule>, Failure> {
+    let places = [false, true].into_iter().filter(|of_system| !of_system || settings.is_root);
+    let known = places.filter_map(|of_system| Rules::of(None, of_system, settings).ok());
+    let read = known.map(|rules| rules.read()).collect::<Result<Vec<_>, _>>()?;
+    Ok(read.into_iter().flatten().collect())
+}
+
+fn rests_on(rule: &Rule, numbers: &[i64]) -> bool {
+    rule.evidence.as_ref().is_some_and(|evidence| numbers.contains(&evidence.experiment))
 }
 
 /// Says what changed between two of a kind.
@@ -105,14 +121,16 @@ fn unless_evidence(numbers: &[i64], settings: &Settings) -> Result<(), Failure> 
     if settings.anyway {
         return Ok(());
     }
-    // Rules that cannot be read rest on nothing that anybody could say.
-    let rules = Rules::of(None, settings.is_root, settings).and_then(|rules| rules.read()).unwrap_or_default();
-    let rests_on = |rule: &Rule| rule.evidence.as_ref().map(|evidence| evidence.experiment);
-    match rules.iter().find(|rule| rests_on(rule).is_some_and(|number| numbers.contains(&number))) {
-        Some(rule) => {
-            let number = rests_on(rule).unwrap_or_default();
-            Err(Failure::unavailable(format!("experiment {number} is the evidence of rule {}", rule.name))
-                .next("Nothing was deleted. To delete it all the same, add --anyway."))
+    let anyway = "Nothing was deleted. To delete it all the same, add --anyway.";
+    let rules = rules(settings).map_err(|failure| {
+        Failure::unavailable(format!("it is not known which experiments rules rest on: {}", failure.what)).next(anyway)
+    })?;
+    let evidence =
+        rules.iter().find(|rule| rests_on(rule, numbers)).and_then(|rule| rule.evidence.as_ref().zip(Some(rule)));
+    match evidence {
+        Some((evidence, rule)) => {
+            let what = format!("experiment {} is the evidence of rule {}", evidence.experiment, rule.name);
+            Err(Failure::unavailable(what).next(anyway))
         }
         None => Ok(()),
     }

@@ -10,7 +10,7 @@ pub fn unit(of_system: bool) -> String {
 const SYSTEM: &str = "\
 # /etc/systemd/system/corewise-keep.service, written by `corewise keep unit --system`
 # Rules that name the file of other users' programs (exe) need CAP_SYS_PTRACE too: add it to both lines. To know who sets masks, add
-# CAP_PERFMON to both lines and perf_event_open to SystemCallFilter.
+# CAP_PERFMON to both lines and perf_event_open to SystemCallFilter. For --metrics FILE add ReadWritePaths= with the file's folder.
 [Unit]
 Description=Keeps placements of programs in force (corewise keep)
 Documentation=man:corewise(1)
