@@ -36,6 +36,7 @@ fn experiment(blocks: u32, name: &str) -> Conducted {
         name: name.to_owned(),
         cpus,
         threads: None,
+        memory: None,
         reason: "a test".to_owned(),
     };
     let arms = vec![arm("OS default", None), arm(name, Some(CpuSet::of(1)))];

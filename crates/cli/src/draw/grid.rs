@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::printable::{named, width as columns};
-use super::text::{Line, Part};
+use super::text::{Heading, Line, Part, Table};
 use super::wrap::wrap;
 
 /// On which side a column's cells stand.
@@ -16,7 +16,7 @@ pub enum Align {
 }
 
 /// A column: its title, its unit said once, and how much it matters.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Column {
     title: String,
     name: String,
@@ -54,25 +54,12 @@ impl Column {
 }
 
 /// Rows of cells under columns.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Grid {
     columns: Vec<Column>,
     rows: Vec<Vec<Line>>,
     gap: usize,
     indent: usize,
-}
-
-/// What stands over a column.
-#[derive(Clone, Copy, Debug)]
-pub struct Heading<'a> {
-    /// The title; may be empty.
-    pub title: &'a str,
-    /// The unit; may be empty.
-    pub unit: &'a str,
-    /// The name, for whoever cannot see what the column is.
-    pub name: &'a str,
-    /// On which side its cells stand.
-    pub align: Align,
 }
 
 /// A grid as it fits: its lines, and the titles of the columns that did not.
@@ -116,23 +103,22 @@ impl Grid {
             dropped.push(kept.remove(place));
         }
         dropped.sort_unstable();
-        let whole = Part::Table(Arc::new(self.clone()));
+        let whole = Part::Table(Arc::new(self.table()));
         Fitted {
-            lines: self.draw(&kept, width).into_iter().map(|line| line.as_part(whole.clone())).collect(),
+            lines: self.draw(&kept, width).into_iter().map(|line| line.in_part(whole.clone())).collect(),
             dropped: dropped.into_iter().map(|index| self.columns[index].name.clone()).collect(),
         }
     }
 
-    /// Its columns that say something, each with its title, its unit and its name.
-    pub fn headings(&self) -> impl Iterator<Item = Heading<'_>> {
-        let shown = self.columns.iter().enumerate().filter(|(index, _)| self.says_something(*index));
-        shown.map(|(_, Column { title, unit, name, align, .. })| Heading { title, unit, name, align: *align })
-    }
-
-    /// Its rows: the cells of those columns.
-    pub fn rows(&self) -> impl Iterator<Item = Vec<&Line>> {
+    /// The whole of it: all columns that say something.
+    fn table(&self) -> Table {
         let shown: Vec<usize> = (0..self.columns.len()).filter(|&index| self.says_something(index)).collect();
-        self.rows.iter().map(move |row| shown.iter().map(|&index| &row[index]).collect())
+        let heading = |&index: &usize| {
+            let Column { title, unit, name, align, .. } = self.columns[index].clone();
+            Heading { title, unit, name, is_number: align == Align::Right }
+        };
+        let cells = |row: &Vec<Line>| shown.iter().map(|&index| row[index].clone()).collect();
+        Table { headings: shown.iter().map(heading).collect(), rows: self.rows.iter().map(cells).collect() }
     }
 
     /// A column in which every cell is empty says nothing.
@@ -225,7 +211,7 @@ impl Fitted {
         if !self.dropped.is_empty() {
             let text = format!("Hidden at this width: {}", self.dropped.join(", "));
             let remark = wrap(&Line::new().faint(text).indented(indent), width, indent + 2);
-            lines.extend(remark.into_iter().map(|line| line.as_part(Part::Narrow)));
+            lines.extend(remark.into_iter().map(|line| line.in_part(Part::Narrow)));
         }
         lines
     }

@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use maud::{Markup, PreEscaped, html};
 
-use super::grid::{Align, Grid};
-use super::text::{Line, Part, Tone};
+use super::text::{Line, Part, Table, Tone};
 
 pub use machine::machine;
 
@@ -134,17 +133,17 @@ pub fn paragraphs(lines: &[Line]) -> Markup {
 fn sentences(lines: &[Line], caption: Option<&str>) -> Markup {
     let mut parts: Vec<Markup> = Vec::new();
     let mut paragraph = Line::new();
-    let mut known: Option<Arc<Grid>> = None;
+    let mut known: Option<Arc<Table>> = None;
     for line in lines {
         let begins = *line.part() != Part::Paragraph;
         if begins {
             parts.extend(said(&std::mem::take(&mut paragraph)));
         }
         match line.part() {
-            Part::Table(grid) if known.as_ref().is_some_and(|known| Arc::ptr_eq(known, grid)) => {}
-            Part::Table(grid) => {
-                parts.push(table(grid, caption));
-                known = Some(grid.clone());
+            Part::Table(own) if known.as_ref().is_some_and(|known| Arc::ptr_eq(known, own)) => {}
+            Part::Table(own) => {
+                parts.push(table(own, caption));
+                known = Some(own.clone());
             }
             Part::Alone => paragraph = line.clone(),
             Part::Paragraph => {
@@ -178,17 +177,16 @@ fn said(line: &Line) -> Option<Markup> {
     })
 }
 
-fn table(grid: &Grid, caption: Option<&str>) -> Markup {
-    let headings: Vec<_> = grid.headings().collect();
-    let side = |align: Align| (align == Align::Right).then_some("number");
+fn table(table: &Table, caption: Option<&str>) -> Markup {
+    let side = |is_number: bool| is_number.then_some("number");
     html! {
         div.table tabindex="0" role="group" aria-label=(caption.unwrap_or("table")) {
             table {
                 thead { tr {
-                    @for heading in &headings {
-                        th scope="col" class=[side(heading.align)] {
-                            @match (heading.title, heading.unit) {
-                                ("", "") => { span.hidden { (if heading.name.is_empty() { "mark" } else { heading.name }) } },
+                    @for heading in &table.headings {
+                        th scope="col" class=[side(heading.is_number)] {
+                            @match (&heading.title[..], &heading.unit[..]) {
+                                ("", "") => { span.hidden { (if heading.name.is_empty() { "mark" } else { &heading.name }) } },
                                 (title, "") => { (title) },
                                 ("", unit) => { span.hidden { (heading.name) " " } small { (unit) } },
                                 (title, unit) => { (title) " " small { (unit) } },
@@ -197,8 +195,8 @@ fn table(grid: &Grid, caption: Option<&str>) -> Markup {
                     }
                 } }
                 tbody {
-                    @for row in grid.rows() {
-                        tr { @for (cell, heading) in row.iter().zip(&headings) { td class=[side(heading.align)] { (spans(cell)) } } }
+                    @for row in &table.rows {
+                        tr { @for (cell, heading) in row.iter().zip(&table.headings) { td class=[side(heading.is_number)] { (spans(cell)) } } }
                     }
                 }
             }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use anstyle::{Ansi256Color, AnsiColor, Color, Style};
 
-use super::grid::Grid;
 pub use super::printable::printable;
 use super::printable::{split, width as columns};
 
@@ -72,9 +71,31 @@ pub enum Part {
     /// Of the paragraph of the line before it.
     Paragraph,
     /// Of a table.
-    Table(Arc<Grid>),
+    Table(Arc<Table>),
     /// Of what is said only because the terminal is narrow.
     Narrow,
+}
+
+/// A table as a whole: what its lines show, however wide they are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Table {
+    /// What stands over its columns, from left to right.
+    pub headings: Vec<Heading>,
+    /// Its rows: a cell for each column.
+    pub rows: Vec<Vec<Line>>,
+}
+
+/// What stands over a column.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Heading {
+    /// The title; may be empty.
+    pub title: String,
+    /// The unit; may be empty.
+    pub unit: String,
+    /// The name, for whoever cannot see what the column is; may be empty.
+    pub name: String,
+    /// Whether its cells are numbers, which stand on the right.
+    pub is_number: bool,
 }
 
 /// A line of text with tones.
@@ -130,12 +151,12 @@ impl Line {
     #[must_use]
     pub fn indented(self, columns: usize) -> Self {
         let part = self.part.clone();
-        Self::new().plain(" ".repeat(columns)).then(self).as_part(part)
+        Self::new().plain(" ".repeat(columns)).then(self).in_part(part)
     }
 
     /// The line as a part of something.
     #[must_use]
-    pub fn as_part(self, part: Part) -> Self {
+    pub fn in_part(self, part: Part) -> Self {
         Self { part, ..self }
     }
 

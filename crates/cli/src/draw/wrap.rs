@@ -13,7 +13,7 @@ pub fn wrap(line: &Line, width: usize, hanging: usize) -> Vec<Line> {
         return if line.is_empty() { Vec::new() } else { vec![line.clone()] };
     }
     let hanging = hanging.min(width / 2);
-    let indented = || Line::new().plain(" ".repeat(hanging)).as_part(Part::Paragraph);
+    let indented = || Line::new().plain(" ".repeat(hanging)).in_part(Part::Paragraph);
     let mut lines = Vec::new();
     let (mut current, mut is_bare) = (Line::new(), true);
     for (gap, word) in line.words() {

@@ -74,6 +74,9 @@ pub trait Printed: Artifact {
     fn compare(numbers: [i64; 2], artifacts: [&Self; 2], settings: &Settings) -> Result<(), Failure>;
 }
 
+/// What changed between two of a kind, in the lines of the terminal; nothing where they cannot be compared.
+pub type Changes = Option<Vec<Line>>;
+
 /// A kind of artifact in the list of all.
 pub struct Kind {
     /// Its name in the store.
@@ -85,7 +88,7 @@ pub struct Kind {
     /// What a page has of the one of a number.
     pub report: fn(&Store, i64, &Settings) -> Result<Reported, Failure>,
     /// What a page has of what changed between those of two numbers.
-    pub changes: fn(&Store, [i64; 2]) -> Result<Option<Vec<Line>>, Failure>,
+    pub changes: fn(&Store, [i64; 2]) -> Result<Changes, Failure>,
     /// What is wrong with one in JSON, if anything.
     pub check: fn(&str) -> Result<(), String>,
     /// Takes one into a store whose JSON is in a file of that name; its number there.
@@ -153,7 +156,7 @@ fn reported<T: Printed>(store: &Store, number: i64, settings: &Settings) -> Resu
     })
 }
 
-fn changed<T: Printed>(store: &Store, numbers: [i64; 2]) -> Result<Option<Vec<Line>>, Failure> {
+fn changed<T: Printed>(store: &Store, numbers: [i64; 2]) -> Result<Changes, Failure> {
     let of = |number| store.get::<T>(number).map_err(broken);
     Ok(T::changes(numbers, [&of(numbers[0])?, &of(numbers[1])?]))
 }

@@ -30,7 +30,12 @@ pub fn story(map: &LinkMap, conclusions: &LinkConclusions, kept: &Kept, picture:
     };
     Story {
         head: opening(map, conclusions, kept, WIDTH).into_lines(),
-        answer: meaning(remark(conclusions, map.unit).as_deref(), &conclusions.findings, &conclusions.no_difference, WIDTH),
+        answer: meaning(
+            remark(conclusions, map.unit).as_deref(),
+            &conclusions.findings,
+            &conclusions.no_difference,
+            WIDTH,
+        ),
         evidence,
         besides: footer(map, conclusions, kept, WIDTH),
         command,
