@@ -19,9 +19,10 @@ const fn package(name: &'static str, files: &'static [&'static str]) -> Package 
 }
 
 /// What the tests start, the rig boots with, Arm is built and emulated with, and SQLite is compiled with for Windows. None of these has a service that would start.
-const FOR_TESTS: [Package; 11] = [
+const FOR_TESTS: [Package; 12] = [
     package("bsdutils", &["script"]),
     package("busybox-static", &["busybox"]),
+    package("chromium", &["chromium"]),
     package("g++", &["c++"]),
     package("gcc-aarch64-linux-gnu", &["aarch64-linux-gnu-gcc"]),
     package("gcc-mingw-w64-x86-64-win32", &["x86_64-w64-mingw32-gcc"]),
@@ -43,6 +44,9 @@ const FOR_COMPARISONS: [Package; 4] = [
 
 /// Tools that corewise is compared with, of the registry of crates.
 const RIVALS: [&str; 2] = ["c2clat", "core-to-core-latency"];
+
+/// How npm is asked for the checker of pages.
+const NPM: [&str; 6] = ["install", "--no-audit", "--no-fund", "--prefix", "target/axe", "axe-core@4"];
 
 /// The target of the tests on Arm.
 pub const ARM: &str = "aarch64-unknown-linux-gnu";
@@ -69,6 +73,11 @@ pub fn for_tests() -> bool {
     }
     let had_kernel = Rig::has_kernel();
     steps.step("the rig's kernel", || Ok(Rig::fetch().map(|_| !had_kernel)?));
+    let checker = root().join("target/axe/node_modules/axe-core/axe.min.js");
+    steps.step("axe-core, which checks pages", || match checker.exists() {
+        true => Ok(false),
+        false => done(Command::new("npm").args(NPM).current_dir(root())).map(|()| true),
+    });
     steps.end()
 }
 
