@@ -482,7 +482,7 @@ fn exports() -> Outcome {
     same("the first run", lines[1].starts_with("0,0,0,OS default,,"), true)?;
     same("its guard", lines[1].contains(",rest=0,"), true)?;
     let told = said(&mut trying(&place, &[&options("--markdown")[..], &[&on]].concat(), &scores()), 1)?;
-    contains(&told, &["| placement | cpus | runs | median |", "|---|", "| OS default | all | 4 | 10.1 |"])?;
+    contains(&told, &["| placement | cpus | runs | median score |", "|---|", "| OS default | all | 4 | 10.1 |"])?;
     let told = said(&mut trying(&place, &[&options("--json")[..], &[&on]].concat(), &scores()), 1)?;
     let document: Value = serde_json::from_str(&told)?;
     let trials = document["observed"]["trials"].as_array().ok_or("no trials")?;

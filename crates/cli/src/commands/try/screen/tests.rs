@@ -105,7 +105,7 @@ impl Made {
 fn a_winner_comes_with_the_commands_that_apply_it() {
     let made = made(&[0.0, 0.01, -0.05, 0.88], &RunNoise::Typical, 42, 60);
     assert_snapshot!(made.at(110), @r"
-    Pin it. cpu 1 is at least 1.9x faster than the OS default in its typical run, about 2.4x; proven after 28 runs
+    Pin it. cpu 1 is at least 2.0x faster than the OS default in its typical run, about 2.4x; proven after 20 runs
     (error rate 5 %).
         corewise run --on 1 -- ./app --level 3
         taskset -c 1 ./app --level 3
@@ -114,19 +114,19 @@ fn a_winner_comes_with_the_commands_that_apply_it() {
 
     placement     cpus  runs  median   vs OS       interval                 verdict
                                       paired
-    OS default             8   1.3 s    1.00
-    cpu 1            1     8  524 ms    2.4x  ↑  [1.9, 2.4]        │   ├─●  wins
-    vcache          16     4   1.3 s   0.0 %  ?      […, …]  ──────●──────  behind, given up
-    all - core:0    30     4   1.3 s  -1.1 %  ?      […, …]  ──────●──────  behind, given up
-    frequency       16     4   1.3 s  -5.5 %  ?      […, …]  ──────●──────  behind, given up
+    OS default             7   1.3 s    1.00
+    cpu 1            1     7  525 ms    2.4x  ↑  [2.0, 2.9]        │   ├●┤  wins
+    all - core:0    30     2   1.3 s  +0.6 %  ?      […, …]  ──────●──────  behind, given up
+    vcache          16     2   1.3 s  -1.2 %  ?      […, …]  ──────●──────  behind, given up
+    frequency       16     2   1.3 s  -6.1 %  ?      […, …]  ──────●──────  behind, given up
 
     Also different, per run: moves to another cpu 1,200 → 0
 
-    Checks: 8 blocks, seed 42 · stored as experiment 3
+    Checks: 7 blocks, seed 42 · stored as experiment 3
     ");
     assert_snapshot!(made.at(60), @r"
-    Pin it. cpu 1 is at least 1.9x faster than the OS default in
-    its typical run, about 2.4x; proven after 28 runs (error
+    Pin it. cpu 1 is at least 2.0x faster than the OS default in
+    its typical run, about 2.4x; proven after 20 runs (error
     rate 5 %).
         corewise run --on 1 -- ./app --level 3
         taskset -c 1 ./app --level 3
@@ -136,15 +136,15 @@ fn a_winner_comes_with_the_commands_that_apply_it() {
     placement     median   vs OS       interval  verdict
                           paired
     OS default     1.3 s    1.00
-    cpu 1         524 ms    2.4x  ↑  [1.9, 2.4]  wins
-    vcache         1.3 s   0.0 %  ?      […, …]  behind, given …
-    all - core:0   1.3 s  -1.1 %  ?      […, …]  behind, given …
-    frequency      1.3 s  -5.5 %  ?      […, …]  behind, given …
+    cpu 1         525 ms    2.4x  ↑  [2.0, 2.9]  wins
+    all - core:0   1.3 s  +0.6 %  ?      […, …]  behind, given …
+    vcache         1.3 s  -1.2 %  ?      […, …]  behind, given …
+    frequency      1.3 s  -6.1 %  ?      […, …]  behind, given …
     Hidden at this width: cpus, runs, its picture
 
     Also different, per run: moves to another cpu 1,200 → 0
 
-    Checks: 8 blocks, seed 42 · stored as experiment 3
+    Checks: 7 blocks, seed 42 · stored as experiment 3
     ");
 }
 
@@ -217,15 +217,15 @@ fn made_cpus() -> CpuSet {
 fn no_difference_is_an_answer() {
     assert_snapshot!(made(&[0.0, 0.005], &RunNoise::Quiet, 1, 60).at(100), @r"
     Leave it to the operating system. None of 2 placements is 3 % faster in its typical run: at most
-    +2.5 % (95 % each) (16 runs).
+    +1.0 % (95 % each) (17 runs).
 
-    placement     cpus  runs  median   vs OS        interval                 verdict
+    placement     cpus  runs  median   vs OS        interval              verdict
                                       paired
-    OS default             6   1.3 s    1.00
-    vcache          16     5   1.2 s  +0.3 %  ≈   [0.1, 2.5]        ├●────┤  no difference
-    all - core:0    30     5   1.3 s   0.0 %  ≈  [-1.2, 2.0]     ├──●────┤   no difference
+    OS default             7   1.2 s    1.00
+    vcache          16     5   1.3 s  +0.3 %  ≈  [-0.9, 1.0]     ├───●─┤  no difference
+    all - core:0    30     5   1.3 s  -0.5 %  ≈  [-1.6, 0.0]   ├───●┤     no difference
 
-    Checks: 1 outlier · 6 blocks, seed 1 · stored as experiment 3
+    Checks: 7 blocks, seed 1 · stored as experiment 3
     ");
 }
 
@@ -335,11 +335,11 @@ fn coarse_numbers_leave_an_arm_open_in_every_form() {
 
     placement     cpus  runs  median   vs OS         interval           verdict
                                  fps  paired
-    OS default             6    60.5    1.00
+    OS default             8    60.5    1.00
     all - core:0    30     5    61.0   0.0 %  ?    [0.0, 0.0]        ●  numbers too coarse
-    vcache          16     5    30.0   0.50x  ↓  [0.49, 0.51]  ●     │  worse
+    vcache          16     5    30.0   0.50x  ↓  [0.50, 0.51]  ●     │  worse
 
-    Checks: fps: more is better · 6 blocks, seed 1 · stored as experiment 3
+    Checks: fps: more is better · 8 blocks, seed 1 · stored as experiment 3
     ");
     let (experiment, trials, standing) = (&made.experiment, &made.trials[..], &made.standing);
     let shown = Shown { experiment, trials, standing, threads: None, stored: None, named_store: None };
