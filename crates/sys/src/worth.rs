@@ -273,6 +273,7 @@ mod tests {
     fn what_others_may_write_is_not_read() {
         use std::os::unix::fs::PermissionsExt as _;
         let folder = tempfile::tempdir().unwrap();
+        std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o700)).unwrap();
         let _writer = WorthWriter::create(folder.path(), &HEAD).unwrap();
         let file = folder.path().join(FILE);
         let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;

@@ -47,7 +47,8 @@ fn a_partner_that_never_answers_is_not_waited_for() {
         let table = Table { ends, enders: vec![Mutex::new(ender)], are_threads: false };
         std::thread::scope(|scope| {
             scope.spawn(move || {
-                partner::greet(&mut silent).unwrap();
+                // On a busy machine nobody may be left to greet.
+                let Ok(()) = partner::greet(&mut silent) else { return };
                 while silent.hear_after(1).unwrap() != OVER {}
             });
             let played = table.play(&small(2), Amount::Items(5), &clock, &stop, Duration::from_millis(60));
