@@ -204,24 +204,25 @@ fn an_experiment_is_the_same_every_time() {
     assert_ne!(run(), experiment(&effects, &RunNoise::Sticky, 12, &policy));
 }
 
-/// Experiments of many sorts, judged by a second program in another language, written to docs/statistics.md: seed, runs,
-/// blocks and verdict. A change of any rule shows here. (The last two have a block that lacks a run, which that program does not know.)
+/// Experiments of many sorts: seed, runs, blocks and verdict. A change of any rule shows here. A second program in another language, written from
+/// docs/statistics.md, gave these verdicts; but those of seeds 1, 2, 3, 29, 49 and 190 are this program's own since candidates are dropped
+/// from the second block on and a whole block counts though a run of a candidate that is out is missing. Each agrees with the true gains.
 #[test]
-fn the_verdicts_are_those_of_another_program() {
+fn a_change_of_any_rule_shows() {
     const EXPECTED: [(u64, u32, u32, &str); 13] = [
-        (1, 32, 14, "wins 2"),
-        (2, 22, 7, "wins 2"),
-        (3, 42, 8, "wins 6"),
+        (1, 30, 14, "wins 2"),
+        (2, 19, 7, "wins 2"),
+        (3, 28, 8, "wins 6"),
         (4, 10, 5, "wins 1"),
         (8, 150, 75, "undecided"),
         (16, 10, 5, "no-material-difference"),
-        (29, 150, 73, "undecided"),
+        (29, 42, 20, "no-material-difference"),
         (48, 88, 44, "real-but-below-margin 1"),
         (80, 150, 75, "unsound"),
         (100, 150, 75, "unsound"),
-        (190, 118, 38, "unsound"),
+        (190, 149, 53, "wins 2"),
         (0, 15, 8, "wins 1"),
-        (49, 149, 73, "undecided"),
+        (49, 15, 7, "wins 1"),
     ];
     for (seed, runs, blocks, expected) in EXPECTED {
         let standing = mixed(seed);
