@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use corewise_sys::execution::{End, Execution, USUAL_PATIENCE};
+use corewise_sys::execution::{End, Execution};
 
 /// A script takes no longer, so that one that hangs does not hold up the others.
 const LONGEST: Duration = Duration::from_mins(10);
@@ -27,16 +27,9 @@ pub(crate) fn run(
     environment: &[(OsString, Option<OsString>)],
     stop: &AtomicBool,
 ) -> Result<(), Trouble> {
-    let execution = Execution {
-        program: &"sh".into(),
-        arguments: &["-e".into(), "-c".into(), script.into()],
-        environment,
-        cpus: None,
-        timeout: Some(LONGEST),
-        patience: USUAL_PATIENCE,
-        clock: None,
-        stop,
-    };
+    let (program, arguments) = ("sh".into(), ["-e".into(), "-c".into(), script.into()]);
+    let execution =
+        Execution { environment, timeout: Some(LONGEST), ..Execution::new(&program, &arguments, &[stop]) };
     let failed = |why: String, output: String| Err(Trouble::Failed { why, output });
     let ran = match execution.run(&mut |_| {}) {
         Ok(ran) => ran,

@@ -5,6 +5,7 @@ mod guards;
 mod length;
 mod live;
 mod numbered;
+mod parts;
 mod steps;
 mod threads;
 mod timing;
@@ -20,6 +21,7 @@ use crate::sample::Reading;
 use crate::{CpuSet, Machine};
 pub use design::{Design, standing};
 pub use length::{SlotLength, slot_length};
+pub use parts::{LOAD, Parts, REST, RolePlace, Service, ThreadRole};
 pub use live::{Limit, Live, LiveProcess, SLOTS_S, Source, policy_of_slots, wash_out_s};
 pub use threads::{Occupancy, ThreadsReport, threads};
 pub use timing::{usual_repeats, usual_rest};
@@ -114,7 +116,10 @@ impl Experiment {
                 Err("its stretches are impossible".to_owned())
             }
             () if !(timeout > 0.0 && timeout <= LONGEST_TIMEOUT_S) => Err("its time limit is impossible".to_owned()),
-            () => self.workload.live.as_ref().map_or(Ok(()), Live::check),
+            () => {
+                self.workload.parts.as_ref().map_or(Ok(()), Parts::check)?;
+                self.workload.live.as_ref().map_or(Ok(()), Live::check)
+            }
         }
     }
 }
@@ -202,6 +207,12 @@ pub struct Workload {
     /// The running processes that are placed; absent where a command is run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub live: Option<Live>,
+    /// The services that are started for the command, which is their load.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parts: Option<Parts>,
+    /// Threads of services or of running processes that may have a placement of their own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub thread_roles: Vec<ThreadRole>,
 }
 
 impl Workload {
@@ -218,6 +229,8 @@ impl Workload {
             threads_as: Vec::new(),
             pins_as: Vec::new(),
             live: None,
+            parts: None,
+            thread_roles: Vec::new(),
         }
     }
 
@@ -322,9 +335,12 @@ impl Metric {
 pub struct Arm {
     /// What it is called: "OS default", or the placement as it was typed.
     pub name: String,
-    /// Its cpus; absent for the operating system's choice among all.
+    /// Its cpus; absent for the operating system's choice among all. Of an arm with roles, the cpus of all of them together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpus: Option<CpuSet>,
+    /// Where each role stands that has a placement of its own; the others are left to the operating system.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub roles: Vec<RolePlace>,
     /// The requested number of threads; absent if none is passed to the program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads: Option<u32>,
@@ -333,6 +349,11 @@ pub struct Arm {
 }
 
 impl Arm {
+    /// A placement of everything, or the operating system's choice.
+    pub fn new(name: impl Into<String>, cpus: Option<CpuSet>, reason: impl Into<String>) -> Self {
+        Self { name: name.into(), cpus, roles: Vec::new(), threads: None, reason: reason.into() }
+    }
+
     /// What it is called in a sentence: "cpu 3" and "cpus 0-3" where it is called by numbers alone.
     pub fn spoken(&self) -> String {
         let is_numbers = self.name.bytes().all(|byte| byte.is_ascii_digit() || b",-".contains(&byte));

@@ -57,15 +57,15 @@ impl<'a> Shell<'a> {
     /// What it came to, and the lines that it wrote.
     fn run(&self) -> Result<(Executed, Vec<String>), Failed> {
         let mut lines = Vec::new();
+        let (program, arguments) = (OsString::from("sh"), ["-c".into(), self.script.into()]);
+        let stop = AtomicBool::new(self.stop);
         let execution = Execution {
-            program: &OsString::from("sh"),
-            arguments: &["-c".into(), self.script.into()],
             environment: &[("COREWISE_TEST".into(), Some("yes".into()))],
             cpus: self.cpus,
             timeout: self.timeout,
             patience: self.patience,
             clock: self.clock,
-            stop: &AtomicBool::new(self.stop),
+            ..Execution::new(&program, &arguments, &[&stop])
         };
         let before = task::descendants(std::process::id()).len();
         let executed = execution.run(&mut |line| lines.push(String::from_utf8_lossy(line).into_owned()))?;
@@ -90,17 +90,8 @@ fn ends() -> Outcome {
 }
 
 fn not_started() -> Outcome {
-    let execution = Execution {
-        program: &OsString::from("/no/such/program"),
-        arguments: &[],
-        environment: &[],
-        cpus: None,
-        timeout: None,
-        patience: USUAL_PATIENCE,
-        clock: None,
-        stop: &AtomicBool::new(false),
-    };
-    let error = execution.run(&mut |_| {}).err().ok_or("it was started")?;
+    let program = OsString::from("/no/such/program");
+    let error = Execution::new(&program, &[], &[]).run(&mut |_| {}).err().ok_or("it was started")?;
     same("the error", error.kind(), std::io::ErrorKind::NotFound)?;
     Ok(Completion::Completed)
 }

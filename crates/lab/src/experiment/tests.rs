@@ -15,7 +15,7 @@ use super::*;
 const EFFECTS: [f64; 3] = [0.0, 0.0, 0.2];
 
 fn experiment(seed: u64) -> Experiment {
-    let arm = |name: &str, cpus| Arm { name: name.to_owned(), cpus, threads: None, reason: String::new() };
+    let arm = |name: &str, cpus| Arm::new(name, cpus, "");
     Experiment {
         corewise: "test".to_owned(),
         started_unix_ms: 0,

@@ -11,14 +11,16 @@ mod visits;
 
 use std::io;
 use std::process::{Command, Stdio};
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use corewise_model::CpuSet;
 
+use super::memory_policy::Policy;
 use super::affinity;
 use super::signals::{ignore, pipe_was_ignored};
-pub use crate::values::execution::{ClockProbe, End, Executed, Execution, Observed, USUAL_PATIENCE, Usage};
+pub use crate::values::execution::{
+    ClockProbe, End, Executed, Execution, Observed, Started, USUAL_GRACE, USUAL_PATIENCE, Usage,
+};
 use counted::Counters;
 use looks::Looks;
 use output::Output;
@@ -56,8 +58,11 @@ impl Execution<'_> {
         let (reader, writer) = io::pipe()?;
         let output = Output::new(reader)?;
         let supervisor = self.spawn(&start, writer)?;
+        if let Some(started) = self.started {
+            started.started(supervisor.command);
+        }
         let mut running = Running {
-            tree: Tree::new(supervisor),
+            tree: Tree::new(supervisor, self.grace),
             output,
             looks,
             began: start.get(),
@@ -113,7 +118,16 @@ impl Execution<'_> {
             time.write_now();
             Ok(())
         };
-        Supervisor::start(command, last)
+        self.with_memory(|| Supervisor::start(command, last))
+    }
+
+    /// Does something, as starting a process that inherits it, under the command's memory policy; the calling thread gets its own back.
+    fn with_memory<T>(&self, start: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        let Some((mode, nodes)) = self.memory else { return start() };
+        let before = Policy::current()?;
+        let started = Policy::new(mode, nodes.to_vec()).set_current().and_then(|()| start());
+        before.set_current()?;
+        started
     }
 }
 
@@ -175,12 +189,12 @@ impl Running {
             // The end is looked for first: what was written may take time to read.
             if let Some((end, at)) = self.tree.reap() {
                 let is_over =
-                    || execution.stop.load(Ordering::SeqCst) || deadline.is_some_and(|deadline| deadline <= now());
+                    || execution.is_to_end() || deadline.is_some_and(|deadline| deadline <= now());
                 let patience = execution.patience.max(at.saturating_sub(self.began) / 10);
                 return self.tree.see_off(end, at, patience, &is_over, &mut || self.output.take(line));
             }
             self.output.take(line);
-            let why = if execution.stop.load(Ordering::SeqCst) {
+            let why = if execution.is_to_end() {
                 Some(End::Interrupted)
             } else if self.tree.is_stopped {
                 Some(End::Stopped)

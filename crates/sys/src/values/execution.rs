@@ -2,13 +2,16 @@
 
 use std::ffi::OsString;
 use std::fmt::Debug;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use corewise_model::CpuSet;
+use corewise_model::placement::memory::Mode;
 
 /// How long processes that outlive a command are usually waited for: what is still there then was not meant to end with it.
 pub const USUAL_PATIENCE: Duration = Duration::from_millis(200);
+/// How long a process that is asked to end may usually take until it is made to.
+pub const USUAL_GRACE: Duration = Duration::from_millis(500);
 
 /// What is to be run, and how.
 #[derive(Debug)]
@@ -21,16 +24,52 @@ pub struct Execution<'a> {
     pub environment: &'a [(OsString, Option<OsString>)],
     /// Its cpus; absent to leave them as they are.
     pub cpus: Option<&'a CpuSet>,
+    /// Where its memory comes from: how nodes are chosen, and among which, by the system's numbers; absent to leave that as it is.
+    pub memory: Option<(Mode, &'a [u32])>,
     /// After so long it is ended.
     pub timeout: Option<Duration>,
     /// How long it waits for processes that outlive the command, before it counts them as left behind; a tenth of the command's own time
     /// where that is longer.
     pub patience: Duration,
+    /// How long each of its processes may take to end once it is asked to.
+    pub grace: Duration,
+    /// Hears the number of its first process as soon as that is executed.
+    pub started: Option<&'a dyn Started>,
     /// Estimates the clock rate of cpus on which it computes, from time to time, on a thread of ours; not where the kernel counts
     /// cycles, which is better.
     pub clock: Option<&'a dyn ClockProbe>,
-    /// Ends it early once it is true.
-    pub stop: &'a AtomicBool,
+    /// End it early once one of them is true.
+    pub stops: &'a [&'a AtomicBool],
+}
+
+impl<'a> Execution<'a> {
+    /// A command as it is usually run: on the cpus of the calling thread, for as long as it takes.
+    pub fn new(program: &'a OsString, arguments: &'a [OsString], stops: &'a [&'a AtomicBool]) -> Self {
+        Self {
+            program,
+            arguments,
+            environment: &[],
+            cpus: None,
+            memory: None,
+            timeout: None,
+            patience: USUAL_PATIENCE,
+            grace: USUAL_GRACE,
+            started: None,
+            clock: None,
+            stops,
+        }
+    }
+
+    /// Whether it is to end early.
+    pub fn is_to_end(&self) -> bool {
+        self.stops.iter().any(|stop| stop.load(Ordering::SeqCst))
+    }
+}
+
+/// Hears of a command that was started.
+pub trait Started: Debug {
+    /// Its first process has this number.
+    fn started(&self, process: u32);
 }
 
 /// Estimates a clock rate; a visit calls it on a thread of this process that is pinned to a cpu.

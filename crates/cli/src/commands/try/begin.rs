@@ -130,7 +130,7 @@ pub fn arms(
     settings: &Settings,
 ) -> Result<Vec<Arm>, Failure> {
     let baseline =
-        Arm { name: BASELINE.to_owned(), cpus: None, threads: None, reason: "the OS default: all cpus".to_owned() };
+        Arm::new(BASELINE, None, "the OS default: all cpus");
     let reachable = reachable_here(machine);
     if reachable.len() < 2 {
         let what = format!("there is nothing to try: this process may use only cpu {reachable}");
@@ -176,17 +176,12 @@ fn planned(threads: Option<u32>, machine: &Machine, reachable: &CpuSet, settings
         .candidates
         .into_iter()
         .filter_map(|candidate| Some((candidate.expression?, candidate.cpus, candidate.reason)));
-    named.map(|(name, cpus, reason)| Arm { name, cpus: Some(cpus), threads: None, reason }).collect()
+    named.map(|(name, cpus, reason)| Arm::new(name, Some(cpus), reason)).collect()
 }
 
 fn chosen(choice: &Choice, machine: &Machine, settings: &Settings) -> Result<Arm, Failure> {
     let Choice::Placement(name, expression) = choice else {
-        return Ok(Arm {
-            name: "OS default again".to_owned(),
-            cpus: None,
-            threads: None,
-            reason: "to compare the OS default with itself".to_owned(),
-        });
+        return Ok(Arm::new("OS default again", None, "to compare the OS default with itself"));
     };
     let resolution = resolve_here(expression, machine, settings)?;
     refuse_named(&resolution.left_out)?;
@@ -194,7 +189,7 @@ fn chosen(choice: &Choice, machine: &Machine, settings: &Settings) -> Result<Arm
         true => resolution.notes.join(" "),
         false => "named on the command line".to_owned(),
     };
-    Ok(Arm { name: name.clone(), cpus: Some(resolution.cpus), threads: None, reason })
+    Ok(Arm::new(name.clone(), Some(resolution.cpus), reason))
 }
 
 /// Near a device, and everywhere else.
@@ -223,9 +218,9 @@ fn simulated(path: &Path, seed: Option<u64>, policy: &Policy) -> Result<(Begun, 
         return Err(told(&"`gains` must be a list of at least one number"));
     }
     let arm = |number: usize| match number {
-        0 => Arm { name: BASELINE.to_owned(), cpus: None, threads: None, reason: "the baseline".to_owned() },
+        0 => Arm::new(BASELINE, None, "the baseline"),
         number => {
-            Arm { name: format!("candidate {number}"), cpus: None, threads: None, reason: "from the file".to_owned() }
+            Arm::new(format!("candidate {number}"), None, "from the file")
         }
     };
     let workload = Workload::new(vec![path.display().to_string()], "".into(), Metric::wall_time());
@@ -369,12 +364,7 @@ mod tests {
 
     #[test]
     fn placements_of_the_same_cpus_are_one() {
-        let arm = |name: &str, cpus: Option<u32>| Arm {
-            name: name.to_owned(),
-            cpus: cpus.map(CpuSet::of),
-            threads: None,
-            reason: String::new(),
-        };
+        let arm = |name: &str, cpus: Option<u32>| Arm::new(name, cpus.map(CpuSet::of), "");
         let mut arms =
             vec![arm("0", Some(0)), arm("os", None), arm("core:0", Some(0)), arm("1", Some(1)), arm("os", None)];
         only_once(&mut arms);

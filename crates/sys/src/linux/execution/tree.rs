@@ -9,8 +9,6 @@ use super::supervisor::{Report, Supervisor};
 use crate::values::execution::{End, Usage};
 use crate::values::task::Process;
 
-/// So long a process that is asked to end may take until it is made to.
-const GRACE: Duration = Duration::from_millis(500);
 /// So long is waited for the end of those that were made to end.
 const LONGEST_END: Duration = Duration::from_secs(5);
 /// Between looks where nothing tells us of an end.
@@ -19,6 +17,8 @@ const PAUSE: Duration = Duration::from_millis(1);
 /// A command's processes: all that is below its supervisor.
 pub struct Tree {
     supervisor: Supervisor,
+    /// So long a process that is asked to end may take until it is made to.
+    grace: Duration,
     /// Whether a signal stopped the command's first process.
     pub is_stopped: bool,
     /// What was accounted for those that have ended.
@@ -35,8 +35,8 @@ pub struct Ended {
 }
 
 impl Tree {
-    pub fn new(supervisor: Supervisor) -> Self {
-        Self { supervisor, is_stopped: false, usage: Usage::default() }
+    pub fn new(supervisor: Supervisor, grace: Duration) -> Self {
+        Self { supervisor, grace, is_stopped: false, usage: Usage::default() }
     }
 
     /// Waits until a process of the command's has ended or has written something, but not longer than this.
@@ -131,11 +131,11 @@ impl Tree {
             self.reap_all();
             let waited = now().saturating_sub(since);
             // Another user's, or one that the kernel holds, cannot be ended.
-            if self.supervisor.is_over || waited > GRACE + LONGEST_END {
+            if self.supervisor.is_over || waited > self.grace + LONGEST_END {
                 return left;
             }
             // Again and again: there may be new ones.
-            if waited > GRACE {
+            if waited > self.grace {
                 self.send(libc::SIGKILL);
             }
             self.wait_for(-1, PAUSE);
