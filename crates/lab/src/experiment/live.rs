@@ -1,14 +1,14 @@
 //! Makes trials of running processes: a trial is a slot in which all of their threads stand on one placement.
 
-mod crew;
+pub(super) mod crew;
 mod source;
+pub(super) mod stand;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use corewise_model::CpuSet;
 use corewise_model::sample::{Kind, Meter, SampleError, Seen};
-use corewise_model::trial::{Arm, Limit, Live, Metric, Observed, Outcome, SlotLength, Workload, slot_length};
+use corewise_model::trial::{Arm, Limit, Live, Metric, Observed, Outcome, REST, SlotLength, Workload, slot_length};
 use corewise_sys::change::Journal;
 use corewise_sys::process::Process;
 
@@ -16,6 +16,7 @@ use super::{Ended, PAUSE_STEP, Ran, Runner};
 use crate::LabError;
 use crew::{Crew, CrewError};
 use source::Reader;
+use stand::{Names, Stand};
 
 /// How often limits are looked at, and gauges at least.
 const LOOK: Duration = Duration::from_millis(50);
@@ -38,6 +39,7 @@ pub struct LiveRunner<'a> {
     guards: Vec<Meter>,
     limits: Vec<(Limit, Meter)>,
     crew: Crew,
+    names: Names,
     reader: Reader<'a>,
     stop: &'a AtomicBool,
 }
@@ -100,10 +102,10 @@ impl<'a> LiveRunner<'a> {
         let metric_meter = meter(&workload.metric)?;
         let all = || std::iter::once(&metric_meter).chain(&guards).chain(limits.iter().map(|(_, meter)| meter));
         let with_accounts = all().any(|meter| meter.kind().is_proxy());
-        let placements: Vec<CpuSet> = arms.iter().filter_map(|arm| arm.cpus.clone()).collect();
         Ok(Self {
+            names: Names::new(&workload.thread_roles)?,
             reader: Reader::new(&live.source, with_accounts, stop),
-            crew: Crew::new(processes, placements, journal),
+            crew: Crew::new(processes, stand::placements(arms), journal),
             metric: workload.metric.clone(),
             meter: metric_meter,
             live,
@@ -238,8 +240,8 @@ impl<'a> LiveRunner<'a> {
         }
     }
 
-    fn slot(&mut self, cpus: Option<&CpuSet>, length: Duration) -> Result<Ran, Lost> {
-        self.crew.place(cpus)?;
+    fn slot(&mut self, stand: &Stand<'_>, length: Duration) -> Result<Ran, Lost> {
+        self.crew.place(stand)?;
         let wash_out = Duration::from_secs_f64(corewise_model::trial::wash_out_s(length.as_secs_f64()));
         self.wait(Instant::now() + wash_out).map_err(Lost::Over)?;
         let mut looks = self.looks();
@@ -260,7 +262,7 @@ impl<'a> LiveRunner<'a> {
             self.check_limits(&looks)?;
         }
         self.crew.check_alive()?;
-        self.crew.check_placed(cpus)?;
+        self.crew.check_placed()?;
         self.measured(&looks, middle, last - first)
     }
 
@@ -314,11 +316,13 @@ impl Runner for LiveRunner<'_> {
     /// Several in a row are one slot that is so much longer.
     fn run(&mut self, arm: &Arm, _: usize, repeats: u32, _: u64) -> Result<Ran, Ended> {
         let length = Duration::from_secs_f64(self.live.slot_s) * repeats.max(1);
-        let (begun, cpus) = (Instant::now(), arm.cpus.as_ref());
-        let mut slot = self.slot(cpus, length);
+        let begun = Instant::now();
+        let names = self.names.clone();
+        let stand = names.stand(arm, &[REST]);
+        let mut slot = self.slot(&stand, length);
         for _ in 1..MOST_ATTEMPTS {
             if matches!(slot, Err(Lost::Empty(_))) {
-                slot = self.slot(cpus, length);
+                slot = self.slot(&stand, length);
             }
         }
         if slot.is_err() {
