@@ -2,6 +2,7 @@
 
 mod energy;
 pub mod live;
+pub mod parts;
 pub mod process;
 pub mod simulated;
 

@@ -11,12 +11,18 @@ const LONGEST: Duration = Duration::from_mins(10);
 /// Of the output of what failed this many lines are kept.
 const KEPT_LINES: usize = 20;
 
-/// Why a script has not done what it should.
-pub(crate) enum Trouble {
+/// Why a script or a service has not done what it should.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trouble {
     /// corewise was told to stop.
     Interrupted,
-    /// Why it failed, and the end of what it wrote.
-    Failed { why: String, output: String },
+    /// It failed.
+    Failed {
+        /// Why.
+        why: String,
+        /// The end of what it wrote.
+        output: String,
+    },
 }
 
 /// Runs a script in the current folder, in a shell that ends with the first command that fails. What it leaves running is ended, and a failure: it

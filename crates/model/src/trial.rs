@@ -234,6 +234,11 @@ impl Workload {
         }
     }
 
+    /// Whether what is placed goes on from trial to trial, so that one may leave something behind for the next.
+    pub fn goes_on(&self) -> bool {
+        self.live.is_some() || self.parts.as_ref().is_some_and(|parts| parts.keep_started)
+    }
+
     /// Whether its metric or a guard tells of rare values.
     pub fn tells_of_tails(&self) -> bool {
         std::iter::once(&self.metric).chain(&self.guards).any(Metric::is_tail)

@@ -3,16 +3,18 @@
 use std::ffi::OsString;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use corewise_model::CpuSet;
+use corewise_model::placement::memory::Mode;
 use corewise_model::sample::Finder;
 use corewise_model::stats::random::Random;
-use corewise_model::trial::{Arm, Observed, Outcome, Workload};
+use corewise_model::trial::{Arm, LOAD, Observed, Outcome, Workload};
 use corewise_sys::Root;
 use corewise_sys::counts::KernelCounts;
-use corewise_sys::execution::{ClockProbe, End, Executed, Execution, USUAL_PATIENCE};
+use corewise_sys::execution::{ClockProbe, End, Executed, Execution};
 use corewise_sys::input::{self, Input, METRIC_BYTES};
 
 use super::energy::Meter;
@@ -44,6 +46,10 @@ pub struct ProcessRunner<'a> {
     clock: Option<Estimator>,
     /// The random number of this block, where the workload is varied, and what went wrong with that.
     varied: Option<(OsString, Result<(), Trouble>)>,
+    /// Where the command's memory comes from: how nodes are chosen, and among which.
+    memory: Option<(Mode, Vec<u32>)>,
+    /// Ends a run early, which has failed then: what it needs is gone.
+    needs_ended: Option<Arc<AtomicBool>>,
     stop: &'a AtomicBool,
 }
 
@@ -69,8 +75,21 @@ impl<'a> ProcessRunner<'a> {
             seed,
             clock: None,
             varied: None,
+            memory: None,
+            needs_ended: None,
             stop,
         })
+    }
+
+    /// The runner, whose runs are ended and have failed once this is true.
+    #[must_use]
+    pub(super) fn ended_with(self, needs_ended: &Arc<AtomicBool>) -> Self {
+        Self { needs_ended: Some(Arc::clone(needs_ended)), ..self }
+    }
+
+    /// Where the memory of the next runs comes from: how nodes are chosen, and among which, by the system's numbers.
+    pub(super) fn set_memory(&mut self, memory: Option<(Mode, Vec<u32>)>) {
+        self.memory = memory;
     }
 
     /// The runner, which estimates clock rates where the processor shows no cycle counters; takes about 50 ms.
@@ -83,15 +102,14 @@ impl<'a> ProcessRunner<'a> {
     fn once(&self, arm: &Arm, environment: &[(OsString, Option<OsString>)]) -> io::Result<(Executed, Vec<Found>)> {
         let mut words = self.workload.command_of(arm).into_iter().map(OsString::from);
         let (program, arguments) = (words.next().unwrap_or_default(), words.collect::<Vec<OsString>>());
+        let stops: Vec<&AtomicBool> = std::iter::once(self.stop).chain(self.needs_ended.as_deref()).collect();
         let execution = Execution {
-            program: &program,
-            arguments: &arguments,
             environment,
-            cpus: arm.cpus.as_ref(),
+            cpus: arm.cpus_of(LOAD),
+            memory: self.memory.as_ref().map(|(mode, nodes)| (*mode, &nodes[..])),
             timeout: self.timeout,
-            patience: USUAL_PATIENCE,
             clock: self.clock.as_ref().map(|clock| clock as &dyn ClockProbe),
-            stop: self.stop,
+            ..Execution::new(&program, &arguments, &stops)
         };
         let mut found = vec![Found::Nothing; self.finders.len()];
         let Some(file) = self.workload.metric_file.as_deref().map(Path::new) else {

@@ -59,7 +59,7 @@ impl Execution<'_> {
         let output = Output::new(reader)?;
         let supervisor = self.spawn(&start, writer)?;
         if let Some(started) = self.started {
-            started.started(supervisor.command);
+            started.started(supervisor.id());
         }
         let mut running = Running {
             tree: Tree::new(supervisor, self.grace),

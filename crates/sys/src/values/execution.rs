@@ -33,7 +33,7 @@ pub struct Execution<'a> {
     pub patience: Duration,
     /// How long each of its processes may take to end once it is asked to.
     pub grace: Duration,
-    /// Hears the number of its first process as soon as that is executed.
+    /// Hears of it as soon as its first process is executed.
     pub started: Option<&'a dyn Started>,
     /// Estimates the clock rate of cpus on which it computes, from time to time, on a thread of ours; not where the kernel counts
     /// cycles, which is better.
@@ -68,7 +68,7 @@ impl<'a> Execution<'a> {
 
 /// Hears of a command that was started.
 pub trait Started: Debug {
-    /// Its first process has this number.
+    /// All of its processes descend from the one of this number, which is there as long as one of them is.
     fn started(&self, process: u32);
 }
 

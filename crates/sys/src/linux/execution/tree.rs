@@ -11,8 +11,9 @@ use crate::values::task::Process;
 
 /// So long is waited for the end of those that were made to end.
 const LONGEST_END: Duration = Duration::from_secs(5);
-/// Between looks where nothing tells us of an end.
+/// Between looks where nothing tells us of an end: at first, and when it has taken longer.
 const PAUSE: Duration = Duration::from_millis(1);
+const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 
 /// A command's processes: all that is below its supervisor.
 pub struct Tree {
@@ -111,7 +112,7 @@ impl Tree {
                 return Ended { end, at, left_behind: self.kill() };
             }
             read();
-            self.wait_for(-1, PAUSE);
+            self.wait_for(-1, (now().saturating_sub(at) / 10).clamp(PAUSE, LONGEST_PAUSE));
         }
     }
 
