@@ -22,7 +22,7 @@ use crate::{CpuSet, Machine};
 pub use design::{Design, standing};
 pub use length::{SlotLength, slot_length};
 pub use parts::{LOAD, Parts, REST, RolePlace, Service, ThreadRole};
-pub use live::{Limit, Live, LiveProcess, SLOTS_S, Source, policy_of_slots, wash_out_s};
+pub use live::{Limit, Live, LiveProcess, SLOTS_S, Source, policy_of_kept, policy_of_slots, wash_out_s};
 pub use threads::{Occupancy, ThreadsReport, threads};
 pub use timing::{usual_repeats, usual_rest};
 
@@ -232,6 +232,14 @@ impl Workload {
             parts: None,
             thread_roles: Vec::new(),
         }
+    }
+
+    /// The names of the roles that may have a placement of their own: none where everything is placed as one.
+    pub fn roles(&self) -> Vec<String> {
+        let services = self.parts.iter().flat_map(|parts| parts.services.iter().map(|service| service.name.clone()));
+        let all: Vec<String> = services.chain(self.thread_roles.iter().map(|role| role.name.clone())).collect();
+        let last = if self.live.is_some() { REST } else { LOAD };
+        if all.is_empty() { all } else { [all, vec![last.to_owned()]].concat() }
     }
 
     /// Whether what is placed goes on from trial to trial, so that one may leave something behind for the next.

@@ -11,7 +11,7 @@ use corewise_model::trial::LARGEST_TIMES;
 use crate::shell::values::{between, budget};
 
 /// A command is needed, unless an experiment goes on that has one.
-pub const USAGE: &str = "corewise try [OPTIONS] -- <COMMAND>...\n       corewise try --pid <PID> --sample <SOURCE> --metric <NAME> [OPTIONS]\n       corewise try --suite <SUITE> [OPTIONS]\n       corewise try --resume[=N] [--budget <DURATION>]";
+pub const USAGE: &str = "corewise try [OPTIONS] -- <COMMAND>...\n       corewise try --start <NAME=SERVICE> [OPTIONS] -- <COMMAND>...\n       corewise try --pid <PID> --sample <SOURCE> --metric <NAME> [OPTIONS]\n       corewise try --suite <SUITE> [OPTIONS]\n       corewise try --resume[=N] [--budget <DURATION>]";
 
 pub const AFTER: &str = "Examples:
   corewise try -- ./app                          compares the OS default with this machine's placements
@@ -27,6 +27,9 @@ pub const AFTER: &str = "Examples:
   corewise try --suite review --on 'all - core:0' --budget 30m
   corewise try --pid 4711 --sample 'redis-cli info stats' --metric 'ops=commands_processed:([0-9]+)' --counter
   corewise try --unit nginx --sample http://localhost:9113/metrics --metric http_requests_total
+  corewise try --start server='redis-server --port 7777' --ready 'redis-cli -p 7777 ping' \
+    --metric 'rps=([0-9.]+) requests per second' --higher -- redis-benchmark -p 7777 -t get -q
+  corewise try --start server='./server' --on 'server=0, load=1' --on 'server=llc:0, load=llc:1' -- ./load
   corewise try --simulate truth.toml             how often true effects that you choose are found
   corewise try --resume                          continues the last experiment, with its error rate intact
   corewise try --again 12                        makes experiment 12 once more, from its beginning
@@ -43,6 +46,7 @@ decision.";
 /// Try a program on the placements of this machine, and show which one wins, if any
 #[derive(Clone, Debug, Parser)]
 #[command(name = "try", override_usage = USAGE, after_help = AFTER)]
+#[command(group(ArgGroup::new("services").args(["start", "parts"]).multiple(true).conflicts_with_all(["threads", "near", "suite", "simulate", "resume", "again", "live"])))]
 #[command(group(ArgGroup::new("live").args(["pid", "unit", "matches"]).multiple(true).conflicts_with_all(["threads", "metric_file", "vary", "timeout", "estimate_clock", "suite", "simulate", "resume"])))]
 pub struct TryArguments {
     /// A placement to try, such as 'all - core:0', 'spread(4, llc)' or 0-3; `os` is the OS default, which is always
@@ -104,9 +108,30 @@ pub struct TryArguments {
     /// Leave a placement at once, and for good, when this happens in a slot: 'p99(latency_seconds) > 50ms'
     #[arg(long, value_name = "LIMIT", requires = "live")]
     pub stop_if: Vec<String>,
-    /// Show whose threads would stand where, and exit
-    #[arg(long, requires = "live", conflicts_with_all = ["csv", "markdown"])]
+    /// Show whose threads, or which parts, would stand where, and exit
+    #[arg(long, conflicts_with_all = ["csv", "markdown"])]
     pub dry_run: bool,
+    /// Start this service before the command, which is then its load: NAME=COMMAND, for a shell; may be repeated. Each has a placement of its
+    /// own: --on 'server=0, load=1'. Every trial starts them anew, on their cpus from the first instruction, and ends them
+    #[arg(long, value_name = "NAME=COMMAND")]
+    pub start: Vec<String>,
+    /// What succeeds once a service is ready, for a shell: [NAME=]COMMAND; without NAME that of the last --start [default: it has run
+    /// for 0.5s]
+    #[arg(long, value_name = "COMMAND", requires = "services")]
+    pub ready: Vec<String>,
+    /// How long a service may take to be ready [default: 30s]
+    #[arg(long, value_name = "DURATION", requires = "services", value_parser = between("100ms", "24h"))]
+    pub ready_within: Option<Duration>,
+    /// Start the services once a session; their threads move from placement to placement
+    #[arg(long, requires = "services")]
+    pub keep_started: bool,
+    /// The services, their threads, the command and placements from a file (TOML)
+    #[arg(long, value_name = "FILE")]
+    pub parts: Option<PathBuf>,
+    /// Threads that have a placement of their own, by their names: NAME=REGEX, as in io='^io-' for --on 'io=0'; of services, or of running
+    /// processes, whose other threads are `rest`
+    #[arg(long, value_name = "NAME=REGEX")]
+    pub role: Vec<String>,
     /// Higher values of the metric are better [default: as its name or unit says: fps, ops/s, score; ms, latency, p99]
     #[arg(long, requires = "metric")]
     pub higher: bool,
@@ -193,7 +218,7 @@ pub struct TryArguments {
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
     /// The command and its arguments
-    #[arg(value_name = "COMMAND", required_unless_present_any = ["resume", "again", "simulate", "suite", "pid", "unit", "matches"], trailing_var_arg = true)]
+    #[arg(value_name = "COMMAND", required_unless_present_any = ["parts", "resume", "again", "simulate", "suite", "pid", "unit", "matches"], trailing_var_arg = true)]
     pub command: Vec<OsString>,
 }
 

@@ -1,6 +1,7 @@
 //! What a session begins with: a new experiment, or a stored one with its trials.
 
 pub mod live;
+pub mod parts;
 mod threads;
 
 use std::path::Path;
@@ -19,7 +20,7 @@ use corewise_model::{CpuSet, Machine};
 use corewise_sys::files::path_of;
 use corewise_sys::input::{self, Input};
 
-use super::task::{Again, Choice, NewExperiment, Which, choices};
+use super::task::{Again, Choice, NewExperiment, PartsTask, Which, choices};
 use crate::draw::printable::named;
 use crate::shell::failure::{Exit, Failure};
 use crate::shell::history::{broken, number_now, to_write};
@@ -63,7 +64,7 @@ fn new_experiment(
     let machine = this_machine()?;
     let arms = match &new.table {
         Some(table) => threads::arms(table, &machine)?,
-        None => arms(&new.choices, new.threads, &machine, settings)?,
+        None => arms_of(new, &machine, settings)?,
     };
     let folder =
         std::env::current_dir().map_err(|error| Failure::unavailable(format!("the current folder: {error}")))?;
@@ -78,7 +79,10 @@ fn new_experiment(
         threads_as: new.table.as_ref().map(|table| table.variables.clone()).unwrap_or_default(),
         pins_as: new.table.as_ref().map(|table| table.pins.clone()).unwrap_or_default(),
         live: None,
+        parts: new.parts.parts.clone(),
+        thread_roles: new.parts.thread_roles.clone(),
     };
+    parts::check_memory(&workload, &arms)?;
     if let Some(asked) = &new.live {
         let (live, processes) = asked.live()?;
         live::check_reachable(&arms, &processes)?;
@@ -93,7 +97,32 @@ fn new_experiment(
             say(&live::found_in_words(&found));
         }
     }
-    Ok(begun_now(env!("CARGO_PKG_VERSION"), machine, workload, arms, new.policy.clone(), new.seed))
+    let experiment = begun_now(env!("CARGO_PKG_VERSION"), machine, workload, arms, new.policy.clone(), new.seed);
+    if new.parts.parts.is_some() {
+        parts::check(&mut parts::runner(&experiment, super::runner(&experiment, stop)?, stop, settings)?)?;
+    }
+    Ok(experiment)
+}
+
+/// The arms of a new experiment: planned for its services and their load where nothing is said.
+pub fn arms_of(new: &NewExperiment, machine: &Machine, settings: &Settings) -> Result<Vec<Arm>, Failure> {
+    check_file(&new.parts, settings)?;
+    let roles = new.parts.roles();
+    let has_roles = new.parts.parts.is_some() || !new.parts.thread_roles.is_empty();
+    let planned = new.parts.parts.as_ref().filter(|_| new.choices.is_empty());
+    match planned {
+        Some(parts) => with_baseline(parts::planned(parts, machine, settings), machine),
+        None => arms(&new.choices, (new.threads, if has_roles { &roles } else { &[] }), machine, settings),
+    }
+}
+
+/// A file of --parts is executed only where nobody else can have written it.
+fn check_file(parts: &PartsTask, settings: &Settings) -> Result<(), Failure> {
+    let Some((file, content)) = &parts.file else { return Ok(()) };
+    let services = parts.parts.iter().flat_map(|parts| &parts.services);
+    let scripts = services.flat_map(|service| std::iter::once(service.start.clone()).chain(service.ready.clone()));
+    let lines = scripts.chain((!parts.load.is_empty()).then(|| parts.load.join(" "))).collect();
+    Commands { file, writers: parts.writers(), content: content.as_bytes(), lines }.check(settings)
 }
 
 /// A new experiment, stored where the history is.
@@ -125,47 +154,73 @@ fn keep(experiment: &Experiment, settings: &Settings) -> Result<Option<i64>, Fai
 /// The operating system's choice, and what is tried beside it: from the least to the most restrictive.
 pub fn arms(
     choices: &[Choice],
-    threads: Option<u32>,
+    (threads, roles): (Option<u32>, &[&str]),
     machine: &Machine,
     settings: &Settings,
 ) -> Result<Vec<Arm>, Failure> {
-    let baseline =
-        Arm::new(BASELINE, None, "the OS default: all cpus");
     let reachable = reachable_here(machine);
     if reachable.len() < 2 {
-        let what = format!("there is nothing to try: this process may use only cpu {reachable}");
-        return Err(Failure::unavailable(what).next("`corewise doctor` shows what limits it."));
+        return Err(one_cpu(&reachable));
     }
     let mut candidates = if choices.is_empty() {
         planned(threads, machine, &reachable, settings)
     } else {
         let each = |choice| match choice {
             &Choice::Planned => Ok(planned(threads, machine, &reachable, settings)),
+            Choice::Roles(text, typed) => {
+                if roles.is_empty() {
+                    return Err(no_roles(text));
+                }
+                parts::chosen((text, typed), roles, machine, settings).map(|arm| vec![arm])
+            }
             Choice::Near(device) => near(device, machine, settings).map(Vec::from),
             choice => chosen(choice, machine, settings).map(|arm| vec![arm]),
         };
         choices.iter().map(each).collect::<Result<Vec<_>, _>>()?.concat()
     };
+    only_once(&mut candidates);
+    candidates.sort_by_key(|arm| std::cmp::Reverse(arm.cpus.as_ref().map_or(usize::MAX, CpuSet::len)));
+    with_baseline(candidates, machine)
+}
+
+/// The OS default, and what is tried beside it.
+fn with_baseline(candidates: Vec<Arm>, machine: &Machine) -> Result<Vec<Arm>, Failure> {
+    let reachable = reachable_here(machine);
+    if reachable.len() < 2 {
+        return Err(one_cpu(&reachable));
+    }
     if candidates.is_empty() {
         let what = "there is nothing to try: no placement of this machine differs from the OS default";
         return Err(Failure::unavailable(what).next("Name a placement with --on EXPR."));
     }
-    only_once(&mut candidates);
-    candidates.sort_by_key(|arm| std::cmp::Reverse(arm.cpus.as_ref().map_or(usize::MAX, CpuSet::len)));
+    let baseline = Arm::new(BASELINE, None, "the OS default: all cpus");
     Ok(std::iter::once(baseline).chain(candidates).collect())
+}
+
+fn one_cpu(reachable: &CpuSet) -> Failure {
+    let what = format!("there is nothing to try: this process may use only cpu {reachable}");
+    Failure::unavailable(what).next("`corewise doctor` shows what limits it.")
+}
+
+fn no_roles(text: &str) -> Failure {
+    Failure::usage(format!("--on {text}: this places roles, and there are none"))
+        .next("Services have roles (--start NAME=COMMAND), and threads by their names (--role NAME=REGEX).")
 }
 
 /// Placements of the same cpus are one, by the first name.
 fn only_once(candidates: &mut Vec<Arm>) {
-    let mut seen: Vec<(CpuSet, String)> = Vec::new();
+    let mut seen: Vec<(CpuSet, Vec<(String, CpuSet, Option<String>)>, String)> = Vec::new();
     candidates.retain(|arm| {
         let Some(cpus) = &arm.cpus else { return true };
-        let first = seen.iter().find(|(known, _)| known == cpus);
-        if let Some((_, first)) = first {
+        let mut roles: Vec<_> =
+            arm.roles.iter().map(|place| (place.role.clone(), place.cpus.clone(), place.memory.clone())).collect();
+        roles.sort();
+        let first = seen.iter().find(|(known, of_roles, _)| known == cpus && *of_roles == roles);
+        if let Some((_, _, first)) = first {
             say(&format!("note: {} has the cpus of {}, and is not tried again", named(&arm.name), named(first)));
             return false;
         }
-        seen.push((cpus.clone(), arm.name.clone()));
+        seen.push((cpus.clone(), roles, arm.name.clone()));
         true
     });
 }
@@ -253,7 +308,9 @@ fn once_more(again: &Again, settings: &Settings) -> Result<Begun, Failure> {
     let own = || experiment.arms.iter().map(|arm| if arm.cpus.is_some() { arm.name.clone() } else { "os".to_owned() });
     let choices =
         if again.choices.is_empty() { choices(&own().collect::<Vec<_>>(), None)? } else { again.choices.clone() };
-    let arms = arms(&choices, None, &machine, settings)?;
+    let names: Vec<String> = experiment.workload.roles();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let arms = arms(&choices, (None, &names), &machine, settings)?;
     enter(&experiment, number)?;
     let Experiment { workload, policy, .. } = experiment;
     kept(begun_now(env!("CARGO_PKG_VERSION"), machine, workload, arms, policy, again.seed), settings)
@@ -302,8 +359,10 @@ pub fn check_owner(store: &Path, experiments: &[&Experiment], settings: &Setting
     let line = |workload: &Workload| {
         let removes = workload.metric_file.as_ref().map_or_else(String::new, |file| format!(", after removing {file}"));
         let varies = workload.vary.as_ref().map_or_else(String::new, |script| format!(", after {script}"));
+        let services = workload.parts.iter().flat_map(|parts| &parts.services);
+        let services: String = services.map(|service| format!("{}; ", service.start)).collect();
         let command = match &workload.live {
-            None => workload.command.join(" "),
+            None => format!("{services}{}", workload.command.join(" ")),
             Some(Live { source: Source::Command(script), .. }) => script.clone(),
             Some(Live { source: Source::Page(address), .. }) => format!("read {address}"),
             Some(_) => "place running processes".to_owned(),
@@ -358,7 +417,7 @@ mod tests {
         let nothing_else = near("eth0", &two_nodes(7), &settings).unwrap_err();
         assert!(nothing_else.what.starts_with("near(eth0) is every cpu that this process may use: "), "{nothing_else}");
         assert!(near("eth9", &machine, &settings).unwrap_err().what.contains("no such device"));
-        let planned = arms(&[Choice::Near("eth0".into()), Choice::Planned], None, &machine, &settings).unwrap();
+        let planned = arms(&[Choice::Near("eth0".into()), Choice::Planned], (None, &[]), &machine, &settings).unwrap();
         assert_eq!(planned[1..3].iter().map(|arm| &arm.name[..]).collect::<Vec<_>>(), ["near(eth0)", "!near(eth0)"]);
     }
 

@@ -88,7 +88,7 @@ fn run(task: &TryTask, settings: &Settings) -> Result<Exit, Failure> {
     // What is made up disturbs nobody.
     let _lock = if let Which::Simulated { .. } = which { None } else { lock::take(settings)? };
     if let Which::New(new) = which
-        && new.live.as_ref().is_some_and(|live| live.is_dry)
+        && new.is_dry
     {
         return plan::show(new, settings);
     }
@@ -190,6 +190,10 @@ fn session(
     let live = begun.experiment.workload.live.as_ref();
     let mut runner: Box<dyn Runner> = match simulation {
         Some(simulation) => Box::new(SimulatedRunner::new(simulation, begun.experiment.seed)),
+        None if begun.experiment.workload.parts.is_some() => {
+            let load = runner(&begun.experiment, stop)?;
+            Box::new(begin::parts::runner(&begun.experiment, load, stop, settings)?)
+        }
         None if let Some(live) = live => Box::new(begin::live::of_stored(&begun.experiment, live, stop, settings)?),
         // Whoever takes a cpu for a millisecond makes a tail of its own, and a longer one where threads cannot get out of the way.
         None if task.estimates_clock && !begun.experiment.workload.tells_of_tails() => {

@@ -5,6 +5,7 @@ mod besides;
 mod checks;
 mod export;
 mod gain;
+mod parts;
 mod questions;
 mod standings;
 pub mod suite;

@@ -1,6 +1,7 @@
 //! What `try` is to do.
 
 mod live;
+mod parts;
 mod threads;
 
 use std::ffi::OsString;
@@ -10,14 +11,16 @@ use std::time::Duration;
 use corewise_model::experiment::{Policy, What};
 use corewise_model::metric_line;
 use corewise_model::placement::Expression;
+use corewise_model::placement::roles::{PlacedRole, placed_roles};
 use corewise_model::sample::Finder;
-use corewise_model::trial::{Metric, policy_of_slots};
+use corewise_model::trial::{Metric, policy_of_kept, policy_of_slots};
 
 use super::arguments::TryArguments;
-use crate::shell::failure::Failure;
+use crate::shell::failure::{Exit, Failure};
 use crate::shell::placing;
 use crate::shell::tip::in_shell;
 pub use live::LiveTask;
+pub use parts::PartsTask;
 pub use threads::ThreadTable;
 
 /// A session of an experiment.
@@ -107,6 +110,10 @@ pub struct NewExperiment {
     pub seed: Option<u64>,
     /// The running processes that are placed, instead of a command that is run.
     pub live: Option<LiveTask>,
+    /// The services that are started for the command, and roles of threads.
+    pub parts: PartsTask,
+    /// Whether only to show what would stand where.
+    pub is_dry: bool,
 }
 
 /// A suite, and how it is to be tried.
@@ -133,6 +140,8 @@ pub enum Choice {
     OperatingSystem,
     /// A placement, as it was typed and as it was understood.
     Placement(String, Box<Expression>),
+    /// Roles, each on a placement of its own, as they were typed and as they were understood.
+    Roles(String, Vec<PlacedRole>),
     /// Near a device, and not near it.
     Near(String),
     /// Those that are planned for the machine.
@@ -230,12 +239,27 @@ impl NewExperiment {
         let guards = guards.chain(typed.guard_higher.iter().map(|text| metric_of_guard(text, true, &typed)));
         let guards = guards.collect::<Result<Vec<Metric>, _>>()?;
         let live = LiveTask::new(&typed, &metric, &guards)?;
-        let policy = if live.is_some() { policy_of_slots(&policy) } else { policy };
+        let parts = PartsTask::new(&typed)?;
+        if typed.dry_run && live.is_none() && parts.parts.is_none() {
+            return Err(Failure::usage("--dry-run needs running processes, or services: --pid, --unit, --match or --start"));
+        }
+        let policy = match &parts.parts {
+            _ if live.is_some() => policy_of_slots(&policy),
+            Some(parts) if parts.keep_started => policy_of_kept(&policy),
+            _ => policy,
+        };
+        let on = if typed.on.is_empty() { &parts.placements } else { &typed.on };
+        let command: Vec<String> = typed.command.into_iter().map(text).collect::<Result<_, _>>()?;
+        let command = if command.is_empty() { parts.load.clone() } else { command };
+        if command.is_empty() && live.is_none() {
+            return Err(Failure::usage("services need a load: the command that is run beside them")
+                .next("Give it behind `--`, or as `load = [\"program\", \"argument\"]` in the file of --parts."));
+        }
         Ok(Self {
-            choices: choices(&typed.on, typed.near.as_deref())?,
+            choices: choices(on, typed.near.as_deref())?,
             threads,
             table,
-            command: typed.command.into_iter().map(text).collect::<Result<_, _>>()?,
+            command,
             metric,
             guards,
             metric_file: typed.metric_file,
@@ -243,7 +267,9 @@ impl NewExperiment {
             timeout: typed.timeout,
             policy,
             seed: typed.seed,
+            is_dry: typed.dry_run,
             live,
+            parts,
         })
     }
 }
@@ -309,7 +335,10 @@ pub fn choices(typed: &[String], near: Option<&str>) -> Result<Vec<Choice>, Fail
     }
     let mut is_baseline_named = false;
     for word in typed {
-        if !word.trim().eq_ignore_ascii_case("os") {
+        if word.contains('=') {
+            let roles = placed_roles(word).map_err(|error| placing::refused(Exit::Usage, error))?;
+            choices.push(Choice::Roles(word.clone(), roles));
+        } else if !word.trim().eq_ignore_ascii_case("os") {
             choices.push(Choice::Placement(word.clone(), Box::new(placing::expression(word)?)));
         } else if std::mem::replace(&mut is_baseline_named, true) {
             choices.push(Choice::OperatingSystem);

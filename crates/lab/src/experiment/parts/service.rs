@@ -64,7 +64,7 @@ impl RunningService {
         let (script, cpus, memory) = (service.start.clone(), beginning.cpus.cloned(), beginning.memory.clone());
         let (own_stop, number, any_ended) = (Arc::clone(&stop), Arc::clone(&process), Arc::clone(beginning.any_ended));
         let run = move || {
-            let (program, arguments) = (OsString::from("sh"), ["-c".into(), script.into()]);
+            let (program, arguments, stops) = (OsString::from("sh"), ["-c".into(), script.into()], [&*own_stop]);
             let execution = Execution {
                 cpus: cpus.as_ref(),
                 memory: memory.as_ref().map(|(mode, nodes)| (*mode, &nodes[..])),
@@ -72,7 +72,7 @@ impl RunningService {
                 patience: Duration::MAX,
                 grace: GRACE,
                 started: Some(&*number),
-                ..Execution::new(&program, &arguments, &[&own_stop])
+                ..Execution::new(&program, &arguments, &stops)
             };
             let ran = execution.run(&mut |_| {});
             any_ended.store(true, Ordering::SeqCst);

@@ -6,6 +6,7 @@ use corewise_model::placement::notation::{Notation, print};
 use corewise_model::trial::Live;
 
 use super::Shown;
+use super::parts;
 use super::gain::{gain_in, interval, interval_in, percent, size, size_in};
 use super::questions::{against, place_of, slow};
 use crate::draw::number::count;
@@ -264,7 +265,10 @@ pub fn apply(shown: Shown<'_>) -> Vec<Line> {
     let Some(cpus) = &arm.cpus else { return Vec::new() };
     let command = in_a_shell(&shown.experiment.workload.command);
     if let Some(live) = &shown.experiment.workload.live {
-        return apply_live(shown, live, cpus);
+        return if arm.roles.is_empty() { apply_live(shown, live, cpus) } else { Vec::new() };
+    }
+    if let Some(parts) = &shown.experiment.workload.parts {
+        return parts::apply(shown, parts, arm);
     }
     let machine = &shown.experiment.machine;
     let text = |notation| {
@@ -310,7 +314,7 @@ pub(super) fn resume(shown: Shown<'_>) -> Option<Line> {
 }
 
 /// A command as it is typed in a shell, cut off where it is long.
-pub(super) fn in_a_shell(words: &[String]) -> String {
+pub fn in_a_shell(words: &[String]) -> String {
     let command = words_in_shell(words);
     match words.first() {
         Some(program) if command.chars().count() > LONGEST_COMMAND => format!("{} …", in_shell(program)),

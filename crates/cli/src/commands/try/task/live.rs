@@ -24,8 +24,6 @@ pub struct LiveTask {
     pub slot: Option<Duration>,
     /// What ends a slot at once.
     pub limits: Vec<Limit>,
-    /// Whether only to show whose threads would stand where.
-    pub is_dry: bool,
 }
 
 /// An option that names a metric: its name, what was typed behind it, and whether more is better where the option says so.
@@ -51,7 +49,6 @@ impl LiveTask {
             source: source(typed)?,
             slot: typed.slot,
             limits,
-            is_dry: typed.dry_run,
         }))
     }
 }
