@@ -53,7 +53,7 @@ pub(crate) fn run(
         }
         End::Exited(0) => return Ok(()),
         End::Exited(status) => format!("{what} failed: exit status {status}"),
-        End::Interrupted => format!("{what} was interrupted"),
+        End::Interrupted | End::NothingToFollow => format!("{what} was interrupted"),
         End::Killed(signal) => format!("{what} was killed by signal {signal}"),
         End::Stopped => format!("{what} was ended: it tried to use the terminal"),
         End::TimedOut => format!("{what} was ended: it took longer than {} minutes", LONGEST.as_secs() / 60),

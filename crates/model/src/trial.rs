@@ -16,7 +16,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::experiment::{Block, Policy, Race, Run, What};
+use crate::experiment::{Block, Policy, Race, Run, Standing, What};
 use crate::sample::Reading;
 use crate::{CpuSet, Machine};
 pub use design::{Design, standing};
@@ -195,6 +195,9 @@ pub struct Workload {
     /// A shell script that is run before each block, to change what should not matter. `COREWISE_VARY` has the block's random number there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vary: Option<String>,
+    /// The name of a process that the command, a launcher, leaves behind: a run lasts until that one has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub follow: Option<String>,
     /// A run that takes more seconds is ended and counts as failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_s: Option<f64>,
@@ -225,6 +228,7 @@ impl Workload {
             guards: Vec::new(),
             metric_file: None,
             vary: None,
+            follow: None,
             timeout_s: None,
             threads_as: Vec::new(),
             pins_as: Vec::new(),
@@ -511,6 +515,15 @@ pub fn in_blocks(trials: &[Trial]) -> Vec<Vec<&Trial>> {
 
 fn block_of(trials: &[&Trial], judged: impl Fn(&Trial) -> Option<f64>) -> Block {
     Block { runs: trials.iter().map(|trial| Run { arm: trial.arm, x: judged(trial) }).collect() }
+}
+
+/// How many seconds were spent on placements that look worse than the baseline, and on all.
+pub fn worse_s(trials: &[Trial], standing: &Standing) -> [f64; 2] {
+    let looks_worse = |arm: usize| {
+        standing.arms.get(arm).and_then(|arm| arm.effect.as_ref()).is_some_and(|effect| effect.estimate < 0.0)
+    };
+    let sum = |is: &dyn Fn(&Trial) -> bool| trials.iter().filter(|trial| is(trial)).map(|trial| trial.observed.wall_s).sum();
+    [sum(&|trial| trial.block > 0 && looks_worse(trial.arm)), sum(&|_| true)]
 }
 
 /// The blocks that trials make, in order, as they are judged.

@@ -11,6 +11,7 @@ use corewise_model::sample::{Kind, Meter, SampleError, Seen};
 use corewise_model::trial::{Arm, Limit, Live, Metric, Observed, Outcome, REST, SlotLength, Workload, slot_length};
 use corewise_sys::change::Journal;
 use corewise_sys::process::Process;
+use corewise_sys::signals;
 
 use super::{Ended, PAUSE_STEP, Ran, Runner};
 use crate::LabError;
@@ -52,6 +53,8 @@ enum Lost {
     Failed(String),
     /// Nothing, or too little, was counted: the load may have paused.
     Empty(String),
+    /// The user pauses the session.
+    Paused,
 }
 
 impl From<SampleError> for Lost {
@@ -100,6 +103,7 @@ impl<'a> LiveRunner<'a> {
         let limits = live.limits.iter().map(|limit| Ok((limit.clone(), meter(&limit.metric)?)));
         let limits = limits.collect::<Result<Vec<_>, LabError>>()?;
         let metric_meter = meter(&workload.metric)?;
+        signals::notice_stops();
         let all = || std::iter::once(&metric_meter).chain(&guards).chain(limits.iter().map(|(_, meter)| meter));
         let with_accounts = all().any(|meter| meter.kind().is_proxy());
         Ok(Self {
@@ -127,7 +131,12 @@ impl<'a> LiveRunner<'a> {
         let mut until = least;
         loop {
             let next = FINDING_STEP * seen.len() as u32;
-            self.wait(begun + next)?;
+            self.wait(begun + next).map_err(Lost::into_ended)?;
+            if signals::is_to_stop() {
+                // What was read before the pause says nothing of the time after it.
+                signals::stop_now();
+                return self.find_slot(most, progress);
+            }
             let (mut looks, look_begun) = (self.looks(), Instant::now());
             self.look(&mut looks).map_err(Lost::into_ended)?;
             reading += look_begun.elapsed();
@@ -161,7 +170,7 @@ impl<'a> LiveRunner<'a> {
         let checked = (|| {
             let mut looks = self.looks();
             self.look(&mut looks)?;
-            self.wait(Instant::now() + FINDING_STEP).map_err(Lost::Over)?;
+            self.wait(Instant::now() + FINDING_STEP)?;
             self.look(&mut looks)?;
             self.check_limits(&looks)?;
             self.check_moves(&looks.metric).map_err(Lost::Over)
@@ -227,23 +236,42 @@ impl<'a> LiveRunner<'a> {
         }
     }
 
-    fn wait(&self, until: Instant) -> Result<(), Ended> {
+    /// Waits, or less where the user pauses the session.
+    fn wait(&self, until: Instant) -> Result<(), Lost> {
         loop {
             if self.stop.load(Ordering::SeqCst) {
-                return Err(Ended::Stopped);
+                return Err(Lost::Over(Ended::Stopped));
             }
             let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
+            if left.is_zero() || signals::is_to_stop() {
                 return Ok(());
             }
             std::thread::sleep(left.min(PAUSE_STEP));
         }
     }
 
+    fn wait_in_slot(&self, until: Instant) -> Result<(), Lost> {
+        self.wait(until)?;
+        if signals::is_to_stop() { Err(Lost::Paused) } else { Ok(()) }
+    }
+
+    /// A slot that no pause has interrupted; in a pause everything is given back.
+    fn whole_slot(&mut self, stand: &Stand<'_>, length: Duration) -> Result<Ran, Lost> {
+        loop {
+            match self.slot(stand, length) {
+                Err(Lost::Paused) => {
+                    self.crew.give_back();
+                    signals::stop_now();
+                }
+                made => return made,
+            }
+        }
+    }
+
     fn slot(&mut self, stand: &Stand<'_>, length: Duration) -> Result<Ran, Lost> {
         self.crew.place(stand)?;
         let wash_out = Duration::from_secs_f64(corewise_model::trial::wash_out_s(length.as_secs_f64()));
-        self.wait(Instant::now() + wash_out).map_err(Lost::Over)?;
+        self.wait_in_slot(Instant::now() + wash_out)?;
         let mut looks = self.looks();
         let first = self.look(&mut looks)?;
         let begun = Instant::now();
@@ -254,7 +282,7 @@ impl<'a> LiveRunner<'a> {
         let mut steps = 0;
         while begun.elapsed() < length {
             steps += 1;
-            self.wait((begun + step * steps).min(begun + length)).map_err(Lost::Over)?;
+            self.wait_in_slot((begun + step * steps).min(begun + length))?;
             last = self.look(&mut looks)?;
             if middle == 0 && begun.elapsed() * 2 >= length {
                 middle = looks.metric.len() - 1;
@@ -308,6 +336,7 @@ impl Lost {
         match self {
             Self::Over(ended) => ended,
             Self::Failed(why) | Self::Empty(why) => Ended::Gone(why),
+            Self::Paused => Ended::Stopped,
         }
     }
 }
@@ -319,10 +348,10 @@ impl Runner for LiveRunner<'_> {
         let begun = Instant::now();
         let names = self.names.clone();
         let stand = names.stand(arm, &[REST]);
-        let mut slot = self.slot(&stand, length);
+        let mut slot = self.whole_slot(&stand, length);
         for _ in 1..MOST_ATTEMPTS {
             if matches!(slot, Err(Lost::Empty(_))) {
-                slot = self.slot(&stand, length);
+                slot = self.whole_slot(&stand, length);
             }
         }
         if slot.is_err() {
@@ -330,7 +359,7 @@ impl Runner for LiveRunner<'_> {
         }
         match slot {
             Ok(ran) => Ok(ran),
-            Err(Lost::Over(ended)) => Err(ended),
+            Err(lost @ (Lost::Over(_) | Lost::Paused)) => Err(lost.into_ended()),
             Err(Lost::Failed(why) | Lost::Empty(why)) => {
                 let observed = Observed { wall_s: begun.elapsed().as_secs_f64(), ..Observed::default() };
                 Ok(Ran { outcome: Outcome::Failed { why, output: String::new() }, guards: Vec::new(), observed })
@@ -345,6 +374,13 @@ impl Runner for LiveRunner<'_> {
     /// The wash-out is part of a slot.
     fn pause(&self, _: Duration) -> Duration {
         Duration::ZERO
+    }
+}
+
+impl Drop for LiveRunner<'_> {
+    fn drop(&mut self) {
+        self.crew.give_back();
+        signals::stop_at_once();
     }
 }
 

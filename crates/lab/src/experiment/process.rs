@@ -108,6 +108,7 @@ impl<'a> ProcessRunner<'a> {
             cpus: arm.cpus_of(LOAD),
             memory: self.memory.as_ref().map(|(mode, nodes)| (*mode, &nodes[..])),
             timeout: self.timeout,
+            follow: self.workload.follow.as_deref(),
             clock: self.clock.as_ref().map(|clock| clock as &dyn ClockProbe),
             ..Execution::new(&program, &arguments, &stops)
         };
@@ -270,6 +271,10 @@ impl ProcessRunner<'_> {
             End::TimedOut => return Some(format!("took longer than {seconds} s")),
             End::Stopped => return Some("stopped by a signal: it may need the terminal".to_owned()),
             End::Interrupted => return Some("interrupted".to_owned()),
+            End::NothingToFollow => {
+                let name = self.workload.follow.as_deref().unwrap_or_default();
+                return Some(format!("it left no process named {name} behind (--follow)"));
+            }
         }
         for (guard, found) in self.workload.guards.iter().zip(&found[1..]) {
             if let Some(why) = self.missing(&format!("its guard {}", guard.name), found) {

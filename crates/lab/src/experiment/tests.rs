@@ -95,7 +95,7 @@ fn session(
 ) -> (Standing, Ending, Kept) {
     let stop = AtomicBool::new(false);
     let mut runner = MadeUp::new(&stop);
-    let mut limits = Limits { blocks: 60, budget: None, rest: None, stop: &stop };
+    let mut limits = Limits { blocks: 60, budget: None, worse: None, rest: None, stop: &stop };
     change(&mut runner, &mut limits);
     let mut kept = Kept::default();
     let Ok((standing, ending)) = conduct(experiment, earlier, &mut runner, limits, &mut kept);
@@ -212,7 +212,7 @@ fn a_simulated_program_is_judged_as_a_real_one() {
     let simulation = Simulation { effects: Effects::of(&[0.0, 0.2]), noise: RunNoise::Typical };
     let verdict = |seed: u64| {
         let stop = AtomicBool::new(false);
-        let limits = Limits { blocks: 60, budget: None, rest: None, stop: &stop };
+        let limits = Limits { blocks: 60, budget: None, worse: None, rest: None, stop: &stop };
         let mut runner = SimulatedRunner::new(&simulation, seed);
         let Ok((standing, _)) = conduct(&experiment(seed), &[], &mut runner, limits, &mut Kept::default());
         standing

@@ -191,6 +191,10 @@ impl Running {
                 let is_over =
                     || execution.is_to_end() || deadline.is_some_and(|deadline| deadline <= now());
                 let patience = execution.patience.max(at.saturating_sub(self.began) / 10);
+                if let Some(name) = execution.follow.filter(|_| end == End::Exited(0)) {
+                    let why = || if execution.is_to_end() { End::Interrupted } else { End::TimedOut };
+                    return self.tree.follow(name, &|| is_over().then(why), &mut || self.output.take(line));
+                }
                 return self.tree.see_off(end, at, patience, &is_over, &mut || self.output.take(line));
             }
             self.output.take(line);

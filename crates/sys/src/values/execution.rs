@@ -31,6 +31,8 @@ pub struct Execution<'a> {
     /// How long it waits for processes that outlive the command, before it counts them as left behind; a tenth of the command's own time
     /// where that is longer.
     pub patience: Duration,
+    /// The name of a process that the command, a launcher, leaves behind: it is waited for, to begin and to end. The kernel keeps 15 bytes of it.
+    pub follow: Option<&'a str>,
     /// How long each of its processes may take to end once it is asked to.
     pub grace: Duration,
     /// Hears of it as soon as its first process is executed.
@@ -53,6 +55,7 @@ impl<'a> Execution<'a> {
             memory: None,
             timeout: None,
             patience: USUAL_PATIENCE,
+            follow: None,
             grace: USUAL_GRACE,
             started: None,
             clock: None,
@@ -92,6 +95,8 @@ pub enum End {
     Stopped,
     /// We ended it, since we were told to stop.
     Interrupted,
+    /// It left no process behind of the name that was to be followed.
+    NothingToFollow,
 }
 
 /// What a run came to.

@@ -47,7 +47,7 @@ decision.";
 #[derive(Clone, Debug, Parser)]
 #[command(name = "try", override_usage = USAGE, after_help = AFTER)]
 #[command(group(ArgGroup::new("services").args(["start", "parts"]).multiple(true).conflicts_with_all(["threads", "near", "suite", "simulate", "resume", "again", "live"])))]
-#[command(group(ArgGroup::new("live").args(["pid", "unit", "matches"]).multiple(true).conflicts_with_all(["threads", "metric_file", "vary", "timeout", "estimate_clock", "suite", "simulate", "resume"])))]
+#[command(group(ArgGroup::new("live").args(["pid", "unit", "matches"]).multiple(true).conflicts_with_all(["threads", "metric_file", "vary", "follow", "timeout", "estimate_clock", "suite", "simulate", "resume"])))]
 pub struct TryArguments {
     /// A placement to try, such as 'all - core:0', 'spread(4, llc)' or 0-3; `os` is the OS default, which is always
     /// tried [default: those that `corewise place --candidates` lists]
@@ -84,6 +84,9 @@ pub struct TryArguments {
     /// the objects; the variable has a random number. Without it the environment's size varies, and with it where the stack begins
     #[arg(long, value_name = "SCRIPT")]
     pub vary: Option<String>,
+    /// The command is a launcher: a run lasts until the process of this name has ended that it leaves behind, as a game does
+    #[arg(long, value_name = "NAME", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    pub follow: Option<String>,
     /// Place this running process, with all that descends from it, instead of running a command: a trial is then a slot in which all its threads
     /// stand on one placement. Everything is given back in the end
     #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
@@ -173,6 +176,10 @@ pub struct TryArguments {
     /// the mean or slow runs decide]
     #[arg(long, value_name = "DURATION", value_parser = budget)]
     pub budget: Option<Duration>,
+    /// End when so much time was spent on placements that look worse, and all that are still tried do [default for running processes: half
+    /// of the budget]
+    #[arg(long, value_name = "DURATION", value_parser = budget, conflicts_with_all = ["threads", "suite"])]
+    pub worse_at_most: Option<Duration>,
     /// Maximum number of runs, including earlier sessions; one warm-up per placement is not counted
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub runs_max: Option<u32>,
@@ -189,21 +196,21 @@ pub struct TryArguments {
     pub estimate_clock: bool,
     /// Try the benchmarks of a suite, and show a table with a row for each: a file (TOML), or a built-in suite,
     /// `review` or `workloads`
-    #[arg(long, value_name = "SUITE", conflicts_with_all = ["threads", "metric", "metric_file", "vary", "guard", "guard_higher", "timeout", "simulate", "command"])]
+    #[arg(long, value_name = "SUITE", conflicts_with_all = ["threads", "follow", "role", "metric", "metric_file", "vary", "guard", "guard_higher", "timeout", "simulate", "command"])]
     pub suite: Option<String>,
     /// Print the command that installs the programs of the suite, and exit
     #[arg(long, requires = "suite", conflicts_with_all = ["resume", "csv", "markdown", "json"])]
     pub install: bool,
     /// Continue a stored experiment: its number, or the last one of this machine; with --suite, its last session
-    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, conflicts_with_all = ["on", "threads", "metric", "metric_file", "vary", "guard", "guard_higher", "guard_margin", "what", "slow", "cap", "margin", "error_rate", "timeout", "seed", "command"])]
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, conflicts_with_all = ["on", "follow", "role", "threads", "metric", "metric_file", "vary", "guard", "guard_higher", "guard_margin", "what", "slow", "cap", "margin", "error_rate", "timeout", "seed", "command"])]
     pub resume: Option<Option<i64>>,
     /// Make a stored experiment once more, from its beginning: its command, metric, guards and margin, with the placements of
     /// --on or with its own, as they are on this machine now
-    #[arg(long, value_name = "N", conflicts_with_all = ["threads", "metric", "metric_file", "vary", "guard", "guard_higher", "guard_margin", "what", "slow", "cap", "margin", "error_rate", "timeout", "resume", "suite", "simulate", "pid", "unit", "matches", "command"])]
+    #[arg(long, value_name = "N", conflicts_with_all = ["threads", "follow", "role", "metric", "metric_file", "vary", "guard", "guard_higher", "guard_margin", "what", "slow", "cap", "margin", "error_rate", "timeout", "resume", "suite", "simulate", "pid", "unit", "matches", "command"])]
     pub again: Option<i64>,
     /// Simulate a program whose true effects this file (TOML) gives: gains = [0.05, 0.0], noise = "typical"; stores
     /// nothing
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["on", "threads", "metric", "metric_file", "vary", "guard", "guard_higher", "timeout", "resume", "suite", "command"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["on", "follow", "role", "threads", "metric", "metric_file", "vary", "guard", "guard_higher", "timeout", "resume", "suite", "command"])]
     pub simulate: Option<PathBuf>,
     /// The seed of the random orders [default: from the clock]
     #[arg(long, value_name = "N")]

@@ -75,6 +75,7 @@ fn new_experiment(
         guards: new.guards.clone(),
         metric_file: new.metric_file.clone(),
         vary: new.vary.clone(),
+        follow: new.follow.clone(),
         timeout_s: new.timeout.map(|timeout| timeout.as_secs_f64()),
         threads_as: new.table.as_ref().map(|table| table.variables.clone()).unwrap_or_default(),
         pins_as: new.table.as_ref().map(|table| table.pins.clone()).unwrap_or_default(),

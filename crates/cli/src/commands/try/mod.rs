@@ -103,6 +103,9 @@ fn run(task: &TryTask, settings: &Settings) -> Result<Exit, Failure> {
     if trials.iter().all(|trial| matches!(trial.outcome, Outcome::Failed { .. })) {
         return Err(nothing_ran(&begun.experiment, &trials, &ending));
     }
+    if ending == Ending::Worse {
+        say(&"note: the session ended: enough time was spent on placements that all look worse (--worse-at-most)");
+    }
     if let Ending::Gone(why) = &ending {
         say(&format!("warning: the session ended early: {why}. What was measured before is valid."));
     }
@@ -207,7 +210,9 @@ fn session(
         What::Mean | What::Tail => MOST_BLOCKS_OF_RARE,
     };
     let budget = budget.or(live.map(|_| BUDGET_OF_SLOTS));
-    let limits = Limits { blocks: done + most, budget, rest: task.rest, stop };
+    // Who uses running processes has to bear what is worse.
+    let worse = task.worse_at_most.or(live.and(budget).map(|budget| budget / 2));
+    let limits = Limits { blocks: done + most, budget, worse, rest: task.rest, stop };
     let (_, ending) = conduct(&begun.experiment, &begun.trials, &mut *runner, limits, &mut session)?;
     session.live.clear();
     Ok((session.trials, ending))

@@ -34,6 +34,8 @@ pub struct TryTask {
     pub runs_max: Option<u32>,
     /// How long the machine rests before each run; where nothing is said, by what a run takes.
     pub rest: Option<Duration>,
+    /// How much time may be spent on placements that all look worse.
+    pub worse_at_most: Option<Duration>,
     /// Whether the clock rate is estimated where it is not counted.
     pub estimates_clock: bool,
     /// Whether a winner is to be confirmed in long stretches.
@@ -102,6 +104,8 @@ pub struct NewExperiment {
     /// The file that they are written to.
     pub metric_file: Option<String>,
     pub vary: Option<String>,
+    /// The process that the command leaves behind, by its name.
+    pub follow: Option<String>,
     /// After so long a run is ended.
     pub timeout: Option<Duration>,
     /// How it is judged.
@@ -197,6 +201,7 @@ impl TryTask {
         let (budget, runs_max, rest, estimates_clock) =
             (typed.budget, typed.runs_max, typed.rest, typed.estimate_clock);
         let (svg, confirms) = (typed.svg.clone(), typed.confirm);
+        let worse_at_most = typed.worse_at_most;
         let policy = policy(&typed)?;
         if confirms && policy.what == What::Tail {
             return Err(super::not_in_stretches());
@@ -219,7 +224,7 @@ impl TryTask {
         if svg.is_some() && !subject.may_have_threads() {
             return Err(no_threads());
         }
-        Ok(Self { subject, budget, runs_max, rest, estimates_clock, confirms, print, svg })
+        Ok(Self { subject, budget, runs_max, rest, worse_at_most, estimates_clock, confirms, print, svg })
     }
 }
 
@@ -264,6 +269,7 @@ impl NewExperiment {
             guards,
             metric_file: typed.metric_file,
             vary: typed.vary,
+            follow: typed.follow,
             timeout: typed.timeout,
             policy,
             seed: typed.seed,

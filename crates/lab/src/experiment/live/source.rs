@@ -101,7 +101,7 @@ impl<'a> Reader<'a> {
             End::TimedOut => Err(format!("{script} took longer than {} s", PATIENCE.as_secs())),
             End::Killed(signal) => Err(format!("{script} was killed by signal {signal}")),
             End::Stopped => Err(format!("{script} was ended: it tried to use the terminal")),
-            End::Interrupted => Err(format!("{script} was interrupted")),
+            End::Interrupted | End::NothingToFollow => Err(format!("{script} was interrupted")),
         }
     }
 

@@ -139,7 +139,7 @@ impl RunningService {
                     End::Exited(status) => format!("exit status {status}"),
                     End::Killed(signal) => format!("killed by signal {signal}"),
                     End::Stopped => "it tried to use the terminal".to_owned(),
-                    End::TimedOut | End::Interrupted => "it was ended".to_owned(),
+                    End::TimedOut | End::Interrupted | End::NothingToFollow => "it was ended".to_owned(),
                 };
                 Trouble::Failed { why: format!("{name} ended {when}: {how}"), output: last_lines(&ran.output) }
             }

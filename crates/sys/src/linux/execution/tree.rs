@@ -11,6 +11,10 @@ use crate::values::task::Process;
 
 /// So long is waited for the end of those that were made to end.
 const LONGEST_END: Duration = Duration::from_secs(5);
+/// What a launcher leaves behind has to be there so soon after its end.
+const LONGEST_START: Duration = Duration::from_secs(30);
+/// The kernel keeps so much of a name.
+const NAME_BYTES: usize = 15;
 /// Between looks where nothing tells us of an end: at first, and when it has taken longer.
 const PAUSE: Duration = Duration::from_millis(1);
 const LONGEST_PAUSE: Duration = Duration::from_millis(20);
@@ -116,6 +120,34 @@ impl Tree {
         }
     }
 
+    /// Waits for the end of processes of this name once the launcher has ended; what else it has left is ended with them.
+    pub fn follow(&mut self, name: &str, over: &dyn Fn() -> Option<End>, read: &mut dyn FnMut()) -> Ended {
+        let since = now();
+        let (mut seen, mut reported) = (None, None);
+        loop {
+            reported = self.reap_all().or(reported);
+            let is_there = self.descendants().iter().any(|process| is_named(process.number, name));
+            let at = now();
+            let end = match seen {
+                // Its end was reported, unless what started it is there to wait for it.
+                Some(last) if !is_there => Some((End::Exited(0), reported.filter(|at| *at > last).unwrap_or(last))),
+                None if !is_there && (self.supervisor.is_over || at.saturating_sub(since) > LONGEST_START) => {
+                    Some((End::NothingToFollow, at))
+                }
+                _ => over().map(|end| (end, at)),
+            };
+            if let Some((end, at)) = end {
+                self.kill();
+                return Ended { end, at, left_behind: 0 };
+            }
+            if is_there {
+                seen = Some(at);
+            }
+            read();
+            self.wait_for(-1, LONGEST_PAUSE);
+        }
+    }
+
     /// Ends all of it before its time.
     pub fn end(&mut self, why: End) -> Ended {
         let at = now();
@@ -156,6 +188,11 @@ impl Tree {
             }
         }
     }
+}
+
+fn is_named(process: u32, name: &str) -> bool {
+    let kept = &name.as_bytes()[..name.len().min(NAME_BYTES)];
+    task::name(process, process).is_some_and(|found| found.as_bytes() == kept)
 }
 
 impl Usage {
