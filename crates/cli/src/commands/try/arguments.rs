@@ -205,8 +205,8 @@ pub struct TryArguments {
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, conflicts_with_all = ["on", "follow", "role", "threads", "metric", "metric_file", "vary", "guard", "guard_higher", "guard_margin", "what", "slow", "cap", "margin", "error_rate", "timeout", "seed", "command"])]
     pub resume: Option<Option<i64>>,
     /// Make a stored experiment once more, from its beginning: its command, metric, guards and margin, with the placements of
-    /// --on or with its own, as they are on this machine now
-    #[arg(long, value_name = "N", conflicts_with_all = ["threads", "follow", "role", "metric", "metric_file", "vary", "guard", "guard_higher", "guard_margin", "what", "slow", "cap", "margin", "error_rate", "timeout", "resume", "suite", "simulate", "pid", "unit", "matches", "command"])]
+    /// --on or with its own, as they are on this machine now; of running processes with those of --pid, --unit and --match, or its own
+    #[arg(long, value_name = "N", conflicts_with_all = ["threads", "follow", "role", "metric", "metric_file", "vary", "guard", "guard_higher", "guard_margin", "what", "slow", "cap", "margin", "error_rate", "timeout", "resume", "suite", "simulate", "command"])]
     pub again: Option<i64>,
     /// Simulate a program whose true effects this file (TOML) gives: gains = [0.05, 0.0], noise = "typical"; stores
     /// nothing

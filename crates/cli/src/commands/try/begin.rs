@@ -313,7 +313,15 @@ fn once_more(again: &Again, settings: &Settings) -> Result<Begun, Failure> {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let arms = arms(&choices, (None, &names), &machine, settings)?;
     enter(&experiment, number)?;
-    let Experiment { workload, policy, .. } = experiment;
+    let Experiment { mut workload, policy, .. } = experiment;
+    let (processes, matches) = &again.processes;
+    if !(processes.is_empty() && matches.is_empty()) {
+        let Some(live) = &mut workload.live else {
+            let what = format!("experiment {} runs a command: there are no processes to choose", again.number);
+            return Err(Failure::usage(what).next("Leave out --pid, --unit and --match."));
+        };
+        (live.processes, live.matches) = (live::identities(processes)?, matches.clone());
+    }
     kept(begun_now(env!("CARGO_PKG_VERSION"), machine, workload, arms, policy, again.seed), settings)
 }
 

@@ -82,6 +82,8 @@ pub struct Again {
     pub number: i64,
     /// As [`NewExperiment::choices`]; its own where nothing is said.
     pub choices: Vec<Choice>,
+    /// The numbers of running processes to place instead of its own, and what such match.
+    pub processes: (Vec<u32>, Vec<String>),
     /// As [`NewExperiment::seed`].
     pub seed: Option<u64>,
 }
@@ -214,7 +216,8 @@ impl TryTask {
         let again = typed.again;
         let subject = match (typed.resume, typed.simulate.clone()) {
             (None, None) if let Some(number) = again => {
-                one(Which::Again(Again { number, choices: choices(&typed.on, None)?, seed: typed.seed }))
+                let processes = (typed.pid.clone(), live::matches(&typed)?);
+                one(Which::Again(Again { number, choices: choices(&typed.on, None)?, processes, seed: typed.seed }))
             }
             (resume, None) if typed.suite.is_some() => Subject::Suite(Box::new(SuiteTask::new(typed, policy, resume)?)),
             (Some(number), _) => one(Which::Stored(number)),

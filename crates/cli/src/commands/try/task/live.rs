@@ -39,9 +39,7 @@ impl LiveTask {
             return Err(Failure::usage("a command is run, or running processes are placed: not both")
                 .next("Leave out the command, or --pid, --unit and --match."));
         }
-        let units = typed.unit.iter().map(|unit| format!("unit={unit}"));
-        let matches: Vec<String> = units.chain(typed.matches.iter().cloned()).collect();
-        Match::of_texts(&matches).map_err(Failure::usage)?;
+        let matches = matches(typed)?;
         let limits = typed.stop_if.iter().map(|text| limit(text, typed, metric, guards)).collect::<Result<_, _>>()?;
         Ok(Some(Self {
             processes: typed.pid.clone(),
@@ -51,6 +49,14 @@ impl LiveTask {
             limits,
         }))
     }
+}
+
+/// What running processes match, "FIELD=PATTERN".
+pub fn matches(typed: &TryArguments) -> Result<Vec<String>, Failure> {
+    let units = typed.unit.iter().map(|unit| format!("unit={unit}"));
+    let matches: Vec<String> = units.chain(typed.matches.iter().cloned()).collect();
+    Match::of_texts(&matches).map_err(Failure::usage)?;
+    Ok(matches)
 }
 
 /// Whether running processes are meant.
