@@ -193,6 +193,11 @@ fn winner(number: i64, settings: &Settings) -> Result<(String, Evidence, (String
         Failure::unavailable(format!("experiment {number} has no winner: there is nothing to keep"))
             .next(format!("`corewise history show {number}` says what it shows."))
     })?;
+    if conducted.experiment.arms.iter().any(|arm| arm.name == on && !arm.roles.is_empty()) {
+        let what = format!("experiment {number} places several roles, and a rule places one program");
+        return Err(Failure::usage(what)
+            .next(format!("`corewise history show {number}` shows a placement for each; make a rule for each with --on and --match.")));
+    }
     let workload = conducted.experiment.workload;
     let folder = path_of(workload.folder.bytes());
     Ok((on, evidence, (workload.command.into_iter().next().unwrap_or_default(), folder)))
