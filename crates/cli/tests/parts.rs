@@ -29,7 +29,7 @@ fn main() -> ExitCode {
     if words.first().is_some_and(|word| word == SERVE) {
         return serve();
     }
-    let tests: [(&str, Test); 9] = [
+    let tests: [(&str, Test); 10] = [
         ("each_part_stands_on_its_own_cpus_from_the_first_instruction", each_part_stands_on_its_own_cpus),
         ("services_that_are_kept_move_from_placement_to_placement", services_that_are_kept_move),
         ("threads_with_a_name_have_a_placement_of_their_own", threads_with_a_name_have_their_own),
@@ -38,6 +38,7 @@ fn main() -> ExitCode {
         ("nothing_is_left_after_an_interruption_or_a_kill", nothing_is_left),
         ("parts_are_planned_where_nothing_is_said", parts_are_planned),
         ("a_file_has_the_parts", a_file_has_the_parts),
+        ("a_launcher_is_followed", a_launcher_is_followed),
         ("wrong_roles_are_refused", wrong_roles_are_refused),
     ];
     let trials = tests.map(|(name, test)| {
@@ -246,6 +247,21 @@ fn a_file_has_the_parts(stage: &Stage) {
     let made = command.current_dir(stage.place.path()).output().unwrap();
     assert!(text(&made.stdout).contains(&format!("load={highest}, server={lowest}")), "{}{}", text(&made.stdout), text(&made.stderr));
     assert!(stage.masks().contains(&lowest.to_string()), "{:?}", stage.masks());
+}
+
+fn a_launcher_is_followed(stage: &Stage) {
+    let game = "cp $(command -v sleep) game; ./game 0.4 >/dev/null 2>&1 & exit 0";
+    let follow = |name: &str| {
+        let words = ["try", "--json", "--rest", "0s", "--follow", name, "--on", "os", "--on", "os", "--runs-max", "2", "--", "sh", "-c", game];
+        stage.place.corewise(&words).output().unwrap()
+    };
+    let made = follow("game");
+    let document: serde_json::Value = serde_json::from_slice(&made.stdout).unwrap_or_else(|_| panic!("{}", text(&made.stderr)));
+    for trial in document["observed"]["trials"].as_array().unwrap() {
+        assert!(trial["outcome"]["value"].as_f64().is_some_and(|seconds| seconds >= 0.4), "{trial}");
+    }
+    let none = follow("another");
+    assert!(text(&none.stderr).contains("it left no process named another behind"), "{}", text(&none.stderr));
 }
 
 fn wrong_roles_are_refused(stage: &Stage) {
