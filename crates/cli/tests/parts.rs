@@ -17,7 +17,8 @@ use support::{Place, ended, interrupt, text, wait_for, wait_until_it_catches_int
 /// The first argument that makes this program a service with a named thread.
 const SERVE: &str = "serve";
 /// A service writes its mask, and stays.
-const SERVER: &str = "grep Cpus_allowed_list /proc/self/status >> masks; echo $$ > pid; echo it starts; exec sleep 86399";
+const SERVER: &str =
+    "grep Cpus_allowed_list /proc/self/status >> masks; echo $$ > pid; echo it starts; exec sleep 86399";
 /// A load: 2 with the service on the lowest cpu and itself on the highest, 1 otherwise.
 const LOAD: &str = "own=$(grep Cpus_allowed_list /proc/self/status | cut -f2); its=$(grep Cpus_allowed_list /proc/$(cat pid)/status | cut -f2); \
                     if [ $its = LOWEST ] && [ $own = HIGHEST ]; then echo score 2; else echo score 1; fi";
@@ -104,13 +105,18 @@ impl Stage {
 
     fn is_service_there(&self) -> bool {
         let number = fs::read_to_string(self.place.path().join("pid")).ok().and_then(|text| text.trim().parse().ok());
-        number.is_some_and(|number: u32| task::name(number, number).is_some_and(|name| ["sleep", "sh"].contains(&&name[..])))
+        number.is_some_and(|number: u32| {
+            task::name(number, number).is_some_and(|name| ["sleep", "sh"].contains(&&name[..]))
+        })
     }
 }
 
 fn each_part_stands_on_its_own_cpus(stage: &Stage) {
     let server = format!("server={SERVER}");
-    let made = stage.output(&["--start", &server, "--ready", "test -s pid && kill -0 $(cat pid)", "--on", &stage.on()], &stage.load());
+    let made = stage.output(
+        &["--start", &server, "--ready", "test -s pid && kill -0 $(cat pid)", "--on", &stage.on()],
+        &stage.load(),
+    );
     let said = text(&made.stdout);
     assert_eq!(made.status.code(), Some(0), "{said}{}", text(&made.stderr));
     let (lowest, highest) = (stage.lowest(), stage.highest());
@@ -175,7 +181,10 @@ fn a_service_that_is_not_ready_is_said(stage: &Stage) {
             &["server ended before it was ready: exit status 3", "the port is in use"],
         ),
         (&["--start", &server, "--ready", "true"], &["succeeds before server is started", "port in use"]),
-        (&["--start", "server=/no/such/program", "--ready", "false"], &["server ended before it was ready: exit status 127"]),
+        (
+            &["--start", "server=/no/such/program", "--ready", "false"],
+            &["server ended before it was ready: exit status 127"],
+        ),
     ];
     for (words, parts) in cases {
         let made = stage.output(&[words, &["--on", &stage.on()]].concat(), "echo score 1");
@@ -207,8 +216,14 @@ fn nothing_is_left(stage: &Stage) {
     let server = format!("server=sh -c '{SERVER}' & wait");
     let begin = |kept: &[&str]| {
         let _ = fs::remove_file(stage.place.path().join("pid"));
-        let words = [&["--start", &server, "--ready", "test -s pid && kill -0 $(cat pid)", "--on", &stage.on()], kept].concat();
-        let session = stage.tries(&words, "echo begun >> begun; sleep 3600").stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let words =
+            [&["--start", &server, "--ready", "test -s pid && kill -0 $(cat pid)", "--on", &stage.on()], kept].concat();
+        let session = stage
+            .tries(&words, "echo begun >> begun; sleep 3600")
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
         wait_until_it_catches_interrupts(&session);
         wait_for("a run", || stage.place.path().join("begun").exists().then_some(()));
         assert!(stage.is_service_there());
@@ -230,7 +245,11 @@ fn nothing_is_left(stage: &Stage) {
 fn parts_are_planned(stage: &Stage) {
     let planned = stage.output(&["--start", "server=sleep 9", "--dry-run"], "true");
     let said = text(&planned.stdout);
-    assert!(said.contains("server=") && said.contains("load=") && said.contains("It stands for"), "{said}{}", text(&planned.stderr));
+    assert!(
+        said.contains("server=") && said.contains("load=") && said.contains("It stands for"),
+        "{said}{}",
+        text(&planned.stderr)
+    );
     assert!(said.contains("Nothing was changed."), "{said}");
 }
 
@@ -245,18 +264,41 @@ fn a_file_has_the_parts(stage: &Stage) {
     let words = ["try", "--rest", "0s", "--metric", "score", "--higher", "--parts", "parts.toml", "--runs-max", "4"];
     let mut command = stage.place.corewise(&words);
     let made = command.current_dir(stage.place.path()).output().unwrap();
-    assert!(text(&made.stdout).contains(&format!("load={highest}, server={lowest}")), "{}{}", text(&made.stdout), text(&made.stderr));
+    assert!(
+        text(&made.stdout).contains(&format!("load={highest}, server={lowest}")),
+        "{}{}",
+        text(&made.stdout),
+        text(&made.stderr)
+    );
     assert!(stage.masks().contains(&lowest.to_string()), "{:?}", stage.masks());
 }
 
 fn a_launcher_is_followed(stage: &Stage) {
     let game = "cp $(command -v sleep) game; ./game 0.4 >/dev/null 2>&1 & exit 0";
     let follow = |name: &str| {
-        let words = ["try", "--json", "--rest", "0s", "--follow", name, "--on", "os", "--on", "os", "--runs-max", "2", "--", "sh", "-c", game];
+        let words = [
+            "try",
+            "--json",
+            "--rest",
+            "0s",
+            "--follow",
+            name,
+            "--on",
+            "os",
+            "--on",
+            "os",
+            "--runs-max",
+            "2",
+            "--",
+            "sh",
+            "-c",
+            game,
+        ];
         stage.place.corewise(&words).output().unwrap()
     };
     let made = follow("game");
-    let document: serde_json::Value = serde_json::from_slice(&made.stdout).unwrap_or_else(|_| panic!("{}", text(&made.stderr)));
+    let document: serde_json::Value =
+        serde_json::from_slice(&made.stdout).unwrap_or_else(|_| panic!("{}", text(&made.stderr)));
     for trial in document["observed"]["trials"].as_array().unwrap() {
         assert!(trial["outcome"]["value"].as_f64().is_some_and(|seconds| seconds >= 0.4), "{trial}");
     }
@@ -277,6 +319,10 @@ fn wrong_roles_are_refused(stage: &Stage) {
     for (words, part) in cases {
         let made = stage.output(words, "echo score 1");
         let said = text(&made.stderr);
-        assert!([Some(2), Some(3)].contains(&made.status.code()) && said.contains(part), "{words:?}: {said}{}", text(&made.stdout));
+        assert!(
+            [Some(2), Some(3)].contains(&made.status.code()) && said.contains(part),
+            "{words:?}: {said}{}",
+            text(&made.stdout)
+        );
     }
 }

@@ -34,8 +34,7 @@ pub(crate) fn run(
     stop: &AtomicBool,
 ) -> Result<(), Trouble> {
     let (program, arguments, stops) = ("sh".into(), ["-e".into(), "-c".into(), script.into()], [stop]);
-    let execution =
-        Execution { environment, timeout: Some(LONGEST), ..Execution::new(&program, &arguments, &stops) };
+    let execution = Execution { environment, timeout: Some(LONGEST), ..Execution::new(&program, &arguments, &stops) };
     let failed = |why: String, output: String| Err(Trouble::Failed { why, output });
     let ran = match execution.run(&mut |_| {}) {
         Ok(ran) => ran,

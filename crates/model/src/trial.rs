@@ -21,8 +21,8 @@ use crate::sample::Reading;
 use crate::{CpuSet, Machine};
 pub use design::{Design, standing};
 pub use length::{SlotLength, slot_length};
-pub use parts::{LOAD, Parts, REST, RolePlace, Service, ThreadRole};
 pub use live::{Limit, Live, LiveProcess, SLOTS_S, Source, policy_of_kept, policy_of_slots, wash_out_s};
+pub use parts::{LOAD, Parts, REST, RolePlace, Service, ThreadRole};
 pub use threads::{Occupancy, ThreadsReport, threads};
 pub use timing::{usual_repeats, usual_rest};
 
@@ -522,7 +522,8 @@ pub fn worse_s(trials: &[Trial], standing: &Standing) -> [f64; 2] {
     let looks_worse = |arm: usize| {
         standing.arms.get(arm).and_then(|arm| arm.effect.as_ref()).is_some_and(|effect| effect.estimate < 0.0)
     };
-    let sum = |is: &dyn Fn(&Trial) -> bool| trials.iter().filter(|trial| is(trial)).map(|trial| trial.observed.wall_s).sum();
+    let sum =
+        |is: &dyn Fn(&Trial) -> bool| trials.iter().filter(|trial| is(trial)).map(|trial| trial.observed.wall_s).sum();
     [sum(&|trial| trial.block > 0 && looks_worse(trial.arm)), sum(&|_| true)]
 }
 

@@ -63,9 +63,12 @@ fn found(guest: &mut Guest) -> Outcome {
 /// The server writes down what it has when it begins: its cpus, and whether its memory is bound. The load says 2 where both have what they should.
 fn parts(guest: &mut Guest) -> Outcome {
     let machine = json(guest, "corewise topology --json")?;
-    let packages: Vec<Cpus> =
-        entries(&machine["machine"]["packages"]).map(|package| cpus::parse(package["cpus"].as_str().unwrap_or_default())).collect();
-    let [first, second] = &packages[..] else { return Ok(Completion::ignored_with("packages that cannot be told apart")) };
+    let packages: Vec<Cpus> = entries(&machine["machine"]["packages"])
+        .map(|package| cpus::parse(package["cpus"].as_str().unwrap_or_default()))
+        .collect();
+    let [first, second] = &packages[..] else {
+        return Ok(Completion::ignored_with("packages that cannot be told apart"));
+    };
     let server = "grep Cpus_allowed_list: /proc/$$/status | cut -f2 >/tmp/its; grep -c bind:0 /proc/$$/numa_maps >/tmp/bound; exec sleep 9999";
     let load = format!(
         "if [ $(cat /tmp/its) = {} ] && [ $(cat /tmp/bound) -gt 0 ] && grep -q \"^Cpus_allowed_list:.{}\\$\" /proc/self/status; \

@@ -45,7 +45,8 @@ pub struct PlacedRole {
     pub memory: Option<MemoryPolicy>,
 }
 
-const FORM_OF_PLACED: &str = "placements of roles are NAME=EXPR or NAME=EXPR@MEMORY, as in 'server=node:0@bind:0, load=1'";
+const FORM_OF_PLACED: &str =
+    "placements of roles are NAME=EXPR or NAME=EXPR@MEMORY, as in 'server=node:0@bind:0, load=1'";
 
 type Result<T> = std::result::Result<T, PlacementError>;
 
@@ -245,7 +246,10 @@ mod tests {
         for (text, expected) in [
             ("server=0", vec![["server", "0", ""]]),
             (" server=0,2, load=1", vec![["server", "0,2", ""], ["load", "1", ""]]),
-            ("server=llc:0@bind:0,1, load=all - llc:0", vec![["server", "llc:0", "bind:0-1"], ["load", "all - llc:0", ""]]),
+            (
+                "server=llc:0@bind:0,1, load=all - llc:0",
+                vec![["server", "llc:0", "bind:0-1"], ["load", "all - llc:0", ""]],
+            ),
             ("a=spread(2, llc)@local,b=0", vec![["a", "spread(2, llc)", "local"], ["b", "0", ""]]),
         ] {
             assert_eq!(placed(text).unwrap(), expected, "{text}");

@@ -184,9 +184,7 @@ fn no_errors_are_better_than_some() {
 
 #[test]
 fn placements_by_numbers_are_spoken_as_cpus() {
-    let spoken = |name: &str, cpus: u32| {
-        Arm::new(name, Some(CpuSet::first(cpus)), "").spoken()
-    };
+    let spoken = |name: &str, cpus: u32| Arm::new(name, Some(CpuSet::first(cpus)), "").spoken();
     assert_eq!([spoken("0", 1), spoken("0-3,8", 5), spoken("llc:0", 4)], ["cpu 0", "cpus 0-3,8", "llc:0"]);
 }
 

@@ -15,8 +15,8 @@ use std::time::Duration;
 
 use corewise_model::CpuSet;
 
-use super::memory_policy::Policy;
 use super::affinity;
+use super::memory_policy::Policy;
 use super::signals::{ignore, pipe_was_ignored};
 pub use crate::values::execution::{
     ClockProbe, End, Executed, Execution, Observed, Started, USUAL_GRACE, USUAL_PATIENCE, Usage,
@@ -188,8 +188,7 @@ impl Running {
             self.notice(RAREST_LOOK + HELD);
             // The end is looked for first: what was written may take time to read.
             if let Some((end, at)) = self.tree.reap() {
-                let is_over =
-                    || execution.is_to_end() || deadline.is_some_and(|deadline| deadline <= now());
+                let is_over = || execution.is_to_end() || deadline.is_some_and(|deadline| deadline <= now());
                 let patience = execution.patience.max(at.saturating_sub(self.began) / 10);
                 if let Some(name) = execution.follow.filter(|_| end == End::Exited(0)) {
                     let why = || if execution.is_to_end() { End::Interrupted } else { End::TimedOut };

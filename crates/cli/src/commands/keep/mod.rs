@@ -195,8 +195,9 @@ fn winner(number: i64, settings: &Settings) -> Result<(String, Evidence, (String
     })?;
     if conducted.experiment.arms.iter().any(|arm| arm.name == on && !arm.roles.is_empty()) {
         let what = format!("experiment {number} places several roles, and a rule places one program");
-        return Err(Failure::usage(what)
-            .next(format!("`corewise history show {number}` shows a placement for each; make a rule for each with --on and --match.")));
+        return Err(Failure::usage(what).next(format!(
+            "`corewise history show {number}` shows a placement for each; make a rule for each with --on and --match."
+        )));
     }
     let workload = conducted.experiment.workload;
     let folder = path_of(workload.folder.bytes());

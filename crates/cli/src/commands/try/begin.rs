@@ -275,9 +275,7 @@ fn simulated(path: &Path, seed: Option<u64>, policy: &Policy) -> Result<(Begun, 
     }
     let arm = |number: usize| match number {
         0 => Arm::new(BASELINE, None, "the baseline"),
-        number => {
-            Arm::new(format!("candidate {number}"), None, "from the file")
-        }
+        number => Arm::new(format!("candidate {number}"), None, "from the file"),
     };
     let workload = Workload::new(vec![path.display().to_string()], "".into(), Metric::wall_time());
     let arms = (0..=simulation.effects.gains.len()).map(arm).collect();

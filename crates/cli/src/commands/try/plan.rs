@@ -88,7 +88,11 @@ fn screen(document: &PlanDocument, width: usize) -> Screen {
             cpus.join(" and ")
         )));
     }
-    let what = if document.processes.is_empty() { "The parts would stand, trial by trial" } else { "All of these threads would stand, slot by slot" };
+    let what = if document.processes.is_empty() {
+        "The parts would stand, trial by trial"
+    } else {
+        "All of these threads would stand, slot by slot"
+    };
     screen.extend(line(format!("{what} in random order, on")));
     for placement in &document.placements {
         let cpus = match &placement.cpus {

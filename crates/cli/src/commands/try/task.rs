@@ -249,7 +249,9 @@ impl NewExperiment {
         let live = LiveTask::new(&typed, &metric, &guards)?;
         let parts = PartsTask::new(&typed)?;
         if typed.dry_run && live.is_none() && parts.parts.is_none() {
-            return Err(Failure::usage("--dry-run needs running processes, or services: --pid, --unit, --match or --start"));
+            return Err(Failure::usage(
+                "--dry-run needs running processes, or services: --pid, --unit, --match or --start",
+            ));
         }
         let policy = match &parts.parts {
             _ if live.is_some() => policy_of_slots(&policy),

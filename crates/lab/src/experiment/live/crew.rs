@@ -402,7 +402,8 @@ mod tests {
         crew.place(&Stand { roles: vec![(&by_name, &last)], roots: vec![Some(&first), None] }).unwrap();
         let of_main = |process: Process| affinity::of(process.id).unwrap();
         assert_eq!([of_main(server), of_main(client)], [last.clone(), last]);
-        let others = |process: Process| task::threads(process.id).into_iter().skip(1).map(|id| affinity::of(id).unwrap());
+        let others =
+            |process: Process| task::threads(process.id).into_iter().skip(1).map(|id| affinity::of(id).unwrap());
         let is_named = |process: Process, thread: u32| by_name.is_match(&task::name(process.id, thread).unwrap());
         let of_test = task::threads(server.id)[1];
         assert!(is_named(server, of_test) || others(server).next() == Some(first));

@@ -85,7 +85,10 @@ impl RunningService {
     /// The process that all of it descends from; absent where it is not known yet, or has ended.
     pub fn root(&self) -> Option<Process> {
         let number = self.process.0.load(Ordering::SeqCst);
-        corewise_sys::process::Stat::of(number).ok().flatten().map(|stat| Process { id: number, start_ticks: stat.start_ticks })
+        corewise_sys::process::Stat::of(number)
+            .ok()
+            .flatten()
+            .map(|stat| Process { id: number, start_ticks: stat.start_ticks })
     }
 
     /// Whether it has ended.
@@ -121,7 +124,10 @@ impl RunningService {
                     self.service.name,
                     within.as_secs_f64()
                 );
-                return Err(Trouble::Failed { why, output: self.end().map_or_else(String::new, |ran| last_lines(&ran.output)) });
+                return Err(Trouble::Failed {
+                    why,
+                    output: self.end().map_or_else(String::new, |ran| last_lines(&ran.output)),
+                });
             }
             std::thread::sleep(PAUSE);
         }

@@ -10,8 +10,8 @@ use super::count::Count;
 use super::scene::Scene;
 use super::tree::Tree;
 use super::{parts, usable};
-use crate::placement::resolve::Context;
 use crate::placement::Name;
+use crate::placement::resolve::Context;
 use crate::{CpuSet, Level, Machine};
 
 /// What a message between two cpus costs, in nanoseconds, where that is known.
@@ -103,7 +103,8 @@ struct Proposal {
 fn proposals(scene: &Scene<'_>, roles: usize) -> Vec<Proposal> {
     // Of machines with several kinds of core those that most programs gain from.
     let pool = scene.resolve(Name::Performance.word()).unwrap_or_else(|| scene.usable.clone());
-    let all = |text: &str, reason: &str| Proposal { expressions: vec![text.to_owned(); roles], reason: reason.to_owned() };
+    let all =
+        |text: &str, reason: &str| Proposal { expressions: vec![text.to_owned(); roles], reason: reason.to_owned() };
     // All services in one place, and the load in another.
     let two = |services: &str, load: String, reason: String| {
         let mut expressions = vec![services.to_owned(); roles - 1];
@@ -118,7 +119,10 @@ fn proposals(scene: &Scene<'_>, roles: usize) -> Vec<Proposal> {
         let expressions = (0..roles).map(|role| cpus[role].to_string()).collect();
         found.push(Proposal { expressions, reason: "Siblings: one core, a cpu for each.".to_owned() });
     }
-    found.push(all(&cpus[0].to_string(), "Together on one cpu: they never run at the same time, and share every cache."));
+    found.push(all(
+        &cpus[0].to_string(),
+        "Together on one cpu: they never run at the same time, and share every cache.",
+    ));
     if cpus.len() > 1 {
         found.push(all(&format!("core:{core}"), "Together on one core: they share its caches."));
     }
@@ -138,11 +142,7 @@ fn proposals(scene: &Scene<'_>, roles: usize) -> Vec<Proposal> {
         format!("all - core:{core}"),
         "The load off the server's core.".to_owned(),
     ));
-    for (level, what) in [
-        (Level::Llc, "last-level cache"),
-        (Level::Node, "NUMA node"),
-        (Level::Package, "package"),
-    ] {
+    for (level, what) in [(Level::Llc, "last-level cache"), (Level::Node, "NUMA node"), (Level::Package, "package")] {
         let places = objects(scene, level, &scene.usable);
         let [(first, _), (second, _), ..] = places.as_slice() else { continue };
         let reason = if level == Level::Llc {

@@ -56,9 +56,7 @@ pub fn planned(parts: &Parts, machine: &Machine, settings: &Settings) -> Vec<Arm
     let mut roles: Vec<&str> = parts.services.iter().map(|service| service.name.as_str()).collect();
     roles.push(LOAD);
     let costs = latest_links(machine, settings).and_then(|map| Some(Matrix::of(&map.series.first()?.links)));
-    let cost = costs.as_ref().map(|costs| {
-        |a: u32, b: u32| Some(costs.cost(costs.place(a)?, costs.place(b)?))
-    });
+    let cost = costs.as_ref().map(|costs| |a: u32, b: u32| Some(costs.cost(costs.place(a)?, costs.place(b)?)));
     let cost = cost.as_ref().map(|cost| cost as &dyn Fn(u32, u32) -> Option<f64>);
     let reachable = reachable_here(machine);
     let known = (busiest(machine, settings), cost);
@@ -72,7 +70,8 @@ pub fn planned(parts: &Parts, machine: &Machine, settings: &Settings) -> Vec<Arm
         };
         let places: Vec<RolePlace> = roles.iter().zip(candidate.places).map(place).collect();
         let name = places.iter().map(RolePlace::typed).collect::<Vec<_>>().join(", ");
-        let link = candidate.link_ns.map_or_else(String::new, |ns| format!(" A message between them costs {ns:.0} ns."));
+        let link =
+            candidate.link_ns.map_or_else(String::new, |ns| format!(" A message between them costs {ns:.0} ns."));
         let counted = format!(" It stands for {} of {} such placements.", candidate.stands_for, candidate.of);
         arm(name, places, &roles, format!("{}{link}{counted}", candidate.reason), machine)
     };
@@ -80,7 +79,10 @@ pub fn planned(parts: &Parts, machine: &Machine, settings: &Settings) -> Vec<Arm
 }
 
 fn latest_links(machine: &Machine, settings: &Settings) -> Option<LinkMap> {
-    if_readable(settings)?.latest::<LinkMap>(&machine.fingerprint(), |map| !map.provenance.partial && map.unit.is_nanoseconds()).ok()?.map(|(_, map)| map)
+    if_readable(settings)?
+        .latest::<LinkMap>(&machine.fingerprint(), |map| !map.provenance.partial && map.unit.is_nanoseconds())
+        .ok()?
+        .map(|(_, map)| map)
 }
 
 /// The cpus of an arm are those of all its roles; a role without a placement may use all.
@@ -103,7 +105,8 @@ pub fn check_memory(workload: &Workload, arms: &[Arm]) -> Result<(), Failure> {
     let place = arms.iter().flat_map(|arm| &arm.roles).find(|place| place.memory.is_some() && !is_started(&place.role));
     let Some(place) = place else { return Ok(()) };
     let what = format!("{}: the memory of what runs already stays where it is", named(&place.typed()));
-    Err(Failure::usage(what).next("Only services that are started for each trial, and the load, can have a memory policy."))
+    Err(Failure::usage(what)
+        .next("Only services that are started for each trial, and the load, can have a memory policy."))
 }
 
 /// A runner for an experiment with parts.

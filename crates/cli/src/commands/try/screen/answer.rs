@@ -6,8 +6,8 @@ use corewise_model::placement::notation::{Notation, print};
 use corewise_model::trial::Live;
 
 use super::Shown;
-use super::parts;
 use super::gain::{gain_in, interval, interval_in, percent, size, size_in};
+use super::parts;
 use super::questions::{against, place_of, slow};
 use crate::draw::number::count;
 use crate::draw::printable::named;

@@ -12,8 +12,10 @@ pub fn apply(shown: Shown<'_>, parts: &Parts, arm: &Arm) -> Vec<Line> {
     let services = parts.services.iter().map(|service| (&service.name, format!("sh -c {}", in_shell(&service.start))));
     let load = LOAD.to_owned();
     let load = (&load, in_a_shell(&shown.experiment.workload.command));
-    let all: Vec<(RolePlace, String)> =
-        services.chain(std::iter::once(load)).filter_map(|(role, command)| Some((place(arm, role)?, command))).collect();
+    let all: Vec<(RolePlace, String)> = services
+        .chain(std::iter::once(load))
+        .filter_map(|(role, command)| Some((place(arm, role)?, command)))
+        .collect();
     let mut lines: Vec<String> = all.iter().map(|(place, command)| run(arm, shown, place, command)).collect();
     let of_services: Vec<&RolePlace> = all.iter().map(|(place, _)| place).filter(|place| place.role != LOAD).collect();
     for place in &of_services {

@@ -41,13 +41,7 @@ impl LiveTask {
         }
         let matches = matches(typed)?;
         let limits = typed.stop_if.iter().map(|text| limit(text, typed, metric, guards)).collect::<Result<_, _>>()?;
-        Ok(Some(Self {
-            processes: typed.pid.clone(),
-            matches,
-            source: source(typed)?,
-            slot: typed.slot,
-            limits,
-        }))
+        Ok(Some(Self { processes: typed.pid.clone(), matches, source: source(typed)?, slot: typed.slot, limits }))
     }
 }
 

@@ -86,7 +86,9 @@ impl PartsTask {
             task.parts = Some(Parts {
                 services,
                 keep_started: typed.keep_started || known.as_ref().is_some_and(|parts| parts.keep_started),
-                ready_within_s: ready_within.or(known.map(|parts| parts.ready_within_s)).unwrap_or(READY_WITHIN.as_secs_f64()),
+                ready_within_s: ready_within
+                    .or(known.map(|parts| parts.ready_within_s))
+                    .unwrap_or(READY_WITHIN.as_secs_f64()),
             });
         }
         Ok(task)
@@ -103,7 +105,8 @@ impl PartsTask {
             return Err(wrong(&"it has no [[part]]"));
         }
         let roles = |part: &PartOfFile| {
-            let role = |(name, pattern): (&String, &String)| ThreadRole { name: name.clone(), pattern: pattern.clone() };
+            let role =
+                |(name, pattern): (&String, &String)| ThreadRole { name: name.clone(), pattern: pattern.clone() };
             part.threads.iter().map(role).collect::<Vec<_>>()
         };
         let placement = |of_roles: &BTreeMap<String, String>| {
@@ -183,7 +186,8 @@ fn check_names(services: &[Service], threads: &[ThreadRole]) -> Result<(), Failu
             return Err(Failure::usage(format!("\"{name}\" is no name of a role: letters, digits, - and _")));
         }
         if seen.contains(&name.as_str()) {
-            let what = if [LOAD, REST].contains(&name.as_str()) { "is the name of another role" } else { "is named twice" };
+            let what =
+                if [LOAD, REST].contains(&name.as_str()) { "is the name of another role" } else { "is named twice" };
             return Err(Failure::usage(format!("the role \"{name}\" {what}")).next(
                 "Each service and each role of threads has a name of its own; `load` is the command behind `--`.",
             ));
@@ -216,7 +220,8 @@ mod tests {
         assert_eq!(services[0].ready.as_deref(), Some("A=1 redis-cli ping"));
         assert_eq!(one.roles(), ["server", "load"]);
         let both = ["--start", "a=x", "--start", "b=y"];
-        let two = task(&[&both[..], &["--ready", "a=ping a", "--ready", "ping b", "--role", "io=^io"]].concat()).unwrap();
+        let two =
+            task(&[&both[..], &["--ready", "a=ping a", "--ready", "ping b", "--role", "io=^io"]].concat()).unwrap();
         let questions: Vec<_> = two.parts.clone().unwrap().services.into_iter().map(|service| service.ready).collect();
         assert_eq!(questions, [Some("ping a".to_owned()), Some("ping b".to_owned())]);
         assert_eq!(two.roles(), ["a", "b", "io", "load"]);
@@ -243,7 +248,10 @@ mod tests {
                     threads = { io = \"^io\" }\n[[placement]]\nserver = \"0@bind:0\"\nload = \"1\"\n";
         std::fs::write(&path, text).unwrap();
         let task = PartsTask::of_file(&path).unwrap();
-        assert_eq!((task.load, task.placements), (vec!["bench".into(), "-q".into()], vec!["load=1, server=0@bind:0".into()]));
+        assert_eq!(
+            (task.load, task.placements),
+            (vec!["bench".into(), "-q".into()], vec!["load=1, server=0@bind:0".into()])
+        );
         assert!(task.parts.unwrap().keep_started && task.thread_roles[0].name == "io");
         std::fs::write(&path, "[[part]]\nname = \"server\"\nstrat = \"serve\"\n").unwrap();
         assert!(PartsTask::of_file(&path).unwrap_err().what.contains("strat"));

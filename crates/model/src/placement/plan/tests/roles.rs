@@ -41,11 +41,15 @@ fn each_class_is_counted_and_proposed_once() {
 #[test]
 fn a_server_and_its_load_are_together_beside_and_apart() {
     let names = |machine: &str| -> Vec<String> {
-        let of = |candidate: RoleCandidate| candidate.places.iter().map(|(text, _)| text.clone()).collect::<Vec<_>>().join(" / ");
+        let of = |candidate: RoleCandidate| {
+            candidate.places.iter().map(|(text, _)| text.clone()).collect::<Vec<_>>().join(" / ")
+        };
         planned(&built_in(machine), 2).into_iter().map(of).collect()
     };
     let bulldozer = names("fx-8150");
-    for expected in ["1 / 1", "core:2 / core:3", "cluster:1 / cluster:1", "core:1 / all - core:1", "all - core:0 / all - core:0"] {
+    for expected in
+        ["1 / 1", "core:2 / core:3", "cluster:1 / cluster:1", "core:1 / all - core:1", "all - core:0 / all - core:0"]
+    {
         assert!(bulldozer.iter().any(|name| name == expected), "{expected}: {bulldozer:?}");
     }
     let desktop = names("ryzen-9950x3d");
