@@ -214,10 +214,11 @@ fn a_service_that_dies_ends_the_run(stage: &Stage) {
 
 fn nothing_is_left(stage: &Stage) {
     let server = format!("server=sh -c '{SERVER}' & wait");
+    let on = stage.on();
     let begin = |kept: &[&str]| {
         let _ = fs::remove_file(stage.place.path().join("pid"));
         let words =
-            [&["--start", &server, "--ready", "test -s pid && kill -0 $(cat pid)", "--on", &stage.on()], kept].concat();
+            [&["--start", &server, "--ready", "test -s pid && kill -0 $(cat pid)", "--on", &on], kept].concat();
         let session = stage
             .tries(&words, "echo begun >> begun; sleep 3600")
             .stdout(Stdio::null())
