@@ -59,13 +59,14 @@ impl<'a> Shell<'a> {
         let mut lines = Vec::new();
         let (program, arguments) = (OsString::from("sh"), ["-c".into(), self.script.into()]);
         let stop = AtomicBool::new(self.stop);
+        let stops = [&stop];
         let execution = Execution {
             environment: &[("COREWISE_TEST".into(), Some("yes".into()))],
             cpus: self.cpus,
             timeout: self.timeout,
             patience: self.patience,
             clock: self.clock,
-            ..Execution::new(&program, &arguments, &[&stop])
+            ..Execution::new(&program, &arguments, &stops)
         };
         let before = task::descendants(std::process::id()).len();
         let executed = execution.run(&mut |line| lines.push(String::from_utf8_lossy(line).into_owned()))?;

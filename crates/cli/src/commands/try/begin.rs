@@ -15,7 +15,7 @@ use corewise_model::Artifact as _;
 use corewise_model::conducted::Conducted;
 use corewise_model::experiment::Policy;
 use corewise_model::placement::plan::{USUAL_MOST, plan};
-use corewise_model::trial::{Arm, Experiment, Folder, Live, Metric, Source, Workload};
+use corewise_model::trial::{Arm, Experiment, Folder, Live, Metric, RolePlace, Source, Workload};
 use corewise_model::{CpuSet, Machine};
 use corewise_sys::files::path_of;
 use corewise_sys::input::{self, Input};
@@ -210,20 +210,26 @@ fn no_roles(text: &str) -> Failure {
 
 /// Placements of the same cpus are one, by the first name.
 fn only_once(candidates: &mut Vec<Arm>) {
-    let mut seen: Vec<(CpuSet, Vec<(String, CpuSet, Option<String>)>, String)> = Vec::new();
+    let mut seen: Vec<Arm> = Vec::new();
     candidates.retain(|arm| {
-        let Some(cpus) = &arm.cpus else { return true };
-        let mut roles: Vec<_> =
-            arm.roles.iter().map(|place| (place.role.clone(), place.cpus.clone(), place.memory.clone())).collect();
-        roles.sort();
-        let first = seen.iter().find(|(known, of_roles, _)| known == cpus && *of_roles == roles);
-        if let Some((_, _, first)) = first {
-            say(&format!("note: {} has the cpus of {}, and is not tried again", named(&arm.name), named(first)));
+        if arm.cpus.is_none() {
+            return true;
+        }
+        if let Some(first) = seen.iter().find(|known| stand_alike(known, arm)) {
+            say(&format!("note: {} has the cpus of {}, and is not tried again", named(&arm.name), named(&first.name)));
             return false;
         }
-        seen.push((cpus.clone(), roles, arm.name.clone()));
+        seen.push(arm.clone());
         true
     });
+}
+
+/// Whether everything has the same cpus and memory on both, whatever these are called.
+fn stand_alike(one: &Arm, other: &Arm) -> bool {
+    let is_in = |arm: &Arm, place: &RolePlace| {
+        arm.place_of(&place.role).is_some_and(|same| same.cpus == place.cpus && same.memory == place.memory)
+    };
+    one.cpus == other.cpus && one.roles.len() == other.roles.len() && one.roles.iter().all(|place| is_in(other, place))
 }
 
 fn planned(threads: Option<u32>, machine: &Machine, reachable: &CpuSet, settings: &Settings) -> Vec<Arm> {

@@ -1,7 +1,6 @@
 //! Where the threads of several processes are to stand: by the process, and by their names.
 
 use corewise_model::CpuSet;
-use corewise_model::sample::PatternError;
 use corewise_model::trial::{Arm, ThreadRole};
 use regex_lite::Regex;
 
@@ -46,10 +45,8 @@ impl Names {
     /// [`LabError::Pattern`] where a pattern is no regular expression.
     pub fn new(roles: &[ThreadRole]) -> Result<Self, LabError> {
         let role = |role: &ThreadRole| {
-            let pattern = Regex::new(&role.pattern).map_err(|error| LabError::Pattern {
-                metric: format!("role {}", role.name),
-                source: PatternError::from(error),
-            })?;
+            let pattern = Regex::new(&role.pattern)
+                .map_err(|error| LabError::Pattern { metric: format!("role {}", role.name), source: error })?;
             Ok((role.name.clone(), pattern))
         };
         roles.iter().map(role).collect::<Result<_, _>>().map(Self)

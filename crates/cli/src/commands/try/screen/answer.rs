@@ -5,18 +5,15 @@ use corewise_model::experiment::{ArmState, ArmVerdict, Doubt, Effect, GuardStand
 use corewise_model::placement::notation::{Notation, print};
 use corewise_model::trial::Live;
 
-use super::Shown;
 use super::gain::{gain_in, interval, interval_in, percent, size, size_in};
 use super::parts;
 use super::questions::{against, place_of, slow};
+use super::{Shown, in_a_shell};
 use crate::draw::number::count;
 use crate::draw::printable::named;
 use crate::draw::text::{Line, Tone};
 use crate::draw::wrap::glued;
-use crate::shell::tip::{in_shell, words_in_shell};
-
-/// A command of more characters is not repeated whole.
-const LONGEST_COMMAND: usize = 60;
+use crate::shell::tip::in_shell;
 
 /// The largest margin that can be asked for.
 const MOST_MARGIN: f64 = 0.5;
@@ -311,13 +308,4 @@ pub(super) fn resume(shown: Shown<'_>) -> Option<Line> {
         None => format!("corewise try --resume={number}{store}"),
     };
     Some(Line::new().plain("    ").strong(command))
-}
-
-/// A command as it is typed in a shell, cut off where it is long.
-pub fn in_a_shell(words: &[String]) -> String {
-    let command = words_in_shell(words);
-    match words.first() {
-        Some(program) if command.chars().count() > LONGEST_COMMAND => format!("{} …", in_shell(program)),
-        _ => command,
-    }
 }

@@ -2,8 +2,7 @@
 
 use corewise_model::trial::{Arm, LOAD, Parts, RolePlace};
 
-use super::Shown;
-use super::answer::in_a_shell;
+use super::{Shown, in_a_shell};
 use crate::draw::text::Line;
 use crate::shell::tip::in_shell;
 
