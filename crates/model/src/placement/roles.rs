@@ -248,7 +248,7 @@ mod tests {
             (" server=0,2, load=1", vec![["server", "0,2", ""], ["load", "1", ""]]),
             (
                 "server=llc:0@bind:0,1, load=all - llc:0",
-                vec![["server", "llc:0", "bind:0-1"], ["load", "all - llc:0", ""]],
+                vec![["server", "llc:0", "bind:0,1"], ["load", "all - llc:0", ""]],
             ),
             ("a=spread(2, llc)@local,b=0", vec![["a", "spread(2, llc)", "local"], ["b", "0", ""]]),
         ] {

@@ -52,8 +52,8 @@ fn a_server_and_its_load_are_together_beside_and_apart() {
     {
         assert!(bulldozer.iter().any(|name| name == expected), "{expected}: {bulldozer:?}");
     }
-    let desktop = names("ryzen-9950x3d");
-    for expected in ["llc:1 / llc:0", "llc:1 / all - llc:1"] {
+    let desktop = names("ryzen-9-9950x3d");
+    for expected in ["llc:1 / llc:0", "core:8 / core:9", "1 / 17"] {
         assert!(desktop.iter().any(|name| name == expected), "{expected}: {desktop:?}");
     }
     assert!(desktop.len() <= USUAL_MOST);
