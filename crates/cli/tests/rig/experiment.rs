@@ -80,7 +80,9 @@ fn parts(guest: &mut Guest) -> Outcome {
         "COREWISE_REST=0s corewise try --no-store --seed 7 --json --metric 'score=score ([0-9.]+)' --higher --start server='{server}' \
          --on 'server=package:0@bind:0, load=package:1' -- sh -c '{load}'"
     );
-    let document = json(guest, &tried)?;
+    let document = json(guest, &tried);
+    guest.run("rm -f /tmp/its /tmp/bound")?;
+    let document = document?;
     same("the verdict", &document["conclusions"]["standing"]["verdict"]["kind"], &"wins".into())?;
     for trial in entries(&document["observed"]["trials"]) {
         let expected = if trial["arm"] == 1 { 20.14 } else { 10.07 };
