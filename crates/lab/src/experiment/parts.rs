@@ -43,14 +43,15 @@ pub struct PartsRunner<'a> {
 }
 
 impl<'a> PartsRunner<'a> {
-    /// A runner for an experiment with parts; nothing is started yet. Services that are kept started are placed through the journal.
+    /// A runner for an experiment with parts; nothing is started yet. Services that are kept started need the journal, through which they are
+    /// placed.
     ///
     /// # Errors
     /// [`LabError::NoParts`] where the experiment has none, [`LabError::Pattern`] where the name of a role of threads is no regular expression.
     pub fn new(
         experiment: &Experiment,
         load: ProcessRunner<'a>,
-        journal: Journal,
+        journal: Option<Journal>,
         stop: &'a AtomicBool,
     ) -> Result<Self, LabError> {
         let parts = experiment.workload.parts.clone().ok_or(LabError::NoParts)?;
@@ -64,7 +65,7 @@ impl<'a> PartsRunner<'a> {
             running: Vec::new(),
             any_ended,
             crew: None,
-            journal: Some(journal),
+            journal,
             last_run: Duration::ZERO,
             stop,
         })

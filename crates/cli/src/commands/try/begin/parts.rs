@@ -116,7 +116,10 @@ pub fn runner<'a>(
     stop: &'a AtomicBool,
     settings: &Settings,
 ) -> Result<PartsRunner<'a>, Failure> {
-    let journal = Journal::in_folder(settings.journal_folder()?.to_owned());
+    // What is started for one trial ends with it.
+    let is_kept = experiment.workload.goes_on();
+    let journal = is_kept.then(|| settings.journal_folder().map(|folder| Journal::in_folder(folder.to_owned())));
+    let journal = journal.transpose()?;
     PartsRunner::new(experiment, load, journal, stop).map_err(Failure::unavailable)
 }
 
