@@ -2,6 +2,7 @@
 
 pub mod compare;
 pub mod conclude;
+pub mod doubt;
 pub mod explore;
 pub mod groups;
 pub mod import;
@@ -168,6 +169,11 @@ pub fn in_both<'a>(
 ) -> impl Iterator<Item = (&'a Pair, &'a Pair)> {
     let other: BTreeMap<(u32, u32), &Pair> = other.into_iter().map(|pair| ((pair.a, pair.b), pair)).collect();
     one.into_iter().filter_map(move |pair| Some((pair, *other.get(&(pair.a, pair.b))?)))
+}
+
+/// A cost with at least two digits, and one decimal at most: 0.4, 9.1, 42.
+fn brief(cost: f64) -> String {
+    if cost < 9.95 { format!("{cost:.1}") } else { format!("{cost:.0}") }
 }
 
 /// The cpus that appear in at least one measured pair.

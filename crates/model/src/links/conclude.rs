@@ -1,7 +1,9 @@
 //! What a map of links shows: cost classes, groups, what was held out, and what it means.
 
 mod findings;
+mod homes;
 mod map;
+mod padding;
 mod summary;
 mod tiers;
 mod told;
@@ -9,14 +11,16 @@ mod told;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::groups::{GroupLevel, Hierarchy};
+use super::doubt::{Doubt, doubts};
+use super::groups::{GroupLevel, hidden_groups};
 use super::map::{LinkMap, Series};
-use super::predict::{Measured, Predictor};
+use super::predict::{Measured, Predictor, by_way};
 use super::structure::Structure;
 use super::{Matrix, What};
 use crate::CpuSet;
 use crate::finding::Finding;
-use crate::stats::order::{median, weighted_quantile};
+use crate::stats::order::weighted_quantile;
+pub use findings::nothing_found;
 pub use map::conclude;
 pub(super) use tiers::Tiers;
 pub use told::Agreement;
@@ -53,6 +57,9 @@ pub struct KindConclusions {
     pub classes: Vec<CostClass>,
     /// How many pairs are predicted.
     pub predicted: u64,
+    /// Measured costs that contradict all others, and from which nothing is concluded.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub doubts: Vec<Doubt>,
     /// The error of predictions; absent if nothing was predicted, or the map ended before it was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_out: Option<HeldOut>,
@@ -146,10 +153,12 @@ impl Groups {
 pub struct Filled {
     /// What is told of the cpus.
     pub structure: Structure,
-    /// What was measured, held-out pairs too.
+    /// What was measured, held-out pairs too, without [`Self::doubts`].
     pub measured: Matrix,
     /// All costs: what was not measured is predicted, and not a number where that cannot be.
     pub all: Matrix,
+    /// Measured costs that contradict all others.
+    pub doubts: Vec<Doubt>,
     /// How many pairs are predicted.
     pub predicted: u64,
     /// How wrong predictions are, over all pairs that are predicted.
@@ -169,24 +178,33 @@ impl Filled {
     pub fn of(series: &Series, map: &LinkMap) -> Self {
         let mut structure = Structure::new(map.machine.as_ref(), &map.cpus);
         let mut measured = Matrix::unknown(map.cpus.iter());
-        let points = places(&series.links.pairs, &mut measured);
+        let mut points = places(&series.links.pairs, &mut measured);
         if !map.searched.is_empty() {
             structure.tell_groups(&map.searched);
         }
         // Held-out pairs help no prediction, and so they do not say who belongs together.
-        let known = (map.searched.is_empty() && !series.held_out.is_empty()).then(|| measured.clone());
-        let held_out = places(&series.held_out, &mut measured);
+        let mut known = measured.clone();
+        let mut held_out = places(&series.held_out, &mut measured);
+        let doubts = doubts(&measured, |i, j| structure.core(i) == structure.core(j));
+        for doubt in &doubts {
+            let (Some(a), Some(b)) = (measured.place(doubt.a), measured.place(doubt.b)) else { continue };
+            [&mut measured, &mut known].map(|costs| costs.set_both(a, b, f64::NAN));
+            [&mut points, &mut held_out].map(|points| points.retain(|&(i, j, _)| (i, j) != (a, b)));
+        }
         if held_out.is_empty() {
             return Self {
                 structure,
                 all: measured.clone(),
                 measured,
+                doubts,
                 predicted: 0,
                 held_out: None,
                 misses: Misses::default(),
             };
         }
-        if let Some(groups) = known.and_then(|known| hidden_groups(&structure, &known, map)) {
+        if map.searched.is_empty()
+            && let Some(groups) = hidden_groups(&structure, &known)
+        {
             structure.tell_groups(&groups);
         }
         let predictor = Predictor::fit(&structure, &points);
@@ -195,52 +213,13 @@ impl Filled {
             fitted: points.iter().map(|&(i, j, cost)| (i, j, cost / predictor.modelled(i, j))).collect(),
         };
         // What was held out is shown as measured, and helps no prediction: its error is that of the predictions that are shown.
-        let all = predictor.filled(&measured);
+        let all = by_way(&structure, &measured, predictor.filled(&measured));
         let weights = Weights::of(&structure, &measured, &all, &misses.held_out);
         let errors =
             misses.held_out.iter().map(|&(i, j, miss)| ((1.0 / miss - 1.0).abs(), weights.of_pair(&structure, i, j)));
         let held_out = HeldOut::of(&errors.collect::<Vec<_>>());
-        Self { predicted: weights.predicted(), structure, measured, all, held_out, misses }
+        Self { predicted: weights.predicted(), structure, measured, all, doubts, held_out, misses }
     }
-}
-
-/// Costs between cores: one cpu of each stands for its core.
-fn between_cores(structure: &Structure, costs_of: &Matrix) -> Matrix {
-    if structure.cores.len() == structure.cpus.len() {
-        return costs_of.clone();
-    }
-    let mut cores = Matrix::unknown(structure.cores.iter().map(|places| structure.cpus[places[0]]));
-    for (a, places) in structure.cores.iter().enumerate() {
-        for (b, others) in structure.cores.iter().enumerate().skip(a + 1) {
-            let pairs = places.iter().flat_map(|&i| others.iter().map(move |&j| costs_of.cost(i, j)));
-            let cost = median(&pairs.collect::<Vec<_>>());
-            cores.set_both(a, b, cost);
-        }
-    }
-    cores
-}
-
-/// The caches, and for each that the costs divide its groups instead: pairs inside these and pairs between them are not predicted from each
-/// other. Absent where none is divided. A core that stands alone may just be one of which little was measured, and divides nothing.
-fn hidden_groups(structure: &Structure, known: &Matrix, map: &LinkMap) -> Option<Vec<CpuSet>> {
-    let cores = between_cores(structure, known);
-    let mut hierarchy = Hierarchy::of(&cores, &cores);
-    if map.machine.is_none() {
-        hierarchy.take_siblings(&cores);
-    }
-    let groups = hierarchy.levels.into_iter().next()?.groups;
-    let parts = |cache: &CpuSet| -> Option<Vec<CpuSet>> {
-        let parts: Vec<CpuSet> = groups.iter().filter(|group| !group.is_disjoint(cache)).cloned().collect();
-        let are_parts = parts.len() > 1 && parts.iter().all(|part| part.len() > 1 && part.is_subset(cache));
-        let places: Vec<usize> = cache.iter().filter_map(|cpu| cores.place(cpu)).collect();
-        let pairs = places.iter().enumerate().flat_map(|(at, &i)| places[at + 1..].iter().map(move |&j| (i, j)));
-        let is_mostly_known = 2 * pairs.clone().filter(|&(i, j)| cores.cost(i, j).is_finite()).count() >= pairs.count();
-        (are_parts && is_mostly_known).then_some(parts)
-    };
-    let caches = structure.caches_as_sets();
-    let divided: Vec<CpuSet> =
-        caches.iter().flat_map(|cache| parts(cache).unwrap_or_else(|| vec![cache.clone()])).collect();
-    (divided.len() > caches.len()).then_some(divided)
 }
 
 /// Held-out pairs stand for those that are predicted: near ones, of which there are few, are held out more often.

@@ -9,6 +9,7 @@ mod search;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::groups::hidden_groups;
 use super::predict::{Measured, Predictor};
 use super::structure::{Block, Nearness, Structure};
 use super::{Matrix, Relation};
@@ -324,7 +325,7 @@ impl Explorer {
     /// them, but on machines of which nobody measures all pairs of cores no more than the limit. Pairs of cores that were not measured come before other threads of those that were.
     pub fn further(&mut self, costs: &Matrix) -> Vec<Wish> {
         let (measured, held_out) = self.measured(costs);
-        let structure = self.structure.clone();
+        let structure = self.with_hidden_groups(&measured);
         let predictor = Predictor::fit(&structure, &measured);
         let is_wrong = |near: Nearness| {
             let of = held_out.iter().filter(|(i, j, _)| structure.nearness(*i, *j) == near);
@@ -337,7 +338,7 @@ impl Explorer {
             return Vec::new();
         }
         let had = self.cores_wished();
-        let mut left = self.left(|structure, i, j| wrong.contains(&structure.nearness(i, j)));
+        let mut left = self.left(|_, i, j| wrong.contains(&structure.nearness(i, j)));
         let cores =
             |i: usize, j: usize| (structure.core(i).min(structure.core(j)), structure.core(i).max(structure.core(j)));
         left.sort_by_key(|&(i, j)| had.contains(&cores(i, j)));
@@ -346,6 +347,19 @@ impl Explorer {
         }
         left.truncate(((self.wished.len() as f64 * FURTHER_SHARE) as usize).max(FURTHER));
         self.wish(left, false)
+    }
+
+    /// What is told of the cpus, and the groups that divide it as the costs so far show: the map will be predicted by these.
+    fn with_hidden_groups(&self, measured: &[Measured]) -> Structure {
+        let mut structure = self.structure.clone();
+        if self.searched().is_empty() {
+            let mut known = Matrix::unknown(structure.cpus.iter().copied());
+            measured.iter().for_each(|&(i, j, cost)| known.set_both(i, j, cost));
+            if let Some(groups) = hidden_groups(&structure, &known) {
+                structure.tell_groups(&groups);
+            }
+        }
+        structure
     }
 
     /// Whether the pairs from which groups are concluded are still being chosen.
@@ -437,4 +451,33 @@ fn uneven(structure: &Structure, predictor: &Predictor<'_>, measured: &[Measured
     uneven.retain(|(spread, _)| *spread > UNEVEN);
     uneven.sort_by(|one, other| other.0.total_cmp(&one.0));
     uneven.into_iter().map(|(_, block)| block).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simulate::layout::Layout;
+
+    /// One cache that the costs divide in four: what is measured further is judged by the groups by which the map will be predicted.
+    #[test]
+    fn groups_that_are_found_later_are_known_to_what_is_measured_further() {
+        let machine = Layout { packages: 1, caches: 1, cores: 16, threads: 2, adjacent: true }.machine();
+        let structure = Structure::new(Some(&machine), &machine.allowed);
+        let mut explorer = Explorer::new(structure, Limits::default(), 1);
+        let mut costs = Matrix::unknown(0..32);
+        while let Some(wishes) = explorer.next(&costs) {
+            for Wish { i, j, .. } in wishes {
+                let cost = match (i / 2 == j / 2, i / 8 == j / 8) {
+                    (true, _) => 8.0,
+                    (_, true) => 25.0,
+                    _ => 100.0,
+                };
+                costs.set_both(i, j, cost);
+            }
+        }
+        let (measured, _) = explorer.measured(&costs);
+        assert_eq!(explorer.structure().caches(), 1);
+        assert_eq!(explorer.with_hidden_groups(&measured).caches(), 4);
+        assert_eq!(explorer.further(&costs), []);
+    }
 }

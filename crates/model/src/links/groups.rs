@@ -4,6 +4,7 @@
 //! nearest neighbour, and nearly all pairs lie on the right side of the middle of that step. Distance on a mesh also makes near and far,
 //! but a cpu's near ones are not near each other there, so that many pairs lie on the wrong side and no candidate counts.
 
+mod hidden;
 mod linkage;
 
 use schemars::JsonSchema;
@@ -13,6 +14,7 @@ use super::Matrix;
 use super::predict::Measured;
 use crate::CpuSet;
 use crate::stats::order::median;
+pub(super) use hidden::{between_cores, hidden_groups};
 use linkage::Merge;
 
 /// Talking to the nearest other group costs at least this much more than inside…
@@ -37,10 +39,6 @@ const SIBLINGS_SHARE: f64 = 0.8;
 pub struct GroupLevel {
     /// The groups in the order of their lowest cpu; a cpu that belongs to none is a group of its own.
     pub groups: Vec<CpuSet>,
-    /// The median cost inside groups, one way, in nanoseconds; of a pair with two costs their mean, by which groups are found.
-    pub inside_ns: f64,
-    /// The median cost between groups.
-    pub between_ns: f64,
     /// The smallest step: what talking to the nearest other group costs against inside, over the groups.
     pub step: f64,
     /// The share of pairs that lie on the wrong side of the middle of their step.
@@ -96,15 +94,15 @@ impl Hierarchy {
             return Self::default();
         }
         let merges = linkage::average(matrix);
-        let proved: Vec<GroupLevel> =
-            candidates(&merges, matrix.len()).filter_map(|groups| judged(measured, groups)).collect();
-        let mut levels = Vec::<GroupLevel>::new();
-        for level in &proved {
+        let (mut proved, mut levels) = (Vec::new(), Vec::<GroupLevel>::new());
+        for groups in candidates(&merges, matrix.len()) {
+            let Some(level) = judged(measured, &groups, levels.last()) else { continue };
             match levels.last() {
                 Some(inner) if level.completes(inner) => *levels.last_mut().expect("there is one") = level.clone(),
                 Some(inner) if level.leaves_out_some_of(inner) => {}
                 _ => levels.push(level.clone()),
             }
+            proved.push(level);
         }
         let cheaper_part = cheaper_part(measured, &levels, &proved);
         Self { levels, cheaper_part }
@@ -123,11 +121,13 @@ impl Hierarchy {
 /// slow, and an average over all pairs hides it. The rest are groups of one each.
 pub fn dear_groups(measured: &Matrix) -> Option<GroupLevel> {
     let mut turned = measured.clone();
-    measured.known().for_each(|(i, j, cost)| turned.set_both(i, j, 1.0 / cost));
+    // Of two costs the cheaper: that is what the pair can talk for.
+    let cheaper = |i, j, cost| measured.two_costs(i, j).map_or(cost, |[cheaper, _]| cheaper);
+    measured.known().for_each(|(i, j, cost)| turned.set_both(i, j, 1.0 / cheaper(i, j, cost)));
     let judge = |groups: Vec<Vec<usize>>| {
         let mut several = groups.iter().filter(|group| group.len() > 1).peekable();
         let are_some = several.peek().is_some() && several.all(|group| group.len() >= DEAR_LEAST);
-        let sides = Sides::of(&turned, &groups).filter(|_| are_some)?;
+        let sides = Sides::of(&turned, &groups, None).filter(|_| are_some)?;
         let is_level = sides.smallest_step() >= DEAR_STEP && sides.misplaced() <= MISPLACED;
         is_level.then(|| sides.level(measured, &groups))
     };
@@ -201,6 +201,15 @@ impl CheaperPart {
 }
 
 impl GroupLevel {
+    /// The group of each place of a matrix; no index of a group where it has none.
+    pub(super) fn group_of(&self, matrix: &Matrix) -> Vec<usize> {
+        let mut of = vec![usize::MAX; matrix.len()];
+        for (index, group) in self.groups.iter().enumerate() {
+            group.iter().filter_map(|cpu| matrix.place(cpu)).for_each(|place| of[place] = index);
+        }
+        of
+    }
+
     /// The groups of an inner level that each group of this one holds, by their sizes.
     fn parts<'a>(&'a self, inner: &'a Self) -> impl Iterator<Item = Vec<usize>> + 'a {
         self.groups.iter().map(|group| {
@@ -249,9 +258,9 @@ impl GroupLevel {
     }
 
     /// Whether some groups of the inner level are joined and others stay as they are. A socket whose lines all live on the other one looks
-    /// like that: no level of the machine.
+    /// like that: no level of the machine. A cpu that stays alone is no group: a disturbed one must not hide the groups of all others.
     fn leaves_out_some_of(&self, inner: &Self) -> bool {
-        self.parts(inner).any(|parts| parts.len() == 1)
+        self.parts(inner).any(|parts| matches!(parts[..], [size] if size > 1))
     }
 }
 
@@ -261,31 +270,31 @@ fn candidates(merges: &[Merge], places: usize) -> impl Iterator<Item = Vec<Vec<u
     steps.map(move |(done, _)| linkage::partition(&merges[..=done], places))
 }
 
-fn judged(matrix: &Matrix, groups: Vec<Vec<usize>>) -> Option<GroupLevel> {
+/// The groups as a level, where the costs prove it above the level `below`.
+fn judged(matrix: &Matrix, groups: &[Vec<usize>], below: Option<&GroupLevel>) -> Option<GroupLevel> {
     let several = groups.iter().filter(|group| group.len() > 1);
     let grouped: usize = several.clone().map(Vec::len).sum();
     let is_of_most = 2 * grouped >= matrix.len();
     if groups.len() < 2 || !is_of_most && several.count() < 2 {
         return None;
     }
-    let sides = Sides::of(matrix, &groups)?;
+    let sides = Sides::of(matrix, groups, below)?;
     let step = sides.smallest_step();
     let least = if is_of_most { STEP } else { STEP_OF_FEW };
     if step.is_nan() || step < least {
         return None;
     }
-    (sides.misplaced() <= MISPLACED).then(|| sides.level(matrix, &groups))
+    (sides.misplaced() <= MISPLACED).then(|| sides.level(matrix, groups))
 }
 
 /// What the groups of several cost.
 struct Sides {
-    group_of: Vec<usize>,
     groups: Vec<Side>,
 }
 
 /// What a group costs.
 struct Side {
-    /// The median inside.
+    /// The median inside, of the pairs that meet on no level below.
     own: f64,
     /// The median to the nearest other group.
     nearest: f64,
@@ -296,29 +305,24 @@ struct Side {
 
 impl Sides {
     /// Absent where of a group nothing was measured inside or outside.
-    fn of(matrix: &Matrix, groups: &[Vec<usize>]) -> Option<Self> {
+    fn of(matrix: &Matrix, groups: &[Vec<usize>], below: Option<&GroupLevel>) -> Option<Self> {
         let mut group_of = vec![0; matrix.len()];
         for (group, places) in groups.iter().enumerate() {
             places.iter().for_each(|&place| group_of[place] = group);
         }
+        let inner_of: Vec<usize> = match below {
+            Some(below) => below.group_of(matrix),
+            None => (0..matrix.len()).collect(),
+        };
         let several = groups.iter().enumerate().filter(|(_, places)| places.len() > 1);
-        let groups =
-            several.map(|(group, places)| Side::of(matrix, group, places, &group_of)).collect::<Option<_>>()?;
-        Some(Self { group_of, groups })
+        let side = |(group, places): (usize, &Vec<usize>)| Side::of(matrix, group, places, &group_of, &inner_of);
+        let groups = several.map(side).collect::<Option<_>>()?;
+        Some(Self { groups })
     }
 
     /// The level that the groups are.
     fn level(&self, matrix: &Matrix, groups: &[Vec<usize>]) -> GroupLevel {
-        let median_of = |is_inside: bool| {
-            let of = |&(i, j, _): &Measured| {
-                let (one, other) = (self.group_of[i], self.group_of[j]);
-                (one == other) == is_inside && (groups[one].len() > 1 || groups[other].len() > 1)
-            };
-            median(&matrix.known().filter(of).map(|(_, _, cost)| cost).collect::<Vec<f64>>())
-        };
         GroupLevel {
-            inside_ns: median_of(true),
-            between_ns: median_of(false),
             step: self.smallest_step(),
             misplaced: self.misplaced(),
             groups: groups.iter().map(|group| group.iter().map(|&place| matrix.cpus()[place]).collect()).collect(),
@@ -341,13 +345,16 @@ impl Sides {
 }
 
 impl Side {
-    fn of(matrix: &Matrix, group: usize, places: &[usize], group_of: &[usize]) -> Option<Self> {
-        let (mut inside, mut outside) = (Vec::new(), Vec::new());
+    fn of(matrix: &Matrix, group: usize, places: &[usize], group_of: &[usize], inner_of: &[usize]) -> Option<Self> {
+        let (mut inside, mut meeting, mut outside) = (Vec::new(), Vec::new(), Vec::new());
         for &i in places {
             for (j, &other) in group_of.iter().enumerate() {
                 let cost = if i == j || other == group && j < i { f64::NAN } else { matrix.cost(i, j) };
                 match cost.is_finite() {
-                    true if other == group => inside.push(cost),
+                    true if other == group => {
+                        inside.push(cost);
+                        meeting.extend((inner_of[i] != inner_of[j]).then_some(cost));
+                    }
                     true => outside.push((other, cost)),
                     false => {}
                 }
@@ -356,7 +363,8 @@ impl Side {
         outside.sort_unstable_by(|one: &(usize, f64), other| one.0.cmp(&other.0).then(one.1.total_cmp(&other.1)));
         let middle = |costs: &[(usize, f64)]| f64::midpoint(costs[(costs.len() - 1) / 2].1, costs[costs.len() / 2].1);
         let nearest = outside.chunk_by(|one, other| one.0 == other.0).map(middle).min_by(f64::total_cmp)?;
-        let own = median(&inside);
+        // Of a group that is one on the level below, too, no pair meets here.
+        let own = median(if meeting.is_empty() { &inside } else { &meeting });
         let step = (own * nearest).sqrt();
         let inside = [inside.len(), inside.iter().filter(|cost| **cost > step).count()];
         let outside = [outside.len(), outside.iter().filter(|(_, cost)| *cost < step).count()];

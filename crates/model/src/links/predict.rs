@@ -16,6 +16,9 @@ const TURNS: usize = 12;
 /// What lies farther out than this many deviations is drawn in.
 const FAR_OUT: f64 = 3.0;
 
+/// The dearer way is the same one in this share of a block's pairs, or it is not known which it is.
+const ONE_WAY: f64 = 0.9;
+
 /// Costs for every pair of a structure.
 #[derive(Clone, Debug)]
 pub struct Predictor<'a> {
@@ -133,6 +136,44 @@ impl<'a> Predictor<'a> {
         let of = |rests: &Vec<f64>| if rests.is_empty() { 0.0 } else { shrinkage.shrunk(rests) };
         self.cores = of_core.iter().map(of).collect();
     }
+}
+
+/// Predictions by way where pairs have two costs: the mean of 20 and 200 is that of neither way. In a block most of whose measured pairs have
+/// two costs, and the same way is the dearer one, each way is predicted by how much dearer it is, typically; where it is now this way and now
+/// the other, nothing is predicted.
+pub(super) fn by_way(structure: &Structure, measured: &Matrix, mut filled: Matrix) -> Matrix {
+    // From the lower cache to the higher, so that a block has one way.
+    let turned = |i: usize, j: usize| {
+        let cache = |place| structure.cache(structure.core(place));
+        if (cache(j), j) < (cache(i), i) { (j, i) } else { (i, j) }
+    };
+    // How many pairs, and the logarithms of ratios of those with two costs.
+    let mut blocks = BTreeMap::<Block, (usize, Vec<f64>)>::new();
+    for (i, j, _) in measured.known() {
+        let (from, to) = turned(i, j);
+        let (pairs, ratios) = blocks.entry(structure.block(i, j)).or_default();
+        *pairs += 1;
+        ratios.extend(measured.two_costs(i, j).map(|_| (measured.way(from, to) / measured.way(to, from)).ln()));
+    }
+    blocks.retain(|_, (pairs, ratios)| 2 * ratios.len() > *pairs);
+    if blocks.is_empty() {
+        return filled;
+    }
+    for i in 0..filled.len() {
+        for j in i + 1..filled.len() {
+            let block = blocks.get(&structure.block(i, j)).filter(|_| measured.cost(i, j).is_nan());
+            let Some((_, ratios)) = block else { continue };
+            let (from, to) = turned(i, j);
+            let dearer = ratios.iter().filter(|ratio| **ratio > 0.0).count();
+            let is_one_way = dearer.max(ratios.len() - dearer) as f64 >= ONE_WAY * ratios.len() as f64;
+            // Of costs r and 1 the mean is (r + 1) / 2.
+            let ratio = if is_one_way { median(ratios).exp() } else { f64::NAN };
+            let mean = filled.cost(i, j);
+            filled.set(from, to, mean * 2.0 * ratio / (1.0 + ratio));
+            filled.set(to, from, mean * 2.0 / (1.0 + ratio));
+        }
+    }
+    filled
 }
 
 /// How far means of few values are drawn towards the mean of all.

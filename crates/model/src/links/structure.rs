@@ -76,6 +76,11 @@ impl Structure {
         Self { cpus: list, cores, core_of, cache_of, package_of, relations }
     }
 
+    /// Whether a machine reports who belongs together.
+    pub fn is_named(&self) -> bool {
+        self.relations.is_some()
+    }
+
     /// The core of a place.
     pub fn core(&self, place: usize) -> usize {
         self.core_of[place]

@@ -6,7 +6,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use corewise_model::links::import::{Imported, MAXIMUM_BYTES, read};
 use corewise_model::links::map::{LinkMap, Origin, Provenance, Series, Spoiled, Unit};
-use corewise_model::links::{Matrix, What};
+use corewise_model::links::{Matrix, Pair, What};
+use corewise_model::stats::order::median;
 use corewise_model::{Artifact as _, CpuSet, Machine};
 use corewise_sys::input::{self, Input};
 use serde::Deserialize;
@@ -119,13 +120,10 @@ fn of_other_tool(path: &Path, machine: Option<&Machine>, unit: Option<UnitName>)
 
 /// Turns costs of a unit that somebody named into nanoseconds; refuses those that no two cpus have and of which nobody did.
 fn in_nanoseconds(series: &mut [Series], in_cycles: bool, unit: Option<UnitName>) -> Result<(), &'static str> {
-    let pairs = || series.iter().flat_map(|series| &series.links.pairs);
-    let is_one = |cost: &f64| *cost >= 1.0;
-    let has_one = || pairs().any(|pair| pair.visits_ns().iter().chain(pair.back_ns()).any(is_one));
     match unit {
         Some(_) if in_cycles => Err("its numbers are cycles, which no --unit turns into nanoseconds"),
-        None if !in_cycles && !has_one() => {
-            Err("all costs lie below 1 ns, which no machine can do: probably they are microseconds")
+        None if !in_cycles && series.iter().all(is_too_cheap) => {
+            Err("most costs lie below 2 ns, which no machine can do: probably they are microseconds")
         }
         None | Some(UnitName::Ns) => Ok(()),
         Some(unit) => {
@@ -133,6 +131,16 @@ fn in_nanoseconds(series: &mut [Series], in_cycles: bool, unit: Option<UnitName>
             pairs.for_each(|pair| pair.change(|cost| *cost *= unit.nanoseconds()));
             Ok(())
         }
+    }
+}
+
+/// Whether most costs are less than a line takes from any core to another. One send of many through a queue may take that little.
+fn is_too_cheap(series: &Series) -> bool {
+    const LEAST_NS: f64 = 2.0;
+    let costs: Vec<f64> = series.links.pairs.iter().map(Pair::one_way_ns).collect();
+    match series.what {
+        What::Queue { .. } | What::Channel { .. } | What::Bandwidth { .. } => costs.iter().all(|cost| *cost < 1.0),
+        _ => median(&costs) < LEAST_NS,
     }
 }
 

@@ -1,20 +1,19 @@
 //! The sentences: groups and what they are worth, what the kernel does not tell, homes that matter, padding, two costs of one pair.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::tiers::{DEAR, INSIDE, SAME_CORE};
-use super::{Agreement, CostClass, Filled, Groups, LinkConclusions, Tiers};
-use crate::finding::{CONFIDENCE, Effect, Finding, Topic};
+use super::{Agreement, CostClass, Filled, Groups, LinkConclusions, homes, padding};
+use crate::finding::{Effect, Finding, Topic};
 use crate::links::groups::{CheaperPart, GroupLevel};
-use crate::links::map::{LinkMap, Origin, Series};
-use crate::links::{Pair, Slots, What};
-use crate::stats::order::{median, median_interval};
+use crate::links::map::{LinkMap, Origin};
+use crate::links::{Pair, brief};
 use crate::{CpuSet, Level};
 
-/// Homes differ when the dearer costs at least so much more.
-const HOME_MARGIN: f64 = 1.1;
-/// Padding is worth a word when it changes a cost by so much.
-const PADDING_MARGIN: f64 = 1.1;
+/// Cores differ when the dearer cost at least so much more.
+const MARGIN: f64 = 1.1;
+/// Pairs differ if the dearest twentieth costs so much more than the cheapest.
+const SPREAD: f64 = 1.5;
 
 /// Adds what a map means.
 pub(super) fn conclude(
@@ -35,25 +34,10 @@ pub(super) fn conclude(
     conclusions.no_difference.extend(assumed(conclusions, classes, map));
     conclusions.findings.extend(unpinned(classes, map));
     conclusions.findings.extend(conclusions.dear.as_ref().and_then(|dear| dear_among_themselves(dear, classes, map)));
-    for series in &map.series {
-        let homes = homes(series, map);
-        // The nodes between which it matters most stand for the others.
-        let most = homes.iter().max_by(|one, other| one.effect.low.total_cmp(&other.effect.low));
-        match most {
-            Some(home) if home.effect.low >= HOME_MARGIN => {
-                conclusions.findings.push(home_finding(series, map, home, &homes));
-            }
-            Some(home) => conclusions.no_difference.push(format!(
-                "{}: the memory's node changes a cost by at most {} (nodes {} and {})",
-                series.what.words(),
-                home.effect.times(),
-                home.dear,
-                home.cheap
-            )),
-            None => {}
-        }
+    if !homes::conclude(map, conclusions) {
+        conclusions.findings.extend(two_ways(classes, map));
     }
-    padding(map, filled, conclusions);
+    padding::conclude(map, filled, conclusions);
     let hypervisor = map.machine.as_ref().and_then(|machine| machine.system.hypervisor.as_deref());
     for series in &map.series {
         // Each side apart: that the two sides differ is another matter. One visit of a side has one cost.
@@ -65,6 +49,51 @@ pub(super) fn conclude(
         let sides = sides.filter(|(_, _, visits)| visits.len() > 1);
         let sides: Vec<Pair> = sides.map(|(a, b, visits)| Pair::new(a, b, visits.to_vec())).collect();
         conclusions.findings.extend(crate::links::modes(&sides, hypervisor));
+    }
+}
+
+/// The finding that the two ways of pairs differ, where the memory's node does not explain it.
+fn two_ways(classes: &[(usize, CostClass)], map: &LinkMap) -> Option<Finding> {
+    let mut twos = classes.chunk_by(|one, next| one.0 == next.0).filter_map(|of_tier| match of_tier {
+        [(_, cheaper), (_, dearer)] => Some((cheaper, dearer)),
+        _ => None,
+    });
+    let (cheaper, dearer) = twos.next()?;
+    let words = cheaper.words.split(',').next().unwrap_or_default();
+    let of_them = if words == "any two" { String::new() } else { format!(" ({words})") };
+    let effect = ratio(dearer, cheaper, "the cheaper way");
+    let ratio = effect.as_ref().map_or_else(|| format!("{:.1}x", dearer.median_ns / cheaper.median_ns), Effect::times);
+    Some(Finding {
+        topic: Topic::Links,
+        cpus: map.cpus.clone(),
+        statement: format!(
+            "It matters which cpu begins: pairs{of_them} talk for {} {unit} one way and for {} the other ({ratio}).",
+            brief(cheaper.median_ns),
+            brief(dearer.median_ns),
+            unit = map.unit.word()
+        ),
+        advice: match map.provenance.origin {
+            Origin::Imported { .. } => "The file does not say why; memory that is near to one of the two does that. Measure this machine \
+                (`corewise links`) before you place threads by it."
+                .into(),
+            _ => "`--format matrix` shows which way is the cheaper one: a row's cpu begins, and owns the memory.".into(),
+        },
+        command: None,
+        effects: effect.into_iter().collect(),
+    })
+}
+
+/// What is said where nothing was found: that pairs differ all the same, or that they do not.
+pub fn nothing_found(conclusions: &LinkConclusions, unit: &str) -> String {
+    let all = conclusions.kinds.first().and_then(|kind| kind.classes.last());
+    match all.filter(|class| class.high_ns >= SPREAD * class.low_ns) {
+        Some(class) => format!(
+            "No groups stand out, but pairs differ {:.1}x ({} to {} {unit}), by distance or by chance: the map shows which are near.",
+            class.high_ns / class.low_ns,
+            brief(class.low_ns),
+            brief(class.high_ns)
+        ),
+        None => "Nothing stands out: leave placement to the scheduler.".into(),
     }
 }
 
@@ -85,10 +114,10 @@ pub(super) fn cheaper(part: &CheaperPart, map: &LinkMap) -> Finding {
         topic: Topic::Links,
         cpus: part.cpus.clone(),
         statement: format!(
-            "Talking among cpus {} costs {:.0} {unit}, among {rest} {:.0} ({:.1}x): {why}.",
+            "Talking among cpus {} costs {} {unit}, among {rest} {} ({:.1}x): {why}.",
             part.cpus,
-            part.inside_ns,
-            part.rest_ns,
+            brief(part.inside_ns),
+            brief(part.rest_ns),
             part.rest_ns / part.inside_ns
         ),
         advice: advice.into(),
@@ -183,14 +212,14 @@ fn step(groups: &Groups, classes: &[(usize, CostClass)], map: &LinkMap, conclusi
     let statement = match across[..] {
         [class] => {
             format!(
-                "{words}: inside {inside_ns} {unit}, across {:.0} {unit} {of}{}.",
-                class.median_ns,
+                "{words}: inside {inside_ns} {unit}, across {} {unit} {of}{}.",
+                brief(class.median_ns),
                 ratio_words(class)
             )
         }
         _ => {
             let farther =
-                |class: &&CostClass| format!("{} {:.0} {unit}{}", class.words, class.median_ns, ratio_words(class));
+                |class: &&CostClass| format!("{} {} {unit}{}", class.words, brief(class.median_ns), ratio_words(class));
             let farther: Vec<String> = across.iter().map(farther).collect();
             format!("{words}: inside {inside_ns} {unit} {of}; {}.", farther.join("; "))
         }
@@ -215,19 +244,20 @@ fn step(groups: &Groups, classes: &[(usize, CostClass)], map: &LinkMap, conclusi
 /// The finding that some cores talk for more among themselves than with any others.
 fn dear_among_themselves(dear: &GroupLevel, classes: &[(usize, CostClass)], map: &LinkMap) -> Option<Finding> {
     let of = |wanted| classes.iter().find(|(tier, _)| *tier == wanted).map(|(_, class)| class);
-    let effect = ratio(of(DEAR)?, of(INSIDE)?, "other cores")?;
+    let (own, others) = (of(DEAR)?, of(INSIDE)?);
+    let effect = ratio(own, others, "other cores")?;
     let several: Vec<&CpuSet> = dear.groups.iter().filter(|group| group.len() > 1).collect();
     let named: Vec<String> = several.iter().take(4).map(ToString::to_string).collect();
     let more = if several.len() > 4 { " …" } else { "" };
-    (effect.low >= HOME_MARGIN).then(|| Finding {
+    (effect.low >= MARGIN).then(|| Finding {
         topic: Topic::Links,
         cpus: several.iter().flat_map(|group| group.iter()).collect(),
         statement: format!(
-            "Cpus {}{more} talk for more among themselves than with any others: {:.0} {}, other cores {:.0} ({}).",
+            "Cpus {}{more} talk for more among themselves than with any others: {} {}, other cores {} ({}).",
             named.join(" | "),
-            dear.inside_ns,
+            brief(own.median_ns),
             map.unit.word(),
-            of(INSIDE).map_or(f64::NAN, |class| class.median_ns),
+            brief(others.median_ns),
             effect.times()
         ),
         advice: "Efficiency cores of one cluster do that. Put threads that talk on other cores, or on different ones of these groups.".into(),
@@ -242,14 +272,14 @@ fn unpinned(classes: &[(usize, CostClass)], map: &LinkMap) -> Option<Finding> {
     let of = |wanted| classes.iter().find(|(tier, _)| *tier == wanted).map(|(_, class)| class);
     let (siblings, others) = (of(SAME_CORE)?, of(INSIDE)?);
     let is_imported = matches!(map.provenance.origin, Origin::Imported { .. }) && map.machine.is_some();
-    let is_alike = siblings.pairs > 1 && siblings.median_ns >= others.median_ns / HOME_MARGIN;
+    let is_alike = siblings.pairs > 1 && siblings.median_ns >= others.median_ns / MARGIN;
     (is_imported && is_alike).then(|| Finding {
         topic: Topic::Links,
         cpus: map.cpus.clone(),
         statement: format!(
-            "SMT siblings cost no less than other cores: {:.0} and {:.0} {}.",
-            siblings.median_ns,
-            others.median_ns,
+            "SMT siblings cost no less than other cores: {} and {} {}.",
+            brief(siblings.median_ns),
+            brief(others.median_ns),
             map.unit.word()
         ),
         advice:
@@ -280,7 +310,7 @@ fn assumed(conclusions: &LinkConclusions, classes: &[(usize, CostClass)], map: &
             let largest = groups.level.groups.iter().map(CpuSet::len).max().unwrap_or(0);
             let could_be = matches!(largest, 2 | 4 | 8);
             could_be.then(|| {
-                format!("the innermost groups are assumed to be of {largest} cores, not SMT siblings of one; {name}")
+                format!("the innermost groups are assumed to be of several cores, not of the siblings of one; {name}")
             })
         }
         (None, None) => None,
@@ -318,16 +348,17 @@ fn one_group(filled: &Filled, classes: &[(usize, CostClass)], map: &LinkMap) -> 
     let others = if classes.iter().any(|(tier, _)| *tier == DEAR) { " other" } else { "" };
     Some(format!(
         "groups: the costs show none{reported}; any two{others} cores talk for {median} {unit} (90 % of the pairs: \
-            {:.0} to {:.0})",
-        between.low_ns, dearest.high_ns
+            {} to {})",
+        brief(between.low_ns),
+        brief(dearest.high_ns)
     ))
 }
 
 /// "20", or "20 and, the other way, 200" where pairs have two costs.
 fn of_both_ways(ways: &[&CostClass]) -> String {
     match ways {
-        [cheaper, dearer] => format!("{:.0} and, the other way, {:.0}", cheaper.median_ns, dearer.median_ns),
-        _ => ways.first().map_or_else(String::new, |class| format!("{:.0}", class.median_ns)),
+        [cheaper, dearer] => format!("{} and, the other way, {}", brief(cheaper.median_ns), brief(dearer.median_ns)),
+        _ => ways.first().map_or_else(String::new, |class| brief(class.median_ns)),
     }
 }
 
@@ -340,137 +371,4 @@ fn ratio(of: &CostClass, against: &CostClass, words: &str) -> Option<Effect> {
     let above = (high / of.median_ns).ln().hypot((against.median_ns / low_against).ln());
     let (low, high) = (ratio * (-below).exp(), ratio * above.exp());
     Some(Effect { quantity: "cost".into(), against: words.into(), ratio, low, high, p_value: None })
-}
-
-/// Two nodes, and how much dearer talking between their cpus is with the memory on the one than on the other.
-struct Homes {
-    /// The node by the system's number on which memory is dearer.
-    dear: u32,
-    cheap: u32,
-    effect: Effect,
-}
-
-/// What the home does between each two nodes, over the pairs that were visited from both sides. Their intervals hold all together.
-fn homes(series: &Series, map: &LinkMap) -> Vec<Homes> {
-    let Some(machine) = &map.machine else { return Vec::new() };
-    if matches!(series.what, What::Oneway | What::Bandwidth { .. } | What::Channel { .. } | What::Queue { .. }) {
-        return Vec::new();
-    }
-    let node = |cpu| machine.index_of(Level::Node, cpu).map(|index| machine.nodes[index].number);
-    let mut ratios = BTreeMap::<(u32, u32), Vec<f64>>::new();
-    for pair in &series.links.pairs {
-        let (Some(a), Some(b)) = (node(pair.a), node(pair.b)) else { continue };
-        // The memory is on the node of the cpu that begins.
-        let ratio = pair.from_b_ns() / pair.from_a_ns();
-        if a != b && ratio.is_finite() {
-            let turned = if a < b { ratio } else { 1.0 / ratio };
-            ratios.entry((a.min(b), a.max(b))).or_default().push(turned);
-        }
-    }
-    let confidence = 1.0 - (1.0 - CONFIDENCE) / ratios.len().max(1) as f64;
-    let known = ratios.iter().filter_map(|(&(low_node, high_node), ratios)| {
-        let (low, high) = median_interval(ratios, confidence)?;
-        let middle = median(ratios);
-        let is_high_dear = middle >= 1.0;
-        let (ratio, low, high) = if is_high_dear { (middle, low, high) } else { (1.0 / middle, 1.0 / high, 1.0 / low) };
-        let (dear, cheap) = if is_high_dear { (high_node, low_node) } else { (low_node, high_node) };
-        let against = format!("with the memory on node {cheap}");
-        Some(Homes {
-            dear,
-            cheap,
-            effect: Effect { quantity: "cost".into(), against, ratio, low, high, p_value: None },
-        })
-    });
-    known.collect()
-}
-
-fn home_finding(series: &Series, map: &LinkMap, most: &Homes, all: &[Homes]) -> Finding {
-    let others = all.iter().filter(|home| home.effect.low >= HOME_MARGIN).count() - 1;
-    let more = match others {
-        0 => String::new(),
-        1 => "; one more pair of nodes is like that".to_owned(),
-        _ => format!("; {others} more pairs of nodes are like that"),
-    };
-    Finding {
-        topic: Topic::Links,
-        cpus: map.cpus.clone(),
-        statement: format!(
-            "The memory's node matters: {} between nodes {} and {} costs {} with the memory on node {}{more}.",
-            series.what.words(),
-            most.cheap,
-            most.dear,
-            most.effect.times(),
-            most.dear
-        ),
-        advice: "Let the thread on the cheaper node touch shared memory first, or bind it:".into(),
-        command: Some(format!("corewise run --memory bind:node:{} -- ./app", most.cheap)),
-        effects: vec![most.effect.clone()],
-    }
-}
-
-/// What padding the slots of a queue buys, inside groups and between them.
-fn padding(map: &LinkMap, filled: &[Filled], conclusions: &mut LinkConclusions) {
-    let of = |slots| map.series.iter().position(|series| series.what == What::Queue { slots });
-    let (Some(packed), Some(padded)) = (of(Slots::Packed), of(Slots::Padded)) else { return };
-    let tiers = Tiers::of(&filled[packed], conclusions, map);
-    let has_groups = conclusions.groups.is_some();
-    for (inside, words_of) in [(true, "inside a group"), (false, "between groups")] {
-        let is_side = |i: usize, j: usize| (tiers.tier(i, j) <= INSIDE) == inside;
-        let ratios = padding_ratios(&map.series[packed], &map.series[padded], &|a, b| {
-            let place = |cpu| filled[packed].measured.place(cpu);
-            place(a).zip(place(b)).is_some_and(|(i, j)| is_side(i, j))
-        });
-        if ratios.is_empty() {
-            continue;
-        }
-        let Some((low, high)) = median_interval(&ratios, CONFIDENCE) else { continue };
-        let effect = Effect {
-            quantity: "send".into(),
-            against: "packed slots".into(),
-            ratio: median(&ratios),
-            low,
-            high,
-            p_value: None,
-        };
-        let place = if has_groups { format!(" {words_of}") } else { String::new() };
-        let statement = format!("A queue with padded slots costs {} of one with packed slots{place}.", effect.times());
-        if high <= 1.0 / PADDING_MARGIN || low >= PADDING_MARGIN {
-            let advice = if high < 1.0 {
-                "Pad the slots of queues whose ends run on different cpus (128 bytes: lines are fetched in pairs)."
-            } else {
-                "Packed slots are better here: one line carries several messages."
-            };
-            let cpus = map.cpus.clone();
-            conclusions.findings.push(Finding {
-                topic: Topic::Links,
-                cpus,
-                statement,
-                advice: advice.into(),
-                command: None,
-                effects: vec![effect],
-            });
-        } else {
-            conclusions.no_difference.push(statement.trim_end_matches('.').to_owned());
-        }
-    }
-}
-
-/// Padded against packed: one ratio for each pair, or one for each visit where there are few pairs; both were visited in turn.
-fn padding_ratios(packed: &Series, padded: &Series, is_side: &dyn Fn(u32, u32) -> bool) -> Vec<f64> {
-    const FEW: usize = 8;
-    let others: BTreeMap<(u32, u32), &Pair> = padded.links.pairs.iter().map(|pair| ((pair.a, pair.b), pair)).collect();
-    let packed = packed.links.pairs.iter().filter(|pair| is_side(pair.a, pair.b));
-    let both = packed.filter_map(|pair| Some((pair, *others.get(&(pair.a, pair.b))?)));
-    let both: Vec<(&Pair, &Pair)> = both.collect();
-    let ratios: Vec<f64> = if both.len() < FEW {
-        let visits = |(pair, other): &(&Pair, &Pair)| {
-            let pairs =
-                pair.visits_ns().iter().zip(other.visits_ns()).chain(pair.back_ns().iter().zip(other.back_ns()));
-            pairs.map(|(packed, padded)| padded / packed).collect::<Vec<_>>()
-        };
-        both.iter().flat_map(visits).collect()
-    } else {
-        both.iter().map(|(pair, other)| other.one_way_ns() / pair.one_way_ns()).collect()
-    };
-    ratios.into_iter().filter(|ratio| ratio.is_finite()).collect()
 }

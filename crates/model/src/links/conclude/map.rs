@@ -1,8 +1,8 @@
 //! All that is concluded from a map: the hierarchy of groups first, then the classes of each way to talk by its tiers, then the sentences.
 
-use super::{Agreement, Filled, Groups, KindConclusions, LinkConclusions, Tiers, between_cores, findings, summary};
+use super::{Agreement, Filled, Groups, KindConclusions, LinkConclusions, Tiers, findings, summary};
 use crate::artifact::{self, Artifact, count};
-use crate::links::groups::{CheaperPart, GroupLevel, Hierarchy, dear_groups};
+use crate::links::groups::{CheaperPart, GroupLevel, Hierarchy, between_cores, dear_groups};
 use crate::links::map::{LinkMap, MOST_CPUS, Origin, Provenance};
 use crate::links::structure::Structure;
 use crate::{CpuSet, Machine};
@@ -21,7 +21,8 @@ pub fn conclude(map: &LinkMap) -> LinkConclusions {
         let classes = summary::classes(filled, &Tiers::of(filled, &conclusions, map));
         let (predicted, held_out) = (filled.predicted, filled.held_out);
         let words = classes.iter().map(|(_, class)| class.clone()).collect();
-        conclusions.kinds.push(KindConclusions { what: series.what, classes: words, predicted, held_out });
+        let doubts = filled.doubts.clone();
+        conclusions.kinds.push(KindConclusions { what: series.what, classes: words, predicted, doubts, held_out });
         if place == 0 {
             of_first = classes;
         }

@@ -429,3 +429,102 @@ fn a_pair_inside_a_hidden_group_is_not_predicted_from_across() {
     assert!(filled.held_out.unwrap().p95 < 0.05, "{:?}", filled.held_out);
     assert_eq!(conclude(&map).groups.unwrap().of_several_cores().len(), 4);
 }
+
+/// Inside groups 20 ns one way and 200 the other, across 90: the mean of 110 makes no dear groups, and the difference is not "nothing".
+#[test]
+fn two_ways_are_a_finding_and_no_dear_group() {
+    let machine = Layout { packages: 1, caches: 1, cores: 16, threads: 1, adjacent: false }.machine();
+    let inside = imported(map(machine.clone(), |a, b| match (a / 4 == b / 4, a < b) {
+        (true, true) => 20.0,
+        (true, false) => 200.0,
+        _ => 90.0,
+    }));
+    assert_eq!(conclude(&inside).dear, None);
+    for origin in [inside.provenance.origin.clone(), Origin::Measured] {
+        let mut everywhere = map(machine.clone(), |a, b| if a < b { 20.0 } else { 200.0 });
+        everywhere.provenance.origin = origin;
+        let found = conclude(&everywhere);
+        let statement = statements(&found)[0];
+        assert!(statement.starts_with("It matters which cpu begins: pairs"), "{statement}");
+        assert!(statement.contains("talk for 20 ns one way and for 200 the other (10x ["), "{statement}");
+    }
+}
+
+/// Memory that is near to one node: what was not measured is predicted of each way, and where the ways follow no rule not at all.
+#[test]
+fn what_costs_two_is_predicted_of_each_way() {
+    let layout = Layout { packages: 2, caches: 1, cores: 8, threads: 1, adjacent: false };
+    let few = |cost: fn(u32, u32) -> f64| {
+        let mut map = map(layout.machine(), cost);
+        let all = std::mem::take(&mut map.series[0].links.pairs);
+        for (index, pair) in all.into_iter().enumerate() {
+            match index % 4 {
+                0 => {}
+                1 => map.series[0].held_out.push(pair),
+                _ => map.series[0].links.pairs.push(pair),
+            }
+        }
+        let filled = Filled::of(&map.series[0], &map);
+        (filled, map)
+    };
+    let cost = |a: u32, b: u32| match (a / 8, b / 8) {
+        (0, 1) => 150.0,
+        (1, 0) => 400.0,
+        _ => 50.0,
+    };
+    let (filled, map) = few(cost);
+    assert!(filled.predicted > 20);
+    for i in 0..16 {
+        for j in (0..16).filter(|&j| j != i) {
+            let (way, cost) = (filled.all.way(i, j), cost(i as u32, j as u32));
+            assert!((way / cost - 1.0).abs() < 0.05, "{i} to {j}: {way} for {cost}");
+        }
+    }
+    assert!(!format!("{:?}", conclude(&map)).contains("275"), "the mean");
+    // Now this way, now the other.
+    let (filled, _) = few(|a, b| match (a / 8 == b / 8, (a + b) % 2 == u32::from(a < b)) {
+        (true, _) => 50.0,
+        (false, true) => 150.0,
+        _ => 400.0,
+    });
+    let unknown = (0..8).flat_map(|i| (8..16).map(move |j| (i, j))).filter(|&(i, j)| filled.measured.cost(i, j).is_nan());
+    assert!(unknown.clone().count() > 10 && unknown.clone().all(|(i, j)| filled.all.cost(i, j).is_nan()));
+}
+
+/// A cost that cannot be is left out by name, is no cost of a class, and siblings of a machine are its own matter.
+#[test]
+fn a_doubtful_cost_is_left_out_of_everything() {
+    let layout = Layout { packages: 1, caches: 4, cores: 4, threads: 1, adjacent: false };
+    let cost = |a: u32, b: u32| match (a.min(b), a.max(b)) {
+        (1, 9) => 0.4,
+        (a, b) if a / 4 == b / 4 => 25.0,
+        _ => 100.0,
+    };
+    let mut unnamed = imported(map(layout.machine(), cost));
+    unnamed.machine = None;
+    let found = conclude(&unnamed);
+    let [doubt] = found.kinds[0].doubts[..] else { panic!("{found:?}") };
+    assert_eq!((doubt.a, doubt.b, doubt.is_detour), (1, 9, true));
+    assert!(doubt.words("ns").starts_with("cpus 1 and 9: 0.4 ns contradicts the other costs"), "{}", doubt.words("ns"));
+    assert_eq!(found.groups.as_ref().unwrap().words(), "4 groups of 4 cpus");
+    assert_eq!(found.kinds[0].classes.iter().map(|class| class.pairs).sum::<u64>(), 119);
+    assert!(found.kinds[0].classes.iter().all(|class| class.low_ns > 20.0) && found.siblings.is_none());
+    // Few siblings of a machine that is named may be that near.
+    let layout = Layout { packages: 1, caches: 1, cores: 12, threads: 2, adjacent: false };
+    let told = layout.machine();
+    let siblings = |a, b| if Relation::of(&told, a, b) == Some(Relation::SameCore) { 2.0 } else { 60.0 };
+    assert_eq!(conclude(&map(layout.machine(), siblings)).kinds[0].doubts, []);
+}
+
+/// Costs that scatter without groups are no reason to leave placement to the scheduler.
+#[test]
+fn no_groups_is_not_nothing_where_pairs_differ() {
+    let machine = Layout { packages: 1, caches: 1, cores: 16, threads: 1, adjacent: false }.machine();
+    let row = map(machine.clone(), |a, b| 30.0 + 8.0 * f64::from(a.abs_diff(b)));
+    let found = conclude(&row);
+    assert!(found.groups.is_none());
+    let said = nothing_found(&found, "ns");
+    assert!(said.starts_with("No groups stand out, but pairs differ ") && said.contains(" ns)"), "{said}");
+    let even = conclude(&map(machine, |_, _| 60.0));
+    assert_eq!(nothing_found(&even, "ns"), "Nothing stands out: leave placement to the scheduler.");
+}

@@ -29,8 +29,8 @@ pub(super) const INSIDE: usize = 2;
 impl Tiers {
     pub(in crate::links) fn of(filled: &Filled, conclusions: &LinkConclusions, map: &LinkMap) -> Self {
         let levels: Vec<&GroupLevel> = conclusions.levels().collect();
-        let group_of = levels.iter().map(|level| group_of_level(filled, level)).collect();
-        let dear_of = conclusions.dear.as_ref().map_or_else(Vec::new, |level| group_of_level(filled, level));
+        let group_of = levels.iter().map(|level| level.group_of(&filled.measured)).collect();
+        let dear_of = conclusions.dear.as_ref().map_or_else(Vec::new, |level| level.group_of(&filled.measured));
         let mut tiers = Self { core_of: conclusions.cores(filled), group_of, dear_of, words: Vec::new() };
         tiers.words = words(&levels, conclusions.dear.as_ref(), filled, map, &tiers);
         tiers
@@ -57,14 +57,6 @@ impl Tiers {
     pub(in crate::links) fn words(&self, tier: usize) -> &str {
         &self.words[tier]
     }
-}
-
-fn group_of_level(filled: &Filled, level: &GroupLevel) -> Vec<usize> {
-    let mut of = vec![usize::MAX; filled.structure.cpus.len()];
-    for (index, group) in level.groups.iter().enumerate() {
-        group.iter().filter_map(|cpu| filled.measured.place(cpu)).for_each(|place| of[place] = index);
-    }
-    of
 }
 
 fn words(

@@ -1,4 +1,5 @@
 use super::*;
+use crate::links::doubt::doubts;
 use crate::links::Relation;
 use crate::simulate::layout::{Layout, costs, mesh};
 use crate::stats::random::Random;
@@ -396,4 +397,83 @@ fn modules_of_two_cores_are_groups() {
     }
     let (siblings, levels) = unnamed(&matrix);
     assert_eq!((siblings, levels.len()), (None, 1));
+}
+
+/// One cpu that talks to all others for four times as much: the groups of all others stand, and the level above them.
+#[test]
+fn a_disturbed_cpu_hides_no_group() {
+    let whole = sockets(2, |distance, _| [22.0, 85.0, 210.0][distance]);
+    for matrix in [whole.clone(), with_siblings(&whole)] {
+        for times in [2.0, 4.0, 10.0] {
+            let mut disturbed = matrix.clone();
+            for (i, j, cost) in matrix.known().filter(|(i, j, _)| *i == 5 || *j == 5) {
+                disturbed.set_both(i, j, times * cost);
+            }
+            let without = |level: &GroupLevel| {
+                let others = level.groups.iter().map(|group| group.iter().filter(|cpu| *cpu != 5).collect::<CpuSet>());
+                others.filter(|group| !group.is_empty()).collect::<Vec<_>>()
+            };
+            let found = Hierarchy::of(&disturbed, &disturbed);
+            let all = both(&matrix);
+            assert_eq!(
+                found.levels.iter().map(without).collect::<Vec<_>>(),
+                all.iter().map(without).collect::<Vec<_>>(),
+                "{} cpus, times {times}",
+                matrix.len()
+            );
+            assert_eq!(found.cheaper_part, None);
+        }
+    }
+}
+
+/// A socket of two caches of which one is larger: most of its pairs meet inside a cache, and it is a level all the same.
+#[test]
+fn sockets_whose_pairs_mostly_meet_inside_a_cache_are_a_level() {
+    let cache = |cpu: usize| (cpu / 14, usize::from(cpu % 14 >= 10));
+    let mut random = Random::new(6);
+    let mut matrix = Matrix::unknown(0..28);
+    for i in 0..28 {
+        for j in 0..i {
+            let cost = match (cache(i), cache(j)) {
+                (one, other) if one == other => 22.0,
+                ((one, _), (other, _)) if one == other => 85.0,
+                _ => 210.0,
+            };
+            matrix.set_both(i, j, cost * (0.02 * random.normal()).exp());
+        }
+    }
+    let sizes: Vec<Vec<usize>> =
+        both(&matrix).iter().map(|level| level.groups.iter().map(CpuSet::len).collect()).collect();
+    assert_eq!(sizes, [vec![10, 4, 10, 4], vec![14, 14]]);
+}
+
+/// Costs that cannot be, next to nothing between two random cpus: each is doubted and no other, and without them all is as before.
+#[test]
+fn costs_that_cannot_be_are_doubted_and_change_nothing() {
+    let mut random = Random::new(8);
+    for (kind, matrix) in kinds().iter().enumerate() {
+        assert_eq!(doubts(matrix, |_, _| false), [], "kind {kind}");
+        for _ in 0..20 {
+            let mut with = matrix.clone();
+            let mut places: Vec<usize> = (0..matrix.len()).collect();
+            random.shuffle(&mut places);
+            // So few that they are no machine's siblings.
+            let count = (1 + random.below(3)).min(matrix.len() / 16).max(1);
+            let mut wrong: Vec<(usize, usize)> =
+                places.chunks(2).take(count).map(|two| (two[0].min(two[1]), two[0].max(two[1]))).collect();
+            wrong.sort_unstable();
+            wrong.iter().for_each(|&(i, j)| with.set_both(i, j, 0.01 * matrix.cost(i, j).min(40.0)));
+            let (other, new) = renumbered(&with, &mut random, 2.0);
+            let found: Vec<(usize, usize)> =
+                doubts(&with, |_, _| false).iter().map(|doubt| (doubt.a as usize, doubt.b as usize)).collect();
+            assert_eq!(found, wrong, "kind {kind}");
+            let mut turned: Vec<(u32, u32)> = wrong
+                .iter()
+                .map(|&(i, j)| (new[i].min(new[j]), new[i].max(new[j])))
+                .collect();
+            turned.sort_unstable();
+            let found: Vec<(u32, u32)> = doubts(&other, |_, _| false).iter().map(|doubt| (doubt.a, doubt.b)).collect();
+            assert_eq!(found, turned, "kind {kind}, renumbered");
+        }
+    }
 }

@@ -2,7 +2,10 @@
 
 use corewise_model::Gap;
 use corewise_model::links::What;
-use corewise_model::links::conclude::{CostClass, Filled, Groups, HeldOut, KindConclusions, LinkConclusions};
+use corewise_model::links::conclude::{
+    CostClass, Filled, Groups, HeldOut, KindConclusions, LinkConclusions, nothing_found,
+};
+use corewise_model::links::doubt::Doubt;
 use corewise_model::links::map::{LinkMap, Origin, Unit};
 
 use super::Layout;
@@ -21,6 +24,8 @@ use crate::draw::wrap::{glued, unbroken, wrap};
 const MOST_ROWS: usize = 48;
 /// More groups than this are told by the first and the last.
 const MANY_GROUPS: usize = 12;
+/// So many doubtful costs are named.
+const MOST_DOUBTS: usize = 3;
 
 /// How the picture in the screen is drawn.
 #[derive(Clone, Copy, Debug)]
@@ -62,11 +67,12 @@ pub fn screen(
         screen.extend(wrap(&line, width, 2));
     }
     screen.extend(title(map, width));
+    screen.extend(doubts(map.unit, &conclusions.kinds, width));
     screen.block(costs(map.unit, &conclusions.kinds, width));
     screen.block(conclusions.groups.as_ref().map_or_else(Vec::new, |groups| group_lines(groups, width)));
     screen.block(sends(map, width));
     screen.block(drawn(map, filled, conclusions, picture, width));
-    screen.block(meaning(remark(conclusions), &conclusions.findings, &conclusions.no_difference, width));
+    screen.block(meaning(remark(conclusions, map.unit).as_deref(), &conclusions.findings, &conclusions.no_difference, width));
     screen.block(footer(map, conclusions, kept, width));
     screen
 }
@@ -139,6 +145,17 @@ fn title(map: &LinkMap, width: usize) -> Vec<Line> {
     lines
 }
 
+/// Costs that contradict the others, and that nothing is concluded from.
+fn doubts(unit: Unit, kinds: &[KindConclusions], width: usize) -> Vec<Line> {
+    let doubts: Vec<&Doubt> = kinds.iter().flat_map(|kind| &kind.doubts).collect();
+    let mut lines: Vec<String> =
+        doubts.iter().take(MOST_DOUBTS).map(|doubt| format!("{}; left out", doubt.words(unit.word()))).collect();
+    if let Some(more) = doubts.len().checked_sub(MOST_DOUBTS + 1) {
+        lines.push(format!("{} like these were left out, too", count(more + 1, "more cost")));
+    }
+    lines.iter().flat_map(|text| wrap(&Line::new().with(Tone::Warn, "! ").plain(glued(text)), width, 2)).collect()
+}
+
 /// The cost classes of every way to talk.
 fn costs(unit: Unit, kinds: &[KindConclusions], width: usize) -> Vec<Line> {
     let moves_bytes = kinds.iter().any(|kind| kind.what.bytes().is_some());
@@ -160,7 +177,13 @@ fn costs(unit: Unit, kinds: &[KindConclusions], width: usize) -> Vec<Line> {
         for (place, class) in kind.classes.iter().enumerate() {
             // One pair has no percentiles.
             let percentile = |value: f64| if class.pairs > 1 { brief(value) } else { String::new() };
-            let name = if place == 0 { format!("{}, {}", kind.what.words(), kind.what.unit()) } else { String::new() };
+            // In two lines, so that the classes' words have room.
+            let name = match place {
+                0 if kind.classes.len() > 1 => format!("{},", kind.what.words()),
+                0 => format!("{}, {}", kind.what.words(), kind.what.unit()),
+                1 => kind.what.unit().to_owned(),
+                _ => String::new(),
+            };
             let mut row = vec![
                 Line::new().strong(name),
                 Line::new().plain(&class.words),
@@ -223,12 +246,12 @@ fn drawn(map: &LinkMap, filled: &Filled, conclusions: &LinkConclusions, picture:
 }
 
 /// What is said before the findings.
-fn remark(conclusions: &LinkConclusions) -> Option<&'static str> {
+fn remark(conclusions: &LinkConclusions, unit: Unit) -> Option<String> {
     if conclusions.unfinished {
-        return Some("Nothing yet: not all pairs were visited from which groups are concluded.");
+        return Some("Nothing yet: not all pairs were visited from which groups are concluded.".into());
     }
     let is_empty = conclusions.findings.is_empty() && conclusions.groups.is_none();
-    is_empty.then_some("Nothing stands out: leave placement to the scheduler.")
+    is_empty.then(|| nothing_found(conclusions, unit.word()))
 }
 
 fn footer(map: &LinkMap, conclusions: &LinkConclusions, kept: &Kept, width: usize) -> Vec<Line> {

@@ -1,0 +1,80 @@
+//! What padding the slots of a queue buys.
+
+use std::collections::BTreeMap;
+
+use super::tiers::INSIDE;
+use super::{Filled, LinkConclusions, Tiers};
+use crate::finding::{CONFIDENCE, Effect, Finding, Topic};
+use crate::links::map::{LinkMap, Series};
+use crate::links::{Pair, Slots, What};
+use crate::stats::order::{median, median_interval};
+
+/// Padding is worth a word when it changes a cost by so much.
+const PADDING_MARGIN: f64 = 1.1;
+
+/// What padding the slots of a queue buys, inside groups and between them.
+pub(super) fn conclude(map: &LinkMap, filled: &[Filled], conclusions: &mut LinkConclusions) {
+    let of = |slots| map.series.iter().position(|series| series.what == What::Queue { slots });
+    let (Some(packed), Some(padded)) = (of(Slots::Packed), of(Slots::Padded)) else { return };
+    let tiers = Tiers::of(&filled[packed], conclusions, map);
+    let has_groups = conclusions.groups.is_some();
+    for (inside, words_of) in [(true, "inside a group"), (false, "between groups")] {
+        let is_side = |i: usize, j: usize| (tiers.tier(i, j) <= INSIDE) == inside;
+        let ratios = padding_ratios(&map.series[packed], &map.series[padded], &|a, b| {
+            let place = |cpu| filled[packed].measured.place(cpu);
+            place(a).zip(place(b)).is_some_and(|(i, j)| is_side(i, j))
+        });
+        if ratios.is_empty() {
+            continue;
+        }
+        let Some((low, high)) = median_interval(&ratios, CONFIDENCE) else { continue };
+        let effect = Effect {
+            quantity: "send".into(),
+            against: "packed slots".into(),
+            ratio: median(&ratios),
+            low,
+            high,
+            p_value: None,
+        };
+        let place = if has_groups { format!(" {words_of}") } else { String::new() };
+        let statement = format!("A queue with padded slots costs {} of one with packed slots{place}.", effect.times());
+        if high <= 1.0 / PADDING_MARGIN || low >= PADDING_MARGIN {
+            let advice = if high < 1.0 {
+                "Pad the slots of queues whose ends run on different cpus (128 bytes: lines are fetched in pairs)."
+            } else {
+                "Packed slots are better here: one line carries several messages."
+            };
+            let cpus = map.cpus.clone();
+            conclusions.findings.push(Finding {
+                topic: Topic::Links,
+                cpus,
+                statement,
+                advice: advice.into(),
+                command: None,
+                effects: vec![effect],
+            });
+        } else {
+            conclusions.no_difference.push(statement.trim_end_matches('.').to_owned());
+        }
+    }
+}
+
+/// Padded against packed: one ratio for each pair, or one for each visit where there are few pairs; both were visited in turn.
+fn padding_ratios(packed: &Series, padded: &Series, is_side: &dyn Fn(u32, u32) -> bool) -> Vec<f64> {
+    const FEW: usize = 8;
+    let others: BTreeMap<(u32, u32), &Pair> = padded.links.pairs.iter().map(|pair| ((pair.a, pair.b), pair)).collect();
+    let packed = packed.links.pairs.iter().filter(|pair| is_side(pair.a, pair.b));
+    let both = packed.filter_map(|pair| Some((pair, *others.get(&(pair.a, pair.b))?)));
+    let both: Vec<(&Pair, &Pair)> = both.collect();
+    let ratios: Vec<f64> = if both.len() < FEW {
+        let visits = |(pair, other): &(&Pair, &Pair)| {
+            let pairs =
+                pair.visits_ns().iter().zip(other.visits_ns()).chain(pair.back_ns().iter().zip(other.back_ns()));
+            pairs.map(|(packed, padded)| padded / packed).collect::<Vec<_>>()
+        };
+        both.iter().flat_map(visits).collect()
+    } else {
+        both.iter().map(|(pair, other)| other.one_way_ns() / pair.one_way_ns()).collect()
+    };
+    ratios.into_iter().filter(|ratio| ratio.is_finite()).collect()
+}

@@ -1,0 +1,46 @@
+//! Groups that divide what the topology reports as one: a cache of several complexes, or all cpus where nothing is reported.
+
+use super::Hierarchy;
+use crate::CpuSet;
+use crate::links::Matrix;
+use crate::links::structure::Structure;
+use crate::stats::order::median;
+
+/// Costs between cores: one cpu of each stands for its core.
+pub(in crate::links) fn between_cores(structure: &Structure, costs_of: &Matrix) -> Matrix {
+    if structure.cores.len() == structure.cpus.len() {
+        return costs_of.clone();
+    }
+    let mut cores = Matrix::unknown(structure.cores.iter().map(|places| structure.cpus[places[0]]));
+    for (a, places) in structure.cores.iter().enumerate() {
+        for (b, others) in structure.cores.iter().enumerate().skip(a + 1) {
+            let pairs = places.iter().flat_map(|&i| others.iter().map(move |&j| costs_of.cost(i, j)));
+            let cost = median(&pairs.collect::<Vec<_>>());
+            cores.set_both(a, b, cost);
+        }
+    }
+    cores
+}
+
+/// The caches, and for each that the costs divide its groups instead: pairs inside these and pairs between them are not predicted from each
+/// other. Absent where none is divided. A core that stands alone may just be one of which little was measured, and divides nothing.
+pub(in crate::links) fn hidden_groups(structure: &Structure, known: &Matrix) -> Option<Vec<CpuSet>> {
+    let cores = between_cores(structure, known);
+    let mut hierarchy = Hierarchy::of(&cores, &cores);
+    if !structure.is_named() {
+        hierarchy.take_siblings(&cores);
+    }
+    let groups = hierarchy.levels.into_iter().next()?.groups;
+    let parts = |cache: &CpuSet| -> Option<Vec<CpuSet>> {
+        let parts: Vec<CpuSet> = groups.iter().filter(|group| !group.is_disjoint(cache)).cloned().collect();
+        let are_parts = parts.len() > 1 && parts.iter().all(|part| part.len() > 1 && part.is_subset(cache));
+        let places: Vec<usize> = cache.iter().filter_map(|cpu| cores.place(cpu)).collect();
+        let pairs = places.iter().enumerate().flat_map(|(at, &i)| places[at + 1..].iter().map(move |&j| (i, j)));
+        let is_mostly_known = 2 * pairs.clone().filter(|&(i, j)| cores.cost(i, j).is_finite()).count() >= pairs.count();
+        (are_parts && is_mostly_known).then_some(parts)
+    };
+    let caches = structure.caches_as_sets();
+    let divided: Vec<CpuSet> =
+        caches.iter().flat_map(|cache| parts(cache).unwrap_or_else(|| vec![cache.clone()])).collect();
+    (divided.len() > caches.len()).then_some(divided)
+}
