@@ -72,6 +72,4 @@ fn facts(source: &dyn Source) -> Result<MachineFacts, SysError> {
 }
 
 #[cfg(test)]
-mod mutants;
-#[cfg(test)]
 mod tests;

@@ -183,13 +183,17 @@ impl Filled {
             structure.tell_groups(&map.searched);
         }
         // Held-out pairs help no prediction, and so they do not say who belongs together.
-        let mut known = measured.clone();
+        let mut known = (map.searched.is_empty() && !series.held_out.is_empty()).then(|| measured.clone());
         let mut held_out = places(&series.held_out, &mut measured);
         let doubts = doubts(&measured, |i, j| structure.core(i) == structure.core(j));
         for doubt in &doubts {
             let (Some(a), Some(b)) = (measured.place(doubt.a), measured.place(doubt.b)) else { continue };
-            [&mut measured, &mut known].map(|costs| costs.set_both(a, b, f64::NAN));
-            [&mut points, &mut held_out].map(|points| points.retain(|&(i, j, _)| (i, j) != (a, b)));
+            for costs in [Some(&mut measured), known.as_mut()].into_iter().flatten() {
+                costs.set_both(a, b, f64::NAN);
+            }
+            for points in [&mut points, &mut held_out] {
+                points.retain(|&(i, j, _)| (i, j) != (a, b));
+            }
         }
         if held_out.is_empty() {
             return Self {
@@ -202,9 +206,7 @@ impl Filled {
                 misses: Misses::default(),
             };
         }
-        if map.searched.is_empty()
-            && let Some(groups) = hidden_groups(&structure, &known)
-        {
+        if let Some(groups) = known.and_then(|known| hidden_groups(&structure, &known)) {
             structure.tell_groups(&groups);
         }
         let predictor = Predictor::fit(&structure, &points);

@@ -11,7 +11,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Matrix;
-use super::predict::Measured;
 use crate::CpuSet;
 use crate::stats::order::median;
 pub(super) use hidden::{between_cores, hidden_groups};
