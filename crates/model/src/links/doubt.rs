@@ -18,6 +18,8 @@ const FAR: f64 = 1.5;
 const DETOUR: f64 = 3.0;
 /// Siblings cost 2 to 9 times less than the nearest other core in published matrices.
 const IMPOSSIBLE: f64 = 20.0;
+/// Those near to one of the two are enough to contradict a cost if they cost so many times more than it.
+const FAR_ABOVE: f64 = 4.0;
 
 /// A cost that nothing is concluded from.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -68,15 +70,19 @@ pub fn doubts(matrix: &Matrix, is_core: impl Fn(usize, usize) -> bool) -> Vec<Do
 fn doubt(matrix: &Matrix, i: usize, j: usize, cost: f64) -> Option<Doubt> {
     let [a, b] = [i, j].map(|place| matrix.cpus()[place]);
     let of = |times: f64, is_detour: bool| Doubt { a, b, cost_ns: cost, times, is_detour };
-    let mut detours = near_of(matrix, i, j);
-    detours.extend(near_of(matrix, j, i));
-    let far = detours.iter().filter(|(near, far)| *far >= FAR * near && far - near >= DETOUR * cost).count();
-    if 2 * far > detours.len() {
+    let sides = [near_of(matrix, i, j), near_of(matrix, j, i)];
+    let is_far = |(near, far): &(f64, f64), detour: f64| *far >= FAR * near && far - near >= detour * cost;
+    // The one with a sibling is contradicted by it alone: those near to the other are far from all.
+    let contradicts = |(near, far): &&(f64, f64)| *near >= FAR_ABOVE * cost && is_far(&(*near, *far), IMPOSSIBLE);
+    let detours: Vec<(f64, f64)> = sides.concat();
+    let far = detours.iter().filter(|two| is_far(two, DETOUR)).count();
+    if 2 * far > detours.len() || sides.iter().any(|side| 2 * side.iter().filter(contradicts).count() > side.len()) {
         let times: Vec<f64> = detours.iter().map(|(near, far)| (far - near) / cost).collect();
         return Some(of(median(&times), true));
     }
     // Of a cpu of which few pairs are known the nearest may not be among them.
-    let is_known = |of: usize| 2 * (0..matrix.len()).filter(|&other| matrix.cost(of, other) > 0.0).count() >= matrix.len();
+    let is_known =
+        |of: usize| 2 * (0..matrix.len()).filter(|&other| matrix.cost(of, other) > 0.0).count() >= matrix.len();
     let others = nearest(matrix, i, j).min(nearest(matrix, j, i));
     (others.is_finite() && others >= IMPOSSIBLE * cost && is_known(i) && is_known(j)).then(|| of(others / cost, false))
 }

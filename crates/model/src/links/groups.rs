@@ -156,6 +156,11 @@ fn cheaper_part(measured: &Matrix, levels: &[GroupLevel], proved: &[GroupLevel])
     levels.iter().enumerate().find_map(of_level).or_else(|| levels.iter().find_map(lopsided)).or_else(alone)
 }
 
+/// So few cpus have pairs without one of them…
+const ONE_OF_FEW: usize = 4;
+/// …and of more than so many one changes no median.
+const ONE_OF_MANY: usize = 64;
+
 /// The groups of a level that cost clearly less than all the others of it, in pairs that meet on no level below.
 fn cheaper_groups(measured: &Matrix, level: &GroupLevel, below: Option<&GroupLevel>) -> Option<CheaperPart> {
     let several = level.groups.iter().filter(|group| group.len() > 1);
@@ -171,7 +176,8 @@ fn cheaper_groups(measured: &Matrix, level: &GroupLevel, below: Option<&GroupLev
     (step(&last) >= CHEAPER && is_part(found.cpus.len(), found.cpus.len() + union(rest).len())).then_some(found)
 }
 
-/// The median over the measured pairs of some cpus that are in no group of the level below.
+/// The median over the measured pairs of some cpus that are in no group of the level below, without the dearest of a few cpus: a disturbed one
+/// has half of the pairs of four.
 fn cost_inside(measured: &Matrix, cpus: &CpuSet, below: Option<&GroupLevel>) -> f64 {
     let places: Vec<usize> = cpus.iter().filter_map(|cpu| measured.place(cpu)).collect();
     let group = |place: usize| {
@@ -179,9 +185,19 @@ fn cost_inside(measured: &Matrix, cpus: &CpuSet, below: Option<&GroupLevel>) -> 
         below.and_then(|below| below.groups.iter().position(|group| group.contains(cpu)))
     };
     let of: Vec<Option<usize>> = places.iter().map(|&place| group(place)).collect();
-    let pairs = (0..places.len()).flat_map(|i| (i + 1..places.len()).map(move |j| (i, j)));
-    let apart = pairs.filter(|&(i, j)| of[i].is_none() || of[i] != of[j]);
-    median(&apart.map(|(i, j)| measured.cost(places[i], places[j])).filter(|cost| cost.is_finite()).collect::<Vec<_>>())
+    let cost = |i: usize, j: usize| {
+        let is_apart = i != j && (of[i].is_none() || of[i] != of[j]);
+        if is_apart { measured.cost(places[i], places[j]) } else { f64::NAN }
+    };
+    let median_of =
+        |costs: &mut dyn Iterator<Item = f64>| median(&costs.filter(|cost| cost.is_finite()).collect::<Vec<_>>());
+    let is_few = (ONE_OF_FEW..=ONE_OF_MANY).contains(&places.len());
+    let few = if is_few { 0..places.len() } else { 0..0 };
+    let own: Vec<f64> = few.map(|i| median_of(&mut (0..places.len()).map(|j| cost(i, j)))).collect();
+    let dearest = (0..own.len()).max_by(|&i, &j| own[i].total_cmp(&own[j]));
+    let left = |place: &usize| Some(*place) != dearest;
+    let pairs = (0..places.len()).filter(left).flat_map(|i| (i + 1..places.len()).filter(left).map(move |j| (i, j)));
+    median_of(&mut pairs.map(|(i, j)| cost(i, j)))
 }
 
 /// One disturbed group of many is no part of the machine, and neither is what remains beside it.

@@ -294,6 +294,10 @@ fn print(
                 let (all, predicted) = (number::whole(all), number::whole(filled.predicted));
                 say(&format!("{predicted} of {all} pairs are predicted; `--format csv` prints only measured ones"));
             }
+            if !filled.doubts.is_empty() {
+                let costs = number::count(filled.doubts.len(), "doubtful cost");
+                say(&format!("left out: {costs}; `--format csv` prints all that were measured"));
+            }
             print_form(matrix_csv(&filled.all).trim_end())
         }
         FormatName::Svg => {

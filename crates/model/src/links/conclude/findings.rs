@@ -73,10 +73,14 @@ fn two_ways(classes: &[(usize, CostClass)], map: &LinkMap) -> Option<Finding> {
             unit = map.unit.word()
         ),
         advice: match map.provenance.origin {
-            Origin::Imported { .. } => "The file does not say why; memory that is near to one of the two does that. Measure this machine \
+            Origin::Imported { .. } => {
+                "The file does not say why; memory that is near to one of the two does that. Measure this machine \
                 (`corewise links`) before you place threads by it."
-                .into(),
-            _ => "`--format matrix` shows which way is the cheaper one: a row's cpu begins, and owns the memory.".into(),
+                    .into()
+            }
+            _ => {
+                "`--format matrix` shows which way is the cheaper one: a row's cpu begins, and owns the memory.".into()
+            }
         },
         command: None,
         effects: effect.into_iter().collect(),

@@ -1,6 +1,6 @@
 use super::*;
-use crate::links::doubt::doubts;
 use crate::links::Relation;
+use crate::links::doubt::doubts;
 use crate::simulate::layout::{Layout, costs, mesh};
 use crate::stats::random::Random;
 
@@ -467,10 +467,8 @@ fn costs_that_cannot_be_are_doubted_and_change_nothing() {
             let found: Vec<(usize, usize)> =
                 doubts(&with, |_, _| false).iter().map(|doubt| (doubt.a as usize, doubt.b as usize)).collect();
             assert_eq!(found, wrong, "kind {kind}");
-            let mut turned: Vec<(u32, u32)> = wrong
-                .iter()
-                .map(|&(i, j)| (new[i].min(new[j]), new[i].max(new[j])))
-                .collect();
+            let mut turned: Vec<(u32, u32)> =
+                wrong.iter().map(|&(i, j)| (new[i].min(new[j]), new[i].max(new[j]))).collect();
             turned.sort_unstable();
             let found: Vec<(u32, u32)> = doubts(&other, |_, _| false).iter().map(|doubt| (doubt.a, doubt.b)).collect();
             assert_eq!(found, turned, "kind {kind}, renumbered");

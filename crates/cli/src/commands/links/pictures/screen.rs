@@ -72,7 +72,12 @@ pub fn screen(
     screen.block(conclusions.groups.as_ref().map_or_else(Vec::new, |groups| group_lines(groups, width)));
     screen.block(sends(map, width));
     screen.block(drawn(map, filled, conclusions, picture, width));
-    screen.block(meaning(remark(conclusions, map.unit).as_deref(), &conclusions.findings, &conclusions.no_difference, width));
+    screen.block(meaning(
+        remark(conclusions, map.unit).as_deref(),
+        &conclusions.findings,
+        &conclusions.no_difference,
+        width,
+    ));
     screen.block(footer(map, conclusions, kept, width));
     screen
 }
