@@ -285,7 +285,29 @@ fn numbers_that_no_machine_has_are_not_taken_for_nanoseconds() {
     let place = Place::new();
     fs::write(place.path().join("us.csv"), ",,\n0.02,,\n0.08,0.08,\n").unwrap();
     let (code, said) = refused(&place, &["links", "import", "us.csv"]);
-    assert!(code == Some(3) && said.contains("below 1 ns") && said.contains("--unit us"), "{said}");
+    assert!(code == Some(3) && said.contains("below 2 ns") && said.contains("--unit us"), "{said}");
+    // One cell above does not hide that.
+    fs::write(place.path().join("most.csv"), ",,,\n0.02,,,\n0.08,0.08,,\n0.08,0.08,2.5,\n").unwrap();
+    let (code, said) = refused(&place, &["links", "import", "most.csv"]);
+    assert!(code == Some(3) && said.contains("below 2 ns"), "{said}");
     let screen = printed(&place, &["links", "import", "us.csv", "--unit", "us", "--no-store"]);
     assert!(screen.contains("80"), "{screen}");
+}
+
+/// A cell of 0.4 ns between two groups: it is named, joins nothing, and the table says that it is missing.
+#[test]
+fn a_cost_that_cannot_be_is_left_out_by_name() {
+    let place = Place::new();
+    let cost = |a: usize, b: usize| match (a.min(b), a.max(b)) {
+        (1, 9) => "0.4",
+        (a, b) if a / 4 == b / 4 => "25",
+        _ => "100",
+    };
+    let row = |a: usize| (0..16).map(|b| if a == b { "" } else { cost(a, b) }).collect::<Vec<_>>().join(",");
+    fs::write(place.path().join("bogus.csv"), (0..16).map(|a| row(a) + "\n").collect::<String>()).unwrap();
+    let screen = printed(&place, &["links", "import", "bogus.csv", "--no-store"]);
+    let text = screen.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("! cpus 1 and 9: 0.4 ns contradicts the other costs"), "{screen}");
+    assert!(text.contains("4 groups of 4 cpus: inside 25 ns, across 100 ns"), "{screen}");
+    assert!(!text.contains("siblings of a core"), "{screen}");
 }
