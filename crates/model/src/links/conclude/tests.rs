@@ -532,3 +532,55 @@ fn no_groups_is_not_nothing_where_pairs_differ() {
     let even = conclude(&map(machine, |_, _| 60.0));
     assert_eq!(nothing_found(&even, "ns"), "Nothing stands out: leave placement to the scheduler.");
 }
+
+/// All that is concluded of a map, by everything but its numbers in nanoseconds.
+fn concluded(map: &LinkMap) -> Vec<String> {
+    let found = conclude(map);
+    let of = |level: &Option<GroupLevel>| level.as_ref().map(|level| format!("{:?}", level.groups));
+    let groups = found.groups.as_ref().map(|groups| format!("{:?}", groups.of_several_cores()));
+    let mut all = vec![format!("{groups:?} {:?} {:?} {}", of(&found.siblings), of(&found.dear), found.unfinished)];
+    for kind in &found.kinds {
+        all.push(format!(
+            "{:?}",
+            kind.doubts.iter().map(|doubt| (doubt.a, doubt.b, doubt.is_detour)).collect::<Vec<_>>()
+        ));
+        all.extend(kind.classes.iter().map(|class| format!("{} {}", class.words, class.pairs)));
+    }
+    for finding in &found.findings {
+        let ratios = finding.effects.iter().map(|effect| format!("{:.6} {:.6}", effect.ratio, effect.low));
+        all.push(format!("{} {} {:?}", finding.cpus, finding.advice, ratios.collect::<Vec<_>>()));
+    }
+    all
+}
+
+/// A doubtful cost, two costs of a pair, a disturbed cpu, a dearer socket, clusters that are dear inside: the unit changes none of it.
+#[test]
+fn the_unit_changes_nothing_that_is_concluded() {
+    type Cost = fn(u32, u32) -> f64;
+    let groups: Cost = |a, b| if a / 4 == b / 4 { 25.0 } else { 100.0 };
+    let doubtful: Cost = |a, b| match (a.min(b), a.max(b)) {
+        (1, 9) => 0.4,
+        _ if a / 4 == b / 4 => 25.0,
+        _ => 100.0,
+    };
+    let two_ways: Cost = |a, b| if a < b { 20.0 } else { 200.0 };
+    let disturbed: Cost = |a, b| match (a == 5 || b == 5, a / 4 == b / 4) {
+        (true, _) => 400.0,
+        (_, true) => 25.0,
+        _ => 100.0,
+    };
+    let dearer: Cost = |a, b| if a.max(b) < 8 { 40.0 } else { 80.0 };
+    let clusters: Cost = |a, b| if a / 4 == b / 4 && a >= 8 { 60.0 } else { 44.0 };
+    let layout = Layout { packages: 1, caches: 1, cores: 16, threads: 1, adjacent: false };
+    for (kind, cost) in [groups, doubtful, two_ways, disturbed, dearer, clusters].into_iter().enumerate() {
+        for is_named in [true, false] {
+            let times = |factor: f64| {
+                let mut map = imported(map(layout.machine(), |a, b| factor * cost(a, b)));
+                map.machine = map.machine.filter(|_| is_named);
+                concluded(&map)
+            };
+            let once = times(1.0);
+            assert_eq!((times(0.5), times(2.0)), (once.clone(), once), "kind {kind}, named {is_named}");
+        }
+    }
+}

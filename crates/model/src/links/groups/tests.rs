@@ -411,7 +411,9 @@ fn a_disturbed_cpu_hides_no_group() {
             }
             let without = |level: &GroupLevel| {
                 let others = level.groups.iter().map(|group| group.iter().filter(|cpu| *cpu != 5).collect::<CpuSet>());
-                others.filter(|group| !group.is_empty()).collect::<Vec<_>>()
+                let mut others: Vec<CpuSet> = others.filter(|group| !group.is_empty()).collect();
+                others.sort_by_key(CpuSet::lowest);
+                others
             };
             let found = Hierarchy::of(&disturbed, &disturbed);
             let all = both(&matrix);
