@@ -37,7 +37,7 @@ fn texts(map: &LinkMap) -> (String, String) {
     let picture = picture(map, &Filled::of(&map.series[0], map), &conclude(map), true);
     let document = roxmltree::Document::parse(&picture).unwrap();
     let title = document.root_element().children().find(|node| node.has_tag_name("title")).unwrap();
-    // A title without its spaces: a text that is broken into lines is one all the same.
+    // A text that is broken into lines is one all the same.
     let all = document.descendants().filter(|node| node.is_text()).filter_map(|node| node.text());
     (title.text().unwrap().to_owned(), all.map(str::trim).collect::<Vec<_>>().join(" "))
 }
@@ -51,7 +51,7 @@ fn pictures_say_what_they_are_of() {
     let whole = link_map(&machine, cost);
     let (title, all) = texts(&whole);
     assert_eq!(title, "AMD EPYC 7351P, 16 cpus");
-    for words in ["compare-and-swap, ns", "120 pairs measured", "corewise 0.1.0, seed 7", "4 groups of 4 cores"] {
+    for words in ["compare-and-swap, one way", "120 pairs measured", "corewise 0.1.0, seed 7", "4 groups of 4 cores"] {
         assert!(all.contains(words), "{words} in {all}");
     }
     assert!(!all.contains("predicted") && !all.contains("error"), "{all}");
