@@ -2,7 +2,7 @@
 //! is refused. So do the recorded machines of the test data.
 //!
 //! What only one file says cannot be checked against anything, and is left out of the comparison: the size of a cache that no other cpu
-//! shares, memory, distances, frequencies, names, and how many cpus are possible.
+//! shares, memory, distances, frequencies, names, and how many cpus are possible or present. A recording without proc/self/status allows everything.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -197,7 +197,7 @@ impl Recording {
 
 /// What must be the same.
 fn shape(machine: &Machine) -> String {
-    let mut text = format!("{} {} {} {:?}\n", machine.online, machine.present, machine.allowed, machine.allowed_memory);
+    let mut text = format!("{} {} {:?}\n", machine.online, machine.allowed, machine.allowed_memory);
     for level in machine.levels() {
         let _ = writeln!(text, "{level} {:?}", machine.objects(level));
     }
@@ -233,7 +233,7 @@ fn mutant(files: &Files, numbers: &mut Numbers) -> (Files, String, String) {
     let what = match numbers.below(4) {
         0 => {
             files.remove(&path);
-            "deleted".to_owned()
+            DELETED.to_owned()
         }
         1 => {
             files.insert(path.clone(), String::from_utf8_lossy(&text.as_bytes()[..at]).into_owned());
@@ -250,6 +250,8 @@ fn mutant(files: &Files, numbers: &mut Numbers) -> (Files, String, String) {
     };
     (files, path, what)
 }
+
+const DELETED: &str = "deleted";
 
 /// What became of some mutants of a recording.
 #[derive(Debug, Default)]
@@ -277,6 +279,7 @@ impl Outcome {
             let after = shape(&machine);
             match () {
                 () if after == original => outcome.equal += 1,
+                () if path == "proc/self/status" && what == DELETED => outcome.equal += 1,
                 () if is_named => outcome.named += 1,
                 () => {
                     let changed = original.lines().zip(after.lines()).find(|(before, after)| before != after);
