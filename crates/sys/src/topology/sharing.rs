@@ -99,10 +99,9 @@ pub fn numbers(reader: &Reader, what: &str, given: &[Numbered], set_of: impl Fn(
 }
 
 /// Adds a gap where cpus of one set have different numbers; each keeps its own.
-pub fn doubt_unequal(reader: &Reader, what: &str, given: &[Numbered], sets: &Sets) {
+pub fn doubt_unequal(reader: &Reader, what: &str, given: &[Numbered], sets: &[CpuSet]) {
     let of: BTreeMap<u32, &Numbered> = given.iter().map(|number| (number.cpu, number)).collect();
-    let firsts = sets.iter().filter(|(cpu, set)| set.lowest() == Some(**cpu));
-    let members = firsts.map(|(_, set)| set.iter().filter_map(|cpu| of.get(&cpu)).collect::<Vec<_>>());
+    let members = sets.iter().map(|set| set.iter().filter_map(|cpu| of.get(&cpu)).collect::<Vec<_>>());
     let unequal = members.filter(|numbers| numbers.iter().any(|number| number.number != numbers[0].number));
     let said = |number: &&&Numbered| format!("{} says {}", number.file, number.number);
     let said: Vec<String> =

@@ -340,16 +340,7 @@ pub fn of_recorded(folder: &Path, name: &str) -> Result<(), Failed> {
         return Ok(());
     }
     let count = (MOST_FILES / files.len()).clamp(2, 40);
-    let count = std::env::var("MUTANTS").map_or(count, |times| count * times.parse::<usize>().unwrap_or(1));
-    let outcome = Outcome::of(&files, count, &mut Numbers(name.len() as u64))?;
-    println!(
-        "{name}: {} equal, {} named, {} refused, {} wrong of {count}",
-        outcome.equal,
-        outcome.named,
-        outcome.refused,
-        outcome.wrong.len()
-    );
-    outcome.check()
+    Outcome::of(&files, count, &mut Numbers(name.len() as u64))?.check()
 }
 
 /// So many files are read of a recording for its mutants, together.
