@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod hyperfine;
+mod keep;
 mod links;
 mod memory;
 mod run;
@@ -35,6 +36,7 @@ fn compare(words: &[&str]) -> Result<bool> {
         ["bench-loop"] => example("corewise-lab", "loop_cost", &[]),
         ["compare-links"] => links::run(9).map(|()| true),
         ["compare-links", rounds] => links::run(number(rounds)?).map(|()| true),
+        ["compare-keep", words @ ..] | words @ ["keep-actor", ..] => keep::run(words),
         ["compare-memory"] => memory::run(9).map(|()| true),
         ["compare-memory", rounds] => memory::run(number(rounds)?).map(|()| true),
         ["compare-tail"] => tail::run(9).map(|()| true),

@@ -38,6 +38,8 @@ that names a system
   schema [--check]        write docs/schema/*.json from the types, or list those that are out of date
   fuzz [SECONDS] [TARGET] run every fuzz target, or one, for this long each (600)
   bench-loop              check the cost of an iteration of the tail probe's loop, bare and recorded
+  compare-keep [latency [PROGRAMS] | cost | kills [TIMES]]  how soon and how surely `corewise keep` places programs beside pollers, \
+what it costs, and what is left after kill -9 at random moments (500 programs, 100 times)
   compare-links [ROUNDS]  measure a link with corewise and with other tools, quiet and busy, in turn (9 rounds)
   compare-memory [ROUNDS] latency and bandwidth by corewise, by a second program in C, and by likwid-bench, \
 in turn, quiet and busy (9 rounds)

@@ -1,0 +1,120 @@
+//! `cargo xtask compare-keep`: how soon and how surely `corewise keep run` places programs, what it costs, and what is left when it is killed,
+//! beside pollers of half a second and of a second.
+
+mod actors;
+mod cost;
+mod keeper;
+mod kills;
+mod latency;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail, ensure};
+use corewise_model::CpuSet;
+use corewise_sys::affinity;
+use xtask::{cargo, done, number, root};
+
+/// What the chore's own processes are called by.
+const ACTOR: &str = "keep-actor";
+
+/// Does a part of the comparison, or all; false where something does not hold that must. `keep-actor` is for the chore's own processes.
+pub fn run(words: &[&str]) -> Result<bool> {
+    match words {
+        [ACTOR, words @ ..] => actors::act(words).map(|()| true),
+        [] => Ok(latency::run(&Stage::new()?, 500)? & cost::run(&Stage::new()?)? & kills::run(&Stage::new()?, 100)?),
+        ["latency"] => latency::run(&Stage::new()?, 500),
+        ["latency", programs] => latency::run(&Stage::new()?, number(programs)?),
+        ["cost"] => cost::run(&Stage::new()?),
+        ["kills"] => kills::run(&Stage::new()?, 100),
+        ["kills", times] => kills::run(&Stage::new()?, number(times)?),
+        _ => bail!("compare-keep has the parts latency, cost and kills"),
+    }
+}
+
+/// A folder with the programs, the rules and the journals of a comparison.
+pub struct Stage {
+    folder: PathBuf,
+    corewise: PathBuf,
+    /// What this process may use, and of it the cpu that rules place programs on.
+    pub all: CpuSet,
+    pub one: CpuSet,
+}
+
+impl Stage {
+    fn new() -> Result<Self> {
+        done(cargo().args(["build", "--release", "--package", "corewise"]))?;
+        let all = affinity::current()?;
+        let highest = all.highest().filter(|_| all.len() > 1).context("one cpu alone leaves nothing to compare")?;
+        // Memory, as where root's journals are: other files are a matter of the disk.
+        let folder = Path::new("/dev/shm").join(format!("corewise-compare-keep-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir(&folder).with_context(|| folder.display().to_string())?;
+        let stage = Self { folder, corewise: target().join("release/corewise"), all, one: CpuSet::of(highest) };
+        stage.program("actor")?;
+        stage.program("launcher")?;
+        Ok(stage)
+    }
+
+    /// A program of the comparison's own by whose path rules match: this one under another name.
+    fn program(&self, name: &str) -> Result<PathBuf> {
+        let program = self.path(name);
+        let this = std::env::current_exe()?;
+        // By another process: a file that is open for writing here cannot be executed.
+        let copied = Command::new("cp").arg(this).arg(&program).status()?;
+        ensure!(copied.success(), "{} cannot be made", program.display());
+        Ok(program)
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// `corewise` with journals and a runtime folder of its own.
+    pub fn corewise(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(&self.corewise);
+        command.arg("--journal").arg(self.path("journals")).args(words).env("XDG_RUNTIME_DIR", &self.folder);
+        command.env("XDG_CONFIG_HOME", &self.folder).env("XDG_DATA_HOME", &self.folder);
+        command
+    }
+
+    /// `corewise keep` with the rules of the comparison.
+    pub fn keep(&self, words: &[&str]) -> Command {
+        let mut command = self.corewise(&["keep", "--user", "--rules"]);
+        command.arg(self.path("corewise/rules.toml")).args(words);
+        command
+    }
+
+    /// Writes rules that hold programs, by their paths, on the one cpu.
+    fn write_rules(&self, programs: &[String]) -> Result<()> {
+        let rule = |(index, program): (usize, &String)| {
+            let program = self.path(program);
+            format!(
+                "[[rule]]\nname = \"r{index}\"\nmatch = {{ exe = \"{}\" }}\non = \"{}\"\n",
+                program.display(),
+                self.one
+            )
+        };
+        std::fs::create_dir_all(self.path("corewise"))?;
+        let text: String = programs.iter().enumerate().map(rule).collect();
+        Ok(std::fs::write(self.path("corewise/rules.toml"), text)?)
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Where cargo builds.
+fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+}
+
+/// The value below which this part of the values lies.
+fn quantile(values: &mut [f64], part: f64) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let last = values.len().saturating_sub(1);
+    values.get((last as f64 * part).ceil() as usize).copied().unwrap_or(f64::NAN)
+}

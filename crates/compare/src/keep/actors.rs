@@ -1,0 +1,103 @@
+//! The processes of the comparison: programs that look at their own masks, crowds of threads, and pollers.
+
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail, ensure};
+use corewise_model::CpuSet;
+use corewise_sys::thread::monotonic_ns;
+use corewise_sys::{affinity, processes, task};
+use xtask::number;
+
+use super::ACTOR;
+
+/// How often a program looks at its own mask.
+const LOOK: Duration = Duration::from_micros(20);
+
+/// What a process of the comparison does, by its words.
+pub fn act(words: &[&str]) -> Result<()> {
+    match words {
+        ["launch", program, life_us, threads] => launch(program, life_us, threads),
+        ["look", begun_ns, life_us, threads] => look(number(begun_ns)?, number(life_us)?, number(threads)?),
+        ["sleep", threads] => sleep(number(threads)?),
+        ["storm", forks] => storm(number(forks)?),
+        ["poll", programs, cpus, interval_ms] => {
+            poll(programs, &CpuSet::parse_list(cpus)?, Duration::from_millis(number(interval_ms)?))
+        }
+        _ => bail!("{ACTOR} {words:?}"),
+    }
+}
+
+/// Becomes a program that looks at its masks, and says when that was.
+fn launch(program: &str, life_us: &str, threads: &str) -> Result<()> {
+    let mut command = Command::new(program);
+    command.args([ACTOR, "look"]);
+    Err(command.arg(monotonic_ns().to_string()).args([life_us, threads]).exec().into())
+}
+
+/// Lives so long after it was executed; then prints after how many microseconds its first thread had one cpu, -1 if never, and how many of
+/// its threads have more.
+fn look(begun_ns: u64, life_us: u64, threads: usize) -> Result<()> {
+    let end_ns = begun_ns + 1_000 * life_us;
+    let rest = move || Duration::from_nanos(end_ns.saturating_sub(monotonic_ns()));
+    // They stay until this process ends.
+    (1..threads).for_each(|_| drop(std::thread::spawn(move || std::thread::sleep(rest() + Duration::from_secs(9)))));
+    let mut placed_us = -1.0;
+    while !rest().is_zero() {
+        if affinity::current()?.len() == 1 {
+            placed_us = (monotonic_ns() - begun_ns) as f64 / 1e3;
+            break;
+        }
+        std::thread::sleep(LOOK);
+    }
+    std::thread::sleep(rest());
+    let is_elsewhere = |thread: &u32| affinity::of(*thread).is_ok_and(|cpus| cpus.len() > 1);
+    let elsewhere = task::threads(std::process::id()).iter().filter(|thread| is_elsewhere(thread)).count();
+    println!("{placed_us} {elsewhere}");
+    Ok(())
+}
+
+/// Some threads that sleep until standard input ends.
+fn sleep(threads: usize) -> Result<()> {
+    (1..threads).for_each(|_| drop(std::thread::spawn(|| std::thread::sleep(Duration::from_secs(86_400)))));
+    println!("ready");
+    std::io::copy(&mut std::io::stdin(), &mut std::io::sink())?;
+    Ok(())
+}
+
+/// Starts so many programs, four at a time.
+fn storm(forks: usize) -> Result<()> {
+    let all: Vec<Result<()>> = std::thread::scope(|scope| {
+        let some = || {
+            (0..forks / 4).try_for_each(|_| {
+                ensure!(Command::new("true").stdin(Stdio::null()).status()?.success(), "true failed");
+                Ok(())
+            })
+        };
+        let threads: Vec<_> = (0..4).map(|_| scope.spawn(some)).collect();
+        threads.into_iter().filter_map(|thread| thread.join().ok()).collect()
+    });
+    all.into_iter().collect()
+}
+
+/// A poller as one would write it straight: all processes, the file that each executes, and the mask of each thread of those that match.
+fn poll(programs: &str, cpus: &CpuSet, interval: Duration) -> Result<()> {
+    println!("ready");
+    loop {
+        let begun = Instant::now();
+        for process in processes::all() {
+            let Ok(file) = std::fs::read_link(format!("/proc/{process}/exe")) else { continue };
+            if !file.starts_with(Path::new(programs)) || file.ends_with("launcher") {
+                continue;
+            }
+            for thread in task::threads(process) {
+                if affinity::of(thread).is_ok_and(|now| now != *cpus) {
+                    let _ = affinity::set(thread, cpus);
+                }
+            }
+        }
+        std::thread::sleep(interval.saturating_sub(begun.elapsed()));
+    }
+}

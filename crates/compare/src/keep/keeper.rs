@@ -1,0 +1,141 @@
+//! What keeps placements in force, as a process: corewise, or a poller.
+
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use corewise_sys::signals;
+use corewise_sys::task;
+
+use super::{ACTOR, Stage};
+
+/// What keeps placements in force.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Corewise,
+    /// Every so many milliseconds.
+    Poller(u32),
+}
+
+/// What all are compared with.
+pub const KINDS: [Kind; 3] = [Kind::Corewise, Kind::Poller(500), Kind::Poller(1_000)];
+
+impl Kind {
+    pub fn name(self) -> String {
+        match self {
+            Self::Corewise => "corewise keep run".to_owned(),
+            Self::Poller(interval_ms) => format!("poller, {:.1} s", f64::from(interval_ms) / 1e3),
+        }
+    }
+}
+
+/// It, running.
+pub struct Running(pub Child);
+
+impl Running {
+    /// Starts it, and waits until it has begun.
+    pub fn start(kind: Kind, stage: &Stage) -> Result<Self> {
+        let mut command = match kind {
+            Kind::Corewise => stage.keep(&["run"]),
+            Kind::Poller(interval_ms) => {
+                let mut command = Command::new(std::env::current_exe()?);
+                command.args([ACTOR, "poll"]).arg(stage.path("")).args([stage.one.to_string(), interval_ms.to_string()]);
+                command
+            }
+        };
+        match kind {
+            Kind::Corewise => command.stderr(Stdio::piped()).stdout(Stdio::null()),
+            Kind::Poller(_) => command.stdout(Stdio::piped()),
+        };
+        let mut child = command.stdin(Stdio::null()).spawn()?;
+        let mut line = String::new();
+        match kind {
+            Kind::Corewise => {
+                let mut log = BufReader::new(child.stderr.take().context("it has no log")?);
+                while !line.contains("processes are seen") {
+                    ensure!(log.read_line(&mut line)? > 0, "it ended: {line}");
+                }
+                // The rest goes nowhere, and must not hold it up.
+                std::thread::spawn(move || std::io::copy(&mut log, &mut std::io::sink()));
+            }
+            Kind::Poller(_) => {
+                BufReader::new(child.stdout.take().context("it has no output")?).read_line(&mut line)?;
+            }
+        }
+        Ok(Self(child))
+    }
+
+    /// The processor time that all its threads have used, by the scheduler's own accounts (schedstat), in nanoseconds.
+    pub fn cpu_time(&self) -> Duration {
+        let of = |thread: u32| -> Option<u64> {
+            let text = std::fs::read_to_string(format!("/proc/{}/task/{thread}/schedstat", self.0.id())).ok()?;
+            text.split(' ').next()?.parse().ok()
+        };
+        Duration::from_nanos(task::threads(self.0.id()).into_iter().filter_map(of).sum())
+    }
+
+    /// The most memory that it had, in bytes: resident, and of that what is its own.
+    pub fn memory_bytes(&self) -> Result<(u64, u64)> {
+        let text = std::fs::read_to_string(format!("/proc/{}/status", self.0.id()))?;
+        let of = |name: &str| {
+            let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+            line.split_whitespace().next()?.parse::<u64>().ok().map(|kib| kib * 1_024)
+        };
+        of("VmHWM:").zip(of("RssAnon:")).context("its status has no memory")
+    }
+
+    /// Ends it in order.
+    pub fn stop(mut self) -> Result<()> {
+        signals::send(self.0.id(), signals::TERMINATE);
+        self.0.wait()?;
+        Ok(())
+    }
+
+    /// Ends it at once.
+    pub fn kill(mut self) -> Result<()> {
+        self.0.kill()?;
+        self.0.wait()?;
+        Ok(())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Processes of some threads that sleep.
+pub struct Crowd(pub Vec<Child>);
+
+impl Crowd {
+    /// Starts one that sleeps with so many threads, and waits until they are there.
+    pub fn add(&mut self, stage: &Stage, program: &str, threads: usize) -> Result<u32> {
+        let mut command = Command::new(stage.path(program));
+        command.args([ACTOR, "sleep", &threads.to_string()]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn()?;
+        let mut ready = [0; 6];
+        child.stdout.as_mut().context("it has no output")?.read_exact(&mut ready)?;
+        let number = child.id();
+        self.0.push(child);
+        Ok(number)
+    }
+
+    /// Ends the first of them.
+    pub fn end_one(&mut self) -> Result<()> {
+        if !self.0.is_empty() {
+            let mut child = self.0.remove(0);
+            child.kill()?;
+            child.wait()?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Crowd {
+    fn drop(&mut self) {
+        while !self.0.is_empty() && self.end_one().is_ok() {}
+    }
+}

@@ -1,0 +1,97 @@
+//! `kill -9` of the keeper at random moments under load; then `undo`, or another keeper that is ended in order: no mask is left that was not
+//! there before, and none is lost that somebody else set.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use corewise_model::CpuSet;
+use corewise_model::stats::random::Random;
+use corewise_sys::{affinity, task};
+
+use super::Stage;
+use super::keeper::{Crowd, Kind, Running};
+
+/// Processes that live through it all, and how many threads each has.
+const PROCESSES: usize = 12;
+const THREADS: usize = 6;
+/// The keeper is killed so long after its start, at most: it begins to place within the first milliseconds.
+const LONGEST: Duration = Duration::from_millis(1_500);
+
+/// What a thread has to have.
+type Masks = BTreeMap<u32, CpuSet>;
+
+/// Kills it so often; false where a mask is not as it has to be.
+pub fn run(stage: &Stage, times: u32) -> Result<bool> {
+    stage.write_rules(&["actor".to_owned()])?;
+    let mut random = Random::new(21);
+    let mut crowd = Crowd(Vec::new());
+    let mut masks = Masks::new();
+    for _ in 0..PROCESSES {
+        let process = crowd.add(stage, "actor", THREADS)?;
+        masks.extend(task::threads(process).into_iter().map(|thread| (thread, stage.all.clone())));
+    }
+    // Some had less before.
+    let first = CpuSet::of(stage.all.lowest().unwrap_or_default());
+    for (thread, cpus) in masks.iter_mut().filter(|(thread, _)| **thread % 5 == 0) {
+        affinity::set(*thread, &first)?;
+        *cpus = first.clone();
+    }
+    let (mut wrong, mut placed, mut set_by_others, mut born) = (0, 0_usize, 0, 0);
+    for round in 0..times {
+        let mut passing = Crowd(Vec::new());
+        let keeper = Running::start(Kind::Corewise, stage)?;
+        let end = Instant::now() + LONGEST.mul_f64(random.unit());
+        // Load: programs that the rule matches come and go.
+        while Instant::now() < end {
+            passing.add(stage, "actor", THREADS)?;
+            born += 1;
+            if passing.0.len() > 4 {
+                passing.end_one()?;
+            }
+        }
+        keeper.kill()?;
+        placed += masks.iter().filter(|(thread, cpus)| mask(**thread) == Some(stage.one.clone()) && **cpus != stage.one).count();
+        // Somebody else sets the masks of a few, as long as nobody keeps them.
+        let others: Vec<u32> = masks.keys().copied().filter(|_| random.unit() < 0.05).collect();
+        for thread in others {
+            affinity::set(thread, &first)?;
+            masks.insert(thread, first.clone());
+            set_by_others += 1;
+        }
+        if round % 2 == 0 {
+            ensure!(stage.corewise(&["undo"]).output()?.status.success(), "undo failed");
+        } else {
+            let next = Running::start(Kind::Corewise, stage)?;
+            std::thread::sleep(LONGEST.mul_f64(random.unit() / 3.0));
+            next.stop()?;
+        }
+        let passing: Masks = passing
+            .0
+            .iter()
+            .flat_map(|child| task::threads(child.id()))
+            .map(|thread| (thread, stage.all.clone()))
+            .collect();
+        for (thread, expected) in masks.iter().chain(&passing) {
+            if let Some(now) = mask(*thread).filter(|now| now != expected) {
+                println!("round {round}: thread {thread} may use {now}, and has to have {expected}");
+                wrong += 1;
+            }
+        }
+        ensure!(wrong < 10, "that is enough");
+        // Those that somebody else set are free for the next round.
+        for (thread, cpus) in masks.iter_mut().filter(|(thread, _)| **thread % 5 != 0) {
+            affinity::set(*thread, &stage.all)?;
+            cpus.clone_from(&stage.all);
+        }
+    }
+    println!(
+        "{times} times kill -9, then undo or another keeper in turn: {wrong} masks wrong ({} threads throughout, {placed} placed when it was killed, {born} programs came meanwhile, {set_by_others} masks were set by somebody else)",
+        masks.len()
+    );
+    Ok(wrong == 0)
+}
+
+fn mask(thread: u32) -> Option<CpuSet> {
+    affinity::of(thread).ok()
+}
