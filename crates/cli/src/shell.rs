@@ -11,6 +11,7 @@ pub mod interruption;
 pub mod itself;
 pub mod list;
 pub mod lock;
+pub mod log;
 pub mod machine;
 pub mod measuring;
 pub mod output;

@@ -104,8 +104,9 @@ impl Eyes {
         processes::all().into_iter().collect()
     }
 
-    /// A process; nothing where it has ended, is the kernel's or this one, or is none of those that are kept.
-    pub fn process(&mut self, id: u32) -> Option<Process> {
+    /// A process without its threads and what it can reach, which is enough to decide whether a rule matches; nothing where it has ended, is
+    /// the kernel's or this one, or is none of those that are kept.
+    pub fn facts(&mut self, id: u32) -> Option<Process> {
         let facts = Facts::of(id).ok().flatten()?;
         let is_in_scope = match self.scope {
             Scope::User(user) => facts.user == user,
@@ -121,12 +122,6 @@ impl Eyes {
         let name = || processes::user_name(facts.user).unwrap_or_else(|| facts.user.to_string());
         let user = self.users.entry(facts.user).or_insert_with(name).clone();
         let parent_name = Stat::of(facts.parent).ok().flatten().map(|stat| stat.name).unwrap_or_default();
-        let thread = |thread: processes::Thread| Thread {
-            id: thread.identity.id,
-            start_ticks: thread.identity.start_ticks,
-            name: thread.name,
-            cpus: thread.cpus,
-        };
         Some(Process {
             id,
             start_ticks: facts.process.start_ticks,
@@ -139,10 +134,26 @@ impl Eyes {
             // What a user's own service manager is told is the user's choice; it reaches no other user's processes.
             unit: facts.user_unit.or(facts.unit),
             cgroup: facts.cgroup,
-            reachable: cpuset::of(id),
-            threads: processes::threads(id).into_iter().map(thread).collect(),
+            ..Process::default()
         })
     }
+
+    /// A process as a whole.
+    pub fn process(&mut self, id: u32) -> Option<Process> {
+        self.facts(id).map(whole)
+    }
+}
+
+/// A process with its threads and what it can reach.
+pub fn whole(process: Process) -> Process {
+    let thread = |thread: processes::Thread| Thread {
+        id: thread.identity.id,
+        start_ticks: thread.identity.start_ticks,
+        name: thread.name,
+        cpus: thread.cpus,
+    };
+    let threads = processes::threads(process.id).into_iter().map(thread).collect();
+    Process { reachable: cpuset::of(process.id), threads, ..process }
 }
 
 /// The masks of a process's threads, and nothing else: a system call a thread.

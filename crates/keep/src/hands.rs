@@ -1,8 +1,7 @@
 //! Placing threads and giving back what they had, through the journal.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::path::Path;
 
 use corewise_model::CpuSet;
 use corewise_model::keep::{Action, Original, Outcome};
@@ -25,10 +24,40 @@ impl Hands {
         Self { journal, changes: BTreeMap::new() }
     }
 
+    /// Takes over what a keeper left that was killed: masks that are still as it set them stay, and are this one's from now on, with what
+    /// the threads had before and were given. Everything else of it is given back.
+    ///
+    /// # Errors
+    /// Where the folder of journals cannot be read.
+    pub fn take_over(&mut self) -> Result<Vec<(Identity, Original, CpuSet)>, SysError> {
+        let mut placed = Vec::new();
+        for mut left in left_in(self.journal.folder())?.into_iter().flatten().filter(is_of_keeper) {
+            let masks = left.masks_in_force();
+            // What cannot be written down is given back with the rest.
+            if let Ok(numbers) = self.journal.take_over(masks.iter().cloned().map(Change::Affinity).collect()) {
+                left.hand_over(&masks);
+                for (mask, number) in masks.into_iter().zip(numbers) {
+                    let thread = (mask.thread.id, mask.thread.start_ticks);
+                    let original = if mask.was_all { Original::All } else { Original::Only(mask.old) };
+                    self.changes.entry(thread).or_default().push((number, mask.new.clone()));
+                    placed.push((thread, original, mask.new));
+                }
+            }
+            left.undo();
+            let _ = left.clear()?;
+        }
+        Ok(placed)
+    }
+
+    /// Gives back what was changed of threads that are not among those that rules hold.
+    pub fn give_back_others(&mut self, held: &BTreeSet<Identity>) {
+        let others: Vec<Identity> = self.changes.keys().filter(|thread| !held.contains(thread)).copied().collect();
+        self.undo(others.into_iter());
+    }
+
     /// Places threads of a process, written down all at once. Nothing for a thread that has not the mask that was seen: the next look
     /// finds out about it.
-    pub fn place(&mut self, process: Process, actions: &[Action]) -> Vec<Option<Outcome>> {
-        let reachable = cpuset::of(process.id);
+    pub fn place(&mut self, process: Process, reachable: &CpuSet, actions: &[Action]) -> Vec<Option<Outcome>> {
         let mut outcomes = vec![None; actions.len()];
         let mut changes = Vec::new();
         for (index, action) in actions.iter().enumerate() {
@@ -36,15 +65,14 @@ impl Hands {
             match affinity::of(thread.id) {
                 Ok(now) if now != action.seen => {}
                 Ok(_) if self.has(thread, cpus) => outcomes[index] = Some(outcome(thread.restrict(cpus))),
-                Ok(_) => match AffinityChange::new(process, thread, cpus.clone()) {
-                    Ok(change) => changes.push((index, with_original(change, &action.original, &reachable))),
+                Ok(_) => match change(process, action, cpus, reachable) {
+                    Ok(change) => changes.push((index, change)),
                     Err(_) => outcomes[index] = Some(Outcome::Ended),
                 },
                 Err(_) => outcomes[index] = Some(Outcome::Ended),
             }
         }
-        let (places, changes): (Vec<usize>, Vec<Change>) =
-            changes.into_iter().map(|(index, change)| (index, Change::Affinity(change))).unzip();
+        let (places, changes): (Vec<usize>, Vec<Change>) = changes.into_iter().unzip();
         match self.journal.make_all(changes) {
             Ok(made) => {
                 for (index, made) in places.into_iter().zip(made) {
@@ -131,26 +159,16 @@ fn outcome(cpus: io::Result<CpuSet>) -> Outcome {
 }
 
 /// A thread that was placed before, or inherited its mask, had something else before than what is seen now.
-fn with_original(change: AffinityChange, original: &Original, reachable: &CpuSet) -> AffinityChange {
-    match original {
-        Original::All => AffinityChange { old: reachable.clone(), was_all: true, ..change },
-        Original::Only(cpus) => AffinityChange { old: cpus.clone(), was_all: false, ..change },
-    }
+fn change(process: Process, action: &Action, cpus: &CpuSet, reachable: &CpuSet) -> io::Result<Change> {
+    let (old, was_all) = match &action.original {
+        Original::All => (reachable.clone(), true),
+        Original::Only(cpus) => (cpus.clone(), false),
+    };
+    AffinityChange::from_known(process, identity(action), old, was_all, cpus.clone()).map(Change::Affinity)
 }
 
-/// Gives back what a keeper that was killed left: those journals whose changes are masks alone. How many threads it was.
-///
-/// # Errors
-/// Where the folder of journals cannot be read.
-pub fn give_back_left(folder: &Path) -> Result<usize, SysError> {
-    let of_keeper = |left: &Left| {
-        *left.standing() == Standing::Left
-            && left.open_entries().all(|entry| matches!(entry.change, Change::Affinity(_)))
-    };
-    let mut count = 0;
-    for mut left in left_in(folder)?.into_iter().flatten().filter(of_keeper) {
-        count += left.undo().len();
-        let _ = left.clear()?;
-    }
-    Ok(count)
+/// Whether a journal is one that a keeper left which was killed: its changes are masks alone.
+fn is_of_keeper(left: &Left) -> bool {
+    *left.standing() == Standing::Left
+        && left.open_entries().all(|entry| matches!(entry.change, Change::Affinity(_)))
 }

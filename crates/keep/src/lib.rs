@@ -8,23 +8,24 @@ mod hands;
 mod status;
 mod worth;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use corewise_model::Machine;
-use corewise_model::keep::{Action, Author, Fit, Held, Keeper, Outcome, Process, ResolvedRule, Standing};
+use corewise_model::keep::{Action, Author, Fit, Held, Keeper, Outcome, Process, ResolvedRule};
 use corewise_model::worth::Speed;
 use corewise_sys::affinity_events::AffinityEvents;
+use corewise_sys::SysError;
 use corewise_sys::change::Journal;
 use corewise_sys::cpuset;
+use tracing::{info, warn};
 
 use authors::Authors;
 use eyes::Eyes;
 pub use eyes::{Scope, process, processes};
 use hands::Hands;
-pub use hands::give_back_left;
 pub use status::{Status, metrics};
 use worth::WorthMap;
 
@@ -40,13 +41,22 @@ const TICKS_TO_WHOLE: u64 = 240;
 pub enum Order {
     /// Go on.
     Continue,
-    /// Read the rules again, and leave these processes alone.
-    Reload(Vec<u32>),
+    /// Read the rules again, and do what was asked for about these processes.
+    Reload(Vec<(u32, Wish)>),
     /// Give everything back and end.
     Stop,
 }
 
-/// What the loop says to who runs it.
+/// What somebody asks for about a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wish {
+    /// Leave it alone, and give it back what it had.
+    Release,
+    /// Hold it again.
+    Hold,
+}
+
+/// What the loop says to who runs it; its log are events of `tracing`.
 pub trait Host {
     /// What to do next; asked once a [`TICK`] and after each batch of events.
     fn order(&mut self) -> Order;
@@ -63,19 +73,23 @@ pub trait Host {
     /// Why that is not known.
     fn speeds(&mut self) -> Result<(Machine, Vec<Speed>), String>;
 
-    /// Takes a line of log.
-    fn log(&mut self, line: &str);
-
     /// Takes how it stands, after something changed.
     fn report(&mut self, status: &Status);
 }
 
 /// Keeps rules in force until it is told to stop, and a map of what each cpu is worth in a folder, updated at such intervals; where that
-/// cannot be, it says why and keeps the rules alone.
+/// cannot be, it says why and keeps the rules alone. What a keeper that was killed left in the folder of the journal is taken over, and
+/// `left_alone` are processes that were released before. Those that are released at the end are the answer.
 ///
 /// # Errors
 /// Where the rules cannot be read at the beginning, or no process can be seen.
-pub fn run(scope: Scope, journal: Journal, map: Option<(&Path, Duration)>, host: &mut dyn Host) -> Result<(), String> {
+pub fn run(
+    scope: Scope,
+    journal: Journal,
+    left_alone: BTreeMap<u32, Held>,
+    map: Option<(&Path, Duration)>,
+    host: &mut dyn Host,
+) -> Result<BTreeMap<u32, Held>, String> {
     let rules = host.rules()?;
     let eyes = Eyes::open(scope);
     let source = AffinityEvents::open().map_err(|gap| gap.why);
@@ -87,7 +101,7 @@ pub fn run(scope: Scope, journal: Journal, map: Option<(&Path, Duration)>, host:
         let created = host.speeds().and_then(|(machine, speeds)| {
             WorthMap::create(folder, every, &machine, speeds).map_err(|error| error.to_string())
         });
-        created.inspect_err(|why| host.log(&format!("no map of worth in {}: {why}", folder.display()))).ok()
+        created.inspect_err(|why| warn!("no map of worth in {}: {why}", folder.display())).ok()
     });
     let mut daemon = Daemon {
         keeper: Keeper::new(rules),
@@ -99,21 +113,24 @@ pub fn run(scope: Scope, journal: Journal, map: Option<(&Path, Duration)>, host:
         status: Status::default(),
     };
     daemon.status.sight = daemon.eyes.sight();
-    host.log(&format!(
+    info!(
         "started: {}; processes are seen {}; {}",
         counted(daemon.keeper.rules().len(), "rule"),
         daemon.status.sight,
         author_gap
             .as_ref()
             .map_or_else(|| "who sets masks is known".to_owned(), |why| format!("who sets masks is not known: {why}"))
-    ));
+    );
     daemon.status.author_gap = author_gap;
+    daemon.take_over(left_alone).map_err(|error| error.to_string())?;
     let ended = daemon.keep(host).map_err(|error| format!("cannot wait for processes: {error}"));
+    let left_alone = daemon.keeper.processes().iter().filter(|(_, held)| held.is_left_alone());
+    let left_alone = left_alone.map(|(process, held)| (*process, held.clone())).collect();
     let actions = daemon.keeper.give_back_all();
     let given_back = daemon.hands.give_back_all(&actions);
     daemon.report(host);
-    host.log(&format!("stopped: {} given back", counted(given_back, "thread")));
-    ended
+    info!("stopped: {} given back", counted(given_back, "thread"));
+    ended.map(|()| left_alone)
 }
 
 /// "1 rule", "2 rules".
@@ -136,28 +153,26 @@ impl Daemon<'_> {
         let mut online = cpuset::online();
         let mut last_tick = Instant::now();
         let (mut ticks, mut is_behind) = (0, false);
-        self.look_at_all(host);
+        self.look_at_all();
+        self.give_back_others();
         self.report(host);
         loop {
             let rest = TICK.saturating_sub(last_tick.elapsed());
             let mut wake = self.eyes.wait(self.worth.as_ref().map_or(rest, |map| rest.min(map.rest())))?;
             if let Some(Err(error)) = self.worth.as_mut().map(WorthMap::update_in_time) {
-                host.log(&format!("no map of worth any more: {error}"));
+                warn!("no map of worth any more: {error}");
                 self.worth = None;
             }
             wake.processes.extend(self.set_by_others());
             if wake.lost {
                 self.status.lost += 1;
-                host.log("events were lost: all processes are looked at again");
+                warn!("events were lost: all processes are looked at again");
             }
             match host.order() {
                 Order::Continue => {}
                 Order::Stop => return Ok(()),
-                Order::Reload(released) => {
-                    for process in released {
-                        let actions = self.keeper.release(process, self.began.elapsed());
-                        self.hands.give_back(&actions);
-                    }
+                Order::Reload(wishes) => {
+                    wishes.into_iter().for_each(|(process, wish)| self.grant(process, wish));
                     wake.all |= self.reload(host);
                 }
             }
@@ -165,11 +180,11 @@ impl Daemon<'_> {
                 (last_tick, ticks) = (Instant::now(), ticks + 1);
                 let now = cpuset::online();
                 if now != online {
-                    host.log(&format!("cpus {now} are online now, {online} were before"));
+                    warn!("cpus {now} are online now, {online} were before");
                     online = now;
                     wake.all |= self.reload(host);
                     if let Some(Err(why)) = self.authors.as_mut().map(Authors::renew) {
-                        host.log(&format!("who sets masks is not known any more: {why}"));
+                        warn!("who sets masks is not known any more: {why}");
                         (self.authors, self.status.author_gap) = (None, Some(why));
                     }
                 }
@@ -186,12 +201,44 @@ impl Daemon<'_> {
                 }
             }
             if wake.all || wake.lost {
-                self.look_at_all(host);
+                self.look_at_all();
                 is_behind = true;
             } else {
                 for process in wake.processes {
-                    is_behind |= self.look_at(process, host);
+                    is_behind |= self.look_at(process);
                 }
+            }
+        }
+    }
+
+    fn take_over(&mut self, left_alone: BTreeMap<u32, Held>) -> Result<(), SysError> {
+        let placed = self.hands.take_over()?;
+        if !placed.is_empty() {
+            let masks = counted(placed.len(), "mask");
+            warn!("an earlier `corewise keep run` was killed: {masks} of it taken over");
+        }
+        self.keeper.take_over(placed, left_alone);
+        Ok(())
+    }
+
+    /// What was taken over, and no rule wants any more.
+    fn give_back_others(&mut self) {
+        let threads = |held: &Held| held.threads.iter().map(|(id, known)| (*id, known.start_ticks)).collect::<Vec<_>>();
+        let held: BTreeSet<(u32, u64)> = self.keeper.processes().values().flat_map(threads).collect();
+        self.hands.give_back_others(&held);
+        self.keeper.forget_taken_over();
+    }
+
+    fn grant(&mut self, process: u32, wish: Wish) {
+        match wish {
+            Wish::Release => {
+                let actions = self.keeper.release(process, self.began.elapsed());
+                self.hands.give_back(&actions);
+                info!(process, "process {process} is released: somebody asked for that");
+            }
+            Wish::Hold => {
+                self.keeper.hold_again(process);
+                info!(process, "process {process} is held again: somebody asked for that");
             }
         }
     }
@@ -209,31 +256,31 @@ impl Daemon<'_> {
         if let Some(map) = &mut self.worth {
             match host.speeds() {
                 Ok((machine, speeds)) => map.renew(&machine, speeds),
-                Err(why) => host.log(&format!("the map of worth goes on as before: {why}")),
+                Err(why) => warn!("the map of worth goes on as before: {why}"),
             }
         }
         match host.rules() {
             Ok(rules) => {
-                host.log(&format!("{} read", counted(rules.len(), "rule")));
+                info!("{} read", counted(rules.len(), "rule"));
                 self.status.broken = None;
                 self.keeper.set_rules(rules);
                 true
             }
             Err(error) => {
-                host.log(&format!("the rules are not read, the old ones stay: {error}"));
+                warn!("the rules are not read, the old ones stay: {error}");
                 self.status.broken = Some(error);
                 true
             }
         }
     }
 
-    fn look_at_all(&mut self, host: &mut dyn Host) {
+    fn look_at_all(&mut self) {
         self.status.unreadable.clear();
         let gone: BTreeSet<u32> = self.held();
         let all = self.eyes.all();
         gone.difference(&all).for_each(|process| self.ended(*process));
         for process in all {
-            self.look_at(process, host);
+            self.look_at(process);
         }
     }
 
@@ -250,8 +297,7 @@ impl Daemon<'_> {
 
     /// The held processes whose threads, or their masks, are not those that were seen last. Their masks alone are looked at.
     fn drifted(&self) -> BTreeSet<u32> {
-        let is_held = |standing: &Standing| *standing == Standing::Held;
-        let held = self.keeper.processes().iter().filter(|(_, held)| is_held(&held.standing));
+        let held = self.keeper.processes().iter().filter(|(_, held)| !held.is_left_alone());
         let drifted = held.filter(|(process, held)| {
             let threads = eyes::masks(**process);
             threads.len() != held.threads.len()
@@ -261,14 +307,18 @@ impl Daemon<'_> {
     }
 
     /// Looks at a process and does what comes of it; whether a rule matches it, or did.
-    fn look_at(&mut self, id: u32, host: &mut dyn Host) -> bool {
+    fn look_at(&mut self, id: u32) -> bool {
         let was_held = self.keeper.processes().contains_key(&id);
-        let Some(process) = self.eyes.process(id) else {
+        let Some(process) = self.eyes.facts(id) else {
             self.ended(id);
             return was_held;
         };
         self.status.looks += 1;
         self.note_unreadable(&process);
+        if !self.keeper.concerns(&process) {
+            return false;
+        }
+        let process = eyes::whole(process);
         let now = self.began.elapsed();
         // After the masks were seen: whoever set them is known by now.
         if let Some(authors) = self.authors.as_mut().filter(|_| was_held) {
@@ -280,17 +330,27 @@ impl Daemon<'_> {
         let (places, back): (Vec<Action>, Vec<Action>) = actions.into_iter().partition(|action| action.cpus.is_some());
         self.hands.give_back(&back);
         let identity = corewise_sys::process::Process { id, start_ticks: process.start_ticks };
-        for (action, outcome) in places.iter().zip(self.hands.place(identity, &places)) {
+        for (action, outcome) in places.iter().zip(self.hands.place(identity, &process.reachable, &places)) {
             if let Some(outcome) = outcome {
                 self.status.placed += u64::from(matches!(outcome, Outcome::Placed(_)));
                 self.keeper.settle(action, outcome, now);
             }
         }
-        let notes = self.keeper.processes().get(&id).map(|held| held.notes.iter()).into_iter().flatten();
-        let news: Vec<String> =
-            notes.filter(|note| note.at == now).map(|note| format!("{} ({id}): {}", process.name, note.what)).collect();
-        news.iter().for_each(|line| host.log(line));
+        self.log_news(&process, now);
         was_held || self.keeper.processes().contains_key(&id)
+    }
+
+    /// Logs what was noted of a process just now.
+    fn log_news(&self, process: &Process, now: Duration) {
+        let Some(held) = self.keeper.processes().get(&process.id) else { return };
+        let (id, name, rule) = (process.id, process.name.as_str(), held.rule.as_str());
+        let is_bad = held.is_left_alone() || held.threads.values().any(|thread| thread.refused.is_some());
+        for what in held.notes.iter().filter(|note| note.at == now).map(|note| &note.what) {
+            match is_bad {
+                true => warn!(process = id, name, rule, "{name} ({id}): {what}"),
+                false => info!(process = id, name, rule, "{name} ({id}): {what}"),
+            }
+        }
     }
 
     /// A rule that names the file of a program, and processes whose file this user may not see.

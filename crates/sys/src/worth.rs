@@ -39,7 +39,7 @@ pub struct WorthWriter {
 
 impl WorthWriter {
     /// Makes the file in a folder of this user's, in the place of one that was there; who has that one mapped sees that it is stale. All
-    /// users may read it whom the folder lets in.
+    /// users may read it: the folder lets them through to what they know the name of, as far as those above it do.
     ///
     /// # Errors
     /// Where others may write in the folder, and what the system says.
@@ -48,6 +48,7 @@ impl WorthWriter {
             FolderError::System(error) => error,
             FolderError::Foreign(why) => io::Error::other(why),
         })?;
+        folder.let_through()?;
         let name = OsStr::new(UNFINISHED);
         match folder.remove(name) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -274,7 +275,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let _writer = WorthWriter::create(folder.path(), &HEAD).unwrap();
         let file = folder.path().join(FILE);
-        assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o644);
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(&file), mode(folder.path())), (0o644, 0o711), "it was for its user alone");
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o666)).unwrap();
         assert!(WorthReader::open(folder.path()).unwrap_err().to_string().contains("written by everybody"));
         std::fs::remove_file(&file).unwrap();

@@ -69,8 +69,17 @@ pub fn count(number: usize, noun: &str) -> String {
 
 /// A moment in the user's time zone: "2026-11-21 08:53".
 pub fn when(unix_ms: i64, zone: &TimeZone) -> String {
+    moment(unix_ms, zone, "%Y-%m-%d %H:%M")
+}
+
+/// A moment in the user's time zone, to the second: "2026-11-21 08:53:07".
+pub fn when_exactly(unix_ms: i64, zone: &TimeZone) -> String {
+    moment(unix_ms, zone, "%Y-%m-%d %H:%M:%S")
+}
+
+fn moment(unix_ms: i64, zone: &TimeZone, form: &str) -> String {
     match Timestamp::from_millisecond(unix_ms) {
-        Ok(moment) => moment.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M").to_string(),
+        Ok(moment) => moment.to_zoned(zone.clone()).strftime(form).to_string(),
         Err(_) => "at an unknown time".to_owned(),
     }
 }

@@ -102,7 +102,7 @@ pub fn say(message: &impl Display) {
 }
 
 /// What was typed or read may be repeated in a message: each of its lines is printable and bounded.
-fn said(message: &impl Display) -> String {
+pub fn said(message: &impl Display) -> String {
     let lines: Vec<String> = message.to_string().split('\n').map(|line| bounded(line, LONGEST_LINE)).collect();
     lines.join("\n")
 }

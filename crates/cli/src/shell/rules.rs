@@ -1,6 +1,7 @@
 //! The files of rules: where they are, who may have written them, and what the rules are on this machine.
 
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use corewise_lab::placing::Known as _;
 use corewise_model::keep::{EditError, ResolvedRule, Rule, resolve, rules};
@@ -17,6 +18,9 @@ use super::settings::Settings;
 const OF_SYSTEM: &str = "/etc/corewise/rules.d";
 /// The file of the system's rules that `corewise keep add` writes.
 const WRITTEN: &str = "corewise.toml";
+
+/// A file of rules as it was at a moment: when it was written, and its size in bytes.
+pub type Stamp = (PathBuf, Option<SystemTime>, Option<u64>);
 
 /// The rules of a user, or of the system.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,6 +90,16 @@ impl Rules {
         files.retain(|file| file.extension().is_some_and(|extension| extension == "toml"));
         files.sort();
         Ok(files)
+    }
+
+    /// The files as they are now, to be compared with those that were read: their paths, when they were written, and their sizes.
+    pub fn stamps(&self) -> Vec<Stamp> {
+        let stamp = |file: PathBuf| {
+            let metadata = file.metadata().ok();
+            let (written, bytes) = (metadata.as_ref().and_then(|file| file.modified().ok()), metadata.map(|file| file.len()));
+            (file, written, bytes)
+        };
+        self.files().unwrap_or_default().into_iter().map(stamp).collect()
     }
 
     fn parsed(&self, file: &Path, text: &str) -> Result<Vec<Rule>, Failure> {

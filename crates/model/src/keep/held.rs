@@ -72,6 +72,18 @@ impl Held {
         }
     }
 
+    /// Whether its rule leaves it alone.
+    pub fn is_left_alone(&self) -> bool {
+        self.standing != Standing::Held
+    }
+
+    /// The same for the keeper after the one that left it alone, which has other times; nothing where it was held.
+    pub(super) fn of_earlier(self) -> Option<Self> {
+        let Standing::Left(because) = &self.standing else { return None };
+        let what = format!("an earlier `corewise keep run`: {}", because.sentence());
+        Some(Self { since: Duration::ZERO, notes: vec![Note { at: Duration::ZERO, what }], ..self })
+    }
+
     pub(super) fn note(&mut self, at: Duration, what: String) {
         if self.notes.last().is_some_and(|note| note.what == what) {
             return;

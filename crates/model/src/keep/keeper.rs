@@ -8,7 +8,8 @@ use super::held::{Held, Standing};
 use super::process::{Process, Thread, owner};
 use super::resolve::ResolvedRule;
 use super::rule::Fit;
-use super::thread::{Verdict, newcomer};
+use super::thread::{HeldThread, Verdict, newcomer};
+use crate::CpuSet;
 
 /// More threads than this are not held at the same time: each takes a place in the journal.
 pub const MOST_THREADS: usize = 5_000;
@@ -17,17 +18,35 @@ pub const MOST_THREADS: usize = 5_000;
 pub struct Keeper {
     rules: Vec<ResolvedRule>,
     processes: BTreeMap<u32, Held>,
+    /// Threads that another keeper placed, by their numbers and starts, until they are looked at.
+    taken_over: BTreeMap<(u32, u64), (Original, CpuSet)>,
 }
 
 impl Keeper {
     /// Keeps these rules; of several that match, the first counts.
     pub fn new(rules: Vec<ResolvedRule>) -> Self {
-        Self { rules, processes: BTreeMap::new() }
+        Self { rules, processes: BTreeMap::new(), taken_over: BTreeMap::new() }
+    }
+
+    /// Takes over what a keeper before this one left: threads that it placed, by their numbers and starts, with what they had before and
+    /// what they were given; and the processes that are left alone.
+    pub fn take_over(
+        &mut self,
+        placed: impl IntoIterator<Item = ((u32, u64), Original, CpuSet)>,
+        left_alone: impl IntoIterator<Item = (u32, Held)>,
+    ) {
+        self.taken_over.extend(placed.into_iter().map(|(thread, original, given)| (thread, (original, given))));
+        self.processes.extend(left_alone.into_iter().filter_map(|(process, held)| Some((process, held.of_earlier()?))));
     }
 
     /// Other rules, or the same on a machine that has changed. Each process is judged anew when it is looked at next.
     pub fn set_rules(&mut self, rules: Vec<ResolvedRule>) {
         self.rules = rules;
+    }
+
+    /// Forgets what was taken over and not seen: all processes were looked at.
+    pub fn forget_taken_over(&mut self) {
+        self.taken_over.clear();
     }
 
     /// The rules.
@@ -45,6 +64,14 @@ impl Keeper {
         self.rules.iter().find(|rule| rule.is_in_force() && rule.rule.matches.fit(process) == Fit::Yes)
     }
 
+    /// Whether anything may have to be done about a process, of which the threads need not be known: everything else need not be looked at.
+    pub fn concerns(&self, process: &Process) -> bool {
+        !self.taken_over.is_empty()
+            || self.processes.contains_key(&process.id)
+            || self.processes.contains_key(&process.parent)
+            || self.rule_of(process).is_some()
+    }
+
     /// The rule that holds a process, where all its cpus have gone offline: they may come back.
     fn waiting_rule(&self, process: &Process, held: &Held) -> Option<&ResolvedRule> {
         let waits = |rule: &&ResolvedRule| rule.rule.name == held.rule && rule.is_wanted() && rule.cpus.is_empty();
@@ -55,16 +82,22 @@ impl Keeper {
     /// is asked only where somebody did.
     pub fn look(&mut self, process: &Process, now: Duration, author: &dyn Fn(u32) -> Author) -> Vec<Action> {
         let known = self.processes.remove(&process.id).filter(|known| known.start_ticks == process.start_ticks);
+        let taken_over = self.taken_over_of(process);
         let Some(rule) = self.rule_of(process).or_else(|| self.waiting_rule(process, known.as_ref()?)) else {
             return match known {
+                // Whoever wanted that has not changed their mind because a rule is disabled for a while.
+                Some(known) if known.is_left_alone() => {
+                    self.processes.insert(process.id, known);
+                    Vec::new()
+                }
                 Some(known) => known.give_back(process.id, Some(process)),
                 None => self.disinherit(process),
             };
         };
-        let held: usize = self.processes.values().map(|held| held.threads.len()).sum();
         let is_first = known.is_none();
+        let held = || -> usize { self.processes.values().map(|held| held.threads.len()).sum() };
         let mut held = match known {
-            None if held + process.threads.len() > MOST_THREADS => return Vec::new(),
+            None if process.threads.len() + held() > MOST_THREADS => return Vec::new(),
             None => Held::new(process.start_ticks, now),
             Some(known) => known,
         };
@@ -83,7 +116,8 @@ impl Keeper {
         if held.standing == Standing::Held {
             let mut left = None;
             for thread in &process.threads {
-                let mut state = held.threads.remove(&thread.id).unwrap_or_else(|| {
+                let known = held.threads.remove(&thread.id).or_else(|| taken_over.get(&thread.id).cloned());
+                let mut state = known.unwrap_or_else(|| {
                     let parent = self.processes.get(&process.parent);
                     let relatives =
                         held.threads.values().chain(parent.into_iter().flat_map(|held| held.threads.values()));
@@ -117,6 +151,16 @@ impl Keeper {
         }
         self.processes.insert(process.id, held);
         actions
+    }
+
+    /// The threads of a process that another keeper placed, by their numbers.
+    fn taken_over_of(&mut self, process: &Process) -> BTreeMap<u32, HeldThread> {
+        let of = |thread: &Thread| {
+            let (original, given) = self.taken_over.remove(&(thread.id, thread.start_ticks))?;
+            let state = HeldThread::new(thread.start_ticks, original, given.clone());
+            Some((thread.id, HeldThread { given: Some(given), ..state }))
+        };
+        process.threads.iter().filter_map(of).collect()
     }
 
     /// A process that no rule matches, and whose threads inherited a mask that a rule gave to their creator, gets what the creator
@@ -176,6 +220,13 @@ impl Keeper {
         held.note(now, LeftBecause::Asked.sentence());
         held.standing = Standing::Left(LeftBecause::Asked);
         actions
+    }
+
+    /// Holds a process again that is left alone, from the next look on.
+    pub fn hold_again(&mut self, process: u32) {
+        if self.processes.get(&process).is_some_and(Held::is_left_alone) {
+            self.processes.remove(&process);
+        }
     }
 
     /// Gives everything back.

@@ -50,6 +50,9 @@ pub struct HeldThread {
     pub(super) asked: Option<CpuSet>,
     #[serde(skip)]
     pub(super) corrected: Vec<Duration>,
+    /// Who was corrected last, as far as that was known.
+    #[serde(skip)]
+    pub(super) rival: Option<Author>,
 }
 
 /// What is to be done about a thread.
@@ -97,6 +100,7 @@ impl HeldThread {
             is_waiting: false,
             asked: None,
             corrected: Vec::new(),
+            rival: None,
         }
     }
 
@@ -149,6 +153,12 @@ impl HeldThread {
                 Verdict::Release(LeftBecause::LeftBoundary { author, cpus })
             }
             (author, ..) => {
+                let author = match (author, &self.rival) {
+                    // Events may be lost: then it is whoever was corrected before.
+                    (Author::Unknown, Some(rival)) => rival.clone(),
+                    (author, _) => author,
+                };
+                self.rival = Some(author.clone()).filter(|author| *author != Author::Unknown);
                 self.corrected.retain(|at| now.saturating_sub(*at) < PERIOD);
                 if self.corrected.len() >= CORRECTIONS {
                     let corrected = std::mem::take(&mut self.corrected);

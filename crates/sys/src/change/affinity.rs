@@ -42,9 +42,23 @@ impl AffinityChange {
     /// # Errors
     /// [`io::ErrorKind::NotFound`] where the thread has ended, or its number is another's; what the kernel says.
     pub fn new(process: Process, thread: Process, new: CpuSet) -> io::Result<Self> {
-        let gone = || io::Error::new(io::ErrorKind::NotFound, format!("there is no thread {} any more", thread.id));
         let old = affinity::of(thread.id)?;
         let was_all = old == cpuset::of(thread.id);
+        Self::from_known(process, thread, old, was_all, new)
+    }
+
+    /// The same where it is known what the thread had before, and whether that was all that its cpuset had.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn from_known(
+        process: Process,
+        thread: Process,
+        old: CpuSet,
+        was_all: bool,
+        new: CpuSet,
+    ) -> io::Result<Self> {
+        let gone = || io::Error::new(io::ErrorKind::NotFound, format!("there is no thread {} any more", thread.id));
         let is_it = |stat: &Stat| !stat.has_ended && stat.start_ticks == thread.start_ticks;
         let name = Stat::of(thread.id)?.filter(is_it).ok_or_else(gone)?.name;
         Ok(Self {
@@ -84,6 +98,11 @@ impl AffinityChange {
         };
         let process = process::process_of(thread)?.ok_or_else(gone)?;
         Self::new(identity(process)?, identity(thread)?, new)
+    }
+
+    /// Whether the thread lives and may use just the cpus that this gave it.
+    pub(super) fn is_in_force(&self) -> bool {
+        self.thread.is_alive() && affinity::of(self.thread.id).is_ok_and(|now| now == self.new)
     }
 
     pub(super) fn make(&self) -> io::Result<()> {

@@ -87,6 +87,22 @@ impl Journal {
         Ok((first..).zip(changes).map(make).collect())
     }
 
+    /// Writes down changes that are in force already, because another journal has them: from now on they are this one's. The numbers that they
+    /// have here.
+    ///
+    /// # Errors
+    /// When they cannot be written down: then they remain the other one's.
+    pub fn take_over(&mut self, changes: Vec<Change>) -> Result<Vec<u32>, SysError> {
+        if changes.is_empty() {
+            return Ok(Vec::new());
+        }
+        let log = self.opened()?;
+        let first = log.begin_entries(&changes).map_err(|source| SysError::Journal { path: log.path(), source })?;
+        let numbers: Vec<u32> = (first..).take(changes.len()).collect();
+        numbers.iter().for_each(|number| log.mark_made(*number, None));
+        Ok(numbers)
+    }
+
     fn opened(&mut self) -> Result<&mut Log, SysError> {
         let log = match self.log.take() {
             Some(log) => log,

@@ -5,6 +5,7 @@ use std::fs::{File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::affinity::AffinityChange;
 use super::lines::Header;
 use super::log::{Entry, Log};
 use super::place::Place;
@@ -173,6 +174,23 @@ impl Left {
     /// `meanwhile` is what was looked at before it would have come to, and is added to: the same file may be in several journals.
     pub fn preview(&self, meanwhile: &mut Meanwhile) -> Vec<Undone> {
         if self.can_be_undone() { self.log.preview(meanwhile) } else { Vec::new() }
+    }
+
+    /// The masks that are still as its corewise set them: whoever takes them over writes them down with [`super::Journal::take_over`], and
+    /// undoes the rest. None unless it stands at [`Standing::Left`].
+    pub fn masks_in_force(&self) -> Vec<AffinityChange> {
+        let changes = self.open_entries().filter_map(|entry| match &entry.change {
+            Change::Affinity(change) if self.standing == Standing::Left && change.is_in_force() => Some(change.clone()),
+            _ => None,
+        });
+        changes.collect()
+    }
+
+    /// Settles changes that another journal has taken over.
+    pub fn hand_over(&mut self, taken: &[AffinityChange]) {
+        let is_taken = |entry: &&Entry| matches!(&entry.change, Change::Affinity(change) if taken.contains(change));
+        let numbers: Vec<u32> = self.log.contents.entries.iter().filter(is_taken).map(|entry| entry.number).collect();
+        numbers.into_iter().for_each(|number| self.log.settle(number));
     }
 
     /// Undoes the changes that are left, the last first; does nothing unless it stands at [`Standing::Left`] or

@@ -6,7 +6,7 @@ use std::io::{self, Read as _, Write as _};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd as _, FromRawFd as _};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Component, Path, PathBuf};
 
 use super::files::foreign;
@@ -66,6 +66,15 @@ impl FolderHandle {
         }
         let folder = at.at(OsStr::new("."), libc::O_RDONLY | libc::O_DIRECTORY, 0)?;
         foreign(&folder.metadata()?).map_or(Ok(Self(folder)), |why| Err(FolderError::Foreign(why)))
+    }
+
+    /// Lets others through to files in it whose names they know, and who may read these; they still cannot list it.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn let_through(&self) -> io::Result<()> {
+        let mode = self.0.metadata()?.mode() & 0o7777;
+        self.0.set_permissions(fs::Permissions::from_mode(mode | 0o011))
     }
 
     /// Opens a folder of the kernel's; a link at its end is not followed.
@@ -299,7 +308,7 @@ fn done(result: i32) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::{PermissionsExt as _, lchown, symlink};
+    use std::os::unix::fs::{lchown, symlink};
 
     use super::*;
 

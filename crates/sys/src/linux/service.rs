@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
 /// Sends a state, such as `READY=1`, to the socket that `NOTIFY_SOCKET` names: a path, or `@` and a name without a file.
@@ -17,6 +18,13 @@ pub fn notify(socket: &OsStr, state: &str) -> io::Result<()> {
     };
     let sent = UnixDatagram::unbound()?.send_to_addr(state.as_bytes(), &address)?;
     if sent == state.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
+}
+
+/// Whether standard error goes to the journal of the service manager, which says so in `JOURNAL_STREAM`, "DEVICE:INODE" (systemd.exec(5)):
+/// a program that was started with the variable may have been given another file since.
+pub fn logs_to_journal() -> bool {
+    let file = std::fs::metadata("/proc/self/fd/2").map(|file| format!("{}:{}", file.dev(), file.ino()));
+    std::env::var("JOURNAL_STREAM").ok().zip(file.ok()).is_some_and(|(stream, file)| stream == file)
 }
 
 #[cfg(test)]

@@ -10,3 +10,8 @@ use std::io;
 pub fn notify(_: &OsStr, _: &str) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
+
+/// Not here.
+pub fn logs_to_journal() -> bool {
+    false
+}

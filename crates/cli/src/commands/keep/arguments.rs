@@ -55,11 +55,14 @@ pub enum KeepCommand {
     },
     /// Make the experiment that a rule rests on once more, here and now, and renew or withdraw the rule's evidence
     Prove(ProveArguments),
-    /// Leave a process alone from now on, and give it back what it had
+    /// Leave a process alone until it ends, and give it back what it had
     Release {
         /// The process's number
         #[arg(value_name = "PID")]
         process: u32,
+        /// Hold a process again that is left alone
+        #[arg(long)]
+        undo: bool,
     },
     /// Remove a rule; what it holds is given back
     Remove(NameArgument),

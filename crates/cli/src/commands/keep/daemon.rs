@@ -4,22 +4,25 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use corewise_keep::{Host, Order, Scope, Status, give_back_left, metrics};
+use corewise_keep::{Host, Order, Scope, Status, metrics};
 use corewise_model::Machine;
 use corewise_model::keep::ResolvedRule;
 use corewise_model::worth::{Speed, speeds};
 use corewise_sys::change::Journal;
 use corewise_sys::lock::{self, Taken};
 use corewise_sys::process::{self, Process};
+use corewise_sys::thread::monotonic_ns;
 use corewise_sys::{files, output, service, signals};
+use tracing::warn;
 
 use super::arguments::RunArguments;
-use super::state::{State, take_released};
+use super::state::{State, take_wishes};
+use crate::draw::number::count;
 use crate::shell::failure::{Exit, Failure};
 use crate::shell::history::latest_survey;
+use crate::shell::log;
 use crate::shell::machine::this_machine;
-use crate::shell::output::say;
-use crate::shell::rules::Rules;
+use crate::shell::rules::{Rules, Stamp};
 use crate::shell::settings::Settings;
 
 const LOCK: &str = "keep.lock";
@@ -42,16 +45,16 @@ pub fn run(typed: &RunArguments, rules: &Rules, settings: &Settings) -> Result<E
         }
         Err(error) => return Err(unusable(&error)),
     };
-    let left = give_back_left(folder).map_err(Failure::unavailable)?;
-    if left > 0 {
-        say(&format!("an earlier `corewise keep run` was killed: {left} changes were given back"));
-    }
+    log::begin();
+    let boot = process::boot_id().map_err(Failure::unavailable)?;
+    let left_alone = State::left_alone(folder, &boot);
     let this = Process::this().map_err(Failure::unavailable)?;
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let state = State {
         process: this.id,
         start_ticks: this.start_ticks,
         started_unix_ms: i64::try_from(since.as_millis()).unwrap_or(i64::MAX),
+        boot,
         of_system: rules.of_system,
         status: Status::default(),
     };
@@ -66,15 +69,16 @@ pub fn run(typed: &RunArguments, rules: &Rules, settings: &Settings) -> Result<E
         written: None,
         is_behind: false,
         is_ready: false,
+        stamps: Vec::new(),
+        looked: Instant::now(),
     };
     let scope = if rules.of_system { Scope::System } else { Scope::User(process::effective_user()) };
     let shown = if rules.of_system { Some(Settings::system_runtime()) } else { settings.runtime.as_deref() };
     let map = shown.map(|folder| (folder, typed.worth_every));
-    let ended = corewise_keep::run(scope, Journal::in_folder(folder), map, &mut host);
-    host.tell("STOPPING=1");
+    let ended = corewise_keep::run(scope, Journal::in_folder(folder), left_alone, map, &mut host);
     host.write();
-    State::remove(folder);
-    ended.map(|()| Exit::Done).map_err(Failure::unavailable)
+    host.state.end(folder, ended.as_ref().map(Clone::clone).unwrap_or_default());
+    ended.map(|_| Exit::Done).map_err(Failure::unavailable)
 }
 
 struct Service<'a> {
@@ -89,6 +93,9 @@ struct Service<'a> {
     /// Whether something changed since.
     is_behind: bool,
     is_ready: bool,
+    /// The files of rules as they were read, and when it was looked last whether they are so still.
+    stamps: Vec<Stamp>,
+    looked: Instant,
 }
 
 impl Service<'_> {
@@ -96,6 +103,21 @@ impl Service<'_> {
         if let Some(socket) = self.notify.as_ref().filter(|socket| !socket.is_empty()) {
             let _ = service::notify(socket, state);
         }
+    }
+
+    fn reload(&mut self) -> Order {
+        self.tell(&format!("RELOADING=1\nMONOTONIC_USEC={}", monotonic_ns() / 1_000));
+        self.is_ready = false;
+        Order::Reload(take_wishes(self.folder))
+    }
+
+    /// Whether files of rules were written since they were read; looked at once a [`PAUSE`].
+    fn have_rules_changed(&mut self) -> bool {
+        if self.looked.elapsed() < PAUSE {
+            return false;
+        }
+        self.looked = Instant::now();
+        self.rules.stamps() != self.stamps
     }
 
     fn write_in_time(&mut self) {
@@ -107,11 +129,11 @@ impl Service<'_> {
     fn write(&mut self) {
         (self.written, self.is_behind) = (Some(Instant::now()), false);
         if let Err(error) = self.state.write(self.folder) {
-            say(&format!("warning: the state is not written: {error}"));
+            warn!("the state is not written: {error}");
         }
         let text = self.metrics.as_ref().map(|file| (file, metrics(&self.state.status)));
         if let Some((file, Err(error))) = text.map(|(file, text)| (file, output::replace(file, text.as_bytes()))) {
-            say(&format!("warning: {} is not written: {error}", file.display()));
+            warn!("{} is not written: {error}", file.display());
         }
     }
 }
@@ -120,17 +142,18 @@ impl Host for Service<'_> {
     fn order(&mut self) -> Order {
         self.write_in_time();
         match self.signals.next(Duration::ZERO).map(|signal| signal.number) {
-            Some(signals::RELOAD) => {
-                self.tell("RELOADING=1");
-                self.is_ready = false;
-                Order::Reload(take_released(self.folder))
+            Some(signals::RELOAD) => self.reload(),
+            Some(signals::TERMINATE | signals::INTERRUPT) => {
+                self.tell("STOPPING=1");
+                Order::Stop
             }
-            Some(signals::TERMINATE | signals::INTERRUPT) => Order::Stop,
+            _ if self.have_rules_changed() => self.reload(),
             _ => Order::Continue,
         }
     }
 
     fn rules(&mut self) -> Result<Vec<ResolvedRule>, String> {
+        self.stamps = self.rules.stamps();
         self.rules.resolved(self.settings).map_err(|failure| failure.what)
     }
 
@@ -140,16 +163,13 @@ impl Host for Service<'_> {
         Ok((machine, speeds))
     }
 
-    fn log(&mut self, line: &str) {
-        say(&line);
-    }
-
     fn report(&mut self, status: &Status) {
         self.state.status.clone_from(status);
         self.is_behind = true;
         self.write_in_time();
-        if !std::mem::replace(&mut self.is_ready, true) {
-            self.tell("READY=1");
-        }
+        let held = status.processes.values().filter(|held| !held.is_left_alone());
+        let threads: usize = held.map(|held| held.threads.len()).sum();
+        let ready = if std::mem::replace(&mut self.is_ready, true) { "" } else { "READY=1\n" };
+        self.tell(&format!("{ready}STATUS={} held by {}", count(threads, "thread"), count(status.rules.len(), "rule")));
     }
 }

@@ -66,8 +66,21 @@ pub struct WhyDocument<'a> {
     pub rule: Option<&'a ResolvedRule>,
     /// What the running `keep run` knows of it; null where none runs, or knows nothing of it.
     pub held: Option<&'a Held>,
+    /// When that `keep run` began, from which the times in `held` count, in milliseconds since 1970-01-01 UTC.
+    pub since_unix_ms: Option<i64>,
     /// Whose cpus its control group has, where these are fewer than are online: "kubelet".
     pub limited_by: Option<&'a str>,
+    /// Where its mask comes from, if no rule gave it and it has less than its control group; null otherwise.
+    pub origin: Option<Origin>,
+}
+
+/// The process at which a mask begins: it and those that descend from it have the mask, and its parent has another one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Origin {
+    /// Its number and name.
+    pub process: (u32, String),
+    /// Its parent's number and name, and the cpus that that may use; null where it has none that can be seen.
+    pub parent: Option<(u32, String, CpuSet)>,
 }
 
 /// What `corewise keep prove --json` prints.

@@ -15,14 +15,16 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use corewise_keep::Scope;
+use corewise_keep::{Scope, Wish};
 use corewise_model::conducted::Conducted;
 use corewise_model::keep::{
-    Author, Evidence, Fit, Glob, Keeper, Match, Process, Rule, Strength, ThreadRule, Unproven, Written, owner, removed,
+    Author, Evidence, Fit, Glob, Held, Keeper, Match, Process, Rule, Strength, ThreadRule, Unproven, Written, owner, removed,
     set_disabled,
 };
 use corewise_sys::files::path_of;
-use corewise_sys::{cpuset, installed, process};
+use corewise_sys::process::Stat;
+use corewise_sys::{affinity, cpuset, installed, process};
+use jiff::tz::TimeZone;
 
 use crate::draw::text::{Line, Screen};
 use crate::draw::wrap::wrap;
@@ -34,7 +36,7 @@ use crate::shell::rules::Rules;
 use crate::shell::run::{Document, Run, document};
 use crate::shell::settings::Settings;
 use arguments::{AddArguments, KeepArguments, KeepCommand, StrengthName};
-use document::{ChangeDocument, KeepDocument, PlanDocument, Planned, ProveDocument, WhyDocument};
+use document::{ChangeDocument, KeepDocument, Origin, PlanDocument, Planned, ProveDocument, WhyDocument};
 use state::State;
 
 impl Run for KeepArguments {
@@ -56,7 +58,7 @@ impl Run for KeepArguments {
             Some(KeepCommand::Run(typed)) => return daemon::run(&typed, &rules, settings),
             Some(KeepCommand::Prove(typed)) => return prove::prove(&typed, &rules, settings),
             Some(KeepCommand::Why { process }) => why(process, &rules, settings),
-            Some(KeepCommand::Release { process }) => release(process, settings),
+            Some(KeepCommand::Release { process, undo }) => release(process, undo, settings),
             Some(KeepCommand::Remove(typed)) => {
                 let file = rules.edit(&typed.name, |text| removed(text, &typed.name))?;
                 changed(&typed.name, "removed", &file, settings)
@@ -263,20 +265,48 @@ fn why(id: u32, rules: &Rules, settings: &Settings) -> Result<(), Failure> {
     let held = running.as_ref().and_then(|state| state.status.processes.get(&id));
     let held = held.filter(|held| held.start_ticks == process.start_ticks);
     let keeper = Keeper::new(rules.resolved(settings)?);
-    let rule = keeper.rule_of(&process);
-    let limited_by = (process.reachable != cpuset::online()).then(|| owner(&process.cgroup));
-    show(
-        settings,
-        || WhyDocument { schema: "corewise/keep-why/1", process: &process, rule, held, limited_by },
-        || screen::why(&process, rule, held, limited_by, settings.width),
-    )
+    let document = WhyDocument {
+        schema: "corewise/keep-why/1",
+        process: &process,
+        rule: keeper.rule_of(&process),
+        held,
+        since_unix_ms: running.as_ref().filter(|_| held.is_some()).map(|state| state.started_unix_ms),
+        limited_by: (process.reachable != cpuset::online()).then(|| owner(&process.cgroup)),
+        origin: if held.is_some_and(|held| !held.is_left_alone()) { None } else { origin(&process) },
+    };
+    show(settings, || &document, || screen::why(&document, &TimeZone::system(), settings.width))
 }
 
-fn release(id: u32, settings: &Settings) -> Result<(), Failure> {
-    let state = state::running(settings)?;
-    if !state.status.processes.contains_key(&id) {
-        return Err(Failure::unavailable(format!("process {id} is held by no rule"))
-            .next("`corewise keep` shows what is held."));
+/// Where the mask of a process begins, if it has one: those that descend from one another have it until something sets another.
+fn origin(process: &Process) -> Option<Origin> {
+    let mask = process.threads.first().map(|thread| thread.cpus.clone())?;
+    if process.reachable.is_subset(&mask) {
+        return None;
     }
-    state::release(id, settings).map(drop)
+    let mut at = (process.id, process.name.clone());
+    let mut parent = process.parent;
+    loop {
+        let seen = Stat::of(parent).ok().flatten().zip(affinity::of(parent).ok());
+        let Some((stat, cpus)) = seen else { return Some(Origin { process: at, parent: None }) };
+        if cpus != mask {
+            return Some(Origin { process: at, parent: Some((parent, stat.name, cpus)) });
+        }
+        at = (parent, stat.name);
+        parent = stat.parent;
+    }
+}
+
+fn release(id: u32, is_undone: bool, settings: &Settings) -> Result<(), Failure> {
+    let state = state::running(settings)?;
+    let held = state.status.processes.get(&id);
+    let what = match (held.map(Held::is_left_alone), is_undone) {
+        (Some(false), false) | (Some(true), true) => None,
+        (None, _) => Some(format!("no rule matches process {id}")),
+        (Some(true), false) => Some(format!("process {id} is left alone already")),
+        (Some(false), true) => Some(format!("process {id} is not left alone: its rule holds it")),
+    };
+    if let Some(what) = what {
+        return Err(Failure::unavailable(what).next(format!("`corewise keep why {id}` says how it stands.")));
+    }
+    state::ask(id, if is_undone { Wish::Hold } else { Wish::Release }, settings)
 }

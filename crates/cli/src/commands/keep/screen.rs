@@ -2,11 +2,12 @@
 
 use corewise_model::CpuSet;
 use corewise_model::keep::{Evidence, Held, Process, ResolvedRule, Standing, Strength, Unproven};
+use jiff::tz::TimeZone;
 
-use super::document::{Fate, Planned, ProveDocument};
+use super::document::{Fate, Origin, Planned, ProveDocument, WhyDocument};
 use super::state::State;
 use crate::draw::grid::{Column, Grid};
-use crate::draw::number::count;
+use crate::draw::number::{count, when_exactly};
 use crate::draw::text::{Line, Screen, Tone};
 use crate::draw::wrap::wrap;
 
@@ -187,18 +188,14 @@ pub fn plan(planned: &[Planned], unreadable: &std::collections::BTreeMap<String,
 }
 
 /// Why a process is where it is.
-pub fn why(
-    process: &Process,
-    rule: Option<&ResolvedRule>,
-    held: Option<&Held>,
-    limited_by: Option<&str>,
-    width: usize,
-) -> Screen {
+pub fn why(made: &WhyDocument<'_>, zone: &TimeZone, width: usize) -> Screen {
+    let WhyDocument { process, rule, held, limited_by, .. } = made;
     let mut screen = Screen::new();
     let mut say = |line: Line| screen.extend(wrap(&line, width, 2));
     let all = process.threads.iter().fold(CpuSet::new(), |all, thread| all.union(&thread.cpus));
     let who = format!("{} ({})", process.name, process.id);
-    let is_left = held.is_some_and(|held| held.standing != Standing::Held);
+    let is_left = held.is_some_and(Held::is_left_alone);
+    let is_placed = held.is_some() && !is_left;
     let because = match (rule, held) {
         (Some(rule), Some(_)) if !is_left => {
             format!(" because of rule {}: {}, strength {}.", rule.rule.name, rule.rule.on.0, strength(rule))
@@ -230,9 +227,15 @@ pub fn why(
         }
     }
     for note in held.iter().flat_map(|held| &held.notes) {
-        say(Line::new().faint(format!("{:>8.1} s  ", note.at.as_secs_f64())).plain(&note.what));
+        let at = made.since_unix_ms.unwrap_or_default() + note.at.as_millis() as i64;
+        say(Line::new().faint(format!("{}  ", when_exactly(at, zone))).plain(&note.what));
     }
-    if let Some(held) = held.filter(|_| !is_left) {
+    if let Some(origin) = &made.origin {
+        say(Line::new().plain(came_from(process, origin)));
+    } else if !is_placed && all == process.reachable {
+        say(Line::new().plain("Nothing restricts it: these are all cpus that its control group lets it use."));
+    }
+    if let Some(held) = held.filter(|_| is_placed) {
         let own = held.threads.values().filter(|thread| thread.is_own).count();
         if own > 0 {
             say(Line::new().plain(format!("{} set cpus of their own inside.", count(own, "thread"))));
@@ -255,6 +258,20 @@ pub fn why(
             .plain(format!("{owner} lets {} use cpus {}; corewise stays inside.", process.cgroup, process.reachable)));
     }
     screen
+}
+
+/// Where a mask comes from that no rule gave.
+fn came_from(process: &Process, origin: &Origin) -> String {
+    let (id, name) = &origin.process;
+    let set = "by itself, by who started it, or by another program since";
+    let before = match &origin.parent {
+        Some((parent, name, cpus)) => format!("; its parent, {name} ({parent}), may use {cpus}"),
+        None => String::new(),
+    };
+    match *id == process.id {
+        true => format!("Its mask was set {set}{before}."),
+        false => format!("It has its mask from {name} ({id}), from which it descends. That was set {set}{before}."),
+    }
 }
 
 fn strength(rule: &ResolvedRule) -> &'static str {

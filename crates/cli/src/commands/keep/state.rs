@@ -1,8 +1,10 @@
 //! What a running `keep run` says of itself to the other commands: a file in the folder of journals, and signals.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use corewise_keep::Status;
+use corewise_keep::{Status, Wish};
+use corewise_model::keep::Held;
 use corewise_sys::input::{Input, SETTINGS_BYTES};
 use corewise_sys::process::Process;
 use corewise_sys::{input, output, signals};
@@ -13,8 +15,8 @@ use crate::shell::failure::Failure;
 use crate::shell::settings::Settings;
 
 const STATE: &str = "keep.json";
-/// Processes that are to be left alone, a number a line.
-const RELEASED: &str = "keep.released";
+/// What is asked for about processes, a number and a word a line.
+const WISHES: &str = "keep.wishes";
 /// So large a state is read.
 const STATE_BYTES: u64 = 64 << 20;
 
@@ -27,6 +29,9 @@ pub struct State {
     pub start_ticks: u64,
     /// When it began, in milliseconds since 1970-01-01 UTC.
     pub started_unix_ms: i64,
+    /// The boot, by the kernel's name of it.
+    #[serde(default)]
+    pub boot: String,
     /// Whether it keeps the system's rules.
     pub of_system: bool,
     /// How it stands.
@@ -36,9 +41,30 @@ pub struct State {
 impl State {
     /// That of the `keep run` that runs with this folder of journals; nothing where none does.
     pub fn read(settings: &Settings) -> Option<Self> {
-        let file = settings.journals.as_ref()?.join(STATE);
-        let state: Self = input::json(Input::open(&file, STATE_BYTES).ok()?).ok()?;
-        state.identity().is_alive().then_some(state)
+        Self::in_folder(settings.journals.as_ref()?).filter(|state| state.identity().is_alive())
+    }
+
+    fn in_folder(folder: &Path) -> Option<Self> {
+        input::json(Input::open(&folder.join(STATE), STATE_BYTES).ok()?).ok()
+    }
+
+    /// The processes that the `keep run` before this one left alone, and that still live.
+    pub fn left_alone(folder: &Path, boot: &str) -> BTreeMap<u32, Held> {
+        let state = Self::in_folder(folder).filter(|state| state.boot == boot);
+        let is_it = |(id, held): &(u32, Held)| {
+            held.is_left_alone() && Process { id: *id, start_ticks: held.start_ticks }.is_alive()
+        };
+        state.into_iter().flat_map(|state| state.status.processes).filter(is_it).collect()
+    }
+
+    /// What is left of it at the end: the processes that are to be left alone by the next one too; nothing where there are none.
+    pub fn end(mut self, folder: &Path, left_alone: BTreeMap<u32, Held>) {
+        if left_alone.is_empty() {
+            let _ = input::remove(&folder.join(STATE));
+        } else {
+            self.status = Status { processes: left_alone, ..Status::default() };
+            let _ = self.write(folder);
+        }
     }
 
     /// Writes it.
@@ -47,11 +73,6 @@ impl State {
     /// Where the file cannot be written.
     pub fn write(&self, folder: &Path) -> std::io::Result<()> {
         output::replace(&folder.join(STATE), &serde_json::to_vec(self)?)
-    }
-
-    /// Removes the file at the end.
-    pub fn remove(folder: &Path) {
-        let _ = input::remove(&folder.join(STATE));
     }
 
     fn identity(&self) -> Process {
@@ -81,29 +102,41 @@ pub fn running(settings: &Settings) -> Result<State, Failure> {
     })
 }
 
-/// Asks the running `keep run` to leave a process alone.
+/// Asks the running `keep run` for something about a process.
 ///
 /// # Errors
 /// Where none runs, or that is not known.
-pub fn release(process: u32, settings: &Settings) -> Result<State, Failure> {
+pub fn ask(process: u32, wish: Wish, settings: &Settings) -> Result<(), Failure> {
     let state = running(settings)?;
-    let file = released_in(settings.journal_folder()?);
+    let file = wishes_in(settings.journal_folder()?);
     let before = input::settings(&file).unwrap_or_default();
-    let text = format!("{before}{process}\n");
+    let text = format!("{before}{process} {}\n", word(wish));
     output::replace(&file, text.as_bytes())
         .map_err(|error| Failure::unavailable(format!("cannot write {}: {error}", file.display())))?;
     state.reload();
-    Ok(state)
+    Ok(())
 }
 
-/// The processes that are to be left alone; asked once.
-pub fn take_released(folder: &Path) -> Vec<u32> {
-    let file = released_in(folder);
+/// What was asked for about processes; asked once.
+pub fn take_wishes(folder: &Path) -> Vec<(u32, Wish)> {
+    let file = wishes_in(folder);
     let text = Input::open(&file, SETTINGS_BYTES).and_then(Input::text).unwrap_or_default();
     let _ = input::remove(&file);
-    text.lines().filter_map(|line| line.parse().ok()).collect()
+    let wish = |line: &str| {
+        let (process, asked) = line.split_once(' ')?;
+        let wish = [Wish::Release, Wish::Hold].into_iter().find(|wish| word(*wish) == asked)?;
+        Some((process.parse().ok()?, wish))
+    };
+    text.lines().filter_map(wish).collect()
 }
 
-fn released_in(folder: &Path) -> PathBuf {
-    folder.join(RELEASED)
+const fn word(wish: Wish) -> &'static str {
+    match wish {
+        Wish::Release => "release",
+        Wish::Hold => "hold",
+    }
+}
+
+fn wishes_in(folder: &Path) -> PathBuf {
+    folder.join(WISHES)
 }

@@ -59,7 +59,7 @@ fn held(name: &str) -> State {
     let mut keeper = Keeper::new(resolved());
     keeper.look(&process(name), Duration::from_secs(3), &|_| Author::Unknown);
     let status = Status { sight: "by events".into(), processes: keeper.processes().clone(), ..Status::default() };
-    State { process: 1, start_ticks: 1, started_unix_ms: 0, of_system: false, status }
+    State { process: 1, start_ticks: 1, started_unix_ms: 0, boot: String::new(), of_system: false, status }
 }
 
 #[test]
@@ -112,27 +112,28 @@ fn what_would_be_done() {
     ");
 }
 
+/// Why a process is where it is.
+fn reasons<'a>(
+    process: &'a Process,
+    held: Option<&'a Held>,
+    rule: Option<&'a ResolvedRule>,
+    limited_by: Option<&'a str>,
+) -> WhyDocument<'a> {
+    let (schema, since_unix_ms) = ("corewise/keep-why/1", Some(1_700_000_000_000));
+    WhyDocument { schema, process, rule, held, since_unix_ms, limited_by, origin: None }
+}
+
 #[test]
 fn why_a_process_is_where_it_is() {
-    let (state, rules) = (held("redis-server"), resolved());
-    let why = |held, rule, owner| screen::why(&process("redis-server"), rule, held, owner, 80).plain();
-    assert_snapshot!(why(state.status.processes.get(&4711), Some(&rules[0]), Some("kubelet")), @r"
-    redis-server (4711) may run on cpus 0-3 (2 threads) because of rule redis: 1-3,
-      strength boundary.
-    Proven: +6.1 % [4.2, 8.0], experiment 12, error rate 5 %, on machine ab12.
-    Unproven since: kernel was 7.1, is 7.2.
-         3.0 s  rule redis matches
-    Before: all of its control group.
-    kubelet lets /kubepods/pod1 use cpus 0-3; corewise stays inside.
-    ");
-    assert_snapshot!(why(None, Some(&rules[2]), None), @r"
-    redis-server (4711) may run on cpus 0-3 (2 threads). Rule far matches, but no
-      `corewise keep run` of this user holds it.
-    Evidence: none. Nobody has measured that this helps; `corewise try` would.
-    ");
-    assert_snapshot!(why(None, None, None), @r"
-    redis-server (4711) may run on cpus 0-3 (2 threads). No rule in force matches.
-    ");
+    let (state, rules, redis) = (held("redis-server"), resolved(), process("redis-server"));
+    let screen = |document: &WhyDocument<'_>| screen::why(document, &TimeZone::UTC, 80).plain();
+    let why = |held, rule, owner| screen(&reasons(&redis, held, rule, owner));
+    assert_snapshot!(why(state.status.processes.get(&4711), Some(&rules[0]), Some("kubelet")), @r"");
+    assert_snapshot!(why(None, Some(&rules[2]), None), @r"");
+    assert_snapshot!(why(None, None, None), @r"");
+    let origin = Origin { process: (4000, "taskset".into()), parent: Some((1, "systemd".into(), CpuSet::first(8))) };
+    let reasons = reasons(&redis, None, None, None);
+    assert_snapshot!(screen(&WhyDocument { origin: Some(origin), ..reasons }), @r"");
 }
 
 #[test]
@@ -146,16 +147,15 @@ fn no_process_steers_or_hides() {
             hostile::check_screen(&screen::list(&name, &rules, Some(&state), width), width);
             hostile::check_screen(&screen::plan(&planned, &unreadable, width), width);
             let held = state.status.processes.get(&4711);
-            hostile::check_screen(&screen::why(&process(&name), Some(&rules[0]), held, Some("x"), width), width);
+            let process = process(&name);
+            let origin = Origin { process: (1, name.clone()), parent: Some((2, name.clone(), CpuSet::first(2))) };
+            let reasons = reasons(&process, held, Some(&rules[0]), Some("x"));
+            hostile::check_screen(&screen::why(&reasons, &TimeZone::UTC, width), width);
+            let reasons = WhyDocument { origin: Some(origin), held: None, ..reasons };
+            hostile::check_screen(&screen::why(&reasons, &TimeZone::UTC, width), width);
         }
         let process = process(&name);
-        hostile::check_json(&WhyDocument {
-            schema: "corewise/keep-why/1",
-            process: &process,
-            rule: Some(&rules[0]),
-            held: None,
-            limited_by: None,
-        });
+        hostile::check_json(&reasons(&process, None, Some(&rules[0]), None));
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::system::System;
 use super::{CpuSet, resolved, set};
-use crate::keep::{Author, LeftBecause, Original, Outcome, Standing};
+use crate::keep::{Author, Keeper, LeftBecause, Original, Outcome, Standing};
 
 const RULE: &str = "[[rule]]\nname = \"game\"\nmatch = { name = \"game\" }\non = \"0-3\"\n";
 
@@ -293,4 +293,61 @@ fn rules_are_replaced_and_processes_released() {
     system.look(10);
     assert_eq!(system.cpus(11), "0-7");
     assert!(system.keeper.processes().is_empty());
+}
+
+/// A keeper that was killed left masks behind; the next one takes them over, and nothing moves in between.
+#[test]
+fn the_next_keeper_takes_over_what_was_placed() {
+    let mut system = held(RULE);
+    system.start(20, "tool", 1, None);
+    let placed: Vec<_> = [10, 11]
+        .map(|thread| ((thread, system.tasks[&thread].start_ticks), Original::All, set("0-3")))
+        .into_iter()
+        .collect();
+    system.thread(11, 12, "born meanwhile");
+    system.keeper = Keeper::new(resolved(RULE));
+    system.keeper.take_over(placed.clone(), []);
+    assert_eq!(system.look_at_all(), [], "all have what they should have");
+    system.stop();
+    assert!([10, 11, 12, 20].iter().all(|thread| system.cpus(*thread) == "0-7"));
+
+    let mut system = held(RULE);
+    system.choose(11, &set("6"));
+    system.keeper = Keeper::new(resolved(&RULE.replace("0-3", "4-5")));
+    system.keeper.take_over(placed, []);
+    system.look(10);
+    let Standing::Left(LeftBecause::LeftBoundary { cpus, .. }) = &system.keeper.processes()[&10].standing else {
+        panic!("somebody set it since")
+    };
+    assert_eq!((cpus, system.cpus(10), system.cpus(11)), (&set("6"), "0-7".into(), "6".into()));
+}
+
+#[test]
+fn who_was_released_stays_so_until_it_is_to_be_held_again() {
+    let mut system = held(RULE);
+    let actions = system.keeper.release(10, system.now);
+    system.carry_out(&actions);
+    let left = system.keeper.processes().clone();
+    for rules in [format!("{RULE}disabled = true\n"), RULE.to_owned()] {
+        system.keeper.set_rules(resolved(&rules));
+        assert_eq!((system.look(10), system.cpus(10)), (vec![], "0-7".into()));
+    }
+    // By the keeper after this one, too.
+    system.keeper = Keeper::new(resolved(RULE));
+    system.keeper.take_over([], left);
+    assert_eq!((system.look(10), system.cpus(10)), (vec![], "0-7".into()));
+    system.keeper.hold_again(10);
+    system.look(10);
+    assert_eq!(system.cpus(10), "0-3");
+}
+
+#[test]
+fn who_was_corrected_before_is_named_where_the_last_author_is_lost() {
+    let mut system = held(&exact());
+    for round in 0..=10 {
+        system.author = if round == 10 { Author::Unknown } else { other() };
+        system.choose(11, &set("1"));
+        system.look(10);
+    }
+    assert!(system.said(10).starts_with("released: gamed (99) set cpus 1 again"), "{}", system.said(10));
 }

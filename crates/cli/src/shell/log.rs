@@ -1,0 +1,79 @@
+//! The log of what runs as a service: to the journal where the service manager has one, otherwise to standard error.
+
+use std::fmt;
+
+use corewise_sys::service;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use tracing::field::{Field, Visit};
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::registry::LookupSpan;
+
+use super::output::said;
+use crate::draw::number::when_exactly;
+
+/// Sends events of `tracing` there from now on, until this process ends. In the journal their fields are `COREWISE_RULE`,
+/// `COREWISE_PROCESS` and `COREWISE_NAME`, and their levels priorities; on standard error they are lines with the time.
+pub fn begin() {
+    let registry = tracing_subscriber::registry();
+    let journal = if service::logs_to_journal() { tracing_journald::layer().ok() } else { None };
+    let begun = match journal {
+        Some(journal) => {
+            tracing::subscriber::set_global_default(registry.with(journal.with_field_prefix(Some("COREWISE".into()))))
+        }
+        None => {
+            let layer = tracing_subscriber::fmt::layer().event_format(Lines).with_writer(std::io::stderr);
+            tracing::subscriber::set_global_default(registry.with(layer))
+        }
+    };
+    // A process has one log; where it has begun there is nothing to do.
+    let _ = begun;
+}
+
+/// A line for an event: its time, "warning" where it is one, and its message, in which names of processes are made printable.
+struct Lines;
+
+impl<S, N> FormatEvent<S, N> for Lines
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+{
+    fn format_event(&self, _: &FmtContext<'_, S, N>, mut writer: Writer<'_>, event: &Event<'_>) -> fmt::Result {
+        let mut message = Message::default();
+        event.record(&mut message);
+        writeln!(writer, "{}", line(Timestamp::now(), &TimeZone::system(), *event.metadata().level(), &message.0))
+    }
+}
+
+fn line(at: Timestamp, zone: &TimeZone, level: Level, message: &str) -> String {
+    let warning = if level <= Level::WARN { "warning: " } else { "" };
+    format!("{} {warning}{}", when_exactly(at.as_millisecond(), zone), said(&message.replace('\n', " ")))
+}
+
+#[derive(Default)]
+struct Message(String);
+
+impl Visit for Message {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        if field.name() == "message" {
+            self.0 = format!("{value:?}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_has_a_time_and_no_process_can_forge_another() {
+        let at = Timestamp::from_second(1_700_000_000).unwrap();
+        let line = |level, message| line(at, &TimeZone::UTC, level, message);
+        assert_eq!(line(Level::INFO, "1 rule read"), "2023-11-14 22:13:20 1 rule read");
+        let forged = line(Level::WARN, "x\n2023-11-14 22:13:20 \u{1b}[2Kstopped");
+        assert!(forged.starts_with("2023-11-14 22:13:20 warning: x 2023") && !forged.contains(['\n', '\u{1b}']), "{forged}");
+    }
+}
