@@ -201,9 +201,11 @@ fn a_killed_loop_leaves_nothing_after_undo_or_the_next() {
         if by_undo {
             assert!(stage.corewise(&["undo"]).output().unwrap().status.success());
         } else {
+            // It has what it is to have again, and so has everybody else: nothing moves in between.
             let daemon = stage.daemon();
+            assert_eq!(affinity::of(nap.0.id()).unwrap(), stage.one);
             let log = stage.stop(daemon);
-            assert!(log.starts_with("an earlier `corewise keep run` was killed: 1 changes were given back"), "{log}");
+            assert!(log.contains("warning: an earlier `corewise keep run` was killed: 1 mask of it taken over"), "{log}");
         }
         assert_eq!(affinity::of(nap.0.id()).unwrap(), stage.all);
         stage.assert_nothing_left();
@@ -256,18 +258,130 @@ fn a_service_manager_is_told() {
     let socket = UnixDatagram::bind(&path).unwrap();
     let mut daemon = Running(stage.command(&["run"]).env("NOTIFY_SOCKET", &path).spawn().unwrap());
     let next = || {
-        let mut buffer = [0; 64];
+        let mut buffer = [0; 256];
         let length = socket.recv(&mut buffer).unwrap();
         text(&buffer[..length])
     };
-    assert_eq!(next(), "READY=1");
+    // What it holds is said whenever that may have changed.
+    let until = |begin: &str| std::iter::repeat_with(next).find(|state| !state.starts_with("STATUS=")).map(|state| {
+        assert!(state.starts_with(begin), "{state}");
+        state
+    });
+    assert_eq!(until("READY=1\n").as_deref(), Some("READY=1\nSTATUS=0 threads held by 1 rule"));
     send("HUP", &daemon.0);
-    assert_eq!((next(), next()), ("RELOADING=1".into(), "READY=1".into()));
+    until("RELOADING=1\nMONOTONIC_USEC=");
+    until("READY=1\n");
+    // A file that was written by hand is read without being asked.
+    fs::write(&stage.rules, format!("# mine\n{}", fs::read_to_string(&stage.rules).unwrap())).unwrap();
+    until("RELOADING=1\nMONOTONIC_USEC=");
+    until("READY=1\n");
     let second = stage.keep(&["run"]);
     assert_eq!(second.status.code(), Some(3), "one at a time");
     send("TERM", &daemon.0);
-    assert_eq!(next(), "STOPPING=1");
+    until("STOPPING=1");
     assert!(ended(&mut daemon.0).success());
+}
+
+/// One that was killed or ended knew whom to leave alone; the next one does so too, until it is to hold them again.
+#[test]
+fn who_was_released_stays_so_with_the_next_loop() {
+    let Some(stage) = Stage::new() else { return };
+    stage.add();
+    let (nap, daemon) = (stage.nap(), stage.daemon());
+    stage.wait_for_mask(&nap, &stage.one);
+    let id = nap.0.id().to_string();
+    stage.said(&["release", &id]);
+    stage.wait_for_mask(&nap, &stage.all);
+    stage.said(&["disable", "nap"]);
+    stage.said(&["enable", "nap"]);
+    stage.stop(daemon);
+    let daemon = stage.daemon();
+    assert_eq!(affinity::of(nap.0.id()).unwrap(), stage.all);
+    let why = stage.said(&["why", &id]);
+    let words = why.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("an earlier `corewise keep run`: released by `corewise keep release`"), "{why}");
+    let again = stage.keep(&["release", &id]);
+    assert!(text(&again.stderr).contains("is left alone already"), "{}", text(&again.stderr));
+    stage.said(&["release", "--undo", &id]);
+    stage.wait_for_mask(&nap, &stage.one);
+    stage.stop(daemon);
+    assert_eq!(affinity::of(nap.0.id()).unwrap(), stage.all);
+    stage.assert_nothing_left();
+    assert!(!stage.journals().join("keep.json").exists(), "nobody is left alone any more");
+}
+
+/// A mask that no rule gave is followed to the process at which it begins.
+#[test]
+fn why_says_where_a_mask_comes_from_that_no_rule_gave() {
+    let Some(stage) = Stage::new() else { return };
+    let script = format!("\"$0\" 1000 & echo $!; wait");
+    let mut shell = Command::new("taskset");
+    shell.args(["-c", &stage.one.to_string(), "sh", "-c", &script]).arg(&stage.program).stdout(Stdio::piped());
+    let Ok(shell) = shell.spawn() else { return println!("skipped: there is no taskset") };
+    let mut shell = Running(shell);
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(shell.0.stdout.take().unwrap()), &mut line).unwrap();
+    let why = |id: &str| stage.said(&["why", id]).split_whitespace().collect::<Vec<_>>().join(" ");
+    let (child, shell) = (line.trim(), shell.0.id());
+    let said = why(child);
+    let expected = format!("It has its mask from sh ({shell}), from which it descends.");
+    assert!(said.contains("No rule in force matches.") && said.contains(&expected), "{said}");
+    assert!(said.contains(&format!("({}), may use {}", std::process::id(), stage.all)), "{said}");
+    let free = stage.nap();
+    assert!(why(&free.0.id().to_string()).contains("Nothing restricts it"), "{}", why(&free.0.id().to_string()));
+    Command::new("kill").arg(child).status().unwrap();
+}
+
+/// Metrics are whole whenever they are read, and so many as there are rules.
+#[test]
+fn metrics_are_written_for_each_rule() {
+    let Some(stage) = Stage::new() else { return };
+    stage.add();
+    let nap = stage.nap();
+    let file = stage.place.path().join("keep.prom");
+    let daemon = stage.daemon_with(&["--metrics", file.to_str().unwrap()]);
+    stage.wait_for_mask(&nap, &stage.one);
+    let read = || fs::read_to_string(&file).unwrap_or_default();
+    wait_for("a thread that is held", || read().contains("corewise_keep_threads{rule=\"nap\"} 1\n").then_some(()));
+    let metrics = read();
+    assert!(metrics.contains("corewise_keep_unproven{rule=\"nap\"} 1\n") && metrics.ends_with("rules_broken 0\n"), "{metrics}");
+    assert_eq!(metrics.lines().filter(|line| !line.starts_with('#')).count(), 7, "{metrics}");
+    stage.stop(daemon);
+}
+
+/// As a user with CAP_SYS_NICE alone, other users' processes are held by their words, and what their files would take is said.
+#[test]
+fn one_capability_is_enough_for_all_but_files() {
+    let Some(stage) = Stage::new() else { return };
+    let place = stage.place.folder("theirs", 0o755);
+    let run = |words: &[&str]| {
+        let caps = ["--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=+sys_nice", "--ambient-caps=+sys_nice"];
+        let mut command = Command::new("setpriv");
+        command.args(caps).arg(env!("CARGO_BIN_EXE_corewise")).args(["--journal", place.join("journals").to_str().unwrap(), "keep", "--system", "--rules"]);
+        command.arg(place.join("rules.toml")).args(words).env("HOME", &place);
+        command
+    };
+    if !support::is_root() || !run(&["unit"]).output().is_ok_and(|output| output.status.success()) {
+        return println!("skipped: only root can give a user one capability, with setpriv");
+    }
+    std::os::unix::fs::chown(&place, Some(65_534), Some(65_534)).unwrap();
+    // Others may look into the folder of the program.
+    let program = place.join("napper");
+    assert!(Command::new("cp").arg(&stage.program).arg(&program).status().unwrap().success());
+    let (word, one) = (format!("argv={}", program.display()), stage.one.to_string());
+    let added = run(&["add", "words", "--match", &word, "--match", "user=root", "--on", &one]).output().unwrap();
+    assert!(added.status.success(), "{}", text(&added.stderr));
+    let file = format!("exe={}", program.display());
+    assert!(run(&["add", "files", "--match", &file, "--on", &one]).output().unwrap().status.success());
+    let nap = Running(Command::new(&program).arg("1000").spawn().unwrap());
+    let mut daemon = Running(run(&["run"]).stderr(Stdio::piped()).spawn().unwrap());
+    stage.wait_for_mask(&nap, &stage.one);
+    wait_for("what is missing", || {
+        text(&run(&[]).output().unwrap().stdout).contains("files needs CAP_SYS_PTRACE").then_some(())
+    });
+    send("TERM", &daemon.0);
+    assert!(ended(&mut daemon.0).success());
+    assert_eq!(affinity::of(nap.0.id()).unwrap(), stage.all);
 }
 
 /// Without any privilege: this user's processes are held, and a rule reaches nobody else's.
@@ -310,6 +424,25 @@ fn an_ordinary_user_keeps_own_processes_alone() {
     }
 }
 
+/// Of the user's own rules, which deleting looks at, one rests on experiment 1.
+fn a_rule_keeps_its_experiment(stage: &Stage) {
+    let config = stage.place.folder("config", 0o700);
+    fs::create_dir(config.join("corewise")).unwrap();
+    let delete = || {
+        let mut command = stage.corewise(&["history", "delete", "1"]);
+        command.env("XDG_CONFIG_HOME", &config).output().unwrap()
+    };
+    let own = config.join("corewise/rules.toml");
+    fs::copy(&stage.rules, &own).unwrap();
+    fs::set_permissions(&own, fs::Permissions::from_mode(0o600)).unwrap();
+    let refused = delete();
+    let why = text(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(3), "{why}");
+    assert!(why.contains("scores") && why.contains("--anyway"), "{why}");
+    let shown = stage.corewise(&["history", "show", "1"]).output().unwrap();
+    assert!(shown.status.success(), "it is still there");
+}
+
 /// An experiment's winner becomes a rule, and is tried once more: it is proven again, until it makes no difference any more.
 #[test]
 fn a_winner_becomes_a_rule_with_what_proved_it() {
@@ -333,6 +466,7 @@ fn a_winner_becomes_a_rule_with_what_proved_it() {
         assert!(rule.contains(words), "{words}: {rule}");
     }
     assert!(stage.said(&[]).contains("scores"), "it is listed");
+    a_rule_keeps_its_experiment(&stage);
     let again = stage.said(&["prove", "scores"]);
     assert!(again.contains("Rule scores is proven again: ") && again.contains("experiment 2."), "{again}");
     let evidence = || {

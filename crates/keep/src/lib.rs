@@ -19,7 +19,7 @@ use corewise_model::worth::Speed;
 use corewise_sys::affinity_events::AffinityEvents;
 use corewise_sys::SysError;
 use corewise_sys::change::Journal;
-use corewise_sys::cpuset;
+use corewise_sys::{cpuset, task};
 use tracing::{info, warn};
 
 use authors::Authors;
@@ -35,6 +35,9 @@ pub const TICK: Duration = Duration::from_millis(500);
 const TICKS_TO_MASKS: u64 = 4;
 /// Every so many ticks all held processes are looked at as a whole: their control groups may have changed without their masks.
 const TICKS_TO_WHOLE: u64 = 240;
+
+/// So often a process is looked at that starts threads faster than they are placed: each look leaves fewer that can start others elsewhere.
+const MOST_LOOKS: usize = 10;
 
 /// What the loop is to do next.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -306,12 +309,24 @@ impl Daemon<'_> {
         drifted.map(|(process, _)| *process).collect()
     }
 
-    /// Looks at a process and does what comes of it; whether a rule matches it, or did.
+    /// Looks at a process and does what comes of it, again where threads were started meanwhile by others that had not been placed yet;
+    /// whether a rule matches it, or did.
     fn look_at(&mut self, id: u32) -> bool {
+        let was_held = self.keeper.processes().contains_key(&id);
+        for _ in 0..MOST_LOOKS {
+            if !self.look_once(id) {
+                break;
+            }
+        }
+        was_held || self.keeper.processes().contains_key(&id)
+    }
+
+    /// Whether it placed threads of the process, and this has others by now.
+    fn look_once(&mut self, id: u32) -> bool {
         let was_held = self.keeper.processes().contains_key(&id);
         let Some(process) = self.eyes.facts(id) else {
             self.ended(id);
-            return was_held;
+            return false;
         };
         self.status.looks += 1;
         self.note_unreadable(&process);
@@ -337,7 +352,7 @@ impl Daemon<'_> {
             }
         }
         self.log_news(&process, now);
-        was_held || self.keeper.processes().contains_key(&id)
+        !places.is_empty() && task::threads(id).iter().any(|thread| process.threads.iter().all(|known| known.id != *thread))
     }
 
     /// Logs what was noted of a process just now.

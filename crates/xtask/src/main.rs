@@ -32,6 +32,7 @@ const USAGE: &str = "usage: cargo xtask CHORE
   rig MACHINE COMMAND…    run a command there, as root; a single argument is a script
   rig test [NAME]         every scenario on all machines, or those with NAME in their name, \"dual-socket::memory\"
   rig record [MACHINE…]   make the recordings in crates/rig/recordings again
+  unit                    the unit of `corewise keep` under the host's systemd, booted in the emulator: start, reload, kill, stop
   walls                   find circles between modules, commands that reach into other rooms, and code outside sys \
 that names a system
   deny                    check licences, duplicates and sources of the dependencies by deny.toml
@@ -88,6 +89,7 @@ fn run(words: &[&str]) -> Result<bool> {
         }
         ["rig", "test", arguments @ ..] => rig::test(arguments),
         ["rig", "record", names @ ..] => rig::record(names).map(|()| true),
+        ["unit"] => rig::unit(),
         ["rig", machine, command @ ..] => rig::boot(machine, command),
         ["walls"] => Ok(walls::check()? & face::check()?),
         ["deny"] => deny::check(),

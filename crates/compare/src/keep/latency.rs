@@ -30,8 +30,9 @@ pub fn run(stage: &Stage, programs: usize) -> Result<bool> {
     for kind in KINDS {
         let keeper = Running::start(kind, stage)?;
         // A poller's do not live long enough to see anything.
-        let life_us = if kind == Kind::Corewise { LONG_US } else { 1_100_000 };
-        let count = if kind == Kind::Corewise { programs } else { programs.div_ceil(20) };
+        let is_poller = matches!(kind, Kind::Poller(_));
+        let life_us = if is_poller { 1_100_000 } else { LONG_US };
+        let count = if is_poller { programs.div_ceil(20) } else { programs };
         let mut placed: Vec<f64> = seen(stage, count, life_us)?.iter().map(|seen| seen.placed_us).collect();
         let missed = placed.iter().filter(|us| **us < 0.0).count();
         placed.retain(|us| *us >= 0.0);

@@ -218,8 +218,9 @@ impl Log {
         for (number, change) in (first..).zip(changes) {
             text.extend(text_of(&Line::Begun { entry: number, change: change.clone() })?);
         }
-        // The other half is for what is made and settled.
-        self.append_text(&text, LARGEST_BYTES / 2, true)?;
+        // The other half is for what is made and settled. Not waited for until it is on the disk: no change outlives the boot, and in this boot
+        // what was written is read, whatever becomes of this process.
+        self.append_text(&text, LARGEST_BYTES / 2, false)?;
         let entry = |(number, change): (u32, &Change)| Entry { number, change: change.clone(), state: State::Begun };
         self.contents.entries.extend((first..).zip(changes).map(entry));
         self.contents.last_number += changes.len() as u32;

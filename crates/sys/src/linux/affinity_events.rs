@@ -13,6 +13,7 @@ use corewise_model::stall::EventSource;
 use super::cpuset;
 use super::events::{Enabled, Interest, Recorder, Stream};
 use super::process::{Stat, process_of};
+use super::thread::own_number;
 pub use crate::values::affinity_events::{AffinityEvent, Author};
 
 const INTERESTS: [Interest; 2] = [Interest::Affinities, Interest::Tasks];
@@ -60,7 +61,7 @@ pub struct AffinityWatch<'a> {
 }
 
 impl AffinityWatch<'_> {
-    /// Appends the events so far, in the order of their times; how many events had no room, of tasks too. Authors are looked up now:
+    /// Appends the events so far, except for what the calling thread asked for, in the order of their times; how many events had no room, of tasks too. Authors are looked up now:
     /// the sooner, the more of them still live. Where events were lost, the tasks before are forgotten: a number may be another's now.
     pub fn drain(&mut self, into: &mut Vec<AffinityEvent>) -> u64 {
         let mut events = Vec::new();
@@ -69,6 +70,9 @@ impl AffinityWatch<'_> {
             self.tasks = Tasks::default();
         }
         events.sort_by_key(|event| event.at_ns);
+        // What the caller sets itself is no news, and looking it up would cost more than setting it.
+        let own = own_number();
+        events.retain(|event| event.task != own || !matches!(event.what, What::AffinityAsked { .. }));
         into.extend(events.into_iter().filter_map(|event| self.tasks.take(event, living)));
         lost
     }

@@ -97,13 +97,16 @@ fn delete(numbers: &[i64], settings: &Settings) -> Result<(), Failure> {
     print_deleted(&deleted, false, settings)
 }
 
-/// Refuses to delete an experiment that a rule of this user rests on, unless that was asked for.
+/// Refuses to delete an experiment that a rule of this user rests on, of root's also one of the system, unless that was asked for.
 fn unless_evidence(numbers: &[i64], settings: &Settings) -> Result<(), Failure> {
     if settings.anyway {
         return Ok(());
     }
     // Rules that cannot be read rest on nothing that anybody could say.
-    let rules = Rules::of(None, settings.is_root, settings).and_then(|rules| rules.read()).unwrap_or_default();
+    let read = |of_system| Rules::of(None, of_system, settings).and_then(|rules| rules.read()).unwrap_or_default();
+    // The system's rules rest on root's history.
+    let of_system = if settings.is_root { read(true) } else { Vec::new() };
+    let rules = [read(false), of_system].concat();
     let rests_on = |rule: &Rule| rule.evidence.as_ref().map(|evidence| evidence.experiment);
     match rules.iter().find(|rule| rests_on(rule).is_some_and(|number| numbers.contains(&number))) {
         Some(rule) => {
