@@ -17,7 +17,7 @@ const LINE: f64 = 17.0;
 const ROW: f64 = 26.0;
 /// Lines across the plot.
 const GRID: &str = "#d8d8d8";
-/// Colours that readers with colour-blindness can tell apart (Okabe and Ito), dark enough for white paper and light enough for black.
+/// Colours that readers with colour-blindness can distinguish (Okabe and Ito), dark enough for white paper and light enough for black.
 const COLOURS: [&str; 6] = ["#0072b2", "#d55e00", "#009e73", "#b4649a", "#a87400", "#2f8fc9"];
 /// More series than colours are drawn in this one.
 const OTHERS: &str = "#8a8a8a";
@@ -81,7 +81,7 @@ pub enum Mark {
 /// Marks of one meaning.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Series {
-    /// What they are, for the legend; empty where there is nothing to tell apart.
+    /// What they are, for the legend; empty where there is one kind only.
     pub name: String,
     /// The marks.
     pub marks: Vec<Mark>,

@@ -27,7 +27,7 @@ pub struct ImportDocument {
     numbers: Vec<i64>,
 }
 
-/// Takes the results of a page into the history of this user; all of them, or none.
+/// Takes the results of a page into the history of this user. Nothing is stored where one of them is broken or unknown.
 pub fn import(file: &Path, settings: &Settings) -> Result<(), Failure> {
     let name = file.display().to_string();
     let History::At(path) = &settings.history else {
@@ -53,7 +53,12 @@ pub fn import(file: &Path, settings: &Settings) -> Result<(), Failure> {
     known.iter().try_for_each(|(kind, data)| (kind.check)(data).map_err(refused))?;
     let mut store =
         to_write(path, settings).map_err(|error| Failure::unavailable(format!("cannot import: {error}")))?;
-    let stored = |(kind, data): &(&Kind, &str)| (kind.import)(&mut store, data, &name).map_err(refused);
+    let stored = |(kind, data): &(&Kind, &str)| {
+        (kind.import)(&mut store, data, &name).map_err(|why| {
+            Failure::unavailable(format!("cannot import {name}: {why}"))
+                .next("What was stored before is kept; `corewise history` lists it.")
+        })
+    };
     let numbers = known.iter().map(stored).collect::<Result<Vec<i64>, Failure>>()?;
     let screen = || {
         let listed: Vec<String> = numbers.iter().map(i64::to_string).collect();

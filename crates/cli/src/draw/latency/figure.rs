@@ -10,7 +10,7 @@ const PERCENTILES: [(f64, &str); 5] =
     [(2.0, "50 %"), (10.0, "90 %"), (100.0, "99 %"), (1e3, "99.9 %"), (1e4, "99.99 %")];
 /// So many cpus are named one by one.
 const FEW: usize = 32;
-/// So many lines can be told apart; more are drawn alike.
+/// So many lines can be distinguished; more are drawn alike.
 const MANY: usize = 6;
 
 /// The figures; none where nothing was measured.

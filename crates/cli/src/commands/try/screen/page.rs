@@ -14,7 +14,7 @@ use crate::draw::text::Line;
 use crate::shell::tip::words_in_shell;
 use jiff::tz::TimeZone;
 
-/// The differences of so many candidates can be told apart in one figure: the best.
+/// The differences of so many candidates can be distinguished in one figure: the best.
 const MOST_DIFFERENCES: usize = 3;
 /// Values that are so many times apart are drawn on a scale of ratios.
 const WIDE: f64 = 8.0;
