@@ -34,13 +34,8 @@ impl LiveTask {
     /// # Errors
     /// Where there is no such process, or it may not be placed.
     pub fn live(&self) -> Result<(Live, Vec<Process>), Failure> {
-        let mut named: Vec<LiveProcess> = Vec::new();
-        for id in &self.processes {
-            let found = corewise_keep::process(*id).ok_or_else(|| nothing(&format!("process {id}")))?;
-            named.push(LiveProcess { id: *id, start_ticks: found.start_ticks });
-        }
         let live = Live {
-            processes: named,
+            processes: identities(&self.processes)?,
             matches: self.matches.clone(),
             source: self.source.clone(),
             slot_s: self.slot.map_or(UNKNOWN_S, |slot| slot.as_secs_f64()),
@@ -49,6 +44,15 @@ impl LiveTask {
         let processes = chosen(&live)?;
         Ok((live, processes))
     }
+}
+
+/// Processes by their numbers now.
+pub fn identities(numbers: &[u32]) -> Result<Vec<LiveProcess>, Failure> {
+    let each = |id: &u32| {
+        let found = corewise_keep::process(*id).ok_or_else(|| nothing(&format!("process {id}")))?;
+        Ok(LiveProcess { id: *id, start_ticks: found.start_ticks })
+    };
+    numbers.iter().map(each).collect()
 }
 
 fn nothing(what: &str) -> Failure {
