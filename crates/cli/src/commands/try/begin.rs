@@ -469,7 +469,8 @@ mod tests {
         let nothing_else = near("eth0", &two_nodes(7), &settings).unwrap_err();
         assert!(nothing_else.what.starts_with("near(eth0) is every cpu that this process may use: "), "{nothing_else}");
         assert!(near("eth9", &machine, &settings).unwrap_err().what.contains("no such device"));
-        let planned = arms(&[Choice::Near("eth0".into()), Choice::Planned], &[], (None, &[]), &machine, &settings).unwrap();
+        let planned =
+            arms(&[Choice::Near("eth0".into()), Choice::Planned], &[], (None, &[]), &machine, &settings).unwrap();
         assert_eq!(planned[1..3].iter().map(|arm| &arm.name[..]).collect::<Vec<_>>(), ["near(eth0)", "!near(eth0)"]);
     }
 
