@@ -74,6 +74,7 @@ pub fn show(new: &NewExperiment, settings: &Settings) -> Result<Exit, Failure> {
 fn screen(document: &PlanDocument, width: usize) -> Screen {
     let mut screen = Screen::new();
     let line = |text: String| wrap(&Line::new().plain(text), width, 2);
+    let indented = |text: String| wrap(&Line::new().plain(text), width, 6);
     for process in &document.processes {
         let cpus: Vec<String> = process.cpus.iter().map(ToString::to_string).collect();
         let more = match process.descendants {
@@ -100,7 +101,7 @@ fn screen(document: &PlanDocument, width: usize) -> Screen {
             Some(_) if !placement.roles.is_empty() => placement.reason.clone(),
             Some(cpus) => format!("cpus {cpus}"),
         };
-        screen.extend(line(format!("    {}: {cpus}", named(&placement.name))));
+        screen.extend(indented(format!("    {}: {cpus}", named(&placement.name))));
     }
     screen.extend(line("Nothing was changed.".to_owned()));
     screen
