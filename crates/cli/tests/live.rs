@@ -34,7 +34,7 @@ fn main() -> ExitCode {
     if words.first().is_some_and(|word| word == SERVE) {
         return serve(&words[1]);
     }
-    let tests: [(&str, Test); 12] = [
+    let tests: [(&str, Test); 13] = [
         ("the_better_placement_wins_and_everything_comes_back", the_better_placement_wins_and_everything_comes_back),
         ("a_session_goes_on_with_the_same_process_alone", a_session_goes_on_with_the_same_process_alone),
         ("a_placement_beyond_a_limit_is_left", a_placement_beyond_a_limit_is_left),
@@ -49,6 +49,7 @@ fn main() -> ExitCode {
             "what_cannot_be_read_is_said_before_anything_is_changed",
             what_cannot_be_read_is_said_before_anything_is_changed,
         ),
+        ("numbers_of_another_namespace_are_refused", numbers_of_another_namespace_are_refused),
         ("who_may_not_place_a_process_is_told", who_may_not_place_a_process_is_told),
     ];
     let trials = tests.map(|(name, test)| {
@@ -428,6 +429,35 @@ fn what_cannot_be_read_is_said_before_anything_is_changed(stage: &Stage) -> Resu
     ]);
     let made = { still }.output().unwrap();
     assert!(text(&made.stderr).contains("does not move"), "{}{}", text(&made.stdout), text(&made.stderr));
+    Ok(())
+}
+
+fn numbers_of_another_namespace_are_refused(stage: &Stage) -> Result<(), String> {
+    let unshared = |words: &[&str]| {
+        let mut command = Command::new("unshare");
+        command.args(["--pid", "--fork"]).args(words);
+        command
+    };
+    if !unshared(&["true"]).status().is_ok_and(|status| status.success()) {
+        return Err("no namespace of processes can be made here (unshare)".to_owned());
+    }
+    let server = stage.server("well");
+    let corewise = stage.tries(&server, &["--metric", "waits_seconds", "--lower"]);
+    let words: Vec<String> = std::iter::once(corewise.get_program())
+        .chain(corewise.get_args())
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    let mut command = unshared(&words.iter().map(String::as_str).collect::<Vec<_>>());
+    for (name, value) in corewise.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    let made = command.output().unwrap();
+    let said = text(&made.stderr);
+    assert!(made.status.code() == Some(3) && said.contains("another namespace of processes"), "{said}");
+    assert_eq!(server.masks(), server.before);
     Ok(())
 }
 

@@ -6,7 +6,9 @@ use super::evidence::Evidence;
 use super::outcome::Outcome;
 use super::question::{Question, What};
 use super::standing::{ArmState, OutReason};
-use super::{Block, FAILING, FIRST_GREEDY_BLOCK, FIRST_GREEDY_BLOCK_OF_RARE, FIRST_USUAL, MOST_BASELINE_FAILURES, Policy, Run};
+use super::{
+    Block, FAILING, FIRST_GREEDY_BLOCK, FIRST_GREEDY_BLOCK_OF_RARE, FIRST_USUAL, MOST_BASELINE_FAILURES, Policy, Run,
+};
 use crate::stats::order::median;
 use crate::stats::random::Random;
 

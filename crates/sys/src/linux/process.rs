@@ -147,6 +147,12 @@ pub fn sees_all_numbers() -> bool {
     number_space() == "pid:[4026531836]"
 }
 
+/// Whether /proc has the numbers that the kernel's calls take: not where it was mounted in another namespace of processes. There a number that is
+/// read is that of another process, or of none, when it is used.
+pub fn reads_own_numbers() -> bool {
+    fs::read_link("/proc/self").is_ok_and(|link| link.as_os_str() == std::process::id().to_string().as_str())
+}
+
 /// Whether this process has the rights of root.
 pub fn is_root() -> bool {
     effective_user() == 0

@@ -34,6 +34,7 @@ answers! {
     fn host_name() -> String = String::new();
     fn number_space() -> String = String::new();
     fn sees_all_numbers() -> bool = true;
+    fn reads_own_numbers() -> bool = true;
     fn is_root() -> bool = false;
     fn effective_user() -> u32 = 0;
     fn is_descendant_of(u32) -> bool = false;

@@ -96,7 +96,8 @@ impl Crew {
 
     /// The cpus of a thread.
     fn cpus_of<'s>(&self, stand: &Stand<'s>, (process, thread): (u32, u32)) -> Option<&'s CpuSet> {
-        let root = self.processes.iter().find(|(known, _)| known.id == process).map_or(0, |(_, root)| *root);
+        let place = self.processes.binary_search_by_key(&process, |(known, _)| known.id);
+        let root = place.map_or(0, |place| self.processes[place].1);
         stand.of(root, || task::name(process, thread).unwrap_or_default())
     }
 

@@ -48,11 +48,21 @@ impl LiveTask {
 
 /// Processes by their numbers now.
 pub fn identities(numbers: &[u32]) -> Result<Vec<LiveProcess>, Failure> {
+    check_numbers()?;
     let each = |id: &u32| {
         let found = corewise_keep::process(*id).ok_or_else(|| nothing(&format!("process {id}")))?;
         Ok(LiveProcess { id: *id, start_ticks: found.start_ticks })
     };
     numbers.iter().map(each).collect()
+}
+
+/// What would be placed has to be what was named.
+fn check_numbers() -> Result<(), Failure> {
+    if process::reads_own_numbers() {
+        return Ok(());
+    }
+    let what = "/proc belongs to another namespace of processes: its numbers mean other processes here";
+    Err(Failure::unavailable(what).next("Mount it anew in this namespace, or run corewise where /proc was mounted."))
 }
 
 fn nothing(what: &str) -> Failure {
@@ -65,6 +75,7 @@ fn nothing(what: &str) -> Failure {
 /// # Errors
 /// Where one is gone, where none matches, or where this user may not place them.
 pub fn chosen(live: &Live) -> Result<Vec<Process>, Failure> {
+    check_numbers()?;
     let mut found = Vec::new();
     for named in &live.processes {
         let process = corewise_keep::process(named.id).filter(|process| process.start_ticks == named.start_ticks);
