@@ -278,7 +278,7 @@ pub fn apply(shown: Shown<'_>) -> Vec<Line> {
     }
     let Some(cpus) = &arm.cpus else { return Vec::new() };
     if let Some(live) = &shown.experiment.workload.live {
-        return if arm.roles.is_empty() { apply_live(shown, live, cpus) } else { Vec::new() };
+        return if arm.roles.is_empty() { apply_live(shown, live, cpus) } else { parts::apply_live(shown, live, arm) };
     }
     let machine = &shown.experiment.machine;
     let text = |notation| {

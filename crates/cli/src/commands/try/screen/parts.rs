@@ -4,7 +4,7 @@
 use corewise_model::CpuSet;
 use corewise_model::placement::Name;
 use corewise_model::placement::memory::Mode;
-use corewise_model::trial::{Arm, ArmMemory, LOAD, MEMORY_SIGN, Parts};
+use corewise_model::trial::{Arm, ArmMemory, LOAD, Live, MEMORY_SIGN, Parts, REST, ThreadRole};
 
 use super::{Shown, in_a_shell};
 use crate::draw::grid::{Column, Grid};
@@ -111,6 +111,24 @@ fn run(arm: &Arm, shown: Shown<'_>, part: &Part<'_>) -> String {
     format!("corewise run --on {all}{memory} --roles {} -- {command}", in_shell(&roles.join(",")))
 }
 
+/// What places the threads of running processes now, the rest first: each role's are found by their names.
+pub fn apply_live(shown: Shown<'_>, live: &Live, arm: &Arm) -> Vec<Line> {
+    let lines = live.processes.iter().flat_map(|process| now(process.id, arm, &shown.experiment.workload.thread_roles));
+    lines.map(|line| Line::new().plain("    ").strong(line)).collect()
+}
+
+fn now(process: u32, arm: &Arm, roles: &[ThreadRole]) -> Vec<String> {
+    let rest = arm.place_of(REST).map(|place| &place.cpus);
+    let rest = rest.map(|cpus| format!("taskset --all-tasks --cpu-list --pid {cpus} {process}"));
+    // Of a thread the first role that matches counts, so that one has to be the last that places it.
+    let named = roles.iter().rev().filter_map(|role| Some((role, &arm.place_of(&role.name)?.cpus)));
+    let named = named.map(|(role, cpus)| {
+        let pattern = in_shell(&role.pattern);
+        format!("grep -lE -e {pattern} /proc/{process}/task/*/comm | cut -d/ -f5 | xargs -n1 taskset --cpu-list --pid {cpus}")
+    });
+    rest.into_iter().chain(named).collect()
+}
+
 fn drop_in(part: &Part<'_>) -> Vec<String> {
     let file = format!("# /etc/systemd/system/{}.service.d/corewise.conf", part.role);
     let mut lines = vec!["".to_owned(), file, "[Service]".to_owned()];
@@ -123,4 +141,32 @@ fn drop_in(part: &Part<'_>) -> Vec<String> {
         lines.extend((mode != Mode::Local).then(|| format!("NUMAMask={}", memory.nodes)));
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use corewise_model::trial::RolePlace;
+
+    use super::*;
+
+    #[test]
+    fn threads_of_running_processes_are_placed_by_their_names_and_the_first_role_last() {
+        let place = |role: &str, cpu: u32| RolePlace {
+            role: role.to_owned(),
+            expression: cpu.to_string(),
+            cpus: CpuSet::of(cpu),
+            memory: None,
+        };
+        let role = |name: &str, pattern: &str| ThreadRole { name: name.to_owned(), pattern: pattern.to_owned() };
+        let roles = [role("io", "^io-"), role("work", "^w"), role("idle", "idle")];
+        let arm = Arm { roles: vec![place("io", 0), place("work", 1), place(REST, 2)], ..Arm::new("x", None, "") };
+        let by_name = |pattern: &str, cpu: u32| {
+            format!(
+                "grep -lE -e {pattern} /proc/7/task/*/comm | cut -d/ -f5 | xargs -n1 taskset --cpu-list --pid {cpu}"
+            )
+        };
+        let expected =
+            ["taskset --all-tasks --cpu-list --pid 2 7".to_owned(), by_name("'^w'", 1), by_name("'^io-'", 0)];
+        assert_eq!(now(7, &arm, &roles), expected);
+    }
 }
