@@ -20,16 +20,6 @@ impl Ticks for Counter {
 }
 
 impl Counter {
-    /// The counter of this machine; absent where it does not run at a constant rate.
-    pub(crate) fn of_constant_rate() -> Option<Self> {
-        architecture::constant_rate_counter().map(|_| Self(()))
-    }
-
-    /// This moment on the counter and on CLOCK_MONOTONIC_RAW, exact to about 30 ns.
-    pub(crate) fn moment(self) -> Moment {
-        moment(self)
-    }
-
     /// The same counter, read without waiting for what comes before: a third of the time, for loops in which nothing comes before.
     pub const fn unordered(self) -> Unordered {
         Unordered(())

@@ -1,8 +1,7 @@
 //! Tracepoints through an instance of ftrace of its own: a record costs less than perf's, and containers that refuse perf_event_open(2) may have it.
 //!
-//! The instance is a folder in tracefs with buffers and switches of its own: what others trace is not touched. Its clock is the processor's
-//! counter, `x86-tsc`, where there is one: a record with it takes less time than with `mono_raw`, which is perf's here. Its ticks
-//! become nanoseconds of that clock when they are read, so that one arithmetic serves both.
+//! The instance is a folder in tracefs with buffers and switches of its own: what others trace is not touched. Its clock is the same
+//! as perf's here, `mono_raw`, so that one arithmetic serves both.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,7 +18,6 @@ use super::super::thread::own_number;
 use super::decode::Catalogue;
 use super::pages::Pages;
 use super::tracefs::Tracefs;
-use crate::clock::{Counter, Moment, Translation};
 use crate::values::events::{Drained, Interest};
 
 /// What instances of corewise are called, before the number of the process, its start time, and which of its instances it is.
@@ -42,8 +40,6 @@ pub struct Instance {
     interests: Vec<Interest>,
     paths: Vec<&'static str>,
     recorded: Arc<Recorded>,
-    /// The counter that its times are ticks of, and a moment before all of them; absent where they are nanoseconds.
-    counter: Option<(Counter, Moment)>,
     /// Open for as long as the instance is wanted: the kernel removes none in which a file is open.
     held: Option<fs::File>,
 }
@@ -70,15 +66,10 @@ impl Instance {
         let paths = catalogue.tracepoints(interests).into_iter().map(|(_, path)| path).collect();
         let mask = tracefs.path(&format!("{name}/tracing_cpumask"));
         let recorded = Arc::new(Recorded { mask, streams: Mutex::default() });
-        let interests = interests.to_vec();
-        let mut instance =
-            Self { tracefs, name, page_bytes, buffer_kib, interests, paths, recorded, counter: None, held };
+        let instance =
+            Self { tracefs, name, page_bytes, buffer_kib, interests: interests.to_vec(), paths, recorded, held };
         instance.write("tracing_on", "0")?;
-        let counter = Counter::of_constant_rate().filter(|_| instance.write("trace_clock", "x86-tsc").is_ok());
-        instance.counter = counter.map(|counter| (counter, counter.moment()));
-        if instance.counter.is_none() {
-            instance.write("trace_clock", "mono_raw")?;
-        }
+        instance.write("trace_clock", "mono_raw")?;
         instance.write("buffer_size_kb", &buffer_kib.to_string())?;
         instance.recorded.write(&BTreeMap::new())?;
         // What is refused is told before anything is measured.
@@ -119,8 +110,7 @@ impl Instance {
         let most_pages = (self.buffer_kib * 1024).div_ceil(self.page_bytes) + 1;
         let page = vec![0; self.page_bytes];
         let recorded = Arc::clone(&self.recorded);
-        let counter = self.counter;
-        let mut pages = CpuPages { cpu, own, wanted, file, overruns, lost: 0, most_pages, page, recorded, counter };
+        let mut pages = CpuPages { cpu, own, wanted, file, overruns, lost: 0, most_pages, page, recorded };
         pages.recorded.count(cpu, |streams| streams + 1)?;
         pages.skip();
         Ok(pages)
@@ -224,7 +214,6 @@ pub struct CpuPages {
     most_pages: usize,
     page: Vec<u8>,
     recorded: Arc<Recorded>,
-    counter: Option<(Counter, Moment)>,
 }
 
 impl CpuPages {
@@ -244,16 +233,14 @@ impl CpuPages {
     /// Reads what there is.
     pub fn drain(&mut self, catalogue: &Catalogue, into: &mut Vec<Event>) -> Drained {
         let (mut drained, before) = (Drained::default(), into.len());
-        let translation = self.counter.map(|(counter, begin)| Translation::new(begin, counter.moment(), 1.0));
         for _ in 0..self.most_pages {
             let Ok(length @ 1..) = self.file.read(&mut self.page) else { break };
-            for (time, record) in Pages::new(&self.page[..length]) {
+            for (at_ns, record) in Pages::new(&self.page[..length]) {
                 let is_wanted = record.first_chunk().is_some_and(|id| self.wanted.contains(&u16::from_le_bytes(*id)));
                 let Some((task, what)) = is_wanted.then(|| catalogue.decode(record)).flatten() else { continue };
                 if Some(task) == self.own {
                     drained.own_task = task;
                 }
-                let at_ns = translation.map_or(time, |translation| translation.raw_ns(time));
                 into.push(Event { at_ns, cpu: self.cpu, task, what });
             }
         }
