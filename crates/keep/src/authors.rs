@@ -39,8 +39,7 @@ impl<'a> Authors<'a> {
         if self.watch.drain(&mut self.batch) > 0 || self.requests.len() > MOST_REQUESTS {
             self.requests.clear();
         }
-        let this = std::process::id();
-        for event in self.batch.drain(..).filter(|event| event.by != this) {
+        for event in self.batch.drain(..) {
             self.set.insert(event.target);
             self.requests.insert(event.target, (now, event.author));
         }

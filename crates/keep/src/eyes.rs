@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::time::{Duration, Instant};
 
-use corewise_model::CpuSet;
-use corewise_model::keep::{Process, Thread};
+use corewise_model::keep::{Held, HeldThread, Process, Thread};
 use corewise_sys::process::Stat;
 use corewise_sys::process_events::{Kind, ProcessEvent, ProcessEvents};
 use corewise_sys::processes::{self, Executable, Facts};
@@ -37,6 +36,7 @@ pub struct Wake {
 pub struct Eyes {
     scope: Scope,
     events: Result<ProcessEvents, String>,
+    batch: Vec<ProcessEvent>,
     /// Without events: when each process started, and what it is called.
     known: BTreeMap<u32, (u64, String)>,
     last_poll: Instant,
@@ -51,7 +51,7 @@ impl Eyes {
 
     fn without_events(scope: Scope) -> Self {
         let (known, users) = (BTreeMap::new(), BTreeMap::new());
-        Self { scope, events: Err(String::new()), known, last_poll: Instant::now(), users }
+        Self { scope, events: Err(String::new()), batch: Vec::new(), known, last_poll: Instant::now(), users }
     }
 
     /// How processes are seen, in words.
@@ -67,9 +67,8 @@ impl Eyes {
         let mut wake = Wake::default();
         match &mut self.events {
             Ok(events) => {
-                let mut batch = Vec::new();
-                events.wait(patience, &mut batch)?;
-                for event in batch {
+                events.wait(patience, &mut self.batch)?;
+                for event in self.batch.drain(..) {
                     match event {
                         ProcessEvent::Executed { process } | ProcessEvent::Renamed { process, .. } => {
                             wake.processes.insert(process);
@@ -156,10 +155,16 @@ pub fn whole(process: Process) -> Process {
     Process { reachable: cpuset::of(process.id), threads, ..process }
 }
 
-/// The masks of a process's threads, and nothing else: a system call a thread.
-pub fn masks(process: u32) -> Vec<(u32, CpuSet)> {
-    let mask = |thread| Some((thread, affinity::of(thread).ok()?));
-    task::threads(process).into_iter().filter_map(mask).collect()
+/// Whether a process has other threads than when it was looked at last, or one of them another mask: a system call a thread, and nothing else.
+pub fn has_drifted(process: u32, held: &Held) -> bool {
+    let has_other_mask =
+        |(thread, known): (&u32, &HeldThread)| affinity::of(*thread).ok().as_ref() != Some(&known.seen);
+    has_other_threads(process, held.threads.len()) || held.threads.iter().any(has_other_mask)
+}
+
+/// Whether threads were started or ended since a process had so many.
+pub fn has_other_threads(process: u32, count: usize) -> bool {
+    task::thread_count(process) != Some(count)
 }
 
 /// All processes that are kept, as they are now.

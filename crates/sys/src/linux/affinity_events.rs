@@ -13,11 +13,15 @@ use corewise_model::stall::EventSource;
 use super::cpuset;
 use super::events::{Enabled, Interest, Recorder, Stream};
 use super::process::{Stat, process_of};
+use super::thread::own_number;
 pub use crate::values::affinity_events::{AffinityEvent, Author};
 
 const INTERESTS: [Interest; 2] = [Interest::Affinities, Interest::Tasks];
-/// The room of one cpu's events between two looks, in bytes: some forty of them. 512 cpus take 6 MiB, with a page each for the kernel's part.
-const BUFFER_BYTES: usize = 8 << 10;
+/// The room of all cpus' events between two looks, in bytes, and the room of one cpu: from some forty to some three hundred events. 512 cpus
+/// take 6 MiB, with a page each for the kernel's part.
+const ALL_BUFFERS_BYTES: usize = 4 << 20;
+const SMALLEST_BUFFER_BYTES: usize = 8 << 10;
+const LARGEST_BUFFER_BYTES: usize = 64 << 10;
 /// So many tasks that ended are remembered.
 const MOST_ENDED: usize = 4_096;
 
@@ -45,10 +49,17 @@ impl AffinityEvents {
     /// What the kernel says.
     pub fn watch(&self) -> io::Result<AffinityWatch<'_>> {
         let enabled = self.0.enable(&INTERESTS)?;
-        let open = |cpu| enabled.stream(cpu, &INTERESTS, BUFFER_BYTES);
-        let streams = cpuset::online().iter().map(open).collect::<io::Result<_>>()?;
+        let online = cpuset::online();
+        let open = |cpu| enabled.stream(cpu, &INTERESTS, buffer_bytes(online.len()));
+        let streams = online.iter().map(open).collect::<io::Result<_>>()?;
         Ok(AffinityWatch { streams, tasks: Tasks::default(), _enabled: enabled })
     }
+}
+
+/// What each of so many cpus has: perf takes powers of two alone.
+fn buffer_bytes(cpus: usize) -> usize {
+    let share = ALL_BUFFERS_BYTES / cpus.max(1).next_power_of_two();
+    share.clamp(SMALLEST_BUFFER_BYTES, LARGEST_BUFFER_BYTES)
 }
 
 /// Events since it began, or was drained last.
@@ -60,8 +71,9 @@ pub struct AffinityWatch<'a> {
 }
 
 impl AffinityWatch<'_> {
-    /// Appends the events so far, in the order of their times; how many events had no room, of tasks too. Authors are looked up now:
-    /// the sooner, the more of them still live. Where events were lost, the tasks before are forgotten: a number may be another's now.
+    /// Appends the events so far, except for what the calling thread asked for, in the order of their times; how many events had no room, of
+    /// tasks too. Authors are looked up now: the sooner, the more of them still live. Where events were lost, the tasks before are
+    /// forgotten: a number may be another's now.
     pub fn drain(&mut self, into: &mut Vec<AffinityEvent>) -> u64 {
         let mut events = Vec::new();
         let lost = self.streams.iter_mut().map(|stream| stream.drain_now(&mut events).lost).sum();
@@ -69,6 +81,9 @@ impl AffinityWatch<'_> {
             self.tasks = Tasks::default();
         }
         events.sort_by_key(|event| event.at_ns);
+        // What the caller sets is no news to it, and to look it up would take more time than to set it.
+        let own = own_number();
+        events.retain(|event| event.task != own || !matches!(event.what, What::AffinityAsked { .. }));
         into.extend(events.into_iter().filter_map(|event| self.tasks.take(event, living)));
         lost
     }
@@ -167,6 +182,34 @@ mod tests {
         let author = event.author.unwrap();
         assert_eq!((author.name.as_str(), author.process), ("taskset", event.by));
         assert_eq!(author.session, session, "that of this process, which started it");
+    }
+
+    #[test]
+    fn what_this_thread_sets_is_no_event() {
+        let watched = AffinityEvents::open();
+        let Ok(source) = &watched else {
+            return println!("skipped: {}", watched.unwrap_err().why);
+        };
+        let mut watch = source.watch().unwrap();
+        let (own, all) = (own_number(), super::super::affinity::current().unwrap());
+        let set = |thread| super::super::affinity::set(thread, &all).unwrap();
+        set(own);
+        // What another thread does afterwards is seen after it.
+        let other = std::thread::spawn(move || {
+            set(0);
+            own_number()
+        });
+        let other = other.join().unwrap();
+        let mut events = Vec::new();
+        while !events.iter().any(|event: &AffinityEvent| event.target == other) {
+            watch.drain(&mut events);
+        }
+        assert!(!events.iter().any(|event| event.by == own), "{events:?}");
+    }
+
+    #[test]
+    fn rooms_together_are_bounded() {
+        assert_eq!([1, 2, 64, 65, 512, 8_192].map(buffer_bytes), [64, 64, 64, 32, 8, 8].map(|kib| kib << 10));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::os::unix::fs::MetadataExt as _;
 use corewise_model::CpuSet;
 
 use super::affinity;
+use super::proc_files::{self, is_gone};
 pub use crate::values::process::{Process, Stat};
 
 impl Stat {
@@ -31,7 +32,7 @@ impl Stat {
     /// When /proc is not the kernel's own.
     pub fn of(id: u32) -> io::Result<Option<Self>> {
         let path = format!("/proc/{id}/stat");
-        match fs::read(&path) {
+        match proc_files::read(&path) {
             Ok(bytes) => Self::parse(&String::from_utf8_lossy(&bytes))
                 .map(Some)
                 .ok_or_else(|| io::Error::other(format!("{path} is not in the kernel's format"))),
@@ -39,11 +40,6 @@ impl Stat {
             Err(error) => Err(error),
         }
     }
-}
-
-/// ESRCH comes where the process ended between opening its file and reading it.
-pub(super) fn is_gone(error: &io::Error) -> bool {
-    error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH)
 }
 
 impl Process {
