@@ -151,7 +151,8 @@ impl Log {
     /// A new journal in an empty file.
     pub fn begin(place: Place, name: OsString, file: File, header: Header) -> io::Result<Self> {
         let mut log = Self::new(Contents::default(), place, name, file, SLACK_BYTES);
-        log.append(&Line::Journal(header.clone()), LARGEST_BYTES, true)?;
+        // On the disk with the first change at the latest, where that has to be.
+        log.append(&Line::Journal(header.clone()), LARGEST_BYTES, false)?;
         log.contents.header = Some(header);
         Ok(log)
     }
