@@ -69,7 +69,7 @@ has() { journalctl -u corewise-keep "$@" -o cat 2>/dev/null | grep -q .; }
 systemctl daemon-reload
 systemctl start nap.service; nap=$(systemctl show -P MainPID nap.service)
 all=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/$nap/status)
-if systemctl start corewise-keep; then echo "ok      start returns when it is ready (sd_notify)"; else echo "NOT OK  start"; failed=1; journalctl -u corewise-keep -n 20 --no-pager; fi
+if systemctl start corewise-keep; then echo "ok      start returns when it is ready (sd_notify)"; else echo "NOT OK  start"; journalctl -u corewise-keep -n 20 --no-pager; poweroff -f; fi
 hold "the process of another user is held" mask 1
 hold "systemctl status has what it holds" sh -c 'systemctl show -P StatusText corewise-keep | grep -q "1 thread held by 1 rule"'
 hold "the log is in the journal, with fields" has COREWISE_RULE=nap

@@ -32,6 +32,7 @@ RestrictNamespaces=yes
 LockPersonality=yes
 MemoryDenyWriteExecute=yes
 SystemCallFilter=@system-service sched_setaffinity pidfd_open pidfd_send_signal
+SystemCallErrorNumber=EPERM
 RuntimeDirectory=corewise
 RuntimeDirectoryMode=0711
 UMask=0077
