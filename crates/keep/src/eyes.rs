@@ -104,8 +104,8 @@ impl Eyes {
     }
 
     /// A process without its threads and what it can reach, which is enough to decide whether a rule matches; nothing where it has ended, is
-    /// the kernel's or this one, or is none of those that are kept.
-    pub fn facts(&mut self, id: u32) -> Option<Process> {
+    /// the kernel's or this one, or is none of those that are kept. The name of its parent takes another look.
+    pub fn facts(&mut self, id: u32, names_parent: bool) -> Option<Process> {
         let facts = Facts::of(id).ok().flatten()?;
         let is_in_scope = match self.scope {
             Scope::User(user) => facts.user == user,
@@ -120,7 +120,8 @@ impl Eyes {
         };
         let name = || processes::user_name(facts.user).unwrap_or_else(|| facts.user.to_string());
         let user = self.users.entry(facts.user).or_insert_with(name).clone();
-        let parent_name = Stat::of(facts.parent).ok().flatten().map(|stat| stat.name).unwrap_or_default();
+        let parent = if names_parent { Stat::of(facts.parent).ok().flatten() } else { None };
+        let parent_name = parent.map(|stat| stat.name).unwrap_or_default();
         Some(Process {
             id,
             start_ticks: facts.process.start_ticks,
@@ -139,7 +140,7 @@ impl Eyes {
 
     /// A process as a whole.
     pub fn process(&mut self, id: u32) -> Option<Process> {
-        self.facts(id).map(whole)
+        self.facts(id, true).map(whole)
     }
 }
 
@@ -177,4 +178,43 @@ pub fn processes(scope: Scope) -> Vec<Process> {
 /// A process as it is now; nothing where it has ended, or is the kernel's or this one.
 pub fn process(id: u32) -> Option<Process> {
     Eyes::without_events(Scope::System).process(id)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use corewise_model::keep::{Author, Keeper, resolve, rules};
+    use corewise_model::placement::Context;
+    use corewise_model::{CpuSet, Machine};
+
+    use super::*;
+
+    #[test]
+    fn another_mask_and_an_end_are_drift() {
+        let all = affinity::current().unwrap();
+        if all.len() < 2 {
+            return println!("skipped: one cpu alone leaves nothing to set");
+        }
+        let one = CpuSet::of(all.highest().unwrap());
+        let online = cpuset::online();
+        let machine = Machine { possible: online.clone(), present: online.clone(), online, ..Machine::default() };
+        let text = format!("[[rule]]\nname = \"x\"\nmatch = {{ name = \"sleep\" }}\non = \"{one}\"\n");
+        let context = Context { machine: &machine, reachable: &machine.online, quiet: None, worth: None };
+        let mut keeper = Keeper::new(resolve(&rules(&text).unwrap(), &context));
+        let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
+        let id = child.id();
+        let seen = std::iter::repeat_with(|| process(id)).flatten().find(|process| process.name == "sleep").unwrap();
+        assert_eq!(keeper.look(&seen, Duration::ZERO, &|_| Author::Unknown).len(), 1);
+        let has_drifted = || has_drifted(id, &keeper.processes()[&id]);
+        assert!(has_drifted(), "it was not placed");
+        affinity::set(id, &one).unwrap();
+        assert!(!has_drifted());
+        affinity::set(id, &all).unwrap();
+        assert!(has_drifted());
+        affinity::set(id, &one).unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(has_drifted());
+    }
 }

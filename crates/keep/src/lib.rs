@@ -36,6 +36,8 @@ pub const TICK: Duration = Duration::from_millis(500);
 const TICKS_TO_REPORT: u64 = 2;
 /// Every so many ticks the masks of held threads are looked at: a system call a thread.
 const TICKS_TO_MASKS: u64 = 4;
+/// The same where the kernel reports who sets a mask: control groups and threads that end remain.
+const TICKS_TO_MASKS_WITH_EVENTS: u64 = 20;
 /// Every so many ticks all held processes are looked at as a whole: their control groups may have changed without their masks.
 const TICKS_TO_WHOLE: u64 = 240;
 /// So often in a row a process is looked at that starts threads while it is placed: each look leaves fewer that can start others elsewhere.
@@ -198,9 +200,10 @@ impl Daemon<'_> {
                 if let Some(authors) = &mut self.authors {
                     authors.forget();
                 }
+                let ticks_to_masks = if self.authors.is_some() { TICKS_TO_MASKS_WITH_EVENTS } else { TICKS_TO_MASKS };
                 if ticks % TICKS_TO_WHOLE == 0 {
                     wake.processes.extend(self.held());
-                } else if ticks % TICKS_TO_MASKS == 0 {
+                } else if ticks % ticks_to_masks == 0 {
                     wake.processes.extend(self.drifted());
                 }
                 if ticks % TICKS_TO_REPORT == 0 && std::mem::take(&mut is_behind) {
@@ -255,7 +258,8 @@ impl Daemon<'_> {
 
     /// The held processes of the threads whose masks others were to set since this was asked last.
     fn set_by_others(&mut self) -> Vec<u32> {
-        let threads = self.authors.as_mut().map(Authors::set).unwrap_or_default();
+        let threads = self.authors.as_mut().map(|authors| authors.set(|thread| self.keeper.holds(thread)));
+        let threads = threads.unwrap_or_default();
         let held = self.keeper.processes().iter().filter(|_| !threads.is_empty());
         let is_set = |(_, held): &(&u32, &Held)| held.threads.keys().any(|thread| threads.contains(thread));
         held.filter(is_set).map(|(process, _)| *process).collect()
@@ -322,7 +326,8 @@ impl Daemon<'_> {
     /// Looks at a process and does what comes of it; whether it placed threads, and the process has others by now.
     fn look_once(&mut self, id: u32) -> bool {
         let was_held = self.keeper.processes().contains_key(&id);
-        let Some(process) = self.eyes.facts(id) else {
+        let names_parents = self.keeper.rules().iter().any(|rule| rule.rule.matches.parent.is_some());
+        let Some(process) = self.eyes.facts(id, names_parents) else {
             self.ended(id);
             return false;
         };
@@ -335,7 +340,7 @@ impl Daemon<'_> {
         let now = self.began.elapsed();
         // After the masks were seen: whoever set them is known by now.
         if let Some(authors) = self.authors.as_mut().filter(|_| was_held) {
-            authors.take();
+            authors.take(|thread| self.keeper.holds(thread));
         }
         let authors = self.authors.as_ref();
         let author = |thread| authors.map_or(Author::Unknown, |authors| authors.of(thread, id));

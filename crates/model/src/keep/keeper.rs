@@ -55,6 +55,11 @@ impl Keeper {
         self.processes.insert(process, held);
     }
 
+    /// Whether it holds a thread.
+    pub fn holds(&self, thread: u32) -> bool {
+        self.processes.values().any(|held| held.threads.contains_key(&thread))
+    }
+
     /// How many threads are held, at most [`MOST_THREADS`].
     pub fn threads(&self) -> usize {
         self.threads

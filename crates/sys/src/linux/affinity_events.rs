@@ -71,10 +71,10 @@ pub struct AffinityWatch<'a> {
 }
 
 impl AffinityWatch<'_> {
-    /// Appends the events so far, except for what the calling thread asked for, in the order of their times; how many events had no room, of
-    /// tasks too. Authors are looked up now: the sooner, the more of them still live. Where events were lost, the tasks before are
-    /// forgotten: a number may be another's now.
-    pub fn drain(&mut self, into: &mut Vec<AffinityEvent>) -> u64 {
+    /// Appends the events so far about wanted threads, except for what the calling thread asked for, in the order of their times; how many
+    /// events had no room, of others and of tasks too. Authors are looked up now: the sooner, the more of them still live. Where events
+    /// were lost, the tasks before are forgotten: a number may be another's now.
+    pub fn drain(&mut self, is_wanted: impl Fn(u32) -> bool, into: &mut Vec<AffinityEvent>) -> u64 {
         let mut events = Vec::new();
         let lost = self.streams.iter_mut().map(|stream| stream.drain_now(&mut events).lost).sum();
         if lost > 0 {
@@ -84,7 +84,7 @@ impl AffinityWatch<'_> {
         // What the caller sets is no news to it, and to look it up would take more time than to set it.
         let own = own_number();
         events.retain(|event| event.task != own || !matches!(event.what, What::AffinityAsked { .. }));
-        into.extend(events.into_iter().filter_map(|event| self.tasks.take(event, living)));
+        into.extend(events.into_iter().filter_map(|event| self.tasks.take(event, &is_wanted, living)));
         lost
     }
 }
@@ -111,7 +111,12 @@ struct Started {
 
 impl Tasks {
     /// What a request means, of the events in their order. A number is another task's after it was made anew.
-    fn take(&mut self, event: Event, living: impl Fn(u32) -> Option<Author>) -> Option<AffinityEvent> {
+    fn take(
+        &mut self,
+        event: Event,
+        is_wanted: impl Fn(u32) -> bool,
+        living: impl Fn(u32) -> Option<Author>,
+    ) -> Option<AffinityEvent> {
         match event.what {
             What::Forked { parent, child, name } => {
                 self.started.insert(child, Started { parent, name });
@@ -130,7 +135,8 @@ impl Tasks {
             What::AffinityAsked { task } => {
                 let by = event.task;
                 let target = if task == 0 { by } else { task };
-                return Some(AffinityEvent { at_ns: event.at_ns, target, by, author: self.author(by, living) });
+                let seen = |author| AffinityEvent { at_ns: event.at_ns, target, by, author };
+                return is_wanted(target).then(|| seen(self.author(by, living)));
             }
             _ => {}
         }
@@ -172,7 +178,7 @@ mod tests {
         assert!(tool.status.success());
         let mut events = Vec::new();
         while !events.iter().any(|event: &AffinityEvent| event.target == child.id()) {
-            assert_eq!(watch.drain(&mut events), 0);
+            assert_eq!(watch.drain(|_| true, &mut events), 0);
         }
         // A child's session is that of who started it. An emulator of single programs makes up what it shows of itself.
         let session = Stat::of(child.id()).unwrap().map(|stat| (stat.session, stat.has_terminal));
@@ -192,7 +198,7 @@ mod tests {
         };
         let mut watch = source.watch().unwrap();
         let (own, all) = (own_number(), super::super::affinity::current().unwrap());
-        let set = |thread| super::super::affinity::set(thread, &all).unwrap();
+        let set = move |thread| super::super::affinity::set(thread, &all).unwrap();
         set(own);
         // What another thread does afterwards is seen after it.
         let other = std::thread::spawn(move || {
@@ -202,7 +208,7 @@ mod tests {
         let other = other.join().unwrap();
         let mut events = Vec::new();
         while !events.iter().any(|event: &AffinityEvent| event.target == other) {
-            watch.drain(&mut events);
+            watch.drain(|_| true, &mut events);
         }
         assert!(!events.iter().any(|event| event.by == own), "{events:?}");
     }
@@ -224,19 +230,20 @@ mod tests {
         for event in
             [forked(1, 5, "shell"), event(5, What::Executed { task: 5, program: "/usr/bin/taskset".into() }), ended(5)]
         {
-            assert_eq!(tasks.take(event, living), None);
+            assert_eq!(tasks.take(event, |_| true, living), None);
         }
         let author = Author { process: 5, name: "taskset".into(), session: Some((1, true)) };
         let expected = AffinityEvent { at_ns: 7, target: 9, by: 5, author: Some(author) };
-        assert_eq!(tasks.take(asked(5, 9), living), Some(expected));
-        assert_eq!(tasks.take(asked(1, 0), living).unwrap().target, 1, "itself");
-        assert_eq!(tasks.take(asked(8, 9), living).unwrap().author, None);
-        tasks.take(forked(8, 5, "other"), living);
-        let author = tasks.take(asked(5, 9), living).unwrap().author.unwrap();
+        assert_eq!(tasks.take(asked(5, 9), |_| true, living), Some(expected));
+        assert_eq!(tasks.take(asked(5, 9), |target| target != 9, |_| panic!("it is not looked up")), None);
+        assert_eq!(tasks.take(asked(1, 0), |_| true, living).unwrap().target, 1, "itself");
+        assert_eq!(tasks.take(asked(8, 9), |_| true, living).unwrap().author, None);
+        tasks.take(forked(8, 5, "other"), |_| true, living);
+        let author = tasks.take(asked(5, 9), |_| true, living).unwrap().author.unwrap();
         assert_eq!((author.name.as_str(), author.session), ("other", None));
         for task in 100..100 + 2 * MOST_ENDED as u32 {
-            tasks.take(forked(1, task, "many"), living);
-            tasks.take(ended(task), living);
+            tasks.take(forked(1, task, "many"), |_| true, living);
+            tasks.take(ended(task), |_| true, living);
         }
         assert!(tasks.started.len() <= MOST_ENDED + 2, "{}", tasks.started.len());
     }

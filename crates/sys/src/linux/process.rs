@@ -86,11 +86,11 @@ impl Process {
 /// # Errors
 /// When /proc is not the kernel's own.
 pub fn process_of(thread: u32) -> io::Result<Option<u32>> {
-    let status = match fs::read_to_string(format!("/proc/{thread}/status")) {
+    let status = match proc_files::read(&format!("/proc/{thread}/status")) {
         Err(error) if is_gone(&error) => return Ok(None),
         other => other?,
     };
-    Ok(status.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok()))
+    Ok(String::from_utf8_lossy(&status).lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok()))
 }
 
 /// The time since boot, in the unit of a start time: ticks of 1/100 s, of CLOCK_BOOTTIME.

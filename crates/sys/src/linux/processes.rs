@@ -143,6 +143,7 @@ fn units_in(cgroup: &str) -> (Option<String>, Option<String>) {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::MetadataExt as _;
     use std::process::Command;
 
     use super::*;
