@@ -61,7 +61,7 @@ on = "1"
 END
 cat >"$root/check" <<'END'
 failed=0
-hold() { what=$1; shift; for try in $(seq 300); do if "$@"; then echo "ok      $what"; return; fi; sleep 0.3; done; echo "NOT OK  $what"; failed=1; }
+hold() { what=$1; shift; for try in $(seq 100); do if "$@"; then echo "ok      $what"; return; fi; sleep 0.3; done; echo "NOT OK  $what"; failed=1; }
 mask() { [ "$(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/$nap/status)" = "$1" ]; }
 is() { [ "$(systemctl show -P "$2" corewise-keep)" = "$1" ]; }
 has() { journalctl -u corewise-keep "$@" -o cat 2>/dev/null | grep -q .; }
@@ -73,7 +73,7 @@ if systemctl start corewise-keep; then echo "ok      start returns when it is re
 hold "the process of another user is held" mask 1
 hold "systemctl status has what it holds" sh -c 'systemctl show -P StatusText corewise-keep | grep -q "1 thread held by 1 rule"'
 hold "the log is in the journal, with fields" has COREWISE_RULE=nap
-hold "a user can read the map of worth" setpriv --reuid 65534 --regid 65534 --clear-groups sh -c 'corewise worth --json | grep -q "\"kind\": *\"map\""'
+hold "a user can read the map of worth" /usr/bin/setpriv --reuid 65534 --regid 65534 --clear-groups sh -c 'corewise worth --json | grep -q "\"kind\": *\"map\""'
 echo '[[rule]]' >/etc/corewise/rules.d/other.toml
 hold "a broken file is refused, with its line" has PRIORITY=4
 hold "and the old rules stay" mask 1
