@@ -7,6 +7,7 @@ use std::os::unix::fs::MetadataExt as _;
 use corewise_model::CpuSet;
 
 use super::affinity;
+use super::proc_files::{self, is_gone};
 pub use crate::values::process::{Process, Stat};
 
 impl Stat {
@@ -31,7 +32,7 @@ impl Stat {
     /// When /proc is not the kernel's own.
     pub fn of(id: u32) -> io::Result<Option<Self>> {
         let path = format!("/proc/{id}/stat");
-        match fs::read(&path) {
+        match proc_files::read(&path) {
             Ok(bytes) => Self::parse(&String::from_utf8_lossy(&bytes))
                 .map(Some)
                 .ok_or_else(|| io::Error::other(format!("{path} is not in the kernel's format"))),
@@ -39,11 +40,6 @@ impl Stat {
             Err(error) => Err(error),
         }
     }
-}
-
-/// ESRCH comes where the process ended between opening its file and reading it.
-pub(super) fn is_gone(error: &io::Error) -> bool {
-    error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH)
 }
 
 impl Process {
@@ -90,11 +86,11 @@ impl Process {
 /// # Errors
 /// When /proc is not the kernel's own.
 pub fn process_of(thread: u32) -> io::Result<Option<u32>> {
-    let status = match fs::read_to_string(format!("/proc/{thread}/status")) {
+    let status = match proc_files::read(&format!("/proc/{thread}/status")) {
         Err(error) if is_gone(&error) => return Ok(None),
         other => other?,
     };
-    Ok(status.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok()))
+    Ok(String::from_utf8_lossy(&status).lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok()))
 }
 
 /// The time since boot, in the unit of a start time: ticks of 1/100 s, of CLOCK_BOOTTIME.

@@ -8,6 +8,7 @@ answers! {
     fn children(u32) -> Vec<u32> = Vec::new();
     fn descendants(u32) -> Vec<Process> = Vec::new();
     fn threads(u32) -> Vec<u32> = Vec::new();
+    fn thread_count(u32) -> Option<usize> = None;
     fn thread(u32, u32) -> Option<process::Process> = None;
     fn name(u32, u32) -> Option<String> = None;
     fn newest() -> Option<u32> = None;
