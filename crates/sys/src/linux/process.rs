@@ -31,7 +31,9 @@ impl Stat {
     /// # Errors
     /// When /proc is not the kernel's own.
     pub fn of(id: u32) -> io::Result<Option<Self>> {
-        let path = format!("/proc/{id}/stat");
+        // Its own line among the threads: for the other one the kernel adds up the times of all threads each time, and with thousands of them
+        // to look at each would take seconds.
+        let path = format!("/proc/{id}/task/{id}/stat");
         match proc_files::read(&path) {
             Ok(bytes) => Self::parse(&String::from_utf8_lossy(&bytes))
                 .map(Some)

@@ -43,6 +43,7 @@ pub fn descendants(ancestor: u32) -> Vec<Process> {
 
 /// The children that a thread started, as the kernel lists them where it was built with CONFIG_PROC_CHILDREN.
 fn listed_children(process: u32, thread: u32) -> Vec<u32> {
+    // Read to its end: the kernel gives such a list in pieces that are smaller than asked for.
     let text = fs::read_to_string(format!("/proc/{process}/task/{thread}/children")).unwrap_or_default();
     text.split_whitespace().filter_map(|number| number.parse().ok()).collect()
 }
