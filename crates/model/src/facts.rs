@@ -38,6 +38,8 @@ pub struct MachineFacts {
     pub allowed_memory: Option<CpuSet>,
     /// Present cpus that the source leaves out without a reason: offline or not allowed (hwloc exports).
     pub unlisted: Option<CpuSet>,
+    /// Windows' processor groups, by number.
+    pub processor_groups: Vec<ProcessorGroup>,
     /// NUMA nodes, by number.
     pub nodes: Vec<NodeFacts>,
     /// Network cards, disks, graphics cards and the like.
@@ -46,6 +48,15 @@ pub struct MachineFacts {
     pub named_kinds: Vec<NamedKind>,
     /// What could not be read.
     pub gaps: Vec<Gap>,
+}
+
+/// A processor group of Windows: at most 64 cpus, in which masks and indices count from its first one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProcessorGroup {
+    /// The cpu that is index 0 of the group: cpus are counted through all groups.
+    pub first_cpu: u32,
+    /// Its online cpus.
+    pub cpus: CpuSet,
 }
 
 /// What a reader found about one online cpu.
@@ -125,7 +136,7 @@ pub struct System {
     /// "x86_64", "aarch64" and so on, where known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub architecture: Option<String>,
-    /// The kernel's release: "6.18.2-arch1".
+    /// The kernel's release: "6.18.2-arch1". Systems other than Linux begin with their name: "Windows 10.0.26100".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel: Option<String>,
     /// The hypervisor this machine is a guest of ("KVM"), absent on bare metal or where unknown.
@@ -141,6 +152,16 @@ pub struct System {
     /// `prefcore`, `x3d_mode`, `smt`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub scheduling: BTreeMap<String, String>,
+}
+
+impl System {
+    /// The system and its version: "Linux 6.18.2-arch1", "Windows 10.0.26100".
+    pub fn title(&self) -> Option<String> {
+        let kernel = self.kernel.as_ref()?;
+        // Readers of other systems give them by name.
+        let is_named = kernel.starts_with(|first: char| first.is_ascii_uppercase());
+        Some(if is_named { kernel.clone() } else { format!("Linux {kernel}") })
+    }
 }
 
 /// What a cache holds.

@@ -1,6 +1,7 @@
 //! Plain values of the modules that each system has: what they are given and what they report.
 
 pub mod account;
+pub mod affinity;
 pub mod affinity_events;
 pub mod cgroup;
 pub mod counts;
@@ -8,6 +9,7 @@ pub mod events;
 pub mod execution;
 pub mod folder_handle;
 pub mod memory;
+pub mod own_files;
 pub mod process;
 pub mod process_events;
 pub mod processes;

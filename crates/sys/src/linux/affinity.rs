@@ -4,6 +4,8 @@ use std::io;
 
 use corewise_model::CpuSet;
 
+use crate::values::affinity as values;
+
 /// Restricts the calling thread to a set of cpus: sched_setaffinity(2), called directly because the C library's
 /// `cpu_set_t` ends at 1,024 cpus.
 ///
@@ -88,12 +90,7 @@ pub fn pin_current(cpu: u32) -> io::Result<()> {
 /// # Errors
 /// An error that says where the thread may run, or runs, instead.
 pub fn check_pinned(cpu: u32) -> io::Result<()> {
-    let (allowed, running) = (current()?, running_on());
-    if allowed == CpuSet::of(cpu) && running == Some(cpu) {
-        return Ok(());
-    }
-    let running = running.map_or("an unknown cpu".to_owned(), |running| format!("cpu {running}"));
-    Err(io::Error::other(format!("pinned to cpu {cpu}, but allowed on {allowed} and running on {running}")))
+    values::check_pinned(cpu, &current()?, running_on())
 }
 
 #[cfg(test)]

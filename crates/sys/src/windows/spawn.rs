@@ -1,14 +1,62 @@
-//! Starting a command: in this program's place, or as a child that is waited for.
+//! Starting a command: instead of this program, or as a child that is waited for. The mask is in force before its first instruction.
 
 use std::io;
-use std::process::Command;
+use std::os::windows::io::AsRawHandle as _;
+use std::os::windows::process::CommandExt as _;
+use std::process::{Child, Command};
 
-use super::missing::{answers, missing, unavailable};
+use windows_sys::Win32::Foundation::TRUE;
+use windows_sys::Win32::System::Console::SetConsoleCtrlHandler;
+use windows_sys::Win32::System::Threading::CREATE_SUSPENDED;
+
+use super::affinity;
+use super::handle::Handle;
+use super::job::Job;
+use super::missing::{answers, missing};
 use super::signals::Held;
+use super::snapshot;
 pub use crate::values::signals::StateChange;
 
+/// Runs a command in the place of this program: Windows cannot replace a program, so this one waits and ends with the same status. Keys of
+/// the console are the command's, which gets them itself. If this program is killed, the command ends too.
+pub fn replace(command: &mut Command) -> io::Error {
+    match run(command) {
+        Ok(status) => std::process::exit(status),
+        Err(error) => error,
+    }
+}
+
+fn run(command: &mut Command) -> io::Result<i32> {
+    let job = Job::new()?;
+    // SAFETY: the handler touches no memory, and stays as long as the program.
+    unsafe { SetConsoleCtrlHandler(Some(leave_to_the_command), TRUE) };
+    let mut child = start_in(command, &job)?;
+    let status = child.wait()?;
+    // Those that it has left behind go on.
+    job.let_go();
+    Ok(status.code().unwrap_or(1))
+}
+
+/// Says that a key of the console was dealt with: without it this program would end first, and the shell would not wait for the command.
+unsafe extern "system" fn leave_to_the_command(_: u32) -> i32 {
+    TRUE
+}
+
+/// Starts a command in a job, with the affinity of the calling thread.
+pub(super) fn start_in(command: &mut Command, job: &Job) -> io::Result<Child> {
+    let cpus = affinity::current()?;
+    let mut child = command.creation_flags(CREATE_SUSPENDED).spawn()?;
+    let process = Handle::constant(child.as_raw_handle());
+    let started = job.take(&process, &cpus).and_then(|()| snapshot::resume(child.id()));
+    if let Err(error) = started {
+        let _ = child.kill();
+        let _ = child.wait();
+        return Err(error);
+    }
+    Ok(child)
+}
+
 answers! {
-    fn replace(&mut Command) -> io::Error = unavailable();
     fn start(&mut Command, &Held) -> io::Result<u32> = missing();
     fn adopt_orphans() -> () = ();
     fn change_of(u32) -> Option<StateChange> = None;
