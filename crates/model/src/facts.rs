@@ -59,6 +59,15 @@ pub struct ProcessorGroup {
     pub cpus: CpuSet,
 }
 
+impl ProcessorGroup {
+    /// The group's mask of a set: bit n is the cpu with index n. Cpus of other groups and those that are not online have no bit.
+    pub fn mask(&self, cpus: &CpuSet) -> u64 {
+        let own = cpus.intersection(&self.cpus);
+        let bit = |cpu: u32| cpu.checked_sub(self.first_cpu).and_then(|index| 1_u64.checked_shl(index)).unwrap_or(0);
+        own.iter().fold(0, |mask, cpu| mask | bit(cpu))
+    }
+}
+
 /// What a reader found about one online cpu.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CpuFacts {
@@ -255,5 +264,25 @@ impl CoreType {
             Self::Efficiency => "efficiency",
             Self::LowPower => "low-power",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mask_counts_from_the_first_cpu_of_its_group() {
+        let set = |list: &str| CpuSet::parse_list(list).unwrap();
+        let group = ProcessorGroup { first_cpu: 8, cpus: set("8,9,11") };
+        assert_eq!(group.mask(&set("0,9-12")), 0b1010, "10 is not active");
+        let wrong = ProcessorGroup { first_cpu: 8, cpus: set("0,9,100") };
+        assert_eq!(wrong.mask(&set("0-200")), 0b10, "no bit of a mask stands for the others");
+    }
+
+    #[test]
+    fn a_system_is_linux_unless_it_says_otherwise() {
+        let title = |kernel: &str| System { kernel: Some(kernel.to_owned()), ..System::default() }.title().unwrap();
+        assert_eq!((title("6.18.2-arch1").as_str(), title("Wine 8.0").as_str()), ("Linux 6.18.2-arch1", "Wine 8.0"));
     }
 }

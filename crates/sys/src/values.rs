@@ -16,3 +16,4 @@ pub mod processes;
 pub mod signals;
 pub mod task;
 pub mod thread;
+pub mod written;

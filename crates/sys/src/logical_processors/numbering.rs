@@ -55,16 +55,6 @@ impl Numbering {
         (cpus, are_known)
     }
 
-    /// The masks of a set, one for each group that has cpus of it.
-    pub fn masks(&self, cpus: &CpuSet) -> Vec<GroupMask> {
-        let mask = |(number, group): (usize, &ProcessorGroup)| {
-            let own = cpus.intersection(&group.cpus);
-            let bits = own.iter().fold(0, |bits, cpu| bits | 1 << (cpu - group.first_cpu));
-            (bits != 0).then_some(GroupMask { group: number as u16, bits })
-        };
-        self.groups.iter().enumerate().filter_map(mask).collect()
-    }
-
     /// The number of a cpu, where it is active.
     pub fn cpu(&self, group: u16, index: u8) -> Option<u32> {
         let group = self.groups.get(usize::from(group))?;
@@ -119,15 +109,6 @@ mod tests {
         assert_eq!(cpus(1, 0b110), ("9,10".into(), true));
         assert_eq!(cpus(1, 0xff), ("8-11".into(), false));
         assert_eq!(cpus(7, 1), (String::new(), false));
-    }
-
-    #[test]
-    fn a_set_has_a_mask_in_each_group() {
-        let numbering = Numbering::of(&[Relation::Groups(vec![0xff, 0b1011])], 8191);
-        let cpus = CpuSet::parse_list("1,7,9-12").unwrap();
-        let masks = numbering.masks(&cpus);
-        assert_eq!(masks, [GroupMask { group: 0, bits: 0x82 }, GroupMask { group: 1, bits: 0b1010 }]);
-        assert_eq!(numbering.cpus(&masks).0.to_string(), "1,7,9,11", "10 and 12 are not active");
     }
 
     #[test]

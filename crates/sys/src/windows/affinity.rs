@@ -12,13 +12,13 @@ use windows_sys::Win32::System::Threading::{
 };
 
 use super::handle::{Handle, checked};
-use super::processors::NUMBERING;
+use super::processors::{NUMBERING, masks};
 use crate::logical_processors::relations::GroupMask;
 use crate::values::affinity as values;
 
 /// The mask of a set whose active cpus are all in one group.
 pub(super) fn one_mask(cpus: &CpuSet) -> io::Result<GroupMask> {
-    match NUMBERING.masks(cpus).as_slice() {
+    match masks(cpus).as_slice() {
         [mask] => Ok(*mask),
         [] => Err(io::Error::other(format!("cpu {cpus} is offline, or not allowed for this process"))),
         _ => Err(io::Error::new(

@@ -1,12 +1,13 @@
 //! Job objects: they hold a command and all its descendants, until they are let go.
 
-use std::io;
+use std::{io, ptr};
 
 use corewise_model::CpuSet;
 use windows_sys::Win32::System::JobObjects::{
     AssignProcessToJobObject, CreateJobObjectW, JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE,
-    JOBOBJECT_EXTENDED_LIMIT_INFORMATION, JobObjectExtendedLimitInformation, JobObjectGroupInformationEx,
-    SetInformationJobObject,
+    JOBOBJECT_BASIC_ACCOUNTING_INFORMATION, JOBOBJECT_EXTENDED_LIMIT_INFORMATION, JobObjectBasicAccountingInformation,
+    JobObjectExtendedLimitInformation, JobObjectGroupInformationEx, QueryInformationJobObject, SetInformationJobObject,
+    TerminateJobObject,
 };
 use windows_sys::Win32::System::SystemInformation::GROUP_AFFINITY;
 use windows_sys::Win32::System::Threading::SetProcessAffinityMask;
@@ -68,6 +69,56 @@ impl Job {
                 size_of::<GROUP_AFFINITY>() as u32,
             )
         })
+    }
+
+    /// How many processes are in it now.
+    pub fn processes(&self) -> u32 {
+        self.accounting().ActiveProcesses
+    }
+
+    /// User and system time of all that were in it, as far as the system counts them, in seconds.
+    pub fn times_s(&self) -> (f64, f64) {
+        const HUNDREDS_OF_NS: f64 = 1e-7;
+        let accounting = self.accounting();
+        (accounting.TotalUserTime as f64 * HUNDREDS_OF_NS, accounting.TotalKernelTime as f64 * HUNDREDS_OF_NS)
+    }
+
+    /// Pages that were mapped or read for all that were in it.
+    pub fn page_faults(&self) -> u64 {
+        self.accounting().TotalPageFaultCount.into()
+    }
+
+    /// The most memory that a process of it had committed at once, in bytes.
+    pub fn peak_memory_bytes(&self) -> u64 {
+        let mut limits = JOBOBJECT_EXTENDED_LIMIT_INFORMATION::default();
+        self.query(JobObjectExtendedLimitInformation, &mut limits);
+        limits.PeakProcessMemoryUsed as u64
+    }
+
+    fn accounting(&self) -> JOBOBJECT_BASIC_ACCOUNTING_INFORMATION {
+        let mut accounting = JOBOBJECT_BASIC_ACCOUNTING_INFORMATION::default();
+        self.query(JobObjectBasicAccountingInformation, &mut accounting);
+        accounting
+    }
+
+    /// Fills a structure of plain numbers; it stays as it is where the kernel refuses.
+    fn query<T>(&self, class: i32, structure: &mut T) {
+        // SAFETY: the kernel fills the structure of this class, whose size it is given.
+        unsafe {
+            QueryInformationJobObject(
+                self.0.raw(),
+                class,
+                ptr::from_mut(structure).cast(),
+                size_of::<T>() as u32,
+                ptr::null_mut(),
+            );
+        }
+    }
+
+    /// Ends all that is in it.
+    pub fn end(&self) {
+        // SAFETY: a call without memory.
+        unsafe { TerminateJobObject(self.0.raw(), 1) };
     }
 
     /// Nothing in the job ends with this program any more.

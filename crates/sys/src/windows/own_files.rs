@@ -48,7 +48,7 @@ fn about() -> String {
         line(&format!("free node {node}"), Some(bytes.to_string()));
     }
     if let Ok(cpus) = cpuset::reachable() {
-        for mask in processors::NUMBERING.masks(&cpus) {
+        for mask in processors::masks(&cpus) {
             line(&format!("affinity group {}", mask.group), Some(format!("{:x}", mask.bits)));
         }
     }

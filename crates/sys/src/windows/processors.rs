@@ -3,6 +3,7 @@
 use std::ptr;
 use std::sync::LazyLock;
 
+use corewise_model::CpuSet;
 use windows_sys::Win32::System::SystemInformation::{
     GetLogicalProcessorInformationEx, GetSystemCpuSetInformation, LOGICAL_PROCESSOR_RELATIONSHIP, RelationAll,
     RelationGroup, RelationNumaNodeEx,
@@ -10,7 +11,7 @@ use windows_sys::Win32::System::SystemInformation::{
 use windows_sys::Win32::System::Threading::GetCurrentProcess;
 
 use crate::logical_processors::numbering::Numbering;
-use crate::logical_processors::relations::relations;
+use crate::logical_processors::relations::{GroupMask, relations};
 
 /// The largest cpu number that masks are made of: 128 groups.
 const LARGEST_CPU: u32 = 8_191;
@@ -22,6 +23,13 @@ pub static NUMBERING: LazyLock<Numbering> = LazyLock::new(|| {
     let bytes = relation(RelationGroup).unwrap_or_default();
     Numbering::of(&relations(&bytes).0, LARGEST_CPU)
 });
+
+/// The masks of a set, one for each group that has cpus of it.
+pub fn masks(cpus: &CpuSet) -> Vec<GroupMask> {
+    let masks =
+        NUMBERING.groups.iter().zip(0..).map(|(group, number)| GroupMask { group: number, bits: group.mask(cpus) });
+    masks.filter(|mask| mask.bits != 0).collect()
+}
 
 /// All relations, and the nodes again with all their groups, where this version has that.
 pub fn all_relations() -> Option<Vec<u8>> {

@@ -5,6 +5,7 @@ use std::os::windows::io::AsRawHandle as _;
 use std::os::windows::process::CommandExt as _;
 use std::process::{Child, Command};
 
+use corewise_model::CpuSet;
 use windows_sys::Win32::Foundation::TRUE;
 use windows_sys::Win32::System::Console::SetConsoleCtrlHandler;
 use windows_sys::Win32::System::Threading::CREATE_SUSPENDED;
@@ -30,7 +31,7 @@ fn run(command: &mut Command) -> io::Result<i32> {
     let job = Job::new()?;
     // SAFETY: the handler touches no memory, and stays as long as the program.
     unsafe { SetConsoleCtrlHandler(Some(leave_to_the_command), TRUE) };
-    let mut child = start_in(command, &job)?;
+    let mut child = start_in(command, &job, &affinity::current()?)?;
     let status = child.wait()?;
     // Those that it has left behind go on.
     job.let_go();
@@ -42,12 +43,11 @@ unsafe extern "system" fn leave_to_the_command(_: u32) -> i32 {
     TRUE
 }
 
-/// Starts a command in a job, with the affinity of the calling thread.
-pub(super) fn start_in(command: &mut Command, job: &Job) -> io::Result<Child> {
-    let cpus = affinity::current()?;
+/// Starts a command in a job, on cpus of one group.
+pub(super) fn start_in(command: &mut Command, job: &Job, cpus: &CpuSet) -> io::Result<Child> {
     let mut child = command.creation_flags(CREATE_SUSPENDED).spawn()?;
     let process = Handle::constant(child.as_raw_handle());
-    let started = job.take(&process, &cpus).and_then(|()| snapshot::resume(child.id()));
+    let started = job.take(&process, cpus).and_then(|()| snapshot::resume(child.id()));
     if let Err(error) = started {
         let _ = child.kill();
         let _ = child.wait();

@@ -61,7 +61,7 @@ impl Switches {
 }
 
 /// System and user time of a call that fills four times.
-fn used(
+pub(super) fn used(
     times: impl Fn(*mut FILETIME, *mut FILETIME, *mut FILETIME, *mut FILETIME) -> i32,
 ) -> io::Result<(Duration, Duration)> {
     let mut filled = [FILETIME::default(); 4];
