@@ -21,12 +21,13 @@ const SOURCES: &str = "crates/xtask/windows";
 const PREFIX: &str = "target/wine";
 
 /// What is tested, by names.
-const CHECKS: [(&str, fn(&Wine) -> Result<()>); 10] = [
+const CHECKS: [(&str, fn(&Wine) -> Result<()>); 11] = [
     ("this machine, as Wine reports it", this_machine),
     ("a recording is read on both systems", recording),
     ("the mask is in force at once, and inherited", masks),
     ("arguments come as they were typed", arguments),
     ("the status is the command's", status),
+    ("try finds the cpu with the better score", tried),
     ("a command that is not there", missing_command),
     ("cpus that are not there", missing_cpus),
     ("an error of use for each wrong word", wrong_words),
@@ -126,8 +127,12 @@ impl Wine {
 
     /// Corewise with the test program as its command.
     fn run_masks(&self, on: &str, arguments: &[&str]) -> Result<Said> {
-        let mut command = self.corewise(&["run", "--on", on, "--"]);
-        Ok(Said::from(command.arg(&self.masks).args(arguments).output()?))
+        self.run_masks_with(&[], on, arguments)
+    }
+
+    fn run_masks_with(&self, options: &[&str], on: &str, arguments: &[&str]) -> Result<Said> {
+        let mut command = self.corewise(&["run", "--on", on]);
+        Ok(Said::from(command.args(options).arg("--").arg(&self.masks).args(arguments).output()?))
     }
 }
 
@@ -186,7 +191,10 @@ fn masks(wine: &Wine) -> Result<()> {
         let said = wine.run_masks(on, &[])?;
         said.expect(0, &[&format!("own {mask}\n"), &format!("child {mask}\n")])?;
     }
-    wine.run_masks("core:0", &[])?.expect(0, &["own ", "child "])
+    wine.run_masks("core:0", &[])?.expect(0, &["own ", "child "])?;
+    // Attended, and not only started.
+    wine.run_masks_with(&["-v"], "1", &["exit", "5"])?.expect(5, &["own 2\n", "child 2\n", "corewise: "])?;
+    wine.run_masks_with(&["--enforce", "boundary"], "1", &["exit", "6"])?.expect(6, &["own 2\n", "child 2\n"])
 }
 
 fn arguments(wine: &Wine) -> Result<()> {
@@ -199,6 +207,14 @@ fn arguments(wine: &Wine) -> Result<()> {
 
 fn status(wine: &Wine) -> Result<()> {
     [0, 7, 255].iter().try_for_each(|status| wine.run_masks("0", &["exit", &status.to_string()])?.expect(*status, &[]))
+}
+
+/// The score depends on the mask alone.
+fn tried(wine: &Wine) -> Result<()> {
+    let arms = ["try", "--on", "0", "--on", "1", "--metric", "score=([0-9.]+)", "--higher"];
+    let mut command = wine.corewise(&arms);
+    command.args(["--rest", "0s", "--budget", "30s", "--seed", "1", "--no-store", "--"]).arg(&wine.masks).arg("score");
+    Said::from(command.output()?).expect(0, &["1 wins"])
 }
 
 fn missing_command(wine: &Wine) -> Result<()> {

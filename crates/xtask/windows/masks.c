@@ -1,6 +1,7 @@
-/* Prints its arguments, the cpus that it may use, and those of a child that it starts before it does anything else; then ends with a status.
+/* Prints its arguments, the cpus that it may use, and those of a child that it starts; then ends with a status. As `score`, it prints a score
+ * that is twice as high on the second cpu alone as elsewhere.
  *
- *     masks.exe [exit STATUS | argument…]
+ *     masks.exe [exit STATUS | score | argument…]
  *
  * The mask is read in a constructor, before main, so that a mask which comes into force late would be seen. */
 #include <stdio.h>
@@ -33,6 +34,10 @@ int main(int count, char **arguments) {
     GetModuleFileNameA(NULL, program, sizeof program);
     if (count == 2 && !strcmp(arguments[1], "of-child")) {
         printf("child %llx\n", (unsigned long long)at_start);
+        return 0;
+    }
+    if (count == 2 && !strcmp(arguments[1], "score")) {
+        printf("score=%.2f\n", (at_start == 2 ? 20 : 10) + GetTickCount() % 16 / 100.0);
         return 0;
     }
     printf("own %llx\n", (unsigned long long)at_start);

@@ -3,18 +3,18 @@
 use std::io;
 
 use corewise_model::CpuSet;
-use windows_sys::Win32::Foundation::FILETIME;
+use windows_sys::Win32::Foundation::{ERROR_INVALID_PARAMETER, FILETIME};
 use windows_sys::Win32::System::SystemInformation::GetSystemTimeAsFileTime;
 use windows_sys::Win32::System::Threading::{GetProcessTimes, OpenProcess, PROCESS_QUERY_LIMITED_INFORMATION};
 
 use super::handle::{Handle, checked};
 use super::missing::{answers, missing};
-use super::snapshot;
 use super::thread::hundreds_of_ns;
+use super::{affinity, snapshot, task};
 pub use crate::values::process::{Process, Stat};
 
 /// Times of processes count in 1/100 s, as those of other systems do, from 1601 on.
-const HUNDREDS_OF_NS: u64 = 100_000;
+pub(super) const HUNDREDS_OF_NS: u64 = 100_000;
 
 impl Stat {
     pub fn of(id: u32) -> io::Result<Option<Self>> {
@@ -50,6 +50,11 @@ impl Times {
     }
 }
 
+/// When a process was made; nothing where there is none, or it may not be looked at.
+pub(super) fn start_ticks_of(id: u32) -> Option<u64> {
+    Times::of(id).ok().map(|times| times.start_ticks)
+}
+
 impl Process {
     pub fn this() -> io::Result<Self> {
         let id = std::process::id();
@@ -60,8 +65,12 @@ impl Process {
         Times::of(self.id).is_ok_and(|times| !times.has_ended && times.start_ticks == self.start_ticks)
     }
 
-    pub fn restrict(&self, _: &CpuSet) -> io::Result<CpuSet> {
-        missing()
+    pub fn restrict(&self, cpus: &CpuSet) -> io::Result<CpuSet> {
+        if task::thread(0, self.id).is_none_or(|thread| thread != *self) {
+            return Err(io::Error::from_raw_os_error(ERROR_INVALID_PARAMETER as i32));
+        }
+        affinity::set(self.id, cpus)?;
+        affinity::of(self.id)
     }
 }
 

@@ -35,16 +35,16 @@ pub fn processes() -> io::Result<Vec<Entry>> {
     Ok(found)
 }
 
-/// The numbers of the threads of a process.
-pub fn threads(process: u32) -> io::Result<Vec<u32>> {
-    // SAFETY: a call without memory. The snapshot has the threads of all processes, whatever is asked for.
+/// All threads: the number of the process, and the thread's own.
+pub fn threads() -> io::Result<Vec<(u32, u32)>> {
+    // SAFETY: a call without memory.
     let snapshot = Handle::new(unsafe { CreateToolhelp32Snapshot(TH32CS_SNAPTHREAD, 0) })?;
     let mut entry = THREADENTRY32 { dwSize: size_of::<THREADENTRY32>() as u32, ..THREADENTRY32::default() };
     let mut found = Vec::new();
     // SAFETY: the calls fill the structure, whose size they were given.
     let mut is_there = unsafe { Thread32First(snapshot.raw(), &raw mut entry) } != 0;
     while is_there {
-        found.extend((entry.th32OwnerProcessID == process).then_some(entry.th32ThreadID));
+        found.push((entry.th32OwnerProcessID, entry.th32ThreadID));
         // SAFETY: as above.
         is_there = unsafe { Thread32Next(snapshot.raw(), &raw mut entry) } != 0;
     }
@@ -53,11 +53,12 @@ pub fn threads(process: u32) -> io::Result<Vec<u32>> {
 
 /// Lets a process go on that was started suspended: its first and only thread.
 pub fn resume(process: u32) -> io::Result<()> {
-    let threads = threads(process)?;
+    let mut threads = threads()?;
+    threads.retain(|(owner, _)| *owner == process);
     if threads.is_empty() {
         return Err(io::Error::other("the command has no thread to be continued"));
     }
-    for thread in threads {
+    for (_, thread) in threads {
         // SAFETY: a call without memory.
         let thread = Handle::new(unsafe { OpenThread(THREAD_SUSPEND_RESUME, 0, thread) })?;
         // SAFETY: the handle is a thread's, with the right to resume it.

@@ -4,18 +4,17 @@ use std::io;
 use std::os::windows::io::AsRawHandle as _;
 use std::os::windows::process::CommandExt as _;
 use std::process::{Child, Command};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use corewise_model::CpuSet;
-use windows_sys::Win32::Foundation::TRUE;
-use windows_sys::Win32::System::Console::SetConsoleCtrlHandler;
-use windows_sys::Win32::System::Threading::CREATE_SUSPENDED;
+use windows_sys::Win32::System::Threading::{CREATE_SUSPENDED, WaitForSingleObject};
 
-use super::affinity;
 use super::handle::Handle;
 use super::job::Job;
-use super::missing::{answers, missing};
+use super::missing::answers;
 use super::signals::Held;
-use super::snapshot;
+use super::{affinity, signals, snapshot};
 pub use crate::values::signals::StateChange;
 
 /// Runs a command in the place of this program: Windows cannot replace a program, so this one waits and ends with the same status. Keys of
@@ -29,18 +28,12 @@ pub fn replace(command: &mut Command) -> io::Error {
 
 fn run(command: &mut Command) -> io::Result<i32> {
     let job = Job::new()?;
-    // SAFETY: the handler touches no memory, and stays as long as the program.
-    unsafe { SetConsoleCtrlHandler(Some(leave_to_the_command), TRUE) };
+    signals::leave_to_the_command()?;
     let mut child = start_in(command, &job, &affinity::current()?)?;
     let status = child.wait()?;
     // Those that it has left behind go on.
     job.let_go();
     Ok(status.code().unwrap_or(1))
-}
-
-/// Says that a key of the console was dealt with: without it this program would end first, and the shell would not wait for the command.
-unsafe extern "system" fn leave_to_the_command(_: u32) -> i32 {
-    TRUE
 }
 
 /// Starts a command in a job, on cpus of one group.
@@ -56,9 +49,41 @@ pub(super) fn start_in(command: &mut Command, job: &Job, cpus: &CpuSet) -> io::R
     Ok(child)
 }
 
+/// The command that this program attends, with its job.
+static ATTENDED: Mutex<Option<(Child, Job)>> = Mutex::new(None);
+
+fn attended() -> MutexGuard<'static, Option<(Child, Job)>> {
+    ATTENDED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+pub fn start(command: &mut Command, _: &Held) -> io::Result<u32> {
+    let job = Job::new()?;
+    let child = start_in(command, &job, &affinity::current()?)?;
+    let id = child.id();
+    *attended() = Some((child, job));
+    Ok(id)
+}
+
+/// Waits for the end of the command that is attended; false where there is none, or it goes on.
+pub(super) fn has_ended(wait: Duration) -> bool {
+    let attended = attended();
+    let Some((child, _)) = &*attended else { return false };
+    let milliseconds = u32::try_from(wait.as_millis()).unwrap_or(u32::MAX).min(u32::MAX - 1);
+    // SAFETY: the handle is the child's, which is kept meanwhile.
+    unsafe { WaitForSingleObject(child.as_raw_handle(), milliseconds) == 0 }
+}
+
+/// The end of the command, once; those that it has left behind go on.
+pub fn change_of(child: u32) -> Option<StateChange> {
+    let mut attended = attended();
+    let (command, job) = attended.as_mut().filter(|(command, _)| command.id() == child)?;
+    let status = command.try_wait().ok()??;
+    job.let_go();
+    *attended = None;
+    Some(StateChange::Exited(status.code().unwrap_or(1)))
+}
+
 answers! {
-    fn start(&mut Command, &Held) -> io::Result<u32> = missing();
     fn adopt_orphans() -> () = ();
-    fn change_of(u32) -> Option<StateChange> = None;
     fn reap_all_but(u32) -> () = ();
 }
