@@ -5,6 +5,8 @@ pub mod accounts;
 pub mod affinity;
 pub mod affinity_events;
 pub mod atomic_wait;
+mod attended;
+mod births;
 pub mod counters;
 pub mod counts;
 pub mod cpuset;

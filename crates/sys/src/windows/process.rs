@@ -5,68 +5,40 @@ use std::io;
 use corewise_model::CpuSet;
 use windows_sys::Win32::Foundation::{ERROR_INVALID_PARAMETER, FILETIME};
 use windows_sys::Win32::System::SystemInformation::GetSystemTimeAsFileTime;
-use windows_sys::Win32::System::Threading::{GetProcessTimes, OpenProcess, PROCESS_QUERY_LIMITED_INFORMATION};
 
-use super::handle::{Handle, checked};
+use super::births::{Birth, HUNDREDS_OF_NS};
 use super::missing::{answers, missing};
 use super::thread::hundreds_of_ns;
-use super::{affinity, snapshot, task};
+use super::{affinity, snapshot};
 pub use crate::values::process::{Process, Stat};
-
-/// Times of processes count in 1/100 s, as those of other systems do, from 1601 on.
-pub(super) const HUNDREDS_OF_NS: u64 = 100_000;
 
 impl Stat {
     pub fn of(id: u32) -> io::Result<Option<Self>> {
         let Some(entry) = snapshot::processes()?.into_iter().find(|entry| entry.id == id) else { return Ok(None) };
-        let times = Times::of(id)?;
+        let birth = Birth::of_process(id)?;
         Ok(Some(Self {
             name: entry.name,
-            has_ended: times.has_ended,
+            has_ended: birth.has_ended,
             parent: entry.parent,
             session: 0,
             has_terminal: false,
-            start_ticks: times.start_ticks,
+            start_ticks: birth.start_ticks,
         }))
     }
-}
-
-/// When a process was made, and whether it has ended.
-struct Times {
-    start_ticks: u64,
-    has_ended: bool,
-}
-
-impl Times {
-    fn of(id: u32) -> io::Result<Self> {
-        // SAFETY: a call without memory.
-        let process = Handle::new(unsafe { OpenProcess(PROCESS_QUERY_LIMITED_INFORMATION, 0, id) })?;
-        let [mut created, mut ended, mut system, mut user] = [FILETIME::default(); 4];
-        // SAFETY: the kernel fills the four times.
-        checked(unsafe {
-            GetProcessTimes(process.raw(), &raw mut created, &raw mut ended, &raw mut system, &raw mut user)
-        })?;
-        Ok(Self { start_ticks: hundreds_of_ns(created) / HUNDREDS_OF_NS, has_ended: hundreds_of_ns(ended) != 0 })
-    }
-}
-
-/// When a process was made; nothing where there is none, or it may not be looked at.
-pub(super) fn start_ticks_of(id: u32) -> Option<u64> {
-    Times::of(id).ok().map(|times| times.start_ticks)
 }
 
 impl Process {
     pub fn this() -> io::Result<Self> {
         let id = std::process::id();
-        Times::of(id).map(|times| Self { id, start_ticks: times.start_ticks })
+        Birth::of_process(id).map(|birth| Self { id, start_ticks: birth.start_ticks })
     }
 
     pub fn is_alive(&self) -> bool {
-        Times::of(self.id).is_ok_and(|times| !times.has_ended && times.start_ticks == self.start_ticks)
+        Birth::of_process(self.id).is_ok_and(|birth| !birth.has_ended && birth.start_ticks == self.start_ticks)
     }
 
     pub fn restrict(&self, cpus: &CpuSet) -> io::Result<CpuSet> {
-        if task::thread(0, self.id).is_none_or(|thread| thread != *self) {
+        if !Birth::of_thread(self.id).is_ok_and(|birth| birth.start_ticks == self.start_ticks) {
             return Err(io::Error::from_raw_os_error(ERROR_INVALID_PARAMETER as i32));
         }
         affinity::set(self.id, cpus)?;

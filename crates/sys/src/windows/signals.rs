@@ -7,10 +7,10 @@ use std::time::Duration;
 use windows_sys::Win32::Foundation::TRUE;
 use windows_sys::Win32::System::Console::SetConsoleCtrlHandler;
 
+use super::attended;
 use super::handle::checked;
 use super::missing::answers;
 use super::process::Process;
-use super::spawn;
 pub use crate::values::signals::{Sender, Signal};
 
 pub const RELOAD: i32 = 1;
@@ -52,7 +52,7 @@ impl Held {
 
     /// Waits for the end of the command; nothing where none was started.
     pub fn next(&self, timeout: Duration) -> Option<Signal> {
-        spawn::has_ended(timeout).then_some(Signal { number: CHILD, sender: Sender::Kernel })
+        attended::has_ended(timeout).then_some(Signal { number: CHILD, sender: Sender::Kernel })
     }
 
     pub fn is_to_go_on(&self) -> bool {

@@ -4,12 +4,11 @@ use std::io;
 use std::os::windows::io::AsRawHandle as _;
 use std::os::windows::process::CommandExt as _;
 use std::process::{Child, Command};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use corewise_model::CpuSet;
-use windows_sys::Win32::System::Threading::{CREATE_SUSPENDED, WaitForSingleObject};
+use windows_sys::Win32::System::Threading::CREATE_SUSPENDED;
 
+use super::attended::attended;
 use super::handle::Handle;
 use super::job::Job;
 use super::missing::answers;
@@ -49,28 +48,12 @@ pub(super) fn start_in(command: &mut Command, job: &Job, cpus: &CpuSet) -> io::R
     Ok(child)
 }
 
-/// The command that this program attends, with its job.
-static ATTENDED: Mutex<Option<(Child, Job)>> = Mutex::new(None);
-
-fn attended() -> MutexGuard<'static, Option<(Child, Job)>> {
-    ATTENDED.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 pub fn start(command: &mut Command, _: &Held) -> io::Result<u32> {
     let job = Job::new()?;
     let child = start_in(command, &job, &affinity::current()?)?;
     let id = child.id();
     *attended() = Some((child, job));
     Ok(id)
-}
-
-/// Waits for the end of the command that is attended; false where there is none, or it goes on.
-pub(super) fn has_ended(wait: Duration) -> bool {
-    let attended = attended();
-    let Some((child, _)) = &*attended else { return false };
-    let milliseconds = u32::try_from(wait.as_millis()).unwrap_or(u32::MAX).min(u32::MAX - 1);
-    // SAFETY: the handle is the child's, which is kept meanwhile.
-    unsafe { WaitForSingleObject(child.as_raw_handle(), milliseconds) == 0 }
 }
 
 /// The end of the command, once; those that it has left behind go on.

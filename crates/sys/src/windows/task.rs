@@ -1,17 +1,17 @@
 //! The processes that descend from one, and their threads, as a snapshot of all shows them.
 
-use windows_sys::Win32::Foundation::FILETIME;
-use windows_sys::Win32::System::Threading::{GetThreadTimes, OpenThread, THREAD_QUERY_LIMITED_INFORMATION};
-
-use super::handle::{Handle, checked};
-use super::process::{self, HUNDREDS_OF_NS, start_ticks_of};
-use super::snapshot;
-use super::thread::hundreds_of_ns;
+use super::births::Birth;
+use super::{process, snapshot};
 pub use crate::values::task::{Others, Process};
 
 pub fn children(parent: u32) -> Vec<u32> {
     let processes = snapshot::processes().unwrap_or_default();
     processes.iter().filter(|entry| entry.parent == parent && is_born_of(entry)).map(|entry| entry.id).collect()
+}
+
+/// When a process was made; nothing where there is none, or it may not be looked at.
+fn start_ticks_of(id: u32) -> Option<u64> {
+    Birth::of_process(id).ok().map(|birth| birth.start_ticks)
 }
 
 /// A parent's number may have been given again: a child is younger than its parent.
@@ -44,13 +44,8 @@ pub fn threads(process: u32) -> Vec<u32> {
 }
 
 pub fn thread(_: u32, thread: u32) -> Option<process::Process> {
-    // SAFETY: a call without memory.
-    let handle = Handle::new(unsafe { OpenThread(THREAD_QUERY_LIMITED_INFORMATION, 0, thread) }).ok()?;
-    let [mut created, mut ended, mut system, mut user] = [FILETIME::default(); 4];
-    // SAFETY: the kernel fills the four times.
-    checked(unsafe { GetThreadTimes(handle.raw(), &raw mut created, &raw mut ended, &raw mut system, &raw mut user) })
-        .ok()?;
-    Some(process::Process { id: thread, start_ticks: hundreds_of_ns(created) / HUNDREDS_OF_NS })
+    let birth = Birth::of_thread(thread).ok()?;
+    Some(process::Process { id: thread, start_ticks: birth.start_ticks })
 }
 
 /// Names of threads are not read yet: each has none.
