@@ -13,6 +13,8 @@ use windows_sys::Win32::System::Threading::{
 use super::handle::checked;
 pub use crate::values::thread::{Glance, Switches};
 
+pub const IS_ACCOUNTED: bool = false;
+
 /// A thread's counters at one moment. The kernel counts in its ticks of 1 to 16 ms, and switches not at all.
 #[derive(Clone, Copy, Debug)]
 pub struct ThreadMoment {
