@@ -17,11 +17,13 @@ const LARGEST_MEMORY_BYTES: u64 = 12_000_000;
 const UNMEASURED_PAIRS: usize = 10;
 
 /// Measures so many pairs, each in the other order than the one before, and prints medians; false where corewise costs more
-/// than it may.
-pub fn run(pairs: usize) -> Result<bool> {
+/// than it may. The program is what `cargo build --release` makes, where none is named.
+pub fn run(pairs: usize, program: Option<&str>) -> Result<bool> {
     ensure!(pairs > 0, "at least one pair is needed");
-    done(cargo().args(["build", "--release", "--package", "corewise"]))?;
-    let corewise = root().join("target/release/corewise");
+    if program.is_none() {
+        done(cargo().args(["build", "--release", "--package", "corewise"]))?;
+    }
+    let corewise = program.map_or_else(|| root().join("target/release/corewise"), Into::into);
     let corewise_command = || {
         let mut command = Command::new(&corewise);
         command.args(["run", "--on", "0", "--", "/bin/true"]);

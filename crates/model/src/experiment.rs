@@ -42,7 +42,10 @@ pub use threads::{Cell, CellStanding, CountsStanding, PinnedStanding, Threads, T
 
 /// A candidate that failed this often, and more than twice as often as the baseline, is out, where nothing else is said.
 pub const MOST_FAILURES: u32 = 2;
-/// A baseline that failed as often, and in this share of its runs, is a doubt.
+/// A baseline that failed this often, and in at least this share of its runs, is a doubt. Two failures are a tenth of the first twenty
+/// runs too often where only one run in fifty fails.
+pub const MOST_BASELINE_FAILURES: u32 = 3;
+/// The share.
 pub const FAILING: f64 = 0.1;
 /// The baseline's median counts as known from so many of its runs on.
 pub const FIRST_USUAL: usize = 4;

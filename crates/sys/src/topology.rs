@@ -66,13 +66,11 @@ fn facts(source: &dyn Source) -> Result<MachineFacts, SysError> {
             None => windows::facts(&reader)?.unwrap_or_else(|| cpuid::facts(&reader)),
         };
     } else if facts.named_kinds.is_empty() {
-        facts.named_kinds = cpuid::named_kinds(&reader);
+        facts.named_kinds = cpuid::named_kinds(&reader, &facts.cpus.iter().map(|cpu| cpu.number).collect());
     }
     facts.gaps.extend(reader.into_gaps());
     if facts.cpus.is_empty() { Err(SysError::NoCpu) } else { Ok(facts) }
 }
 
-#[cfg(test)]
-mod mutants;
 #[cfg(test)]
 mod tests;

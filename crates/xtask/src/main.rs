@@ -52,7 +52,7 @@ in turn, quiet and busy (9 rounds)
 (50 rounds; as root)
   compare-watching pairs [PAIRS]  whether ftrace keeps to the aim: watched and unwatched visits in alternation, medians \
 of the pairs' ratios (800 pairs, less than 5 minutes; as root)
-  compare-run [PAIRS]     start a command with corewise and with taskset, in turn (200 pairs); check time and size
+  compare-run [PAIRS [PROGRAM]]  start a command with corewise and with taskset, in turn (200 pairs); check time and size
   compare-work [ROUNDS]   the built-in workloads with two threads, with one, and against plain loops over the same \
 crates, in turn (10 rounds)
   compare-worth           what the map of worth costs: a read beside sched_getcpu, torn reads, an update of 512 cpus

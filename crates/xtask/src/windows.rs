@@ -237,8 +237,8 @@ fn wrong_words(wine: &Wine) -> Result<()> {
 
 /// That there are results, whatever they are: nothing that is timed under Wine means anything.
 fn measured(wine: &Wine) -> Result<()> {
-    let not_measured = ["What this means", "Not measured", "this is Wine", "switches of threads"];
-    wine.says(&["survey", "--budget", "2s", "--no-store"])?.expect(0, &not_measured)?;
+    let survey = ["survey", "--budget", "2s", "--no-store", "--json"];
+    wine.says(&survey)?.expect(0, &["\"conclusions\"", "this is Wine", "switches of threads"])?;
     wine.says(&["links", "--budget", "2s", "--no-store"])?.expect(0, &["compare-and-swap, ns one way"])
 }
 

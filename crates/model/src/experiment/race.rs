@@ -6,7 +6,9 @@ use super::evidence::Evidence;
 use super::outcome::Outcome;
 use super::question::{Question, What};
 use super::standing::{ArmState, OutReason};
-use super::{Block, FAILING, FIRST_GREEDY_BLOCK, FIRST_GREEDY_BLOCK_OF_RARE, FIRST_USUAL, MOST_FAILURES, Policy, Run};
+use super::{
+    Block, FAILING, FIRST_GREEDY_BLOCK, FIRST_GREEDY_BLOCK_OF_RARE, FIRST_USUAL, MOST_BASELINE_FAILURES, Policy, Run,
+};
 use crate::stats::order::median;
 use crate::stats::random::Random;
 
@@ -273,7 +275,7 @@ pub(crate) fn closed(evidence: &[f64]) -> Vec<f64> {
 impl Baseline {
     /// Whether it failed so often that there is nothing to compare with.
     pub(super) fn fails(&self) -> bool {
-        self.failures >= MOST_FAILURES && f64::from(self.failures) >= FAILING * f64::from(self.runs)
+        self.failures >= MOST_BASELINE_FAILURES && f64::from(self.failures) >= FAILING * f64::from(self.runs)
     }
 
     /// The median so far; absent where it is that of few runs.

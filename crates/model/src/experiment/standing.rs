@@ -62,7 +62,7 @@ pub enum Verdict {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Doubt {
-    /// The baseline failed twice or more, and in a tenth of its runs or more.
+    /// The baseline failed three times or more, and in a tenth of its runs or more.
     BaselineFails {
         /// How often.
         failures: u32,

@@ -254,10 +254,10 @@ fn a_candidate_that_always_fails_leaves_nothing_proven() {
 }
 
 #[test]
-fn a_baseline_that_fails_twice_is_a_doubt() {
-    let race = race(1, 100, |arm, block| (arm == 1 || block >= 2).then_some(0.0));
+fn a_baseline_that_fails_three_times_is_a_doubt() {
+    let race = race(1, 100, |arm, block| (arm == 1 || block >= 3).then_some(0.0));
     assert!(race.is_decided());
-    assert_eq!(race.standing().verdict, Verdict::Unsound { why: vec![Doubt::BaselineFails { failures: 2 }] });
+    assert_eq!(race.standing().verdict, Verdict::Unsound { why: vec![Doubt::BaselineFails { failures: 3 }] });
 }
 
 /// The typical run is better, the mean is not, and more runs are slow: one in five takes three times as long.

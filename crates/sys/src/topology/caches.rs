@@ -83,7 +83,16 @@ fn entries(reader: &Reader, cpu: u32) -> Vec<Entry> {
         let size_bytes = reader.word(&file("size")).and_then(|word| size_bytes(&word)).filter(|size| *size > 0);
         Entry { cpu, index, given, size_bytes }
     };
-    reader.numbered(&format!("{CPUS}/cpu{cpu}/cache"), "index").into_iter().map(entry).collect()
+    let found: Vec<u32> = reader.numbered(&format!("{CPUS}/cpu{cpu}/cache"), "index");
+    // The kernel leaves out no number: what is missing below another is there, too.
+    let missing: Vec<u32> =
+        (0..found.iter().copied().max().unwrap_or(0)).filter(|index| !found.contains(index)).collect();
+    if !missing.is_empty() && missing.len() < found.len() {
+        let files: Vec<String> = missing.iter().map(|index| path(cpu, *index, FILES[0])).collect();
+        reader.add_doubt(Gap::new("caches", format!("not there, although later caches are: {}", files.join("; "))));
+        return found.into_iter().chain(missing).map(entry).collect();
+    }
+    found.into_iter().map(entry).collect()
 }
 
 /// The level and kind of each entry: its own, unless it alone differs from all others with its index; that of the others where it has
@@ -99,7 +108,8 @@ fn sorted(reader: &Reader, entries: &[Entry]) -> Vec<Option<Sort>> {
         let counts = &of_index[&entry.index];
         let common = counts.iter().max_by_key(|(_, count)| **count).map(|(sort, count)| (*sort, *count));
         match (entry.given, common) {
-            (Some(own), Some((common, count))) if own != common && counts[&own] == 1 => {
+            // Where each is said once, both are named.
+            (Some(own), Some((common, count))) if counts[&own] == 1 && (own != common || counts.len() > 1) => {
                 let is_used = count > 2;
                 wrong.push(format!(
                     "{} and {} say {}",
@@ -120,7 +130,8 @@ fn sorted(reader: &Reader, entries: &[Entry]) -> Vec<Option<Sort>> {
                 Some(common)
             }
             (None, None) => {
-                let is_there = FILES.iter().any(|name| reader.cpus(&entry.file(name)).is_some());
+                let is_there = |entry: &Entry| FILES.iter().any(|name| reader.cpus(&entry.file(name)).is_some());
+                let is_there = entries.iter().any(|other| other.index == entry.index && is_there(other));
                 BY_INDEX.get(entry.index as usize).copied().filter(|_| is_there)
             }
         }

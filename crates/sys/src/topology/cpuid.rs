@@ -9,9 +9,9 @@ mod place;
 
 use std::collections::BTreeMap;
 
-use corewise_model::CpuSet;
 use corewise_model::facts::{CacheFacts, CoreType, CpuFacts, MachineFacts, NamedKind};
 use corewise_model::machine::{Processor, System};
+use corewise_model::{CpuSet, Gap};
 
 use super::reader::Reader;
 use crate::root::CPUID;
@@ -40,9 +40,17 @@ pub fn facts(reader: &Reader) -> MachineFacts {
     }
 }
 
-/// The classes of core that a dump names; none where there is none.
-pub fn named_kinds(reader: &Reader) -> Vec<NamedKind> {
-    kinds_of(&decoded(reader))
+/// The classes of core that a dump names; none where there is none. Cpus that it leaves out are a gap.
+pub fn named_kinds(reader: &Reader, cpus: &CpuSet) -> Vec<NamedKind> {
+    const MOST_NAMED: usize = 4;
+    let kinds = kinds_of(&decoded(reader));
+    let named = kinds.iter().fold(CpuSet::default(), |all, kind| all.union(&kind.cpus));
+    let left: Vec<String> =
+        cpus.difference(&named).iter().map(|cpu| format!("{CPUID}/pu{cpu}")).take(MOST_NAMED).collect();
+    if !kinds.is_empty() && !left.is_empty() {
+        reader.add_doubt(Gap::new("classes of cores", format!("no class is reported in {}", left.join("; "))));
+    }
+    kinds
 }
 
 fn decoded(reader: &Reader) -> Vec<Decoded> {

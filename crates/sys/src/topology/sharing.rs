@@ -98,6 +98,19 @@ pub fn numbers(reader: &Reader, what: &str, given: &[Numbered], set_of: impl Fn(
     believed
 }
 
+/// Adds a gap where cpus of one set have different numbers; each keeps its own.
+pub fn doubt_unequal(reader: &Reader, what: &str, given: &[Numbered], sets: &[CpuSet]) {
+    let of: BTreeMap<u32, &Numbered> = given.iter().map(|number| (number.cpu, number)).collect();
+    let members = sets.iter().map(|set| set.iter().filter_map(|cpu| of.get(&cpu)).collect::<Vec<_>>());
+    let unequal = members.filter(|numbers| numbers.iter().any(|number| number.number != numbers[0].number));
+    let said = |number: &&&Numbered| format!("{} says {}", number.file, number.number);
+    let said: Vec<String> =
+        unequal.flat_map(|numbers| numbers.iter().map(said).collect::<Vec<_>>()).take(MOST_NAMED).collect();
+    if !said.is_empty() {
+        reader.add_doubt(Gap::new(what, format!("siblings of one core differ: {}", said.join("; "))));
+    }
+}
+
 /// So many files are named.
 const MOST_NAMED: usize = 4;
 

@@ -83,6 +83,13 @@ fn cpus(reader: &Reader, online: &CpuSet, info: &CpuInfo, frequencies: &Frequenc
     let books = sharing::sets(reader, &BOOKS, online, topology, &[]);
     let drawers = sharing::sets(reader, &DRAWERS, online, topology, &[]);
     let caches = caches::caches(reader, online, &threads);
+    let firsts = threads.iter().filter(|(cpu, set)| set.lowest() == Some(**cpu));
+    let cores = if threads.is_empty() { same.cores() } else { firsts.map(|(_, set)| set.clone()).collect() };
+    for name in ["acpi_cppc/highest_perf", "cpu_capacity"] {
+        let number = |cpu| Some(Numbered { cpu, number: reader.number(&file(cpu, name))?, file: file(cpu, name) });
+        let given: Vec<Numbered> = online.iter().filter_map(number).collect();
+        sharing::doubt_unequal(reader, "kinds of cores", &given, &cores);
+    }
     let nothing = |cpu: u32| CpuSet::of(cpu);
     let around = |cpu: u32| {
         let cache = caches.get(&cpu).into_iter().flatten().map(|cache| &cache.shared_with);
