@@ -20,8 +20,11 @@ const SOURCES: &str = "crates/xtask/windows";
 /// The folder that Wine keeps its Windows in.
 const PREFIX: &str = "target/wine";
 
-/// What is tested, by names.
-const CHECKS: [(&str, fn(&Wine) -> Result<()>); 12] = [
+/// Something that is tested, by its name.
+type Check = (&'static str, fn(&Wine) -> Result<()>);
+
+/// What is tested.
+const CHECKS: [Check; 12] = [
     ("this machine, as Wine reports it", this_machine),
     ("a recording is read on both systems", recording),
     ("the mask is in force at once, and inherited", masks),
