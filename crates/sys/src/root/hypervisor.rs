@@ -50,7 +50,7 @@ fn named(told_at: impl Fn(u32) -> Option<[u32; 3]>) -> Option<String> {
     let text = |registers: [u32; 3]| String::from_utf8(registers.into_iter().flat_map(u32::to_le_bytes).collect()).ok();
     let names = PLACES.into_iter().filter_map(|leaf| text(told_at(leaf)?));
     let name = names.map(|name| name.trim_matches(['\0', ' ']).to_owned()).find(|name| called(name).is_some());
-    name.filter(|name| name != HYPER_V || !told_at(FEATURES).is_some_and(|[rights, ..]| rights & CPU_MANAGEMENT != 0))
+    name.filter(|name| name != HYPER_V || told_at(FEATURES).is_none_or(|[rights, ..]| rights & CPU_MANAGEMENT == 0))
 }
 
 /// EBX, ECX and EDX of a leaf, where this is a guest.
