@@ -55,6 +55,7 @@ pub fn assemble(facts: MachineFacts) -> Machine {
         online,
         drawers,
         books,
+        processor_groups: facts.processor_groups,
         packages,
         nodes,
         dies,

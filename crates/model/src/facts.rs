@@ -38,6 +38,8 @@ pub struct MachineFacts {
     pub allowed_memory: Option<CpuSet>,
     /// Present cpus that the source leaves out without a reason: offline or not allowed (hwloc exports).
     pub unlisted: Option<CpuSet>,
+    /// Windows' processor groups, by number.
+    pub processor_groups: Vec<ProcessorGroup>,
     /// NUMA nodes, by number.
     pub nodes: Vec<NodeFacts>,
     /// Network cards, disks, graphics cards and the like.
@@ -46,6 +48,24 @@ pub struct MachineFacts {
     pub named_kinds: Vec<NamedKind>,
     /// What could not be read.
     pub gaps: Vec<Gap>,
+}
+
+/// A processor group of Windows: at most 64 cpus, in which masks and indices count from its first one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProcessorGroup {
+    /// The cpu that is index 0 of the group: cpus are counted through all groups.
+    pub first_cpu: u32,
+    /// Its online cpus.
+    pub cpus: CpuSet,
+}
+
+impl ProcessorGroup {
+    /// The group's mask of a set: bit n is the cpu with index n. Cpus of other groups and those that are not online have no bit.
+    pub fn mask(&self, cpus: &CpuSet) -> u64 {
+        let own = cpus.intersection(&self.cpus);
+        let bit = |cpu: u32| cpu.checked_sub(self.first_cpu).and_then(|index| 1_u64.checked_shl(index)).unwrap_or(0);
+        own.iter().fold(0, |mask, cpu| mask | bit(cpu))
+    }
 }
 
 /// What a reader found about one online cpu.
@@ -125,7 +145,7 @@ pub struct System {
     /// "x86_64", "aarch64" and so on, where known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub architecture: Option<String>,
-    /// The kernel's release: "6.18.2-arch1".
+    /// The kernel's release: "6.18.2-arch1". Systems other than Linux begin with their name: "Windows 10.0.26100".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel: Option<String>,
     /// The hypervisor this machine is a guest of ("KVM"), absent on bare metal or where unknown.
@@ -141,6 +161,16 @@ pub struct System {
     /// `prefcore`, `x3d_mode`, `smt`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub scheduling: BTreeMap<String, String>,
+}
+
+impl System {
+    /// The system and its version: "Linux 6.18.2-arch1", "Windows 10.0.26100".
+    pub fn title(&self) -> Option<String> {
+        let kernel = self.kernel.as_ref()?;
+        // Readers of other systems give them by name.
+        let is_named = kernel.starts_with(|first: char| first.is_ascii_uppercase());
+        Some(if is_named { kernel.clone() } else { format!("Linux {kernel}") })
+    }
 }
 
 /// What a cache holds.
@@ -234,5 +264,25 @@ impl CoreType {
             Self::Efficiency => "efficiency",
             Self::LowPower => "low-power",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mask_counts_from_the_first_cpu_of_its_group() {
+        let set = |list: &str| CpuSet::parse_list(list).unwrap();
+        let group = ProcessorGroup { first_cpu: 8, cpus: set("8,9,11") };
+        assert_eq!(group.mask(&set("0,9-12")), 0b1010, "10 is not active");
+        let wrong = ProcessorGroup { first_cpu: 8, cpus: set("0,9,100") };
+        assert_eq!(wrong.mask(&set("0-200")), 0b10, "no bit of a mask stands for the others");
+    }
+
+    #[test]
+    fn a_system_is_linux_unless_it_says_otherwise() {
+        let title = |kernel: &str| System { kernel: Some(kernel.to_owned()), ..System::default() }.title().unwrap();
+        assert_eq!((title("6.18.2-arch1").as_str(), title("Wine 8.0").as_str()), ("Linux 6.18.2-arch1", "Wine 8.0"));
     }
 }

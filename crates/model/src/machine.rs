@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::facts::{CacheKind, CoreType, Device, MemoryKind};
-pub use crate::facts::{Processor, System};
+pub use crate::facts::{Processor, ProcessorGroup, System};
 use crate::{CpuSet, Gap, Level};
 
 /// A machine as corewise understands it; made by [`crate::assemble::assemble`].
@@ -44,6 +44,9 @@ pub struct Machine {
     /// Books, in order of their lowest cpu; empty where the system reports none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub books: Vec<Object>,
+    /// Processor groups, by number; empty where the system has none (all but Windows).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub processor_groups: Vec<ProcessorGroup>,
     /// Sockets, in order of their lowest cpu.
     pub packages: Vec<Object>,
     /// NUMA nodes, in order of their numbers.
@@ -182,7 +185,13 @@ impl Machine {
             () if self.online.is_empty() => Err("its machine has no cpu".to_owned()),
             () if counts
                 .iter()
-                .chain([&self.nodes.len(), &self.caches.len(), &self.devices.len(), &self.memory_costs.len()])
+                .chain([
+                    &self.nodes.len(),
+                    &self.caches.len(),
+                    &self.devices.len(),
+                    &self.memory_costs.len(),
+                    &self.processor_groups.len(),
+                ])
                 .any(|count| *count > MOST_OBJECTS) =>
             {
                 Err(format!("its machine has more than {MOST_OBJECTS} objects of a kind"))

@@ -12,12 +12,14 @@ pub fn is_installed(program: &str, path: Option<&OsStr>) -> bool {
 }
 
 /// The file that is run by a program's name: the name itself where it is a path to an executable file, or one that a folder of the search path
-/// has, which is the value of `PATH`.
+/// has, which is the value of `PATH`. The ending that executable files have on this system may be left out.
 pub fn find(program: &str, path: Option<&OsStr>) -> Option<PathBuf> {
-    if program.contains('/') {
-        return Some(program.into()).filter(|file: &PathBuf| is_executable(file));
+    let with_ending = |file: PathBuf| [file.clone(), file.with_added_extension(std::env::consts::EXE_EXTENSION)];
+    let first = |file: PathBuf| with_ending(file).into_iter().find(|file| is_executable(file));
+    if Path::new(program).components().count() > 1 || program.contains('/') {
+        return first(program.into());
     }
-    std::env::split_paths(path?).map(|folder| folder.join(program)).find(|file| is_executable(file))
+    std::env::split_paths(path?).find_map(|folder| first(folder.join(program)))
 }
 
 /// Whether an executable file is a script, so that what is executed is its interpreter.

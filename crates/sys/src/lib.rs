@@ -17,6 +17,7 @@ pub mod installed;
 pub mod interrupts;
 pub mod irq;
 pub mod lock;
+mod logical_processors;
 pub mod output;
 pub mod record;
 pub mod ring;

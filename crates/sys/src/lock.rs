@@ -62,7 +62,8 @@ pub(crate) fn take_in(folder: &FolderHandle, name: &str) -> io::Result<Taken> {
         Err(TryLockError::WouldBlock) => {
             let mut text = String::new();
             file.rewind()?;
-            file.take(32).read_to_string(&mut text)?;
+            // Where a lock keeps others from reading too, its holder stays unknown.
+            let _ = file.take(32).read_to_string(&mut text);
             Ok(Taken::Held(text.trim().parse().ok()))
         }
         Err(TryLockError::Error(error)) => Err(error),

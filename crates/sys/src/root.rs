@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::SysError;
 use crate::input::Input;
+use crate::os::own_files;
 use disk::{list_folder, read_file};
 use files::Files;
 pub(crate) use fixed_interrupts::FIXED_INTERRUPTS;
@@ -110,7 +111,7 @@ impl Root {
         match &self.place {
             Place::Live if path == HYPERVISOR => hypervisor::name().map(Cow::Owned),
             Place::Live if path == FIXED_INTERRUPTS => fixed_interrupts::numbers().map(Cow::Owned),
-            Place::Live => read_file(&Path::new("/").join(path)).map(Cow::Owned),
+            Place::Live => own(path).map_or_else(|| own_files::text(path), |path| read_file(&path)).map(Cow::Owned),
             Place::Folder(folder) => folder.read(path).map(Cow::Owned),
             Place::Files(files) => files.text(path).map(Cow::Borrowed),
         }
@@ -119,7 +120,7 @@ impl Root {
     /// The names in a folder, sorted; empty where there is no such folder.
     pub fn list(&self, folder: &str) -> Vec<String> {
         match &self.place {
-            Place::Live => list_folder(&Path::new("/").join(folder)),
+            Place::Live => own(folder).map_or_else(Vec::new, |folder| list_folder(&folder)),
             Place::Folder(recorded) => recorded.list(folder),
             Place::Files(files) => files.names(folder),
         }
@@ -128,11 +129,16 @@ impl Root {
     /// Whether there is such a file or folder.
     pub fn exists(&self, path: &str) -> bool {
         match &self.place {
-            Place::Live => Path::new("/").join(path).exists(),
+            Place::Live => own(path).map_or_else(|| own_files::text(path).is_some(), |path| path.exists()),
             Place::Folder(folder) => folder.exists(path),
             Place::Files(files) => files.exists(path),
         }
     }
+}
+
+/// Where this machine describes itself under a path; nothing where its system has no such files.
+fn own(path: &str) -> Option<PathBuf> {
+    own_files::FOLDER.map(|folder| Path::new(folder).join(path))
 }
 
 impl Source for Root {

@@ -1,4 +1,4 @@
-//! Reads what a machine is: from sysfs and procfs, from a dump of cpuid, or from an hwloc XML export.
+//! Reads what a machine is: from sysfs and procfs, from Windows' buffers, from a dump of cpuid, or from an hwloc XML export.
 
 mod allowed;
 mod bare;
@@ -16,6 +16,7 @@ mod reader;
 mod sharing;
 mod sysfs;
 mod system;
+mod windows;
 
 use corewise_model::facts::MachineFacts;
 use corewise_model::{Machine, assemble};
@@ -27,13 +28,13 @@ use reader::Reader;
 /// The machine of a root. What a source does not tell is a gap in the result, not an error.
 ///
 /// Where a recording holds several sources, sysfs is believed first (it names what the kernel works with), then an hwloc
-/// export, then a dump of cpuid; a dump beside sysfs still tells the classes of core that the kernel did not name.
+/// export, then Windows' buffers, then a dump of cpuid; a dump beside sysfs still tells the classes of core that the kernel did not name.
 ///
 /// Where this machine has neither /sys nor /proc, its cpus are counted and nothing else is known of them.
 ///
 /// # Errors
-/// [`SysError::NoCpu`] where no source of a recording names an online cpu; [`SysError::Damaged`] where an hwloc export is
-/// not one.
+/// [`SysError::NoCpu`] where no source of a recording names an online cpu; [`SysError::Damaged`] where an hwloc export or a buffer of
+/// Windows is not one.
 pub fn read(root: &Root) -> Result<Machine, SysError> {
     match read_from(root) {
         Err(SysError::NoCpu) if root.is_live() => Ok(assemble::assemble(bare::facts())),
@@ -62,7 +63,7 @@ fn facts(source: &dyn Source) -> Result<MachineFacts, SysError> {
     if facts.cpus.is_empty() {
         facts = match reader.text(HWLOC_XML) {
             Some(text) => hwloc_xml::facts(&text)?,
-            None => cpuid::facts(&reader),
+            None => windows::facts(&reader)?.unwrap_or_else(|| cpuid::facts(&reader)),
         };
     } else if facts.named_kinds.is_empty() {
         facts.named_kinds = cpuid::named_kinds(&reader, &facts.cpus.iter().map(|cpu| cpu.number).collect());

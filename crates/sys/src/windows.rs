@@ -1,10 +1,12 @@
-//! Windows: nothing of what talks to the kernel is available yet. Each module can be filled on its own.
+//! Windows: most of what talks to the kernel is not available yet. Each module can be filled on its own.
 #![allow(missing_docs, reason = "they are documented where they do something, in `linux`")]
 
 pub mod accounts;
 pub mod affinity;
 pub mod affinity_events;
 pub mod atomic_wait;
+mod attended;
+mod births;
 pub mod counters;
 pub mod counts;
 pub mod cpuset;
@@ -13,22 +15,29 @@ pub mod events;
 pub mod execution;
 pub mod files;
 pub mod folder_handle;
+mod handle;
 pub mod ipc;
+mod job;
+mod library;
 pub mod memory;
 pub mod memory_policy;
 mod missing;
 pub mod open_files;
+pub mod own_files;
 pub mod process;
 pub mod process_events;
 pub mod processes;
 pub mod processor_time;
+mod processors;
 pub mod scheduling;
 pub mod service;
 pub mod shared_words;
 pub mod signals;
+mod snapshot;
 pub mod spawn;
 pub mod standard_files;
 pub mod task;
+mod text;
 pub mod thread;
 #[cfg(target_arch = "x86_64")]
 pub mod timekeeping;

@@ -1,13 +1,14 @@
 //! `cargo xtask arm`: builds for 64-bit Arm and runs it in an emulator: the tests of what can differ there, and the program
 //! itself, which must say of every described machine what the native one says.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use xtask::{cargo_of, root};
 
 use crate::programs::{self, How};
+use crate::screens;
 use crate::setup::{self, ARM};
 use crate::summary::Summary;
 
@@ -20,10 +21,6 @@ const EMULATED: (&str, &str) = ("COREWISE_EMULATED", "yes");
 const PURE: [&str; 1] = ["steers"];
 /// Compiled as quickly as can be: nothing is measured there.
 const PROFILE: &str = "arm";
-
-/// What must be the same on both.
-const SCREENS: [&[&str]; 4] =
-    [&["topology"], &["place", "all"], &["place", "spread(4,llc)"], &["place", "pack(3,core)", "--as", "powershell"]];
 
 /// Which tests are run in the emulator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,7 +86,7 @@ pub fn run(part: Part, native: &Path) -> Result<Summary> {
     let how = How { emulator: &EMULATOR, arguments: &left_out, variables: &[EMULATED], at_once: 2 };
     let mut summary = programs::run(&programs, &how)?;
     let program = root().join("target").join(ARM).join(PROFILE).join("corewise");
-    match same_screens(native, &program).and_then(|()| mask_in_force(&program)) {
+    match screens::are_same(native, || emulated(&program)).and_then(|()| mask_in_force(&program)) {
         Ok(()) => summary.passed += 1,
         Err(error) => summary.fail(format!("the program on Arm: {error:#}")),
     }
@@ -108,32 +105,6 @@ fn means() -> Result<String, String> {
         }
     }
     Ok(toolchain)
-}
-
-/// What a corewise prints about a machine.
-fn shown(command: &mut Command, words: &[&str], machine: &Path) -> Result<String> {
-    let output = command.args(words).arg("--machine").arg(machine).output().context("it cannot be started")?;
-    let printed = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-    if output.status.success() {
-        Ok(printed.into_owned())
-    } else {
-        bail!("{words:?} of {}: {printed}", machine.display())
-    }
-}
-
-fn same_screens(native: &Path, arm: &Path) -> Result<()> {
-    let files: std::io::Result<Vec<PathBuf>> =
-        std::fs::read_dir(root().join("machines"))?.map(|entry| entry.map(|entry| entry.path())).collect();
-    for machine in files?.iter().filter(|path| path.extension().is_some_and(|extension| extension == "toml")) {
-        for words in SCREENS {
-            let [here, there] =
-                [Command::new(native), emulated(arm)].map(|mut command| shown(&mut command, words, machine));
-            if here? != there? {
-                bail!("{words:?} of {} differs from the native output", machine.display());
-            }
-        }
-    }
-    Ok(())
 }
 
 /// The mask is seen by a program of the host.

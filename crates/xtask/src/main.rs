@@ -8,10 +8,12 @@ mod fuzz;
 mod programs;
 mod rig;
 mod schema;
+mod screens;
 mod setup;
 mod summary;
 mod test;
 mod walls;
+mod windows;
 
 use std::process::ExitCode;
 
@@ -27,6 +29,7 @@ const USAGE: &str = "usage: cargo xtask CHORE
   repeat [--busy] TIMES [ARGUMENT…] [-- NAME]
                           repeat some tests, as `test` runs them; --busy runs two busy loops at the same time
   arm [--all]             the tests on an emulated 64-bit Arm: those that may differ, or all
+  windows                 the program for Windows under Wine: screens, this machine, masks and statuses of commands
   rig --list              the machines that the test rig can boot
   rig MACHINE             a shell in one of them, with corewise; leave with `exit`
   rig MACHINE COMMAND…    run a command there, as root; a single argument is a script
@@ -84,6 +87,7 @@ fn run(words: &[&str]) -> Result<bool> {
         ["repeat", times, arguments @ ..] => test::repeat(number(times)?, false, arguments),
         ["arm"] => test::arm(arm::Part::Differing),
         ["arm", "--all"] => test::arm(arm::Part::All),
+        ["windows"] => test::windows(),
         ["rig", "--list"] => {
             rig::list();
             Ok(true)

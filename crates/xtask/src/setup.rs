@@ -18,8 +18,8 @@ const fn package(name: &'static str, files: &'static [&'static str]) -> Package 
     Package { name, files }
 }
 
-/// What the tests start, the rig boots with, Arm is built and emulated with, and SQLite is compiled with for Windows. None of these has a service that would start.
-const FOR_TESTS: [Package; 12] = [
+/// What the tests start, the rig boots with, Arm is built and emulated with, and Windows is built and imitated with. None of these has a service that would start.
+const FOR_TESTS: [Package; 14] = [
     package("bsdutils", &["script"]),
     package("busybox-static", &["busybox"]),
     package("chromium", &["chromium"]),
@@ -32,6 +32,8 @@ const FOR_TESTS: [Package; 12] = [
     package("qemu-system-x86", &["qemu-system-x86_64"]),
     package("qemu-user", &["qemu-aarch64"]),
     package("util-linux", &["lscpu", "setpriv", "setsid", "taskset", "unshare"]),
+    package("wine", &["/usr/share/wine"]),
+    package("wine64", &[WINE]),
 ];
 
 /// The tools that corewise is compared with.
@@ -50,7 +52,9 @@ const NPM: [&str; 6] = ["install", "--no-audit", "--no-fund", "--prefix", "targe
 
 /// The target of the tests on Arm.
 pub const ARM: &str = "aarch64-unknown-linux-gnu";
-/// The target that is compiled only.
+/// The program that imitates Windows. Debian's `wine` asks for the 32-bit one, too, which is not needed.
+pub const WINE: &str = "/usr/lib/wine/wine64";
+/// The target of what is tested under Wine.
 pub const WINDOWS: &str = "x86_64-pc-windows-gnu";
 /// The names under which toolchains with a standard library for a target are linked where rustup has none.
 const LINKED: [(&str, &str); 2] = [(ARM, "arm"), (WINDOWS, "win")];
@@ -125,16 +129,14 @@ pub fn toolchain(target: &str) -> Option<String> {
     has_library(linked).then(|| format!("+{linked}"))
 }
 
-/// Adds the standard library for a target: as a component of the toolchain, or built from source by a script beside the repository.
+/// Adds the standard library for a target: as a component of the toolchain, or built from source.
 fn add(target: &str, name: &str) -> Result<()> {
     let mut component = Command::new("timeout");
     component.args(["300", "rustup", "target", "add", target]).current_dir(root());
     if succeeds(&mut component) {
         return Ok(());
     }
-    let script = root().join("../shared/cross/std-for.sh");
-    anyhow::ensure!(script.is_file(), "`rustup target add {target}` failed");
-    done(Command::new("bash").arg(script).args([target, name]).current_dir(root()))
+    done(Command::new("bash").arg("crates/xtask/std-for.sh").args([target, name]).current_dir(root()))
 }
 
 /// What was done, step by step.

@@ -15,7 +15,7 @@ use crate::face;
 use crate::programs::{self, How, Program};
 use crate::setup;
 use crate::summary::Summary;
-use crate::{deny, walls};
+use crate::{deny, walls, windows};
 
 /// The test program that boots machines.
 const RIG: &str = "cli rig";
@@ -115,6 +115,14 @@ pub fn arm(part: Part) -> Result<bool> {
     Ok(summary.failed == 0)
 }
 
+/// Builds the program natively, then for Windows, and runs it under Wine.
+pub fn windows() -> Result<bool> {
+    done(cargo().args(["build", "--package", "corewise"]))?;
+    let summary = windows::run(&native()?)?;
+    println!("\n{}{}", summary.names(), summary.counts());
+    Ok(summary.failed == 0)
+}
+
 /// How many test programs run at a time: one more than cpus, since some sleep.
 fn at_once() -> usize {
     thread::available_parallelism().map_or(1, usize::from) + 1
@@ -156,6 +164,7 @@ impl Steps {
             });
             if asked.everything() {
                 summary.add(self.step("Arm", || arm::run(Part::Differing, &native()?))?);
+                summary.add(self.step("Windows, under Wine", || windows::run(&native()?))?);
             }
             summary.add(self.step("tests", || programs::run(&others, &How { at_once: at_once(), ..how.clone() }))?);
             anyhow::Ok(booted.join().expect("the rig's thread does not panic"))

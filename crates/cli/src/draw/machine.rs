@@ -21,9 +21,7 @@ pub fn headline(machine: &Machine, more: &[String], width: usize) -> Vec<Line> {
     items.push(count(machine.cores.len(), "core"));
     items.push(count(machine.online.len(), "cpu"));
     let mut rest = vec![items.join(", ")];
-    if let Some(kernel) = &machine.system.kernel {
-        rest.push(format!("Linux {kernel}"));
-    }
+    rest.extend(machine.system.title());
     if let Some(hypervisor) = &machine.system.hypervisor {
         rest.push(if machine.system.emulated { format!("emulated by {hypervisor}") } else { guest_of(hypervisor) });
     }

@@ -18,11 +18,11 @@ const PAGE_WIDTH: usize = 80;
 /// What corewise takes from its environment; read once, so that the rest is a function of it.
 #[derive(Clone, Debug, Default)]
 pub struct Environment {
-    /// `XDG_DATA_HOME`.
+    /// `XDG_DATA_HOME`, or the folder that the system has for it (Windows: `%LOCALAPPDATA%`).
     pub data_home: Option<OsString>,
-    /// `XDG_STATE_HOME`.
+    /// `XDG_STATE_HOME`, or the same.
     pub state_home: Option<OsString>,
-    /// `XDG_CONFIG_HOME`.
+    /// `XDG_CONFIG_HOME`, or the same.
     pub config_home: Option<OsString>,
     /// `HOME`.
     pub home: Option<OsString>,
@@ -56,10 +56,11 @@ impl Environment {
         };
         let own_home = own("HOME");
         let foreign_home = std::env::var_os("HOME").filter(|_| own_home.is_none()).map(PathBuf::from);
+        let usual = |name: &str| own(name).or_else(|| files::usual_folder().map(PathBuf::into_os_string));
         Self {
-            data_home: own("XDG_DATA_HOME"),
-            state_home: own("XDG_STATE_HOME"),
-            config_home: own("XDG_CONFIG_HOME"),
+            data_home: usual("XDG_DATA_HOME"),
+            state_home: usual("XDG_STATE_HOME"),
+            config_home: usual("XDG_CONFIG_HOME"),
             home: own_home
                 .or_else(|| foreign_home.as_ref().and(files::home_of_this_user()).map(PathBuf::into_os_string)),
             foreign_home,

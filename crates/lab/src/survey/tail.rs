@@ -11,6 +11,7 @@ use corewise_model::survey::{CpuObservation, Scope, Watch, Work, WorkKind};
 use corewise_model::{CpuSet, Gap, Machine};
 use corewise_sys::clock::Clock;
 use corewise_sys::events::Recorder;
+use corewise_sys::thread;
 
 use super::schedule::{self, TAIL_SHARE};
 use crate::causes::{Causes, SETTLING};
@@ -194,6 +195,10 @@ impl<'a> TailProbe<'a> {
             (rounds().all(|round| round.interrupts.is_none()), gap("interrupts", "/proc/interrupts cannot be read")),
             (rounds().all(|round| round.softirqs.is_none()), gap("soft interrupts", "/proc/softirqs cannot be read")),
             (rounds().all(|round| round.stolen_s.is_none()), gap("stolen time", "/proc/stat cannot be read")),
+            (
+                !thread::IS_ACCOUNTED,
+                Gap::new("switches of threads", "this system does not count them for a thread; 0 stands for unknown"),
+            ),
         ];
         let missing = all.into_iter().filter(|(is_missing, _)| *is_missing && rounds().next().is_some());
         let mut gaps: Vec<Gap> = missing.map(|(_, gap)| gap).collect();
@@ -209,7 +214,8 @@ impl<'a> TailProbe<'a> {
     pub fn finish(mut self, scope: Scope, cure: &str) -> TailSeen {
         self.gaps.extend(self.count_gaps(cure));
         let causes = self.causes.finish(scope);
-        for (cpu, stalls) in causes.by_cpu {
+        // Where nobody accounts for what a thread loses, stalls would be divided by numbers that mean nothing.
+        for (cpu, stalls) in causes.by_cpu.into_iter().filter(|_| thread::IS_ACCOUNTED) {
             self.observations.entry(cpu).and_modify(|seen| seen.stalls = Some(stalls));
         }
         TailSeen {

@@ -4,6 +4,8 @@ use std::io;
 
 use corewise_model::CpuSet;
 
+use crate::values::affinity as values;
+
 /// No kernel has wider masks, in words of 64 cpus.
 const WIDEST_WORDS: usize = 1 << 16;
 
@@ -90,12 +92,7 @@ pub fn pin_current(cpu: u32) -> io::Result<()> {
 /// # Errors
 /// An error that says where the thread may run, or runs, instead.
 pub fn check_pinned(cpu: u32) -> io::Result<()> {
-    let (allowed, running) = (current()?, running_on());
-    if allowed == CpuSet::of(cpu) && running == Some(cpu) {
-        return Ok(());
-    }
-    let running = running.map_or("an unknown cpu".to_owned(), |running| format!("cpu {running}"));
-    Err(io::Error::other(format!("pinned to cpu {cpu}, but allowed on {allowed} and running on {running}")))
+    values::check_pinned(cpu, &current()?, running_on())
 }
 
 #[cfg(test)]

@@ -90,8 +90,8 @@ impl Execution<'_> {
             gigahertz,
             estimated_gigahertz,
             left_behind: ended.left_behind,
-            output_bytes: output.bytes,
-            output: output.kept(),
+            output_bytes: output.written.bytes,
+            output: output.written.kept(),
         })
     }
 

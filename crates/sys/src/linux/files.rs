@@ -66,6 +66,11 @@ pub fn home_of_this_user() -> Option<PathBuf> {
     users.lines().find_map(of).filter(|home| home.is_absolute() && is_of_this_user(home))
 }
 
+/// The folder in which programs of this system keep what is a user's; nothing where it follows from the environment's XDG folders and home.
+pub fn usual_folder() -> Option<PathBuf> {
+    None
+}
+
 /// Opens a file for reading and writing; follows no link, and waits for nobody at the other end of a pipe.
 ///
 /// # Errors

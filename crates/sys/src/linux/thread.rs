@@ -9,6 +9,9 @@ use corewise_model::survey::ThreadUse;
 
 pub use crate::values::thread::{Glance, Switches};
 
+/// Whether the kernel counts a thread's switches, and its time finely enough to find out what it lost.
+pub const IS_ACCOUNTED: bool = true;
+
 /// A thread's counters at one moment.
 #[derive(Clone, Copy, Debug)]
 pub struct ThreadMoment {

@@ -13,6 +13,7 @@ use super::files::Files;
 use super::wanted::{CPUID, HWLOC_XML};
 use super::{inline, wanted};
 use crate::error::SysError;
+use crate::values::own_files::LOGICAL_PROCESSORS;
 
 /// The most that an archive may unpack to, in bytes; a machine of 1,536 cpus takes 11 MB.
 const MOST_UNPACKED_BYTES: u64 = 512 << 20;
@@ -250,7 +251,7 @@ impl Kept {
 
     /// The machine with the most to tell, the outermost of several; with the cpuid dump that is beside it, if any.
     fn machine(mut self) -> Option<Files> {
-        let signs = ["sys/devices/system/cpu", "proc/cpuinfo", CPUID, HWLOC_XML];
+        let signs = ["sys/devices/system/cpu", "proc/cpuinfo", LOGICAL_PROCESSORS, CPUID, HWLOC_XML];
         let with = |sign: &str, machines: &BTreeMap<String, Files>| {
             let having = machines.iter().filter(|(_, files)| files.exists(sign));
             having.min_by_key(|(folder, _)| folder.len()).map(|(folder, _)| folder.clone())

@@ -11,6 +11,7 @@ use super::files::Files;
 use super::wanted::CPUID;
 use crate::error::SysError;
 use crate::input::Input;
+use crate::values::own_files::LOGICAL_PROCESSORS;
 
 /// How deep below the given folder the machine may be: "name/fsroot".
 const DEEPEST: usize = 4;
@@ -22,7 +23,8 @@ const MOST_FOLDERS: usize = 1_000;
 const LARGEST_INLINE_BYTES: u64 = 256 << 20;
 
 /// Folders and inline files that show that a machine is here.
-const SIGNS: [&str; 4] = ["sys/devices/system/cpu", "proc/cpuinfo", "sys/inlinefiles.txt", "inlinefiles.txt"];
+const SIGNS: [&str; 5] =
+    ["sys/devices/system/cpu", "proc/cpuinfo", LOGICAL_PROCESSORS, "sys/inlinefiles.txt", "inlinefiles.txt"];
 
 /// The folder that holds the machine's `sys` and `proc`.
 #[derive(Debug)]
@@ -55,7 +57,7 @@ pub fn open(path: &Path, real: PathBuf) -> Result<Found, SysError> {
         let why = "no sys/devices/system/cpu in it".to_owned();
         return Err(SysError::NotARecording { path: path.to_owned(), why });
     };
-    let inline = SIGNS[2..].iter().map(|name| base.join(name)).find(|file| is_file(file));
+    let inline = SIGNS[3..].iter().map(|name| base.join(name)).find(|file| is_file(file));
     let folder = Folder { base, dump, real: Mutex::default() };
     match inline {
         Some(file) => with_inline(&folder, &file).map(Found::Files),

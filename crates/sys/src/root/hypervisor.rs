@@ -26,19 +26,31 @@ pub fn called(name: &str) -> Option<&'static str> {
     NAMES.iter().find(|(known, _)| *known == name).map(|(_, called)| *called)
 }
 
+/// Hyper-V's name.
+const HYPER_V: &str = "Microsoft Hv";
+
 /// The name that the hypervisor of this machine gives itself, where it has a known one.
+///
+/// Under Hyper-V, the Windows that manages the machine is one of its guests, as is every Windows with virtualization-based security. It has the
+/// processors of the machine, and counts as none.
 ///
 /// Some pass for Hyper-V first, so that Windows talks to them, and give their own name 0x100 leaves behind.
 pub fn name() -> Option<String> {
     named(told_at)
 }
 
+/// Hyper-V's leaf of features, and what EBX has there for who manages the machine: Linux, `HYPERV_CPUID_FEATURES` and
+/// `HV_CPU_MANAGEMENT` in `include/hyperv/hvgdk_mini.h`.
+const FEATURES: u32 = 0x4000_0003;
+const CPU_MANAGEMENT: u32 = 1 << 12;
+
 /// The first known name of those that are told at the two places.
 fn named(told_at: impl Fn(u32) -> Option<[u32; 3]>) -> Option<String> {
     const PLACES: [u32; 2] = [0x4000_0100, 0x4000_0000];
     let text = |registers: [u32; 3]| String::from_utf8(registers.into_iter().flat_map(u32::to_le_bytes).collect()).ok();
     let names = PLACES.into_iter().filter_map(|leaf| text(told_at(leaf)?));
-    names.map(|name| name.trim_matches(['\0', ' ']).to_owned()).find(|name| called(name).is_some())
+    let name = names.map(|name| name.trim_matches(['\0', ' ']).to_owned()).find(|name| called(name).is_some());
+    name.filter(|name| name != HYPER_V || told_at(FEATURES).is_none_or(|[rights, ..]| rights & CPU_MANAGEMENT == 0))
 }
 
 /// EBX, ECX and EDX of a leaf, where this is a guest.
@@ -75,6 +87,8 @@ mod tests {
         assert_eq!(told(b"bhyve bhyve ", nothing).as_deref(), Some("bhyve bhyve"));
         assert_eq!(told(b"Microsoft Hv", b"KVMKVMKVM\0\0\0").as_deref(), Some("KVMKVMKVM"), "its own name is behind");
         assert_eq!(told(b"unheard of!!", &[0xff; 12]), None);
+        assert_eq!(told(b"Microsoft Hv", nothing).as_deref(), Some("Microsoft Hv"));
+        assert_eq!(told(b"Microsoft Hv", b"\0\x10\0\0\0\0\0\0\0\0\0\0"), None, "it manages the machine");
         assert_eq!(named(|_| None), None, "no guest");
         assert_eq!(called("TCGTCGTCGTCG"), Some("QEMU"));
     }

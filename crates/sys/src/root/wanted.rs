@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::fixed_interrupts::FIXED_INTERRUPTS;
 use super::hypervisor::HYPERVISOR;
+use crate::values::own_files::{ABOUT_WINDOWS, CPU_SETS, LOGICAL_PROCESSORS};
 
 /// The folder under which the files of a cpuid dump are kept, one a cpu: "cpuid/pu0".
 pub const CPUID: &str = "cpuid";
@@ -18,8 +19,11 @@ pub const PCI_DEVICES: &str = "sys/bus/pci/devices";
 pub const NAMED: &str = "corewise-named";
 
 /// Files of which the whole path is known.
-const SINGLE: [&str; 27] = [
+const SINGLE: [&str; 30] = [
     FIXED_INTERRUPTS,
+    ABOUT_WINDOWS,
+    CPU_SETS,
+    LOGICAL_PROCESSORS,
     "proc/cpuinfo",
     "proc/hwloc-nofile-info",
     "proc/interrupts",
@@ -286,6 +290,7 @@ mod tests {
             "sys/devices/system/node/node10/access0/initiators/node2",
             "sys/bus/cxl/devices/region0/dax_region0/dax0.0/target_node",
             "sys/fs/cgroup/a/b/cpuset.mems.effective",
+            "windows/logical-processors",
         ];
         for path in wanted {
             assert!(is_wanted(path), "{path}");

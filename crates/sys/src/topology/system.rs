@@ -12,13 +12,19 @@ pub fn system(reader: &Reader, info: &CpuInfo, governors: Vec<String>) -> System
         architecture: architecture(reader, info),
         kernel: kernel(reader),
         hypervisor: hypervisor(reader, info),
-        emulated: reader.word(HYPERVISOR).as_deref() == Some(EMULATOR),
+        emulated: by_processor(reader).1,
         governors,
         scheduling: SCHEDULING
             .iter()
             .filter_map(|(name, file)| Some(((*name).to_owned(), reader.word(file)?)))
             .collect(),
     }
+}
+
+/// The hypervisor by what the processor says, and whether it is an emulator's.
+pub fn by_processor(reader: &Reader) -> (Option<String>, bool) {
+    let emulated = reader.word(HYPERVISOR).as_deref() == Some(EMULATOR);
+    (processor(reader).map(str::to_owned), emulated)
 }
 
 /// The architecture: as the kernel says (since 6.1), as hwloc's recorder noted, or by the form of /proc/cpuinfo.

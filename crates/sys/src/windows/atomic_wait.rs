@@ -1,13 +1,33 @@
-//! Sleeping until a word changes, and waking who sleeps so, within one process.
+//! Sleeping until a word changes, and waking who sleeps so, within one process: WaitOnAddress.
 
 use std::io;
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use super::missing::{answers, missing};
+use windows_sys::Win32::Foundation::ERROR_TIMEOUT;
+use windows_sys::Win32::System::Threading::{WaitOnAddress, WakeByAddressSingle};
+
 pub use crate::values::thread::Waited;
 
-answers! {
-    fn wait(&AtomicU32, u32, Duration) -> io::Result<Waited> = missing();
-    fn wake(&AtomicU32) -> bool = false;
+pub fn wait(word: &AtomicU32, expected: u32, timeout: Duration) -> io::Result<Waited> {
+    if word.load(Ordering::Relaxed) != expected {
+        return Ok(Waited::Changed);
+    }
+    // The largest number would be for ever.
+    let milliseconds = u32::try_from(timeout.as_micros().div_ceil(1_000)).unwrap_or(u32::MAX).min(u32::MAX - 1);
+    // SAFETY: the kernel reads four bytes of both, which outlive the call.
+    let result =
+        unsafe { WaitOnAddress(word.as_ptr().cast(), (&raw const expected).cast(), size_of::<u32>(), milliseconds) };
+    if result != 0 {
+        return Ok(Waited::Woken);
+    }
+    let error = io::Error::last_os_error();
+    if error.raw_os_error() == Some(ERROR_TIMEOUT as i32) { Ok(Waited::TimedOut) } else { Err(error) }
+}
+
+/// Whether somebody slept there is not reported: true, so that nobody waits for a thread that was woken.
+pub fn wake(word: &AtomicU32) -> bool {
+    // SAFETY: the address is used as a name.
+    unsafe { WakeByAddressSingle(word.as_ptr().cast()) };
+    true
 }

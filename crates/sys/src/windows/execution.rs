@@ -1,14 +1,178 @@
-//! Runs a command as a trial.
+//! Runs a command as a trial: in a job, on its cpus, timed from its first instruction to the end of its last process.
 
-use std::io;
+use std::io::{self, PipeReader, Read as _};
+use std::os::windows::io::AsRawHandle as _;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
 
-use super::missing::missing;
+use windows_sys::Win32::System::Threading::{GetProcessTimes, WaitForSingleObject};
+
+use super::job::Job;
+use super::missing::unavailable;
+use super::thread::used;
+use super::{cpuset, spawn};
 pub use crate::values::execution::{
     ClockProbe, End, Executed, Execution, Observed, Started, USUAL_GRACE, USUAL_PATIENCE, Usage,
 };
+use crate::values::written::Written;
+
+/// What was written is handed on so often. The end of the command is noticed at once.
+const LOOK: Duration = Duration::from_millis(20);
+/// So often it is seen whether all have ended that outlive the command.
+const SOON: Duration = Duration::from_millis(1);
+/// Who wakes up so much later than was asked for was stopped meanwhile.
+const HELD: Duration = Duration::from_millis(250);
+/// The pipe is read until all who could write are gone; so long at most after they were ended.
+const LAST_READ: Duration = Duration::from_secs(2);
 
 impl Execution<'_> {
-    pub fn run(&self, _: &mut dyn FnMut(&[u8])) -> io::Result<Executed> {
-        missing()
+    /// Threads are not looked at, and no clock rate is estimated.
+    pub fn run(&self, line: &mut dyn FnMut(&[u8])) -> io::Result<Executed> {
+        if self.memory.is_some() || self.follow.is_some() {
+            return Err(unavailable());
+        }
+        let (job, (reader, writer)) = (Job::new()?, io::pipe()?);
+        let (sender, written) = channel();
+        let mut command = Command::new(self.program);
+        command.args(self.arguments);
+        for (name, value) in self.environment {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
+        let everywhere = cpuset::reachable()?;
+        let child = spawn::start_in(&mut command, &job, self.cpus.unwrap_or(&everywhere))?;
+        let began = Instant::now();
+        if let Some(started) = self.started {
+            started.started(child.id());
+        }
+        // With it go its ends of the pipe.
+        drop(command);
+        thread::spawn(move || read(reader, &sender));
+        let mut running = Running { child, job, written, text: Written::default(), began, was_held: false };
+        let (end, wall) = running.attend(self, line)?;
+        let left_behind = running.job.processes();
+        running.job.end();
+        while let Ok(bytes) = running.written.recv_timeout(LAST_READ) {
+            running.text.add(&bytes, line);
+        }
+        running.text.end(line);
+        Ok(Executed {
+            end,
+            wall,
+            was_held: running.was_held,
+            usage: running.usage(),
+            observed: Observed::default(),
+            migrations: None,
+            gigahertz: None,
+            estimated_gigahertz: Vec::new(),
+            left_behind,
+            output_bytes: running.text.bytes,
+            output: running.text.kept(),
+        })
+    }
+}
+
+/// Reads to the end, for as long as somebody wants it.
+fn read(mut reader: PipeReader, sender: &Sender<Vec<u8>>) {
+    let mut buffer = [0; 16 << 10];
+    while let Ok(size) = reader.read(&mut buffer) {
+        if size == 0 || sender.send(buffer[..size].to_vec()).is_err() {
+            return;
+        }
+    }
+}
+
+/// A command that runs.
+struct Running {
+    child: Child,
+    job: Job,
+    written: Receiver<Vec<u8>>,
+    text: Written,
+    began: Instant,
+    was_held: bool,
+}
+
+impl Running {
+    /// Waits for the end of the command, and for that of its descendants as long as is usual; how it ended, and after how long.
+    fn attend(&mut self, execution: &Execution<'_>, line: &mut dyn FnMut(&[u8])) -> io::Result<(End, Duration)> {
+        let deadline = execution.timeout.map(|timeout| self.began + timeout);
+        let early = || {
+            if execution.is_to_end() {
+                return Some(End::Interrupted);
+            }
+            deadline.filter(|deadline| *deadline <= Instant::now()).map(|_| End::TimedOut)
+        };
+        loop {
+            let before = Instant::now();
+            let has_ended = self.has_ended(LOOK);
+            self.was_held |= before.elapsed() > LOOK + HELD;
+            let at = self.began.elapsed();
+            if has_ended {
+                let status = self.child.wait()?.code().unwrap_or(-1);
+                let wall = self.outlived(at, execution.patience.max(at / 10), &early, line);
+                return Ok((End::Exited(status), wall));
+            }
+            self.take(line);
+            if let Some(why) = early() {
+                self.job.end();
+                self.child.wait()?;
+                return Ok((why, self.began.elapsed()));
+            }
+        }
+    }
+
+    /// When the last process ended; when the command did, where others stay longer than the patience.
+    fn outlived(
+        &mut self,
+        command: Duration,
+        patience: Duration,
+        is_over: &dyn Fn() -> Option<End>,
+        line: &mut dyn FnMut(&[u8]),
+    ) -> Duration {
+        let mut last = command;
+        while self.job.processes() > 0 {
+            if self.began.elapsed() > command + patience || is_over().is_some() {
+                return command;
+            }
+            thread::sleep(SOON);
+            self.take(line);
+            last = self.began.elapsed();
+        }
+        last
+    }
+
+    /// Waits for the end of the command, for a time.
+    fn has_ended(&self, wait: Duration) -> bool {
+        // SAFETY: the handle is the child's, which lives as long as this value.
+        unsafe { WaitForSingleObject(self.child.as_raw_handle(), wait.as_millis() as u32) == 0 }
+    }
+
+    fn take(&mut self, line: &mut dyn FnMut(&[u8])) {
+        while let Ok(bytes) = self.written.try_recv() {
+            self.text.add(&bytes, line);
+        }
+    }
+
+    /// What the job was accounted for; the command alone where a job is not.
+    fn usage(&self) -> Usage {
+        let process = self.child.as_raw_handle();
+        let times = |created: *mut _, ended: *mut _, system: *mut _, user: *mut _| {
+            // SAFETY: the kernel fills the four times.
+            unsafe { GetProcessTimes(process, created, ended, system, user) }
+        };
+        let (system, user) = used(times).unwrap_or_default();
+        let (user_s, system_s) = self.job.times_s();
+        Usage {
+            user_s: user_s.max(user.as_secs_f64()),
+            system_s: system_s.max(system.as_secs_f64()),
+            peak_memory_bytes: self.job.peak_memory_bytes(),
+            minor_faults: self.job.page_faults(),
+            ..Usage::default()
+        }
     }
 }

@@ -1,63 +1,120 @@
-//! Fresh memory that two threads can talk over, on a node that is known.
+//! Fresh memory that two threads can talk over, on a node that is asked for.
 
 use std::collections::BTreeMap;
 use std::io;
-use std::marker::PhantomData;
 use std::ops::Range;
+use std::ptr::{self, NonNull};
 use std::sync::atomic::AtomicU64;
 
-use super::missing::{Never, answers, missing};
+use windows_sys::Win32::System::Memory::{
+    MEM_COMMIT, MEM_RELEASE, MEM_RESERVE, PAGE_READWRITE, VirtualAlloc, VirtualAllocExNuma, VirtualFree,
+};
+use windows_sys::Win32::System::SystemInformation::{GlobalMemoryStatusEx, MEMORYSTATUSEX};
+use windows_sys::Win32::System::Threading::GetCurrentProcess;
+
+use super::missing::unavailable;
 pub use crate::values::memory::{Available, LINE_BYTES, PageSize, Word};
 
+const PAGE_BYTES: usize = 4_096;
+
+/// Memory of whole pages that is all zero; given back on drop.
 #[derive(Debug)]
-pub struct Memory<W: Word = AtomicU64>(Never, PhantomData<W>);
+pub struct Memory<W: Word = AtomicU64> {
+    start: NonNull<W>,
+    bytes: usize,
+}
+
+// SAFETY: the memory is only ever seen as atomics.
+unsafe impl<W: Word> Send for Memory<W> {}
+// SAFETY: the memory is only ever seen as atomics.
+unsafe impl<W: Word> Sync for Memory<W> {}
 
 impl<W: Word> Memory<W> {
-    answers! {
-        fn new(usize) -> io::Result<Self> = missing();
-        fn on_node(usize, u32) -> io::Result<Self> = missing();
-        fn untouched(usize, Option<u32>, PageSize) -> io::Result<Self> = missing();
+    pub fn new(bytes: usize) -> io::Result<Self> {
+        let memory = Self::allocated(bytes, None)?;
+        memory.touch(0..memory.bytes);
+        Ok(memory)
     }
 
-    pub fn touch(&self, _: Range<usize>) {
-        match self.0 {}
+    /// The node of VirtualAllocExNuma is the preferred one, and where pages really are is not looked up yet: nothing here says that they are there.
+    pub fn on_node(_: usize, _: u32) -> io::Result<Self> {
+        Err(unavailable())
+    }
+
+    /// Pages are small ones: large ones need a right that users do not have.
+    pub fn untouched(bytes: usize, node: Option<u32>, _: PageSize) -> io::Result<Self> {
+        Self::allocated(bytes, node)
+    }
+
+    fn allocated(bytes: usize, node: Option<u32>) -> io::Result<Self> {
+        let bytes = bytes.max(1).next_multiple_of(PAGE_BYTES);
+        let (kind, address) = (MEM_COMMIT | MEM_RESERVE, ptr::null());
+        // SAFETY: new memory at an address of the kernel's choice; no other memory is affected.
+        let start = unsafe {
+            match node {
+                None => VirtualAlloc(address, bytes, kind, PAGE_READWRITE),
+                Some(node) => VirtualAllocExNuma(GetCurrentProcess(), address, bytes, kind, PAGE_READWRITE, node),
+            }
+        };
+        let start = NonNull::new(start.cast()).ok_or_else(io::Error::last_os_error)?;
+        Ok(Self { start, bytes })
+    }
+
+    pub fn touch(&self, bytes: Range<usize>) {
+        for page in (bytes.start.next_multiple_of(PAGE_BYTES)..bytes.end.min(self.bytes)).step_by(PAGE_BYTES) {
+            // SAFETY: inside the memory and aligned; as atomic as any write of an aligned word, and a word may be all zero.
+            unsafe { self.start.cast::<u8>().add(page).cast::<u32>().write_volatile(0) };
+        }
     }
 
     pub const fn bytes(&self) -> usize {
-        match self.0 {}
+        self.bytes
     }
 
     pub fn nodes(&self, _: usize) -> io::Result<BTreeMap<u32, usize>> {
-        match self.0 {}
+        Err(unavailable())
     }
 
     pub fn huge_share(&self) -> Option<f64> {
-        match self.0 {}
+        None
     }
 
     pub fn words_mut(&mut self) -> &mut [u64] {
-        match self.0 {}
+        // SAFETY: as in `words`; borrowed exclusively, so that nobody sees the words as atomics meanwhile, and any bits are a number.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr().cast(), self.bytes / size_of::<u64>()) }
     }
 
     pub fn home(&self) -> Option<u32> {
-        match self.0 {}
+        None
     }
 
     pub fn words(&self) -> &[W] {
-        match self.0 {}
+        // SAFETY: the whole memory, aligned to a page, zeroed by the kernel, alive as long as `self`, and never seen as anything but
+        // atomics of this one type.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.bytes / size_of::<W>()) }
     }
 
     pub const fn lines(&self) -> usize {
-        match self.0 {}
+        self.bytes / LINE_BYTES
     }
 
-    pub fn line(&self, _: usize) -> &W {
-        match self.0 {}
+    pub fn line(&self, index: usize) -> &W {
+        &self.words()[index * (LINE_BYTES / size_of::<W>())]
+    }
+}
+
+impl<W: Word> Drop for Memory<W> {
+    fn drop(&mut self) {
+        // SAFETY: exactly the memory that was allocated; references to its words borrow `self` and are gone.
+        unsafe { VirtualFree(self.start.as_ptr().cast(), 0, MEM_RELEASE) };
     }
 }
 
 impl Available {
-    answers! {
-        fn now() -> Option<Self> = None;
+    pub fn now() -> Option<Self> {
+        let mut status = MEMORYSTATUSEX { dwLength: size_of::<MEMORYSTATUSEX>() as u32, ..MEMORYSTATUSEX::default() };
+        // SAFETY: the kernel fills the structure, whose length it was given.
+        let is_known = unsafe { GlobalMemoryStatusEx(&raw mut status) } != 0;
+        is_known.then(|| Self { all_bytes: status.ullAvailPhys, ..Self::default() })
     }
 }

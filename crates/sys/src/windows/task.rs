@@ -1,16 +1,68 @@
-//! The processes that descend from one, and their threads.
+//! The processes that descend from one, and their threads, as a snapshot of all shows them.
 
-use super::missing::answers;
-use super::process;
+use super::births::Birth;
+use super::{process, snapshot};
 pub use crate::values::task::{Others, Process};
 
-answers! {
-    fn children(u32) -> Vec<u32> = Vec::new();
-    fn descendants(u32) -> Vec<Process> = Vec::new();
-    fn threads(u32) -> Vec<u32> = Vec::new();
-    fn thread_count(u32) -> Option<usize> = None;
-    fn thread(u32, u32) -> Option<process::Process> = None;
-    fn name(u32, u32) -> Option<String> = None;
-    fn newest() -> Option<u32> = None;
-    fn is_available() -> bool = false;
+pub fn children(parent: u32) -> Vec<u32> {
+    let processes = snapshot::processes().unwrap_or_default();
+    processes.iter().filter(|entry| entry.parent == parent && is_born_of(entry)).map(|entry| entry.id).collect()
+}
+
+/// When a process was made; nothing where there is none, or it may not be looked at.
+fn start_ticks_of(id: u32) -> Option<u64> {
+    Birth::of_process(id).ok().map(|birth| birth.start_ticks)
+}
+
+/// A parent's number may have been given again: a child is younger than its parent.
+fn is_born_of(entry: &snapshot::Entry) -> bool {
+    start_ticks_of(entry.id).zip(start_ticks_of(entry.parent)).is_some_and(|(child, parent)| child >= parent)
+}
+
+pub fn descendants(ancestor: u32) -> Vec<Process> {
+    let processes = snapshot::processes().unwrap_or_default();
+    let threads = snapshot::threads().unwrap_or_default();
+    let mut found: Vec<Process> = Vec::new();
+    let mut to_visit = vec![ancestor];
+    while let Some(parent) = to_visit.pop() {
+        for entry in processes.iter().filter(|entry| entry.parent == parent && is_born_of(entry)) {
+            if entry.id == ancestor || found.iter().any(|process| process.number == entry.id) {
+                continue;
+            }
+            let Some(start_ticks) = start_ticks_of(entry.id) else { continue };
+            let own = threads.iter().filter(|(owner, _)| *owner == entry.id).map(|(_, thread)| *thread).collect();
+            found.push(Process { number: entry.id, start_ticks, parent, threads: own });
+            to_visit.push(entry.id);
+        }
+    }
+    found
+}
+
+pub fn threads(process: u32) -> Vec<u32> {
+    let threads = snapshot::threads().unwrap_or_default();
+    threads.into_iter().filter(|(owner, _)| *owner == process).map(|(_, thread)| thread).collect()
+}
+
+/// How many threads a process has; nothing where it has ended.
+pub fn thread_count(process: u32) -> Option<usize> {
+    Some(threads(process).len()).filter(|count| *count > 0)
+}
+
+pub fn thread(_: u32, thread: u32) -> Option<process::Process> {
+    let birth = Birth::of_thread(thread).ok()?;
+    Some(process::Process { id: thread, start_ticks: birth.start_ticks })
+}
+
+/// Names of threads are not read yet: each has none.
+pub fn name(_: u32, _: u32) -> Option<String> {
+    Some(String::new())
+}
+
+/// No number here changes with each process that is started.
+pub fn newest() -> Option<u32> {
+    None
+}
+
+pub fn is_available() -> bool {
+    true
 }

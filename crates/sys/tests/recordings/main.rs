@@ -1,5 +1,6 @@
 //! Reads every recorded machine of the test data: each loads, its levels are sound, hwloc counts the same and
-//! gives the same cpus, recording it again gives the same machine, no changed file goes unnoticed, and sets of its cpus come back from every notation.
+//! gives the same cpus, recording it again gives the same machine, as do the buffers that Windows would write of it, no changed file goes
+//! unnoticed, and sets of its cpus come back from every notation.
 //!
 //! The data is looked for in `COREWISE_TESTDATA`, or in `../shared/data` beside the repository. Without it these tests
 //! are counted as ignored, with the reason; in continuous integration (`CI=true`) its absence is a failure.
@@ -13,6 +14,7 @@ mod invariants;
 mod mutants;
 mod notations;
 mod placements;
+mod windows;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -28,6 +30,7 @@ fn main() -> ExitCode {
     trials.push(Trial::test("placements on built-in machines", placements::check_built_in));
     trials.push(Trial::test("notations on built-in machines", notations::come_back_on_built_in));
     trials.push(Trial::test("a thousand mutants", mutants::of_made_up));
+    trials.extend(windows::built_in());
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
@@ -56,6 +59,7 @@ fn trials_of(folder: &Path, name: &str) -> Vec<Trial> {
         trial("mutants", mutants::of_recorded),
         trial("placements", placements::check),
         trial("notations", notations::come_back),
+        trial("Windows' buffers", windows::check),
     ]
 }
 

@@ -27,7 +27,8 @@ pub fn come_back_on_built_in() -> Result<(), Failed> {
     corewise_model::machine_file::BUILT_IN.iter().try_for_each(|built_in| come_back_on(&built_in.read()?.machine))
 }
 
-fn come_back_on(machine: &Machine) -> Result<(), Failed> {
+/// The same on any machine.
+pub fn come_back_on(machine: &Machine) -> Result<(), Failed> {
     let online: Vec<u32> = machine.online.iter().collect();
     let mut random = Random::new(0xc0de);
     let mut sets: Vec<Vec<u32>> = (0..SETS).map(|_| some(&online, &mut random)).collect();

@@ -41,7 +41,7 @@ fn check_machine(machine: &Machine, expressions: usize) -> Result<(), Failed> {
 }
 
 /// The cpus of an expression; none where nothing is left of it.
-fn cpus(machine: &Machine, text: &str) -> Result<CpuSet, Failed> {
+pub fn cpus(machine: &Machine, text: &str) -> Result<CpuSet, Failed> {
     let parsed = parse(text)?;
     if parse(&parsed.to_string())?.to_string() != parsed.to_string() {
         return Err(format!("{text} prints as {parsed}").into());

@@ -26,6 +26,7 @@ pub fn screen(machine: &Machine, description: Option<&Description>, width: usize
     screen.block(caches(machine, width));
     screen.block(kinds(machine, width));
     screen.block(nodes(machine, width));
+    screen.block(processor_groups(machine, width));
     screen.block(gaps(machine, width));
     screen.block(description.map_or_else(Vec::new, |description| origin(description, width)));
     screen
@@ -149,6 +150,25 @@ fn nodes(machine: &Machine, width: usize) -> Vec<Line> {
     let title =
         format!("Nodes, by the system's numbers ({}); distances, 10 is near", count(machine.nodes.len(), "node"));
     drawn(&grid, &title, width)
+}
+
+/// The processor groups, where there is more than one: their numbers and those of cpus inside of them are what Windows shows.
+fn processor_groups(machine: &Machine, width: usize) -> Vec<Line> {
+    if machine.processor_groups.len() < 2 {
+        return Vec::new();
+    }
+    let mut grid = Grid::new(vec![
+        Column::text("group", 0),
+        Column::number("cpus", "", 1),
+        Column::text("which", 2).shrinking_to(8),
+        Column::text("in the group", 2).shrinking_to(8),
+    ]);
+    for (number, group) in machine.processor_groups.iter().enumerate() {
+        let inside: CpuSet = group.cpus.iter().filter_map(|cpu| cpu.checked_sub(group.first_cpu)).collect();
+        let cells = [number.to_string(), group.cpus.len().to_string(), group.cpus.to_string(), inside.to_string()];
+        grid.row(cells.iter().map(|text| Line::new().plain(text)).collect());
+    }
+    drawn(&grid, "Processor groups; cpus are counted through all of them", width)
 }
 
 /// What is special about a node's memory: "HBM, near node 0", "not allowed here".

@@ -26,11 +26,14 @@ pub(super) fn numbering_remarks(chosen: Chosen<'_>, groups: &[Group]) -> Vec<Str
         let touched = groups.iter().enumerate().filter(|(_, group)| bits(group, cpus) != 0);
         let table = touched
             .map(|(number, group)| format!("group {number} = {}", counted(&group.cpus.iter().copied().collect())));
-        remarks.push(format!(
-            "{} groups are assumed, of whole packages or nodes, with consecutive siblings ({}); coreinfo -g shows them.",
-            groups.len(),
-            table.collect::<Vec<_>>().join(", ")
-        ));
+        let table = table.collect::<Vec<_>>().join(", ");
+        remarks.push(match machine.processor_groups.len() {
+            0 => format!(
+                "{} groups are assumed, of whole packages or nodes, with consecutive siblings ({table}); coreinfo -g shows them.",
+                groups.len(),
+            ),
+            count => format!("Masks count from the first cpu of their group, of which Windows has {count} here ({table})."),
+        });
     }
     let missing = cpus.difference(&machine.online);
     if !missing.is_empty() {

@@ -1,6 +1,7 @@
 //! How Windows numbers cpus: in groups of at most 64, inside which the threads of a core stand side by side, whatever
 //! other systems do on the same machine.
 
+use crate::machine::{Node, ProcessorGroup};
 use crate::placement::notation::{mask, tree};
 use crate::{CpuSet, Level, Machine};
 
@@ -9,7 +10,7 @@ const GROUP_CPUS: usize = 64;
 
 /// A processor group.
 pub(in crate::placement::notation) struct Group {
-    /// This machine's cpu numbers in the order of the group's bits.
+    /// This machine's cpu numbers in the order of the group's bits. On Windows some may be of no cpu.
     pub cpus: Vec<u32>,
     /// The nodes in it, in the order of its bits.
     pub nodes: Vec<GroupNode>,
@@ -25,9 +26,31 @@ pub(in crate::placement::notation) struct GroupNode {
     pub length: usize,
 }
 
-/// The groups of a machine as Windows is assumed to make them: as few as hold whole packages, or whole nodes of packages
-/// too large for a group; a node of more than 64 cpus is cut after every 64.
+/// The groups of a machine: those that Windows reports, or those that it is assumed to make.
 pub(in crate::placement::notation) fn groups(machine: &Machine) -> Vec<Group> {
+    if machine.processor_groups.is_empty() { assumed(machine) } else { reported(machine) }
+}
+
+/// The groups that Windows reports, with the nodes of which all cpus are in one group, side by side.
+fn reported(machine: &Machine) -> Vec<Group> {
+    let group = |reported: &ProcessorGroup| {
+        let first = reported.first_cpu;
+        let node = |node: &Node| {
+            let first_bit = node.cpus.lowest()?.checked_sub(first)? as usize;
+            let is_whole = node.cpus.is_subset(&reported.cpus) && node.cpus.runs() == 1;
+            is_whole.then(|| GroupNode { number: Some(node.number as usize), first_bit, length: node.cpus.len() })
+        };
+        Group {
+            cpus: reported.cpus.highest().map_or_else(Vec::new, |last| (first..=last).take(GROUP_CPUS).collect()),
+            nodes: machine.nodes.iter().filter_map(node).collect(),
+        }
+    };
+    machine.processor_groups.iter().map(group).collect()
+}
+
+/// As few groups as hold whole packages, or whole nodes of packages too large for a group; a node of more than 64 cpus is cut after
+/// every 64.
+fn assumed(machine: &Machine) -> Vec<Group> {
     let order = tree::order(machine);
     let mut groups: Vec<Group> = Vec::new();
     for unit in units(&order, machine) {

@@ -1,0 +1,75 @@
+//! The cpu sets that GetSystemCpuSetInformation writes, one for each cpu.
+//!
+//! SYSTEM_CPU_SET_INFORMATION (winnt.h): size and type, 4 bytes each; identifier (4), group (2), index in the group, core, last-level cache,
+//! node, efficiency class and flags (1 each), scheduling class (4), allocation tag (8).
+
+use super::bytes::Bytes;
+
+/// What comes before the tag, which is not read.
+const LEAST_BYTES: usize = 20;
+
+/// What Windows says of one cpu. Indices of cores and caches are those of the first of their cpus in the group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CpuSetOf {
+    pub group: u16,
+    pub index: u8,
+    pub core: u8,
+    pub last_level_cache: u8,
+    pub node: u8,
+    pub efficiency_class: u8,
+    /// Whether it is set apart for other processes than this one.
+    pub is_reserved: bool,
+}
+
+/// The set of each cpu, and what is wrong with the buffer.
+pub fn cpu_sets(bytes: &[u8]) -> (Vec<CpuSetOf>, Option<String>) {
+    const ALLOCATED: u8 = 2;
+    const ALLOCATED_TO_THIS: u8 = 4;
+    let (records, wrong_at) = Bytes(bytes).records(0, LEAST_BYTES);
+    let cpu_set = |record: &Bytes<'_>| {
+        let flags = record.u8(19)?;
+        // Other types than 0 are of newer versions of Windows.
+        (record.u32(4)? == 0).then_some(CpuSetOf {
+            group: record.u16(12)?,
+            index: record.u8(14)?,
+            core: record.u8(15)?,
+            last_level_cache: record.u8(16)?,
+            node: record.u8(17)?,
+            efficiency_class: record.u8(18)?,
+            is_reserved: flags & ALLOCATED != 0 && flags & ALLOCATED_TO_THIS == 0,
+        })
+    };
+    let wrong = wrong_at.map(|at| format!("the size of the record at byte {at} cannot be"));
+    (records.iter().filter_map(cpu_set).collect(), wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A record with one byte of each field from the group on.
+    fn record(kind: u8, flags: u8) -> [u8; 32] {
+        let mut record = [0; 32];
+        (record[0], record[4], record[12], record[19]) = (32, kind, 1, flags);
+        record[14..19].copy_from_slice(&[5, 4, 3, 2, 1]);
+        record
+    }
+
+    #[test]
+    fn each_cpu_has_its_set() {
+        let buffer = [record(0, 0), record(7, 0), record(0, 2), record(0, 6)].concat();
+        let of = CpuSetOf {
+            group: 1,
+            index: 5,
+            core: 4,
+            last_level_cache: 3,
+            node: 2,
+            efficiency_class: 1,
+            is_reserved: false,
+        };
+        let reserved = CpuSetOf { is_reserved: true, ..of };
+        assert_eq!(cpu_sets(&buffer), (vec![of, reserved, of], None));
+        assert_eq!(cpu_sets(&buffer[..40]).1.as_deref(), Some("the size of the record at byte 32 cannot be"));
+        assert_eq!(cpu_sets(&[19, 0, 0, 0]).0, []);
+    }
+}

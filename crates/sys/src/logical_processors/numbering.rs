@@ -1,0 +1,128 @@
+//! How the cpus of Windows' groups are counted: through all groups, each beginning where the one before ends.
+
+use corewise_model::CpuSet;
+use corewise_model::facts::ProcessorGroup;
+
+use super::relations::{GroupMask, Relation};
+
+/// The groups with their first cpus.
+#[derive(Debug, Default)]
+pub struct Numbering {
+    pub groups: Vec<ProcessorGroup>,
+    /// Cpus with larger numbers were left out.
+    pub has_larger_cpus: bool,
+}
+
+impl Numbering {
+    /// The groups that Windows reports, or those of the cores where it reports none; no cpu has a larger number than `largest_cpu`.
+    pub fn of(relations: &[Relation], largest_cpu: u32) -> Self {
+        let reported = relations.iter().find_map(|relation| match relation {
+            Relation::Groups(masks) => Some(masks.clone()),
+            _ => None,
+        });
+        let mut numbering = Self::default();
+        let mut first_cpu = 0;
+        for bits in reported.unwrap_or_else(|| of_cores(relations, largest_cpu)) {
+            let span = u64::BITS - bits.leading_zeros();
+            if first_cpu + span > largest_cpu + 1 {
+                numbering.has_larger_cpus = true;
+                break;
+            }
+            numbering.groups.push(ProcessorGroup { first_cpu, cpus: numbered(first_cpu, bits) });
+            first_cpu += span;
+        }
+        numbering
+    }
+
+    /// All active cpus.
+    pub fn online(&self) -> CpuSet {
+        self.groups.iter().flat_map(|group| group.cpus.iter()).collect()
+    }
+
+    /// The numbers of the active cpus of masks, and whether all bits are of such.
+    pub fn cpus(&self, masks: &[GroupMask]) -> (CpuSet, bool) {
+        let (mut cpus, mut are_known) = (CpuSet::new(), true);
+        for mask in masks {
+            let Some(group) = self.groups.get(usize::from(mask.group)) else {
+                are_known = false;
+                continue;
+            };
+            let named = numbered(group.first_cpu, mask.bits);
+            let active = named.intersection(&group.cpus);
+            are_known &= active == named;
+            cpus = cpus.union(&active);
+        }
+        (cpus, are_known)
+    }
+
+    /// The number of a cpu, where it is active.
+    pub fn cpu(&self, group: u16, index: u8) -> Option<u32> {
+        let group = self.groups.get(usize::from(group))?;
+        Some(group.first_cpu + u32::from(index)).filter(|cpu| index < 64 && group.cpus.contains(*cpu))
+    }
+}
+
+fn numbered(first: u32, bits: u64) -> CpuSet {
+    (0..u64::BITS).filter(|bit| bits >> bit & 1 != 0).map(|bit| first + bit).collect()
+}
+
+/// The active cpus of each group, as the cores have them.
+fn of_cores(relations: &[Relation], largest_cpu: u32) -> Vec<u64> {
+    let mut groups: Vec<u64> = Vec::new();
+    for relation in relations {
+        let Relation::Core { cpus, .. } = relation else { continue };
+        for mask in cpus.iter().filter(|mask| u32::from(mask.group) <= largest_cpu / u64::BITS) {
+            let group = usize::from(mask.group);
+            groups.resize(groups.len().max(group + 1), 0);
+            groups[group] |= mask.bits;
+        }
+    }
+    groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbers(relations: &[Relation]) -> Vec<(u32, String)> {
+        let Numbering { groups, .. } = Numbering::of(relations, 8191);
+        groups.iter().map(|group| (group.first_cpu, group.cpus.to_string())).collect()
+    }
+
+    #[test]
+    fn a_group_begins_where_the_one_before_ends() {
+        let groups = [Relation::Groups(vec![0xff, 0b1011, 0, 1])];
+        let expected = [(0, "0-7".into()), (8, "8,9,11".into()), (12, String::new()), (12, "12".into())];
+        assert_eq!(numbers(&groups), expected);
+        let numbering = Numbering::of(&groups, 8191);
+        assert_eq!((numbering.cpu(1, 3), numbering.cpu(1, 2), numbering.cpu(9, 0)), (Some(11), None, None));
+        assert_eq!((numbering.cpu(0, 200), numbering.online().to_string()), (None, "0-9,11,12".into()));
+    }
+
+    #[test]
+    fn masks_of_cpus_that_are_not_active_are_noticed() {
+        let numbering = Numbering::of(&[Relation::Groups(vec![0xff, 0xf])], 8191);
+        let cpus = |group, bits| {
+            let (cpus, are_known) = numbering.cpus(&[GroupMask { group, bits }]);
+            (cpus.to_string(), are_known)
+        };
+        assert_eq!(cpus(1, 0b110), ("9,10".into(), true));
+        assert_eq!(cpus(1, 0xff), ("8-11".into(), false));
+        assert_eq!(cpus(7, 1), (String::new(), false));
+    }
+
+    #[test]
+    fn without_groups_the_cores_tell_them() {
+        let core = |group, bits| Relation::Core { efficiency_class: 0, cpus: vec![GroupMask { group, bits }] };
+        assert_eq!(
+            numbers(&[core(1, 3), core(0, 1), core(0, 2), core(60_000, 1)]),
+            [(0, "0,1".into()), (2, "2,3".into())]
+        );
+    }
+
+    #[test]
+    fn there_are_not_more_cpus_than_are_read() {
+        let numbering = Numbering::of(&[Relation::Groups(vec![u64::MAX; 200])], 8191);
+        assert_eq!((numbering.groups.len(), numbering.has_larger_cpus), (128, true));
+    }
+}

@@ -1,0 +1,261 @@
+//! The facts of what Windows writes about its processors: the buffers of GetLogicalProcessorInformationEx and GetSystemCpuSetInformation.
+//!
+//! A cpu of Windows is an index in a processor group. Its number here counts through all groups.
+
+mod about;
+mod parts;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+
+use corewise_model::facts::{CacheFacts, CacheKind, CoreType, CpuFacts, MachineFacts, NamedKind, NodeFacts};
+use corewise_model::{CpuSet, Gap};
+
+use super::limits::{LARGEST_CPU, larger_cpus};
+use super::reader::Reader;
+use super::system;
+use crate::error::SysError;
+use crate::logical_processors::bytes;
+use crate::logical_processors::cpu_sets::{self, CpuSetOf};
+use crate::logical_processors::numbering::Numbering;
+use crate::logical_processors::relations::{self, GroupMask, Relation};
+use crate::values::own_files::{ABOUT_WINDOWS, CPU_SETS, LOGICAL_PROCESSORS};
+use about::About;
+use parts::Parts;
+
+/// The sizes that a cache may have. Another one is no size; it is unknown then.
+const CACHE_BYTES: RangeInclusive<u64> = 1 << 10..=2 << 30;
+
+/// So many mistakes of a buffer are named.
+const MOST_NAMED: usize = 4;
+
+/// Everything that the buffers tell; nothing where there are none.
+///
+/// # Errors
+/// [`SysError::Damaged`] where a buffer is not hexadecimal, or names no cpu.
+pub fn facts(reader: &Reader) -> Result<Option<MachineFacts>, SysError> {
+    let Some(relations) = buffer(reader, LOGICAL_PROCESSORS)? else { return Ok(None) };
+    let (relations, mut wrong) = relations::relations(&relations);
+    let (sets, wrong_of_sets) = cpu_sets::cpu_sets(&buffer(reader, CPU_SETS)?.unwrap_or_default());
+    let numbering = Numbering::of(&relations, LARGEST_CPU);
+    if numbering.online().is_empty() {
+        return Err(damaged(LOGICAL_PROCESSORS, "no processor is in it"));
+    }
+    let about = about::about(&reader.text(ABOUT_WINDOWS).unwrap_or_default());
+    let mut read = Read::of(&relations, &numbering);
+    wrong.append(&mut read.wrong);
+    let sets: BTreeMap<u32, &CpuSetOf> =
+        sets.iter().filter_map(|set| Some((numbering.cpu(set.group, set.index)?, set))).collect();
+    let mut gaps = Vec::new();
+    gaps.extend(named("what GetLogicalProcessorInformationEx reports", wrong));
+    gaps.extend(named("what GetSystemCpuSetInformation reports", wrong_of_sets.into_iter().collect()));
+    gaps.extend(read.contradictions(&sets, &numbering));
+    gaps.extend(numbering.has_larger_cpus.then(larger_cpus));
+    gaps.extend(not_reported(&about));
+    let online = numbering.online();
+    let reserved: CpuSet = sets.iter().filter(|(_, set)| set.is_reserved).map(|(cpu, _)| *cpu).collect();
+    let allowed = match about.affinity.as_slice() {
+        [] => online.clone(),
+        affinity => numbering.cpus(affinity).0,
+    };
+    let mut system = about.system.clone();
+    (system.hypervisor, system.emulated) = system::by_processor(reader);
+    Ok(Some(MachineFacts {
+        cpus: online.iter().map(|cpu| read.cpu(cpu)).collect(),
+        nodes: read.nodes(&about, &mut gaps),
+        named_kinds: kinds(&read.efficiency_classes(&sets)),
+        present: Some(online.clone()),
+        online: Some(online),
+        allowed: Some(allowed.difference(&reserved)),
+        processor_groups: numbering.groups,
+        processor: about.processor,
+        system,
+        gaps,
+        ..MachineFacts::default()
+    }))
+}
+
+fn buffer(reader: &Reader, path: &str) -> Result<Option<Vec<u8>>, SysError> {
+    let Some(text) = reader.text(path) else { return Ok(None) };
+    bytes::from_hexadecimal(&text).map(Some).ok_or_else(|| damaged(path, "it is not hexadecimal"))
+}
+
+fn damaged(path: &str, why: &str) -> SysError {
+    SysError::Damaged { path: PathBuf::from(path), why: format!("{path}: {why}") }
+}
+
+/// The gap of mistakes, where there are any.
+fn named(what: &str, mut wrong: Vec<String>) -> Option<Gap> {
+    let more = wrong.len().saturating_sub(MOST_NAMED);
+    wrong.truncate(MOST_NAMED);
+    wrong.extend((more > 0).then(|| format!("{more} more")));
+    (!wrong.is_empty()).then(|| Gap::new(what, wrong.join("; ")))
+}
+
+/// What Windows does not say, or Wine says instead of it.
+fn not_reported(about: &About) -> Vec<Gap> {
+    let wine = about.wine.as_ref().map(|version| {
+        let why = format!("this is Wine {version}, which reports a part of it, and of that some for all cpus alike");
+        Gap::new("what Windows reports of this machine", why)
+    });
+    wine.into_iter().chain([Gap::new("devices", "corewise does not read them on Windows yet")]).collect()
+}
+
+/// The classes of core by efficiency class, the highest of which is the fastest; the ones below the second are one class.
+fn kinds(classes: &BTreeMap<u32, u8>) -> Vec<NamedKind> {
+    let mut found: Vec<u8> = classes.values().copied().collect::<BTreeSet<u8>>().into_iter().collect();
+    found.reverse();
+    let core_type = |class: u8| match found.iter().position(|other| *other == class) {
+        Some(0) => CoreType::Performance,
+        Some(1) => CoreType::Efficiency,
+        _ => CoreType::LowPower,
+    };
+    let of = |wanted: &u8| NamedKind {
+        core_type: core_type(*wanted),
+        cpus: classes.iter().filter(|(_, class)| *class == wanted).map(|(cpu, _)| *cpu).collect(),
+        source: format!("efficiency class {wanted}"),
+    };
+    found.iter().map(of).collect()
+}
+
+/// The relations by what they relate, as sets of numbers.
+#[derive(Default)]
+struct Read {
+    cores: Parts,
+    modules: Parts,
+    dies: Parts,
+    packages: Parts,
+    nodes: BTreeMap<u32, CpuSet>,
+    /// By level and kind, with the size of each.
+    caches: BTreeMap<(u8, CacheKind), (Parts, Vec<u64>)>,
+    /// Those of the cores, in their order.
+    efficiency_classes: Vec<u8>,
+    wrong: Vec<String>,
+}
+
+impl Read {
+    fn of(relations: &[Relation], numbering: &Numbering) -> Self {
+        let mut read = Self::default();
+        for relation in relations {
+            read.add(relation, numbering);
+        }
+        read
+    }
+
+    fn add(&mut self, relation: &Relation, numbering: &Numbering) {
+        match relation {
+            Relation::Core { efficiency_class, cpus } => {
+                let cpus = self.cpus("a core", cpus, numbering);
+                if self.cores.add(cpus, "a core", &mut self.wrong) {
+                    self.efficiency_classes.push(*efficiency_class);
+                }
+            }
+            Relation::Package(cpus) => {
+                let cpus = self.cpus("a package", cpus, numbering);
+                self.packages.add(cpus, "a package", &mut self.wrong);
+            }
+            Relation::Die(cpus) => {
+                let cpus = self.cpus("a die", cpus, numbering);
+                self.dies.add(cpus, "a die", &mut self.wrong);
+            }
+            Relation::Module(cpus) => {
+                let cpus = self.cpus("a module", cpus, numbering);
+                self.modules.add(cpus, "a module", &mut self.wrong);
+            }
+            Relation::Node { number, cpus } => {
+                // A node comes a second time, with the cpus of all groups.
+                let cpus = self.cpus("a node", cpus, numbering);
+                let node = self.nodes.entry(*number).or_default();
+                *node = node.union(&cpus);
+            }
+            Relation::Cache { level, kind: Some(kind), size_bytes, cpus } if (1..=4).contains(level) => {
+                let cpus = self.cpus("a cache", cpus, numbering);
+                let (parts, sizes) = self.caches.entry((*level, *kind)).or_default();
+                if parts.add(cpus, &format!("an L{level} cache"), &mut self.wrong) {
+                    sizes.push(*size_bytes);
+                }
+            }
+            Relation::Cache { .. } | Relation::Groups(_) => (),
+        }
+    }
+
+    fn cpus(&mut self, what: &str, masks: &[GroupMask], numbering: &Numbering) -> CpuSet {
+        let (cpus, are_known) = numbering.cpus(masks);
+        if !are_known {
+            self.wrong.push(format!("{what} has cpus that are not active"));
+        }
+        cpus
+    }
+
+    fn cpu(&self, number: u32) -> CpuFacts {
+        let caches = self.caches.iter().filter_map(|((level, kind), (parts, sizes))| {
+            let place = parts.place(number)?;
+            let size_bytes = sizes.get(place).copied().filter(|size| CACHE_BYTES.contains(size));
+            Some(CacheFacts { level: *level, kind: *kind, size_bytes, shared_with: parts.set(place).clone() })
+        });
+        CpuFacts {
+            number,
+            package: self.packages.place(number).map(|place| place as i64),
+            die_cpus: self.dies.of(number),
+            cluster_cpus: self.modules.of(number),
+            thread_siblings: self.cores.of(number),
+            caches: caches.collect(),
+            ..CpuFacts::default()
+        }
+    }
+
+    /// The class of each cpu: that of its core, or of its cpu set where all cores have the same. (Windows before 10 has none of cores.)
+    fn efficiency_classes(&self, sets: &BTreeMap<u32, &CpuSetOf>) -> BTreeMap<u32, u8> {
+        let of_cores = self.cores.sets().zip(&self.efficiency_classes);
+        let of_cores: BTreeMap<u32, u8> =
+            of_cores.flat_map(|(set, class)| set.iter().map(move |cpu| (cpu, *class))).collect();
+        match self.efficiency_classes.iter().any(|class| *class != self.efficiency_classes[0]) {
+            true => of_cores,
+            false => sets.iter().map(|(cpu, set)| (*cpu, set.efficiency_class)).collect(),
+        }
+    }
+
+    /// Windows says how much of a node's memory is free, not how much there is; of the only node it is all.
+    fn nodes(&self, about: &About, gaps: &mut Vec<Gap>) -> Vec<NodeFacts> {
+        let memory_bytes = |number: &u32| match self.nodes.len() {
+            1 => about.memory_bytes,
+            _ => about.free_bytes.get(number).copied().filter(|free| *free == 0),
+        };
+        if self.nodes.len() > 1 {
+            gaps.push(Gap::new("memory of each node", "Windows reports only what is free of it"));
+        }
+        let node = |(number, cpus): (&u32, &CpuSet)| NodeFacts {
+            number: *number,
+            cpus: cpus.clone(),
+            memory_bytes: memory_bytes(number),
+            ..NodeFacts::default()
+        };
+        self.nodes.iter().map(node).collect()
+    }
+
+    /// Where cpu sets say something else of who shares a core or a cache, or of a node, than relations, which are used.
+    fn contradictions(&self, sets: &BTreeMap<u32, &CpuSetOf>, numbering: &Numbering) -> Option<Gap> {
+        let last = self.caches.iter().rfind(|((level, kind), _)| *level >= 2 && *kind != CacheKind::Instruction);
+        let node_of = |cpu: u32| self.nodes.iter().find(|(_, cpus)| cpus.contains(cpu)).map(|(number, _)| *number);
+        let mut differing = Vec::new();
+        for (what, of, related) in [
+            ("cores", (|set| set.core) as fn(&CpuSetOf) -> u8, Some(&self.cores)),
+            ("last-level caches", |set| set.last_level_cache, last.map(|(_, (parts, _))| parts)),
+        ] {
+            let Some(related) = related.filter(|related| !related.is_empty()) else { continue };
+            let cpus = parts::divided_otherwise(sets, of, related, numbering);
+            differing.extend((!cpus.is_empty()).then(|| format!("of {what} at cpus {cpus}")));
+        }
+        let other_node = |(cpu, set): (&u32, &&CpuSetOf)| {
+            node_of(*cpu).is_some_and(|node| node & 0xff != u32::from(set.node)).then_some(*cpu)
+        };
+        let cpus: CpuSet = sets.iter().filter_map(other_node).collect();
+        differing.extend((!cpus.is_empty()).then(|| format!("of nodes at cpus {cpus}")));
+        let why = "GetSystemCpuSetInformation says otherwise than GetLogicalProcessorInformationEx, which is used: ";
+        (!differing.is_empty()).then(|| Gap::new("cpu sets", format!("{why}{}", differing.join(", "))))
+    }
+}
+
+#[cfg(test)]
+mod tests;

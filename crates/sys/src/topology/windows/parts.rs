@@ -1,0 +1,80 @@
+//! Sets of cpus that have none in common, and where what Windows says in two places divides the cpus differently.
+
+use std::collections::BTreeMap;
+
+use corewise_model::CpuSet;
+
+use crate::logical_processors::cpu_sets::CpuSetOf;
+use crate::logical_processors::numbering::Numbering;
+
+/// Sets of cpus that have none in common.
+#[derive(Debug, Default)]
+pub struct Parts {
+    sets: Vec<CpuSet>,
+    taken: CpuSet,
+    places: BTreeMap<u32, usize>,
+}
+
+impl Parts {
+    /// Adds a set without the cpus that others have; false where nothing is left of it. Such cpus are reported once a set.
+    pub fn add(&mut self, cpus: CpuSet, what: &str, wrong: &mut Vec<String>) -> bool {
+        let new = cpus.difference(&self.taken);
+        if new != cpus {
+            wrong.push(format!("{what} has cpus of another one"));
+        }
+        if new.is_empty() {
+            return false;
+        }
+        self.taken = self.taken.union(&new);
+        self.places.extend(new.iter().map(|cpu| (cpu, self.sets.len())));
+        self.sets.push(new);
+        true
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.sets.is_empty()
+    }
+
+    /// Which of the sets a cpu is in.
+    pub fn place(&self, cpu: u32) -> Option<usize> {
+        self.places.get(&cpu).copied()
+    }
+
+    pub fn set(&self, place: usize) -> &CpuSet {
+        &self.sets[place]
+    }
+
+    pub fn of(&self, cpu: u32) -> Option<CpuSet> {
+        self.place(cpu).map(|place| self.sets[place].clone())
+    }
+
+    pub fn sets(&self) -> impl Iterator<Item = &CpuSet> {
+        self.sets.iter()
+    }
+}
+
+/// The cpus that an index of cpu sets puts together with others than the parts do. Indices hold inside of a group.
+pub fn divided_otherwise(
+    sets: &BTreeMap<u32, &CpuSetOf>,
+    index: impl Fn(&CpuSetOf) -> u8,
+    parts: &Parts,
+    numbering: &Numbering,
+) -> CpuSet {
+    let mut by_index: BTreeMap<(u16, u8), CpuSet> = BTreeMap::new();
+    for (cpu, set) in sets {
+        by_index.entry((set.group, index(set))).or_default().insert(*cpu);
+    }
+    let told: CpuSet = sets.keys().copied().collect();
+    let related = |cpu: u32, group: u16| {
+        let group = &numbering.groups[usize::from(group)].cpus;
+        parts.of(cpu).map(|set| set.intersection(group).intersection(&told))
+    };
+    let mut differing = CpuSet::new();
+    for ((group, _), together) in by_index {
+        let same = together.lowest().and_then(|cpu| related(cpu, group)).is_none_or(|set| set == together);
+        if !same {
+            differing = differing.union(&together);
+        }
+    }
+    differing
+}

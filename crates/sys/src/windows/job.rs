@@ -1,0 +1,128 @@
+//! Job objects: they hold a command and all its descendants, until they are let go.
+
+use std::{io, ptr};
+
+use corewise_model::CpuSet;
+use windows_sys::Win32::System::JobObjects::{
+    AssignProcessToJobObject, CreateJobObjectW, JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE,
+    JOBOBJECT_BASIC_ACCOUNTING_INFORMATION, JOBOBJECT_EXTENDED_LIMIT_INFORMATION, JobObjectBasicAccountingInformation,
+    JobObjectExtendedLimitInformation, JobObjectGroupInformationEx, QueryInformationJobObject, SetInformationJobObject,
+    TerminateJobObject,
+};
+use windows_sys::Win32::System::SystemInformation::GROUP_AFFINITY;
+use windows_sys::Win32::System::Threading::SetProcessAffinityMask;
+
+use super::affinity::one_mask;
+use super::handle::{Handle, checked};
+use super::processors::NUMBERING;
+
+/// A job, which ends what is in it when this program ends, however that is.
+#[derive(Debug)]
+pub struct Job(Handle);
+
+impl Job {
+    pub fn new() -> io::Result<Self> {
+        // SAFETY: no memory is given.
+        let job = Self(Handle::new(unsafe { CreateJobObjectW(std::ptr::null(), std::ptr::null()) })?);
+        job.set_flags(JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE)?;
+        Ok(job)
+    }
+
+    fn set_flags(&self, flags: u32) -> io::Result<()> {
+        let mut limits = JOBOBJECT_EXTENDED_LIMIT_INFORMATION::default();
+        limits.BasicLimitInformation.LimitFlags = flags;
+        // SAFETY: the kernel reads the structure, whose size it is given.
+        checked(unsafe {
+            SetInformationJobObject(
+                self.0.raw(),
+                JobObjectExtendedLimitInformation,
+                (&raw const limits).cast(),
+                size_of_val(&limits) as u32,
+            )
+        })
+    }
+
+    /// Takes a suspended process in, on cpus: its descendants inherit the mask and are in the job.
+    pub fn take(&self, process: &Handle, cpus: &CpuSet) -> io::Result<()> {
+        let mask = one_mask(cpus)?;
+        if NUMBERING.groups.len() > 1 {
+            let affinity = GROUP_AFFINITY { Mask: usize::MAX, Group: mask.group, Reserved: [0; 3] };
+            self.set_group(&GROUP_AFFINITY { Mask: mask.bits as usize, ..affinity })?;
+        }
+        // SAFETY: both are handles of this program's.
+        checked(unsafe { AssignProcessToJobObject(self.0.raw(), process.raw()) })?;
+        if NUMBERING.groups.len() > 1 {
+            return Ok(());
+        }
+        // SAFETY: a call without memory.
+        checked(unsafe { SetProcessAffinityMask(process.raw(), mask.bits as usize) })
+    }
+
+    /// Keeps what is in the job on cpus of a group; a process's own mask could only be of the group in which it was started.
+    fn set_group(&self, affinity: &GROUP_AFFINITY) -> io::Result<()> {
+        // SAFETY: the kernel reads the structure, whose size it is given.
+        checked(unsafe {
+            SetInformationJobObject(
+                self.0.raw(),
+                JobObjectGroupInformationEx,
+                std::ptr::from_ref(affinity).cast(),
+                size_of::<GROUP_AFFINITY>() as u32,
+            )
+        })
+    }
+
+    /// How many processes are in it now.
+    pub fn processes(&self) -> u32 {
+        self.accounting().ActiveProcesses
+    }
+
+    /// User and system time of all that were in it, as far as the system counts them, in seconds.
+    pub fn times_s(&self) -> (f64, f64) {
+        const HUNDREDS_OF_NS: f64 = 1e-7;
+        let accounting = self.accounting();
+        (accounting.TotalUserTime as f64 * HUNDREDS_OF_NS, accounting.TotalKernelTime as f64 * HUNDREDS_OF_NS)
+    }
+
+    /// Pages that were mapped or read for all that were in it.
+    pub fn page_faults(&self) -> u64 {
+        self.accounting().TotalPageFaultCount.into()
+    }
+
+    /// The most memory that a process of it had committed at once, in bytes.
+    pub fn peak_memory_bytes(&self) -> u64 {
+        let mut limits = JOBOBJECT_EXTENDED_LIMIT_INFORMATION::default();
+        self.query(JobObjectExtendedLimitInformation, &mut limits);
+        limits.PeakProcessMemoryUsed as u64
+    }
+
+    fn accounting(&self) -> JOBOBJECT_BASIC_ACCOUNTING_INFORMATION {
+        let mut accounting = JOBOBJECT_BASIC_ACCOUNTING_INFORMATION::default();
+        self.query(JobObjectBasicAccountingInformation, &mut accounting);
+        accounting
+    }
+
+    /// Fills a structure of plain numbers; it stays as it is where the kernel refuses.
+    fn query<T>(&self, class: i32, structure: &mut T) {
+        // SAFETY: the kernel fills the structure of this class, whose size it is given.
+        unsafe {
+            QueryInformationJobObject(
+                self.0.raw(),
+                class,
+                ptr::from_mut(structure).cast(),
+                size_of::<T>() as u32,
+                ptr::null_mut(),
+            );
+        }
+    }
+
+    /// Ends all that is in it.
+    pub fn end(&self) {
+        // SAFETY: a call without memory.
+        unsafe { TerminateJobObject(self.0.raw(), 1) };
+    }
+
+    /// Nothing in the job ends with this program any more.
+    pub fn let_go(&self) {
+        let _ = self.set_flags(0);
+    }
+}

@@ -1,0 +1,99 @@
+//! How this machine describes itself: by the buffers of two calls, and by what processor and system are called.
+
+use std::fmt::Write as _;
+
+use windows_sys::Win32::System::Registry::{HKEY_LOCAL_MACHINE, RRF_RT_REG_SZ, RegGetValueW};
+use windows_sys::Win32::System::SystemInformation::{GlobalMemoryStatusEx, MEMORYSTATUSEX};
+use windows_sys::Win32::System::Threading::{GetNumaAvailableMemoryNodeEx, GetNumaHighestNodeNumber};
+
+use super::library::{version, wine_version};
+use super::text::{from_wide, wide};
+use super::{cpuset, processors};
+use crate::values::own_files::{ABOUT_WINDOWS, CPU_SETS, LOGICAL_PROCESSORS};
+
+/// No files describe it.
+pub const FOLDER: Option<&str> = None;
+
+/// What calls report, as a recording keeps it.
+pub fn text(path: &str) -> Option<String> {
+    match path {
+        LOGICAL_PROCESSORS => processors::all_relations().map(|bytes| hexadecimal(&bytes)),
+        CPU_SETS => processors::cpu_sets().map(|bytes| hexadecimal(&bytes)),
+        ABOUT_WINDOWS => Some(about()),
+        _ => None,
+    }
+}
+
+/// Two digits a byte, a line for every 32 bytes.
+fn hexadecimal(bytes: &[u8]) -> String {
+    let line = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>() + "\n";
+    bytes.chunks(32).map(line).collect()
+}
+
+fn about() -> String {
+    const PROCESSOR: &str = r"HARDWARE\DESCRIPTION\System\CentralProcessor\0";
+    let mut text = String::new();
+    let mut line = |key: &str, value: Option<String>| {
+        let value = value.map(|value| value.replace(['\r', '\n'], " ")).filter(|value| !value.trim().is_empty());
+        value.into_iter().for_each(|value| _ = writeln!(text, "{key}: {value}"));
+    };
+    line("version", version());
+    line("wine", wine_version());
+    line("processor", registry(PROCESSOR, "ProcessorNameString"));
+    line("vendor", registry(PROCESSOR, "VendorIdentifier"));
+    line("identifier", registry(PROCESSOR, "Identifier"));
+    line("architecture", Some(std::env::consts::ARCH.to_owned()));
+    line("memory", memory_bytes().map(|bytes| bytes.to_string()));
+    for (node, bytes) in free_bytes() {
+        line(&format!("free node {node}"), Some(bytes.to_string()));
+    }
+    if let Ok(cpus) = cpuset::reachable() {
+        for mask in processors::masks(&cpus) {
+            line(&format!("affinity group {}", mask.group), Some(format!("{:x}", mask.bits)));
+        }
+    }
+    text
+}
+
+/// A text of the registry.
+fn registry(key: &str, value: &str) -> Option<String> {
+    let (key, value) = (wide(key), wide(value));
+    let mut buffer = [0_u16; 256];
+    let mut length = size_of_val(&buffer) as u32;
+    // SAFETY: both names end in zero, and the kernel writes at most `length` bytes into the buffer.
+    let error = unsafe {
+        RegGetValueW(
+            HKEY_LOCAL_MACHINE,
+            key.as_ptr(),
+            value.as_ptr(),
+            RRF_RT_REG_SZ,
+            std::ptr::null_mut(),
+            buffer.as_mut_ptr().cast(),
+            &raw mut length,
+        )
+    };
+    (error == 0).then(|| from_wide(&buffer))
+}
+
+/// All memory.
+fn memory_bytes() -> Option<u64> {
+    let mut status = MEMORYSTATUSEX { dwLength: size_of::<MEMORYSTATUSEX>() as u32, ..MEMORYSTATUSEX::default() };
+    // SAFETY: the kernel fills the structure, whose length it was given.
+    (unsafe { GlobalMemoryStatusEx(&raw mut status) } != 0).then_some(status.ullTotalPhys)
+}
+
+/// What is free on each node, where the kernel says so.
+fn free_bytes() -> Vec<(u32, u64)> {
+    let mut highest = 0;
+    // SAFETY: the kernel fills the number.
+    if unsafe { GetNumaHighestNodeNumber(&raw mut highest) } == 0 {
+        return Vec::new();
+    }
+    let free = |node: u32| {
+        let mut bytes = 0;
+        // SAFETY: the kernel fills the number.
+        (unsafe { GetNumaAvailableMemoryNodeEx(u16::try_from(node).ok()?, &raw mut bytes) } != 0)
+            .then_some((node, bytes))
+    };
+    (0..=highest).filter_map(free).collect()
+}

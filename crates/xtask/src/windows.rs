@@ -1,0 +1,262 @@
+//! `cargo xtask windows`: builds the program for Windows and runs it under Wine: its screens, what it reports of this machine, and commands
+//! that it starts, as a program in C sees them. What Wine cannot show is not tested here (docs/windows.md).
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use anyhow::{Context, Result, ensure};
+use xtask::{cargo_of, done, root};
+
+use crate::screens;
+use crate::setup::{self, WINDOWS, WINE};
+use crate::summary::Summary;
+
+const COMPILER: &str = "x86_64-w64-mingw32-gcc";
+/// Compiled as quickly as can be: nothing is measured there. The profile of the program for Arm.
+const PROFILE: &str = "arm";
+/// The sources of what is compiled for the tests.
+const SOURCES: &str = "crates/xtask/windows";
+/// The folder that Wine keeps its Windows in.
+const PREFIX: &str = "target/wine";
+
+/// Something that is tested, by its name.
+type Check = (&'static str, fn(&Wine) -> Result<()>);
+
+/// What is tested.
+const CHECKS: [Check; 12] = [
+    ("this machine, as Wine reports it", this_machine),
+    ("a recording is read on both systems", recording),
+    ("the mask is in force at once, and inherited", masks),
+    ("arguments come as they were typed", arguments),
+    ("the status is the command's", status),
+    ("try finds the cpu with the better score", tried),
+    ("a command that is not there", missing_command),
+    ("cpus that are not there", missing_cpus),
+    ("an error of use for each wrong word", wrong_words),
+    ("a survey and a map of links are measured", measured),
+    ("the history lies in %LOCALAPPDATA%", history),
+    ("what is missing is named", doctor),
+];
+
+/// Builds and tests; a skip where the means are not there.
+pub fn run(native: &Path) -> Result<Summary> {
+    let toolchain = match means() {
+        Ok(toolchain) => toolchain,
+        Err(why) => {
+            return Ok(Summary { skips: vec![("all on Windows".into(), Some(why))], ..Summary::default() });
+        }
+    };
+    let build = ["build", "--package", "corewise", "--target", WINDOWS, "--profile", PROFILE];
+    done(cargo_of(&toolchain).args(build))?;
+    let wine = Wine::set_up(native)?;
+    let mut summary = Summary::default();
+    let mut count = |name: &str, result: Result<()>| match result {
+        Ok(()) => summary.passed += 1,
+        Err(error) => summary.fail(format!("Windows: {name}: {error:#}")),
+    };
+    count("screens of described machines", screens::are_same(native, || wine.corewise(&[])));
+    for (name, check) in CHECKS {
+        count(name, check(&wine));
+    }
+    Ok(summary)
+}
+
+/// The toolchain that builds for Windows, or why nothing can be built or run.
+fn means() -> Result<String, String> {
+    if cfg!(not(target_arch = "x86_64")) {
+        return Err("Wine is used on x86-64 only".into());
+    }
+    let toolchain = setup::toolchain(WINDOWS).ok_or("there is no standard library of Rust for Windows")?;
+    match (Path::new(WINE).is_file(), setup::on_path(COMPILER)) {
+        (true, true) => Ok(toolchain),
+        (false, _) => Err(format!("{WINE} is not installed")),
+        (_, false) => Err(format!("{COMPILER} is not installed")),
+    }
+}
+
+/// A Windows that Wine imitates, with corewise and the test program.
+struct Wine {
+    prefix: PathBuf,
+    native: PathBuf,
+    corewise: PathBuf,
+    masks: PathBuf,
+}
+
+impl Wine {
+    fn set_up(native: &Path) -> Result<Self> {
+        let prefix = root().join(PREFIX);
+        let folder = root().join("target").join(WINDOWS).join(PROFILE);
+        let wine = Self {
+            native: native.to_owned(),
+            corewise: folder.join("corewise.exe"),
+            masks: folder.join("masks.exe"),
+            prefix,
+        };
+        let system = wine.prefix.join("drive_c/windows/system32");
+        if !system.join("kernel32.dll").is_file() {
+            fs::create_dir_all(&wine.prefix)?;
+            xtask::output(wine.command(&["wineboot", "-i"]).arg("/silent"))?;
+        }
+        // A Wine that has it needs none of ours.
+        if !system.join("bcryptprimitives.dll").exists() {
+            compile(&["-shared", "-s"], "bcryptprimitives.c", &system.join("bcryptprimitives.dll"), &["-ladvapi32"])?;
+        }
+        compile(&["-Wall", "-Werror"], "masks.c", &wine.masks, &[])?;
+        Ok(wine)
+    }
+
+    /// A program of Windows, with nothing of this system's folders.
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(WINE);
+        command.args(words).env("WINEPREFIX", &self.prefix).envs([("WINEARCH", "win64"), ("WINEDEBUG", "-all")]);
+        for variable in ["XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "HOME"] {
+            command.env_remove(variable);
+        }
+        // Wine itself wants one.
+        command.env("HOME", &self.prefix);
+        command
+    }
+
+    fn corewise(&self, words: &[&str]) -> Command {
+        let mut command = self.command(&[]);
+        command.arg(&self.corewise).args(words);
+        command
+    }
+
+    /// What corewise prints and how it ends.
+    fn says(&self, words: &[&str]) -> Result<Said> {
+        self.corewise(words).output().map(Said::from).with_context(|| format!("{words:?} cannot be started"))
+    }
+
+    /// Corewise with the test program as its command.
+    fn run_masks(&self, on: &str, arguments: &[&str]) -> Result<Said> {
+        self.run_masks_with(&[], on, arguments)
+    }
+
+    fn run_masks_with(&self, options: &[&str], on: &str, arguments: &[&str]) -> Result<Said> {
+        let mut command = self.corewise(&["run", "--on", on]);
+        Ok(Said::from(command.args(options).arg("--").arg(&self.masks).args(arguments).output()?))
+    }
+}
+
+/// The output of a program.
+struct Said {
+    text: String,
+    error: String,
+    status: Option<i32>,
+}
+
+impl From<Output> for Said {
+    fn from(output: Output) -> Self {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).replace("\r\n", "\n");
+        Self { text: text(&output.stdout), error: text(&output.stderr), status: output.status.code() }
+    }
+}
+
+impl Said {
+    fn expect(&self, status: i32, parts: &[&str]) -> Result<()> {
+        let whole = format!("{}{}", self.text, self.error);
+        ensure!(self.status == Some(status), "ended with {:?}, not {status}: {whole}", self.status);
+        for part in parts {
+            ensure!(whole.contains(part), "\"{part}\" is missing in: {whole}");
+        }
+        Ok(())
+    }
+}
+
+fn compile(options: &[&str], source: &str, program: &Path, libraries: &[&str]) -> Result<()> {
+    let source = root().join(SOURCES).join(source);
+    done(Command::new(COMPILER).args(options).arg("-O2").arg("-o").arg(program).arg(source).args(libraries))
+}
+
+fn this_machine(wine: &Wine) -> Result<()> {
+    let said = wine.says(&["topology"])?;
+    said.expect(0, &["Wine ", "Windows ", "Not measured", "what Windows reports of this machine: this is Wine"])?;
+    let count = std::thread::available_parallelism()?;
+    let cpus = wine.says(&["place", "all", "--as", "list"])?;
+    ensure!(cpus.text.trim().ends_with(&(count.get() - 1).to_string()), "{count} cpus became {}", cpus.text);
+    Ok(())
+}
+
+fn recording(wine: &Wine) -> Result<()> {
+    let file = wine.prefix.join("recorded.tar");
+    let _ = fs::remove_file(&file);
+    wine.corewise(&["record", "-o"]).arg(&file).output().map(Said::from)?.expect(0, &["recorded in"])?;
+    let there = wine.corewise(&["topology", "--machine"]).arg(&file).output().map(Said::from)?;
+    there.expect(0, &["this is Wine"])?;
+    let here = Said::from(Command::new(&wine.native).args(["topology", "--machine"]).arg(&file).output()?);
+    ensure!(here.text == there.text, "Wine shows {} and this system {}", there.text, here.text);
+    Ok(())
+}
+
+fn masks(wine: &Wine) -> Result<()> {
+    for (on, mask) in [("0", 1), ("1", 2)] {
+        let said = wine.run_masks(on, &[])?;
+        said.expect(0, &[&format!("own {mask}\n"), &format!("child {mask}\n")])?;
+    }
+    wine.run_masks("core:0", &[])?.expect(0, &["own ", "child "])?;
+    // Attended, and not only started.
+    wine.run_masks_with(&["-v"], "1", &["exit", "5"])?.expect(5, &["own 2\n", "child 2\n", "corewise: "])?;
+    wine.run_masks_with(&["--enforce", "boundary"], "1", &["exit", "6"])?.expect(6, &["own 2\n", "child 2\n"])
+}
+
+fn arguments(wine: &Wine) -> Result<()> {
+    let words = ["", "a b", "\"", r"\", r"a\\b", r#"a\"b"#, r"c:\d e\", "ü", "%PATH%", "*"];
+    let said = wine.run_masks("0", &words)?;
+    let expected: Vec<String> =
+        words.iter().filter(|word| word.is_ascii()).map(|word| format!("argument [{word}]\n")).collect();
+    said.expect(0, &expected.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+fn status(wine: &Wine) -> Result<()> {
+    [0, 7, 255].iter().try_for_each(|status| wine.run_masks("0", &["exit", &status.to_string()])?.expect(*status, &[]))
+}
+
+/// The score depends on the mask alone.
+fn tried(wine: &Wine) -> Result<()> {
+    let arms = ["try", "--on", "0", "--on", "1", "--metric", "score=([0-9.]+)", "--higher"];
+    let mut command = wine.corewise(&arms);
+    command.args(["--rest", "0s", "--budget", "30s", "--seed", "1", "--no-store", "--"]).arg(&wine.masks).arg("score");
+    Said::from(command.output()?).expect(0, &["Pin it. cpu 1 is at least"])
+}
+
+fn missing_command(wine: &Wine) -> Result<()> {
+    let said = wine.says(&["run", "--on", "0", "--", "no-such-program"])?;
+    ensure!(said.status != Some(0), "it succeeded");
+    said.expect(said.status.unwrap_or(-1), &["no-such-program"])
+}
+
+fn missing_cpus(wine: &Wine) -> Result<()> {
+    wine.run_masks("60", &[])?.expect(3, &["cpu 60"])
+}
+
+fn wrong_words(wine: &Wine) -> Result<()> {
+    for command in ["topology", "place", "record", "doctor", "history", "run", "survey", "try", "tail", "links"] {
+        wine.says(&[command, "--no-such-option"])?.expect(2, &["--no-such-option"])?;
+    }
+    wine.says(&["topology", "--machine", r"C:\none.txt"])?.expect(3, &["none.txt"])
+}
+
+/// That there are results, whatever they are: nothing that is timed under Wine means anything.
+fn measured(wine: &Wine) -> Result<()> {
+    let survey = ["survey", "--budget", "2s", "--no-store", "--json"];
+    wine.says(&survey)?.expect(0, &["\"conclusions\"", "this is Wine", "switches of threads"])?;
+    wine.says(&["links", "--budget", "2s", "--no-store"])?.expect(0, &["compare-and-swap, ns one way"])
+}
+
+fn history(wine: &Wine) -> Result<()> {
+    let matrix = wine.prefix.join("matrix.csv");
+    fs::write(&matrix, ",0,1\n0,,40\n1,40,\n")?;
+    let said = wine.corewise(&["links", "import"]).arg(&matrix).output().map(Said::from)?;
+    said.expect(0, &["stored as map"])?;
+    wine.says(&["history", "--all"])?.expect(0, &["links"])?;
+    let users = fs::read_dir(wine.prefix.join("drive_c/users"))?;
+    let is_there = |user: fs::DirEntry| user.path().join("AppData/Local/corewise/history.db").is_file();
+    ensure!(users.flatten().any(is_there), "no history.db below AppData/Local");
+    Ok(())
+}
+
+fn doctor(wine: &Wine) -> Result<()> {
+    wine.says(&["doctor"])?.expect(0, &["not available on this system yet"])
+}

@@ -1,0 +1,50 @@
+/* Prints its arguments, the cpus that it may use, and those of a child that it starts; then ends with a status. As `score`, it prints a score
+ * that is twice as high on the second cpu alone as elsewhere.
+ *
+ *     masks.exe [exit STATUS | score | argument…]
+ *
+ * The mask is read in a constructor, before main, so that a mask which comes into force late would be seen. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <windows.h>
+
+static DWORD_PTR at_start;
+
+__attribute__((constructor)) static void look(void) {
+    DWORD_PTR of_system;
+    GetProcessAffinityMask(GetCurrentProcess(), &at_start, &of_system);
+}
+
+static void child(const char *program) {
+    char line[MAX_PATH + 16];
+    STARTUPINFOA startup = {.cb = sizeof startup};
+    PROCESS_INFORMATION process;
+    snprintf(line, sizeof line, "\"%s\" of-child", program);
+    fflush(stdout);
+    if (!CreateProcessA(program, line, NULL, NULL, TRUE, 0, NULL, NULL, &startup, &process)) {
+        printf("no child: %lu\n", GetLastError());
+        return;
+    }
+    WaitForSingleObject(process.hProcess, INFINITE);
+}
+
+int main(int count, char **arguments) {
+    char program[MAX_PATH];
+    GetModuleFileNameA(NULL, program, sizeof program);
+    if (count == 2 && !strcmp(arguments[1], "of-child")) {
+        printf("child %llx\n", (unsigned long long)at_start);
+        return 0;
+    }
+    if (count == 2 && !strcmp(arguments[1], "score")) {
+        printf("score=%.2f\n", (at_start == 2 ? 20 : 10) + GetTickCount() % 16 / 100.0);
+        return 0;
+    }
+    printf("own %llx\n", (unsigned long long)at_start);
+    child(program);
+    if (count == 3 && !strcmp(arguments[1], "exit"))
+        return atoi(arguments[2]);
+    for (int place = 1; place < count; place++)
+        printf("argument [%s]\n", arguments[place]);
+    return 0;
+}
