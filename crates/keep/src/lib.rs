@@ -20,7 +20,7 @@ use corewise_model::worth::Speed;
 use corewise_sys::SysError;
 use corewise_sys::affinity_events::AffinityEvents;
 use corewise_sys::change::Journal;
-use corewise_sys::{cpuset, scheduling};
+use corewise_sys::cpuset;
 use tracing::{info, warn};
 
 use authors::Authors;
@@ -97,8 +97,6 @@ pub fn run(
     map: Option<(&Path, Duration)>,
     host: &mut dyn Host,
 ) -> Result<BTreeMap<u32, Held>, String> {
-    // The sooner it runs when a program was executed, the less of that runs elsewhere. Without this it works as well.
-    let _ = scheduling::run_soon();
     let rules = host.rules()?;
     let eyes = Eyes::open(scope);
     let source = AffinityEvents::open().map_err(|gap| gap.why);
