@@ -8,6 +8,7 @@ mod support;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitCode, Output, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -16,7 +17,7 @@ use std::time::{Duration, Instant};
 use corewise_model::CpuSet;
 use corewise_sys::{affinity, task};
 use libtest_mimic::{Arguments, Completion, Trial};
-use support::{Place, ended, interrupt, is_root, text, wait_for, wait_until_it_catches_interrupts};
+use support::{Place, ended, interrupt, is_root, send, text, wait_for, wait_until_it_catches_interrupts};
 
 /// The first argument that makes this program a server; the second says which.
 const SERVE: &str = "serve";
@@ -33,18 +34,22 @@ fn main() -> ExitCode {
     if words.first().is_some_and(|word| word == SERVE) {
         return serve(&words[1]);
     }
-    let tests: [(&str, Test); 9] = [
+    let tests: [(&str, Test); 13] = [
         ("the_better_placement_wins_and_everything_comes_back", the_better_placement_wins_and_everything_comes_back),
         ("a_session_goes_on_with_the_same_process_alone", a_session_goes_on_with_the_same_process_alone),
         ("a_placement_beyond_a_limit_is_left", a_placement_beyond_a_limit_is_left),
         ("a_killed_session_is_undone", a_killed_session_is_undone),
         ("a_session_that_is_interrupted_gives_back", a_session_that_is_interrupted_gives_back),
+        ("a_pause_gives_everything_back", a_pause_gives_everything_back),
+        ("time_on_what_looks_worse_is_bounded", time_on_what_looks_worse_is_bounded),
+        ("threads_with_a_name_stand_elsewhere", threads_with_a_name_stand_elsewhere),
         ("a_process_that_ends_ends_the_session", a_process_that_ends_ends_the_session),
         ("threads_that_are_born_are_given_back_too", threads_that_are_born_are_given_back_too),
         (
             "what_cannot_be_read_is_said_before_anything_is_changed",
             what_cannot_be_read_is_said_before_anything_is_changed,
         ),
+        ("numbers_of_another_namespace_are_refused", numbers_of_another_namespace_are_refused),
         ("who_may_not_place_a_process_is_told", who_may_not_place_a_process_is_told),
     ];
     let trials = tests.map(|(name, test)| {
@@ -62,8 +67,9 @@ fn main() -> ExitCode {
 /// A server, by what it does wrong.
 fn serve(which: &str) -> ExitCode {
     let all = affinity::current().unwrap();
-    for _ in 0..IDLERS {
-        std::thread::spawn(|| std::thread::sleep(Duration::MAX));
+    for number in 0..IDLERS {
+        let named = std::thread::Builder::new().name(format!("idle-{number}"));
+        drop(named.spawn(|| std::thread::sleep(Duration::MAX)));
     }
     if which == "breeds" {
         std::thread::spawn(|| {
@@ -308,6 +314,65 @@ fn a_session_that_is_interrupted_gives_back(stage: &Stage) -> Result<(), String>
     Ok(())
 }
 
+fn a_pause_gives_everything_back(stage: &Stage) -> Result<(), String> {
+    let server = stage.server("well");
+    let mut session = stage
+        .tries(&server, &["--metric", "waits_seconds", "--lower", "--error-rate", "0.000001%", "--worse-at-most", "1h"])
+        // In a group of its own that somebody could continue.
+        .process_group(0)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let is_stopped = || {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", session.id())).unwrap_or_default();
+        stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'))
+    };
+    for _ in 0..2 {
+        wait_for("a placement", || server.is_placed().then_some(()));
+        send("TSTP", &session);
+        wait_for("the stop", || is_stopped().then_some(()));
+        assert_eq!(server.masks(), server.before);
+        send("CONT", &session);
+    }
+    wait_for("a placement", || server.is_placed().then_some(()));
+    interrupt(&session);
+    ended(&mut session);
+    assert_eq!(server.masks(), server.before);
+    Ok(())
+}
+
+fn time_on_what_looks_worse_is_bounded(stage: &Stage) -> Result<(), String> {
+    let server = stage.server("well");
+    let words = ["--metric", "waits_seconds", "--lower", "--error-rate", "0.000001%", "--worse-at-most", "1s"];
+    let made = stage.output(&server, &words);
+    let said = text(&made.stderr);
+    assert!(said.contains("--worse-at-most") && made.status.code() == Some(1), "{said}{}", text(&made.stdout));
+    Ok(())
+}
+
+fn threads_with_a_name_stand_elsewhere(stage: &Stage) -> Result<(), String> {
+    let server = stage.server("well");
+    let (pid, address) = (server.child.id().to_string(), server.address());
+    let idle = format!("idle={}", stage.one);
+    let words = ["try", "--pid", &pid, "--role", "idle=^idle-", "--on", &idle, "--sample", &address, "--slot", "0.1s"];
+    let typed = [&words[..], &["--metric", "waits_seconds", "--lower", "--error-rate", "0.000001%"]].concat();
+    let mut session = stage.corewise(&typed).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let placed = |is_idle: bool| {
+        let threads = server.masks().into_iter();
+        let named = threads.filter(|(thread, _)| {
+            task::name(server.child.id(), *thread).is_some_and(|name| name.starts_with("idle-")) == is_idle
+        });
+        named.map(|(_, cpus)| cpus).collect::<Vec<_>>()
+    };
+    wait_for("a placement", || placed(true).iter().all(|cpus| *cpus == stage.one).then_some(()));
+    interrupt(&session);
+    ended(&mut session);
+    assert!(placed(false).iter().all(|cpus| *cpus == stage.all), "{:?}", placed(false));
+    assert_eq!(server.masks(), server.before);
+    Ok(())
+}
+
 fn a_process_that_ends_ends_the_session(stage: &Stage) -> Result<(), String> {
     let server = stage.server("ends");
     // It has to go on until the server ends.
@@ -364,6 +429,35 @@ fn what_cannot_be_read_is_said_before_anything_is_changed(stage: &Stage) -> Resu
     ]);
     let made = { still }.output().unwrap();
     assert!(text(&made.stderr).contains("does not move"), "{}{}", text(&made.stdout), text(&made.stderr));
+    Ok(())
+}
+
+fn numbers_of_another_namespace_are_refused(stage: &Stage) -> Result<(), String> {
+    let unshared = |words: &[&str]| {
+        let mut command = Command::new("unshare");
+        command.args(["--pid", "--fork"]).args(words);
+        command
+    };
+    if !unshared(&["true"]).status().is_ok_and(|status| status.success()) {
+        return Err("no namespace of processes can be made here (unshare)".to_owned());
+    }
+    let server = stage.server("well");
+    let corewise = stage.tries(&server, &["--metric", "waits_seconds", "--lower"]);
+    let words: Vec<String> = std::iter::once(corewise.get_program())
+        .chain(corewise.get_args())
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    let mut command = unshared(&words.iter().map(String::as_str).collect::<Vec<_>>());
+    for (name, value) in corewise.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    let made = command.output().unwrap();
+    let said = text(&made.stderr);
+    assert!(made.status.code() == Some(3) && said.contains("another namespace of processes"), "{said}");
+    assert_eq!(server.masks(), server.before);
     Ok(())
 }
 

@@ -9,7 +9,7 @@ use corewise_lab::experiment::begun_now;
 use corewise_model::conducted::Conducted;
 use corewise_model::experiment::Policy;
 use corewise_model::simulate::{self, Noise, Truth};
-use corewise_model::trial::{Arm, Metric, Observed, Outcome, Trial, Workload};
+use corewise_model::trial::{Arm, ArmMemory, Metric, Observed, Outcome, Parts, RolePlace, Service, Trial, Workload};
 use corewise_model::{CpuSet, Survey};
 use corewise_store::Store;
 use serde_json::Value;
@@ -32,13 +32,7 @@ fn survey(cpus: u32, seed: u64) -> Survey {
 /// An experiment of so many blocks in which the candidate is 8 % better.
 fn experiment(blocks: u32, name: &str) -> Conducted {
     let machine = simulate::machine(4, false, &[(CpuSet::first(4), 32)]);
-    let arm = |name: &str, cpus: Option<CpuSet>| Arm {
-        name: name.to_owned(),
-        cpus,
-        threads: None,
-        memory: None,
-        reason: "a test".to_owned(),
-    };
+    let arm = |name: &str, cpus: Option<CpuSet>| Arm::new(name, cpus, "a test");
     let arms = vec![arm("OS default", None), arm(name, Some(CpuSet::of(1)))];
     let workload = Workload::new(vec!["./program".to_owned(), name.to_owned()], "/".into(), Metric::wall_time());
     let experiment = begun_now("0.1.0", machine, workload, arms, Policy::default(), Some(7));
@@ -108,6 +102,38 @@ fn a_page_says_what_the_terminal_says() {
         ["Every run over time", "What each placement changes", "Differences within each block", "Latency by percentile"]
     {
         assert!(page.contains(title), "{title}");
+    }
+}
+
+#[test]
+fn a_page_shows_what_was_started_and_where_each_role_stood() {
+    let place = Place::new();
+    let mut conducted = experiment(20, "server=0@bind:0, load=1");
+    let service =
+        Service { name: "server".to_owned(), start: "./server <1>".to_owned(), ready: Some("./ask".to_owned()) };
+    conducted.experiment.workload.parts =
+        Some(Parts { services: vec![service], keep_started: false, ready_within_s: 30.0 });
+    let memory = Some(ArmMemory { policy: "bind:0".to_owned(), nodes: CpuSet::of(0) });
+    let place_of = |role: &str, cpu: u32, memory| RolePlace {
+        role: role.to_owned(),
+        expression: cpu.to_string(),
+        cpus: CpuSet::of(cpu),
+        memory,
+    };
+    conducted.experiment.arms[1].roles = vec![place_of("server", 0, memory), place_of("load", 1, None)];
+    let path = place.path().join("history.db");
+    Store::open(&path).unwrap().add(&conducted).unwrap();
+    let page = page(&place, &path, &["1"]);
+    let words = without_tags(&page);
+    for part in [
+        "Service server, started anew for each run: ./server &lt;1&gt;; ready when this succeeds: ./ask",
+        "Roles",
+        "0 @ bind:0",
+        "corewise run --on 0 --memory bind:0 -- sh -c './server &lt;1&gt;'",
+        "NUMAPolicy=bind",
+        "NUMAMask=0",
+    ] {
+        assert!(words.contains(part), "{part}: {words}");
     }
 }
 

@@ -1,5 +1,5 @@
 //! `cargo xtask compare-keep`: how soon and how surely `corewise keep run` places programs, what it costs, and what is left when it is killed,
-//! beside pollers of half a second and of a second.
+//! beside a bare listener and pollers of half a second and of a second, and beside another build of corewise.
 
 mod actors;
 mod cost;
@@ -13,6 +13,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail, ensure};
 use corewise_model::CpuSet;
 use corewise_sys::affinity;
+use keeper::Kind;
 use xtask::{cargo, done, number, root};
 
 /// What the chore's own processes are called by.
@@ -22,13 +23,22 @@ const ACTOR: &str = "keep-actor";
 pub fn run(words: &[&str]) -> Result<bool> {
     match words {
         [ACTOR, words @ ..] => actors::act(words).map(|()| true),
-        [] => Ok(latency::run(&Stage::new()?, 500)? & cost::run(&Stage::new()?)? & kills::run(&Stage::new()?, 100)?),
-        ["latency"] => latency::run(&Stage::new()?, 500),
-        ["latency", programs] => latency::run(&Stage::new()?, number(programs)?),
-        ["cost"] => cost::run(&Stage::new()?),
-        ["kills"] => kills::run(&Stage::new()?, 100),
-        ["kills", times] => kills::run(&Stage::new()?, number(times)?),
-        _ => bail!("compare-keep has the parts latency, cost and kills"),
+        ["against", other, words @ ..] => parts(words, Some(Path::new(other))),
+        words => parts(words, None),
+    }
+}
+
+fn parts(words: &[&str], other: Option<&Path>) -> Result<bool> {
+    let stage = || Stage::new(other);
+    match words {
+        [] => Ok(latency::run(&stage()?, 500)? & cost::run(&stage()?, 60)? & kills::run(&stage()?, 100)?),
+        ["latency"] => latency::run(&stage()?, 500),
+        ["latency", programs] => latency::run(&stage()?, number(programs)?),
+        ["cost"] => cost::run(&stage()?, 60),
+        ["cost", seconds] => cost::run(&stage()?, number(seconds)?),
+        ["kills"] => kills::run(&stage()?, 100),
+        ["kills", times] => kills::run(&stage()?, number(times)?),
+        _ => bail!("compare-keep [against PROGRAM] has the parts latency, cost and kills"),
     }
 }
 
@@ -36,13 +46,15 @@ pub fn run(words: &[&str]) -> Result<bool> {
 pub struct Stage {
     folder: PathBuf,
     corewise: PathBuf,
+    /// Another build that it is compared with.
+    other: Option<PathBuf>,
     /// What this process may use, and of it the cpu that rules place programs on.
     pub all: CpuSet,
     pub one: CpuSet,
 }
 
 impl Stage {
-    fn new() -> Result<Self> {
+    fn new(other: Option<&Path>) -> Result<Self> {
         done(cargo().args(["build", "--release", "--package", "corewise"]))?;
         let all = affinity::current()?;
         let highest = all.highest().filter(|_| all.len() > 1).context("one cpu alone leaves nothing to compare")?;
@@ -50,7 +62,8 @@ impl Stage {
         let folder = Path::new("/dev/shm").join(format!("corewise-compare-keep-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir(&folder).with_context(|| folder.display().to_string())?;
-        let stage = Self { folder, corewise: target().join("release/corewise"), all, one: CpuSet::of(highest) };
+        let other = other.map(Path::canonicalize).transpose()?;
+        let stage = Self { folder, corewise: target().join("release/corewise"), other, all, one: CpuSet::of(highest) };
         stage.program("actor")?;
         stage.program("launcher")?;
         Ok(stage)
@@ -70,9 +83,23 @@ impl Stage {
         self.folder.join(name)
     }
 
+    /// What takes turns.
+    pub fn kinds(&self) -> Vec<Kind> {
+        let other = self.other.iter().map(|_| Kind::Other);
+        [Kind::Corewise]
+            .into_iter()
+            .chain(other)
+            .chain([Kind::Listener, Kind::Poller(500), Kind::Poller(1_000)])
+            .collect()
+    }
+
     /// `corewise` with journals and a runtime folder of its own.
     pub fn corewise(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(&self.corewise);
+        self.by(&self.corewise, words)
+    }
+
+    fn by(&self, program: &Path, words: &[&str]) -> Command {
+        let mut command = Command::new(program);
         command.arg("--journal").arg(self.path("journals")).args(words).env("XDG_RUNTIME_DIR", &self.folder);
         command.env("XDG_CONFIG_HOME", &self.folder).env("XDG_DATA_HOME", &self.folder);
         command
@@ -80,7 +107,16 @@ impl Stage {
 
     /// `corewise keep` with the rules of the comparison.
     pub fn keep(&self, words: &[&str]) -> Command {
-        let mut command = self.corewise(&["keep", "--user", "--rules"]);
+        self.keep_by(&self.corewise, words)
+    }
+
+    /// The same by the other build.
+    pub fn keep_by_other(&self, words: &[&str]) -> Result<Command> {
+        Ok(self.keep_by(self.other.as_ref().context("there is no other build")?, words))
+    }
+
+    fn keep_by(&self, program: &Path, words: &[&str]) -> Command {
+        let mut command = self.by(program, &["keep", "--user", "--rules"]);
         command.arg(self.path("corewise/rules.toml")).args(words);
         command
     }
@@ -110,6 +146,12 @@ impl Drop for Stage {
 /// Where cargo builds.
 fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+}
+
+/// How busy the machine is: the load of the last minute, as the kernel counts it (proc_loadavg(5)).
+fn load() -> String {
+    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.split(' ').next().unwrap_or_default().to_owned()
 }
 
 /// The value below which this part of the values lies.

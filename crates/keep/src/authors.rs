@@ -33,22 +33,21 @@ impl<'a> Authors<'a> {
         Self::watch(self.source).map(|new| self.watch = new.watch)
     }
 
-    /// Takes what others requested since. Where events were lost, nothing before counts: a request that is not known may have come after it.
-    pub fn take(&mut self) {
+    /// Takes what others requested of wanted threads since. Where events were lost, nothing before counts: a request that is not known may have come after it.
+    pub fn take(&mut self, is_wanted: impl Fn(u32) -> bool) {
         let now = Instant::now();
-        if self.watch.drain(&mut self.batch) > 0 || self.requests.len() > MOST_REQUESTS {
+        if self.watch.drain(is_wanted, &mut self.batch) > 0 || self.requests.len() > MOST_REQUESTS {
             self.requests.clear();
         }
-        let this = std::process::id();
-        for event in self.batch.drain(..).filter(|event| event.by != this) {
+        for event in self.batch.drain(..) {
             self.set.insert(event.target);
             self.requests.insert(event.target, (now, event.author));
         }
     }
 
-    /// The threads whose masks others were to set since this was asked last.
-    pub fn set(&mut self) -> BTreeSet<u32> {
-        self.take();
+    /// The wanted threads whose masks others were to set since this was asked last.
+    pub fn set(&mut self, is_wanted: impl Fn(u32) -> bool) -> BTreeSet<u32> {
+        self.take(is_wanted);
         std::mem::take(&mut self.set)
     }
 

@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::time::{Duration, Instant};
 
-use corewise_model::CpuSet;
-use corewise_model::keep::{Process, Thread};
+use corewise_model::keep::{Held, HeldThread, Process, Thread};
 use corewise_sys::process::Stat;
 use corewise_sys::process_events::{Kind, ProcessEvent, ProcessEvents};
 use corewise_sys::processes::{self, Executable, Facts};
@@ -37,6 +36,7 @@ pub struct Wake {
 pub struct Eyes {
     scope: Scope,
     events: Result<ProcessEvents, String>,
+    batch: Vec<ProcessEvent>,
     /// Without events: when each process started, and what it is called.
     known: BTreeMap<u32, (u64, String)>,
     last_poll: Instant,
@@ -51,7 +51,7 @@ impl Eyes {
 
     fn without_events(scope: Scope) -> Self {
         let (known, users) = (BTreeMap::new(), BTreeMap::new());
-        Self { scope, events: Err(String::new()), known, last_poll: Instant::now(), users }
+        Self { scope, events: Err(String::new()), batch: Vec::new(), known, last_poll: Instant::now(), users }
     }
 
     /// How processes are seen, in words.
@@ -67,9 +67,8 @@ impl Eyes {
         let mut wake = Wake::default();
         match &mut self.events {
             Ok(events) => {
-                let mut batch = Vec::new();
-                events.wait(patience, &mut batch)?;
-                for event in batch {
+                events.wait(patience, &mut self.batch)?;
+                for event in self.batch.drain(..) {
                     match event {
                         ProcessEvent::Executed { process } | ProcessEvent::Renamed { process, .. } => {
                             wake.processes.insert(process);
@@ -105,8 +104,8 @@ impl Eyes {
     }
 
     /// A process without its threads and what it can reach, which is enough to decide whether a rule matches; nothing where it has ended, is
-    /// the kernel's or this one, or is none of those that are kept.
-    pub fn facts(&mut self, id: u32) -> Option<Process> {
+    /// the kernel's or this one, or is none of those that are kept. The name of its parent takes another look.
+    pub fn facts(&mut self, id: u32, names_parent: bool) -> Option<Process> {
         let facts = Facts::of(id).ok().flatten()?;
         let is_in_scope = match self.scope {
             Scope::User(user) => facts.user == user,
@@ -121,7 +120,8 @@ impl Eyes {
         };
         let name = || processes::user_name(facts.user).unwrap_or_else(|| facts.user.to_string());
         let user = self.users.entry(facts.user).or_insert_with(name).clone();
-        let parent_name = Stat::of(facts.parent).ok().flatten().map(|stat| stat.name).unwrap_or_default();
+        let parent = if names_parent { Stat::of(facts.parent).ok().flatten() } else { None };
+        let parent_name = parent.map(|stat| stat.name).unwrap_or_default();
         Some(Process {
             id,
             start_ticks: facts.process.start_ticks,
@@ -140,7 +140,7 @@ impl Eyes {
 
     /// A process as a whole.
     pub fn process(&mut self, id: u32) -> Option<Process> {
-        self.facts(id).map(whole)
+        self.facts(id, true).map(whole)
     }
 }
 
@@ -156,10 +156,16 @@ pub fn whole(process: Process) -> Process {
     Process { reachable: cpuset::of(process.id), threads, ..process }
 }
 
-/// The masks of a process's threads, and nothing else: a system call a thread.
-pub fn masks(process: u32) -> Vec<(u32, CpuSet)> {
-    let mask = |thread| Some((thread, affinity::of(thread).ok()?));
-    task::threads(process).into_iter().filter_map(mask).collect()
+/// Whether a process has other threads than when it was looked at last, or one of them another mask: a system call a thread, and nothing else.
+pub fn has_drifted(process: u32, held: &Held) -> bool {
+    let has_other_mask =
+        |(thread, known): (&u32, &HeldThread)| affinity::of(*thread).ok().as_ref() != Some(&known.seen);
+    has_other_threads(process, held.threads.len()) || held.threads.iter().any(has_other_mask)
+}
+
+/// Whether threads were started or ended since a process had so many.
+pub fn has_other_threads(process: u32, count: usize) -> bool {
+    task::thread_count(process) != Some(count)
 }
 
 /// All processes that are kept, as they are now.
@@ -172,4 +178,43 @@ pub fn processes(scope: Scope) -> Vec<Process> {
 /// A process as it is now; nothing where it has ended, or is the kernel's or this one.
 pub fn process(id: u32) -> Option<Process> {
     Eyes::without_events(Scope::System).process(id)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use corewise_model::keep::{Author, Keeper, resolve, rules};
+    use corewise_model::placement::Context;
+    use corewise_model::{CpuSet, Machine};
+
+    use super::*;
+
+    #[test]
+    fn another_mask_and_an_end_are_drift() {
+        let all = affinity::current().unwrap();
+        if all.len() < 2 {
+            return println!("skipped: one cpu alone leaves nothing to set");
+        }
+        let one = CpuSet::of(all.highest().unwrap());
+        let online = cpuset::online();
+        let machine = Machine { possible: online.clone(), present: online.clone(), online, ..Machine::default() };
+        let text = format!("[[rule]]\nname = \"x\"\nmatch = {{ name = \"sleep\" }}\non = \"{one}\"\n");
+        let context = Context { machine: &machine, reachable: &machine.online, quiet: None, worth: None };
+        let mut keeper = Keeper::new(resolve(&rules(&text).unwrap(), &context));
+        let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
+        let id = child.id();
+        let seen = std::iter::repeat_with(|| process(id)).flatten().find(|process| process.name == "sleep").unwrap();
+        assert_eq!(keeper.look(&seen, Duration::ZERO, &|_| Author::Unknown).len(), 1);
+        let has_drifted = || has_drifted(id, &keeper.processes()[&id]);
+        assert!(has_drifted(), "it was not placed");
+        affinity::set(id, &one).unwrap();
+        assert!(!has_drifted());
+        affinity::set(id, &all).unwrap();
+        assert!(has_drifted());
+        affinity::set(id, &one).unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(has_drifted());
+    }
 }

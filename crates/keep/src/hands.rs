@@ -20,7 +20,9 @@ pub struct Hands {
 }
 
 impl Hands {
-    pub fn new(journal: Journal) -> Self {
+    pub fn new(mut journal: Journal) -> Self {
+        // Where that cannot be, each placing says why.
+        let _ = journal.stay();
         Self { journal, changes: BTreeMap::new() }
     }
 

@@ -8,6 +8,7 @@ mod hands;
 mod status;
 mod worth;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
@@ -29,12 +30,18 @@ use hands::Hands;
 pub use status::{Status, metrics};
 use worth::WorthMap;
 
-/// How soon an order is seen and a change is reported.
+/// How soon an order is seen.
 pub const TICK: Duration = Duration::from_millis(500);
+/// Every so many ticks a change is reported.
+const TICKS_TO_REPORT: u64 = 2;
 /// Every so many ticks the masks of held threads are looked at: a system call a thread.
 const TICKS_TO_MASKS: u64 = 4;
+/// The same where the kernel reports who sets a mask: control groups and threads that end remain.
+const TICKS_TO_MASKS_WITH_EVENTS: u64 = 20;
 /// Every so many ticks all held processes are looked at as a whole: their control groups may have changed without their masks.
 const TICKS_TO_WHOLE: u64 = 240;
+/// So often in a row a process is looked at that starts threads while it is placed: each look leaves fewer that can start others elsewhere.
+const MOST_LOOKS: usize = 10;
 
 /// What the loop is to do next.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,8 +80,8 @@ pub trait Host {
     /// Why that is not known.
     fn speeds(&mut self) -> Result<(Machine, Vec<Speed>), String>;
 
-    /// Takes how it stands, after something changed.
-    fn report(&mut self, status: &Status);
+    /// Takes how it stands: after something changed, at most once a second, and at once after the rules were read.
+    fn report(&mut self, status: &Status<'_>);
 }
 
 /// Keeps rules in force until it is told to stop, and a map of what each cpu is worth in a folder, updated at such intervals; where that
@@ -145,7 +152,7 @@ struct Daemon<'a> {
     worth: Option<WorthMap>,
     hands: Hands,
     began: Instant,
-    status: Status,
+    status: Status<'static>,
 }
 
 impl Daemon<'_> {
@@ -191,18 +198,22 @@ impl Daemon<'_> {
                 if let Some(authors) = &mut self.authors {
                     authors.forget();
                 }
+                let ticks_to_masks = if self.authors.is_some() { TICKS_TO_MASKS_WITH_EVENTS } else { TICKS_TO_MASKS };
                 if ticks % TICKS_TO_WHOLE == 0 {
                     wake.processes.extend(self.held());
-                } else if ticks % TICKS_TO_MASKS == 0 {
+                } else if ticks % ticks_to_masks == 0 {
                     wake.processes.extend(self.drifted());
                 }
-                if std::mem::take(&mut is_behind) {
+                if ticks % TICKS_TO_REPORT == 0 && std::mem::take(&mut is_behind) {
                     self.report(host);
                 }
             }
             if wake.all || wake.lost {
                 self.look_at_all();
-                is_behind = true;
+                is_behind = !wake.all;
+                if wake.all {
+                    self.report(host);
+                }
             } else {
                 for process in wake.processes {
                     is_behind |= self.look_at(process);
@@ -245,7 +256,8 @@ impl Daemon<'_> {
 
     /// The held processes of the threads whose masks others were to set since this was asked last.
     fn set_by_others(&mut self) -> Vec<u32> {
-        let threads = self.authors.as_mut().map(Authors::set).unwrap_or_default();
+        let threads = self.authors.as_mut().map(|authors| authors.set(|thread| self.keeper.holds(thread)));
+        let threads = threads.unwrap_or_default();
         let held = self.keeper.processes().iter().filter(|_| !threads.is_empty());
         let is_set = |(_, held): &(&u32, &Held)| held.threads.keys().any(|thread| threads.contains(thread));
         held.filter(is_set).map(|(process, _)| *process).collect()
@@ -295,23 +307,27 @@ impl Daemon<'_> {
         self.keeper.ended(process);
     }
 
-    /// The held processes whose threads, or their masks, are not those that were seen last. Their masks alone are looked at.
+    /// The held processes whose threads, or their masks, are not those that were seen last.
     fn drifted(&self) -> BTreeSet<u32> {
         let held = self.keeper.processes().iter().filter(|(_, held)| !held.is_left_alone());
-        let drifted = held.filter(|(process, held)| {
-            let threads = eyes::masks(**process);
-            threads.len() != held.threads.len()
-                || threads.iter().any(|(thread, cpus)| held.threads.get(thread).is_none_or(|known| known.seen != *cpus))
-        });
-        drifted.map(|(process, _)| *process).collect()
+        held.filter(|(process, held)| eyes::has_drifted(**process, held)).map(|(process, _)| *process).collect()
     }
 
-    /// Looks at a process and does what comes of it; whether a rule matches it, or did.
+    /// Looks at a process and does what comes of it, again where threads were started meanwhile by others that had not been placed; whether a
+    /// rule matches it, or did.
     fn look_at(&mut self, id: u32) -> bool {
         let was_held = self.keeper.processes().contains_key(&id);
-        let Some(process) = self.eyes.facts(id) else {
+        let _ = (0..MOST_LOOKS).find(|_| !self.look_once(id));
+        was_held || self.keeper.processes().contains_key(&id)
+    }
+
+    /// Looks at a process and does what comes of it; whether it placed threads, and the process has others by now.
+    fn look_once(&mut self, id: u32) -> bool {
+        let was_held = self.keeper.processes().contains_key(&id);
+        let names_parents = self.keeper.rules().iter().any(|rule| rule.rule.matches.parent.is_some());
+        let Some(process) = self.eyes.facts(id, names_parents) else {
             self.ended(id);
-            return was_held;
+            return false;
         };
         self.status.looks += 1;
         self.note_unreadable(&process);
@@ -322,7 +338,7 @@ impl Daemon<'_> {
         let now = self.began.elapsed();
         // After the masks were seen: whoever set them is known by now.
         if let Some(authors) = self.authors.as_mut().filter(|_| was_held) {
-            authors.take();
+            authors.take(|thread| self.keeper.holds(thread));
         }
         let authors = self.authors.as_ref();
         let author = |thread| authors.map_or(Author::Unknown, |authors| authors.of(thread, id));
@@ -337,7 +353,7 @@ impl Daemon<'_> {
             }
         }
         self.log_news(&process, now);
-        was_held || self.keeper.processes().contains_key(&id)
+        !places.is_empty() && eyes::has_other_threads(id, process.threads.len())
     }
 
     /// Logs what was noted of a process just now.
@@ -364,8 +380,10 @@ impl Daemon<'_> {
 
     fn report(&mut self, host: &mut dyn Host) {
         self.status.running = self.began.elapsed();
-        self.status.rules = self.keeper.rules().to_vec();
-        self.status.processes.clone_from(self.keeper.processes());
-        host.report(&self.status);
+        host.report(&Status {
+            processes: Cow::Borrowed(self.keeper.processes()),
+            rules: Cow::Borrowed(self.keeper.rules()),
+            ..self.status.clone()
+        });
     }
 }

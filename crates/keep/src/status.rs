@@ -1,5 +1,6 @@
 //! How the loop stands: what it holds, what it did, and what it cannot see.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -10,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 /// How the loop stands.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Status {
+pub struct Status<'a> {
     /// How long it runs; times of processes count from its beginning.
     pub running: Duration,
     /// How it sees processes begin: "by events", or "by looking at all every 2 s" and why.
@@ -18,7 +19,7 @@ pub struct Status {
     /// Why it is not known who sets a mask; absent where it is.
     pub author_gap: Option<String>,
     /// The processes that rules match.
-    pub processes: BTreeMap<u32, Held>,
+    pub processes: Cow<'a, BTreeMap<u32, Held>>,
     /// Why the rules in force are not those in the files; absent where they are.
     pub broken: Option<String>,
     /// How often a rule could not decide on a process because the file that it executes cannot be read, by the rules' names.
@@ -31,11 +32,11 @@ pub struct Status {
     pub lost: u64,
     /// The rules in force; whoever reads a status reads them from their files.
     #[serde(skip)]
-    pub rules: Vec<ResolvedRule>,
+    pub rules: Cow<'a, [ResolvedRule]>,
 }
 
 /// The status for a Prometheus text file: a bounded number of series, three for each rule.
-pub fn metrics(status: &Status) -> String {
+pub fn metrics(status: &Status<'_>) -> String {
     let mut text = String::new();
     let mut family = |name: &str, kind: &str, help: &str, series: Vec<(String, u64)>| {
         let _ = writeln!(text, "# HELP corewise_keep_{name} {help}\n# TYPE corewise_keep_{name} {kind}");

@@ -26,6 +26,9 @@ pub enum LabError {
     /// An experiment with a command has no running processes.
     #[error("this experiment runs a command, and places no running processes")]
     NotLive,
+    /// An experiment without parts has no services.
+    #[error("this experiment starts no services")]
+    NoParts,
     /// A suite's file cannot be read.
     #[error(transparent)]
     Unreadable(#[from] SysError),

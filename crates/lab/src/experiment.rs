@@ -2,6 +2,7 @@
 
 mod energy;
 pub mod live;
+pub mod parts;
 pub mod process;
 pub mod simulated;
 
@@ -9,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use corewise_model::Machine;
-use corewise_model::experiment::{Policy, What};
+use corewise_model::experiment::{ArmStanding, ArmState, Policy, What};
 use corewise_model::trial::{Arm, Design, Experiment, Observed, Outcome, Trial, Workload, usual_repeats, usual_rest};
 use corewise_sys::process::boot_id;
 
@@ -121,6 +122,8 @@ pub struct Limits<'a> {
     pub blocks: u32,
     /// After so much time in this session.
     pub budget: Option<Duration>,
+    /// After so much time, that of earlier sessions too, on placements that look worse, where all that are still tried do.
+    pub worse: Option<Duration>,
     /// How long the machine rests before each trial; absent, as the runner has it.
     pub rest: Option<Duration>,
     /// Once this is true.
@@ -147,6 +150,8 @@ pub enum Ending {
     Limit,
     /// The time was up.
     Budget,
+    /// Enough time was spent on placements that look worse.
+    Worse,
     /// It was told to stop.
     Stopped,
     /// What is tried is not there any more, or cannot be measured: why.
@@ -175,6 +180,8 @@ pub fn conduct<W: Watcher>(
 struct Conduct<'a, W> {
     experiment: &'a Experiment,
     design: Design,
+    /// The time of each arm's trials, in seconds.
+    spent_s: Vec<f64>,
     trials: u64,
     repeats: Option<u32>,
     runner: &'a mut dyn Runner,
@@ -210,6 +217,7 @@ impl<'a, W: Watcher> Conduct<'a, W> {
         Self {
             experiment,
             design: Design::of(experiment, earlier),
+            spent_s: spent_s(experiment, earlier),
             trials: earlier.len() as u64,
             // All trials that count are made of as many runs.
             repeats: earlier.iter().filter(|trial| trial.block > 0).map(|trial| trial.repeats).max(),
@@ -240,9 +248,25 @@ impl<'a, W: Watcher> Conduct<'a, W> {
             if self.design.blocks() >= self.limits.blocks {
                 return Ok(Ending::Limit);
             }
+            if self.limits.worse.is_some_and(|most| self.all_look_worse_after(most)) {
+                return Ok(Ending::Worse);
+            }
             self.block()?;
         }
         Ok(if self.design.is_undecided() { Ending::Limit } else { Ending::Decided })
+    }
+
+    /// Whether all that are tried look worse, and have taken so much time.
+    fn all_look_worse_after(&self, most: Duration) -> bool {
+        // Where each arm stands costs more than a block.
+        if self.spent_s.iter().skip(1).sum::<f64>() < most.as_secs_f64() {
+            return false;
+        }
+        let arms = self.design.standing().arms;
+        let mut tried = arms.iter().skip(1).filter(|arm| arm.state == ArmState::Alive);
+        let worse = |arm: &ArmStanding| arm.effect.is_some_and(|effect| effect.estimate < 0.0);
+        let worse_s: f64 = arms.iter().filter(|arm| worse(arm)).map(|arm| self.spent_s[arm.arm]).sum();
+        worse_s >= most.as_secs_f64() && tried.all(worse)
     }
 
     /// One run of each arm that is alive, which does not count, and from which the number of repeats follows.
@@ -308,6 +332,7 @@ impl<'a, W: Watcher> Conduct<'a, W> {
         self.run_times[arm] = Duration::from_secs_f64(observed.wall_s.max(0.0));
         let trial = Trial { block, place, arm, started_unix_ms, boot: self.boot, repeats, outcome, guards, observed };
         self.trials += 1;
+        self.spent_s[arm] += trial.observed.wall_s;
         self.made += 1;
         self.spent += begun.elapsed();
         self.watcher.ended(&trial).map_err(Lost::Failed)?;
@@ -358,6 +383,13 @@ impl<'a, W: Watcher> Conduct<'a, W> {
             std::thread::sleep(left.min(PAUSE_STEP));
         }
     }
+}
+
+/// The time that was spent on each arm, in seconds.
+fn spent_s(experiment: &Experiment, trials: &[Trial]) -> Vec<f64> {
+    let mut spent = vec![0.0; experiment.arms.len()];
+    trials.iter().for_each(|trial| spent[trial.arm] += trial.observed.wall_s);
+    spent
 }
 
 /// This boot of the machine, as far as an experiment needs it: a hash of the kernel's name for it with the experiment's seed, so that no document has

@@ -4,19 +4,25 @@ use std::ffi::OsString;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use corewise_sys::execution::{End, Execution, USUAL_PATIENCE};
+use corewise_sys::execution::{End, Execution};
 
 /// A script takes no longer, so that one that hangs does not hold up the others.
 const LONGEST: Duration = Duration::from_mins(10);
 /// Of the output of what failed this many lines are kept.
 const KEPT_LINES: usize = 20;
 
-/// Why a script has not done what it should.
-pub(crate) enum Trouble {
+/// Why a script or a service has not done what it should.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trouble {
     /// corewise was told to stop.
     Interrupted,
-    /// Why it failed, and the end of what it wrote.
-    Failed { why: String, output: String },
+    /// It failed.
+    Failed {
+        /// Why.
+        why: String,
+        /// The end of what it wrote.
+        output: String,
+    },
 }
 
 /// Runs a script in the current folder, in a shell that ends with the first command that fails. What it leaves running is ended, and a failure: it
@@ -27,17 +33,8 @@ pub(crate) fn run(
     environment: &[(OsString, Option<OsString>)],
     stop: &AtomicBool,
 ) -> Result<(), Trouble> {
-    let execution = Execution {
-        program: &"sh".into(),
-        arguments: &["-e".into(), "-c".into(), script.into()],
-        environment,
-        cpus: None,
-        memory: None,
-        timeout: Some(LONGEST),
-        patience: USUAL_PATIENCE,
-        clock: None,
-        stop,
-    };
+    let (program, arguments, stops) = ("sh".into(), ["-e".into(), "-c".into(), script.into()], [stop]);
+    let execution = Execution { environment, timeout: Some(LONGEST), ..Execution::new(&program, &arguments, &stops) };
     let failed = |why: String, output: String| Err(Trouble::Failed { why, output });
     let ran = match execution.run(&mut |_| {}) {
         Ok(ran) => ran,
@@ -55,7 +52,7 @@ pub(crate) fn run(
         }
         End::Exited(0) => return Ok(()),
         End::Exited(status) => format!("{what} failed: exit status {status}"),
-        End::Interrupted => format!("{what} was interrupted"),
+        End::Interrupted | End::NothingToFollow => format!("{what} was interrupted"),
         End::Killed(signal) => format!("{what} was killed by signal {signal}"),
         End::Stopped => format!("{what} was ended: it tried to use the terminal"),
         End::TimedOut => format!("{what} was ended: it took longer than {} minutes", LONGEST.as_secs() / 60),

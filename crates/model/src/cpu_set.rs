@@ -223,11 +223,20 @@ impl CpuSet {
 
     /// The set from words as `sched_getaffinity` fills them.
     pub fn from_words(words: &[u64]) -> Self {
-        let bits = (0_u32..)
-            .step_by(64)
-            .zip(words)
-            .flat_map(|(begin, word)| (0..64).filter(move |bit| word & (1 << bit) != 0).map(move |bit| begin + bit));
-        bits.collect()
+        let mut runs: Vec<(u32, u32)> = Vec::new();
+        for (begin, word) in (0_u32..).step_by(64).zip(words) {
+            let mut at = 0;
+            while at < 64 && word >> at != 0 {
+                let first = at + (word >> at).trailing_zeros();
+                at = first + (word >> first).trailing_ones();
+                match runs.last_mut() {
+                    Some((_, last)) if *last + 1 == begin + first => *last = begin + at - 1,
+                    _ => runs.push((begin + first, begin + at - 1)),
+                }
+            }
+        }
+        runs.shrink_to_fit();
+        Self { runs: Arc::new(runs) }
     }
 
     /// Reads a kernel cpu list: `0-3,8,16-30:2/4` (ranges with strides and groups as in the kernel's bitmap lists).

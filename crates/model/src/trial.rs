@@ -1,10 +1,12 @@
 //! A workload, the placements that it is tried on, and the runs that were made of it.
 
+mod arm;
 mod design;
 mod guards;
 mod length;
 mod live;
 mod numbered;
+mod parts;
 mod steps;
 mod threads;
 mod timing;
@@ -15,13 +17,14 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::experiment::{Block, Policy, Race, Run, What};
-use crate::placement::memory::{MemoryPolicy, Mode};
+use crate::experiment::{Block, Policy, Race, Run, Standing, What};
 use crate::sample::Reading;
 use crate::{CpuSet, Machine};
+pub use arm::{Arm, ArmMemory, MEMORY_SIGN, RolePlace};
 pub use design::{Design, standing};
 pub use length::{SlotLength, slot_length};
-pub use live::{Limit, Live, LiveProcess, SLOTS_S, Source, policy_of_slots, wash_out_s};
+pub use live::{Limit, Live, LiveProcess, SLOTS_S, Source, policy_of_kept, policy_of_slots, wash_out_s};
+pub use parts::{LOAD, Parts, REST, Service, ThreadRole};
 pub use threads::{Occupancy, ThreadsReport, threads};
 pub use timing::{usual_repeats, usual_rest};
 
@@ -110,7 +113,7 @@ impl Experiment {
             () if self.arms.is_empty() || self.arms.len() > MOST_ARMS => {
                 Err("it has no placements, or too many".to_owned())
             }
-            () if self.arms.iter().filter_map(|arm| arm.memory.as_ref()).any(|memory| memory.mode().is_none()) => {
+            () if self.arms.iter().flat_map(Arm::memories).any(|memory| memory.mode().is_none()) => {
                 Err("one of its memory policies is impossible".to_owned())
             }
             () if self.workload.command.is_empty() => Err("it has no command".to_owned()),
@@ -121,7 +124,10 @@ impl Experiment {
                 Err("its stretches are impossible".to_owned())
             }
             () if !(timeout > 0.0 && timeout <= LONGEST_TIMEOUT_S) => Err("its time limit is impossible".to_owned()),
-            () => self.workload.live.as_ref().map_or(Ok(()), Live::check),
+            () => {
+                self.workload.parts.as_ref().map_or(Ok(()), Parts::check)?;
+                self.workload.live.as_ref().map_or(Ok(()), Live::check)
+            }
         }
     }
 }
@@ -197,6 +203,9 @@ pub struct Workload {
     /// A shell script that is run before each block, to change what should not matter. `COREWISE_VARY` has the block's random number there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vary: Option<String>,
+    /// The name of a process that the command, a launcher, leaves behind: a run lasts until that one has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub follow: Option<String>,
     /// A run that takes more seconds is ended and counts as failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_s: Option<f64>,
@@ -209,6 +218,12 @@ pub struct Workload {
     /// The running processes that are placed; absent where a command is run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub live: Option<Live>,
+    /// The services that are started for the command, which is their load.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parts: Option<Parts>,
+    /// Threads of services or of running processes that may have a placement of their own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub thread_roles: Vec<ThreadRole>,
 }
 
 impl Workload {
@@ -221,11 +236,27 @@ impl Workload {
             guards: Vec::new(),
             metric_file: None,
             vary: None,
+            follow: None,
             timeout_s: None,
             threads_as: Vec::new(),
             pins_as: Vec::new(),
             live: None,
+            parts: None,
+            thread_roles: Vec::new(),
         }
+    }
+
+    /// The names of the roles that may have a placement of their own: none where everything is placed as one.
+    pub fn roles(&self) -> Vec<String> {
+        let services = self.parts.iter().flat_map(|parts| parts.services.iter().map(|service| service.name.clone()));
+        let all: Vec<String> = services.chain(self.thread_roles.iter().map(|role| role.name.clone())).collect();
+        let last = if self.live.is_some() { REST } else { LOAD };
+        if all.is_empty() { all } else { [all, vec![last.to_owned()]].concat() }
+    }
+
+    /// Whether what is placed goes on from trial to trial, so that one may leave something behind for the next.
+    pub fn goes_on(&self) -> bool {
+        self.live.is_some() || self.parts.as_ref().is_some_and(|parts| parts.keep_started)
     }
 
     /// Whether its metric or a guard tells of rare values.
@@ -330,63 +361,6 @@ impl Metric {
             () if self.higher_is_better => (-x).exp(),
             () if x <= f64::MIN_POSITIVE.ln() => 0.0,
             () => x.exp(),
-        }
-    }
-}
-
-/// One of the placements that are tried.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Arm {
-    /// What it is called: "OS default", or the placement as it was typed.
-    pub name: String,
-    /// Its cpus; absent for the operating system's choice among all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cpus: Option<CpuSet>,
-    /// The requested number of threads; absent if none is passed to the program.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub threads: Option<u32>,
-    /// Where the program's memory comes from; absent to leave the policy as it is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub memory: Option<ArmMemory>,
-    /// Why it is tried.
-    pub reason: String,
-}
-
-/// A memory policy that is tried.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ArmMemory {
-    /// As it is typed: "interleave:all".
-    pub policy: String,
-    /// The nodes by the system's numbers; none for "local".
-    pub nodes: CpuSet,
-}
-
-impl ArmMemory {
-    /// How the kernel chooses among the nodes; absent where the policy cannot be read.
-    pub fn mode(&self) -> Option<Mode> {
-        self.policy.parse::<MemoryPolicy>().ok().map(|policy| policy.mode)
-    }
-}
-
-/// Between a placement and a memory policy, in what arms are called and in what is typed.
-pub const MEMORY_SIGN: char = '@';
-
-impl Arm {
-    /// The placement that it is, without its memory policy: an expression, or "os".
-    pub fn placement(&self) -> &str {
-        match &self.memory {
-            Some(_) => self.name.rsplit_once(MEMORY_SIGN).map_or(&self.name[..], |(placement, _)| placement.trim()),
-            None => &self.name,
-        }
-    }
-
-    /// What it is called in a sentence: "cpu 3" and "cpus 0-3" where it is called by numbers alone.
-    pub fn spoken(&self) -> String {
-        let is_numbers = self.name.bytes().all(|byte| byte.is_ascii_digit() || b",-".contains(&byte));
-        match (&self.cpus, is_numbers) {
-            (Some(cpus), true) if cpus.len() == 1 => format!("cpu {}", self.name),
-            (Some(_), true) => format!("cpus {}", self.name),
-            _ => self.name.clone(),
         }
     }
 }
@@ -524,6 +498,16 @@ pub fn in_blocks(trials: &[Trial]) -> Vec<Vec<&Trial>> {
 
 fn block_of(trials: &[&Trial], judged: impl Fn(&Trial) -> Option<f64>) -> Block {
     Block { runs: trials.iter().map(|trial| Run { arm: trial.arm, x: judged(trial) }).collect() }
+}
+
+/// How many seconds were spent on placements that look worse than the baseline, and on all.
+pub fn worse_s(trials: &[Trial], standing: &Standing) -> [f64; 2] {
+    let looks_worse = |arm: usize| {
+        standing.arms.get(arm).and_then(|arm| arm.effect.as_ref()).is_some_and(|effect| effect.estimate < 0.0)
+    };
+    let sum =
+        |is: &dyn Fn(&Trial) -> bool| trials.iter().filter(|trial| is(trial)).map(|trial| trial.observed.wall_s).sum();
+    [sum(&|trial| trial.block > 0 && looks_worse(trial.arm)), sum(&|_| true)]
 }
 
 /// The blocks that trials make, in order, as they are judged.

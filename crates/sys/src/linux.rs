@@ -17,6 +17,7 @@ pub mod memory;
 pub mod memory_policy;
 pub mod open_files;
 pub mod own_files;
+mod proc_files;
 pub mod process;
 pub mod process_events;
 pub mod processes;

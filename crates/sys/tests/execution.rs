@@ -57,16 +57,17 @@ impl<'a> Shell<'a> {
     /// What it came to, and the lines that it wrote.
     fn run(&self) -> Result<(Executed, Vec<String>), Failed> {
         let mut lines = Vec::new();
+        let (program, arguments) = (OsString::from("sh"), ["-c".into(), self.script.into()]);
+        let stop = AtomicBool::new(self.stop);
+        let stops = [&stop];
         let execution = Execution {
-            program: &OsString::from("sh"),
-            arguments: &["-c".into(), self.script.into()],
             environment: &[("COREWISE_TEST".into(), Some("yes".into()))],
             cpus: self.cpus,
             memory: None,
             timeout: self.timeout,
             patience: self.patience,
             clock: self.clock,
-            stop: &AtomicBool::new(self.stop),
+            ..Execution::new(&program, &arguments, &stops)
         };
         let before = task::descendants(std::process::id()).len();
         let executed = execution.run(&mut |line| lines.push(String::from_utf8_lossy(line).into_owned()))?;
@@ -91,18 +92,8 @@ fn ends() -> Outcome {
 }
 
 fn not_started() -> Outcome {
-    let execution = Execution {
-        program: &OsString::from("/no/such/program"),
-        arguments: &[],
-        environment: &[],
-        cpus: None,
-        memory: None,
-        timeout: None,
-        patience: USUAL_PATIENCE,
-        clock: None,
-        stop: &AtomicBool::new(false),
-    };
-    let error = execution.run(&mut |_| {}).err().ok_or("it was started")?;
+    let program = OsString::from("/no/such/program");
+    let error = Execution::new(&program, &[], &[]).run(&mut |_| {}).err().ok_or("it was started")?;
     same("the error", error.kind(), std::io::ErrorKind::NotFound)?;
     Ok(Completion::Completed)
 }

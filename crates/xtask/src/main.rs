@@ -35,13 +35,15 @@ const USAGE: &str = "usage: cargo xtask CHORE
   rig MACHINE COMMAND…    run a command there, as root; a single argument is a script
   rig test [NAME]         every scenario on all machines, or those with NAME in their name, \"dual-socket::memory\"
   rig record [MACHINE…]   make the recordings in crates/rig/recordings again
+  unit                    the unit of `corewise keep` under this host's systemd, booted in the emulator: start, reload, kill, stop
   walls                   find circles between modules, commands that reach into other rooms, and code outside sys \
 that names a system
   deny                    check licences, duplicates and sources of the dependencies by deny.toml
   schema [--check]        write docs/schema/*.json from the types, or list those that are out of date
   fuzz [SECONDS] [TARGET] run every fuzz target, or one, for this long each (600)
   bench-loop              check the cost of an iteration of the tail probe's loop, bare and recorded
-  compare-keep [latency [PROGRAMS] | cost | kills [TIMES]]  how soon and how surely `corewise keep` places programs beside pollers, \
+  compare-keep [against PROGRAM] [latency [PROGRAMS] | cost [SECONDS] | kills [TIMES]]  how soon and how surely `corewise keep` places programs \
+beside pollers and another build, \
 what it costs, and what is left after kill -9 at random moments (500 programs, 100 times)
   compare-links [ROUNDS]  measure a link with corewise and with other tools, quiet and busy, in turn (9 rounds)
   compare-memory [ROUNDS] latency and bandwidth by corewise, by a second program in C, and by likwid-bench, \
@@ -92,6 +94,7 @@ fn run(words: &[&str]) -> Result<bool> {
         }
         ["rig", "test", arguments @ ..] => rig::test(arguments),
         ["rig", "record", names @ ..] => rig::record(names).map(|()| true),
+        ["unit"] => rig::unit(),
         ["rig", machine, command @ ..] => rig::boot(machine, command),
         ["walls"] => Ok(walls::check()? & face::check()?),
         ["deny"] => deny::check(),

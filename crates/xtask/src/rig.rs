@@ -2,6 +2,7 @@
 
 use std::io::Write as _;
 use std::path::PathBuf;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 use corewise_rig::{Description, MACHINES, Rig, Use, machine};
@@ -57,6 +58,17 @@ pub fn record(names: &[&str]) -> Result<()> {
         println!("{} ({} bytes)", path.display(), outcome.stdout.len());
     }
     Ok(())
+}
+
+/// What an operator does with the unit of `corewise keep unit --system`, under Debian's own systemd in the emulator; false where something does
+/// not hold that must.
+pub fn unit() -> Result<bool> {
+    let kernel = Rig::fetch()?;
+    let mut command = Command::new("sh");
+    command.args(["-s", "--"]).arg(corewise()?).arg(kernel).stdin(Stdio::piped());
+    let mut child = command.spawn().context("sh cannot be started")?;
+    child.stdin.take().context("sh has no input")?.write_all(include_bytes!("unit.sh"))?;
+    Ok(child.wait()?.success())
 }
 
 fn known(name: &str) -> Result<&'static Description> {

@@ -20,6 +20,12 @@ pub const SCENARIOS: &[Scenario] = &[
         applies: |machine| HAS_TWO(machine) && machine.isolated.is_empty(),
         run: goes_away,
     },
+    Scenario {
+        name: "a_server_and_its_load_stand_in_two_packages",
+        each_change: ONCE,
+        applies: |machine| machine.packages == 2 && machine.isolated.is_empty(),
+        run: parts,
+    },
 ];
 
 /// `corewise try` on the first cpu and on all others, with a script.
@@ -50,6 +56,37 @@ fn found(guest: &mut Guest) -> Outcome {
         let cpus = &document["observed"]["experiment"]["arms"][arm.as_u64().unwrap_or_default() as usize]["cpus"];
         let allowed = cpus.as_str().map_or_else(|| reachable(guest.machine()), cpus::parse);
         same(&format!("arm {arm} was on {used:?}, may use {cpus}"), used.is_subset(&allowed), true)?;
+    }
+    Ok(Completion::Completed)
+}
+
+/// The server writes down what it has when it begins: its cpus, and whether its memory is bound. The load says 2 where both have what they should.
+fn parts(guest: &mut Guest) -> Outcome {
+    let machine = json(guest, "corewise topology --json")?;
+    let packages: Vec<Cpus> = entries(&machine["machine"]["packages"])
+        .map(|package| cpus::parse(package["cpus"].as_str().unwrap_or_default()))
+        .collect();
+    let [first, second] = &packages[..] else {
+        return Ok(Completion::ignored_with("packages that cannot be told apart"));
+    };
+    let server = "grep Cpus_allowed_list: /proc/$$/status | cut -f2 >/tmp/its; grep -c bind:0 /proc/$$/numa_maps >/tmp/bound; exec sleep 9999";
+    let load = format!(
+        "if [ $(cat /tmp/its) = {} ] && [ $(cat /tmp/bound) -gt 0 ] && grep -q \"^Cpus_allowed_list:.{}\\$\" /proc/self/status; \
+         then echo score 20.14; else echo score 10.07; fi",
+        cpus::list(first),
+        cpus::list(second)
+    );
+    let tried = format!(
+        "COREWISE_REST=0s corewise try --no-store --seed 7 --json --metric 'score=score ([0-9.]+)' --higher --start server='{server}' \
+         --on 'server=package:0@bind:0, load=package:1' -- sh -c '{load}'"
+    );
+    let document = json(guest, &tried);
+    guest.run("rm -f /tmp/its /tmp/bound")?;
+    let document = document?;
+    same("the verdict", &document["conclusions"]["standing"]["verdict"]["kind"], &"wins".into())?;
+    for trial in entries(&document["observed"]["trials"]) {
+        let expected = if trial["arm"] == 1 { 20.14 } else { 10.07 };
+        same(&format!("{trial}"), trial["outcome"]["value"].as_f64(), Some(expected))?;
     }
     Ok(Completion::Completed)
 }

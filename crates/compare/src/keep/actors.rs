@@ -5,8 +5,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, anyhow, bail, ensure};
 use corewise_model::CpuSet;
+use corewise_sys::process_events::{Kind, ProcessEvent, ProcessEvents};
 use corewise_sys::thread::monotonic_ns;
 use corewise_sys::{affinity, processes, task};
 use xtask::number;
@@ -23,6 +24,7 @@ pub fn act(words: &[&str]) -> Result<()> {
         ["look", begun_ns, life_us, threads] => look(number(begun_ns)?, number(life_us)?, number(threads)?),
         ["sleep", threads] => sleep(number(threads)?),
         ["storm", forks] => storm(number(forks)?),
+        ["listen", programs, cpus] => listen(programs, &CpuSet::parse_list(cpus)?),
         ["poll", programs, cpus, interval_ms] => {
             poll(programs, &CpuSet::parse_list(cpus)?, Duration::from_millis(number(interval_ms)?))
         }
@@ -82,22 +84,40 @@ fn storm(forks: usize) -> Result<()> {
     all.into_iter().collect()
 }
 
+/// The least that can be done: the kernel's events, the file that was executed, and the masks. No rule but one path; nothing is written down,
+/// no thread's identity is looked at, and nothing is given back.
+fn listen(programs: &str, cpus: &CpuSet) -> Result<()> {
+    let mut events = ProcessEvents::open(&[Kind::Exec]).map_err(|gap| anyhow!("{}", gap.why))?;
+    println!("ready");
+    let mut batch = Vec::new();
+    loop {
+        events.wait(Duration::from_secs(1), &mut batch)?;
+        for event in batch.drain(..) {
+            if let ProcessEvent::Executed { process } = event {
+                place(process, programs, cpus);
+            }
+        }
+    }
+}
+
+fn place(process: u32, programs: &str, cpus: &CpuSet) {
+    let Ok(file) = std::fs::read_link(format!("/proc/{process}/exe")) else { return };
+    if !file.starts_with(Path::new(programs)) || file.ends_with("launcher") {
+        return;
+    }
+    for thread in task::threads(process) {
+        if affinity::of(thread).is_ok_and(|now| now != *cpus) {
+            let _ = affinity::set(thread, cpus);
+        }
+    }
+}
+
 /// A poller as one would write it straight: all processes, the file that each executes, and the mask of each thread of those that match.
 fn poll(programs: &str, cpus: &CpuSet, interval: Duration) -> Result<()> {
     println!("ready");
     loop {
         let begun = Instant::now();
-        for process in processes::all() {
-            let Ok(file) = std::fs::read_link(format!("/proc/{process}/exe")) else { continue };
-            if !file.starts_with(Path::new(programs)) || file.ends_with("launcher") {
-                continue;
-            }
-            for thread in task::threads(process) {
-                if affinity::of(thread).is_ok_and(|now| now != *cpus) {
-                    let _ = affinity::set(thread, cpus);
-                }
-            }
-        }
+        processes::all().into_iter().for_each(|process| place(process, programs, cpus));
         std::thread::sleep(interval.saturating_sub(begun.elapsed()));
     }
 }

@@ -14,17 +14,25 @@ use super::{ACTOR, Stage};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Corewise,
+    /// Another build of corewise.
+    Other,
+    /// The least that a listener to the kernel's events can do: what of corewise's times is the machine's.
+    Listener,
     /// Every so many milliseconds.
     Poller(u32),
 }
 
-/// What all are compared with.
-pub const KINDS: [Kind; 3] = [Kind::Corewise, Kind::Poller(500), Kind::Poller(1_000)];
-
 impl Kind {
+    /// Whether it sees by events.
+    pub const fn is_poller(self) -> bool {
+        matches!(self, Self::Poller(_))
+    }
+
     pub fn name(self) -> String {
         match self {
             Self::Corewise => "corewise keep run".to_owned(),
+            Self::Other => "the other build".to_owned(),
+            Self::Listener => "bare listener".to_owned(),
             Self::Poller(interval_ms) => format!("poller, {:.1} s", f64::from(interval_ms) / 1e3),
         }
     }
@@ -38,6 +46,12 @@ impl Running {
     pub fn start(kind: Kind, stage: &Stage) -> Result<Self> {
         let mut command = match kind {
             Kind::Corewise => stage.keep(&["run"]),
+            Kind::Other => stage.keep_by_other(&["run"])?,
+            Kind::Listener => {
+                let mut command = Command::new(std::env::current_exe()?);
+                command.args([ACTOR, "listen"]).arg(stage.path("")).arg(stage.one.to_string());
+                command
+            }
             Kind::Poller(interval_ms) => {
                 let mut command = Command::new(std::env::current_exe()?);
                 command
@@ -48,13 +62,13 @@ impl Running {
             }
         };
         match kind {
-            Kind::Corewise => command.stderr(Stdio::piped()).stdout(Stdio::null()),
-            Kind::Poller(_) => command.stdout(Stdio::piped()),
+            Kind::Corewise | Kind::Other => command.stderr(Stdio::piped()).stdout(Stdio::null()),
+            Kind::Listener | Kind::Poller(_) => command.stdout(Stdio::piped()),
         };
         let mut child = command.stdin(Stdio::null()).spawn()?;
         let mut line = String::new();
         match kind {
-            Kind::Corewise => {
+            Kind::Corewise | Kind::Other => {
                 let mut log = BufReader::new(child.stderr.take().context("it has no log")?);
                 while !line.contains("processes are seen") {
                     ensure!(log.read_line(&mut line)? > 0, "it ended: {line}");
@@ -62,7 +76,7 @@ impl Running {
                 // The rest goes nowhere, and must not hold it up.
                 std::thread::spawn(move || std::io::copy(&mut log, &mut std::io::sink()));
             }
-            Kind::Poller(_) => {
+            Kind::Listener | Kind::Poller(_) => {
                 BufReader::new(child.stdout.take().context("it has no output")?).read_line(&mut line)?;
             }
         }

@@ -11,7 +11,7 @@ use super::{Bounds, is_no_difference, is_undecided, is_unsound, percent, repeat,
 
 /// An experiment with so many candidates, with guards or without.
 fn experiment(candidates: usize, guards: usize, policy: Policy, seed: u64) -> Experiment {
-    let arm = Arm { name: "0".into(), cpus: None, threads: None, memory: None, reason: String::new() };
+    let arm = Arm::new("0", None, "");
     let metric = Metric { name: "time".into(), pattern: Some("x".into()), higher_is_better: false, reading: None };
     let workload = Workload {
         guards: vec![metric.clone(); guards],

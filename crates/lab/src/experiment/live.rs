@@ -1,21 +1,23 @@
 //! Makes trials of running processes: a trial is a slot in which all of their threads stand on one placement.
 
-mod crew;
+pub(super) mod crew;
 mod source;
+pub(super) mod stand;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use corewise_model::CpuSet;
 use corewise_model::sample::{Kind, Meter, SampleError, Seen};
-use corewise_model::trial::{Arm, Limit, Live, Metric, Observed, Outcome, SlotLength, Workload, slot_length};
+use corewise_model::trial::{Arm, Limit, Live, Metric, Observed, Outcome, REST, SlotLength, Workload, slot_length};
 use corewise_sys::change::Journal;
 use corewise_sys::process::Process;
+use corewise_sys::signals;
 
 use super::{Ended, PAUSE_STEP, Ran, Runner};
 use crate::LabError;
 use crew::{Crew, CrewError};
 use source::Reader;
+use stand::{Names, Stand};
 
 /// How often limits are looked at, and gauges at least.
 const LOOK: Duration = Duration::from_millis(50);
@@ -38,6 +40,7 @@ pub struct LiveRunner<'a> {
     guards: Vec<Meter>,
     limits: Vec<(Limit, Meter)>,
     crew: Crew,
+    names: Names,
     reader: Reader<'a>,
     stop: &'a AtomicBool,
 }
@@ -50,6 +53,8 @@ enum Lost {
     Failed(String),
     /// Nothing, or too little, was counted: the load may have paused.
     Empty(String),
+    /// The user pauses the session.
+    Paused,
 }
 
 impl From<SampleError> for Lost {
@@ -98,12 +103,13 @@ impl<'a> LiveRunner<'a> {
         let limits = live.limits.iter().map(|limit| Ok((limit.clone(), meter(&limit.metric)?)));
         let limits = limits.collect::<Result<Vec<_>, LabError>>()?;
         let metric_meter = meter(&workload.metric)?;
+        signals::notice_stops();
         let all = || std::iter::once(&metric_meter).chain(&guards).chain(limits.iter().map(|(_, meter)| meter));
         let with_accounts = all().any(|meter| meter.kind().is_proxy());
-        let placements: Vec<CpuSet> = arms.iter().filter_map(|arm| arm.cpus.clone()).collect();
         Ok(Self {
+            names: Names::new(&workload.thread_roles)?,
             reader: Reader::new(&live.source, with_accounts, stop),
-            crew: Crew::new(processes, placements, journal),
+            crew: Crew::new(processes, stand::placements(arms), journal),
             metric: workload.metric.clone(),
             meter: metric_meter,
             live,
@@ -125,7 +131,12 @@ impl<'a> LiveRunner<'a> {
         let mut until = least;
         loop {
             let next = FINDING_STEP * seen.len() as u32;
-            self.wait(begun + next)?;
+            self.wait(begun + next).map_err(Lost::into_ended)?;
+            if signals::is_to_stop() {
+                // What was read before the pause says nothing of the time after it.
+                signals::stop_now();
+                return self.find_slot(most, progress);
+            }
             let (mut looks, look_begun) = (self.looks(), Instant::now());
             self.look(&mut looks).map_err(Lost::into_ended)?;
             reading += look_begun.elapsed();
@@ -159,7 +170,7 @@ impl<'a> LiveRunner<'a> {
         let checked = (|| {
             let mut looks = self.looks();
             self.look(&mut looks)?;
-            self.wait(Instant::now() + FINDING_STEP).map_err(Lost::Over)?;
+            self.wait(Instant::now() + FINDING_STEP)?;
             self.look(&mut looks)?;
             self.check_limits(&looks)?;
             self.check_moves(&looks.metric).map_err(Lost::Over)
@@ -225,23 +236,42 @@ impl<'a> LiveRunner<'a> {
         }
     }
 
-    fn wait(&self, until: Instant) -> Result<(), Ended> {
+    /// Waits, or less where the user pauses the session.
+    fn wait(&self, until: Instant) -> Result<(), Lost> {
         loop {
             if self.stop.load(Ordering::SeqCst) {
-                return Err(Ended::Stopped);
+                return Err(Lost::Over(Ended::Stopped));
             }
             let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
+            if left.is_zero() || signals::is_to_stop() {
                 return Ok(());
             }
             std::thread::sleep(left.min(PAUSE_STEP));
         }
     }
 
-    fn slot(&mut self, cpus: Option<&CpuSet>, length: Duration) -> Result<Ran, Lost> {
-        self.crew.place(cpus)?;
+    fn wait_in_slot(&self, until: Instant) -> Result<(), Lost> {
+        self.wait(until)?;
+        if signals::is_to_stop() { Err(Lost::Paused) } else { Ok(()) }
+    }
+
+    /// A slot that no pause has interrupted; in a pause everything is given back.
+    fn whole_slot(&mut self, stand: &Stand<'_>, length: Duration) -> Result<Ran, Lost> {
+        loop {
+            match self.slot(stand, length) {
+                Err(Lost::Paused) => {
+                    self.crew.give_back();
+                    signals::stop_now();
+                }
+                made => return made,
+            }
+        }
+    }
+
+    fn slot(&mut self, stand: &Stand<'_>, length: Duration) -> Result<Ran, Lost> {
+        self.crew.place(stand)?;
         let wash_out = Duration::from_secs_f64(corewise_model::trial::wash_out_s(length.as_secs_f64()));
-        self.wait(Instant::now() + wash_out).map_err(Lost::Over)?;
+        self.wait_in_slot(Instant::now() + wash_out)?;
         let mut looks = self.looks();
         let first = self.look(&mut looks)?;
         let begun = Instant::now();
@@ -252,7 +282,7 @@ impl<'a> LiveRunner<'a> {
         let mut steps = 0;
         while begun.elapsed() < length {
             steps += 1;
-            self.wait((begun + step * steps).min(begun + length)).map_err(Lost::Over)?;
+            self.wait_in_slot((begun + step * steps).min(begun + length))?;
             last = self.look(&mut looks)?;
             if middle == 0 && begun.elapsed() * 2 >= length {
                 middle = looks.metric.len() - 1;
@@ -260,7 +290,7 @@ impl<'a> LiveRunner<'a> {
             self.check_limits(&looks)?;
         }
         self.crew.check_alive()?;
-        self.crew.check_placed(cpus)?;
+        self.crew.check_placed()?;
         self.measured(&looks, middle, last - first)
     }
 
@@ -306,6 +336,7 @@ impl Lost {
         match self {
             Self::Over(ended) => ended,
             Self::Failed(why) | Self::Empty(why) => Ended::Gone(why),
+            Self::Paused => Ended::Stopped,
         }
     }
 }
@@ -314,11 +345,13 @@ impl Runner for LiveRunner<'_> {
     /// Several in a row are one slot that is so much longer.
     fn run(&mut self, arm: &Arm, _: usize, repeats: u32, _: u64) -> Result<Ran, Ended> {
         let length = Duration::from_secs_f64(self.live.slot_s) * repeats.max(1);
-        let (begun, cpus) = (Instant::now(), arm.cpus.as_ref());
-        let mut slot = self.slot(cpus, length);
+        let begun = Instant::now();
+        let names = self.names.clone();
+        let stand = names.stand(arm, &[REST]);
+        let mut slot = self.whole_slot(&stand, length);
         for _ in 1..MOST_ATTEMPTS {
             if matches!(slot, Err(Lost::Empty(_))) {
-                slot = self.slot(cpus, length);
+                slot = self.whole_slot(&stand, length);
             }
         }
         if slot.is_err() {
@@ -326,7 +359,7 @@ impl Runner for LiveRunner<'_> {
         }
         match slot {
             Ok(ran) => Ok(ran),
-            Err(Lost::Over(ended)) => Err(ended),
+            Err(lost @ (Lost::Over(_) | Lost::Paused)) => Err(lost.into_ended()),
             Err(Lost::Failed(why) | Lost::Empty(why)) => {
                 let observed = Observed { wall_s: begun.elapsed().as_secs_f64(), ..Observed::default() };
                 Ok(Ran { outcome: Outcome::Failed { why, output: String::new() }, guards: Vec::new(), observed })
@@ -341,6 +374,13 @@ impl Runner for LiveRunner<'_> {
     /// The wash-out is part of a slot.
     fn pause(&self, _: Duration) -> Duration {
         Duration::ZERO
+    }
+}
+
+impl Drop for LiveRunner<'_> {
+    fn drop(&mut self) {
+        self.crew.give_back();
+        signals::stop_at_once();
     }
 }
 

@@ -3,16 +3,17 @@
 use std::ffi::OsString;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use corewise_model::CpuSet;
 use corewise_model::sample::Finder;
 use corewise_model::stats::random::Random;
-use corewise_model::trial::{Arm, ArmMemory, Observed, Outcome, Workload};
+use corewise_model::trial::{Arm, ArmMemory, LOAD, Observed, Outcome, Workload};
 use corewise_sys::Root;
 use corewise_sys::counts::KernelCounts;
-use corewise_sys::execution::{ClockProbe, End, Executed, Execution, USUAL_PATIENCE};
+use corewise_sys::execution::{ClockProbe, End, Executed, Execution};
 use corewise_sys::input::{self, Input, METRIC_BYTES};
 use corewise_sys::memory_policy::Policy;
 
@@ -45,6 +46,8 @@ pub struct ProcessRunner<'a> {
     clock: Option<Estimator>,
     /// The random number of this block, where the workload is varied, and what went wrong with that.
     varied: Option<(OsString, Result<(), Trouble>)>,
+    /// Ends a run early, which has failed then: what it needs is gone.
+    needs_ended: Option<Arc<AtomicBool>>,
     stop: &'a AtomicBool,
 }
 
@@ -70,8 +73,15 @@ impl<'a> ProcessRunner<'a> {
             seed,
             clock: None,
             varied: None,
+            needs_ended: None,
             stop,
         })
+    }
+
+    /// The runner, whose runs are ended and have failed once this is true.
+    #[must_use]
+    pub(super) fn ended_with(self, needs_ended: &Arc<AtomicBool>) -> Self {
+        Self { needs_ended: Some(Arc::clone(needs_ended)), ..self }
     }
 
     /// The runner, which estimates clock rates where the processor shows no cycle counters; takes about 50 ms.
@@ -84,17 +94,16 @@ impl<'a> ProcessRunner<'a> {
     fn once(&self, arm: &Arm, environment: &[(OsString, Option<OsString>)]) -> io::Result<(Executed, Vec<Found>)> {
         let mut words = self.workload.command_of(arm).into_iter().map(OsString::from);
         let (program, arguments) = (words.next().unwrap_or_default(), words.collect::<Vec<OsString>>());
-        let policy = arm.memory.as_ref().and_then(policy);
+        let policy = arm.memory_of(LOAD).and_then(policy);
+        let stops: Vec<&AtomicBool> = std::iter::once(self.stop).chain(self.needs_ended.as_deref()).collect();
         let execution = Execution {
-            program: &program,
-            arguments: &arguments,
             environment,
-            cpus: arm.cpus.as_ref(),
+            cpus: arm.cpus_of(LOAD),
             memory: policy.as_ref(),
             timeout: self.timeout,
-            patience: USUAL_PATIENCE,
+            follow: self.workload.follow.as_deref(),
             clock: self.clock.as_ref().map(|clock| clock as &dyn ClockProbe),
-            stop: self.stop,
+            ..Execution::new(&program, &arguments, &stops)
         };
         let mut found = vec![Found::Nothing; self.finders.len()];
         let Some(file) = self.workload.metric_file.as_deref().map(Path::new) else {
@@ -135,7 +144,7 @@ impl<'a> ProcessRunner<'a> {
 }
 
 /// What the kernel is asked for where an arm has a memory policy.
-fn policy(memory: &ArmMemory) -> Option<Policy> {
+pub(super) fn policy(memory: &ArmMemory) -> Option<Policy> {
     Some(Policy::new(memory.mode()?, memory.nodes.iter().collect()))
 }
 
@@ -260,6 +269,10 @@ impl ProcessRunner<'_> {
             End::TimedOut => return Some(format!("took longer than {seconds} s")),
             End::Stopped => return Some("stopped by a signal: it may need the terminal".to_owned()),
             End::Interrupted => return Some("interrupted".to_owned()),
+            End::NothingToFollow => {
+                let name = self.workload.follow.as_deref().unwrap_or_default();
+                return Some(format!("it left no process named {name} behind (--follow)"));
+            }
         }
         for (guard, found) in self.workload.guards.iter().zip(&found[1..]) {
             if let Some(why) = self.missing(&format!("its guard {}", guard.name), found) {

@@ -15,8 +15,7 @@ use super::*;
 const EFFECTS: [f64; 3] = [0.0, 0.0, 0.2];
 
 fn experiment(seed: u64) -> Experiment {
-    let arm =
-        |name: &str, cpus| Arm { name: name.to_owned(), cpus, threads: None, memory: None, reason: String::new() };
+    let arm = |name: &str, cpus| Arm::new(name, cpus, "");
     Experiment {
         corewise: "test".to_owned(),
         started_unix_ms: 0,
@@ -97,7 +96,7 @@ fn session(
 ) -> (Standing, Ending, Kept) {
     let stop = AtomicBool::new(false);
     let mut runner = MadeUp::new(&stop);
-    let mut limits = Limits { blocks: 60, budget: None, rest: None, stop: &stop };
+    let mut limits = Limits { blocks: 60, budget: None, worse: None, rest: None, stop: &stop };
     change(&mut runner, &mut limits);
     let mut kept = Kept::default();
     let Ok((design, ending)) = conduct(experiment, earlier, &mut runner, limits, &mut kept);
@@ -214,7 +213,7 @@ fn a_simulated_program_is_judged_as_a_real_one() {
     let simulation = Simulation { effects: Effects::of(&[0.0, 0.2]), noise: RunNoise::Typical };
     let verdict = |seed: u64| {
         let stop = AtomicBool::new(false);
-        let limits = Limits { blocks: 60, budget: None, rest: None, stop: &stop };
+        let limits = Limits { blocks: 60, budget: None, worse: None, rest: None, stop: &stop };
         let mut runner = SimulatedRunner::new(&simulation, seed);
         let Ok((design, _)) = conduct(&experiment(seed), &[], &mut runner, limits, &mut Kept::default());
         design.standing()

@@ -1,6 +1,7 @@
 //! Patterns of rules, as file names have them in a shell.
 
 use std::fmt;
+use std::str::Chars;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -30,30 +31,29 @@ impl Glob {
         &self.0
     }
 
-    /// Whether it matches the whole of a text. Takes at most as many steps as both are long, multiplied.
+    /// Whether it matches the whole of a text. Takes at most as many steps as both are long, multiplied, and no memory: it is asked of each
+    /// program that is executed, by each rule.
     pub fn matches(&self, text: &str) -> bool {
-        let (pattern, text): (Vec<Token>, Vec<char>) = (tokens(&self.0), text.chars().collect());
-        let (mut at, mut place) = (0, 0);
-        // Where the last `*` was, and how much of the text it has taken so far.
-        let mut star: Option<(usize, usize)> = None;
-        while place < text.len() {
-            match pattern.get(at) {
+        let (mut pattern, mut text) = (tokens(&self.0), text.chars());
+        // What follows the last `*`, and what of the text that has not taken so far.
+        let mut star: Option<(Tokens<'_>, Chars<'_>)> = None;
+        loop {
+            let (mut next_token, mut next_text) = (pattern.clone(), text.clone());
+            let Some(character) = next_text.next() else { return pattern.all(|token| token == Token::Any) };
+            match next_token.next() {
                 Some(Token::Any) => {
-                    star = Some((at, place));
-                    at += 1;
+                    star = Some((next_token.clone(), text.clone()));
+                    pattern = next_token;
                 }
-                Some(Token::One) => (at, place) = (at + 1, place + 1),
-                Some(Token::Literal(character)) if *character == text[place] => (at, place) = (at + 1, place + 1),
-                _ => match &mut star {
-                    Some((star_at, taken)) => {
-                        *taken += 1;
-                        (at, place) = (*star_at + 1, *taken);
-                    }
-                    None => return false,
-                },
+                Some(Token::One) => (pattern, text) = (next_token, next_text),
+                Some(Token::Literal(literal)) if literal == character => (pattern, text) = (next_token, next_text),
+                _ => {
+                    let Some((after, rest)) = &mut star else { return false };
+                    rest.next();
+                    (pattern, text) = (after.clone(), rest.clone());
+                }
             }
         }
-        pattern[at..].iter().all(|token| *token == Token::Any)
     }
 }
 
@@ -68,7 +68,7 @@ impl Glob {
             }
             Token::Literal(character) => character.to_string(),
         };
-        format!("^{}$", tokens(&self.0).into_iter().map(part).collect::<String>())
+        format!("^{}$", tokens(&self.0).map(part).collect::<String>())
     }
 }
 
@@ -85,18 +85,25 @@ enum Token {
     Literal(char),
 }
 
-fn tokens(pattern: &str) -> Vec<Token> {
-    let mut characters = pattern.chars();
-    let mut tokens = Vec::new();
-    while let Some(character) = characters.next() {
-        tokens.push(match character {
+/// What a pattern is made of, from a place in it on.
+#[derive(Clone)]
+struct Tokens<'a>(Chars<'a>);
+
+fn tokens(pattern: &str) -> Tokens<'_> {
+    Tokens(pattern.chars())
+}
+
+impl Iterator for Tokens<'_> {
+    type Item = Token;
+
+    fn next(&mut self) -> Option<Token> {
+        Some(match self.0.next()? {
             '*' => Token::Any,
             '?' => Token::One,
-            '\\' => Token::Literal(characters.next().unwrap_or('\\')),
+            '\\' => Token::Literal(self.0.next().unwrap_or('\\')),
             other => Token::Literal(other),
-        });
+        })
     }
-    tokens
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::action::{Action, LeftBecause};
+use super::action::{Action, LeftBecause, Outcome};
 use super::process::Process;
 use super::thread::HeldThread;
 use crate::CpuSet;
@@ -92,6 +92,28 @@ impl Held {
             self.notes.remove(0);
         }
         self.notes.push(Note { at, what });
+    }
+
+    /// Takes what came of an action for one of its threads.
+    pub(super) fn settle(&mut self, action: &Action, outcome: Outcome, now: Duration) {
+        let Some(thread) = self.threads.get_mut(&action.thread) else { return };
+        match outcome {
+            Outcome::Placed(cpus) => {
+                // Who has what it had before has chosen it again before that was looked at: the next look has to see that this is news.
+                let again = action.cpus.clone().filter(|_| cpus == action.seen);
+                let cpus = again.unwrap_or(cpus);
+                thread.asked = action.cpus.clone().filter(|asked| *asked != cpus);
+                thread.seen = cpus;
+            }
+            Outcome::Ended => drop(self.threads.remove(&action.thread)),
+            Outcome::Refused(why) => {
+                // Until something else is wanted of it.
+                (thread.given, thread.asked) = (None, action.cpus.clone());
+                thread.seen.clone_from(&action.seen);
+                thread.refused = Some(why.clone());
+                self.note(now, format!("thread {} was not placed: {why}", action.thread));
+            }
+        }
     }
 
     /// Gives back what a rule gave, where nobody changed it since as far as was seen; whoever does it looks again.

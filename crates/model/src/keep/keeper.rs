@@ -18,6 +18,8 @@ pub const MOST_THREADS: usize = 5_000;
 pub struct Keeper {
     rules: Vec<ResolvedRule>,
     processes: BTreeMap<u32, Held>,
+    /// How many threads these have.
+    threads: usize,
     /// Threads that another keeper placed, by their numbers and starts, until they are looked at.
     taken_over: BTreeMap<(u32, u64), (Original, CpuSet)>,
 }
@@ -25,7 +27,7 @@ pub struct Keeper {
 impl Keeper {
     /// Keeps these rules; of several that match, the first counts.
     pub fn new(rules: Vec<ResolvedRule>) -> Self {
-        Self { rules, processes: BTreeMap::new(), taken_over: BTreeMap::new() }
+        Self { rules, ..Self::default() }
     }
 
     /// Takes over what a keeper before this one left: threads that it placed, by their numbers and starts, with what they had before and
@@ -36,7 +38,31 @@ impl Keeper {
         left_alone: impl IntoIterator<Item = (u32, Held)>,
     ) {
         self.taken_over.extend(placed.into_iter().map(|(thread, original, given)| (thread, (original, given))));
-        self.processes.extend(left_alone.into_iter().filter_map(|(process, held)| Some((process, held.of_earlier()?))));
+        for (process, held) in left_alone {
+            held.of_earlier().into_iter().for_each(|held| self.put(process, held));
+        }
+    }
+
+    /// Takes a process out, to change it or for good.
+    fn take(&mut self, process: u32) -> Option<Held> {
+        let held = self.processes.remove(&process)?;
+        self.threads -= held.threads.len();
+        Some(held)
+    }
+
+    fn put(&mut self, process: u32, held: Held) {
+        self.threads += held.threads.len();
+        self.processes.insert(process, held);
+    }
+
+    /// Whether it holds a thread.
+    pub fn holds(&self, thread: u32) -> bool {
+        self.processes.values().any(|held| held.threads.contains_key(&thread))
+    }
+
+    /// How many threads are held, at most [`MOST_THREADS`].
+    pub fn threads(&self) -> usize {
+        self.threads
     }
 
     /// Other rules, or the same on a machine that has changed. Each process is judged anew when it is looked at next.
@@ -81,13 +107,13 @@ impl Keeper {
     /// What to do about a process as it was seen. `now` is the time since the keeper began; `author` says who set a thread's mask last, and
     /// is asked only where somebody did.
     pub fn look(&mut self, process: &Process, now: Duration, author: &dyn Fn(u32) -> Author) -> Vec<Action> {
-        let known = self.processes.remove(&process.id).filter(|known| known.start_ticks == process.start_ticks);
+        let known = self.take(process.id).filter(|known| known.start_ticks == process.start_ticks);
         let taken_over = self.taken_over_of(process);
         let Some(rule) = self.rule_of(process).or_else(|| self.waiting_rule(process, known.as_ref()?)) else {
             return match known {
                 // Whoever wanted that has not changed their mind because a rule is disabled for a while.
                 Some(known) if known.is_left_alone() => {
-                    self.processes.insert(process.id, known);
+                    self.put(process.id, known);
                     Vec::new()
                 }
                 Some(known) => known.give_back(process.id, Some(process)),
@@ -95,9 +121,8 @@ impl Keeper {
             };
         };
         let is_first = known.is_none();
-        let held = || -> usize { self.processes.values().map(|held| held.threads.len()).sum() };
         let mut held = match known {
-            None if process.threads.len() + held() > MOST_THREADS => return Vec::new(),
+            None if process.threads.len() + self.threads > MOST_THREADS => return Vec::new(),
             None => Held::new(process.start_ticks, now),
             Some(known) => known,
         };
@@ -153,7 +178,7 @@ impl Keeper {
                 actions.extend(placed.into_iter().filter_map(place));
             }
         }
-        self.processes.insert(process.id, held);
+        self.put(process.id, held);
         actions
     }
 
@@ -190,51 +215,37 @@ impl Keeper {
 
     /// Takes what came of an action that placed a thread.
     pub fn settle(&mut self, action: &Action, outcome: Outcome, now: Duration) {
-        let Some(held) = self.processes.get_mut(&action.process) else { return };
-        let Some(thread) = held.threads.get_mut(&action.thread) else { return };
-        match outcome {
-            Outcome::Placed(cpus) => {
-                // Who has what it had before has chosen it again before that was looked at: the next look has to see that this is news.
-                let again = action.cpus.clone().filter(|_| cpus == action.seen);
-                let cpus = again.unwrap_or(cpus);
-                thread.asked = action.cpus.clone().filter(|asked| *asked != cpus);
-                thread.seen = cpus;
-            }
-            Outcome::Ended => drop(held.threads.remove(&action.thread)),
-            Outcome::Refused(why) => {
-                // Until something else is wanted of it.
-                (thread.given, thread.asked) = (None, action.cpus.clone());
-                thread.seen.clone_from(&action.seen);
-                thread.refused = Some(why.clone());
-                held.note(now, format!("thread {} was not placed: {why}", action.thread));
-            }
-        }
+        let Some(mut held) = self.take(action.process) else { return };
+        held.settle(action, outcome, now);
+        self.put(action.process, held);
     }
 
     /// Forgets a process that ended.
     pub fn ended(&mut self, process: u32) {
-        self.processes.remove(&process);
+        self.take(process);
     }
 
     /// Leaves a process alone from now on, and gives it back what it had.
     pub fn release(&mut self, process: u32, now: Duration) -> Vec<Action> {
-        let Some(held) = self.processes.get_mut(&process) else { return Vec::new() };
+        let Some(mut held) = self.take(process) else { return Vec::new() };
         let actions = held.give_back(process, None);
         held.threads.clear();
         held.note(now, LeftBecause::Asked.sentence());
         held.standing = Standing::Left(LeftBecause::Asked);
+        self.put(process, held);
         actions
     }
 
     /// Holds a process again that is left alone, from the next look on.
     pub fn hold_again(&mut self, process: u32) {
         if self.processes.get(&process).is_some_and(Held::is_left_alone) {
-            self.processes.remove(&process);
+            self.take(process);
         }
     }
 
     /// Gives everything back.
     pub fn give_back_all(&mut self) -> Vec<Action> {
+        self.threads = 0;
         std::mem::take(&mut self.processes).iter().flat_map(|(id, held)| held.give_back(*id, None)).collect()
     }
 }

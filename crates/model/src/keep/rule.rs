@@ -116,6 +116,11 @@ impl Match {
         }
     }
 
+    /// Each field as it is typed, "FIELD=PATTERN": what [`Match::of_texts`] reads.
+    pub fn texts(&self) -> Vec<String> {
+        self.given().map(|(field, glob)| format!("{field}={glob}")).collect()
+    }
+
     /// What is given as "FIELD=PATTERN".
     ///
     /// # Errors
@@ -173,8 +178,7 @@ impl Match {
 
 impl Display for Match {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let words: Vec<String> = self.given().map(|(field, glob)| format!("{field}={glob}")).collect();
-        formatter.write_str(&words.join(" "))
+        formatter.write_str(&self.texts().join(" "))
     }
 }
 

@@ -12,6 +12,7 @@ mod fill;
 mod parts;
 mod propose;
 mod reason;
+mod roles;
 mod scene;
 mod select;
 mod tree;
@@ -27,6 +28,7 @@ use crate::{CpuSet, Machine};
 use class::Classifier;
 pub use count::Count;
 use propose::{Proposal, proposals};
+pub use roles::{Costs, MOST_ROLES, RoleCandidate, plan_roles};
 use scene::Scene;
 use tree::Tree;
 

@@ -4,9 +4,12 @@
 //! parentheses nor in brackets nor behind a backslash, so one that should match a colon has `\:`. The expression ends
 //! before a comma that a name and `=` follow, and an expression never holds `=`. So every text has one meaning:
 //! `a=x:0,2,b=y:1` are two roles, the first on cpus 0 and 2.
+//!
+//! Roles that are declared elsewhere are placed by name alone, and each may have a memory policy: `server=node:0@bind:0, load=1`.
 
 use regex_lite::Regex;
 
+use super::memory::MemoryPolicy;
 use super::{Expression, PlacementError, parse};
 
 /// A role as it was typed; which cpus it means is known on a machine.
@@ -31,6 +34,20 @@ impl PartialEq for TypedRole {
 
 const FORM: &str = "a role is NAME=REGEX:EXPR, as in 'io=^io-:0,work=worker:2-7'";
 
+/// Where a role that is declared elsewhere is to stand.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlacedRole {
+    /// Its name.
+    pub name: String,
+    /// On which cpus.
+    pub expression: Expression,
+    /// Where its memory comes from; absent to leave that as it is.
+    pub memory: Option<MemoryPolicy>,
+}
+
+const FORM_OF_PLACED: &str =
+    "placements of roles are NAME=EXPR or NAME=EXPR@MEMORY, as in 'server=node:0@bind:0, load=1'";
+
 type Result<T> = std::result::Result<T, PlacementError>;
 
 /// Takes roles apart.
@@ -42,6 +59,16 @@ pub fn roles(text: &str) -> Result<Vec<TypedRole>> {
     reader.roles().map_err(|error| error.about(text))
 }
 
+/// Takes placements of roles apart.
+///
+/// # Errors
+/// [`PlacementError`] with the characters that are wrong.
+pub fn placed_roles(text: &str) -> Result<Vec<PlacedRole>> {
+    let mut reader = Reader { text: text.chars().collect(), place: 0 };
+    reader.skip_space();
+    reader.all(Reader::placed_role, |role| &role.name).map_err(|error| error.about(text))
+}
+
 struct Reader {
     text: Vec<char>,
     place: usize,
@@ -49,13 +76,18 @@ struct Reader {
 
 impl Reader {
     fn roles(&mut self) -> Result<Vec<TypedRole>> {
-        let mut roles: Vec<TypedRole> = Vec::new();
+        self.all(Self::role, |role| &role.name)
+    }
+
+    /// One role after the other; no two have one name.
+    fn all<T>(&mut self, one: impl Fn(&mut Self) -> Result<T>, name: impl Fn(&T) -> &str) -> Result<Vec<T>> {
+        let mut roles: Vec<T> = Vec::new();
         loop {
             let from = self.place;
-            let role = self.role()?;
-            if roles.iter().any(|known| known.name == role.name) {
-                let at = from..from + role.name.chars().count();
-                return Err(PlacementError::new(at, format!("two roles are named {}", role.name)));
+            let role = one(self)?;
+            if roles.iter().any(|known| name(known) == name(&role)) {
+                let at = from..from + name(&role).chars().count();
+                return Err(PlacementError::new(at, format!("two roles are named {}", name(&role))));
             }
             roles.push(role);
             if self.place >= self.text.len() {
@@ -83,6 +115,31 @@ impl Reader {
             error
         })?;
         Ok(TypedRole { name, pattern, regex, expression })
+    }
+
+    fn placed_role(&mut self) -> Result<PlacedRole> {
+        let Some(equals) = name_end(&self.text[self.place..]) else {
+            let found = self.place..self.text.len();
+            return Err(PlacementError::new(found, "expected the name of a role and \"=\"").hint(FORM_OF_PLACED));
+        };
+        let name = self.slice(self.place..self.place + equals);
+        let from = self.place + equals + 1;
+        self.place = self.expression_end(from);
+        let memory_at = (from..self.place).find(|place| self.text[*place] == '@');
+        let to = memory_at.unwrap_or(self.place);
+        if self.slice(from..to).trim().eq_ignore_ascii_case("os") {
+            let what = format!("{name} is left to the operating system where it is not named");
+            return Err(PlacementError::new(from..to, what).hint("leave the role out, or name cpus: all"));
+        }
+        let expression = parse(&self.slice(from..to)).map_err(|mut error| {
+            error.at = error.at.start + from..error.at.end + from;
+            error
+        })?;
+        let memory = memory_at.map(|at| {
+            let wrong = |error: super::memory::MemoryError| PlacementError::new(at + 1..self.place, error.to_string());
+            self.slice(at + 1..self.place).trim().parse().map_err(wrong)
+        });
+        Ok(PlacedRole { name, expression, memory: memory.transpose()? })
     }
 
     fn regex(&self, from: usize, to: usize, pattern: &str) -> Result<Regex> {
@@ -178,6 +235,39 @@ mod tests {
             ("Ä=x:0x55", vec![["Ä", "x", "0x55"]]),
         ] {
             assert_eq!(taken_apart(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn roles_are_placed_by_name_with_their_memory() {
+        let placed = |text: &str| {
+            let each = |role: PlacedRole| {
+                let memory = role.memory.map_or_else(String::new, |memory| memory.to_string());
+                [role.name, role.expression.to_string(), memory]
+            };
+            placed_roles(text).map(|roles| roles.into_iter().map(each).collect::<Vec<_>>())
+        };
+        for (text, expected) in [
+            ("server=0", vec![["server", "0", ""]]),
+            (" server=0,2, load=1", vec![["server", "0,2", ""], ["load", "1", ""]]),
+            (
+                "server=llc:0@bind:0,1, load=all - llc:0",
+                vec![["server", "llc:0", "bind:0,1"], ["load", "all - llc:0", ""]],
+            ),
+            ("a=spread(2, llc)@local,b=0", vec![["a", "spread(2, llc)", "local"], ["b", "0", ""]]),
+        ] {
+            assert_eq!(placed(text).unwrap(), expected, "{text}");
+        }
+        for (text, at, what) in [
+            ("0-3", 0..3, "expected the name of a role and \"=\""),
+            ("server=", 7..7, "the expression is empty"),
+            ("server=0@bond:0", 9..15, "expected local, bind:NODES"),
+            ("server=0, server=1", 10..16, "two roles are named server"),
+            ("server=lcc:0", 7..10, ""),
+            ("server=OS@local, load=1", 7..9, "server is left to the operating system where it is not named"),
+        ] {
+            let error = placed(text).unwrap_err();
+            assert!(error.at == at && error.what.starts_with(what), "{text}: {error} at {:?}", error.at);
         }
     }
 

@@ -173,8 +173,7 @@ fn stretched(world: &World, stretch: Option<Stretch>) -> World {
 }
 
 fn experiment(world: &World, seed: u64, policy: &Policy, stretch: Option<Stretch>) -> Experiment {
-    let arm =
-        |name: &str, cpus| Arm { name: name.to_owned(), cpus, threads: None, memory: None, reason: String::new() };
+    let arm = |name: &str, cpus| Arm::new(name, cpus, "");
     let reading = Some(Reading { kind: Kind::Gauge, series: None });
     let live = Live {
         processes: Vec::new(),

@@ -18,7 +18,7 @@ pub struct Design {
     /// The metric's numbers.
     values: Vec<f64>,
     blocks: u32,
-    /// What slots of running processes leave behind for those that follow.
+    /// What one placement of something that goes on running leaves behind for those that follow.
     slots: Option<Slots>,
 }
 
@@ -55,7 +55,7 @@ impl Design {
             guards: Guards::new(&workload.guards, candidates, policy),
             values: Vec::new(),
             blocks: 0,
-            slots: workload.live.as_ref().map(|_| Slots::default()),
+            slots: workload.goes_on().then(Slots::default),
         };
         in_blocks(trials).iter().for_each(|block| design.add(block));
         design

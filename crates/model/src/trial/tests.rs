@@ -105,7 +105,7 @@ fn guarded_trials(guard: impl Fn(u32, usize) -> f64) -> (Experiment, Vec<Trial>)
             guards: vec![metric(Some("x"), false)],
             ..Workload::new(vec!["app".into()], "/".into(), Metric::wall_time())
         },
-        arms: vec![Arm { name: "0".into(), cpus: None, threads: None, memory: None, reason: String::new() }; 2],
+        arms: vec![Arm::new("0", None, ""); 2],
         policy: Policy::default(),
         suite: None,
         stretch: None,
@@ -219,15 +219,12 @@ fn no_errors_are_better_than_some() {
 
 #[test]
 fn placements_by_numbers_are_spoken_as_cpus() {
-    let spoken = |name: &str, cpus: u32| {
-        Arm { name: name.into(), cpus: Some(CpuSet::first(cpus)), threads: None, memory: None, reason: String::new() }
-            .spoken()
-    };
+    let spoken = |name: &str, cpus: u32| Arm::new(name, Some(CpuSet::first(cpus)), "").spoken();
     assert_eq!([spoken("0", 1), spoken("0-3,8", 5), spoken("llc:0", 4)], ["cpu 0", "cpus 0-3,8", "llc:0"]);
 }
 
 fn arm(threads: Option<u32>, cpus: Option<u32>) -> Arm {
-    Arm { name: "x".into(), cpus: cpus.map(CpuSet::first), threads, memory: None, reason: String::new() }
+    Arm { threads, ..Arm::new("x", cpus.map(CpuSet::first), "") }
 }
 
 fn workload(words: &[&str], variables: &[&str]) -> Workload {

@@ -20,13 +20,7 @@ fn folder() -> tempfile::TempDir {
 }
 
 fn experiment(cpus: u32) -> Conducted {
-    let arm = |name: &str, cpus| Arm {
-        name: name.to_owned(),
-        cpus,
-        threads: None,
-        memory: None,
-        reason: "a test".to_owned(),
-    };
+    let arm = |name: &str, cpus| Arm::new(name, cpus, "a test");
     Conducted::from(Experiment {
         corewise: "0.1.0".to_owned(),
         started_unix_ms: 1_760_000_000_000,

@@ -12,7 +12,7 @@ use super::undo::{Change, Undone};
 use crate::error::SysError;
 use crate::lock::Lock;
 
-/// The changes of this process. Its file is made with the first change and removed with the last undoing.
+/// The changes of this process. Its file is made with the first change and removed with the last undoing, or at the end ([`Journal::stay`]).
 ///
 /// Dropping it undoes what is still open; [`Journal::keep`] does not. A process that catches signals should call [`Journal::undo_all`] when one comes;
 /// what a crash leaves is found by [`super::left_in`].
@@ -20,6 +20,8 @@ use crate::lock::Lock;
 pub struct Journal {
     folder: PathBuf,
     log: Option<Log>,
+    /// Whether the file stays while nothing in it is open.
+    stays: bool,
     /// A forked child has a copy, and must not undo its parent's changes.
     process: u32,
 }
@@ -27,7 +29,17 @@ pub struct Journal {
 impl Journal {
     /// A journal in a folder of journals; nothing is written yet.
     pub fn in_folder(folder: impl Into<PathBuf>) -> Self {
-        Self { folder: folder.into(), log: None, process: std::process::id() }
+        Self { folder: folder.into(), log: None, stays: false, process: std::process::id() }
+    }
+
+    /// Makes the file now, and leaves it until all is undone: who changes things again and again need not wait each time until a file has a
+    /// name on a disk.
+    ///
+    /// # Errors
+    /// As [`Journal::make`], where no file can be made; it is made with the first change then.
+    pub fn stay(&mut self) -> Result<(), SysError> {
+        self.stays = true;
+        self.opened().map(|_| ())
     }
 
     /// The folder of journals.
@@ -133,6 +145,7 @@ impl Journal {
 
     /// Undoes all changes, the last first, and removes the file where nothing remains.
     pub fn undo_all(&mut self) -> Vec<Undone> {
+        self.stays = false;
         self.undo_where(|_| true)
     }
 
@@ -150,7 +163,7 @@ impl Journal {
         let Some(log) = &mut self.log else { return Vec::new() };
         let undone = log.undo(is_wanted);
         // A file that cannot be removed says that all is settled; `corewise undo` removes it.
-        if log.remove_if_settled().unwrap_or(false) {
+        if !self.stays && log.remove_if_settled().unwrap_or(false) {
             self.log = None;
         }
         undone

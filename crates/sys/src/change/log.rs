@@ -130,6 +130,8 @@ pub(super) struct Log {
     place: Place,
     name: OsString,
     file: File,
+    /// Whether the next byte that is written follows the last complete line, and nothing comes after it.
+    is_at_end: bool,
     /// When it has this length, what is settled is dropped.
     compact_at: u64,
     /// The process that opened it.
@@ -149,7 +151,8 @@ impl Log {
     /// A new journal in an empty file.
     pub fn begin(place: Place, name: OsString, file: File, header: Header) -> io::Result<Self> {
         let mut log = Self::new(Contents::default(), place, name, file, SLACK_BYTES);
-        log.append(&Line::Journal(header.clone()), LARGEST_BYTES, true)?;
+        // On the disk with the first change at the latest, where that has to be.
+        log.append(&Line::Journal(header.clone()), LARGEST_BYTES, false)?;
         log.contents.header = Some(header);
         Ok(log)
     }
@@ -166,7 +169,7 @@ impl Log {
     }
 
     fn new(contents: Contents, place: Place, name: OsString, file: File, compact_at: u64) -> Self {
-        Self { contents, place, name, file, compact_at, process: std::process::id() }
+        Self { contents, place, name, file, is_at_end: false, compact_at, process: std::process::id() }
     }
 
     /// The file.
@@ -190,17 +193,22 @@ impl Log {
         if self.contents.end + text.len() as u64 > largest {
             return Err(io::Error::other(format!("it would be larger than {largest} bytes")));
         }
-        let mut written = self.file.seek(SeekFrom::Start(self.contents.end)).map(|_| ());
-        written = written.and_then(|()| self.file.set_len(self.contents.end));
+        let mut written = if self.is_at_end { Ok(()) } else { self.go_to_end() };
         written = written.and_then(|()| self.file.write_all(text));
         if sync {
             written = written.and_then(|()| self.file.sync_all());
         }
+        self.is_at_end = written.is_ok();
         match written {
             Ok(()) => self.contents.end += text.len() as u64,
             Err(_) => drop(self.file.set_len(self.contents.end)),
         }
         written
+    }
+
+    fn go_to_end(&mut self) -> io::Result<()> {
+        self.file.seek(SeekFrom::Start(self.contents.end))?;
+        self.file.set_len(self.contents.end)
     }
 
     /// Writes down that changes are about to be made, all or none; the number of the first, which the others follow.
@@ -218,8 +226,11 @@ impl Log {
         for (number, change) in (first..).zip(changes) {
             text.extend(text_of(&Line::Begun { entry: number, change: change.clone() })?);
         }
+        // Masks are gone with the boot, as are their threads: what the kernel has of the file is enough for whoever reads it before. To wait
+        // for a disk would keep a program several milliseconds from its cpus.
+        let sync = !changes.iter().all(|change| matches!(change, Change::Affinity(_)));
         // The other half is for what is made and settled.
-        self.append_text(&text, LARGEST_BYTES / 2, true)?;
+        self.append_text(&text, LARGEST_BYTES / 2, sync)?;
         let entry = |(number, change): (u32, &Change)| Entry { number, change: change.clone(), state: State::Begun };
         self.contents.entries.extend((first..).zip(changes).map(entry));
         self.contents.last_number += changes.len() as u32;
@@ -242,7 +253,7 @@ impl Log {
         let written = file.write_all(&text).and_then(|()| file.sync_all());
         let named = written.and_then(|()| self.place.rename(&nameless, &self.name));
         named.inspect_err(|_| drop(self.place.remove(&nameless)))?;
-        self.contents.end = text.len() as u64;
+        (self.contents.end, self.is_at_end) = (text.len() as u64, true);
         self.compact_at = 2 * self.contents.end + SLACK_BYTES;
         self.file = file;
         Ok(())

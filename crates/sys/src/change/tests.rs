@@ -303,6 +303,24 @@ fn a_disk_that_is_full_keeps_the_change_from_being_made() {
 }
 
 #[test]
+fn a_journal_that_stays_is_there_until_all_is_undone() {
+    let world = World::new();
+    let mut journal = Journal::in_folder(world.journals());
+    journal.stay().unwrap();
+    let before = world.paths();
+    assert_eq!(before.len(), 1, "before the first change");
+    for value in ["one", "two"] {
+        let number = journal.make(world.written(0, value)).unwrap();
+        assert!(journal.undo(number).unwrap().outcome.is_reverted());
+        assert_eq!(world.paths(), before);
+        let contents = log::Contents::parse(&world.journal_bytes());
+        assert!(contents.damage.is_none() && contents.entries.is_empty() && contents.last_number == number);
+    }
+    journal.undo_all();
+    assert_eq!(world.paths(), Vec::<PathBuf>::new());
+}
+
+#[test]
 fn what_somebody_else_changed_since_is_left_alone() {
     let world = World::new();
     let mut journal = Journal::in_folder(world.journals());

@@ -6,6 +6,9 @@ use corewise_model::CpuSet;
 
 use crate::values::affinity as values;
 
+/// No kernel has wider masks, in words of 64 cpus.
+const WIDEST_WORDS: usize = 1 << 16;
+
 /// Restricts the calling thread to a set of cpus: sched_setaffinity(2), called directly because the C library's
 /// `cpu_set_t` ends at 1,024 cpus.
 ///
@@ -48,21 +51,20 @@ pub fn current() -> io::Result<CpuSet> {
 /// # Errors
 /// When there is no such thread.
 pub fn of(thread: u32) -> io::Result<CpuSet> {
-    let mut words = vec![0_u64; 16];
-    loop {
-        let size = std::mem::size_of_val(words.as_slice());
-        // SAFETY: the kernel writes at most `size` bytes into the words.
-        let result = unsafe { libc::syscall(libc::SYS_sched_getaffinity, thread, size, words.as_mut_ptr()) };
-        if result >= 0 {
-            return Ok(CpuSet::from_words(&words));
-        }
-        let error = io::Error::last_os_error();
-        // EINVAL: the kernel's masks are wider than the buffer.
-        if error.raw_os_error() != Some(libc::EINVAL) || words.len() > 1 << 16 {
-            return Err(error);
-        }
-        words.resize(words.len() * 2, 0);
+    // EINVAL: the kernel's masks are wider than the buffer.
+    let is_too_narrow = |error: &io::Error| error.raw_os_error() == Some(libc::EINVAL);
+    match filled(thread, &mut [0; 16]) {
+        Err(error) if is_too_narrow(&error) => filled(thread, &mut vec![0; WIDEST_WORDS]),
+        other => other,
     }
+}
+
+fn filled(thread: u32, words: &mut [u64]) -> io::Result<CpuSet> {
+    let size = std::mem::size_of_val(words);
+    // SAFETY: the kernel writes at most `size` bytes into the words.
+    let filled = unsafe { libc::syscall(libc::SYS_sched_getaffinity, thread, size, words.as_mut_ptr()) };
+    let bytes = usize::try_from(filled).map_err(|_| io::Error::last_os_error())?;
+    Ok(CpuSet::from_words(&words[..bytes.div_ceil(8)]))
 }
 
 /// Whether an error of [`set`] or [`of`] says that the thread has ended.

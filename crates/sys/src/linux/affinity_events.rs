@@ -13,11 +13,15 @@ use corewise_model::stall::EventSource;
 use super::cpuset;
 use super::events::{Enabled, Interest, Recorder, Stream};
 use super::process::{Stat, process_of};
+use super::thread::own_number;
 pub use crate::values::affinity_events::{AffinityEvent, Author};
 
 const INTERESTS: [Interest; 2] = [Interest::Affinities, Interest::Tasks];
-/// The room of one cpu's events between two looks, in bytes: some forty of them. 512 cpus take 6 MiB, with a page each for the kernel's part.
-const BUFFER_BYTES: usize = 8 << 10;
+/// The room of all cpus' events between two looks, in bytes, and the room of one cpu: from some forty to some three hundred events. 512 cpus
+/// take 6 MiB, with a page each for the kernel's part.
+const ALL_BUFFERS_BYTES: usize = 4 << 20;
+const SMALLEST_BUFFER_BYTES: usize = 8 << 10;
+const LARGEST_BUFFER_BYTES: usize = 64 << 10;
 /// So many tasks that ended are remembered.
 const MOST_ENDED: usize = 4_096;
 
@@ -45,10 +49,17 @@ impl AffinityEvents {
     /// What the kernel says.
     pub fn watch(&self) -> io::Result<AffinityWatch<'_>> {
         let enabled = self.0.enable(&INTERESTS)?;
-        let open = |cpu| enabled.stream(cpu, &INTERESTS, BUFFER_BYTES);
-        let streams = cpuset::online().iter().map(open).collect::<io::Result<_>>()?;
+        let online = cpuset::online();
+        let open = |cpu| enabled.stream(cpu, &INTERESTS, buffer_bytes(online.len()));
+        let streams = online.iter().map(open).collect::<io::Result<_>>()?;
         Ok(AffinityWatch { streams, tasks: Tasks::default(), _enabled: enabled })
     }
+}
+
+/// What each of so many cpus has: perf takes powers of two alone.
+fn buffer_bytes(cpus: usize) -> usize {
+    let share = ALL_BUFFERS_BYTES / cpus.max(1).next_power_of_two();
+    share.clamp(SMALLEST_BUFFER_BYTES, LARGEST_BUFFER_BYTES)
 }
 
 /// Events since it began, or was drained last.
@@ -60,16 +71,20 @@ pub struct AffinityWatch<'a> {
 }
 
 impl AffinityWatch<'_> {
-    /// Appends the events so far, in the order of their times; how many events had no room, of tasks too. Authors are looked up now:
-    /// the sooner, the more of them still live. Where events were lost, the tasks before are forgotten: a number may be another's now.
-    pub fn drain(&mut self, into: &mut Vec<AffinityEvent>) -> u64 {
+    /// Appends the events so far about wanted threads, except for what the calling thread asked for, in the order of their times; how many
+    /// events had no room, of others and of tasks too. Authors are looked up now: the sooner, the more of them still live. Where events
+    /// were lost, the tasks before are forgotten: a number may be another's now.
+    pub fn drain(&mut self, is_wanted: impl Fn(u32) -> bool, into: &mut Vec<AffinityEvent>) -> u64 {
         let mut events = Vec::new();
         let lost = self.streams.iter_mut().map(|stream| stream.drain_now(&mut events).lost).sum();
         if lost > 0 {
             self.tasks = Tasks::default();
         }
         events.sort_by_key(|event| event.at_ns);
-        into.extend(events.into_iter().filter_map(|event| self.tasks.take(event, living)));
+        // What the caller sets is no news to it, and to look it up would take more time than to set it.
+        let own = own_number();
+        events.retain(|event| event.task != own || !matches!(event.what, What::AffinityAsked { .. }));
+        into.extend(events.into_iter().filter_map(|event| self.tasks.take(event, &is_wanted, living)));
         lost
     }
 }
@@ -96,7 +111,12 @@ struct Started {
 
 impl Tasks {
     /// What a request means, of the events in their order. A number is another task's after it was made anew.
-    fn take(&mut self, event: Event, living: impl Fn(u32) -> Option<Author>) -> Option<AffinityEvent> {
+    fn take(
+        &mut self,
+        event: Event,
+        is_wanted: impl Fn(u32) -> bool,
+        living: impl Fn(u32) -> Option<Author>,
+    ) -> Option<AffinityEvent> {
         match event.what {
             What::Forked { parent, child, name } => {
                 self.started.insert(child, Started { parent, name });
@@ -115,7 +135,8 @@ impl Tasks {
             What::AffinityAsked { task } => {
                 let by = event.task;
                 let target = if task == 0 { by } else { task };
-                return Some(AffinityEvent { at_ns: event.at_ns, target, by, author: self.author(by, living) });
+                let seen = |author| AffinityEvent { at_ns: event.at_ns, target, by, author };
+                return is_wanted(target).then(|| seen(self.author(by, living)));
             }
             _ => {}
         }
@@ -157,7 +178,7 @@ mod tests {
         assert!(tool.status.success());
         let mut events = Vec::new();
         while !events.iter().any(|event: &AffinityEvent| event.target == child.id()) {
-            assert_eq!(watch.drain(&mut events), 0);
+            assert_eq!(watch.drain(|_| true, &mut events), 0);
         }
         // A child's session is that of who started it. An emulator of single programs makes up what it shows of itself.
         let session = Stat::of(child.id()).unwrap().map(|stat| (stat.session, stat.has_terminal));
@@ -167,6 +188,34 @@ mod tests {
         let author = event.author.unwrap();
         assert_eq!((author.name.as_str(), author.process), ("taskset", event.by));
         assert_eq!(author.session, session, "that of this process, which started it");
+    }
+
+    #[test]
+    fn what_this_thread_sets_is_no_event() {
+        let watched = AffinityEvents::open();
+        let Ok(source) = &watched else {
+            return println!("skipped: {}", watched.unwrap_err().why);
+        };
+        let mut watch = source.watch().unwrap();
+        let (own, all) = (own_number(), super::super::affinity::current().unwrap());
+        let set = move |thread| super::super::affinity::set(thread, &all).unwrap();
+        set(own);
+        // What another thread does afterwards is seen after it.
+        let other = std::thread::spawn(move || {
+            set(0);
+            own_number()
+        });
+        let other = other.join().unwrap();
+        let mut events = Vec::new();
+        while !events.iter().any(|event: &AffinityEvent| event.target == other) {
+            watch.drain(|_| true, &mut events);
+        }
+        assert!(!events.iter().any(|event| event.by == own), "{events:?}");
+    }
+
+    #[test]
+    fn rooms_together_are_bounded() {
+        assert_eq!([1, 2, 64, 65, 512, 8_192].map(buffer_bytes), [64, 64, 64, 32, 8, 8].map(|kib| kib << 10));
     }
 
     #[test]
@@ -181,19 +230,20 @@ mod tests {
         for event in
             [forked(1, 5, "shell"), event(5, What::Executed { task: 5, program: "/usr/bin/taskset".into() }), ended(5)]
         {
-            assert_eq!(tasks.take(event, living), None);
+            assert_eq!(tasks.take(event, |_| true, living), None);
         }
         let author = Author { process: 5, name: "taskset".into(), session: Some((1, true)) };
         let expected = AffinityEvent { at_ns: 7, target: 9, by: 5, author: Some(author) };
-        assert_eq!(tasks.take(asked(5, 9), living), Some(expected));
-        assert_eq!(tasks.take(asked(1, 0), living).unwrap().target, 1, "itself");
-        assert_eq!(tasks.take(asked(8, 9), living).unwrap().author, None);
-        tasks.take(forked(8, 5, "other"), living);
-        let author = tasks.take(asked(5, 9), living).unwrap().author.unwrap();
+        assert_eq!(tasks.take(asked(5, 9), |_| true, living), Some(expected));
+        assert_eq!(tasks.take(asked(5, 9), |target| target != 9, |_| panic!("it is not looked up")), None);
+        assert_eq!(tasks.take(asked(1, 0), |_| true, living).unwrap().target, 1, "itself");
+        assert_eq!(tasks.take(asked(8, 9), |_| true, living).unwrap().author, None);
+        tasks.take(forked(8, 5, "other"), |_| true, living);
+        let author = tasks.take(asked(5, 9), |_| true, living).unwrap().author.unwrap();
         assert_eq!((author.name.as_str(), author.session), ("other", None));
         for task in 100..100 + 2 * MOST_ENDED as u32 {
-            tasks.take(forked(1, task, "many"), living);
-            tasks.take(ended(task), living);
+            tasks.take(forked(1, task, "many"), |_| true, living);
+            tasks.take(ended(task), |_| true, living);
         }
         assert!(tasks.started.len() <= MOST_ENDED + 2, "{}", tasks.started.len());
     }

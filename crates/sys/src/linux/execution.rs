@@ -11,7 +11,6 @@ mod visits;
 
 use std::io;
 use std::process::{Command, Stdio};
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use corewise_model::CpuSet;
@@ -19,7 +18,9 @@ use corewise_model::CpuSet;
 use super::affinity;
 use super::memory_policy::Policy;
 use super::signals::{ignore, pipe_was_ignored};
-pub use crate::values::execution::{ClockProbe, End, Executed, Execution, Observed, USUAL_PATIENCE, Usage};
+pub use crate::values::execution::{
+    ClockProbe, End, Executed, Execution, Observed, Started, USUAL_GRACE, USUAL_PATIENCE, Usage,
+};
 use counted::Counters;
 use looks::Looks;
 use output::Output;
@@ -57,8 +58,11 @@ impl Execution<'_> {
         let (reader, writer) = io::pipe()?;
         let output = Output::new(reader)?;
         let supervisor = self.spawn(&start, writer)?;
+        if let Some(started) = self.started {
+            started.started(supervisor.id());
+        }
         let mut running = Running {
-            tree: Tree::new(supervisor),
+            tree: Tree::new(supervisor, self.grace),
             output,
             looks,
             began: start.get(),
@@ -179,13 +183,16 @@ impl Running {
             self.notice(RAREST_LOOK + HELD);
             // The end is looked for first: what was written may take time to read.
             if let Some((end, at)) = self.tree.reap() {
-                let is_over =
-                    || execution.stop.load(Ordering::SeqCst) || deadline.is_some_and(|deadline| deadline <= now());
+                let is_over = || execution.is_to_end() || deadline.is_some_and(|deadline| deadline <= now());
                 let patience = execution.patience.max(at.saturating_sub(self.began) / 10);
+                if let Some(name) = execution.follow.filter(|_| end == End::Exited(0)) {
+                    let why = || if execution.is_to_end() { End::Interrupted } else { End::TimedOut };
+                    return self.tree.follow(name, &|| is_over().then(why), &mut || self.output.take(line));
+                }
                 return self.tree.see_off(end, at, patience, &is_over, &mut || self.output.take(line));
             }
             self.output.take(line);
-            let why = if execution.stop.load(Ordering::SeqCst) {
+            let why = if execution.is_to_end() {
                 Some(End::Interrupted)
             } else if self.tree.is_stopped {
                 Some(End::Stopped)

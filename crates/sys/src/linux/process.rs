@@ -7,6 +7,7 @@ use std::os::unix::fs::MetadataExt as _;
 use corewise_model::CpuSet;
 
 use super::affinity;
+use super::proc_files::{self, is_gone};
 pub use crate::values::process::{Process, Stat};
 
 impl Stat {
@@ -30,8 +31,10 @@ impl Stat {
     /// # Errors
     /// When /proc is not the kernel's own.
     pub fn of(id: u32) -> io::Result<Option<Self>> {
-        let path = format!("/proc/{id}/stat");
-        match fs::read(&path) {
+        // Its own line among the threads: for the other one the kernel adds up the times of all threads each time, and with thousands of them
+        // to look at each would take seconds.
+        let path = format!("/proc/{id}/task/{id}/stat");
+        match proc_files::read(&path) {
             Ok(bytes) => Self::parse(&String::from_utf8_lossy(&bytes))
                 .map(Some)
                 .ok_or_else(|| io::Error::other(format!("{path} is not in the kernel's format"))),
@@ -39,11 +42,6 @@ impl Stat {
             Err(error) => Err(error),
         }
     }
-}
-
-/// ESRCH comes where the process ended between opening its file and reading it.
-pub(super) fn is_gone(error: &io::Error) -> bool {
-    error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH)
 }
 
 impl Process {
@@ -90,11 +88,11 @@ impl Process {
 /// # Errors
 /// When /proc is not the kernel's own.
 pub fn process_of(thread: u32) -> io::Result<Option<u32>> {
-    let status = match fs::read_to_string(format!("/proc/{thread}/status")) {
+    let status = match proc_files::read(&format!("/proc/{thread}/status")) {
         Err(error) if is_gone(&error) => return Ok(None),
         other => other?,
     };
-    Ok(status.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok()))
+    Ok(String::from_utf8_lossy(&status).lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok()))
 }
 
 /// The time since boot, in the unit of a start time: ticks of 1/100 s, of CLOCK_BOOTTIME.
@@ -145,6 +143,12 @@ pub fn number_space() -> String {
 /// (`PROC_PID_INIT_INO`, include/linux/proc_ns.h).
 pub fn sees_all_numbers() -> bool {
     number_space() == "pid:[4026531836]"
+}
+
+/// Whether /proc has the numbers that the kernel's calls take: not where it was mounted in another namespace of processes. There a number that is
+/// read is that of another process, or of none, when it is used.
+pub fn reads_own_numbers() -> bool {
+    fs::read_link("/proc/self").is_ok_and(|link| link.as_os_str() == std::process::id().to_string().as_str())
 }
 
 /// Whether this process has the rights of root.

@@ -1,15 +1,15 @@
 //! All processes, and what is known of each: /proc/PID/{stat,status,cmdline,cgroup,exe}.
 //!
-//! A look at one process reads five files (about 50 us); the threads of one are a file and a system call each. Who has matched a process
-//! keeps the numbers of its threads, and asks for their masks alone: [`super::affinity::of`], one system call a thread.
+//! A look at one process reads four files and a link, each by one call; the threads of one are a file and a system call each. Who has matched
+//! a process keeps the numbers of its threads, and asks for their masks alone: [`super::affinity::of`], one system call a thread.
 
-use std::fs::{self, File};
-use std::io::{self, Read as _};
-use std::os::unix::fs::MetadataExt as _;
+use std::fs;
+use std::io;
 
 use super::affinity;
-use super::process::{Process, Stat, is_gone};
-use super::task::{numbers, thread_stat};
+use super::proc_files::{ProcFolder, is_gone};
+use super::process::{Process, Stat};
+use super::task::numbers;
 pub use crate::values::processes::{Executable, Facts, Thread};
 
 /// Of the words of a command line so many bytes are read.
@@ -28,43 +28,52 @@ impl Facts {
     /// # Errors
     /// When /proc is not the kernel's own, or hides this process.
     pub fn of(id: u32) -> io::Result<Option<Self>> {
-        let Some(stat) = Stat::of(id)?.filter(|stat| !stat.has_ended) else { return Ok(None) };
-        let process = Process { id, start_ticks: stat.start_ticks };
-        let read = || -> io::Result<Self> {
-            let status = fs::read_to_string(format!("/proc/{id}/status"))?;
-            let cgroup = cgroup_in(&fs::read_to_string(format!("/proc/{id}/cgroup"))?);
-            let (unit, user_unit) = units_in(&cgroup);
-            let mut words = Vec::new();
-            File::open(format!("/proc/{id}/cmdline"))?.take(LONGEST_ARGUMENTS_BYTES).read_to_end(&mut words)?;
-            let user = user_in(&status).ok_or_else(|| io::Error::other("its status names no user"))?;
-            Ok(Self {
-                process,
-                parent: stat.parent,
-                name: stat.name,
-                executable: executable(id),
-                arguments: arguments_in(&words),
-                user,
-                cgroup,
-                unit,
-                user_unit,
-                session: stat.session,
-                has_terminal: stat.has_terminal,
-            })
-        };
-        match read() {
-            // What was read may be of two processes where the number was given again meanwhile.
-            Ok(facts) => Ok(process.is_alive().then_some(facts)),
+        match ProcFolder::open(&format!("/proc/{id}")).and_then(|folder| in_folder(id, &folder)) {
             Err(error) if is_gone(&error) => Ok(None),
-            Err(error) => Err(error),
+            other => other,
         }
     }
 }
 
+/// All that is read is of one process, whoever has its number meanwhile.
+fn in_folder(id: u32, folder: &ProcFolder) -> io::Result<Option<Facts>> {
+    let text = |file| folder.read(file, u64::MAX).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    let stat = || Stat::parse(&text("stat")?).ok_or_else(|| unreadable(id));
+    let Stat { name, has_ended: false, parent, session, has_terminal, start_ticks } = stat()? else { return Ok(None) };
+    let user = user_in(&text("status")?).ok_or_else(|| unreadable(id))?;
+    let executable = executable(folder);
+    // One that has ended meanwhile and was not waited for executes nothing either.
+    if executable == Executable::Kernel && stat()?.has_ended {
+        return Ok(None);
+    }
+    let cgroup = cgroup_in(&text("cgroup")?);
+    let (unit, user_unit) = units_in(&cgroup);
+    Ok(Some(Facts {
+        process: Process { id, start_ticks },
+        parent,
+        name,
+        executable,
+        arguments: arguments_in(&folder.read("cmdline", LONGEST_ARGUMENTS_BYTES)?),
+        user,
+        cgroup,
+        unit,
+        user_unit,
+        session,
+        has_terminal,
+    }))
+}
+
+fn unreadable(id: u32) -> io::Error {
+    io::Error::other(format!("/proc/{id} is not in the kernel's format"))
+}
+
 /// The threads of a process, in the order of their starts; none where it has ended.
 pub fn threads(process: u32) -> Vec<Thread> {
-    let seen = |thread| {
-        let (identity, name) = thread_stat(process, thread)?;
-        Some(Thread { identity, name, cpus: affinity::of(thread).ok()? })
+    let Ok(folder) = ProcFolder::open(&format!("/proc/{process}/task")) else { return Vec::new() };
+    let seen = |id: u32| {
+        let stat = Stat::parse(&String::from_utf8_lossy(&folder.read(&format!("{id}/stat"), u64::MAX).ok()?))?;
+        let identity = Process { id, start_ticks: stat.start_ticks };
+        Some(Thread { identity, name: stat.name, cpus: affinity::of(id).ok()? })
     };
     super::task::threads(process).into_iter().filter_map(seen).collect()
 }
@@ -83,11 +92,9 @@ fn user_name_in(passwd: &str, user: u32) -> Option<String> {
 }
 
 /// The link of a thread of the kernel's leads nowhere.
-fn executable(id: u32) -> Executable {
-    let link = format!("/proc/{id}/exe");
-    let found = fs::read_link(&link).and_then(|path| fs::metadata(&link).map(|file| (path, file)));
-    match found {
-        Ok((path, file)) => Executable::File { path, device: file.dev(), inode: file.ino() },
+fn executable(folder: &ProcFolder) -> Executable {
+    match folder.followed("exe") {
+        Ok((path, device, inode)) => Executable::File { path, device, inode },
         Err(error) if error.kind() == io::ErrorKind::NotFound => Executable::Kernel,
         Err(error) => Executable::Unreadable(error.to_string()),
     }
@@ -136,6 +143,7 @@ fn units_in(cgroup: &str) -> (Option<String>, Option<String>) {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::MetadataExt as _;
     use std::process::Command;
 
     use super::*;

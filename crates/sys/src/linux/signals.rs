@@ -62,6 +62,46 @@ pub fn outlive_terminal() {
     ignore(libc::SIGHUP, true);
 }
 
+/// Whether somebody wants this process to stop, as Ctrl-Z does, since [`notice_stops`].
+static IS_TO_STOP: AtomicBool = AtomicBool::new(false);
+
+/// From here on SIGTSTP is noticed, and stops this process where it calls [`stop_now`].
+pub fn notice_stops() {
+    extern "C" fn note(_: libc::c_int) {
+        IS_TO_STOP.store(true, Ordering::SeqCst);
+    }
+    // SAFETY: an all-zero sigaction is a valid one; the handler does nothing but to store into an atomic.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = note as extern "C" fn(libc::c_int) as libc::sighandler_t;
+        action.sa_flags = libc::SA_RESTART;
+        libc::sigaction(libc::SIGTSTP, &raw const action, std::ptr::null_mut());
+    }
+}
+
+/// Whether this process is to stop.
+pub fn is_to_stop() -> bool {
+    IS_TO_STOP.load(Ordering::SeqCst)
+}
+
+/// Stops this process as SIGTSTP does by default; returns when it was continued, or at once where no shell could continue it.
+pub fn stop_now() {
+    ignore(libc::SIGTSTP, false);
+    // SAFETY: a call without memory.
+    unsafe { libc::raise(libc::SIGTSTP) };
+    IS_TO_STOP.store(false, Ordering::SeqCst);
+    notice_stops();
+}
+
+/// SIGTSTP stops this process at once again.
+pub fn stop_at_once() {
+    ignore(libc::SIGTSTP, false);
+    if IS_TO_STOP.swap(false, Ordering::SeqCst) {
+        // SAFETY: a call without memory.
+        unsafe { libc::raise(libc::SIGTSTP) };
+    }
+}
+
 /// Lets a signal do what it does by default, or be ignored. Safe to call between fork(2) and execve(2).
 pub(super) fn ignore(signal: i32, ignored: bool) {
     let action = if ignored { libc::SIG_IGN } else { libc::SIG_DFL };

@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 
+use super::proc_files;
 use super::process::{self, Stat};
 pub use crate::values::task::{Others, Process};
 
@@ -41,6 +43,7 @@ pub fn descendants(ancestor: u32) -> Vec<Process> {
 
 /// The children that a thread started, as the kernel lists them where it was built with CONFIG_PROC_CHILDREN.
 fn listed_children(process: u32, thread: u32) -> Vec<u32> {
+    // Read to its end: the kernel gives such a list in pieces that are smaller than asked for.
     let text = fs::read_to_string(format!("/proc/{process}/task/{thread}/children")).unwrap_or_default();
     text.split_whitespace().filter_map(|number| number.parse().ok()).collect()
 }
@@ -67,6 +70,13 @@ pub fn threads(process: u32) -> Vec<u32> {
     numbers(&format!("/proc/{process}/task"))
 }
 
+/// How many threads a process has; nothing where it has ended. The kernel counts them as links of their folder beside "." and ".."
+/// (proc_task_getattr in fs/proc/base.c), which takes less than to list them.
+pub fn thread_count(process: u32) -> Option<usize> {
+    let links = fs::metadata(format!("/proc/{process}/task")).ok()?.nlink();
+    links.checked_sub(2)?.try_into().ok()
+}
+
 /// Which thread of a process has this number now; nothing where none has.
 pub fn thread(process: u32, thread: u32) -> Option<process::Process> {
     thread_stat(process, thread).map(|(identity, _)| identity)
@@ -74,7 +84,7 @@ pub fn thread(process: u32, thread: u32) -> Option<process::Process> {
 
 /// The same with its name.
 pub(super) fn thread_stat(process: u32, thread: u32) -> Option<(process::Process, String)> {
-    let text = fs::read(format!("/proc/{process}/task/{thread}/stat")).ok()?;
+    let text = proc_files::read(&format!("/proc/{process}/task/{thread}/stat")).ok()?;
     let stat = Stat::parse(&String::from_utf8_lossy(&text))?;
     Some((process::Process { id: thread, start_ticks: stat.start_ticks }, stat.name))
 }
@@ -120,6 +130,19 @@ mod tests {
         }
         child.wait().unwrap();
         assert!(descendants(child.id()).is_empty());
+    }
+
+    #[test]
+    fn threads_are_counted() {
+        let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
+        assert_eq!(thread_count(child.id()), Some(1));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(thread_count(child.id()), None);
+        let count = |_: &()| Some((threads(std::process::id()).len(), thread_count(std::process::id())?));
+        // Other tests start threads meanwhile.
+        let equal = std::iter::repeat(()).filter_map(|all| count(&all)).find(|(listed, counted)| listed == counted);
+        assert!(equal.is_some_and(|(listed, _)| listed > 1));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fmt::Debug;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use corewise_model::CpuSet;
@@ -11,6 +11,8 @@ use crate::memory_policy::Policy;
 
 /// How long processes that outlive a command are usually waited for: what is still there then was not meant to end with it.
 pub const USUAL_PATIENCE: Duration = Duration::from_millis(200);
+/// How long a process that is asked to end may usually take until it is made to.
+pub const USUAL_GRACE: Duration = Duration::from_millis(500);
 
 /// What is to be run, and how.
 #[derive(Debug)]
@@ -30,11 +32,48 @@ pub struct Execution<'a> {
     /// How long it waits for processes that outlive the command, before it counts them as left behind; a tenth of the command's own time
     /// where that is longer.
     pub patience: Duration,
+    /// The name of a process that the command, a launcher, leaves behind: it is waited for, to begin and to end. The kernel keeps 15 bytes of it.
+    pub follow: Option<&'a str>,
+    /// How long each of its processes may take to end once it is asked to.
+    pub grace: Duration,
+    /// Hears of it as soon as its first process is executed.
+    pub started: Option<&'a dyn Started>,
     /// Estimates the clock rate of cpus on which it computes, from time to time, on a thread of ours; not where the kernel counts
     /// cycles, which is better.
     pub clock: Option<&'a dyn ClockProbe>,
-    /// Ends it early once it is true.
-    pub stop: &'a AtomicBool,
+    /// End it early once one of them is true.
+    pub stops: &'a [&'a AtomicBool],
+}
+
+impl<'a> Execution<'a> {
+    /// A command as it is usually run: on the cpus of the calling thread, for as long as it takes.
+    pub fn new(program: &'a OsString, arguments: &'a [OsString], stops: &'a [&'a AtomicBool]) -> Self {
+        Self {
+            program,
+            arguments,
+            environment: &[],
+            cpus: None,
+            memory: None,
+            timeout: None,
+            patience: USUAL_PATIENCE,
+            follow: None,
+            grace: USUAL_GRACE,
+            started: None,
+            clock: None,
+            stops,
+        }
+    }
+
+    /// Whether it is to end early.
+    pub fn is_to_end(&self) -> bool {
+        self.stops.iter().any(|stop| stop.load(Ordering::SeqCst))
+    }
+}
+
+/// Hears of a command that was started.
+pub trait Started: Debug {
+    /// All of its processes descend from the one of this number, which is there as long as one of them is.
+    fn started(&self, process: u32);
 }
 
 /// Estimates a clock rate; a visit calls it on a thread of this process that is pinned to a cpu.
@@ -57,6 +96,8 @@ pub enum End {
     Stopped,
     /// We ended it, since we were told to stop.
     Interrupted,
+    /// It left no process behind of the name that was to be followed.
+    NothingToFollow,
 }
 
 /// What a run came to.

@@ -25,7 +25,7 @@ impl AffinityEvents {
 pub struct AffinityWatch<'a>(Never, PhantomData<&'a AffinityEvents>);
 
 impl AffinityWatch<'_> {
-    pub fn drain(&mut self, _: &mut Vec<AffinityEvent>) -> u64 {
+    pub fn drain(&mut self, _: impl Fn(u32) -> bool, _: &mut Vec<AffinityEvent>) -> u64 {
         match self.0 {}
     }
 }

@@ -3,7 +3,6 @@
 use std::io::{self, PipeReader, Read as _};
 use std::os::windows::io::AsRawHandle as _;
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -14,7 +13,9 @@ use super::job::Job;
 use super::missing::unavailable;
 use super::thread::used;
 use super::{cpuset, spawn};
-pub use crate::values::execution::{ClockProbe, End, Executed, Execution, Observed, USUAL_PATIENCE, Usage};
+pub use crate::values::execution::{
+    ClockProbe, End, Executed, Execution, Observed, Started, USUAL_GRACE, USUAL_PATIENCE, Usage,
+};
 use crate::values::written::Written;
 
 /// What was written is handed on so often. The end of the command is noticed at once.
@@ -27,9 +28,9 @@ const HELD: Duration = Duration::from_millis(250);
 const LAST_READ: Duration = Duration::from_secs(2);
 
 impl Execution<'_> {
-    /// Threads are not looked at, and no clock rate is estimated.
+    /// Threads are not looked at, no clock rate is estimated, and who is to end is ended without being asked to.
     pub fn run(&self, line: &mut dyn FnMut(&[u8])) -> io::Result<Executed> {
-        if self.memory.is_some() {
+        if self.memory.is_some() || self.follow.is_some() {
             return Err(unavailable());
         }
         let (job, (reader, writer)) = (Job::new()?, io::pipe()?);
@@ -46,6 +47,7 @@ impl Execution<'_> {
         let everywhere = cpuset::reachable()?;
         let child = spawn::start_in(&mut command, &job, self.cpus.unwrap_or(&everywhere))?;
         let began = Instant::now();
+        self.started.into_iter().for_each(|started| started.started(child.id()));
         // With it go its ends of the pipe.
         drop(command);
         thread::spawn(move || read(reader, &sender));
@@ -98,7 +100,7 @@ impl Running {
     fn attend(&mut self, execution: &Execution<'_>, line: &mut dyn FnMut(&[u8])) -> io::Result<(End, Duration)> {
         let deadline = execution.timeout.map(|timeout| self.began + timeout);
         let early = || {
-            if execution.stop.load(Ordering::SeqCst) {
+            if execution.is_to_end() {
                 return Some(End::Interrupted);
             }
             deadline.filter(|deadline| *deadline <= Instant::now()).map(|_| End::TimedOut)

@@ -23,6 +23,10 @@ answers! {
     fn is_ignored(i32) -> bool = false;
     fn outlives_terminal() -> bool = false;
     fn outlive_terminal() -> () = ();
+    fn notice_stops() -> () = ();
+    fn is_to_stop() -> bool = false;
+    fn stop_now() -> () = ();
+    fn stop_at_once() -> () = ();
 }
 
 /// Leaves keys of the console to the command from now on. Without it this program would end first, and the shell would not wait for the

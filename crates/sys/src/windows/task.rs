@@ -43,6 +43,10 @@ pub fn threads(process: u32) -> Vec<u32> {
     threads.into_iter().filter(|(owner, _)| *owner == process).map(|(_, thread)| thread).collect()
 }
 
+pub fn thread_count(process: u32) -> Option<usize> {
+    Some(threads(process).len()).filter(|count| *count > 0)
+}
+
 pub fn thread(_: u32, thread: u32) -> Option<process::Process> {
     let birth = Birth::of_thread(thread).ok()?;
     Some(process::Process { id: thread, start_ticks: birth.start_ticks })

@@ -26,7 +26,7 @@ use crate::shell::rules::{Rules, Stamp};
 use crate::shell::settings::Settings;
 
 const LOCK: &str = "keep.lock";
-/// State and metrics are written at most so often.
+/// The files of rules are looked at so often.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Keeps the rules in force until a signal ends it.
@@ -66,8 +66,6 @@ pub fn run(typed: &RunArguments, rules: &Rules, settings: &Settings) -> Result<E
         folder,
         metrics: typed.metrics.clone(),
         state,
-        written: None,
-        is_behind: false,
         is_ready: false,
         stamps: Vec::new(),
         looked: Instant::now(),
@@ -76,7 +74,6 @@ pub fn run(typed: &RunArguments, rules: &Rules, settings: &Settings) -> Result<E
     let shown = if rules.of_system { Some(Settings::system_runtime()) } else { settings.runtime.as_deref() };
     let map = shown.map(|folder| (folder, typed.worth_every));
     let ended = corewise_keep::run(scope, Journal::in_folder(folder), left_alone, map, &mut host);
-    host.write();
     host.state.end(folder, ended.clone().unwrap_or_default());
     ended.map(|_| Exit::Done).map_err(Failure::unavailable)
 }
@@ -88,10 +85,7 @@ struct Service<'a> {
     settings: &'a Settings,
     folder: &'a Path,
     metrics: Option<PathBuf>,
-    state: State,
-    written: Option<Instant>,
-    /// Whether something changed since.
-    is_behind: bool,
+    state: State<'static>,
     is_ready: bool,
     /// The files of rules as they were read, and when it was looked last whether they are so still.
     stamps: Vec<Stamp>,
@@ -120,18 +114,11 @@ impl Service<'_> {
         self.rules.stamps() != self.stamps
     }
 
-    fn write_in_time(&mut self) {
-        if self.is_behind && self.written.is_none_or(|at| at.elapsed() >= PAUSE) {
-            self.write();
-        }
-    }
-
-    fn write(&mut self) {
-        (self.written, self.is_behind) = (Some(Instant::now()), false);
-        if let Err(error) = self.state.write(self.folder) {
+    fn write(&self, status: &Status<'_>) {
+        if let Err(error) = (State { status: status.clone(), ..self.state.clone() }).write(self.folder) {
             warn!("the state is not written: {error}");
         }
-        let text = self.metrics.as_ref().map(|file| (file, metrics(&self.state.status)));
+        let text = self.metrics.as_ref().map(|file| (file, metrics(status)));
         if let Some((file, Err(error))) = text.map(|(file, text)| (file, output::replace(file, text.as_bytes()))) {
             warn!("{} is not written: {error}", file.display());
         }
@@ -140,7 +127,6 @@ impl Service<'_> {
 
 impl Host for Service<'_> {
     fn order(&mut self) -> Order {
-        self.write_in_time();
         match self.signals.next(Duration::ZERO).map(|signal| signal.number) {
             Some(signals::RELOAD) => self.reload(),
             Some(signals::TERMINATE | signals::INTERRUPT) => {
@@ -163,10 +149,8 @@ impl Host for Service<'_> {
         Ok((machine, speeds))
     }
 
-    fn report(&mut self, status: &Status) {
-        self.state.status.clone_from(status);
-        self.is_behind = true;
-        self.write_in_time();
+    fn report(&mut self, status: &Status<'_>) {
+        self.write(status);
         let held = status.processes.values().filter(|held| !held.is_left_alone());
         let threads: usize = held.map(|held| held.threads.len()).sum();
         let ready = if std::mem::replace(&mut self.is_ready, true) { "" } else { "READY=1\n" };

@@ -20,7 +20,7 @@ pub struct KeepDocument<'a> {
     /// The rules on this machine.
     pub rules: &'a [ResolvedRule],
     /// The `keep run` that keeps them in force; null where none runs.
-    pub running: Option<&'a State>,
+    pub running: Option<&'a State<'a>>,
 }
 
 /// What `corewise keep plan --json` prints.

@@ -201,6 +201,12 @@ fn winner(number: i64, settings: &Settings) -> Result<(WinningPlace, Evidence, (
         Failure::unavailable(format!("experiment {number} has no winner: there is nothing to keep"))
             .next(format!("`corewise history show {number}` says what it shows."))
     })?;
+    if !arm.roles.is_empty() {
+        let what = format!("experiment {number} places several roles, and a rule places one program");
+        return Err(Failure::usage(what).next(format!(
+            "`corewise history show {number}` shows a placement for each; make a rule for each with --on and --match."
+        )));
+    }
     let memory = arm.memory.as_ref().and_then(|memory| memory.policy.parse().ok());
     // A rule needs cpus, also where only the memory policy has won.
     let on = if arm.cpus.is_some() { arm.placement() } else { Name::All.word() };

@@ -42,6 +42,10 @@ pub fn prove(typed: &ProveArguments, rules: &Rules, settings: &Settings) -> Resu
     }
     let before = latest(settings)?.map(|(number, _)| number);
     let mut words = ["try", "--again", &evidence.experiment.to_string(), "--on", &on].map(str::to_owned).to_vec();
+    // Its processes may have been started anew since: those that the rule holds are meant.
+    if is_of_slots(evidence.experiment, settings) {
+        words.extend(rule.matches.texts().into_iter().flat_map(|text| ["--match".to_owned(), text]));
+    }
     if let Some(budget) = typed.budget {
         words.extend(["--budget".to_owned(), format!("{}ms", budget.as_millis())]);
     }
@@ -62,6 +66,13 @@ pub fn prove(typed: &ProveArguments, rules: &Rules, settings: &Settings) -> Resu
         _ if itself.is_interrupted() => Exit::Interrupted,
         _ => Exit::Undecided,
     })
+}
+
+/// Whether an experiment placed running processes, slot by slot.
+fn is_of_slots(number: i64, settings: &Settings) -> bool {
+    let stored = existing(settings, "Make an experiment with `corewise try`").ok();
+    let made = stored.and_then(|store| store.get::<Conducted>(number).ok());
+    made.is_some_and(|made| made.experiment.workload.live.is_some())
 }
 
 fn latest(settings: &Settings) -> Result<Option<(i64, Conducted)>, Failure> {

@@ -12,7 +12,7 @@ use crate::draw::text::{Line, Screen, Tone};
 use crate::draw::wrap::wrap;
 
 /// The rules and what each holds.
-pub fn list(place: &str, rules: &[ResolvedRule], running: Option<&State>, width: usize) -> Screen {
+pub fn list(place: &str, rules: &[ResolvedRule], running: Option<&State<'_>>, width: usize) -> Screen {
     let mut screen = Screen::new();
     let say = |screen: &mut Screen, line: Line| screen.extend(wrap(&line, width, 2));
     if rules.is_empty() {
@@ -64,8 +64,10 @@ pub fn list(place: &str, rules: &[ResolvedRule], running: Option<&State>, width:
             )
         }));
     }
-    let left =
-        running.iter().flat_map(|state| &state.status.processes).filter(|(_, held)| held.standing != Standing::Held);
+    let left = running
+        .iter()
+        .flat_map(|state| state.status.processes.iter())
+        .filter(|(_, held)| held.standing != Standing::Held);
     remarks.extend(left.map(|(id, held)| format!("{} ({id}) is left alone: {}", held.name, last_note(held))));
     remarks.extend(
         running.and_then(|state| state.status.broken.clone()).map(|why| format!("The old rules are in force: {why}")),
@@ -74,7 +76,7 @@ pub fn list(place: &str, rules: &[ResolvedRule], running: Option<&State>, width:
     screen
 }
 
-fn summary(running: Option<&State>) -> Line {
+fn summary(running: Option<&State<'_>>) -> Line {
     let Some(State { status, .. }) = running else {
         return Line::new().plain("Nothing keeps these rules in force. Next:  ").strong("corewise keep run");
     };
@@ -89,8 +91,8 @@ fn processes(number: usize) -> String {
     if number == 1 { "1 process".to_owned() } else { format!("{number} processes") }
 }
 
-fn of_rule<'a>(rule: &ResolvedRule, running: Option<&'a State>) -> Vec<(u32, &'a Held)> {
-    let processes = running.iter().flat_map(|state| &state.status.processes);
+fn of_rule<'a>(rule: &ResolvedRule, running: Option<&'a State<'a>>) -> Vec<(u32, &'a Held)> {
+    let processes = running.iter().flat_map(|state| state.status.processes.iter());
     let own = processes.filter(|(_, held)| held.rule == rule.rule.name && held.standing == Standing::Held);
     own.map(|(id, held)| (*id, held)).collect()
 }

@@ -1,5 +1,6 @@
 //! What a running `keep run` says of itself to the other commands: a file in the folder of journals, and signals.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -22,7 +23,7 @@ const STATE_BYTES: u64 = 64 << 20;
 
 /// A running `keep run`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct State {
+pub struct State<'a> {
     /// Its process.
     pub process: u32,
     /// When that started, in clock ticks since the boot.
@@ -35,10 +36,10 @@ pub struct State {
     /// Whether it keeps the system's rules.
     pub of_system: bool,
     /// How it stands.
-    pub status: Status,
+    pub status: Status<'a>,
 }
 
-impl State {
+impl State<'static> {
     /// That of the `keep run` that runs with this folder of journals; nothing where none does.
     pub fn read(settings: &Settings) -> Option<Self> {
         Self::in_folder(settings.journals.as_ref()?).filter(|state| state.identity().is_alive())
@@ -54,7 +55,7 @@ impl State {
         let is_it = |(id, held): &(u32, Held)| {
             held.is_left_alone() && Process { id: *id, start_ticks: held.start_ticks }.is_alive()
         };
-        state.into_iter().flat_map(|state| state.status.processes).filter(is_it).collect()
+        state.into_iter().flat_map(|state| state.status.processes.into_owned()).filter(is_it).collect()
     }
 
     /// What is left of it at the end: the processes that are to be left alone by the next one too; nothing where there are none.
@@ -62,11 +63,13 @@ impl State {
         if left_alone.is_empty() {
             let _ = input::remove(&folder.join(STATE));
         } else {
-            self.status = Status { processes: left_alone, ..Status::default() };
+            self.status = Status { processes: Cow::Owned(left_alone), ..Status::default() };
             let _ = self.write(folder);
         }
     }
+}
 
+impl State<'_> {
     /// Writes it.
     ///
     /// # Errors
@@ -96,7 +99,7 @@ pub fn reload(settings: &Settings) -> bool {
 ///
 /// # Errors
 /// Where none runs.
-pub fn running(settings: &Settings) -> Result<State, Failure> {
+pub fn running(settings: &Settings) -> Result<State<'static>, Failure> {
     State::read(settings).ok_or_else(|| {
         Failure::unavailable("no `corewise keep run` of this user runs").next("Start it with `corewise keep run`.")
     })

@@ -55,17 +55,21 @@ fn process(name: &str) -> Process {
 }
 
 /// A keeper that holds a process, and its state.
-fn held(name: &str) -> State {
+fn held(name: &str) -> State<'static> {
     let mut keeper = Keeper::new(resolved());
     keeper.look(&process(name), Duration::from_secs(3), &|_| Author::Unknown);
-    let status = Status { sight: "by events".into(), processes: keeper.processes().clone(), ..Status::default() };
+    let status = Status {
+        sight: "by events".into(),
+        processes: std::borrow::Cow::Owned(keeper.processes().clone()),
+        ..Status::default()
+    };
     State { process: 1, start_ticks: 1, started_unix_ms: 0, boot: String::new(), of_system: false, status }
 }
 
 #[test]
 fn rules_and_what_they_hold() {
     let rules = resolved();
-    let plain = |running: Option<&State>, width| screen::list("rules.toml", &rules, running, width).plain();
+    let plain = |running: Option<&State<'_>>, width| screen::list("rules.toml", &rules, running, width).plain();
     assert_snapshot!(plain(Some(&held("redis-server")), 100), @r"
     2 threads of 1 process held; processes are seen by events
 

@@ -12,7 +12,7 @@ use corewise_model::trial::LARGEST_TIMES;
 use crate::shell::values::{between, budget};
 
 /// A command is needed, unless an experiment goes on that has one.
-pub const USAGE: &str = "corewise try [OPTIONS] -- <COMMAND>...\n       corewise try --pid <PID> --sample <SOURCE> --metric <NAME> [OPTIONS]\n       corewise try --suite <SUITE> [OPTIONS]\n       corewise try --resume[=N] [--budget <DURATION>]";
+pub const USAGE: &str = "corewise try [OPTIONS] -- <COMMAND>...\n       corewise try --start <NAME=SERVICE> [OPTIONS] -- <COMMAND>...\n       corewise try --pid <PID> --sample <SOURCE> --metric <NAME> [OPTIONS]\n       corewise try --suite <SUITE> [OPTIONS]\n       corewise try --resume[=N] [--budget <DURATION>]";
 
 pub const AFTER: &str = "Examples:
   corewise try -- ./app                          compares the OS default with this machine's placements
@@ -30,6 +30,9 @@ pub const AFTER: &str = "Examples:
   corewise try --suite review --on 'all - core:0' --budget 30m
   corewise try --pid 4711 --sample 'redis-cli info stats' --metric 'ops=commands_processed:([0-9]+)' --counter
   corewise try --unit nginx --sample http://localhost:9113/metrics --metric http_requests_total
+  corewise try --start server='redis-server --port 7777' --ready 'redis-cli -p 7777 ping' \
+    --metric 'rps=([0-9.]+) requests per second' --higher -- redis-benchmark -p 7777 -t get -q
+  corewise try --start server='./server' --on 'server=0, load=1' --on 'server=llc:0, load=llc:1' -- ./load
   corewise try --simulate truth.toml             how often true effects that you choose are found
   corewise try --resume                          continues the last experiment, with its error rate intact
   corewise try --again 12                        makes experiment 12 once more, from its beginning
@@ -46,7 +49,8 @@ decision.";
 /// Try a program on the placements of this machine, and show which one wins, if any
 #[derive(Clone, Debug, Parser)]
 #[command(name = "try", override_usage = USAGE, after_help = AFTER)]
-#[command(group(ArgGroup::new("live").args(["pid", "unit", "matches"]).multiple(true).conflicts_with_all(["threads", "metric_file", "vary", "timeout", "estimate_clock", "suite", "simulate", "resume"])))]
+#[command(group(ArgGroup::new("services").args(["start", "parts"]).multiple(true).conflicts_with_all(["threads", "near", "suite", "simulate", "resume", "again", "live"])))]
+#[command(group(ArgGroup::new("live").args(["pid", "unit", "matches"]).multiple(true).conflicts_with_all(["threads", "metric_file", "vary", "follow", "timeout", "estimate_clock", "suite", "simulate", "resume"])))]
 pub struct TryArguments {
     /// A placement to try, such as 'all - core:0', 'spread(4, llc)' or 0-3; `os` is the OS default, which is always
     /// tried [default: those that `corewise place --candidates` lists]
@@ -88,6 +92,9 @@ pub struct TryArguments {
     /// the objects; the variable has a random number. Without it the environment's size varies, and with it where the stack begins
     #[arg(long, value_name = "SCRIPT")]
     pub vary: Option<String>,
+    /// The command is a launcher: a run lasts until the process of this name has ended that it leaves behind, as a game does
+    #[arg(long, value_name = "NAME", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    pub follow: Option<String>,
     /// Place this running process, with all that descends from it, instead of running a command: a trial is then a slot in which all its threads
     /// stand on one placement. Everything is given back in the end
     #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
@@ -112,9 +119,30 @@ pub struct TryArguments {
     /// Leave a placement at once, and for good, when this happens in a slot: 'p99(latency_seconds) > 50ms'
     #[arg(long, value_name = "LIMIT", requires = "live")]
     pub stop_if: Vec<String>,
-    /// Show whose threads would stand where, and exit
-    #[arg(long, requires = "live", conflicts_with_all = ["csv", "markdown"])]
+    /// Show whose threads, or which parts, would stand where, and exit
+    #[arg(long, conflicts_with_all = ["csv", "markdown"])]
     pub dry_run: bool,
+    /// Start this service before the command, which is then its load: NAME=COMMAND, for a shell; may be repeated. Each has a placement of its
+    /// own: --on 'server=0, load=1'. Every trial starts them anew, on their cpus from the first instruction, and ends them
+    #[arg(long, value_name = "NAME=COMMAND")]
+    pub start: Vec<String>,
+    /// What succeeds once a service is ready, for a shell: [NAME=]COMMAND; without NAME that of the last --start [default: it has run
+    /// for 0.5s]
+    #[arg(long, value_name = "COMMAND", requires = "services")]
+    pub ready: Vec<String>,
+    /// How long a service may take to be ready [default: 30s]
+    #[arg(long, value_name = "DURATION", requires = "services", value_parser = between("100ms", "24h"))]
+    pub ready_within: Option<Duration>,
+    /// Start the services once a session; their threads move from placement to placement
+    #[arg(long, requires = "services")]
+    pub keep_started: bool,
+    /// The services, their threads, the command and placements from a file (TOML)
+    #[arg(long, value_name = "FILE")]
+    pub parts: Option<PathBuf>,
+    /// Threads that have a placement of their own, by their names: NAME=REGEX, as in io='^io-' for --on 'io=0'; of services, or of running
+    /// processes, whose other threads are `rest`
+    #[arg(long, value_name = "NAME=REGEX")]
+    pub role: Vec<String>,
     /// Higher values of the metric are better [default: as its name or unit says: fps, ops/s, score; ms, latency, p99]
     #[arg(long, requires = "metric")]
     pub higher: bool,
@@ -156,6 +184,10 @@ pub struct TryArguments {
     /// the mean or slow runs decide]
     #[arg(long, value_name = "DURATION", value_parser = budget)]
     pub budget: Option<Duration>,
+    /// End when so much time was spent on placements that look worse, and all that are still tried do [default for running processes: half
+    /// of the budget]
+    #[arg(long, value_name = "DURATION", value_parser = budget, conflicts_with_all = ["threads", "suite"])]
+    pub worse_at_most: Option<Duration>,
     /// Maximum number of runs, including earlier sessions; one warm-up per placement is not counted
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub runs_max: Option<u32>,
@@ -172,21 +204,21 @@ pub struct TryArguments {
     pub estimate_clock: bool,
     /// Try the benchmarks of a suite, and show a table with a row for each: a file (TOML), or a built-in suite,
     /// `review` or `workloads`
-    #[arg(long, value_name = "SUITE", conflicts_with_all = ["threads", "metric", "metric_file", "vary", "guard", "guard_higher", "timeout", "simulate", "command"])]
+    #[arg(long, value_name = "SUITE", conflicts_with_all = ["threads", "follow", "role", "metric", "metric_file", "vary", "guard", "guard_higher", "timeout", "simulate", "command"])]
     pub suite: Option<String>,
     /// Print the command that installs the programs of the suite, and exit
     #[arg(long, requires = "suite", conflicts_with_all = ["resume", "csv", "markdown", "json"])]
     pub install: bool,
     /// Continue a stored experiment: its number, or the last one of this machine; with --suite, its last session
-    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, conflicts_with_all = ["on", "threads", "metric", "metric_file", "vary", "guard", "guard_higher", "guard_margin", "what", "slow", "cap", "margin", "error_rate", "timeout", "seed", "command"])]
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, conflicts_with_all = ["on", "follow", "role", "threads", "metric", "metric_file", "vary", "guard", "guard_higher", "guard_margin", "what", "slow", "cap", "margin", "error_rate", "timeout", "seed", "command"])]
     pub resume: Option<Option<i64>>,
     /// Make a stored experiment once more, from its beginning: its command, metric, guards and margin, with the placements of
-    /// --on or with its own, as they are on this machine now
-    #[arg(long, value_name = "N", conflicts_with_all = ["threads", "metric", "metric_file", "vary", "guard", "guard_higher", "guard_margin", "what", "slow", "cap", "margin", "error_rate", "timeout", "resume", "suite", "simulate", "pid", "unit", "matches", "command"])]
+    /// --on or with its own, as they are on this machine now; of running processes with those of --pid, --unit and --match, or its own
+    #[arg(long, value_name = "N", conflicts_with_all = ["threads", "follow", "role", "metric", "metric_file", "vary", "guard", "guard_higher", "guard_margin", "what", "slow", "cap", "margin", "error_rate", "timeout", "resume", "suite", "simulate", "command"])]
     pub again: Option<i64>,
     /// Simulate a program whose true effects this file (TOML) gives: gains = [0.05, 0.0], noise = "typical"; stores
     /// nothing
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["on", "threads", "metric", "metric_file", "vary", "guard", "guard_higher", "timeout", "resume", "suite", "command"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["on", "follow", "role", "threads", "metric", "metric_file", "vary", "guard", "guard_higher", "timeout", "resume", "suite", "command"])]
     pub simulate: Option<PathBuf>,
     /// The seed of the random orders [default: from the clock]
     #[arg(long, value_name = "N")]
@@ -201,7 +233,7 @@ pub struct TryArguments {
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
     /// The command and its arguments
-    #[arg(value_name = "COMMAND", required_unless_present_any = ["resume", "again", "simulate", "suite", "pid", "unit", "matches"], trailing_var_arg = true)]
+    #[arg(value_name = "COMMAND", required_unless_present_any = ["parts", "resume", "again", "simulate", "suite", "pid", "unit", "matches"], trailing_var_arg = true)]
     pub command: Vec<OsString>,
 }
 

@@ -2,6 +2,7 @@
 
 pub mod live;
 mod memory;
+pub mod parts;
 mod threads;
 
 use std::path::Path;
@@ -17,12 +18,12 @@ use corewise_model::experiment::Policy;
 use corewise_model::placement::Expression;
 use corewise_model::placement::memory::MemoryPolicy;
 use corewise_model::placement::plan::{USUAL_MOST, plan};
-use corewise_model::trial::{Arm, Experiment, Folder, Live, Metric, Source, Workload};
+use corewise_model::trial::{Arm, Experiment, Folder, Live, Metric, RolePlace, Source, Workload};
 use corewise_model::{CpuSet, Machine};
 use corewise_sys::files::path_of;
 use corewise_sys::input::{self, Input};
 
-use super::task::{Again, Choice, NewExperiment, Which, choices};
+use super::task::{Again, Choice, NewExperiment, PartsTask, Which, choices};
 use crate::draw::printable::named;
 use crate::shell::failure::{Exit, Failure};
 use crate::shell::history::{broken, number_now, to_write};
@@ -66,7 +67,7 @@ fn new_experiment(
     let machine = this_machine()?;
     let arms = match &new.table {
         Some(table) => threads::arms(table, &machine)?,
-        None => arms(&new.choices, &new.memory, new.threads, &machine, settings)?,
+        None => arms_of(new, &machine, settings)?,
     };
     let folder =
         std::env::current_dir().map_err(|error| Failure::unavailable(format!("the current folder: {error}")))?;
@@ -77,11 +78,15 @@ fn new_experiment(
         guards: new.guards.clone(),
         metric_file: new.metric_file.clone(),
         vary: new.vary.clone(),
+        follow: new.follow.clone(),
         timeout_s: new.timeout.map(|timeout| timeout.as_secs_f64()),
         threads_as: new.table.as_ref().map(|table| table.variables.clone()).unwrap_or_default(),
         pins_as: new.table.as_ref().map(|table| table.pins.clone()).unwrap_or_default(),
         live: None,
+        parts: new.parts.parts.clone(),
+        thread_roles: new.parts.thread_roles.clone(),
     };
+    parts::check_memory(&workload, &arms)?;
     if let Some(asked) = &new.live {
         let (live, processes) = asked.live()?;
         live::check_reachable(&arms, &processes)?;
@@ -96,7 +101,35 @@ fn new_experiment(
             say(&live::found_in_words(&found));
         }
     }
-    Ok(begun_now(env!("CARGO_PKG_VERSION"), machine, workload, arms, new.policy.clone(), new.seed))
+    let experiment = begun_now(env!("CARGO_PKG_VERSION"), machine, workload, arms, new.policy.clone(), new.seed);
+    if new.parts.parts.is_some() {
+        parts::check(&mut parts::runner(&experiment, super::runner(&experiment, stop)?, stop, settings)?)?;
+    }
+    Ok(experiment)
+}
+
+/// The arms of a new experiment: planned for its services and their load where nothing is said.
+pub fn arms_of(new: &NewExperiment, machine: &Machine, settings: &Settings) -> Result<Vec<Arm>, Failure> {
+    check_file(&new.parts, settings)?;
+    let roles = new.parts.roles();
+    let has_roles = new.parts.parts.is_some() || !new.parts.thread_roles.is_empty();
+    let planned = new.parts.parts.as_ref().filter(|_| new.choices.is_empty() && new.memory.is_empty());
+    match planned {
+        Some(parts) => with_baseline(parts::planned(parts, machine, settings), machine),
+        None => {
+            let roles = if has_roles { &roles[..] } else { &[] };
+            arms(&new.choices, &new.memory, (new.threads, roles), machine, settings)
+        }
+    }
+}
+
+/// A file of --parts is executed only where nobody else can have written it.
+fn check_file(parts: &PartsTask, settings: &Settings) -> Result<(), Failure> {
+    let Some((file, content)) = &parts.file else { return Ok(()) };
+    let services = parts.parts.iter().flat_map(|parts| &parts.services);
+    let scripts = services.flat_map(|service| std::iter::once(service.start.clone()).chain(service.ready.clone()));
+    let lines = scripts.chain((!parts.load.is_empty()).then(|| parts.load.join(" "))).collect();
+    Commands { file, writers: parts.writers(), content: content.as_bytes(), lines }.check(settings)
 }
 
 /// A new experiment, stored where the history is.
@@ -129,21 +162,13 @@ fn keep(experiment: &Experiment, settings: &Settings) -> Result<Option<i64>, Fai
 pub fn arms(
     choices: &[Choice],
     policies: &[MemoryPolicy],
-    threads: Option<u32>,
+    (threads, roles): (Option<u32>, &[&str]),
     machine: &Machine,
     settings: &Settings,
 ) -> Result<Vec<Arm>, Failure> {
-    let baseline = Arm {
-        name: BASELINE.to_owned(),
-        cpus: None,
-        threads: None,
-        memory: None,
-        reason: "the OS default: all cpus".to_owned(),
-    };
     let reachable = reachable_here(machine);
     if reachable.len() < 2 {
-        let what = format!("there is nothing to try: this process may use only cpu {reachable}");
-        return Err(Failure::unavailable(what).next("`corewise doctor` shows what limits it."));
+        return Err(one_cpu(&reachable));
     }
     let mut candidates = if choices.is_empty() && policies.is_empty() {
         let placements = planned(threads, machine, &reachable, settings);
@@ -152,6 +177,12 @@ pub fn arms(
     } else {
         let each = |choice| match choice {
             &Choice::Planned => Ok(planned(threads, machine, &reachable, settings)),
+            Choice::Roles(text, typed) => {
+                if roles.is_empty() {
+                    return Err(no_roles(text));
+                }
+                parts::chosen((text, typed), roles, machine, settings).map(|arm| vec![arm])
+            }
             Choice::Near(device) => near(device, machine, settings).map(Vec::from),
             choice => chosen(choice, machine, settings).map(|arm| vec![arm]),
         };
@@ -160,37 +191,70 @@ pub fn arms(
         [placements, crossed].concat()
     };
     only_once(&mut candidates, machine);
+    candidates.sort_by_key(|arm| std::cmp::Reverse(arm.cpus.as_ref().map_or(usize::MAX, CpuSet::len)));
+    with_baseline(candidates, machine)
+}
+
+/// The OS default, and what is tried beside it.
+fn with_baseline(candidates: Vec<Arm>, machine: &Machine) -> Result<Vec<Arm>, Failure> {
+    let reachable = reachable_here(machine);
+    if reachable.len() < 2 {
+        return Err(one_cpu(&reachable));
+    }
     if candidates.is_empty() {
         let what = "there is nothing to try: no placement of this machine differs from the OS default";
         return Err(Failure::unavailable(what).next("Name a placement with --on EXPR."));
     }
-    candidates.sort_by_key(|arm| std::cmp::Reverse(arm.cpus.as_ref().map_or(usize::MAX, CpuSet::len)));
-    Ok(std::iter::once(baseline).chain(candidates).collect())
+    Ok(std::iter::once(baseline()).chain(candidates).collect())
+}
+
+fn baseline() -> Arm {
+    Arm::new(BASELINE, None, "the OS default: all cpus")
+}
+
+fn one_cpu(reachable: &CpuSet) -> Failure {
+    let what = format!("there is nothing to try: this process may use only cpu {reachable}");
+    Failure::unavailable(what).next("`corewise doctor` shows what limits it.")
+}
+
+fn no_roles(text: &str) -> Failure {
+    Failure::usage(format!("--on {text}: this places roles, and there are none"))
+        .next("Services have roles (--start NAME=COMMAND), and threads by their names (--role NAME=REGEX).")
 }
 
 /// Placements of the same cpus are one, by the first name, and so are those whose memory policies come to the same there.
 fn only_once(candidates: &mut Vec<Arm>, machine: &Machine) {
-    let baseline = Arm { name: BASELINE.to_owned(), cpus: None, threads: None, memory: None, reason: String::new() };
-    let mut seen: Vec<(Option<CpuSet>, memory::Effect, String)> =
-        vec![(None, memory::effect(&baseline, machine), baseline.name)];
+    let mut seen = vec![baseline()];
     candidates.retain(|arm| {
         // The operating system's choice may be tried twice, to compare it with itself.
         if arm.cpus.is_none() && arm.memory.is_none() {
             return true;
         }
-        let effect = memory::effect(arm, machine);
-        let first = seen.iter().find(|(cpus, known, _)| *cpus == arm.cpus && *known == effect);
-        if let Some((_, _, first)) = first {
-            let what = if arm.memory.is_some() { "comes to the same as" } else { "has the cpus of" };
+        if let Some(first) = seen.iter().find(|known| stand_alike(known, arm, machine)) {
+            let first = &first.name;
+            let what = if arm.memories().next().is_some() { "comes to the same as" } else { "has the cpus of" };
             match *first == arm.name {
                 true => say(&format!("note: {} is named twice, and tried once", named(first))),
                 false => say(&format!("note: {} {what} {}, and is not tried again", named(&arm.name), named(first))),
             }
             return false;
         }
-        seen.push((arm.cpus.clone(), effect, arm.name.clone()));
+        seen.push(arm.clone());
         true
     });
+}
+
+/// Whether everything has the same cpus on both, and memory policies that come to the same, whatever these are called.
+fn stand_alike(one: &Arm, other: &Arm, machine: &Machine) -> bool {
+    let whole = |arm: &Arm| memory::effect(arm.cpus.as_ref(), arm.memory.as_ref(), machine);
+    let of_role = |place: &RolePlace| memory::effect(Some(&place.cpus), place.memory.as_ref(), machine);
+    let is_in = |arm: &Arm, place: &RolePlace| {
+        arm.place_of(&place.role).is_some_and(|same| same.cpus == place.cpus && of_role(same) == of_role(place))
+    };
+    one.cpus == other.cpus
+        && one.roles.len() == other.roles.len()
+        && one.roles.iter().all(|place| is_in(other, place))
+        && whole(one) == whole(other)
 }
 
 fn planned(threads: Option<u32>, machine: &Machine, reachable: &CpuSet, settings: &Settings) -> Vec<Arm> {
@@ -200,7 +264,7 @@ fn planned(threads: Option<u32>, machine: &Machine, reachable: &CpuSet, settings
         .candidates
         .into_iter()
         .filter_map(|candidate| Some((candidate.expression?, candidate.cpus, candidate.reason)));
-    named.map(|(name, cpus, reason)| Arm { name, cpus: Some(cpus), threads: None, memory: None, reason }).collect()
+    named.map(|(name, cpus, reason)| Arm::new(name, Some(cpus), reason)).collect()
 }
 
 fn chosen(choice: &Choice, machine: &Machine, settings: &Settings) -> Result<Arm, Failure> {
@@ -209,13 +273,7 @@ fn chosen(choice: &Choice, machine: &Machine, settings: &Settings) -> Result<Arm
         return memory::arm(placement.transpose()?.as_ref(), policy, "named on the command line", machine);
     }
     let Choice::Placement(name, expression) = choice else {
-        return Ok(Arm {
-            name: "OS default again".to_owned(),
-            cpus: None,
-            threads: None,
-            memory: None,
-            reason: "to compare the OS default with itself".to_owned(),
-        });
+        return Ok(Arm::new("OS default again", None, "to compare the OS default with itself"));
     };
     named_arm(name, expression, machine, settings)
 }
@@ -227,7 +285,7 @@ fn named_arm(name: &str, expression: &Expression, machine: &Machine, settings: &
         true => resolution.notes.join(" "),
         false => "named on the command line".to_owned(),
     };
-    Ok(Arm { name: name.to_owned(), cpus: Some(resolution.cpus), threads: None, memory: None, reason })
+    Ok(Arm::new(name, Some(resolution.cpus), reason))
 }
 
 /// Near a device, and everywhere else.
@@ -256,20 +314,8 @@ fn simulated(path: &Path, seed: Option<u64>, policy: &Policy) -> Result<(Begun, 
         return Err(told(&"`gains` must be a list of at least one number"));
     }
     let arm = |number: usize| match number {
-        0 => Arm {
-            name: BASELINE.to_owned(),
-            cpus: None,
-            threads: None,
-            memory: None,
-            reason: "the baseline".to_owned(),
-        },
-        number => Arm {
-            name: format!("candidate {number}"),
-            cpus: None,
-            threads: None,
-            memory: None,
-            reason: "from the file".to_owned(),
-        },
+        0 => Arm::new(BASELINE, None, "the baseline"),
+        number => Arm::new(format!("candidate {number}"), None, "from the file"),
     };
     let workload = Workload::new(vec![path.display().to_string()], "".into(), Metric::wall_time());
     let arms = (0..=simulation.effects.gains.len()).map(arm).collect();
@@ -302,9 +348,20 @@ fn once_more(again: &Again, settings: &Settings) -> Result<Begun, Failure> {
     let own = || experiment.arms.iter().map(|arm| if is_named(arm) { arm.name.clone() } else { "os".to_owned() });
     let choices =
         if again.choices.is_empty() { choices(&own().collect::<Vec<_>>(), None)? } else { again.choices.clone() };
-    let arms = arms(&choices, &[], None, &machine, settings)?;
+    let names: Vec<String> = experiment.workload.roles();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let arms = arms(&choices, &[], (None, &names), &machine, settings)?;
+    parts::check_memory(&experiment.workload, &arms)?;
     enter(&experiment, number)?;
-    let Experiment { workload, policy, .. } = experiment;
+    let Experiment { mut workload, policy, .. } = experiment;
+    let (processes, matches) = &again.processes;
+    if !(processes.is_empty() && matches.is_empty()) {
+        let Some(live) = &mut workload.live else {
+            let what = format!("experiment {} runs a command: there are no processes to choose", again.number);
+            return Err(Failure::usage(what).next("Leave out --pid, --unit and --match."));
+        };
+        (live.processes, live.matches) = (live::identities(processes)?, matches.clone());
+    }
     kept(begun_now(env!("CARGO_PKG_VERSION"), machine, workload, arms, policy, again.seed), settings)
 }
 
@@ -353,8 +410,11 @@ pub fn check_owner(store: &Path, experiments: &[&Experiment], settings: &Setting
     let line = |workload: &Workload| {
         let removes = workload.metric_file.as_ref().map_or_else(String::new, |file| format!(", after removing {file}"));
         let varies = workload.vary.as_ref().map_or_else(String::new, |script| format!(", after {script}"));
+        let services = workload.parts.iter().flat_map(|parts| &parts.services);
+        let scripts = services.flat_map(|service| std::iter::once(&service.start).chain(&service.ready));
+        let services: String = scripts.map(|script| format!("{script}; ")).collect();
         let command = match &workload.live {
-            None => workload.command.join(" "),
+            None => format!("{services}{}", workload.command.join(" ")),
             Some(Live { source: Source::Command(script), .. }) => script.clone(),
             Some(Live { source: Source::Page(address), .. }) => format!("read {address}"),
             Some(_) => "place running processes".to_owned(),
@@ -409,19 +469,14 @@ mod tests {
         let nothing_else = near("eth0", &two_nodes(7), &settings).unwrap_err();
         assert!(nothing_else.what.starts_with("near(eth0) is every cpu that this process may use: "), "{nothing_else}");
         assert!(near("eth9", &machine, &settings).unwrap_err().what.contains("no such device"));
-        let planned = arms(&[Choice::Near("eth0".into()), Choice::Planned], &[], None, &machine, &settings).unwrap();
+        let planned =
+            arms(&[Choice::Near("eth0".into()), Choice::Planned], &[], (None, &[]), &machine, &settings).unwrap();
         assert_eq!(planned[1..3].iter().map(|arm| &arm.name[..]).collect::<Vec<_>>(), ["near(eth0)", "!near(eth0)"]);
     }
 
     #[test]
     fn placements_of_the_same_cpus_are_one() {
-        let arm = |name: &str, cpus: Option<u32>| Arm {
-            name: name.to_owned(),
-            cpus: cpus.map(CpuSet::of),
-            threads: None,
-            memory: None,
-            reason: String::new(),
-        };
+        let arm = |name: &str, cpus: Option<u32>| Arm::new(name, cpus.map(CpuSet::of), "");
         let mut arms =
             vec![arm("0", Some(0)), arm("os", None), arm("core:0", Some(0)), arm("1", Some(1)), arm("os", None)];
         only_once(&mut arms, &two_nodes(0));

@@ -90,7 +90,7 @@ fn run(task: &TryTask, settings: &Settings) -> Result<Exit, Failure> {
     // What is made up disturbs nobody.
     let _lock = if let Which::Simulated { .. } = which { None } else { lock::take(settings)? };
     if let Which::New(new) = which
-        && new.live.as_ref().is_some_and(|live| live.is_dry)
+        && new.is_dry
     {
         return plan::show(new, settings);
     }
@@ -104,6 +104,9 @@ fn run(task: &TryTask, settings: &Settings) -> Result<Exit, Failure> {
     let (trials, ending) = session(&begun, simulation.as_ref(), task, task.budget, interruption.stop(), settings)?;
     if trials.iter().all(|trial| matches!(trial.outcome, Outcome::Failed { .. })) {
         return Err(nothing_ran(&begun.experiment, &trials, &ending));
+    }
+    if ending == Ending::Worse {
+        say(&"note: the session ended: enough time was spent on placements that all look worse (--worse-at-most)");
     }
     if let Ending::Gone(why) = &ending {
         say(&format!("warning: the session ended early: {why}. What was measured before is valid."));
@@ -192,6 +195,10 @@ fn session(
     let live = begun.experiment.workload.live.as_ref();
     let mut runner: Box<dyn Runner> = match simulation {
         Some(simulation) => Box::new(SimulatedRunner::new(simulation, begun.experiment.seed)),
+        None if begun.experiment.workload.parts.is_some() => {
+            let load = runner(&begun.experiment, stop)?;
+            Box::new(begin::parts::runner(&begun.experiment, load, stop, settings)?)
+        }
         None if let Some(live) = live => Box::new(begin::live::of_stored(&begun.experiment, live, stop, settings)?),
         // Whoever takes a cpu for a millisecond makes a tail of its own, and a longer one where threads cannot get out of the way.
         None if task.estimates_clock && !begun.experiment.workload.tells_of_tails() => {
@@ -205,7 +212,9 @@ fn session(
         What::Mean | What::Tail => MOST_BLOCKS_OF_RARE,
     };
     let budget = budget.or(live.map(|_| BUDGET_OF_SLOTS));
-    let limits = Limits { blocks: done + most, budget, rest: task.rest, stop };
+    // Who uses running processes has to bear what is worse.
+    let worse = task.worse_at_most.or(live.and(budget).map(|budget| budget / 2));
+    let limits = Limits { blocks: done + most, budget, worse, rest: task.rest, stop };
     let (_, ending) = conduct(&begun.experiment, &begun.trials, &mut *runner, limits, &mut session)?;
     session.live.clear();
     Ok((session.trials, ending))

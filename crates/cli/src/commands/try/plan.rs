@@ -5,7 +5,7 @@ use corewise_model::trial::Arm;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::begin::{arms, live};
+use super::begin::{arms_of, live};
 use super::task::NewExperiment;
 use crate::draw::number::count;
 use crate::draw::printable::named;
@@ -46,7 +46,7 @@ struct PlannedProcess {
 /// Shows what a session would place.
 pub fn show(new: &NewExperiment, settings: &Settings) -> Result<Exit, Failure> {
     let machine = this_machine()?;
-    let placements = arms(&new.choices, &new.memory, new.threads, &machine, settings)?;
+    let placements = arms_of(new, &machine, settings)?;
     let chosen =
         new.live.as_ref().map(super::task::LiveTask::live).transpose()?.map_or_else(Vec::new, |(_, chosen)| chosen);
     live::check_reachable(&placements, &chosen)?;
@@ -74,6 +74,7 @@ pub fn show(new: &NewExperiment, settings: &Settings) -> Result<Exit, Failure> {
 fn screen(document: &PlanDocument, width: usize) -> Screen {
     let mut screen = Screen::new();
     let line = |text: String| wrap(&Line::new().plain(text), width, 2);
+    let indented = |text: String| wrap(&Line::new().plain(text), width, 6);
     for process in &document.processes {
         let cpus: Vec<String> = process.cpus.iter().map(ToString::to_string).collect();
         let more = match process.descendants {
@@ -88,13 +89,19 @@ fn screen(document: &PlanDocument, width: usize) -> Screen {
             cpus.join(" and ")
         )));
     }
-    screen.extend(line("All of these threads would stand, slot by slot in random order, on".to_owned()));
+    let what = if document.processes.is_empty() {
+        "The parts would stand, trial by trial"
+    } else {
+        "All of these threads would stand, slot by slot"
+    };
+    screen.extend(line(format!("{what} in random order, on")));
     for placement in &document.placements {
-        let cpus = placement
-            .cpus
-            .as_ref()
-            .map_or_else(|| "what each of them has now".to_owned(), |cpus| format!("cpus {cpus}"));
-        screen.extend(line(format!("    {}: {cpus}", named(&placement.name))));
+        let cpus = match &placement.cpus {
+            None => "what each of them has now".to_owned(),
+            Some(_) if !placement.roles.is_empty() => placement.reason.clone(),
+            Some(cpus) => format!("cpus {cpus}"),
+        };
+        screen.extend(indented(format!("    {}: {cpus}", named(&placement.name))));
     }
     screen.extend(line("Nothing was changed.".to_owned()));
     screen

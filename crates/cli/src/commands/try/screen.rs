@@ -6,6 +6,7 @@ mod checks;
 mod export;
 mod gain;
 mod page;
+mod parts;
 mod questions;
 mod standings;
 pub mod suite;
@@ -22,10 +23,14 @@ use corewise_model::trial::{Arm, Experiment, Live, ThreadsReport, Trial, boots};
 use crate::draw::number::{count, duration};
 use crate::draw::text::{Line, Screen};
 use crate::draw::wrap::wrap;
+use crate::shell::tip::{in_shell, words_in_shell};
 pub use export::{csv, markdown};
 pub use page::story;
 pub use standings::standings;
 pub use threads::{svg, table};
+
+/// A command of more characters is not repeated whole.
+const LONGEST_COMMAND: usize = 60;
 
 /// An experiment with all that is shown of it.
 #[derive(Clone, Copy, Debug)]
@@ -142,4 +147,13 @@ pub fn screen(shown: Shown<'_>, width: usize) -> Screen {
 
 fn wrapped(lines: Vec<Line>, width: usize) -> Vec<Line> {
     lines.into_iter().flat_map(|line| wrap(&line, width, 2)).collect()
+}
+
+/// A command as it is typed in a shell, cut off where it is long.
+fn in_a_shell(words: &[String]) -> String {
+    let command = words_in_shell(words);
+    match words.first() {
+        Some(program) if command.chars().count() > LONGEST_COMMAND => format!("{} …", in_shell(program)),
+        _ => command,
+    }
 }

@@ -56,7 +56,7 @@ pub fn run(task: &SuiteTask, limits: &TryTask, settings: &Settings) -> Result<Ex
     let part = first.and_then(|first| first.experiment.suite.clone());
     let arms = match first {
         Some(first) => first.experiment.arms.clone(),
-        None => begin::arms(&task.choices, &task.memory, None, &machine, settings)?,
+        None => begin::arms(&task.choices, &task.memory, (None, &[]), &machine, settings)?,
     };
     // As it was begun: other limits would be another suite.
     let policy = part.as_ref().map_or_else(|| task.policy.clone(), |part| part.policy.clone());

@@ -1,6 +1,7 @@
 //! What `try` is to do.
 
 mod live;
+mod parts;
 mod threads;
 
 use std::ffi::OsString;
@@ -11,14 +12,16 @@ use corewise_model::experiment::{Policy, What};
 use corewise_model::metric_line;
 use corewise_model::placement::Expression;
 use corewise_model::placement::memory::{MemoryError, MemoryPolicy};
+use corewise_model::placement::roles::{PlacedRole, placed_roles};
 use corewise_model::sample::Finder;
-use corewise_model::trial::{MEMORY_SIGN, Metric, policy_of_slots};
+use corewise_model::trial::{MEMORY_SIGN, Metric, policy_of_kept, policy_of_slots};
 
 use super::arguments::TryArguments;
-use crate::shell::failure::Failure;
+use crate::shell::failure::{Exit, Failure};
 use crate::shell::placing;
 use crate::shell::tip::in_shell;
 pub use live::LiveTask;
+pub use parts::PartsTask;
 pub use threads::ThreadTable;
 
 /// A session of an experiment.
@@ -32,6 +35,8 @@ pub struct TryTask {
     pub runs_max: Option<u32>,
     /// How long the machine rests before each run; where nothing is said, by what a run takes.
     pub rest: Option<Duration>,
+    /// How much time may be spent on placements that all look worse.
+    pub worse_at_most: Option<Duration>,
     /// Whether the clock rate is estimated where it is not counted.
     pub estimates_clock: bool,
     /// Whether a winner is to be confirmed in long stretches.
@@ -78,6 +83,8 @@ pub struct Again {
     pub number: i64,
     /// As [`NewExperiment::choices`]; its own where nothing is said.
     pub choices: Vec<Choice>,
+    /// The numbers of running processes to place instead of its own, and what such match.
+    pub processes: (Vec<u32>, Vec<String>),
     /// As [`NewExperiment::seed`].
     pub seed: Option<u64>,
 }
@@ -102,6 +109,8 @@ pub struct NewExperiment {
     /// The file that they are written to.
     pub metric_file: Option<String>,
     pub vary: Option<String>,
+    /// The process that the command leaves behind, by its name.
+    pub follow: Option<String>,
     /// After so long a run is ended.
     pub timeout: Option<Duration>,
     /// How it is judged.
@@ -110,6 +119,10 @@ pub struct NewExperiment {
     pub seed: Option<u64>,
     /// The running processes that are placed, instead of a command that is run.
     pub live: Option<LiveTask>,
+    /// The services that are started for the command, and roles of threads.
+    pub parts: PartsTask,
+    /// Whether only to show what would stand where.
+    pub is_dry: bool,
 }
 
 /// A suite, and how it is to be tried.
@@ -140,6 +153,8 @@ pub enum Choice {
     Placement(String, Box<Expression>),
     /// A placement, or the operating system's choice where there is none, with a memory policy.
     WithMemory(Option<(String, Box<Expression>)>, MemoryPolicy),
+    /// Roles, each on a placement of its own, as they were typed and as they were understood.
+    Roles(String, Vec<PlacedRole>),
     /// Near a device, and not near it.
     Near(String),
     /// Those that are planned for the machine.
@@ -195,6 +210,7 @@ impl TryTask {
         let (budget, runs_max, rest, estimates_clock) =
             (typed.budget, typed.runs_max, typed.rest, typed.estimate_clock);
         let (svg, confirms) = (typed.svg.clone(), typed.confirm);
+        let worse_at_most = typed.worse_at_most;
         let policy = policy(&typed)?;
         if confirms && policy.what == What::Tail {
             return Err(super::not_in_stretches());
@@ -207,7 +223,8 @@ impl TryTask {
         let again = typed.again;
         let subject = match (typed.resume, typed.simulate.clone()) {
             (None, None) if let Some(number) = again => {
-                one(Which::Again(Again { number, choices: choices(&typed.on, None)?, seed: typed.seed }))
+                let processes = (typed.pid.clone(), live::matches(&typed)?);
+                one(Which::Again(Again { number, choices: choices(&typed.on, None)?, processes, seed: typed.seed }))
             }
             (resume, None) if typed.suite.is_some() => Subject::Suite(Box::new(SuiteTask::new(typed, policy, resume)?)),
             (Some(number), _) => one(Which::Stored(number)),
@@ -217,7 +234,7 @@ impl TryTask {
         if svg.is_some() && !subject.may_have_threads() {
             return Err(no_threads());
         }
-        Ok(Self { subject, budget, runs_max, rest, estimates_clock, confirms, print, svg })
+        Ok(Self { subject, budget, runs_max, rest, worse_at_most, estimates_clock, confirms, print, svg })
     }
 }
 
@@ -237,8 +254,25 @@ impl NewExperiment {
         let guards = guards.chain(typed.guard_higher.iter().map(|text| metric_of_guard(text, true, &typed)));
         let guards = guards.collect::<Result<Vec<Metric>, _>>()?;
         let live = LiveTask::new(&typed, &metric, &guards)?;
-        let policy = if live.is_some() { policy_of_slots(&policy) } else { policy };
-        let choices = choices(&typed.on, typed.near.as_deref())?;
+        let parts = PartsTask::new(&typed)?;
+        if typed.dry_run && live.is_none() && parts.parts.is_none() {
+            return Err(Failure::usage(
+                "--dry-run needs running processes, or services: --pid, --unit, --match or --start",
+            ));
+        }
+        let policy = match &parts.parts {
+            _ if live.is_some() => policy_of_slots(&policy),
+            Some(parts) if parts.keep_started => policy_of_kept(&policy),
+            _ => policy,
+        };
+        let on = if typed.on.is_empty() { &parts.placements } else { &typed.on };
+        let command: Vec<String> = typed.command.into_iter().map(text).collect::<Result<_, _>>()?;
+        let command = if command.is_empty() { parts.load.clone() } else { command };
+        if command.is_empty() && live.is_none() {
+            return Err(Failure::usage("services need a load: the command that is run beside them")
+                .next("Give it behind `--`, or as `load = [\"program\", \"argument\"]` in the file of --parts."));
+        }
+        let choices = choices(on, typed.near.as_deref())?;
         if live.is_some() && choices.iter().any(|choice| matches!(choice, Choice::WithMemory(..))) {
             let what = "the memory policy of a running process cannot be changed from outside";
             return Err(Failure::usage(what).next("Leave out the policy, or run the program as a command."));
@@ -248,15 +282,18 @@ impl NewExperiment {
             memory: typed.memory,
             threads,
             table,
-            command: typed.command.into_iter().map(text).collect::<Result<_, _>>()?,
+            command,
             metric,
             guards,
             metric_file: typed.metric_file,
             vary: typed.vary,
+            follow: typed.follow,
             timeout: typed.timeout,
             policy,
             seed: typed.seed,
+            is_dry: typed.dry_run,
             live,
+            parts,
         })
     }
 }
@@ -323,7 +360,10 @@ pub fn choices(typed: &[String], near: Option<&str>) -> Result<Vec<Choice>, Fail
     }
     let mut is_baseline_named = false;
     for word in typed {
-        if let Some((placement, policy)) = word.rsplit_once(MEMORY_SIGN) {
+        if word.contains('=') {
+            let roles = placed_roles(word).map_err(|error| placing::refused(Exit::Usage, error))?;
+            choices.push(Choice::Roles(word.clone(), roles));
+        } else if let Some((placement, policy)) = word.rsplit_once(MEMORY_SIGN) {
             choices.push(with_memory(placement.trim(), policy.trim())?);
         } else if !word.trim().eq_ignore_ascii_case("os") {
             choices.push(Choice::Placement(word.clone(), Box::new(placing::expression(word)?)));

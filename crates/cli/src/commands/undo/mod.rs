@@ -59,7 +59,7 @@ fn refused(error: &SysError) -> Failure {
     }
 }
 
-/// What became of a journal, or would become of it after others; nothing where all in it was settled before.
+/// What became of a journal, or would become of it after others; nothing where no change in it is open.
 fn report(mut left: Left, meanwhile: Option<&mut Meanwhile>) -> Option<Report> {
     let dry_run = meanwhile.is_some();
     let state = state(left.standing());
@@ -87,8 +87,9 @@ fn report(mut left: Left, meanwhile: Option<&mut Meanwhile>) -> Option<Report> {
     if !dry_run && let Err(error) = left.clear() {
         report.why = Some(error.to_string());
     }
-    let says_something =
-        !report.changes.is_empty() || report.why.is_some() || !matches!(state, State::Left | State::Kept);
+    let says_something = !report.changes.is_empty()
+        || report.why.is_some()
+        || !matches!(state, State::Left | State::Kept | State::InForce);
     says_something.then_some(report)
 }
 

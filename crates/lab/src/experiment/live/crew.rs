@@ -9,14 +9,16 @@ use corewise_sys::change::{AffinityChange, Change, Journal};
 use corewise_sys::process::{Process, Stat};
 use corewise_sys::{affinity, cpuset, task};
 
+use super::stand::Stand;
+
 /// Threads whose cpus are still other ones after these many looks cannot be placed.
 const MOST_LOOKS: usize = 50;
 
 /// Chosen processes with all that descends from them, and what each of their threads had.
 pub struct Crew {
     roots: Vec<Process>,
-    /// Roots and what descends from them.
-    processes: Vec<Process>,
+    /// Roots and what descends from them, each with the number of its root.
+    processes: Vec<(Process, usize)>,
     /// By the thread's number.
     threads: BTreeMap<u32, Known>,
     /// Two halves of the cpus. Every thread goes through both at each switch, so that it is moved once at least, whatever it had and will have.
@@ -33,6 +35,8 @@ struct Known {
     /// The number of its change there.
     number: u32,
     process: u32,
+    /// What it was given last; absent for what it had.
+    given: Option<CpuSet>,
     /// What it has where nothing else is given: as it was found. What undoing gives it grows with its cpuset.
     before: CpuSet,
     change: AffinityChange,
@@ -87,7 +91,14 @@ impl Crew {
     pub fn members(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         self.processes
             .iter()
-            .flat_map(|process| task::threads(process.id).into_iter().map(|thread| (process.id, thread)))
+            .flat_map(|(process, _)| task::threads(process.id).into_iter().map(|thread| (process.id, thread)))
+    }
+
+    /// The cpus of a thread.
+    fn cpus_of<'s>(&self, stand: &Stand<'s>, (process, thread): (u32, u32)) -> Option<&'s CpuSet> {
+        let place = self.processes.binary_search_by_key(&process, |(known, _)| known.id);
+        let root = place.map_or(0, |place| self.processes[place].1);
+        stand.of(root, || task::name(process, thread).unwrap_or_default())
     }
 
     /// How many threads the last switch placed.
@@ -104,12 +115,12 @@ impl Crew {
         ended.map_or(Ok(()), |root| Err(CrewError::Ended(format!("process {}", root.id))))
     }
 
-    /// Puts all threads on these cpus, or each on what it had. Where it fails, everything is given back.
+    /// Puts all threads where they are to stand, or each on what it had. Where it fails, everything is given back.
     ///
     /// # Errors
     /// Why it could not.
-    pub fn place(&mut self, cpus: Option<&CpuSet>) -> Result<(), CrewError> {
-        let placed = self.switch(cpus);
+    pub fn place(&mut self, stand: &Stand<'_>) -> Result<(), CrewError> {
+        let placed = self.switch(stand);
         if placed.is_err() {
             self.give_back();
         }
@@ -122,7 +133,7 @@ impl Crew {
         self.threads.clear();
     }
 
-    fn switch(&mut self, cpus: Option<&CpuSet>) -> Result<(), CrewError> {
+    fn switch(&mut self, stand: &Stand<'_>) -> Result<(), CrewError> {
         self.check_alive()?;
         let mut placed = BTreeSet::new();
         for look in 0..MOST_LOOKS {
@@ -133,8 +144,7 @@ impl Crew {
             };
             let (known, new): (Vec<_>, Vec<_>) = found.into_iter().partition(is_known);
             placed.extend(known.iter().chain(&new).map(|(_, thread)| *thread));
-            let is_moved = |change: &AffinityChange, has: &CpuSet| look == 0 || has != cpus.unwrap_or(&change.old);
-            let moved = self.write_down(&new, is_moved)?;
+            let moved = self.write_down(&new, stand, look == 0)?;
             // Who was born since the last look has its cpus from another thread. Where all of these have the right ones, so has who is born now:
             // to wait until nobody is born would be to wait for ever.
             if known.is_empty() && moved.is_empty() {
@@ -142,16 +152,19 @@ impl Crew {
                 return Ok(());
             }
             for thread in known.into_iter().map(|(_, thread)| thread).chain(moved) {
-                self.move_thread(thread, cpus)?;
+                self.move_thread(thread, stand)?;
             }
         }
         Err(CrewError::TooFast)
     }
 
     /// Every call of this is of a thread that the kernel has just listed, and whose change is in the journal.
-    fn move_thread(&mut self, thread: u32, cpus: Option<&CpuSet>) -> Result<(), CrewError> {
-        let Some(known) = self.threads.get(&thread) else { return Ok(()) };
-        let steps = [&self.halves[0], &self.halves[1], cpus.unwrap_or(&known.before)];
+    fn move_thread(&mut self, thread: u32, stand: &Stand<'_>) -> Result<(), CrewError> {
+        let Some(process) = self.threads.get(&thread).map(|known| known.process) else { return Ok(()) };
+        let given = self.cpus_of(stand, (process, thread));
+        let Some(known) = self.threads.get_mut(&thread) else { return Ok(()) };
+        known.given = given.cloned();
+        let steps = [&self.halves[0], &self.halves[1], given.unwrap_or(&known.before)];
         match steps.into_iter().filter(|cpus| !cpus.is_empty()).try_for_each(|cpus| affinity::set(thread, cpus)) {
             Err(error) if !affinity::has_ended(&error) => {
                 let what = format!("cpus of thread {thread}");
@@ -161,12 +174,13 @@ impl Crew {
         }
     }
 
-    /// Writes new threads down, with all that they may be given; which of them are moved, by the change and by what the thread has. The change
-    /// that is made of these is the first half; the others keep what they have.
+    /// Writes new threads down, with all that they may be given; which of them are moved: all of them, or those that have other cpus than they
+    /// should. The change that is made of these is the first half; the others keep what they have.
     fn write_down(
         &mut self,
         new: &[(u32, u32)],
-        is_moved: impl Fn(&AffinityChange, &CpuSet) -> bool,
+        stand: &Stand<'_>,
+        are_all_moved: bool,
     ) -> Result<Vec<u32>, CrewError> {
         let (mut changes, mut moved) = (Vec::new(), Vec::new());
         for &(process, thread) in new {
@@ -174,7 +188,7 @@ impl Crew {
             let Ok(change) = AffinityChange::new(owner, identity, self.halves[0].clone()) else { continue };
             let has = change.old.clone();
             let mut change = self.with_origin(change.and_in_turn(self.in_turn()), process);
-            if is_moved(&change, &has) {
+            if are_all_moved || has != *self.cpus_of(stand, (process, thread)).unwrap_or(&change.old) {
                 moved.push(thread);
             } else {
                 change.new = has;
@@ -192,6 +206,7 @@ impl Crew {
                     Known {
                         number,
                         process: change.process.map_or(0, |process| process.id),
+                        given: None,
                         before: change.old.clone(),
                         change,
                     },
@@ -238,20 +253,20 @@ impl Crew {
             return;
         }
         self.newest = newest;
-        let mut found: Vec<Process> = Vec::new();
-        for root in &self.roots {
+        let mut found: Vec<(Process, usize)> = Vec::new();
+        for (number, root) in self.roots.iter().enumerate() {
             let mut own = BTreeSet::from([std::process::id()]);
-            found.push(*root);
+            found.push((*root, number));
             for process in task::descendants(root.id) {
                 if own.contains(&process.number) || own.contains(&process.parent) {
                     own.insert(process.number);
                 } else {
-                    found.push(process.identity());
+                    found.push((process.identity(), number));
                 }
             }
         }
-        found.sort_by_key(|process| process.id);
-        found.dedup();
+        found.sort_by_key(|(process, _)| process.id);
+        found.dedup_by_key(|(process, _)| *process);
         self.processes = found;
     }
 
@@ -259,9 +274,9 @@ impl Crew {
     ///
     /// # Errors
     /// Which has not.
-    pub fn check_placed(&self, cpus: Option<&CpuSet>) -> Result<(), CrewError> {
-        let Some(given) = cpus else { return Ok(()) };
-        for thread in self.threads.keys() {
+    pub fn check_placed(&self) -> Result<(), CrewError> {
+        for (thread, known) in &self.threads {
+            let Some(given) = &known.given else { continue };
             match affinity::of(*thread) {
                 Ok(now) if now != *given => {
                     return Err(CrewError::Changed { thread: *thread, given: given.clone(), now });
@@ -357,20 +372,46 @@ mod tests {
         let mut crew = Crew::new(vec![process], vec![first.clone(), last.clone()], journal);
         for cpus in [Some(&first), Some(&last), None, Some(&first), Some(&first)] {
             let begun = Instant::now();
-            crew.place(cpus).unwrap();
+            crew.place(&Stand::together(cpus)).unwrap();
             println!("{} threads placed in {:?}", crew.count(), begun.elapsed());
             let expected = cpus.map_or_else(|| before.clone(), |cpus| vec![cpus.clone(); before.len()]);
             assert_eq!(masks(process), expected);
-            crew.check_placed(cpus).unwrap();
+            crew.check_placed().unwrap();
         }
         // Somebody else, or the program itself.
         affinity::set(own, &last).unwrap();
-        assert!(matches!(crew.check_placed(Some(&first)), Err(CrewError::Changed { thread, .. }) if thread == own));
+        assert!(matches!(crew.check_placed(), Err(CrewError::Changed { thread, .. }) if thread == own));
         crew.give_back();
         assert_eq!(masks(process), before);
         drop(running);
-        assert!(matches!(crew.place(None), Err(CrewError::Ended(_))));
+        assert!(matches!(crew.place(&Stand::together(None)), Err(CrewError::Ended(_))));
     }
+
+    #[test]
+    fn each_process_and_each_role_of_threads_has_its_own_cpus() {
+        let all = affinity::current().unwrap();
+        if all.len() < 2 {
+            return println!("skipped: one cpu alone leaves nothing to change");
+        }
+        let [first, last] = [all.lowest(), all.highest()].map(|cpu| CpuSet::of(cpu.unwrap()));
+        let [(_one, server), (_other, client)] = [process("stays"), process("stays")];
+        let main = task::name(client.id, client.id).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let journal = Journal::in_folder(folder.path().join("journals"));
+        let mut crew = Crew::new(vec![server, client], vec![first.clone(), last.clone()], journal);
+        let by_name = regex_lite::Regex::new(&format!("^{}$", regex_lite::escape(&main))).unwrap();
+        crew.place(&Stand { roles: vec![(&by_name, &last)], roots: vec![Some(&first), None] }).unwrap();
+        let of_main = |process: Process| affinity::of(process.id).unwrap();
+        assert_eq!([of_main(server), of_main(client)], [last.clone(), last]);
+        let others =
+            |process: Process| task::threads(process.id).into_iter().skip(1).map(|id| affinity::of(id).unwrap());
+        let is_named = |process: Process, thread: u32| by_name.is_match(&task::name(process.id, thread).unwrap());
+        let of_test = task::threads(server.id)[1];
+        assert!(is_named(server, of_test) || others(server).next() == Some(first));
+        assert!(is_named(client, task::threads(client.id)[1]) || others(client).next() == Some(all));
+        crew.check_placed().unwrap();
+    }
+
     #[test]
     fn threads_that_are_born_all_the_time_have_the_cpus_of_those_that_are_placed() {
         let all = affinity::current().unwrap();
@@ -385,7 +426,7 @@ mod tests {
         let masks =
             || task::threads(process.id).into_iter().filter_map(|thread| affinity::of(thread).ok()).collect::<Vec<_>>();
         for cpus in [Some(&one), None, Some(&one)] {
-            crew.place(cpus).unwrap();
+            crew.place(&Stand::together(cpus)).unwrap();
             let given = cpus.unwrap_or(&all);
             assert!(masks().iter().all(|mask| mask == given), "{given}: {:?}", masks());
         }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use corewise_model::sample::Moment;
 use corewise_model::trial::Source;
 use corewise_sys::accounts::Account;
-use corewise_sys::execution::{End, Execution, USUAL_PATIENCE};
+use corewise_sys::execution::{End, Execution};
 use corewise_sys::input::METRIC_BYTES;
 use ureq::Agent;
 
@@ -84,17 +84,9 @@ impl<'a> Reader<'a> {
     }
 
     fn output_of(&self, script: &str) -> Result<String, String> {
-        let execution = Execution {
-            program: &"sh".into(),
-            arguments: &["-c".into(), script.into()],
-            environment: &[],
-            cpus: None,
-            memory: None,
-            timeout: Some(PATIENCE),
-            patience: USUAL_PATIENCE,
-            clock: None,
-            stop: self.stop,
-        };
+        let (program, arguments) = ("sh".into(), ["-c".into(), script.into()]);
+        let stops = [self.stop];
+        let execution = Execution { timeout: Some(PATIENCE), ..Execution::new(&program, &arguments, &stops) };
         let mut text = String::new();
         let mut take = |line: &[u8]| {
             if text.len() < METRIC_BYTES as usize {
@@ -109,7 +101,7 @@ impl<'a> Reader<'a> {
             End::TimedOut => Err(format!("{script} took longer than {} s", PATIENCE.as_secs())),
             End::Killed(signal) => Err(format!("{script} was killed by signal {signal}")),
             End::Stopped => Err(format!("{script} was ended: it tried to use the terminal")),
-            End::Interrupted => Err(format!("{script} was interrupted")),
+            End::Interrupted | End::NothingToFollow => Err(format!("{script} was interrupted")),
         }
     }
 

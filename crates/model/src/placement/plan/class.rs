@@ -1,4 +1,4 @@
-//! The class of one set of cpus: a name that equal sets share, and how many sets are in it.
+//! The class of a set of cpus, or of several: a name that equal ones share, and how many are in it.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,7 +12,7 @@ pub struct Classifier<'a> {
     tree: &'a Tree,
     /// Shapes with a choice of cpus in them, numbered as they are met. Two subtrees have the same number where an
     /// exchange takes the choice in one to that in the other.
-    choices: HashMap<(usize, bool, Vec<usize>), usize>,
+    choices: HashMap<(usize, u64, Vec<usize>), usize>,
 }
 
 impl<'a> Classifier<'a> {
@@ -23,14 +23,19 @@ impl<'a> Classifier<'a> {
 
     /// The name of a set's class: equal for two sets where a symmetry of the machine takes one to the other, and only then.
     pub fn class(&mut self, cpus: &CpuSet) -> usize {
-        let choices = self.walk(cpus, |_, _| ());
+        self.class_of_all(&[cpus])
+    }
+
+    /// The same of several sets, each with a role of its own: a symmetry has to take each of one to the same of the other. There may be 64.
+    pub fn class_of_all(&mut self, sets: &[&CpuSet]) -> usize {
+        let choices = self.walk(sets, |_, _| ());
         choices[self.tree.root()]
     }
 
     /// One cpu, the lowest, of each sort that there is once a set is chosen: two cpus are of one sort where a symmetry that
     /// takes the set to itself takes one to the other.
     pub fn sorts(&mut self, cpus: &CpuSet) -> Vec<u32> {
-        let choices = self.walk(cpus, |_, _| ());
+        let choices = self.walk(&[cpus], |_, _| ());
         let mut lowest: BTreeMap<Vec<usize>, u32> = BTreeMap::new();
         for (cpu, holders) in self.tree.holders() {
             let path = holders.map(|branch| choices[branch]).collect();
@@ -41,14 +46,19 @@ impl<'a> Classifier<'a> {
 
     /// How many sets are in the class of a set.
     pub fn size(&mut self, cpus: &CpuSet) -> Count {
+        self.size_of_all(&[cpus])
+    }
+
+    /// How many choices of several sets are in the class of one.
+    pub fn size_of_all(&mut self, sets: &[&CpuSet]) -> Count {
         let mut sizes = Count::ONE;
-        self.walk(cpus, |shapes, choices| sizes = sizes.times(arrangements(shapes, choices)));
+        self.walk(sets, |shapes, choices| sizes = sizes.times(arrangements(shapes, choices)));
         sizes
     }
 
     /// Goes up the tree and gives the choice in every branch; `tell` hears the shapes of the children of every branch, and
     /// the choices in them.
-    fn walk(&mut self, cpus: &CpuSet, mut tell: impl FnMut(&[usize], &[usize])) -> Vec<usize> {
+    fn walk(&mut self, sets: &[&CpuSet], mut tell: impl FnMut(&[usize], &[usize])) -> Vec<usize> {
         let branches = &self.tree.branches;
         let mut of_branch: Vec<usize> = Vec::with_capacity(branches.len());
         for branch in branches {
@@ -59,9 +69,11 @@ impl<'a> Classifier<'a> {
             }
             let mut sorted = choices;
             sorted.sort_unstable();
-            let is_chosen = branch.cpu.is_some_and(|cpu| cpus.contains(cpu));
+            // In which of the sets its cpu is, a bit each.
+            let of_cpu = |cpu| sets.iter().rev().fold(0, |bits, set| bits << 1 | u64::from(set.contains(cpu)));
+            let chosen = branch.cpu.map_or(0, of_cpu);
             let next = self.choices.len();
-            of_branch.push(*self.choices.entry((branch.shape, is_chosen, sorted)).or_insert(next));
+            of_branch.push(*self.choices.entry((branch.shape, chosen, sorted)).or_insert(next));
         }
         of_branch
     }

@@ -4,4 +4,5 @@ mod brute;
 mod built;
 mod counting;
 mod lists;
+mod roles;
 mod rules;

@@ -109,6 +109,9 @@ const KNOWN: &[Known] = &[
     known("syscalls/sys_enter_sched_setaffinity", Interest::Affinities, &["pid"], Kind::AffinityAsked),
 ];
 
+/// Their tracepoints have addresses of functions, which have names.
+const NAMED: [Interest; 3] = [Interest::Interrupts, Interest::Functions, Interest::Senders];
+
 /// Which of several tracepoints stand in for each other: an interest is served where one of each group is there.
 const NEEDED: [(Interest, &str); 8] = [
     (Interest::Interrupts, "irq/irq_handler_entry"),
@@ -141,7 +144,10 @@ impl Catalogue {
     /// Reads the formats of all tracepoints that serve the interests; what this kernel lacks is a gap.
     pub fn read(tracefs: &Tracefs, interests: &[Interest]) -> (Self, Vec<Gap>) {
         let format = |path: &str| tracefs.read(&format!("events/{path}/format")).ok();
-        Self::of(format, Symbols::of_this_kernel(), interests)
+        // Some hundred thousand names, which take 8 MB.
+        let are_needed = interests.iter().any(|interest| NAMED.contains(interest));
+        let symbols = if are_needed { Symbols::of_this_kernel() } else { Symbols::default() };
+        Self::of(format, symbols, interests)
     }
 
     /// A catalogue of formats that are given as texts.
@@ -268,6 +274,17 @@ mod tests {
             record[*offset..*offset + bytes.len()].copy_from_slice(bytes);
         }
         record
+    }
+
+    #[test]
+    fn names_of_functions_are_read_where_one_may_be_named() {
+        let is_named = |kind: &Kind| {
+            matches!(kind, Kind::NonMaskable | Kind::Work | Kind::Called | Kind::SentToOne | Kind::SentToMany)
+        };
+        let named = |interest: Interest| KNOWN.iter().any(|known| known.interest == interest && is_named(&known.kind));
+        for (interest, _) in NEEDED {
+            assert_eq!(named(interest), NAMED.contains(&interest), "{interest:?}");
+        }
     }
 
     #[test]

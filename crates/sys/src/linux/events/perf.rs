@@ -13,7 +13,7 @@ use super::super::thread::own_number;
 use super::decode::Catalogue;
 use crate::values::events::{Drained, Interest};
 
-/// A ring smaller than this is not worth having, in bytes.
+/// No ring is made smaller than this for a user who may not lock more, in bytes.
 const SMALLEST_BYTES: usize = 1 << 16;
 /// After so long there is another record, on a cpu that does anything.
 const UNTIL_NEXT_RECORD: Duration = Duration::from_millis(5);
@@ -141,8 +141,7 @@ impl Ring {
 }
 
 /// A ring as large as asked for, or as large as this user may lock, and how large it is.
-fn map(open: impl Fn() -> io::Result<Counter>, bytes: usize) -> io::Result<(Sampler, usize)> {
-    let mut bytes = bytes.max(SMALLEST_BYTES);
+fn map(open: impl Fn() -> io::Result<Counter>, mut bytes: usize) -> io::Result<(Sampler, usize)> {
     loop {
         match open()?.sampled(bytes) {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied && bytes > SMALLEST_BYTES => bytes /= 2,

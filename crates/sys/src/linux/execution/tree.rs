@@ -9,16 +9,21 @@ use super::supervisor::{Report, Supervisor};
 use crate::values::execution::{End, Usage};
 use crate::values::task::Process;
 
-/// So long a process that is asked to end may take until it is made to.
-const GRACE: Duration = Duration::from_millis(500);
 /// So long is waited for the end of those that were made to end.
 const LONGEST_END: Duration = Duration::from_secs(5);
-/// Between looks where nothing tells us of an end.
+/// What a launcher leaves behind has to be there so soon after its end.
+const LONGEST_START: Duration = Duration::from_secs(30);
+/// The kernel keeps so much of a name.
+const NAME_BYTES: usize = 15;
+/// Between looks where nothing tells us of an end: at first, and when it has taken longer.
 const PAUSE: Duration = Duration::from_millis(1);
+const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 
 /// A command's processes: all that is below its supervisor.
 pub struct Tree {
     supervisor: Supervisor,
+    /// So long a process that is asked to end may take until it is made to.
+    grace: Duration,
     /// Whether a signal stopped the command's first process.
     pub is_stopped: bool,
     /// What was accounted for those that have ended.
@@ -35,8 +40,8 @@ pub struct Ended {
 }
 
 impl Tree {
-    pub fn new(supervisor: Supervisor) -> Self {
-        Self { supervisor, is_stopped: false, usage: Usage::default() }
+    pub fn new(supervisor: Supervisor, grace: Duration) -> Self {
+        Self { supervisor, grace, is_stopped: false, usage: Usage::default() }
     }
 
     /// Waits until a process of the command's has ended or has written something, but not longer than this.
@@ -111,7 +116,35 @@ impl Tree {
                 return Ended { end, at, left_behind: self.kill() };
             }
             read();
-            self.wait_for(-1, PAUSE);
+            self.wait_for(-1, (now().saturating_sub(at) / 10).clamp(PAUSE, LONGEST_PAUSE));
+        }
+    }
+
+    /// Waits for the end of processes of this name once the launcher has ended; what else it has left is ended with them.
+    pub fn follow(&mut self, name: &str, over: &dyn Fn() -> Option<End>, read: &mut dyn FnMut()) -> Ended {
+        let since = now();
+        let (mut seen, mut reported) = (None, None);
+        loop {
+            reported = self.reap_all().or(reported);
+            let is_there = self.descendants().iter().any(|process| is_named(process.number, name));
+            let at = now();
+            let end = match seen {
+                // Its end was reported, unless what started it is there to wait for it.
+                Some(last) if !is_there => Some((End::Exited(0), reported.filter(|at| *at > last).unwrap_or(last))),
+                None if !is_there && (self.supervisor.is_over || at.saturating_sub(since) > LONGEST_START) => {
+                    Some((End::NothingToFollow, at))
+                }
+                _ => over().map(|end| (end, at)),
+            };
+            if let Some((end, at)) = end {
+                self.kill();
+                return Ended { end, at, left_behind: 0 };
+            }
+            if is_there {
+                seen = Some(at);
+            }
+            read();
+            self.wait_for(-1, LONGEST_PAUSE);
         }
     }
 
@@ -131,11 +164,11 @@ impl Tree {
             self.reap_all();
             let waited = now().saturating_sub(since);
             // Another user's, or one that the kernel holds, cannot be ended.
-            if self.supervisor.is_over || waited > GRACE + LONGEST_END {
+            if self.supervisor.is_over || waited > self.grace + LONGEST_END {
                 return left;
             }
             // Again and again: there may be new ones.
-            if waited > GRACE {
+            if waited > self.grace {
                 self.send(libc::SIGKILL);
             }
             self.wait_for(-1, PAUSE);
@@ -155,6 +188,11 @@ impl Tree {
             }
         }
     }
+}
+
+fn is_named(process: u32, name: &str) -> bool {
+    let kept = &name.as_bytes()[..name.len().min(NAME_BYTES)];
+    task::name(process, process).is_some_and(|found| found.as_bytes() == kept)
 }
 
 impl Usage {

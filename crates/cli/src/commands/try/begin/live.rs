@@ -34,13 +34,8 @@ impl LiveTask {
     /// # Errors
     /// Where there is no such process, or it may not be placed.
     pub fn live(&self) -> Result<(Live, Vec<Process>), Failure> {
-        let mut named: Vec<LiveProcess> = Vec::new();
-        for id in &self.processes {
-            let found = corewise_keep::process(*id).ok_or_else(|| nothing(&format!("process {id}")))?;
-            named.push(LiveProcess { id: *id, start_ticks: found.start_ticks });
-        }
         let live = Live {
-            processes: named,
+            processes: identities(&self.processes)?,
             matches: self.matches.clone(),
             source: self.source.clone(),
             slot_s: self.slot.map_or(UNKNOWN_S, |slot| slot.as_secs_f64()),
@@ -49,6 +44,25 @@ impl LiveTask {
         let processes = chosen(&live)?;
         Ok((live, processes))
     }
+}
+
+/// Processes by their numbers now.
+pub fn identities(numbers: &[u32]) -> Result<Vec<LiveProcess>, Failure> {
+    check_numbers()?;
+    let each = |id: &u32| {
+        let found = corewise_keep::process(*id).ok_or_else(|| nothing(&format!("process {id}")))?;
+        Ok(LiveProcess { id: *id, start_ticks: found.start_ticks })
+    };
+    numbers.iter().map(each).collect()
+}
+
+/// What would be placed has to be what was named.
+fn check_numbers() -> Result<(), Failure> {
+    if process::reads_own_numbers() {
+        return Ok(());
+    }
+    let what = "/proc belongs to another namespace of processes: its numbers mean other processes here";
+    Err(Failure::unavailable(what).next("Mount it anew in this namespace, or run corewise where /proc was mounted."))
 }
 
 fn nothing(what: &str) -> Failure {
@@ -61,6 +75,7 @@ fn nothing(what: &str) -> Failure {
 /// # Errors
 /// Where one is gone, where none matches, or where this user may not place them.
 pub fn chosen(live: &Live) -> Result<Vec<Process>, Failure> {
+    check_numbers()?;
     let mut found = Vec::new();
     for named in &live.processes {
         let process = corewise_keep::process(named.id).filter(|process| process.start_ticks == named.start_ticks);

@@ -2,10 +2,11 @@
 
 use corewise_lab::placing::memory_to_try;
 use corewise_model::placement::memory::{MemoryPolicy, Mode, comes_to, policies_to_try};
-use corewise_model::trial::{Arm, MEMORY_SIGN};
+use corewise_model::trial::{Arm, ArmMemory, MEMORY_SIGN};
 use corewise_model::{CpuSet, Machine};
 use corewise_sys::memory_policy;
 
+use crate::draw::printable::named;
 use crate::shell::failure::Failure;
 
 /// What a policy comes to: how nodes are chosen, and among which.
@@ -18,18 +19,17 @@ const SYSTEM: &str = "os";
 pub fn arm(placement: Option<&Arm>, policy: &MemoryPolicy, reason: &str, machine: &Machine) -> Result<Arm, Failure> {
     let memory = memory_to_try(policy, machine)?;
     let name = placement.map_or(SYSTEM, |arm| &arm.name);
-    Ok(Arm {
-        name: format!("{name} {MEMORY_SIGN} {policy}"),
-        cpus: placement.and_then(|arm| arm.cpus.clone()),
-        threads: None,
-        memory: Some(memory),
-        reason: reason.to_owned(),
-    })
+    let cpus = placement.and_then(|arm| arm.cpus.clone());
+    Ok(Arm { memory: Some(memory), ..Arm::new(format!("{name} {MEMORY_SIGN} {policy}"), cpus, reason) })
 }
 
 /// The operating system's choice and each placement with each policy that was named; those that come to what is tried without one are left out
 /// later.
 pub fn crossed(placements: &[Arm], policies: &[MemoryPolicy], machine: &Machine) -> Result<Vec<Arm>, Failure> {
+    if let Some(arm) = placements.iter().find(|arm| !arm.roles.is_empty() && !policies.is_empty()) {
+        let what = format!("--memory has no role, and --on '{}' places several", named(&arm.name));
+        return Err(Failure::usage(what).next("Give each role its policy: --on 'server=node:0@bind:0, load=1'"));
+    }
     let plain = || placements.iter().filter(|arm| arm.memory.is_none() && arm.cpus.is_some());
     let with = |policy| std::iter::once(None).chain(plain().map(Some)).map(move |placement| (placement, policy));
     let reason = "named on the command line";
@@ -50,10 +50,10 @@ pub fn planned(placements: &[Arm], machine: &Machine) -> Vec<Arm> {
     pairs.filter_map(|(placement, found)| arm(placement, &found.policy, found.reason, machine).ok()).collect()
 }
 
-/// What an arm's memory comes to.
-pub fn effect(arm: &Arm, machine: &Machine) -> Effect {
-    let cpus = arm.cpus.as_ref().unwrap_or(&machine.allowed);
-    let (mode, nodes) = match &arm.memory {
+/// What a memory policy, or none, comes to for a program on these cpus, or on all.
+pub fn effect(cpus: Option<&CpuSet>, memory: Option<&ArmMemory>, machine: &Machine) -> Effect {
+    let cpus = cpus.unwrap_or(&machine.allowed);
+    let (mode, nodes) = match memory {
         Some(memory) => (memory.mode(), memory.nodes.clone()),
         None => (None, CpuSet::new()),
     };

@@ -40,14 +40,11 @@ fn arm(cell: Cell, placement: Option<(String, CpuSet)>) -> Arm {
     let name = count(cell.threads as usize, "thread");
     let threads = Some(cell.threads);
     match placement {
-        None => Arm { name, cpus: None, threads, memory: None, reason: "OS default".to_owned() },
-        Some((text, cpus)) => Arm {
-            name: format!("{name} on {text}"),
-            cpus: Some(cpus),
-            threads,
-            memory: None,
-            reason: "pinned to as many cpus as threads, far apart".to_owned(),
-        },
+        None => Arm { threads, ..Arm::new(name, None, "OS default") },
+        Some((text, cpus)) => {
+            let reason = "pinned to as many cpus as threads, far apart";
+            Arm { threads, ..Arm::new(format!("{name} on {text}"), Some(cpus), reason) }
+        }
     }
 }
 

@@ -9,17 +9,15 @@ use corewise_model::placement::memory::Mode;
 use corewise_model::placement::notation::{Notation, print};
 use corewise_model::trial::{Arm, ArmMemory, Live};
 
-use super::Shown;
 use super::gain::{gain_in, interval, interval_in, percent, size, size_in};
+use super::parts;
 use super::questions::{against, place_of, slow};
+use super::{Shown, in_a_shell};
 use crate::draw::number::count;
 use crate::draw::printable::named;
 use crate::draw::text::{Line, Tone};
 use crate::draw::wrap::glued;
-use crate::shell::tip::{in_shell, words_in_shell};
-
-/// A command of more characters is not repeated whole.
-const LONGEST_COMMAND: usize = 60;
+use crate::shell::tip::in_shell;
 
 /// The largest margin that can be asked for.
 const MOST_MARGIN: f64 = 0.5;
@@ -272,12 +270,15 @@ pub fn apply(shown: Shown<'_>) -> Vec<Line> {
         return resume(shown).filter(|_| is_open).into_iter().collect();
     };
     let command = in_a_shell(&shown.experiment.workload.command);
+    if let Some(parts) = &shown.experiment.workload.parts {
+        return parts::apply(shown, parts, arm);
+    }
     if let Some(memory) = &arm.memory {
         return apply_with_memory(arm, memory, &command);
     }
     let Some(cpus) = &arm.cpus else { return Vec::new() };
     if let Some(live) = &shown.experiment.workload.live {
-        return apply_live(shown, live, cpus);
+        return if arm.roles.is_empty() { apply_live(shown, live, cpus) } else { parts::apply_live(shown, live, arm) };
     }
     let machine = &shown.experiment.machine;
     let text = |notation| {
@@ -338,13 +339,4 @@ pub(super) fn resume(shown: Shown<'_>) -> Option<Line> {
         None => format!("corewise try --resume={number}{store}"),
     };
     Some(Line::new().plain("    ").strong(command))
-}
-
-/// A command as it is typed in a shell, cut off where it is long.
-pub(super) fn in_a_shell(words: &[String]) -> String {
-    let command = words_in_shell(words);
-    match words.first() {
-        Some(program) if command.chars().count() > LONGEST_COMMAND => format!("{} …", in_shell(program)),
-        _ => command,
-    }
 }

@@ -2,7 +2,7 @@
 
 use corewise_model::experiment::{GuardStanding, GuardVerdict, Verdict};
 use corewise_model::stats::order::{apart, median, median_interval};
-use corewise_model::trial::{Live, Metric, Observed, Outcome, Stretch, Trial};
+use corewise_model::trial::{Live, Metric, Observed, Outcome, Stretch, Trial, worse_s};
 
 use super::Shown;
 use super::gain::{gain, interval, percent};
@@ -238,9 +238,7 @@ fn slots(shown: Shown<'_>, live: &Live) -> Vec<String> {
             "{name} is a proxy: it says nothing of what the processes get done. Confirm with a metric of theirs."
         ));
     }
-    let worse = shown.standing.arms.iter().filter(|arm| arm.effect.is_some_and(|effect| effect.estimate < 0.0));
-    let worse_s: f64 = worse.flat_map(|arm| shown.counted(arm.arm)).map(|trial| trial.observed.wall_s).sum();
-    let all_s: f64 = shown.trials.iter().map(|trial| trial.observed.wall_s).sum();
+    let [worse_s, all_s] = worse_s(shown.trials, shown.standing);
     if worse_s > 0.0 {
         notes.push(format!(
             "{} of {} of slots were spent on placements that look worse.",

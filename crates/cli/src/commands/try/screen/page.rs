@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use corewise_model::experiment::{ArmStanding, What};
 use corewise_model::trial::{Outcome, Trial};
 
-use super::{Shown, apply, besides, checks, in_words, standings, table, threads};
+use super::{Shown, apply, besides, checks, in_words, parts, standings, table, threads};
 use crate::draw::number::when;
 use crate::draw::page::{Block, Figure, Story, WIDTH};
 use crate::draw::plot::{Axis, Mark, Plot, Scale, Series};
@@ -50,11 +50,13 @@ pub fn story(shown: Shown<'_>, others: Vec<Line>) -> Story {
         None => {
             evidence.extend(effects(shown).map(Block::Figure));
             evidence.push(Block::Lines([heading("Placements"), standings(shown, WIDTH)].concat()));
+            let roles = parts::roles(shown, WIDTH);
+            evidence.extend((!roles.is_empty()).then(|| Block::Lines([heading("Roles"), roles].concat())));
             evidence.extend([runs(shown), differences(shown)].into_iter().flatten().map(Block::Figure));
         }
     }
     Story {
-        head: [machine, vec![command]].concat(),
+        head: [machine, vec![command], parts::started(shown)].concat(),
         answer: [vec![in_words(shown)], apply(shown)].concat(),
         evidence,
         besides: [besides::lines(shown), checks::lines(shown), others].concat(),

@@ -15,6 +15,9 @@ const BAR: usize = 13;
 /// Bars reach no further than this effect to either side, as one arm that is ten times slower would flatten the others.
 const WIDEST: f64 = 1.1;
 const NARROWEST: f64 = 0.02;
+/// Names of placements may be cut to so many columns before other columns are dropped.
+const SHORTEST_NAME: usize = 12;
+const SHORTEST_NAME_OF_ROLES: usize = 34;
 /// A metric's name takes no more columns above its medians.
 const LONGEST_UNIT: usize = 14;
 
@@ -27,7 +30,7 @@ pub fn standings(shown: Shown<'_>, width: usize) -> Vec<Line> {
         What::Tail => Some(Column::number("slow", "", 0)),
     };
     let first = [
-        Column::text("placement", 0).shrinking_to(12),
+        Column::text("placement", 0).shrinking_to(shortest_name(shown)),
         Column::number("cpus", "", 6),
         Column::number(if shown.experiment.workload.live.is_some() { "slots" } else { "runs" }, "", 3),
         Column::number("median", metric_name(shown), 2),
@@ -45,6 +48,12 @@ pub fn standings(shown: Shown<'_>, width: usize) -> Vec<Line> {
         grid.row(row(shown, standing, reach));
     }
     grid.fit(width).with_remark(width, 0)
+}
+
+/// To how many columns names may be cut: placements of roles begin alike, and differ at their ends.
+fn shortest_name(shown: Shown<'_>) -> usize {
+    let arms = &shown.experiment.arms;
+    if arms.iter().any(|arm| !arm.roles.is_empty()) { SHORTEST_NAME_OF_ROLES } else { SHORTEST_NAME }
 }
 
 /// What the medians are of; nothing where it is the time that a run takes.

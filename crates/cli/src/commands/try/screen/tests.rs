@@ -34,14 +34,8 @@ fn made_of(effects: &Effects, noise: &RunNoise, seed: u64, most_blocks: u32) -> 
 }
 
 pub fn made_by(policy: Policy, effects: &Effects, noise: &RunNoise, seed: u64, most_blocks: u32) -> Made {
-    let arm = |(name, cpus): &(&str, &str)| Arm {
-        name: (*name).to_owned(),
-        cpus: CpuSet::parse_list(cpus).ok(),
-        threads: None,
-        memory: None,
-        reason: String::new(),
-    };
-    let baseline = Arm { name: "OS default".into(), cpus: None, threads: None, memory: None, reason: String::new() };
+    let arm = |(name, cpus): &(&str, &str)| Arm::new(*name, CpuSet::parse_list(cpus).ok(), "");
+    let baseline = Arm::new("OS default", None, "");
     let experiment = Experiment {
         corewise: "0.1.0".into(),
         started_unix_ms: 0,

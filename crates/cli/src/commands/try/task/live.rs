@@ -24,8 +24,6 @@ pub struct LiveTask {
     pub slot: Option<Duration>,
     /// What ends a slot at once.
     pub limits: Vec<Limit>,
-    /// Whether only to show whose threads would stand where.
-    pub is_dry: bool,
 }
 
 /// An option that names a metric: its name, what was typed behind it, and whether more is better where the option says so.
@@ -41,19 +39,18 @@ impl LiveTask {
             return Err(Failure::usage("a command is run, or running processes are placed: not both")
                 .next("Leave out the command, or --pid, --unit and --match."));
         }
-        let units = typed.unit.iter().map(|unit| format!("unit={unit}"));
-        let matches: Vec<String> = units.chain(typed.matches.iter().cloned()).collect();
-        Match::of_texts(&matches).map_err(Failure::usage)?;
+        let matches = matches(typed)?;
         let limits = typed.stop_if.iter().map(|text| limit(text, typed, metric, guards)).collect::<Result<_, _>>()?;
-        Ok(Some(Self {
-            processes: typed.pid.clone(),
-            matches,
-            source: source(typed)?,
-            slot: typed.slot,
-            limits,
-            is_dry: typed.dry_run,
-        }))
+        Ok(Some(Self { processes: typed.pid.clone(), matches, source: source(typed)?, slot: typed.slot, limits }))
     }
+}
+
+/// What running processes match, "FIELD=PATTERN".
+pub fn matches(typed: &TryArguments) -> Result<Vec<String>, Failure> {
+    let units = typed.unit.iter().map(|unit| format!("unit={unit}"));
+    let matches: Vec<String> = units.chain(typed.matches.iter().cloned()).collect();
+    Match::of_texts(&matches).map_err(Failure::usage)?;
+    Ok(matches)
 }
 
 /// Whether running processes are meant.

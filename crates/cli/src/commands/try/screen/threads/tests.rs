@@ -43,7 +43,7 @@ fn arm(cell: &Cell) -> Arm {
     let name = crate::commands::r#try::screen::threads::threads(cell.threads);
     let placed = cell.pinned.then(|| CpuSet::first(cell.threads.min(32)));
     let name = if cell.pinned { format!("{name} on spread({}, llc)", cell.threads) } else { name };
-    Arm { name, cpus: placed, threads: Some(cell.threads), memory: None, reason: String::new() }
+    Arm { threads: Some(cell.threads), ..Arm::new(name, placed, "") }
 }
 
 fn made(cells: &mut [Cell], truth: &Truth, noise: &RunNoise, seed: u64, most_blocks: u32) -> Made {

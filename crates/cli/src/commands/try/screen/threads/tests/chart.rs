@@ -140,7 +140,7 @@ fn what_failed_has_no_bar_and_says_so() {
      1  OS      failed              │
         pinned   0.15x  ▒▒          │
      8  OS       1.00x  ████████████│
-        pinned   1.00x  ▒▒▒▒▒▒▒▒▒▒▒▒│
+        pinned   1.01x  ▒▒▒▒▒▒▒▒▒▒▒▒│
     64  OS       2.21x  ██████████████████████████▋            ›
     █ OS   ▒ pinned   │ ideal   › ideal is off the scale
     ");

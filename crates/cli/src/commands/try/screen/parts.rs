@@ -1,0 +1,172 @@
+//! Parts: what was started beside the load, where each role stands, and the lines that put a winner in force: commands, drop-ins of systemd
+//! units, a fragment of a compose file.
+
+use corewise_model::CpuSet;
+use corewise_model::placement::Name;
+use corewise_model::placement::memory::Mode;
+use corewise_model::trial::{Arm, ArmMemory, LOAD, Live, MEMORY_SIGN, Parts, REST, ThreadRole};
+
+use super::{Shown, in_a_shell};
+use crate::draw::grid::{Column, Grid};
+use crate::draw::printable::named;
+use crate::draw::text::Line;
+use crate::shell::tip::in_shell;
+
+/// A part that has a placement or a memory policy.
+struct Part<'a> {
+    role: &'a str,
+    command: String,
+    /// Its placement as it is typed.
+    on: &'a str,
+    cpus: Option<&'a CpuSet>,
+    memory: Option<&'a ArmMemory>,
+}
+
+/// The services that were started, a line each, and the roles of threads.
+pub fn started(shown: Shown<'_>) -> Vec<Line> {
+    let workload = &shown.experiment.workload;
+    let services = workload.parts.iter().flat_map(|parts| {
+        let when = if parts.keep_started { "once for all runs" } else { "anew for each run" };
+        parts.services.iter().map(move |service| {
+            let line = Line::new().plain(format!("Service {}, started {when}: ", named(&service.name)));
+            let line = line.strong(named(&service.start));
+            match &service.ready {
+                Some(question) => line.plain("; ready when this succeeds: ").strong(named(question)),
+                None => line,
+            }
+        })
+    });
+    let threads = workload.thread_roles.iter().map(|role| {
+        let text = format!("Role {}: threads whose names match ", named(&role.name));
+        Line::new().plain(text).strong(named(&role.pattern))
+    });
+    services.chain(threads).collect()
+}
+
+/// The cpus and the memory policy of each role on each placement; nothing where no placement has roles.
+pub fn roles(shown: Shown<'_>, width: usize) -> Vec<Line> {
+    let (roles, arms) = (shown.experiment.workload.roles(), &shown.experiment.arms);
+    if arms.iter().all(|arm| arm.roles.is_empty()) {
+        return Vec::new();
+    }
+    let columns = std::iter::once(Column::text("cpus on the placement", 0).shrinking_to(12));
+    let mut grid = Grid::new(columns.chain(roles.iter().map(|role| Column::text(role, 1))).collect());
+    for arm in arms {
+        let of_role = |role: &String| {
+            let cpus = arm.cpus_of(role).map_or_else(|| "OS default".to_owned(), ToString::to_string);
+            let memory = arm.memory_of(role).map(|memory| format!(" {MEMORY_SIGN} {}", memory.policy));
+            Line::new().plain(format!("{cpus}{}", memory.unwrap_or_default()))
+        };
+        grid.row(std::iter::once(Line::new().plain(named(&arm.name))).chain(roles.iter().map(of_role)).collect());
+    }
+    grid.fit(width).with_remark(width, 0)
+}
+
+/// The lines, each part's in the order in which it is started.
+pub fn apply(shown: Shown<'_>, parts: &Parts, arm: &Arm) -> Vec<Line> {
+    let load = (LOAD, in_a_shell(&shown.experiment.workload.command));
+    let services =
+        parts.services.iter().map(|service| (&service.name[..], format!("sh -c {}", in_shell(&service.start))));
+    let all = services.chain(std::iter::once(load)).map(|(role, command)| part(arm, role, command));
+    let all: Vec<Part<'_>> = all.filter(|part| part.cpus.is_some() || part.memory.is_some()).collect();
+    let mut lines: Vec<String> = all.iter().map(|part| run(arm, shown, part)).collect();
+    let services = || all.iter().filter(|part| part.role != LOAD);
+    lines.extend(services().flat_map(drop_in));
+    let in_compose = services().filter_map(|part| Some((part.role, part.cpus?)));
+    let in_compose: Vec<String> =
+        in_compose.flat_map(|(role, cpus)| [format!("  {role}:"), format!("    cpuset: \"{cpus}\"")]).collect();
+    if !in_compose.is_empty() {
+        lines.extend(["".to_owned(), "# compose.yaml".to_owned(), "services:".to_owned()]);
+        lines.extend(in_compose);
+    }
+    lines.into_iter().map(|line| Line::new().plain("    ").strong(line)).collect()
+}
+
+/// A part as it stands on an arm; on an arm without roles all of them stand in one place.
+fn part<'a>(arm: &'a Arm, role: &'a str, command: String) -> Part<'a> {
+    let cpus = arm.cpus_of(role);
+    let typed = arm.place_of(role).map_or_else(|| arm.placement(), |place| &place.expression);
+    let on = if cpus.is_some() { typed } else { Name::All.word() };
+    Part { role, command, on, cpus, memory: arm.memory_of(role) }
+}
+
+fn run(arm: &Arm, shown: Shown<'_>, part: &Part<'_>) -> String {
+    let (on, command) = (part.on, &part.command);
+    let memory = part.memory.map_or_else(String::new, |memory| format!(" --memory {}", in_shell(&memory.policy)));
+    // Threads have a role in services alone.
+    let roles = shown.experiment.workload.thread_roles.iter().filter(|_| part.role != LOAD);
+    let roles: Vec<(String, &CpuSet)> = roles
+        .filter_map(|role| {
+            let cpus = &arm.place_of(&role.name)?.cpus;
+            Some((format!("{}={}:{cpus}", role.name, role.pattern), cpus))
+        })
+        .collect();
+    let (Some(cpus), false) = (part.cpus, roles.is_empty()) else {
+        return format!("corewise run --on {}{memory} -- {command}", in_shell(on));
+    };
+    // Roles of threads have to be inside the cpus of the program.
+    let all = roles.iter().fold(cpus.clone(), |all, (_, placed)| all.union(placed));
+    let rest = format!("{}=.*:{cpus}", part.role);
+    let roles: Vec<String> = roles.into_iter().map(|(text, _)| text).chain(std::iter::once(rest)).collect();
+    format!("corewise run --on {all}{memory} --roles {} -- {command}", in_shell(&roles.join(",")))
+}
+
+/// What places the threads of running processes now, the rest first: each role's are found by their names.
+pub fn apply_live(shown: Shown<'_>, live: &Live, arm: &Arm) -> Vec<Line> {
+    let lines = live.processes.iter().flat_map(|process| now(process.id, arm, &shown.experiment.workload.thread_roles));
+    lines.map(|line| Line::new().plain("    ").strong(line)).collect()
+}
+
+fn now(process: u32, arm: &Arm, roles: &[ThreadRole]) -> Vec<String> {
+    let rest = arm.place_of(REST).map(|place| &place.cpus);
+    let rest = rest.map(|cpus| format!("taskset --all-tasks --cpu-list --pid {cpus} {process}"));
+    // Of a thread the first role that matches counts, so that one has to be the last that places it.
+    let named = roles.iter().rev().filter_map(|role| Some((role, &arm.place_of(&role.name)?.cpus)));
+    let named = named.map(|(role, cpus)| {
+        let pattern = in_shell(&role.pattern);
+        format!("grep -lE -e {pattern} /proc/{process}/task/*/comm | cut -d/ -f5 | xargs -n1 taskset --cpu-list --pid {cpus}")
+    });
+    rest.into_iter().chain(named).collect()
+}
+
+fn drop_in(part: &Part<'_>) -> Vec<String> {
+    let file = format!("# /etc/systemd/system/{}.service.d/corewise.conf", part.role);
+    let mut lines = vec!["".to_owned(), file, "[Service]".to_owned()];
+    lines.extend(part.cpus.map(|cpus| format!("CPUAffinity={cpus}")));
+    // systemd.exec(5) has no weighted policy.
+    if let Some(memory) = part.memory
+        && let Some(mode) = memory.mode().filter(|mode| *mode != Mode::Weighted)
+    {
+        lines.push(format!("NUMAPolicy={mode}"));
+        lines.extend((mode != Mode::Local).then(|| format!("NUMAMask={}", memory.nodes)));
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use corewise_model::trial::RolePlace;
+
+    use super::*;
+
+    #[test]
+    fn threads_of_running_processes_are_placed_by_their_names_and_the_first_role_last() {
+        let place = |role: &str, cpu: u32| RolePlace {
+            role: role.to_owned(),
+            expression: cpu.to_string(),
+            cpus: CpuSet::of(cpu),
+            memory: None,
+        };
+        let role = |name: &str, pattern: &str| ThreadRole { name: name.to_owned(), pattern: pattern.to_owned() };
+        let roles = [role("io", "^io-"), role("work", "^w"), role("idle", "idle")];
+        let arm = Arm { roles: vec![place("io", 0), place("work", 1), place(REST, 2)], ..Arm::new("x", None, "") };
+        let by_name = |pattern: &str, cpu: u32| {
+            format!(
+                "grep -lE -e {pattern} /proc/7/task/*/comm | cut -d/ -f5 | xargs -n1 taskset --cpu-list --pid {cpu}"
+            )
+        };
+        let expected =
+            ["taskset --all-tasks --cpu-list --pid 2 7".to_owned(), by_name("'^w'", 1), by_name("'^io-'", 0)];
+        assert_eq!(now(7, &arm, &roles), expected);
+    }
+}

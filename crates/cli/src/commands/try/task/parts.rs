@@ -1,0 +1,261 @@
+//! What was typed about services that are started for the command, which is their load.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use corewise_model::sample::Finder;
+use corewise_model::trial::{LOAD, Parts, REST, Service, ThreadRole};
+use corewise_sys::input::{self, Input};
+use serde::Deserialize;
+
+use super::super::arguments::TryArguments;
+use super::live::is_live;
+use crate::shell::failure::Failure;
+
+/// A service has so long to be ready, where nothing is said.
+const READY_WITHIN: Duration = Duration::from_secs(30);
+
+/// The parts of a new experiment as they were typed, or as a file has them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PartsTask {
+    /// The services; absent where a command is run alone, or running processes are placed.
+    pub parts: Option<Parts>,
+    /// Threads that have a role of their own.
+    pub thread_roles: Vec<ThreadRole>,
+    /// The command that a file has.
+    pub load: Vec<String>,
+    /// The placements that a file has, as --on takes them.
+    pub placements: Vec<String>,
+    /// The file, with what it holds.
+    pub file: Option<(std::path::PathBuf, String)>,
+}
+
+/// A file of --parts.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PartsFile {
+    /// The command and its arguments.
+    #[serde(default)]
+    load: Vec<String>,
+    #[serde(default)]
+    keep_started: bool,
+    ready_within_s: Option<f64>,
+    #[serde(default, rename = "part")]
+    parts: Vec<PartOfFile>,
+    /// Expressions by role.
+    #[serde(default, rename = "placement")]
+    placements: Vec<BTreeMap<String, String>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PartOfFile {
+    name: String,
+    start: String,
+    ready: Option<String>,
+    /// Patterns of names of threads, by role.
+    #[serde(default)]
+    threads: BTreeMap<String, String>,
+}
+
+impl PartsTask {
+    /// What was typed.
+    pub fn new(typed: &TryArguments) -> Result<Self, Failure> {
+        let mut task = match &typed.parts {
+            Some(file) => Self::of_file(file)?,
+            None => Self::default(),
+        };
+        let mut services: Vec<Service> = task.parts.iter().flat_map(|parts| parts.services.clone()).collect();
+        for text in &typed.start {
+            let (name, start) = named("--start", text, "server='redis-server --port 7777'")?;
+            services.push(Service { name, start, ready: None });
+        }
+        typed.ready.iter().try_for_each(|text| add_question(text, &mut services))?;
+        for text in &typed.role {
+            let (name, pattern) = named("--role", text, "io='^io-'")?;
+            task.thread_roles.push(ThreadRole { name, pattern });
+        }
+        if services.is_empty() && !task.thread_roles.is_empty() && !is_live(typed) {
+            return Err(Failure::usage("--role needs --start, or running processes: which threads are meant?"));
+        }
+        check_names(&services, &task.thread_roles)?;
+        if !services.is_empty() {
+            let known = task.parts.take();
+            let ready_within = typed.ready_within.map(|time| time.as_secs_f64());
+            task.parts = Some(Parts {
+                services,
+                keep_started: typed.keep_started || known.as_ref().is_some_and(|parts| parts.keep_started),
+                ready_within_s: ready_within
+                    .or(known.map(|parts| parts.ready_within_s))
+                    .unwrap_or(READY_WITHIN.as_secs_f64()),
+            });
+        }
+        Ok(task)
+    }
+
+    fn of_file(path: &Path) -> Result<Self, Failure> {
+        let wrong = |error: &dyn std::fmt::Display| {
+            Failure::usage(format!("{}: {error}", path.display()))
+                .next("docs/trying.md shows such a file under \"Parts\".")
+        };
+        let text = input::settings(path).map_err(|error| wrong(&error))?;
+        let file: PartsFile = toml::from_str(&text).map_err(|error| wrong(&error))?;
+        if file.parts.is_empty() {
+            return Err(wrong(&"it has no [[part]]"));
+        }
+        let roles = |part: &PartOfFile| {
+            let role =
+                |(name, pattern): (&String, &String)| ThreadRole { name: name.clone(), pattern: pattern.clone() };
+            part.threads.iter().map(role).collect::<Vec<_>>()
+        };
+        let placement = |of_roles: &BTreeMap<String, String>| {
+            of_roles.iter().map(|(role, text)| format!("{role}={text}")).collect::<Vec<_>>().join(", ")
+        };
+        Ok(Self {
+            thread_roles: file.parts.iter().flat_map(roles).collect(),
+            load: file.load,
+            placements: file.placements.iter().map(placement).collect(),
+            parts: Some(Parts {
+                services: file
+                    .parts
+                    .into_iter()
+                    .map(|part| Service { name: part.name, start: part.start, ready: part.ready })
+                    .collect(),
+                keep_started: file.keep_started,
+                ready_within_s: file.ready_within_s.unwrap_or(READY_WITHIN.as_secs_f64()),
+            }),
+            file: Some((path.to_owned(), text)),
+        })
+    }
+
+    /// Who else can have written the file, as [`Input::writers`] says.
+    pub fn writers(&self) -> Option<String> {
+        let (path, _) = self.file.as_ref()?;
+        Input::open(path, u64::MAX).ok()?.writers()
+    }
+
+    /// The roles that may be placed: services and threads in their order, and the load; or the rest of running processes.
+    pub fn roles(&self) -> Vec<&str> {
+        let services = self.parts.iter().flat_map(|parts| parts.services.iter().map(|service| service.name.as_str()));
+        let threads = self.thread_roles.iter().map(|role| role.name.as_str());
+        let last = if self.parts.is_some() { LOAD } else { REST };
+        services.chain(threads).chain(std::iter::once(last)).collect()
+    }
+}
+
+/// "NAME=WHAT" with a name that expressions of roles can have.
+fn named(option: &str, text: &str, example: &str) -> Result<(String, String), Failure> {
+    let wrong = || {
+        Failure::usage(format!("{option}: expected NAME=…, found \"{text}\""))
+            .next(format!("For example: {option} {example}"))
+    };
+    let (name, what) = text.split_once('=').ok_or_else(wrong)?;
+    if !is_name(name) || what.trim().is_empty() {
+        return Err(wrong());
+    }
+    Ok((name.to_owned(), what.to_owned()))
+}
+
+fn is_name(name: &str) -> bool {
+    name.chars().next().is_some_and(char::is_alphabetic)
+        && name.chars().all(|character| character.is_alphanumeric() || matches!(character, '-' | '_'))
+}
+
+/// A question is for the service that it names, or for the last one.
+fn add_question(text: &str, services: &mut [Service]) -> Result<(), Failure> {
+    let (name, rest) = text.split_once('=').unwrap_or(("", text));
+    let at = services.iter().position(|service| service.name == name);
+    let question = if at.is_some() { rest } else { text };
+    let last = services.len().checked_sub(1);
+    let Some(service) = at.or(last).and_then(|at| services.get_mut(at)) else {
+        return Err(Failure::usage("--ready needs --start: what is to be ready?"));
+    };
+    if let Some(other) = service.ready.replace(question.to_owned()) {
+        return Err(Failure::usage(format!("--ready: {} has two commands, `{other}` and `{question}`", service.name))
+            .next("With several services write --ready NAME=COMMAND."));
+    }
+    Ok(())
+}
+
+/// No two roles have one name, and patterns are regular expressions.
+fn check_names(services: &[Service], threads: &[ThreadRole]) -> Result<(), Failure> {
+    let mut seen = vec![LOAD, REST];
+    for name in services.iter().map(|service| &service.name).chain(threads.iter().map(|role| &role.name)) {
+        if !is_name(name) {
+            return Err(Failure::usage(format!("\"{name}\" is no name of a role: letters, digits, - and _")));
+        }
+        if seen.contains(&name.as_str()) {
+            let what =
+                if [LOAD, REST].contains(&name.as_str()) { "is the name of another role" } else { "is named twice" };
+            return Err(Failure::usage(format!("the role \"{name}\" {what}")).next(
+                "Each service and each role of threads has a name of its own; `load` is the command behind `--`.",
+            ));
+        }
+        seen.push(name);
+    }
+    for role in threads {
+        Finder::new(&role.pattern).map_err(|error| {
+            Failure::usage(format!("the threads of role {}: invalid regular expression: {error}", role.name))
+        })?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shell::run::typed;
+
+    fn task(words: &[&str]) -> Result<PartsTask, String> {
+        let typed: TryArguments = typed(&[&["try"], words, &["--", "load"]].concat())?;
+        PartsTask::new(&typed).map_err(|failure| failure.what)
+    }
+
+    #[test]
+    fn services_have_names_and_questions() {
+        let one = task(&["--start", "server=redis-server --port=1", "--ready", "A=1 redis-cli ping"]).unwrap();
+        let services = one.parts.clone().unwrap().services;
+        assert_eq!(services[0].start, "redis-server --port=1");
+        assert_eq!(services[0].ready.as_deref(), Some("A=1 redis-cli ping"));
+        assert_eq!(one.roles(), ["server", "load"]);
+        let both = ["--start", "a=x", "--start", "b=y"];
+        let two =
+            task(&[&both[..], &["--ready", "a=ping a", "--ready", "ping b", "--role", "io=^io"]].concat()).unwrap();
+        let questions: Vec<_> = two.parts.clone().unwrap().services.into_iter().map(|service| service.ready).collect();
+        assert_eq!(questions, [Some("ping a".to_owned()), Some("ping b".to_owned())]);
+        assert_eq!(two.roles(), ["a", "b", "io", "load"]);
+        for (words, part) in [
+            (&["--start", "redis-server"][..], "expected NAME=…"),
+            (&["--start", "a=", "--ready", "x"], "expected NAME=…"),
+            (&["--start", "load=x"], "is the name of another role"),
+            (&["--start", "a=x", "--start", "a=y"], "is named twice"),
+            (&["--start", "a=x", "--ready", "p", "--ready", "q"], "has two commands"),
+            (&["--start", "a=x", "--role", "io=("], "invalid regular expression"),
+            (&["--start", "0=x"], "expected NAME=…"),
+        ] {
+            let said = task(words).unwrap_err();
+            assert!(said.contains(part), "{words:?}: {said}");
+        }
+        assert!(task(&["--ready", "x"]).is_err() && task(&["--keep-started"]).is_err());
+    }
+
+    #[test]
+    fn a_file_says_the_same() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("parts.toml");
+        let text = "load = [\"bench\", \"-q\"]\nkeep_started = true\n[[part]]\nname = \"server\"\nstart = \"serve\"\nready = \"ping\"\n\
+                    threads = { io = \"^io\" }\n[[placement]]\nserver = \"0@bind:0\"\nload = \"1\"\n";
+        std::fs::write(&path, text).unwrap();
+        let task = PartsTask::of_file(&path).unwrap();
+        assert_eq!(
+            (task.load, task.placements),
+            (vec!["bench".into(), "-q".into()], vec!["load=1, server=0@bind:0".into()])
+        );
+        assert!(task.parts.unwrap().keep_started && task.thread_roles[0].name == "io");
+        std::fs::write(&path, "[[part]]\nname = \"server\"\nstrat = \"serve\"\n").unwrap();
+        assert!(PartsTask::of_file(&path).unwrap_err().what.contains("strat"));
+        std::fs::write(&path, "load = [\"x\"]\n").unwrap();
+        assert!(PartsTask::of_file(&path).unwrap_err().what.contains("no [[part]]"));
+    }
+}

@@ -1,0 +1,65 @@
+//! Keeps threads with certain names on the cpus of their role, for as long as a trial takes.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use corewise_model::CpuSet;
+use corewise_model::placement::hold::pace::Pace;
+use corewise_sys::{affinity, task};
+use regex_lite::Regex;
+
+use super::super::live::stand::Stand;
+
+/// A thread of this process that looks at the threads of services; dropped, it ends.
+pub struct ByName {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl ByName {
+    /// Begins to hold the threads of all that descends from some processes. Threads get their names when they run already, so one is on
+    /// the cpus of its creator for a few milliseconds.
+    pub fn hold(stand: &Stand<'_>, roots: Vec<u32>) -> Self {
+        let roles: Vec<(Regex, CpuSet)> =
+            stand.roles.iter().map(|(pattern, cpus)| ((*pattern).clone(), (*cpus).clone())).collect();
+        let stop = Arc::new(AtomicBool::new(false));
+        let is_over = Arc::clone(&stop);
+        let thread = std::thread::Builder::new().name("roles".to_owned()).spawn(move || {
+            let mut pace = Pace::default();
+            while !is_over.load(Ordering::SeqCst) {
+                let begun = Instant::now();
+                let is_new = look(&roles, &roots);
+                std::thread::park_timeout(pace.after(is_new, begun.elapsed()));
+            }
+        });
+        Self { stop, thread: thread.ok() }
+    }
+}
+
+impl Drop for ByName {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::SeqCst);
+        if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Places each thread that is not where its role is; whether there was one.
+fn look(roles: &[(Regex, CpuSet)], roots: &[u32]) -> bool {
+    let mut is_new = false;
+    for process in roots.iter().flat_map(|root| task::descendants(*root)) {
+        for thread in process.threads {
+            let Some(name) = task::name(process.number, thread) else { continue };
+            let Some((_, cpus)) = roles.iter().find(|(pattern, _)| pattern.is_match(&name)) else { continue };
+            if affinity::of(thread).is_ok_and(|has| has != *cpus) {
+                // It may have ended since.
+                is_new |= affinity::set(thread, cpus).is_ok();
+            }
+        }
+    }
+    is_new
+}

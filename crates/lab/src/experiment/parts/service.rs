@@ -1,0 +1,189 @@
+//! A service that is started for a command: it runs beside this thread until it is ended, and all that it starts ends with it.
+
+use std::ffi::OsString;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use corewise_model::CpuSet;
+use corewise_model::trial::Service;
+use corewise_sys::execution::{End, Executed, Execution, Started};
+use corewise_sys::memory_policy::Policy;
+use corewise_sys::process::Process;
+
+use crate::script::{Trouble, last_lines};
+
+/// A service that is asked to end may take so long: it may have something to write.
+const GRACE: Duration = Duration::from_secs(10);
+/// One that cannot be asked whether it is ready counts as ready when it has run for so long.
+const READY_UNASKED: Duration = Duration::from_millis(500);
+/// The command that asks may take so long.
+const LONGEST_QUESTION: Duration = Duration::from_secs(5);
+/// Between two questions.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Where a service is started, and who hears of its end.
+pub struct Beginning<'a> {
+    /// Its cpus; absent to leave them as they are.
+    pub cpus: Option<&'a CpuSet>,
+    /// Where its memory comes from; absent to leave the policy as it is.
+    pub memory: Option<Policy>,
+    /// Becomes true when it ends.
+    pub any_ended: &'a Arc<AtomicBool>,
+}
+
+/// A service that runs; dropped, it is ended.
+#[derive(Debug)]
+pub struct RunningService {
+    service: Service,
+    begun: Instant,
+    stop: Arc<AtomicBool>,
+    process: Arc<Number>,
+    thread: Option<JoinHandle<io::Result<Executed>>>,
+}
+
+/// The number of a process, 0 before it is started.
+#[derive(Debug, Default)]
+struct Number(AtomicU32);
+
+impl Started for Number {
+    fn started(&self, process: u32) {
+        self.0.store(process, Ordering::SeqCst);
+    }
+}
+
+impl RunningService {
+    /// Starts it. Where it cannot be started, it has ended when it is asked whether it is ready.
+    ///
+    /// # Errors
+    /// Where there can be no thread.
+    pub fn start(service: &Service, beginning: &Beginning<'_>) -> io::Result<Self> {
+        let (stop, process) = (Arc::new(AtomicBool::new(false)), Arc::new(Number::default()));
+        let (script, cpus, memory) = (service.start.clone(), beginning.cpus.cloned(), beginning.memory.clone());
+        let (own_stop, number, any_ended) = (Arc::clone(&stop), Arc::clone(&process), Arc::clone(beginning.any_ended));
+        let run = move || {
+            let (program, arguments, stops) = (OsString::from("sh"), ["-c".into(), script.into()], [&*own_stop]);
+            let execution = Execution {
+                cpus: cpus.as_ref(),
+                memory: memory.as_ref(),
+                // A program that goes to the background stays a service.
+                patience: Duration::MAX,
+                grace: GRACE,
+                started: Some(&*number),
+                ..Execution::new(&program, &arguments, &stops)
+            };
+            let ran = execution.run(&mut |_| {});
+            any_ended.store(true, Ordering::SeqCst);
+            ran
+        };
+        let thread = std::thread::Builder::new().name("service".to_owned()).spawn(run)?;
+        Ok(Self { service: service.clone(), begun: Instant::now(), stop, process, thread: Some(thread) })
+    }
+
+    /// The process that all of it descends from; absent where it is not known yet, or has ended.
+    pub fn root(&self) -> Option<Process> {
+        let number = self.process.0.load(Ordering::SeqCst);
+        corewise_sys::process::Stat::of(number)
+            .ok()
+            .flatten()
+            .map(|stat| Process { id: number, start_ticks: stat.start_ticks })
+    }
+
+    /// Whether it has ended.
+    pub fn has_ended(&self) -> bool {
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    /// Waits until it is ready.
+    ///
+    /// # Errors
+    /// Where it ends before, or is not ready within this time; then it is ended.
+    pub fn wait_until_ready(&mut self, within: Duration, stop: &AtomicBool) -> Result<(), Trouble> {
+        let mut answer = String::new();
+        loop {
+            if stop.load(Ordering::SeqCst) {
+                return Err(Trouble::Interrupted);
+            }
+            let is_ready = match &self.service.ready {
+                Some(script) => ask(script, stop).map_err(|said| answer = said).is_ok(),
+                None => self.begun.elapsed() >= READY_UNASKED,
+            };
+            // Whoever else answers the question, it is not this one.
+            if self.has_ended() {
+                return Err(self.failed("before it was ready"));
+            }
+            if is_ready {
+                return Ok(());
+            }
+            if self.begun.elapsed() > within {
+                let question = self.service.ready.as_deref().unwrap_or_default();
+                let why = format!(
+                    "{} was not ready within {} s: `{question}` {answer}",
+                    self.service.name,
+                    within.as_secs_f64()
+                );
+                return Err(Trouble::Failed {
+                    why,
+                    output: self.end().map_or_else(String::new, |ran| last_lines(&ran.output)),
+                });
+            }
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    /// What became of one that has ended.
+    pub fn failed(&mut self, when: &str) -> Trouble {
+        let name = self.service.name.clone();
+        let Some(thread) = self.thread.take() else {
+            return Trouble::Failed { why: format!("{name} has ended {when}"), output: String::new() };
+        };
+        match thread.join() {
+            Ok(Ok(ran)) => {
+                let how = match ran.end {
+                    End::Exited(status) => format!("exit status {status}"),
+                    End::Killed(signal) => format!("killed by signal {signal}"),
+                    End::Stopped => "it tried to use the terminal".to_owned(),
+                    End::TimedOut | End::Interrupted | End::NothingToFollow => "it was ended".to_owned(),
+                };
+                Trouble::Failed { why: format!("{name} ended {when}: {how}"), output: last_lines(&ran.output) }
+            }
+            Ok(Err(error)) => {
+                Trouble::Failed { why: format!("{name} could not be started: {error}"), output: String::new() }
+            }
+            Err(_) => Trouble::Failed { why: format!("{name} was lost"), output: String::new() },
+        }
+    }
+
+    /// Asks it to end, then makes it; what it came to.
+    pub fn end(&mut self) -> Option<Executed> {
+        self.stop.store(true, Ordering::SeqCst);
+        self.thread.take()?.join().ok()?.ok()
+    }
+}
+
+impl Drop for RunningService {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Runs a question; what it said where the answer is no.
+///
+/// # Errors
+/// The last line that it wrote, and how it ended.
+pub fn ask(script: &str, stop: &AtomicBool) -> Result<(), String> {
+    let (program, arguments) = (OsString::from("sh"), ["-c".into(), script.into()]);
+    let stops = [stop];
+    let execution = Execution { timeout: Some(LONGEST_QUESTION), ..Execution::new(&program, &arguments, &stops) };
+    let ran = execution.run(&mut |_| {}).map_err(|error| format!("cannot be started: {error}"))?;
+    let said = last_lines(&ran.output);
+    let last = said.lines().last().map_or_else(String::new, |line| format!(" ({line})"));
+    match ran.end {
+        End::Exited(0) => Ok(()),
+        End::Exited(status) => Err(format!("has exit status {status}{last}")),
+        End::TimedOut => Err(format!("takes longer than {} s", LONGEST_QUESTION.as_secs())),
+        _ => Err(format!("was ended{last}")),
+    }
+}
