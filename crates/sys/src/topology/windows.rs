@@ -96,7 +96,7 @@ fn named(what: &str, mut wrong: Vec<String>) -> Option<Gap> {
 /// What Windows does not say, or Wine says instead of it.
 fn not_reported(about: &About) -> Vec<Gap> {
     let wine = about.wine.as_ref().map(|version| {
-        let why = format!("this is Wine {version}, which reports a part of it, and of that some for all cpus alike");
+        let why = format!("this is Wine {version}, which imitates Windows and may report something else");
         Gap::new("what Windows reports of this machine", why)
     });
     wine.into_iter().chain([Gap::new("devices", "corewise does not read them on Windows yet")]).collect()

@@ -28,7 +28,7 @@ const HELD: Duration = Duration::from_millis(250);
 const LAST_READ: Duration = Duration::from_secs(2);
 
 impl Execution<'_> {
-    /// Threads are not looked at, and no clock rate is estimated.
+    /// Threads are not looked at, no clock rate is estimated, and who is to end is ended without being asked to.
     pub fn run(&self, line: &mut dyn FnMut(&[u8])) -> io::Result<Executed> {
         if self.memory.is_some() || self.follow.is_some() {
             return Err(unavailable());
