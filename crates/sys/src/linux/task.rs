@@ -134,7 +134,10 @@ mod tests {
 
     #[test]
     fn threads_are_counted() {
-        let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
+        let mut child =
+            Command::new("sh").args(["-c", "echo; exec sleep 1000"]).stdout(Stdio::piped()).spawn().unwrap();
+        // In an emulator a child has threads of that until it is another program, and this one is when it says something.
+        std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut [0]).unwrap();
         assert_eq!(thread_count(child.id()), Some(1));
         child.kill().unwrap();
         child.wait().unwrap();
