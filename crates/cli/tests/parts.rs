@@ -87,7 +87,9 @@ impl Stage {
 
     /// `try` with words, and a load that is a script.
     fn tries(&self, words: &[&str], load: &str) -> Command {
-        let typed = ["try", "--rest", "0s", "--metric", "score", "--higher"];
+        // A killed session leaves its journal, which is not to be this machine's.
+        let journals = self.place.path().join("journals");
+        let typed = ["--journal", journals.to_str().unwrap(), "try", "--rest", "0s", "--metric", "score", "--higher"];
         let mut command = self.place.corewise(&[&typed, words, &["--", "sh", "-c", load]].concat());
         command.current_dir(self.place.path());
         command
