@@ -46,17 +46,8 @@ fn experiment(blocks: u32, name: &str) -> Conducted {
             used: CpuSet::of(1),
             ..Observed::default()
         };
-        Trial {
-            block,
-            place: 0,
-            arm,
-            started_unix_ms: 1_760_000_000_000 + i64::from(block) * 2_000 + arm as i64 * 1_000,
-            boot: Some(1),
-            repeats: 1,
-            outcome: Outcome::Value(seconds),
-            guards: Vec::new(),
-            observed,
-        }
+        let started_unix_ms = 1_760_000_000_000 + i64::from(block) * 2_000 + arm as i64 * 1_000;
+        Trial { started_unix_ms, boot: Some(1), observed, ..Trial::new(block, 0, arm, Outcome::Value(seconds)) }
     };
     let trials = (1..=blocks).flat_map(|block| [0, 1].map(|arm| trial(block, arm))).collect();
     Conducted { experiment, trials }

@@ -8,6 +8,7 @@ mod slots;
 
 use crate::assemble::assemble;
 use crate::clock::Clock;
+use crate::experiment::Standing;
 use crate::facts::{CacheFacts, CacheKind, CpuFacts, MachineFacts, NodeFacts};
 use crate::histogram::Histogram;
 use crate::links::{Links, Pair, Relation};
@@ -17,10 +18,23 @@ use crate::survey::{
     Count, Counted, CpuObservation, CpuRound, Frequency, FrequencySource, Provenance, Scope, Tail, ThreadUse, Work,
     WorkKind,
 };
+use crate::trial::{Design, Experiment, Trial};
 use crate::{CpuSet, Machine, Survey};
 pub use experiment::{Effects, Trials, experiment};
 pub use expression::expression;
 pub use slots::{Load, SimulatedSlots, World, slots};
+
+/// How an experiment stands that is made until it is decided or has so many blocks; what each trial gives is by its block, its place in that, and its arm.
+pub fn made(experiment: &Experiment, most_blocks: u32, mut trial: impl FnMut(u32, u32, usize) -> Trial) -> Standing {
+    let mut design = Design::of(experiment, &[]);
+    while design.blocks() < most_blocks && !design.is_decided() {
+        let block = design.blocks() + 1;
+        let order = (0..).zip(design.next_block(experiment.seed));
+        let trials: Vec<Trial> = order.map(|(place, arm)| trial(block, place, arm)).collect();
+        design.add(&trials.iter().collect::<Vec<_>>());
+    }
+    design.standing()
+}
 
 /// A machine of one package whose cpus have last-level caches as given, in MiB; with `smt`, cpu `n` and `n` plus half of
 /// them are siblings.

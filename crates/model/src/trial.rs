@@ -393,6 +393,21 @@ pub struct Trial {
 }
 
 impl Trial {
+    /// A single run with an outcome, of which nothing else is known.
+    pub fn new(block: u32, place: u32, arm: usize, outcome: Outcome) -> Self {
+        Self {
+            block,
+            place,
+            arm,
+            started_unix_ms: 0,
+            boot: None,
+            repeats: 1,
+            outcome,
+            guards: Vec::new(),
+            observed: Observed::default(),
+        }
+    }
+
     /// The mean power of the packages while it ran, in watts.
     pub fn watts(&self) -> Option<f64> {
         // Of runs in a row older versions stored the energy of all, and the time of one, without what passed between them.

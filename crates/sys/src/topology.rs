@@ -28,7 +28,7 @@ use reader::Reader;
 /// The machine of a root. What a source does not tell is a gap in the result, not an error.
 ///
 /// Where a recording holds several sources, sysfs is believed first (it names what the kernel works with), then an hwloc
-/// export, then Windows' buffers, then a dump of cpuid; a dump beside sysfs still tells the classes of core that the kernel did not name.
+/// export, then Windows' buffers, then a dump of cpuid; a dump beside sysfs still gives the classes of core that the kernel did not name.
 ///
 /// Where this machine has neither /sys nor /proc, its cpus are counted and nothing else is known of them.
 ///

@@ -3,9 +3,9 @@
 
 use corewise_lab::experiment::begun_now;
 use corewise_model::experiment::{Policy, Standing, Verdict};
-use corewise_model::simulate::machine;
+use corewise_model::simulate::{self, machine};
 use corewise_model::stats::random::Random;
-use corewise_model::trial::{Arm, Design, Experiment, Metric, Observed, Outcome, Trial, Workload};
+use corewise_model::trial::{Arm, Experiment, Metric, Outcome, Trial, Workload};
 
 use super::{Bounds, is_no_difference, is_undecided, is_unsound, percent, repeat, repetitions, runs, winner};
 
@@ -22,29 +22,12 @@ fn experiment(candidates: usize, guards: usize, policy: Policy, seed: u64) -> Ex
 
 /// Makes it: what each run gives is by its arm and by chance, the metric's value first.
 fn made(experiment: &Experiment, most_blocks: u32, values: impl Fn(usize, &mut Random) -> Vec<f64>) -> Standing {
-    let mut design = Design::of(experiment, &[]);
     let mut random = Random::new(!experiment.seed);
-    while design.blocks() < most_blocks && !design.is_decided() {
-        let block = design.blocks() + 1;
-        let order = design.next_block(experiment.seed).into_iter().enumerate();
-        let trial = |(place, arm): (usize, usize)| {
-            let values = values(arm, &mut random);
-            Trial {
-                block,
-                place: place as u32,
-                arm,
-                started_unix_ms: 0,
-                boot: None,
-                repeats: 1,
-                outcome: Outcome::Value(values[0]),
-                guards: values[1..].iter().copied().map(Some).collect(),
-                observed: Observed::default(),
-            }
-        };
-        let trials: Vec<Trial> = order.map(trial).collect();
-        design.add(&trials.iter().collect::<Vec<_>>());
-    }
-    design.standing()
+    simulate::made(experiment, most_blocks, |block, place, arm| {
+        let values = values(arm, &mut random);
+        let guards = values[1..].iter().copied().map(Some).collect();
+        Trial { guards, ..Trial::new(block, place, arm, Outcome::Value(values[0])) }
+    })
 }
 
 /// How an arm's runs are: faster by a share, and some of them slower by a factor.

@@ -1,11 +1,11 @@
 //! Slots of simulated processes whose truth is known: a placement's gain, what the load does meanwhile, and what one slot does to the next.
 
-use super::machine;
+use super::{machine, made};
 use crate::CpuSet;
 use crate::experiment::{Policy, Standing};
 use crate::sample::{Kind, Reading};
 use crate::stats::random::Random;
-use crate::trial::{Arm, Design, Experiment, Live, Metric, Observed, Outcome, Source, Stretch, Trial, Workload};
+use crate::trial::{Arm, Experiment, Live, Metric, Observed, Outcome, Source, Stretch, Trial, Workload};
 
 /// How the load changes by itself.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -138,30 +138,13 @@ impl SimulatedSlots {
 /// confirmed.
 pub fn slots(world: &World, seed: u64, policy: &Policy, most_blocks: u32, stretch: Option<Stretch>) -> Standing {
     let experiment = experiment(world, seed, policy, stretch);
-    let mut design = Design::of(&experiment, &[]);
     let mut slots = SimulatedSlots::new(&stretched(world, stretch), !seed);
-    while design.blocks() < most_blocks && !design.is_decided() {
-        let block = design.blocks() + 1;
-        let trial = |(place, arm): (usize, usize)| {
-            let halves = slots.slot(arm);
-            let observed = Observed { halves: Some(halves.map(f64::exp)), ..Observed::default() };
-            let outcome = Outcome::Value((halves.iter().sum::<f64>() / 2.0).exp());
-            Trial {
-                block,
-                place: place as u32,
-                arm,
-                started_unix_ms: 0,
-                boot: None,
-                repeats: 1,
-                outcome,
-                guards: Vec::new(),
-                observed,
-            }
-        };
-        let trials: Vec<Trial> = design.next_block(seed).into_iter().enumerate().map(trial).collect();
-        design.add(&trials.iter().collect::<Vec<_>>());
-    }
-    design.standing()
+    made(&experiment, most_blocks, |block, place, arm| {
+        let halves = slots.slot(arm);
+        let observed = Observed { halves: Some(halves.map(f64::exp)), ..Observed::default() };
+        let outcome = Outcome::Value((halves.iter().sum::<f64>() / 2.0).exp());
+        Trial { observed, ..Trial::new(block, place, arm, outcome) }
+    })
 }
 
 /// A world whose slots are as long as a stretch of them, whose first part does not count.

@@ -56,17 +56,7 @@ fn trial(block: u32, arm: usize, value: f64) -> Trial {
     } else {
         Outcome::Failed { why: "made up".into(), output: String::new() }
     };
-    Trial {
-        block,
-        place: 0,
-        arm,
-        started_unix_ms: 0,
-        boot: None,
-        repeats: 1,
-        outcome,
-        guards: vec![Some(value)],
-        observed: Observed::default(),
-    }
+    Trial { guards: vec![Some(value)], ..Trial::new(block, 0, arm, outcome) }
 }
 
 #[test]

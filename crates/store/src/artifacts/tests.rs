@@ -45,15 +45,10 @@ fn experiment(cpus: u32) -> Conducted {
 
 fn trial(block: u32, value: f64) -> Trial {
     Trial {
-        block,
-        place: 1,
-        arm: 1,
         started_unix_ms: 1_760_000_000_001,
-        boot: None,
-        repeats: 1,
-        outcome: Outcome::Value(value),
         guards: vec![Some(0.1 + 0.2), None],
         observed: Observed { wall_s: 5e-324, used: CpuSet::of(0), migrations: Some(3), ..Observed::default() },
+        ..Trial::new(block, 1, 1, Outcome::Value(value))
     }
 }
 

@@ -10,7 +10,6 @@ mod tree;
 mod visits;
 
 use std::io;
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use corewise_model::CpuSet;
@@ -97,15 +96,7 @@ impl Execution<'_> {
 
     /// Starts the command on its cpus, below a supervisor that stays on those of the calling thread.
     fn spawn(&self, start: &SharedTime, output: io::PipeWriter) -> io::Result<Supervisor> {
-        let mut command = Command::new(self.program);
-        command.args(self.arguments);
-        for (name, value) in self.environment {
-            match value {
-                Some(value) => command.env(name, value),
-                None => command.env_remove(name),
-            };
-        }
-        command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output);
+        let command = self.command(output)?;
         self.cpus.map_or(Ok(()), check)?;
         let (time, pipe, cpus) = (start.writer(), pipe_was_ignored(), self.cpus.cloned());
         let set_memory = self.memory.map(Policy::prepared);
@@ -216,6 +207,8 @@ impl Running {
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
     use super::*;
 
     #[test]

@@ -2,6 +2,8 @@
 
 use std::ffi::OsString;
 use std::fmt::Debug;
+use std::io::{self, PipeWriter};
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -62,6 +64,20 @@ impl<'a> Execution<'a> {
             clock: None,
             stops,
         }
+    }
+
+    /// The command, without input, and with one pipe for all that it writes.
+    pub(crate) fn command(&self, output: PipeWriter) -> io::Result<Command> {
+        let mut command = Command::new(self.program);
+        command.args(self.arguments);
+        for (name, value) in self.environment {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output);
+        Ok(command)
     }
 
     /// Whether it is to end early.

@@ -2,7 +2,7 @@
 
 use std::io::{self, PipeReader, Read as _};
 use std::os::windows::io::AsRawHandle as _;
-use std::process::{Child, Command, Stdio};
+use std::process::Child;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -35,15 +35,7 @@ impl Execution<'_> {
         }
         let (job, (reader, writer)) = (Job::new()?, io::pipe()?);
         let (sender, written) = channel();
-        let mut command = Command::new(self.program);
-        command.args(self.arguments);
-        for (name, value) in self.environment {
-            match value {
-                Some(value) => command.env(name, value),
-                None => command.env_remove(name),
-            };
-        }
-        command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
+        let mut command = self.command(writer)?;
         let everywhere = cpuset::reachable()?;
         let child = spawn::start_in(&mut command, &job, self.cpus.unwrap_or(&everywhere))?;
         let began = Instant::now();

@@ -15,7 +15,7 @@ const LONGEST_END: Duration = Duration::from_secs(5);
 const LONGEST_START: Duration = Duration::from_secs(30);
 /// The kernel keeps so much of a name.
 const NAME_BYTES: usize = 15;
-/// Between looks where nothing tells us of an end: at first, and when it has taken longer.
+/// Between looks where nothing reports an end: at first, and when it has taken longer.
 const PAUSE: Duration = Duration::from_millis(1);
 const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 

@@ -78,7 +78,7 @@ fn trial(block: u32, place: u32, arm: usize, x: Option<f64>) -> Trial {
         others_busy: Some(0.02),
         ..Observed::default()
     };
-    Trial { block, place, arm, started_unix_ms: 0, boot: None, repeats: 1, outcome, guards: Vec::new(), observed }
+    Trial { observed, ..Trial::new(block, place, arm, outcome) }
 }
 
 impl Made {
