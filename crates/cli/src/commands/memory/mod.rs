@@ -106,11 +106,12 @@ impl MemoryArguments {
 
 /// The map that another tool's output makes, on the machine that was named or on this one.
 fn imported(path: &Path, machine: Option<&Path>) -> Result<MemoryMap, Failure> {
-    let unreadable = |what: &dyn std::fmt::Display| {
-        Failure::unavailable(format!("{}: {what}", path.display()))
-            .next("Give the output of `mlc` or `numactl -H`; with --machine NAME|FILE the machine that it is of.")
-    };
-    let lines = Input::open(path, SETTINGS_BYTES).and_then(Input::lines).map_err(|error| unreadable(&error))?;
+    let help = "Give the output of `mlc` or `numactl -H`; with --machine NAME|FILE the machine that it is of.";
+    let unreadable =
+        |what: &dyn std::fmt::Display| Failure::unavailable(format!("{}: {what}", path.display())).next(help);
+    let lines = Input::open(path, SETTINGS_BYTES).and_then(Input::lines);
+    // Such an error names the file itself.
+    let lines = lines.map_err(|error| Failure::unavailable(error).next(help))?;
     let text: Vec<String> = lines.iter().map(|line| String::from_utf8_lossy(line).into_owned()).collect();
     let found = import::read(&text.join("\n")).map_err(|error| unreadable(&error))?;
     let machine = match machine {

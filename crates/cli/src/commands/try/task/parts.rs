@@ -95,11 +95,10 @@ impl PartsTask {
     }
 
     fn of_file(path: &Path) -> Result<Self, Failure> {
-        let wrong = |error: &dyn std::fmt::Display| {
-            Failure::usage(format!("{}: {error}", path.display()))
-                .next("docs/trying.md shows such a file under \"Parts\".")
-        };
-        let text = input::settings(path).map_err(|error| wrong(&error))?;
+        let help = "docs/trying.md shows such a file under \"Parts\".";
+        let wrong = |error: &dyn std::fmt::Display| Failure::usage(format!("{}: {error}", path.display())).next(help);
+        // Such an error names the file itself.
+        let text = input::settings(path).map_err(|error| Failure::usage(error).next(help))?;
         let file: PartsFile = toml::from_str(&text).map_err(|error| wrong(&error))?;
         if file.parts.is_empty() {
             return Err(wrong(&"it has no [[part]]"));
