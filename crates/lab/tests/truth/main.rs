@@ -26,6 +26,8 @@ type Outcome = Result<Completion, Failed>;
 
 /// So many stalls of a kind must have been logged.
 const FEWEST: usize = 300;
+/// So often is observed until nothing is missing.
+const TRIES: usize = 10;
 /// The name of the other task, as the kernel cuts it off at 15 bytes.
 const TASK: &str = "truth-task";
 /// The name of the thread that calls the other cpu.
@@ -65,17 +67,22 @@ fn alone_at_place(test: impl FnOnce(&Place, u32) -> Outcome) -> Outcome {
     })
 }
 
-/// Observes until the load has logged enough: a host that has no time for this machine lets it do less.
-fn with_enough(
+/// Observes until the load has logged so many stalls and the probe has missed nothing: a host that has no time for this machine lets a
+/// load do less, and other programs fill the kernel's buffers.
+fn observed(
+    fewest: usize,
     observe: impl Fn() -> Result<(Observed, Vec<Logged>), Failed>,
 ) -> Result<(Observed, Vec<Logged>), Failed> {
-    let mut tries = 1;
-    loop {
-        let observed = observe()?;
-        if observed.1.len() >= FEWEST || tries == 10 {
-            return Ok(observed);
+    for _ in 1..TRIES {
+        let (seen, logged) = observe()?;
+        if seen.missing == [0, 0] && logged.len() >= fewest {
+            return Ok((seen, logged));
         }
-        tries += 1;
+    }
+    let (seen, logged) = observe()?;
+    match seen.missing {
+        [0, 0] => Ok((seen, logged)),
+        [events, stalls] => Err(format!("{TRIES} times some were missing; last {events} events, {stalls} stalls").into()),
     }
 }
 
@@ -87,10 +94,13 @@ fn is_timer(cause: &Cause) -> bool {
 fn timers() -> Outcome {
     alone_at_place(|place, other| {
         let asked = Asked { first_in_line: Some(other), ..Asked::of(Duration::from_millis(450)) };
-        let quiet = place.observe(&asked, &mut Spin, |_| Ok(Load::None))?.0;
-        let mut piece = Timers::new(Duration::from_millis(1))?;
-        let seen = place.observe(&asked, &mut piece, |_| Ok(Load::None))?.0;
-        let logged = seen.within(piece.logged());
+        let (quiet, _) = observed(0, || place.observe(&asked, &mut Spin, |_| Ok(Load::None)))?;
+        let (seen, logged) = observed(FEWEST, || {
+            let mut piece = Timers::new(Duration::from_millis(1))?;
+            let (seen, _) = place.observe(&asked, &mut piece, |_| Ok(Load::None))?;
+            let logged = seen.within(piece.logged());
+            Ok((seen, logged))
+        })?;
         let judge = Judge { is_right: &is_timer, early_ns: 1_000, late_ns: 100_000 };
         judge.found(&seen, &logged)?;
         let unlogged: Vec<u64> = judge.unlogged(&seen, &logged).map(|one| one.begin_ns).collect();
@@ -147,7 +157,7 @@ fn another_task() -> Outcome {
     alone_at_place(|place, _| {
         let asked = Asked::of(Duration::from_millis(1_750));
         let task = || place.observe(&asked, &mut Spin, |cpu| load::task(cpu, Duration::from_millis(5)));
-        let (seen, logged) = with_enough(task)?;
+        let (seen, logged) = observed(FEWEST, task)?;
         let number = logged.first().map(|one| one.thread);
         let is_ours = |cause: &Cause| match cause {
             // Numbers are the system's, which this process may not know.
@@ -173,7 +183,7 @@ fn calls() -> Outcome {
         let asked =
             Asked { threshold_ns: 1_000.0, first_in_line: Some(other), ..Asked::of(Duration::from_millis(450)) };
         let calls = || place.observe(&asked, &mut Spin, |_| load::calls(other, Duration::from_micros(1_250)));
-        let (seen, logged) = with_enough(calls)?;
+        let (seen, logged) = observed(FEWEST, calls)?;
         let is_barrier = |cause: &Cause| match cause {
             Cause::Interrupt { source: Source::FunctionCall, detail } => detail == "ipi_mb",
             _ => false,
@@ -192,9 +202,12 @@ fn page_faults() -> Outcome {
         if huge.contains("[always]") {
             return Ok(Completion::ignored_with("of 512 pages one faults (transparent huge pages are always on)"));
         }
-        let mut piece = Faults::new(400, Duration::from_millis(2));
-        let (seen, _) = place.observe(&Asked::of(Duration::from_millis(900)), &mut piece, |_| Ok(Load::None))?;
-        let logged = seen.within(piece.logged());
+        let (seen, logged) = observed(FEWEST, || {
+            let mut piece = Faults::new(400, Duration::from_millis(2));
+            let (seen, _) = place.observe(&Asked::of(Duration::from_millis(900)), &mut piece, |_| Ok(Load::None))?;
+            let logged = seen.within(piece.logged());
+            Ok((seen, logged))
+        })?;
         let judge = Judge { is_right: &|cause| *cause == Cause::PageFault, early_ns: 0, late_ns: 0 };
         judge.found(&seen, &logged)?;
         judge.precise(&seen, &logged, &|_| false, 0)

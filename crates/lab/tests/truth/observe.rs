@@ -78,6 +78,8 @@ pub struct Observed {
     pub events: Vec<Event>,
     /// Whether the system's numbers of tasks are those that this process sees.
     pub numbers_are_known: bool,
+    /// What the probe says that it did not keep, which is judged by nobody: events and stalls.
+    pub missing: [u64; 2],
 }
 
 impl Place {
@@ -129,9 +131,6 @@ impl Place {
         let logged = load.finish()?;
         let mut surroundings = self.surroundings.clone();
         surroundings.tasks.extend(watching.tasks.clone());
-        if visited.stalls.events_lost + visited.stalls.not_kept > 0 {
-            return Err(format!("{} events were lost", visited.stalls.events_lost).into());
-        }
         let observed = observed(visited.stalls, &surroundings, self.sees_all_tasks);
         let logged = observed.within(logged);
         Ok((observed, logged))
@@ -150,6 +149,7 @@ impl Observed {
 fn observed(visit: corewise_model::stall::Visit, surroundings: &Surroundings, numbers_are_known: bool) -> Observed {
     let divided = divide(&visit, surroundings);
     let senders = divided.senders.clone();
+    let missing = [visit.events_lost, visit.not_kept];
     let causes = settle(vec![divided], surroundings, usize::MAX).remove(&visit.cpu).map(|cpu| cpu.causes);
     let mut seen: Vec<Seen> = Vec::new();
     for cause in causes.unwrap_or_default() {
@@ -161,7 +161,8 @@ fn observed(visit: corewise_model::stall::Visit, surroundings: &Surroundings, nu
         }));
     }
     seen.sort_by_key(|one| one.begin_ns);
-    Observed { begin_ns: visit.begin_ns, end_ns: visit.end_ns, seen, senders, numbers_are_known, events: visit.events }
+    let (begin_ns, end_ns, events) = (visit.begin_ns, visit.end_ns, visit.events);
+    Observed { begin_ns, end_ns, seen, senders, events, numbers_are_known, missing }
 }
 
 /// Cpus whose timers the kernel moves away (nohz_full).
