@@ -141,7 +141,9 @@ impl<'a> Reader<'a> {
 fn is_closed(error: &ureq::Error) -> bool {
     use std::io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
     match error {
-        ureq::Error::Io(error) => matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof),
+        ureq::Error::Io(error) => {
+            matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof)
+        }
         _ => false,
     }
 }
