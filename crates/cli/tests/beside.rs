@@ -176,7 +176,8 @@ fn not_run() -> Result {
         (&["--cpus", "lcc:0", "--", "true"], 2, "lcc:0"),
     ] {
         // A folder of PATH that may not be read is another error than none that has it.
-        let mut command = Place::new().corewise(&[&["tail", "--beside"], words].concat());
+        let place = Place::new();
+        let mut command = place.corewise(&[&["tail", "--beside"], words].concat());
         let output = command.env("PATH", "/usr/bin:/bin").output()?;
         let said = text(&output.stderr);
         check(output.status.code() == Some(status) && said.contains(told), said)?;
