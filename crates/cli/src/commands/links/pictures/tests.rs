@@ -150,6 +150,7 @@ fn shades_stand_where_there_is_no_colour() {
         63 ███ 105
     row: first cpu,
         column: second
+        cpu
     ");
     insta::assert_snapshot!(plain(&heat(&matrix, &layout, Depth::NoColour, 20, 4)), @r"
       0 6 3 9
@@ -161,10 +162,10 @@ fn shades_stand_where_there_is_no_colour() {
         22 ▒▒▒ 37 ▓▓▓
         63 ███ 105
     row: first cpu,
-        column: second;
-        a cell is the
-        median of 3 x 3
-        pairs
+        column: second
+        cpu; a cell is
+        the median of 3
+        x 3 pairs
     ");
     insta::assert_snapshot!(plain(&heat(&matrix, &layout, Depth::NoColour, 20, 2)), @r"
       0 3
@@ -174,8 +175,8 @@ fn shades_stand_where_there_is_no_colour() {
         22 ▒▒▒ 37 ▓▓▓
         63 ███ 105
     row: first cpu,
-        column: second;
-        a row is a
+        column: second
+        cpu; a row is a
         group, a cell is
         the median of 6
         x 6 pairs
