@@ -74,8 +74,8 @@ fn the_costs_of_all_nodes_are_a_picture() {
     assert_eq!(costs.len(), 16, "{picture}");
     let cost =
         |whose: &str| costs.iter().find(|(known, _)| known == whose).unwrap_or_else(|| panic!("{whose}: {costs:?}")).1;
-    assert!(cost("cpus 0-3,32-35 to node 2") > 1.3 * cost("cpus 0-3,32-35 to node 0"), "{costs:?}");
-    assert!(cost("cpus 16-19,48-51 to node 0") > 1.3 * cost("cpus 16-19,48-51 to node 2"), "{costs:?}");
+    assert!(cost("cpus 0-7 to node 2") > 1.3 * cost("cpus 0-7 to node 0"), "{costs:?}");
+    assert!(cost("cpus 32-39 to node 0") > 1.3 * cost("cpus 32-39 to node 2"), "{costs:?}");
     for words in [">node 3</text>", ">node</text>", "simulated from 2990wx", ">ns</text>"] {
         assert!(picture.contains(words), "{words} in\n{picture}");
     }
@@ -99,7 +99,7 @@ fn many_nodes_are_a_heat_map_of_any_width() {
         let screen = printed(&place, &[&map[..], &[width]].concat());
         let most = screen.lines().map(|line| line.chars().count()).max().unwrap();
         assert!(most <= width.parse().unwrap(), "{most} columns in\n{screen}");
-        for words in ["0 1 2 3 4 5 6 7", "row: cpus, column: node", "held-out error"] {
+        for words in ["0 1 2 3 4 5 6 7", "row: cpus,", "held-out error"] {
             assert!(screen.split_whitespace().collect::<Vec<_>>().join(" ").contains(words), "{words} in\n{screen}");
         }
     }

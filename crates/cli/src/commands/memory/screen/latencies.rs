@@ -1,9 +1,8 @@
 //! What each group of cpus pays for a load from each node's memory: a table, or a heat map where there are many nodes.
 
-use corewise_model::CpuSet;
 use corewise_model::memory::conclude::{Cost, MemoryConclusions};
 
-use super::heat;
+use super::heat::{self, Row, rows};
 use crate::draw::grid::{Column, Grid};
 use crate::draw::heat::depth::Depth;
 use crate::draw::number::{brief, decimal};
@@ -15,21 +14,8 @@ const FEW_NODES: usize = 4;
 /// The heat map takes this many lines at most.
 const MOST_ROWS: usize = 32;
 
-/// A row of costs: groups of cpus that share it.
-struct Row<'a> {
-    cpus: CpuSet,
-    costs: Vec<&'a Cost>,
-}
-
-/// The rows: groups whose nodes cost within 5 % of the first one's share one.
-fn rows(conclusions: &MemoryConclusions) -> Vec<Row<'_>> {
-    let mut rows: Vec<Row<'_>> = Vec::new();
-    for cost in &conclusions.costs {
-        match rows.last_mut().filter(|row| row.costs.first().is_some_and(|first| first.initiator == cost.initiator)) {
-            Some(row) => row.costs.push(cost),
-            None => rows.push(Row { cpus: cost.initiator.clone(), costs: vec![cost] }),
-        }
-    }
+/// Groups whose nodes cost within 5 % of the first one's share a row.
+fn alike(rows: Vec<Row<'_>>) -> Vec<Row<'_>> {
     let near = |one: &Cost, other: &Cost| match (one.huge_ns, other.huge_ns) {
         (Some(one), Some(other)) => (one.median / other.median - 1.0).abs() < 0.05,
         (None, None) => one.distance == other.distance,
@@ -54,7 +40,7 @@ fn rows(conclusions: &MemoryConclusions) -> Vec<Row<'_>> {
 
 /// What each group of cpus pays for a load from each node.
 pub fn latencies(conclusions: &MemoryConclusions, depth: Depth, width: usize) -> Vec<Line> {
-    let rows = rows(conclusions);
+    let rows = alike(rows(conclusions));
     let Some(first) = rows.first() else { return Vec::new() };
     let only_distances = conclusions.costs.iter().all(|cost| cost.huge_ns.is_none()) && conclusions.levels.is_empty();
     let title = match only_distances {
@@ -64,7 +50,7 @@ pub fn latencies(conclusions: &MemoryConclusions, depth: Depth, width: usize) ->
         false => Line::new().strong("Latency").plain("  of a load from each node's memory, in huge pages"),
     };
     let mut lines = wrap(&title, width, 2);
-    let many = (first.costs.len() > FEW_NODES).then(|| heat::latency(conclusions)).flatten();
+    let many = (first.costs.len() > FEW_NODES).then(|| heat::latency(&rows)).flatten();
     lines.extend(match &many {
         Some(map) => map.lines(depth, width, MOST_ROWS),
         None => table(&rows, only_distances, width),

@@ -9,16 +9,16 @@ use super::{interval, some};
 use crate::draw::grid::{Column, Grid};
 use crate::draw::number::{bytes, decimal};
 use crate::draw::text::Line;
+use crate::draw::wrap::wrap;
 
 /// A working set that costs more than this share of the farthest level lies in no cache.
 const AS_MEMORY: f64 = 0.7;
 
 /// A table of the levels of a cpu.
 pub fn level_lines(map: &MemoryMap, levels: &CpuLevels, width: usize) -> Vec<Line> {
-    let mut lines = vec![Line::new().strong("Levels").plain(format!("  of cpu {}", levels.cpu))];
-    if levels.alike.len() > 1 {
-        lines[0] = lines[0].clone().faint(format!(", which stands for {}", levels.alike));
-    }
+    let alike = if levels.alike.len() > 1 { format!(", which stands for {}", levels.alike) } else { String::new() };
+    let title = Line::new().strong("Levels").plain(format!("  of cpu {}", levels.cpu)).faint(alike);
+    let mut lines = wrap(&title, width, 2);
     if levels.levels.is_empty() {
         lines.push(Line::new().faint("  no working sets over which a load costs the same"));
         return lines;

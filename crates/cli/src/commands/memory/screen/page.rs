@@ -4,6 +4,7 @@ use corewise_model::memory::MemoryMap;
 use corewise_model::memory::conclude::{Load, MemoryConclusions};
 use corewise_model::stats::order::median;
 
+use super::heat::rows;
 use super::latencies::error_words;
 use super::{foot, head, heat, latencies, level_lines, load_lines, streams};
 use crate::draw::findings::meaning;
@@ -51,7 +52,7 @@ fn latency(map: &MemoryMap, conclusions: &MemoryConclusions) -> Option<Figure> {
         caption: "A row for the cpus of each last-level cache, a column for each node with memory. Cpus that are near a node's memory have a \
                   dark cell there. Predicted costs are pale."
             .to_owned(),
-        svg: drawn(&heat::latency(conclusions)?, title, words, map),
+        svg: drawn(&heat::latency(&rows(conclusions))?, title, words, map),
     })
 }
 
@@ -62,7 +63,7 @@ fn bandwidth(map: &MemoryMap, conclusions: &MemoryConclusions) -> Option<Figure>
         name: "bandwidth",
         title: title.to_owned(),
         caption: "The same rows and columns: a light cell is much bandwidth.".to_owned(),
-        svg: drawn(&heat::bandwidth(map, conclusions)?, title, words, map),
+        svg: drawn(&heat::bandwidth(map, &rows(conclusions))?, title, words, map),
     })
 }
 
