@@ -47,8 +47,8 @@ pub struct Side {
 impl Side {
     /// Rows or columns of these names that make one group.
     pub fn plain(title: impl Into<String>, labels: Vec<String>) -> Self {
-        let groups = if labels.is_empty() { Vec::new() } else { vec![0..labels.len()] };
-        Self { title: title.into(), labels, groups, names: Vec::new() }
+        let all = std::iter::once(0..labels.len()).filter(|all| !all.is_empty());
+        Self { title: title.into(), groups: all.collect(), labels, names: Vec::new() }
     }
 
     fn len(&self) -> usize {
