@@ -155,13 +155,13 @@ fn map(guest: &mut Guest, before: &str, buffer: &str) -> Result<Value, Failed> {
     Ok(json(guest, &command)?["observed"].take())
 }
 
-/// The nodes of which any visit gave a number.
+/// The nodes that are measured: those of the map that have a buffer. How far the visits came is a matter of time.
 fn measured(map: &Value) -> BTreeSet<u64> {
-    let seen = |cell: &&Value| {
-        let streams = entries(&cell["bandwidth"]).flat_map(|stream| entries(&stream["visits_gb_s"]));
-        entries(&cell["huge_ns"]).chain(entries(&cell["small_ns"])).chain(streams).next().is_some()
+    let has_buffer = |node: &u64| {
+        let missing = format!("the memory of node {node}");
+        !entries(&map["gaps"]).any(|gap| gap["what"] == missing.as_str())
     };
-    entries(&map["cells"]).filter(seen).filter_map(|cell| cell["node"].as_u64()).collect()
+    entries(&map["cells"]).filter_map(|cell| cell["node"].as_u64()).filter(has_buffer).collect()
 }
 
 /// The gaps about buffers that are missing, or not where they should be.
